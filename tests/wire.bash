@@ -6,6 +6,7 @@
 #   load helper
 #   load wire
 #   FAMILY=openai MANY=120    # the provider; more fixtures than that are wanted
+#   REQUESTS_EACH=3           # how many requests a prompt takes
 #   more_expectations() { … } # what the fixtures leave open
 
 # What ran and its output are for the helper's messages.
@@ -19,6 +20,9 @@ start_family() {
         export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=test-key-1 CHAT_MODEL=anthropic:test-model
     elif [[ $FAMILY == openai-responses ]]; then
         export CHAT_MODEL=openai-responses:test-model
+    elif [[ $FAMILY == ollama ]]; then
+        unset OPENAI_BASE_URL OPENAI_API_KEY
+        export OLLAMA_HOST=127.0.0.1:$LLM_PORT CHAT_MODEL=ollama:test-model
     fi
 }
 
@@ -76,7 +80,7 @@ for line in open(sys.argv[1]):
         print(f'{name}: stderr: {err!r}')
 END
     empty 'what is odd' odd || return 1
-    requests_are "${#names[@]}"
+    requests_are $((${#names[@]} * ${REQUESTS_EACH:-1}))
 }
 
 # One line, from chat, without control characters, that says something, and not the key.

@@ -205,6 +205,8 @@ static void recover_partial(struct chat_session *t)
 /* A context of fewer earlier messages than this fits into any model, so it is not worth a request.
  */
 #define LEARN_FROM 10
+/* The same for the bytes of a first prompt. */
+#define LEARN_FROM_BYTES 3072
 #define LEARN_MS 2000
 
 static char *models_dir(const struct chat_session *t)
@@ -212,29 +214,52 @@ static char *models_dir(const struct chat_session *t)
     return t->config.cache_home ? path_join(t->config.cache_home, CACHE_DIR) : NULL;
 }
 
-/* Returns how many tokens the context of the model can hold, 0 if that is unknown. A server on this
- * machine is asked, unless there is nothing that could be left out; of other servers only the cache
- * is read, so that no request is in the way of an answer. */
-static size_t model_window(const struct chat_session *t, const struct ask *ask)
+/* Is there so little to send that it fits into any model? */
+static bool fits_anywhere(const struct chat_session *t, const struct turn *turn)
+{
+    return t->session.fresh && !t->args->messages &&
+           turn->prompt.n + turn->system.n + ask_tools_bytes(&turn->ask) < LEARN_FROM_BYTES;
+}
+
+/* Finds out how many tokens the context of the model can hold. A server with a question for it is
+ * asked, as far as the answer matters; of other servers only the cache is read, so that no request is
+ * in the way of an answer. */
+static void learn_window(const struct chat_session *t, const struct turn *turn,
+                         struct model_window *w)
 {
     const struct server *s = &t->server;
     struct model_list list = {0};
-    int64_t window = 0;
+    bool small = fits_anywhere(t, turn);
     char *dir;
 
+    *w = (struct model_window){0};
     if (!s->base_url || !s->model)
-        return 0;
-    if (s->provider->window) {
-        if (!t->args->dry_run && !(t->session.fresh && !t->args->messages))
-            window = model_window_load(s->provider, ask);
-        return (size_t)window;
+        return;
+    if (s->provider->window[0].request) {
+        if (!t->args->dry_run && (!small || s->provider->window[1].request))
+            model_window_load(s->provider, &turn->ask, !small, w);
+        return;
     }
     dir = models_dir(t);
     if (dir && model_cache_load(dir, s->provider, s->base_url, INT64_MAX, &list))
-        window = model_list_window(&list, s->model);
+        w->most = model_list_window(&list, s->model);
     model_list_release(&list);
     free(dir);
-    return (size_t)window;
+}
+
+/* Chooses what the context of the turn may hold. */
+static int choose_limits(struct chat_session *t, struct turn *turn, struct err *e)
+{
+    struct context_limits *l = &turn->limits;
+    struct ask *ask = &turn->ask;
+
+    learn_window(t, turn, &ask->window);
+    if (context_limits_choose(l, &t->config, (size_t)ask->window.most, ask->max_tokens, e) < 0)
+        return -1;
+    ask->answer_room = (int64_t)l->answer;
+    ask->input_limit = l->tokens == CONTEXT_ALL ? 0 : (int64_t)l->tokens;
+    l->tools = ask_tools_bytes(ask) + mcp_servers_instructions(&t->mcp).n;
+    return 0;
 }
 
 /* After an answer in a long conversation, gets the list of models for the next turn, at most once a
@@ -248,10 +273,10 @@ static void learn_windows(struct chat_session *t, const struct turn *turn)
     struct err e = ERR_INIT;
     char *dir = models_dir(t);
 
-    if (dir && s->base_url && s->provider->models && !s->provider->window && turn->finished &&
-        turn->before >= LEARN_FROM &&
+    if (dir && s->base_url && s->provider->models && !s->provider->window[0].request &&
+        turn->finished && turn->before >= LEARN_FROM &&
         !model_cache_is_fresh(dir, s->provider, s->base_url, CACHED_AGE)) {
-        ask.limits.connect_ms = ask.limits.idle_ms = LEARN_MS;
+        ask.limits.connect_ms = ask.limits.idle_ms = ask.limits.whole_ms = LEARN_MS;
         if (model_list_load(&list, s->provider, &ask, &e) < 0) {
             err_release(&e);
             model_list_release(&list);
@@ -282,17 +307,6 @@ static void add_instructions(const struct chat_session *t, struct context *c)
     buf_release(&system);
 }
 
-/* Returns the bytes that the tools add to a request, about. */
-static size_t tools_weight(const struct ask *ask)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < ask->tools_count; i++)
-        n += strlen(ask->tools[i]->name) + strlen(ask->tools[i]->description) +
-             strlen(ask->tools[i]->parameters);
-    return n;
-}
-
 int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *e)
 {
     if (!t->args->dry_run && server_load_key(&t->server, e) < 0)
@@ -311,10 +325,9 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
         return -1;
     turn->ask.tools = t->toolbox.at;
     turn->ask.tools_count = t->toolbox.count;
-    if (context_limits_choose(&turn->limits, &t->config, model_window(t, &turn->ask),
-                              turn->ask.max_tokens, e) < 0)
+    if (choose_limits(t, turn, e) < 0)
         return -1;
-    turn->limits.tools = tools_weight(&turn->ask) + mcp_servers_instructions(&t->mcp).n;
+    turn->cut_noted = t->cut_noted;
     if (turn_prepare(turn, e) < 0)
         return -1;
     add_instructions(t, &turn->context);
@@ -474,6 +487,7 @@ static void exchange_rounds(struct chat_session *t, struct turn *turn, struct er
             turn_ask(turn, &t->events.sink, e);
         keep_lines(t, turn, turn_store_answer);
     } while (turn->calling && run_calls(t, turn, e) == 0);
+    t->cut_noted = turn->cut_noted;
 }
 
 /* Prints how the turn ended. Returns the exit code. */

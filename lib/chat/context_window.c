@@ -43,6 +43,9 @@ int context_limits_choose(struct context_limits *l, const struct config *c, size
         room = (size_t)answer;
     else if (room > ANSWER_ROOM)
         room = ANSWER_ROOM;
+    l->answer = known ? room : ANSWER_ROOM;
+    if (answer > 0 && !known)
+        l->answer = (size_t)answer;
     l->tokens = CONTEXT_ALL;
     if (known)
         l->tokens = tokens < window - room ? tokens : window - room;
@@ -152,7 +155,7 @@ static bool is_cut(const struct thread *thread, size_t count, const struct conte
 static bool is_enough(const struct thread *thread, size_t count,
                       const struct context_limits *limits, size_t token_bytes)
 {
-    struct context_limits plain = {limits->messages, limits->bytes, CONTEXT_ALL, 0};
+    struct context_limits plain = {limits->messages, limits->bytes, CONTEXT_ALL, 0, 0};
     size_t window = bytes_of_tokens(limits->tokens, token_bytes), bytes = 0;
 
     if (is_cut(thread, count, &plain, token_bytes))

@@ -350,7 +350,6 @@ static char *url_of_host(const char *value)
     buf_add_str(&url, host);
     if (!mark && !str_find(host, STR("]:")) && !has_port(host) && !str_find(host, STR("/")))
         buf_add_c(&url, ":11434");
-    buf_add_c(&url, "/v1");
     return buf_detach(&url);
 }
 
@@ -417,6 +416,15 @@ static bool is_at_home(const struct provider *p, const char *base_url)
     buf_release(&own);
     buf_release(&origin);
     return home;
+}
+
+static bool ends_in_v1(const char *base_url)
+{
+    struct str base = {base_url, strcspn(base_url, "?#")};
+
+    while (str_ends(base, STR("/")))
+        base.n--;
+    return str_ends(base, STR("/v1"));
 }
 
 /* ---- the key ---- */
@@ -583,6 +591,8 @@ int server_choose(struct server *s, const struct config *c, const struct ask_hea
         return -1;
     if (s->provider->elsewhere && !is_at_home(s->provider, s->base_url))
         s->provider = s->provider->elsewhere;
+    if (s->provider->at_v1 && ends_in_v1(s->base_url))
+        s->provider = s->provider->at_v1;
     if (server_headers_choose(&s->headers, c, s->provider, !s->found, headers, headers_count, e) <
         0)
         return -1;

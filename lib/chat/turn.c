@@ -147,6 +147,7 @@ int turn_prepare(struct turn *t, struct err *e)
             0)
         return -1;
     token_bytes = context_token_bytes(&tail.thread);
+    t->ask.token_bytes = token_bytes;
     for (size_t i = 0; i < tail.system.count; i++)
         context_add(&t->context, &tail.system.at[i]);
     result = take_thread(t, &tail.thread, e);
@@ -433,6 +434,33 @@ static void begin_partial(struct turn *t)
     draft_release(&d);
 }
 
+/* No text has more bytes for a token than this. */
+#define TOKEN_BYTES_CUT 8
+/* A request with fewer bytes is not looked at. */
+#define CUT_LEAST_BYTES 4096
+
+/* Tells the user that the server has left out a part of the conversation, if it counted far fewer
+ * tokens than were sent. */
+static void note_silent_cut(struct turn *t)
+{
+    int64_t tokens = t->answer.usage.at[USAGE_INPUT];
+    struct buf notice = BUF_INIT(BUF_SMALL);
+    size_t bytes = t->context.system_len + ask_tools_bytes(&t->ask);
+
+    for (size_t i = 0; i < t->context.count; i++)
+        bytes += context_weight(&t->context.at[i]);
+    if (t->provider->cuts_silently && !t->cut_noted && tokens > 0 && bytes >= CUT_LEAST_BYTES &&
+        (uint64_t)tokens < bytes / TOKEN_BYTES_CUT) {
+        t->cut_noted = true;
+        buf_addf(&notice,
+                 "the server has left out a part of the conversation: it counted %" PRId64
+                 " tokens in %zu bytes",
+                 tokens, bytes);
+        response_notice(&t->answer, buf_c(&notice));
+    }
+    buf_release(&notice);
+}
+
 static int ask_once(struct turn *t, const struct response_sink *sink, struct err *e)
 {
     int result;
@@ -440,6 +468,8 @@ static int ask_once(struct turn *t, const struct response_sink *sink, struct err
     t->answer.sink = sink;
     result = exchange_run(t->provider, &t->ask, &t->answer, t->max_rounds, &t->rounds, e);
     usage_sum(&t->usage, &t->answer.usage);
+    if (result == 0)
+        note_silent_cut(t);
     return result < 0 ? -1 : check_answer(t, e);
 }
 

@@ -247,6 +247,17 @@ size_t context_weight(const struct context_message *m)
            (m->tool_call_id ? strlen(m->tool_call_id) : 0);
 }
 
+size_t context_reasoning_weight(const struct context_message *m)
+{
+    return m->thinking ? strlen(m->thinking) : 0;
+}
+
+/* Returns the bytes that count in a window of tokens. */
+static size_t window_weight(const struct context_message *m)
+{
+    return context_weight(m) + context_reasoning_weight(m);
+}
+
 static size_t turn_start(const struct context *c)
 {
     return c->turn < c->count ? c->turn : c->count;
@@ -350,7 +361,7 @@ static size_t first_step(const struct context *c, size_t window)
            most = window > SIZE_MAX / CONTEXT_STEPS ? SIZE_MAX : window * CONTEXT_STEPS;
 
     for (size_t i = c->count; i-- > 0;) {
-        bytes += context_weight(&c->at[i]);
+        bytes += window_weight(&c->at[i]);
         if (bytes > most)
             return best != CONTEXT_ALL ? best : i;
         if (bytes >= most / 2 && c->at[i].role == ROLE_USER &&
@@ -368,12 +379,12 @@ void context_cut_in_steps(struct context *c, size_t window)
     turn = turn_start(c);
     first = first_step(c, window);
     for (size_t i = first; i < c->count; i++) {
-        bytes += context_weight(&c->at[i]);
+        bytes += window_weight(&c->at[i]);
         /* A prompt of an earlier turn, or the last message of this turn: a request was sent. */
         if (bytes <= window || (i < turn ? c->at[i].role != ROLE_USER : i + 1 < c->count))
             continue;
         while (first < i && first < turn && (bytes > window / 2 || c->at[first].role != ROLE_USER))
-            bytes -= context_weight(&c->at[first++]);
+            bytes -= window_weight(&c->at[first++]);
     }
     if (first > 0)
         drop_before(c, first);

@@ -10,6 +10,7 @@
 #include "chathist/llm/provider_error.h"
 #include "chathist/llm/refused_fields.h"
 #include "chathist/llm/sse.h"
+#include "llm/ndjson.h"
 
 /* ---- whether and when to try again ---- */
 
@@ -123,6 +124,7 @@ struct exchange {
     const struct ask *ask;
     struct response *response;
     struct sse sse;
+    struct ndjson lines; /* in place of sse if the provider sends lines */
     enum form form;
     struct http_head head;
     struct buf body;  /* everything but an event stream */
@@ -160,7 +162,8 @@ static int on_event(void *arg, struct str event, struct str data, struct err *e)
 
 static bool is_event_stream(const struct exchange *x)
 {
-    return str_eq_c(buf_str(&x->head.field[HTTP_MEDIA_TYPE]), "text/event-stream");
+    return str_eq_c(buf_str(&x->head.field[HTTP_MEDIA_TYPE]),
+                    x->provider->lines ? "application/x-ndjson" : "text/event-stream");
 }
 
 /* Recognises the first field of an event stream. Returns FORM_OPEN if more text is needed. */
@@ -196,6 +199,8 @@ static enum form form_of(const struct exchange *x, struct str body)
         return body.n > BLANK_MAX ? FORM_EVENTS : FORM_OPEN;
     if (str_starts(STR(BOM), body))
         return FORM_OPEN;
+    if (x->provider->lines && is_event_stream(x))
+        return FORM_EVENTS;
     if (text.p[0] == '{' || text.p[0] == '[')
         return FORM_JSON;
     return is_event_stream(x) ? FORM_EVENTS : form_of_field(text);
@@ -222,13 +227,15 @@ static int keep_body(struct exchange *x, struct str piece, struct err *e)
                    WHOLE_MAX >> 20);
 }
 
-static int feed_sse(struct exchange *x, struct str piece, struct err *e)
+static int feed_events(struct exchange *x, struct str piece, struct err *e)
 {
-    if (sse_feed(&x->sse, piece, e) != 0) {
+    int rc = x->provider->lines ? ndjson_feed(&x->lines, piece, e) : sse_feed(&x->sse, piece, e);
+
+    if (rc != 0) {
         x->failed = !x->response->sink_failed;
         return -1;
     }
-    x->ended = x->sse.done;
+    x->ended = x->sse.done || x->lines.done;
     /* A connection that is kept is read to the end of the body. */
     return x->ended && !x->ask->limits.pool ? -1 : 0;
 }
@@ -250,7 +257,7 @@ static int on_body(void *arg, struct str piece, struct err *e)
     }
     note_status(x);
     if (x->form == FORM_EVENTS)
-        return feed_sse(x, piece, e);
+        return feed_events(x, piece, e);
     if (x->form == FORM_ERROR || x->form == FORM_OTHER)
         return keep_beginning(x, piece);
     if (keep_body(x, piece, e) != 0)
@@ -258,7 +265,7 @@ static int on_body(void *arg, struct str piece, struct err *e)
     if (x->form == FORM_OPEN)
         x->form = form_of(x, buf_str(&x->body));
     if (x->form == FORM_EVENTS)
-        return feed_sse(x, buf_str(&x->body), e);
+        return feed_events(x, buf_str(&x->body), e);
     return x->form == FORM_OTHER ? keep_beginning(x, STR_NONE) : 0;
 }
 
@@ -327,7 +334,8 @@ static int conclude(struct exchange *x, struct err *e)
     }
     if (x->form == FORM_OTHER || (x->form == FORM_OPEN && !is_event_stream(x)))
         return no_answer(x, e);
-    if (x->form == FORM_EVENTS && sse_end(&x->sse, e) != 0)
+    if (x->form == FORM_EVENTS &&
+        (x->provider->lines ? ndjson_end(&x->lines, e) : sse_end(&x->sse, e)) != 0)
         return -1;
     if (x->response->finished)
         return 0;
@@ -405,11 +413,13 @@ static void exchange_init(struct exchange *x)
     http_head_init(&x->head);
     buf_init(&x->body, WHOLE_MAX);
     sse_init(&x->sse, on_event, x);
+    ndjson_init(&x->lines, on_event, x);
 }
 
 static void exchange_release(struct exchange *x)
 {
     sse_release(&x->sse);
+    ndjson_release(&x->lines);
     http_head_release(&x->head);
     buf_release(&x->body);
 }

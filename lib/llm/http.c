@@ -528,6 +528,7 @@ static void configure(struct http_transfer *x, const struct http_request *r)
     curl_easy_setopt(h, CURLOPT_ERRORBUFFER, x->reason);
     /* 0 would mean libcurl's default of five minutes. */
     curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, connect_ms > 0 ? connect_ms : (long)INT32_MAX);
+    curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, x->limits->whole_ms);
     curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_socket);
     curl_easy_setopt(h, CURLOPT_OPENSOCKETDATA, x);
     curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);

@@ -93,15 +93,20 @@ static int read_list(struct model_list *l, struct str body, struct err *e)
 
     if (!json_check(body, &value, NULL))
         return err_set(e, ERR_BUSY, "the server's list of models is not JSON");
-    if (json_type(value) == JSON_OBJECT) /* Together AI sends only the array */
-        value = json_get(value, "data");
+    if (json_type(value) == JSON_OBJECT) { /* Together AI sends only the array */
+        struct str data = json_get(value, "data");
+
+        value = data.p ? data : json_get(value, "models"); /* Ollama */
+    }
     if (json_type(value) != JSON_ARRAY)
         return err_set(e, ERR_BUSY, "the server's answer is not a list of models");
     it = json_iter(value);
     while (json_next(&it)) {
         size_t before = l->count;
 
-        model_list_add(l, json_text(json_get(it.value, "id"), &scratch));
+        struct str id = json_get(it.value, "id");
+
+        model_list_add(l, json_text(id.p ? id : json_get(it.value, "name"), &scratch));
         if (l->count > before)
             l->windows[before] = read_window(it.value);
     }
@@ -184,25 +189,63 @@ void model_list_release(struct model_list *l)
     free(l->windows);
 }
 
-int64_t model_window_load(const struct provider *p, const struct ask *ask)
+/* Asks one of the provider's questions. Returns how many milliseconds are left of `ms`. */
+static int64_t ask_window(const struct provider *p, size_t question, const struct ask *ask,
+                          int64_t ms, struct model_window *w)
 {
     struct http_limits limits = ask->limits;
     struct http_request request;
     struct reply reply;
     struct err e = ERR_INIT;
     struct str value;
-    int64_t n = 0;
+    int64_t begin = time_now();
 
-    limits.connect_ms = limits.idle_ms = PROBE_MS;
+    limits.connect_ms = limits.idle_ms = (long)ms;
+    limits.whole_ms = (long)ms;
     http_request_init(&request);
     reply_init(&reply);
-    if (p->window(p, ask, &request, &e) == 0 && fetch(&request, &limits, &reply, &e) == 0 &&
-        http_head_is_success(&reply.head) && json_check(buf_str(&reply.body), &value, NULL))
-        n = p->read_window(value);
+    if (p->window[question].request(p, ask, &request, &e) == 0 &&
+        fetch(&request, &limits, &reply, &e) == 0 && http_head_is_success(&reply.head) &&
+        json_check(buf_str(&reply.body), &value, NULL))
+        p->window[question].read(value, ask, w);
     err_release(&e);
     reply_release(&reply);
     http_request_release(&request);
-    return n > 0 ? n : 0;
+    return ms - (time_now() - begin) / 1000;
+}
+
+/* Returns the size of the context that the user has chosen with an option, or 0. */
+static int64_t chosen_window(const struct provider *p, const struct ask *ask)
+{
+    struct str value;
+    int64_t n, chosen = 0;
+
+    for (size_t i = 0; p->window_field && i < ask->options_count; i++) {
+        const struct ask_option *option = &ask->options[i];
+        bool inside = p->options_field && strcmp(option->key, p->options_field) == 0;
+
+        if ((inside || strcmp(option->key, p->window_field) == 0) &&
+            json_check(option->value, &value, NULL) &&
+            json_int(inside ? json_get(value, p->window_field) : value, &n) && n > 0)
+            chosen = n;
+    }
+    return chosen;
+}
+
+void model_window_load(const struct provider *p, const struct ask *ask, bool whole,
+                       struct model_window *w)
+{
+    int64_t chosen = chosen_window(p, ask), ms = PROBE_MS;
+
+    *w = (struct model_window){0};
+    for (size_t i = 0; chosen == 0 && ms > 0 && i < (whole ? 2 : 1) && p->window[i].request; i++)
+        ms = ask_window(p, i, ask, ms, w);
+    if (chosen > 0)
+        w->most = chosen;
+    if (w->most < 0)
+        w->most = 0;
+    if (w->loaded < 0)
+        w->loaded = 0;
 }
 
 /* The length up to the path: `http://127.0.0.1:8080/v1` -> `http://127.0.0.1:8080`. */

@@ -151,9 +151,7 @@ static cJSON *message_tree(const struct context_message *m, const char *provider
     return t;
 }
 
-/* Adds a stand-in for a missing message. Chat templates (Gemma, Mistral, Llama 2) raise an
- * exception unless the user begins and user and model alternate. */
-static void fill_gap(cJSON *array, const struct context *c, size_t i)
+void openai_fill_gap(cJSON *array, const struct context *c, size_t i)
 {
     if (i == 0 && c->at[i].role != ROLE_USER)
         cjson_push(array, text_tree(ROLE_USER, STR(STAND_IN)));
@@ -196,7 +194,7 @@ cJSON *openai_messages(const struct context *c, struct str system, const char *p
     if (str_trim(system).n > 0)
         cjson_push(array, text_tree(ROLE_SYSTEM, system));
     for (size_t i = 0; i < c->count; i++) {
-        fill_gap(array, c, i);
+        openai_fill_gap(array, c, i);
         cjson_push(array, message_tree(&c->at[i], provider, &ids));
         if (c->at[i].role == ROLE_TOOL && (i + 1 == c->count || c->at[i + 1].role != ROLE_TOOL))
             add_result_images(array, c, i);
@@ -272,7 +270,7 @@ static void calls_to_text(const struct context *c, struct context *to)
 
 /* A tool without parameters still has the member `parameters`, because Gemini and Mistral require
  * it. */
-static cJSON *openai_tools_tree(const struct ask *ask)
+cJSON *openai_tools(const struct ask *ask)
 {
     cJSON *array = cjson_array();
 
@@ -356,7 +354,7 @@ static int openai_body_set(const struct provider *p, const struct ask *ask, stru
     cjson_set_text(t, "model", str_of(ask->model));
     cjson_set(t, "messages", openai_messages_tree(p, ask));
     if (ask->tools_count > 0)
-        cjson_set(t, "tools", openai_tools_tree(ask));
+        cjson_set(t, "tools", openai_tools(ask));
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     if (usage)
         cjson_set_raw(t, "stream_options", STR("{\"include_usage\":true}"));
@@ -448,12 +446,10 @@ static int llamacpp_window(const struct provider *p, const struct ask *ask, stru
     return rc;
 }
 
-static int64_t llamacpp_read_window(struct str response)
+static void llamacpp_read_window(struct str response, const struct ask *ask, struct model_window *w)
 {
-    int64_t n = 0;
-
-    json_int(json_get(json_get(response, "default_generation_settings"), "n_ctx"), &n);
-    return n;
+    (void)ask;
+    json_int(json_get(json_get(response, "default_generation_settings"), "n_ctx"), &w->most);
 }
 
 /* ---- the response: chunks of a stream, and whole responses ---- */
@@ -842,11 +838,10 @@ const struct provider provider_gemini = {
     COMPATIBLE,
 };
 
-const struct provider provider_ollama = {
+/* docs/api/openai-compatibility.mdx of Ollama. */
+const struct provider provider_ollama_chat = {
     .name = "ollama",
     .base_url = "http://127.0.0.1:11434/v1",
-    .base_variable = "OLLAMA_HOST",
-    .probe = {"/api/tags", "models"},
     .limit_field = "max_tokens",
     COMPATIBLE,
 };
@@ -855,8 +850,7 @@ const struct provider provider_llamacpp = {
     .name = "llamacpp",
     .base_url = "http://127.0.0.1:8080/v1",
     .probe = {"/v1/models", "data"},
-    .window = llamacpp_window,
-    .read_window = llamacpp_read_window,
+    .window = {{llamacpp_window, llamacpp_read_window}},
     .limit_field = "max_tokens",
     COMPATIBLE,
 };

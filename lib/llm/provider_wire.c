@@ -20,7 +20,8 @@ static void add_url(struct http_request *r, const struct provider *p, const stru
 {
     struct str query = str_of(ask->base_url ? ask->base_url : p->base_url);
     struct str base = str_cut(&query, '?');
-    static const char *const endpoints[] = {"/chat/completions", "/messages", "/responses"};
+    static const char *const endpoints[] = {"/chat/completions", "/messages", "/responses",
+                                            "/api/chat"};
 
     while (str_ends(base, STR("/")))
         base.n--;
@@ -80,7 +81,8 @@ static int add_headers(struct http_request *r, const struct ask *ask, struct err
 int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
                     const char *version, const char *path, struct err *e)
 {
-    struct str accept = ask->stream ? STR("text/event-stream") : STR("application/json");
+    struct str stream = p->lines ? STR("application/x-ndjson") : STR("text/event-stream");
+    struct str accept = ask->stream ? stream : STR("application/json");
 
     add_url(r, p, ask, version, path);
     if (wire_add_header(r, ask, "Content-Type", STR("application/json"), e) != 0 ||

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "chathist/llm/provider_anthropic.h"
+#include "chathist/llm/provider_ollama.h"
 #include "chathist/llm/provider_openai.h"
 #include "chathist/llm/provider_responses.h"
 #include "llm/provider_wire.h"
@@ -69,6 +70,16 @@ int provider_check(const struct provider *p, const struct ask *ask, struct err *
             return err_set(e, ERR_USAGE, "provider '%s' asks no server: --header cannot be used",
                            p->name);
     return 0;
+}
+
+size_t ask_tools_bytes(const struct ask *ask)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < ask->tools_count; i++)
+        n += strlen(ask->tools[i]->name) + strlen(ask->tools[i]->description) +
+             strlen(ask->tools[i]->parameters);
+    return n;
 }
 
 void provider_split(const char *name, const struct provider **provider, const char **model)

@@ -143,23 +143,35 @@ static bool is_needed(const struct reading *r, struct str path)
     return r->provider->needs_limit && limit && str_eq_c(path, limit);
 }
 
-/* Returns whether the value of an option of the user reaches the field, or is inside of it. */
-static bool option_reaches(const struct ask_option *option, const char *path)
+static bool is_path_inside(struct str path, struct str outer)
 {
-    struct str rest = str_of(path), first = str_cut(&rest, '.'), value;
-
-    if (!str_eq_c(first, option->key))
-        return false;
-    return !rest.p || !json_check(option->value, &value, NULL) || json_type(value) != JSON_OBJECT ||
-           body_field_in(value, rest.p).p;
+    return str_starts(path, outer) && (path.n == outer.n || path.p[outer.n] == '.');
 }
 
-static enum ask_from option_from(const struct ask *ask, const char *path)
+/* Returns whether the value of an option of the user reaches the field, or is inside of it. */
+static bool option_reaches(const struct provider *p, const struct ask_option *option,
+                           const char *path)
+{
+    struct buf own = BUF_INIT(BUF_LINE);
+    struct str value;
+    bool reaches;
+
+    body_option_path(p, option->key, &own);
+    if (is_path_inside(str_of(path), buf_str(&own)) && path[own.len] == '.')
+        reaches = !json_check(option->value, &value, NULL) || json_type(value) != JSON_OBJECT ||
+                  body_field_in(value, path + own.len + 1).p;
+    else
+        reaches = is_path_inside(buf_str(&own), str_of(path));
+    buf_release(&own);
+    return reaches;
+}
+
+static enum ask_from option_from(const struct provider *p, const struct ask *ask, const char *path)
 {
     enum ask_from from = ASK_PROVIDER;
 
     for (size_t i = 0; i < ask->options_count; i++)
-        if (option_reaches(&ask->options[i], path) && ask->options[i].from > from)
+        if (option_reaches(p, &ask->options[i], path) && ask->options[i].from > from)
             from = ask->options[i].from;
     return from;
 }
@@ -172,7 +184,7 @@ static bool is_limit(const char *path)
 /* Returns who decided about the field, by an option or by another setting. */
 static enum ask_from field_from(const struct provider *p, const struct ask *ask, const char *path)
 {
-    enum ask_from from = option_from(ask, path);
+    enum ask_from from = option_from(p, ask, path);
     const char *effort = p->effort_field;
 
     if (ask->effort && effort && str_starts(str_of(effort), str_of(path)) &&
@@ -225,7 +237,8 @@ static bool learn_effort(struct reading *r, const char *path)
     const char *effort;
 
     if (!same_or_null(path, r->provider->effort_field) ||
-        (!highest && !json_is_text(value, "minimal")) || option_from(r->ask, path) == ASK_FLAG)
+        (!highest && !json_is_text(value, "minimal")) ||
+        option_from(r->provider, r->ask, path) == ASK_FLAG)
         return false;
     effort = named_effort(r, highest);
     if (!effort)
@@ -262,7 +275,7 @@ static bool learn_limit(struct reading *r, const char *path)
 {
     const char *other = strcmp(path, "max_tokens") == 0 ? "max_completion_tokens" : "max_tokens";
 
-    if (!is_limit(path) || option_from(r->ask, path) == ASK_FLAG ||
+    if (!is_limit(path) || option_from(r->provider, r->ask, path) == ASK_FLAG ||
         body_field_in(r->sent, other).p || !is_about_name(r, other) ||
         was_renamed_to(r->ask->refused, path))
         return false;
@@ -463,7 +476,7 @@ static bool applies(const struct refused_field *f, const struct provider *p, con
         return false;
     /* Another word for the same is not less than the user wants. */
     if (f->only || f->name)
-        return option_from(ask, f->path) != ASK_FLAG;
+        return option_from(p, ask, f->path) != ASK_FLAG;
     return field_from(p, ask, f->path) != ASK_FLAG;
 }
 

@@ -162,6 +162,22 @@ static void set_effort_and_limit(cJSON *body, const struct provider *p, const st
 
 /* ---- options ---- */
 
+/* Does the option go into p->options_field? */
+static bool is_inner_option(const struct provider *p, const char *key)
+{
+    for (size_t i = 0; p->options_field && p->body_fields[i]; i++)
+        if (strcmp(key, p->body_fields[i]) == 0)
+            return false;
+    return p->options_field != NULL;
+}
+
+void body_option_path(const struct provider *p, const char *key, struct buf *out)
+{
+    if (is_inner_option(p, key))
+        buf_addf(out, "%s.", p->options_field);
+    buf_add_c(out, key);
+}
+
 /* A field that a setting of the user other than an option decides. */
 struct decided {
     const char *path; /* NULL: not used */
@@ -171,6 +187,7 @@ struct decided {
 
 /* One option while it is added. */
 struct adding {
+    const struct provider *provider;
     const struct ask_option *option;
     struct decided decided[2];
     const char *schema_field; /* NULL: no schema was given */
@@ -284,18 +301,36 @@ static void add_merged(struct adding *a, struct buf *out, struct str ours, struc
         add_chosen(a, out, ours, theirs);
 }
 
-/* cJSON writes the bytes of a key unchanged, so they have to be valid UTF-8. */
+/* Adds the option as the value of the field a->path, which it sets: the field of its own name, or the
+ * object around it. cJSON writes the bytes of a key unchanged, so they have to be valid UTF-8. */
+static void add_option_value(struct adding *a, struct buf *value)
+{
+    bool inner = is_inner_option(a->provider, a->option->key);
+    struct buf key = BUF_INIT(SIZE_MAX);
+    struct str json;
+
+    buf_clear(&a->path);
+    utf8_add_repaired(&key, str_of(a->option->key));
+    buf_add_c(&a->path, inner ? a->provider->options_field : buf_c(&key));
+    if (inner) {
+        buf_add_byte(value, '{');
+        json_add_key(value, buf_c(&key));
+    }
+    if (json_check(a->option->value, &json, NULL))
+        buf_add_str(value, json);
+    else
+        json_add_string(value, a->option->value);
+    buf_add_c(value, inner ? "}" : "");
+    buf_release(&key);
+}
+
 static void add_option(cJSON *body, struct adding *a)
 {
     struct buf text = BUF_INIT(SIZE_MAX), old = BUF_INIT(SIZE_MAX), merged = BUF_INIT(SIZE_MAX);
     struct str ours, theirs;
 
-    buf_clear(&a->path);
-    utf8_add_repaired(&a->path, str_of(a->option->key));
-    if (!json_check(a->option->value, &theirs, NULL)) {
-        json_add_string(&text, a->option->value);
-        theirs = buf_str(&text);
-    }
+    add_option_value(a, &text);
+    theirs = buf_str(&text);
     ours = member_text(body, buf_c(&a->path), &old);
     if (ours.p) {
         add_merged(a, &merged, ours, theirs);
@@ -340,6 +375,7 @@ int body_add_options(cJSON *body, const struct provider *p, const struct ask *as
     const char *effort = ask->effort ? p->effort_field : NULL;
     const char *limit = ask->max_tokens > 0 ? body_limit_field(p, ask) : NULL;
     struct adding a = {
+        .provider = p,
         .decided = {[EFFORT] = {effort, "--effort", "effort", ask->effort_from},
                     [LIMIT] = {limit, "--max-tokens", "max_tokens", ask->max_tokens_from}},
         .schema_field = ask->schema.p ? p->schema_field : NULL,

@@ -292,7 +292,7 @@ more_expectations() {
     # At another server's the answer is none.
     OPENAI_API_KEY=key-o OPENAI_BASE_URL=$here/v1 run_expect 7 chat -m openai:m hello
     sent ',Bearer key-o'
-    OLLAMA_HOST=$here run_expect 7 chat -m ollama:m hello
+    OLLAMA_HOST=$here/v1 run_expect 7 chat -m ollama:m hello
     sent ,
     run_expect 2 env ANTHROPIC_API_KEY=$'two\nlines' chat hello
     stderr_is "chat: bad header 'x-api-key': a control character in its value"

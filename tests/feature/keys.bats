@@ -76,7 +76,7 @@ nowhere() {
     echo 'api_key_command.ollama = echo key-o' >"$CONFIG/config"
     run_expect 0 chat -m openai:m hello
     sent ''
-    OLLAMA_HOST=127.0.0.1:$LLM_PORT run_expect 0 chat -m ollama:m hello
+    OLLAMA_HOST=127.0.0.1:$LLM_PORT/v1 run_expect 0 chat -m ollama:m hello
     sent key-o
     # A command for any server is for one that needs no key only where it was named.
     export CHAT_API_KEY_COMMAND='echo ran >>ran; echo key-any'

@@ -190,7 +190,7 @@ teardown() {
     start_llm openai/calls openai/normal anthropic/thinking-calls anthropic/normal openai/openrouter-call openai/normal \
         openai/calls openai/normal openai/ollama openai/deepseek-call openai/normal anthropic/calls anthropic/normal
     here=http://127.0.0.1:$LLM_PORT
-    export ANTHROPIC_BASE_URL=$here ANTHROPIC_API_KEY=k OLLAMA_HOST=$here CHAT_MAX_MESSAGES=all
+    export ANTHROPIC_BASE_URL=$here ANTHROPIC_API_KEY=k OLLAMA_HOST=$here/v1 CHAT_MAX_MESSAGES=all
     run_expect 0 chat -s s1 "${tools[@]}" one
     run_expect 0 chat -s s1 -m anthropic:m "${tools[@]}" two
     CHAT_BASE_URL=$here OPENROUTER_API_KEY=k run_expect 0 chat -s s1 -m openrouter:m "${tools[@]}" three

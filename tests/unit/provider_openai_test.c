@@ -285,7 +285,7 @@ TEST(the_list_of_models)
     struct http_request r;
 
     http_request_init(&r);
-    CHECK_INT(provider_ollama.models(&provider_ollama, &ask, &r, NULL), 0);
+    CHECK_INT(provider_ollama_chat.models(&provider_ollama_chat, &ask, &r, NULL), 0);
     CHECK_STR(buf_c(&r.url), "http://127.0.0.1:11434/v1/models");
     CHECK_STR(buf_c(&r.headers), "Accept: application/json\nAuthorization: Bearer k\n");
     CHECK_INT(r.body.len, 0);

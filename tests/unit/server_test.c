@@ -81,7 +81,7 @@ static void check(const struct row *r)
 #define ENV(x) x, CONFIG_ENVIRONMENT
 #define IN_FILE(x) x, CONFIG_FILE
 #define UNSET NULL, CONFIG_DEFAULT
-#define OLLAMA "http://127.0.0.1:11434/v1"
+#define OLLAMA "http://127.0.0.1:11434"
 #define OPENAI "https://api.openai.com/v1"
 #define ANTHROPIC "https://api.anthropic.com"
 #define GEMINI "https://generativelanguage.googleapis.com/v1beta/openai"
@@ -129,7 +129,7 @@ TEST(provider_model_url_and_key)
          REFUSED("no key for 'deepseek': set DEEPSEEK_API_KEY or CHAT_API_KEY")},
         /* What is set in the environment implies the provider. */
         {"OLLAMA_HOST=127.0.0.1:1", UNSET, UNSET, UNSET,
-         CHOSEN("ollama", NULL, "http://127.0.0.1:1/v1", NULL)},
+         CHOSEN("ollama", NULL, "http://127.0.0.1:1", NULL)},
         {"ANTHROPIC_API_KEY=a", UNSET, UNSET, UNSET, CHOSEN("anthropic", NULL, ANTHROPIC, "a")},
         {"ANTHROPIC_API_KEY=a ANTHROPIC_BASE_URL=http://mine", UNSET, UNSET, UNSET,
          CHOSEN("anthropic", NULL, "http://mine", "a")},
@@ -170,16 +170,17 @@ TEST(provider_model_url_and_key)
 TEST(ollama_hosts)
 {
     static const char *const hosts[][2] = {
-        {"OLLAMA_HOST=10.0.0.1", "http://10.0.0.1:11434/v1"},
-        {"OLLAMA_HOST=box:1234", "http://box:1234/v1"},
+        {"OLLAMA_HOST=10.0.0.1", "http://10.0.0.1:11434"},
+        {"OLLAMA_HOST=box:1234", "http://box:1234"},
         {"OLLAMA_HOST=0.0.0.0", OLLAMA},
-        {"OLLAMA_HOST=0.0.0.0:99", "http://127.0.0.1:99/v1"},
-        {"OLLAMA_HOST=https://box/", "https://box/v1"},
-        {"OLLAMA_HOST=http://box:1/", "http://box:1/v1"},
-        {"OLLAMA_HOST=:99", "http://127.0.0.1:99/v1"},
-        {"OLLAMA_HOST=::1", "http://[::1]:11434/v1"},
-        {"OLLAMA_HOST=[::1]:99", "http://[::1]:99/v1"},
-        {"OLLAMA_HOST=[::1]", "http://[::1]:11434/v1"},
+        {"OLLAMA_HOST=0.0.0.0:99", "http://127.0.0.1:99"},
+        {"OLLAMA_HOST=https://box/", "https://box"},
+        {"OLLAMA_HOST=http://box:1/", "http://box:1"},
+        {"OLLAMA_HOST=:99", "http://127.0.0.1:99"},
+        {"OLLAMA_HOST=::1", "http://[::1]:11434"},
+        {"OLLAMA_HOST=[::1]:99", "http://[::1]:99"},
+        {"OLLAMA_HOST=box/v1", "http://box/v1"},
+        {"OLLAMA_HOST=[::1]", "http://[::1]:11434"},
     };
 
     for (size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {

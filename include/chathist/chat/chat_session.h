@@ -47,6 +47,7 @@ struct chat_session {
     bool settled;          /* the session was made current, if it should be */
     bool in_memory;        /* nothing is stored: `memory` has the lines of the session */
     struct buf memory;
+    bool cut_noted;      /* the user was told that the server leaves out messages */
     bool refusal_warned; /* the user was warned that calls are refused without a question */
 };
 

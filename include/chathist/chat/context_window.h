@@ -22,6 +22,7 @@ struct context_limits {
     size_t bytes;    /* likewise */
     size_t tokens;   /* of the whole request; the context moves in steps (context_cut_in_steps) */
     size_t tools;    /* bytes of the tools, which count against `tokens` */
+    size_t answer;   /* tokens that are kept free for the answer */
 };
 
 #define CONTEXT_LIMITS_NONE                                                                        \

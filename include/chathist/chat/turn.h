@@ -71,6 +71,7 @@ struct turn {
     unsigned max_rounds;                       /* rounds of tool calls and continued pauses */
     int64_t tool_timeout_ms;                   /* for each call; 0: none */
     bool keeps_partial;                        /* `partial` is a file (history/partial) */
+    bool cut_noted; /* the user was told that the server leaves out messages; also an outcome */
 
     /* The outcome. */
     struct context context;

@@ -39,7 +39,7 @@ struct context_message {
     char *tool_call_id; /* tool: the call that this answers, or NULL */
     /* For an assistant message: its signed thinking or all of its blocks, as a JSON array, and the
      * provider that wrote it, which decides when they go back. They do not count against
-     * max_bytes. May be NULL. */
+     * max_bytes, but in a window of tokens. May be NULL. */
     char *thinking;
     char *provider;
     bool merged; /* it has calls, and begins with the text of an earlier message */
@@ -110,7 +110,7 @@ void context_drop_unsent(struct context *c);
  * most max_bytes of content and tool fields. Then drops up to the next user message, because
  * servers want the user to begin. CONTEXT_ALL means no limit. */
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
-/* Limits the messages, with those of this turn, to `window` bytes. Servers charge less
+/* Limits the messages, with those of this turn and with their reasoning, to `window` bytes. Servers charge less
  * for a request that begins with the same bytes as an earlier one, so the beginning must not move
  * with each turn: when the window is full, the oldest messages are dropped up to a user message,
  * until half of the window is left, and then nothing until it is full again.
@@ -135,6 +135,8 @@ void context_settle(struct context *c);
 bool context_in_loop(const struct context *c, size_t i);
 /* Returns the bytes of one message that count against max_bytes. */
 size_t context_weight(const struct context_message *m);
+/* Returns the bytes of its reasoning, which count in a window of tokens in addition. */
+size_t context_reasoning_weight(const struct context_message *m);
 
 /* ---- a conversation given as text ---- */
 

@@ -1,8 +1,8 @@
 /*
  * http - sends one HTTP request with libcurl and passes the response on as it arrives.
  *
- * An exchange has time-outs for connecting and for silence (struct http_limits), but no limit on
- * its whole duration. libcurl's own conventions decide about proxies. Redirects are not followed,
+ * An exchange has time-outs for connecting, for silence and, if the caller wants it, for its whole
+ * duration (struct http_limits). libcurl's own conventions decide about proxies. Redirects are not followed,
  * because a key must not reach another host.
  *
  * Messages name the server only as host:port, followed by the address of the proxy if one was used.
@@ -60,6 +60,7 @@ struct http_limits {
     /* From the end of the request to the first piece of the response body. HTTP_AS_IDLE: idle_ms
      * applies to the head, and then again to the first piece of the body. Or HTTP_NO_LIMIT. */
     long first_byte_ms;
+    long whole_ms;       /* of the whole exchange */
     int cancel_fd;       /* the exchange stops at once when this is readable; -1: none */
     const char *ca_file; /* the trusted certificates, in PEM form; NULL: the system's */
     const char *ca_dir;  /* the same as a hashed directory */

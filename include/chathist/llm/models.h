@@ -41,8 +41,11 @@ void model_list_release(struct model_list *l);
 /* Returns how many tokens the context of the model can hold, or 0 if that is unknown. */
 int64_t model_list_window(const struct model_list *l, const char *model);
 /* Asks the server that `ask` addresses how many tokens the context of ask->model can hold, by the
- * request of the provider (p->window). Returns 0 if that is unknown. */
-int64_t model_window_load(const struct provider *p, const struct ask *ask);
+ * requests of the provider (p->window), the second of them only if `whole`. If the user has chosen the
+ * size with an option, that is the size, and nothing is asked. This takes a few tenths of a second at
+ * most. */
+void model_window_load(const struct provider *p, const struct ask *ask, bool whole,
+                       struct model_window *w);
 
 /* Returns true if the provider's server lists its models at `base_url` within a few tenths of a
  * second. The single GET carries no key. */

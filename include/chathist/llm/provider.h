@@ -57,6 +57,12 @@ struct ask_watch {
     void *arg;
 };
 
+/* How many tokens the context of a model can hold, as the server says; 0: it does not say. */
+struct model_window {
+    int64_t most;   /* at most */
+    int64_t loaded; /* in the memory that the model has now; Ollama */
+};
+
 /* One request to a model. Everything in it is borrowed. One struct serves all requests of a
  * turn. */
 struct ask {
@@ -78,6 +84,11 @@ struct ask {
     enum ask_from effort_from;
     int64_t max_tokens; /* the most tokens of a response, with its reasoning; 0: the server's own */
     enum ask_from max_tokens_from;
+    /* For a server whose context has a size that a request can choose. 0: unknown. */
+    struct model_window window;
+    size_t token_bytes;   /* the bytes of 1,000 tokens in this conversation, about */
+    int64_t input_limit;  /* the most tokens that the user wants to send */
+    int64_t answer_room;  /* the tokens to keep free for an answer */
     bool show_reasoning;  /* the user wants to see the reasoning */
     struct str schema;    /* a JSON Schema object for the answer, or STR_NONE */
     unsigned schema_fits; /* the services that accept it, bits of enum schema_dialect */
@@ -111,6 +122,8 @@ struct provider {
     /* The provider of the same name that is used instead at the base URL of another host, or
      * NULL. */
     const struct provider *elsewhere;
+    /* The provider of the same name that is used instead at a base URL that ends in /v1, or NULL. */
+    const struct provider *at_v1;
     const char *missing; /* advice for HTTP 404, or NULL */
     /* For a server on loopback that chat looks for if nothing is configured: the path at which it
      * lists its models, and the member that holds the list. The member is checked because any
@@ -118,6 +131,10 @@ struct provider {
     struct {
         const char *path, *list;
     } probe;
+    bool lines; /* a stream is lines of JSON (llm/ndjson), not server-sent events */
+    /* The server may leave out the beginning of a conversation without saying so, and its count of
+     * the input, in which tokens from a cache are included, shows it. */
+    bool cuts_silently;
     /* The server always reports the usage of a stream, and refuses a request that asks for it. */
     bool usage_unasked;
     bool short_call_ids;     /* the server only takes call ids of nine letters and digits */
@@ -134,6 +151,12 @@ struct provider {
     const char *limit_elsewhere; /* limit_field at another base URL than the own; NULL: the same */
     bool needs_limit;            /* a request without limit_field is refused */
     const char *schema_field;    /* the field for ask->schema */
+    /* Options of the user that are not fields of the request go into this object. body_fields has the
+     * names of the fields and ends with NULL. NULL: all options are fields. */
+    const char *options_field;
+    const char *const *body_fields;
+    /* The option with which the user chooses the size of the context, or NULL. */
+    const char *window_field;
 
     /* Builds the URL, the headers (including the key) and the body, without what ask->dropped says.
      * `p` is the provider itself, because servers that differ only in address and key share these
@@ -154,12 +177,14 @@ struct provider {
      * ask->context. NULL: the provider has one model of the same name. */
     int (*models)(const struct provider *p, const struct ask *ask, struct http_request *r,
                   struct err *e);
-    /* For a server on this machine, which is asked in each turn how many tokens the context of
-     * ask->model can hold: builds the request, and reads the response, 0 if it does not say. NULL:
-     * the list of models says it, if anything does. */
-    int (*window)(const struct provider *p, const struct ask *ask, struct http_request *r,
-                  struct err *e);
-    int64_t (*read_window)(struct str response);
+    /* For a server that is asked in each turn how many tokens the context of ask->model can hold:
+     * each builds a request, and reads its response into *w if it says anything. The second question
+     * is only asked if it matters. Without one, the list of models says it, if anything does. */
+    struct {
+        int (*request)(const struct provider *p, const struct ask *ask, struct http_request *r,
+                       struct err *e);
+        void (*read)(struct str response, const struct ask *ask, struct model_window *w);
+    } window[2];
     /* Reads one event of a stream. Returns 0; 1 if the stream is complete; or -1 with *e set if the
      * event reports an error or cannot be used. */
     int (*event)(struct response *a, struct str event, struct str data, struct err *e);
@@ -175,6 +200,8 @@ const struct provider *provider_find(struct str name);
 /* Checks that the provider can do what a flag of the user wants of it. Returns 0, or -1 with
  * ERR_USAGE. */
 int provider_check(const struct provider *p, const struct ask *ask, struct err *e);
+/* Returns the bytes that the tools add to a request, about. */
+size_t ask_tools_bytes(const struct ask *ask);
 /* Splits `provider:model`. If the part before the first colon is not a provider's name, *provider
  * is NULL and *model is the whole name. */
 void provider_split(const char *name, const struct provider **provider, const char **model);

@@ -6,8 +6,9 @@
  *
  * Sources: the schema (github.com/openai/openai-openapi) and openai-python, `_streaming.py`.
  *
- * Ollama and llama.cpp speak the same API. They are separate providers because they need no key and
- * have usual ports on loopback. Some services are separate providers too, each with its address and
+ * llama.cpp speaks the same API, and Ollama at a base URL that ends in /v1 (see
+ * llm/provider_ollama). They are separate providers because they need no key and have usual ports on
+ * loopback. Some services are separate providers too, each with its address and
  * its key.
  */
 #ifndef CHATHIST_LLM_PROVIDER_OPENAI_H
@@ -27,7 +28,7 @@ extern const struct provider provider_groq;
 extern const struct provider provider_mistral;
 extern const struct provider provider_deepseek;
 extern const struct provider provider_gemini;
-extern const struct provider provider_ollama;
+extern const struct provider provider_ollama_chat;
 extern const struct provider provider_llamacpp;
 
 /*
@@ -54,5 +55,12 @@ extern const struct provider provider_llamacpp;
  */
 cJSON *openai_messages(const struct context *c, struct str system, const char *provider,
                        bool short_ids);
+
+/* The parts of a request that Ollama's own API has in the same form. openai_fill_gap adds a stand-in
+ * for a message that is missing before c->at[i]: chat templates (Gemma, Mistral, Llama 2) raise an
+ * exception unless the user begins and user and model alternate. openai_tools makes the array `tools`,
+ * which the caller frees. */
+void openai_fill_gap(cJSON *array, const struct context *c, size_t i);
+cJSON *openai_tools(const struct ask *ask);
 
 #endif

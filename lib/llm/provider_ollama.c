@@ -1,0 +1,541 @@
+#include "chathist/llm/provider_ollama.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "chathist/base/cjson.h"
+#include "chathist/base/json.h"
+#include "chathist/llm/provider_error.h"
+#include "chathist/llm/provider_openai.h"
+#include "llm/provider_wire.h"
+
+/* ---- the messages of a request ---- */
+
+/* Makes a call: {"id","function":{"index","name","arguments"}}, with the arguments as an object. */
+static cJSON *call_of(struct str raw, size_t index, struct call_ids *ids)
+{
+    cJSON *call = cjson_object(), *function = cjson_object();
+    struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
+
+    wire_add_call_id(ids, json_text(json_get(raw, "id"), &text), &out);
+    cjson_set_text(call, "id", buf_str(&out));
+    buf_clear(&out);
+    buf_addf(&out, "%zu", index);
+    cjson_set_raw(function, "index", buf_str(&out));
+    buf_clear(&out);
+    wire_add_call_name(&out, json_text(json_get(raw, "name"), &text));
+    cjson_set_text(function, "name", buf_str(&out));
+    buf_clear(&out);
+    wire_add_arguments(&out, json_get(raw, "args"));
+    cjson_set_raw(function, "arguments", buf_str(&out));
+    cjson_set(call, "function", function);
+    buf_release(&text);
+    buf_release(&out);
+    return call;
+}
+
+static void set_calls(cJSON *message, struct str calls, struct call_ids *ids)
+{
+    cJSON *array = cjson_array();
+    size_t index = 0;
+
+    wire_call_ids_begin(ids);
+    for (struct json_iter it = json_iter(calls); json_next(&it);)
+        cjson_push(array, call_of(it.value, index++, ids));
+    cjson_set(message, "tool_calls", array);
+}
+
+/* The thinking before a call goes back with it ("Thinking", "Tool calling": the whole message is
+ * appended). */
+static void set_thinking(cJSON *message, const struct context_message *m)
+{
+    if (!m->thinking || strcmp(m->provider, provider_ollama.name) != 0)
+        return;
+    for (struct json_iter it = json_iter(str_of(m->thinking)); json_next(&it);)
+        if (json_has_type(it.value, "reasoning_content") &&
+            json_type(json_get(it.value, "text")) == JSON_STRING)
+            cjson_set_raw(message, "thinking", json_get(it.value, "text"));
+}
+
+static void set_images(cJSON *message, const struct context_message *m)
+{
+    struct buf json = BUF_INIT(SIZE_MAX);
+    cJSON *array = cjson_array();
+
+    for (size_t i = 0; i < m->attachments_count; i++) {
+        buf_clear(&json);
+        json_add_string(&json, str_of(m->attachments[i].base64));
+        cjson_push(array, cjson_raw(buf_str(&json)));
+    }
+    cjson_set(message, "images", array);
+    buf_release(&json);
+}
+
+/* Sets id and name of the call that a result answers. Results follow their calls in the same order. */
+static void set_result(cJSON *message, struct json_iter *calls, struct call_ids *ids)
+{
+    struct buf id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
+
+    if (json_next(calls)) {
+        wire_add_call_name(&name, json_text(json_get(calls->value, "name"), &text));
+        cjson_set_text(message, "tool_name", buf_str(&name));
+    }
+    if (wire_add_result_id(ids, &id))
+        cjson_set_text(message, "tool_call_id", buf_str(&id));
+    buf_release(&id);
+    buf_release(&name);
+    buf_release(&text);
+}
+
+static cJSON *text_message(enum role role, struct str text)
+{
+    cJSON *message = cjson_object();
+
+    cjson_set_text(message, "role", str_of(role_name(role)));
+    cjson_set_text(message, "content", text);
+    return message;
+}
+
+/* Adds the images of the results that end with at[i] in a message of the user, because the templates
+ * of most models take images from the user alone. */
+static void push_result_images(cJSON *array, const struct context *c, size_t i)
+{
+    struct context_message all = {0};
+    cJSON *message = NULL;
+
+    while (i > 0 && c->at[i - 1].role == ROLE_TOOL)
+        i--;
+    for (; i < c->count && c->at[i].role == ROLE_TOOL; i++) {
+        if (c->at[i].attachments_count == 0)
+            continue;
+        all.attachments = c->at[i].attachments;
+        all.attachments_count = c->at[i].attachments_count;
+        message = text_message(ROLE_USER, STR("The images of the result of a tool:"));
+        set_images(message, &all);
+        cjson_push(array, message);
+    }
+}
+
+static cJSON *ollama_messages(const struct context *c, struct str system)
+{
+    struct json_iter calls = json_iter(STR_NONE); /* whose results come next */
+    cJSON *array = cjson_array();
+    struct call_ids ids;
+
+    wire_call_ids_init(&ids, false);
+    if (str_trim(system).n > 0)
+        cjson_push(array, text_message(ROLE_SYSTEM, system));
+    for (size_t i = 0; i < c->count; i++) {
+        const struct context_message *m = &c->at[i];
+        cJSON *message = text_message(m->role, (struct str){m->content, m->n});
+
+        openai_fill_gap(array, c, i);
+        if (m->role == ROLE_TOOL) {
+            set_result(message, &calls, &ids);
+        } else if (m->tool_calls) {
+            calls = json_iter(str_of(m->tool_calls));
+            set_thinking(message, m);
+            set_calls(message, str_of(m->tool_calls), &ids);
+        } else if (m->attachments_count > 0) {
+            set_images(message, m);
+        }
+        cjson_push(array, message);
+        if (m->role == ROLE_TOOL && (i + 1 == c->count || c->at[i + 1].role != ROLE_TOOL))
+            push_result_images(array, c, i);
+    }
+    wire_call_ids_release(&ids);
+    return array;
+}
+
+/* ---- the size of the context ---- */
+
+/* A request of no more tokens than this fits into every default of Ollama with an answer: 2,048 in the
+ * versions before 2025, 4,096 or more since then (docs/context-length.mdx). */
+#define INPUT_ANY 1024
+/* The smallest size that is asked for. Larger ones are twice as large each, because Ollama loads the
+ * model again for another size (server/sched.go, needsReload), which takes seconds. */
+#define NUM_CTX_LEAST 8192
+/* Sizes that are no power of two are multiples of this. */
+#define NUM_CTX_UNIT 1024
+/* The tokens of an image, about, and of the marks around a message. */
+#define IMAGE_TOKENS 2000
+#define MESSAGE_TOKENS 16
+/* Bytes of 1,000 tokens if nothing is known of the conversation. */
+#define TOKEN_BYTES 4000
+
+/* Returns how many tokens the request has, estimated on the high side. */
+static int64_t input_tokens(const struct ask *ask)
+{
+    const struct context *c = ask->context;
+    size_t token_bytes = ask->token_bytes > 0 ? ask->token_bytes : TOKEN_BYTES;
+    size_t bytes = c->system_len + ask_tools_bytes(ask) + ask->schema.n, marks = 0;
+
+    for (size_t i = 0; i < c->count; i++) {
+        bytes += context_weight(&c->at[i]) + context_reasoning_weight(&c->at[i]);
+        marks += MESSAGE_TOKENS + c->at[i].attachments_count * IMAGE_TOKENS;
+    }
+    /* A third more than the estimate: code and many languages have more tokens for their bytes. */
+    return (int64_t)((double)bytes * 1000 / (double)token_bytes * 4 / 3) + (int64_t)marks;
+}
+
+/* Does the input fit into a context of this size, with room for an answer? */
+static bool fits(const struct ask *ask, int64_t input, int64_t size)
+{
+    int64_t room = ask->answer_room < size / 4 ? ask->answer_room : size / 4;
+
+    return input <= size - room;
+}
+
+/* Returns the size of the context to ask for, 0 for Ollama's own. The size that the model was loaded
+ * with is kept if it is enough. */
+static int64_t choose_num_ctx(const struct ask *ask)
+{
+    int64_t input = input_tokens(ask), size = NUM_CTX_LEAST, full;
+
+    if (ask->window.loaded > 0 && fits(ask, input, ask->window.loaded))
+        return ask->window.loaded;
+    if (ask->window.loaded == 0 && input <= INPUT_ANY)
+        return 0;
+    while (!fits(ask, input, size) && size <= INT64_MAX / 2)
+        size *= 2;
+    full = ask->input_limit + ask->answer_room;
+    full += (NUM_CTX_UNIT - full % NUM_CTX_UNIT) % NUM_CTX_UNIT;
+    if (ask->input_limit > 0 && fits(ask, input, full) && size > full)
+        size = full;
+    return ask->window.most > 0 && size > ask->window.most ? ask->window.most : size;
+}
+
+/* ---- the request ---- */
+
+/* What a request leaves out because the server refused it (ask->dropped). */
+enum dropped {
+    DROP_THINK = 1 << 0,
+    DROP_FORMAT = 1 << 1, /* the schema is described in the system prompt */
+};
+
+/* `think` (docs/capabilities/thinking.mdx): false, true or a level. A model without levels takes each of
+ * them for true. Newer versions think unless this is false, older ones only if it is true. */
+static void set_think(cJSON *body, const struct ask *ask)
+{
+    static const char *const levels[][2] = {
+        {"none", "false"},        {"minimal", "\"low\""}, {"low", "\"low\""},
+        {"medium", "\"medium\""}, {"high", "\"high\""},   {"max", "\"max\""},
+    };
+
+    if (ask->dropped & DROP_THINK)
+        return;
+    if (!ask->effort && ask->show_reasoning)
+        cjson_set_raw(body, "think", STR("true"));
+    for (size_t i = 0; ask->effort && i < sizeof levels / sizeof *levels; i++)
+        if (strcmp(ask->effort, levels[i][0]) == 0)
+            cjson_set_raw(body, "think", str_of(levels[i][1]));
+}
+
+static void set_num_ctx(cJSON *body, const struct ask *ask)
+{
+    struct buf options = BUF_INIT(BUF_SMALL);
+    int64_t size = choose_num_ctx(ask);
+
+    if (size > 0) {
+        buf_addf(&options, "{\"num_ctx\":%" PRId64 "}", size);
+        cjson_set_raw(body, "options", buf_str(&options));
+    }
+    buf_release(&options);
+}
+
+/* `truncate` is false so that Ollama reports a conversation that is too long, instead of leaving out
+ * its beginning (api/types.go, ChatRequest; versions before the end of 2025 ignore it). */
+static int set_body(const struct provider *p, const struct ask *ask, struct http_request *r,
+                    struct err *e)
+{
+    struct buf system = BUF_INIT(2 * BUF_LINE);
+    cJSON *body = cjson_object();
+
+    buf_add(&system, ask->context->system, ask->context->system_len);
+    if (ask->schema.p && ask->dropped & DROP_FORMAT)
+        wire_add_schema(ask, &system);
+    cjson_set_text(body, "model", str_of(ask->model));
+    cjson_set(body, "messages", ollama_messages(ask->context, buf_str(&system)));
+    if (ask->tools_count > 0)
+        cjson_set(body, "tools", openai_tools(ask));
+    cjson_set(body, "stream", cJSON_CreateBool(ask->stream));
+    cjson_set(body, "truncate", cJSON_CreateBool(false));
+    if (ask->schema.p && !(ask->dropped & DROP_FORMAT))
+        cjson_set(body, "format", wire_schema(ask));
+    set_think(body, ask);
+    set_num_ctx(body, ask);
+    buf_release(&system);
+    return wire_end_body(body, p, ask, r, e);
+}
+
+static int ollama_request(const struct provider *p, const struct ask *ask, struct http_request *r,
+                          struct err *e)
+{
+    if (wire_begin_post(r, p, ask, "/api", "/chat", e) != 0 || wire_add_bearer(r, ask, e) != 0)
+        return -1;
+    return set_body(p, ask, r, e);
+}
+
+static bool names_format(struct str body)
+{
+    return provider_error_mentions(body, "format") || provider_error_mentions(body, "schema") ||
+           provider_error_mentions(body, "grammar");
+}
+
+/* HTTP 400 `"NAME" does not support thinking` (server/routes.go). A schema that cannot be made a
+ * grammar is refused with 400 or 500. */
+static bool ollama_drop_unsupported(const struct provider *p, struct ask *ask, int status,
+                                    struct str body, const struct response *a)
+{
+    bool by_flag = ask->effort && ask->effort_from == ASK_FLAG;
+    unsigned before = ask->dropped;
+
+    (void)p;
+    if (status != 400 && status != 500)
+        return false;
+    if (!by_flag && !wire_has_option(ask, "think") && (ask->effort || ask->show_reasoning) &&
+        provider_error_mentions(body, "does not support thinking")) {
+        ask->dropped |= DROP_THINK;
+        if (!(before & DROP_THINK))
+            response_notice(a, "the model does not reason: asking without 'think'");
+    } else if (ask->schema.p && !wire_has_option(ask, "format") && names_format(body)) {
+        ask->dropped |= DROP_FORMAT;
+    }
+    return ask->dropped != before;
+}
+
+/* ---- models ---- */
+
+static int ollama_models(const struct provider *p, const struct ask *ask, struct http_request *r,
+                         struct err *e)
+{
+    if (wire_begin_get(r, p, ask, "/api", "/tags", e) != 0)
+        return -1;
+    return wire_add_bearer(r, ask, e);
+}
+
+/* GET /api/ps, "List Running Models". */
+static int ask_loaded(const struct provider *p, const struct ask *ask, struct http_request *r,
+                      struct err *e)
+{
+    if (wire_begin_get(r, p, ask, "/api", "/ps", e) != 0)
+        return -1;
+    return wire_add_bearer(r, ask, e);
+}
+
+/* Is this the model's name? A name without a tag means the tag `latest`. */
+static bool is_model(struct str name, const char *model)
+{
+    struct buf whole = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
+    struct str text = json_text(name, &scratch);
+    bool same;
+
+    buf_addf(&whole, "%s:latest", model);
+    same = str_eq_c(text, model) || str_eq(text, buf_str(&whole));
+    buf_release(&whole);
+    buf_release(&scratch);
+    return same;
+}
+
+static void read_loaded(struct str response, const struct ask *ask, struct model_window *w)
+{
+    for (struct json_iter it = json_iter(json_get(response, "models"));
+         !it.object && json_next(&it);)
+        if (is_model(json_get(it.value, "name"), ask->model))
+            json_int(json_get(it.value, "context_length"), &w->loaded);
+}
+
+/* POST /api/show, "Show Model Information". */
+static int ask_shown(const struct provider *p, const struct ask *ask, struct http_request *r,
+                     struct err *e)
+{
+    cJSON *body;
+
+    if (wire_begin_post(r, p, ask, "/api", "/show", e) != 0 || wire_add_bearer(r, ask, e) != 0)
+        return -1;
+    body = cjson_object();
+    cjson_set_text(body, "model", str_of(ask->model));
+    cjson_print(body, &r->body);
+    cJSON_Delete(body);
+    return 0;
+}
+
+/* Returns the value of `num_ctx` in the parameters of the Modelfile, lines of name and value; or
+ * 0. */
+static int64_t num_ctx_parameter(struct str parameters)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct str rest = json_text(parameters, &text);
+    int64_t n = 0;
+
+    while (rest.p && n == 0) {
+        struct str value = str_trim(str_cut(&rest, '\n')), name = str_cut(&value, ' ');
+
+        if (str_eq_c(name, "num_ctx") && value.p)
+            json_int(str_trim(value), &n);
+    }
+    buf_release(&text);
+    return n;
+}
+
+/* The author of the Modelfile has chosen `num_ctx` for it. Otherwise the model has its own limit,
+ * `ARCHITECTURE.context_length`. */
+static void read_shown(struct str response, const struct ask *ask, struct model_window *w)
+{
+    int64_t n = num_ctx_parameter(json_get(response, "parameters"));
+
+    (void)ask;
+    for (struct json_iter it = json_iter(json_get(response, "model_info"));
+         n <= 0 && it.object && json_next(&it);)
+        if (str_ends(it.key, STR(".context_length")))
+            json_int(it.value, &n);
+    if (n > 0)
+        w->most = n;
+}
+
+/* ---- the response ---- */
+
+/* Each call comes whole. */
+static int read_calls(struct response *a, struct str calls, struct err *e)
+{
+    struct buf id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
+    int rc = 0;
+
+    for (struct json_iter it = json_iter(calls); rc == 0 && !it.object && json_next(&it);) {
+        struct str function = json_get(it.value, "function");
+
+        if (json_type(function) == JSON_OBJECT)
+            rc = response_add_call(
+                a, (int64_t)a->calls_count, json_text(json_get(it.value, "id"), &id),
+                json_text(json_get(function, "name"), &name), json_get(function, "arguments"), e);
+    }
+    buf_release(&id);
+    buf_release(&name);
+    return rc;
+}
+
+static int read_message(struct response *a, struct str message, struct err *e)
+{
+    enum { CONTENT, THINKING, CALLS, IMAGES, COUNT };
+    static const char *const keys[COUNT] = {"content", "thinking", "tool_calls", "images"};
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str got[COUNT];
+    int rc;
+
+    json_pick(message, keys, got, COUNT);
+    rc = response_add_reasoning(a, json_text(got[THINKING], &scratch));
+    buf_release(&scratch);
+    if (rc != 0 || response_add_text(a, got[CONTENT], e) != 0 || read_calls(a, got[CALLS], e) != 0)
+        return -1;
+    if (json_type(json_at(got[IMAGES], 0)) == JSON_STRING)
+        response_drop_media(a, RESPONSE_IMAGE);
+    return 0;
+}
+
+/* Reads the reason: `stop`, `length`, or `` for a connection to the model that was lost
+ * (llm/server.go, DoneReason). */
+static void read_end(struct response *a, struct str reason)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = json_text(reason, &scratch);
+
+    response_set_finish(a, text);
+    a->finished = true;
+    buf_release(&scratch);
+}
+
+static int read_object(struct response *a, struct str object, struct err *e)
+{
+    enum { ERROR, MODEL, MESSAGE, DONE, REASON, INPUT, OUTPUT, COUNT };
+    static const char *const keys[COUNT] = {
+        "error", "model", "message", "done", "done_reason", "prompt_eval_count", "eval_count"};
+    struct str got[COUNT];
+
+    json_pick(object, keys, got, COUNT);
+    if (provider_error_in(got[ERROR], STR_NONE))
+        return provider_error_set_reported(e, object);
+    wire_take_model(a, got[MODEL]);
+    if (read_message(a, got[MESSAGE], e) != 0)
+        return -1;
+    usage_read(&a->usage, USAGE_INPUT, got[INPUT]);
+    usage_read(&a->usage, USAGE_OUTPUT, got[OUTPUT]);
+    if (!str_eq_c(got[DONE], "true"))
+        return 0;
+    read_end(a, got[REASON]);
+    return 1;
+}
+
+static int ollama_event(struct response *a, struct str event, struct str data, struct err *e)
+{
+    struct str value;
+
+    (void)event;
+    return wire_parse_event(data, &value, e) != 0 ? -1 : read_object(a, value, e);
+}
+
+/* Reads a whole response. Some gateways send the lines of a stream as one document of another type. */
+static int ollama_whole(struct response *a, struct str body, struct err *e)
+{
+    struct str rest = body, value;
+    int rc = 0;
+
+    if (json_check(body, &value, NULL)) {
+        rc = read_object(a, value, e);
+    } else if (!str_find(str_trim(body), STR("\n"))) {
+        rc = wire_parse_whole(body, &value, e);
+    } else {
+        while (rc == 0 && rest.p) {
+            struct str line = str_trim(str_cut(&rest, '\n'));
+
+            if (line.n > 0)
+                rc = ollama_event(a, STR_NONE, line, e);
+        }
+    }
+    if (rc == 0)
+        return wire_unusable(e, ERR_BUSY, "the server's answer is not complete", str_trim(body));
+    return rc < 0 ? -1 : 0;
+}
+
+/* Which options are fields of the request. All others are those of the model, in `options`
+ * (api/types.go, ChatRequest and Options). */
+static const char *const ollama_fields[] = {
+    "model",
+    "messages",
+    "stream",
+    "format",
+    "keep_alive",
+    "tools",
+    "options",
+    "think",
+    "truncate",
+    "shift",
+    "logprobs",
+    "top_logprobs",
+    "_debug_render_only",
+    NULL,
+};
+
+const struct provider provider_ollama = {
+    .name = "ollama",
+    .base_url = "http://127.0.0.1:11434",
+    .base_variable = "OLLAMA_HOST",
+    .at_v1 = &provider_ollama_chat,
+    .missing = "'ollama pull' gets a model",
+    .probe = {"/api/tags", "models"},
+    .lines = true,
+    .keep_reasoning = true,
+    .cuts_silently = true,
+    .effort_field = "think",
+    .own_effort = true,
+    .limit_field = "options.num_predict",
+    .schema_field = "format",
+    .options_field = "options",
+    .body_fields = ollama_fields,
+    .window_field = "num_ctx",
+    .window = {{ask_loaded, read_loaded}, {ask_shown, read_shown}},
+    .request = ollama_request,
+    .drop_unsupported = ollama_drop_unsupported,
+    .models = ollama_models,
+    .event = ollama_event,
+    .whole = ollama_whole,
+};

@@ -1,0 +1,11 @@
+/* provider_ollama: its lines, whole answers and errors; what must hold is in provider.h. */
+#include "provider.h"
+
+#include "chathist/llm/provider_ollama.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    return fuzz_provider(&provider_ollama, data, size);
+}
