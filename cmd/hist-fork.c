@@ -23,6 +23,18 @@ static const struct program program = {"hist-fork",
                                        "start a session with the beginning of another one",
                                        "[SESSION|-]", OPT_SESSION, options};
 
+/* Gives the copy the title of the session. */
+static void copy_title(struct history *h, struct str session, struct str copy)
+{
+    struct buf title = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+
+    if (session_title(h, session, &title, &e) < 0 ||
+        (title.len > 0 && session_set_title(h, copy, buf_str(&title), &e) < 0))
+        die_err(&e);
+    buf_release(&title);
+}
+
 int main(int argc, char **argv)
 {
     struct opt_parser args;
@@ -56,6 +68,7 @@ int main(int argc, char **argv)
         if (history_accept(h, &e) < 0 || fork_session(h, choice.filter.sessions.at[0], str_of(at),
                                                       buf_str(&id), &copied, &bad_lines, &e) < 0)
             die_err(&e);
+        copy_title(h, choice.filter.sessions.at[0], buf_str(&id));
         list_id(&out, buf_str(&id), args.common.json);
         if (out_flush(&out) == 0 && !detached)
             start_make_current(&choice.config, h, buf_str(&id), args.common.quiet);

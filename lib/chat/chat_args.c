@@ -4,10 +4,12 @@
 #include <string.h>
 
 #include "chathist/base/memory.h"
+#include "chathist/base/utf8.h"
 #include "chathist/chat/input.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/chat/turn.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/history/message.h"
 #include "chathist/llm/exchange.h"
 #include "chathist/llm/tool.h"
 
@@ -40,7 +42,8 @@ enum {
     KEY_REASONING,
     KEY_EFFORT,
     KEY_MAX_TOKENS,
-    KEY_HEADER
+    KEY_HEADER,
+    KEY_TITLE
 };
 
 static const struct opt options[] = {
@@ -48,6 +51,7 @@ static const struct opt options[] = {
     {'N', "new", OPT_FLAG, NULL, "start a new session"},
     {'c', "continue", OPT_FLAG, NULL, "continue the session used last, however old"},
     {'1', "once", OPT_FLAG, NULL, "ask once: send no earlier message, store nothing"},
+    {KEY_TITLE, "title", OPT_TEXT, "TEXT", "give the session this title"},
     {'S', "system", OPT_TEXT, "TEXT", "the session's system prompt from now on"},
     {KEY_PERSONA, "persona", OPT_PERSONA, "NAME",
      "a system prompt from a file: the persona NAME, or a path"},
@@ -194,6 +198,7 @@ static bool take_text(struct chat_args *a, int key, const char *value)
     } texts[] = {
         {'s', &a->wish.named},
         {'S', &a->system},
+        {KEY_TITLE, &a->title},
         {'t', &a->template_name},
         {KEY_PERSONA, &a->persona},
         {KEY_MESSAGES, &a->messages},
@@ -369,6 +374,16 @@ static void check_stdin(struct chat_args *a)
         a->read_stdin = false;
 }
 
+/* Checks --title. */
+static void check_title(const struct chat_args *a)
+{
+    if (!a->store || a->once || (a->messages && !a->wish.named))
+        die_usage("--title is for a session that is stored: it cannot be given with --once, "
+                  "--no-store or --messages");
+    if (utf8_count(str_of(a->title)) > MESSAGE_TITLE)
+        die_usage("bad value for --title: a title has at most %d characters", MESSAGE_TITLE);
+}
+
 /* Checks which options go together. */
 static void check_combination(struct chat_args *a)
 {
@@ -401,6 +416,8 @@ static void check_combination(struct chat_args *a)
         check_again(a);
     if (a->vars.count > 0 && !a->template_name && !a->persona)
         die_usage("--var goes with --template or --persona");
+    if (a->title)
+        check_title(a);
     if (a->cached && !a->models)
         die_usage("--cached can only be given with --models");
     if (a->messages && (a->wish.fresh || a->wish.last))

@@ -408,6 +408,18 @@ static void keep_lines(struct chat_session *t, struct turn *turn,
         t->settled = report_unstored(t, resume_settle(&t->session, &t->history, &e), &e);
 }
 
+/* Stores the title of --title, once. */
+static void keep_title(struct chat_session *t)
+{
+    struct err e = ERR_INIT;
+    bool wanted = t->args->title && t->args->store && !t->in_memory && !t->titled;
+
+    if (wanted)
+        t->titled = report_unstored(
+            t, session_set_title(&t->history, buf_str(&t->session.id), str_of(t->args->title), &e),
+            &e);
+}
+
 /* Prints the call and asks whether it may be run. Returns false if no more questions should
  * follow. */
 static bool ask_consent(struct chat_session *t, struct round_call *c)
@@ -479,6 +491,7 @@ static int renew_tools(struct chat_session *t, struct turn *turn, struct err *e)
 static void exchange_rounds(struct chat_session *t, struct turn *turn, struct err *e)
 {
     keep_lines(t, turn, turn_store_prompt);
+    keep_title(t);
     do {
         turn->calling = false;
         if (t->unasked.kind != ERR_NONE)

@@ -29,6 +29,7 @@ static const struct {
     {"hist-show", "print the messages of sessions"},
     {"hist-load", "make a past session current and print it"},
     {"hist-browse", "look through a history, full screen"},
+    {"hist-title", "give a session a title, or print it"},
     {"hist-fork", "start a session with the beginning of another one"},
     {"hist-append", "store a message and print its id"},
     {"hist-export", "write sessions in other formats"},

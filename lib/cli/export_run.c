@@ -296,6 +296,7 @@ static int write_thread(struct run *r, struct export *x, size_t session, struct 
     }
     if (!is_raw(r))
         thread_settle(&t);
+    x->title_line = t.title;
     if (rc == 0 && t.count > 0)
         rc = export_session(x, t.at, t.count, e);
     thread_release(&t);

@@ -8,6 +8,7 @@
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/history/message.h"
+#include "chathist/history/session_list.h"
 #include "chathist/history/thread.h"
 
 /* The least that is read of a session. */
@@ -119,6 +120,7 @@ static void show_messages(struct out *o, struct show *s, const struct message *a
     struct err e = ERR_INIT;
 
     if (s->document) {
+        s->export.title = buf_str(&s->title);
         if (n > 0 && export_session(&s->export, at, n, &e) < 0)
             die_err(&e);
         return;
@@ -195,6 +197,7 @@ void show_settle(struct show *s, const struct choice *c)
     if (c->common.json && s->format)
         die_usage("--json prints the stored lines: it cannot be combined with --format");
     s->json = c->common.json;
+    buf_init(&s->title, BUF_LINE);
     s->last = c->limit > 0 ? c->limit : SIZE_MAX;
     s->filter = &c->filter;
 }
@@ -215,6 +218,7 @@ static void begin(struct out *o, struct show *s)
 size_t show_session(struct out *o, const struct history *h, struct str id, struct show *s)
 {
     struct message *wanted;
+    struct err e = ERR_INIT;
     struct tail tail;
     size_t count, n, skipped;
 
@@ -222,6 +226,9 @@ size_t show_session(struct out *o, const struct history *h, struct str id, struc
     wanted = load_end(&tail, h, id, s, &n);
     count = tail.whole ? tail.thread.count : SHOW_NOT_COUNTED;
     skipped = n > s->last ? n - s->last : 0;
+    buf_clear(&s->title);
+    if (s->document && session_title(h, id, &s->title, &e) < 0)
+        die_err(&e);
     show_messages(o, s, wanted + skipped, n - skipped);
     if (tail.thread.bad_lines > s->bad_lines)
         s->bad_lines = tail.thread.bad_lines;
@@ -240,5 +247,6 @@ void show_end(struct out *o, struct show *s, bool even_if_empty)
         die_err(&e);
     if (s->begun)
         export_release(&s->export);
+    buf_release(&s->title);
     out_page_end(o);
 }

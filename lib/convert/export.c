@@ -69,6 +69,14 @@ static const struct message *find_titled(const struct message *at, size_t count,
     return at;
 }
 
+/* Returns the newest of the messages that gives a title, or NULL. */
+static const struct message *find_title(const struct message *at, size_t count)
+{
+    while (count > 0 && !message_is_title(&at[count - 1]))
+        count--;
+    return count > 0 ? &at[count - 1] : NULL;
+}
+
 static void add_title(struct buf *out, const struct message *at, size_t count)
 {
     struct buf scratch = BUF_INIT(BUF_LINE), line = BUF_INIT(BUF_LINE);
@@ -93,6 +101,20 @@ static struct str newest_model(const struct message *at, size_t count, struct bu
     return model;
 }
 
+/* Adds the title that the session was given. */
+static void add_given_title(struct buf *out, const struct export *x, const struct message *at,
+                            size_t count)
+{
+    const struct message *line = x->title_line ? x->title_line : find_title(at, count);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    if (x->title.n > 0)
+        export_add_label(out, x->title);
+    else if (line)
+        export_add_label(out, message_title(line, &scratch));
+    buf_release(&scratch);
+}
+
 int export_session(struct export *x, const struct message *at, size_t count, struct err *e)
 {
     struct buf title = BUF_INIT(BUF_SMALL), model = BUF_INIT(BUF_LINE);
@@ -100,7 +122,9 @@ int export_session(struct export *x, const struct message *at, size_t count, str
     int rc;
 
     if (count > 0) {
-        add_title(&title, at, count);
+        add_given_title(&title, x, at, count);
+        if (title.len == 0)
+            add_title(&title, at, count);
         s.title = buf_str(&title);
         s.id = at[0].session_id;
         s.created_at = at[0].timestamp;
@@ -110,9 +134,13 @@ int export_session(struct export *x, const struct message *at, size_t count, str
     if (x->format->session)
         x->format->session(x, &s);
     rc = deliver(x, CHUNK, e);
+    if (rc == 0 && x->title_line && x->format->keeps_title)
+        rc = export_line(x, x->title_line, e);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = export_line(x, &at[i], e);
     x->sessions++;
+    x->title = STR_NONE;
+    x->title_line = NULL;
     buf_release(&title);
     buf_release(&model);
     return rc;
@@ -198,6 +226,7 @@ const struct export_format export_json = {
     .name = "json",
     .suffix = "json",
     .json = true,
+    .keeps_title = true,
     .begin = json_begin,
     .message = json_message,
     .end = json_end,

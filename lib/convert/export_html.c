@@ -67,6 +67,7 @@ static void html_end(struct export *x)
 const struct export_format export_html = {
     .name = "html",
     .suffix = "html",
+    .keeps_title = true,
     .begin = html_begin,
     .message = html_message,
     .end = html_end,

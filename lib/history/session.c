@@ -17,6 +17,7 @@
 #include "chathist/history/append.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
+#include "chathist/history/store.h"
 #include "chathist/history/thread.h"
 
 /* So many of the sessions that an ambiguous name could mean are shown. */
@@ -229,6 +230,31 @@ int session_resolve(const struct history *h, struct str name, struct buf *id, st
         return 0;
     }
     return pick(h, name, id, e);
+}
+
+/* ---- titles ---- */
+
+int session_set_title(struct history *h, struct str id, struct str title, struct err *e)
+{
+    struct buf line = BUF_INIT(BUF_LINE), known = BUF_INIT(BUF_SMALL);
+    struct str text;
+    struct draft d;
+    int result = -1;
+
+    vis_add_line(&line, title, false);
+    text = str_trim(buf_str(&line));
+    draft_init(&d);
+    if (utf8_count(text) > MESSAGE_TITLE) {
+        err_set(e, ERR_USAGE, "a title has at most %d characters", MESSAGE_TITLE);
+    } else if (session_title(h, id, &known, e) == 0) {
+        draft_title(&d, text);
+        draft_set_text(&d, FIELD_SESSION_ID, id);
+        result = str_eq(text, buf_str(&known)) ? 0 : store_append(h, &d, 1, e);
+    }
+    draft_release(&d);
+    buf_release(&line);
+    buf_release(&known);
+    return result;
 }
 
 /* ---- which session a new message belongs to ---- */

@@ -73,6 +73,21 @@ static bool stands(struct state *s, const struct message *m)
     return !out;
 }
 
+/* Keeps the newest line that gives a title. */
+static void keep_title(struct thread *t)
+{
+    size_t i = t->count;
+
+    while (i > 0 && !message_is_title(&t->at[i - 1]))
+        i--;
+    if (i == 0 || t->title)
+        return;
+    t->title_line = mem_copy(t->at[i - 1].line.p, t->at[i - 1].line.n);
+    t->title = mem_zalloc(sizeof *t->title);
+    *t->title = (struct message)MESSAGE_INIT;
+    (void)message_parse(t->title, (struct str){t->title_line, t->at[i - 1].line.n});
+}
+
 /* Drops message i if out[i] is true. */
 static void leave_out(struct thread *t, const bool *out)
 {
@@ -147,6 +162,7 @@ void thread_settle(struct thread *t)
     struct state s = {0};
     bool *out = mem_zalloc(t->count + 1);
 
+    keep_title(t);
     for (size_t i = t->count; i-- > 0;)
         out[i] = !stands(&s, &t->at[i]);
     leave_out(t, out);
@@ -225,6 +241,10 @@ void thread_release(struct thread *t)
         message_release(&t->at[i]);
     for (size_t i = 0; i < t->lines_count; i++)
         free(t->lines[i]);
+    if (t->title)
+        message_release(t->title);
+    free(t->title);
+    free(t->title_line);
     free(t->at);
     free(t->lines);
     *t = (struct thread){0};

@@ -19,6 +19,7 @@ hist-search   | needle        | reads  | 2
 hist-sessions |               | reads  | 2
 hist-show     | good          | reads  | 2
 hist-stats    | -s good       | reads  | 2
+hist-title    | --json good   | reads  | 2
 '
 
 setup_file() {
@@ -432,14 +433,14 @@ options_of() {
         stores_alone
         case $TOOL in
         hist-search) status=1 ;;
-        hist-show | hist-load | hist-export | hist-delete | hist-fork | hist-stats) status=1 ;;
+        hist-show | hist-load | hist-export | hist-delete | hist-fork | hist-stats | hist-title) status=1 ;;
         *) status=0 ;;
         esac
         rm -f "$HISTORY.session"
         : >"$HISTORY"
         run_expect "$status" "$TOOL" "${ARGS[@]}"
         case $TOOL in
-        hist-show | hist-load | hist-export | hist-delete | hist-fork | hist-stats)
+        hist-show | hist-load | hist-export | hist-delete | hist-fork | hist-stats | hist-title)
             complains "no session 'good'"
             ;;
         *) stderr_empty ;;
@@ -481,6 +482,7 @@ found() {
     chat) stdout_has 'a needle' 'two needles' 'hello' ;;
     hist-append | hist-new | hist-fork | hist-import) lines_are 1 ;;
     hist-delete) stdout_matches $'^good\t2024-06-27T15:00:00Z\t[23]\ta needle$' ;;
+    hist-title) stdout_is '{"session_id":"good","title":""}' ;;
     hist-check) stdout_matches '^[0-9]+ lines, [0-9]+ messages, [0-9]+ sessions?: [0-9]+ problems?, [0-9]+ warnings?$' ;;
     esac
 }
@@ -566,7 +568,7 @@ said() {
             rm -f "$HISTORY.session"
             cp "$kind/alone" "$HISTORY"
             case $TOOL in
-            hist-export | hist-show | hist-load | hist-stats) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
+            hist-export | hist-show | hist-load | hist-stats | hist-title) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
             hist-search) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
             hist-delete | hist-fork) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
             hist-check) run_expect "$([[ $kind == */nothing ]] && echo 0 || echo 1)" "$TOOL" ;;

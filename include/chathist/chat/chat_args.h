@@ -31,6 +31,7 @@ struct chat_args {
         [SETTING_COUNT];  /* settings of -t and --persona (chat/template), which flags override */
     const char *messages; /* NULL: not given */
     const char *system;   /* NULL: not given */
+    const char *title;    /* of the session; NULL: not given */
     const char *schema;   /* a file's name; NULL: not given */
     const char *template_name, *persona;     /* NULL: not given */
     const char *list;                        /* "templates" or "personas" to list; NULL: neither */

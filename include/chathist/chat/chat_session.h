@@ -45,6 +45,7 @@ struct chat_session {
     struct err unasked;    /* why no request can be sent: no model is known yet */
     struct err unsaved;    /* why something of this turn is not in the history */
     bool settled;          /* the session was made current, if it should be */
+    bool titled;           /* the title of --title was stored */
     bool in_memory;        /* nothing is stored: `memory` has the lines of the session */
     struct buf memory;
     bool cut_noted;      /* the user was told that the server leaves out messages */

@@ -44,6 +44,7 @@ struct show {
     const struct export_format *document; /* NULL: text, or stored lines */
     bool begun;
     struct export export;
+    struct buf title; /* of the session, for a document */
     struct export_stdout sink;
 };
 

@@ -26,8 +26,9 @@
  * the format's function returns. */
 struct export_session {
     struct str id;    /* decoded */
-    struct str title; /* the beginning of the first prompt, or of the first message if no prompt
-                            * has text; on one line, not escaped; may be empty */
+    struct str title; /* the title of the session; without one the beginning of the first prompt, or
+                       * of the first message if no prompt has text; on one line, not escaped; may
+                       * be empty */
     struct str created_at; /* timestamp of the first message, as stored */
     struct str last_used;  /* timestamp of the last message, as stored */
     struct str model;      /* decoded; of the newest response that names a model, else empty */
@@ -44,6 +45,10 @@ struct export
     struct buf out;  /* formats append here */
     size_t sessions; /* sessions before the present one */
     size_t messages; /* messages before the present one, in all sessions */
+    /* The title of the next session, set by the caller, who keeps it: as text, or the line that
+     * gives it. Without either, the messages are looked at for such a line. */
+    struct str title;
+    const struct message *title_line;
     /* private */
     export_sink *sink;
     void *arg;
@@ -54,6 +59,7 @@ struct export_format {
     const char *suffix; /* of file names, without the first dot */
     bool json;          /* the output is JSON: on a terminal, control characters become \uXXXX */
     bool lines;         /* the stored lines in the order of the file: only `message` is called */
+    bool keeps_title;   /* title_line is written like a message, before those of the session */
     bool grows;         /* two documents in a row are a document: a file can be appended to */
     /* Each function may be NULL. `begin` and `end` are called once, even without a session;
      * `session` is called before the messages of each session. */

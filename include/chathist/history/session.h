@@ -47,6 +47,12 @@ int session_exists(const struct history *h, struct str id, struct err *e);
  * names some of them). */
 int session_resolve(const struct history *h, struct str name, struct buf *id, struct err *e);
 
+/* Stores a title of a session, with each run of white space as one blank, and without white space
+ * at the ends; an empty one removes the title. Nothing is stored if the session has that title
+ * already. Returns 0, or -1 with *err set: ERR_USAGE for a title of more than MESSAGE_TITLE
+ * characters, or a session id that id_session_valid refuses. */
+int session_set_title(struct history *h, struct str id, struct str title, struct err *e);
+
 /* ---- which session a new message belongs to ---- */
 
 /* The options of the user. Without any, the current session is continued, or a new one is begun if

@@ -23,7 +23,10 @@
 struct thread {
     struct message *at; /* each borrows from a line in `lines` */
     size_t count;
-    char **lines; /* private: the memory of the lines */
+    /* The newest line that gives the session a title, set by thread_settle; else NULL. */
+    struct message *title;
+    /* private: the memory of the lines, and of that of `title` */
+    char **lines, *title_line;
     size_t lines_count;
     size_t cap, lines_cap;
     uint64_t all;       /* lines of the session in the file, including dropped ones */

@@ -81,6 +81,7 @@
     class Session {
         constructor(id) {
             this.id = id;
+            this.name = ''; /* the title that it was given */
             this.messages = [];
             this.tools = new Map(); /* name by id of the call */
         }
@@ -97,6 +98,7 @@
         }
 
         get title() {
+            if (this.name) return onOneLine(this.name, 200);
             const first = this.messages.find((m) => m.role === 'user') ?? this.messages[0];
             return onOneLine(first.content.split('```', 1)[0], 90) || onOneLine(first.content, 90) || this.id;
         }
@@ -114,9 +116,11 @@
             const data = JSON.parse(line);
             let session = sessions.get(data.session_id);
             if (!session) sessions.set(data.session_id, session = new Session(data.session_id));
-            messages.push(session.add(data));
+            if (data.role === 'title') session.name = data.content.trim();
+            else messages.push(session.add(data));
         }
         $('history').remove();
+        for (const [id, session] of sessions) if (!session.messages.length) sessions.delete(id);
         const newestFirst = [...sessions.values()].sort((a, b) => b.last.time - a.last.time);
         return { sessions, messages, newestFirst };
     }

@@ -1,0 +1,95 @@
+/* hist-title - give a session a title, or print it. */
+#include <signal.h>
+
+#include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
+#include "chathist/cli/choose.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
+#include "chathist/cli/start.h"
+#include "chathist/history/session.h"
+
+enum { KEY_REMOVE = OPT_LONG };
+
+static const struct opt options[] = {
+    {KEY_REMOVE, "remove", OPT_FLAG, NULL, "remove the title"},
+    {OPT_JSON, "json", OPT_FLAG, NULL, "print the id and the title as a JSON object"},
+    {0, NULL, OPT_FLAG, NULL, NULL},
+};
+static const struct program program = {"hist-title", "give a session a title, or print it",
+                                       "[SESSION|- [TEXT]...]", OPT_SESSION, options};
+
+/* Takes the operands after the session, joined by blanks, as the title. */
+static void take_words(struct choice_list *names, struct buf *title)
+{
+    for (size_t i = 1; i < names->count; i++) {
+        buf_add_c(title, i > 1 ? " " : "");
+        buf_add_c(title, names->at[i]);
+    }
+    if (names->count > 1)
+        names->count = 1;
+}
+
+static void print_title(struct out *out, const struct history *h, struct str id, bool json)
+{
+    struct buf title = BUF_INIT(BUF_LINE), line = BUF_INIT(8 * BUF_LINE);
+    struct err e = ERR_INIT;
+
+    if (session_title(h, id, &title, &e) < 0)
+        die_err(&e);
+    if (json) {
+        buf_add_byte(&line, '{');
+        json_add_member(&line, "session_id", id);
+        json_add_member(&line, "title", buf_str(&title));
+        buf_add_byte(&line, '}');
+        out_json_line(out, buf_str(&line));
+    } else if (title.len > 0) {
+        vis_add_line(&line, buf_str(&title), out->terminal);
+        buf_add_byte(&line, '\n');
+        out_raw(out, buf_str(&line));
+    }
+    buf_release(&title);
+    buf_release(&line);
+}
+
+/* Stores the title. This accepts a history that is not trusted, because the user has named a
+ * session of it. */
+static void set_title(struct history *h, struct str id, struct str title)
+{
+    struct err e = ERR_INIT;
+
+    if (history_accept(h, &e) < 0 || session_set_title(h, id, title, &e) < 0)
+        die_err(&e);
+}
+
+int main(int argc, char **argv)
+{
+    struct opt_parser args;
+    struct choice choice = {0};
+    struct buf title = BUF_INIT(BUF_LINE);
+    struct out out;
+    char *value;
+    bool set, remove = false;
+    int status;
+
+    opt_start(&args, &program, argc, argv);
+    signal(SIGPIPE, SIG_IGN);
+    while (choose_next(&choice, &args, &value) != 0)
+        remove = true;
+    set = remove || choice.names.count > 1;
+    if (remove && choice.names.count > 1)
+        die_usage("--remove takes no title");
+    take_words(&choice.names, &title);
+    choose_open(&choice, CHOOSE_ONE, "current");
+    out_start(&out, args.common.color);
+
+    status = choose_one(&choice);
+    if (status == 0 && set)
+        set_title(choice.at, choice.filter.sessions.at[0], buf_str(&title));
+    else if (status == 0)
+        print_title(&out, choice.at, choice.filter.sessions.at[0], args.common.json);
+
+    buf_release(&title);
+    choose_release(&choice);
+    return out_close(&out, status, exit_code(ERR_FAILURE));
+}
