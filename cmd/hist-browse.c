@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/id.h"
+#include "chathist/base/json.h"
 #include "chathist/browse/browse.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
@@ -14,16 +16,19 @@
 /* The exit status of fzf. */
 #define CANCELLED 130
 
-enum { KEY_PRINT = OPT_LONG };
+enum { KEY_PRINT = OPT_LONG, KEY_NO_MOUSE };
 
 static const struct opt options[] = {
-    {KEY_PRINT, "print", OPT_CHOICE, "id|text|json",
-     "Enter chooses: print the session's id, the text of the message, or its line"},
+    {KEY_PRINT, "print", OPT_CHOICE, "id|text|json|chat",
+     "Enter chooses: print the session's id, the text of the message, its line, or what chat "
+     "reads"},
+    {KEY_NO_MOUSE, "no-mouse", OPT_FLAG, NULL,
+     "leave the mouse to the terminal, which selects text with it"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "the same as --print json"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
 static const struct program program = {"hist-browse", "look through a history, full screen",
-                                       "[QUERY...]", OPT_TEXT, options};
+                                       "[SESSION | QUERY...]", OPT_TEXT, options};
 
 /* Prints text as one word of a shell command. */
 static void add_quoted(struct buf *out, const char *word)
@@ -55,6 +60,29 @@ static void print_chosen(struct out *out, const struct browse_outcome *o, const 
     out_byte(out, '\n');
     message_release(&m);
     buf_release(&scratch);
+}
+
+/* Prints the choice for an interactive `chat`, which has started the browser: the session to
+ * continue, or with BROWSE_PROMPT the message for its prompt. */
+static void print_for_chat(struct out *out, const struct browse_outcome *o, const struct history *h)
+{
+    bool message = o->command == BROWSE_PROMPT;
+    struct buf line = BUF_INIT(SIZE_MAX), scratch = BUF_INIT(BUF_LINE);
+    char *path = path_real(h->path, NULL);
+    struct message m = MESSAGE_INIT;
+
+    buf_add_byte(&line, '{');
+    json_add_member(&line, "action", message ? STR("message") : STR("session"));
+    json_add_member(&line, "history", str_of(path ? path : h->path));
+    json_add_member(&line, "session_id", buf_str(&o->session));
+    if (message && message_parse(&m, buf_str(&o->line)))
+        json_add_member(&line, "content", message_content(&m, &scratch));
+    buf_add_byte(&line, '}');
+    out_json_line(out, buf_str(&line));
+    message_release(&m);
+    buf_release(&scratch);
+    buf_release(&line);
+    free(path);
 }
 
 /* The id of a session of another history would mislead the next program: `chat -s ID` begins an
@@ -89,6 +117,10 @@ static int act(struct out *out, const struct browse_outcome *o, struct choice *a
         warnf("nothing was chosen");
     if (o->nothing)
         return exit_code(ERR_ABSENT);
+    if (print && strcmp(print, "chat") == 0) {
+        print_for_chat(out, o, &all->at[o->history]);
+        return 0;
+    }
     if (o->command == BROWSE_LOAD)
         start_make_current(&all->config, &all->at[o->history], buf_str(&o->session), quiet);
     if (o->history > 0 && (o->command == BROWSE_LOAD ||
@@ -96,6 +128,50 @@ static int act(struct out *out, const struct browse_outcome *o, struct choice *a
         return act_elsewhere(o, &all->at[o->history], quiet);
     print_chosen(out, o, o->command == BROWSE_PROMPT ? "text" : print ? print : "id");
     return 0;
+}
+
+/* Returns true if a word has the form of a part of a generated id: `sess_...`, or six or more hex
+ * digits. */
+static bool is_part_of_id(struct str word)
+{
+    size_t digits = 0;
+
+    while (digits < word.n && strchr("0123456789abcdef", word.p[digits]))
+        digits++;
+    return str_starts(word, STR("sess_")) || (word.n >= 6 && digits == word.n);
+}
+
+static bool has_digit(struct str word)
+{
+    for (size_t i = 0; i < word.n; i++)
+        if (word.p[i] >= '0' && word.p[i] <= '9')
+            return true;
+    return false;
+}
+
+/* Finds the session that a word names: a whole id, or a part of a generated one. Returns true with
+ * the history and the id in *setup; the id is borrowed from *id. A word without a digit is always a
+ * text, because to look for its session may take seconds in a large history without an index. */
+static bool find_session(struct browse_setup *setup, struct str word, struct buf *id)
+{
+    if (!has_digit(word) || !id_session_valid(word))
+        return false;
+    for (size_t i = 0; i < setup->count; i++) {
+        const struct history *h = &setup->histories[i];
+        bool found = session_exists(h, word, NULL) > 0;
+
+        buf_clear(id);
+        if (found)
+            buf_add_str(id, word);
+        else
+            found = is_part_of_id(word) && session_resolve(h, word, id, NULL) == 0;
+        if (found) {
+            setup->session = buf_str(id);
+            setup->session_history = i;
+            return true;
+        }
+    }
+    return false;
 }
 
 static void tell_wait(void)
@@ -108,8 +184,8 @@ int main(int argc, char **argv)
     struct opt_parser args;
     struct choice all = {0};
     struct browse_outcome outcome;
-    struct browse_setup setup = {.self = argv[0]};
-    struct buf query = BUF_INIT(BUF_SMALL);
+    struct browse_setup setup = {.self = argv[0], .mouse = true};
+    struct buf query = BUF_INIT(BUF_SMALL), session = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
     struct out out;
     const char *print = NULL;
@@ -122,6 +198,8 @@ int main(int argc, char **argv)
     while ((key = choose_next(&all, &args, &value)) != 0) {
         if (key == KEY_PRINT)
             print = value;
+        else if (key == KEY_NO_MOUSE)
+            setup.mouse = false;
     }
     words = opt_operands(&args, &count);
     if (args.common.json)
@@ -134,9 +212,10 @@ int main(int argc, char **argv)
     setup.histories = all.at;
     setup.count = all.count;
     setup.choosing = print != NULL;
+    setup.for_chat = print && strcmp(print, "chat") == 0;
     setup.color = term_wants_color(true, args.common.color);
     setup.tell_wait = args.common.quiet ? NULL : tell_wait;
-    if (count > 0)
+    if (count > 0 && !(count == 1 && find_session(&setup, buf_str(&query), &session)))
         setup.query = buf_str(&query);
     if (all.config.state_home)
         setup.state_path = state = path_join(all.config.state_home, "chathist/browse");
@@ -154,6 +233,7 @@ int main(int argc, char **argv)
     browse_outcome_release(&outcome);
     choose_release(&all);
     buf_release(&query);
+    buf_release(&session);
     free(state);
     return out_close(&out, status, exit_code(ERR_FAILURE));
 }

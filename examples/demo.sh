@@ -98,7 +98,7 @@ show_recording() {
 # The same history on the whole terminal.
 browse() {
     [ -t 0 ] && [ -t 1 ] || return 0
-    then_say "press Enter to search it with hist-browse; Esc closes hist-browse"
+    then_say "press Enter to search it with hist-browse; Ctrl-C closes hist-browse"
     read -r _ || return 0
     hist-browse "$1" || [ $? -eq 130 ]
 }

@@ -158,6 +158,13 @@ bool browse_act_command(const struct browse_act *a, const struct browse *b,
 
 /* ---- pager and editor ---- */
 
+/* Sets *e for a program that has ended with this status. Returns -1. */
+static int report_status(int status, const char *what, struct err *e)
+{
+    return status == 127 ? err_set(e, ERR_FAILURE, "%s was not found", what)
+                         : err_set(e, ERR_FAILURE, "%s failed with status %d", what, status);
+}
+
 /* PAGER and EDITOR are shell commands, so a shell runs them. $1 is the file. */
 static const char pager_script[] = "exec </dev/tty >/dev/tty 2>&1\n"
                                    "case ${PAGER-} in '' | cat) PAGER='less -+F' ;; esac\n"
@@ -206,24 +213,59 @@ static int put_message(int fd, const struct message *m)
     return result;
 }
 
-/* Writes the output of hist-show. Returns 0, the status of hist-show, or -1 with *e set. */
+int browse_act_read_session(const struct browse_act *a, const struct browse_target *t,
+                            struct buf *out, struct err *e)
+{
+    struct words argv = {0};
+    int status;
+
+    push_program(&argv, a, "hist-show", t->history);
+    push_c(&argv, "--no-pager");
+    push_session(&argv, buf_str(&t->id));
+    status = process_read(argv.at, NULL, out, -1, e);
+    words_release(&argv);
+    return status > 0 ? report_status(status, "hist-show", e) : status;
+}
+
+/* Writes the text of a session. Returns 0, or -1 with *e set. */
 static int put_session(int fd, const struct browse_act *a, size_t history, struct str id,
                        struct err *e)
 {
+    struct browse_target of = {.history = history, .id = BUF_INIT(BUF_LINE)};
     struct buf text = BUF_INIT(SIZE_MAX);
-    struct words argv = {0};
     struct vis vis = {0};
+    int result;
+
+    buf_add_str(&of.id, id);
+    result = browse_act_read_session(a, &of, &text, e);
+    if (result == 0 && put_visible(fd, &vis, buf_str(&text), true) < 0)
+        result = err_sys(e, errno, "cannot write a temporary file");
+    buf_release(&of.id);
+    buf_release(&text);
+    return result;
+}
+
+int browse_act_chat(const struct browse_act *a, const struct browse *b, struct err *e)
+{
+    struct words argv = {0};
+    size_t history;
+    struct str id;
     int status;
 
-    push_program(&argv, a, "hist-show", history);
-    push_c(&argv, "--no-pager");
-    push_session(&argv, id);
-    status = process_read(argv.at, NULL, &text, -1, e);
-    if (status == 0 && put_visible(fd, &vis, buf_str(&text), true) < 0)
-        status = err_sys(e, errno, "cannot write a temporary file");
+    if (!browse_chosen(b, &history, &id))
+        return err_set(e, ERR_ABSENT, "there is no session to continue");
+    push_c(&argv, "sh");
+    push_c(&argv, "-c");
+    push_c(&argv, "exec </dev/tty >/dev/tty 2>&1; \"$@\"; status=$?; "
+                  "[ $status -eq 0 ] || { printf 'Enter: back to hist-browse '; read -r _; }; "
+                  "exit $status");
+    push_c(&argv, "sh");
+    push_program(&argv, a, "chat", history);
+    push_c(&argv, "-s");
+    push(&argv, id.p, id.n);
+    status = process_run(argv.at, -1, e);
     words_release(&argv);
-    buf_release(&text);
-    return status;
+    return status > 0 ? report_status(status, "chat", e) : status;
 }
 
 int browse_act_open(const struct browse_act *a, const struct browse *b, enum browse_command command,
@@ -245,8 +287,6 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
         err_sys(e, errno, "cannot write '%s'", file);
     if (fd >= 0)
         close(fd);
-    if (status > 0)
-        what = "hist-show";
     if (status == 0) {
         push_c(&argv, "sh");
         push_c(&argv, "-c");
@@ -257,10 +297,8 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
     }
     if (fd >= 0)
         unlink(file);
-    if (status == 127)
-        status = err_set(e, ERR_FAILURE, "%s was not found", what);
-    else if (status > 0)
-        status = err_set(e, ERR_FAILURE, "%s failed with status %d", what, status);
+    if (status > 0)
+        status = report_status(status, what, e);
     words_release(&argv);
     free(file);
     return status;

@@ -39,6 +39,13 @@ bool browse_act_overwrites(const struct browse *b);
 int browse_act_open(const struct browse_act *a, const struct browse *b, enum browse_command command,
                     struct err *e);
 
+/* Appends the text of a session, as hist-show prints it. Returns 0, or -1 with *e set. */
+int browse_act_read_session(const struct browse_act *a, const struct browse_target *t,
+                            struct buf *out, struct err *e);
+/* Runs an interactive `chat` in the chosen session, which has the terminal until it ends. Returns
+ * 0, or -1 with *e set. */
+int browse_act_chat(const struct browse_act *a, const struct browse *b, struct err *e);
+
 /* ---- programs beside the browser ----
  *
  * browse_jobs_step must be called every BROWSE_JOBS_MS milliseconds while browse_jobs_busy. It does

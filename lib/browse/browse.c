@@ -9,6 +9,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
+#include "chathist/chat/markdown.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/signals.h"
 #include "browse/actions.h"
@@ -71,22 +72,39 @@ static void say_err(struct loop *l, struct err *e)
     err_release(e);
 }
 
-static void copy(struct loop *l)
+/* Appends what BROWSE_COPY or one of its variants copies. Returns 0, or -1 with *e set. */
+static int text_to_copy(struct loop *l, enum browse_command command, struct buf *out, struct err *e)
 {
     const struct message *m = browse_message(&l->b);
     struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str text;
+    int result = 0;
 
-    if (!m) {
-        browse_say(&l->b, "there is no message to copy");
-        return;
-    }
-    text = message_content(m, &scratch);
-    if (text.n == 0)
-        browse_say(&l->b, "nothing to copy: the message has no text");
-    else
-        clipboard_start(&l->jobs.clipboard, text, browse_view_fd(l->view));
+    if (command == BROWSE_COPY_ID)
+        buf_add_str(out, buf_str(&l->b.subject.id));
+    else if (command == BROWSE_COPY_SESSION)
+        result = browse_act_read_session(&l->act, &l->b.subject, out, e);
+    else if (!m)
+        result = err_set(e, ERR_ABSENT, "there is no message to copy");
+    else if (command == BROWSE_COPY)
+        buf_add_str(out, message_content(m, &scratch));
+    else if (!code_block_first(message_content(m, &scratch), out))
+        result = err_set(e, ERR_ABSENT, "nothing to copy: the message has no code block");
+    if (result == 0 && out->len == 0)
+        result = err_set(e, ERR_ABSENT, "nothing to copy: the message has no text");
     buf_release(&scratch);
+    return result;
+}
+
+static void copy(struct loop *l, enum browse_command command)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct err e = ERR_INIT;
+
+    if (text_to_copy(l, command, &text, &e) < 0)
+        say_err(l, &e);
+    else
+        clipboard_start(&l->jobs.clipboard, buf_str(&text), browse_view_fd(l->view));
+    buf_release(&text);
 }
 
 static void open_with(struct loop *l, enum browse_command command)
@@ -95,7 +113,8 @@ static void open_with(struct loop *l, enum browse_command command)
 
     browse_view_leave(l->view);
     line_signals_edit(false);
-    if (browse_act_open(&l->act, &l->b, command, &e) < 0)
+    if ((command == BROWSE_CHAT ? browse_act_chat(&l->act, &l->b, &e)
+                                : browse_act_open(&l->act, &l->b, command, &e)) < 0)
         say_err(l, &e);
     line_signals_edit(true);
     browse_view_return(l->view);
@@ -130,8 +149,12 @@ static void perform(struct loop *l, enum browse_command command)
     case BROWSE_NOTHING:
         break;
     case BROWSE_COPY:
-        copy(l);
+    case BROWSE_COPY_CODE:
+    case BROWSE_COPY_ID:
+    case BROWSE_COPY_SESSION:
+        copy(l, command);
         break;
+    case BROWSE_CHAT:
     case BROWSE_PAGER:
     case BROWSE_EDITOR:
         open_with(l, command);
@@ -255,7 +278,7 @@ static void wait_for_something(struct loop *l)
     }
     if (browse_jobs_busy(&l->jobs) && until > BROWSE_JOBS_MS)
         until = BROWSE_JOBS_MS;
-    if (l->b.pane.seek.going)
+    if (l->b.pane.seek.going || browse_pane_is_counting(&l->b.pane))
         until = 0;
     if (poll(fds, 4, (int)until) <= 0)
         return;
@@ -312,8 +335,11 @@ static void begin(struct loop *l)
     browse_init(&l->b, s->count);
     l->b.places = s->histories;
     l->b.choosing = s->choosing;
+    l->b.for_chat = s->for_chat;
     browse_act_init(&l->act, s->histories, s->self);
-    if (s->query.p)
+    if (s->session.p)
+        browse_open(&l->b, s->session_history, s->session);
+    else if (s->query.p)
         browse_edit_set(&l->b.query, s->query);
     else if (s->state_path && browse_state_load(&l->b, s->state_path, buf_str(&l->name), &e) < 0)
         say_err(l, &e);
@@ -389,7 +415,7 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
     /* This comes before curses, which keeps handlers that are installed already. */
     if (line_signals_begin(e) == 0) {
         line_signals_edit(true);
-        l.view = browse_view_open(setup->color, e);
+        l.view = browse_view_open(setup->color, setup->mouse, e);
         l.work = l.view ? browse_work_new(setup->histories, setup->count, e) : NULL;
         if (l.work) {
             go(&l);

@@ -23,6 +23,7 @@ static const struct {
     {ANYWHERE, {BROWSE_KEY_ENTER}, BROWSE_ENTER},
     {ANYWHERE, {BROWSE_KEY_F1}, BROWSE_HELP},
     {PANELS, {'?'}, BROWSE_HELP},
+    {IN_TEXT, {'/'}, BROWSE_FIND},
     {PANELS, {'/', 'i'}, BROWSE_TO_BOX},
     {ANYWHERE, {BROWSE_KEY_TAB}, BROWSE_NEXT_PANEL},
     {ANYWHERE, {BROWSE_KEY_BACKTAB}, BROWSE_LAST_PANEL},
@@ -54,6 +55,10 @@ static const struct {
     {PANELS, {'L'}, BROWSE_LOAD},
     {PANELS, {'p'}, BROWSE_PROMPT},
     {PANELS, {'y'}, BROWSE_COPY},
+    {PANELS, {'Y'}, BROWSE_COPY_PART},
+    {PANELS, {'c'}, BROWSE_CHAT},
+    {PANELS, {'F'}, BROWSE_FOLLOW},
+    {PANELS, {'+', '='}, BROWSE_ZOOM},
     {PANELS, {'v'}, BROWSE_PAGER},
     {PANELS, {'e'}, BROWSE_EDITOR},
     {PANELS, {'x'}, BROWSE_EXPORT},
@@ -61,8 +66,9 @@ static const struct {
     {PANELS, {'d', BROWSE_KEY_DELETE}, BROWSE_DELETE},
     {ANYWHERE, {BROWSE_CTRL('l')}, BROWSE_REDRAW},
     {ANYWHERE, {BROWSE_CTRL('z')}, BROWSE_SUSPEND},
-    {ANYWHERE, {BROWSE_KEY_ESCAPE}, BROWSE_CLOSE},
-    {PANELS, {'q'}, BROWSE_CLOSE},
+    {ANYWHERE, {BROWSE_KEY_ESCAPE}, BROWSE_BACK},
+    {PANELS, {'q'}, BROWSE_BACK},
+    {PANELS, {'Q'}, BROWSE_CLOSE},
     {ANYWHERE, {BROWSE_CTRL('c')}, BROWSE_CANCEL},
 };
 #define COUNT(table) (sizeof(table) / sizeof *(table))
@@ -71,42 +77,50 @@ static const struct {
 static const struct {
     const char *keys, *text;
 } helps[] = {
-    {"Enter", "box: to the list; list: to the messages, or choose with --print; messages: unfold"},
-    {"?  F1", "this help"},
-    {"/  i", "to the search box: typing searches"},
-    {"Tab  Shift-Tab", "to the next part of the screen, or the one before it"},
-    {"h l  Left Right", "to the list, to the messages"},
-    {"j k  Down Up", "down and up; in the box in the list (also Ctrl-N Ctrl-P)"},
-    {"PageDown PageUp", "a page down, a page up (also Space, Ctrl-F Ctrl-B)"},
-    {"Ctrl-D Ctrl-U", "half a page down, up"},
-    {"g G  Home End", "to the first, to the last"},
-    {"n N", "to the next hit in the messages, to the one before"},
+    {"Enter", "to the messages; there: load. With --print: choose"},
+    {"Esc  q", "back: from the messages, from the search; then close"},
+    {"Q  Ctrl-C", "close; opened again all is as it was"},
+    {"?  F1", "this help; in the box ? if it is empty"},
+    {"i  / in the list", "to the search box: typing searches all sessions"},
+    {"/ in messages", "find in this session"},
+    {"n N", "to the next hit in the session, to the one before"},
+    {"Tab  h l", "to the next part; to the list, to the messages"},
+    {"j k  g G", "down, up; first, last. Also arrows, Home End, PageDown PageUp"},
+    {"Space  Ctrl-F B", "a page down, down, up; Ctrl-D Ctrl-U: half a page"},
     {"J K  } {", "to the next message, to the one before"},
     {"z Z", "fold or unfold a tool call or result; all of them"},
-    {"r  Ctrl-R", "only messages of one role, of the next one, of all"},
-    {"s  Ctrl-S", "this history, or all histories"},
+    {"+", "zoom: only this panel"},
+    {"F", "follow: stay at the end while the session grows"},
+    {"r s  Ctrl-R  -S", "role of messages; this history, or all histories"},
     {"L  Ctrl-O", "load: make the session current, print its id, leave"},
+    {"c", "chat: continue the session, then come back"},
     {"p", "to prompt: print the text of the message, leave"},
-    {"y", "copy the message"},
-    {"v", "view in $PAGER: list, the session; messages, the message"},
-    {"e", "open in $EDITOR, the same"},
-    {"x", "export the session to a file"},
-    {"f", "fork: a new session that ends with this message"},
-    {"d", "delete the session; asks first"},
-    {"Ctrl-L", "draw the screen anew"},
-    {"Ctrl-Z", "stop; `fg` goes on"},
-    {"Esc  q", "close; all is as it was when it is opened again"},
+    {"y  Y", "copy the message; its code, the id, the session"},
+    {"v e", "view in $PAGER, open in $EDITOR: the message, or the session"},
+    {"x f d", "export the session; fork it at this message; delete it"},
+    {"Alt-B Alt-F", "in the box: by words; Ctrl-U K W, Alt-D cut, Ctrl-Y inserts again"},
+    {"Ctrl-L  Ctrl-Z", "draw the screen anew; stop, `fg` goes on"},
+    {"mouse", "click selects, twice is Enter; --no-mouse leaves it alone"},
 };
 
-/* At the foot of the screen, as many as fit. */
-static const struct {
+/* At the foot of the screen, as many as fit; the last row is the key to leave. */
+struct key_hint {
     unsigned where;
     const char *text;
-} hints[] = {
-    {PANELS, "? help"},      {IN_BOX, "type to search"}, {IN_BOX, "F1 help"}, {PANELS, "/ search"},
-    {ANYWHERE, "Tab panel"}, {PANELS, "L load"},         {IN_BOX, "^O load"}, {PANELS, "p prompt"},
-    {PANELS, "y copy"},      {PANELS, "x export"},       {PANELS, "f fork"},  {PANELS, "d delete"},
-    {ANYWHERE, "Esc close"},
+};
+static const struct key_hint hints[] = {
+    {PANELS, "? help"},     {IN_BOX, "type to search"}, {IN_BOX, "F1 help"},
+    {IN_BOX, "Enter open"}, {IN_LIST, "Enter open"},    {IN_TEXT, "Enter load"},
+    {IN_LIST, "/ search"},  {IN_TEXT, "/ find"},        {ANYWHERE, "Tab panel"},
+    {IN_LIST, "L load"},    {IN_BOX, "^O load"},        {PANELS, "c chat"},
+    {PANELS, "p prompt"},   {PANELS, "y copy"},         {PANELS, "x export"},
+    {PANELS, "f fork"},     {PANELS, "d delete"},       {0, NULL},
+};
+/* When Enter chooses. */
+static const struct key_hint choosing_hints[] = {
+    {PANELS, "? help"},         {IN_BOX, "type to search"}, {IN_BOX, "F1 help"},
+    {ANYWHERE, "Enter choose"}, {IN_LIST, "/ search"},      {IN_TEXT, "/ find"},
+    {ANYWHERE, "Tab panel"},    {PANELS, "y copy"},         {0, NULL},
 };
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key)
@@ -171,18 +185,32 @@ size_t browse_help_count(size_t columns)
     return count;
 }
 
-void browse_hints(struct buf *out, enum browse_focus focus, size_t columns)
+void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t columns)
 {
-    size_t last = COUNT(hints) - 1, used = 0;
+    size_t count = browse_help_count(columns), last = top + rows < count ? top + rows : count;
 
-    for (size_t i = 0; i <= last; i++) {
-        size_t n = strlen(hints[i].text), left = i < last ? HINT_GAP + strlen(hints[last].text) : 0;
+    if (count > rows)
+        buf_addf(out, "%zu to %zu of %zu: j k Space scroll  ", top + 1, last, count);
+    buf_add_c(out, "Esc or any other key closes this");
+}
 
-        if (!(hints[i].where & (1U << focus)) || used + n + left > columns)
+void browse_hints(struct buf *out, enum browse_focus focus, bool choosing, bool back,
+                  size_t columns)
+{
+    const struct key_hint *hint = choosing ? choosing_hints : hints;
+    const char *last = back ? "Esc back" : "Esc close";
+    size_t used = 0;
+
+    for (; hint->text; hint++) {
+        size_t n = strlen(hint->text);
+
+        if (!(hint->where & (1U << focus)) || used + n + HINT_GAP + strlen(last) > columns)
             continue;
-        buf_addf(out, "%s%*s", hints[i].text, i < last ? HINT_GAP : 0, "");
+        buf_addf(out, "%s%*s", hint->text, HINT_GAP, "");
         used += n + HINT_GAP;
     }
+    if (used + strlen(last) <= columns)
+        buf_add_c(out, last);
 }
 
 /* Maximum size of a text that is typed, in bytes. */
@@ -192,11 +220,13 @@ void browse_edit_init(struct browse_edit *e)
 {
     *e = (struct browse_edit){0};
     buf_init(&e->text, TEXT_MAX);
+    buf_init(&e->cut, TEXT_MAX);
 }
 
 void browse_edit_release(struct browse_edit *e)
 {
     buf_release(&e->text);
+    buf_release(&e->cut);
     e->at = 0;
 }
 
@@ -263,34 +293,61 @@ static bool cut(struct browse_edit *e, size_t from, size_t to)
     return true;
 }
 
-static bool cut_word(struct browse_edit *e)
+/* Return the start of the word before the cursor, and the end of the word after it. */
+static size_t word_start(const struct browse_edit *e)
 {
-    size_t from = e->at;
+    size_t at = e->at;
 
-    while (from > 0 && is_blank(e, from - 1))
-        from--;
-    while (from > 0 && !is_blank(e, from - 1))
-        from--;
-    return cut(e, from, e->at);
+    while (at > 0 && is_blank(e, at - 1))
+        at--;
+    while (at > 0 && !is_blank(e, at - 1))
+        at--;
+    return at;
+}
+
+static size_t word_end(const struct browse_edit *e)
+{
+    size_t at = e->at;
+
+    while (at < e->text.len && is_blank(e, at))
+        at++;
+    while (at < e->text.len && !is_blank(e, at))
+        at++;
+    return at;
+}
+
+/* Cuts a text out and keeps it for Ctrl-Y. */
+static bool cut_to_keep(struct browse_edit *e, size_t from, size_t to)
+{
+    if (from < to) {
+        buf_clear(&e->cut);
+        buf_add(&e->cut, e->text.data + from, to - from);
+    }
+    return cut(e, from, to);
+}
+
+static bool insert_text(struct browse_edit *e, struct str text)
+{
+    if (text.n == 0)
+        return false;
+    if (e->chosen)
+        cut(e, 0, e->text.len);
+    if (e->text.len + text.n > TEXT_MAX)
+        return false;
+    buf_add_str(&e->text, text);
+    memmove(e->text.data + e->at + text.n, e->text.data + e->at, e->text.len - text.n - e->at);
+    memcpy(e->text.data + e->at, text.p, text.n);
+    e->at += text.n;
+    return true;
 }
 
 static bool insert(struct browse_edit *e, int32_t key)
 {
     char bytes[4];
-    size_t n;
 
     if (key < ' ' || vis_unsafe(key) || key >= BROWSE_KEY_UP)
         return false;
-    if (e->chosen)
-        cut(e, 0, e->text.len);
-    n = utf8_encode(key, bytes);
-    if (e->text.len + n > TEXT_MAX)
-        return false;
-    buf_add(&e->text, bytes, n);
-    memmove(e->text.data + e->at + n, e->text.data + e->at, e->text.len - n - e->at);
-    memcpy(e->text.data + e->at, bytes, n);
-    e->at += n;
-    return true;
+    return insert_text(e, (struct str){bytes, utf8_encode(key, bytes)});
 }
 
 static bool edit(struct browse_edit *e, int32_t key)
@@ -318,11 +375,21 @@ static bool edit(struct browse_edit *e, int32_t key)
     case BROWSE_CTRL('d'):
         return cut(e, e->at, behind(e, e->at));
     case BROWSE_CTRL('u'):
-        return cut(e, 0, e->at);
+        return cut_to_keep(e, 0, e->at);
     case BROWSE_CTRL('k'):
-        return cut(e, e->at, e->text.len);
+        return cut_to_keep(e, e->at, e->text.len);
     case BROWSE_CTRL('w'):
-        return cut_word(e);
+        return cut_to_keep(e, word_start(e), e->at);
+    case BROWSE_KEY_CUT_WORD:
+        return cut_to_keep(e, e->at, word_end(e));
+    case BROWSE_CTRL('y'):
+        return insert_text(e, buf_str(&e->cut));
+    case BROWSE_KEY_WORD_LEFT:
+        e->at = word_start(e);
+        return false;
+    case BROWSE_KEY_WORD_RIGHT:
+        e->at = word_end(e);
+        return false;
     default:
         return insert(e, key);
     }

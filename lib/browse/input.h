@@ -30,6 +30,9 @@ enum {
     BROWSE_KEY_BACKTAB,
     BROWSE_KEY_ESCAPE,
     BROWSE_KEY_F1,
+    BROWSE_KEY_WORD_LEFT,
+    BROWSE_KEY_WORD_RIGHT,
+    BROWSE_KEY_CUT_WORD, /* to its end */
 };
 #define BROWSE_CTRL(letter) ((letter)&0x1f)
 
@@ -43,13 +46,18 @@ size_t browse_help_count(size_t columns);
 /* Appends one line of the help: keys, blanks up to a fixed column, and what the keys do, or the
  * continuation of that. Returns false after the last line. */
 bool browse_help_line(struct buf *out, size_t line, size_t columns);
-/* Appends the hints for the foot of the screen: as many keys as fit, the key to leave last. */
-void browse_hints(struct buf *out, enum browse_focus focus, size_t columns);
+/* Appends the foot of the help screen when it shows `rows` lines from line `top` on. */
+void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t columns);
+/* Appends the hints for the foot of the screen: as many keys as fit, the key to leave last.
+ * `choosing`: Enter chooses. `back`: Esc goes back instead of closing. */
+void browse_hints(struct buf *out, enum browse_focus focus, bool choosing, bool back,
+                  size_t columns);
 
 /* ---- a line of text that is edited: the search box, or the name of a file ---- */
 
 struct browse_edit {
     struct buf text; /* UTF-8, one line without control characters */
+    struct buf cut;  /* what Ctrl-U, Ctrl-K, Ctrl-W or Alt-D removed last */
     size_t at;       /* the cursor is before this byte */
     bool chosen;     /* the next character replaces the whole text */
 };

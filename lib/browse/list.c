@@ -9,13 +9,15 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/cli/choose.h"
+#include "chathist/cli/wide.h"
 
 /* Maximum length of a snippet in code points. */
 #define SNIPPET 160
 /* A list with fewer columns shows years with two digits. */
 #define NARROW 40
-/* The last characters of an id, which distinguish sessions. */
-#define ID_END 6
+/* The name of a history takes this part of a row. */
+#define PLACE_PART 4
 
 /* ---- sessions ---- */
 
@@ -114,6 +116,7 @@ void browse_hits_add(struct browse_hits *h, size_t history, const struct hit *hi
     h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
     to = &h->at[h->count++];
     *to = (struct browse_hit){.history = history, .at = hit->in_content ? hit->at : 0};
+    (void)time_parse_iso(m->timestamp, &to->time);
     search_snippet(&snippet, hit->text, hit->at, hit->len, SNIPPET, true, &to->mark.at,
                    &to->mark.n);
     own = to->own = mem_zalloc(m->session_id.n + m->id.n + m->role_text.n + snippet.len + 1);
@@ -124,14 +127,59 @@ void browse_hits_add(struct browse_hits *h, size_t history, const struct hit *hi
     buf_release(&snippet);
 }
 
+/* Sets the number of the session of a hit. */
+static void number_group(struct browse_hits *h, struct browse_hit *hit)
+{
+    struct buf key = BUF_INIT(BUF_LINE);
+    struct str text;
+
+    buf_addf(&key, "%zu ", hit->history);
+    buf_add_str(&key, hit->session);
+    text = buf_str(&key);
+    hit->group = hash_map_number(&h->groups, &text);
+    buf_release(&key);
+}
+
+/* Sorts the hits by their groups; those of a group keep their order. */
+static void group(struct browse_hits *h)
+{
+    size_t groups = h->groups.count, sum = 0;
+    size_t *next = mem_zalloc((groups + 1) * sizeof *next);
+    struct browse_hit *sorted = mem_zalloc(h->cap * sizeof *sorted);
+
+    for (size_t i = 0; i < h->count; i++)
+        next[h->at[i].group]++;
+    for (size_t i = 0; i < groups; i++) {
+        size_t n = next[i];
+
+        next[i] = sum;
+        sum += n;
+    }
+    for (size_t i = 0; i < h->count; i++)
+        sorted[next[h->at[i].group]++] = h->at[i];
+    free(next);
+    free(h->at);
+    h->at = sorted;
+}
+
 void browse_hits_move(struct browse_hits *to, struct browse_hits *from)
 {
+    size_t before = to->count;
+    bool sorted = true;
+
     to->at = mem_grow(to->at, &to->cap, to->count + from->count + 1, sizeof *to->at);
-    if (from->count > 0)
-        memcpy(to->at + to->count, from->at, from->count * sizeof *to->at);
-    to->count += from->count;
+    for (size_t i = 0; i < from->count; i++) {
+        struct browse_hit *hit = &to->at[to->count++];
+
+        *hit = from->at[i];
+        number_group(to, hit);
+        sorted = sorted && (to->count == 1 || hit->group >= hit[-1].group);
+    }
     free(from->at);
+    hash_map_release(&from->groups);
     *from = (struct browse_hits){0};
+    if (!sorted && to->count > before)
+        group(to);
 }
 
 void browse_hits_release(struct browse_hits *h)
@@ -139,6 +187,7 @@ void browse_hits_release(struct browse_hits *h)
     for (size_t i = 0; i < h->count; i++)
         free(h->at[i].own);
     free(h->at);
+    hash_map_release(&h->groups);
     *h = (struct browse_hits){0};
 }
 
@@ -178,24 +227,67 @@ static void add_when(struct buf *out, int64_t used, int64_t now, size_t columns)
     buf_release(&text);
 }
 
-void browse_row_session(struct browse_lines *l, const struct session *s, bool whole, size_t columns,
-                        int64_t now)
+/* Appends the name of a history in `columns` columns, its end if it is longer. */
+static void add_place(struct buf *out, const struct history *h, size_t columns)
 {
-    struct browse_layout how = {.width = columns, .styles = BROWSE_DIM};
-    struct buf text = BUF_INIT(BUF_SMALL);
+    struct buf name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
+    struct str end;
 
-    add_when(&text, used_at(s), now, columns < NARROW ? 8 : 10);
-    if (whole)
-        buf_addf(&text, " %4" PRIu64 "  ", s->count);
-    else
-        buf_add_c(&text, "    \xe2\x80\xa6  ");
-    browse_lines_add_one(l, STR_NONE, &how);
-    /* The text contains only blanks and digits, so bytes are columns. */
-    buf_add_str(&l->text, buf_str(&text));
-    browse_lines_styled(l, text.len, BROWSE_DIM);
-    how.styles = 0;
-    browse_lines_append(l, (struct str){s->preview, s->preview_len}, &how);
+    history_name_add(&name, h);
+    vis_add_line(&text, buf_str(&name), true);
+    end = buf_str(&text);
+    while (wide_columns(end) > columns - (end.n < text.len)) {
+        size_t n = utf8_first(end, 1).n;
+
+        end = (struct str){end.p + n, end.n - n};
+    }
+    if (end.n < text.len)
+        buf_add_c(out, "\xe2\x80\xa6");
+    buf_add_str(out, end);
+    buf_addf(out, "%*s", (int)(columns - (end.n < text.len) - wide_columns(end)), "");
+    buf_release(&name);
     buf_release(&text);
+}
+
+/* Begins a row with the time, and `next` after it. */
+static void begin_row(struct browse_lines *l, int64_t time, const char *next,
+                      const struct browse_rows *how)
+{
+    struct browse_layout plain = {.width = how->columns};
+    size_t from;
+
+    browse_lines_add_one(l, STR_NONE, &plain);
+    from = l->text.len;
+    add_when(&l->text, time, how->now, how->columns < NARROW ? 8 : 10);
+    buf_add_c(&l->text, next);
+    browse_lines_styled(l, l->text.len - from, BROWSE_DIM);
+}
+
+static void add_history(struct browse_lines *l, size_t history, const struct browse_rows *how)
+{
+    size_t from = l->text.len;
+
+    if (!how->places)
+        return;
+    add_place(&l->text, &how->places[history], how->columns / PLACE_PART);
+    buf_add_c(&l->text, " ");
+    browse_lines_styled(l, l->text.len - from, BROWSE_TOOL);
+}
+
+void browse_row_session(struct browse_lines *l, const struct browse_session *s,
+                        const struct browse_rows *how)
+{
+    struct browse_layout plain = {.width = how->columns};
+    struct buf count = BUF_INIT(BUF_SMALL);
+
+    if (how->whole)
+        buf_addf(&count, " %4" PRIu64 "  ", s->of->count);
+    else
+        buf_add_c(&count, "    \xe2\x80\xa6  ");
+    begin_row(l, used_at(s->of), buf_c(&count), how);
+    add_history(l, s->history, how);
+    browse_lines_append(l, session_label(s->of), &plain);
+    buf_release(&count);
 }
 
 static const char *short_role(struct str role)
@@ -236,28 +328,36 @@ static struct str from_mark(const struct browse_hit *h, size_t columns, struct b
     return (struct str){text.p + cut, text.n - cut};
 }
 
-void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, size_t columns)
+void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool follows,
+                    const struct browse_rows *how)
 {
-    struct browse_layout how = {.width = columns, .styles = BROWSE_DIM};
-    size_t id = h->session.n > ID_END ? h->session.n - ID_END : 0;
-    struct str end = {h->session.p + id, h->session.n - id};
+    struct browse_layout marked = {.width = how->columns, .hit_count = 1};
+    enum role role = role_of(h->role);
     struct browse_place mark;
     struct str text;
     size_t used;
 
-    browse_lines_add_one(l, end, &how);
-    buf_add_c(&l->text, " ");
+    if (follows) {
+        browse_lines_add_one(l, STR_NONE, &marked);
+        buf_addf(&l->text, "%*s", how->columns < NARROW ? 7 : 9, "");
+        buf_add_c(&l->text, "\xe2\x94\x94 ");
+        browse_lines_styled(l, (how->columns < NARROW ? 7 : 9) + 4, BROWSE_DIM);
+    } else {
+        begin_row(l, h->time, " ", how);
+    }
     buf_add_c(&l->text, short_role(h->role));
     buf_add_c(&l->text, " ");
-    browse_lines_styled(l, 6, BROWSE_HEAD);
+    browse_lines_styled(l, 5, browse_role_styles(role));
+    if (!follows)
+        add_history(l, h->history, how);
     used = browse_line_columns(l, l->count - 1);
-    text = from_mark(h, columns > used ? columns - used : 0, &mark);
-    if (text.p != h->snippet.p && columns > used) {
+    text = from_mark(h, how->columns > used ? how->columns - used : 0, &mark);
+    if (text.p != h->snippet.p && how->columns > used) {
         buf_add_c(&l->text, "\xe2\x80\xa6");
         browse_lines_styled(l, 3, BROWSE_DIM);
     }
-    how = (struct browse_layout){.width = columns, .hits = &mark, .hit_count = 1};
-    browse_lines_append(l, text, &how);
+    marked.hits = &mark;
+    browse_lines_append(l, text, &marked);
 }
 
 bool browse_stamp_renew(struct browse_stamp *s, const char *path)

@@ -12,6 +12,8 @@
 #include <sys/types.h>
 #include <time.h>
 
+#include "chathist/base/hash_map.h"
+#include "chathist/history/location.h"
 #include "chathist/history/session_list.h"
 #include "chathist/search/search.h"
 #include "browse/text.h"
@@ -42,33 +44,44 @@ void browse_sessions_release(struct browse_sessions *s);
 size_t browse_sessions_find(const struct browse_sessions *s, size_t history, struct str id);
 
 struct browse_hit {
-    size_t history;
+    size_t history, group; /* group: number of its session among those with hits */
+    int64_t time;          /* in microseconds since 1970; 0: unreadable */
     struct str session, message, role, snippet; /* in `own` */
     struct browse_place mark;                   /* in the snippet */
     size_t at; /* offset of the match in the content; 0: in a call */
     char *own;
 };
 
-/* Zero-initialise. */
+/* Hits, the newest first, but those of one session stand together. Zero-initialise. */
 struct browse_hits {
     struct browse_hit *at;
     size_t count, cap;
+    struct hash_map groups; /* numbers of sessions */
 };
 
 void browse_hits_add(struct browse_hits *h, size_t history, const struct hit *hit);
-/* Moves the hits of `from` to the end of `to`. */
+/* Moves the hits of `from` to the end of `to`, or to the end of their session there. */
 void browse_hits_move(struct browse_hits *to, struct browse_hits *from);
 void browse_hits_release(struct browse_hits *h);
 /* Returns the place of a hit in this message of this session, or SIZE_MAX.
  * The history is chosen as by browse_sessions_find. */
 size_t browse_hits_find(const struct browse_hits *h, size_t history, struct str session,
                         struct str message);
-/* Each appends one line of `columns` columns. For a session: last use, number of messages (unless
- * only a part of the file was read), preview. For a hit: end of the session id, role, and the
- * snippet with the match marked. */
-void browse_row_session(struct browse_lines *l, const struct session *s, bool whole, size_t columns,
-                        int64_t now);
-void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, size_t columns);
+/* The rows of a list, as they are drawn. */
+struct browse_rows {
+    size_t columns;
+    int64_t now;                  /* in microseconds since 1970 */
+    bool whole;                   /* numbers of messages are known */
+    const struct history *places; /* the name of its history is in each row; NULL: it is not */
+};
+
+/* Each appends one line. For a session: last use, number of messages, history, title or preview.
+ * For a hit: time, role, history, and the snippet with the match marked; `follows`: it stands below
+ * a hit of the same session, and says only what is different. */
+void browse_row_session(struct browse_lines *l, const struct browse_session *s,
+                        const struct browse_rows *how);
+void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool follows,
+                    const struct browse_rows *how);
 
 /* The state of a file, to see whether it has changed. A change shows in the inode, the size, or the
  * time of the last status change, which programs cannot set. Initialise with zeros, which means

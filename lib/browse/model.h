@@ -1,6 +1,6 @@
 /*
- * model - the state of the browser, which keys and results change. It knows no terminal, file or
- * clock: it requests data by `wants` and `search_due`, and the caller passes the results in.
+ * model - the state of the browser, which keys and results change. It knows no terminal and no
+ * file, and asks the clock only for queries such as since:7d: it requests data by `wants` and `search_due`, and the caller passes the results in.
  *
  *     browse_init -> browse_resize -> browse_press, browse_take_*, browse_tick -> browse_release
  *
@@ -65,6 +65,8 @@ enum browse_mode {
     BROWSE_HELPING, /* the help screen */
     BROWSE_ASKING,  /* a question about `asked` waits for y or another key */
     BROWSE_NAMING,  /* the name of the export file is typed */
+    BROWSE_FINDING, /* the text to find in this session is typed */
+    BROWSE_COPYING, /* a letter says what to copy */
 };
 
 /* The chosen line of a list, and the first visible one. */
@@ -90,13 +92,16 @@ struct browse {
     struct browse_target subject; /* the session of a question or export, even if another one is
                                      chosen meanwhile */
     size_t help_top;
-    struct browse_edit query, name;
+    struct browse_edit query, name, find;
+    bool found;        /* the panel marks the text of `find` in place of that of the search */
+    bool zoomed;       /* only the panel with the focus is shown */
+    bool following;    /* the panel stays at the end of a growing session */
     struct buf status; /* shown at the foot until the next key */
     const char *role;  /* search only messages of this role; NULL: all */
     bool all;          /* all histories, not only the first */
     size_t histories;
     const struct history *places; /* the histories, borrowed; may be NULL */
-    bool choosing;                /* Enter chooses (--print) */
+    bool choosing, for_chat;      /* as in struct browse_setup */
 
     struct browse_sessions sessions;
     bool sessions_known;   /* a list was read */
@@ -106,8 +111,10 @@ struct browse {
 
     bool searching; /* the list shows the hits of `searched` */
     struct buf searched;
+    struct buf wrong; /* why the text of the box is no query; the list is that of the text before */
     struct browse_hits hits;
-    bool hits_done; /* all hits have come */
+    bool hits_done;      /* all hits have come */
+    uint64_t hits_total; /* their exact number while not all have come; 0: unknown */
     struct browse_list hit_list;
     struct browse_waits waits;
 
@@ -123,7 +130,7 @@ struct browse {
         bool thread;   /* read `target`; pass it in with `thread_number` */
         bool search;   /* search for `searched`; pass hits in with `search_number`. If `repeating`,
                           the first result has more hits than `hits`, or all */
-        bool more;     /* continue that search */
+        size_t hits;   /* continue that search until it has this many; 0: no */
     } wants;
     unsigned thread_number, search_number;
     int64_t search_due;   /* time (time_ticks) at which browse_tick starts a search; 0: none */
@@ -138,6 +145,13 @@ struct browse_areas browse_areas(const struct browse *b);
 
 /* Chooses line `place` of the list, or its last line. */
 void browse_choose(struct browse *b, size_t place);
+/* Ends the search: the list shows the sessions again, with the session that was chosen. */
+void browse_end_search(struct browse *b);
+/* Has the panel mark the text of `find`, or with `on` false again that of the search. */
+void browse_set_found(struct browse *b, bool on);
+void browse_set_focus(struct browse *b, enum browse_focus focus);
+/* Opens a session when the list has been read. */
+void browse_open(struct browse *b, size_t history, struct str id);
 void browse_set_role(struct browse *b, const char *role);
 void browse_set_scope(struct browse *b, bool all);
 /* Starts a search that is due at time `now`. */
@@ -165,6 +179,8 @@ void browse_take_sessions(struct browse *b, size_t history, struct session_list 
 void browse_take_all_sessions(struct browse *b, unsigned number);
 void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
                         struct browse_parts *parts, bool every);
+/* The number of all hits of a search that pauses. */
+void browse_take_count(struct browse *b, unsigned number, uint64_t count);
 void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, bool done);
 
 /* Gets the chosen session; *id is borrowed. Returns false if the list is empty. */
@@ -175,7 +191,19 @@ const struct message *browse_message(const struct browse *b);
 size_t browse_list_count(const struct browse *b);
 const struct browse_list *browse_list(const struct browse *b);
 
-/* ---- keys and the mouse; `now` is a time of time_ticks, in milliseconds ---- */
+/* Returns true until the first result of a requested list. A repeated search counts as read. */
+bool browse_awaits_list(const struct browse *b);
+/* Returns true while a search has given nothing yet. */
+bool browse_is_searching(const struct browse *b);
+/* Returns the message id of the chosen hit, borrowed; empty without a hit. */
+struct str browse_chosen_hit(const struct browse *b);
+/* Returns true if a command waits that leaves the browser or acts on a message. */
+bool browse_act_waits(const struct browse *b);
+
+/* Returns false if Esc closes the browser. */
+bool browse_can_go_back(const struct browse *b);
+
+/* ---- keys and the mouse (commands.c); `now` is a time of time_ticks, in milliseconds ---- */
 
 /* Inserts a character of a paste in the search box, or in the file name that is being typed. It
  * never acts as a command, or as the answer to a question. */

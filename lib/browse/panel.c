@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/search/query.h"
 #include "browse/text.h"
 
 /* ---- which messages and parts are shown ---- */
@@ -88,6 +90,7 @@ static void unlay_all(struct browse_pane *p)
 void browse_pane_release(struct browse_pane *p)
 {
     free(p->open);
+    free(p->hits);
     browse_parts_release(&p->parts);
     thread_release(&p->thread);
     pattern_release(&p->pattern);
@@ -110,16 +113,20 @@ static struct browse_part *lay(struct browse_pane *p, size_t i)
                                     .last = i == browse_parts_last(&p->parts, message),
                                     .unfolded = p->open[message],
                                     .pattern = p->searched ? &p->pattern : NULL};
-    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE), tool = BUF_INIT(BUF_LINE);
 
     if (part->laid)
         return part;
+    if (view.first && p->thread.at[message].role == ROLE_TOOL)
+        browse_add_tool(&tool, &p->thread, message);
+    view.tool = buf_str(&tool);
     if (p->has_hit && p->hit == message)
         view.here = p->hit_at;
     browse_part_lay(part, &p->thread.at[message],
                     browse_parts_text(&p->parts, &p->thread, message, &scratch), &view);
     p->laid++;
     buf_release(&scratch);
+    buf_release(&tool);
     return part;
 }
 
@@ -200,6 +207,13 @@ static void follow(struct browse_pane *p)
     tidy(p);
 }
 
+static bool is_at_end(struct browse_pane *p)
+{
+    size_t line;
+
+    return below(p, p->height, &line) == SIZE_MAX;
+}
+
 static void settle(struct browse_pane *p)
 {
     if (p->parts.count == 0) {
@@ -208,6 +222,8 @@ static void settle(struct browse_pane *p)
     }
     clamp(p);
     follow(p);
+    if (p->unseen > 0 && is_at_end(p))
+        p->unseen = 0;
 }
 
 void browse_pane_scroll(struct browse_pane *p, long lines)
@@ -259,7 +275,9 @@ static void bring(struct browse_pane *p, size_t message, size_t at, size_t above
     p->at = message;
     if (is_folded(p, i))
         i = p->parts.first[message];
-    if (at > 0 || above > 0)
+    if (at == SIZE_MAX)
+        line = lay(p, i)->call;
+    else if (at > 0 || above > 0)
         line = browse_part_line(lay(p, i), at - p->parts.at[i].at);
     for (size_t row = 0; row < p->height; row++) {
         size_t there = below(p, row, &at_line);
@@ -407,21 +425,37 @@ void browse_pane_resize(struct browse_pane *p, size_t width, size_t height)
         bring(p, at, p->has_hit && p->hit == at ? p->hit_at.at : 0, 0);
 }
 
-void browse_pane_search(struct browse_pane *p, struct str text)
+/* Returns true if the pattern holds the words of a query. */
+static bool add_query(struct pattern *pattern, struct str text)
+{
+    struct query q;
+    bool added;
+
+    if (query_parse(&q, text, time_now(), NULL) < 0)
+        return false;
+    added = query_add_words(&q, pattern, NULL) == 0;
+    query_release(&q);
+    return added;
+}
+
+void browse_pane_search(struct browse_pane *p, struct str text, bool is_query)
 {
     unlay_all(p);
     pattern_release(&p->pattern);
     pattern_init(&p->pattern);
     p->searched = text.n > 0;
+    p->counted = 0;
     p->has_hit = p->seek.going = false;
     if (p->searched)
-        (void)pattern_add(&p->pattern, text, NULL);
+        p->searched =
+            is_query ? add_query(&p->pattern, text) : pattern_add(&p->pattern, text, NULL) == 0;
     settle(p);
 }
 
 void browse_pane_set_role(struct browse_pane *p, const char *role)
 {
     p->role = role;
+    p->counted = 0;
     p->has_hit = p->seek.going = false;
     settle(p);
 }
@@ -459,14 +493,20 @@ void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_par
     *t = (struct thread){0};
     *parts = (struct browse_parts){0};
     p->open = mem_zalloc(p->thread.count * sizeof *p->open);
+    p->hits = mem_zalloc(p->parts.count * sizeof *p->hits);
+    p->counted = 0;
     memset(p->open, p->unfolded, p->thread.count);
     if (same && old.top < old.parts.count && old.at < old.thread.count) {
         keep_place(p, &old);
+        if (p->thread.count > old.thread.count)
+            p->unseen += p->thread.count - old.thread.count;
     } else {
+        p->unseen = 0;
         p->top = p->top_line = p->at = 0;
         p->has_hit = false;
     }
     free(old.open);
+    free(old.hits);
     browse_parts_release(&old.parts);
     thread_release(&old.thread);
     settle(p);
@@ -491,24 +531,80 @@ static void look_at(struct browse_pane *p, size_t message, struct browse_place h
 
 /* ---- in a text ---- */
 
-/* Finds the first match, or with `last` the last one, that begins in [from, to). */
-static bool find(struct pattern *pattern, struct str text, size_t from, size_t to, bool last,
-                 struct browse_place *hit)
+/* Finds the first match, or with `last` the last one, that begins in [from, to). Returns the number
+ * of matches that it has seen, with `last` all of them. */
+static size_t find(struct pattern *pattern, struct str text, size_t from, size_t to, bool last,
+                   struct browse_place *hit)
 {
-    size_t stop = text.n > to + BROWSE_OVERLAP ? to + BROWSE_OVERLAP : text.n, at, n;
-    bool found = false;
+    size_t stop = text.n > to + BROWSE_OVERLAP ? to + BROWSE_OVERLAP : text.n, at, n, count = 0;
 
     while (utf8_inside(text, stop))
         stop++;
     pattern_start(pattern, (struct str){text.p + from, stop - from});
-    while ((last || !found) && pattern_next(pattern, &at, &n, NULL) > 0 && from + at < to) {
+    while ((last || count == 0) && pattern_next(pattern, &at, &n, NULL) > 0 && from + at < to) {
         *hit = (struct browse_place){from + at, n};
-        found = true;
+        count++;
     }
-    return found;
+    return count;
 }
 
 /* ---- from part to part ---- */
+
+/* Returns true if the part shows tool calls of its message, and one of them has a match. */
+static bool has_call_hit(struct browse_pane *p, size_t part)
+{
+    size_t message = message_of(p, part);
+
+    return part == browse_parts_last(&p->parts, message) &&
+           browse_calls_match(&p->thread.at[message], &p->pattern);
+}
+
+/* Counts the hits of a part that begin before byte `to` of the message, and those in the calls as
+ * one. */
+static size_t count_hits(struct browse_pane *p, size_t part, size_t to)
+{
+    const struct browse_part *at = &p->parts.at[part];
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = browse_parts_text(&p->parts, &p->thread, at->message, &scratch);
+    size_t end = at->n == SIZE_MAX ? text.n : at->at + at->n, count = 0;
+    struct browse_place hit;
+
+    end = to < end ? to : end;
+    if (at->at < end)
+        count = find(&p->pattern, text, at->at, end, true, &hit);
+    buf_release(&scratch);
+    return count + (to == SIZE_MAX && has_call_hit(p, part));
+}
+
+bool browse_pane_is_counting(const struct browse_pane *p)
+{
+    return p->searched && p->has_hit && p->counted < p->parts.count;
+}
+
+void browse_pane_count(struct browse_pane *p)
+{
+    for (int i = 0; i < BROWSE_SEEK_PARTS && browse_pane_is_counting(p); i++) {
+        size_t part = p->counted++;
+
+        p->hits[part] = shows(p, message_of(p, part)) ? count_hits(p, part, SIZE_MAX) : 0;
+    }
+}
+
+bool browse_pane_hit_number(struct browse_pane *p, size_t *number, size_t *total)
+{
+    size_t part;
+
+    if (!p->has_hit || !p->searched || p->counted < p->parts.count || p->hit >= p->thread.count)
+        return false;
+    *total = 0;
+    for (size_t i = 0; i < p->parts.count; i++)
+        *total += p->hits[i];
+    part = browse_parts_find(&p->parts, p->hit, p->hit_at.at);
+    *number = p->hit_at.at == SIZE_MAX ? p->hits[part] : count_hits(p, part, p->hit_at.at) + 1;
+    for (size_t i = 0; i < part; i++)
+        *number += p->hits[i];
+    return true;
+}
 
 static void start_at(struct browse_pane *p, size_t part)
 {
@@ -525,19 +621,21 @@ static bool look_into_part(struct browse_pane *p)
     struct browse_seek *s = &p->seek;
     size_t message = message_of(p, s->part);
     struct buf scratch = BUF_INIT(BUF_LINE);
-    struct browse_place hit;
+    struct browse_place hit, in_calls = {SIZE_MAX, 0};
     struct str text;
-    bool found;
+    bool found, calls;
 
     if (!shows(p, message))
         return false;
     text = browse_parts_text(&p->parts, &p->thread, message, &scratch);
+    calls = s->to == SIZE_MAX && s->from != SIZE_MAX && has_call_hit(p, s->part);
     s->to = s->to < text.n ? s->to : text.n;
-    found = s->from < s->to && find(&p->pattern, text, s->from, s->to, !s->on, &hit);
-    if (found)
-        look_at(p, message, hit);
+    found = (s->on || !calls) && s->from < s->to &&
+            find(&p->pattern, text, s->from, s->to, !s->on, &hit) > 0;
+    if (found || calls)
+        look_at(p, message, found ? hit : in_calls);
     buf_release(&scratch);
-    return found;
+    return found || calls;
 }
 
 bool browse_pane_seek(struct browse_pane *p)
@@ -551,6 +649,7 @@ bool browse_pane_seek(struct browse_pane *p)
             return true;
         }
         s->going = s->passed++ < count;
+        s->wrapped = s->wrapped || s->part == (s->on ? count - 1 : 0);
         start_at(p, (s->part + (s->on ? 1 : count - 1)) % count);
     }
     return s->going;
@@ -568,9 +667,11 @@ bool browse_pane_next_hit(struct browse_pane *p, bool on)
                 : on ? p->parts.first[p->at]
                      : browse_parts_last(&p->parts, p->at));
     if (here && on)
-        s->from = p->hit_at.at + p->hit_at.n;
-    else if (here)
+        s->from = p->hit_at.at == SIZE_MAX ? SIZE_MAX : p->hit_at.at + p->hit_at.n;
+    else if (here && p->hit_at.at != SIZE_MAX)
         s->to = p->hit_at.at;
+    else if (here)
+        s->to = SIZE_MAX - 1; /* all of the content, but not the calls again */
     return browse_pane_seek(p);
 }
 
@@ -587,8 +688,10 @@ bool browse_pane_show(struct browse_pane *p, struct str message, size_t at)
     text = browse_parts_text(&p->parts, &p->thread, i, &scratch);
     to = text.n - (at < text.n ? at : text.n) > BROWSE_PART ? at + BROWSE_PART : text.n;
     if (p->searched && at < text.n && !utf8_inside(text, at) &&
-        find(&p->pattern, text, at, to, false, &hit))
+        find(&p->pattern, text, at, to, false, &hit) > 0)
         look_at(p, i, hit);
+    else if (p->searched && browse_calls_match(&p->thread.at[i], &p->pattern))
+        look_at(p, i, (struct browse_place){SIZE_MAX, 0});
     else
         bring(p, i, 0, 0);
     buf_release(&scratch);

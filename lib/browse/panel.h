@@ -22,6 +22,7 @@ struct browse_pane {
     size_t width, height;
     size_t top, top_line; /* part and line at the top of the panel */
     size_t at;            /* the current message, on which commands act; it is visible */
+    size_t unseen;        /* messages that were added below the visible ones */
     bool unfolded;        /* the state of messages that were not folded or unfolded singly */
     const char *role;     /* only messages of this role are shown; NULL: all. Borrowed */
     /* private */
@@ -29,13 +30,16 @@ struct browse_pane {
     bool searched;              /* `pattern` holds a text */
     bool has_hit;               /* there is a current hit: */
     size_t hit;                 /* its message */
-    struct browse_place hit_at; /* its range in the content */
+    struct browse_place hit_at; /* its range in the content; at SIZE_MAX: it is in the calls */
+    size_t *hits;               /* number of hits that begin in each part */
+    size_t counted;             /* for how many parts that is known */
     size_t laid;                /* number of parts that are laid out */
     struct browse_seek {        /* the search for the next hit, while it is under way */
         bool going, on;         /* on: forwards */
         size_t part;            /* where it continues */
         size_t from, to;        /* the hit begins in this range of the message */
         size_t passed;          /* number of parts searched */
+        bool wrapped;           /* it has gone on at the other end */
     } seek;
 };
 
@@ -46,8 +50,9 @@ void browse_pane_release(struct browse_pane *p);
 void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_parts *parts,
                       bool same);
 void browse_pane_resize(struct browse_pane *p, size_t width, size_t height);
-/* Marks the matches of a text; an empty text matches nothing. */
-void browse_pane_search(struct browse_pane *p, struct str text);
+/* Marks the matches of a text, or the words of a query (search/query.h); an empty text and a
+ * malformed query match nothing. */
+void browse_pane_search(struct browse_pane *p, struct str text, bool is_query);
 void browse_pane_set_role(struct browse_pane *p, const char *role);
 
 /* Returns true if there is a current message. */
@@ -84,6 +89,12 @@ size_t browse_pane_find(const struct browse_pane *p, struct str message);
 #define BROWSE_SEEK_PARTS 16
 bool browse_pane_next_hit(struct browse_pane *p, bool on);
 bool browse_pane_seek(struct browse_pane *p);
+/* Counts hits in some more parts, as long as browse_pane_is_counting. */
+void browse_pane_count(struct browse_pane *p);
+bool browse_pane_is_counting(const struct browse_pane *p);
+/* Gets the number of the current hit, from 1, and of all hits. Returns false if there is no current
+ * hit, or not all were counted. */
+bool browse_pane_hit_number(struct browse_pane *p, size_t *number, size_t *total);
 /* Shows the message with this id and makes the hit at offset `at` of its content the current one.
  * Returns false without such a message. */
 bool browse_pane_show(struct browse_pane *p, struct str message, size_t at);

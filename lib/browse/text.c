@@ -8,6 +8,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
+#include "chathist/base/usage.h"
 #include "chathist/base/utf8.h"
 #include "chathist/chat/markdown.h"
 #include "chathist/cli/wide.h"
@@ -19,7 +20,8 @@
 
 struct cell {
     size_t at, from; /* offset in `bytes`; offset in the source text */
-    unsigned char n, width, styles;
+    unsigned short styles;
+    unsigned char n, width;
     bool blank;
 };
 
@@ -53,7 +55,7 @@ static void add_cell(struct laying *l, struct str bytes, size_t width, unsigned 
                                          .from = l->offset,
                                          .n = (unsigned char)bytes.n,
                                          .width = (unsigned char)width,
-                                         .styles = (unsigned char)styles,
+                                         .styles = (unsigned short)styles,
                                          .blank = blank};
     buf_add_str(&l->bytes, bytes);
     l->column += width;
@@ -328,6 +330,9 @@ size_t browse_line_columns(const struct browse_lines *l, size_t i)
     return wide_columns((struct str){buf_c(&l->text) + begin, end - begin});
 }
 
+/* The call of a result is looked for in this many messages before it. */
+#define CALLS_BEFORE 64
+
 #define REST "[and more: v shows all]"
 #define FOLDED "\xe2\x96\xb8 "
 #define UNFOLDED "\xe2\x96\xbe "
@@ -356,14 +361,33 @@ static void add_field(struct buf *out, const struct message *m, enum field f, co
     buf_release(&scratch);
 }
 
+static void add_tokens(struct buf *out, struct str usage)
+{
+    struct usage u;
+
+    usage_init(&u);
+    usage_read_members(&u, usage);
+    if (u.at[USAGE_INPUT] > 0)
+        buf_addf(out, "  %" PRId64 " tokens in", u.at[USAGE_INPUT]);
+    if (u.at[USAGE_OUTPUT] > 0)
+        buf_addf(out, "  %" PRId64 " tokens out", u.at[USAGE_OUTPUT]);
+}
+
+unsigned browse_role_styles(enum role role)
+{
+    return role == ROLE_USER   ? BROWSE_HEAD | BROWSE_USER
+           : role == ROLE_TOOL ? BROWSE_TOOL
+                               : BROWSE_HEAD;
+}
+
 static void add_header(struct browse_lines *lines, const struct message *m, size_t width)
 {
-    struct browse_layout how = {.width = width, .styles = BROWSE_HEAD};
+    struct browse_layout how = {.width = width, .styles = browse_role_styles(m->role)};
     struct buf text = BUF_INIT(BUF_SMALL);
     int64_t time, images;
 
     browse_lines_add_one(lines, utf8_first(m->role_text, 20), &how);
-    how.styles = BROWSE_HEAD | BROWSE_DIM;
+    how.styles = BROWSE_DIM;
     buf_add_c(&text, "  ");
     if (time_parse_iso(m->timestamp, &time))
         time_add_local(&text, time);
@@ -374,6 +398,7 @@ static void add_header(struct browse_lines *lines, const struct message *m, size
         !str_eq(m->field[FIELD_FINISH_REASON], STR("\"stop\"")) &&
         !str_eq(m->field[FIELD_FINISH_REASON], STR("\"tool_calls\"")))
         add_field(&text, m, FIELD_FINISH_REASON, "  ");
+    add_tokens(&text, m->field[FIELD_USAGE]);
     buf_add_c(&lines->text, "  ");
     browse_lines_styled(lines, 2, how.styles);
     browse_lines_append(lines, str_trim(buf_str(&text)), &how);
@@ -429,52 +454,81 @@ static void add_text(struct browse_lines *lines, struct str text, const struct b
 
 /* ---- tools ---- */
 
-static void add_folded(struct browse_lines *lines, struct str name, struct str text,
-                       const struct browse_part_view *view)
+/* Appends a text to the last line, with its matches marked. */
+static void append_marked(struct browse_lines *lines, struct str text, unsigned styles,
+                          const struct browse_part_view *view)
+{
+    struct browse_layout how = {.width = view->width, .styles = styles};
+    struct str shown = first_of(text, view->width);
+    struct browse_place *hits = NULL;
+
+    if (view->pattern && shown.n > 0)
+        how.hits = hits = find_hits(view->pattern, shown, shown, &how.hit_count);
+    browse_lines_append(lines, text, &how);
+    free(hits);
+}
+
+/* Adds a line with the name of a tool or the word for a result, and with the text if it is
+ * folded. */
+static void add_folded(struct browse_lines *lines, struct str word, struct str name,
+                       struct str text, const struct browse_part_view *view)
 {
     struct browse_layout how = {.width = view->width, .styles = BROWSE_TOOL};
 
     browse_lines_add_one(lines, STR_NONE, &how);
     buf_add_c(&lines->text, view->unfolded ? UNFOLDED : FOLDED);
     browse_lines_styled(lines, sizeof FOLDED - 1, BROWSE_TOOL);
-    browse_lines_append(lines, name, &how);
+    browse_lines_append(lines, word, &how);
+    append_marked(lines, name, BROWSE_TOOL, view);
     if (view->unfolded)
         return;
-    how.styles = BROWSE_DIM;
-    if (name.n > 0) {
+    if (name.n > 0 || word.n > 0) {
         buf_add_c(&lines->text, " ");
         browse_lines_styled(lines, 1, 0);
     }
-    browse_lines_append(lines, text, &how);
+    append_marked(lines, text, BROWSE_DIM, view);
 }
 
-/* Adds the arguments of a call, one member to a line, with strings decoded. */
-static void add_arguments(struct browse_lines *lines, struct str args, size_t width)
+/* Appends the arguments of a call, one member to a line, with strings decoded. */
+static void add_members(struct buf *out, struct str args)
 {
-    struct browse_layout how = {.width = width, .styles = BROWSE_CODE};
-    struct buf text = BUF_INIT(SIZE_MAX), scratch = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE);
     struct json_iter it = json_iter(args);
-    struct str shown;
 
     if (json_type(args) != JSON_OBJECT) {
         struct str plain = json_text(args, &scratch);
 
-        buf_add_str(&text, plain.p ? plain : args);
+        buf_add_str(out, plain.p ? plain : args);
     }
     while (it.object && json_next(&it)) {
         struct str value = json_text(it.value, &scratch);
 
-        buf_add_str(&text, it.key);
-        buf_add_c(&text, ": ");
-        buf_add_str(&text, value.p ? value : it.value);
-        buf_add_byte(&text, '\n');
+        buf_add_str(out, it.key);
+        buf_add_c(out, ": ");
+        buf_add_str(out, value.p ? value : it.value);
+        buf_add_byte(out, '\n');
     }
+    buf_release(&scratch);
+}
+
+static void add_arguments(struct browse_lines *lines, struct str args,
+                          const struct browse_part_view *view)
+{
+    struct browse_layout how = {.width = view->width, .styles = BROWSE_CODE};
+    struct browse_place *hits = NULL;
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct str shown;
+
+    add_members(&text, args);
     shown = utf8_first(buf_str(&text), BROWSE_SHOWN);
+    if (view->pattern && shown.n > 0)
+        how.hits = hits = find_hits(view->pattern, shown, shown, &how.hit_count);
     browse_lines_add(lines, shown, &how);
+    how.hit_count = 0;
     if (shown.n < text.len)
         browse_lines_add_one(lines, STR(REST), &how);
+    free(hits);
     buf_release(&text);
-    buf_release(&scratch);
 }
 
 static void add_calls(struct browse_lines *lines, const struct message *m,
@@ -485,12 +539,101 @@ static void add_calls(struct browse_lines *lines, const struct message *m,
     struct message_call call;
 
     while (message_next_call(&it, &call, &args)) {
-        add_folded(lines, json_text(call.name, &scratch), call.args, view);
+        add_folded(lines, STR_NONE, json_text(call.name, &scratch), call.args, view);
         if (view->unfolded)
-            add_arguments(lines, call.args, view->width);
+            add_arguments(lines, call.args, view);
     }
     buf_release(&scratch);
     buf_release(&args);
+}
+
+bool browse_calls_match(const struct message *m, struct pattern *pattern)
+{
+    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE), text = BUF_INIT(SIZE_MAX);
+    struct message_call call;
+    size_t at, n;
+    bool found = false;
+
+    while (!found && message_next_call(&it, &call, &args)) {
+        buf_clear(&text);
+        add_members(&text, call.args);
+        found = pattern_find(pattern, json_text(call.name, &scratch), &at, &n, NULL) > 0 ||
+                pattern_find(pattern, buf_str(&text), &at, &n, NULL) > 0;
+    }
+    buf_release(&scratch);
+    buf_release(&args);
+    buf_release(&text);
+    return found;
+}
+
+void browse_add_tool(struct buf *out, const struct thread *t, size_t message)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE);
+    struct str wanted = message_text(&t->at[message], FIELD_TOOL_CALL_ID, &id);
+    struct message_call call;
+
+    for (size_t i = message; wanted.n > 0 && i > 0 && message - i < CALLS_BEFORE; i--) {
+        struct json_iter it = json_iter(t->at[i - 1].field[FIELD_TOOL_CALLS]);
+
+        while (message_next_call(&it, &call, &args)) {
+            if (!str_eq(json_text(call.id, &scratch), wanted))
+                continue;
+            buf_add_str(out, json_text(call.name, &scratch));
+            wanted = STR_NONE;
+            break;
+        }
+    }
+    buf_release(&scratch);
+    buf_release(&args);
+    buf_release(&id);
+}
+
+/* ---- files ---- */
+
+/* Adds a line with the texts of an array, if it has any. */
+static void add_names(struct browse_lines *lines, const struct message *m, enum field f,
+                      const char *before, const struct browse_part_view *view)
+{
+    struct browse_layout how = {.width = view->width, .styles = BROWSE_DIM};
+    struct json_iter it = json_iter(m->field[f]);
+    struct buf text = BUF_INIT(SIZE_MAX), scratch = BUF_INIT(BUF_LINE);
+
+    while (m->field[f].n > 0 && !it.object && json_next(&it)) {
+        struct str name = json_text(it.value, &scratch);
+
+        if (name.n > 0)
+            buf_addf(&text, "%s%.*s", text.len > 0 ? ", " : "", (int)name.n, name.p);
+    }
+    if (text.len > 0) {
+        browse_lines_add_one(lines, str_of(before), &how);
+        append_marked(lines, buf_str(&text), 0, view);
+    }
+    buf_release(&text);
+    buf_release(&scratch);
+}
+
+/* Adds what a message did beside its text: its calls, the files that it read and changed, and the
+ * results of its edits. */
+static void add_rest(struct browse_part *part, const struct message *m,
+                     const struct browse_part_view *view)
+{
+    struct browse_lines *lines = &part->lines;
+    struct str edits = m->field[FIELD_EDIT_RESULTS];
+    size_t from = lines->count;
+
+    add_calls(lines, m, view);
+    for (size_t i = from; i < lines->count && part->call == 0; i++)
+        for (size_t r = 0; r < lines->at[i].run_count; r++)
+            if (lines->runs[lines->at[i].run + r].styles & BROWSE_HIT)
+                part->call = i;
+    add_names(lines, m, FIELD_FILES, "files: ", view);
+    add_names(lines, m, FIELD_FILES_MODIFIED, "changed: ", view);
+    if (json_type(edits) == JSON_ARRAY && edits.n > 2) {
+        add_folded(lines, STR("edits"), STR_NONE, edits, view);
+        if (view->unfolded)
+            add_arguments(lines, edits, view);
+    }
 }
 
 void browse_part_unlay(struct browse_part *part)
@@ -508,12 +651,14 @@ void browse_part_lay(struct browse_part *part, const struct message *m, struct s
     if (view->first)
         add_header(lines, m, view->width);
     if (m->role == ROLE_TOOL && view->first)
-        add_folded(lines, STR("result"), text, view);
+        add_folded(lines, view->tool.n > 0 ? STR("result of ") : STR("result"), view->tool, text,
+                   view);
+    part->call = 0;
     part->body = m->role == ROLE_TOOL && !view->unfolded ? 0 : lines->count;
     if (m->role != ROLE_TOOL || view->unfolded)
         add_text(lines, text, part, view, m->role == ROLE_TOOL ? BROWSE_CODE : 0);
     if (view->last) {
-        add_calls(lines, m, view);
+        add_rest(part, m, view);
         browse_lines_add_one(lines, STR_NONE, &(struct browse_layout){.width = view->width});
     }
     part->laid = true;

@@ -30,6 +30,7 @@ enum {
     BROWSE_HEAD = 32,  /* a message's header */
     BROWSE_TOOL = 64,  /* a tool call or result */
     BROWSE_HERE = 128, /* the current hit */
+    BROWSE_USER = 256, /* of the user, with BROWSE_HEAD */
 };
 
 /* Consecutive bytes of a line in one style. */
@@ -69,6 +70,9 @@ struct browse_layout {
     unsigned styles; /* added to every run */
 };
 
+/* Returns the styles in which the name of a role is shown. */
+unsigned browse_role_styles(enum role role);
+
 void browse_lines_release(struct browse_lines *l);
 /* Adds the lines of a text. An empty text adds no line; a newline at the end adds no empty line. */
 void browse_lines_add(struct browse_lines *l, struct str text, const struct browse_layout *how);
@@ -99,6 +103,7 @@ struct browse_part {
     bool laid;             /* `lines` is up to date */
     struct browse_lines lines;
     size_t body; /* the first line of the content */
+    size_t call; /* the first line with a match in the tool calls; 0: none */
 };
 
 /* Initialise with zeros. */
@@ -137,6 +142,7 @@ struct browse_part_view {
     size_t width;
     bool first, last; /* is it the first or last part of its message? */
     bool unfolded;
+    struct str tool;          /* the name of the tool whose result it is */
     struct pattern *pattern;  /* its matches are marked; NULL: none */
     struct browse_place here; /* the current hit, a range of the content; n 0: none */
 };
@@ -144,6 +150,10 @@ struct browse_part_view {
 /* Lays out a part of a message. `text` is the whole content of the message. */
 void browse_part_lay(struct browse_part *part, const struct message *m, struct str text,
                      const struct browse_part_view *view);
+/* Appends the name of the tool whose result a message is, which is in an earlier message. */
+void browse_add_tool(struct buf *out, const struct thread *t, size_t message);
+/* Returns true if the name or the arguments of a tool call of the message match. */
+bool browse_calls_match(const struct message *m, struct pattern *pattern);
 void browse_part_unlay(struct browse_part *part);
 /* Returns the line that shows byte `at` of the part. */
 size_t browse_part_line(const struct browse_part *part, size_t at);

@@ -3,7 +3,7 @@
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
+#include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/cli/choose.h"
 #include "chathist/cli/config.h"
 #include "chathist/cli/wide.h"
 
@@ -27,13 +27,40 @@
 #define ESCAPE_MS 25
 #define SEQUENCE_MS 200
 #define WHEEL_LINES 3
-enum { PAIR_HEAD = 1, PAIR_TOOL, PAIR_CODE, PAIR_HIT, PAIR_DIM };
+/* The type of the terminal if the system does not know the one in TERM. */
+#define INSTEAD "xterm-256color"
+/* The terminal is asked for its colours, and may answer until so many milliseconds have passed. */
+#define ANSWER_MS 300
+/* Longest answer that is read, in characters. */
+#define ANSWER_MAX 64
+
+enum pair { PAIR_USER = 1, PAIR_ASSISTANT, PAIR_TOOL, PAIR_CODE, PAIR_DIM, PAIR_HIT };
+
+/* The colours of the pairs before PAIR_HIT on a background that is dark, light, or not known. Those
+ * of 256 have a contrast of at least 4.5:1 (WCAG 2.1, 1.4.3), where the background is not known on
+ * black and on white. None of 8 has that, so there the text keeps its own colour (-1). */
+enum background { BACKGROUND_UNKNOWN, BACKGROUND_DARK, BACKGROUND_LIGHT };
+static const short colors_256[][PAIR_HIT - 1] = {
+    [BACKGROUND_UNKNOWN] = {63, 29, 131, 98, 243},
+    [BACKGROUND_DARK] = {81, 114, 179, 183, 247},
+    [BACKGROUND_LIGHT] = {25, 22, 94, 90, 240},
+};
+static const short colors_8[][PAIR_HIT - 1] = {
+    [BACKGROUND_UNKNOWN] = {-1, -1, -1, -1, -1},
+    [BACKGROUND_DARK] = {COLOR_CYAN, COLOR_GREEN, COLOR_YELLOW, COLOR_GREEN, -1},
+    [BACKGROUND_LIGHT] = {COLOR_BLUE, COLOR_MAGENTA, COLOR_RED, COLOR_BLUE, -1},
+};
+/* Of a hit: black on yellow, in the fixed part of the 256 colours. */
+#define BLACK_256 16
+#define YELLOW_256 221
 
 struct browse_view {
     int fd;
     FILE *in, *out;
     SCREEN *screen;
-    bool color;
+    bool color, mouse;
+    enum background background;
+    int64_t asked;             /* when the terminal was asked for its colours; 0: it has answered */
     int sequence_ms;           /* time within which the rest of a sequence arrives */
     bool away;                 /* another program has the terminal */
     bool pasting, pasted, gap; /* inside a paste; some of it has arrived; a blank is due */
@@ -64,14 +91,72 @@ static void define_keys(void)
         const char *sequence;
         int key;
     } keys[] = {
-        {"\033[A", KEY_UP},   {"\033[B", KEY_DOWN}, {"\033[C", KEY_RIGHT}, {"\033[D", KEY_LEFT},
-        {"\033[H", KEY_HOME}, {"\033[F", KEY_END},  {"\033[1~", KEY_HOME}, {"\033[4~", KEY_END},
-        {"\033OA", KEY_UP},   {"\033OB", KEY_DOWN}, {"\033OC", KEY_RIGHT}, {"\033OD", KEY_LEFT},
-        {"\033OH", KEY_HOME}, {"\033OF", KEY_END},
+        {"\033[A", KEY_UP},
+        {"\033[B", KEY_DOWN},
+        {"\033[C", KEY_RIGHT},
+        {"\033[D", KEY_LEFT},
+        {"\033[H", KEY_HOME},
+        {"\033[F", KEY_END},
+        {"\033[1~", KEY_HOME},
+        {"\033[4~", KEY_END},
+        {"\033OA", KEY_UP},
+        {"\033OB", KEY_DOWN},
+        {"\033OC", KEY_RIGHT},
+        {"\033OD", KEY_LEFT},
+        {"\033OH", KEY_HOME},
+        {"\033OF", KEY_END},
+        /* By words: Ctrl-Left and Alt-Left, Ctrl-Right and Alt-Right. */
+        {"\033[1;5D", KEY_SLEFT},
+        {"\033[1;5C", KEY_SRIGHT},
+        {"\033[1;3D", KEY_SLEFT},
+        {"\033[1;3C", KEY_SRIGHT},
+        {"\033[5D", KEY_SLEFT},
+        {"\033[5C", KEY_SRIGHT},
+        {"\033Od", KEY_SLEFT},
+        {"\033Oc", KEY_SRIGHT},
     };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         define_key(keys[i].sequence, keys[i].key);
+}
+
+static void choose_colors(const struct browse_view *v)
+{
+    bool many = COLORS >= 256;
+    const short *colors = (many ? colors_256 : colors_8)[v->background];
+
+    for (short pair = 1; pair < PAIR_HIT; pair++)
+        init_pair(pair, colors[pair - 1], -1);
+    init_pair(PAIR_HIT, many ? BLACK_256 : COLOR_BLACK, many ? YELLOW_256 : COLOR_YELLOW);
+}
+
+/* Reads the background from COLORFGBG, which rxvt, Konsole and others set: `15;0` is black. Of the
+ * 16 colours, 7 and those after 8 are light. */
+static enum background background_of(const char *colors)
+{
+    const char *last = strrchr(colors, ';');
+    char *end;
+    long color = last ? strtol(last + 1, &end, 10) : -1;
+
+    if (color < 0 || color > 15 || end == last + 1 || *end)
+        return BACKGROUND_UNKNOWN;
+    return color == 7 || color > 8 ? BACKGROUND_LIGHT : BACKGROUND_DARK;
+}
+
+/* Asks the terminal for its background (OSC 11), and then for its type (DA1). Every terminal
+ * answers the second question, in order, so that no answer to the first is awaited any more. The
+ * answers come among the keys (read_answer). Sources: xterm's ctlseqs, "Operating System Commands"
+ * and "Send Device Attributes". */
+static void ask_for_background(struct browse_view *v)
+{
+    const char *term = config_env("TERM"), *colors = config_env("COLORFGBG");
+    struct str questions = STR("\033]11;?\033\\\033[c");
+
+    if (colors)
+        v->background = background_of(colors);
+    if (v->background == BACKGROUND_UNKNOWN && term && strcmp(term, "linux") != 0 &&
+        file_write_all(v->fd, questions.p, questions.n) == 0)
+        v->asked = time_ticks();
 }
 
 static void set_up(struct browse_view *v)
@@ -87,18 +172,16 @@ static void set_up(struct browse_view *v)
     if (!config_env("ESCDELAY"))
         set_escdelay(ESCAPE_MS);
     v->sequence_ms = get_escdelay() > SEQUENCE_MS ? get_escdelay() : SEQUENCE_MS;
-    mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
+    if (v->mouse)
+        mousemask(BUTTON1_PRESSED | BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
     mouseinterval(0);
     if (!v->color || start_color() == ERR || !has_colors()) {
         v->color = false;
         return;
     }
     use_default_colors();
-    init_pair(PAIR_HEAD, COLOR_CYAN, -1);
-    init_pair(PAIR_TOOL, COLOR_YELLOW, -1);
-    init_pair(PAIR_CODE, COLOR_GREEN, -1);
-    init_pair(PAIR_HIT, COLOR_BLACK, COLOR_YELLOW);
-    init_pair(PAIR_DIM, COLOR_BLUE, -1);
+    ask_for_background(v);
+    choose_colors(v);
 }
 
 static void free_view(struct browse_view *v)
@@ -112,13 +195,16 @@ static void free_view(struct browse_view *v)
     free(v);
 }
 
-struct browse_view *browse_view_open(bool color, struct err *e)
+static void await_answer(struct browse_view *v);
+
+struct browse_view *browse_view_open(bool color, bool mouse, struct err *e)
 {
     struct browse_view *v = mem_zalloc(sizeof *v);
     const char *term = config_env("TERM");
     int out;
 
     v->color = color;
+    v->mouse = mouse;
     (void)wide_locale();
     v->fd = open("/dev/tty", O_RDWR | O_CLOEXEC);
     out = v->fd < 0 ? -1 : fcntl(v->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -130,8 +216,11 @@ struct browse_view *browse_view_open(bool color, struct err *e)
         free_view(v);
         return NULL;
     }
-    if (term && strcmp(term, "dumb") != 0)
+    if (term && *term && strcmp(term, "dumb") != 0)
         v->screen = newterm(term, v->out, v->in);
+    /* A newer terminal than this machine knows, such as xterm-kitty after a login from elsewhere. */
+    if (!v->screen && term && *term && strcmp(term, "dumb") != 0)
+        v->screen = newterm(INSTEAD, v->out, v->in);
     if (!v->screen || !can_be_drawn_on()) {
         if (v->screen) {
             endwin();
@@ -149,6 +238,7 @@ struct browse_view *browse_view_open(bool color, struct err *e)
 
 void browse_view_close(struct browse_view *v)
 {
+    await_answer(v);
     ask_for_pastes(v, false);
     if (!v->away)
         endwin();
@@ -158,6 +248,7 @@ void browse_view_close(struct browse_view *v)
 
 void browse_view_leave(struct browse_view *v)
 {
+    await_answer(v);
     def_prog_mode();
     ask_for_pastes(v, false);
     endwin();
@@ -203,13 +294,21 @@ static int32_t special(wint_t key)
         wint_t from;
         int32_t to;
     } keys[] = {
-        {KEY_UP, BROWSE_KEY_UP},         {KEY_DOWN, BROWSE_KEY_DOWN},
-        {KEY_LEFT, BROWSE_KEY_LEFT},     {KEY_RIGHT, BROWSE_KEY_RIGHT},
-        {KEY_PPAGE, BROWSE_KEY_PAGE_UP}, {KEY_NPAGE, BROWSE_KEY_PAGE_DOWN},
-        {KEY_HOME, BROWSE_KEY_HOME},     {KEY_END, BROWSE_KEY_END},
-        {KEY_DC, BROWSE_KEY_DELETE},     {KEY_BACKSPACE, BROWSE_KEY_BACKSPACE},
-        {KEY_ENTER, BROWSE_KEY_ENTER},   {KEY_BTAB, BROWSE_KEY_BACKTAB},
+        {KEY_UP, BROWSE_KEY_UP},
+        {KEY_DOWN, BROWSE_KEY_DOWN},
+        {KEY_LEFT, BROWSE_KEY_LEFT},
+        {KEY_RIGHT, BROWSE_KEY_RIGHT},
+        {KEY_PPAGE, BROWSE_KEY_PAGE_UP},
+        {KEY_NPAGE, BROWSE_KEY_PAGE_DOWN},
+        {KEY_HOME, BROWSE_KEY_HOME},
+        {KEY_END, BROWSE_KEY_END},
+        {KEY_DC, BROWSE_KEY_DELETE},
+        {KEY_BACKSPACE, BROWSE_KEY_BACKSPACE},
+        {KEY_ENTER, BROWSE_KEY_ENTER},
+        {KEY_BTAB, BROWSE_KEY_BACKTAB},
         {KEY_F(1), BROWSE_KEY_F1},
+        {KEY_SLEFT, BROWSE_KEY_WORD_LEFT},
+        {KEY_SRIGHT, BROWSE_KEY_WORD_RIGHT},
     };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
@@ -247,8 +346,49 @@ static bool read_mouse(struct browse_input *input)
     return true;
 }
 
-/* Reads on after ESC: it was the Escape key, pressed once or twice, or a sequence that curses does
- * not know and that is read to its end. Returns the key, -1 if it has no meaning, 0 for the mark of
+/* Returns the meaning of a letter with Alt. */
+static int32_t with_alt(wint_t key)
+{
+    switch (key) {
+    case 'b':
+        return BROWSE_KEY_WORD_LEFT;
+    case 'f':
+        return BROWSE_KEY_WORD_RIGHT;
+    case 'd':
+        return BROWSE_KEY_CUT_WORD;
+    default:
+        return -1;
+    }
+}
+
+/* Reads the answer `11;rgb:RRRR/GGGG/BBBB` of the terminal, to its end (BEL or ESC \\), and chooses
+ * the colours for that background. Returns 0: no key. */
+static int32_t read_answer(struct browse_view *v)
+{
+    char text[ANSWER_MAX + 1];
+    unsigned red, green, blue;
+    size_t n = 0;
+    wint_t key;
+
+    timeout(v->sequence_ms);
+    while (get_wch(&key) == OK && key != '\a' && key != 033 && n < ANSWER_MAX)
+        text[n++] = key < 0x7f ? (char)key : '?';
+    if (key == 033)
+        (void)get_wch(&key);
+    nodelay(stdscr, TRUE);
+    text[n] = '\0';
+    if (sscanf(text, "11;rgb:%2x%*2[0-9a-fA-F]/%2x%*2[0-9a-fA-F]/%2x", &red, &green, &blue) == 3 ||
+        sscanf(text, "11;rgb:%2x/%2x/%2x", &red, &green, &blue) == 3) {
+        /* Luma, by Rec. 601. */
+        v->background =
+            299 * red + 587 * green + 114 * blue > 127500 ? BACKGROUND_LIGHT : BACKGROUND_DARK;
+        choose_colors(v);
+    }
+    return 0;
+}
+
+/* Reads on after ESC: it was the Escape key, pressed once or twice, a letter with Alt, or a sequence that
+ * curses does not know and that is read to its end. Returns the key, -1 if it has no meaning, 0 for the mark of
  * a paste. */
 static int32_t escape(struct browse_view *v)
 {
@@ -264,12 +404,16 @@ static int32_t escape(struct browse_view *v)
     nodelay(stdscr, TRUE);
     if (kind == ERR || key == 033)
         return BROWSE_KEY_ESCAPE;
+    if (key == ']' && !v->pasting)
+        return read_answer(v);
     if (key != '[' && key != 'O')
-        return -1;
+        return v->pasting ? -1 : with_alt(key);
     timeout(v->sequence_ms);
     for (key = 0; get_wch(&key) == OK && (key < '@' || key > '~') && key >= ' ';)
         number = key >= '0' && key <= '9' ? number % 1000 * 10 + key - '0' : 1000;
     nodelay(stdscr, TRUE);
+    if (key == 'c')
+        v->asked = 0;
     if (v->pasting && key == 033)
         unget_wch((wchar_t)key); /* it cuts the sequence off and begins another one */
     if (key != '~' || (number != 200 && number != 201))
@@ -277,6 +421,22 @@ static int32_t escape(struct browse_view *v)
     v->pasting = number == 200;
     v->pasted = v->gap = false;
     return 0;
+}
+
+/* Waits for the answer of the terminal, so that it does not become input of the next program. */
+static void await_answer(struct browse_view *v)
+{
+    struct pollfd answer = {.fd = v->fd, .events = POLLIN};
+    wint_t key;
+
+    while (v->asked != 0) {
+        int64_t left = v->asked + ANSWER_MS - time_ticks();
+
+        if (left <= 0 || poll(&answer, 1, (int)left) <= 0 || get_wch(&key) == ERR)
+            return;
+        if (key == 033)
+            (void)escape(v);
+    }
 }
 
 /* Processes a character of a paste. Newlines and tabs between words become one blank, those at the
@@ -332,24 +492,43 @@ bool browse_view_input(struct browse_view *v, struct browse_input *input)
 
 /* ---- drawing ---- */
 
-static attr_t attributes(const struct browse_view *v, unsigned styles, short *pair)
+/* Returns the pair for a text. */
+static enum pair pair_of(unsigned styles)
 {
-    attr_t a = (styles & BROWSE_BOLD ? A_BOLD : 0) | (styles & BROWSE_ITALIC ? A_ITALIC : 0) |
-               (styles & BROWSE_DIM ? A_DIM : 0);
+    if (styles & BROWSE_DIM)
+        return PAIR_DIM;
+    if (styles & BROWSE_USER)
+        return PAIR_USER;
+    return styles & BROWSE_HEAD   ? PAIR_ASSISTANT
+           : styles & BROWSE_TOOL ? PAIR_TOOL
+           : styles & BROWSE_CODE ? PAIR_CODE
+                                  : 0;
+}
+
+/* Returns the attributes of a text; `also` are those of its row. */
+static attr_t attributes(const struct browse_view *v, unsigned styles, attr_t also, short *pair)
+{
+    attr_t a = (styles & BROWSE_BOLD ? A_BOLD : 0) | (styles & BROWSE_ITALIC ? A_ITALIC : 0);
+    bool marked = styles & BROWSE_HIT;
 
     *pair = 0;
-    if (styles & BROWSE_HEAD)
-        a |= styles & BROWSE_DIM ? 0 : A_BOLD;
-    if (styles & BROWSE_HIT)
-        a = styles & BROWSE_HERE ? A_REVERSE | A_BOLD : v->color ? 0 : A_UNDERLINE | A_BOLD;
-    if (!v->color)
-        return a;
-    *pair = styles & BROWSE_HIT && !(styles & BROWSE_HERE)   ? PAIR_HIT
-            : styles & BROWSE_HEAD && !(styles & BROWSE_DIM) ? PAIR_HEAD
-            : styles & BROWSE_TOOL                           ? PAIR_TOOL
-            : styles & BROWSE_CODE                           ? PAIR_CODE
-                                                             : 0;
-    return a;
+    if (marked && styles & BROWSE_HERE)
+        return A_REVERSE | A_BOLD;
+    /* Not bold: some terminals show bold black as grey. */
+    if (marked && v->color) {
+        *pair = PAIR_HIT;
+        return also & ~(A_REVERSE | A_BOLD);
+    }
+    if (marked)
+        return (also ^ A_REVERSE) | A_UNDERLINE | A_BOLD;
+    if (styles & BROWSE_HEAD && !(styles & BROWSE_DIM))
+        a |= A_BOLD;
+    if (styles & BROWSE_DIM && !(v->color && COLORS >= 256))
+        a |= A_DIM;
+    /* In a reversed row the colours would become backgrounds. */
+    if (v->color && !(also & A_REVERSE))
+        *pair = (short)pair_of(styles);
+    return a | also;
 }
 
 /* Maximum number of wide characters in a cell, with the terminating zero. */
@@ -394,7 +573,7 @@ static void draw_text(struct pen *p, struct str text, unsigned styles)
 {
     wchar_t cell[CELL];
     short pair;
-    attr_t a = attributes(p->view, styles, &pair) | p->also;
+    attr_t a = attributes(p->view, styles, p->also, &pair);
 
     while (text.n > 0) {
         size_t width = next_cell(&text, cell);
@@ -408,10 +587,10 @@ static void draw_text(struct pen *p, struct str text, unsigned styles)
     }
 }
 
-static void fill(struct pen *p, struct str with)
+static void fill(struct pen *p, struct str with, unsigned styles)
 {
     while (p->column < p->end)
-        draw_text(p, with, 0);
+        draw_text(p, with, styles);
 }
 
 static void draw_line(struct pen *p, const struct browse_lines *l, size_t i)
@@ -431,28 +610,49 @@ static struct pen pen_at(const struct browse_view *v, struct browse_rect r, size
         .view = v, .row = r.row + row, .column = r.column, .end = r.column + r.columns};
 }
 
+/* Draws the text that stands in place of an empty list or panel. */
+static void draw_advice(const struct browse_view *v, const struct browse *b, struct browse_rect r,
+                        bool (*advice)(struct buf *out, const struct browse *b, size_t line))
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    for (size_t i = 0; i < r.rows && advice(&text, b, i); i++) {
+        struct pen p = pen_at(v, r, i);
+
+        draw_text(&p, buf_str(&text), 0);
+        buf_clear(&text);
+    }
+    buf_release(&text);
+}
+
 static void draw_list(const struct browse_view *v, const struct browse *b, struct browse_rect r,
                       int64_t now)
 {
     const struct browse_list *l = browse_list(b);
+    struct browse_rows how = {.columns = r.columns,
+                              .now = now,
+                              .whole = !b->sessions_partial,
+                              .places = b->all ? b->places : NULL};
     struct browse_lines lines = {0};
 
     for (size_t i = 0; i < r.rows; i++) {
         size_t place = l->top + i;
         struct pen p = pen_at(v, r, i);
 
-        if (place >= browse_list_count(b))
+        if (place >= browse_list_count(b)) {
+            draw_advice(v, b, r, browse_advice_list);
             break;
+        }
         if (b->searching)
-            browse_row_hit(&lines, &b->hits.at[place], r.columns);
+            browse_row_hit(&lines, &b->hits.at[place],
+                           i > 0 && b->hits.at[place].group == b->hits.at[place - 1].group, &how);
         else
-            browse_row_session(&lines, b->sessions.at[place].of, !b->sessions_partial, r.columns,
-                               now);
+            browse_row_session(&lines, &b->sessions.at[place], &how);
         if (place == l->at)
             p.also = b->focus == BROWSE_TEXT ? A_BOLD | A_UNDERLINE : A_REVERSE;
         draw_line(&p, &lines, lines.count - 1);
         if (place == l->at)
-            fill(&p, STR(" "));
+            fill(&p, STR(" "), 0);
     }
     browse_lines_release(&lines);
 }
@@ -463,6 +663,7 @@ static void draw_messages(const struct browse_view *v, struct browse *b, struct 
     size_t line;
     bool current;
 
+    draw_advice(v, b, r, browse_advice_text);
     for (size_t i = 0; i < r.rows; i++) {
         struct pen p = pen_at(v, r, i);
 
@@ -480,8 +681,7 @@ static void draw_rule(const struct browse_view *v, size_t row, struct str left, 
     struct browse_rect all = {row, 0, 1, b->columns};
     struct pen p = pen_at(v, all, 0);
 
-    p.also = A_DIM;
-    fill(&p, STR("\xe2\x94\x80"));
+    fill(&p, STR("\xe2\x94\x80"), BROWSE_DIM);
     p = pen_at(v, all, 0);
     p.column = 1;
     p.end = a->stacked ? b->columns : a->rule;
@@ -493,27 +693,25 @@ static void draw_rule(const struct browse_view *v, size_t row, struct str left, 
     draw_text(&p, right, 0);
 }
 
-static void draw_frame(const struct browse_view *v, const struct browse *b,
-                       const struct browse_areas *a)
+static void draw_frame(const struct browse_view *v, struct browse *b, const struct browse_areas *a)
 {
     struct buf list = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_SMALL);
 
     browse_title_list(&list, b);
     browse_title_text(&text, b);
-    if (a->stacked) {
+    if (b->zoomed) {
+        draw_rule(v, 1, buf_str(a->text.rows > 0 ? &text : &list), STR_NONE, b, a);
+    } else if (a->stacked) {
         draw_rule(v, 1, buf_str(&list), STR_NONE, b, a);
         if (a->text.rows > 0)
             draw_rule(v, a->rule, buf_str(&text), STR_NONE, b, a);
     } else {
         draw_rule(v, 1, buf_str(&list), buf_str(&text), b, a);
         for (size_t i = 0; i < a->list.rows; i++) {
-            struct pen p = {.view = v,
-                            .row = a->list.row + i,
-                            .column = a->rule,
-                            .end = a->rule + 1,
-                            .also = A_DIM};
+            struct pen p = {
+                .view = v, .row = a->list.row + i, .column = a->rule, .end = a->rule + 1};
 
-            draw_text(&p, STR("\xe2\x94\x82"), 0);
+            draw_text(&p, STR("\xe2\x94\x82"), BROWSE_DIM);
         }
     }
     buf_release(&list);
@@ -551,8 +749,10 @@ static void draw_help(const struct browse_view *v, const struct browse *b)
         p = pen_at(v, all, i + 1);
         draw_text(&p, buf_str(&text), 0);
     }
+    buf_clear(&text);
+    browse_help_foot(&text, b->help_top, b->rows > 2 ? b->rows - 2 : 1, b->columns);
     p = pen_at(v, all, b->rows - 1);
-    draw_text(&p, STR("any other key closes this"), BROWSE_DIM);
+    draw_text(&p, buf_str(&text), BROWSE_DIM);
     buf_release(&text);
     curs_set(0);
 }
@@ -563,13 +763,16 @@ static void draw_foot(const struct browse_view *v, const struct browse *b,
     struct buf text = BUF_INIT(BUF_SMALL);
     struct pen p = pen_at(v, a->foot, 0);
 
-    if (b->mode == BROWSE_NAMING) {
-        draw_edit(v, &b->name, p, STR("export to: "), true);
+    if (b->mode == BROWSE_NAMING || b->mode == BROWSE_FINDING) {
+        bool naming = b->mode == BROWSE_NAMING;
+
+        draw_edit(v, naming ? &b->name : &b->find, p, naming ? STR("export to: ") : STR("find: "),
+                  true);
         return;
     }
     browse_foot(&text, b);
     draw_text(&p, buf_str(&text),
-              b->status.len > 0 || b->mode == BROWSE_ASKING ? BROWSE_BOLD : BROWSE_DIM);
+              b->status.len > 0 || b->mode != BROWSE_NORMAL ? BROWSE_BOLD : BROWSE_DIM);
     buf_release(&text);
 }
 
@@ -597,7 +800,7 @@ void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now)
         p = pen_at(v, a.box, 0);
         p.end = b->columns - columns - 1;
     }
-    if (b->mode == BROWSE_NAMING) {
+    if (b->mode == BROWSE_NAMING || b->mode == BROWSE_FINDING) {
         draw_edit(v, &b->query, p, STR("> "), false);
         draw_foot(v, b, &a);
     } else {
@@ -606,96 +809,4 @@ void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now)
     }
     refresh();
     buf_release(&state);
-}
-
-#define TITLE 60
-
-/* Adds the name of the history if several are listed. */
-static void add_history(struct buf *out, const struct browse *b, size_t history, const char *before)
-{
-    struct buf name = BUF_INIT(BUF_LINE);
-
-    if (!b->all || !b->places)
-        return;
-    history_name_add(&name, &b->places[history]);
-    buf_add_c(out, before);
-    vis_add_line(out, buf_str(&name), true);
-    buf_release(&name);
-}
-
-void browse_title_box(struct buf *out, const struct browse *b)
-{
-    size_t count = browse_list_count(b);
-
-    if (b->role)
-        buf_addf(out, "role %s  ", b->role);
-    if (b->all)
-        buf_add_c(out, "all histories  ");
-    if (count > 0)
-        buf_addf(out, "%zu/", browse_list(b)->at + 1);
-    buf_addf(out, "%zu%s", count, (b->searching ? !b->hits_done : b->sessions_partial) ? "+" : "");
-}
-
-void browse_title_list(struct buf *out, const struct browse *b)
-{
-    if (b->searching && b->hits.count == 0)
-        buf_add_c(out, b->hits_done ? " no hit " : " searching ");
-    else if (b->searching)
-        buf_add_c(out, " hits ");
-    else if (!b->sessions_known)
-        buf_add_c(out, " reading ");
-    else
-        buf_add_c(out, b->sessions.count > 0 ? " sessions " : " no session yet ");
-}
-
-void browse_title_text(struct buf *out, const struct browse *b)
-{
-    const struct browse_pane *p = &b->pane;
-    struct str id = buf_str(&b->shown.id);
-
-    if (id.n == 0)
-        return;
-    buf_add_byte(out, ' ');
-    vis_add_line(out, utf8_first(id, TITLE), true);
-    add_history(out, b, b->shown.history, "  ");
-    if (p->thread.count > 0)
-        buf_addf(out, "  %zu/%zu%s%s", p->at + 1, p->thread.count, b->every ? "  every line" : "",
-                 p->seek.going ? "  looking" : "");
-    buf_add_byte(out, ' ');
-}
-
-static void add_deletion(struct buf *out, const struct browse *b)
-{
-    struct str id = buf_str(&b->subject.id);
-    size_t place = browse_sessions_find(&b->sessions, b->subject.history, id);
-    uint64_t count = place == SIZE_MAX ? 0 : b->sessions.at[place].of->count;
-
-    buf_add_c(out, "delete '");
-    vis_add_line(out, utf8_first(id, TITLE), true);
-    buf_add_byte(out, '\'');
-    add_history(out, b, b->subject.history, " of ");
-    /* A part of the file does not have all of them. */
-    if (count > 0 && !b->sessions_partial)
-        buf_addf(out, ", %" PRIu64 " message%s", count, count == 1 ? "" : "s");
-    buf_add_c(out, ", for ever? y or n");
-}
-
-static void add_question(struct buf *out, const struct browse *b)
-{
-    if (b->asked == BROWSE_DELETE) {
-        add_deletion(out, b);
-        return;
-    }
-    vis_add_line(out, buf_str(&b->name.text), true);
-    buf_add_c(out, " is there: overwrite it? y or n");
-}
-
-void browse_foot(struct buf *out, const struct browse *b)
-{
-    if (b->mode == BROWSE_ASKING)
-        add_question(out, b);
-    else if (b->status.len > 0)
-        vis_add_line(out, buf_str(&b->status), true);
-    else
-        browse_hints(out, b->focus, b->columns);
 }

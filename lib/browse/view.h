@@ -24,9 +24,9 @@ struct browse_input {
     long lines;         /* by which the wheel was turned */
 };
 
-/* Sets the terminal up. Returns NULL with *e (ERR_USAGE) if no terminal exists or it is too
- * simple. */
-struct browse_view *browse_view_open(bool color, struct err *e);
+/* Sets the terminal up; `mouse`: its mouse is used, too. Returns NULL with *e (ERR_USAGE) if no
+ * terminal exists or it is too simple. */
+struct browse_view *browse_view_open(bool color, bool mouse, struct err *e);
 /* Restores the terminal and frees the view. */
 void browse_view_close(struct browse_view *v);
 /* Restore the terminal for another program, and set it up again afterwards. */
@@ -48,7 +48,11 @@ void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now);
  * at the foot (a question, a report, or hints). */
 void browse_title_box(struct buf *out, const struct browse *b);
 void browse_title_list(struct buf *out, const struct browse *b);
-void browse_title_text(struct buf *out, const struct browse *b);
+void browse_title_text(struct buf *out, struct browse *b);
 void browse_foot(struct buf *out, const struct browse *b);
+/* Append line `line` of a text in place of an empty list, or of messages of which none has the
+ * wanted role. Return false after the last line, and if there is something to list or show. */
+bool browse_advice_list(struct buf *out, const struct browse *b, size_t line);
+bool browse_advice_text(struct buf *out, const struct browse *b, size_t line);
 
 #endif

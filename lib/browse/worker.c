@@ -11,25 +11,27 @@
 #include "chathist/base/process.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
+#include "chathist/cli/choose.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/session_list.h"
 #include "chathist/search/pattern.h"
+#include "chathist/search/query.h"
 #include "chathist/search/search.h"
 
 #define NICE 10
-/* A search pauses after this many hits; then it pauses when it has twice the number that the list
- * had. It begins anew each time, so the pauses must become rarer. */
+/* A search pauses after this many hits until more are wanted. It begins anew each time, so the
+ * pauses must become rarer. */
 #define ENOUGH ((size_t)300)
 /* The first list of a large history comes from this many bytes at its end. */
 #define RECENT ((off_t)1 << 20)
-/* The first SCREENFUL hits are handed over one by one, later ones in portions of PORTION, or of
- * what was found within PORTION_MS milliseconds. */
+/* The first SCREENFUL hits are handed over one by one, later ones in portions of PORTION and a
+ * quarter of those before, or of what was found within PORTION_MS milliseconds. */
 #define SCREENFUL 60
 #define PORTION 100
 #define PORTION_MS 20
 
 /* The most urgent kind first. */
-enum kind { MESSAGES, HITS, SESSIONS, KINDS };
+enum kind { MESSAGES, HITS, SESSIONS, COUNT, KINDS };
 
 /* Each kind uses some of the fields. */
 struct request {
@@ -54,7 +56,8 @@ struct result {
     struct browse_parts parts;
     bool every; /* the thread holds every line of the session */
     struct browse_hits hits;
-    bool done; /* this is the last result of the search */
+    bool done;      /* this is the last result of the search */
+    uint64_t total; /* the number of all hits of the search */
     struct result *next;
 };
 
@@ -69,8 +72,9 @@ struct browse_work {
     enum kind at_work; /* KINDS: none */
     struct request *waits[KINDS];
     struct request *paused; /* the search, until more hits are wanted */
-    size_t more;            /* more hits were wanted when the list had this many */
+    size_t more;            /* the number of hits that is wanted */
     unsigned search_number; /* of the search that is wanted */
+    unsigned counted;       /* the number of the search whose hits were counted last */
     struct result *first, *last;
 
     /* Only the thread uses these. */
@@ -164,6 +168,8 @@ void browse_work_take(struct browse_work *w, struct browse *b)
             browse_take_sessions(b, r->history, &r->list, r->whole);
         else if (r->kind == MESSAGES)
             browse_take_thread(b, r->number, &r->thread, &r->parts, r->every);
+        else if (r->kind == COUNT)
+            browse_take_count(b, r->number, r->total);
         else
             browse_take_hits(b, r->number, &r->hits, r->done);
         if (r->error.kind != ERR_NONE)
@@ -307,27 +313,74 @@ static void hand_over(struct searching *g)
     give(g->w, r);
 }
 
-static void search_one(struct searching *g, size_t history, struct pattern *pattern,
-                       const struct filter *filter)
+/* What is looked for. */
+struct wanted {
+    struct query query;
+    struct pattern pattern;
+    struct filter filter;
+};
+
+static void wanted_release(struct wanted *t)
 {
-    const struct history *h = &g->w->histories[history];
+    query_release(&t->query);
+    filter_release(&t->filter);
+    pattern_release(&t->pattern);
+}
+
+/* Returns 0, or -1 with *e set and nothing to release. */
+static int wanted_init(struct wanted *t, const struct request *q, struct err *e)
+{
+    *t = (struct wanted){0};
+    if (query_parse(&t->query, buf_str(&q->text), time_now(), e) < 0)
+        return -1;
+    pattern_init(&t->pattern);
+    if (q->role)
+        filter_add(&t->filter.roles, str_of(q->role));
+    if (query_add_words(&t->query, &t->pattern, e) == 0)
+        return 0;
+    wanted_release(t);
+    return -1;
+}
+
+/* Opens the search of a history. Returns 1; 0 if the query excludes the history; -1 with *e set. */
+static int open_search(struct browse_work *w, struct search *s, size_t history, struct wanted *t,
+                       struct err *e)
+{
+    const struct history *h = &w->histories[history];
     size_t threads = thread_pool_size();
+    struct buf repo = BUF_INIT(BUF_LINE);
+    int entered;
+
+    history_name_add(&repo, h);
+    entered = query_enter(&t->query, h, buf_str(&repo), e);
+    buf_release(&repo);
+    if (entered <= 0)
+        return entered;
+    if (search_open(s, h->dir_fd, h->path, &t->pattern, &t->filter, SCAN_BACKWARD, e) < 0)
+        return -1;
+    s->cancel = &w->cancel;
+    s->history = h;
+    /* One processor remains for the thread that draws. */
+    s->threads = threads > 1 ? threads - 1 : 1;
+    s->query = &t->query;
+    return 1;
+}
+
+static void search_one(struct searching *g, size_t history, struct wanted *t)
+{
     struct search s;
     struct hit hit;
     int result;
 
-    if (search_open(&s, h->dir_fd, h->path, pattern, filter, SCAN_BACKWARD, &g->r->error) < 0)
+    if (open_search(g->w, &s, history, t, &g->r->error) <= 0)
         return;
-    s.cancel = &g->w->cancel;
-    s.history = h;
-    /* One processor remains for the thread that draws. */
-    s.threads = threads > 1 ? threads - 1 : 1;
     while (!is_enough(g) && (result = search_next(&s, &hit, &g->r->error)) > 0) {
         if (result == SEARCH_FAILED || g->passed++ < g->request->given)
             continue;
         browse_hits_add(&g->r->hits, history, &hit);
-        if (!g->request->at_once && (g->request->given < SCREENFUL || g->r->hits.count >= PORTION ||
-                                     time_ticks() - g->since >= PORTION_MS))
+        if (!g->request->at_once &&
+            (g->request->given < SCREENFUL || g->r->hits.count >= PORTION + g->request->given / 4 ||
+             time_ticks() - g->since >= PORTION_MS))
             hand_over(g);
     }
     search_close(&s);
@@ -338,16 +391,14 @@ static bool serve_search(struct browse_work *w, struct request *q)
 {
     struct searching g = {
         .w = w, .request = q, .r = result_new(HITS, q->number), .since = time_ticks()};
-    struct filter filter = {0};
-    struct pattern pattern;
+    struct wanted wanted;
     bool done;
 
-    pattern_init(&pattern);
-    (void)pattern_add(&pattern, buf_str(&q->text), NULL);
-    if (q->role)
-        filter_add(&filter.roles, str_of(q->role));
-    for (size_t i = 0; i < (q->all ? w->count : 1) && !is_enough(&g); i++)
-        search_one(&g, i, &pattern, &filter);
+    if (wanted_init(&wanted, q, &g.r->error) == 0) {
+        for (size_t i = 0; i < (q->all ? w->count : 1) && !is_enough(&g); i++)
+            search_one(&g, i, &wanted);
+        wanted_release(&wanted);
+    }
     done = g.r->done = !is_enough(&g);
     if (q->at_once && !done && g.r->hits.count < q->until) {
         result_free(g.r);
@@ -356,9 +407,44 @@ static bool serve_search(struct browse_work *w, struct request *q)
         q->at_once = false;
         give(w, g.r);
     }
-    filter_release(&filter);
-    pattern_release(&pattern);
     return done;
+}
+
+/* Counts the hits of one history: at once if the search can do that. */
+static uint64_t count_one(struct browse_work *w, size_t history, struct wanted *t, struct err *e)
+{
+    uint64_t count = 0;
+    struct search s;
+    struct hit hit;
+    int result;
+
+    if (open_search(w, &s, history, t, e) <= 0)
+        return 0;
+    result = search_count(&s, false, &count, e);
+    if (result == 0)
+        while (!atomic_load(&w->cancel) && (result = search_next(&s, &hit, e)) > 0)
+            count += result != SEARCH_FAILED;
+    search_close(&s);
+    return count;
+}
+
+/* Counts the hits of a search that pauses. Returns false if it was cancelled. */
+static bool serve_count(struct browse_work *w, struct request *q)
+{
+    struct result *r = result_new(COUNT, q->number);
+    struct wanted wanted;
+
+    if (wanted_init(&wanted, q, &r->error) == 0) {
+        for (size_t i = 0; i < (q->all ? w->count : 1) && !atomic_load(&w->cancel); i++)
+            r->total += count_one(w, i, &wanted, &r->error);
+        wanted_release(&wanted);
+    }
+    if (atomic_load(&w->cancel)) {
+        result_free(r);
+        return false;
+    }
+    give(w, r);
+    return true;
 }
 
 /* ---- the thread ---- */
@@ -372,26 +458,45 @@ static enum kind most_urgent(const struct browse_work *w)
     return kind;
 }
 
+/* Has the hits of a search counted that pauses for the first time. */
+static void count_later(struct browse_work *w, const struct request *search)
+{
+    struct request *q = request_new(search->number, search->all);
+
+    q->role = search->role;
+    buf_add_str(&q->text, buf_str(&search->text));
+    put(&w->waits[COUNT], q);
+    w->counted = q->number;
+}
+
 /* Keeps a request that was not finished, unless a newer one has taken its place. */
 static void keep(struct browse_work *w, enum kind kind, struct request *q)
 {
     struct request **at = &w->waits[kind];
 
-    /* More hits may have been wanted after the last ones were given, but before this. */
-    if (kind == HITS && q->given >= q->until && w->more >= q->until)
-        q->until = 2 * w->more;
-    else if (kind == HITS && q->given >= q->until)
-        at = &w->paused;
-    if (w->waits[kind] || (kind == HITS && q->number != w->search_number))
+    if (w->waits[kind] || ((kind == HITS || kind == COUNT) && q->number != w->search_number)) {
         put(&q, NULL);
-    else
-        put(at, q);
+        return;
+    }
+    if (kind == HITS && q->given >= q->until) {
+        if (w->counted != q->number)
+            count_later(w, q);
+        /* More hits may have been wanted after the last ones were given, but before this. */
+        if (w->more > q->until)
+            q->until = w->more;
+        else
+            at = &w->paused;
+    }
+    put(at, q);
 }
 
 static void *serve(void *work)
 {
-    static bool (*const serves[KINDS])(struct browse_work *, struct request *) = {
-        [MESSAGES] = serve_messages, [HITS] = serve_search, [SESSIONS] = serve_sessions};
+    static bool (*const serves[KINDS])(struct browse_work *,
+                                       struct request *) = {[MESSAGES] = serve_messages,
+                                                            [HITS] = serve_search,
+                                                            [SESSIONS] = serve_sessions,
+                                                            [COUNT] = serve_count};
     struct browse_work *w = work;
 
 #ifdef __linux__
@@ -450,18 +555,19 @@ static void ask_search(struct browse_work *w, const struct browse *b)
     w->more = 0;
     put(&w->paused, NULL);
     put(&w->waits[HITS], q);
+    put(&w->waits[COUNT], NULL);
     if (b->searched.len == 0)
         put(&w->waits[HITS], NULL);
-    if (w->at_work == HITS)
+    if (w->at_work == HITS || w->at_work == COUNT)
         atomic_store(&w->cancel, true);
 }
 
-static void ask_more(struct browse_work *w, size_t held)
+static void ask_more(struct browse_work *w, size_t hits)
 {
-    w->more = held;
-    if (!w->paused || held < w->paused->until)
+    w->more = hits;
+    if (!w->paused || hits <= w->paused->until)
         return;
-    w->paused->until = 2 * held;
+    w->paused->until = hits;
     put(&w->waits[HITS], w->paused);
     w->paused = NULL;
 }
@@ -473,15 +579,16 @@ void browse_work_ask(struct browse_work *w, struct browse *b)
         ask_messages(w, b);
     if (b->wants.search)
         ask_search(w, b);
-    else if (b->wants.more)
-        ask_more(w, b->hits.count);
+    else if (b->wants.hits > 0)
+        ask_more(w, b->wants.hits);
     if (b->wants.sessions)
         put(&w->waits[SESSIONS], request_new(b->sessions_number, b->all));
     if (most_urgent(w) < w->at_work && w->at_work < KINDS)
         atomic_store(&w->cancel, true);
     pthread_cond_signal(&w->changed);
     pthread_mutex_unlock(&w->lock);
-    b->wants.sessions = b->wants.thread = b->wants.search = b->wants.more = false;
+    b->wants.sessions = b->wants.thread = b->wants.search = false;
+    b->wants.hits = 0;
 }
 
 /* ---- beginning and end ---- */

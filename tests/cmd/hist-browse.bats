@@ -44,7 +44,7 @@ browse() {
     local word line=
     for word; do printf -v line '%s %q' "$line" "$word"; done
     type_lines "hist-browse$line >printed; echo \"status \$?\""
-    screen_has 'Esc close'
+    screen_has 'Esc '
 }
 
 # ended STATUS: it ended with it, and the terminal is the shell's again.
@@ -71,14 +71,14 @@ screen_is() {
     }
 }
 
-# Closed by q and opened again it is the same screen, but for the foot, which tells of the box.
+# is_as_left close|back: closed and opened again it is the same screen, but for the foot, which tells of the box.
 is_as_left() {
     screen
     cp "$BATS_TEST_TMPDIR/screen" before
-    keys q
+    keys C-c
     ended 130
     browse
-    screen_is "$(sed 's/ *$//; $d' before; echo 'type to search  F1 help  Tab panel  ^O load  Esc close')"
+    screen_is "$(sed 's/ *$//; $d' before; echo "type to search  F1 help  Enter open  Tab panel  ^O load  Esc $1")"
 }
 
 @test "hist-browse: the first screen" {
@@ -94,7 +94,7 @@ is_as_left() {
                                 │
                                 │
                                 │
-type to search  F1 help  Tab panel  ^O load  Esc close'
+type to search  F1 help  Enter open  Tab panel  ^O load  Esc close'
     keys Down
     screen_is '>                                                                            2/3
 ─ sessions ─────────────────────── fix  1/4 ────────────────────────────────────
@@ -105,8 +105,8 @@ type to search  F1 help  Tab panel  ^O load  Esc close'
                                 │ ▸ edit {"path":"config.c"}
                                 │
                                 │ tool  2024-02-01 10:00
-type to search  F1 help  Tab panel  ^O load  Esc close'
-    keys Escape
+type to search  F1 help  Enter open  Tab panel  ^O load  Esc close'
+    keys C-c
     ended 130
     printed_empty
 }
@@ -115,43 +115,61 @@ printed_empty() {
     empty printed printed
 }
 
-@test "hist-browse: typing searches, the hit is shown and marked, Enter and the focus" {
+@test "hist-browse: typing searches, the hit is shown and marked, Enter and the way back" {
     worked
+    hist_line plan tool 'it parses' 2024-03-02T10:00:00.000000+00:00 >>"$HISTORY"
     terminal 80x10
     browse
-    keys 'CONFIG.C P'
-    screen_is '> CONFIG.C P                                                                 1/1
-─ hits ─────────────────────────── fix  4/4 ────────────────────────────────────
-fix asst config.c parses again  │
+    keys '"CONFIG.C P"'
+    screen_is '> "CONFIG.C P"                                                               1/1
+─ hits ─────────────────────────── fix  4/4  hit 1 of 1 ────────────────────────
+24-02-01 asst config.c parses a…│
                                 │ tool  2024-02-01 10:00
-                                │ ▸ result edited three lines
+                                │ ▸ result of edit edited three lines
                                 │
                                 │ assistant  2024-02-01 10:00
                                 │ config.c parses again
                                 │
-type to search  F1 help  Tab panel  ^O load  Esc close'
-    # plan has it twice.
+type to search  F1 help  Enter open  Tab panel  ^O load  Esc back'
     keys C-u
     screen_has ' sessions '
+    # Those of one session stand together, although another one is between them.
     keys pars
-    screen_has '1/3' 'plan asst'
+    screen_has '1/4' '24-03-02 tool it parses' '       └ asst …then' '       └ user plan' '24-02-01 asst config.c'
+    screen
+    sed -n '3,6s/^\(.\{13\}\).*/\1/p' "$BATS_TEST_TMPDIR/screen" >rows
+    is rows rows '24-03-02 tool' '       └ asst' '       └ user' '24-02-01 asst'
     tmux capture-pane -p -e >colours
     # The list's hit and the one that is looked at.
     grep -qE $'config.c .*\e\\[[0-9;]*mpars' colours
-    keys Down
-    screen_has ' plan  2/2 ' 'First a **lexer**, then `parse()`.'
+    keys Down Down
+    screen_has ' plan  1/3  hit 1 of 3 ' 'plan the parser'
     keys Enter
-    screen_has '? help'
-    keys j
-    screen_has ' plan  1/2 '
+    screen_has '? help' 'Enter load'
     keys n
-    screen_has ' plan  2/2 '
+    screen_has ' plan  2/3  hit 2 of 3 '
+    keys N N
+    screen_has ' plan  3/3  hit 3 of 3 ' 'search wrapped: on from the end'
+    # Another text, in this session only; then the search again.
+    keys / lexer Enter
+    screen_has ' plan  2/3  hit 1 of 1 ' '> pars'
     keys n
-    screen_has ' plan  1/2 '
-    keys / 'x'
-    screen_has ' no hit '
-    keys C-u
-    screen_has ' sessions '
+    screen_has 'search wrapped: on from the beginning'
+    keys / nowhere Enter
+    screen_has 'no hit in these messages'
+    keys Escape
+    soon screen_lacks_now 'no hit in these'
+    keys n
+    screen_has ' of 3 '
+    # Back: to the list, to the sessions with the one that was chosen, and out.
+    keys q
+    screen_has 'Enter open' 'Esc back'
+    keys q
+    screen_has ' sessions ' ' plan  ' 'Esc close'
+    keys i x
+    screen_has '> x ' ' no hit '
+    keys Escape
+    screen_has ' sessions ' 'Esc close'
     keys Escape
     ended 130
 }
@@ -177,7 +195,7 @@ type to search  F1 help  Tab panel  ^O load  Esc close'
     use_echo
     terminal
     type_lines 'chat -N "$(hist-browse lexer)" >answer; echo "status $?"'
-    screen_has 'Esc close' 'lexer'
+    screen_has 'Esc ' 'lexer'
     keys Enter p
     screen_has 'status 0'
     is answer answer 'First a **lexer**, then `parse()`.' '[1 message]'
@@ -251,7 +269,7 @@ type to search  F1 help  Tab panel  ^O load  Esc close'
     screen_has ' long  5/100 '
     keys Space
     screen_has 'message 8'
-    keys q
+    keys C-c
     ended 130
 }
 
@@ -267,7 +285,7 @@ type to search  F1 help  Tab panel  ^O load  Esc close'
     screen_has ' s9  1/1 '
     keys g
     screen_has ' s60  1/1 '
-    keys q
+    keys C-c
     ended 130
 }
 
@@ -288,7 +306,7 @@ type to search  F1 help  Tab panel  ^O load  Esc close'
     screen_has '> plan'
     tmux resize-window -x 80 -y 24
     screen_has '│' 'plan the parser'
-    keys Escape
+    keys C-c
     ended 130
 }
 
@@ -315,7 +333,7 @@ type to search  F1 help  Esc close'
     screen_has 'fix config.c' ' fix  1/4 '
     keys '?'
     screen_has 'hist-browse: keys'
-    keys q q
+    keys q C-c
     ended 130
 }
 
@@ -324,16 +342,16 @@ type to search  F1 help  Esc close'
     terminal
     browse
     keys Down Tab Tab
-    screen_has '▸ edit {"path":"config.c"}' '▸ result edited three lines'
+    screen_has '▸ edit {"path":"config.c"}' '▸ result of edit edited three lines'
     keys J z
     screen_has '▾ edit' 'path: config.c' '▸ result'
     keys Z
     screen_has '▾ result'
     keys Z
     screen_has '▸ edit' '▸ result'
-    keys J Enter
+    keys J z
     screen_has '▾ result'
-    keys q
+    keys C-c
     ended 130
 }
 
@@ -346,7 +364,7 @@ type to search  F1 help  Esc close'
     screen_has '▸ list_dir {"path":"src"}' '▸ odd "{cut"' '▸ read_file {"file":"x.c"}' '▸ now'
     keys z
     screen_has '▾ list_dir' 'path: src' '▾ read_file' 'file: x.c'
-    keys q
+    keys C-c
     ended 130
 }
 
@@ -387,10 +405,10 @@ literal() {
     screen_has 'role assistant' '▸ edit'
     soon screen_lacks_now 'tool  2024'
     keys pars
-    screen_has 'fix asst' 'plan asst' '1/2'
+    screen_has '24-02-01 asst' '24-01-01 asst' '1/2'
     keys C-r C-r C-r
     screen_has '1/3'
-    keys Escape
+    keys C-c
     ended 130
 }
 
@@ -420,7 +438,7 @@ screen_lacks_now() {
     printf '%s' 'First a **lexer**, then `parse()`.' >wanted
     same buffer wanted buffer
     [[ ! -e copied ]]
-    keys q
+    keys C-c
     ended 130
     type_lines 'export DISPLAY=:9'
     browse lexer
@@ -429,14 +447,14 @@ screen_lacks_now() {
     soon test -e by
     same copied wanted copied
     is by by "$PWD/bin/xclip -selection clipboard"
-    keys q
+    keys C-c
     ended 130
     type_lines 'export WAYLAND_DISPLAY=w'
     browse lexer
     keys Enter y
     screen_has copied
     soon grep -q wl-copy by
-    keys q
+    keys C-c
     ended 130
 }
 
@@ -475,7 +493,7 @@ screen_lacks_now() {
     keys Enter
     screen_has "exported to 'out .md'"
     [[ -e 'out .md' && $(wc -l <"$HISTORY") == 7 ]]
-    keys q
+    keys C-c
     ended 130
 }
 
@@ -506,7 +524,7 @@ screen_lacks_now() {
         sleep 0.1
     done
     screen_has '> d d!'
-    keys Escape
+    keys C-c
     ended 130
 }
 
@@ -528,7 +546,7 @@ screen_lacks_now() {
     screen_has 'nothing to copy: the message has no text'
     tmux show-buffer >buffer
     [[ $(cat buffer) == 'a text' ]]
-    keys q
+    keys C-c
     ended 130
     # Elsewhere the terminal does not say what becomes of it, and the reason why not is told.
     type_lines 'unset TMUX; clear'
@@ -537,12 +555,12 @@ screen_lacks_now() {
     screen_has 'sent to the terminal'
     keys J J y
     screen_has 'cannot copy 80000 bytes: terminals take 74994'
-    keys q
+    keys C-c
     ended 130
-    run_expect 130 env -u TMUX -u STY "$TESTS/tools/on-tty" --wait 'close' --type 'a text\t\ty' --wait '\]52;c;YSB0ZXh0\x07' --type q hist-browse ''
+    run_expect 130 env -u TMUX -u STY "$TESTS/tools/on-tty" --wait 'close' --type 'a text\t\ty' --wait '\]52;c;YSB0ZXh0\x07' --type Q hist-browse ''
     stdout_lacks $'\eP'
     # screen passes on what is wrapped.
-    run_expect 130 env -u TMUX STY=1.x TERM=screen "$TESTS/tools/on-tty" --wait 'close' --type 'a text\t\ty' --wait '\x1bP\x1b\]52;c;YSB0ZXh0\x07\x1b\\' --type q \
+    run_expect 130 env -u TMUX STY=1.x TERM=screen "$TESTS/tools/on-tty" --wait 'close' --type 'a text\t\ty' --wait '\x1bP\x1b\]52;c;YSB0ZXh0\x07\x1b\\' --type Q \
         hist-browse ''
 }
 
@@ -562,7 +580,7 @@ screen_lacks_now() {
     kill -0 "$(<by)"
     screen_has 'cannot copy'
     kill -0 "$(<by)" && return 1
-    keys q
+    keys C-c
     ended 130
 }
 
@@ -650,7 +668,7 @@ locked() {
     browse
     keys Tab j j Tab
     screen_has ' fix  1/4 '
-    keys q
+    keys C-c
     ended 130
     browse
     screen_has '3/4' ' fix  1/4 '
@@ -658,7 +676,7 @@ locked() {
     screen_has ' long  1/100 '
     keys C-d C-d C-d J
     screen_has ' long  8/100 '
-    is_as_left
+    is_as_left close
     # A search, its role, the hit that was chosen and its place.
     keys C-r 'message 5'
     screen_has '> message 5' 'role user' '1/6'
@@ -666,11 +684,11 @@ locked() {
     screen_has '3/6'
     screen
     cp "$BATS_TEST_TMPDIR/screen" before
-    keys Escape
+    keys C-c
     ended 130
     browse
     screen_is "$(sed 's/ *$//' before)"
-    keys Escape
+    keys C-c
     ended 130
     # What is typed takes the place of the old text.
     browse
@@ -678,18 +696,18 @@ locked() {
     screen_has '> lex ' ' no hit '
     keys C-r C-r C-r C-r
     screen_has ' plan  2/2 '
-    keys Escape
+    keys C-c
     ended 130
     # Each history has its own, and a query given is a new search.
     browse lexer
     screen_has '> lexer'
-    keys Escape
+    keys C-c
     ended 130
     hist_line yours user 'another one' >other
     browse --history other
     screen_has 'another one'
     screen_lacks 'lexer' 'role user'
-    keys Escape
+    keys C-c
     ended 130
     [[ $(stat -c %a "$HOME/.local/state/chathist/browse") == 600 ]]
 }
@@ -733,11 +751,11 @@ locked() {
     sed -n '3,$s/.*│//p' "$BATS_TEST_TMPDIR/screen" >got
     same messages wanted got
     # And the hits.
-    keys / one
+    keys i one
     screen_has 'one more' '1/1'
     hist_line fresh assistant 'none is like this one' >>"$HISTORY"
-    screen_has 'like this one' '2/2'
-    keys Escape
+    screen_has 'none is like this' '2/2'
+    keys C-c
     ended 130
 }
 
@@ -754,7 +772,7 @@ locked() {
     cp other "$HISTORY"
     screen_has '1/1' ' another  1/40 '
     soon screen_lacks_now 'fix config.c'
-    keys Escape
+    keys C-c
     ended 130
 }
 
@@ -793,7 +811,7 @@ locked() {
     same home.txt wanted "$HOME/home.txt"
     keys x C-u /no/x.md Enter
     screen_has 'No such file or directory'
-    keys Tab J J f
+    keys J J f
     screen_has 'forked: ' '/4'
     [[ $(tail -n 1 "$HISTORY" | jq -r .content) == 'edited three lines' ]]
     # It is chosen now, and was not made current.
@@ -807,7 +825,7 @@ locked() {
     keys d y
     screen_has deleted '/3'
     [[ $(wc -l <"$HISTORY") == 7 ]]
-    keys q
+    keys C-c
     ended 130
 }
 
@@ -823,7 +841,7 @@ locked() {
     screen_has '4/4'
     : >seen
     screen_has 'forked: ' '1/4'
-    keys q
+    keys C-c
     ended 130
 }
 
@@ -839,7 +857,7 @@ locked() {
     screen_has copied
     printf '%s' 'fix config.c' >wanted
     soon cmp -s copied wanted
-    keys q
+    keys C-c
     ended 130
 }
 
@@ -867,7 +885,7 @@ locked() {
     same paged wanted paged
     keys Enter
     screen_has '> lexer'
-    keys q
+    keys C-c
     ended 130
     [[ -z $(ls "$TMPDIR") ]]
 }
@@ -901,7 +919,7 @@ locked() {
     same edited paged edited
     keys Enter
     screen_has ' s  1/1 '
-    keys q
+    keys C-c
     ended 130
     [[ -z $(ls "$TMPDIR") ]]
     # As hist-show's own pager does.
@@ -917,7 +935,7 @@ locked() {
     terminal
     printf '%s\n' 'trap : INT' 'hist-browse lexer; echo "status $?"' >run
     type_lines "export PAGER='$PWD/page'" 'sh run'
-    screen_has 'Esc close'
+    screen_has 'Esc '
     keys Tab Tab v
     screen_counts 1 'the pager has it'
     keys C-c
@@ -990,7 +1008,7 @@ locked() {
     keys Enter f
     screen_has 'forked: '
     [[ $(wc -l <"$two/history.jsonl") == 3 && ! -s own ]]
-    keys q
+    keys C-c
     ended 130
 }
 
@@ -1005,7 +1023,7 @@ locked() {
     terminal 80x14
     browse needle
     screen_has ' s  2/2 ' 'the last needle'
-    keys Enter G
+    keys Tab G
     screen_has ' s  1/5  every line ' 'the first needle'
     keys f
     screen_has 'forked: '
@@ -1022,7 +1040,7 @@ locked() {
     keys Down
     screen_has ' s  1/2 '
     soon screen_lacks_now 'every line'
-    keys Escape
+    keys C-c
     ended 130
 }
 
@@ -1035,7 +1053,7 @@ locked() {
         seek="$(grep -bo before "$HISTORY" | cut -d : -f 1)"
     screen_counts 2 'behind it'
     soon screen_lacks_now 'before it'
-    keys Escape
+    keys C-c
     ended 130
 }
 
@@ -1067,7 +1085,7 @@ END
     is bars <(sort -u bars) 56
     keys h k
     screen_has 's^[[2J' 'us^Ger'
-    keys q
+    keys C-c
     ended 130
 }
 
@@ -1078,12 +1096,12 @@ END
     type_lines 'export LC_ALL=C'
     browse grü
     screen_has 'grüße 日本' '│'
-    keys Escape
+    keys C-c
     ended 130
     type_lines 'export LC_ALL=POSIX TERM=vt100 NO_COLOR=1'
     browse plan
     screen_has 'plan the parser'
-    keys Escape
+    keys C-c
     ended 130
 }
 
@@ -1095,15 +1113,18 @@ END
     # curses loses some memory when it does not know a terminal.
     ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
     type_lines "export ASAN_OPTIONS='$ASAN_OPTIONS'"
-    type_lines 'clear; TERM=none-such hist-browse 2>&1 | fold -w 60; echo "${PIPESTATUS[0]}"'
-    screen_has "hist-browse: cannot browse on a terminal of the type 'none-s" "uch': see" 2
+    # One that this system does not know is taken for a usual one.
+    type_lines 'clear; TERM=none-such hist-browse; echo "status $?"'
+    screen_has 'Esc close' 'plan the parser'
+    keys Escape
+    screen_has 'status 130'
     type_lines 'clear; env -u TERM hist-browse 2>said; echo "status $?"'
     screen_has 'status 2'
     run_expect 2 setsid -w hist-browse
     stdout_empty
     stderr_is 'hist-browse: there is no terminal to browse on: see hist-sessions, hist-search'
-    run_expect 2 setsid -w hist-browse --print what
-    stderr_has "bad value 'what' for --print: id, text or json is expected"
+    run_expect 2 setsid -w hist-browse --print 12345
+    stderr_has "bad value '12345' for --print: id, text, json or chat is expected"
 }
 
 @test "hist-browse: a signal ends it, and the terminal is as it was" {
@@ -1114,7 +1135,7 @@ END
     printf '%s\n' 'trap : INT' 'stty -g >before' 'hist-browse plan; echo "status $?"' 'stty -g >after' >run
     for signal in TERM INT HUP; do
         type_lines 'clear; sh run'
-        screen_has 'Esc close'
+        screen_has 'Esc '
         [[ $(tmux display-message -p '#{alternate_on}') == 1 ]]
         signal hist-browse "$signal"
         ended $((128 + $(kill -l "$signal")))
@@ -1133,13 +1154,13 @@ END
     type_lines 'clear; stty -a | grep -o " icanon" && echo back'
     screen_has back
     type_lines fg
-    screen_has 'Esc close' 'write tests'
+    screen_has 'Esc ' 'write tests'
     signal hist-browse TSTP
     screen_has Stopped
     type_lines fg
-    screen_has 'Esc close' 'write tests'
+    screen_has 'Esc ' 'write tests'
     keys Escape
-    soon screen_lacks_now 'Esc close'
+    soon screen_lacks_now 'Esc '
     type_lines 'echo "status $?"'
     screen_has 'status 130'
 }
@@ -1150,10 +1171,10 @@ END
     browse
     keys F1
     screen_has 'hist-browse: keys' 'load: make the session current' 'copy the message' 'export the session' \
-        'delete the session' 'fork: a new session' 'to prompt'
+        'fork it at this message' 'to prompt'
     keys Escape
-    screen_has 'Esc close'
-    keys Escape
+    screen_has 'Esc '
+    keys C-c
     ended 130
 }
 
@@ -1173,8 +1194,148 @@ END
     screen_has ' fix  1/4 '
     tmux send-keys -l $'\e[<65;60;6M'
     screen_has 'config.c parses again'
-    keys q
+    keys C-c
     ended 130
+}
+
+@test "hist-browse: a session by its id, its files, tokens and tools; find, zoom, follow, copy a part" {
+    {
+        hist_line sess_1_abc123 user 'read main.c' 2024-01-01T10:00:00.000000+00:00 '{"files":["src/main.c","a.h"]}'
+        hist_line sess_1_abc123 assistant '' 2024-01-01T10:00:01.000000+00:00 \
+            '{"tool_calls":[{"id":"c1","name":"grep","args":{"text":"needle in main"}}]}'
+        hist_line sess_1_abc123 tool 'line 7' 2024-01-01T10:00:02.000000+00:00 '{"tool_call_id":"c1"}'
+        hist_line sess_1_abc123 assistant $'Do this:\n```c\nint x;\n```\nmain' 2024-01-01T10:00:03.000000+00:00 \
+            '{"files_modified":["b.c"],"edit_results":[{"file":"b.c","applied":true}],"usage":{"input_tokens":12,"output_tokens":34}}'
+        hist_line other user 'write tests' 2024-03-01T10:00:00.000000+00:00
+    } >"$HISTORY"
+    in_path wl-copy 'cat >copied'
+    export WAYLAND_DISPLAY=w
+    terminal 100x30
+    type_lines 'unset TMUX'
+    # The end of the id; the focus is in the messages, on its session.
+    browse abc123
+    screen_has '2/2' ' sess_1_abc123  1/4 ' 'files: src/main.c, a.h' '▸ grep {"text":"needle in main"}' \
+        '▸ result of grep line 7' '12 tokens in  34 tokens out' 'changed: b.c' '▸ edits [{"file"' 'Enter load'
+    # A hit in a call is found, unfolded and marked.
+    keys / needle Enter
+    screen_has ' hit 1 of 1 ' '▾ grep' 'text: needle in main'
+    tmux capture-pane -p -e >colours
+    grep -qE $'text: \e\\[[0-9;]*mneedle' colours
+    keys / main Enter
+    screen_has ' hit 3 of 3 ' '  4/4 '
+    keys n
+    screen_has ' hit 1 of 3 ' 'search wrapped'
+    keys G +
+    screen_has 'changed: b.c'
+    soon screen_lacks_now 'write tests'
+    keys Y
+    screen_has 'copy: m message  c its first code block  i id of the session  s session'
+    keys c
+    screen_has copied
+    printf 'int x;\n' >wanted
+    soon cmp -s copied wanted
+    keys Y i
+    printf 'sess_1_abc123' >wanted
+    soon cmp -s copied wanted
+    keys Y s
+    hist-show sess_1_abc123 >wanted
+    soon cmp -s copied wanted
+    keys Escape
+    screen_has 'write tests'
+    # What comes below the visible messages is told, or followed.
+    keys g
+    seq 40 | tr '\n' ' ' | fold -w 9 >long
+    hist_line sess_1_abc123 user "$(cat long long long)" >>"$HISTORY"
+    screen_has ' 1 new below '
+    keys F
+    screen_has ' following '
+    soon screen_lacks_now 'new below'
+    hist_line sess_1_abc123 user 'the newest' >>"$HISTORY"
+    screen_has 'the newest'
+    keys k
+    soon screen_lacks_now ' following '
+    keys C-c
+    ended 130
+}
+
+@test "hist-browse: the query language, a bad value, and a role that nothing has" {
+    worked
+    terminal 100x20
+    browse
+    keys '"config.c parses" role:assistant'
+    screen_has '1/1' '24-02-01 asst config.c parses again'
+    keys C-u 'tool:edit until:2024-02-15'
+    screen_has '1/1' ' fix  2/4 '
+    keys C-u 'parser the'
+    screen_has '1/1' ' plan  1/2 '
+    tmux capture-pane -p -e >colours
+    [[ $(grep -o $'[0-9;]*48;5;221m\(the\|parser\)' colours | sort -u | wc -l) -ge 2 ]]
+    keys C-u 'since:never'
+    screen_has "since:" 'never'
+    keys C-u
+    screen_has ' sessions ' '1/3'
+    keys C-r C-r C-r
+    screen_has 'role system' 'No system message in this session; Ctrl-R: next role'
+    keys Escape
+    soon screen_lacks_now 'role system'
+    keys Escape
+    ended 130
+}
+
+@test "hist-browse: what to do when there is nothing, bad lines, chat from the browser, a choice for chat" {
+    use_echo
+    terminal 100x20
+    : >"$HISTORY"
+    browse
+    screen_has 'no session yet' 'No conversation is stored here.' "chat 'a question'" 'hist-import'
+    keys Tab d
+    screen_has 'there is no session to delete'
+    keys x
+    screen_has 'there is no session to export'
+    worked
+    echo broken >>"$HISTORY"
+    screen_has ' 1 bad line ' 'write tests'
+    keys g j c
+    screen_has 'echo fix>'
+    type_lines 'and this?' /exit
+    screen_has 'and this?' ' fix  ' 'Enter open'
+    [[ $(tail -n 2 "$HISTORY" | head -n 1 | jq -r '.session_id + .content') == 'fixand this?' ]]
+    keys C-c
+    ended 130
+    browse --print chat plan
+    keys Enter
+    ended 0
+    is printed printed "{\"action\":\"session\",\"history\":\"$(realpath "$HISTORY")\",\"session_id\":\"plan\"}"
+    browse --print chat lexer
+    screen_has 'Enter choose' ' plan  2/2 '
+    keys Tab Tab Enter
+    ended 0
+    is content <(jq -r .action,.content printed) message 'First a **lexer**, then `parse()`.'
+    [[ ! -e $HISTORY.session ]]
+}
+
+# colours_for ANSWER [VARIABLE=VALUE]: what it writes to a terminal that answers so to the question for its background.
+colours_for() {
+    env -u TMUX -u STY TERM=xterm-256color "${@:2}" "$TESTS/tools/on-tty" --wait 'write tests' --type "$1" --pause 200ms \
+        --type '\x03' hist-browse
+}
+
+@test "hist-browse: colours for the background that the terminal has, and for any" {
+    worked
+    # Not known: one that can be read on both.
+    run_expect 130 colours_for ''
+    stdout_has '38;5;63muser'
+    run_expect 130 colours_for '\e]11;rgb:ffff/ffff/dddd\e\\\e[?62;22c'
+    stdout_has '38;5;25muser'
+    run_expect 130 colours_for '\e]11;rgb:00/10/20\x07\e[?6c'
+    stdout_has '38;5;81muser'
+    run_expect 130 colours_for '' 'COLORFGBG=0;15'
+    stdout_has '38;5;25muser'
+    stdout_lacks ']11;?'
+    run_expect 130 colours_for '' NO_COLOR=1
+    stdout_lacks '38;5'
+    run_expect 130 env TERM=xterm-256color "$TESTS/tools/on-tty" --wait 'write tests' --type '\x03' hist-browse --no-mouse
+    stdout_lacks '1006;1000h'
 }
 
 @test "hist-browse: a message of a megabyte, and one hit far inside" {
@@ -1196,8 +1357,8 @@ END
     # All of it can be read, and it is gone back to where it was.
     keys PageUp PageUp
     screen_has word1497 word1498
-    is_as_left
-    keys Escape
+    is_as_left back
+    keys C-c
     ended 130
 }
 
@@ -1260,7 +1421,7 @@ screen_lacks_now_of_file() {
     screen_has '99761/99761' 'a needle in the hays' ' first  1/1 '
     keys g
     screen_has '1/99761' ' s215959  '
-    keys q
+    keys C-c
     ended 130
     # With it, as from now on.
     browse
@@ -1276,7 +1437,7 @@ screen_lacks_now_of_file() {
     screen_has '1/1' ' first  1/1 ' 'a needle in the haystack'
     # Of all that, 14 MB are usual: the list alone would be 30 MB.
     [[ $(browse_memory) -lt 28 ]] || fail "it took $(browse_memory) MB"
-    keys Escape
+    keys C-c
     ended 130
     rm "$HISTORY"*
 }
@@ -1296,7 +1457,7 @@ screen_lacks_now_of_file() {
     screen_has 'behind it' 'write tests' '1/4'
     keys 'behind'
     screen_has '1/1' ' last  1/1 '
-    keys Escape
+    keys C-c
     screen_has "hist-browse: skipped $(hist-sessions 2>&1 >/dev/null | grep -o '[0-9]* bad lines') in"
     ended 130
     unchanged "$HISTORY"
@@ -1312,25 +1473,25 @@ screen_lacks_now_of_file() {
         type_lines "clear; exec env 'PS1=\$ ' $shell" ". $ROOT/examples/browse-key.sh" clear
         soon screen_lacks_now browse-key
         keys C-g
-        screen_has 'Esc close'
+        screen_has 'Esc '
         keys C-u lexer Enter
         screen_has '$ hist-show -- plan'
         keys C-u
         keys 'echo ' C-g
-        screen_has 'Esc close'
+        screen_has 'Esc '
         keys C-u edited Enter
         screen_has '$ echo fix'
         keys C-u
         keys 'printf "%s" "' C-g
-        screen_has 'Esc close'
+        screen_has 'Esc '
         keys C-u lexer Enter
         screen_has "printf \"%s\" 'First a **lexer**, then \`parse()\`.'"
         keys C-u
         # Without a choice the line stays.
         keys 'echo stays ' C-g
-        screen_has 'Esc close'
-        keys Escape
-        soon screen_lacks_now 'Esc close'
+        screen_has 'Esc '
+        keys C-c
+        soon screen_lacks_now 'Esc '
         screen_has 'echo stays'
         keys C-u
         type_lines 'CHATHIST_BROWSE=fzf'

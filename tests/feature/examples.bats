@@ -105,7 +105,7 @@ home_unchanged() {
 
 @test "demo: on a terminal the history is browsed" {
     export CHAT_PROVIDER=echo
-    run_expect 0 on_tty --wait 'Esc closes' --type '\r' --wait 'F1 help' --type '\x1b' --wait 'not touched' "$EXAMPLES/demo.sh"
+    run_expect 0 on_tty --wait 'Ctrl-C closes' --type '\r' --wait 'F1 help' --type '\x03' --wait 'not touched' "$EXAMPLES/demo.sh"
 }
 
 @test "demo: finds a server on a loopback port and asks the first of its models" {

@@ -123,7 +123,7 @@ mine_are_left() {
     hist_line precious user 'MY WORK' >>"$HISTORY"
     terminal
     type_lines 'hist-browse --print id JUNK >printed; echo "status $?"'
-    screen_has 'Esc close' JUNK
+    screen_has 'Esc back' JUNK
     keys Tab
     keys d
     screen_has "delete 'last'"

@@ -122,16 +122,44 @@ TEST(a_text_has_an_end)
     browse_edit_release(&e);
 }
 
+TEST(words_are_passed_cut_and_inserted_again)
+{
+    struct browse_edit e;
+
+    browse_edit_init(&e);
+    browse_edit_set(&e, STR("one two three"));
+    CHECK(!browse_edit_key(&e, BROWSE_KEY_WORD_LEFT));
+    CHECK_INT(e.at, 8);
+    CHECK(!browse_edit_key(&e, BROWSE_KEY_WORD_LEFT));
+    CHECK_INT(e.at, 4);
+    CHECK(!browse_edit_key(&e, BROWSE_KEY_WORD_RIGHT));
+    CHECK_INT(e.at, 7);
+    CHECK(browse_edit_key(&e, BROWSE_KEY_CUT_WORD));
+    CHECK_STR(buf_c(&e.text), "one two");
+    CHECK(!browse_edit_key(&e, BROWSE_KEY_CUT_WORD));
+    CHECK(!browse_edit_key(&e, BROWSE_CTRL('a')));
+    CHECK(browse_edit_key(&e, BROWSE_CTRL('y')));
+    CHECK_STR(buf_c(&e.text), " threeone two");
+    CHECK_INT(e.at, 6);
+    CHECK(browse_edit_key(&e, BROWSE_CTRL('u')) && browse_edit_key(&e, BROWSE_CTRL('e')) == false);
+    CHECK(browse_edit_key(&e, BROWSE_CTRL('y')));
+    CHECK_STR(buf_c(&e.text), "one two three");
+    browse_edit_release(&e);
+}
+
 TEST(the_same_key_means_what_the_focus_says)
 {
     CHECK_INT(browse_command(BROWSE_BOX, 'q'), BROWSE_NOTHING);
-    CHECK_INT(browse_command(BROWSE_LIST, 'q'), BROWSE_CLOSE);
+    CHECK_INT(browse_command(BROWSE_LIST, 'q'), BROWSE_BACK);
     CHECK_INT(browse_command(BROWSE_TEXT, 'j'), BROWSE_DOWN);
     CHECK_INT(browse_command(BROWSE_BOX, BROWSE_KEY_DOWN), BROWSE_DOWN);
     CHECK_INT(browse_command(BROWSE_BOX, BROWSE_CTRL('r')), BROWSE_ROLE);
     CHECK_INT(browse_command(BROWSE_BOX, BROWSE_CTRL('u')), BROWSE_NOTHING);
     CHECK_INT(browse_command(BROWSE_LIST, BROWSE_CTRL('u')), BROWSE_HALF_UP);
-    CHECK_INT(browse_command(BROWSE_LIST, 'Q'), BROWSE_NOTHING);
+    CHECK_INT(browse_command(BROWSE_LIST, 'Q'), BROWSE_CLOSE);
+    CHECK_INT(browse_command(BROWSE_LIST, '/'), BROWSE_TO_BOX);
+    CHECK_INT(browse_command(BROWSE_TEXT, '/'), BROWSE_FIND);
+    CHECK_INT(browse_command(BROWSE_LIST, 'X'), BROWSE_NOTHING);
 }
 
 /* No key has two meanings in one place, but for the first row. */
@@ -147,7 +175,13 @@ TEST(the_help_tells_of_every_line)
         CHECK(line.data[17] == ' ' && line.data[18] != ' ');
     }
     buf_clear(&line);
-    browse_hints(&line, BROWSE_BOX, 80);
-    CHECK_STR(buf_c(&line), "type to search  F1 help  Tab panel  ^O load  Esc close");
+    browse_hints(&line, BROWSE_BOX, false, false, 80);
+    CHECK_STR(buf_c(&line), "type to search  F1 help  Enter open  Tab panel  ^O load  Esc close");
+    buf_clear(&line);
+    browse_hints(&line, BROWSE_LIST, true, true, 80);
+    CHECK_STR(buf_c(&line), "? help  Enter choose  / search  Tab panel  y copy  Esc back");
+    buf_clear(&line);
+    browse_help_foot(&line, 3, 10, 80);
+    CHECK(str_starts(buf_str(&line), STR("4 to 13 of ")));
     buf_release(&line);
 }

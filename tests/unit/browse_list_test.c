@@ -88,6 +88,27 @@ TEST(a_hit_is_one_of_its_history_and_session)
     browse_hits_release(&hits);
 }
 
+/* Later hits of a session go to its earlier ones; sessions keep the order of their first hits. */
+TEST(hits_of_one_session_stand_together)
+{
+    static const char *const batches[] = {"ab", "ca", "bad", "a"};
+    struct browse_hits all = {0}, batch = {0};
+    char seen[20] = "";
+
+    for (size_t i = 0; i < 4; i++) {
+        for (const char *s = batches[i]; *s; s++)
+            add_hit(&batch, 0, (char[]){*s, '\0'});
+        browse_hits_move(&all, &batch);
+        CHECK_INT(batch.count, 0);
+    }
+    add_hit(&batch, 1, "a");
+    browse_hits_move(&all, &batch);
+    for (size_t i = 0; i < all.count; i++)
+        strncat(seen, all.at[i].session.p, 1);
+    CHECK_STR(seen, "aaaabbcda");
+    browse_hits_release(&all);
+}
+
 /* ---- changes of a file */
 
 static void write_file(const char *text, int flags)

@@ -530,13 +530,13 @@ TEST(more_hits_are_asked_for_near_the_end)
     take_sessions(&b, "01", false);
     search(&b, "t");
     take_hits(&b, b.search_number, 0, 100, false);
-    b.wants.more = false;
+    b.wants.hits = 0;
     b.focus = BROWSE_LIST;
     press(&b, "j");
-    CHECK(!b.wants.more);
+    CHECK(b.wants.hits == 0);
     press(&b, "G");
     CHECK_INT(browse_go_on(&b), BROWSE_NOTHING);
-    CHECK(b.wants.more);
+    CHECK(b.wants.hits > 0);
     browse_release(&b);
 }
 
@@ -599,6 +599,9 @@ TEST(commands_are_given_back)
         {'v', BROWSE_PAGER},
         {'e', BROWSE_EDITOR},
         {'f', BROWSE_FORK},
+        {'c', BROWSE_CHAT},
+        {BROWSE_KEY_ENTER, BROWSE_LOAD},
+        {BROWSE_KEY_ESCAPE, BROWSE_NOTHING},
         {BROWSE_KEY_ESCAPE, BROWSE_CLOSE},
         {BROWSE_CTRL('c'), BROWSE_CANCEL},
         {BROWSE_CTRL('z'), BROWSE_SUSPEND},
@@ -609,15 +612,17 @@ TEST(commands_are_given_back)
     take_sessions(&b, "ab", false);
     take_messages(&b, 3);
     CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
-    CHECK_INT(b.focus, BROWSE_LIST);
+    CHECK_INT(b.focus, BROWSE_TEXT);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         CHECK_INT(browse_press(&b, keys[i].key, 0), keys[i].command);
     b.choosing = true;
     for (int focus = BROWSE_BOX; focus <= BROWSE_TEXT; focus++) {
         b.focus = (enum browse_focus)focus;
-        CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0),
-                  focus == BROWSE_TEXT ? BROWSE_NOTHING : BROWSE_ENTER);
+        CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_ENTER);
     }
+    b.for_chat = true;
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_PROMPT);
+    CHECK_INT(browse_press(&b, 'c', 0), BROWSE_LOAD);
     browse_release(&b);
 }
 
@@ -783,9 +788,9 @@ TEST(a_row_shows_the_match_whatever_the_width)
 
     for (int i = 0; i < 60; i++)
         buf_addf(&content, "word%d ", i);
-    CHECK(
-        message_parse(&m, STR("{\"id\":\"m\",\"session_id\":\"sess_1_abcdef\",\"timestamp\":\"t\","
-                              "\"role\":\"assistant\",\"content\":\"x\"}")));
+    CHECK(message_parse(&m, STR("{\"id\":\"m\",\"session_id\":\"sess_1_abcdef\","
+                                "\"timestamp\":\"2024-06-27T12:00:00+00:00\","
+                                "\"role\":\"assistant\",\"content\":\"x\"}")));
     hit.text = buf_str(&content);
     hit.at = (size_t)(str_find(hit.text, STR("word40")) - hit.text.p);
     hit.len = 6;
@@ -794,8 +799,9 @@ TEST(a_row_shows_the_match_whatever_the_width)
         struct browse_lines l = {0};
         bool marked = false;
 
-        browse_row_hit(&l, &hits.at[0], width);
-        CHECK(str_starts(buf_str(&l.text), STR("abcdef asst ")));
+        browse_row_hit(&l, &hits.at[0], false, &(struct browse_rows){.columns = width});
+        CHECK(str_starts(buf_str(&l.text),
+                         width < 40 ? STR("24-06-27 asst ") : STR("2024-06-27 asst ")));
         CHECK(browse_line_columns(&l, 0) <= width);
         for (size_t r = 0, at = 0; r < l.run_count; at += l.runs[r++].n)
             marked = marked || (l.runs[r].styles == BROWSE_HIT && l.runs[r].n == 6 &&
@@ -812,7 +818,7 @@ TEST(a_row_shows_the_match_whatever_the_width)
  * acted on stays inside. */
 TEST(random_keys_do_no_harm)
 {
-    static const char keys[] = "jkJKgGhlnNzZrs/?dxyt wo\t\r\x7f\x15\x04\x0e\x10";
+    static const char keys[] = "jkJKgGhlnNzZrs/?dxYt woqY+Fi\t\r\x7f\x15\x04\x0e\x10";
     unsigned state = 7;
     struct browse b;
 
@@ -1011,8 +1017,9 @@ TEST(keys_wait_for_what_they_need)
         "done:0+9 #1",
         "(012) Down Down :t tick Down hits:0+0 wait done:0+0 none Rub Up tick =s1",
         /* The last one, but not for ever. */
-        "(01) :t tick list :G hits:0+1 hits:1+99 #0 wait hits:100+2000 #2099 none hits:2100+100 "
-        "#2099",
+        "(01) :t tick list :G hits:0+1 hits:1+99 #0 wait hits:100+100000 #100099 none "
+        "hits:100100+100 "
+        "#100099",
         /* A search that is repeated waits for nothing, but not before its first answer. */
         "(01) :t tick again Down wait done:10+5 #1 again Down #2 none again Down #3 done:9+6 #4",
         "(01) :t tick done:0+5 :w tick again Down wait hits:20+2 #1",
@@ -1074,7 +1081,7 @@ TEST(an_action_waits_for_its_message)
     take_messages(&b, 2);
     CHECK_INT(browse_go_on(&b), BROWSE_COPY);
     play(&b, ":j :f wait :n wait read:2 none");
-    CHECK_STR(buf_c(&b.status), "there is nothing to look for: / goes to the search box");
+    CHECK_STR(buf_c(&b.status), "there is nothing to look for: / finds in these messages");
     play(&b, "(abc) :j :L wait (ab) none");
     CHECK_STR(buf_c(&b.status), "given up: another session is chosen");
     browse_release(&b);
@@ -1159,7 +1166,7 @@ TEST(the_hints_fit_and_tell_how_to_leave)
         for (size_t columns = 20; columns < 140; columns++) {
             struct buf text = BUF_INIT(BUF_SMALL);
 
-            browse_hints(&text, (enum browse_focus)focus, columns);
+            browse_hints(&text, (enum browse_focus)focus, false, false, columns);
             CHECK(text.len <= columns);
             CHECK(str_ends(buf_str(&text), STR("Esc close")));
             CHECK(strstr(buf_c(&text), "  Esc close") || columns < 26);

@@ -175,7 +175,7 @@ TEST(no_key_lays_out_more_than_is_near)
             before = 0;
             break;
         case 4:
-            browse_pane_search(&p, STR("line"));
+            browse_pane_search(&p, STR("line"), false);
             before = 0;
             break;
         case 5:
@@ -230,7 +230,7 @@ TEST(a_hit_that_is_far_is_looked_for_in_slices)
     size_t slices = 1;
 
     begin(&p, (size_t)5 << 20, "assistant", &text);
-    browse_pane_search(&p, STR("NEEDLE"));
+    browse_pane_search(&p, STR("NEEDLE"), false);
     CHECK(browse_pane_next_hit(&p, true) && p.seek.going);
     /* Nothing has moved. */
     CHECK(!p.has_hit && p.at == 0 && p.top == 0);
@@ -248,7 +248,7 @@ TEST(a_hit_that_is_far_is_looked_for_in_slices)
         CHECK(p.has_hit && p.hit == 1);
     }
     /* There is none at all. */
-    browse_pane_search(&p, STR("nowhere"));
+    browse_pane_search(&p, STR("nowhere"), false);
     CHECK(browse_pane_next_hit(&p, true) && p.seek.going);
     for (slices = 0; slices < 100 && browse_pane_seek(&p); slices++)
         ;
@@ -263,7 +263,7 @@ TEST(hits_come_one_after_the_other_whatever_the_parts)
     size_t at = 0, hits = 0;
 
     begin(&p, 100000, "assistant", &text);
-    browse_pane_search(&p, STR("Words, \"Quoted"));
+    browse_pane_search(&p, STR("Words, \"Quoted"), false);
     for (const char *next = buf_c(&text); (next = strstr(next, "words, \"quoted")); next++) {
         CHECK(browse_pane_next_hit(&p, true) && !p.seek.going);
         CHECK_INT(p.hit_at.at, next - buf_c(&text));
@@ -291,7 +291,7 @@ TEST(a_hit_between_two_parts_is_found)
         browse_pane_init(&p);
         browse_parts_make(&parts, &t);
         browse_pane_take(&p, &t, &parts, false);
-        browse_pane_search(&p, STR("needle"));
+        browse_pane_search(&p, STR("needle"), false);
         CHECK(browse_pane_next_hit(&p, true) && !p.seek.going);
         CHECK(p.hit_at.at == at && p.hit_at.n == 6);
         /* At once, not when it is passed again. */

@@ -105,7 +105,7 @@ static void search_all(struct browse_work *w, struct browse *b, bool urgent)
            CHECK(time_ticks() < until)) {
         struct pollfd fd = {.fd = browse_work_fd(w), .events = POLLIN};
 
-        b->wants.more = true;
+        b->wants.hits = 2 * b->hits.count + 1;
         if (urgent && b->target.id.len > 0 && time_ticks() >= next) {
             b->wants.thread = true;
             next = time_ticks() + pause;
@@ -153,7 +153,7 @@ TEST(a_search_goes_on_if_more_is_wanted_before_it_pauses)
         for (browse_work_ask(w, &b); !b.hits_done && came; browse_work_ask(w, &b)) {
             came = CHECK(file_wait(browse_work_fd(w), 5000) > 0);
             browse_work_take(w, &b);
-            b.wants.more = true;
+            b.wants.hits = 2 * b.hits.count + 1;
         }
         CHECK_INT(b.hits.count, MESSAGES_READ / 3);
         if (!came)

@@ -38,9 +38,18 @@ enum browse_command {
     BROWSE_FOLD_ALL,
     BROWSE_ROLE,
     BROWSE_SCOPE,
+    BROWSE_FIND,
+    BROWSE_ZOOM,
+    BROWSE_FOLLOW,
+    BROWSE_BACK,
     BROWSE_LOAD,
     BROWSE_PROMPT,
+    BROWSE_CHAT,
     BROWSE_COPY,
+    BROWSE_COPY_PART, /* asks which; the next three answer that, and are on no key */
+    BROWSE_COPY_CODE,
+    BROWSE_COPY_ID,
+    BROWSE_COPY_SESSION,
     BROWSE_PAGER,
     BROWSE_EDITOR,
     BROWSE_EXPORT,
@@ -60,8 +69,12 @@ struct browse_setup {
     const char *self;       /* argv[0] */
     const char *state_path; /* file of positions to restore; NULL: none is kept */
     struct str query;       /* first search; absent: that of the last visit */
-    bool choosing;          /* Enter chooses */
+    struct str session;     /* the id of a session to open, in histories[session_history] */
+    size_t session_history;
+    bool choosing; /* Enter chooses */
+    bool for_chat; /* `chat` has started it, and continues with what is chosen */
     bool color;
+    bool mouse; /* clicks and the wheel are used; else the terminal keeps them */
     /* Called at the end when requested programs take long; may be NULL. */
     void (*tell_wait)(void);
 };

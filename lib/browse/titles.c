@@ -1,0 +1,176 @@
+/* The lines of text round the panels: beside the search box, above the panels, and at the foot. */
+#include <inttypes.h>
+
+#include "chathist/base/utf8.h"
+#include "chathist/cli/choose.h"
+#include "browse/view.h"
+
+#define TITLE 60
+
+/* Adds the name of the history if several are listed. */
+static void add_history(struct buf *out, const struct browse *b, size_t history, const char *before)
+{
+    struct buf name = BUF_INIT(BUF_LINE);
+
+    if (!b->all || !b->places)
+        return;
+    history_name_add(&name, &b->places[history]);
+    buf_add_c(out, before);
+    vis_add_line(out, buf_str(&name), true);
+    buf_release(&name);
+}
+
+void browse_title_box(struct buf *out, const struct browse *b)
+{
+    size_t count = browse_list_count(b);
+    bool more = b->searching ? !b->hits_done : b->sessions_partial;
+
+    if (b->role)
+        buf_addf(out, "role %s  ", b->role);
+    if (b->all)
+        buf_add_c(out, "all histories  ");
+    if (count > 0)
+        buf_addf(out, "%zu/", browse_list(b)->at + 1);
+    if (b->searching && more && b->hits_total > 0)
+        buf_addf(out, "%" PRIu64, b->hits_total);
+    else
+        buf_addf(out, "%zu%s", count, more ? "+" : "");
+}
+
+static uint64_t bad_lines(const struct browse *b)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < b->sessions.histories && (i == 0 || b->all); i++)
+        count += b->sessions.lists[i].bad_lines;
+    return count;
+}
+
+void browse_title_list(struct buf *out, const struct browse *b)
+{
+    uint64_t bad = bad_lines(b);
+
+    if (b->wrong.len > 0) {
+        buf_add_byte(out, ' ');
+        vis_add_line(out, buf_str(&b->wrong), true);
+        buf_add_byte(out, ' ');
+        return;
+    }
+    if (b->search_due != 0 || browse_is_searching(b))
+        buf_add_c(out, b->searching ? " hits, searching\xe2\x80\xa6 " : " searching\xe2\x80\xa6 ");
+    else if (b->searching && b->hits.count == 0)
+        buf_add_c(out, b->hits_done ? " no hit " : " searching\xe2\x80\xa6 ");
+    else if (b->searching)
+        buf_add_c(out, " hits ");
+    else if (!b->sessions_known)
+        buf_add_c(out, " reading ");
+    else
+        buf_add_c(out, b->sessions.count > 0 ? " sessions " : " no session yet ");
+    if (bad > 0)
+        buf_addf(out, " %" PRIu64 " bad line%s ", bad, bad == 1 ? "" : "s");
+}
+
+void browse_title_text(struct buf *out, struct browse *b)
+{
+    struct browse_pane *p = &b->pane;
+    struct str id = buf_str(&b->shown.id);
+    size_t number, total;
+
+    if (id.n == 0)
+        return;
+    buf_add_byte(out, ' ');
+    vis_add_line(out, utf8_first(id, TITLE), true);
+    add_history(out, b, b->shown.history, "  ");
+    if (p->thread.count > 0)
+        buf_addf(out, "  %zu/%zu%s%s", p->at + 1, p->thread.count, b->every ? "  every line" : "",
+                 p->seek.going ? "  looking" : "");
+    if (browse_pane_hit_number(p, &number, &total))
+        buf_addf(out, "  hit %zu of %zu", number, total);
+    if (p->unseen > 0)
+        buf_addf(out, "  %zu new below", p->unseen);
+    if (b->following)
+        buf_add_c(out, "  following");
+    buf_add_byte(out, ' ');
+}
+
+/* The lines that say what to do in an empty list; NULL ends them. */
+static const char *const first_steps[] = {
+    "No conversation is stored here.",
+    "",
+    "chat 'a question'",
+    "    begins one",
+    "hist-import",
+    "    brings in those of other programs",
+    "Ctrl-S",
+    "    lists all your histories",
+    NULL,
+};
+
+static bool add_step(struct buf *out, size_t line)
+{
+    if (line + 1 >= sizeof first_steps / sizeof *first_steps)
+        return false;
+    buf_add_c(out, first_steps[line]);
+    return true;
+}
+
+bool browse_advice_list(struct buf *out, const struct browse *b, size_t line)
+{
+    if (browse_list_count(b) > 0 || browse_awaits_list(b) || browse_awaits_sessions(b))
+        return false;
+    if (!b->searching)
+        return add_step(out, line);
+    if (b->role && line == 0)
+        buf_addf(out, "Only role %s: Ctrl-R, next role", b->role);
+    else if (!b->all && b->histories > 1 && line == (b->role ? 1 : 0))
+        buf_add_c(out, "Ctrl-S: search all histories");
+    else
+        return false;
+    return true;
+}
+
+bool browse_advice_text(struct buf *out, const struct browse *b, size_t line)
+{
+    if (line > 0 || !b->role || b->pane.thread.count == 0 || browse_pane_has(&b->pane))
+        return false;
+    buf_addf(out, "No %s message in this session; Ctrl-R: next role", b->role);
+    return true;
+}
+
+static void add_deletion(struct buf *out, const struct browse *b)
+{
+    struct str id = buf_str(&b->subject.id);
+    size_t place = browse_sessions_find(&b->sessions, b->subject.history, id);
+    uint64_t count = place == SIZE_MAX ? 0 : b->sessions.at[place].of->count;
+
+    buf_add_c(out, "delete '");
+    vis_add_line(out, utf8_first(id, TITLE), true);
+    buf_add_byte(out, '\'');
+    add_history(out, b, b->subject.history, " of ");
+    /* A part of the file does not have all of them. */
+    if (count > 0 && !b->sessions_partial)
+        buf_addf(out, ", %" PRIu64 " message%s", count, count == 1 ? "" : "s");
+    buf_add_c(out, ", for ever? y or n");
+}
+
+static void add_question(struct buf *out, const struct browse *b)
+{
+    if (b->asked == BROWSE_DELETE) {
+        add_deletion(out, b);
+        return;
+    }
+    vis_add_line(out, buf_str(&b->name.text), true);
+    buf_add_c(out, " is there: overwrite it? y or n");
+}
+
+void browse_foot(struct buf *out, const struct browse *b)
+{
+    if (b->mode == BROWSE_ASKING)
+        add_question(out, b);
+    else if (b->mode == BROWSE_COPYING)
+        buf_add_c(out, "copy: m message  c its first code block  i id of the session  s session");
+    else if (b->status.len > 0)
+        vis_add_line(out, buf_str(&b->status), true);
+    else
+        browse_hints(out, b->focus, b->choosing, browse_can_go_back(b), b->columns);
+}
