@@ -65,8 +65,9 @@ int main(int argc, char **argv)
     status = choose_one(&choice);
     if (status == 0) {
         id_add_session(&id, time_now() / 1000);
-        if (history_accept(h, &e) < 0 || fork_session(h, choice.filter.sessions.at[0], str_of(at),
-                                                      buf_str(&id), &copied, &bad_lines, &e) < 0)
+        if (history_accept(h, &e) < 0 ||
+            fork_session(h, h, choice.filter.sessions.at[0], str_of(at), buf_str(&id), &copied,
+                         &bad_lines, &e) < 0)
             die_err(&e);
         copy_title(h, choice.filter.sessions.at[0], buf_str(&id));
         list_id(&out, buf_str(&id), args.common.json);

@@ -568,7 +568,7 @@ static int write_failed(const char *path, struct err *e)
     return err_sys(e, errno, "cannot write '%s'", path);
 }
 
-static int begin_replace(struct file_replace *r, int dir, const char *path, struct err *e)
+int file_replace_begin_at(struct file_replace *r, int dir, const char *path, struct err *e)
 {
     struct stat st;
 
@@ -587,7 +587,7 @@ static int begin_replace(struct file_replace *r, int dir, const char *path, stru
 
 int file_replace_begin(struct file_replace *r, const char *path, struct err *e)
 {
-    return begin_replace(r, FILE_CWD, path, e);
+    return file_replace_begin_at(r, FILE_CWD, path, e);
 }
 
 int file_replace_end(struct file_replace *r, struct err *e)
@@ -621,7 +621,7 @@ int file_replace_at(int dir, const char *path, struct str content, bool sync, st
 {
     struct file_replace r;
 
-    if (begin_replace(&r, dir, path, e) < 0)
+    if (file_replace_begin_at(&r, dir, path, e) < 0)
         return -1;
     r.unsynced = !sync;
     if (file_write_all(r.fd, content.p, content.n) < 0) {

@@ -16,6 +16,9 @@
 /* How long it is still tried once the caller wants to be gone. */
 #define HURRY_MS 80
 
+/* What is copied from another file is read in pieces of this size. */
+#define PIECE ((size_t)256 << 10)
+
 /* A wait for a lock: until when, and what cuts it short. */
 struct patience {
     struct append_wait *wait;
@@ -135,28 +138,13 @@ int append_open_present(struct append *a, int dir, const char *path, struct appe
     return open_locked(a, dir, path, 0, wait, e);
 }
 
-/* Everything that must succeed for the lines to be there. 0, or -1 with errno set. */
-static int write_and_sync(struct append *a, struct str lines, bool sync)
+/* Ends what was written with that result (0, or -1 with errno set): syncs it, or takes it back. */
+static int settle(struct append *a, int written, off_t n, bool sync, struct err *e)
 {
-    if (file_write_all(a->fd, lines.p, lines.n) < 0)
-        return -1;
-    if (sync && (fdatasync(a->fd) < 0 || (a->fresh && file_sync_dir(a->dir, a->path) < 0)))
-        return -1;
-    return 0;
-}
-
-int append_write(struct append *a, struct str lines, bool sync, struct err *e)
-{
-    struct buf healed = BUF_INIT(SIZE_MAX);
-    int result;
-
-    if (a->torn) {
-        buf_add_byte(&healed, '\n');
-        buf_add_str(&healed, lines);
-        lines = buf_str(&healed);
-    }
-    result = write_and_sync(a, lines, sync);
-    if (result < 0) {
+    if (written == 0 && sync &&
+        (fdatasync(a->fd) < 0 || (a->fresh && file_sync_dir(a->dir, a->path) < 0)))
+        written = -1;
+    if (written < 0) {
         int reason = errno;
 
         /* A sync that failed is not tried again in the hope that it succeeds: the pages may be
@@ -167,13 +155,57 @@ int append_write(struct append *a, struct str lines, bool sync, struct err *e)
             err_sys(e, reason, "cannot write '%s'", a->path);
         if (sync)
             (void)fdatasync(a->fd);
-    } else {
-        a->end += (off_t)lines.n;
-        a->fresh = false;
-        a->torn = false;
+        return -1;
     }
+    a->end += n + a->torn;
+    a->fresh = false;
+    a->torn = false;
+    return 0;
+}
+
+int append_write(struct append *a, struct str lines, bool sync, struct err *e)
+{
+    struct buf healed = BUF_INIT(SIZE_MAX);
+    struct str all = lines;
+    int result;
+
+    if (a->torn) {
+        buf_add_byte(&healed, '\n');
+        buf_add_str(&healed, lines);
+        all = buf_str(&healed);
+    }
+    result = settle(a, file_write_all(a->fd, all.p, all.n), (off_t)lines.n, sync, e);
     buf_release(&healed);
     return result;
+}
+
+/* Returns 0, or -1 with errno set. */
+static int copy(int to, int from, off_t at, off_t n)
+{
+    struct buf piece = BUF_INIT(PIECE);
+    ssize_t got = 0;
+
+    for (off_t done = 0; done < n && got >= 0; done += got) {
+        size_t want = n - done < (off_t)PIECE ? (size_t)(n - done) : PIECE;
+
+        buf_clear(&piece);
+        got = file_pread_full(from, buf_room(&piece, want), want, at + done);
+        if (got >= 0 && (size_t)got < want) {
+            errno = EIO; /* the file has become shorter */
+            got = -1;
+        }
+        if (got > 0 && file_write_all(to, piece.data, want) < 0)
+            got = -1;
+    }
+    buf_release(&piece);
+    return got < 0 ? -1 : 0;
+}
+
+int append_copy(struct append *a, int fd, off_t at, off_t n, bool sync, struct err *e)
+{
+    int result = a->torn ? file_write_all(a->fd, "\n", 1) : 0;
+
+    return settle(a, result < 0 ? result : copy(a->fd, fd, at, n), n, sync, e);
 }
 
 void append_close(struct append *a)

@@ -4,6 +4,7 @@
 
 #include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
+#include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/history/message.h"
@@ -33,12 +34,12 @@ static bool is_called(struct str id, struct str name, enum how how)
 }
 
 /* How many messages are called so in that way; *place is that of the last one. */
-static size_t look(const struct thread *t, struct str name, enum how how, size_t *place)
+static size_t look(const struct outline *t, struct str name, enum how how, size_t *place)
 {
     size_t found = 0;
 
     for (size_t i = 0; i < t->count && name.n > 0; i++) {
-        if (is_called(t->at[i].id, name, how)) {
+        if (is_called(t->line[i].id, name, how)) {
             *place = i;
             found++;
         }
@@ -47,7 +48,7 @@ static size_t look(const struct thread *t, struct str name, enum how how, size_t
 }
 
 /* The same in the first way in which any is. */
-static size_t look_all_ways(const struct thread *t, struct str name, size_t *place)
+static size_t look_all_ways(const struct outline *t, struct str name, size_t *place)
 {
     size_t found = 0;
 
@@ -57,13 +58,13 @@ static size_t look_all_ways(const struct thread *t, struct str name, size_t *pla
 }
 
 /* The place of the message. 0, -1. */
-static int resolve(const struct thread *t, struct str name, size_t *place, struct err *e)
+static int resolve(const struct outline *t, struct str name, size_t *place, struct err *e)
 {
     size_t found = look_all_ways(t, name, place);
 
     if (found == 0)
         return err_set(e, ERR_ABSENT, "no message '%.*s' in the session", SHOWN(name));
-    if (found > 1 && !str_eq(t->at[*place].id, name))
+    if (found > 1 && !str_eq(t->line[*place].id, name))
         return err_set(e, ERR_FAILURE, "message '%.*s' is ambiguous: %zu are called so",
                        SHOWN(name), found);
     return 0;
@@ -71,40 +72,40 @@ static int resolve(const struct thread *t, struct str name, size_t *place, struc
 
 /* Makes of every line of a session the thread as it was until the message was replaced or reset;
  * *place is that of the message. 0, -1. */
-static int turn_back(struct thread *t, struct str name, size_t *place, struct err *e)
+static int turn_back(struct outline *t, struct str name, size_t *place, struct err *e)
 {
     if (resolve(t, name, place, e) < 0)
         return -1;
-    thread_turn_back(t, *place);
+    outline_turn_back(t, *place);
     return resolve(t, name, place, e);
 }
 
 /* Goes from the thread of now, in which none has the name as its id, to an earlier one where there
  * is one that has it, or none of now is called so. 0, -1. */
-static int load_earlier(struct thread *t, const struct history *h, struct str session,
+static int load_earlier(struct outline *t, const struct history *h, struct str session,
                         struct str name, size_t *place, struct err *e)
 {
-    struct thread raw;
+    struct outline raw;
 
-    if (thread_find(&raw, h, session, true, e) < 0)
+    if (outline_find(&raw, h, session, true, e) < 0)
         return -1;
     if (look(&raw, name, WHOLE, place) == 0 && look_all_ways(t, name, place) > 0) {
-        thread_release(&raw);
+        outline_release(&raw);
         return resolve(t, name, place, e);
     }
-    thread_release(t);
+    outline_release(t);
     *t = raw;
     return turn_back(t, name, place, e);
 }
 
 /* Loads the thread that has the message. 0 and its place, which is that of the last one when none
  * is named; -1: there is nothing to release. */
-static int load(struct thread *t, const struct history *h, struct str session, struct str at,
+static int load(struct outline *t, const struct history *h, struct str session, struct str at,
                 size_t *place, struct err *e)
 {
     int result = 0;
 
-    if (thread_find(t, h, session, false, e) < 0)
+    if (outline_find(t, h, session, false, e) < 0)
         return -1;
     if (t->count == 0)
         result = err_set(e, ERR_ABSENT, "session '%.*s' has no messages", SHOWN(session));
@@ -113,111 +114,186 @@ static int load(struct thread *t, const struct history *h, struct str session, s
     else if (look(t, at, WHOLE, place) == 0)
         result = load_earlier(t, h, session, at, place, e);
     if (result < 0)
-        thread_release(t);
+        outline_release(t);
     return result;
 }
 
 /* How many lines are copied, up to the one at that place. */
-static size_t measure(const struct thread *t, size_t last)
+static size_t measure(const struct outline *t, size_t last)
 {
-    while (last + 1 < t->count && t->at[last + 1].role == ROLE_TOOL)
+    while (last + 1 < t->count && t->line[last + 1].role == ROLE_TOOL)
         last++;
     return last + 1;
 }
 
 /* ---- copying ---- */
 
-/* Ids of the same millisecond, told apart within the copy. */
-static void set_id(struct draft *d, struct hash_map *drawn, char **owned)
-{
-    struct buf id = BUF_INIT(BUF_SMALL);
+/* The copy of a line that replies name. */
+struct named {
+    bool copied;
+    size_t line; /* its place; of several lines with the same id, the last one counts */
+    char *id;    /* of the copy; NULL until it is drawn */
+};
 
-    do {
-        buf_clear(&id);
-        id_add_message(&id, time_now() / 1000);
-    } while (hash_map_find(drawn, buf_str(&id)));
-    draft_set_text(d, FIELD_ID, buf_str(&id));
-    *owned = buf_detach(&id);
-    hash_map_set(drawn, str_of(*owned), 1);
+/* A copy that is being made. */
+struct copy {
+    const struct outline *from;
+    size_t count; /* of the lines to copy */
+    struct str session;
+    struct hash_map names; /* the ids that replies name -> their places in `named` */
+    struct named *named;
+    int64_t ms;            /* the time of the last new id */
+    struct hash_map drawn; /* the new ids of that millisecond */
+};
+
+static void find_named(struct copy *c)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    for (size_t i = 0; i < c->count; i++) {
+        struct str name = json_text(c->from->line[i].reply_to, &scratch);
+
+        if (name.p)
+            hash_map_number(&c->names, &name);
+    }
+    buf_release(&scratch);
+    c->named = mem_zalloc((c->names.count + 1) * sizeof(*c->named));
+    for (size_t i = 0; i < c->count; i++) {
+        const size_t *place = hash_map_find(&c->names, c->from->line[i].id);
+
+        if (place)
+            c->named[*place] = (struct named){true, i, NULL};
+    }
 }
 
-static int copy_line(struct draft *d, const struct message *m, struct str fresh, struct err *e)
+static void copy_release(struct copy *c)
 {
-    struct err why = ERR_INIT;
+    for (size_t i = 0; i < c->names.count; i++)
+        free(c->named[i].id);
+    free(c->named);
+    hash_map_release(&c->names);
+    hash_map_release(&c->drawn);
+}
 
-    if (draft_from_json(d, m->line, &why) < 0) {
-        err_set(e, ERR_FAILURE, "cannot copy message '%.*s': %s", SHOWN(m->id), err_text(&why));
-        err_release(&why);
-        return -1;
+/* Ids of the same millisecond are told apart within the copy. */
+static void draw_id(struct copy *c, struct buf *id)
+{
+    size_t before;
+    struct str key;
+
+    do {
+        int64_t ms = time_now() / 1000;
+
+        if (ms != c->ms)
+            hash_map_release(&c->drawn);
+        c->ms = ms;
+        buf_clear(id);
+        id_add_message(id, ms);
+        before = c->drawn.count;
+        key = buf_str(id);
+    } while (hash_map_number(&c->drawn, &key) < before);
+}
+
+static struct str id_of_named(struct copy *c, struct named *n)
+{
+    if (!n->id) {
+        struct buf id = BUF_INIT(BUF_SMALL);
+
+        draw_id(c, &id);
+        n->id = buf_detach(&id);
     }
-    draft_set_text(d, FIELD_SESSION_ID, fresh);
-    draft_set_text(d, FIELD_FORKED_FROM, m->id);
-    buf_clear(&d->field[FIELD_TIMESTAMP]);
-    buf_clear(&d->field[FIELD_REPLACES]);
-    return 0;
+    return str_of(n->id);
+}
+
+static void set_id(struct copy *c, size_t i, struct draft *d)
+{
+    const size_t *place = hash_map_find(&c->names, c->from->line[i].id);
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    if (place && c->named[*place].line == i) {
+        draft_set_text(d, FIELD_ID, id_of_named(c, &c->named[*place]));
+        return;
+    }
+    draw_id(c, &id);
+    draft_set_text(d, FIELD_ID, buf_str(&id));
+    buf_release(&id);
 }
 
 /* An answer names the copy of its prompt, or none when that is not copied. */
-static void map_reply(struct draft *d, const struct message *m, const struct hash_map *places,
-                      char *const *ids)
+static void set_reply(struct copy *c, size_t i, struct draft *d)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str named = message_text(m, FIELD_REPLY_TO, &scratch);
-    const size_t *place = named.p ? hash_map_find(places, named) : NULL;
+    struct str name = json_text(c->from->line[i].reply_to, &scratch);
+    const size_t *place = name.p ? hash_map_find(&c->names, name) : NULL;
 
     buf_clear(&d->field[FIELD_REPLY_TO]);
-    if (place)
-        draft_set_text(d, FIELD_REPLY_TO, str_of(ids[*place]));
+    if (place && c->named[*place].copied)
+        draft_set_text(d, FIELD_REPLY_TO, id_of_named(c, &c->named[*place]));
     buf_release(&scratch);
 }
 
-static int copy(struct history *h, const struct thread *t, size_t count, struct str fresh,
-                struct err *e)
+static int copy_line(struct copy *c, size_t i, const struct message *m, struct group *group,
+                     struct err *e)
 {
-    struct draft *drafts = mem_zalloc(count * sizeof(*drafts));
-    char **ids = mem_zalloc(count * sizeof(*ids));
-    struct hash_map places = {0}; /* old id -> its place */
-    struct hash_map drawn = {0};
+    struct err why = ERR_INIT;
+    struct draft d;
     int result = 0;
 
-    for (size_t i = 0; i < count; i++)
-        draft_init(&drafts[i]);
-    for (size_t i = 0; i < count && result == 0; i++) {
-        result = copy_line(&drafts[i], &t->at[i], fresh, e);
-        set_id(&drafts[i], &drawn, &ids[i]);
-        hash_map_set(&places, t->at[i].id, i);
+    draft_init(&d);
+    if (draft_from_json(&d, m->line, &why) < 0)
+        result =
+            err_set(e, ERR_FAILURE, "cannot copy message '%.*s': %s", SHOWN(m->id), err_text(&why));
+    err_release(&why);
+    if (result == 0) {
+        set_id(c, i, &d);
+        set_reply(c, i, &d);
+        draft_set_text(&d, FIELD_SESSION_ID, c->session);
+        draft_set_text(&d, FIELD_FORKED_FROM, m->id);
+        buf_clear(&d.field[FIELD_TIMESTAMP]);
+        buf_clear(&d.field[FIELD_REPLACES]);
+        result = store_group_add(group, &d, e);
     }
-    for (size_t i = 0; i < count && result == 0; i++)
-        map_reply(&drafts[i], &t->at[i], &places, ids);
-    if (result == 0)
-        result = store_append_group(h, drafts, count, e);
-
-    for (size_t i = 0; i < count; i++) {
-        draft_release(&drafts[i]);
-        free(ids[i]);
-    }
-    free(drafts);
-    free(ids);
-    hash_map_release(&places);
-    hash_map_release(&drawn);
+    draft_release(&d);
     return result;
 }
 
-int fork_session(struct history *h, struct str session, struct str at, struct str fresh,
-                 size_t *count, uint64_t *bad_lines, struct err *e)
+/* The lines are read again one by one, so that only one is in memory. */
+static int copy_lines(void *arg, struct group *group, struct err *e)
 {
-    struct thread t;
+    struct copy *c = arg;
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct message m = MESSAGE_INIT;
+    int result = 0;
+
+    for (size_t i = 0; i < c->count && result == 0; i++) {
+        result = outline_message(c->from, i, &m, &line, e);
+        if (result == 0)
+            result = copy_line(c, i, &m, group, e);
+    }
+    message_release(&m);
+    buf_release(&line);
+    return result;
+}
+
+int fork_session(struct history *to, struct history *from, struct str session, struct str at,
+                 struct str fresh, size_t *count, uint64_t *bad_lines, struct err *e)
+{
+    struct outline t;
+    struct copy copy;
     size_t last = 0;
     int result;
 
     /* The session may lack lines of a writer that was killed; if they cannot be stored, neither can
      * the copies. */
-    (void)store_recover(h, NULL);
-    if (load(&t, h, session, at, &last, e) < 0)
+    (void)store_recover(from, NULL);
+    if (load(&t, from, session, at, &last, e) < 0)
         return -1;
     *bad_lines = t.bad_lines;
     *count = measure(&t, last);
-    result = copy(h, &t, *count, fresh, e);
-    thread_release(&t);
+    copy = (struct copy){.from = &t, .count = *count, .session = fresh};
+    find_named(&copy);
+    result = store_append_group(to, copy_lines, &copy, e);
+    copy_release(&copy);
+    outline_release(&t);
     return result;
 }

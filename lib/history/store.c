@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
@@ -17,6 +16,7 @@
 #include "chathist/base/utf8.h"
 #include "chathist/history/append.h"
 #include "chathist/history/partial.h"
+#include "history/group.h"
 
 /* A new id is compared with those in this much of the file's end: it holds the millisecond. */
 #define TAIL_SIZE ((off_t)64 << 10)
@@ -184,23 +184,15 @@ static int format_lines(void *arg, off_t at, struct buf *lines, struct err *e)
     return 0;
 }
 
-/* Adds n bytes of the file from the offset `at`. 0, or -1 with *err set; a shorter file gives
- * fewer. */
-static int read_part(int fd, const char *path, off_t at, off_t n, struct buf *part, struct err *e)
-{
-    ssize_t got = file_pread_full(fd, buf_room(part, (size_t)n), (size_t)n, at);
-
-    if (got < 0)
-        return err_sys(e, errno, "cannot read '%s'", path);
-    buf_grew(part, (size_t)got);
-    return 0;
-}
-
 static int read_tail(const struct append *a, struct buf *tail, struct err *e)
 {
-    off_t size = a->end < TAIL_SIZE ? a->end : TAIL_SIZE;
+    size_t size = (size_t)(a->end < TAIL_SIZE ? a->end : TAIL_SIZE);
+    ssize_t got = file_pread_full(a->fd, buf_room(tail, size), size, a->end - (off_t)size);
 
-    return read_part(a->fd, a->path, a->end - size, size, tail, e);
+    if (got < 0)
+        return err_sys(e, errno, "cannot read '%s'", a->path);
+    buf_grew(tail, (size_t)got);
+    return 0;
 }
 
 /* Links a history that has no second name yet. */
@@ -212,148 +204,76 @@ static void keep_copy(const struct history *h, const struct append *a)
         history_keep_copy(h, &st);
 }
 
-/* Writes the lines under the lock. */
-static int write_locked(struct history *h, struct append *a, struct str lines, struct err *e)
-{
-    int result;
+/* ---- the lock ---- */
 
-    if (lines.n == 0)
-        return 0;
-    result = append_write(a, lines, h->sync, e);
-    if (result == 0)
-        keep_copy(h, a);
+/* Does what follows when lines were written. */
+static void finish(const struct history *h, const struct append *a)
+{
+    keep_copy(h, a);
     /* The directory of an explicit history may be a large one of the user's. */
-    if (result == 0 && h->dir)
+    if (h->dir)
         (void)file_sweep(h->dir_fd, h->path, false, true, NULL);
-    return result;
 }
 
-/* ---- a group: lines of which all are stored, or none ---- */
-
-/* While a group is appended, the file GROUP_SUFFIX beside the history holds it: a magic text, the
- * inode of the history, the offset of the group in it, and a checksum of the group; then the group.
- * If the writer is killed, the next one takes the
- * missing bytes from it. */
-#define GROUP_SUFFIX ".group"
-#define GROUP_MAGIC "chgroup1"
-#define GROUP_HEAD 32
-
-static char *group_path(const struct history *h)
+/* Appends the rest of a group whose writer was killed. */
+static int complete_group(struct history *h, struct append *a, struct err *e)
 {
-    return path_with_suffix(h->path, GROUP_SUFFIX);
-}
-
-/* Writes the file, then the lines, and removes the file. */
-static int write_group(struct history *h, struct append *a, struct str lines, struct err *e)
-{
-    char head[GROUP_HEAD] = GROUP_MAGIC;
-    struct buf text = BUF_INIT(SIZE_MAX);
-    char *path = group_path(h);
-    struct stat st;
-    int result = -1;
-
-    if (fstat(a->fd, &st) < 0) {
-        err_sys(e, errno, "cannot open '%s'", a->path);
-    } else {
-        le_put(head + 8, st.st_ino);
-        le_put(head + 16, (uint64_t)(a->end + a->torn));
-        le_put(head + 24, checksum(lines, 0));
-        buf_add(&text, head, sizeof(head));
-        buf_add_str(&text, lines);
-        result = file_replace_at(h->dir_fd, path, buf_str(&text), h->sync, e);
-    }
-    if (result == 0) {
-        result = write_locked(h, a, lines, e);
-        (void)file_unlink(h->dir_fd, path);
-    }
-    buf_release(&text);
-    free(path);
-    return result;
-}
-
-/* Adds the group to *group and sets *at to its offset, if the history ends inside it and has
- * nothing but its first bytes from there on. Returns the rest; STR_NONE if any of this is not
- * so. */
-static struct str missing_part(int fd, const struct stat *st, const char *head,
-                               const struct append *a, off_t *at, struct buf *group)
-{
-    struct buf part = BUF_INIT(SIZE_MAX);
-    struct str missing = STR_NONE;
-    off_t size = st->st_size - GROUP_HEAD;
-    struct stat history;
-
-    *at = (off_t)le_get(head + 16);
-    if (fstat(a->fd, &history) < 0 || le_get(head + 8) != history.st_ino || *at < 0 ||
-        a->end <= *at || a->end - *at >= size || file_is_sparse(fd, st))
-        return STR_NONE;
-    if (read_part(fd, a->path, GROUP_HEAD, size, group, NULL) == 0 &&
-        read_part(a->fd, a->path, *at, a->end - *at, &part, NULL) == 0 &&
-        checksum(buf_str(group), 0) == le_get(head + 24) &&
-        str_starts(buf_str(group), buf_str(&part)))
-        missing = (struct str){group->data + part.len, group->len - part.len};
-    buf_release(&part);
-    return missing;
-}
-
-/* Completes a group of which a killed writer has stored only a part. If that fails, the part is
- * removed. A file that another user may have written is ignored. */
-static int settle_group(struct history *h, struct append *a, struct err *e)
-{
-    char head[GROUP_HEAD];
-    struct buf group = BUF_INIT(SIZE_MAX);
-    char *path = group_path(h);
-    struct stat st;
-    int fd = file_open_regular_at(h->dir_fd, path, O_RDONLY, 0, &st, NULL, NULL);
+    struct group_rest rest;
     int result = 0;
 
-    if (fd >= 0 && !owner_fault(fd, OWNER_USER) &&
-        file_pread_full(fd, head, sizeof(head), 0) == GROUP_HEAD &&
-        memcmp(head, GROUP_MAGIC, strlen(GROUP_MAGIC)) == 0) {
-        off_t at;
-        struct str missing = missing_part(fd, &st, head, a, &at, &group);
+    if (!group_rest_find(&rest, h, a))
+        return 0;
+    if (rest.n > 0) {
+        off_t end = a->end + rest.n;
 
-        if (missing.n > 0) {
-            a->end = at; /* where append_write truncates the history to */
-            a->torn = false;
-            result = write_locked(h, a, missing, e);
-            a->end = at + (off_t)group.len;
-        }
+        a->end = rest.begin; /* where a failure truncates the history to */
+        a->torn = false;
+        result = append_copy(a, rest.fd, rest.at, rest.n, h->sync, e);
+        a->end = end;
         if (result == 0)
-            (void)file_unlink(h->dir_fd, path);
+            finish(h, a);
     }
-    if (fd >= 0)
-        close(fd);
-    buf_release(&group);
-    free(path);
+    group_rest_end(&rest, h, result == 0);
     return result;
+}
+
+/* Locks the history, and stores what killed writers have left of a group. 0, -1. */
+static int lock(struct history *h, struct append *a, struct err *e)
+{
+    struct append_wait wait = history_wait(h);
+
+    if (append_open(a, h->dir_fd, h->path, &wait, e) < 0) {
+        h->impatient = h->impatient || wait.timed_out;
+        return -1;
+    }
+    if (complete_group(h, a, e) == 0)
+        return 0;
+    append_close(a);
+    return -1;
 }
 
 /* `fill` adds the lines, given the end of the history. Before them go the answers of turns that
- * were killed. `together`: they are a group. */
-static int write_lines(struct history *h, store_lines_fn *fill, void *arg, bool together,
-                       struct buf *tail, struct err *e)
+ * were killed. */
+static int write_lines(struct history *h, store_lines_fn *fill, void *arg, struct buf *tail,
+                       struct err *e)
 {
-    struct append_wait wait = history_wait(h);
     struct append a;
     struct buf lines = BUF_INIT(SIZE_MAX), all = BUF_INIT(SIZE_MAX);
     struct partial_left left;
     int result = -1;
 
-    if (append_open(&a, h->dir_fd, h->path, &wait, e) < 0) {
-        h->impatient = h->impatient || wait.timed_out;
+    if (lock(h, &a, e) < 0)
         return -1;
-    }
-    if (settle_group(h, &a, e) < 0) {
-        append_close(&a);
-        return -1;
-    }
     partial_find(&left, h);
     partial_lines(&left, &all);
     if (read_tail(&a, tail, e) == 0 && fill(arg, a.end + a.torn + (off_t)all.len, &lines, e) == 0) {
         if (all.len > 0)
             buf_add_str(&all, buf_str(&lines));
-        result =
-            (together ? write_group : write_locked)(h, &a, buf_str(all.len > 0 ? &all : &lines), e);
+        result = 0;
+        if (all.len > 0 || lines.len > 0)
+            result = append_write(&a, buf_str(all.len > 0 ? &all : &lines), h->sync, e);
+        if (result == 0 && (all.len > 0 || lines.len > 0))
+            finish(h, &a);
     }
     if (result == 0)
         partial_remove(&left);
@@ -370,13 +290,12 @@ int store_append_lines(struct history *h, store_lines_fn *make, void *arg, struc
     int result = -1;
 
     if (history_enter(h, e) == 0)
-        result = write_lines(h, make, arg, false, &tail, e);
+        result = write_lines(h, make, arg, &tail, e);
     buf_release(&tail);
     return result;
 }
 
-static int append_drafts(struct history *h, struct draft *drafts, size_t count, bool together,
-                         struct err *e)
+int store_append(struct history *h, struct draft *drafts, size_t count, struct err *e)
 {
     struct missing *missing = mem_zalloc(count * sizeof(*missing));
     struct batch batch = {drafts, missing, count, BUF_INIT(BUF_SMALL)};
@@ -385,7 +304,7 @@ static int append_drafts(struct history *h, struct draft *drafts, size_t count, 
     if (count == 0)
         result = 0;
     else if (prepare(drafts, missing, count, e) == 0 && history_enter(h, e) == 0)
-        result = write_lines(h, format_lines, &batch, together, &batch.tail, e);
+        result = write_lines(h, format_lines, &batch, &batch.tail, e);
 
     for (size_t i = 0; result < 0 && i < count; i++) {
         if (missing[i].id)
@@ -398,14 +317,49 @@ static int append_drafts(struct history *h, struct draft *drafts, size_t count, 
     return result;
 }
 
-int store_append(struct history *h, struct draft *drafts, size_t count, struct err *e)
+int store_append_group(struct history *h, store_group_fn *make, void *arg, struct err *e)
 {
-    return append_drafts(h, drafts, count, false, e);
+    struct append a;
+    struct partial_left left;
+    struct buf answers = BUF_INIT(SIZE_MAX);
+    struct group group;
+    int result = -1;
+
+    if (history_enter(h, e) < 0 || lock(h, &a, e) < 0)
+        return -1;
+    partial_find(&left, h);
+    if (group_begin(&group, h, e) == 0) {
+        partial_lines(&left, &answers);
+        group_add(&group, buf_str(&answers));
+        result = make(arg, &group, e);
+        if (result < 0)
+            group_drop(&group);
+        else
+            result = group_end(&group, &a, e);
+    }
+    if (result == 0) {
+        finish(h, &a);
+        partial_remove(&left);
+    }
+    partial_release(&left);
+    append_close(&a);
+    buf_release(&answers);
+    return result;
 }
 
-int store_append_group(struct history *h, struct draft *drafts, size_t count, struct err *e)
+int store_group_add(struct group *group, struct draft *d, struct err *e)
 {
-    return append_drafts(h, drafts, count, true, e);
+    struct buf line = BUF_INIT(SIZE_MAX);
+    int result = draft_storable(d, e);
+
+    if (!draft_has(d, FIELD_TIMESTAMP))
+        set_timestamp(d);
+    if (result == 0)
+        result = draft_format(d, &line, e);
+    if (result == 0)
+        group_add(group, buf_str(&line));
+    buf_release(&line);
+    return result;
 }
 
 static int no_lines(void *arg, off_t at, struct buf *lines, struct err *e)
@@ -417,15 +371,8 @@ static int no_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 int store_recover(struct history *h, struct err *e)
 {
     struct partial_left left;
-    struct stat st;
-    bool any = false;
+    bool any = h->trusted && !h->nowhere && group_is_left(h);
 
-    if (h->trusted && !h->nowhere) {
-        char *path = group_path(h);
-
-        any = file_stat(h->dir_fd, path, &st) == 0;
-        free(path);
-    }
     partial_find(&left, h);
     any = any || left.count > 0;
     partial_release(&left);

@@ -23,6 +23,17 @@ void thread_add(struct thread *t, struct str line)
 
 /* ---- dropping lines ---- */
 
+/* What the rules below look at. Borrows from the message. */
+static struct outline_line outline_of(const struct message *m)
+{
+    return (struct outline_line){.role = m->role,
+                                 .reset = message_is_reset(m),
+                                 .title = message_is_title(m),
+                                 .id = m->id,
+                                 .reply_to = m->field[FIELD_REPLY_TO],
+                                 .replaces = m->field[FIELD_REPLACES]};
+}
+
 /* What lines say of earlier ones. */
 struct state {
     struct hash_map replaced; /* ids in `replaces`; the keys are owned */
@@ -51,13 +62,13 @@ static bool is_replaced(const struct state *s, struct str id)
 
 /* Takes in what the next older line says. Returns whether the line itself belongs to the thread: it
  * is no title, no later line names it in `replaces`, and no reset comes after it. */
-static bool stands(struct state *s, const struct message *m)
+static bool stands(struct state *s, const struct outline_line *l)
 {
-    bool out = s->reset || is_replaced(s, m->id);
-    struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
+    bool out = s->reset || is_replaced(s, l->id);
+    struct json_iter it = json_iter(l->replaces);
     struct buf scratch = BUF_INIT(BUF_LINE);
 
-    if (message_is_title(m))
+    if (l->title)
         return false;
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
@@ -69,7 +80,7 @@ static bool stands(struct state *s, const struct message *m)
         hash_map_set(&s->replaced, (struct str){s->keys[s->keys_count++], id.n}, 1);
     }
     buf_release(&scratch);
-    s->reset = s->reset || (!out && message_is_reset(m));
+    s->reset = s->reset || (!out && l->reset);
     return !out;
 }
 
@@ -86,6 +97,13 @@ static void keep_title(struct thread *t)
     t->title = mem_zalloc(sizeof *t->title);
     *t->title = (struct message)MESSAGE_INIT;
     (void)message_parse(t->title, (struct str){t->title_line, t->at[i - 1].line.n});
+}
+
+static bool message_stands(struct state *s, const struct message *m)
+{
+    struct outline_line l = outline_of(m);
+
+    return stands(s, &l);
 }
 
 /* Drops message i if out[i] is true. */
@@ -109,52 +127,74 @@ static void leave_out(struct thread *t, const bool *out)
 
 /* ---- the order of turns ---- */
 
-/* Gives each line the number of its turn: 0 before the first prompt. An answer that names an
- * earlier prompt belongs to it, every other line to the newest prompt before it. */
-static size_t number_turns(const struct thread *t, size_t *turn)
+/* Numbers the turns while it is given one line after the other. */
+struct turns {
+    struct hash_map prompts; /* id -> turn */
+    struct buf scratch;
+    size_t *of; /* of each line; 0 before the first prompt */
+    size_t lines, count;
+};
+
+static void turns_begin(struct turns *t, size_t lines)
 {
-    struct hash_map prompts = {0}; /* id -> turn */
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    size_t turns = 0;
-
-    for (size_t i = 0; i < t->count; i++) {
-        const struct message *m = &t->at[i];
-        const size_t *prompt = NULL;
-
-        if (m->role == ROLE_USER) {
-            hash_map_set(&prompts, m->id, ++turns);
-        } else {
-            struct str named = message_text(m, FIELD_REPLY_TO, &scratch);
-
-            if (named.p)
-                prompt = hash_map_find(&prompts, named);
-        }
-        turn[i] = prompt ? *prompt : turns;
-    }
-    hash_map_release(&prompts);
-    buf_release(&scratch);
-    return turns;
+    *t = (struct turns){.scratch = BUF_INIT(BUF_LINE)};
+    t->of = mem_zalloc((lines + 1) * sizeof(*t->of));
 }
 
-/* Puts the lines of each turn together, otherwise in the order of the file (a counting sort). */
+/* An answer that names an earlier prompt belongs to it, every other line to the newest prompt
+ * before it. The id of the line is borrowed until turns_end. */
+static void turns_add(struct turns *t, const struct outline_line *l)
+{
+    const size_t *prompt = NULL;
+
+    if (l->role == ROLE_USER) {
+        hash_map_set(&t->prompts, l->id, ++t->count);
+    } else {
+        struct str named = json_text(l->reply_to, &t->scratch);
+
+        if (named.p)
+            prompt = hash_map_find(&t->prompts, named);
+    }
+    t->of[t->lines++] = prompt ? *prompt : t->count;
+}
+
+/* Returns the new place of each line: the lines of a turn are together, otherwise in the order of
+ * the file (a counting sort). The caller frees it. */
+static size_t *turns_end(struct turns *t)
+{
+    size_t *next = mem_zalloc((t->count + 2) * sizeof(*next));
+
+    for (size_t i = 0; i < t->lines; i++)
+        next[t->of[i] + 1]++;
+    for (size_t i = 0; i < t->count; i++)
+        next[i + 1] += next[i];
+    for (size_t i = 0; i < t->lines; i++)
+        t->of[i] = next[t->of[i]]++;
+    free(next);
+    hash_map_release(&t->prompts);
+    buf_release(&t->scratch);
+    return t->of;
+}
+
 static void group_turns(struct thread *t)
 {
-    size_t *turn = mem_zalloc((t->count + 1) * sizeof(*turn));
-    size_t turns = number_turns(t, turn);
-    size_t *next = mem_zalloc((turns + 2) * sizeof(*next));
     struct message *sorted = mem_zalloc((t->count + 1) * sizeof(*sorted));
+    struct turns turns;
+    size_t *place;
 
+    turns_begin(&turns, t->count);
+    for (size_t i = 0; i < t->count; i++) {
+        struct outline_line l = outline_of(&t->at[i]);
+
+        turns_add(&turns, &l);
+    }
+    place = turns_end(&turns);
     for (size_t i = 0; i < t->count; i++)
-        next[turn[i] + 1]++;
-    for (size_t i = 0; i < turns; i++)
-        next[i + 1] += next[i];
-    for (size_t i = 0; i < t->count; i++)
-        sorted[next[turn[i]]++] = t->at[i];
+        sorted[place[i]] = t->at[i];
+    free(place);
     free(t->at);
     t->at = sorted;
     t->cap = t->count + 1;
-    free(turn);
-    free(next);
 }
 
 void thread_settle(struct thread *t)
@@ -164,37 +204,11 @@ void thread_settle(struct thread *t)
 
     keep_title(t);
     for (size_t i = t->count; i-- > 0;)
-        out[i] = !stands(&s, &t->at[i]);
+        out[i] = !message_stands(&s, &t->at[i]);
     leave_out(t, out);
     free(out);
     state_release(&s);
     group_turns(t);
-}
-
-/* Returns whether a message of that id no longer belongs to the thread once this line is there. */
-static bool takes_out(const struct message *m, struct str id)
-{
-    struct state s = {0};
-    bool out;
-
-    (void)stands(&s, m);
-    out = s.reset || is_replaced(&s, id);
-    state_release(&s);
-    return out;
-}
-
-void thread_turn_back(struct thread *t, size_t place)
-{
-    bool *out = mem_zalloc(t->count);
-    bool is_out = false;
-
-    for (size_t i = place + 1; i < t->count; i++) {
-        is_out = is_out || takes_out(&t->at[i], t->at[place].id);
-        out[i] = is_out;
-    }
-    leave_out(t, out);
-    free(out);
-    thread_settle(t);
 }
 
 int thread_load_between(struct thread *t, int dir, const char *history_path, struct str session_id,
@@ -256,6 +270,7 @@ struct back {
     struct str session;
     struct message m; /* the line that was given last; borrowed until the next one */
     off_t at;         /* its offset */
+    size_t n;         /* its length, without the newline */
     bool indexed;
     struct session_index x;
     struct session_lines lines;
@@ -319,6 +334,7 @@ static int next_by_scan(struct back *b, struct err *e)
         if (!scan_may_give(&b->scan, l.text) || is_dull(b, l.text))
             continue;
         b->at = l.at;
+        b->n = l.text.n;
 
         enum scan_verdict verdict = scan_judge(&l, &b->m);
 
@@ -355,6 +371,7 @@ static int next_by_index(struct back *b)
         if (scan_line(&b->scan, &l, NULL) <= 0 || l.too_long || l.at < range->from)
             return BROKEN;
         b->at = l.at;
+        b->n = l.text.n;
         b->given++;
         if (is_dull(b, l.text))
             continue;
@@ -432,7 +449,7 @@ static int keep_lines(struct tail *t, struct back *b, struct state *s, const str
         const struct message *m = &b->m;
 
         t->thread.all++;
-        if (wish->raw ? wish->plain && message_is_title(m) : !stands(s, m))
+        if (wish->raw ? wish->plain && message_is_title(m) : !message_stands(s, m))
             continue;
         if (!wish->raw && m->role == ROLE_USER)
             meet_prompt(s, m->id);
@@ -464,7 +481,7 @@ static int find_system(struct tail *t, struct back *b, struct state *s, struct e
     while (!s->reset && (result = back_next(b, e)) != 0) {
         if (result < 0)
             return result;
-        if (!stands(s, &b->m) || b->m.role != ROLE_SYSTEM)
+        if (!message_stands(s, &b->m) || b->m.role != ROLE_SYSTEM)
             continue;
         if (b->m.field[FIELD_REPLY_TO].p)
             return ODD;
@@ -518,20 +535,22 @@ static int load(struct tail *t, struct back *b, struct state *s, const struct ta
 static int try(struct tail *t, const struct history *h, struct str session_id,
                const struct tail_wish *wish, bool by_index, struct err *e)
 {
+    struct tail got = {0};
     struct state s = {0};
     struct back b;
     int result;
 
-    *t = (struct tail){0};
     if (back_open(&b, h, session_id, by_index, e) < 0)
         return -1;
-    result = load(t, &b, &s, wish, e);
+    result = load(&got, &b, &s, wish, e);
     if (result == BROKEN)
         history_remove_index(h);
     back_close(&b);
     state_release(&s);
     if (result < 0)
-        tail_release(t);
+        tail_release(&got);
+    else
+        *t = got;
     return result;
 }
 
@@ -556,4 +575,158 @@ void tail_release(struct tail *t)
 {
     thread_release(&t->thread);
     thread_release(&t->system);
+}
+
+/* ---- the outline of a thread ---- */
+
+/* The texts of an outline are in blocks of this size, or larger ones. */
+#define TEXT_BLOCK ((size_t)64 << 10)
+
+static struct str keep_text(struct outline *o, struct str text)
+{
+    char *at;
+
+    if (!text.p)
+        return STR_NONE;
+    if (o->room <= text.n) {
+        o->room = text.n < TEXT_BLOCK ? TEXT_BLOCK : text.n + 1;
+        o->texts = mem_grow(o->texts, &o->texts_cap, o->texts_count + 1, sizeof(*o->texts));
+        o->texts[o->texts_count++] = o->next = mem_zalloc(o->room);
+    }
+    at = o->next;
+    memcpy(at, text.p, text.n);
+    o->next += text.n;
+    o->room -= text.n;
+    return (struct str){at, text.n};
+}
+
+static void outline_add(struct outline *o, const struct back *b)
+{
+    struct outline_line l = outline_of(&b->m);
+
+    l.at = b->at;
+    l.n = b->n;
+    l.id = keep_text(o, l.id);
+    l.reply_to = keep_text(o, l.reply_to);
+    l.replaces = keep_text(o, l.replaces);
+    o->line = mem_grow(o->line, &o->cap, o->count + 1, sizeof(*o->line));
+    o->line[o->count++] = l;
+}
+
+/* Drops and orders the lines of a raw outline, as thread_settle does. */
+static void outline_settle(struct outline *o)
+{
+    struct outline_line *sorted;
+    struct state s = {0};
+    struct turns turns;
+    size_t *place;
+    size_t first = o->count;
+
+    for (size_t i = o->count; i-- > 0;)
+        if (stands(&s, &o->line[i]))
+            o->line[--first] = o->line[i];
+    state_release(&s);
+    o->count -= first;
+
+    sorted = mem_zalloc((o->count + 1) * sizeof(*sorted));
+    turns_begin(&turns, o->count);
+    for (size_t i = 0; i < o->count; i++)
+        turns_add(&turns, &o->line[first + i]);
+    place = turns_end(&turns);
+    for (size_t i = 0; i < o->count; i++)
+        sorted[place[i]] = o->line[first + i];
+    free(place);
+    free(o->line);
+    o->line = sorted;
+    o->cap = o->count + 1;
+}
+
+/* Returns whether a message of that id no longer belongs to the thread once this line is there. */
+static bool takes_out(const struct outline_line *l, struct str id)
+{
+    struct state s = {0};
+    bool out;
+
+    (void)stands(&s, l);
+    out = s.reset || is_replaced(&s, id);
+    state_release(&s);
+    return out;
+}
+
+void outline_turn_back(struct outline *o, size_t place)
+{
+    size_t end = place + 1;
+
+    while (end < o->count && !takes_out(&o->line[end], o->line[place].id))
+        end++;
+    o->count = end;
+    outline_settle(o);
+}
+
+/* Reads the lines, the newest first. 0, -1, BROKEN. */
+static int outline_read(struct outline *o, struct back *b, bool raw, struct err *e)
+{
+    int result;
+
+    while ((result = back_next(b, e)) > 0)
+        outline_add(o, b);
+    if (result == 0)
+        result = count_bad(b, true, &o->bad_lines);
+    if (result == 0)
+        result = scan_open_same(&o->file, b->indexed ? &b->x.scan : &b->scan, e);
+    if (result < 0)
+        return result;
+    for (size_t i = 0, j = o->count; i + 1 < j; i++) {
+        struct outline_line l = o->line[i];
+
+        o->line[i] = o->line[--j];
+        o->line[j] = l;
+    }
+    if (!raw)
+        outline_settle(o);
+    return 0;
+}
+
+int outline_find(struct outline *o, const struct history *h, struct str session_id, bool raw,
+                 struct err *e)
+{
+    bool by_index = true;
+    struct back b;
+    int result;
+
+    do {
+        *o = (struct outline){.file.fd = -1};
+        if (back_open(&b, h, session_id, by_index, e) < 0)
+            return -1;
+        result = outline_read(o, &b, raw, e);
+        if (result == BROKEN)
+            history_remove_index(h);
+        back_close(&b);
+        if (result < 0)
+            outline_release(o);
+        by_index = false;
+    } while (result == BROKEN);
+    return result;
+}
+
+int outline_message(const struct outline *o, size_t i, struct message *m, struct buf *line,
+                    struct err *e)
+{
+    const struct outline_line *l = &o->line[i];
+
+    if (scan_again(&o->file, l->at, l->n, line, e) < 0)
+        return -1;
+    if (message_parse(m, buf_str(line)) && str_eq(m->id, l->id))
+        return 0;
+    return err_set(e, ERR_FAILURE, "'%s' was changed while it was read", o->file.path);
+}
+
+void outline_release(struct outline *o)
+{
+    for (size_t i = 0; i < o->texts_count; i++)
+        free(o->texts[i]);
+    free(o->texts);
+    free(o->line);
+    scan_close(&o->file);
+    *o = (struct outline){.file.fd = -1};
 }

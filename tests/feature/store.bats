@@ -457,6 +457,19 @@ torn() {
         [[ ! -e $HISTORY.group ]]
         [[ $(jq -r 'select(.forked_from and .content == "message 3") | .role' "$HISTORY" | head -n 1) == user ]]
     done
+    # The copies are longer than the pieces in which they are read.
+    { hist_lines old 3 && hist_lines s 10; } | jq -c '.content += "x" * 220000' >good
+    mkdir "$HISTORY.idx" # No index is made, which would be truncated first.
+    for n in 100 262144 300000 524288 659000; do
+        cp good "$HISTORY"
+        torn "$n"
+        run_expect 0 hist-append -s s alive
+        whole
+        all_or_none 3
+        [[ $FORKS -eq 1 ]] || fail "$n"
+    done
+    rmdir "$HISTORY.idx"
+    { hist_lines old 3 && hist_lines s 10; } >good
     # If the disk is too full for the rest, the part is removed.
     cp good "$HISTORY"
     torn 300
@@ -710,6 +723,15 @@ peak() {
 if subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode != 0:
     sys.exit("failed: " + " ".join(sys.argv[1:]))
 print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
+}
+
+@test "memory: a long session is copied line by line" {
+    [[ ${VARIANT:-release} != asan ]] || skip 'the sanitizer has its own idea of memory'
+    hist_lines s 20000 | jq -c '.content += "x" * 1000' >"$HISTORY"
+    local got
+    got=$(peak hist-fork -q s)
+    [[ $got -lt 16384 ]] || fail "$got KiB for $(stat -c %s "$HISTORY") bytes"
+    [[ $(hist-search -c message) -eq 40000 ]]
 }
 
 @test "memory: 4 MB and twice the longest line, whatever is done with it" {

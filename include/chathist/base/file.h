@@ -119,6 +119,7 @@ struct file_replace {
     struct buf name; /* private: of the new file */
 };
 int file_replace_begin(struct file_replace *r, const char *path, struct err *e);
+int file_replace_begin_at(struct file_replace *r, int dir, const char *path, struct err *e);
 int file_replace_end(struct file_replace *r, struct err *e);
 /* Keeps the old content. Does not change errno. */
 void file_replace_drop(struct file_replace *r);

@@ -53,6 +53,8 @@ int append_open_present(struct append *a, int dir, const char *path, struct appe
 /* Writes complete lines at the end, after a newline if the last line is torn. With `sync` they are
  * on the disk on return. Returns 0, or -1 with *e set and the file truncated to its former size. */
 int append_write(struct append *a, struct str lines, bool sync, struct err *e);
+/* Does the same with n bytes of another file from the offset `at`, which it reads in pieces. */
+int append_copy(struct append *a, int fd, off_t at, off_t n, bool sync, struct err *e);
 void append_close(struct append *a);
 
 #endif

@@ -11,8 +11,9 @@
 #include "chathist/base/error.h"
 #include "chathist/history/location.h"
 
-/* Copies the thread of `session` (history/thread), up to and including the message `at`, into the
- * session `fresh`, all lines or none. `at` is an id, a unique beginning of one, or a unique end of
+/* Copies the thread of `session` (history/thread) in the history `from`, up to and including the
+ * message `at`, into the session `fresh` of the history `to`, which may be the same one: all lines
+ * or none. One line is in memory at a time, and about 200 bytes for each other one. `at` is an id, a unique beginning of one, or a unique end of
  * 4 characters or more; STR_NONE copies everything. If that message was replaced or reset, the
  * earlier thread is copied. Results of tool calls that follow the message are copied, too.
  *
@@ -22,7 +23,7 @@
  *
  * Returns 0, or -1 with *e set: ERR_ABSENT if the session has no messages or no such message,
  * ERR_FAILURE if several messages match, or if a line has a field of a wrong type. */
-int fork_session(struct history *h, struct str session, struct str at, struct str fresh,
-                 size_t *count, uint64_t *bad_lines, struct err *e);
+int fork_session(struct history *to, struct history *from, struct str session, struct str at,
+                 struct str fresh, size_t *count, uint64_t *bad_lines, struct err *e);
 
 #endif

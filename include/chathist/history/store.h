@@ -30,11 +30,6 @@ int draft_storable(const struct draft *d, struct err *e);
  * sync the directory of a new file; link a repository's history under its second name
  * (history_keep_copy). */
 int store_append(struct history *h, struct draft *drafts, size_t count, struct err *e);
-/* Like store_append, but also if the program is killed meanwhile, all lines are stored or none: the
- * next program that stores something completes them from FILE.group (chathist(5)). This costs a
- * second file and its sync. */
-int store_append_group(struct history *h, struct draft *drafts, size_t count, struct err *e);
-
 /* A callback that makes the lines to append. It adds complete lines with their newlines to `lines`,
  * each a valid message, or no line at all. It is called under the lock; `at` is the offset at which
  * the first line will be. Returns 0, or -1 with *e set. */
@@ -43,6 +38,19 @@ typedef int store_lines_fn(void *arg, off_t at, struct buf *lines, struct err *e
  * that were made elsewhere, and for lines that depend on those that other programs have just
  * stored. Returns 0, or -1 with *e set. */
 int store_append_lines(struct history *h, store_lines_fn *make, void *arg, struct err *e);
+
+/* A callback that makes the lines of a group: it calls store_group_add for each. It is called under
+ * the lock. Returns 0, or -1 with *e set. */
+struct group;
+typedef int store_group_fn(void *arg, struct group *group, struct err *e);
+/* Appends the lines that `make` adds, however many, without holding them in memory. Also if the
+ * program is killed meanwhile, all lines are stored or none: the next program that stores something
+ * completes them from FILE.group (chathist(5)). This costs a second file and its sync. Returns 0,
+ * or -1 with *e set. */
+int store_append_group(struct history *h, store_group_fn *make, void *arg, struct err *e);
+/* Adds a line to a group. Its id must be set; a missing timestamp is filled in. Returns 0, or -1
+ * with *e set (ERR_USAGE if the draft is refused). */
+int store_group_add(struct group *group, struct draft *d, struct err *e);
 
 /* Stores the answers of turns that were killed (history/partial) and the missing lines of a group
  * whose writer was killed. Each of the functions above does this first. For a program that will
