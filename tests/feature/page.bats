@@ -108,7 +108,7 @@ in_sight() {
     local style script
     make_page </dev/null
     style=$({ echo && cat "$PAGE"/page.css; } | openssl dgst -sha256 -binary | openssl base64)
-    script=$(cd "$PAGE" && { echo && cat markdown.js list.js search.js page.js; } | openssl dgst -sha256 -binary | openssl base64)
+    script=$(cd "$PAGE" && { echo && cat markdown.js list.js query.js search.js page.js; } | openssl dgst -sha256 -binary | openssl base64)
     run_expect 0 grep -o 'http-equiv=.*' page.html
     stdout_is "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-$script'; style-src 'sha256-$style'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'\">"
     # And it asks for nothing: no address of a file, no attribute that would need another policy.
@@ -249,12 +249,12 @@ x
 
 @test "page: searches all messages while one types, and a hit leads to its message" {
     talk | make_page
-    browse --key / --type 'LINE 250' --wait 'document.querySelector("mark")' --eval "$STATUS" --eval "$(texts '.entry mark')" \
+    browse --key / --type '"LINE 250"' --wait 'document.querySelector("mark")' --eval "$STATUS" --eval "$(texts '.entry mark')" \
         --eval "$(texts '.entry .entry-snippet')" --click '#side-list .entry' --wait "$(in_sight l250)" --eval 'location.hash' \
         --eval '[...CSS.highlights.get("match")].map(String).join("|")' \
         --eval 'document.activeElement.dataset.position' \
         --key Escape --wait 'document.querySelector("#query").value === ""' --eval "$STATUS" --eval 'CSS.highlights.get("match").size'
-    stdout_is '1 message in 1 session' 'Line 250' 'Line 250 about the weather' '#long/l250' 'Line 250' 250 \
+    stdout_is '1 message in 1 session' 'Line 250' 'Line 250 about the weather' '#long/l250&q=%22LINE%20250%22' 'Line 250' 250 \
         '3 sessions, 308 messages' 0
 }
 
@@ -265,21 +265,22 @@ x
             document.getElementById("status"), { childList: true }), window.told = () => document.getElementById("status").textContent)' \
         --key / --type badger --eval 'document.querySelectorAll("mark").length' --wait 'told().includes("in 1 session")' \
         --eval 'said.filter(t => t.includes(" in ")).join("|")' --key Backspace --type 's' --wait 'told().startsWith("Nothing")' --eval "$STATUS"
-    stdout_is 0 '1 message in 1 session' 'Nothing says “badges”'
+    stdout_is 0 '1 message in 1 session' 'Nothing matches “badges”'
 }
 
 @test "page: Enter, n and p walk through the hits, from the newest; roles narrow them" {
     talk | make_page
-    browse --key / --type weather --key Enter --wait 'location.hash === "#long/l300"' --key n --eval 'location.hash' --key n \
+    browse --key / --type weather --key Enter --wait 'location.hash === "#long/l300&q=weather"' --key n --eval 'location.hash' --key n \
         --eval 'location.hash' --key p --eval 'location.hash' --eval "$STATUS" --click '#roles input[name=user]' \
         --wait "$STATUS.startsWith('150')" --eval "$STATUS" --eval '[...document.querySelectorAll(".user")].filter(e => e.matches("article")).length' \
         --key n --eval 'location.hash'
-    stdout_is '#long/l299' '#long/l298' '#long/l299' '300 messages in 1 session' '150 messages in 1 session' 0 '#long/l297'
+    stdout_is '#long/l299&q=weather' '#long/l298&q=weather' '#long/l299&q=weather' '300 messages in 1 session' \
+        '150 messages in 1 session' 0 '#long/l297&q=weather'
 }
 
 @test "page: search finds what tools were called with, and markup as it was written" {
     talk | make_page
-    browse --key / --type '"path": "make' --wait 'document.querySelector("mark")' --eval "$(texts '.entry-facts')" --key Enter \
+    browse --key / --type 'tool:read_file make' --wait 'document.querySelector("mark")' --eval "$(texts '.entry-facts')" --key Enter \
         --wait 'document.querySelector("details").open' --key / --type '**one**' --wait 'document.querySelector("mark")?.textContent.includes("*")' --eval "$(texts mark)"
     stdout_is 'Assistant · 27 Jun 2024' 'What is in the Makefile?' '**one**'
 }
@@ -297,7 +298,7 @@ x
     talk | make_page
     browse 'page.html#long' --eval 'void (document.getElementById("messages").scrollTop = 5000)' --wait 'history.state?.anchor?.index > 10' \
         --eval 'window.at = history.state.anchor.index; undefined' \
-        --key / --type badger --key Enter --wait 'location.hash === "#old/o1"' --eval "$(texts '#title')" \
+        --key / --type badger --key Enter --wait 'location.hash === "#old/o1&q=badger"' --eval "$(texts '#title')" \
         --back --wait 'document.querySelector("#title").textContent === "The long one"' \
         --eval 'document.getElementById("query").value + " " + document.querySelectorAll("mark").length' \
         --wait 'Math.abs(history.state.anchor.index - at) <= 1 && document.getElementById("messages").scrollTop > 1000' \
@@ -410,4 +411,21 @@ rich() {
     stdout_is 'What is in the Makefile?' 'An old question about a badger' '2 sessions, 7 messages'
     run_expect 0 hist-export -f html tools old
     stdout_is_file page.html
+}
+
+@test "page: queries mean what they mean to hist-search" {
+    make_page <"$TESTS/fixtures/query/history.jsonl"
+    TZ=UTC browse --eval "window.cases = $(<"$TESTS/fixtures/query/cases.json"); 0" --run "$JS/queries.js"
+    stdout_is 0 'many queries'
+}
+
+@test "page: the address has the query; controls of direction are written out" {
+    line b1 bidi user $'left\u202Eright \u001b[31m and badger' 900 | cat - <(talk) | make_page
+    browse 'page.html#q=badger%20-left' --wait "$STATUS.startsWith('1 message')" --eval "$(texts '#side-list mark')" \
+        --eval 'document.getElementById("query").value' \
+        --key n --eval 'location.hash' --reload --wait "$STATUS.startsWith('1 message')" --eval 'location.hash' \
+        --open '#q=role:' --eval "$STATUS" --key Escape --eval 'location.hash' \
+        --open '#bidi' --eval "$(texts '.text')" --eval "$(texts '#title')"
+    stdout_is badger 'badger -left' '#old/o1&q=badger%20-left' '#old/o1&q=badger%20-left' \
+        '“role:” needs a value' '' 'left<U+202E>right <U+001B>[31m and badger' 'left<U+202E>right <U+001B>[31m and badger'
 }

@@ -1,8 +1,8 @@
 /*
  * page - the browser of a history: sessions or hits on the left, messages on the right.
  *
- * What is shown is told by the address, `#session/message`, and by what an entry of the browser's
- * history holds: the query, the roles that are hidden, the places that were scrolled to. Nothing of
+ * What is shown is told by the address, `#session/message&q=query`, and by what an entry of the
+ * browser's history holds: the query, the roles that are hidden, the places that were scrolled to. Nothing of
  * a message becomes markup: every node is made here or in markdown.js, its text a text node.
  */
 (() => {
@@ -37,12 +37,22 @@
 
     /* ---- the history ---- */
 
+    /* The object that is written into a string, or else the value. */
+    function unpacked(value) {
+        if (typeof value !== 'string' || !/^\s*\{/.test(value)) return value;
+        try {
+            return JSON.parse(value);
+        } catch {
+            return value;
+        }
+    }
+
     /* The tool calls of a message, also as OpenAI's and Anthropic's clients write them. */
     function callsOf(data) {
         if (!Array.isArray(data.tool_calls)) return [];
         return data.tool_calls.filter((call) => call && typeof call === 'object').map((call) => {
             const name = call.name ?? call.function?.name;
-            const args = call.args ?? call.input ?? call.function?.arguments;
+            const args = call.args ?? call.input ?? unpacked(call.function?.arguments);
             return { id: call.id, name: typeof name === 'string' ? name : 'tool', args: args ?? '' };
         });
     }
@@ -66,11 +76,15 @@
             return this.data.content ?? '';
         }
 
-        /* What is searched: all that was said, tool calls included. */
-        get text() {
-            const calls = callsOf(this.data);
-            if (!calls.length) return this.content;
-            return [this.content, ...calls.map((c) => `${c.name}\n${shownValue(c.args)}`)].join('\n');
+        get calls() {
+            return callsOf(this.data);
+        }
+
+        /* What is searched: the content, and the names and arguments of tool calls, one by one. */
+        get texts() {
+            const calls = this.calls;
+            if (!calls.length) return [this.content];
+            return [this.content, ...calls.flatMap((c) => [c.name, ...Query.leaves(c.args)])];
         }
 
         get address() {
@@ -95,6 +109,13 @@
 
         get last() {
             return this.messages[this.messages.length - 1];
+        }
+
+        /* What title: looks at, as in hist-search. */
+        get label() {
+            if (this.name) return this.name;
+            const asked = this.messages.find((m) => m.role === 'user' && m.content.trim());
+            return [...(asked ?? this.messages[0]).content.slice(0, 200)].slice(0, 100).join('');
         }
 
         get title() {
@@ -163,7 +184,8 @@
     const state = {
         session: null,
         message: null, /* the one that the address names */
-        query: '',
+        query: '', /* as it was typed */
+        asked: null, /* what it means; null without one, and for one with an error */
         hidden: new Set(), /* roles */
         hits: [],
     };
@@ -200,9 +222,28 @@
         return element('div', 'code', caption, pre);
     }
 
+    /* Characters that change the direction of a text, and controls but tab, newline and CR: they
+     * have no effect here, and are written like <U+202E>, as on a terminal. */
+    const UNSEEN = /[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
+
+    function visible(text) {
+        return text.replace(UNSEEN, (c) =>
+            `<U+${c.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}>`);
+    }
+
+    /* The buttons still copy the characters themselves. */
+    function makeVisible(parent) {
+        const walker = document.createTreeWalker(parent, NodeFilter.SHOW_TEXT);
+        while (walker.nextNode()) {
+            const shown = visible(walker.currentNode.data);
+            if (shown !== walker.currentNode.data) walker.currentNode.data = shown;
+        }
+    }
+
     function addText(text, parent, plain) {
         if (plain || text.length > MARKDOWN_UP_TO) parent.append(element('pre', 'plain', text));
         else Markdown.render(text, parent, codeBlock);
+        makeVisible(parent);
     }
 
     /* Where to cut a long text: at the end of a line when there is one in reach. */
@@ -234,8 +275,8 @@
     }
 
     function card(kind, name, hint, ...content) {
-        const summary = element('summary', '', element('span', 'kind', kind), element('b', '', name),
-            element('span', 'hint', hint));
+        const summary = element('summary', '', element('span', 'kind', kind), element('b', '', visible(name)),
+            element('span', 'hint', visible(hint)));
         return element('details', 'card', summary, ...content);
     }
 
@@ -329,19 +370,19 @@
 
     function sessionItem(session) {
         return sideItem(session.address, session === state.session,
-            element('span', 'entry-title', session.title),
+            element('span', 'entry-title', visible(session.title)),
             element('span', 'entry-facts', timeElement(session.last, shortDay), ' · ',
                 plural(session.messages.length, 'message', 'messages')));
     }
 
     function hitItem(message) {
         const snippet = element('span', 'entry-snippet');
-        for (const [text, match] of Search.snippet(message.text, state.query))
-            snippet.append(match ? element('mark', '', text) : text);
+        for (const [text, match] of Search.snippet(message.texts, state.asked))
+            snippet.append(match ? element('mark', '', visible(text)) : visible(text));
         return sideItem(message.address, message === state.message,
             element('span', 'entry-facts', NAMES[message.role] ?? String(message.role), ' · ',
                 timeElement(message, shortDay)),
-            snippet, element('span', 'entry-facts', message.session.title));
+            snippet, element('span', 'entry-facts', visible(message.session.title)));
     }
 
     const sideHolder = element('div', 'entries');
@@ -379,8 +420,8 @@
     /* ---- the messages of a session ---- */
 
     function showHead(session) {
-        $('title').textContent = session.title;
-        document.title = `${session.title} – Conversations`;
+        $('title').textContent = visible(session.title);
+        document.title = `${visible(session.title)} – Conversations`;
         const [first, last] = [session.messages[0], session.last];
         const days = [timeElement(first, shortDay)];
         if (!sameDay(first, last)) days.push(' – ', timeElement(last, shortDay));
@@ -415,15 +456,15 @@
         for (const other of feed.querySelectorAll('.named')) other.classList.remove('named');
         article.classList.add('named');
         article.scrollIntoView({ block: 'start' });
-        if (state.query) revealMatch(article);
+        if (state.asked) revealMatch(article);
         if (focus) article.focus({ preventScroll: true });
     }
 
     function revealMatch(article) {
-        let [range] = Search.ranges(article, state.query);
+        let [range] = Search.ranges(article, state.asked);
         if (!range) {
             article.querySelector('.more')?.click();
-            [range] = Search.ranges(article, state.query);
+            [range] = Search.ranges(article, state.asked);
         }
         const folded = range?.startContainer.parentElement.closest('details');
         if (folded) folded.open = true;
@@ -437,11 +478,11 @@
     function highlight() {
         if (!globalThis.Highlight) return;
         const all = new Highlight();
-        if (state.query) {
+        if (state.asked) {
             for (const article of messageList.built()) {
                 if (all.size > MOST_RANGES) break;
                 for (const bubble of article.getElementsByClassName('bubble'))
-                    for (const range of Search.ranges(bubble, state.query)) all.add(range);
+                    for (const range of Search.ranges(bubble, state.asked)) all.add(range);
             }
         }
         CSS.highlights.set('match', all);
@@ -459,24 +500,37 @@
         };
     }
 
+    /* An address without its query, and with the one that is asked now. */
+    const withoutQuery = (hash) => hash.replace(/(?:^#|&)q=.*$/s, '');
+
+    function withQuery(hash) {
+        const place = withoutQuery(hash);
+        if (!state.query) return place;
+        return `${place || '#'}${place.length > 1 ? '&' : ''}q=${encodeURIComponent(state.query)}`;
+    }
+
     function remember() {
-        history.replaceState(entryState(), '');
+        history.replaceState(entryState(), '', location.href.split('#', 1)[0] + withQuery(location.hash));
     }
 
     function parseAddress(hash) {
+        const place = withoutQuery(hash).slice(1);
+        let query = '';
         try {
-            const [session, message] = hash.slice(1).split('/').map(decodeURIComponent);
-            return { session: sessions.get(session), id: message, named: session };
+            query = decodeURIComponent(/(?:^#|&)q=(.*)$/s.exec(hash)?.[1] ?? '');
+            const [session, message] = place.split('/').map(decodeURIComponent);
+            return { session: sessions.get(session), id: message, named: session, query };
         } catch {
-            return { session: undefined, id: undefined, named: hash.slice(1) };
+            return { session: undefined, id: undefined, named: place, query };
         }
     }
 
     /* Shows what an address names; entry: what the browser's history holds of it, or null. */
     function show(hash, entry, focus) {
-        const { session, id, named } = parseAddress(hash);
+        const { session, id, named, query } = parseAddress(hash);
         state.message = session?.messages.find((m) => m.data.id === id) ?? null;
         if (entry) restoreFilters(entry);
+        else if (query !== state.query) askFor(query, () => {});
         if (state.message && !wanted(state.message)) {
             state.hidden.delete(roleOf(state.message));
             showRoles();
@@ -501,16 +555,20 @@
             showRoles();
             state.session = null;
         }
-        if (entry.query !== state.query) {
-            $('query').value = entry.query;
-            runSearch(entry.query, () => { $('side-list').scrollTop = entry.side ?? 0; });
-        }
+        if (entry.query !== state.query)
+            askFor(entry.query, () => { $('side-list').scrollTop = entry.side ?? 0; });
+    }
+
+    function askFor(query, done) {
+        $('query').value = query;
+        runSearch(query, done);
     }
 
     function visit(address) {
         remember();
-        if (address !== location.hash) history.pushState(null, '', address);
-        show(address, null, true);
+        const whole = withQuery(address);
+        if (whole !== location.hash) history.pushState(null, '', whole);
+        show(whole, null, true);
         remember();
     }
 
@@ -518,27 +576,41 @@
 
     let timer = 0;
 
+    /* Sets what a query means. Returns what is wrong with it, or ''. */
+    function readQuery(query) {
+        state.asked = null;
+        try {
+            if (query) state.asked = new Query(query);
+        } catch (error) {
+            if (!(error instanceof QueryError)) throw error;
+            return error.message;
+        }
+        return '';
+    }
+
     function runSearch(query, done = () => {}) {
         clearTimeout(timer);
         state.query = query;
         state.hits = [];
+        const problem = readQuery(query);
         highlight();
-        if (!query) {
+        if (!state.asked) {
             search.stop();
             showSide();
+            if (problem) say(problem);
             done();
             return;
         }
         say('Searching…');
         let shown = false;
-        search.run(query, wanted, (hits, finished) => {
+        search.run(state.asked, wanted, (hits, finished) => {
             state.hits = hits;
             if (finished || (!shown && hits.length)) showSide();
             shown = shown || hits.length > 0;
             if (!finished) return;
             const among = new Set(hits.map((m) => m.session)).size;
             say(hits.length ? `${plural(hits.length, 'message', 'messages')} in ` +
-                plural(among, 'session', 'sessions') : `Nothing says “${onOneLine(query, 40)}”`);
+                plural(among, 'session', 'sessions') : `Nothing matches “${onOneLine(query, 40)}”`);
             done();
         });
     }

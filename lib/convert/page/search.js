@@ -1,8 +1,8 @@
 /*
- * search - a text looked for in all messages, in slices, so that the page answers meanwhile.
+ * search - looks for the messages that match a query, in slices, so that the page answers meanwhile.
  *
- * As hist-search: the text as it is typed, whatever its case. The newest comes first. Only the last
- * search that was begun reports; one that it overtook stops in silence.
+ * The newest comes first. Only the last search that was begun reports; one that it overtook stops in
+ * silence.
  */
 class Search {
     static SLICE = 8; /* milliseconds of work before the browser gets a turn */
@@ -14,10 +14,6 @@ class Search {
         this.running = 0;
     }
 
-    static expression(query, flags) {
-        return new RegExp(query.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), flags);
-    }
-
     stop() {
         this.running++;
     }
@@ -25,13 +21,12 @@ class Search {
     /* report(hits, done) is called after each slice with all that was found until then. */
     async run(query, wanted, report) {
         const run = ++this.running;
-        const expression = Search.expression(query, 'iu');
         this.order ??= this.messages.slice().reverse().sort((a, b) => b.time - a.time);
         const hits = [];
         let until = performance.now() + Search.SLICE;
         for (let i = 0; i < this.order.length; i++) {
             const message = this.order[i];
-            if (wanted(message) && expression.test(message.text)) hits.push(message);
+            if (wanted(message) && query.matches(message)) hits.push(message);
             if (performance.now() < until) continue;
             report(hits, false);
             await Search.pause();
@@ -46,15 +41,16 @@ class Search {
         return new Promise((resolve) => setTimeout(resolve));
     }
 
-    /* What is round the first match, on one line, as [text, is it a match] pairs. */
-    static snippet(text, query) {
-        const first = text.search(Search.expression(query, 'iu'));
-        if (first < 0) return [[text.slice(0, 160), false]];
+    /* What is round the first match in these texts, on one line, as [text, is it a match] pairs. */
+    static snippet(texts, query) {
+        const text = query.any && texts.find((one) => one.search(query.any) >= 0);
+        if (!text) return [[texts[0].slice(0, 160), false]];
+        const first = text.search(query.any);
         const from = first > 50 ? first - 40 : 0;
-        const part = (from > 0 ? '…' : '') + text.slice(from, first + query.length + 140).toWellFormed();
+        const part = (from > 0 ? '…' : '') + text.slice(from, first + 180).toWellFormed();
         const pieces = [];
         let at = 0;
-        for (const match of part.matchAll(Search.expression(query, 'giu'))) {
+        for (const match of part.matchAll(query.any)) {
             pieces.push([part.slice(at, match.index), false], [match[0], true]);
             at = match.index + match[0].length;
         }
@@ -62,8 +58,9 @@ class Search {
         return pieces;
     }
 
-    /* Where the query stands in what an element shows, also across its elements. */
+    /* Where the words of a query stand in what an element shows, also across its elements. */
     static ranges(element, query) {
+        if (!query.any) return [];
         const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
         const nodes = [];
         const starts = [];
@@ -79,7 +76,7 @@ class Search {
             while (n + 1 < nodes.length && starts[n + 1] <= offset) n++;
             return [nodes[n], offset - starts[n]];
         };
-        for (const match of text.matchAll(Search.expression(query, 'giu'))) {
+        for (const match of text.matchAll(query.any)) {
             const range = new Range();
             range.setStart(...place(match.index));
             const [last, offset] = place(match.index + match[0].length - 1);

@@ -1,0 +1,244 @@
+/*
+ * query - the language in which people say what they look for, as in hist-search --query
+ * (chathist/search/query.h has its rules). tests/fixtures/query has cases for both.
+ *
+ * A term is { field, value, not }; a word or phrase has the field 'words' and an expression.
+ */
+class QueryError extends Error {}
+
+class Query {
+    static FIELDS = ['role', 'since', 'until', 'model', 'file', 'tool', 'title', 'session', 'id', 'repo'];
+    static LIMITS = ['since', 'until']; /* each of them must be met, not just one */
+    static DAY = 86400000;
+    static UNITS = [
+        [1, 'ms msec msecs millisecond milliseconds'],
+        [1000, 's sec secs second seconds'],
+        [60000, 'm min mins minute minutes'],
+        [3600000, 'h hr hrs hour hours'],
+        [Query.DAY, 'd day days'],
+        [7 * Query.DAY, 'w week weeks'],
+        [30.44 * Query.DAY, 'M month months'],
+        [365.25 * Query.DAY, 'y year years'],
+    ];
+    static WEEKDAYS = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ');
+
+    /* Throws a QueryError for a field without a value and for a time that is none. */
+    constructor(text, now = Date.now()) {
+        this.terms = [];
+        for (let rest = text.replace(/^[ \t\r\n]+/, ''); rest;) {
+            const [term, n] = Query.term(rest, now);
+            if (term) this.terms.push(term);
+            rest = rest.slice(n).replace(/^[ \t\r\n]+/, '');
+        }
+        this.words = this.terms.filter((t) => t.field === 'words' && !t.not).map((t) => t.expression);
+        this.refused = this.terms.filter((t) => t.field === 'words' && t.not).map((t) => t.expression);
+        this.fields = this.terms.filter((t) => t.field !== 'words');
+        const sources = this.words.map((word) => word.source);
+        /* Any of the words, to mark them; the longest of those that begin at the same place. */
+        this.any = sources.length ?
+            new RegExp(sources.sort((a, b) => b.length - a.length).join('|'), 'giu') : null;
+    }
+
+    /* ---- parsing ---- */
+
+    /* The term that a text begins with, or null if it is empty, and its length. */
+    static term(text, now) {
+        const hyphens = text.startsWith('--');
+        const not = !hyphens && /^-[^ \t\r\n]/.test(text);
+        let at = not ? 1 : 0;
+        let field = 'words';
+        const name = hyphens ? null : /^([a-z]+):/i.exec(text.slice(at));
+        if (name && Query.FIELDS.includes(name[1].toLowerCase())) {
+            field = name[1].toLowerCase();
+            at += name[0].length;
+        }
+        const [read, end] = Query.value(text, at, field === 'words');
+        const value = read.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
+        if (!value && field !== 'words') throw new QueryError(`“${field}:” needs a value`);
+        if (!value) return [null, end];
+        if (field === 'repo') throw new QueryError('“repo:” is of no use here: the page does not name repositories');
+        if (field === 'words') return [{ field, not, expression: Query.expression(value) }, end];
+        if (!Query.LIMITS.includes(field)) return [{ field, not, value: Query.key(value) }, end];
+        if (not) throw new QueryError(`“-${field}:” is not possible`);
+        const time = Query.time(value, now);
+        if (!time) throw new QueryError(`Bad time “${value}” for ${field}: a date, yesterday or 7d is expected`);
+        return [{ field, not, value: field === 'since' ? time[0] : time[1] }, end];
+    }
+
+    /* The rest of a term without its quotes and backslashes, and where it ends. */
+    static value(text, at, begins) {
+        let value = '';
+        let quoted = false;
+        if (begins && /^\\[^ \t\r\n"\\]/.test(text.slice(at, at + 2))) at++;
+        for (; at < text.length && (quoted || !/[ \t\r\n]/.test(text[at])); at++) {
+            if (text[at] === '\\' && (text[at + 1] === '"' || text[at + 1] === '\\')) value += text[++at];
+            else if (text[at] === '"') quoted = !quoted;
+            else value += text[at];
+        }
+        return [value, at];
+    }
+
+    /* As query_expression_add in C: markup may stand beside white space, and a character with an
+     * accent is one character or two. */
+    static expression(value) {
+        let source = '';
+        for (const [part] of value.toWellFormed().normalize('NFC').matchAll(/[\t-\r ]+|.\p{M}*/gsu)) {
+            const apart = part.normalize('NFD');
+            if (/^[\t-\r ]/.test(part)) source += '[*_`~]*[\\t-\\r ][*_`~\\t-\\r ]*';
+            else if (part !== apart) source += `(?:${part}|${apart})`;
+            else source += part.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+        }
+        return new RegExp(`${source}(?![\\u0300-\\u036f])`, 'iu');
+    }
+
+    /* ---- times ---- */
+
+    /* The first and the last millisecond of a time as people write it, or null. */
+    static time(text, now) {
+        const word = text.toLowerCase();
+        if (word === 'now') return [now, now];
+        const ago = Query.span(text);
+        if (ago !== null) return [now - ago, now - ago];
+        const day = Query.dayBefore(word, now);
+        if (day !== null) {
+            const today = new Date(now);
+            const midnight = (n) => new Date(today.getFullYear(), today.getMonth(), today.getDate() - n).getTime();
+            return [midnight(day), midnight(day - 1) - 1];
+        }
+        return Query.date(text);
+    }
+
+    /* The milliseconds of `7d` or `1h 30min ago`, or null. */
+    static span(text) {
+        let sum = 0;
+        let rest = text.replace(/(?:\. *| *)ago$/i, '');
+        if (!rest) return null;
+        while (rest) {
+            const found = /^(\d+(?:\.\d+)?)(?:\.(?=[a-z])| +)?([a-z]+)(?:\.(?=\d)| +(?=\d))?/i.exec(rest);
+            /* m is a minute and M a month; the case of longer names does not matter. */
+            const name = found?.[2].length > 1 ? found[2].toLowerCase() : found?.[2];
+            const unit = Query.UNITS.find(([, names]) => names.split(' ').includes(name));
+            if (!unit) return null;
+            sum += Math.floor(Number(found[1]) * unit[0]);
+            rest = rest.slice(found[0].length);
+        }
+        return sum;
+    }
+
+    /* How many days before today `yesterday`, `monday` or `last monday` is, or null. */
+    static dayBefore(word, now) {
+        if (word === 'today') return 0;
+        if (word === 'yesterday') return 1;
+        const [, last, name] = /^(last[. ] *)?([a-z]+)$/.exec(word) ?? [];
+        const weekday = Query.WEEKDAYS.findIndex((day) => day === name || day.slice(0, 3) === name);
+        if (weekday < 0) return null;
+        return (new Date(now).getDay() - weekday + 7) % 7 || (last ? 7 : 0);
+    }
+
+    /* A date, or a date and a time; local unless it has a zone. */
+    static date(text) {
+        const found = new RegExp('^(\\d{4})-(\\d\\d)-(\\d\\d)(?:[Tt ](\\d\\d):(\\d\\d)(?::(\\d\\d)(?:[.,](\\d+))?)?' +
+            '(Z|z|[+-]\\d\\d(?::?\\d\\d)?)?)?$').exec(text);
+        if (!found) return null;
+        const [year, month, day, hour, minute, second] = found.slice(1, 7).map((n) => Number(n ?? 0));
+        const days = new Date(Date.UTC(2000, month, 0)).getUTCDate();
+        const leap = (year % 4 === 0 && year % 100 !== 0) || year % 400 === 0;
+        if (year < 1 || month < 1 || month > 12 || day < 1 || day > (month === 2 && !leap ? 28 : days) ||
+            hour > 23 || minute > 59 || second > 60) return null;
+        const ms = Math.floor(Number(`0.${found[7] ?? 0}`) * 1000);
+        const at = (n, ...more) => {
+            const date = new Date(2000, 0, 1);
+            if (found[8] === undefined) {
+                date.setFullYear(year, month - 1, day + n);
+                date.setHours(...more);
+            } else {
+                date.setUTCFullYear(year, month - 1, day + n);
+                date.setUTCHours(...more);
+            }
+            return date.getTime() - (found[8] === undefined ? 0 : Query.zone(found[8]));
+        };
+        const first = at(0, hour, minute, second, ms);
+        if (found[4] === undefined) return [at(0, 0, 0, 0, 0), at(1, 0, 0, 0, 0) - 1];
+        if (found[7] !== undefined) return [first, first];
+        return [first, first + (found[6] === undefined ? 60000 : 1000) - 1];
+    }
+
+    static zone(text) {
+        if (text.toLowerCase() === 'z') return 0;
+        const [, sign, hours, minutes = 0] = /^([+-])(\d\d):?(\d\d)?$/.exec(text);
+        return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60000;
+    }
+
+    /* ---- a message ---- */
+
+    /* A text in the form in which the values of fields are compared. */
+    static key(text) {
+        return new RegExp(String(text).normalize('NFC').replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'iu');
+    }
+
+    static holds(value, text) {
+        return typeof text === 'string' && value.test(text.normalize('NFC'));
+    }
+
+    static atAnEnd(value, text) {
+        return Query.holds(new RegExp(`^(?:${value.source})|(?:${value.source})$`, 'iu'), text);
+    }
+
+    /* The strings, numbers and words inside a JSON value of any depth. */
+    static* leaves(value) {
+        if (value !== null && typeof value === 'object')
+            for (const part of Object.values(value)) yield* Query.leaves(part);
+        else if (value !== null && value !== undefined) yield String(value);
+    }
+
+    static has(value, list) {
+        for (const leaf of Query.leaves(list)) if (Query.holds(value, leaf)) return true;
+        return false;
+    }
+
+    static isFileOfCall(value, args) {
+        return args !== null && typeof args === 'object' && !Array.isArray(args) &&
+            Object.entries(args).some(([key, files]) => /file|path/i.test(key) && Query.has(value, files));
+    }
+
+    static isMet({ field, value }, message) {
+        const { data, session } = message;
+        switch (field) {
+        case 'role': return Query.holds(new RegExp(`^(?:${value.source})$`, 'iu'), data.role);
+        case 'since': return message.time !== 0 && message.time >= value;
+        case 'until': return message.time !== 0 && message.time <= value;
+        case 'model':
+            return typeof data.model === 'string' && Query.holds(value,
+                typeof data.provider === 'string' ? `${data.provider}:${data.model}` : data.model);
+        case 'file':
+            return Query.has(value, data.files) || Query.has(value, data.files_modified) ||
+                message.calls.some((call) => Query.isFileOfCall(value, call.args));
+        case 'tool': return message.calls.some((call) => Query.holds(value, call.name));
+        case 'title': return Query.holds(value, session.label);
+        case 'session': return Query.atAnEnd(value, session.id);
+        case 'id': return Query.atAnEnd(value, data.id) || Query.atAnEnd(value, session.id);
+        default: return false;
+        }
+    }
+
+    accepts(message) {
+        const wanted = new Set();
+        const met = new Set();
+        for (const term of this.fields) {
+            const limit = Query.LIMITS.includes(term.field);
+            if (!term.not && !limit) wanted.add(term.field);
+            const holds = Query.isMet(term, message);
+            if (holds ? term.not : limit) return false;
+            if (holds && !limit) met.add(term.field);
+        }
+        return wanted.size === met.size;
+    }
+
+    /* Does the message hold what is wanted and nothing that is not? */
+    matches(message) {
+        if (!this.accepts(message)) return false;
+        const { texts } = message;
+        const isIn = (expression) => texts.some((text) => expression.test(text));
+        return this.words.every(isIn) && !this.refused.some(isIn);
+    }
+}
