@@ -21,6 +21,7 @@ struct regex {
     pcre2_match_data *data;
     pcre2_match_context *limits;
     pcre2_jit_stack *stack; /* NULL: it is not compiled to machine code */
+    bool shared;            /* the code is another one's */
 };
 
 /* The characters of utf8_is_word as a class. */
@@ -106,14 +107,11 @@ static pcre2_code *compile_words(struct str pattern, uint32_t options)
     return compiled;
 }
 
-/* Makes everything that matching needs besides the code. Returns NULL for NULL. */
-static struct regex *complete(pcre2_code *code)
+/* Makes everything that matching needs besides the code. */
+static struct regex *make(pcre2_code *code, bool stack)
 {
-    struct regex *r;
+    struct regex *r = mem_zalloc(sizeof *r);
 
-    if (!code)
-        return NULL;
-    r = mem_zalloc(sizeof *r);
     r->code = code;
     r->data = pcre2_match_data_create(1, NULL);
     r->limits = pcre2_match_context_create(NULL);
@@ -121,12 +119,25 @@ static struct regex *complete(pcre2_code *code)
         mem_exhausted();
     pcre2_set_match_limit(r->limits, MATCH_LIMIT);
     pcre2_set_heap_limit(r->limits, HEAP_LIMIT);
-    /* If machine code cannot be made or run, the pattern is interpreted. */
-    if (pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0) {
+    if (stack) {
         r->stack = pcre2_jit_stack_create(JIT_STACK_START, JIT_STACK_MOST, NULL);
         pcre2_jit_stack_assign(r->limits, NULL, r->stack);
     }
     return r;
+}
+
+/* If machine code cannot be made or run, the pattern is interpreted. Returns NULL for NULL. */
+static struct regex *complete(pcre2_code *code)
+{
+    return code ? make(code, pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0) : NULL;
+}
+
+struct regex *regex_share(const struct regex *r)
+{
+    struct regex *same = make(r->code, r->stack != NULL);
+
+    same->shared = true;
+    return same;
 }
 
 struct regex *regex_new(struct str pattern, bool caseless, bool words, struct err *e)
@@ -169,7 +180,8 @@ void regex_free(struct regex *r)
     pcre2_jit_stack_free(r->stack);
     pcre2_match_context_free(r->limits);
     pcre2_match_data_free(r->data);
-    pcre2_code_free(r->code);
+    if (!r->shared)
+        pcre2_code_free(r->code);
     free(r);
 }
 

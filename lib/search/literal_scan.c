@@ -81,6 +81,13 @@ static void widen_reach(struct literal_scan *s, const struct simd_test *t)
 
 bool literal_scan_add_pair(struct literal_scan *s, struct simd_pair pair)
 {
+    for (size_t i = 0; i < s->probes.pair_count; i++) {
+        const struct simd_pair *one = &s->probes.pairs[i];
+
+        if (one->first == pair.first && one->second.distance == pair.second.distance &&
+            one->second.mask == pair.second.mask && one->second.byte == pair.second.byte)
+            return true;
+    }
     if (is_full(s))
         return false;
     s->probes.pairs[s->probes.pair_count++] = pair;
@@ -382,13 +389,14 @@ static void choose_from(struct literal *l, size_t unit, size_t offset, uint64_t 
 /* The triple is chosen from this many characters of a long literal. */
 #define ENOUGH ((size_t)256)
 
-static void choose(struct literal *l)
+/* Returns the cost of the triple. */
+static uint64_t choose(struct literal *l)
 {
     uint64_t best = UINT64_MAX;
 
     for (size_t i = 0; i < l->count; i++) {
         if (l->units[i].count == 0)
-            return;
+            return 0;
         for (size_t k = 0; k < l->units[i].form[0].n; k++)
             l->units[i].test[k] = test_of(&l->units[i], k);
     }
@@ -396,6 +404,7 @@ static void choose(struct literal *l)
         for (size_t k = 0; k < l->units[i].form[0].n; k++)
             choose_from(l, i, k, &best);
     }
+    return l->has_triple ? best + PAIR_COST : 0;
 }
 
 /* ---- comparing as one word ---- */
@@ -525,7 +534,7 @@ bool literal_scan_ready(struct literal_scan *s)
     for (size_t i = 0; i < s->count && fits; i++) {
         struct literal *one = &s->literals[i];
 
-        choose(one);
+        s->cost += choose(one);
         if (one->has_triple) {
             make_word(one);
             fits = literal_scan_add_triple(s, one->triple);

@@ -33,6 +33,7 @@ struct literal_scan {
     size_t count, cap;
     int32_t *characters; /* of all literals, ascending */
     size_t character_count, character_cap;
+    uint64_t cost; /* by literal_scan_ready: grows with the time that the scan will take */
 };
 
 /* Makes a scan that finds nothing yet. `wide`: by vectors of 32 bytes, see simd_block_of. */

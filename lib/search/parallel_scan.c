@@ -27,7 +27,8 @@ struct chunk {
     uint64_t hits, bad;
     struct scan_item *items; /* in file order; owned */
     size_t count, cap;
-    int errnum; /* why it could not be read, or 0 */
+    bool failed; /* a message could not be matched */
+    int errnum;  /* why it could not be read, or 0 */
 };
 
 /* Reads chunks on one of the threads. */
@@ -49,8 +50,10 @@ struct worker {
     const char *next;   /* where the next line begins */
     bool parsed;        /* `message` is the line */
     struct pattern pattern;
+    bool literal; /* see pattern_is_literal */
     struct message message;
     struct searched_text texts;
+    struct buf decoded; /* the content of a line that was not parsed */
 };
 
 struct parallel_scan {
@@ -75,17 +78,19 @@ struct parallel_scan {
 enum verdict {
     MISS,
     HIT,
-    BAD,   /* the line is no valid message */
-    UNSURE /* it is a message; its content decides */
+    FAILED, /* it could not be matched */
+    BAD,    /* the line is no valid message */
+    UNSURE  /* it is a message; its texts decide */
 };
 
 static void add_worker(struct parallel_scan *s)
 {
     struct worker *w = &s->workers[s->worker_count++];
 
-    *w = (struct worker){.job = &s->job, .message = MESSAGE_INIT};
+    *w = (struct worker){.job = &s->job, .message = MESSAGE_INIT, .decoded = BUF_INIT(BUF_LINE)};
     searched_text_init(&w->texts);
     pattern_copy(&w->pattern, s->job.pattern);
+    w->literal = pattern_is_literal(s->job.pattern);
 }
 
 static void worker_release(struct worker *w)
@@ -93,6 +98,7 @@ static void worker_release(struct worker *w)
     free(w->memory);
     message_release(&w->message);
     searched_text_release(&w->texts);
+    buf_release(&w->decoded);
     pattern_release(&w->pattern);
 }
 
@@ -113,12 +119,18 @@ static bool begins_character(const char *body, const char *at)
     return true;
 }
 
+/* Returns whether only contents and tool calls are looked at. */
+static bool in_usual_parts(const struct worker *w)
+{
+    return w->job->in == SEARCH_IN_DEFAULT || w->job->in == SEARCH_CONTENT;
+}
+
 /* Checks the line and finds its content. A line as our own programs write it is checked without a
  * parse if no field but the content matters. */
 static enum verdict begin_line(struct worker *w)
 {
     w->parsed = false;
-    if (!w->job->filter && !w->pattern.words && own_line_check(w->line, &w->content, &w->calls)) {
+    if (!w->job->filter && in_usual_parts(w) && own_line_check(w->line, &w->content, &w->calls)) {
         w->calls = w->calls && w->job->in & SEARCH_TOOLS;
         return UNSURE;
     }
@@ -128,49 +140,73 @@ static enum verdict begin_line(struct worker *w)
         return BAD;
     w->parsed = true;
     w->calls = w->message.field[FIELD_TOOL_CALLS].p && w->job->in & SEARCH_TOOLS;
-    if (message_is_title(&w->message) ||
+    if ((message_is_title(&w->message) && !(w->job->in & SEARCH_TITLE)) ||
         (w->job->filter && !filter_match(w->job->filter, &w->message)))
         return MISS;
     w->content = json_body(w->message.field[FIELD_CONTENT]);
     return UNSURE;
 }
 
-/* Decides about a line with a place where a literal may be. If all bytes of the only literal that
- * is wanted are known to be at `at`, in the content, nothing has to be decoded. */
-static enum verdict verify_match(struct worker *w, const char *place, const char *at)
+/* Looks for the pattern in the only text of a line that was not parsed. Returns as pattern_find
+ * does. */
+static int find_in_content(struct worker *w)
+{
+    /* The content stands between its quotes. */
+    struct str text = json_text((struct str){w->content.p - 1, w->content.n + 2}, &w->decoded);
+    uint64_t missing = pattern_all_groups(&w->pattern);
+    size_t at, len;
+    int found = pattern_find_groups(&w->pattern, text, &missing, &at, &len, NULL);
+
+    if (w->decoded.cap > KEPT)
+        buf_release(&w->decoded);
+    return found > 0 ? missing == 0 : found;
+}
+
+/* Decides about a line by its decoded texts. */
+static enum verdict verify_line(struct worker *w)
 {
     struct text_match m;
-    bool in_content = place >= w->content.p && place < w->content.p + w->content.n;
     int found;
+
+    if (!w->parsed && !w->calls) {
+        found = find_in_content(w);
+    } else {
+        if (!w->parsed && !message_parse(&w->message, w->line))
+            return BAD;
+        w->parsed = true;
+        searched_text_begin(&w->texts, &w->message, w->job->in);
+        found = searched_text_find(&w->texts, &w->pattern, &m, NULL);
+        searched_text_shrink(&w->texts);
+    }
+    return found < 0 ? FAILED : (found > 0) != w->job->invert ? HIT : MISS;
+}
+
+/* Decides about a line with a place where a literal may be. If all bytes of a literal are known to
+ * be at `at`, in the content, and nothing else is wanted, nothing has to be decoded. */
+static enum verdict verify_match(struct worker *w, const char *place, const char *at)
+{
+    bool in_content = place >= w->content.p && place < w->content.p + w->content.n;
 
     if (!in_content && !w->calls)
         return MISS;
-    if (at && in_content && !w->pattern.words && pattern_all_groups(&w->pattern) == 1 &&
-        begins_character(w->content.p, at))
+    if (at && in_content && w->literal && begins_character(w->content.p, at))
         return HIT;
-    if (!w->parsed && !message_parse(&w->message, w->line))
-        return BAD;
-    w->parsed = true;
-    searched_text_begin(&w->texts, &w->message, w->job->in);
-    found = searched_text_find(&w->texts, &w->pattern, &m, NULL);
-    searched_text_shrink(&w->texts);
-    return found > 0 ? HIT : MISS;
+    return verify_line(w);
 }
 
 /* ---- the lines of a window ---- */
 
-static void add_item(struct worker *w, off_t at, size_t n, bool bad)
+static void add_item(struct worker *w, off_t at, size_t n, enum verdict verdict)
 {
     struct chunk *c = w->chunk;
 
-    if (bad)
-        c->bad++;
-    else
-        c->hits++;
+    c->bad += verdict == BAD;
+    c->hits += verdict == HIT;
+    c->failed |= verdict == FAILED;
     if (!w->job->list)
         return;
     c->items = mem_grow(c->items, &c->cap, c->count + 1, sizeof *c->items);
-    c->items[c->count++] = (struct scan_item){at, n, bad};
+    c->items[c->count++] = (struct scan_item){at, n, verdict == BAD, verdict == FAILED};
 }
 
 /* Makes the line that begins at `begin` the current one. It has no newline before `from`. */
@@ -192,8 +228,8 @@ static bool is_too_long(const struct worker *w)
 /* A bad line without a newline is not counted: a writer may be at it. */
 static void note_line(struct worker *w, enum verdict verdict)
 {
-    if (verdict == HIT || (verdict == BAD && w->terminated))
-        add_item(w, w->text_at + (w->line.p - w->text), w->line.n, verdict == BAD);
+    if (verdict == HIT || verdict == FAILED || (verdict == BAD && w->terminated))
+        add_item(w, w->text_at + (w->line.p - w->text), w->line.n, verdict);
 }
 
 /* Called for each place that passes the probes. Returns where to go on. */
@@ -218,6 +254,18 @@ static const char *look_at_place(void *ctx, const char *place)
     return w->next;
 }
 
+/* Looks at all lines that are left of the text. */
+static void look_at_lines(struct worker *w)
+{
+    while (w->next < w->text_end) {
+        enum verdict verdict;
+
+        set_line(w, w->next, w->next);
+        verdict = is_too_long(w) ? BAD : begin_line(w);
+        note_line(w, verdict == UNSURE ? verify_line(w) : verdict);
+    }
+}
+
 /* Scans the lines from `from` up to `to`; `at` is the offset of `from` in the file. */
 static void scan_text(struct worker *w, char *from, char *to, off_t at)
 {
@@ -234,7 +282,10 @@ static void scan_text(struct worker *w, char *from, char *to, off_t at)
         else
             w->next = from;
     }
-    literal_scan_each(w->job->literals, w->next, to, look_at_place, w);
+    if (w->job->literals)
+        literal_scan_each(w->job->literals, w->next, to, look_at_place, w);
+    else
+        look_at_lines(w);
 }
 
 /* ---- windows ---- */
@@ -287,7 +338,7 @@ static char *pass_over(struct worker *w, struct reading *g, char *from, size_t n
     if (!newline)
         return NULL;
     if (g->too_long >= 0)
-        add_item(w, g->too_long, (size_t)(g->next + (newline - from) - g->too_long), true);
+        add_item(w, g->too_long, (size_t)(g->next + (newline - from) - g->too_long), BAD);
     g->passing = false;
     g->too_long = -1;
     return newline + 1;
@@ -493,13 +544,16 @@ int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t 
 
 int parallel_scan_count(struct parallel_scan *s, uint64_t *hits, uint64_t *bad, struct err *e)
 {
+    bool failed = false;
     int more;
 
     *bad = 0;
-    while ((more = next_chunk(s, e)) > 0)
+    while ((more = next_chunk(s, e)) > 0) {
         *bad += s->chunk->bad;
+        failed = failed || s->chunk->failed;
+    }
     *hits = s->hits;
-    return more;
+    return more < 0 ? -1 : !failed;
 }
 
 bool parallel_scan_ended(struct parallel_scan *s, uint64_t *hits)

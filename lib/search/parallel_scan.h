@@ -1,6 +1,6 @@
 /*
- * parallel_scan - searches a large history for literals, the newest lines first, on one or several
- * threads.
+ * parallel_scan - searches a large history, the newest lines first, on one or several threads: for
+ * literals, or line by line.
  *
  * The file is cut into chunks from its end, small ones first, so that a search for the newest hits
  * reads little. The cuts do not depend on the number of threads and hits are returned in file
@@ -34,8 +34,9 @@ struct parallel_scan_job {
     const struct scan *scan;     /* the open history, and which of its sessions are wanted */
     const struct filter *filter; /* NULL: every message */
     const struct pattern *pattern;
-    unsigned in;                         /* bits of enum search_in: only content and tool calls */
-    const struct literal_scan *literals; /* those of the pattern */
+    unsigned in; /* bits of enum search_in; with literals only content and tool calls */
+    bool invert; /* the hits are the messages that do not match; not with literals */
+    const struct literal_scan *literals; /* those of the pattern; NULL: every line is looked at */
     size_t threads;                      /* 1 to THREAD_POOL_MAX */
     size_t chunk_max;                    /* in bytes; the first chunk has one window */
     off_t helped;                        /* helpers start if at least this much is left */
@@ -47,21 +48,23 @@ struct parallel_scan_job {
     const atomic_bool *cancel; /* the search ends when another thread sets it; NULL: never */
 };
 
-/* A line to report: a hit, or a line that is no valid message. */
+/* A line to report: a hit, a message that could not be matched (see pattern_find), or a line that is
+ * no valid message. */
 struct scan_item {
     off_t at;
     size_t n; /* without its newline */
-    bool bad;
+    bool bad, failed;
 };
 
 /* Reads nothing yet. Copies the job. */
 struct parallel_scan *parallel_scan_new(const struct parallel_scan_job *job);
 void parallel_scan_free(struct parallel_scan *s);
-/* Returns 1 and the next older hit of a job that lists, 0 at the beginning of the file, or -1 with
- * *e set. Adds the bad lines that were met on the way to *bad. */
+/* Returns 1 and the next older hit of a job that lists, or message that could not be matched; 0 at
+ * the beginning of the file; or -1 with *e set. Adds the bad lines that were met on the way to *bad. */
 int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t *bad,
                        struct err *e);
-/* Counts all hits and bad lines, of a job that does not list. Returns 0, or -1 with *e set. */
+/* Counts all hits and bad lines, of a job that does not list. Returns 1; 0 if a message could not be
+ * matched, so that the count is not right; -1 with *e set. */
 int parallel_scan_count(struct parallel_scan *s, uint64_t *hits, uint64_t *bad, struct err *e);
 
 /* Returns whether every part of the history was looked at that had to be. *hits is set to the

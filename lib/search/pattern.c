@@ -9,10 +9,12 @@
 #include "chathist/base/utf8.h"
 #include "chathist/search/skip_index.h"
 #include "search/literal_scan.h"
+#include "search/regex_literals.h"
 
 struct pattern_needle {
-    struct regex *regex; /* NULL: a fixed string */
-    struct buf bytes;    /* folded unless the case counts */
+    struct regex *regex;             /* NULL: a fixed string */
+    struct regex_literals *literals; /* of the expression; owned */
+    struct buf bytes;                /* folded unless the case counts */
     unsigned group;
     /* for the current text: */
     size_t text_at, folded_at; /* the same place in the text and in the folded piece */
@@ -32,6 +34,7 @@ void pattern_release(struct pattern *p)
 {
     for (size_t i = 0; i < p->count; i++) {
         regex_free(p->needles[i].regex);
+        free(p->needles[i].literals);
         buf_release(&p->needles[i].bytes);
     }
     free(p->needles);
@@ -52,6 +55,21 @@ static void add_fixed(struct pattern *p, struct pattern_needle *n, struct str te
     buf_release(&repaired);
 }
 
+static int add_regex(const struct pattern *p, struct pattern_needle *n, struct str text,
+                     struct err *e)
+{
+    struct buf repaired = BUF_INIT(SIZE_MAX);
+
+    n->regex = regex_new(text, !p->case_sensitive, p->words, e);
+    if (!n->regex)
+        return -1;
+    utf8_add_repaired(&repaired, text);
+    n->literals = mem_zalloc(sizeof *n->literals);
+    regex_literals_find(n->literals, buf_str(&repaired));
+    buf_release(&repaired);
+    return 0;
+}
+
 int pattern_next_group(struct pattern *p, struct err *e)
 {
     if (p->group + 1 == PATTERN_GROUPS)
@@ -66,8 +84,7 @@ int pattern_add(struct pattern *p, struct str text, struct err *e)
     struct pattern_needle n = {.bytes = BUF_INIT(SIZE_MAX), .group = p->group};
 
     if (p->regex) {
-        n.regex = regex_new(text, !p->case_sensitive, p->words, e);
-        if (!n.regex)
+        if (add_regex(p, &n, text, e) < 0)
             return -1;
     } else {
         add_fixed(p, &n, text);
@@ -88,47 +105,101 @@ void pattern_copy(struct pattern *to, const struct pattern *from)
         struct pattern_needle *n = &to->needles[to->count++];
 
         *n = from->needles[i];
+        n->literals = NULL;
+        if (n->regex)
+            n->regex = regex_share(n->regex);
         buf_init(&n->bytes, SIZE_MAX);
         buf_add_str(&n->bytes, buf_str(&from->needles[i].bytes));
     }
 }
 
-/* Returns the group whose shortest text is the longest: it has the fewest places. */
-static unsigned rarest_group(const struct pattern *p)
+/* ---- texts of which a message must hold one ---- */
+
+#define CLAUSE_TEXTS 64
+
+struct clause {
+    struct {
+        struct str text;
+        bool exact; /* its case counts */
+    } at[CLAUSE_TEXTS];
+    size_t count;
+};
+
+/* Adds the texts of a clause of one needle. Returns false if it has none, or there are too many. */
+static bool add_needle(struct clause *c, const struct pattern *p, const struct pattern_needle *n,
+                       size_t number)
 {
-    size_t shortest[PATTERN_GROUPS], best = 0;
+    const struct literal_set *set = n->regex ? &n->literals->clause[number] : NULL;
+    size_t count = set ? set->count : 1;
+    bool exact = p->case_sensitive && !(set && n->literals->any_case);
 
-    memset(shortest, 0xff, sizeof shortest);
-    for (size_t i = 0; i < p->count; i++) {
-        size_t *own = &shortest[p->needles[i].group];
-
-        if (p->needles[i].bytes.len < *own)
-            *own = p->needles[i].bytes.len;
+    if (set ? number >= n->literals->count : number > 0 || n->bytes.len == 0)
+        return false;
+    if (c->count + count > CLAUSE_TEXTS)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        c->at[c->count].exact = exact;
+        c->at[c->count++].text =
+            set ? (struct str){set->at[i].bytes, set->at[i].n} : buf_str(&n->bytes);
     }
-    for (size_t i = 1; i <= p->group; i++)
-        if (shortest[i] > shortest[best])
-            best = i;
-    return (unsigned)best;
+    return true;
 }
 
-bool pattern_add_literals(const struct pattern *p, struct literal_scan *s, struct skip_query *q)
+/* Sets *c to a clause of a group. If the group has several needles, that is the best one of each.
+ * Returns false if there is no such clause. */
+static bool find_clause(struct clause *c, const struct pattern *p, unsigned group, size_t number)
 {
-    unsigned group = rarest_group(p);
-    size_t added = 0;
+    size_t needles = 0;
 
+    c->count = 0;
     for (size_t i = 0; i < p->count; i++) {
-        struct str text = buf_str(&p->needles[i].bytes);
-
-        if (p->needles[i].regex)
-            return false;
         if (p->needles[i].group != group)
             continue;
-        if (text.n == 0 || added++ == SIMD_PROBES)
+        if ((needles++ > 0 && number > 0) || !add_needle(c, p, &p->needles[i], number))
             return false;
-        literal_scan_add(s, text, p->case_sensitive);
-        skip_query_add(q, text);
     }
-    return added > 0 && literal_scan_ready(s);
+    return needles > 0;
+}
+
+/* Makes *s the scan for a clause if that takes less time. */
+static void offer(const struct clause *c, bool wide, struct literal_scan *s)
+{
+    struct literal_scan other, worse;
+    bool fits;
+
+    literal_scan_init(&other, wide);
+    for (size_t i = 0; i < c->count; i++)
+        literal_scan_add(&other, c->at[i].text, c->at[i].exact);
+    fits = literal_scan_ready(&other) && (s->count == 0 || other.cost < s->cost);
+    worse = fits ? *s : other;
+    if (fits)
+        *s = other;
+    literal_scan_release(&worse);
+}
+
+bool pattern_literals(const struct pattern *p, bool wide, struct literal_scan *s,
+                      struct skip_query *q)
+{
+    struct clause c;
+
+    literal_scan_init(s, wide);
+    for (unsigned group = 0; group <= p->group; group++) {
+        for (size_t number = 0; find_clause(&c, p, group, number); number++) {
+            offer(&c, wide, s);
+            for (size_t i = 0; i < c.count; i++)
+                skip_query_add(q, c.at[i].text);
+            skip_query_end(q);
+        }
+    }
+    return s->count > 0;
+}
+
+bool pattern_is_literal(const struct pattern *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (p->needles[i].regex && !p->needles[i].literals->all)
+            return false;
+    return p->group == 0 && !p->words;
 }
 
 /* ---- fixed strings ---- */

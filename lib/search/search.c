@@ -12,7 +12,7 @@
 #include "search/parallel_scan.h"
 #include "search/searched_text.h"
 
-/* ---- the fast path for literals ---- */
+/* ---- the fast path ---- */
 
 struct search_fast {
     struct literal_scan literals;
@@ -38,31 +38,42 @@ static void fast_free(struct search_fast *f)
     free(f);
 }
 
+/* Fills in where the literals of the pattern are. Returns false if every line must be looked at. */
+static bool find_literals(const struct search *s, struct search_fast *f)
+{
+    bool literals = !s->invert && (s->in == SEARCH_IN_DEFAULT || s->in == SEARCH_CONTENT) &&
+                    pattern_literals(s->pattern, s->wide, &f->literals, &f->query);
+
+    if (s->history && skip_query_helps(&f->query))
+        skip_map_open(&f->map, s->scan.fd, s->scan.size, s->skip_block);
+    return literals;
+}
+
 /* Starts the fast path if the search can be done by it; `list`: its hits will be listed. */
 static void start(struct search *s, bool list)
 {
     size_t block = s->scan.block_size;
+    struct search_fast *f;
+    bool literals;
 
     s->started = true;
-    if (s->invert || (s->in != SEARCH_IN_DEFAULT && s->in != SEARCH_CONTENT) || s->scan.sparse ||
-        s->scan.way != SCAN_BACKWARD || s->scan.size <= SMALL(block))
+    if (s->scan.sparse || s->scan.way != SCAN_BACKWARD || s->scan.size <= SMALL(block))
         return;
-
-    struct search_fast *f = mem_zalloc(sizeof *f);
-
-    literal_scan_init(&f->literals, s->wide);
-    if (!pattern_add_literals(s->pattern, &f->literals, &f->query)) {
+    f = mem_zalloc(sizeof *f);
+    literals = find_literals(s, f);
+    /* A query decides about what the scan finds: that pays if it finds little. */
+    if (!literals && s->query && !query_is_words(s->query)) {
         fast_free(f);
         return;
     }
-    if (s->history && !f->query.useless)
-        skip_map_open(&f->map, s->scan.fd, s->scan.size, s->skip_block);
+    s->fast = f;
     f->scan = parallel_scan_new(&(struct parallel_scan_job){
         .scan = &s->scan,
         .filter = s->filter,
         .pattern = s->pattern,
         .in = s->in,
-        .literals = &f->literals,
+        .invert = s->invert,
+        .literals = literals ? &f->literals : NULL,
         .threads = s->threads                     ? s->threads
                    : s->scan.size < HELPED(block) ? 1
                                                   : thread_pool_size(),
@@ -74,7 +85,6 @@ static void start(struct search *s, bool list)
         .map = &f->map,
         .cancel = s->cancel,
     });
-    s->fast = f;
 }
 
 /* Reads the next line that the scan has found. */
@@ -214,6 +224,16 @@ int search_next(struct search *s, struct hit *h, struct err *e)
     return result;
 }
 
+/* Begins again, to list the hits: a message that cannot be matched must be named. */
+static int list_after_all(struct search *s, uint64_t *count)
+{
+    *count = 0;
+    fast_free(s->fast);
+    s->scan.bad = 0;
+    start(s, true);
+    return 0;
+}
+
 int search_count(struct search *s, bool any, uint64_t *count, struct err *e)
 {
     struct scan_item item;
@@ -225,10 +245,14 @@ int search_count(struct search *s, bool any, uint64_t *count, struct err *e)
         start(s, any);
     if (!s->fast)
         return 0;
-    if (!any)
-        return parallel_scan_count(s->fast->scan, count, &s->scan.bad, e) < 0 ? -1 : 1;
+    if (!any) {
+        result = parallel_scan_count(s->fast->scan, count, &s->scan.bad, e);
+        return result == 0 ? list_after_all(s, count) : result;
+    }
     result = parallel_scan_next(s->fast->scan, &item, &s->scan.bad, e);
     *count = result > 0;
+    if (result > 0 && item.failed)
+        return list_after_all(s, count);
     return result < 0 ? -1 : 1;
 }
 

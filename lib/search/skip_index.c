@@ -269,6 +269,7 @@ void skip_mark(unsigned char marks[SKIP_ROWS], unsigned char bit, struct str tex
 struct skip_rows {
     uint16_t row[ROWS_MAX];
     size_t count;
+    bool last; /* the last one of its clause */
 };
 
 void skip_query_add(struct skip_query *q, struct str text)
@@ -285,6 +286,21 @@ void skip_query_add(struct skip_query *q, struct str text)
     q->texts = mem_grow(q->texts, &q->cap, q->count + 1, sizeof(*q->texts));
     q->texts[q->count++] = rows;
     free(marks);
+}
+
+void skip_query_end(struct skip_query *q)
+{
+    if (q->useless)
+        q->count = q->begun;
+    if (q->count > q->begun)
+        q->texts[q->count - 1].last = true;
+    q->begun = q->count;
+    q->useless = false;
+}
+
+bool skip_query_helps(const struct skip_query *q)
+{
+    return q->begun > 0;
 }
 
 void skip_query_release(struct skip_query *q)
@@ -355,16 +371,23 @@ static bool add_blocks(int fd, size_t number, const struct skip_section *c,
 static bool want_section(int fd, size_t number, const struct skip_section *c,
                          const struct skip_query *q, uint64_t wanted[SKIP_WORDS])
 {
-    uint64_t blocks[SKIP_WORDS];
+    uint64_t all[SKIP_WORDS], blocks[SKIP_WORDS] = {0};
 
-    memcpy(blocks, c->always, sizeof(blocks));
-    for (size_t i = 0; i < q->count; i++) {
+    memset(all, 0xff, sizeof(all));
+    for (size_t i = 0; i < q->begun; i++) {
         if (!add_blocks(fd, number, c, &q->texts[i], blocks))
             return false;
+        if (!q->texts[i].last)
+            continue;
+        for (size_t k = 0; k < SKIP_WORDS; k++)
+            all[k] &= blocks[k];
+        memset(blocks, 0, sizeof(blocks));
     }
+    for (size_t k = 0; k < SKIP_WORDS; k++)
+        all[k] |= c->always[k];
     for (size_t i = c->count - 1; i < SKIP_SECTION_BLOCKS; i++)
-        set_bit(blocks, i);
-    memcpy(wanted, blocks, sizeof(blocks));
+        set_bit(all, i);
+    memcpy(wanted, all, sizeof(all));
     return true;
 }
 

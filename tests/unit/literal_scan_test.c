@@ -173,8 +173,13 @@ TEST(no_probes_pass_nothing_and_too_many_are_refused)
     literal_scan_init(&f, simd_wide());
     literal_scan_each(&f, text, text + 3, see, &s);
     CHECK_INT(s.count, 0);
-    for (size_t k = 0; k < SIMD_PROBES; k += 2)
+    for (size_t k = 0; k < SIMD_PROBES; k += 2) {
+        pair.first++;
         CHECK(literal_scan_add_pair(&f, pair) && literal_scan_add_triple(&f, triple));
+    }
+    /* A pair that is there already needs no room. */
+    CHECK(literal_scan_add_pair(&f, pair));
+    pair.first++;
     CHECK(!literal_scan_add_pair(&f, pair));
     CHECK(!literal_scan_add_triple(&f, triple));
 }

@@ -66,7 +66,7 @@ struct found {
     uint64_t bad;
 };
 
-/* Searches; with the index, which may grow then. */
+/* Searches for a text, or an expression behind `E:`; with the index, which may grow then. */
 static void look(const char *text, size_t threads, bool with, struct found *f)
 {
     struct pattern p;
@@ -74,7 +74,8 @@ static void look(const char *text, size_t threads, bool with, struct found *f)
     struct hit hit;
 
     pattern_init(&p);
-    if (pattern_add(&p, str_of(text), NULL) < 0 ||
+    p.regex = str_starts(str_of(text), STR("E:"));
+    if (pattern_add(&p, str_of(text + (p.regex ? 2 : 0)), NULL) < 0 ||
         search_open(&s, FILE_CWD, "h", &p, NULL, SCAN_BACKWARD, NULL) < 0)
         abort();
     s.threads = threads;
@@ -119,6 +120,9 @@ static bool agrees(void)
                                         "no",
                                         "nothing of it",
                                         "odd number",
+                                        "E:number 7[05]\\.",
+                                        "E:odd.*(?:ärger|000) \\d*3",
+                                        "E:nothing|number 4",
                                         "0000000000"};
     bool all = true;
 
@@ -134,6 +138,7 @@ static bool load(struct skip_map *m, const char *text)
     int fd = open("h", O_RDONLY);
 
     skip_query_add(&q, str_of(text));
+    skip_query_end(&q);
     skip_map_open(m, fd, size_of("h"), BLOCK);
     skip_map_load(m, &history, &q);
     skip_query_release(&q);
@@ -239,6 +244,18 @@ TEST(a_short_text_is_not_asked_for)
     /* By bytes: one of these is enough. */
     skip_query_add(&q, STR("\346\274\242"));
     CHECK(!q.useless);
+    skip_query_release(&q);
+    /* A clause with such a text is left out. */
+    skip_query_add(&q, STR("abc"));
+    skip_query_add(&q, STR("ab"));
+    skip_query_end(&q);
+    CHECK(!skip_query_helps(&q));
+    skip_query_add(&q, STR("abc"));
+    skip_query_end(&q);
+    skip_query_add(&q, STR("ab"));
+    skip_query_end(&q);
+    CHECK(skip_query_helps(&q));
+    CHECK_INT(q.count, 1);
     skip_query_release(&q);
 }
 

@@ -28,6 +28,9 @@ struct regex *regex_new_ecma(struct str pattern, struct err *e);
 /* The same for a pattern and text of bytes that need not be UTF-8: classes go by ASCII, and no
  * option is set. */
 struct regex *regex_new_bytes(struct str pattern, struct err *e);
+/* Returns the same expression for another thread, to be freed before `r`. It does not count for
+ * regex_find that `r` is in use meanwhile. */
+struct regex *regex_share(const struct regex *r);
 void regex_free(struct regex *r);
 /* The first match that begins at `from` (the start of a code point) or later: 1 and where it is in
  * text, 0; -1: ERR_FAILURE, a limit was reached. text must be UTF-8. Empty matches count only with

@@ -52,14 +52,17 @@ int pattern_next_group(struct pattern *p, struct err *e);
  * expression. */
 int pattern_add(struct pattern *p, struct str text, struct err *e);
 
-/* Makes `to`, an uninitialised pattern, a copy for another thread; the caller releases it. Only for
- * fixed strings. */
+/* Makes `to`, an uninitialised pattern, a copy for another thread; the caller releases it before the
+ * original. */
 void pattern_copy(struct pattern *to, const struct pattern *from);
-/* Adds the texts of the group with the longest ones to a literal scan, so that their places are
- * found fast, and to a query of the skip index, so that blocks without them are not read. Returns
- * false if that cannot be done: there is a
- * regular expression, an empty text or no text, or there are too many. */
-bool pattern_add_literals(const struct pattern *p, struct literal_scan *s, struct skip_query *q);
+/* Finds texts of which each message that matches holds one: they are taken from the fixed strings
+ * and out of the expressions (search/regex_literals). Makes *s the scan for those that are found
+ * fastest, and adds all to a query of the skip index. Returns false if there are none, or too many,
+ * for a scan, which is then empty. Texts are borrowed from the pattern for the call. */
+bool pattern_literals(const struct pattern *p, bool wide, struct literal_scan *s,
+                      struct skip_query *q);
+/* Returns whether a text matches if and only if one of the texts of that scan is in it. */
+bool pattern_is_literal(const struct pattern *p);
 
 /* Finds the first match in a text; it may be empty. Returns 1 and where it is, in bytes; 0 if there
  * is no match; -1 with *e set (ERR_FAILURE) if a regular expression took too many steps. */

@@ -1,10 +1,13 @@
 /*
  * search - finds the messages of a history that match a pattern.
  *
- * What is searched are decoded texts, whatever escapes the line uses: the content, and the names and
- * arguments of tool calls, unless other parts are chosen. A match lies within one text. Fixed strings in a large history
- * are searched backward by a fast path (search/parallel_scan): it skips lines that cannot contain
- * them, so bad lines among these are not counted. Every other search parses line by line.
+ * What is searched are decoded texts, whatever escapes the line uses: the content, and the names
+ * and arguments of tool calls, unless other parts are chosen. A match lies within one text.
+ *
+ * A large history is searched backward by a fast path (search/parallel_scan) on several threads. If
+ * texts are known that every match holds, it passes over lines that cannot contain them, so that
+ * bad lines among these are not counted, and a message that could not be matched is no failure
+ * there. Every other search parses line by line.
  *
  * The words of a query (search/query) are added to the pattern by query_add_words; its other terms
  * are asked here.

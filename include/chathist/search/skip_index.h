@@ -57,14 +57,20 @@ struct skip_section {
  * tests. */
 void skip_mark(unsigned char marks[SKIP_ROWS], unsigned char bit, struct str text);
 
-/* The texts that a search looks for, as rows of the index. Zero-initialise. */
+/* The texts that a search looks for, as rows of the index. They are in clauses: a hit has one text of
+ * each clause. Zero-initialise. */
 struct skip_query {
     struct skip_rows *texts; /* owned */
     size_t count, cap;
-    bool useless; /* a text is too short to have a gram, so the index cannot help */
+    size_t begun; /* texts in the clauses that are complete */
+    bool useless; /* a text of this clause is too short to have a gram */
 };
-/* Adds one text, in any case. */
+/* Adds one text, in any case, to the current clause. */
 void skip_query_add(struct skip_query *q, struct str text);
+/* Ends a clause, which is left out if the index cannot help with it. */
+void skip_query_end(struct skip_query *q);
+/* Returns whether the index can help. */
+bool skip_query_helps(const struct skip_query *q);
 void skip_query_release(struct skip_query *q);
 
 /* Which blocks a search must read, and what it learns about them. All zeros: all blocks. */

@@ -1,0 +1,538 @@
+#include "search/regex_literals.h"
+
+#include "chathist/base/json.h"
+#include "chathist/base/regex.h"
+#include "chathist/base/utf8.h"
+#include "chathist/search/search.h"
+#include "test.h"
+#include "draw.h"
+#include "scratch.h"
+#include "scratch_history.h"
+
+/* ---- clauses ---- */
+
+/* `want` is the clauses, the best first, as {a,b}{c}; `all` and `any_case` in front as = and i. */
+static void check_clauses(const char *expression, const char *want)
+{
+    struct buf got = BUF_INIT(BUF_SMALL);
+    struct regex_literals l;
+
+    regex_literals_find(&l, str_of(expression));
+    buf_add_c(&got, l.all ? "=" : "");
+    buf_add_c(&got, l.any_case ? "i" : "");
+    for (size_t i = 0; i < l.count; i++) {
+        for (size_t k = 0; k < l.clause[i].count; k++) {
+            const struct literal_text *t = &l.clause[i].at[k];
+
+            buf_add_byte(&got, k ? ',' : '{');
+            buf_add(&got, t->bytes, t->n);
+        }
+        buf_add_byte(&got, '}');
+    }
+    if (!CHECK_STR(buf_c(&got), want))
+        fprintf(stderr, "    '%s'\n", expression);
+    buf_release(&got);
+}
+
+TEST(what_every_match_holds)
+{
+    static const char *const cases[][2] = {
+        {"abc", "={abc}"},
+        {"foo|bar", "={foo,bar}"},
+        {"foo|foobar", "={foo}"},
+        {"colou?r", "={colour,color}"},
+        {"gr[ae]y", "={gray,grey}"},
+        {"(?:ab|c)(d|e)", "={abd,abe,cd,ce}"},
+        {"a{3}", "={aaa}"},
+        {"a{2,}b", "{aab}"},
+        {"ab+c", "{bc}{ab}"},
+        {"ab*c", "{c}{a}"},
+        {"foo.*barbaz", "{barbaz}{foo}"},
+        {"(foo|b.r)+x", "{foox,rx}{foo,b}"},
+        {"(foo|bar)+x", "{foox,barx}"},
+        {"a(b|c.+dd)e", "{be,dde}{ab,ac}"},
+        {"^\\s*error\\b: \\d+$", "{error: }"},
+        {"(?=x)y(?!z)(?<=q)w", "{yw}"},
+        {"a\\Kb", "{ab}"},
+        {"\\x41\\x{e9}\\t\\.\\/", "{A\xc3\xa9\t./}"},
+        {"\\Qa.b|\\E+c", "{a.b|}{|c}"},
+        {"\\Qa*", "={a*}"},
+        {"(?<n>ab)\\k<n>(?1)c\\1", "{ab}{c}"},
+        {"(?i:ab)c", "i{abc}"},
+        {"a(?i)b|cd", "i{ab,cd}"},
+        {"[[:digit:]]x[^]]y[]z]w", "{y]w,yzw}{x}"},
+        {"a{,3}b", ""},
+        {"a{x}b", "={a{x}b}"},
+        {"a\\p{Lu}b\\pLc\\N{U+41}dd\\R", "{dd}{a}{b}{c}"},
+        {"é", "{é}"},
+        {"(*ACCEPT)abc", ""},
+        {"abc(*ACCEPT)def", ""},
+        {"(?x) a b", ""},
+        {"a(?#c)+", ""},
+        {"(?(1)a|b)c", ""},
+        {"(?|ab|ac)", "={ab,ac}"},
+        {"(?>ab|c)d", "={abd,cd}"},
+        {"a\\E+b", "{ab}"},
+        {"(ab)?c", "={c}"},
+        {"(ab)?", ""},
+        {"(ab|)c|", ""},
+        {"x{0}ab", "={ab}"},
+        {"[a-c]x", "{x}"},
+        {"\\cA", ""},
+        {"exponential[*_`~]*[\\t-\\r ][*_`~\\t-\\r ]*backoff(?![\\x{300}-\\x{36f}])",
+         "{exponential}{backoff}"},
+        {"caf(?:\xc3\xa9|e\\x{301})", "{caf\xc3\xa9,cafe\xcc\x81}"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        check_clauses(cases[i][0], cases[i][1]);
+}
+
+TEST(sets_and_texts_are_bounded)
+{
+    check_clauses("[ab][ab][ab][ab][ab]", "{aaaa,aaab,aaba,aabb,abaa,abab,abba,abbb,baaa,baab,baba,"
+                                          "babb,bbaa,bbab,bbba,bbbb}{a,b}");
+    check_clauses("0123456789012345678901234567890123456789012345678901",
+                  "{012345678901234567890123456789012345678901234567}{8901}");
+    check_clauses("(a|b|c|d|e|f|g|h|i|j|k|l|m|n|o|p|q)xy", "{xy}");
+    check_clauses("((((((((((((((((((((((a))))))))))))))))))))))", "");
+}
+
+/* ---- the fast way and line by line ---- */
+
+/* Behind the plain ones are characters whose case, or whose form in JSON, is a matter of its own.
+ * Lines with those are looked at for many expressions, so that an error in what is looked for shows
+ * in the other ones. */
+static const char *const letters[] = {
+    "a",
+    "b",
+    "d",
+    "A",
+    " ",
+    "-",
+    "foo",
+    "Bar",
+    "ab",
+    "e",
+    "\xc3\xa9",
+    "\xc3\x89",
+    "\xc3\x9f",
+    "k",
+    "K",
+    "\xe2\x84\xaa",
+    "s",
+    "S",
+    "\xc5\xbf",
+    "i",
+    "I",
+    "\xc4\xb0",
+    "\xc4\xb1",
+    "\xe1\xba\x9e",
+    "e\xcc\x81",
+    "\"",
+    "\\",
+    "/",
+    "\n",
+    "\t",
+    "u0041",
+    "\xf0\x9f\x98\x80",
+    "\xef\xbf\xbd",
+    "\x01",
+};
+#define PLAIN ((size_t)13)
+#define LETTERS (sizeof letters / sizeof *letters)
+static bool plain; /* only the plain ones, and no escapes */
+
+static const char *letter(void)
+{
+    return letters[draw(plain ? PLAIN : LETTERS)];
+}
+
+static void add_letters(struct buf *out, unsigned count)
+{
+    while (count--)
+        buf_add_c(out, letter());
+}
+
+/* Adds a JSON string, some of whose characters are written as \uXXXX. */
+static void add_json(struct buf *out, struct str text)
+{
+    buf_add_byte(out, '"');
+    while (text.n > 0) {
+        int32_t cp;
+        size_t n = utf8_decode(text, &cp);
+        struct buf one = BUF_INIT(BUF_SMALL);
+
+        json_add_string(&one, (struct str){text.p, n});
+        if (!plain && draw(6) == 0 && cp < 0x10000)
+            buf_addf(out, draw(2) ? "\\u%04x" : "\\u%04X", (unsigned)cp);
+        else if (!plain && draw(6) == 0 && cp >= 0x10000)
+            buf_addf(out, "\\u%04x\\u%04x", 0xd800 + (unsigned)((cp - 0x10000) >> 10),
+                     0xdc00 + (unsigned)(cp & 0x3ff));
+        else if (cp == '/' && draw(2))
+            buf_add_c(out, "\\/");
+        else
+            buf_add(out, one.data + 1, one.len - 2);
+        buf_release(&one);
+        text.p += n;
+        text.n -= n;
+    }
+    buf_add_byte(out, '"');
+}
+
+/* Expressions, and texts that they match, which stand here and there in the history. */
+#define PLANTED 30
+static struct {
+    struct buf expression, text;
+} planted[PLANTED];
+
+static void add_random_json(struct buf *out, unsigned most)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    add_letters(&text, draw(most));
+    if (draw(3) == 0)
+        buf_add_str(&text, buf_str(&planted[draw(PLANTED)].text));
+    add_letters(&text, draw(3));
+    add_json(out, buf_str(&text));
+    buf_release(&text);
+}
+
+/* Adds tool calls in one of three forms; in OpenAI's the arguments are JSON inside a string. */
+static void add_calls(struct buf *out)
+{
+    struct buf inner = BUF_INIT(BUF_SMALL);
+    unsigned form = draw(3);
+
+    buf_add_c(&inner, "{\"a\":");
+    add_random_json(&inner, 12);
+    buf_add_c(&inner, ",\"foo\":[1,");
+    add_random_json(&inner, 6);
+    buf_add_c(&inner, "]}");
+    buf_add_c(out, ",\"tool_calls\":[{\"id\":\"foo\",");
+    if (form == 2) {
+        buf_add_c(out, "\"type\":\"function\",\"function\":{\"name\":");
+        add_random_json(out, 4);
+        buf_add_c(out, ",\"arguments\":");
+        json_add_string(out, buf_str(&inner));
+        buf_add_byte(out, '}');
+    } else {
+        buf_add_c(out, "\"name\":");
+        add_random_json(out, 4);
+        buf_add_c(out, form ? ",\"args\":" : ",\"input\":");
+        buf_add_str(out, buf_str(&inner));
+    }
+    buf_add_c(out, "}]");
+    buf_release(&inner);
+}
+
+static void add_history_line(struct buf *out)
+{
+    int i = made++;
+    static const char *const roles[] = {"user", "assistant", "tool", "title"};
+    const char *role = roles[draw(10) ? draw(3) : 3];
+
+    if (draw(30) == 0)
+        buf_add_c(out, draw(2) ? "foo ab no message\n" : "\n");
+    if (draw(2))
+        buf_addf(out,
+                 "{\"id\":\"%013d-%08x\",\"session_id\":\"sess_%013d_%06x\",\"timestamp\":"
+                 "\"2024-06-27T15:00:00.000000+00:00\",\"role\":\"%s\",\"content\":",
+                 i, (unsigned)i, i / 9, (unsigned)i / 9, role);
+    else
+        buf_addf(out,
+                 "{\"model\":\"foo ab\",\"id\":\"%d\",\"session_id\":\"sess_%013d_%06x\","
+                 "\"timestamp\":\"t\",\"role\":\"%s\",\"content\":",
+                 i, i / 9, (unsigned)i / 9, role);
+    add_random_json(out, draw(4) ? 12 : 40);
+    if (draw(3) == 0)
+        add_calls(out);
+    if (draw(4) == 0)
+        buf_add_c(out, ",\"files\":[\"ab/foo\"]");
+    buf_add_c(out, "}\n");
+}
+
+/* Adds a letter to an expression, escaped if need be. */
+static void add_escaped(struct buf *out, const char *letter)
+{
+    if (!letter[1] && strchr("\"\\/ \n", *letter)) {
+        buf_add_byte(out, '\\');
+        buf_add_byte(out, *letter == '\n' ? 'n' : *letter);
+    } else if (!letter[1] && draw(8) == 0) {
+        buf_addf(out, "\\x{%x}", (unsigned)*letter);
+    } else {
+        buf_add_c(out, letter);
+    }
+}
+
+static void add_char(struct buf *out)
+{
+    add_escaped(out, letter());
+}
+
+/* Adds an expression, and to `text` one that it matches, unless a newline is there for `.`. */
+static void add_matching(struct buf *out, struct buf *text)
+{
+    /* Around one letter; those with `many` match it several times, those with `case` in any case. */
+    static const struct {
+        const char *before, *after;
+        bool many, any_case;
+    } forms[] = {
+        {"(?:", ")+", true, false},     {"(?:", ")*", true, false},
+        {"(?:", ")?", false, false},    {"(?:foo|", ")", false, false},
+        {"(?:", "|a.b)", false, false}, {"(", "){1,3}", true, false},
+        {"(?i:", ")", false, true},     {"(?>", ")(?!z)", false, false},
+        {"(?=.)", "", false, false},    {"x*", "", false, false},
+        {"", ".*", false, false},       {"", "", false, false},
+    };
+
+    for (unsigned n = 2 + draw(5); n > 0; n--) {
+        const char *one = letter();
+        unsigned form = draw(2) ? draw(sizeof forms / sizeof *forms) : 11, kind = draw(12);
+
+        for (unsigned i = forms[form].many ? 1 + draw(3) : 1; i > 0; i--)
+            buf_add_c(text, one);
+        if (forms[form].any_case && !one[1] && ascii_is_letter(*one))
+            text->data[text->len - 1] ^= 0x20;
+        buf_add_c(out, forms[form].before);
+        if (kind == 0)
+            buf_add_c(out, one[1] ? ".+" : ".");
+        else if (kind == 1)
+            buf_addf(out, "\\Q%s\\E", one);
+        else
+            add_escaped(out, one);
+        buf_add_c(out, forms[form].after);
+    }
+}
+
+static void add_expression(struct buf *out, unsigned depth);
+
+static void add_piece(struct buf *out, unsigned depth)
+{
+    static const char *const odd[] = {
+        ".",      "\\w",     "\\b",   "^",     "$",      "[^a]",        "\\s",    "[a-k]",
+        "[sk]",   "[\\\"b]", "\\pL",  "\\K",   "(?i)",   "(?-i)",       "(?i:k)", "\\Qs.\\E",
+        "\\Q\\E", "\\E",     "(?=a)", "(?!b)", "(?<=s)", "\\1",         "(?#x)",  "{",
+        "{2}",    "[]i]",    "\\R",   "(?s)",  "\\0",    "[[:alpha:]]", "\\x{e9}"};
+    static const char *const groups[] = {"(", "(?:", "(?>", "(?|", "(?<n>", "(?=", "(?<!"};
+    unsigned kind = draw(10);
+
+    if (kind < 5 || (kind == 9 && depth == 0))
+        add_char(out);
+    else if (kind < 7)
+        buf_add_c(out, letters[draw(PLAIN)]);
+    else if (kind < 9)
+        buf_add_c(out, odd[draw(sizeof odd / sizeof *odd)]);
+    else {
+        buf_add_c(out, groups[draw(sizeof groups / sizeof *groups)]);
+        add_expression(out, depth - 1);
+        buf_add_byte(out, ')');
+    }
+}
+
+static void add_expression(struct buf *out, unsigned depth)
+{
+    static const char *const quantifiers[] = {"*", "+", "?", "{2}", "{1,2}", "{0,1}", "+?", "*+"};
+    unsigned branches = draw(3) ? 1 : 2 + draw(2);
+
+    while (branches-- > 0) {
+        for (unsigned pieces = 1 + draw(4); pieces > 0; pieces--) {
+            add_piece(out, depth);
+            if (draw(5) == 0)
+                buf_add_c(out, quantifiers[draw(sizeof quantifiers / sizeof *quantifiers)]);
+        }
+        if (branches > 0)
+            buf_add_byte(out, '|');
+    }
+}
+
+#define ROUNDS 15
+
+struct found {
+    struct buf places;
+    uint64_t count, bad;
+};
+
+/* What a search is to be like, besides its pattern. */
+struct way {
+    bool invert;
+    unsigned in;
+    const struct filter *filter;
+    size_t threads;
+    bool each; /* line by line */
+};
+
+static void look(struct pattern *p, const struct way *way, struct found *f)
+{
+    struct search s;
+    struct hit hit;
+    int more;
+
+    buf_clear(&f->places);
+    f->count = 0;
+    if (search_open(&s, FILE_CWD, "h", p, way->filter, SCAN_BACKWARD, NULL) < 0)
+        abort();
+    s.invert = way->invert;
+    s.in = way->in;
+    s.threads = way->threads;
+    s.scan.block_size = 512;
+    s.skip_block = 256;
+    s.history = &history;
+    while ((more = way->each ? search_each(&s, &hit, NULL) : search_next(&s, &hit, NULL)) > 0) {
+        if (more == SEARCH_FAILED)
+            buf_addf(&f->places, "%lld failed ", (long long)hit.line.at);
+        else if (hit.found)
+            buf_addf(&f->places, "%lld+%zu+%zu%s ", (long long)hit.line.at, hit.at, hit.len,
+                     hit.in_content ? "" : "t");
+        f->count += hit.found;
+    }
+    CHECK_INT(more, 0);
+    f->bad = s.scan.bad;
+    search_learned_free(search_learned(&s), way->each ? NULL : &history);
+    search_close(&s);
+}
+
+static void check_count(struct pattern *p, const struct way *way, uint64_t want)
+{
+    struct search s;
+    struct hit hit;
+    uint64_t count = 0;
+    int counted, more;
+
+    if (search_open(&s, FILE_CWD, "h", p, way->filter, SCAN_BACKWARD, NULL) < 0)
+        abort();
+    s.invert = way->invert;
+    s.in = way->in;
+    s.threads = way->threads;
+    s.scan.block_size = 512;
+    counted = search_count(&s, false, &count, NULL);
+    /* A message could not be matched. */
+    while (counted == 0 && (more = search_next(&s, &hit, NULL)) > 0)
+        count += more == 1;
+    CHECK_INT(count, want);
+    search_close(&s);
+}
+
+/* Makes a random pattern, of expressions and of fixed strings. Returns false if one is not valid. */
+static bool make_pattern(struct pattern *p, struct buf *shown)
+{
+    unsigned count = draw(3) ? 1 : 2 + draw(2);
+    bool valid = true;
+
+    pattern_init(p);
+    p->case_sensitive = draw(3) == 0;
+    p->words = draw(4) == 0;
+    buf_addf(shown, "%s%s", p->case_sensitive ? "c" : "", p->words ? "w" : "");
+    for (unsigned i = 0; i < count && valid; i++) {
+        struct buf text = BUF_INIT(BUF_SMALL);
+
+        p->regex = draw(5) > 0;
+        if (p->regex && draw(2))
+            buf_add_str(&text, buf_str(&planted[draw(PLANTED)].expression));
+        else if (p->regex)
+            add_expression(&text, 2);
+        else
+            add_letters(&text, 1 + draw(3));
+        if (i > 0 && draw(2))
+            valid = pattern_next_group(p, NULL) == 0;
+        valid = valid && pattern_add(p, buf_str(&text), NULL) == 0;
+        buf_addf(shown, "%u%s'%s' ", p->group, p->regex ? "E" : "F", buf_c(&text));
+        buf_release(&text);
+    }
+    return valid;
+}
+
+/* Compares the ways for one pattern. Returns whether there was a hit. */
+static bool check_ways(struct pattern *p, const struct filter *filter, const char *shown)
+{
+    struct found slow = {.places = BUF_INIT(SIZE_MAX)}, fast = {.places = BUF_INIT(SIZE_MAX)};
+    struct way way = {.invert = draw(5) == 0,
+                      .in = draw(4) ? SEARCH_IN_DEFAULT : 1 + draw(63),
+                      .filter = draw(4) ? NULL : filter,
+                      .each = true};
+
+    look(p, &way, &slow);
+    way.each = false;
+    for (way.threads = 1; way.threads <= 2; way.threads++) {
+        look(p, &way, &fast);
+        if (!CHECK_STR(buf_c(&fast.places), buf_c(&slow.places)) || !CHECK(fast.bad <= slow.bad))
+            fprintf(stderr, "    %s, in %u, %s\n", shown, way.in, way.invert ? "-v" : "");
+        check_count(p, &way, slow.count);
+    }
+    buf_release(&slow.places);
+    buf_release(&fast.places);
+    return slow.count > 0;
+}
+
+TEST(the_fast_way_finds_what_is_found_line_by_line)
+{
+    struct filter role = {0};
+    int made_patterns = 0, hits = 0;
+
+    filter_add(&role.roles, STR("user"));
+    for (int round = 0; round < ROUNDS; round++) {
+        struct buf lines = BUF_INIT(SIZE_MAX), shown = BUF_INIT(SIZE_MAX);
+        int count = 150 + (int)draw(150);
+
+        scratch_enter();
+        plain = round % 2;
+        for (size_t i = 0; i < PLANTED; i++) {
+            buf_init(&planted[i].expression, SIZE_MAX);
+            buf_init(&planted[i].text, SIZE_MAX);
+            add_matching(&planted[i].expression, &planted[i].text);
+        }
+        for (int i = 0; i < count; i++)
+            add_history_line(&lines);
+        append(lines.data, lines.len);
+        for (int k = 0; k < 40; k++) {
+            struct pattern p;
+
+            buf_clear(&shown);
+            if (make_pattern(&p, &shown)) {
+                made_patterns++;
+                hits += check_ways(&p, &role, buf_c(&shown));
+            }
+            pattern_release(&p);
+        }
+        for (size_t i = 0; i < PLANTED; i++) {
+            buf_release(&planted[i].expression);
+            buf_release(&planted[i].text);
+        }
+        buf_release(&lines);
+        buf_release(&shown);
+        scratch_leave();
+    }
+    filter_release(&role);
+    CHECK(made_patterns > 300);
+    CHECK(hits > 100);
+}
+
+/* Both folds must agree: a character that PCRE2 takes for another one is looked for, too. */
+TEST(no_character_that_an_expression_takes_for_another_is_missed)
+{
+    struct buf cased = BUF_INIT(SIZE_MAX);
+    char bytes[4];
+
+    for (int32_t cp = 1; cp < 0x110000; cp++)
+        if (utf8_fold(cp) != cp) {
+            buf_add(&cased, bytes, utf8_encode(cp, bytes));
+            buf_add(&cased, bytes, utf8_encode(utf8_fold(cp), bytes));
+        }
+    for (struct str rest = buf_str(&cased); rest.n > 0;) {
+        int32_t cp;
+        size_t n = utf8_decode(rest, &cp), at, len, from = 0;
+        struct regex *r = regex_new((struct str){rest.p, n}, true, false, NULL);
+
+        while (regex_find(r, buf_str(&cased), from, false, &at, &len, NULL) > 0) {
+            int32_t other;
+
+            utf8_decode((struct str){cased.data + at, len}, &other);
+            CHECK_INT(utf8_fold(other), utf8_fold(cp));
+            from = at + len;
+        }
+        regex_free(r);
+        rest.p += n;
+        rest.n -= n;
+    }
+    buf_release(&cased);
+}
