@@ -87,6 +87,7 @@ void chat_session_close(struct chat_session *t)
     server_release(&t->server);
     http_pool_close(t->pool);
     request_settings_release(&t->settings);
+    option_set_release(&t->options);
     history_release(&t->history);
     config_release(&t->config);
     schema_free(t->schema);
@@ -262,6 +263,18 @@ static int choose_limits(struct chat_session *t, struct turn *turn, struct err *
     return 0;
 }
 
+size_t chat_session_window(const struct chat_session *t)
+{
+    struct ask ask = {.limits = t->args->limits};
+    struct context_limits limits = CONTEXT_LIMITS_NONE;
+    struct err e = ERR_INIT;
+
+    server_address(&t->server, &ask);
+    if (context_limits_choose(&limits, &t->config, model_window(t, &ask), 0, &e) < 0)
+        err_release(&e);
+    return limits.tokens == CONTEXT_ALL ? 0 : limits.tokens;
+}
+
 /* After an answer in a long conversation, gets the list of models for the next turn, at most once a
  * day. If the request fails, the old list is stored again, or an empty one, so that the request is
  * not repeated on that day. */
@@ -317,7 +330,8 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
     turn->session = buf_str(&t->session.id);
     turn->max_rounds = t->args->max_iterations;
     turn->tool_timeout_ms = t->args->tool_timeout_ms;
-    if (request_settings_load(&t->settings, &t->config, t->args, t->server.provider, e) < 0)
+    if (request_settings_load(&t->settings, &t->config, t->args, &t->options, t->server.provider,
+                              e) < 0)
         return -1;
     set_ask(t, &turn->ask);
     recover_partial(t);

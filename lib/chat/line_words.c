@@ -16,6 +16,12 @@ void line_offer(struct line_words *w, struct str word)
     w->at[w->count] = NULL;
 }
 
+void line_offer_if(struct line_words *w, struct str typed, struct str word)
+{
+    if (str_starts(word, typed))
+        line_offer(w, word);
+}
+
 void line_words_release(struct line_words *w)
 {
     for (size_t i = 0; i < w->count; i++)

@@ -17,6 +17,8 @@ struct line_words {
 
 /* Adds a copy of a word. */
 void line_offer(struct line_words *w, struct str word);
+/* Adds it if it begins with `typed`. */
+void line_offer_if(struct line_words *w, struct str typed, struct str word);
 /* Empties the list. */
 void line_words_release(struct line_words *w);
 /* Returns the longest common beginning of the words in whole code points, borrowed from them. There

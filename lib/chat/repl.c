@@ -279,6 +279,7 @@ int repl_run(struct chat_session *chat)
     prepare_terminal(&r, chat);
     if (path && input_history_load(path, recall, r.line, &e) < 0)
         repl_report(&e);
+    repl_show_last(&r);
     repl_say(&r, "/help lists the commands, Ctrl-D leaves");
     hold_conversation(&r, &path);
     events_spent_in_all(&chat->events);

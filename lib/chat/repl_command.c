@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "chathist/base/utf8.h"
+#include "chathist/chat/template.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
 #include "chathist/cli/output.h"
@@ -127,12 +128,6 @@ static void leave(struct repl *r, struct str rest)
 /* Completion does not wait longer for a slow server. */
 #define MODELS_MS 2000
 
-static void offer_if(struct line_words *words, struct str typed, struct str word)
-{
-    if (str_starts(word, typed))
-        line_offer(words, word);
-}
-
 static void offer_commands(struct line_words *words, struct str typed, const char *before)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
@@ -142,7 +137,7 @@ static void offer_commands(struct line_words *words, struct str typed, const cha
             continue;
         buf_clear(&name);
         buf_addf(&name, "%s%s", before, c->name);
-        offer_if(words, typed, buf_str(&name));
+        line_offer_if(words, typed, buf_str(&name));
     }
     buf_release(&name);
 }
@@ -155,7 +150,7 @@ static void offer_sessions(const struct repl *r, struct line_words *words, struc
     if (session_list_newest(&list, &r->chat->history, SIZE_MAX, NULL) < 0)
         return;
     for (i = 0; i < list.count && words->count < SESSIONS_MAX; i++)
-        offer_if(words, typed, (struct str){list.at[i].id, list.at[i].id_len});
+        line_offer_if(words, typed, (struct str){list.at[i].id, list.at[i].id_len});
     if (words->count == 0 && typed.n >= SUFFIX_LEAST)
         for (i = 0; i < list.count && words->count < SESSIONS_MAX; i++)
             if (str_ends((struct str){list.at[i].id, list.at[i].id_len}, typed))
@@ -163,7 +158,7 @@ static void offer_sessions(const struct repl *r, struct line_words *words, struc
     session_list_release(&list);
 }
 
-static void offer_models(struct repl *r, struct line_words *words, struct str typed)
+void repl_offer_models(struct repl *r, struct line_words *words, struct str typed)
 {
     struct http_limits limits = {.connect_ms = MODELS_MS, .idle_ms = MODELS_MS};
     struct buf name = BUF_INIT(BUF_SMALL);
@@ -177,9 +172,31 @@ static void offer_models(struct repl *r, struct line_words *words, struct str ty
         if (typed.n > 0 && str_starts(bare, typed))
             line_offer(words, bare);
         else
-            offer_if(words, typed, buf_str(&name));
+            line_offer_if(words, typed, buf_str(&name));
     }
     buf_release(&name);
+}
+
+struct offered {
+    struct line_words *words;
+    struct str typed;
+};
+
+static void offer_preset(void *arg, const char *kind, const char *name)
+{
+    struct offered *o = arg;
+
+    (void)kind;
+    line_offer_if(o->words, o->typed, str_of(name));
+}
+
+/* Offers the names of personas or templates. */
+static void offer_presets(const char *what, struct line_words *words, struct str typed)
+{
+    struct offered o = {words, typed};
+
+    if (!memchr(typed.p, ' ', typed.n))
+        presets_each(what, offer_preset, &o, NULL);
 }
 
 static bool is_dot(struct str path)
@@ -241,11 +258,17 @@ void repl_complete(void *arg, struct str before, struct line_words *words)
     if (command->takes == REPL_TAKES_SESSION)
         offer_sessions(r, words, typed);
     if (command->takes == REPL_TAKES_MODEL)
-        offer_models(r, words, typed);
+        repl_offer_models(r, words, typed);
     if (command->takes == REPL_TAKES_FILE)
         offer_files(r, words, typed);
     if (command->takes == REPL_TAKES_COMMAND)
         offer_commands(words, typed, "");
+    if (command->takes == REPL_TAKES_SETTING)
+        repl_offer_settings(r, words, typed);
+    if (command->takes == REPL_TAKES_PERSONA)
+        offer_presets("personas", words, typed);
+    if (command->takes == REPL_TAKES_TEMPLATE)
+        offer_presets("templates", words, typed);
 }
 
 /* ---- the table ---- */
@@ -257,13 +280,20 @@ static const struct repl_command *first_command(void)
         {"new", "[SYSTEM]", REPL_TAKES_TEXT, "start a new session", repl_new},
         {"load", "SESSION|N", REPL_TAKES_SESSION,
          "continue a past session, or the Nth of the last list", repl_load},
-        {"search", "TEXT", REPL_TAKES_TEXT, "search all messages, the newest first", repl_search},
+        {"search", "QUERY", REPL_TAKES_TEXT, "search all messages, the newest first", repl_search},
         {"sessions", "[N|all]", REPL_TAKES_TEXT, "list the sessions, the last used first",
          repl_sessions},
+        {"title", "[TEXT]", REPL_TAKES_TEXT, "name this session (-: no name), or show its name",
+         repl_title},
+        {"info", "", REPL_TAKES_TEXT, "describe this session: place, model, tokens, cost",
+         repl_info},
         {"Prompts and answers", "", REPL_TAKES_TEXT, "", NULL},
         {"regenerate", "", REPL_TAKES_TEXT, "answer the last prompt again", repl_regenerate},
         {"edit", "[TEXT]", REPL_TAKES_TEXT, "replace the last prompt, without TEXT in the editor",
          repl_edit},
+        {"template", "[NAME [TEXT]]", REPL_TAKES_TEMPLATE,
+         "send a prompt made of a template, or list them", repl_template},
+        {"copy", "", REPL_TAKES_TEXT, "copy the last answer to the clipboard", repl_copy},
         {"file", "[FILE|-]", REPL_TAKES_FILE,
          "attach a file to the next prompt (-: none), or list them", repl_file},
         {"save", "[-a] FILE", REPL_TAKES_FILE,
@@ -272,6 +302,10 @@ static const struct repl_command *first_command(void)
         {"model", "[NAME]", REPL_TAKES_MODEL, "ask another model, or list them", repl_model},
         {"system", "[TEXT]", REPL_TAKES_TEXT, "set the system prompt (\"\": none), or show it",
          repl_system},
+        {"role", "[PERSONA]", REPL_TAKES_PERSONA, "take a persona from now on, or list them",
+         repl_role},
+        {"set", "[KEY VALUE]", REPL_TAKES_SETTING,
+         "change a setting or option (-: none), or list them", repl_set},
         {"tools", "", REPL_TAKES_TEXT, "list the tools that the model may call", repl_tools},
         {"This program", "", REPL_TAKES_TEXT, "", NULL},
         {"help", "[COMMAND]", REPL_TAKES_COMMAND, "list the commands", help},

@@ -45,6 +45,9 @@ enum repl_takes {
     REPL_TAKES_MODEL,
     REPL_TAKES_FILE,
     REPL_TAKES_COMMAND,
+    REPL_TAKES_SETTING,
+    REPL_TAKES_PERSONA,
+    REPL_TAKES_TEMPLATE,
 };
 
 struct repl_command {
@@ -92,6 +95,10 @@ void repl_edit(struct repl *r, struct str text);
 void repl_new(struct repl *r, struct str system);
 void repl_load(struct repl *r, struct str name);
 void repl_search(struct repl *r, struct str text);
+void repl_title(struct repl *r, struct str text);
+void repl_info(struct repl *r, struct str rest);
+/* Prints the last prompt and its answer, dim and shortened, if the session has messages. */
+void repl_show_last(struct repl *r);
 void repl_sessions(struct repl *r, struct str text);
 
 /* ---- settings ---- */
@@ -101,6 +108,12 @@ void repl_sessions(struct repl *r, struct str text);
 int repl_load_models(struct repl *r, const struct http_limits *limits, struct err *e);
 void repl_model(struct repl *r, struct str name);
 void repl_system(struct repl *r, struct str text);
+void repl_role(struct repl *r, struct str rest);
+void repl_template(struct repl *r, struct str rest);
+void repl_set(struct repl *r, struct str rest);
+/* Offers the names of settings, or values of the one that is typed. */
+void repl_offer_settings(struct repl *r, struct line_words *words, struct str typed);
+void repl_offer_models(struct repl *r, struct line_words *words, struct str typed);
 void repl_tools(struct repl *r, struct str rest);
 
 /* ---- files ---- */
@@ -108,6 +121,7 @@ void repl_tools(struct repl *r, struct str rest);
 /* Returns the path that a typed name means. The caller frees it. */
 char *repl_file_of(const struct repl *r, struct str name);
 void repl_file(struct repl *r, struct str name);
+void repl_copy(struct repl *r, struct str rest);
 void repl_save(struct repl *r, struct str rest);
 
 #endif

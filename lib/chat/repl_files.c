@@ -7,7 +7,9 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/utf8.h"
+#include "chathist/cli/clipboard.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/signals.h"
 #include "chathist/convert/export.h"
 #include "chathist/history/thread.h"
 
@@ -86,9 +88,32 @@ static void add_last_answer(const struct thread *t, struct buf *out)
     for (size_t i = t->count; i > 0 && out->len == 0; i--)
         if (t->at[i - 1].role == ROLE_ASSISTANT)
             buf_add_str(out, message_content(&t->at[i - 1], &scratch));
-    if (out->len > 0 && !str_ends(buf_str(out), STR("\n")))
-        buf_add_byte(out, '\n');
     buf_release(&scratch);
+}
+
+void repl_copy(struct repl *r, struct str rest)
+{
+    struct buf text = BUF_INIT(SIZE_MAX), said = BUF_INIT(BUF_SMALL);
+    struct thread t = {0};
+    struct err e = ERR_INIT;
+
+    (void)rest;
+    if (repl_load_thread(r, &t, &e) < 0) {
+        repl_report(&e);
+        return;
+    }
+    add_last_answer(&t, &text);
+    out_flush(r->out);
+    if (text.len == 0) {
+        warnf("there is no answer yet to be copied");
+    } else {
+        line_signals_forget();
+        clipboard_copy(buf_str(&text), STDOUT_FILENO, line_signals_fd(), &said);
+        repl_say(r, "%s", buf_c(&said));
+    }
+    thread_release(&t);
+    buf_release(&text);
+    buf_release(&said);
 }
 
 /* Writes a new file (mode 0600), or replaces one after a question. Returns 1, 0 if the user
@@ -131,7 +156,9 @@ void repl_save(struct repl *r, struct str rest)
     result = repl_load_thread(r, &t, &e);
     if (result == 0 && answer)
         add_last_answer(&t, &text);
-    else if (result == 0 && t.count > 0)
+    if (text.len > 0 && !str_ends(buf_str(&text), STR("\n")))
+        buf_add_byte(&text, '\n');
+    if (result == 0 && !answer && t.count > 0)
         result = add_markdown(&t, &text, &e);
     if (result == 0 && text.len == 0) {
         warnf("there is nothing yet to be saved");

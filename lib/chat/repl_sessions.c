@@ -1,8 +1,14 @@
 #include "chat/repl_command.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdint.h>
 
+#include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
 #include "chathist/chat/chat_session.h"
+#include "chathist/chat/context_window.h"
+#include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/hits.h"
 #include "chathist/cli/listing.h"
@@ -10,6 +16,10 @@
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/session.h"
+#include "chathist/history/stats.h"
+#include "chathist/history/store.h"
+#include "chathist/history/thread.h"
+#include "chathist/search/query.h"
 
 /* The number of messages that /load shows. */
 #define SHOWN_LAST 4
@@ -74,45 +84,66 @@ void repl_sessions(struct repl *r, struct str text)
     session_list_release(&list);
 }
 
-void repl_search(struct repl *r, struct str text)
+/* Prints hits, the newest first. Returns 1 if there are more, 0, or -1 with *e set. */
+static int print_hits(struct repl *r, struct query *query, struct pattern *pattern, struct err *e)
 {
     struct history *h = &r->chat->history;
     struct hits_form form = {0};
-    struct pattern pattern;
     struct search search;
     struct hit hit;
-    struct err e = ERR_INIT;
     int found = 0;
 
-    if (text.n == 0) {
-        warnf("no text: try '/search TEXT'");
-        return;
-    }
-    pattern_init(&pattern);
-    if (pattern_add(&pattern, text, &e) < 0 ||
-        search_open(&search, h->dir_fd, h->path, &pattern, NULL, SCAN_BACKWARD, &e) < 0) {
-        pattern_release(&pattern);
-        repl_report(&e);
-        return;
-    }
+    if (search_open(&search, h->dir_fd, h->path, pattern, NULL, SCAN_BACKWARD, e) < 0)
+        return -1;
+    search.query = query;
+    search.history = h;
     line_words_release(&r->listed);
     line_signals_forget();
-    while (!line_signals_interrupted() && (found = search_next(&search, &hit, &e)) > 0) {
+    while (!line_signals_interrupted() && (found = search_next(&search, &hit, e)) > 0) {
         if (r->listed.count == LIST_MAX)
             break;
         add_list_number(r, hit.message->session_id);
         hits_print(r->out, &hit, &form);
         out_measure(r->out);
     }
+    start_report_bad(h, search.scan.bad, r->chat->args->common.quiet);
+    search_close(&search);
+    return found;
+}
+
+void repl_search(struct repl *r, struct str text)
+{
+    struct buf name = BUF_INIT(BUF_LINE);
+    struct pattern pattern;
+    struct query query;
+    struct err e = ERR_INIT;
+    int found;
+
+    if (text.n == 0) {
+        warnf("no query: try '/search WORD...'");
+        return;
+    }
+    if (query_parse(&query, text, time_now(), &e) < 0) {
+        repl_report(&e);
+        return;
+    }
+    pattern_init(&pattern);
+    history_name_add(&name, &r->chat->history);
+    line_words_release(&r->listed);
+    found = query_add_words(&query, &pattern, &e);
+    if (found == 0)
+        found = query_enter(&query, &r->chat->history, buf_str(&name), &e);
+    if (found > 0)
+        found = print_hits(r, &query, &pattern, &e);
     if (found < 0)
         repl_report(&e);
     else if (r->listed.count == 0)
         repl_say(r, "nothing was found");
     else
         repl_say(r, "%s/load N continues the session of one", found > 0 ? "there are more; " : "");
-    start_report_bad(h, search.scan.bad, r->chat->args->common.quiet);
-    search_close(&search);
     pattern_release(&pattern);
+    query_release(&query);
+    buf_release(&name);
 }
 
 /* Finds the session of /load: a number of the last list, or a name. */
@@ -183,4 +214,253 @@ void repl_new(struct repl *r, struct str system)
     else if (chat->args->system)
         repl_set_system(r, str_of(chat->args->system));
     repl_say(r, "session %s", buf_c(&chat->session.id));
+}
+
+/* ---- the title ---- */
+
+void repl_title(struct repl *r, struct str text)
+{
+    struct chat_session *chat = r->chat;
+    struct buf title = BUF_INIT(BUF_LINE);
+    struct draft draft;
+    struct err e = ERR_INIT;
+    struct str id = buf_str(&chat->session.id);
+    int result;
+
+    if (text.n == 0) {
+        if (session_title(&chat->history, id, &title, &e) < 0)
+            repl_report(&e);
+        else
+            repl_say(r, "%s", title.len > 0 ? buf_c(&title) : "the session has no title");
+        buf_release(&title);
+        return;
+    }
+    if (chat->in_memory || (chat->session.fresh && !chat->settled)) {
+        warnf("no title: %s",
+              chat->in_memory ? "nothing is stored" : "the session has no message yet");
+        return;
+    }
+    draft_init(&draft);
+    draft_title(&draft, str_eq_c(text, "-") ? STR("") : text);
+    draft_set_text(&draft, FIELD_SESSION_ID, id);
+    result = store_append(&chat->history, &draft, 1, &e);
+    draft_release(&draft);
+    if (result < 0)
+        repl_report(&e);
+    else if (str_eq_c(text, "-"))
+        repl_say(r, "the session has no title now");
+    else
+        repl_say(r, "title '%.*s'", (int)text.n, text.p);
+}
+
+/* ---- what the session is ---- */
+
+/* The column in which the values of /info begin. */
+#define INFO_COLUMN 10
+
+__attribute__((format(printf, 3, 4))) static void info_line(struct repl *r, const char *name,
+                                                            const char *fmt, ...)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    va_list ap;
+
+    buf_addf(&line, "%-*s", INFO_COLUMN, name);
+    va_start(ap, fmt);
+    buf_vaddf(&line, fmt, ap);
+    va_end(ap);
+    buf_add_byte(&line, '\n');
+    out_text(r->out, buf_str(&line));
+    out_text_end(r->out);
+    buf_release(&line);
+}
+
+/* Prints how much of the model's context the next turn takes. */
+static void info_context(struct repl *r)
+{
+    struct chat_session *chat = r->chat;
+    struct context_estimate estimate;
+    size_t window = chat_session_window(chat);
+    struct err e = ERR_INIT;
+
+    if (context_estimate(&estimate, &chat->config, &chat->history, buf_str(&chat->session.id), &e) <
+        0)
+        repl_report(&e);
+    else if (window == 0)
+        info_line(r, "context", "about %zu tokens in %zu messages; the limit is unknown",
+                  estimate.tokens, estimate.messages);
+    else
+        info_line(r, "context", "about %zu tokens in %zu messages, %zu of %zu left",
+                  estimate.tokens, estimate.messages,
+                  window > estimate.tokens ? window - estimate.tokens : 0, window);
+}
+
+static void info_cost(struct repl *r, const struct stats *s)
+{
+    struct buf amount = BUF_INIT(BUF_SMALL);
+
+    for (size_t i = 0; s->prices && i < s->total_costs.count; i++) {
+        const struct stats_cost *c = &s->total_costs.at[i];
+
+        if (i == PRICES_UNKNOWN || c->answers == 0)
+            continue;
+        buf_clear(&amount);
+        amount_add_text(&amount, stats_cost_sum(c));
+        info_line(r, "cost", "%s %s", buf_c(&amount), prices_currency(s->prices, i));
+    }
+    buf_release(&amount);
+}
+
+/* Prints what the answers of the session have used, as hist-stats counts it. */
+static void info_usage(struct repl *r)
+{
+    struct chat_session *chat = r->chat;
+    struct prices prices = PRICES_INIT;
+    struct filter filter = {0};
+    struct stats stats;
+    struct err e = ERR_INIT;
+
+    filter_add(&filter.sessions, buf_str(&chat->session.id));
+    stats_init(&stats, STATS_ROLE);
+    stats.prices = &prices;
+    if (config_prices(&chat->config, &prices, &e) < 0 ||
+        stats_scan(&stats, chat->history.dir_fd, chat->history.path, &filter, SIZE_MAX, NULL, &e) <
+            0) {
+        repl_report(&e);
+    } else {
+        info_line(r, "used", "%" PRIu64 " input and %" PRIu64 " output tokens%s", stats.total.input,
+                  stats.total.output,
+                  stats.total.unknown > 0 ? ", without answers whose tokens are unknown" : "");
+        info_cost(r, &stats);
+    }
+    stats_release(&stats);
+    prices_release(&prices);
+    filter_release(&filter);
+}
+
+void repl_info(struct repl *r, struct str rest)
+{
+    struct chat_session *chat = r->chat;
+    const struct server *server = &chat->server;
+    struct buf title = BUF_INIT(BUF_LINE);
+    struct thread t = {0};
+    struct err e = ERR_INIT;
+
+    (void)rest;
+    info_line(r, "session", "%s", buf_c(&chat->session.id));
+    if (!chat->in_memory &&
+        session_title(&chat->history, buf_str(&chat->session.id), &title, &e) < 0)
+        repl_report(&e);
+    if (title.len > 0)
+        info_line(r, "title", "%s", buf_c(&title));
+    buf_release(&title);
+    info_line(r, "history", "%s%s", chat->history.path ? chat->history.path : "none",
+              chat->in_memory ? " (nothing is stored)" : "");
+    info_line(r, "provider", "%s%s%s", server->provider->name, server->base_url ? ", " : "",
+              server->base_url ? server->base_url : "");
+    info_line(r, "model", "%s", server->model ? server->model : "not known yet");
+    if (repl_load_thread(r, &t, &e) < 0) {
+        repl_report(&e);
+        return;
+    }
+    info_line(r, "messages", "%zu", t.count);
+    thread_release(&t);
+    if (chat->in_memory)
+        return;
+    info_context(r);
+    info_usage(r);
+}
+
+/* ---- the last exchange ---- */
+
+/* The number of messages that are read for it: an answer may have many tool calls. */
+#define LAST_READ 50
+/* How many lines of a prompt and of an answer are shown. */
+#define LAST_LINES 3
+
+/* Adds how long ago a time was, in one unit. */
+static void add_age(struct buf *out, int64_t then, int64_t now)
+{
+    static const struct {
+        int64_t seconds;
+        const char *name;
+    } units[] = {{86400, "day"}, {3600, "hour"}, {60, "minute"}};
+    int64_t seconds = now > then ? (now - then) / TIME_SECOND : 0;
+
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        int64_t n = seconds / units[i].seconds;
+
+        if (n == 0)
+            continue;
+        buf_addf(out, "%" PRId64 " %s%s ago", n, units[i].name, n == 1 ? "" : "s");
+        return;
+    }
+    buf_add_c(out, "just now");
+}
+
+/* Prints the beginning of a message, dim. */
+static void print_short(struct repl *r, const char *who, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE), line = BUF_INIT(SIZE_MAX);
+    size_t room = (r->out->columns ? r->out->columns : 80) * LAST_LINES;
+    struct str shown;
+
+    buf_addf(&line, "%s ", who);
+    vis_add_line(&line, message_content(m, &scratch), true);
+    shown = utf8_fit(buf_str(&line), room);
+    if (shown.n < line.len)
+        shown = utf8_fit(shown, room - 1);
+    out_style(r->out, STYLE_DIM);
+    out_raw(r->out, shown);
+    out_raw(r->out, shown.n < line.len ? STR("\xe2\x80\xa6") : STR(""));
+    out_style(r->out, STYLE_NONE);
+    out_byte(r->out, '\n');
+    buf_release(&scratch);
+    buf_release(&line);
+}
+
+static void print_exchange(struct repl *r, const struct message *prompt,
+                           const struct message *answer)
+{
+    const struct message *last = answer ? answer : prompt;
+    struct buf age = BUF_INIT(BUF_SMALL);
+    int64_t then;
+
+    if (time_parse_iso(last->timestamp, &then))
+        add_age(&age, then, time_now());
+    repl_say(r, "the session goes on; its last exchange%s%s:", age.len > 0 ? ", " : "",
+             buf_c(&age));
+    buf_release(&age);
+    if (prompt)
+        print_short(r, ">", prompt);
+    if (answer)
+        print_short(r, "<", answer);
+}
+
+void repl_show_last(struct repl *r)
+{
+    struct chat_session *chat = r->chat;
+    const struct tail_wish wish = {.messages = LAST_READ, .bytes = SIZE_MAX};
+    const struct message *prompt = NULL, *answer = NULL;
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+    struct tail tail;
+
+    if (chat->session.fresh || chat->history.unreadable || chat->args->common.quiet)
+        return;
+    if (tail_load(&tail, &chat->history, buf_str(&chat->session.id), &wish, &e) < 0) {
+        repl_report(&e);
+        return;
+    }
+    for (size_t i = tail.thread.count; i > 0 && !prompt; i--) {
+        const struct message *m = &tail.thread.at[i - 1];
+
+        if (m->role == ROLE_USER)
+            prompt = m;
+        else if (m->role == ROLE_ASSISTANT && !answer && message_content(m, &scratch).n > 0)
+            answer = m;
+    }
+    if (prompt || answer)
+        print_exchange(r, prompt, answer);
+    buf_release(&scratch);
+    tail_release(&tail);
 }

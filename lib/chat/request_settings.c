@@ -20,6 +20,34 @@ const char *setting_name_for(const char *name, const struct provider *p, bool ow
     return of ? NULL : name;
 }
 
+void option_set_put(struct option_set *s, struct str key, struct str value)
+{
+    size_t i = 0;
+
+    while (i < s->count && !str_eq_c(key, s->at[i].key))
+        i++;
+    if (i < s->count) {
+        free(s->at[i].key);
+        free(s->at[i].value);
+        s->at[i] = s->at[--s->count];
+    }
+    if (!value.p)
+        return;
+    s->at = mem_grow(s->at, &s->cap, s->count + 1, sizeof *s->at);
+    s->at[s->count++] =
+        (struct own_option){mem_copy(key.p, key.n), mem_copy(value.p, value.n), value.n};
+}
+
+void option_set_release(struct option_set *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        free(s->at[i].key);
+        free(s->at[i].value);
+    }
+    free(s->at);
+    *s = (struct option_set){0};
+}
+
 static void add_option(struct request_settings *r, struct ask_option option)
 {
     r->options = mem_grow(r->options, &r->options_cap, r->options_count + 1, sizeof *r->options);
@@ -75,13 +103,17 @@ static enum ask_from strength(enum config_from from)
 }
 
 int request_settings_load(struct request_settings *r, const struct config *c,
-                          const struct chat_args *a, const struct provider *p, struct err *e)
+                          const struct chat_args *a, const struct option_set *own,
+                          const struct provider *p, struct err *e)
 {
     clear(r);
     add_configured_options(r, c, p, false);
     add_configured_options(r, c, p, true);
     for (size_t i = 0; i < a->options_count; i++)
         add_option(r, a->options[i]);
+    for (size_t i = 0; own && i < own->count; i++)
+        add_option(r, (struct ask_option){
+                          own->at[i].key, {own->at[i].value, own->at[i].value_len}, ASK_FLAG});
     add_all_hosted(r, c, a, p);
     r->effort_from = strength(c->from[SETTING_EFFORT]);
     r->max_tokens_from = strength(c->from[SETTING_MAX_TOKENS]);

@@ -163,8 +163,9 @@ int template_expand(struct str text, size_t line, struct template_var *vars, siz
 
 /* ---- one file ---- */
 
-/* Returns `chathist/templates/NAME`, or the name itself if it is a path. The caller frees it. */
-static char *preset_file(const struct preset *p)
+/* Returns `chathist/templates/NAME`, or the name itself if it is a path; or NULL with *e set. The
+ * caller frees it. */
+static char *preset_file(const struct preset *p, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
     char *file;
@@ -172,13 +173,15 @@ static char *preset_file(const struct preset *p)
     if (strchr(p->name, '/'))
         return mem_copy(p->name, strlen(p->name));
     /* Names that begin with a dot are refused: `..`, and files that editors leave. */
-    if (p->name[0] == '.' || p->name[0] == '\0')
-        die_usage("bad name '%s' for a %s", p->name, p->kind);
+    if (p->name[0] == '.' || p->name[0] == '\0') {
+        err_set(e, ERR_USAGE, "bad name '%s' for a %s", p->name, p->kind);
+        return NULL;
+    }
     buf_addf(&name, "%ss/%s", p->kind, p->name);
     file = config_user_file(buf_c(&name));
     buf_release(&name);
     if (!file)
-        die_usage("no %s '%s': there is no home directory", p->kind, p->name);
+        err_set(e, ERR_USAGE, "no %s '%s': there is no home directory", p->kind, p->name);
     return file;
 }
 
@@ -197,8 +200,8 @@ static int open_file(const struct preset *p, const char *file, struct err *e)
 
 static void read_preset_text(struct preset *p, struct err *e)
 {
-    char *file = preset_file(p);
-    int fd = open_file(p, file, e);
+    char *file = preset_file(p, e);
+    int fd = file ? open_file(p, file, e) : -1;
 
     if (fd >= 0 && file_read_all(fd, &p->text) < 0)
         err_sys(e, errno, "cannot read '%s'", file);
@@ -282,21 +285,43 @@ static void read_head(struct preset *p, struct err *e)
     trim_body(p, head.line > 0);
 }
 
-/* Sets *e to an error with the name of the file. */
-static void preset_read(struct preset *p, struct err *e)
+int preset_load(struct preset *p, const char *name, struct err *e)
 {
+    p->name = name;
     read_preset_text(p, e);
-    if (e->kind != ERR_NONE)
-        return;
-    read_head(p, e);
-    if (e->kind != ERR_NONE)
-        err_set(e, ERR_USAGE, "cannot use %s '%s': %s", p->kind, p->name, err_text(e));
+    if (e->kind == ERR_NONE) {
+        read_head(p, e);
+        if (e->kind != ERR_NONE)
+            err_set(e, ERR_USAGE, "cannot use %s '%s': %s", p->kind, p->name, err_text(e));
+    }
+    if (e->kind == ERR_NONE)
+        return 0;
+    e->kind = ERR_USAGE;
+    return -1;
 }
 
-static void preset_release(struct preset *p)
+void preset_release(struct preset *p)
 {
     free(p->options);
     buf_release(&p->text);
+}
+
+int preset_expand(const struct preset *p, struct template_var *vars, size_t count, struct buf *out,
+                  struct err *e)
+{
+    struct buf bytes = BUF_INIT(PROMPT_MAX);
+    int result = template_expand(p->body, p->line, vars, count, &bytes, e);
+
+    if (result < 0 && count > 0 && vars[0].missing && str_eq_c(vars[0].name, "input"))
+        err_set(e, ERR_USAGE, "no prompt: %s '%s' is for one", p->kind, p->name);
+    else if (result < 0)
+        err_set(e, ERR_USAGE, "cannot use %s '%s': %s", p->kind, p->name, err_text(e));
+    else
+        utf8_add_repaired(out, buf_str(&bytes));
+    if (result == 0 && (bytes.overflow || out->overflow))
+        result = err_set(e, ERR_USAGE, "%s '%s' becomes too long", p->kind, p->name);
+    buf_release(&bytes);
+    return result;
 }
 
 /* ---- variables ---- */
@@ -319,24 +344,16 @@ static void take_vars(struct presets *p, const struct chat_args *a)
     }
 }
 
-/* Adds the body with its variables expanded, as valid UTF-8. */
 static void expand_body(const struct preset *p, struct template_var *vars, size_t count,
                         struct buf *out)
 {
-    struct buf bytes = BUF_INIT(PROMPT_MAX);
     struct err e = ERR_INIT;
 
-    if (template_expand(p->body, p->line, vars, count, &bytes, &e) < 0) {
-        if (count > 0 && vars[0].missing && str_eq_c(vars[0].name, "input"))
-            die_usage("no prompt: %s '%s' is for one, give it as arguments or on standard input",
-                      p->kind, p->name);
-        err_set(&e, ERR_USAGE, "cannot use %s '%s': %s", p->kind, p->name, err_text(&e));
-        die_err(&e);
-    }
-    utf8_add_repaired(out, buf_str(&bytes));
-    if (bytes.overflow || out->overflow)
-        die_usage("%s '%s' becomes too long", p->kind, p->name);
-    buf_release(&bytes);
+    if (preset_expand(p, vars, count, out, &e) == 0)
+        return;
+    if (count > 0 && vars[0].missing && str_eq_c(vars[0].name, "input"))
+        die_usage("%s, give it as arguments or on standard input", err_text(&e));
+    die_err(&e);
 }
 
 static void check_used(const struct presets *p)
@@ -349,18 +366,14 @@ static void check_used(const struct presets *p)
 
 /* ---- what chat makes of them ---- */
 
-static void load_preset(struct preset *p, const char *name, struct chat_args *a)
+static void load_named(struct preset *p, const char *name, struct chat_args *a)
 {
     struct err e = ERR_INIT;
 
-    p->name = name;
     if (!name)
         return;
-    preset_read(p, &e);
-    if (e.kind != ERR_NONE) {
-        e.kind = ERR_USAGE;
+    if (preset_load(p, name, &e) < 0)
         die_err(&e);
-    }
     for (size_t i = 0; i < SETTING_COUNT; i++)
         if (p->setting[i])
             a->preset[i] = p->setting[i];
@@ -390,8 +403,8 @@ static void join_options(const struct presets *p, struct chat_args *a)
 void presets_load(struct presets *p, struct chat_args *a)
 {
     take_vars(p, a);
-    load_preset(&p->persona, a->persona, a);
-    load_preset(&p->template, a->template_name, a);
+    load_named(&p->persona, a->persona, a);
+    load_named(&p->template, a->template_name, a);
     join_options(p, a);
     if (a->persona && p->template.system)
         die_usage("template '%s' has a system prompt of its own: --persona does not go with it",
@@ -454,14 +467,14 @@ static int by_name(const struct dirent **a, const struct dirent **b)
     return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-static void list_one(const char *kind, const char *name, struct out *out)
+static void list_one(void *arg, const char *kind, const char *name)
 {
-    struct preset p = {.kind = kind, .name = name, .text = BUF_INIT(PRESET_MAX)};
+    struct preset p = PRESET_INIT(kind);
     struct buf line = BUF_INIT(PRESET_MAX);
+    struct out *out = arg;
     struct err e = ERR_INIT;
 
-    preset_read(&p, &e);
-    if (e.kind != ERR_NONE)
+    if (preset_load(&p, name, &e) < 0)
         warn_err(&e);
     out_text(out, str_of(name));
     out_text_end(out);
@@ -475,24 +488,34 @@ static void list_one(const char *kind, const char *name, struct out *out)
     preset_release(&p);
 }
 
-void presets_list(const char *what, struct out *out)
+int presets_each(const char *what, preset_fn *fn, void *arg, struct err *e)
 {
     char *kind = mem_copy(what, strlen(what) - 1), *dir = config_user_file(what);
     struct dirent **entries = NULL;
-    int count = dir ? scandir(dir, &entries, NULL, by_name) : 0;
+    int count = dir ? scandir(dir, &entries, NULL, by_name) : 0, result = 0;
 
     if (count < 0 && errno != ENOENT && errno != ENOTDIR)
-        warnf("cannot open '%s': %s", dir, strerror(errno));
+        result = err_sys(e, errno, "cannot open '%s'", dir);
     for (int i = 0; i < count; i++) {
         char *file = path_join(dir, entries[i]->d_name);
         struct stat st;
 
         if (is_listed(entries[i]->d_name) && stat(file, &st) == 0 && S_ISREG(st.st_mode))
-            list_one(kind, entries[i]->d_name, out);
+            fn(arg, kind, entries[i]->d_name);
         free(file);
         free(entries[i]);
     }
     free(entries);
     free(dir);
     free(kind);
+    return result;
+}
+
+void presets_list(const char *what, struct out *out)
+{
+    struct err e = ERR_INIT;
+
+    if (presets_each(what, list_one, out, &e) < 0)
+        warn_err(&e);
+    err_release(&e);
 }

@@ -735,7 +735,7 @@ cursor_has_left() {
     said 37 hello $'a needle\n\nhello\n[1 message]'
     json_is <(tail -n 1 "$HISTORY") .session_id three
     type_lines '/search elephant' /search '/search message'
-    screen_has 'nothing was found' "no text: try '/search TEXT'" 'there are more; /load N'
+    screen_has 'nothing was found' "no query: try '/search WORD...'" 'there are more; /load N'
 }
 
 @test "interactive: a session that came with a foreign history is loaded only by its name" {
@@ -881,6 +881,75 @@ X
     screen_has "cannot open 'fifo': is a FIFO" 'fifo: not saved' "cannot open '.': is a directory"
     type_lines /new '/save empty.md'
     screen_has 'there is nothing yet to be saved'
+}
+
+@test "interactive: settings, personas and templates hold for the conversation" {
+    start_llm --models tiny,tidy --reply one --reply two --reply three --reply four
+    mkdir -p "$HOME/.config/chathist/personas" "$HOME/.config/chathist/templates"
+    printf -- '---\nmodel = tidy\neffort = low\noption.temperature = 0.5\n---\nYou are a pirate.\n' \
+        >"$HOME/.config/chathist/personas/pirate"
+    printf -- '---\nsystem = Be exact.\n---\nInto {{language:English}}: {{input}}\n' >"$HOME/.config/chathist/templates/translate"
+    terminal 100x50
+    converse
+    type_lines '/set max_tokens 100' '/set option.seed 7' first
+    screen_has 'max_tokens 100' 'option.seed 7' one
+    [[ $(jq -c '[.max_tokens // .max_completion_tokens, .seed, .temperature, .model]' "$RECORD/1.json") == '[100,7,null,"test-model"]' ]]
+    keys -l '/role p'
+    keys Tab Enter
+    screen_has 'model openai:tidy' 'effort low' 'option.temperature 0.5' "from the next prompt on: persona 'pirate'"
+    type_lines '/set max_tokens -' '/set option.seed -' second
+    screen_has two
+    [[ $(jq -c '[.max_tokens // .max_completion_tokens, .seed, .temperature, .model, .reasoning_effort]' "$RECORD/2.json") == '[null,null,0.5,"tidy","low"]' ]]
+    request_messages_are 2 'system:You are a pirate.' user:first assistant:one user:second
+    # A word NAME=VALUE is a variable if the template has it.
+    type_lines '/template translate language=French x=1 is what'
+    screen_has three
+    request_messages 3 | tail -n 1 >prompt
+    is prompt prompt 'user:Into French: x=1 is what'
+    [[ $(request_messages 3 | head -n 1) == 'system:Be exact.' ]]
+    type_lines '/set effort lots' '/set nothing 1' '/set effort' '/role nobody' '/template' '/role' '/template translate'
+    screen_has "bad value 'lots' for effort" "no setting 'nothing': /set lists them" "no value: try '/set effort VALUE'" \
+        "no persona 'nobody'" 'translate' "no prompt: template 'translate' is for one"
+    requests_are 3
+    keys -l '/set e'
+    keys Tab
+    keys -l 'me'
+    keys Tab Enter
+    screen_has 'effort medium'
+    type_lines /set
+    screen_has 'effort medium' 'max_tokens -' 'option.temperature 0.5'
+}
+
+@test "interactive: a session has a title and a description, the last answer is copied, the last exchange is shown" {
+    mkdir -p "$HOME/.config/chathist"
+    echo 'echo:* 1 - - 2 EUR' >"$HOME/.config/chathist/prices"
+    mkdir bin
+    printf '#!/bin/sh\ncat >copied\n' >bin/pbcopy
+    chmod +x bin/pbcopy
+    PATH=$PWD/bin:$PATH
+    unset DISPLAY WAYLAND_DISPLAY
+    terminal 80x50
+    type_lines 'unset TMUX; chat -s talk'
+    screen_has 'talk>'
+    type_lines /copy 'some words'
+    screen_has 'there is no answer yet to be copied' '[1 message]'
+    type_lines /copy
+    screen_has copied
+    printf 'some words\n[1 message]' >wanted
+    same clipboard wanted copied
+    type_lines '/title The first one' /info
+    screen_has "title 'The first one'" 'session   talk' 'title     The first one' "history   $HISTORY" 'messages  2' \
+        'context   about ' 'used      2 input and 4 output tokens' 'cost      0.00001 EUR'
+    json_is <(tail -n 1 "$HISTORY") '"\(.role) \(.session_id) \(.content)"' 'title talk The first one'
+    type_lines '/title -' /title
+    screen_has 'the session has no title now' 'the session has no title'
+    keys C-d
+    type_lines 'clear; chat -s talk'
+    screen_has 'the session goes on; its last exchange, just now:' '> some words' '< some words [1 message]'
+    type_lines '/search WORDS role:user' '/search role:user since:x'
+    screen_has ' 1  talk ' "'x'"
+    type_lines /new '/title early'
+    screen_has 'no title: the session has no message yet'
 }
 
 # ---- completion

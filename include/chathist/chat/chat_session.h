@@ -34,6 +34,7 @@ struct chat_session {
     struct resume session; /* the session that the turns belong to */
     struct server server;
     struct request_settings settings;
+    struct option_set options;    /* set during the conversation */
     struct http_pool *pool;       /* connections to model servers; NULL: none yet */
     const struct provider *first; /* the provider that arguments and settings chose */
     struct toolbox toolbox;       /* filled for the first turn */
@@ -91,6 +92,9 @@ void chat_session_seek_model(struct chat_session *t);
  * for which a command may use the terminal. Returns 0, or -1 with *e set and nothing changed;
  * ERR_SIGNAL as for server_try_key. */
 int chat_session_change_model(struct chat_session *t, const char *name, struct err *e);
+/* Returns how many tokens a request to the model may have: what its context can hold or the setting
+ * max_input_tokens, 0 if that is unknown. */
+size_t chat_session_window(const struct chat_session *t);
 /* Requests the models of the server within `limits`. The caller releases the list. Returns 0, or -1
  * with *e set. */
 int chat_session_load_models(struct chat_session *t, const struct http_limits *limits,

@@ -16,6 +16,19 @@
 #include "chathist/cli/config.h"
 #include "chathist/llm/provider.h"
 
+/* Options that the user sets during a conversation, owned. Zero-initialise. */
+struct option_set {
+    struct own_option {
+        char *key, *value;
+        size_t value_len;
+    } * at;
+    size_t count, cap;
+};
+
+/* Sets an option, or removes it from the set if value.p is NULL. */
+void option_set_put(struct option_set *s, struct str key, struct str value);
+void option_set_release(struct option_set *s);
+
 /* Strings are borrowed from the configuration and the arguments, unless it says otherwise. */
 struct request_settings {
     struct ask_option *options;
@@ -27,10 +40,12 @@ struct request_settings {
     enum ask_from effort_from, max_tokens_from;
 };
 
-/* Reads the settings for a provider, in place of earlier ones. Zero-initialise before the first
+/* Reads the settings for a provider, in place of earlier ones; those in `own` (NULL: none) are
+ * stronger than the arguments. Zero-initialise before the first
  * call. Returns 0, or -1 with ERR_USAGE if a value is bad. */
 int request_settings_load(struct request_settings *r, const struct config *c,
-                          const struct chat_args *a, const struct provider *p, struct err *e);
+                          const struct chat_args *a, const struct option_set *own,
+                          const struct provider *p, struct err *e);
 /* Sets them in the ask, which borrows from r. */
 void request_settings_fill(const struct request_settings *r, struct ask *ask);
 void request_settings_release(struct request_settings *r);

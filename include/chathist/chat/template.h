@@ -73,6 +73,20 @@ struct preset {
     size_t options_count, options_cap;
 };
 
+#define PRESET_INIT(word)                                                                          \
+    {                                                                                              \
+        .kind = (word), .text = BUF_INIT(PRESET_MAX)                                               \
+    }
+
+/* Reads the file of a template or persona; `kind` is set. `name` is borrowed. Returns 0, or -1 with
+ * *e set (ERR_USAGE). The caller calls preset_release in either case. */
+int preset_load(struct preset *p, const char *name, struct err *e);
+/* Adds the body with its variables expanded (template_expand), as valid UTF-8. Returns 0, or -1 with
+ * *e set (ERR_USAGE). */
+int preset_expand(const struct preset *p, struct template_var *vars, size_t count, struct buf *out,
+                  struct err *e);
+void preset_release(struct preset *p);
+
 struct presets {
     struct preset template, persona;
     struct template_var *vars; /* the first one is the prompt, `input` */
@@ -82,8 +96,7 @@ struct presets {
 
 #define PRESETS_INIT                                                                               \
     {                                                                                              \
-        .template = {.kind = "template", .text = BUF_INIT(PRESET_MAX)},                            \
-        .persona = {.kind = "persona", .text = BUF_INIT(PRESET_MAX)},                              \
+        .template = PRESET_INIT("template"), .persona = PRESET_INIT("persona"),                    \
         .system = BUF_INIT(PRESET_MAX)                                                             \
     }
 
@@ -95,6 +108,9 @@ void presets_load(struct presets *p, struct chat_args *a);
 void presets_expand(struct presets *p, const struct chat_args *a, struct buf *prompt);
 void presets_release(struct presets *p);
 
+/* Calls fn with each name in `templates` or `personas`, sorted. Returns 0, or -1 with *e set. */
+typedef void preset_fn(void *arg, const char *kind, const char *name);
+int presets_each(const char *what, preset_fn *fn, void *arg, struct err *e);
 /* Prints the names for --templates or --personas with the beginning of each text, sorted and
  * separated by a tab. */
 void presets_list(const char *what, struct out *out);
