@@ -26,6 +26,9 @@
 /* What libedit gets for the Escape key of vi; it is bound to the command. libedit cannot take ESC
  * for a key and for the beginning of others. */
 #define ESCAPE_KEY 0x80
+/* What libedit gets for its commands of the history when a key leaves the lines of the text. */
+#define EARLIER_KEY 0x81
+#define LATER_KEY 0x82
 /* With vi keys, ESC is the Escape key if no byte follows within this time. */
 #define ESCAPE_MS 50
 /* The maximum length of an escape sequence; a longer one is no known key. */
@@ -43,14 +46,17 @@ struct line {
     struct line_setup setup;
     EditLine *el;
     HistoryW *history;
-    struct termios found; /* the terminal's modes before line_open */
-    bool dumb;            /* the terminal knows no escape sequences */
-    bool vi;              /* ~/.editrc chose the keys of vi */
-    struct wide prompt;
+    struct termios found;             /* the terminal's modes before line_open */
+    bool dumb;                        /* the terminal knows no escape sequences */
+    bool vi;                          /* ~/.editrc chose the keys of vi */
+    struct wide prompt, plain_prompt; /* with its style, and without */
     size_t prompt_columns;
+    FILE *nowhere; /* gets the output of libedit while the text is taller than the terminal */
+    int earlier;   /* the number of its entry in the history, from the newest; 0: it is none */
+    bool tall;
+    size_t top;                    /* the first row of a tall text that is shown */
     wchar_t key[SEQUENCE_MAX + 1]; /* the characters of a key that libedit did not get yet */
     size_t key_at, key_count;
-    bool at_end;                /* the cursor was at the end of the line before the last key */
     int unread;                 /* a byte that is read again; -1: none */
     struct wide undo[UNDO_MAX]; /* earlier states of the line, and its present state last */
     size_t undo_count;
@@ -153,46 +159,191 @@ static size_t rows_above(const struct line *l)
                      terminal_columns(l));
 }
 
-/* Redraws the line, beginning `above` rows above the cursor. */
-static void draw_again(const struct line *l, size_t above)
+/* Erases the line that begins `above` rows above the cursor, and puts the cursor there. */
+static void erase_rows(size_t above)
 {
     struct buf out = BUF_INIT(BUF_SMALL);
 
-    buf_add_c(&out, l->dumb ? "\r\n" : "\r");
-    if (above > 0 && !l->dumb)
+    buf_add_byte(&out, '\r');
+    if (above > 0)
         buf_addf(&out, "\033[%zuA", above);
-    if (!l->dumb)
-        buf_add_c(&out, "\033[J");
+    buf_add_c(&out, "\033[J");
     write_terminal(buf_str(&out));
-    el_wset(l->el, EL_REFRESH);
     buf_release(&out);
 }
 
-/* Called before each key. In a line that fills the screen libedit does not move the cursor to a row
- * below the screen, but adds the next character at the end of the line as if it had, and so writes
- * behind the rows that it has (libedit 3.1). If the last key moved the cursor to the end of such a
- * line, it is drawn again, because that puts the cursor where the end is. */
-static void settle_cursor(struct line *l)
+/* Redraws the line, beginning `above` rows above the cursor. */
+static void draw_again(const struct line *l, size_t above)
+{
+    if (l->dumb)
+        write_terminal(STR("\r\n\r"));
+    else
+        erase_rows(above);
+    el_wset(l->el, EL_REFRESH);
+}
+
+/* ---- a text that is taller than the terminal ---- */
+
+/* libedit draws all of a text, and moves the cursor as if the terminal had rows for it. So its output
+ * is dropped while a text fills the terminal, and a part of the text around the cursor is drawn
+ * here. */
+
+static bool is_tall(const struct line *l)
 {
     const LineInfoW *info = el_wline(l->el);
-    bool was_at_end = l->at_end;
 
-    l->at_end = info->cursor == info->lastchar;
-    if (l->at_end && !was_at_end) {
-        size_t above = rows_above(l);
+    return !l->dumb && wide_rows(info->buffer, (size_t)(info->lastchar - info->buffer),
+                                 l->prompt_columns, terminal_columns(l)) +
+                               1 >=
+                           terminal_rows(l);
+}
 
-        if (above + 1 >= terminal_rows(l))
-            draw_again(l, above);
+/* Adds a character as libedit shows it. */
+static void add_shown(struct buf *out, wchar_t c, size_t width)
+{
+    if (c == L'\t') {
+        for (; width > 0; width--)
+            buf_add_byte(out, ' ');
+    } else if (c < L' ') {
+        buf_addf(out, "^%c", (char)(c + '@'));
+    } else {
+        wide_encode(out, &c, 1);
     }
+}
+
+/* Adds the rows from l->top on. Returns the place of the cursor. */
+static struct wide_place add_rows(struct buf *out, const struct line *l, const struct wide *all,
+                                  size_t cursor)
+{
+    size_t columns = terminal_columns(l), last = l->top + terminal_rows(l) - 1, row = l->top;
+    struct wide_place at = {0}, found = {0};
+
+    for (size_t i = 0; i <= all->count; i++) {
+        struct wide_place before = at;
+
+        if (i == cursor)
+            found = at;
+        if (i == all->count)
+            break;
+        wide_advance(&at, all->at[i], columns);
+        /* A wide character that does not fit begins the next row. */
+        if (at.row > before.row && all->at[i] != L'\n')
+            before = (struct wide_place){at.row, 0};
+        for (; row < before.row && row < last; row++)
+            buf_add_c(out, "\033[K\r\n");
+        if (all->at[i] != L'\n' && before.row >= l->top && before.row <= last)
+            add_shown(out, all->at[i], at.column - before.column);
+    }
+    for (; row < at.row && row < last; row++)
+        buf_add_c(out, "\033[K\r\n");
+    if (found.column >= columns)
+        found = (struct wide_place){found.row + 1, 0};
+    return found;
+}
+
+static void add_all(const struct line *l, struct wide *all)
+{
+    const LineInfoW *info = el_wline(l->el);
+
+    wide_add(all, l->plain_prompt.at, l->plain_prompt.count);
+    wide_add(all, info->buffer, (size_t)(info->lastchar - info->buffer));
+}
+
+static void draw_window(struct line *l)
+{
+    const LineInfoW *info = el_wline(l->el);
+    size_t rows = terminal_rows(l), cursor;
+    struct buf out = BUF_INIT(SIZE_MAX);
+    struct wide_place at = {0};
+    struct wide all = {0};
+
+    add_all(l, &all);
+    cursor = l->plain_prompt.count + (size_t)(info->cursor - info->buffer);
+    for (size_t i = 0; i < cursor; i++)
+        wide_advance(&at, all.at[i], terminal_columns(l));
+    at.row += at.column / terminal_columns(l);
+    if (at.row < l->top)
+        l->top = at.row;
+    if (at.row >= l->top + rows)
+        l->top = at.row - rows + 1;
+    buf_add_c(&out, "\033[?25l\033[H");
+    at = add_rows(&out, l, &all, cursor);
+    buf_addf(&out, "\033[J\033[%zu;%zuH\033[?25h", at.row - l->top + 1, at.column + 1);
+    write_terminal(buf_str(&out));
+    wide_release(&all);
+    buf_release(&out);
+}
+
+/* Ends the part view, and with `whole` prints all of the text in its place. */
+static void leave_window(struct line *l, bool whole)
+{
+    struct buf out = BUF_INIT(SIZE_MAX);
+    struct wide all = {0};
+
+    if (!l->tall)
+        return;
+    l->tall = false;
+    el_set(l->el, EL_SETFP, 1, stdout);
+    buf_add_c(&out, "\033[H\033[J");
+    add_all(l, &all);
+    for (size_t i = 0; whole && i < all.count; i++)
+        if (all.at[i] == L'\n')
+            buf_add_c(&out, "\r\n");
+        else if (all.at[i] == L'\t')
+            buf_add_byte(&out, '\t');
+        else
+            add_shown(&out, all.at[i], 1);
+    write_terminal(buf_str(&out));
+    wide_release(&all);
+    buf_release(&out);
+}
+
+/* Called before each key and after a paste, which libedit has not drawn yet (`drawn` is false). */
+static void settle_view(struct line *l, bool drawn)
+{
+    struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
+    bool tall;
+
+    /* While more keys are there, nobody sees it. */
+    if (!l->nowhere || (drawn && (l->key_at < l->key_count || poll(&fd, 1, 0) > 0)))
+        return;
+    tall = is_tall(l);
+    if (tall && !l->tall) {
+        /* What is on the screen moves up, as if libedit had drawn the text. */
+        for (size_t i = terminal_rows(l); !drawn && i > 0; i--)
+            write_terminal(STR("\r\n"));
+        l->tall = true;
+        l->top = 0;
+        el_set(l->el, EL_SETFP, 1, l->nowhere);
+    } else if (!tall && l->tall) {
+        leave_window(l, false);
+        el_wset(l->el, EL_REFRESH);
+    }
+    if (l->tall)
+        draw_window(l);
+}
+
+/* libedit asks its output for the size of the terminal. */
+static void renew_size(struct line *l)
+{
+    if (l->tall)
+        el_set(l->el, EL_SETFP, 1, stdout);
+    el_resize(l->el);
+    if (l->tall)
+        el_set(l->el, EL_SETFP, 1, l->nowhere);
 }
 
 /* Some terminals wrap their rows again for a new width, others do not. Only rows that belong to the
  * line in both cases are overwritten. */
-static void resize(const struct line *l)
+static void resize(struct line *l)
 {
     size_t before = rows_above(l), after;
 
-    el_resize(l->el);
+    renew_size(l);
+    if (l->tall) {
+        settle_view(l, true);
+        return;
+    }
     after = rows_above(l);
     draw_again(l, after < before ? after : before);
 }
@@ -218,9 +369,12 @@ static bool take_signal(struct line *l)
         resize(l);
     if (signo == SIGTSTP || signo == SIGCONT) {
         el_wset(l->el, EL_PREP_TERM, 1);
-        el_resize(l->el);
+        renew_size(l);
         set_pasting(l, true);
-        draw_again(l, 0);
+        if (l->tall)
+            draw_window(l);
+        else
+            draw_again(l, 0);
     }
     if (signo == SIGWINCH || signo == SIGTSTP || signo == SIGCONT)
         return false;
@@ -289,16 +443,16 @@ static void add_key_name(struct buf *out, struct str key)
         buf_addf(out, "\\%03o", (unsigned char)key.p[i]);
 }
 
-/* Has libedit a command for the sequence, its own, ours or one of ~/.editrc? libedit has no
- * function for that question, so it is asked to print the binding. For an unknown sequence it
- * prints an error without "->". */
-static bool is_bound(const struct line *l, struct str key)
+/* Finds out which command libedit has for a sequence, its own, ours or one of ~/.editrc. libedit has
+ * no function for that question, so it is asked to print the binding: `"^[[A" -> ed-prev-history`.
+ * For an unknown sequence it prints an error without "->". Returns whether it has one. */
+static bool find_binding(const struct line *l, struct str key, struct buf *command)
 {
     char *said = NULL;
     size_t n = 0;
     FILE *errors = open_memstream(&said, &n);
     struct buf name = BUF_INIT(BUF_SMALL);
-    bool bound;
+    const char *arrow = NULL;
 
     if (!errors)
         return false;
@@ -306,12 +460,23 @@ static bool is_bound(const struct line *l, struct str key)
     el_set(l->el, EL_SETFP, 1, errors);
     el_set(l->el, EL_SETFP, 2, errors);
     el_set(l->el, EL_BIND, buf_c(&name), NULL);
-    el_set(l->el, EL_SETFP, 1, stdout);
+    el_set(l->el, EL_SETFP, 1, l->tall ? l->nowhere : stdout);
     el_set(l->el, EL_SETFP, 2, stderr);
     fclose(errors);
-    bound = said && strstr(said, "->");
+    arrow = said ? strstr(said, "->") : NULL;
+    if (arrow)
+        buf_add_str(command, str_trim(str_of(arrow + 2)));
     free(said);
     buf_release(&name);
+    return arrow != NULL;
+}
+
+static bool is_bound(const struct line *l, struct str key)
+{
+    struct buf command = BUF_INIT(BUF_SMALL);
+    bool bound = find_binding(l, key, &command);
+
+    buf_release(&command);
     return bound;
 }
 
@@ -455,6 +620,9 @@ static void keep_state(struct line *l)
     if (info->lastchar - info->buffer > UNDO_TEXT_MAX)
         return;
     wide_add(&now, info->buffer, (size_t)(info->lastchar - info->buffer));
+    /* A search may end anywhere in the history. */
+    if (is_searching(l))
+        l->earlier = l->earlier > 0 ? l->earlier : 1;
     if ((last && last->count == now.count && begins_with(&now, last)) || is_searching(l)) {
         wide_release(&now);
         return;
@@ -470,6 +638,17 @@ static void keep_state(struct line *l)
     l->undo[l->undo_count++] = now;
 }
 
+/* Replaces all of the text; NULL is an empty one. */
+static void replace_text(EditLine *el, const wchar_t *text)
+{
+    const LineInfoW *info = el_wline(el);
+
+    el_cursor(el, (int)(info->lastchar - info->cursor));
+    el_deletestr(el, el_cursor(el, 0));
+    if (text && *text)
+        el_winsertstr(el, text);
+}
+
 static unsigned char undo_change(EditLine *el, int c)
 {
     struct line *l = line_of(el);
@@ -480,10 +659,7 @@ static unsigned char undo_change(EditLine *el, int c)
         return CC_ERROR;
     wide_release(&l->undo[--l->undo_count]);
     former = &l->undo[l->undo_count - 1];
-    el_cursor(el, UNDO_TEXT_MAX);
-    el_deletestr(el, el_cursor(el, 0));
-    if (former->count > 0)
-        el_winsertstr(el, former->at);
+    replace_text(el, former->at);
     return CC_REFRESH;
 }
 
@@ -493,7 +669,7 @@ static int next_char(EditLine *el, wchar_t *out)
     struct line *l = line_of(el);
 
     keep_state(l);
-    settle_cursor(l);
+    settle_view(l, true);
     while (l->key_at == l->key_count) {
         char c;
         int came = next_byte(l, &c);
@@ -545,6 +721,7 @@ static unsigned char insert_pasted(EditLine *el, int key)
     settle_newlines(&text);
     insert_text(el, buf_str(&text));
     buf_release(&text);
+    settle_view(l, false);
     return came > 0 ? CC_REFRESH : CC_EOF;
 }
 
@@ -552,6 +729,96 @@ static unsigned char put_newline(EditLine *el, int c)
 {
     (void)c;
     return el_winsertstr(el, L"\n") < 0 ? CC_ERROR : CC_REFRESH;
+}
+
+/* Goes through the history. libedit would replace a text that is no entry of it, if there is no
+ * later one. */
+static unsigned char recall_entry(struct line *l, bool up)
+{
+    HistEventW event;
+    int size = history_w(l->history, &event, H_GETSIZE) < 0 ? 0 : event.num;
+
+    if (up ? l->earlier == size : l->earlier == 0)
+        return CC_ERROR;
+    l->earlier += up ? 1 : -1;
+    l->key_at = l->key_count = 0;
+    push_key(l, up ? EARLIER_KEY : LATER_KEY);
+    return CC_NORM;
+}
+
+/* Moves the cursor to the same column of the line above (`up`) or below. If there is none, the key
+ * is one for the history. */
+static unsigned char move_by_line(EditLine *el, bool up)
+{
+    const LineInfoW *info = el_wline(el);
+    const wchar_t *start = info->cursor, *to, *end = info->cursor;
+    struct line *l = line_of(el);
+    size_t column;
+
+    while (start > info->buffer && start[-1] != L'\n')
+        start--;
+    while (end < info->lastchar && *end != L'\n')
+        end++;
+    if (up ? start == info->buffer : end == info->lastchar)
+        return recall_entry(l, up);
+    column = (size_t)(info->cursor - start);
+    to = up ? start - 1 : end + 1;
+    while (up && to > info->buffer && to[-1] != L'\n')
+        to--;
+    while (column > 0 && to < info->lastchar && *to != L'\n') {
+        to++;
+        column--;
+    }
+    el_cursor(el, (int)(to - info->cursor));
+    return CC_REFRESH;
+}
+
+static unsigned char move_up(EditLine *el, int c)
+{
+    (void)c;
+    return move_by_line(el, true);
+}
+
+static unsigned char move_down(EditLine *el, int c)
+{
+    (void)c;
+    return move_by_line(el, false);
+}
+
+/* Opens the text in the user's editor. */
+static unsigned char edit_text(EditLine *el, int c)
+{
+    struct line *l = line_of(el);
+    const LineInfoW *info = el_wline(el);
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct wide edited = {0};
+    size_t above = rows_above(l);
+    bool changed;
+
+    (void)c;
+    wide_encode(&text, info->buffer, (size_t)(info->lastchar - info->buffer));
+    if (l->tall)
+        leave_window(l, false);
+    else if (!l->dumb)
+        erase_rows(above);
+    set_pasting(l, false);
+    el_wset(el, EL_PREP_TERM, 0);
+    line_signals_edit(false);
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &l->found);
+    changed = l->setup.edit(l->setup.arg, &text);
+    set_quiet(l);
+    line_signals_edit(true);
+    el_wset(el, EL_PREP_TERM, 1);
+    renew_size(l);
+    set_pasting(l, true);
+    if (changed) {
+        wide_add_text(&edited, buf_str(&text));
+        replace_text(el, edited.at);
+    }
+    draw_again(l, 0);
+    wide_release(&edited);
+    buf_release(&text);
+    return CC_REFRESH;
 }
 
 /* Prints the words below the line, in columns. */
@@ -612,6 +879,19 @@ static wchar_t *prompt_of(EditLine *el)
     return l->prompt.at;
 }
 
+/* May our command take the place of the one that the key has? libedit binds the arrow keys to its
+ * own commands. */
+static bool is_free(const struct line *l, struct str key, const char *command)
+{
+    struct buf present = BUF_INIT(BUF_SMALL);
+    bool is = !find_binding(l, key, &present) ||
+              (strcmp(command, "chat-up") == 0 && str_eq_c(buf_str(&present), "ed-prev-history")) ||
+              (strcmp(command, "chat-down") == 0 && str_eq_c(buf_str(&present), "ed-next-history"));
+
+    buf_release(&present);
+    return is;
+}
+
 /* Binds a key to a command of libedit or ours (NULL: none), unless ~/.editrc has bound it. */
 __attribute__((format(printf, 3, 4))) static void
 bind_key(const struct line *l, const char *command, const char *fmt, ...)
@@ -622,7 +902,7 @@ bind_key(const struct line *l, const char *command, const char *fmt, ...)
     va_start(ap, fmt);
     buf_vaddf(&key, fmt, ap);
     va_end(ap);
-    if (command && !is_bound(l, buf_str(&key))) {
+    if (command && is_free(l, buf_str(&key), command)) {
         add_key_name(&name, buf_str(&key));
         el_set(l->el, EL_BIND, buf_c(&name), command, NULL);
         el_set(l->el, EL_BIND, "-a", buf_c(&name), command, NULL);
@@ -668,8 +948,8 @@ static void bind_terminal_keys(const struct line *l)
         char end;
         const char *plain, *word;
     } keys[] = {
-        {1, 'A', "ed-prev-history", NULL},
-        {1, 'B', "ed-next-history", NULL},
+        {1, 'A', "chat-up", NULL},
+        {1, 'B', "chat-down", NULL},
         {1, 'C', "ed-next-char", "em-next-word"},
         {1, 'D', "ed-prev-char", "ed-prev-word"},
         {1, 'H', "ed-move-to-beg", "ed-move-to-beg"},
@@ -690,6 +970,8 @@ static void bind_terminal_keys(const struct line *l)
         bind_key(l, "chat-newline", "\033[13;%du", m);
         bind_key(l, "chat-newline", "\033[27;%d;13~", m);
     }
+    bind_key(l, "chat-up", "\020");
+    bind_key(l, "chat-down", "\016");
     bind_key(l, "chat-paste", "\033[200~");
     /* The Escape key before a paste is ignored. */
     bind_key(l, "chat-paste", "\033\033[200~");
@@ -709,10 +991,16 @@ static void set_keys(struct line *l)
     el_wset(el, EL_ADDFN, L"chat-paste", L"inserts pasted text", insert_pasted);
     el_wset(el, EL_ADDFN, L"chat-undo", L"undoes the last change", undo_change);
     el_wset(el, EL_ADDFN, L"chat-complete", L"completes a word", complete_word);
+    el_wset(el, EL_ADDFN, L"chat-up", L"moves up a line", move_up);
+    el_wset(el, EL_ADDFN, L"chat-down", L"moves down a line", move_down);
+    el_wset(el, EL_ADDFN, L"chat-editor", L"opens the text in the editor", edit_text);
     el_set(el, EL_BIND, "^_", "chat-undo", NULL);
+    el_set(el, EL_BIND, "^X^E", "chat-editor", NULL);
     el_source(el, NULL);
     l->vi = el_get(el, EL_EDITOR, &editor) == 0 && strcmp(editor, "emacs") != 0;
     bind_terminal_keys(l);
+    el_set(el, EL_BIND, "\\201", "ed-prev-history", NULL);
+    el_set(el, EL_BIND, "\\202", "ed-next-history", NULL);
     if (l->vi)
         el_set(el, EL_BIND, "\\200", "vi-command-mode", NULL);
     else
@@ -752,6 +1040,8 @@ int line_open(struct line **out, const struct line_setup *setup, struct err *e)
     el_wset(l->el, EL_PROMPT_ESC, prompt_of, PROMPT_STYLE);
     set_keys(l);
     take_over(l);
+    /* Without it, libedit draws tall texts. */
+    l->nowhere = fopen("/dev/null", "we");
     return 0;
 }
 
@@ -762,6 +1052,8 @@ void line_close(struct line *l)
     at_exit = NULL;
     if (l->el)
         el_end(l->el);
+    if (l->nowhere)
+        fclose(l->nowhere);
     if (l->history)
         history_wend(l->history);
     if (line_signals_fd() >= 0) {
@@ -770,6 +1062,7 @@ void line_close(struct line *l)
     }
     forget_states(l);
     wide_release(&l->prompt);
+    wide_release(&l->plain_prompt);
     free(l);
 }
 
@@ -791,8 +1084,9 @@ static void set_prompt(struct line *l, struct str text)
 {
     bool bold = l->setup.color && !l->dumb;
 
-    l->prompt.count = 0;
+    l->prompt.count = l->plain_prompt.count = 0;
     l->prompt_columns = wide_columns(text);
+    wide_add_text(&l->plain_prompt, text);
     if (bold)
         wide_add_text(&l->prompt, STR("\001\033[1m\001"));
     wide_add_text(&l->prompt, text);
@@ -811,12 +1105,13 @@ enum line_came line_read(struct line *l, struct str prompt, struct buf *text)
         return LINE_SIGNAL;
     l->came = LINE_TEXT;
     forget_states(l);
-    l->at_end = true;
+    l->earlier = 0;
     set_prompt(l, prompt);
     line_signals_edit(true);
     el_resize(l->el);
     set_pasting(l, true);
     got = el_wgets(l->el, &count);
+    leave_window(l, true);
     set_pasting(l, false);
     line_signals_edit(false);
     if (l->came == LINE_TEXT && (!got || count <= 0)) {

@@ -8,6 +8,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/utf8.h"
 #include "chathist/chat/chat_session.h"
+#include "chathist/chat/input.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
@@ -253,10 +254,22 @@ static void open_conversation(struct repl *r)
             die_err(&e);
 }
 
+static bool edit_draft(void *arg, struct buf *text)
+{
+    struct err e = ERR_INIT;
+
+    (void)arg;
+    if (editor_edit(text, &e) == 0)
+        return true;
+    repl_report(&e);
+    return false;
+}
+
 /* The key is loaded before the editor takes the terminal, because its command may use it. */
 static void prepare_terminal(struct repl *r, struct chat_session *chat)
 {
-    struct line_setup setup = {repl_complete, r, chat->events.out.color};
+    struct line_setup setup = {
+        .complete = repl_complete, .edit = edit_draft, .arg = r, .color = chat->events.out.color};
     struct err e = ERR_INIT;
 
     if (server_load_key(&chat->server, &e) < 0 || chat_session_open_tools(chat, &e) < 0 ||

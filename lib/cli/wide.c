@@ -77,23 +77,27 @@ size_t wide_columns(struct str text)
     return columns;
 }
 
+void wide_advance(struct wide_place *at, wchar_t c, size_t columns)
+{
+    size_t width = (size_t)utf8_width((int32_t)c);
+
+    if (c == L'\t')
+        width = 8 - at->column % 8;
+    else if (c < L' ')
+        width = 2;
+    if (c == L'\n' || at->column + width > columns) {
+        at->row++;
+        at->column = c == L'\n' ? 0 : width;
+    } else {
+        at->column += width;
+    }
+}
+
 size_t wide_rows(const wchar_t *text, size_t n, size_t before, size_t columns)
 {
-    size_t row = before / columns, column = before % columns;
+    struct wide_place at = {before / columns, before % columns};
 
-    for (size_t i = 0; i < n; i++) {
-        size_t width = (size_t)utf8_width((int32_t)text[i]);
-
-        if (text[i] == L'\t')
-            width = 8 - column % 8;
-        else if (text[i] < L' ')
-            width = 2;
-        if (text[i] == L'\n' || column + width > columns) {
-            row++;
-            column = text[i] == L'\n' ? 0 : width;
-        } else {
-            column += width;
-        }
-    }
-    return row + column / columns;
+    for (size_t i = 0; i < n; i++)
+        wide_advance(&at, text[i], columns);
+    return at.row + at.column / columns;
 }

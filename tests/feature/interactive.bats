@@ -561,6 +561,95 @@ said_nothing() {
     said 2 "$x$x" "$x$x"$'\n[1 message]'
 }
 
+# The screen without what went off it at the top.
+rows_are() {
+    cat >wanted
+    soon rows_are_now || fail "wanted:" "$(cat wanted)" "got:" "$(cat rows)"
+}
+
+rows_are_now() {
+    tmux capture-pane -p >rows
+    cmp -s wanted rows
+}
+
+@test "interactive: a draft of many lines: up and down in it, a window on it, the editor, the history at its ends" {
+    printf '#!/bin/sh\nsed -i s/five/FIVE/ "$1"\n' >ed
+    chmod +x ed
+    export EDITOR=$PWD/ed
+    terminal 30x5
+    converse
+    type_lines one
+    screen_has '[1 message]'
+    # The second Down does nothing, because the draft is not of the history.
+    keys -l first
+    keys C-j
+    keys -l second
+    keys Up
+    keys -l A
+    keys Down Down
+    keys -l B
+    screen_has 'echo talk> first' 'secondB'
+    # The cursor was in the sixth column, and so is A.
+    keys Up Up
+    screen_has 'echo talk> one'
+    keys Down
+    screen_has 'echo talk> firstA'
+    keys C-u
+    tmux set-buffer $'L one\nL two\nL three\nL four\nL five\nL six\nL seven\nL eight'
+    paste_buffer -p
+    rows_are <<'END'
+L four
+L five
+L six
+L seven
+L eight
+END
+    keys C-a
+    keys -l XYZ
+    rows_are <<'END'
+echo talk> XYZL one
+L two
+L three
+L four
+L five
+END
+    for i in {1..5}; do keys Down; done
+    keys -l '!'
+    keys C-x C-e
+    rows_are <<'END'
+L four
+L FIVE
+L s!ix
+L seven
+L eight
+END
+    tmux resize-window -x 30 -y 4
+    keys Up
+    rows_are <<'END'
+L FIVE
+L s!ix
+L seven
+L eight
+END
+    keys Enter
+    screen_has '[3 messages]'
+    said 4 $'XYZL one\nL two\nL three\nL four\nL FIVE\nL s!ix\nL seven\nL eight' \
+        $'XYZL one\nL two\nL three\nL four\nL FIVE\nL s!ix\nL seven\nL eight\n[3 messages]'
+    # All of it went up, once.
+    screen_counts 2 'XYZL one'
+    # An editor that fails leaves the draft.
+    export EDITOR=false
+    keys C-d
+    type_lines 'EDITOR=false chat -s talk'
+    screen_counts 2 'Ctrl-D leaves'
+    keys -l kept
+    keys C-x C-e
+    screen_has "chat: editor 'false' failed with status 1"
+    keys Enter
+    screen_has '[5 messages]'
+    said 6 kept $'kept\n[5 messages]'
+}
+
 @test "interactive: the window changes its size" {
     terminal 40x10
     converse
@@ -1204,7 +1293,7 @@ gone() {
 }
 
 @test "interactive: a disk that is full in the middle: nothing is said twice, nothing is lost" {
-    start_llm --reply one --reply "$(head -c 3000 /dev/zero | tr '\0' x) end" --reply three --reply four --reply five
+    start_llm --reply one --reply "$(head -c 3010 /dev/zero | tr '\0' x) end" --reply three --reply four --reply five
     terminal 250x24
     type_lines 'ulimit -f 2'
     converse

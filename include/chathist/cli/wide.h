@@ -28,6 +28,12 @@ void wide_release(struct wide *w);
 void wide_encode(struct buf *out, const wchar_t *from, size_t n);
 /* Returns the columns that a text takes on a terminal. */
 size_t wide_columns(struct str text);
+/* A place on a terminal, counted from the start of a text. */
+struct wide_place {
+    size_t row, column;
+};
+/* Moves a place behind a character, as libedit prints it on a terminal of this width. */
+void wide_advance(struct wide_place *at, wchar_t c, size_t columns);
 /* Returns how many rows the end of n wide characters is below their first row, as libedit prints
  * them after a prompt of `before` columns. */
 size_t wide_rows(const wchar_t *text, size_t n, size_t before, size_t columns);
