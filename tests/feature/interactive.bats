@@ -641,7 +641,7 @@ END
     export EDITOR=false
     keys C-d
     type_lines 'EDITOR=false chat -s talk'
-    screen_counts 2 'Ctrl-D leaves'
+    screen_counts 2 '-D leaves'
     keys -l kept
     keys C-x C-e
     screen_has "chat: editor 'false' failed with status 1"
