@@ -223,14 +223,13 @@ static bool fits_anywhere(const struct chat_session *t, const struct turn *turn)
 }
 
 /* Finds out how many tokens the context of the model can hold. A server with a question for it is
- * asked, as far as the answer matters; of other servers only the cache is read, so that no request is
- * in the way of an answer. */
-static void learn_window(const struct chat_session *t, const struct turn *turn,
+ * asked, as far as the answer matters (`small`: the turn fits into any context); of other servers only
+ * the cache is read, so that no request is in the way of an answer. */
+static void learn_window(const struct chat_session *t, const struct ask *ask, bool small,
                          struct model_window *w)
 {
     const struct server *s = &t->server;
     struct model_list list = {0};
-    bool small = fits_anywhere(t, turn);
     char *dir;
 
     *w = (struct model_window){0};
@@ -238,7 +237,7 @@ static void learn_window(const struct chat_session *t, const struct turn *turn,
         return;
     if (s->provider->window[0].request) {
         if (!t->args->dry_run && (!small || s->provider->window[1].request))
-            model_window_load(s->provider, &turn->ask, !small, w);
+            model_window_load(s->provider, ask, !small, w);
         return;
     }
     dir = models_dir(t);
@@ -254,7 +253,7 @@ static int choose_limits(struct chat_session *t, struct turn *turn, struct err *
     struct context_limits *l = &turn->limits;
     struct ask *ask = &turn->ask;
 
-    learn_window(t, turn, &ask->window);
+    learn_window(t, ask, fits_anywhere(t, turn), &ask->window);
     if (context_limits_choose(l, &t->config, (size_t)ask->window.most, ask->max_tokens, e) < 0)
         return -1;
     ask->answer_room = (int64_t)l->answer;
@@ -270,7 +269,8 @@ size_t chat_session_window(const struct chat_session *t)
     struct err e = ERR_INIT;
 
     server_address(&t->server, &ask);
-    if (context_limits_choose(&limits, &t->config, model_window(t, &ask), 0, &e) < 0)
+    learn_window(t, &ask, false, &ask.window);
+    if (context_limits_choose(&limits, &t->config, (size_t)ask.window.most, 0, &e) < 0)
         err_release(&e);
     return limits.tokens == CONTEXT_ALL ? 0 : limits.tokens;
 }

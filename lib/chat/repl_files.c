@@ -72,6 +72,7 @@ static int add_markdown(const struct thread *t, struct buf *out, struct err *e)
     struct export x;
     int result = export_begin(&x, &export_md, add_bytes, out, e);
 
+    x.title_line = t->title;
     if (result == 0)
         result = export_session(&x, t->at, t->count, e);
     if (result == 0)

@@ -17,7 +17,6 @@
 #include "chathist/cli/start.h"
 #include "chathist/history/session.h"
 #include "chathist/history/stats.h"
-#include "chathist/history/store.h"
 #include "chathist/history/thread.h"
 #include "chathist/search/query.h"
 
@@ -222,7 +221,6 @@ void repl_title(struct repl *r, struct str text)
 {
     struct chat_session *chat = r->chat;
     struct buf title = BUF_INIT(BUF_LINE);
-    struct draft draft;
     struct err e = ERR_INIT;
     struct str id = buf_str(&chat->session.id);
     int result;
@@ -240,11 +238,7 @@ void repl_title(struct repl *r, struct str text)
               chat->in_memory ? "nothing is stored" : "the session has no message yet");
         return;
     }
-    draft_init(&draft);
-    draft_title(&draft, str_eq_c(text, "-") ? STR("") : text);
-    draft_set_text(&draft, FIELD_SESSION_ID, id);
-    result = store_append(&chat->history, &draft, 1, &e);
-    draft_release(&draft);
+    result = session_set_title(&chat->history, id, str_eq_c(text, "-") ? STR("") : text, &e);
     if (result < 0)
         repl_report(&e);
     else if (str_eq_c(text, "-"))

@@ -644,7 +644,7 @@ END
     screen_counts 2 '-D leaves'
     keys -l kept
     keys C-x C-e
-    screen_has "chat: editor 'false' failed with status 1"
+    screen_has "chat: editor 'false' failed"
     keys Enter
     screen_has '[5 messages]'
     said 6 kept $'kept\n[5 messages]'
