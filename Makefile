@@ -23,6 +23,7 @@ DEBIAN ?= trixie#         the release that check-debian uses
 DEBIAN_USER ?= dev#       its user: dev, who has sudo, or root
 DESTDIR ?=
 PREFIX ?= /usr/local
+PROGRAM_PREFIX ?=#        put before the name of each program, its manual page and its completions
 
 # The goals run one after the other; the commands that they run use -j.
 .NOTPARALLEL:
@@ -53,7 +54,8 @@ folder = $(BUILD)/$(if $(filter fuzz,$1),,$(addsuffix -,$(filter-out cc gcc,$(co
 here = $(call folder,$(VARIANT))
 # $(call build,VARIANT,GOAL): the goals of mk/build.mk in that variant's folder.
 build = +@$(MAKE) --no-print-directory -f mk/build.mk B=$(call folder,$1) VARIANT=$1 \
-        CC='$(if $(filter fuzz,$1),clang,$(CC))' VERSION=$(VERSION) $2
+        CC='$(if $(filter fuzz,$1),clang,$(CC))' VERSION=$(VERSION) \
+        PROGRAM_PREFIX='$(PROGRAM_PREFIX)' $2
 
 programs := $(patsubst cmd/%.c,%,$(wildcard cmd/*.c))
 unit_tests := $(patsubst tests/unit/%.c,tests/unit/%,$(wildcard tests/unit/*_test.c))
@@ -79,7 +81,7 @@ test_env = BIN='$(abspath $(here))' BUILD='$(abspath $(here))' CC='$(CC)' VARIAN
 run = @$(test_env) tests/run
 
 .PHONY: all release debug asan check check-unit check-cmd check-systems check-asan check-debian check-servers check-mcp
-.PHONY: lint format bench fuzz install uninstall check-install dist clean deps demo help
+.PHONY: lint format bench fuzz install uninstall check-install deb dist clean deps demo help
 
 all: ## build the programs (VARIANT=release unless told otherwise); the default
 	$(call build,$(VARIANT),all)
@@ -181,21 +183,28 @@ in_doc = $(docdir)
 kinds := bin man1 man5 man7 bash zsh fish doc
 
 # $(call each,KIND,COMMAND): runs COMMAND for each file $$f of the kind, $$t being where it is installed.
-# Documents and examples keep their folders.
+# Documents and examples keep their folders and names; zsh's completions begin with an underscore.
 define each
-@for f in $(to_$1); do \
-    t='$(DESTDIR)$(in_$1)'/$(if $(filter doc,$1),$$f,$${f##*/}); $2 || exit; done
+@for f in $(to_$1); do n=$${f##*/}; \
+    case $1 in doc) n=$$f ;; zsh) n=_$(PROGRAM_PREFIX)$${n#_} ;; *) n=$(PROGRAM_PREFIX)$$n ;; esac; \
+    t='$(DESTDIR)$(in_$1)'/$$n; $2 || exit; done
 
 endef
 
-install: ## copy programs, man pages, completions and examples to DESTDIR and prefix (/usr/local)
+# Copies $$f to $$t. A prefix also replaces the names of the programs inside a text.
+copy = m=644; [ ! -x "$$f" ] || m=755; install -d "$${t%/*}" && install -m $$m "$$f" "$$t"$(if \
+    $(PROGRAM_PREFIX), && { [ $1 = bin ] || mk/prefix '$(PROGRAM_PREFIX)' <"$$f" >"$$t"; })
+
+install: ## copy programs, man pages, completions, examples to DESTDIR and prefix (/usr/local)
 	$(call build,$(VARIANT),all)
-	$(foreach k,$(kinds),$(call each,$k,m=644; [ ! -x "$$f" ] || m=755; \
-	    install -d "$${t%/*}" && install -m $$m "$$f" "$$t"))
+	$(foreach k,$(kinds),$(call each,$k,$(call copy,$k)))
 
 uninstall: ## remove what install copied
 	$(foreach k,$(kinds),$(call each,$k,rm -f "$$t"))
 	@[ ! -d '$(DESTDIR)$(docdir)' ] || find '$(DESTDIR)$(docdir)' -depth -type d -exec rmdir {} + 2>/dev/null || :
+
+deb: ## build a Debian package in build/deb, and check it with lintian if that is installed
+	@mk/deb $(VERSION) $(PROGRAM_PREFIX)
 
 dist: ## chathist-VERSION.tar.gz of the last commit
 	git archive --prefix=chathist-$(VERSION)/ -o chathist-$(VERSION).tar.gz HEAD

@@ -47,10 +47,11 @@ static void push_c(struct words *w, const char *text)
 /* Adds the command for a program of the suite. It runs in the directory of a history that is not
  * the user's current one, so that it finds that history by the same rules, with its pointer and
  * index. */
-static void push_program(struct words *w, const struct browse_act *a, const char *name,
+static void push_program(struct words *w, const struct browse_act *a, const char *program,
                          size_t history)
 {
     const struct history *h = &a->histories[history];
+    char *name = path_with_suffix(PROGRAM_PREFIX, program);
     char *path = a->dir ? path_join(a->dir, name) : mem_copy(name, strlen(name));
     bool elsewhere = history > 0 && h->kind != HISTORY_EXPLICIT && h->dir;
 
@@ -71,6 +72,7 @@ static void push_program(struct words *w, const struct browse_act *a, const char
         push_c(w, h->path);
     }
     free(path);
+    free(name);
 }
 
 /* Adds the id as a JSON string; readers never interpret that as a prefix, a suffix or `last`. */

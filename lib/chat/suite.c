@@ -22,22 +22,22 @@
 static const struct {
     const char *name, *purpose;
 } programs[] = {
-    {"chat", "talk to a language model"},
-    {"hist-new", "start a session and print its id"},
-    {"hist-sessions", "list sessions, the last used first"},
-    {"hist-search", "search messages, the newest first"},
-    {"hist-show", "print the messages of sessions"},
-    {"hist-load", "make a past session current and print it"},
-    {"hist-browse", "look through a history, full screen"},
-    {"hist-title", "give a session a title, or print it"},
-    {"hist-fork", "start a session with the beginning of another one"},
-    {"hist-append", "store a message and print its id"},
-    {"hist-export", "write sessions in other formats"},
-    {"hist-import", "bring conversations with other programs into the history"},
-    {"hist-delete", "erase sessions"},
-    {"hist-check", "verify a history"},
-    {"hist-stats", "count messages and tokens"},
-    {"chathist", "list the programs, or print where everything is"},
+    {PROGRAM_PREFIX "chat", "talk to a language model"},
+    {PROGRAM_PREFIX "hist-new", "start a session and print its id"},
+    {PROGRAM_PREFIX "hist-sessions", "list sessions, the last used first"},
+    {PROGRAM_PREFIX "hist-search", "search messages, the newest first"},
+    {PROGRAM_PREFIX "hist-show", "print the messages of sessions"},
+    {PROGRAM_PREFIX "hist-load", "make a past session current and print it"},
+    {PROGRAM_PREFIX "hist-browse", "look through a history, full screen"},
+    {PROGRAM_PREFIX "hist-title", "give a session a title, or print it"},
+    {PROGRAM_PREFIX "hist-fork", "start a session with the beginning of another one"},
+    {PROGRAM_PREFIX "hist-append", "store a message and print its id"},
+    {PROGRAM_PREFIX "hist-export", "write sessions in other formats"},
+    {PROGRAM_PREFIX "hist-import", "bring conversations with other programs into the history"},
+    {PROGRAM_PREFIX "hist-delete", "erase sessions"},
+    {PROGRAM_PREFIX "hist-check", "verify a history"},
+    {PROGRAM_PREFIX "hist-stats", "count messages and tokens"},
+    {PROGRAM_PREFIX "chathist", "list the programs, or print where everything is"},
 };
 
 void suite_list(struct out *out, bool json)

@@ -17,7 +17,8 @@
 #include "chathist/base/utf8.h"
 #include "chathist/cli/config.h"
 
-static const char *tool = "chathist";
+static char tool[64] = PROGRAM_PREFIX "chathist"; /* the name before each message */
+static bool is_chat;
 static die_fn *last_words;
 static void *last_words_arg;
 
@@ -71,7 +72,8 @@ static void die_of_memory(void)
 
 void die_start(const char *name)
 {
-    tool = name;
+    snprintf(tool, sizeof tool, PROGRAM_PREFIX "%s", name);
+    is_chat = strcmp(name, "chat") == 0;
     mem_on_exhaustion(die_of_memory);
     mem_return_large();
     if (file_fill_std_fds() < 0)
@@ -118,11 +120,9 @@ void hintf(bool wanted, const char *fmt, ...)
 
 int exit_code(enum err_kind kind)
 {
-    bool hist = strcmp(tool, "chat") != 0;
-
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if (codes[i].kind == kind)
-            return hist ? codes[i].hist : codes[i].chat;
+            return is_chat ? codes[i].chat : codes[i].hist;
     return 2;
 }
 

@@ -138,11 +138,13 @@ static void print_option(void *arg, const struct opt *o)
 
 static void print_help(const struct program *program)
 {
-    printf("usage: %s [OPTION]...%s%s\n%s - %s\n\n", program->name, *program->operands ? " " : "",
-           program->operands, program->name, program->purpose);
+    printf("usage: " PROGRAM_PREFIX "%s [OPTION]...%s%s\n" PROGRAM_PREFIX "%s - %s\n\n",
+           program->name, *program->operands ? " " : "", program->operands, program->name,
+           program->purpose);
     each_option(program, print_option, NULL);
-    printf("\nThe manual is %s(1); files and formats are in chathist(5).\n"
-           "'chathist' lists all programs, 'chathist info' prints where everything is.\n",
+    printf("\nThe manual is " PROGRAM_PREFIX "%s(1); files and formats are in " PROGRAM_PREFIX
+           "chathist(5).\n'" PROGRAM_PREFIX "chathist' lists all programs, '" PROGRAM_PREFIX
+           "chathist info' prints where everything is.\n",
            program->name);
 }
 
@@ -242,7 +244,7 @@ static bool take_common(struct opt_parser *p, int key)
         finish_printing();
         break;
     case OPT_VERSION:
-        printf("%s (chathist) %s\n", p->program->name, CHATHIST_VERSION);
+        printf(PROGRAM_PREFIX "%s (chathist) %s\n", p->program->name, CHATHIST_VERSION);
         finish_printing();
         break;
     case COMPLETION_TABLE:
