@@ -5,7 +5,6 @@
 
 #include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
-#include "chathist/chat/input.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/chat/turn.h"
 #include "chathist/cli/diagnostics.h"

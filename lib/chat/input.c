@@ -16,6 +16,12 @@
 #include "chathist/cli/config.h"
 #include "chathist/cli/diagnostics.h"
 
+/* Are standard input and standard error a terminal for an editor? */
+static bool can_open_editor(void)
+{
+    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
 bool input_interactive(const struct chat_args *a)
 {
     bool asked = a->once || a->words_count > 0 || a->messages || a->regenerate || a->edit ||
@@ -61,7 +67,7 @@ void input_prompt(struct buf *prompt, struct attachment_list *attachments,
     if (prompt->overflow)
         die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
     if (str_trim(buf_str(prompt)).n > 0 || attachments->count > 0 || a->regenerate ||
-        a->template_name || (a->edit && editor_possible()))
+        a->template_name || (a->edit && can_open_editor()))
         return;
     if (chat_args_messages_stdin(a))
         die_usage("no prompt: '--messages -' takes standard input, give it as arguments");
@@ -71,7 +77,7 @@ void input_prompt(struct buf *prompt, struct attachment_list *attachments,
 void input_edit(struct buf *prompt, const struct history *h, struct str session)
 {
     struct err e = ERR_INIT;
-    int result = editor_possible() ? turn_last_prompt(h, NULL, session, prompt, &e) : 0;
+    int result = can_open_editor() ? turn_last_prompt(h, NULL, session, prompt, &e) : 0;
 
     if (result == 0)
         return;
@@ -214,11 +220,6 @@ int attach_file(struct buf *prompt, struct attachment_list *attachments, const c
 }
 
 /* ---- the editor ---- */
-
-bool editor_possible(void)
-{
-    return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
-}
 
 /* The shell splits the value of EDITOR (`code --wait`). The name of the file is an argument, so the
  * shell does not expand it. */

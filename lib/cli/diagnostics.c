@@ -15,7 +15,6 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/cli/config.h"
 
 static char tool[64] = PROGRAM_PREFIX "chathist"; /* the name before each message */
 static bool is_chat;
@@ -34,6 +33,8 @@ static const struct {
     {ERR_TOO_LONG, 2, 6},
 };
 
+static void erase_spinner(void);
+
 /* One write, so that messages of several programs on one terminal are not mixed. */
 static void print_line(const char *before, struct str text)
 {
@@ -42,7 +43,7 @@ static void print_line(const char *before, struct str text)
     buf_addf(&line, "%s%s", before, *before ? ": " : "");
     vis_add_line(&line, text, true);
     buf_add_byte(&line, '\n');
-    progress_erase();
+    erase_spinner();
     /* An error of stderr cannot be reported. */
     if (file_write_all(STDERR_FILENO, line.data, line.len) < 0)
         errno = 0;
@@ -206,9 +207,9 @@ static bool visible;
 
 bool progress_possible(void)
 {
-    const char *term = config_env("TERM");
+    const char *term = getenv("TERM");
 
-    return isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0 &&
+    return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0 &&
            tcgetpgrp(STDERR_FILENO) == getpgrp();
 }
 
@@ -255,7 +256,7 @@ void progress_part(int percent)
     show_spinner(WORK_SHOWN_AFTER, percent);
 }
 
-void progress_erase(void)
+static void erase_spinner(void)
 {
     if (visible)
         write_spinner(STR("\r\033[K"));
@@ -264,6 +265,6 @@ void progress_erase(void)
 
 void progress_end(void)
 {
-    progress_erase();
+    erase_spinner();
     since = 0;
 }

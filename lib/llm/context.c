@@ -157,7 +157,7 @@ static char *copy_field(const struct message *m, enum field f)
     return copy;
 }
 
-/* Notes the fields that context_drop_unsent needs. Calls are always sent with their results,
+/* Notes the fields that drop_unsent needs. Calls are always sent with their results,
  * because the tools have run, however the turn ended. */
 static void take_end(struct context_message *to, const struct message *m)
 {
@@ -291,7 +291,7 @@ static void mark_unsent(struct context_message *at, size_t from, size_t end)
     at[from].unsent = failed && !more && !finished;
 }
 
-void context_drop_unsent(struct context *c)
+static void drop_unsent(struct context *c)
 {
     size_t turn = turn_start(c), kept = 0;
 
@@ -340,7 +340,7 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
 {
     size_t turn, first, bytes = 0;
 
-    context_drop_unsent(c);
+    drop_unsent(c);
     first = turn = turn_start(c);
     while (first > 0 && turn - first < max_messages) {
         size_t weight = context_weight(&c->at[first - 1]);
@@ -375,7 +375,7 @@ void context_cut_in_steps(struct context *c, size_t window)
 {
     size_t turn, first, bytes = 0;
 
-    context_drop_unsent(c);
+    drop_unsent(c);
     turn = turn_start(c);
     first = first_step(c, window);
     for (size_t i = first; i < c->count; i++) {
@@ -601,7 +601,7 @@ void context_settle(struct context *c)
 {
     size_t kept = 0, turn = CONTEXT_ALL;
 
-    context_drop_unsent(c);
+    drop_unsent(c);
     pair_results(c);
     for (size_t i = 0; i < c->count; i++) {
         struct context_message *m = &c->at[i];

@@ -20,6 +20,9 @@ struct arg_list {
     size_t count, cap;
 };
 
+/* The name of standard input in chat_args.files (`-f -`); it must not be empty. */
+#define ATTACH_STDIN "/dev/stdin"
+
 /* Strings are borrowed from argv, arrays are owned. */
 struct chat_args {
     struct opt_common common;

@@ -17,8 +17,6 @@
 
 /* The maximum size of a file of --messages. */
 #define MESSAGES_MAX ((size_t)256 << 20)
-/* The name of standard input in chat_args.files (`-f -`); it must not be empty. */
-#define ATTACH_STDIN "/dev/stdin"
 
 /* Returns true if a conversation is to be held on the terminal: standard input and output are one,
  * and the arguments ask for nothing else. */
@@ -40,8 +38,6 @@ void input_messages(struct buf *text, const struct chat_args *a);
 int attach_file(struct buf *prompt, struct attachment_list *attachments, const char *file,
                 struct err *e);
 
-/* Returns true if standard input and standard error are a terminal for an editor. */
-bool editor_possible(void);
 /* Replaces the text by the result of the user's editor, ${VISUAL:-${EDITOR:-vi}}, without one final
  * newline. The editor gets a temporary file that only the user can read. Returns 0, or -1 with *e
  * set and the text unchanged if the editor cannot be run or fails, or the result is too long. */

@@ -45,14 +45,12 @@ void die_signal(int signo) __attribute__((noreturn));
  * program is in its foreground. */
 bool progress_possible(void);
 /* Shows or turns the spinner while the program waits; called about ten times a second. It appears
- * after a short delay, and later shows the time. */
+ * after a short delay, and later shows the time. A message removes it until the next call. */
 void progress_turn(void);
 /* The same for work of the program; it appears after a second. */
 void progress_work(void);
 /* The same with the part of the work that is done instead of the time. */
 void progress_part(int percent);
-/* Removes the spinner until the next call, before something else is printed. */
-void progress_erase(void);
 /* Ends the waiting or the work. */
 void progress_end(void);
 

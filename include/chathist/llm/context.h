@@ -47,7 +47,7 @@ struct context_message {
      * against max_bytes. */
     const struct attachment *attachments;
     size_t attachments_count;
-    /* private, for context_drop_unsent */
+    /* private, for messages that are never sent again */
     uint64_t rank;  /* of a prompt: where context_cut_in_steps begins */
     char *id;       /* of a prompt */
     char *reply_to; /* of an answer that did not finish */
@@ -98,15 +98,14 @@ bool context_has_result_images(const struct context *c);
  * caller frees view->at, and nothing else of it. */
 void context_leave_out_images(const struct context *c, struct context *view);
 
-/* Drops earlier messages that are never sent again; context_cut and context_settle call this first.
- * An answer that did not finish (its finish_reason is `interrupted`, `error`, `length` or
+/* Drops earlier messages that are never sent again, as context_settle does, too. An answer that did
+ * not finish (its finish_reason is `interrupted`, `error`, `length` or
  * `content_filter`) is dropped
  *  - without text: always, and with it the prompt that it names in `reply_to`, unless that prompt
  *    has another answer or calls;
  *  - with text: if the prompt that it names has a finished answer before it, or another answer or
- *    calls after it. */
-void context_drop_unsent(struct context *c);
-/* Drops the oldest messages before this turn until at most max_messages of them remain, with at
+ *    calls after it.
+ * Then drops the oldest messages before this turn until at most max_messages of them remain, with at
  * most max_bytes of content and tool fields. Then drops up to the next user message, because
  * servers want the user to begin. CONTEXT_ALL means no limit. */
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
