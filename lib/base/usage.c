@@ -17,6 +17,7 @@ static const char *const names[USAGE_KINDS] = {
 
 void usage_init(struct usage *u)
 {
+    *u = (struct usage){.summed = false};
     for (int i = 0; i < USAGE_KINDS; i++)
         u->at[i] = -1;
 }
@@ -60,11 +61,19 @@ void usage_replace(struct usage *u, const struct usage *later)
 
 void usage_sum(struct usage *u, const struct usage *more)
 {
+    bool first = !u->summed && !usage_known(u) && u->at[USAGE_COST] < 0;
+
+    u->partial = u->partial || more->partial || !usage_known(more);
+    u->cost_partial = u->cost_partial || more->cost_partial ||
+                      (!first && (u->at[USAGE_COST] < 0) != (more->at[USAGE_COST] < 0));
+    u->summed = true;
     for (int i = 0; i < USAGE_KINDS; i++)
         if (u->at[i] < 0)
             u->at[i] = more->at[i];
         else if (more->at[i] > 0 && u->at[i] < INT64_MAX - more->at[i])
             u->at[i] += more->at[i];
+    if (u->cost_partial)
+        u->at[USAGE_COST] = -1;
 }
 
 struct amount usage_cost(const struct usage *u)
@@ -103,4 +112,6 @@ void usage_add_text(const struct usage *u, struct buf *out)
         else
             add_value(out, u, i);
     }
+    if (u->cost_partial)
+        buf_add_c(out, " cost=unknown");
 }

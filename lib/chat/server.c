@@ -510,32 +510,43 @@ static bool is_ours(const struct provider *p, const char *url)
     return !foreign;
 }
 
-/* Looks for a server on the loopback ports. Returns false if none answers. */
-static bool probe_loopback(struct server *s)
-{
-    for (const struct provider *const *p = provider_all(); *p; p++) {
-        char *url;
-        bool named;
-
-        if (!(*p)->probe.path)
-            continue;
-        url = url_of_variable(*p);
-        named = url != NULL;
-        if (!url)
-            url = copy_or_null((*p)->base_url);
-        s->found = models_probe(*p, url) && (named || is_ours(*p, url));
-        free(url);
-        if (s->found) {
-            s->provider = *p;
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool is_set(const char *variable)
 {
     return variable && config_env(variable);
+}
+
+/* The most servers that are looked for. */
+#define PROBES_MAX 8
+
+/* Looks for a server on the loopback ports. Returns false if none answers. One that another user owns
+ * is passed over, and then the others are looked for again. */
+static bool probe_loopback(struct server *s)
+{
+    struct model_probe probes[PROBES_MAX];
+    char *urls[PROBES_MAX];
+    size_t count = 0, i = 0;
+
+    for (const struct provider *const *p = provider_all(); *p && count < PROBES_MAX; p++) {
+        if (!(*p)->probe.path)
+            continue;
+        urls[count] = url_of_variable(*p);
+        if (!urls[count])
+            urls[count] = copy_or_null((*p)->base_url);
+        probes[count] = (struct model_probe){.provider = *p, .base_url = urls[count]};
+        count++;
+    }
+    for (size_t from = 0; !s->found && from < count; from = i + 1) {
+        models_probe(probes + from, count - from);
+        for (i = from; i < count && !probes[i].there; i++)
+            continue;
+        s->found = i < count && (is_set(probes[i].provider->base_variable) ||
+                                 is_ours(probes[i].provider, probes[i].base_url));
+    }
+    if (s->found)
+        s->provider = probes[i].provider;
+    for (size_t k = 0; k < count; k++)
+        free(urls[k]);
+    return s->found;
 }
 
 /* Returns the first provider that needs a key and is set up, in the environment or else in the
@@ -586,7 +597,7 @@ int server_choose(struct server *s, const struct config *c, const struct ask_hea
                        "no model server is configured%s: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
                        "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo' (it answers with your "
                        "own prompt)",
-                       name ? "" : ", and neither Ollama nor llama.cpp answers on this machine");
+                       name ? "" : ", and none answers on its usual port of this machine");
     if (choose_url(s, c, e) < 0)
         return -1;
     if (s->provider->elsewhere && !is_at_home(s->provider, s->base_url))

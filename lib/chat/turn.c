@@ -467,7 +467,10 @@ static int ask_once(struct turn *t, const struct response_sink *sink, struct err
 
     t->answer.sink = sink;
     result = exchange_run(t->provider, &t->ask, &t->answer, t->max_rounds, &t->rounds, e);
-    usage_sum(&t->usage, &t->answer.usage);
+    /* A request that was refused cost nothing. */
+    if (result == 0 || usage_known(&t->answer.usage) ||
+        t->answer.text.len + t->answer.calls_count > 0)
+        usage_sum(&t->usage, &t->answer.usage);
     if (result == 0)
         note_silent_cut(t);
     return result < 0 ? -1 : check_answer(t, e);

@@ -39,6 +39,22 @@ static size_t take_currency(struct prices *p, struct str code)
     return i;
 }
 
+/* fnmatch takes a bracket that is not closed for an ordinary character, which no model's name has. */
+static bool is_pattern(struct str pattern)
+{
+    const char *open = memchr(pattern.p, '[', pattern.n);
+    const char *end = pattern.p + pattern.n;
+
+    while (open && end - open > 2) {
+        const char *close = memchr(open + 2, ']', (size_t)(end - open - 2));
+
+        if (!close)
+            return false;
+        open = memchr(close, '[', (size_t)(end - close));
+    }
+    return !open;
+}
+
 static int read_line(struct prices *p, struct str line, const char *where, struct err *e)
 {
     struct str word[WORDS], rest = line;
@@ -52,6 +68,9 @@ static int read_line(struct prices *p, struct str line, const char *where, struc
                        "%s has not six words: MODEL, prices of a million tokens of INPUT, "
                        "CACHED-INPUT, CACHE-WRITE and OUTPUT, and CURRENCY",
                        where);
+    if (!is_pattern(word[MODEL]))
+        return err_set(e, ERR_USAGE, "%s: bad pattern '%.*s': a '[' is not closed", where,
+                       (int)word[MODEL].n, word[MODEL].p);
     for (n = INPUT; n <= OUTPUT; n++) {
         if (str_eq_c(word[n], "-") && (n == CACHE_READ || n == CACHE_WRITE))
             price.of[n] = price.of[INPUT];
@@ -78,6 +97,8 @@ int prices_read(struct prices *p, struct str text, const char *file, struct err 
     int result = 0;
 
     buf_clear(&p->last);
+    if (str_starts(text, STR("\xef\xbb\xbf"))) /* a byte order mark */
+        text = (struct str){text.p + 3, text.n - 3};
     for (size_t number = 1; result == 0 && text.p; number++) {
         struct str line = str_trim(str_cut(&text, '\n'));
 
@@ -85,7 +106,10 @@ int prices_read(struct prices *p, struct str text, const char *file, struct err 
             continue;
         buf_clear(&where);
         buf_addf(&where, "cannot use '%s': line %zu", file, number);
-        result = read_line(p, line, buf_c(&where), e);
+        if (memchr(line.p, '\0', line.n))
+            result = err_set(e, ERR_USAGE, "%s: a byte of it is 0", buf_c(&where));
+        else
+            result = read_line(p, line, buf_c(&where), e);
     }
     buf_release(&where);
     return result;
@@ -158,7 +182,7 @@ struct cost prices_cost(struct prices *p, struct str provider, struct str model,
 
     if (usage->at[USAGE_COST] >= 0)
         return (struct cost){PRICES_REPORTED, true, usage_cost(usage)};
-    if (model.n > 0 && usage_known(usage))
+    if (model.n > 0 && usage_known(usage) && !usage->partial)
         price = find_price(p, provider, model);
     if (!price)
         return (struct cost){0};

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,11 +11,13 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
 #include "chathist/llm/provider_error.h"
 
 /* The largest list of models that is read. */
 #define LIST_MAX ((size_t)16 << 20)
 #define PROBE_MS 300
+#define PROBE_TICK_MS 5
 
 struct reply {
     struct http_head head;
@@ -264,24 +267,73 @@ static bool is_list(struct str body, const char *name)
     return json_check(body, &value, NULL) && json_type(json_get(value, name)) == JSON_ARRAY;
 }
 
-bool models_probe(const struct provider *p, const char *base_url)
-{
-    struct http_limits limits = {.connect_ms = PROBE_MS, .idle_ms = PROBE_MS, .cancel_fd = -1};
+/* One probe while it is under way. */
+struct probing {
     struct http_request request;
     struct reply reply;
-    struct err e = ERR_INIT;
-    bool there;
+    struct http_sink sink;
+    struct http_transfer *transfer;
+    struct err e;
+};
 
-    http_request_init(&request);
-    reply_init(&reply);
-    buf_add(&request.url, base_url, origin_length(base_url));
-    buf_add_c(&request.url, p->probe.path);
-    there = fetch(&request, &limits, &reply, &e) == 0 && reply.head.status == 200 &&
-            is_list(buf_str(&reply.body), p->probe.list);
-    err_release(&e);
-    reply_release(&reply);
-    http_request_release(&request);
-    return there;
+static void probe_begin(struct probing *p, const struct model_probe *probe, struct http_pool *pool,
+                        const struct http_limits *limits)
+{
+    *p = (struct probing){.e = ERR_INIT};
+    http_request_init(&p->request);
+    reply_init(&p->reply);
+    p->sink = (struct http_sink){.head = &p->reply.head, .body = take_body, .arg = &p->reply};
+    buf_add(&p->request.url, probe->base_url, origin_length(probe->base_url));
+    buf_add_c(&p->request.url, probe->provider->probe.path);
+    p->transfer = http_begin(pool, &p->request, limits, &p->sink, &p->e);
+}
+
+static void probe_end(struct probing *p, struct model_probe *probe)
+{
+    probe->there = http_state(p->transfer) == 0 && p->reply.head.status == 200 &&
+                   is_list(buf_str(&p->reply.body), probe->provider->probe.list);
+    http_end(p->transfer);
+    err_release(&p->e);
+    reply_release(&p->reply);
+    http_request_release(&p->request);
+}
+
+/* Returns true if a probe is under way, and none before it has found its server. */
+static bool probes_go_on(const struct probing *all, const struct model_probe *probes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (http_state(all[i].transfer) == 1)
+            return true;
+        if (http_state(all[i].transfer) == 0 && all[i].reply.head.status == 200 &&
+            is_list(buf_str(&all[i].reply.body), probes[i].provider->probe.list))
+            return false;
+    }
+    return false;
+}
+
+void models_probe(struct model_probe *probes, size_t count)
+{
+    struct http_limits limits = {
+        .connect_ms = PROBE_MS, .idle_ms = PROBE_MS, .whole_ms = PROBE_MS, .cancel_fd = -1};
+    struct http_pool *pool = http_pool_open(NULL);
+    struct probing *all = mem_zalloc(count * sizeof *all);
+    struct pollfd fds[16];
+    int64_t end = time_now() + (int64_t)PROBE_MS * 1000;
+
+    for (size_t i = 0; i < count; i++)
+        probes[i].there = false;
+    for (size_t i = 0; pool && i < count; i++)
+        probe_begin(&all[i], &probes[i], pool, &limits);
+    while (pool && probes_go_on(all, probes, count) && time_now() < end) {
+        size_t n = http_pool_fds(pool, fds, sizeof fds / sizeof *fds);
+
+        poll(fds, (nfds_t)n, PROBE_TICK_MS);
+        http_pool_step(pool);
+    }
+    for (size_t i = 0; pool && i < count; i++)
+        probe_end(&all[i], &probes[i]);
+    free(all);
+    http_pool_close(pool);
 }
 
 /* ---- the cache ---- */
@@ -328,6 +380,15 @@ bool model_cache_is_fresh(const char *dir, const struct provider *p, const char 
     return age >= 0 && age <= max_age;
 }
 
+/* Can the name be in the cache? A file that was damaged may hold anything. */
+static bool is_cacheable(struct str name)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if ((unsigned char)name.p[i] < ' ' || name.p[i] == '\x7f')
+            return false;
+    return utf8_valid(name) == name.n;
+}
+
 bool model_cache_load(const char *dir, const struct provider *p, const char *base_url,
                       int64_t max_age, struct model_list *l)
 {
@@ -350,7 +411,8 @@ bool model_cache_load(const char *dir, const struct provider *p, const char *bas
             struct str window = str_cut(&rest, '\n'), id = str_cut(&window, '\t');
             size_t before = l->count;
 
-            model_list_add(l, id);
+            if (is_cacheable(id))
+                model_list_add(l, id);
             if (l->count > before && window.p)
                 json_int(window, &l->windows[before]);
         }
@@ -361,14 +423,6 @@ bool model_cache_load(const char *dir, const struct provider *p, const char *bas
     return found;
 }
 
-static bool has_no_control(const char *name)
-{
-    for (; *name; name++)
-        if ((unsigned char)*name < ' ' || *name == '\x7f')
-            return false;
-    return true;
-}
-
 int model_cache_store(const char *dir, const struct provider *p, const char *base_url,
                       const struct model_list *l, struct err *e)
 {
@@ -377,9 +431,9 @@ int model_cache_store(const char *dir, const struct provider *p, const char *bas
     int result = -1;
 
     for (size_t i = 0; i < l->count; i++)
-        if (has_no_control(l->at[i]) && l->windows[i] > 0)
+        if (is_cacheable(str_of(l->at[i])) && l->windows[i] > 0)
             buf_addf(&text, "%s\t%" PRId64 "\n", l->at[i], l->windows[i]);
-        else if (has_no_control(l->at[i]))
+        else if (is_cacheable(str_of(l->at[i])))
             buf_addf(&text, "%s\n", l->at[i]);
     if (!path || text.overflow)
         err_set(e, ERR_FAILURE, "cannot keep the list of models");

@@ -854,3 +854,30 @@ const struct provider provider_llamacpp = {
     .limit_field = "max_tokens",
     COMPATIBLE,
 };
+
+/* LM Studio, lmstudio.ai/docs/developer/openai-compat. */
+const struct provider provider_lmstudio = {
+    .name = "lmstudio",
+    .base_url = "http://127.0.0.1:1234/v1",
+    .probe = {"/v1/models", "data"},
+    .limit_field = "max_tokens",
+    COMPATIBLE,
+};
+
+/* docs.vllm.ai, "OpenAI-Compatible Server". */
+const struct provider provider_vllm = {
+    .name = "vllm",
+    .base_url = "http://127.0.0.1:8000/v1",
+    .probe = {"/v1/models", "data"},
+    .limit_field = "max_tokens",
+    COMPATIBLE,
+};
+
+/* Docker Model Runner, docs.docker.com/ai/model-runner/api-reference. */
+const struct provider provider_docker = {
+    .name = "docker",
+    .base_url = "http://127.0.0.1:12434/engines/v1",
+    .probe = {"/engines/v1/models", "data"},
+    .limit_field = "max_tokens",
+    COMPATIBLE,
+};

@@ -154,8 +154,45 @@ static void input_add_result(struct input *in, const struct context_message *m)
 
 /* ---- items of earlier responses ---- */
 
-/* Returns the stored items of the message if they can go back: this provider wrote them, each call of
- * the message has its item, and no other text was merged into it. Otherwise returns STR_NONE.
+/* Are these the same texts but for white space? The text of an answer has a blank line between those of
+ * its items. */
+static bool same_words(struct str a, struct str b)
+{
+    static const struct str blanks = STR(" \t\r\n");
+    size_t i = 0, k = 0;
+
+    for (;; i++, k++) {
+        while (i < a.n && memchr(blanks.p, a.p[i], blanks.n))
+            i++;
+        while (k < b.n && memchr(blanks.p, b.p[k], blanks.n))
+            k++;
+        if (i == a.n || k == b.n)
+            return i == a.n && k == b.n;
+        if (a.p[i] != b.p[k])
+            return false;
+    }
+}
+
+/* Do the items have the text of the message? A user may have edited it in the history. */
+static bool items_have_text(struct str items, const struct context_message *m)
+{
+    static const char *const members[] = {"text", "refusal"};
+    struct buf text = BUF_INIT(SIZE_MAX), scratch = BUF_INIT(SIZE_MAX);
+    bool same;
+
+    for (struct json_iter it = json_iter(items); json_next(&it);)
+        for (struct json_iter part = json_iter(json_get(it.value, "content"));
+             json_has_type(it.value, "message") && !part.object && json_next(&part);)
+            for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+                buf_add_str(&text, json_text(json_get(part.value, members[i]), &scratch));
+    same = same_words(buf_str(&text), (struct str){m->content, m->n});
+    buf_release(&text);
+    buf_release(&scratch);
+    return same;
+}
+
+/* Returns the stored items of the message if they can go back: this provider wrote them, they have its
+ * text, each call of the message has its item, and no other text was merged into it. Otherwise returns STR_NONE.
  * `openai` at another base URL stores objects of other types. */
 static struct str own_items(const struct context_message *m, const char *provider)
 {
@@ -172,7 +209,9 @@ static struct str own_items(const struct context_message *m, const char *provide
                 return STR_NONE;
         }
     }
-    return messages + count > 0 && !json_next(&calls) ? items : STR_NONE;
+    if (messages + count == 0 || json_next(&calls) || !items_have_text(items, m))
+        return STR_NONE;
+    return items;
 }
 
 /* Adds the items of a response in their order. Reasoning at the end is left out, because a server

@@ -9,19 +9,10 @@
 #include "llm/provider_wire.h"
 
 static const struct provider *const providers[] = {
-    &provider_openai_own,
-    &provider_responses,
-    &provider_openai_chat,
-    &provider_anthropic,
-    &provider_openrouter,
-    &provider_groq,
-    &provider_mistral,
-    &provider_deepseek,
-    &provider_gemini,
-    &provider_ollama,
-    &provider_llamacpp,
-    &provider_echo,
-    NULL,
+    &provider_openai_own, &provider_responses, &provider_openai_chat, &provider_anthropic,
+    &provider_openrouter, &provider_groq,      &provider_mistral,     &provider_deepseek,
+    &provider_gemini,     &provider_ollama,    &provider_llamacpp,    &provider_lmstudio,
+    &provider_vllm,       &provider_docker,    &provider_echo,        NULL,
 };
 
 const struct provider *const *provider_all(void)

@@ -2,9 +2,11 @@
  * JSON for each field. */
 #include "chathist/llm/refused_fields.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -123,6 +125,18 @@ void refused_fields_load(struct refused_fields *f, const char *dir, const struct
     free(path);
 }
 
+/* Opens and locks the directory of the cache, so that chats at once do not lose each other's lines.
+ * Returns a descriptor, or -1 without the lock. */
+static int lock_dir(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd >= 0)
+        while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
+            continue;
+    return fd;
+}
+
 int refused_fields_store(struct refused_fields *f, const char *dir, const struct provider *p,
                          const char *base_url, const char *model, struct err *e)
 {
@@ -131,10 +145,14 @@ int refused_fields_store(struct refused_fields *f, const char *dir, const struct
     int result = -1;
 
     if (path && file_make_dirs(dir, e) >= 0) {
-        read_lines(path, model, NULL, &text);
+        int lock = lock_dir(dir);
+
+        read_lines(path, model, f, &text);
         for (size_t i = 0; i < f->count; i++)
             add_line(&text, &f->at[i], model);
         result = file_replace(path, buf_str(&text), e);
+        if (lock >= 0)
+            close(lock);
     }
     if (result == 0)
         f->stored = f->count;

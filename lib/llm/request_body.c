@@ -178,7 +178,10 @@ void body_option_path(const struct provider *p, const char *key, struct buf *out
     buf_add_c(out, key);
 }
 
-/* A field that a setting of the user other than an option decides. */
+/* The fields that settings of the user other than options decide. */
+enum { EFFORT, LIMIT, SCHEMA, DECIDED };
+
+/* One of them. */
 struct decided {
     const char *path; /* NULL: not used */
     const char *flag, *key;
@@ -189,7 +192,7 @@ struct decided {
 struct adding {
     const struct provider *provider;
     const struct ask_option *option;
-    struct decided decided[2];
+    struct decided decided[DECIDED];
     const char *schema_field; /* NULL: no schema was given */
     struct buf path;          /* of the value that is looked at */
     bool failed;
@@ -202,11 +205,17 @@ static bool is_inside(struct str path, const char *outer)
            (path.n == strlen(outer) || path.p[strlen(outer)] == '.');
 }
 
+/* Finds the setting that decides the field a->path, the object around it, or a field inside of it,
+ * which would be lost with its object. */
 static const struct decided *find_decided(const struct adding *a)
 {
-    for (size_t i = 0; i < sizeof a->decided / sizeof *a->decided; i++)
-        if (a->decided[i].path && is_inside(buf_str(&a->path), a->decided[i].path))
+    for (size_t i = 0; i < DECIDED; i++) {
+        const char *path = a->decided[i].path;
+
+        if (path &&
+            (is_inside(buf_str(&a->path), path) || is_inside(str_of(path), buf_c(&a->path))))
             return &a->decided[i];
+    }
     return NULL;
 }
 
@@ -215,12 +224,14 @@ static void conflict(struct adding *a, const struct decided *d)
     const char *key = a->option->key;
 
     a->failed = true;
+    const char *path = strlen(d->path) > a->path.len ? d->path : buf_c(&a->path);
+
     if (d->from == ASK_FLAG)
         err_set(a->e, ERR_USAGE, "%s and -o %s contradict each other: both set '%s'", d->flag, key,
-                buf_c(&a->path));
+                path);
     else
         err_set(a->e, ERR_USAGE, "'%s' and 'option.%s' contradict each other: both set '%s'",
-                d->key, key, buf_c(&a->path));
+                d->key, key, path);
 }
 
 /* Adds to `out` the new value of the field a->path: `ours`, the present one, or `theirs`, that of the
@@ -342,9 +353,6 @@ static void add_option(cJSON *body, struct adding *a)
     buf_release(&merged);
 }
 
-/* The places of adding.decided. */
-enum { EFFORT, LIMIT };
-
 /* Handles an option with another name for the limit, after the limit was set. Returns true if the
  * option need not be added. */
 static bool is_limit_again(cJSON *body, struct adding *a, const struct provider *p)
@@ -374,11 +382,13 @@ int body_add_options(cJSON *body, const struct provider *p, const struct ask *as
 {
     const char *effort = ask->effort ? p->effort_field : NULL;
     const char *limit = ask->max_tokens > 0 ? body_limit_field(p, ask) : NULL;
+    const char *schema = ask->schema.p ? p->schema_field : NULL;
     struct adding a = {
         .provider = p,
         .decided = {[EFFORT] = {effort, "--effort", "effort", ask->effort_from},
-                    [LIMIT] = {limit, "--max-tokens", "max_tokens", ask->max_tokens_from}},
-        .schema_field = ask->schema.p ? p->schema_field : NULL,
+                    [LIMIT] = {limit, "--max-tokens", "max_tokens", ask->max_tokens_from},
+                    [SCHEMA] = {schema, "--schema", NULL, ASK_FLAG}},
+        .schema_field = schema,
         .path = BUF_INIT(SIZE_MAX),
         .e = e};
 

@@ -974,7 +974,7 @@ continues() {
 @test "chat: providers by name" {
     use_history
     run_expect 2 chat -p nonsense hello
-    stderr_is "chat: unknown provider 'nonsense': known are openai, openai-responses, openai-chat, anthropic, openrouter, groq, mistral, deepseek, gemini, ollama, llamacpp, echo"
+    stderr_is "chat: unknown provider 'nonsense': known are openai, openai-responses, openai-chat, anthropic, openrouter, groq, mistral, deepseek, gemini, ollama, llamacpp, lmstudio, vllm, docker, echo"
     CHAT_PROVIDER=nonsense run_expect 2 chat hello
     [[ ! -e $HISTORY ]]
     run_expect 0 chat -p echo hello

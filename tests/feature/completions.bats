@@ -489,7 +489,7 @@ presets() {
     in_fish 'hist-load --format '
     [[ $(cut -f 1 "$OUT" | sort | xargs) == 'json md text' ]] || fail formats
     in_fish 'chat -p '
-    [[ $(cut -f 1 "$OUT" | xargs) == 'openai openai-responses openai-chat anthropic openrouter groq mistral deepseek gemini ollama llamacpp echo' ]] || fail providers
+    [[ $(cut -f 1 "$OUT" | xargs) == 'openai openai-responses openai-chat anthropic openrouter groq mistral deepseek gemini ollama llamacpp lmstudio vllm docker echo' ]] || fail providers
     in_fish 'chat -m ec'
     stdout_matches $'^echo:echo\t'
     in_fish 'chat -f oth'

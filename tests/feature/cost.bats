@@ -44,6 +44,15 @@ prices() {
     stderr_is 'input_tokens=unknown output_tokens=unknown'
 }
 
+@test "cost: a turn of which one response reports no cost has none" {
+    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"f","description":"d"}'\''; exit; }\necho r\n' >f
+    chmod +x f
+    start_llm --call 'f {}' openai/openrouter
+    run_expect 0 chat -N -u -T ./f --yes hello
+    stderr_has 'cost=unknown'
+    stderr_lacks 'cost=0.0001'
+}
+
 @test "cost: a server of Anthropic's form counts cached tokens beside the input" {
     prices 'anthropic:* 10 1 12.5 50 USD'
     FAMILY=anthropic start_family anthropic/usage-cache

@@ -146,6 +146,13 @@ paths() {
     chat_request 2 '.options | tojson' '{"num_ctx":20000}'
 }
 
+@test "ollama: a server that never ends what it says of its models does not hold up the prompt" {
+    printf 'path: /api/ps\nheader: Content-Type: application/json\nchunk: 1\ndelay: 50ms\nmark: |\nrepeat: forever\ntransfer: chunked\n\n{"models":[|1,|]}\n' >drip.http
+    start_ollama +normal ./drip.http
+    run_expect 0 timeout 10 chat -N hello
+    stdout_is 'Hello, world.'
+}
+
 @test "ollama: the window of the model limits the conversation" {
     use_history
     for i in {1..40}; do

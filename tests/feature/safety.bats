@@ -374,16 +374,29 @@ server.serve_forever()
 PYTHON
 }
 
-# beside_server UID COMMAND...: runs it where only a server of that user can be reached, on port 8080.
+# beside_server UID COMMAND...: runs it where only a server of that user can be reached, on port 8080 or $FOUND_PORT.
 beside_server() {
     local uid=$1
     shift
     cat_server >server.py
     timeout 30 unshare -n sh -c 'ip link set lo up
-        python3 server.py '"$uid"' 8080 >said & server=$!
+        python3 server.py '"$uid ${FOUND_PORT:-8080}"' >said & server=$!
         for i in 1 2 3 4 5 6 7 8 9 10; do grep -q ready said || sleep 0.3; done
         "$@"; status=$?
         kill $server; exit $status' sh "$@"
+}
+
+@test "found: each server that needs no key, on its usual port" {
+    [[ $EUID -eq 0 ]] || skip 'only root can become another user'
+    unshare -n ip link set lo up 2>/dev/null || skip 'there are no network name spaces'
+    use_history
+    for found in lmstudio:1234 vllm:8000 docker:12434; do
+        FOUND_PORT=${found#*:} run_expect 0 beside_server 0 chat -N --no-stream hello
+        stdout_is hi
+        stderr_is "chat: using ${found%:*} at 127.0.0.1:${found#*:}, model m"
+        FOUND_PORT=${found#*:} run_expect 2 beside_server 65534 chat -N --no-stream hello
+        stderr_has "chat: not using the ${found%:*} server at 127.0.0.1:${found#*:}: it belongs to user nobody"
+    done
 }
 
 @test "found: a server of another user is not used unless it is named" {

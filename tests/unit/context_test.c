@@ -365,6 +365,23 @@ TEST(the_beginning_moves_in_steps)
     CHECK_INT(first_sent(3, 0), 3);
 }
 
+TEST(a_window_of_tokens_counts_reasoning)
+{
+    struct context c;
+
+    context_init(&c);
+    for (int i = 0; i < 4; i++) {
+        add(&c, "user", "\"u\"", "");
+        add(&c, "assistant", "\"a\"",
+            ",\"provider\":\"p\",\"thinking\":[{\"type\":\"reasoning\",\"text\":\"xxxxxxxxxx\"}]");
+    }
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("u"));
+    context_cut_in_steps(&c, 120);
+    CHECK_INT((int)c.count, 5);
+    context_release(&c);
+}
+
 TEST(half_of_the_earlier_messages_can_be_dropped)
 {
     struct context c;

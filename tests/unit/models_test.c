@@ -43,7 +43,10 @@ static bool probe(const struct provider *p, const char *wanted, const char *stat
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t length = sizeof at;
-    char url[64], answer[1024];
+    struct sockaddr_in mute = at;
+    char url[64], other[64], answer[1024];
+    int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct model_probe probes[2];
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     bool there;
     pid_t child;
@@ -60,7 +63,17 @@ static bool probe(const struct provider *p, const char *wanted, const char *stat
         _exit(0);
     }
     close(listener);
-    there = models_probe(p, url);
+    /* Another server accepts the connection and says nothing. */
+    CHECK_INT(bind(silent, (struct sockaddr *)&mute, length), 0);
+    CHECK_INT(listen(silent, 1), 0);
+    CHECK_INT(getsockname(silent, (struct sockaddr *)&mute, &length), 0);
+    snprintf(other, sizeof other, "http://127.0.0.1:%d", ntohs(mute.sin_port));
+    probes[0] = (struct model_probe){.provider = p, .base_url = other};
+    probes[1] = (struct model_probe){.provider = p, .base_url = url};
+    models_probe(probes, 2);
+    CHECK(!probes[0].there);
+    there = probes[1].there;
+    close(silent);
     waitpid(child, NULL, 0);
     return there;
 }
@@ -114,6 +127,13 @@ TEST(a_list_is_kept_for_its_server)
         CHECK_INT(got.count, 2);
         CHECK_STR(got.at[0], "a:1");
         CHECK_STR(got.at[1], "b c");
+    }
+    model_list_release(&got);
+    /* What is no name is not shown. */
+    CHECK(file_replace("cache/models/one@h:3%v1", STR("a\x1b[31m\tx\n\xff\nok\t8\n\0\n"), &e) == 0);
+    if (CHECK(model_cache_load(dir, &one, "http://h:3/v1", DAY, &got))) {
+        CHECK_INT(got.count, 1);
+        CHECK_STR(got.at[0], "ok");
     }
     model_list_release(&got);
     CHECK(!model_cache_load(dir, &two, "http://h:1/v1", DAY, &got));

@@ -113,6 +113,9 @@ TEST(an_error_names_file_and_line)
                           "most 6 decimals is expected"},
         {"m 1 1 1 1 usd", "cannot use 'f': line 1: bad currency 'usd': three capital letters such "
                           "as USD are expected"},
+        {"gpt-[4o 1 1 1 1 USD",
+         "cannot use 'f': line 1: bad pattern 'gpt-[4o': a '[' is not closed"},
+        {"[]ab 1 1 1 1 USD", "cannot use 'f': line 1: bad pattern '[]ab': a '[' is not closed"},
     };
 
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -125,4 +128,57 @@ TEST(an_error_names_file_and_line)
         err_release(&e);
         prices_release(&p);
     }
+}
+
+TEST(a_byte_order_mark_is_no_part_of_a_pattern_and_no_byte_is_0)
+{
+    struct prices p = PRICES_INIT;
+    struct err e = ERR_INIT;
+
+    CHECK(prices_read(&p, STR("\xef\xbb\xbf[m]x 10 1 12.5 50 USD"), "prices", &e) == 0);
+    CHECK(is_cost(cost_of(&p, NULL, "mx", TOKENS), PRICES_REPORTED, false, "0.015"));
+    CHECK(prices_read(&p, STR("#\nm 10 1\0 12.5 50 USD"), "f", &e) < 0);
+    CHECK_STR(err_text(&e), "cannot use 'f': line 2: a byte of it is 0");
+    err_release(&e);
+    prices_release(&p);
+}
+
+/* The usage of a turn whose responses reported these members. */
+static struct usage sum_of(const char *first, const char *second)
+{
+    const char *const all[] = {first, second};
+    struct usage sum, one;
+
+    usage_init(&sum);
+    for (size_t i = 0; i < 2; i++) {
+        usage_init(&one);
+        usage_read_members(&one, str_of(all[i]));
+        usage_sum(&sum, &one);
+    }
+    return sum;
+}
+
+TEST(a_cost_that_is_known_in_part_is_unknown)
+{
+    const char *with = "{\"input_tokens\":1,\"output_tokens\":2,\"cost\":0.5}", *none = "{}";
+    struct prices p = PRICES_INIT;
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    struct usage both = sum_of(with, with), part = sum_of(with, TOKENS),
+                 back = sum_of(TOKENS, with), half = sum_of(TOKENS, none),
+                 tokens = sum_of(TOKENS, TOKENS);
+
+    CHECK(prices_read(&p, STR("* 10 1 12.5 50 USD"), "prices", &e) == 0);
+    usage_add_text(&both, &text);
+    buf_add_c(&text, ", ");
+    usage_add_text(&part, &text);
+    buf_add_c(&text, ", ");
+    usage_add_text(&back, &text);
+    CHECK_STR(buf_c(&text), "input_tokens=2 output_tokens=4 cost=1, input_tokens=1001 "
+                            "output_tokens=102 cost=unknown, input_tokens=1001 output_tokens=102 "
+                            "cost=unknown");
+    CHECK(is_cost(prices_cost(&p, STR_NONE, STR("m"), &half), PRICES_UNKNOWN, false, "0"));
+    CHECK(is_cost(prices_cost(&p, STR_NONE, STR("m"), &tokens), PRICES_REPORTED, false, "0.03"));
+    buf_release(&text);
+    prices_release(&p);
 }

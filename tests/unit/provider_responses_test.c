@@ -27,6 +27,9 @@ static void add_line(struct context *c, const char *line)
 #define R(id)                                                                                      \
     "{\"type\":\"reasoning\",\"id\":\"" id "\",\"summary\":[],\"encrypted_content\":\"x\"}"
 #define M "{\"type\":\"message\",\"id\":\"m\",\"phase\":\"final_answer\",\"content\":[]}"
+#define MA                                                                                         \
+    "{\"type\":\"message\",\"id\":\"m\",\"phase\":\"final_answer\",\"content\":[{\"type\":"        \
+    "\"output_text\",\"text\":\"a\"}]}"
 #define F                                                                                          \
     "{\"type\":\"function_call\",\"call_id\":\"call_a\",\"name\":\"f\",\"arguments\":\"{}\","      \
     "\"x\":1}"
@@ -61,8 +64,8 @@ TEST(a_context_becomes_the_input)
           ANSWER("\"content\":\"\"," CALL("{}") ",\"thinking\":[" R("1") "," F "," R("2") "]"),
           RESULT},
          SENT_PROMPT "," R("1") "," F "," SENT_RESULT},
-        {{PROMPT, ANSWER("\"content\":\"a\",\"thinking\":[" R("1") "," M "]")},
-         SENT_PROMPT "," R("1") "," M},
+        {{PROMPT, ANSWER("\"content\":\"a\",\"thinking\":[" R("1") "," MA "]")},
+         SENT_PROMPT "," R("1") "," MA},
         /* The item of a call that cannot go back is replaced in its place. */
         {{PROMPT,
           ANSWER("\"content\":\"\"," CALL("\"{bad\"") ",\"thinking\":[" R("1") "," F "," M "]"),
@@ -80,6 +83,9 @@ TEST(a_context_becomes_the_input)
          SENT_PROMPT "," SENT_CALL("call_a", "{}") "," SENT_RESULT},
         {{PROMPT, ANSWER("\"content\":\"\"," CALL("{}") ",\"thinking\":[" F "," F "]"), RESULT},
          SENT_PROMPT "," SENT_CALL("call_a", "{}") "," SENT_RESULT},
+        /* A text that was edited in the history. */
+        {{PROMPT, ANSWER("\"content\":\"edited\",\"thinking\":[" R("1") "," MA "]")},
+         SENT_PROMPT "," SENT_ANSWER("msg_1", "edited")},
         /* Texts that were merged no longer match their items. */
         {{PROMPT, ANSWER("\"content\":\"a\",\"thinking\":[" R("1") "," M "]"),
           ANSWER("\"content\":\"b\"")},

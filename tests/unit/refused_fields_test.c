@@ -394,10 +394,19 @@ TEST(the_cache_keeps_fields_for_a_model_and_a_day)
     refused_fields_load(&g, dir, &chat_provider, "https://h/v1", "m");
     CHECK_INT(g.count, 1);
     refused_fields_release(&g);
+    /* Two programs at once have learned different fields. */
+    refused_fields_add(&g,
+                       (struct refused_field){.path = mem_copy("top_k", 5), .since = time_now()});
+    CHECK_INT(refused_fields_store(&g, dir, &chat_provider, "https://h/v1", "m", &e), 0);
+    refused_fields_release(&g);
+    refused_fields_load(&g, dir, &chat_provider, "https://h/v1", "m");
+    CHECK_INT(g.count, 2);
+    refused_fields_release(&g);
     f.at[0].since -= 25 * 60 * 60 * TIME_SECOND;
     CHECK_INT(refused_fields_store(&f, dir, &chat_provider, "https://h/v1", "m", &e), 0);
     refused_fields_load(&g, dir, &chat_provider, "https://h/v1", "m");
-    CHECK_INT(g.count, 0);
+    if (CHECK_INT(g.count, 1))
+        CHECK_STR(g.at[0].path, "top_k");
     refused_fields_release(&f);
     refused_fields_release(&g);
     err_release(&e);

@@ -162,6 +162,18 @@ TEST(two_settings_for_one_field)
               __LINE__);
     option.from = ASK_TEMPLATE;
     check_add("{}", &ask, "{\"reasoning\":{\"effort\":\"low\"}}", "", __LINE__);
+    /* A value that replaces the object around the field would lose it. */
+    option = (struct ask_option){"reasoning", STR("null"), ASK_FLAG};
+    ask.effort_from = ASK_FLAG;
+    check_add("{}", &ask, "",
+              "--effort and -o reasoning contradict each other: both set 'reasoning.effort'",
+              __LINE__);
+    ask.effort_from = ASK_CONFIGURATION;
+    check_add("{}", &ask, "{\"reasoning\":null}", "", __LINE__);
+    option.from = ASK_CONFIGURATION;
+    ask.effort_from = ASK_FLAG;
+    check_add("{}", &ask, "{\"reasoning\":{\"effort\":\"high\"}}", "", __LINE__);
+    ask.effort_from = ASK_CONFIGURATION;
     /* Other members are no conflict. */
     option = (struct ask_option){"reasoning", STR("{\"summary\":\"auto\"}"), ASK_CONFIGURATION};
     check_add("{}", &ask, "{\"reasoning\":{\"effort\":\"high\",\"summary\":\"auto\"}}", "",
@@ -206,4 +218,45 @@ TEST(the_field_of_the_schema_is_replaced_as_a_whole)
     option.from = ASK_FLAG;
     check_add(body, &ask, "{\"text\":{\"format\":{\"type\":\"text\"},\"verbosity\":\"low\"}}", "",
               __LINE__);
+    /* It is not lost with the object around it. */
+    option.value = STR("null");
+    check_add(body, &ask, "", "--schema and -o text contradict each other: both set 'text.format'",
+              __LINE__);
+}
+
+TEST(options_that_are_no_fields_go_into_an_object)
+{
+    static const char *const fields[] = {"model", "think", "options", NULL};
+    static const struct provider inner = {.name = "inner",
+                                          .limit_field = "options.limit",
+                                          .options_field = "options",
+                                          .body_fields = fields};
+    struct ask_option options[] = {{"think", STR("true"), ASK_FLAG},
+                                   {"seed", STR("7"), ASK_FLAG},
+                                   {"stop", STR("a b"), ASK_CONFIGURATION},
+                                   {"options", STR("{\"top_k\":1}"), ASK_FLAG}};
+    struct ask ask = {.options = options, .options_count = 4};
+    struct buf path = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    cJSON *body = parse("{\"options\":{\"size\":3}}");
+
+    CHECK_INT(body_add_options(body, &inner, &ask, &e), 0);
+    check_body(body,
+               "{\"options\":{\"size\":3,\"seed\":7,\"stop\":\"a b\",\"top_k\":1},\"think\":true}",
+               __LINE__);
+    cJSON_Delete(body);
+    options[0] = (struct ask_option){"limit", STR("5"), ASK_FLAG};
+    ask.max_tokens = 6;
+    ask.max_tokens_from = ASK_FLAG;
+    body = parse("{}");
+    CHECK_INT(body_add_options(body, &inner, &ask, &e), -1);
+    CHECK_STR(err_text(&e),
+              "--max-tokens and -o limit contradict each other: both set 'options.limit'");
+    cJSON_Delete(body);
+    body_option_path(&inner, "seed", &path);
+    buf_add_byte(&path, ' ');
+    body_option_path(&inner, "think", &path);
+    CHECK_STR(buf_c(&path), "options.seed think");
+    buf_release(&path);
+    err_release(&e);
 }

@@ -106,7 +106,8 @@ TEST(provider_model_url_and_key)
         {"", FLAG("acme"), UNSET, UNSET,
          REFUSED("unknown provider 'acme': known are openai, openai-responses, openai-chat, "
                  "anthropic, openrouter, groq, "
-                 "mistral, deepseek, gemini, ollama, llamacpp, echo")},
+                 "mistral, deepseek, gemini, ollama, llamacpp, lmstudio, vllm, "
+                 "docker, echo")},
         /* base URLs by precedence */
         {"OPENAI_BASE_URL=http://env/v1", UNSET, UNSET, IN_FILE("http://file/v1"),
          CHOSEN("openai", NULL, "http://env/v1", NULL)},

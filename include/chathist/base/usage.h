@@ -26,6 +26,9 @@ enum usage_kind {
 
 struct usage {
     int64_t at[USAGE_KINDS]; /* -1: unknown */
+    bool summed;             /* it is the sum of at least one response */
+    bool partial;            /* no tokens are known of one of them */
+    bool cost_partial;       /* the cost of some of them is known, so that of all is not */
 };
 
 void usage_init(struct usage *u);
@@ -40,12 +43,14 @@ void usage_read(struct usage *u, enum usage_kind kind, struct str value);
 void usage_read_members(struct usage *u, struct str object);
 /* Replaces earlier counts of the same response by later ones. */
 void usage_replace(struct usage *u, const struct usage *later);
-/* Adds the counts of another response. */
+/* Adds the counts of another response. A sum of tokens is that of the known ones; the cost is unknown
+ * if that of one response is. */
 void usage_sum(struct usage *u, const struct usage *more);
 /* Adds the members of a JSON object: always the input and output tokens, as 0 if they are unknown,
  * and the other counts if they are known. */
 void usage_add_members(const struct usage *u, struct buf *out);
-/* Adds `input_tokens=12 output_tokens=unknown`, and the other counts if they are known. */
+/* Adds `input_tokens=12 output_tokens=unknown`, and the other counts if they are known,
+ * and `cost=unknown` if that of only some responses is known. */
 void usage_add_text(const struct usage *u, struct buf *out);
 
 #endif

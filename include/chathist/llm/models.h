@@ -47,9 +47,15 @@ int64_t model_list_window(const struct model_list *l, const char *model);
 void model_window_load(const struct provider *p, const struct ask *ask, bool whole,
                        struct model_window *w);
 
-/* Returns true if the provider's server lists its models at `base_url` within a few tenths of a
- * second. The single GET carries no key. */
-bool models_probe(const struct provider *p, const char *base_url);
+/* A server that is looked for. */
+struct model_probe {
+    const struct provider *provider;
+    const char *base_url; /* borrowed */
+    bool there;           /* it lists its models */
+};
+/* Looks for all of the servers at the same time, for a few tenths of a second. One that comes after a
+ * server that is there may be missed. The GET for each carries no key. */
+void models_probe(struct model_probe *probes, size_t count);
 
 /* Returns the path of the server's file in a cache directory, `provider@host:port%path`, which the
  * caller frees, or NULL if the URL is invalid. */

@@ -30,6 +30,9 @@ extern const struct provider provider_deepseek;
 extern const struct provider provider_gemini;
 extern const struct provider provider_ollama_chat;
 extern const struct provider provider_llamacpp;
+extern const struct provider provider_lmstudio;
+extern const struct provider provider_vllm;
+extern const struct provider provider_docker;
 
 /*
  * Makes the array `messages` of a settled context; the caller frees it. `system` is the system

@@ -71,8 +71,8 @@ bool refused_fields_learn(const struct provider *p, const struct ask *ask, int s
  * empty if the cache has no file for the server. */
 void refused_fields_load(struct refused_fields *f, const char *dir, const struct provider *p,
                          const char *base_url, const char *model);
-/* Writes them into the cache, in place of what it has for the model. Returns 0, or -1 with *e
- * set. */
+/* Writes them into the cache, beside what other programs have added there meanwhile, which is added
+ * to f, too. Returns 0, or -1 with *e set. */
 int refused_fields_store(struct refused_fields *f, const char *dir, const struct provider *p,
                          const char *base_url, const char *model, struct err *e);
 
