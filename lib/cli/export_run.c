@@ -65,13 +65,15 @@ static bool is_unchanged(const struct file_replace *f)
 
 /* Appends the name of the file of a session: `DATE_SESSION.SUFFIX`, with the day of its first line.
  * Each byte of an id that is no letter, digit, `.`, `_` or `-` becomes `%XX`; an id that is too
- * long is cut, and ends with a hash of all of it. */
+ * long is cut. That one, and one with a capital letter, ends with a hash of all of it: on a file
+ * system that ignores case, `Notes` and `notes` would be one file. */
 static void add_file_name(struct buf *out, const struct export_format *format,
                           const struct message *m)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
     struct buf time = BUF_INIT(BUF_SMALL);
     size_t start;
+    bool hashed = false;
     int64_t us;
 
     if (time_parse_iso(m->timestamp, &us)) {
@@ -85,6 +87,7 @@ static void add_file_name(struct buf *out, const struct export_format *format,
     for (size_t i = 0; i < m->session_id.n; i++) {
         unsigned char c = (unsigned char)m->session_id.p[i];
 
+        hashed = hashed || (c >= 'A' && c <= 'Z');
         if (out->len - start > NAME_MAX_BYTES)
             continue;
         if (c != '\0' && strchr(plain, c))
@@ -94,8 +97,10 @@ static void add_file_name(struct buf *out, const struct export_format *format,
     }
     if (out->len - start > NAME_MAX_BYTES) {
         buf_truncate(out, start + NAME_MAX_BYTES - 20);
-        buf_addf(out, "~%016" PRIx64, hash_map_hash(m->session_id));
+        hashed = true;
     }
+    if (hashed)
+        buf_addf(out, "~%016" PRIx64, hash_map_hash(m->session_id));
     buf_addf(out, ".%s", format->suffix);
     buf_release(&time);
 }

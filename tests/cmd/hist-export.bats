@@ -366,6 +366,18 @@ no_temporaries() {
     [[ -e out/2024-06-27_talk.openai.jsonl ]]
 }
 
+@test "hist-export: two ids that differ in case alone never share a file, whatever the file system" {
+    hist_line notes user small 2024-06-27T15:00:00.000000+00:00 >"$HISTORY"
+    hist_line Notes user capital 2024-06-27T15:00:00.000000+00:00 >>"$HISTORY"
+    hist_line NOTES user loud 2024-06-27T15:00:00.000000+00:00 >>"$HISTORY"
+    run_expect 0 hist-export --all -o out/
+    [[ -e out/2024-06-27_notes.md ]]
+    [[ $(find out -type f | tr '[:upper:]' '[:lower:]' | sort -u | wc -l) -eq 3 ]]
+    run_expect 0 find out -name '*_Notes~????????????????.md'
+    lines_are 1
+    grep -q capital "$(cat "$OUT")"
+}
+
 @test "hist-export: two long ids never share a file" {
     local long
     long=$(printf 'x%.0s' {1..300})
