@@ -132,9 +132,11 @@ int main(int argc, char **argv)
     opt_start(&args, &program, argc, argv);
     parse(&job, &args);
     settle(&job);
-    choose_open(&job.choice, job.messages ? CHOOSE_PLACE : CHOOSE_ONE, job.all ? NULL : "current");
+    choose_open(&job.choice, job.messages ? CHOOSE_PLACE : CHOOSE_ANYWHERE,
+                job.all ? NULL : "current");
+    choose_tell_homes(&job.choice);
     out_start(&out, args.common.color);
-    status = export_run(&job, job.choice.at, &out);
+    status = export_run(&job, choose_home(&job.choice), &out);
 
     choose_release(&job.choice);
     return out_close(&out, status, exit_code(ERR_FAILURE));

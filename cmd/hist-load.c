@@ -40,11 +40,29 @@ static void tell(const struct config *c, const struct history *h, struct str id,
     err_release(&e);
 }
 
+/* Copies a session of another history into this one, if the user wants that. Returns false if not,
+ * and says how to copy it. */
+static bool copy_here(struct history *here, struct history *home, struct str session,
+                      struct buf *copy, bool quiet)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    bool copied = histories_offer(here, home, session, copy, quiet);
+
+    history_name_add(&name, home);
+    if (!copied)
+        warnf("session '%.*s' is in %s: 'hist-fork %.*s' copies it here", (int)session.n, session.p,
+              buf_c(&name), (int)session.n, session.p);
+    buf_release(&name);
+    return copied;
+}
+
 int main(int argc, char **argv)
 {
     struct opt_parser args;
     struct choice choice = {0};
     struct history *h;
+    struct buf copy = BUF_INIT(BUF_SMALL);
+    struct str id = STR_NONE;
     struct show show = {0};
     struct out out;
     char *value;
@@ -58,16 +76,24 @@ int main(int argc, char **argv)
         verbose |= key == 'v';
     }
     show_settle(&show, &choice);
-    choose_open(&choice, CHOOSE_ONE, "last");
+    choose_open(&choice, CHOOSE_ANYWHERE, "last");
     h = choice.at;
     out_start(&out, args.common.color);
     if (!choice.unpaged)
         out_page(&out);
 
     status = choose_one(&choice);
+    if (status == 0)
+        id = choice.filter.sessions.at[0];
+    if (status == 0 && choose_home(&choice) != h) {
+        status = copy_here(h, choose_home(&choice), id, &copy, args.common.quiet)
+                     ? 0
+                     : exit_code(ERR_ABSENT);
+        id = buf_str(&copy);
+        filter_clear(&choice.filter.sessions);
+        filter_add(&choice.filter.sessions, id);
+    }
     if (status == 0) {
-        struct str id = choice.filter.sessions.at[0];
-
         start_make_current(&choice.config, h, id, args.common.quiet);
         messages = show_session(&out, h, id, &show);
         show_end(&out, &show, true);
@@ -76,6 +102,7 @@ int main(int argc, char **argv)
             tell(&choice.config, h, id, messages, verbose);
     }
 
+    buf_release(&copy);
     choose_release(&choice);
     return out_close(&out, status, exit_code(ERR_FAILURE));
 }

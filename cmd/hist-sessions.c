@@ -1,20 +1,28 @@
 /* hist-sessions - list sessions, the last used first. */
 #include <stdint.h>
+#include <string.h>
 
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/session_rows.h"
 #include "chathist/cli/start.h"
 
 #define LIMIT_ON_TERMINAL 50
+#define NAME_COLUMNS ((size_t)24)
+#define SORT_KEYS "last|created|count|size|title"
 
-enum { KEY_ID = OPT_LONG };
+enum { KEY_ID = OPT_LONG, KEY_SORT, KEY_REVERSE, KEY_MATCH };
 
 static const struct opt options[] = {
     CHOOSE_LIMIT("list at most N sessions, or all (50 on a terminal, else all)"),
     CHOOSE_SESSIONS,
     {KEY_ID, "id", OPT_TEXT, "TEXT", "list only sessions whose id TEXT begins, or else ends"},
+    {KEY_MATCH, "match", OPT_TEXT, "QUERY",
+     "only sessions with a message, or a title, that meets QUERY"},
+    {KEY_SORT, "sort", OPT_CHOICE, SORT_KEYS, "sort by this: the last used, the longest, ..."},
+    {KEY_REVERSE, "reverse", OPT_FLAG, NULL, "the other way round: the oldest, the shortest, ..."},
     CHOOSE_HISTORIES,
     {OPT_JSON, "json", OPT_FLAG, NULL, "print summaries as JSON lines"},
     {0, NULL, OPT_FLAG, NULL, NULL},
@@ -22,45 +30,87 @@ static const struct opt options[] = {
 static const struct program program = {"hist-sessions", "list sessions, the last used first", "",
                                        OPT_FLAG, options};
 
-/* Lists at most `limit` sessions of a history. Returns how many were listed. */
-static size_t list_sessions(struct out *out, struct choice *c, const struct history *h,
-                            const char *id, size_t limit)
+static enum rows_by order_named(const char *name)
 {
-    struct list_form form = {.json = c->common.json, .history = choose_many(c) ? h->path : NULL};
-    struct session_list list;
-    struct err e = ERR_INIT;
-    size_t count;
+    static const char *const names[] = {[ROWS_LAST] = "last",
+                                        [ROWS_CREATED] = "created",
+                                        [ROWS_COUNT] = "count",
+                                        [ROWS_SIZE] = "size",
+                                        [ROWS_TITLE] = "title"};
+    size_t i = 0;
 
-    if (choose_list(c, &list, h, id, limit, &e) < 0)
-        die_err(&e);
-    for (size_t i = 0; i < list.count; i++)
-        list_session(out, &list.at[i], &form);
-    start_report_bad(h, list.bad_lines, c->common.quiet);
-    count = list.count;
-    session_list_release(&list);
-    return count;
+    while (i < ROWS_TITLE && strcmp(names[i], name) != 0)
+        i++;
+    return (enum rows_by)i;
+}
+
+/* Returns the columns of the longest name of a history, at most NAME_COLUMNS. */
+static size_t name_width(const struct choice *c)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < c->count; i++) {
+        struct buf name = BUF_INIT(BUF_SMALL);
+
+        history_name_add(&name, &c->at[i]);
+        if (name.len > width)
+            width = name.len;
+        buf_release(&name);
+    }
+    return width < NAME_COLUMNS ? width : NAME_COLUMNS;
+}
+
+static void print_rows(struct out *out, const struct choice *c, const struct session_rows *rows)
+{
+    struct list_form form = {.json = c->common.json, .name_width = name_width(c)};
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct history *h = &c->at[rows->at[i].history];
+
+        buf_clear(&name);
+        history_name_add(&name, h);
+        if (choose_many(c)) {
+            form.history = h->path;
+            form.name = buf_c(&name);
+        }
+        list_session(out, rows->at[i].session, &form);
+    }
+    for (size_t i = 0; i < c->count; i++)
+        start_report_bad(&c->at[i], rows->lists[i].bad_lines, c->common.quiet);
+    buf_release(&name);
 }
 
 int main(int argc, char **argv)
 {
     struct choice choice = {0};
     struct opt_parser args;
+    struct session_rows rows = {0};
+    struct err e = ERR_INIT;
     struct out out;
-    const char *id = NULL;
     char *value;
-    size_t limit;
-    int status;
+    int key, status;
 
     opt_start(&args, &program, argc, argv);
-    while (choose_next(&choice, &args, &value) != 0)
-        id = value;
+    while ((key = choose_next(&choice, &args, &value)) != 0) {
+        if (key == KEY_ID)
+            rows.id = value;
+        else if (key == KEY_MATCH)
+            rows.match = value;
+        else if (key == KEY_SORT)
+            rows.by = order_named(value);
+        else
+            rows.reverse = true;
+    }
     choose_open(&choice, CHOOSE_ONE, NULL);
     out_start(&out, args.common.color);
-    limit = choice.limit > 0 ? choice.limit : out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
-    for (size_t i = 0; i < choice.count && limit > 0; i++)
-        limit -= list_sessions(&out, &choice, &choice.at[i], id, limit);
+    rows.limit = choice.limit > 0 ? choice.limit : out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
+    if (session_rows_load(&rows, &choice, &e) < 0)
+        die_err(&e);
+    print_rows(&out, &choice, &rows);
     status = choose_report(&choice);
 
+    session_rows_release(&rows, &choice);
     choose_release(&choice);
     return out_close(&out, status, exit_code(ERR_FAILURE));
 }

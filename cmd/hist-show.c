@@ -45,7 +45,8 @@ int main(int argc, char **argv)
     while ((key = choose_next(&choice, &args, &value)) != 0)
         show_take(&show, key, value);
     show_settle(&show, &choice);
-    choose_open(&choice, CHOOSE_ONE, "current");
+    choose_open(&choice, CHOOSE_ANYWHERE, "current");
+    choose_tell_homes(&choice);
     out_start(&out, args.common.color);
     if (!choice.unpaged)
         out_page(&out);

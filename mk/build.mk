@@ -23,6 +23,7 @@ common_libs := uuid libcjson libutf8proc
 chat_libs := libcurl libedit libmd libpcre2-8
 chathist_libs := libcurl
 hist-search_libs := libpcre2-8
+hist-sessions_libs := libpcre2-8
 hist-delete_libs := libpcre2-8
 hist-export_libs := libpcre2-8
 hist-import_libs := sqlite3 yaml-0.1

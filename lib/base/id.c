@@ -36,6 +36,17 @@ bool id_session_generated(struct str id)
     return true;
 }
 
+bool id_is_uuid(struct str id)
+{
+    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
+    bool is = id.n == strlen(form);
+
+    for (size_t i = 0; is && i < id.n; i++)
+        is = form[i] == '-' ? id.p[i] == '-'
+                            : id.p[i] != '\0' && strchr("0123456789abcdefABCDEF", id.p[i]);
+    return is;
+}
+
 static bool is_alnum(char c)
 {
     return ascii_is_digit(c) || ascii_is_letter(c);

@@ -164,9 +164,13 @@ void chat_session_choose(struct chat_session *t)
 {
     const struct chat_args *a = t->args;
     struct resume_wish wish = a->wish;
+    char *copy = start_seek(&wish, &t->config, &t->history, a->common.quiet || !a->store);
 
+    if (copy)
+        wish.named = copy;
     start_session(&t->session, &wish, &t->config, &t->history, a->regenerate || a->edit,
                   a->common.quiet || !a->store);
+    free(copy);
 }
 
 int chat_session_open_tools(struct chat_session *t, struct err *e)

@@ -64,6 +64,10 @@ static bool take(struct choice *c, int key, char *value)
     case CHOOSE_ALL:
         c->all = true;
         break;
+    case CHOOSE_REPO:
+        c->all = true;
+        c->repo = value;
+        break;
     case CHOOSE_NO_PAGER:
         c->unpaged = true;
         break;
@@ -101,10 +105,25 @@ bool choose_restricts(const struct choice *c)
 
 /* ---- histories ---- */
 
+/* Gives the histories of the choice to a function on lists, and takes them back. */
+static struct histories list_of(const struct choice *c)
+{
+    return (struct histories){c->at, c->count, c->cap};
+}
+
+static void take_list(struct choice *c, struct histories l)
+{
+    c->at = l.at;
+    c->count = l.count;
+    c->cap = l.cap;
+}
+
 static void add(struct choice *c, struct history history)
 {
-    c->at = mem_grow(c->at, &c->cap, c->count + 1, sizeof *c->at);
-    c->at[c->count++] = history;
+    struct histories l = list_of(c);
+
+    histories_add(&l, history);
+    take_list(c, l);
 }
 
 static void add_file(struct choice *c, const char *file)
@@ -115,61 +134,12 @@ static void add_file(struct choice *c, const char *file)
     add(c, h);
 }
 
-static bool same_file(const char *path, const struct stat *st)
-{
-    struct stat other;
-
-    return stat(path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
-}
-
-/* Does the history exist, and was it not found before? */
-static bool is_new(const struct choice *c, const struct history *h)
-{
-    struct stat st;
-
-    if (file_stat(h->dir_fd, h->path, &st) < 0 || !S_ISREG(st.st_mode))
-        return false;
-    for (size_t i = 0; i < c->count; i++)
-        if (same_file(c->at[i].path, &st))
-            return false;
-    return true;
-}
-
-/* For locate_all: keeps a history unless it was found before. */
-static void consider(void *arg, struct history history)
-{
-    struct choice *c = arg;
-
-    if (is_new(c, &history))
-        add(c, history);
-    else
-        history_release(&history);
-}
-
-static int by_last_write(const void *a, const void *b)
-{
-    const struct history *x = a, *y = b;
-    struct stat s = {0}, t = {0};
-
-    (void)file_stat(x->dir_fd, x->path, &s);
-    (void)file_stat(y->dir_fd, y->path, &t);
-    if (s.st_mtim.tv_sec != t.st_mtim.tv_sec)
-        return s.st_mtim.tv_sec < t.st_mtim.tv_sec ? 1 : -1;
-    if (s.st_mtim.tv_nsec != t.st_mtim.tv_nsec)
-        return s.st_mtim.tv_nsec < t.st_mtim.tv_nsec ? 1 : -1;
-    return strcmp(x->path, y->path);
-}
-
 static void add_all(struct choice *c)
 {
-    struct locate_from from = start_from(&c->config);
-    size_t given = c->count;
-    struct err e = ERR_INIT;
+    struct histories l = list_of(c);
 
-    if (locate_all(&from, consider, c, &e) < 0)
-        die_err(&e);
-    if (c->count > given)
-        qsort(c->at + given, c->count - given, sizeof *c->at, by_last_write);
+    histories_add_all(&l, &c->config);
+    take_list(c, l);
 }
 
 /* Opens the history that start_reader finds, and with `foreign` the foreign ones beside it. */
@@ -206,6 +176,12 @@ static void open_given(struct choice *c)
         add_file(c, c->files.at[i]);
     if (c->all)
         add_all(c);
+    if (c->repo) {
+        struct histories l = list_of(c);
+
+        histories_restrict(&l, c->repo);
+        take_list(c, l);
+    }
 }
 
 /* ---- names of sessions ---- */
@@ -267,6 +243,102 @@ static void read_names(struct choice *c, const char *otherwise)
     }
 }
 
+/* ---- sessions of other histories ---- */
+
+/* Does the present history have the session, or must it decide about the name? */
+static bool is_here(const struct choice *c, const struct named_session *name)
+{
+    struct str text = {name->text, name->len};
+    struct buf id = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+    bool here;
+
+    if (!name->exact && (str_eq_c(text, "current") || str_eq_c(text, "last") || text.n == 0))
+        return true;
+    if (name->exact)
+        here = session_exists(&c->at[0], text, &e) != 0;
+    else
+        here = session_resolve(&c->at[0], text, &id, &e) == 0 || e.kind != ERR_ABSENT;
+    err_release(&e);
+    buf_release(&id);
+    return here;
+}
+
+/* Removes the histories but the first that have none of the sessions. */
+static void keep_homes(struct choice *c)
+{
+    size_t kept = 1;
+
+    for (size_t i = 1; i < c->count; i++) {
+        bool is_home = false;
+
+        for (size_t k = 0; k < c->sessions_count; k++)
+            if (c->sessions[k].home == i) {
+                c->sessions[k].home = kept;
+                is_home = true;
+            }
+        if (is_home)
+            c->at[kept++] = c->at[i];
+        else
+            history_release(&c->at[i]);
+    }
+    c->count = kept;
+}
+
+/* Finds the sessions that the present history does not have in the others of the user. */
+static void look_elsewhere(struct choice *c)
+{
+    struct buf id = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+    bool opened = false;
+
+    for (size_t i = 0; i < c->sessions_count; i++) {
+        struct named_session *name = &c->sessions[i];
+        struct histories l;
+
+        name->bound = true;
+        if (is_here(c, name))
+            continue;
+        if (!opened)
+            add_all(c);
+        opened = true;
+        l = list_of(c);
+        if (histories_find(&l, 1, (struct str){name->text, name->len}, name->exact, &name->home,
+                           &id, &e) < 0)
+            die_err(&e);
+    }
+    if (opened)
+        keep_homes(c);
+    buf_release(&id);
+}
+
+struct history *choose_home(const struct choice *c)
+{
+    size_t home = c->sessions_count > 0 ? c->sessions[0].home : 0;
+
+    for (size_t i = 1; i < c->sessions_count; i++)
+        if (c->sessions[i].home != home)
+            die_usage("the sessions are in several histories: name those of one");
+    return &c->at[home];
+}
+
+void choose_tell_homes(const struct choice *c)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    for (size_t i = 0; i < c->sessions_count && !c->common.quiet; i++) {
+        const struct named_session *one = &c->sessions[i];
+
+        if (one->home == 0)
+            continue;
+        buf_clear(&name);
+        history_name_add(&name, &c->at[one->home]);
+        warnf("session '%.*s' is in %s", (int)(one->len > 200 ? 200 : one->len), one->text,
+              buf_c(&name));
+    }
+    buf_release(&name);
+}
+
 void choose_open(struct choice *c, enum choose_reach reach, const char *otherwise)
 {
     if (reach == CHOOSE_USERS || reach == CHOOSE_PLACE) {
@@ -277,6 +349,9 @@ void choose_open(struct choice *c, enum choose_reach reach, const char *otherwis
         open_found(c, reach == CHOOSE_FOREIGN);
     }
     read_names(c, otherwise);
+    if (reach == CHOOSE_ANYWHERE && c->files.count == 0 && !c->all && c->config.state_home &&
+        c->at[0].kind != HISTORY_EXPLICIT)
+        look_elsewhere(c);
 }
 
 bool choose_many(const struct choice *c)
@@ -325,6 +400,8 @@ bool choose_in(struct choice *c, const struct history *h)
     for (size_t i = 0; i < c->sessions_count; i++) {
         struct named_session *name = &c->sessions[i];
 
+        if (name->bound && h != &c->at[name->home])
+            continue;
         /* An empty id is not an absent one. */
         if (resolve(c, h, name))
             filter_add(&c->filter.sessions, (struct str){buf_c(&name->id), name->id.len});
@@ -334,14 +411,17 @@ bool choose_in(struct choice *c, const struct history *h)
 
 int choose_one(struct choice *c)
 {
+    const struct history *home;
+
     if (c->names.count > 1)
         die_usage("one session is expected");
     if (c->sessions_count == 0) {
         warnf("no session was given");
         return exit_code(ERR_ABSENT);
     }
-    c->must_name = !c->at[0].trusted;
-    (void)choose_in(c, &c->at[0]);
+    home = choose_home(c);
+    c->must_name = !home->trusted;
+    (void)choose_in(c, home);
     if (c->filter.sessions.count > 1)
         die_usage("one session is expected, %zu were given", c->filter.sessions.count);
     return choose_report(c);
@@ -462,30 +542,4 @@ void choose_release(struct choice *c)
     filter_release(&c->filter);
     free(c->names.at);
     free(c->files.at);
-}
-
-/* ---- names of histories ---- */
-
-static struct str without_end(struct str path, struct str end)
-{
-    if (path.n > end.n && str_ends(path, end))
-        path.n -= end.n;
-    return path;
-}
-
-void history_name_add(struct buf *out, const struct history *h)
-{
-    struct str home = str_of(config_env("HOME"));
-    struct str name = str_of(h->kind == HISTORY_EXPLICIT || !h->dir ? h->path : h->dir);
-
-    if (h->kind == HISTORY_REPOSITORY) {
-        name = without_end(name, STR("/.aicoder"));
-        name = without_end(name, STR("/aicoder"));
-        name = without_end(name, STR("/.git"));
-    }
-    if (home.n > 1 && str_starts(name, home) && (name.n == home.n || name.p[home.n] == '/')) {
-        buf_add_byte(out, '~');
-        name = (struct str){name.p + home.n, name.n - home.n};
-    }
-    buf_add_str(out, name);
 }

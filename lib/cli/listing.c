@@ -70,8 +70,47 @@ static void print_record(struct out *out, const struct session *s, const char *h
     buf_release(&line);
 }
 
+static size_t columns_of(struct str text)
+{
+    size_t columns = 0;
+
+    while (text.n > 0) {
+        int32_t cp;
+        size_t n = utf8_decode(text, &cp);
+
+        columns += (size_t)utf8_width(cp);
+        text = (struct str){text.p + n, text.n - n};
+    }
+    return columns;
+}
+
+/* Adds the name of a history, filled up to its width, or cut to its end, which says most. */
+static void add_name(struct buf *line, const struct list_form *form)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct str shown;
+    size_t used;
+
+    vis_add_line(&name, str_of(form->name), true);
+    shown = buf_str(&name);
+    used = columns_of(shown);
+    if (used > form->name_width) {
+        buf_add_c(line, "…");
+        while ((used = columns_of(shown) + 1) > form->name_width) {
+            int32_t cp;
+            size_t n = utf8_decode(shown, &cp);
+
+            shown = (struct str){shown.p + n, shown.n - n};
+        }
+    }
+    buf_add_str(line, shown);
+    for (; used < form->name_width + 2; used++)
+        buf_add_byte(line, ' ');
+    buf_release(&name);
+}
+
 /* Prints the same for a terminal: local time, columns, a label that fits. */
-static void print_columns(struct out *out, const struct session *s)
+static void print_columns(struct out *out, const struct session *s, const struct list_form *form)
 {
     struct buf middle = BUF_INIT(8 * BUF_LINE), label = BUF_INIT(BUF_SMALL);
     size_t used = print_id(out, s, &middle);
@@ -84,7 +123,9 @@ static void print_columns(struct out *out, const struct session *s)
     else
         vis_add_line(&middle, (struct str){s->last_used, s->last_used_len}, true);
     buf_addf(&middle, "  %4" PRIu64 "  ", s->count);
-    used += middle.len;
+    used += middle.len + (form->name ? form->name_width + 2 : 0);
+    if (form->name)
+        add_name(&middle, form);
     out_raw(out, buf_str(&middle));
     vis_add_line(&label, session_label(s), true);
     out_raw(out, utf8_fit(buf_str(&label), out->columns > used ? out->columns - used : 1));
@@ -127,8 +168,7 @@ void list_session(struct out *out, const struct session *s, struct list_form *fo
     if (form->json) {
         print_json(out, s, form->history);
     } else if (out->terminal) {
-        list_history(out, form->history, &form->headed);
-        print_columns(out, s);
+        print_columns(out, s, form);
     } else {
         print_record(out, s, form->history);
     }

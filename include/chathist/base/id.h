@@ -21,6 +21,9 @@ void id_add_token(struct buf *out);
 /* Returns true if the id has the form of id_add_session. */
 bool id_session_generated(struct str id);
 
+/* Returns true if the id has the form of a UUID. */
+bool id_is_uuid(struct str id);
+
 /* Returns true if the id is valid as a session id, which any client may choose:
  * [A-Za-z0-9][A-Za-z0-9._:-]{0,127}. The words `current` and `last` are reserved and refused. */
 bool id_session_valid(struct str id);

@@ -13,13 +13,14 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/cli/config.h"
+#include "chathist/cli/histories.h"
 #include "chathist/cli/options.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/location.h"
 #include "chathist/history/session_list.h"
 
 /* Keys of the options that have no letter. */
-enum { CHOOSE_SINCE = 2048, CHOOSE_UNTIL, CHOOSE_MODEL, CHOOSE_ALL, CHOOSE_NO_PAGER };
+enum { CHOOSE_SINCE = 2048, CHOOSE_UNTIL, CHOOSE_MODEL, CHOOSE_ALL, CHOOSE_REPO, CHOOSE_NO_PAGER };
 
 /* clang-format off */
 /* Rows for the option table of a program that chooses messages, */
@@ -45,6 +46,7 @@ enum { CHOOSE_SINCE = 2048, CHOOSE_UNTIL, CHOOSE_MODEL, CHOOSE_ALL, CHOOSE_NO_PA
 /* Rows for a program that reads several histories. */
 #define CHOOSE_HISTORIES                                                                           \
     {CHOOSE_ALL, "all", OPT_FLAG, NULL, "read every history that is registered as yours"},         \
+    {CHOOSE_REPO, "repo", OPT_TEXT, "TEXT", "read only those of --all with TEXT in their path"},   \
     {OPT_HISTORY, "history", OPT_FILE, "FILE", "read this history file; may be repeated"}
 /* The row of a program whose output may go to a pager (out_page). */
 #define CHOOSE_PAGER                                                                               \
@@ -66,6 +68,7 @@ struct choice {
     struct filter filter; /* its sessions are those of the last choose_in */
     size_t limit;         /* SIZE_MAX: all; 0: not given */
     bool all, unpaged;
+    const char *repo;         /* --repo, or NULL */
     struct choice_list names; /* of sessions: -s and the operands */
     struct choice_list files; /* --history */
     /* Set by choose_open: */
@@ -77,8 +80,10 @@ struct choice {
     struct named_session {
         char *text;
         size_t len;
-        bool exact;        /* it is a whole id, not a part of one, nor `last` or `current` */
-        bool found;        /* a history has it */
+        bool exact; /* it is a whole id, not a part of one, nor `last` or `current` */
+        bool found; /* a history has it */
+        bool bound; /* only the history with the number `home` is asked */
+        size_t home;
         struct err absent; /* else why it was not found in the last history */
         struct buf id;     /* in the last history that has it */
     } * sessions;          /* the names; `-` is replaced by the lines of standard input */
@@ -91,7 +96,10 @@ int choose_next(struct choice *c, struct opt_parser *p, char **value);
 
 /* Which histories are opened if neither --history nor --all is given: */
 enum choose_reach {
-    CHOOSE_ONE,     /* the one that start_reader finds */
+    CHOOSE_ONE, /* the one that start_reader finds */
+    /* The same; a session that it does not have is looked for in all trusted histories of the user,
+     * unless the history was named with CHAT_HISTORY. Those that have one follow the first. */
+    CHOOSE_ANYWHERE,
     CHOOSE_FOREIGN, /* and the foreign histories beside it (history/location.h) */
     CHOOSE_PLACE,   /* the one that start_history finds; it need not exist */
     CHOOSE_USERS,   /* the one that start_history finds, and all others of the user */
@@ -111,10 +119,15 @@ bool choose_many(const struct choice *c);
 /* Puts the ids of the named sessions of a history into filter.sessions. Returns false if sessions
  * are named and this history has none of them. An ambiguous name ends the program. */
 bool choose_in(struct choice *c, const struct history *h);
-/* Like choose_in for a program that works on one session of the first history. Another number ends
- * the program, and so does `last` if the history is not trusted. Reports an absent session. Returns
- * 0, or the exit code for an absent session. */
+/* Like choose_in for a program that works on one session of the history of choose_home. Another
+ * number ends the program, and so does `last` if the history is not trusted. Reports an absent
+ * session. Returns 0, or the exit code for an absent session. */
 int choose_one(struct choice *c);
+/* Returns the history that has the named sessions: the first one, or with CHOOSE_ANYWHERE another.
+ * Sessions of several histories end the program. */
+struct history *choose_home(const struct choice *c);
+/* Reports in which other histories the sessions are, unless the program is quiet. */
+void choose_tell_homes(const struct choice *c);
 /* Lists the sessions of a history that are chosen, the last used first, at most `limit`. With `id`,
  * only those whose id begins, or else ends, with it. Returns 0, or -1 with *e set. */
 int choose_list(struct choice *c, struct session_list *l, const struct history *h, const char *id,
@@ -130,10 +143,5 @@ bool choose_restricts(const struct choice *c);
 int choose_status(const struct choice *c);
 int choose_report(const struct choice *c);
 void choose_release(struct choice *c);
-
-/* Adds the name by which people know a history: the directory of its repository, or the file that
- * was given as --history, or the directory of the user's own history. The home directory is written
- * as `~`. The caller makes control characters visible where it prints the name. */
-void history_name_add(struct buf *out, const struct history *h);
 
 #endif

@@ -12,12 +12,13 @@
 
 struct list_form {
     bool json;           /* print the text of session_add_json */
-    const char *history; /* with several histories, the one of the session; else NULL */
-    bool headed;         /* private: the line above the sessions was printed */
+    const char *history; /* with several histories, the file of the session's; else NULL */
+    const char *name;    /* and its name (history_name_add) for a terminal */
+    size_t name_width;   /* the columns for it */
 };
 
 /* Prints `id TAB last-used TAB count TAB label` (session_label), and `TAB history` if there are
- * several. On a terminal the history is a line above its sessions. */
+ * several. On a terminal the name of the history is a column before the label. */
 void list_session(struct out *out, const struct session *s, struct list_form *form);
 /* On a terminal, prints the name of a history on a line, unless it is NULL or *headed is set. Sets
  * *headed. */

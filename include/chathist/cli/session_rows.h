@@ -1,0 +1,43 @@
+/*
+ * session_rows - the sessions of one or several histories as one list, sorted and selected.
+ */
+#ifndef CHATHIST_CLI_SESSION_ROWS_H
+#define CHATHIST_CLI_SESSION_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "chathist/base/error.h"
+#include "chathist/cli/choose.h"
+#include "chathist/history/session_list.h"
+
+/* By what the rows are sorted. Times and numbers begin with the largest, titles with the first of
+ * the alphabet. */
+enum rows_by { ROWS_LAST, ROWS_CREATED, ROWS_COUNT, ROWS_SIZE, ROWS_TITLE };
+
+struct row {
+    const struct session *session;
+    size_t history; /* its number in the choice */
+    int64_t time;   /* private */
+};
+
+/* Zero-initialise and set the wishes. */
+struct session_rows {
+    enum rows_by by;
+    bool reverse;
+    const char *id; /* only ids that begin, or else end, with it; NULL: all */
+    const char
+        *match; /* a query (search/query.h) that a message, or the title, meets; NULL: none */
+    size_t limit;
+    /* Results: */
+    struct row *at;
+    size_t count;
+    struct session_list *lists; /* one for each history of the choice */
+};
+
+/* Lists the chosen sessions of all opened histories. Returns 0, or -1 with *e set (ERR_USAGE for a
+ * bad query). The caller releases it in either case. */
+int session_rows_load(struct session_rows *r, struct choice *c, struct err *e);
+void session_rows_release(struct session_rows *r, const struct choice *c);
+
+#endif

@@ -1,0 +1,273 @@
+#include "chathist/cli/histories.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chathist/base/file.h"
+#include "chathist/base/id.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
+#include "chathist/cli/confirm.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/start.h"
+#include "chathist/history/fork.h"
+#include "chathist/history/session.h"
+
+/* ---- the list ---- */
+
+void histories_add(struct histories *l, struct history h)
+{
+    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
+    l->at[l->count++] = h;
+}
+
+static bool same_file(const char *path, const struct stat *st)
+{
+    struct stat other;
+
+    return stat(path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+}
+
+/* Does the history exist, and was it not found before? */
+static bool is_new(const struct histories *l, const struct history *h)
+{
+    struct stat st;
+
+    if (file_stat(h->dir_fd, h->path, &st) < 0 || !S_ISREG(st.st_mode))
+        return false;
+    for (size_t i = 0; i < l->count; i++)
+        if (same_file(l->at[i].path, &st))
+            return false;
+    return true;
+}
+
+/* For locate_all: keeps a history unless it was found before. */
+static void consider(void *arg, struct history history)
+{
+    struct histories *l = arg;
+
+    if (is_new(l, &history))
+        histories_add(l, history);
+    else
+        history_release(&history);
+}
+
+static int by_last_write(const void *a, const void *b)
+{
+    const struct history *x = a, *y = b;
+    struct stat s = {0}, t = {0};
+
+    (void)file_stat(x->dir_fd, x->path, &s);
+    (void)file_stat(y->dir_fd, y->path, &t);
+    if (s.st_mtim.tv_sec != t.st_mtim.tv_sec)
+        return s.st_mtim.tv_sec < t.st_mtim.tv_sec ? 1 : -1;
+    if (s.st_mtim.tv_nsec != t.st_mtim.tv_nsec)
+        return s.st_mtim.tv_nsec < t.st_mtim.tv_nsec ? 1 : -1;
+    return strcmp(x->path, y->path);
+}
+
+void histories_add_all(struct histories *l, const struct config *c)
+{
+    struct locate_from from = start_from(c);
+    size_t given = l->count;
+    struct err e = ERR_INIT;
+
+    if (locate_all(&from, consider, l, &e) < 0)
+        die_err(&e);
+    if (l->count > given)
+        qsort(l->at + given, l->count - given, sizeof *l->at, by_last_write);
+}
+
+void histories_release(struct histories *l)
+{
+    for (size_t i = 0; i < l->count; i++)
+        history_release(&l->at[i]);
+    free(l->at);
+    *l = (struct histories){0};
+}
+
+/* ---- names ---- */
+
+static struct str without_end(struct str path, struct str end)
+{
+    if (path.n > end.n && str_ends(path, end))
+        path.n -= end.n;
+    return path;
+}
+
+void history_name_add(struct buf *out, const struct history *h)
+{
+    struct str home = str_of(config_env("HOME"));
+    struct str name = str_of(h->kind == HISTORY_EXPLICIT || !h->dir ? h->path : h->dir);
+
+    if (h->kind == HISTORY_REPOSITORY) {
+        name = without_end(name, STR("/.aicoder"));
+        name = without_end(name, STR("/aicoder"));
+        name = without_end(name, STR("/.git"));
+    }
+    if (home.n > 1 && str_starts(name, home) && (name.n == home.n || name.p[home.n] == '/')) {
+        buf_add_byte(out, '~');
+        name = (struct str){name.p + home.n, name.n - home.n};
+    }
+    buf_add_str(out, name);
+}
+
+static bool is_called(const struct history *h, struct str folded)
+{
+    struct buf name = BUF_INIT(BUF_SMALL), key = BUF_INIT(BUF_LINE);
+    bool is;
+
+    history_name_add(&name, h);
+    utf8_add_folded(&key, buf_str(&name));
+    is = str_find(buf_str(&key), folded) != NULL;
+    buf_release(&name);
+    buf_release(&key);
+    return is;
+}
+
+void histories_restrict(struct histories *l, const char *text)
+{
+    struct buf folded = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+    size_t kept = 0;
+
+    utf8_add_folded(&folded, str_of(text));
+    for (size_t i = 0; i < l->count; i++) {
+        if (is_called(&l->at[i], buf_str(&folded)))
+            l->at[kept++] = l->at[i];
+        else
+            history_release(&l->at[i]);
+    }
+    l->count = kept;
+    buf_release(&folded);
+    if (kept > 0)
+        return;
+    err_set(&e, ERR_FAILURE, "no history of yours has '%s' in the path of its repository", text);
+    die_err(&e);
+}
+
+/* ---- sessions of other histories ---- */
+
+/* Histories that were set aside are not the user's own. */
+static bool may_lead(const struct history *h)
+{
+    return h->trusted && (h->kind != HISTORY_EXPLICIT ||
+                          strncmp(path_base(h->path), "foreign", strlen("foreign")) != 0);
+}
+
+/* Looks a name up, as a whole id or else as a part of one. Returns 1 and *id, 0, or -1 with *e. */
+static int look_up(const struct history *h, struct str name, bool whole, struct buf *id,
+                   struct err *e)
+{
+    int found;
+
+    if (!whole) {
+        found = session_resolve(h, name, id, e) == 0 ? 1 : -1;
+        if (found < 0 && e->kind == ERR_ABSENT) {
+            err_release(e);
+            found = 0;
+        }
+        return found;
+    }
+    found = session_exists(h, name, e);
+    if (found > 0) {
+        buf_clear(id);
+        buf_add_str(id, name);
+    }
+    return found;
+}
+
+/* Looks a name up in all histories from `first` on. Returns in how many it was found, and their
+ * names; or -1 with *e set. */
+static int look_up_all(const struct histories *l, size_t first, struct str name, bool whole,
+                       size_t *place, struct buf *id, struct buf *names, struct err *e)
+{
+    struct buf one = BUF_INIT(BUF_LINE);
+    int count = 0;
+
+    for (size_t i = first; i < l->count && count >= 0; i++) {
+        int found = may_lead(&l->at[i]) ? look_up(&l->at[i], name, whole, &one, e) : 0;
+
+        if (found > 0) {
+            buf_add_c(names, count > 0 ? ", " : "");
+            history_name_add(names, &l->at[i]);
+            buf_clear(id);
+            buf_add_str(id, buf_str(&one));
+            *place = i;
+        }
+        count = found < 0 ? -1 : count + found;
+    }
+    buf_release(&one);
+    return count;
+}
+
+int histories_find(const struct histories *l, size_t first, struct str name, bool exact,
+                   size_t *place, struct buf *id, struct err *e)
+{
+    struct buf names = BUF_INIT(BUF_SMALL);
+    int count = look_up_all(l, first, name, true, place, id, &names, e);
+
+    if (count == 0 && !exact && name.n > 0)
+        count = look_up_all(l, first, name, false, place, id, &names, e);
+    if (count > 1)
+        count = err_set(e, ERR_FAILURE, "session '%.*s' is in several histories: %s",
+                        (int)(name.n > 200 ? 200 : name.n), name.p, buf_c(&names));
+    buf_release(&names);
+    return count;
+}
+
+/* Gives the copy the title of the session. */
+static void copy_title(struct history *to, const struct history *from, struct str session,
+                       struct str copy)
+{
+    struct buf title = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+
+    if (session_title(from, session, &title, &e) < 0 ||
+        (title.len > 0 && session_set_title(to, copy, buf_str(&title), &e) < 0))
+        die_err(&e);
+    buf_release(&title);
+}
+
+size_t histories_fork(struct history *to, struct history *from, struct str session, struct str at,
+                      struct buf *id, bool quiet)
+{
+    struct err e = ERR_INIT;
+    uint64_t bad_lines;
+    size_t copied;
+
+    buf_clear(id);
+    id_add_session(id, time_now() / 1000);
+    if ((to == from && history_accept(to, &e) < 0) ||
+        fork_session(to, from, session, at, buf_str(id), &copied, &bad_lines, &e) < 0)
+        die_err(&e);
+    copy_title(to, from, session, buf_str(id));
+    start_report_bad(from, bad_lines, quiet);
+    return copied;
+}
+
+bool histories_offer(struct history *to, struct history *from, struct str session, struct buf *id,
+                     bool quiet)
+{
+    struct buf question = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    bool wanted = false;
+
+    if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
+        history_name_add(&name, from);
+        buf_add_c(&question, "session '");
+        vis_add_line(&question, session, true);
+        buf_add_c(&question, "' is in ");
+        vis_add_line(&question, buf_str(&name), true);
+        buf_add_c(&question, ": copy it here? [y/N] ");
+        wanted = confirm_yes(buf_c(&question)) > 0;
+    }
+    if (wanted)
+        (void)histories_fork(to, from, session, STR_NONE, id, quiet);
+    buf_release(&question);
+    buf_release(&name);
+    return wanted;
+}

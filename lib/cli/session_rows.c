@@ -1,0 +1,250 @@
+#include "chathist/cli/session_rows.h"
+
+#include <stdlib.h>
+
+#include "chathist/base/hash_map.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
+#include "chathist/search/query.h"
+#include "chathist/search/search.h"
+
+static struct str id_of(const struct session *s)
+{
+    return (struct str){s->id, s->id_len};
+}
+
+/* ---- the query ---- */
+
+/* A query whose words are looked for in the messages, and if it has only words, in the titles. */
+struct match {
+    struct query query;
+    struct pattern pattern;
+};
+
+static int match_open(struct match *m, const char *text, struct err *e)
+{
+    if (query_parse(&m->query, str_of(text), time_now(), e) < 0)
+        return -1;
+    pattern_init(&m->pattern);
+    if (query_add_words(&m->query, &m->pattern, e) == 0)
+        return 0;
+    pattern_release(&m->pattern);
+    query_release(&m->query);
+    return -1;
+}
+
+static void match_close(struct match *m)
+{
+    pattern_release(&m->pattern);
+    query_release(&m->query);
+}
+
+/* Marks the sessions of which a message meets the query. Returns 0, or -1 with *e set. */
+static int mark_messages(struct match *m, const struct history *h, const struct hash_map *places,
+                         bool *found, struct err *e)
+{
+    struct search search;
+    struct hit hit;
+    int result;
+
+    if (search_open(&search, h->dir_fd, h->path, &m->pattern, NULL, SCAN_BACKWARD, e) < 0)
+        return -1;
+    search.history = h;
+    search.query = &m->query;
+    while ((result = search_next(&search, &hit, e)) > 0) {
+        const size_t *place = hash_map_find(places, hit.message->session_id);
+
+        if (place)
+            found[*place] = true;
+    }
+    search_close(&search);
+    return result < 0 ? -1 : 0;
+}
+
+/* Does the title have all words? 1, 0, or -1 with *e set. */
+static int meets_title(struct match *m, const struct session *s, struct err *e)
+{
+    uint64_t missing = pattern_all_groups(&m->pattern);
+    size_t at, len;
+
+    if (s->title_len == 0 || !query_is_words(&m->query))
+        return 0;
+    if (pattern_find_groups(&m->pattern, (struct str){s->title, s->title_len}, &missing, &at, &len,
+                            e) < 0)
+        return -1;
+    return missing == 0;
+}
+
+/* Keeps the sessions of a list that meet the query. Returns 0, or -1 with *e set. */
+static int keep_matches(struct match *m, struct session_list *l, const struct history *h,
+                        struct err *e)
+{
+    bool *found = mem_zalloc(l->count);
+    struct hash_map places = {0};
+    struct buf name = BUF_INIT(BUF_SMALL);
+    size_t kept = 0;
+    int result;
+
+    history_name_add(&name, h);
+    for (size_t i = 0; i < l->count; i++)
+        hash_map_set(&places, id_of(&l->at[i]), i);
+    result = query_enter(&m->query, h, buf_str(&name), e);
+    if (result > 0)
+        result = mark_messages(m, h, &places, found, e);
+    for (size_t i = 0; i < l->count && result >= 0; i++) {
+        int titled = found[i] ? 1 : meets_title(m, &l->at[i], e);
+
+        if (titled < 0)
+            result = -1;
+        if (titled > 0)
+            l->at[kept++] = l->at[i];
+    }
+    l->count = kept;
+    hash_map_release(&places);
+    buf_release(&name);
+    free(found);
+    return result < 0 ? -1 : 0;
+}
+
+/* ---- sorting ---- */
+
+/* The time of a message; one that cannot be read is the oldest. */
+static int64_t time_of(const char *text, size_t n)
+{
+    int64_t us;
+
+    return time_parse_iso((struct str){text, n}, &us) ? us : INT64_MIN;
+}
+
+static int more(uint64_t a, uint64_t b)
+{
+    return (a < b) - (a > b);
+}
+
+/* Of one history, the line that comes later is the newer one, whatever the clock says. */
+static int by_time(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+
+    if (x->history == y->history)
+        return more((uint64_t)x->session->last_line, (uint64_t)y->session->last_line);
+    if (x->time != y->time)
+        return x->time < y->time ? 1 : -1;
+    return x->history < y->history ? -1 : 1;
+}
+
+static int by_created(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+
+    return x->time != y->time ? (x->time < y->time ? 1 : -1) : by_time(a, b);
+}
+
+static int by_count(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    int order = more(x->session->count, y->session->count);
+
+    return order != 0 ? order : by_time(a, b);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    int order = more(x->session->bytes, y->session->bytes);
+
+    return order != 0 ? order : by_time(a, b);
+}
+
+static int by_title(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    struct str s = session_label(x->session), t = session_label(y->session);
+    int order = 0;
+
+    while (order == 0 && s.n > 0 && t.n > 0) {
+        int32_t c, d;
+        size_t n = utf8_decode(s, &c), k = utf8_decode(t, &d);
+
+        order = utf8_fold(c) - utf8_fold(d);
+        s = (struct str){s.p + n, s.n - n};
+        t = (struct str){t.p + k, t.n - k};
+    }
+    if (order == 0)
+        order = (s.n > 0) - (t.n > 0);
+    return order != 0 ? order : by_time(a, b);
+}
+
+static void sort_rows(struct session_rows *r)
+{
+    static int (*const orders[])(const void *, const void *) = {[ROWS_LAST] = by_time,
+                                                                [ROWS_CREATED] = by_created,
+                                                                [ROWS_COUNT] = by_count,
+                                                                [ROWS_SIZE] = by_size,
+                                                                [ROWS_TITLE] = by_title};
+
+    if (r->count > 1)
+        qsort(r->at, r->count, sizeof *r->at, orders[r->by]);
+    for (size_t i = 0; r->reverse && i < r->count / 2; i++) {
+        struct row row = r->at[i];
+
+        r->at[i] = r->at[r->count - 1 - i];
+        r->at[r->count - 1 - i] = row;
+    }
+    if (r->count > r->limit)
+        r->count = r->limit;
+}
+
+/* ---- the list ---- */
+
+/* Adds the sessions of a list, which are sorted by last use. Times are only read if they are
+ * needed. */
+static void add_rows(struct session_rows *r, size_t history, bool several)
+{
+    const struct session_list *l = &r->lists[history];
+
+    r->at = mem_resize(r->at, r->count + l->count, sizeof *r->at);
+    for (size_t i = 0; i < l->count; i++) {
+        const struct session *s = &l->at[i];
+        struct row *row = &r->at[r->count++];
+
+        *row = (struct row){.session = s, .history = history};
+        if (r->by == ROWS_CREATED)
+            row->time = time_of(s->created_at, s->created_at_len);
+        else if (several)
+            row->time = time_of(s->last_used, s->last_used_len);
+    }
+}
+
+int session_rows_load(struct session_rows *r, struct choice *c, struct err *e)
+{
+    size_t most = r->by == ROWS_LAST && !r->reverse && !r->match ? r->limit : SIZE_MAX;
+    struct match m = {0};
+    int result = r->match ? match_open(&m, r->match, e) : 0;
+
+    r->lists = mem_zalloc(c->count * sizeof *r->lists);
+    if (result < 0)
+        return -1;
+    for (size_t i = 0; i < c->count && result == 0; i++) {
+        result = choose_list(c, &r->lists[i], &c->at[i], r->id, most, e);
+        if (result == 0 && r->match)
+            result = keep_matches(&m, &r->lists[i], &c->at[i], e);
+        if (result == 0)
+            add_rows(r, i, c->count > 1);
+    }
+    if (r->match)
+        match_close(&m);
+    if (result == 0)
+        sort_rows(r);
+    return result;
+}
+
+void session_rows_release(struct session_rows *r, const struct choice *c)
+{
+    for (size_t i = 0; r->lists && i < c->count; i++)
+        session_list_release(&r->lists[i]);
+    free(r->lists);
+    free(r->at);
+    *r = (struct session_rows){0};
+}
