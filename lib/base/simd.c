@@ -23,7 +23,7 @@ INLINE size_t lowest(uint64_t bits)
     return (size_t)__builtin_ctzll(bits);
 }
 
-/* Returns one bit for each of 16 bytes, which are 0 or 255. C has no operator for this. */
+/* Returns one bit for each of 16 bytes that are 0 or 255. C has no operator for this. */
 INLINE uint64_t vec16_bits(vec16 v)
 {
 #if defined(__x86_64__)

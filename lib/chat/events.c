@@ -289,7 +289,7 @@ static int print_text(void *arg, struct str delta)
 {
     struct events *ev = arg;
 
-    /* The file has the text first, so that what was printed survives SIGKILL. */
+    /* The file has the text first, so that printed text survives SIGKILL. */
     if (ev->partial)
         partial_add(ev->partial, delta);
     if (ev->held)

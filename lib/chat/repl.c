@@ -168,7 +168,7 @@ static void recall(void *arg, struct str text)
     line_remember(arg, text);
 }
 
-/* Returns the file with earlier prompts, or NULL if there is no place for it or nothing is
+/* Returns the file with earlier prompts, or NULL without a place for it or if nothing is
  * stored. */
 static char *recall_path(const struct chat_session *chat)
 {

@@ -129,7 +129,7 @@ const char *config_named(const struct config *c, enum setting s, const char *nam
     return value;
 }
 
-/* The name of a server has no dot, so what follows one is a property of the server. */
+/* The name of a server has no dot; the name of its property follows a dot. */
 static bool is_mcp_key(struct str name)
 {
     struct str property = name;

@@ -330,7 +330,7 @@ static uint64_t size_of(enum stats_by by, const struct stats_row *row)
 }
 
 /* Fills a chart of messages or calls, tokens sent and tokens received. Tokens are `-` if no answer
- * of a row reported any, and are left out if none did. */
+ * of a row reported any, and absent if none did. */
 static void fill_chart(struct chart *chart, enum stats_by by, const struct stats_row *at,
                        size_t count)
 {

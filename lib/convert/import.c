@@ -17,7 +17,7 @@
 
 /* Lines are stored when this many bytes wait. */
 #define BATCH_BYTES ((size_t)4 << 20)
-/* At most this many reports of a kind are given for a file. */
+/* The most reports of a kind for a file. */
 #define NAMED_MAX 10
 #define NONE ((size_t)-1)
 

@@ -213,7 +213,7 @@ static bool is_context(struct str string)
     return is;
 }
 
-/* Appends content, which is JSON, without the texts of the program. */
+/* Appends content (JSON) without the texts of the program. */
 static void add_said(struct buf *out, struct str content)
 {
     struct json_iter it = json_iter(content);

@@ -453,7 +453,7 @@ static int add_part(struct reader *r, sqlite3_stmt *q, struct err *e)
 }
 
 /* Gives a message of the turn in the current row; the results of tools in it come first. The tip,
- * which is the last message of the turn, gets the model and the tokens. */
+ * the last message of the turn, gets the model and the tokens. */
 static int give_link(struct reader *r, const struct link *link, bool tip, struct err *e)
 {
     struct import_message *m = &r->m;
@@ -704,7 +704,7 @@ static bool exists(const char *path, const char *suffix, bool empty_too)
  *
  * SQLite creates the files -wal and -shm beside a database in WAL mode, and a connection that only
  * reads does not remove them (https://sqlite.org/wal.html#readonly). If both exist, another program
- * may be writing, and they are used. If there is no -wal file, the database is complete and no
+ * may be writing, and they are used. Without a -wal file, the database is complete and no
  * program has it open; it is opened as `immutable`. If there is only a -wal file, left by a crash
  * or a copy, its index must be in memory. That needs the exclusive mode, but a descriptor that can
  * only read cannot get its lock, so the database is opened without locks.

@@ -7,7 +7,7 @@
  * the form of either API.
  *
  * Such a file has no ids, and mostly no times. Its session is named after its name and directory;
- * standard input, which has none, after its first bytes. A message is identified by its number and
+ * standard input after its first bytes. A message is identified by its number and
  * a hash of its content. Its time is its `timestamp`, `created_at` or `create_time`.
  */
 #include <inttypes.h>

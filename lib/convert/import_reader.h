@@ -163,7 +163,7 @@ int import_give_line(struct source *s, const struct message *m, struct err *e);
 bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id);
 /* Reports that record s->number is skipped because it cannot be read. */
 void import_bad(struct source *s, const char *reason);
-/* Adds content to the message and gives it. Each tool_result block becomes a message of its own;
+/* Adds content to the message and gives it. Each tool_result block becomes a separate message;
  * the messages after the first have `.1`, `.2`, ... after their part. */
 int import_give_content(struct source *s, struct import_message *m, struct str content,
                         struct err *e);

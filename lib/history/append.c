@@ -16,7 +16,7 @@
 /* How long it is still tried once the caller wants to be gone. */
 #define HURRY_MS 80
 
-/* What is copied from another file is read in pieces of this size. */
+/* Another file is copied in pieces of this size. */
 #define PIECE ((size_t)256 << 10)
 
 /* A wait for a lock: until when, and what cuts it short. */
@@ -138,7 +138,7 @@ int append_open_present(struct append *a, int dir, const char *path, struct appe
     return open_locked(a, dir, path, 0, wait, e);
 }
 
-/* Ends what was written with that result (0, or -1 with errno set): syncs it, or takes it back. */
+/* Ends a write that had this result (0, or -1 with errno set): syncs it, or takes it back. */
 static int settle(struct append *a, int written, off_t n, bool sync, struct err *e)
 {
     if (written == 0 && sync &&

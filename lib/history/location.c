@@ -42,7 +42,7 @@ static char *sentence(const char *path, const char *fault)
  * A repository has a common directory, which all of its worktrees share, and a git directory for
  * each worktree; for the main work tree both are the same. They are found as git finds them
  * (gitrepository-layout(5), git(1) "GIT_DIR"): through $GIT_DIR and $GIT_COMMON_DIR, or through
- * `.git` in the nearest parent directory, which is a directory, or a file that holds
+ * `.git` in the nearest parent directory that has it: a directory, or a file that holds
  * "gitdir: PATH". A git directory has an entry HEAD; its file `commondir` names the common
  * directory, which holds `objects` and `refs`. A bare repository is recognised only through
  * $GIT_DIR.

@@ -19,7 +19,7 @@ struct price {
 
 /* ---- the file ---- */
 
-/* Returns the place of a currency, which is added if it is new, or PRICES_UNKNOWN if the
+/* Returns the place of a currency, and adds a new one, or PRICES_UNKNOWN if the
  * text is not a code of ISO 4217. */
 static size_t take_currency(struct prices *p, struct str code)
 {

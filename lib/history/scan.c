@@ -144,8 +144,8 @@ static int read_behind(struct scan *s, struct err *e)
 }
 
 /* Reads from the next lower multiple of the block size. 1, 0 at the start of the file, -1; CUT when
- * the file has become shorter meanwhile (a writer that failed takes its line back): what is in the
- * window is no longer what was being looked at. */
+ * the file has become shorter meanwhile (a writer that failed takes its line back): the
+ * window no longer holds the bytes of the file. */
 #define CUT 2
 
 static int read_in_front(struct scan *s, struct err *e)
@@ -186,7 +186,7 @@ static void shorten(const struct scan *s, struct line *l)
     }
 }
 
-/* Moves over a large hole after the window, or before it. The window is then of no further use. */
+/* Moves over a large hole after the window, or before it. The window is then useless. */
 static bool pass_hole(struct scan *s)
 {
     off_t to = s->next, distance;

@@ -136,8 +136,8 @@ static void rewrite_timestamp(struct draft *d)
     buf_release(&text);
 }
 
-/* Refuses what cannot be stored before anything is opened. Provisional ids and times, which are as
- * long as the final ones, are set on the way. */
+/* Refuses what cannot be stored before anything is opened. Sets provisional ids and times, as
+ * long as the final ones. */
 static int prepare(struct draft *drafts, struct missing *missing, size_t count, struct err *e)
 {
     for (size_t i = 0; i < count; i++) {
@@ -206,7 +206,7 @@ static void keep_copy(const struct history *h, const struct append *a)
 
 /* ---- the lock ---- */
 
-/* Does what follows when lines were written. */
+/* Finishes after lines were written. */
 static void finish(const struct history *h, const struct append *a)
 {
     keep_copy(h, a);

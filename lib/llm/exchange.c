@@ -289,7 +289,7 @@ static int fail_status(struct exchange *x, struct err *e)
 
     if (x->head.status < 300 || x->head.status >= 400) {
         provider_error_set_http(e, x->head.status, buf_str(&x->body));
-        if (x->ask->base_url) /* NULL: the echo provider, which has no server */
+        if (x->ask->base_url) /* NULL: the echo provider, without a server */
             provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask->key,
                                    x->ask->key_from, x->provider->missing);
         return -1;

@@ -152,8 +152,8 @@ static long timer_limit(const struct timer *t)
     return waits_for_first(t) ? t->limits->first_byte_ms : idle_ms;
 }
 
-/* Returns the milliseconds until the current limit is reached, 0 or less if it is, or `none` if
- * there is no limit. */
+/* Returns the milliseconds until the current limit is reached, 0 or less if it is, or `none`
+ * without a limit. */
 static int64_t timer_left(const struct timer *t, int64_t now, int64_t none)
 {
     return timer_limit(t) > 0 ? t->since + timer_limit(t) - now : none;

@@ -192,7 +192,7 @@ void model_list_release(struct model_list *l)
     free(l->windows);
 }
 
-/* Asks one of the provider's questions. Returns how many milliseconds are left of `ms`. */
+/* Asks one of the provider's questions. Returns the remaining milliseconds of `ms`. */
 static int64_t ask_window(const struct provider *p, size_t question, const struct ask *ask,
                           int64_t ms, struct model_window *w)
 {

@@ -454,7 +454,7 @@ static void set_format(cJSON *body, const struct ask *ask)
     buf_release(&text);
 }
 
-/* Adds the system prompt. If the schema for the answer has no field of its own, or the server may
+/* Adds the system prompt. If the schema for the answer has no separate field, or the server may
  * ignore that field because it is not Anthropic's, the system prompt demands it. */
 static void add_system(struct buf *system, const struct provider *p, const struct ask *ask)
 {

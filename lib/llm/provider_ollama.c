@@ -152,7 +152,7 @@ static cJSON *ollama_messages(const struct context *c, struct str system)
 /* A request of no more tokens than this fits into every default of Ollama with an answer: 2,048 in the
  * versions before 2025, 4,096 or more since then (docs/context-length.mdx). */
 #define INPUT_ANY 1024
-/* The smallest size that is asked for. Larger ones are twice as large each, because Ollama loads the
+/* The smallest size in a request. Larger ones are twice as large each, because Ollama loads the
  * model again for another size (server/sched.go, needsReload), which takes seconds. */
 #define NUM_CTX_LEAST 8192
 /* Sizes that are no power of two are multiples of this. */

@@ -84,7 +84,7 @@ static void input_add_prompt(struct input *in, const struct context_message *m)
 }
 
 /* Adds text of the model in the form in which servers send it, with all members that the schema
- * requires: vLLM wants `id` and `status`, and llama.cpp the array of parts. The id is made up;
+ * requires: vLLM wants `id` and `status`, and llama.cpp the array of parts. The id is invented;
  * OpenAI wants it to begin with `msg`. */
 static void input_add_answer(struct input *in, struct str text)
 {
@@ -214,7 +214,7 @@ static struct str own_items(const struct context_message *m, const char *provide
     return items;
 }
 
-/* Adds the items of a response in their order. Reasoning at the end is left out, because a server
+/* Adds the items of a response in their order. Reasoning at the end is not sent, because a server
  * refuses it without the item that follows it ("Item 'rs_...' of type 'reasoning' was provided
  * without its required following item", github.com/vercel/ai/issues/7099). */
 static void input_add_items(struct input *in, struct str items, struct json_iter *calls)
@@ -449,7 +449,7 @@ static int read_citations(struct response *a, struct str annotations)
     return rc;
 }
 
-/* Reads a whole message. What came of it in deltas is not read again. */
+/* Reads a whole message. Parts that came in deltas are not read again. */
 static int read_message_item(struct response *a, struct str item, struct err *e)
 {
     bool text_came = a->text.len > a->item_start, cited = a->item_cited;
@@ -636,7 +636,7 @@ enum event {
     EVENT_END,
 };
 
-/* Events that are not listed repeat what these say, or tell the progress of a tool at the server.
+/* Events that are not listed repeat these, or report the progress of a tool at the server.
  */
 static enum event event_of(struct str type)
 {

@@ -312,7 +312,7 @@ static void add_merged(struct adding *a, struct buf *out, struct str ours, struc
         add_chosen(a, out, ours, theirs);
 }
 
-/* Adds the option as the value of the field a->path, which it sets: the field of its own name, or the
+/* Adds the option as the value of the field a->path, the field of the same name, or the
  * object around it. cJSON writes the bytes of a key unchanged, so they have to be valid UTF-8. */
 static void add_option_value(struct adding *a, struct buf *value)
 {

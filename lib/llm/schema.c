@@ -419,7 +419,7 @@ static bool check_any_of(struct walk *w, const struct target *t, const cJSON *wa
 }
 
 /* Returns true for `#`, and for `#/...` without a percent sign: a JSON pointer (RFC 6901). Other
- * references are names of anchors, which are not checked. */
+ * references are names of anchors and are not checked. */
 static bool is_pointer(const char *ref)
 {
     return ref[0] == '#' && (ref[1] == '\0' || (ref[1] == '/' && !strchr(ref, '%')));
@@ -435,7 +435,7 @@ static void add_part(struct buf *out, struct str part)
             buf_add_byte(out, part.p[i]);
 }
 
-/* Returns the value that a pointer leads to, or NULL if there is none. */
+/* Returns the value that a pointer leads to, or NULL if it leads nowhere. */
 static cJSON *follow(const struct schema *s, const char *ref)
 {
     struct str rest = str_of(ref);

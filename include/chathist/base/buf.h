@@ -52,7 +52,7 @@ struct str str_word(struct str *rest);
 const char *str_find(struct str s, struct str part);
 
 /* What ASCII calls a digit, a letter, the small letter of a capital one, and white space (a blank,
- * tab, CR or LF, as in JSON). Other bytes are none of these, whatever the locale. */
+ * tab, CR or LF, as in JSON). Other bytes do not count, whatever the locale. */
 static inline bool ascii_is_digit(char c)
 {
     return c >= '0' && c <= '9';

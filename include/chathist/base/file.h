@@ -72,8 +72,8 @@ ssize_t file_read_full(int fd, void *p, size_t n);
 ssize_t file_pread_full(int fd, void *p, size_t n, off_t offset);
 /* Does the file, whose fstat is *st, have holes of 1 MiB or more in total, which read as zeros? */
 bool file_is_sparse(int fd, const struct stat *st);
-/* Returns where the hole ends that has the byte at `at`, or begins that ends at `at`; `at` if there
- * is none. */
+/* Returns where the hole ends that has the byte at `at`, or begins that ends at `at`; `at` without a
+ * hole. */
 off_t file_hole_end(int fd, off_t at, off_t size);
 off_t file_hole_begin(int fd, off_t at);
 /* Waits for data and adds the result of one read to b. Returns 1; 0 at the end; -1 with errno set,
@@ -140,7 +140,7 @@ int file_sync_dir(int dir, const char *path);
 int file_make_dirs(const char *path, struct err *e);
 
 /* Calls `look` for the directory `from`, an absolute path, and for each of its parents, with an
- * open descriptor, until a call returns something else than 0, which is then returned. The search
+ * open descriptor, until a call returns something else than 0, and returns that. The search
  * ends at the boundary of the file system. Directories that belong to another user, or that cannot
  * be opened, are skipped. Returns 0 at the end, or -1 with *e set if a directory could not be
  * examined. */

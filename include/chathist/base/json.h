@@ -102,7 +102,7 @@ struct str json_body(struct str string);
 /* Returns true if the value is a string without escapes. */
 bool json_plain(struct str string);
 /* Returns the decoded text of a string; an unpaired surrogate escape becomes U+FFFD. The result
- * borrows from the value if it is plain, otherwise from `scratch`, which is cleared first. Returns
+ * borrows from the value if it is plain, otherwise from `scratch`, and clears that first. Returns
  * STR_NONE if the value is not a string. */
 struct str json_text(struct str string, struct buf *scratch);
 /* Adds the decoded string to out. Returns false, and adds nothing, if the value is not a string.
@@ -127,7 +127,7 @@ int32_t json_pair(int32_t first, int32_t second);
 struct json_pieces {
     int32_t half; /* the first half of a pair that ended the last piece, or 0 */
 };
-/* Adds a decoded piece, except for the first half of a pair at its end, which is held until the
+/* Adds a decoded piece, except for the first half of a pair at its end: that is held until the
  * next piece. A value that is not a string adds nothing. */
 void json_pieces_add(struct json_pieces *p, struct str string, struct buf *out);
 /* Ends the text: adds U+FFFD for a half that is still held. */

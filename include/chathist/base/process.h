@@ -74,7 +74,7 @@ struct spawn {
 
 /* Starts a program. Returns 0, or an errno if the program or the directory does not exist, or if
  * the system has no process left. With `cwd`, relative directories in PATH are below it, and PWD
- * and OLDPWD are left out of the environment. */
+ * and OLDPWD are removed from the environment. */
 int spawn(pid_t *pid, const struct spawn *s);
 
 /* Returns the environment of this process without the variables in `names` (which ends with NULL),
@@ -181,7 +181,7 @@ void child_end_all(struct child *const *all, size_t count, int64_t grace_ms, int
  */
 struct orphans {
     /* private */
-    pid_t *known; /* the children from before orphans_begin, which are never killed */
+    pid_t *known; /* the children from before orphans_begin; they are never killed */
     size_t count, cap;
     bool listed; /* whether `known` could be read */
     bool was_reaper;

@@ -34,7 +34,7 @@ void thread_pool_free(struct thread_pool *p);
 /* Starts the other threads. If none can be started, the caller does all the work. */
 void thread_pool_help(struct thread_pool *p);
 /* Is done with the piece that the last call returned. Returns true and the number of the next one,
- * finished, or false if there is none. */
+ * finished, or false after the last one. */
 bool thread_pool_next(struct thread_pool *p, size_t *number);
 
 /* A job with a known number of pieces, done as a whole. */

@@ -49,7 +49,7 @@ struct chat_session {
     bool titled;           /* the title of --title was stored */
     bool in_memory;        /* nothing is stored: `memory` has the lines of the session */
     struct buf memory;
-    bool cut_noted;      /* the user was told that the server leaves out messages */
+    bool cut_noted;      /* a notice has said that the server leaves out messages */
     bool refusal_warned; /* the user was warned that calls are refused without a question */
 };
 

@@ -71,7 +71,7 @@ struct turn {
     unsigned max_rounds;                       /* rounds of tool calls and continued pauses */
     int64_t tool_timeout_ms;                   /* for each call; 0: none */
     bool keeps_partial;                        /* `partial` is a file (history/partial) */
-    bool cut_noted; /* the user was told that the server leaves out messages; also an outcome */
+    bool cut_noted; /* a notice has said that the server leaves out messages; also an outcome */
 
     /* The outcome. */
     struct context context;
@@ -117,7 +117,7 @@ int turn_prepare(struct turn *t, struct err *e);
 int turn_store_prompt(struct turn *t, struct err *e);
 /* Sends the request, or the next one after a round. Returns 0, or -1 with *e set. Some answers are
  * errors: ERR_INCOMPLETE if the answer was cut at the length limit or by a full context, or was
- * paused for good; ERR_REFUSED if it was refused or filtered; ERR_TOO_LONG if the conversation is too long. Then the older half of the earlier messages is left out and the request sent again, once in a turn;
+ * paused for good; ERR_REFUSED if it was refused or filtered; ERR_TOO_LONG if the conversation is too long. Then the request is sent again without the older half of the earlier messages, once in a turn;
  * ERR_LIMIT for calls without tools, and for calls or a pause when no round is left. */
 int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
 /* Stores the answer, and before it lines that could not be stored earlier. If no text arrived, the

@@ -138,7 +138,7 @@ int choose_mark(const struct choice *c, const struct session_list *l, bool *mark
                 const struct history *h, struct err *e);
 /* Does any option restrict the messages or sessions, apart from the names of sessions? */
 bool choose_restricts(const struct choice *c);
-/* Returns the exit code for named sessions that were in no history, or 0 if there are none.
+/* Returns the exit code for named sessions that were in no history, or 0 without such a session.
  * choose_report also reports each of them. */
 int choose_status(const struct choice *c);
 int choose_report(const struct choice *c);

@@ -40,7 +40,7 @@ bool clipboard_step(struct clipboard *c, struct buf *said);
 bool clipboard_busy(const struct clipboard *c);
 /* Returns a descriptor that becomes writable when clipboard_step can copy more, or -1. */
 int clipboard_fd(const struct clipboard *c);
-/* Gives up what is being copied. */
+/* Gives up the copy under way. */
 void clipboard_stop(struct clipboard *c);
 
 /* Copies a text and waits until that has ended, or until cancel_fd (-1: none) is readable. Adds the

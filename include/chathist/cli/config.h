@@ -109,7 +109,7 @@ int config_fsync(const struct config *c, bool *on, struct err *e);
 /* Should a repository's history get a second name in the data directory? */
 int config_history_copy(const struct config *c, bool *on, struct err *e);
 /* Reads the file of prices: the one that the user configuration names, else `prices` beside it if
- * that exists. Returns 1, 0 if there is none, or -1 with *err set to ERR_USAGE. */
+ * that exists. Returns 1, 0 without such a file, or -1 with *err set to ERR_USAGE. */
 int config_prices(const struct config *c, struct prices *p, struct err *e);
 
 /* Returns true for none, minimal, low, medium, high and max. */

@@ -32,7 +32,7 @@ size_t wide_columns(struct str text);
 struct wide_place {
     size_t row, column;
 };
-/* Moves a place behind a character, as libedit prints it on a terminal of this width. */
+/* Moves a place to the end of a character, as libedit prints it on a terminal of this width. */
 void wide_advance(struct wide_place *at, wchar_t c, size_t columns);
 /* Returns how many rows the end of n wide characters is below their first row, as libedit prints
  * them after a prompt of `before` columns. */

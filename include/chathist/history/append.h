@@ -14,7 +14,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 
-/* How long to wait for other writers, and when to call `tell`, in milliseconds. */
+/* How long to wait for other writers, and when to report the wait, in milliseconds. */
 #define APPEND_LOCK_MS 60000
 #define APPEND_TELL_MS 3000
 

@@ -73,7 +73,7 @@ struct history {
     char *nowhere;   /* why no place for a history was found; the paths are empty; else NULL */
     char *notice;    /* why this is not the history of the enclosing repository; else NULL */
     char *doubt;     /* why it could not be determined whether the history is trusted; else NULL */
-    bool is_old;     /* this is `.aicoder` in the work tree, which is yet to be moved */
+    bool is_old;     /* this is `.aicoder` in the work tree; it has not been moved yet */
     bool dir_exists; /* the directory need not be made; always true when explicit */
     bool marked;     /* the directory has the user's mark */
     bool trusted;    /* the pointer may be followed; true for a directory that is yet to be made */

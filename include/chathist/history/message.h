@@ -68,7 +68,7 @@ struct message {
         .own = BUF_INIT(BUF_LINE)                                                                  \
     }
 
-/* Parses a line without its newline into m, which was initialised with MESSAGE_INIT; a BOM and a CR
+/* Parses a line without its newline into m, initialised with MESSAGE_INIT; a BOM and a CR
  * are accepted. Returns true if it is a valid object that has the five required fields (id,
  * session_id, timestamp, role, content) with their types; content may be null, and optional fields
  * may have any type. m borrows from `line` until the next message_parse or message_release. */

@@ -45,7 +45,7 @@ struct scan {
     off_t next;        /* forward: the offset after the window; backward: of the window */
     struct buf block;  /* the read bytes; the window block.data[from…to) was not returned yet */
     size_t from, to;
-    bool sparse;   /* the file has holes, which are skipped: a line with one is bad */
+    bool sparse;   /* the file has holes. They are skipped; a line with one is bad */
     bool shared;   /* the descriptor belongs to another scan */
     char *session; /* scan_only: owned, NULL for every session */
     size_t session_len;

@@ -121,7 +121,7 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
 #define CONTEXT_STEPS 8
 void context_cut_in_steps(struct context *c, size_t window);
 /* Drops the older half, by weight, of the messages before this turn, up to a user message; at least
- * one turn. Returns false if there are none. May be called after context_settle. */
+ * one turn. Returns false without an earlier message. May be called after context_settle. */
 bool context_halve(struct context *c);
 /* Makes the sequence acceptable to every provider. Each result is moved to directly after its call,
  * in the order of the calls. A call without a result gets one that says so; a result without a call

@@ -11,7 +11,7 @@
  *     context_length       OpenRouter, openrouter.ai/docs/api-reference/list-available-models
  *     max_model_len        vLLM, docs.vllm.ai, ModelCard
  *     context_window       Groq, console.groq.com/docs/models
- *     max_context_length   Mistral, docs.mistral.ai/api; LM Studio's /api/v0/models, which has
+ *     max_context_length   Mistral, docs.mistral.ai/api; LM Studio's /api/v0/models has
  *                          loaded_context_length for what the loaded model was given
  *     max_input_tokens     Anthropic, platform documentation, "List Models"
  */

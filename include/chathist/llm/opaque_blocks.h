@@ -50,7 +50,7 @@ enum opaque_member {
 /* A reasoning detail while it streams. */
 #define OPAQUE_DETAIL_TEXTS 3
 struct opaque_detail {
-    struct cJSON *members;                 /* raw values; NULL: there is no detail */
+    struct cJSON *members;                 /* raw values; NULL: no detail */
     struct buf texts[OPAQUE_DETAIL_TEXTS]; /* the members text, summary and data of all pieces */
     bool pieced;                           /* there are several pieces */
     size_t bytes;                          /* the length of all pieces */

@@ -97,7 +97,7 @@ struct ask {
     bool once; /* the conversation will not be continued */
     /* The provider's bits for what the server refused (drop_unsupported), 0 at first. */
     unsigned dropped;
-    bool text_results;              /* the server refused images of results, so they are left out */
+    bool text_results;              /* the server refused images of results; they are not sent */
     struct refused_fields *refused; /* is added to; NULL: errors that refuse a field stand */
     struct http_limits limits;
     unsigned retries;              /* how often to repeat an exchange without a response */
@@ -168,7 +168,7 @@ struct provider {
      * the model gets less than it would otherwise. May be NULL. */
     bool (*drop_unsupported)(const struct provider *p, struct ask *ask, int status, struct str body,
                              const struct response *a);
-    /* Notes in the response what has to be known of the request. May be NULL. */
+    /* Notes in the response the parts of the request that matter for it. May be NULL. */
     void (*begin)(const struct provider *p, const struct ask *ask, struct response *a);
     /* Carries r out and passes the response to sink. NULL: http_exchange does. */
     int (*exchange)(const struct ask *ask, const struct http_request *r,

@@ -29,7 +29,7 @@ int provider_error_set_reported(struct err *e, struct str value);
  * ERR_REFUSED if the body is about the content policy, and ERR_TOO_LONG if the context is too long. Returns -1. */
 int provider_error_set_http(struct err *e, int status, struct str body);
 
-/* Returns true if the body of an error holds `word`, which is in lower case, in any case. */
+/* Returns true if the body of an error holds `word`, given in lower case, in any case. */
 bool provider_error_mentions(struct str body, const char *word);
 
 /* Adds advice to the error of an HTTP response: where the key came from (401, 403), how to list the

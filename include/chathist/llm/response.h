@@ -99,8 +99,7 @@ enum response_media { RESPONSE_IMAGE = 1 << 0, RESPONSE_AUDIO = 1 << 1 };
 void response_drop_media(struct response *a, enum response_media media);
 /* Passes on a citation, a JSON object. Returns 0, or -1 if the sink failed. */
 int response_add_citation(struct response *a, struct str json);
-/* Returns the newest call at that index on the wire, which is the only one there that can still
- * grow, or NULL. */
+/* Returns the newest call at that index on the wire, or NULL. Only this one can still grow. */
 struct tool_call *response_call_at(const struct response *a, int64_t index);
 /* Adds a piece of the call at `index` on the wire; empty parts add nothing. `args` is a piece of
  * the arguments' text, as a string of checked JSON, or the object itself; any other value adds
