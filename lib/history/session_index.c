@@ -727,7 +727,7 @@ static int compare_at(const struct session_index *x, bool at_end, uint64_t place
 }
 
 /* Finds the first place from `low` on, and before `high`, whose id is not before the text, or with
- * `after`, is after it. If there is none, it is `high`. Returns 0 or -1. */
+ * `after`, is after it. Without one it is `high`. Returns 0 or -1. */
 static int search_order(const struct session_index *x, bool at_end, uint64_t low, uint64_t high,
                         struct str text, bool after, uint64_t *place)
 {

@@ -400,7 +400,7 @@ static int count_bad(struct back *b, bool whole, uint64_t *bad)
 /* The thread has to be loaded as a whole: a line names a prompt that is far up or missing. */
 #define ODD (-3)
 
-/* Notes the prompt that the line names, which is further up. */
+/* Notes the prompt that the line names; it is further up. */
 static void wait_for_prompt(struct state *s, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);

@@ -254,7 +254,7 @@ static const char *look_at_place(void *ctx, const char *place)
     return w->next;
 }
 
-/* Looks at all lines that are left of the text. */
+/* Looks at the remaining lines of the text. */
 static void look_at_lines(struct worker *w)
 {
     while (w->next < w->text_end) {

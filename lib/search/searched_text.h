@@ -21,8 +21,8 @@ struct searched_text {
     const struct message *message;
     unsigned in;
     size_t part;            /* the next part of the message */
-    struct str rest;        /* raw JSON: what is left of the current part */
-    struct json_iter calls; /* the calls that are left */
+    struct str rest;        /* raw JSON: the rest of the current part */
+    struct json_iter calls; /* the remaining calls */
     struct str args;        /* of the call whose name is the current part */
     struct buf unpacked;    /* holds args that were a text */
     struct buf decoded;     /* holds the text that was returned */
@@ -33,14 +33,14 @@ void searched_text_init(struct searched_text *t);
 void searched_text_release(struct searched_text *t);
 /* Frees the memory of a long text. The text that was returned is no longer valid. */
 void searched_text_shrink(struct searched_text *t);
-/* Begins with a message, which is borrowed; `in` has bits of enum search_in. */
+/* Begins with a message and borrows it; `in` has bits of enum search_in. */
 void searched_text_begin(struct searched_text *t, const struct message *m, unsigned in);
 /* Returns true and the next text, decoded and borrowed until the next call that returns true, or
  * false at the end. A message without content has an empty one. */
 bool searched_text_next(struct searched_text *t, struct str *text);
 
 struct text_match {
-    size_t number;   /* of the text with the first match, from 0; SIZE_MAX: there is none */
+    size_t number;   /* of the text with the first match, from 0; SIZE_MAX: none */
     size_t at, len;  /* the match in that text */
     size_t count;    /* texts that were looked at */
     struct str text; /* the last of them, borrowed from searched_text_next */

@@ -19,7 +19,7 @@
  *
  * The copies have new ids and times. `forked_from` names the original line, `reply_to` the copied
  * prompt; `replaces` is omitted, like the lines that it names; other fields do not change. *count
- * is the number of copies, *bad_lines that of the bad lines which were met.
+ * is the number of copies, *bad_lines that of the bad lines on the way.
  *
  * Returns 0, or -1 with *e set: ERR_ABSENT if the session has no messages or no such message,
  * ERR_FAILURE if several messages match, or if a line has a field of a wrong type. */

@@ -56,7 +56,7 @@ void thread_release(struct thread *t);
  *
  * Only later lines affect a line: `replaces` names earlier lines, and a reset drops the lines
  * before it. So a reader that begins at the end knows for each line whether it counts, and only the
- * requested lines are in memory. The prompt of an answer, which comes before it, is searched for.
+ * requested lines are in memory. The prompt of an answer comes before it and is searched for.
  */
 
 /* How much to read: this many messages or bytes of lines, whichever comes first. */

@@ -67,7 +67,7 @@ struct skip_query {
 };
 /* Adds one text, in any case, to the current clause. */
 void skip_query_add(struct skip_query *q, struct str text);
-/* Ends a clause, which is left out if the index cannot help with it. */
+/* Ends a clause. A clause for which the index cannot help is dropped. */
 void skip_query_end(struct skip_query *q);
 /* Returns whether the index can help. */
 bool skip_query_helps(const struct skip_query *q);
