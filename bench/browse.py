@@ -120,7 +120,7 @@ def long_message(path):
     for key in (b'\x06', b'G', b'\x02', b'K', b'\x06', b'j', b'G', b'g') * 4:
         ask(t, 'key, long message', key)
         t.quiet(0.03)
-    t.key(b'/')
+    t.key(b'i')
     t.quiet()
     for letter in 'flummoxed':
         ask(t, 'key, long message', letter.encode(), letter.encode())

@@ -370,7 +370,8 @@ static void add_tokens(struct buf *out, struct str usage)
     if (u.at[USAGE_INPUT] > 0)
         buf_addf(out, "  %" PRId64 " tokens in", u.at[USAGE_INPUT]);
     if (u.at[USAGE_OUTPUT] > 0)
-        buf_addf(out, "  %" PRId64 " tokens out", u.at[USAGE_OUTPUT]);
+        buf_addf(out, "%s%" PRId64 " out",
+                 u.at[USAGE_INPUT] > 0 ? ", " : "  tokens: ", u.at[USAGE_OUTPUT]);
 }
 
 unsigned browse_role_styles(enum role role)
