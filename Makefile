@@ -163,6 +163,7 @@ bindir = $(exec_prefix)/bin
 datarootdir = $(prefix)/share
 mandir = $(datarootdir)/man
 docdir = $(datarootdir)/doc/chathist
+zshdir = $(datarootdir)/zsh/site-functions
 # The files (to_KIND) and the folder (in_KIND) of each kind. uninstall removes exactly these files.
 to_bin = $(addprefix $(here)/,$(programs))
 to_man1 = $(wildcard man/*.1)
@@ -177,7 +178,7 @@ in_man1 = $(mandir)/man1
 in_man5 = $(mandir)/man5
 in_man7 = $(mandir)/man7
 in_bash = $(datarootdir)/bash-completion/completions
-in_zsh = $(datarootdir)/zsh/site-functions
+in_zsh = $(zshdir)
 in_fish = $(datarootdir)/fish/vendor_completions.d
 in_doc = $(docdir)
 kinds := bin man1 man5 man7 bash zsh fish doc
