@@ -1,0 +1,36 @@
+# Formula for Homebrew: brew install --build-from-source ./packaging/homebrew/chathist.rb, beside the
+# tarball of `make dist` in the top directory. A release replaces `url` with its address.
+class Chathist < Formula
+  desc "Talk to language models from the shell, and keep every conversation"
+  url "file://#{File.expand_path("../../chathist-0.1.0.tar.gz", __dir__)}"
+  version "0.1.0"
+  license "MIT"
+
+  depends_on "make" => :build
+  depends_on "pkgconf" => :build
+  depends_on "cjson"
+  depends_on "curl"
+  depends_on "libedit"
+  depends_on "libmd"
+  depends_on "libyaml"
+  depends_on "ncurses"
+  depends_on "pcre2"
+  depends_on "sqlite"
+  depends_on "utf8proc"
+  depends_on "util-linux" # libuuid
+
+  # make is called gmake: the one of macOS is too old. libedit, curl and others are keg-only, so
+  # their pkg-config files have to be named.
+  def install
+    kegs = %w[curl libedit ncurses sqlite util-linux].map { |name| Formula[name].opt_lib/"pkgconfig" }
+    ENV.prepend_path "PKG_CONFIG_PATH", kegs.join(":")
+    system "gmake", "prefix=#{prefix}", "install"
+  end
+
+  test do
+    ENV["CHAT_PROVIDER"] = "echo"
+    ENV["CHAT_HISTORY"] = testpath/"history.jsonl"
+    assert_match "hello", shell_output("#{bin}/chat --no-stdin hello")
+    assert_match "hello", shell_output("#{bin}/hist-search hello")
+  end
+end
