@@ -29,6 +29,7 @@ int main(int argc, char **argv)
     struct choice choice = {0};
     struct history *h;
     struct buf id = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
     struct out out;
     const char *at = NULL;
     char *value;
@@ -51,8 +52,9 @@ int main(int argc, char **argv)
     status = choose_one(&choice);
     choose_tell_homes(&choice);
     if (status == 0) {
-        copied = histories_fork(h, choose_home(&choice), choice.filter.sessions.at[0], str_of(at),
-                                &id, args.common.quiet);
+        if (histories_fork(h, choose_home(&choice), choice.filter.sessions.at[0], str_of(at), &id,
+                           &copied, args.common.quiet, &e) < 0)
+            die_err(&e);
         list_id(&out, buf_str(&id), args.common.json);
         if (out_flush(&out) == 0 && !detached)
             start_make_current(&choice.config, h, buf_str(&id), args.common.quiet);

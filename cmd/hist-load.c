@@ -46,14 +46,17 @@ static bool copy_here(struct history *here, struct history *home, struct str ses
                       struct buf *copy, bool quiet)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    bool copied = histories_offer(here, home, session, copy, quiet);
+    struct err e = ERR_INIT;
+    int copied = histories_offer(here, home, session, copy, quiet, &e);
 
+    if (copied < 0)
+        die_err(&e);
     history_name_add(&name, home);
-    if (!copied)
+    if (copied == 0)
         warnf("session '%.*s' is in %s: 'hist-fork %.*s' copies it here", (int)session.n, session.p,
               buf_c(&name), (int)session.n, session.p);
     buf_release(&name);
-    return copied;
+    return copied > 0;
 }
 
 int main(int argc, char **argv)

@@ -810,6 +810,17 @@ const char *path_base(const char *path)
     return slash ? slash + 1 : path;
 }
 
+char *path_beside(const char *self, const char *name)
+{
+    char *parent = strchr(self, '/') ? path_parent(self) : NULL;
+    char *dir = parent ? path_real(parent, NULL) : NULL;
+    char *path = dir ? path_join(dir, name) : mem_copy(name, strlen(name));
+
+    free(parent);
+    free(dir);
+    return path;
+}
+
 static bool same_inode(const char *a, const char *b)
 {
     struct stat x, y;

@@ -16,18 +16,7 @@
 
 void browse_act_init(struct browse_act *a, const struct history *histories, const char *self)
 {
-    *a = (struct browse_act){.histories = histories};
-    if (strchr(self, '/')) {
-        char *parent = path_parent(self);
-
-        a->dir = path_real(parent, NULL);
-        free(parent);
-    }
-}
-
-void browse_act_release(struct browse_act *a)
-{
-    free(a->dir);
+    *a = (struct browse_act){.histories = histories, .self = self};
 }
 
 /* ---- commands ---- */
@@ -52,7 +41,7 @@ static void push_program(struct words *w, const struct browse_act *a, const char
 {
     const struct history *h = &a->histories[history];
     char *name = path_with_suffix(PROGRAM_PREFIX, program);
-    char *path = a->dir ? path_join(a->dir, name) : mem_copy(name, strlen(name));
+    char *path = path_beside(a->self, name);
     bool elsewhere = history > 0 && h->kind != HISTORY_EXPLICIT && h->dir;
 
     if (elsewhere) {

@@ -16,12 +16,11 @@
 
 struct browse_act {
     const struct history *histories; /* borrowed; the first is the one the user meant */
-    char *dir; /* directory of hist-browse, where its sister programs are; NULL: they are in PATH */
+    const char *self;                /* argv[0]: the sister programs are beside it (path_beside) */
 };
 
-/* `self` is argv[0]. */
+/* `self` is argv[0], borrowed. */
 void browse_act_init(struct browse_act *a, const struct history *histories, const char *self);
-void browse_act_release(struct browse_act *a);
 
 /* Builds the command line for BROWSE_FORK (of the chosen session), BROWSE_EXPORT or BROWSE_DELETE
  * (of b->subject). Returns false without a session. The caller releases argv. */

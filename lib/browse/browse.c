@@ -394,7 +394,6 @@ static void finish(struct loop *l, bool began)
                                 &l->outcome->forgot);
     l->outcome->bad_lines = l->b.sessions.histories > 0 ? l->b.sessions.lists[0].bad_lines : 0;
     browse_release(&l->b);
-    browse_act_release(&l->act);
     buf_release(&l->name);
     free(l->stamps);
 }

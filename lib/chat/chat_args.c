@@ -440,6 +440,7 @@ void chat_args_parse(struct chat_args *a, int argc, char **argv)
     int key;
 
     *a = (struct chat_args){
+        .self = argv[0],
         .wish = {.by_digits = true},
         .limits = {.connect_ms = HTTP_CONNECT_MS, .idle_ms = HTTP_IDLE_MS, .cancel_fd = -1},
         .retries = RETRY_TIMES,

@@ -49,6 +49,7 @@ struct line {
     struct termios found;             /* the terminal's modes before line_open */
     bool dumb;                        /* the terminal knows no escape sequences */
     bool vi;                          /* ~/.editrc chose the keys of vi */
+    struct wide begins;               /* the text that the next line begins with */
     struct wide prompt, plain_prompt; /* with its style, and without */
     size_t prompt_columns;
     FILE *nowhere; /* gets the output of libedit while the text is taller than the terminal */
@@ -668,6 +669,14 @@ static int next_char(EditLine *el, wchar_t *out)
 {
     struct line *l = line_of(el);
 
+    if (l->begins.count > 0) {
+        size_t above = rows_above(l);
+
+        el_winsertstr(el, l->begins.at);
+        wide_release(&l->begins);
+        settle_view(l, false);
+        draw_again(l, above);
+    }
     keep_state(l);
     settle_view(l, true);
     while (l->key_at == l->key_count) {
@@ -848,7 +857,8 @@ static unsigned char insert_or_print_words(struct line *l, struct str before,
     }
     el_deletestr(l->el, (int)utf8_count(typed));
     insert_text(l->el, all);
-    if (words->count == 1 && !str_ends(all, STR("/")))
+    if (words->count == 1 && !str_ends(all, STR("/")) && !str_ends(all, STR(":")) &&
+        !str_ends(all, STR("option.")))
         insert_text(l->el, STR(" "));
     return CC_REFRESH;
 }
@@ -1063,6 +1073,7 @@ void line_close(struct line *l)
     forget_states(l);
     wide_release(&l->prompt);
     wide_release(&l->plain_prompt);
+    wide_release(&l->begins);
     free(l);
 }
 
@@ -1078,6 +1089,12 @@ bool line_remember(struct line *l, struct str text)
     added = w.count > 0 && history_w(l->history, &event, H_ENTER, w.at) > 0;
     wide_release(&w);
     return added;
+}
+
+void line_begin_with(struct line *l, struct str text)
+{
+    wide_release(&l->begins);
+    wide_add_text(&l->begins, text);
 }
 
 static void set_prompt(struct line *l, struct str text)

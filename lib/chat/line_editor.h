@@ -52,6 +52,8 @@ int line_open(struct line **l, const struct line_setup *setup, struct err *e);
 /* Prints `prompt` and reads a text, without its last newline. *text is cleared first; after
  * LINE_CLEARED it holds the dropped text. */
 enum line_came line_read(struct line *l, struct str prompt, struct buf *text);
+/* The next line begins with this text. */
+void line_begin_with(struct line *l, struct str text);
 /* Adds a text to the history. Returns false if it is empty or equal to the newest one. */
 bool line_remember(struct line *l, struct str text);
 /* Restores the modes of the terminal for another program (`lent`), or sets ours again. */

@@ -199,6 +199,22 @@ static void offer_presets(const char *what, struct line_words *words, struct str
         presets_each(what, offer_preset, &o, NULL);
 }
 
+/* Offers the fields of a query for its last word, and the roles. */
+static void offer_fields(struct line_words *words, struct str typed)
+{
+    static const char *const fields[] = {"role:user", "role:assistant", "role:system", "role:tool",
+                                         "since:",    "until:",         "model:",      "file:",
+                                         "tool:",     "title:",         "session:",    "id:"};
+    size_t n = typed.n;
+
+    while (n > 0 && typed.p[n - 1] != ' ')
+        n--;
+    words->from += n;
+    typed = str_skip(typed, n);
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        line_offer_if(words, typed, str_of(fields[i]));
+}
+
 static bool is_dot(struct str path)
 {
     return str_eq_c(path, "./") || str_eq_c(path, "../") || str_ends(path, STR("/./")) ||
@@ -263,6 +279,10 @@ void repl_complete(void *arg, struct str before, struct line_words *words)
         offer_files(r, words, typed);
     if (command->takes == REPL_TAKES_COMMAND)
         offer_commands(words, typed, "");
+    if (command->takes == REPL_TAKES_ALL)
+        line_offer_if(words, typed, STR("all"));
+    if (command->takes == REPL_TAKES_QUERY)
+        offer_fields(words, typed);
     if (command->takes == REPL_TAKES_SETTING)
         repl_offer_settings(r, words, typed);
     if (command->takes == REPL_TAKES_PERSONA)
@@ -280,8 +300,10 @@ static const struct repl_command *first_command(void)
         {"new", "[SYSTEM]", REPL_TAKES_TEXT, "start a new session", repl_new},
         {"load", "SESSION|N", REPL_TAKES_SESSION,
          "continue a past session, or the Nth of the last list", repl_load},
-        {"search", "QUERY", REPL_TAKES_TEXT, "search all messages, the newest first", repl_search},
-        {"sessions", "[N|all]", REPL_TAKES_TEXT, "list the sessions, the last used first",
+        {"search", "QUERY", REPL_TAKES_QUERY, "search all messages, the newest first", repl_search},
+        {"browse", "[QUERY]", REPL_TAKES_QUERY,
+         "look through the history, and continue a session or take a message", repl_browse},
+        {"sessions", "[N|all]", REPL_TAKES_ALL, "list the sessions, the last used first",
          repl_sessions},
         {"title", "[TEXT]", REPL_TAKES_TEXT, "name this session (-: no name), or show its name",
          repl_title},

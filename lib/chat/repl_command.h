@@ -5,6 +5,7 @@
  *     repl_turn        turns and the session in memory
  *     repl_command     the table of commands, /help, completion
  *     repl_sessions    commands about sessions
+ *     repl_browse      /browse: hist-browse as a part of the conversation
  *     repl_settings    commands about models and prompts
  *     repl_files       commands about files
  */
@@ -45,6 +46,8 @@ enum repl_takes {
     REPL_TAKES_MODEL,
     REPL_TAKES_FILE,
     REPL_TAKES_COMMAND,
+    REPL_TAKES_ALL,
+    REPL_TAKES_QUERY,
     REPL_TAKES_SETTING,
     REPL_TAKES_PERSONA,
     REPL_TAKES_TEMPLATE,
@@ -94,6 +97,9 @@ void repl_edit(struct repl *r, struct str text);
 
 void repl_new(struct repl *r, struct str system);
 void repl_load(struct repl *r, struct str name);
+/* Continues a session of the history, and shows its last messages. Reports an error. */
+void repl_continue(struct repl *r, const struct buf *id);
+void repl_browse(struct repl *r, struct str query);
 void repl_search(struct repl *r, struct str text);
 void repl_title(struct repl *r, struct str text);
 void repl_info(struct repl *r, struct str rest);

@@ -8,6 +8,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/clipboard.h"
+#include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
 #include "chathist/convert/export.h"
@@ -52,8 +53,8 @@ static bool confirmed(struct repl *r, const char *file)
     vis_add_line(&question, str_of(file), true);
     buf_add_c(&question, " is there: overwrite it? [y/N] ");
     out_flush(r->out);
-    yes = line_read(r->line, buf_str(&question), &answer) == LINE_TEXT && answer.len > 0 &&
-          (answer.data[0] == 'y' || answer.data[0] == 'Y');
+    yes = line_read(r->line, buf_str(&question), &answer) == LINE_TEXT &&
+          confirm_letter(&answer) == 'y';
     buf_release(&question);
     buf_release(&answer);
     return yes;

@@ -173,28 +173,37 @@ static int continue_session(struct repl *r, const struct buf *id, struct err *e)
     return chat->in_memory ? repl_copy_to_memory(chat, e) : 0;
 }
 
-void repl_load(struct repl *r, struct str name)
+void repl_continue(struct repl *r, const struct buf *id)
 {
     struct history *h = &r->chat->history;
     const struct filter every = {0};
     struct show show = {.last = SHOWN_LAST, .filter = &every};
-    struct buf id = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
     size_t messages;
 
-    if (name.n == 0) {
-        warnf("no session: try '/load ID', or '/load N' after a list");
-    } else if (resolve_listed(r, name, &id, &e) < 0 || continue_session(r, &id, &e) < 0) {
+    if (continue_session(r, id, &e) < 0) {
         repl_report(&e);
-    } else {
-        messages = show_session(r->out, h, buf_str(&id), &show);
-        start_report_bad(h, show.bad_lines, r->chat->args->common.quiet);
-        if (messages == SHOW_NOT_COUNTED)
-            repl_say(r, "session %s", buf_c(&id));
-        else
-            repl_say(r, "session %s, %zu message%s", buf_c(&id), messages,
-                     messages == 1 ? "" : "s");
+        return;
     }
+    messages = show_session(r->out, h, buf_str(id), &show);
+    start_report_bad(h, show.bad_lines, r->chat->args->common.quiet);
+    if (messages == SHOW_NOT_COUNTED)
+        repl_say(r, "session %s", buf_c(id));
+    else
+        repl_say(r, "session %s, %zu message%s", buf_c(id), messages, messages == 1 ? "" : "s");
+}
+
+void repl_load(struct repl *r, struct str name)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+
+    if (name.n == 0)
+        warnf("no session: try '/load ID', or '/load N' after a list");
+    else if (resolve_listed(r, name, &id, &e) < 0)
+        repl_report(&e);
+    else
+        repl_continue(r, &id);
     buf_release(&id);
 }
 

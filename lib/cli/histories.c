@@ -221,40 +221,39 @@ int histories_find(const struct histories *l, size_t first, struct str name, boo
 }
 
 /* Gives the copy the title of the session. */
-static void copy_title(struct history *to, const struct history *from, struct str session,
-                       struct str copy)
+static int copy_title(struct history *to, const struct history *from, struct str session,
+                      struct str copy, struct err *e)
 {
     struct buf title = BUF_INIT(BUF_LINE);
-    struct err e = ERR_INIT;
+    int result = session_title(from, session, &title, e);
 
-    if (session_title(from, session, &title, &e) < 0 ||
-        (title.len > 0 && session_set_title(to, copy, buf_str(&title), &e) < 0))
-        die_err(&e);
+    if (result == 0 && title.len > 0)
+        result = session_set_title(to, copy, buf_str(&title), e);
     buf_release(&title);
+    return result;
 }
 
-size_t histories_fork(struct history *to, struct history *from, struct str session, struct str at,
-                      struct buf *id, bool quiet)
+int histories_fork(struct history *to, struct history *from, struct str session, struct str at,
+                   struct buf *id, size_t *count, bool quiet, struct err *e)
 {
-    struct err e = ERR_INIT;
     uint64_t bad_lines;
-    size_t copied;
 
     buf_clear(id);
     id_add_session(id, time_now() / 1000);
-    if ((to == from && history_accept(to, &e) < 0) ||
-        fork_session(to, from, session, at, buf_str(id), &copied, &bad_lines, &e) < 0)
-        die_err(&e);
-    copy_title(to, from, session, buf_str(id));
+    if ((to == from && history_accept(to, e) < 0) ||
+        fork_session(to, from, session, at, buf_str(id), count, &bad_lines, e) < 0 ||
+        copy_title(to, from, session, buf_str(id), e) < 0)
+        return -1;
     start_report_bad(from, bad_lines, quiet);
-    return copied;
+    return 0;
 }
 
-bool histories_offer(struct history *to, struct history *from, struct str session, struct buf *id,
-                     bool quiet)
+int histories_offer(struct history *to, struct history *from, struct str session, struct buf *id,
+                    bool quiet, struct err *e)
 {
     struct buf question = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
-    bool wanted = false;
+    int wanted = 0;
+    size_t count;
 
     if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
         history_name_add(&name, from);
@@ -265,8 +264,8 @@ bool histories_offer(struct history *to, struct history *from, struct str sessio
         buf_add_c(&question, ": copy it here? [y/N] ");
         wanted = confirm_yes(buf_c(&question)) > 0;
     }
-    if (wanted)
-        (void)histories_fork(to, from, session, STR_NONE, id, quiet);
+    if (wanted && histories_fork(to, from, session, STR_NONE, id, &count, quiet, e) < 0)
+        wanted = -1;
     buf_release(&question);
     buf_release(&name);
     return wanted;

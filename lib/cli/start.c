@@ -216,12 +216,17 @@ static int find_digits(const struct history *h, struct str name, struct buf *id,
 static char *offer_or_end(struct history *h, struct history *home, struct str id, bool quiet)
 {
     struct buf copy = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    bool begins = !id_session_generated(id) && !id_is_uuid(id);
+    int copied = begins ? 0 : histories_offer(h, home, id, &copy, quiet, &e);
 
+    if (copied < 0)
+        die_err(&e);
     history_name_add(&name, home);
-    if (!id_session_generated(id) && !id_is_uuid(id)) {
+    if (begins) {
         if (!quiet)
             hintf(false, "%s has a session '%.*s', too", buf_c(&name), (int)id.n, id.p);
-    } else if (!histories_offer(h, home, id, &copy, quiet)) {
+    } else if (copied == 0) {
         die_usage("session '%.*s' is in %s: 'hist-fork --detached %.*s' copies it here, 'chat "
                   "--history %s -s %.*s' continues it",
                   (int)id.n, id.p, buf_c(&name), (int)id.n, id.p, home->path, (int)id.n, id.p);

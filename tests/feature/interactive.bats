@@ -1009,6 +1009,54 @@ X
     screen_has 'effort medium' 'max_tokens -' 'option.temperature 0.5'
 }
 
+@test "interactive: /browse comes back with a session, one of another history too, or with a message" {
+    mkdir repo other
+    export -n CHAT_HISTORY
+    unset CHAT_HISTORY
+    git init -q repo
+    git init -q other
+    (cd other && chat -q -s elsewhere 'a question elsewhere' && hist-title -q elsewhere 'Far away') >/dev/null
+    cd repo
+    chat -q -s older 'an older question' >/dev/null
+    terminal 80x24
+    type_lines 'chat -s talk; echo "status $?"'
+    screen_has 'talk>'
+    type_lines 'hello there'
+    screen_has '[1 message]'
+    type_lines '/browse older'
+    screen_has 'Enter choose'
+    keys Tab Enter
+    screen_has 'session older, 2 messages'
+    type_lines more
+    screen_has '[3 messages]'
+    # A message goes into the draft.
+    type_lines '/browse hello'
+    screen_has 'Enter choose' 'hello there'
+    keys Tab p
+    screen_has '/help lists the commands'
+    keys C-u
+    type_lines '/browse elsewhere'
+    screen_has 'Enter choose'
+    keys C-s
+    screen_has 'a question elsewhere'
+    keys Tab Enter
+    screen_has ': copy it here? [y/N]'
+    type_lines y
+    screen_counts 2 ', 2 messages'
+    type_lines 'and here'
+    screen_has '[3 messages]'
+    type_lines /title
+    screen_has 'Far away'
+    type_lines /browse
+    screen_has 'Enter choose'
+    keys C-c
+    screen_has '/help lists the commands'
+    keys C-d
+    screen_has 'status 0'
+    run_expect 0 hist-show --json older
+    json_is "$OUT" .content 'an older question' $'an older question\n[1 message]' more $'more\n[3 messages]'
+}
+
 @test "interactive: a session has a title and a description, the last answer is copied, the last exchange is shown" {
     mkdir -p "$HOME/.config/chathist"
     echo 'echo:* 1 - - 2 EUR' >"$HOME/.config/chathist/prices"

@@ -158,6 +158,9 @@ char *path_with_suffix(const char *path, const char *suffix);
 char *path_parent(const char *path);
 /* Returns the part after the last slash, borrowed from path. */
 const char *path_base(const char *path);
+/* Returns the path of a program in the directory of another one that was started as `self`; or only
+ * its name if `self` has no slash, because it was found in PATH then. The caller frees it. */
+char *path_beside(const char *self, const char *name);
 
 /* Returns the absolute path of the file, without `.`, `..` or links. The caller frees it. Returns
  * NULL with *e set on failure, also if the file does not exist. */

@@ -25,6 +25,7 @@ struct arg_list {
 
 /* Strings are borrowed from argv, arrays are owned. */
 struct chat_args {
+    const char *self; /* argv[0] */
     struct opt_common common;
     uint64_t given; /* the options that were given, a bit for each row of the table */
     struct resume_wish wish;

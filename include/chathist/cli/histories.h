@@ -41,14 +41,14 @@ int histories_find(const struct histories *l, size_t first, struct str name, boo
                    size_t *place, struct buf *id, struct err *e);
 
 /* Copies a session into the history `to`, with its title, up to the message `at` (see
- * fork_session), and sets *id to the id of the copy. If `from` is the same history, that accepts
- * one that is not trusted. Returns how many messages were copied; ends the program on an error. */
-size_t histories_fork(struct history *to, struct history *from, struct str session, struct str at,
-                      struct buf *id, bool quiet);
+ * fork_session), and sets *id to the id of the copy and *count to the number of messages in it. If
+ * `from` is the same history, that accepts one that is not trusted. Returns 0, or -1 with *e set. */
+int histories_fork(struct history *to, struct history *from, struct str session, struct str at,
+                   struct buf *id, size_t *count, bool quiet, struct err *e);
 /* Asks on the terminal whether a session of another history is to be copied into this one, and
- * copies it. Returns true and *id; or false: the user does not want that, or standard input or
- * error is no terminal. */
-bool histories_offer(struct history *to, struct history *from, struct str session, struct buf *id,
-                     bool quiet);
+ * copies it. Returns 1 and *id; 0 if the user does not want that, or if standard input or error is
+ * no terminal; or -1 with *e set. */
+int histories_offer(struct history *to, struct history *from, struct str session, struct buf *id,
+                    bool quiet, struct err *e);
 
 #endif
