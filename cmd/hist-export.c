@@ -7,13 +7,14 @@
 #include "chathist/cli/export_run.h"
 #include "chathist/cli/output.h"
 
-enum { KEY_MESSAGES = OPT_LONG, KEY_INCREMENTAL, KEY_REDACT, KEY_RAW };
+enum { KEY_MESSAGES = OPT_LONG, KEY_INCREMENTAL, KEY_HISTORIES, KEY_REDACT, KEY_RAW };
 
 static const struct opt options[] = {
     {'f', "format", OPT_CHOICE, "md|html|json|jsonl|txt|openai|anthropic",
      "write this format; default: by the name of the output, else md"},
     {'o', "output", OPT_FILE, "FILE", "write to this file, or a file per session to a directory"},
     {'a', "all", OPT_FLAG, NULL, "every session"},
+    {KEY_HISTORIES, "all-histories", OPT_FLAG, NULL, "every session of every history of yours"},
     CHOOSE_SESSIONS,
     CHOOSE_LIMIT("only the N sessions of these that were used last"),
     {KEY_MESSAGES, "messages", OPT_FILE, "FILE",
@@ -49,6 +50,9 @@ static void parse(struct export_job *job, struct opt_parser *args)
             break;
         case KEY_INCREMENTAL:
             job->state = value;
+            break;
+        case KEY_HISTORIES:
+            job->choice.all = true;
             break;
         case KEY_REDACT:
             job->redact = true;
@@ -91,6 +95,19 @@ static void settle_output(struct export_job *job)
         job->format = export_formats[0];
 }
 
+/* Checks the options that go with --all-histories. */
+static void settle_histories(struct export_job *job)
+{
+    if (job->choice.names.count > 0 || job->messages || job->choice.files.count > 0)
+        die_usage("--all-histories cannot be combined with a session, --history or --messages");
+    if (job->output && !job->directory)
+        die_usage("--all-histories needs a directory for --output");
+    if (!job->output && !job->format->grows)
+        die_usage("--all-histories needs a directory for --output with the format %s",
+                  job->format->name);
+    job->all = true;
+}
+
 /* Completes the options, and ends the program if they contradict each other. */
 static void settle(struct export_job *job)
 {
@@ -118,6 +135,8 @@ static void settle(struct export_job *job)
     if (job->state && job->output && !job->directory && !job->format->grows)
         die_usage("a file of format %s cannot grow: give --incremental a directory for --output",
                   job->format->name);
+    if (job->choice.all)
+        settle_histories(job);
     if (!named && (job->state || restricted))
         job->all = true;
 }
@@ -136,7 +155,8 @@ int main(int argc, char **argv)
                 job.all ? NULL : "current");
     choose_tell_homes(&job.choice);
     out_start(&out, args.common.color);
-    status = export_run(&job, choose_home(&job.choice), &out);
+    status = job.choice.all ? export_run_all(&job, &out)
+                            : export_run(&job, choose_home(&job.choice), &out);
 
     choose_release(&job.choice);
     return out_close(&out, status, exit_code(ERR_FAILURE));

@@ -635,3 +635,63 @@ int export_run(struct export_job *job, const struct history *h, struct out *out)
     buf_release(&r.clean);
     return r.status;
 }
+
+/* ---- all histories ---- */
+
+/* Returns the path of the entry for a history in a directory. The caller frees it. */
+static char *entry_of(const char *directory, const struct history *h)
+{
+    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(SIZE_MAX);
+
+    history_name_add(&name, h);
+    buf_add_c(&path, directory);
+    if (!str_ends(buf_str(&path), STR("/")))
+        buf_add_byte(&path, '/');
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] == '%')
+            buf_add_c(&path, "=25");
+        else if (name.data[i] == '=')
+            buf_add_c(&path, "=3D");
+        else
+            buf_add_byte(&path, name.data[i] == '/' ? '%' : name.data[i]);
+    }
+    buf_release(&name);
+    return buf_detach(&path);
+}
+
+static void make_directory(const char *path)
+{
+    struct err e = ERR_INIT;
+
+    if (file_make_dirs(path, &e) < 0)
+        die_err(&e);
+}
+
+int export_run_all(struct export_job *job, struct out *out)
+{
+    const char *output = job->output, *state = job->state;
+    int status = 0;
+
+    if (state)
+        make_directory(state);
+    for (size_t i = 0; i < job->choice.count; i++) {
+        const struct history *h = &job->choice.at[i];
+        char *own_output = output ? entry_of(output, h) : NULL;
+        char *own_state = state ? entry_of(state, h) : NULL;
+        int one;
+
+        job->output = own_output;
+        job->state = own_state;
+        if (history_is_own(h)) {
+            if (own_output)
+                make_directory(own_output);
+            one = export_run(job, h, out);
+            status = one > status ? one : status;
+        }
+        free(own_output);
+        free(own_state);
+    }
+    job->output = output;
+    job->state = state;
+    return status;
+}

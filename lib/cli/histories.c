@@ -152,8 +152,7 @@ void histories_restrict(struct histories *l, const char *text)
 
 /* ---- sessions of other histories ---- */
 
-/* Histories that were set aside are not the user's own. */
-static bool may_lead(const struct history *h)
+bool history_is_own(const struct history *h)
 {
     return h->trusted && (h->kind != HISTORY_EXPLICIT ||
                           strncmp(path_base(h->path), "foreign", strlen("foreign")) != 0);
@@ -190,7 +189,7 @@ static int look_up_all(const struct histories *l, size_t first, struct str name,
     int count = 0;
 
     for (size_t i = first; i < l->count && count >= 0; i++) {
-        int found = may_lead(&l->at[i]) ? look_up(&l->at[i], name, whole, &one, e) : 0;
+        int found = history_is_own(&l->at[i]) ? look_up(&l->at[i], name, whole, &one, e) : 0;
 
         if (found > 0) {
             buf_add_c(names, count > 0 ? ", " : "");

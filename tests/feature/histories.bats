@@ -83,6 +83,29 @@ setup() {
     stderr_is "hist-show: no session '$ID'"
 }
 
+@test "histories: a backup of all, and what is new since the last one" {
+    run_expect 0 hist-export --all-histories -f jsonl
+    lines_are 8
+    run_expect 0 hist-export --all-histories --incremental states -f jsonl -o backup/
+    stdout_empty
+    stderr_empty
+    [[ $(cat backup/'~%alpha'/*.jsonl | wc -l) -eq 4 && $(cat backup/'~%beta'/*.jsonl | wc -l) -eq 4 ]]
+    cmp <(cat backup/*/*.jsonl | sort) <(sort "$HOME"/*/.git/aicoder/history.jsonl)
+    run_expect 0 chat -s notes more
+    cp -r backup before
+    run_expect 0 hist-export --all-histories --incremental states -f jsonl -o backup/
+    cmp backup/'~%alpha'/*notes* <(grep '"session_id":"notes"' "$HOME/alpha/.git/aicoder/history.jsonl")
+    diff -r before/'~%beta' backup/'~%beta'
+    run_expect 2 hist-export --all-histories -f json
+    stderr_has '--all-histories needs a directory for --output with the format json'
+    run_expect 2 hist-export --all-histories -o all.jsonl
+    run_expect 2 hist-export --all-histories notes
+    # What another person made is not the user's.
+    rm "$HOME/beta/.git/aicoder/owner"
+    run_expect 0 hist-export --all-histories -f jsonl
+    lines_are 6
+}
+
 @test "histories: a session of another one is copied here, and never begun or loaded as an empty one" {
     remember "$HOME/beta/.git/aicoder/history.jsonl"
     run_expect 0 hist-sessions

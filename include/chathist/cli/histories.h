@@ -34,6 +34,10 @@ void histories_release(struct histories *l);
  * as `~`. The caller makes control characters visible where it prints the name. */
 void history_name_add(struct buf *out, const struct history *h);
 
+/* Returns whether a history is trusted, and not one that was set aside because another person made
+ * it. */
+bool history_is_own(const struct history *h);
+
 /* Finds the session that `name` means in one of the trusted histories from number `first` on: its
  * id, else, unless `exact` is set, a unique beginning or end of it in all of them. Returns 1, *place
  * and *id; 0; or -1 with *e set if several histories have such a session, or one cannot be read. */
