@@ -62,7 +62,7 @@ static void print_chosen(struct out *out, const struct browse_outcome *o, const 
     buf_release(&scratch);
 }
 
-/* Prints the choice for an interactive `chat`, which has started the browser: the session to
+/* Prints the choice for the interactive `chat` that has started the browser: the session to
  * continue, or with BROWSE_PROMPT the message for its prompt. */
 static void print_for_chat(struct out *out, const struct browse_outcome *o, const struct history *h)
 {

@@ -41,8 +41,8 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
 /* Appends the text of a session, as hist-show prints it. Returns 0, or -1 with *e set. */
 int browse_act_read_session(const struct browse_act *a, const struct browse_target *t,
                             struct buf *out, struct err *e);
-/* Runs an interactive `chat` in the chosen session, which has the terminal until it ends. Returns
- * 0, or -1 with *e set. */
+/* Runs an interactive `chat` in the chosen session. It has the terminal until it ends. Returns 0,
+ * or -1 with *e set. */
 int browse_act_chat(const struct browse_act *a, const struct browse *b, struct err *e);
 
 /* ---- programs beside the browser ----

@@ -79,7 +79,7 @@ static const struct {
 } helps[] = {
     {"Enter", "to the messages; there: load. With --print: choose"},
     {"Esc  q", "back: from the messages, from the search; then close"},
-    {"Q  Ctrl-C", "close; opened again all is as it was"},
+    {"Q  Ctrl-C", "close; opened again, it shows the same view"},
     {"?  F1", "this help; in the box ? if it is empty"},
     {"i  / in the list", "to the search box: typing searches all sessions"},
     {"/ in messages", "find in this session"},

@@ -67,7 +67,7 @@ void browse_hits_release(struct browse_hits *h);
  * The history is chosen as by browse_sessions_find. */
 size_t browse_hits_find(const struct browse_hits *h, size_t history, struct str session,
                         struct str message);
-/* The rows of a list, as they are drawn. */
+/* How the rows of a list are drawn. */
 struct browse_rows {
     size_t columns;
     int64_t now;                  /* in microseconds since 1970 */
@@ -77,7 +77,7 @@ struct browse_rows {
 
 /* Each appends one line. For a session: last use, number of messages, history, title or preview.
  * For a hit: time, role, history, and the snippet with the match marked; `follows`: it stands below
- * a hit of the same session, and says only what is different. */
+ * a hit of the same session, and leaves out time and history. */
 void browse_row_session(struct browse_lines *l, const struct browse_session *s,
                         const struct browse_rows *how);
 void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool follows,

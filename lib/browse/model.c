@@ -339,6 +339,8 @@ void browse_choose(struct browse *b, size_t place)
 {
     list_of(b)->at = place;
     b->back.list = b->back.text = b->following = false;
+    if (b->found)
+        browse_set_found(b, false);
     clamp_list(b);
     show_chosen(b, true);
 }
@@ -430,14 +432,18 @@ const struct message *browse_message(const struct browse *b)
 
 /* ---- searching ---- */
 
-/* Returns true if the text of the box is a query, else says in b->wrong why not. */
-static bool is_query(struct browse *b)
+/* Gets the query in the box; blanks alone are an empty text. Returns false if it is malformed, and
+ * says in b->wrong why. */
+static bool get_query(struct browse *b, struct str *text)
 {
     struct err e = ERR_INIT;
     struct query q;
 
+    *text = buf_str(&b->query.text);
     buf_clear(&b->wrong);
-    if (query_parse(&q, buf_str(&b->query.text), time_now(), &e) == 0) {
+    if (query_parse(&q, *text, time_now(), &e) == 0) {
+        if (query_is_empty(&q))
+            *text = STR("");
         query_release(&q);
         return true;
     }
@@ -448,10 +454,10 @@ static bool is_query(struct browse *b)
 
 void browse_search(struct browse *b, bool again)
 {
-    struct str text = buf_str(&b->query.text);
+    struct str text;
 
     b->search_due = 0;
-    if (!is_query(b))
+    if (!get_query(b, &text))
         return;
     /* Old hits are kept while the same search runs again, but only if it had given hits. */
     b->repeating = again && b->searching && (b->repeating || b->hits_number == b->search_number);

@@ -92,8 +92,8 @@ bool browse_pane_seek(struct browse_pane *p);
 /* Counts hits in some more parts, as long as browse_pane_is_counting. */
 void browse_pane_count(struct browse_pane *p);
 bool browse_pane_is_counting(const struct browse_pane *p);
-/* Gets the number of the current hit, from 1, and of all hits. Returns false if there is no current
- * hit, or not all were counted. */
+/* Gets the number of the current hit, from 1, and of all hits. Returns false without a current
+ * hit, or if not all were counted. */
 bool browse_pane_hit_number(struct browse_pane *p, size_t *number, size_t *total);
 /* Shows the message with this id and makes the hit at offset `at` of its content the current one.
  * Returns false without such a message. */

@@ -150,7 +150,7 @@ struct browse_part_view {
 /* Lays out a part of a message. `text` is the whole content of the message. */
 void browse_part_lay(struct browse_part *part, const struct message *m, struct str text,
                      const struct browse_part_view *view);
-/* Appends the name of the tool whose result a message is, which is in an earlier message. */
+/* Appends the name of the tool whose result a message is. An earlier message has the call. */
 void browse_add_tool(struct buf *out, const struct thread *t, size_t message);
 /* Returns true if the name or the arguments of a tool call of the message match. */
 bool browse_calls_match(const struct message *m, struct pattern *pattern);

@@ -30,7 +30,7 @@
 #define WHEEL_LINES 3
 /* The type of the terminal if the system does not know the one in TERM. */
 #define INSTEAD "xterm-256color"
-/* The terminal is asked for its colours, and may answer until so many milliseconds have passed. */
+/* The terminal may take this many milliseconds to report its colours. */
 #define ANSWER_MS 300
 /* Longest answer that is read, in characters. */
 #define ANSWER_MAX 64
@@ -127,8 +127,8 @@ static void choose_colors(const struct browse_view *v)
     bool many = COLORS >= 256;
     const short *colors = (many ? colors_256 : colors_8)[v->background];
 
-    for (short pair = 1; pair < PAIR_HIT; pair++)
-        init_pair(pair, colors[pair - 1], -1);
+    for (int pair = 1; pair < PAIR_HIT; pair++)
+        init_pair((short)pair, colors[pair - 1], -1);
     init_pair(PAIR_HIT, many ? BLACK_256 : COLOR_BLACK, many ? YELLOW_256 : COLOR_YELLOW);
 }
 
@@ -386,14 +386,33 @@ static int32_t with_alt(wint_t key)
     }
 }
 
+/* Returns the luma (Rec. 601) of a colour `RRRR/GGGG/BBBB`, each part with one to four hex digits, in
+ * thousandths; -1 for another text. */
+static long lightness(const char *color)
+{
+    static const long weights[] = {299, 587, 114};
+    long sum = 0;
+
+    for (size_t i = 0; i < 3; i++) {
+        char *end;
+        long part = strtol(color, &end, 16);
+
+        if (end == color || end - color > 4 || part < 0 || *end != (i < 2 ? '/' : '\0'))
+            return -1;
+        sum += weights[i] * part / ((1L << (4 * (end - color))) - 1);
+        color = end + 1;
+    }
+    return sum;
+}
+
 /* Reads the answer `11;rgb:RRRR/GGGG/BBBB` of the terminal, to its end (BEL or ESC \\), and chooses
  * the colours for that background. Returns 0: no key. */
 static int32_t read_answer(struct browse_view *v)
 {
     char text[ANSWER_MAX + 1];
-    unsigned red, green, blue;
     size_t n = 0;
     wint_t key;
+    long light;
 
     timeout(v->sequence_ms);
     while (get_wch(&key) == OK && key != '\a' && key != 033 && n < ANSWER_MAX)
@@ -402,11 +421,8 @@ static int32_t read_answer(struct browse_view *v)
         (void)get_wch(&key);
     nodelay(stdscr, TRUE);
     text[n] = '\0';
-    if (sscanf(text, "11;rgb:%2x%*2[0-9a-fA-F]/%2x%*2[0-9a-fA-F]/%2x", &red, &green, &blue) == 3 ||
-        sscanf(text, "11;rgb:%2x/%2x/%2x", &red, &green, &blue) == 3) {
-        /* Luma, by Rec. 601. */
-        v->background =
-            299 * red + 587 * green + 114 * blue > 127500 ? BACKGROUND_LIGHT : BACKGROUND_DARK;
+    if (strncmp(text, "11;rgb:", 7) == 0 && (light = lightness(text + 7)) >= 0) {
+        v->background = light > 500 ? BACKGROUND_LIGHT : BACKGROUND_DARK;
         choose_colors(v);
     }
     return 0;

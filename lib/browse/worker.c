@@ -313,7 +313,7 @@ static void hand_over(struct searching *g)
     give(g->w, r);
 }
 
-/* What is looked for. */
+/* The texts and properties to search for. */
 struct wanted {
     struct query query;
     struct pattern pattern;

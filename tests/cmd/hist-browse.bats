@@ -964,7 +964,8 @@ locked() {
     screen_has 'said in one'
     screen_lacks 'said in two'
     keys C-s
-    screen_has 'all histories' 'said in two' '/2'
+    # Each row names its history.
+    screen_has 'all histories' 'two said in two' 'one said in one' '/2'
     keys said
     screen_has '/2'
     keys 'Space' 'in two'

@@ -117,6 +117,14 @@ static const char *seen(struct browse *b, size_t row)
     return text;
 }
 
+static bool chosen_is(const struct browse *b, const char *want)
+{
+    size_t history;
+    struct str id;
+
+    return browse_chosen(b, &history, &id) && str_eq_c(id, want);
+}
+
 /* ---- the list */
 
 TEST(it_begins_with_the_newest_session)
@@ -701,6 +709,64 @@ TEST(a_file_to_export_to_is_asked_for)
     press(&b, "x");
     CHECK_INT(browse_press(&b, BROWSE_KEY_ESCAPE, 0), BROWSE_NOTHING);
     CHECK_INT(b.mode, BROWSE_NORMAL);
+    browse_release(&b);
+}
+
+TEST(blanks_are_no_search_and_a_bad_query_is_reported)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "ab", false);
+    press(&b, "  ");
+    browse_tick(&b, INT64_MAX);
+    CHECK(!b.searching && b.search_due == 0 && b.searched.len == 0);
+    press(&b, "since:never");
+    browse_tick(&b, INT64_MAX);
+    CHECK(b.wrong.len > 0 && b.searched.len == 0);
+    CHECK(chosen_is(&b, "sa"));
+    CHECK_INT(browse_press(&b, BROWSE_CTRL('u'), 0), BROWSE_NOTHING);
+    press(&b, "role:user word");
+    browse_tick(&b, INT64_MAX);
+    CHECK_INT(b.wrong.len, 0);
+    CHECK_STR(buf_c(&b.searched), "role:user word");
+    browse_release(&b);
+}
+
+/* Esc goes back: from what was found in the session, from the messages, from the search with its
+ * session, from the role. */
+TEST(back_goes_one_step_at_a_time)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "0123", false);
+    press(&b, "one");
+    browse_tick(&b, INT64_MAX);
+    take_hits(&b, b.search_number, 0, 9, true);
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
+    CHECK_INT(b.focus, BROWSE_TEXT);
+    take_messages(&b, 3);
+    browse_set_role(&b, "user");
+    take_hits(&b, b.search_number, 3, 6, true);
+    take_messages(&b, 3);
+    press(&b, "/two");
+    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
+    CHECK(b.found);
+    press(&b, "+");
+    CHECK(b.zoomed && browse_areas(&b).list.rows == 0);
+    press(&b, "q");
+    CHECK(!b.zoomed && b.found);
+    press(&b, "q");
+    CHECK(!b.found && b.focus == BROWSE_TEXT);
+    press(&b, "q");
+    CHECK(b.focus == BROWSE_LIST && b.searching);
+    press(&b, "q");
+    CHECK(!b.searching && b.query.text.len == 0 && b.role);
+    CHECK(chosen_is(&b, "s1"));
+    press(&b, "q");
+    CHECK(!b.role);
+    CHECK_INT(browse_press(&b, 'q', 0), BROWSE_CLOSE);
     browse_release(&b);
 }
 
