@@ -65,8 +65,9 @@ system_tests := $(wildcard tests/systems/*.bats)
 # The files that take longest come first and the unit tests last, so that at the end no processor waits
 # for one long file.
 longest_tests := $(addprefix tests/,feature/wire.bats cmd/hist-browse.bats feature/interactive.bats \
-    feature/turn.bats cmd/chat.bats feature/trust.bats feature/hang.bats feature/tools.bats \
-    feature/store.bats feature/index.bats systems/e-coding.bats)
+    feature/turn.bats feature/index.bats feature/bad-input.bats cmd/hist-delete.bats cmd/chat.bats \
+    feature/trust.bats feature/oracle.bats feature/hang.bats feature/tools.bats feature/store.bats \
+    feature/replay.bats systems/e-coding.bats)
 script_and_program_tests := $(longest_tests) $(filter-out $(longest_tests),$(cmd_tests) $(system_tests) \
     $(wildcard tests/feature/*.bats))
 # check-asan leaves these out. They test scripts, pages, manuals, shells' completions, or code that they

@@ -273,12 +273,14 @@ found_in() {
 }
 
 @test "hist-search: --in-session, texts in different messages; on a terminal the hits of a session stand together" {
-    hist_line a user 'how to retry' '' '{"timestamp":"2026-11-01T10:00:00Z","id":"a1"}' >>"$HISTORY"
-    hist_line b user 'retry at once' '' '{"timestamp":"2026-11-01T10:00:01Z","id":"b1"}' >>"$HISTORY"
-    hist_line a assistant 'with backoff' '' '{"timestamp":"2026-11-01T10:00:02Z","id":"a2","model":"opus"}' >>"$HISTORY"
-    hist_line c user 'backoff: retry' '' '{"timestamp":"2026-11-01T10:00:03Z","id":"c1","files":["main.c"]}' >>"$HISTORY"
-    hist_line a user 'thanks' '' '{"timestamp":"2026-11-01T10:00:04Z","id":"a3"}' >>"$HISTORY"
-    hist_line c user 'python' '' '{"timestamp":"2026-11-01T10:00:05Z","id":"c2"}' >>"$HISTORY"
+    {
+        hist_line a user 'how to retry' '' '{"timestamp":"2026-11-01T10:00:00Z","id":"a1"}'
+        hist_line b user 'retry at once' '' '{"timestamp":"2026-11-01T10:00:01Z","id":"b1"}'
+        hist_line a assistant 'with backoff' '' '{"timestamp":"2026-11-01T10:00:02Z","id":"a2","model":"opus"}'
+        hist_line c user 'backoff: retry' '' '{"timestamp":"2026-11-01T10:00:03Z","id":"c1","files":["main.c"]}'
+        hist_line a user 'thanks' '' '{"timestamp":"2026-11-01T10:00:04Z","id":"a3"}'
+        hist_line c user 'python' '' '{"timestamp":"2026-11-01T10:00:05Z","id":"c2"}'
+    } >>"$HISTORY"
     ids() { run_expect 0 hist-search "$@" && cut -f 2 "$OUT" | paste -sd ' ' >got && mv got "$OUT"; }
     ids --in-session backoff retry
     stdout_is 'c1 a2 a1'

@@ -45,6 +45,7 @@ prices() {
 }
 
 @test "cost: a turn of which one response reports no cost has none" {
+    # shellcheck disable=SC2016 # for the script
     printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"f","description":"d"}'\''; exit; }\necho r\n' >f
     chmod +x f
     start_llm --call 'f {}' openai/openrouter

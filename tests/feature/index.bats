@@ -176,6 +176,8 @@ restore() {
     large_lines 23 300 >>"$HISTORY"
     hist-sessions >first
     cp "$HISTORY.idx" good
+    # shellcheck disable=SC2034 # for agree
+    SAME_HISTORY=yes
     for i in 1 2 3 4; do
         for broken in flip cut garbage; do
             agree "restore $broken"

@@ -573,7 +573,7 @@ rows_are_now() {
 }
 
 @test "interactive: a draft of many lines: up and down in it, a window on it, the editor, the history at its ends" {
-    printf '#!/bin/sh\nsed -i s/five/FIVE/ "$1"\n' >ed
+    printf '#!/bin/sh\nsed -i s/five/FIVE/ "$1"\n' >'ed'
     chmod +x ed
     export EDITOR=$PWD/ed
     terminal 30x5
@@ -1441,8 +1441,8 @@ code that is longer than the window stays
 ```
 see https://example.org/a/very/long/address/of/a/page now
 END
-    local i args replies=()
-    for i in {1..5}; do replies+=(--reply "$(cat answer)"); done
+    local args replies=()
+    for _ in {1..5}; do replies+=(--reply "$(cat answer)"); done
     start_llm "${replies[@]}"
     terminal 32x30
     converse
