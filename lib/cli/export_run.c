@@ -176,13 +176,16 @@ static int growth_end(struct export_growth *g, struct err *e)
 struct run {
     struct export_job *job;
     const struct history *history;
-    struct hash_map chosen; /* ids of the sessions that the options choose, if any restricts them */
+    /* The sessions that the options choose, if any restricts them, and their ids, borrowed. */
+    struct session_list list;
+    struct hash_map chosen;
     struct export_stdout to_stdout;
     struct selection select;
     size_t *order; /* indexes of the exported sessions, in the order of the output */
     size_t count;
     int status;
     int cancel_fd;
+    unsigned read;             /* lines since cancel_fd was looked at */
     void (*tick)(void);        /* shows progress; NULL if standard error is no terminal */
     struct redactor *redactor; /* NULL without --redact */
     size_t redacted;           /* number of secrets that were replaced */
@@ -197,9 +200,9 @@ static bool is_restricted(const struct run *r)
     return choose_restricts(&r->job->choice) || r->job->choice.limit > 0;
 }
 
-/* Fills `chosen`; its keys are borrowed from the list. */
-static int load_chosen(struct run *r, struct session_list *l, struct err *e)
+static int load_chosen(struct run *r, struct err *e)
 {
+    struct session_list *l = &r->list;
     size_t limit = r->job->choice.limit;
 
     if (!is_restricted(r))
@@ -211,11 +214,24 @@ static int load_chosen(struct run *r, struct session_list *l, struct err *e)
     return 0;
 }
 
+static bool is_chosen(const struct run *r, struct str session_id)
+{
+    return !is_restricted(r) || hash_map_find(&r->chosen, session_id);
+}
+
+/* Returns whether the lines can be exported as they are read, so that none has to be found again. */
+static bool is_streamed(const struct run *r)
+{
+    const struct export_job *job = r->job;
+
+    return job->format->lines && job->all && !job->state && !job->directory && !job->messages;
+}
+
 static void want(struct run *r, size_t session)
 {
     struct selection_session *s = &r->select.sessions[session];
 
-    if ((is_restricted(r) && !hash_map_find(&r->chosen, s->id)) || (r->job->state && !s->grown))
+    if (!is_chosen(r, s->id) || (r->job->state && !s->grown))
         return;
     s->wanted = true;
     r->order[r->count++] = session;
@@ -262,11 +278,22 @@ static struct str cleaned(struct run *r, struct str line)
     return buf_str(&r->clean);
 }
 
-static int cancelled(const struct run *r, struct err *e)
+/* Lines that are read between two looks at cancel_fd. */
+#define CANCEL_LINES 64
+
+static int cancelled(struct run *r, struct err *e)
 {
-    if (r->cancel_fd >= 0 && file_wait(r->cancel_fd, 0) > 0)
+    if (r->cancel_fd >= 0 && r->read++ % CANCEL_LINES == 0 && file_wait(r->cancel_fd, 0) > 0)
         return err_set(e, ERR_SIGNAL, "interrupted");
     return 0;
+}
+
+/* To be called for each line. */
+static int make_progress(struct run *r, struct err *e)
+{
+    if (r->tick)
+        r->tick();
+    return cancelled(r, e);
 }
 
 static int read_line(struct run *r, size_t i, struct err *e)
@@ -277,9 +304,7 @@ static int read_line(struct run *r, size_t i, struct err *e)
         return -1;
     if (!message_parse(&r->line, cleaned(r, line)))
         return err_set(e, ERR_FAILURE, "cannot read '%s': it has changed", r->history->path);
-    if (r->tick)
-        r->tick();
-    return cancelled(r, e);
+    return make_progress(r, e);
 }
 
 /* Returns whether all lines are exported, not only the thread. New lines always are. */
@@ -332,6 +357,30 @@ static int write_selected(struct run *r, struct export *x, struct err *e)
         if (rc == 0)
             rc = export_line(x, &r->line, e);
     }
+    return rc;
+}
+
+/* See is_streamed. */
+static int write_stream(struct run *r, struct export *x, struct err *e)
+{
+    struct scan scan;
+    struct line l;
+    int more, rc = 0;
+
+    if (scan_open(&scan, r->history->dir_fd, r->history->path, SCAN_FORWARD, e) < 0)
+        return -1;
+    while (rc == 0 && (more = scan_message(&scan, &r->line, &l, e)) != 0) {
+        if (more < 0 || make_progress(r, e) < 0) {
+            rc = -1;
+        } else if (is_chosen(r, r->line.session_id)) {
+            /* A line stays valid without its secrets. */
+            if (r->redactor)
+                (void)message_parse(&r->line, cleaned(r, l.text));
+            rc = export_line(x, &r->line, e);
+        }
+    }
+    r->select.bad_lines = scan.bad;
+    scan_close(&scan);
     return rc;
 }
 
@@ -426,7 +475,9 @@ static int write_document(struct run *r, size_t session, export_sink *sink, void
     if (rc == 0 && session != SELECTION_NONE)
         rc = write_session(r, &x, session, e);
     else if (rc == 0)
-        rc = r->job->messages ? write_named(r, &x, e) : write_selected(r, &x, e);
+        rc = r->job->messages ? write_named(r, &x, e)
+             : is_streamed(r) ? write_stream(r, &x, e)
+                              : write_selected(r, &x, e);
     if (rc == 0)
         rc = export_end(&x, e);
     export_release(&x);
@@ -555,18 +606,17 @@ static int choose(struct run *r, struct err *e)
 {
     struct export_job *job = r->job;
     const struct filter_list *named = &job->choice.filter.sessions;
-    struct session_list list = {0};
     int rc = 1;
 
     (void)choose_in(&job->choice, r->history);
     r->status = choose_report(&job->choice);
     if (named->count == 0 && r->status != 0)
         rc = 0;
-    else if (load_chosen(r, &list, e) < 0 ||
-             selection_load(&r->select, r->history->dir_fd, r->history->path, job->directory,
-                            r->tick, e) < 0)
+    else if (load_chosen(r, e) < 0 ||
+             (!is_streamed(r) && selection_load(&r->select, r->history->dir_fd, r->history->path,
+                                                job->directory, r->tick, e) < 0))
         rc = -1;
-    if (rc > 0) {
+    if (rc > 0 && !is_streamed(r)) {
         size_t most = job->all ? r->select.sessions_count : named->count;
 
         r->order = mem_zalloc((most + 1) * sizeof *r->order);
@@ -575,8 +625,6 @@ static int choose(struct run *r, struct err *e)
         else if (!want_named(r, named))
             rc = 0;
     }
-    hash_map_release(&r->chosen);
-    session_list_release(&list);
     return rc;
 }
 
@@ -596,6 +644,8 @@ static int from_history(struct run *r, struct err *e)
         start_report_bad(r->history, r->select.bad_lines, r->job->choice.common.quiet);
     }
     selection_release(&r->select);
+    hash_map_release(&r->chosen);
+    session_list_release(&r->list);
     return rc;
 }
 

@@ -28,9 +28,11 @@ struct content {
 static struct str take_line(struct content *c)
 {
     struct str line = {c->rest.p, 0};
+    const char *newline = memchr(c->rest.p, '\n', c->rest.n);
+    size_t most = newline ? (size_t)(newline - c->rest.p) : c->rest.n;
+    const char *cr = memchr(c->rest.p, '\r', most);
 
-    while (line.n < c->rest.n && line.p[line.n] != '\n' && line.p[line.n] != '\r')
-        line.n++;
+    line.n = cr ? (size_t)(cr - c->rest.p) : most;
     if (line.n < c->rest.n && line.p[line.n++] == '\r' && line.n < c->rest.n &&
         line.p[line.n] == '\n')
         line.n++;
@@ -94,6 +96,8 @@ static const char *html_end_of(struct str line)
         {"<style", "</style>"}, {"<textarea", "</textarea>"},
     };
 
+    if (line.n == 0 || line.p[0] != '<')
+        return NULL;
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         size_t n = strlen(ends[i][0]);
 
@@ -207,16 +211,37 @@ static void add_code(struct buf *out, const char *language, struct str text)
 
 /* ---- headings and notes ---- */
 
+/* Returns how many bytes at the start of a text are no markup. */
+static size_t without_markup(struct str text)
+{
+    static const bool markup[256] = {
+        ['\\'] = true, ['`'] = true, ['*'] = true, ['_'] = true, ['['] = true,
+        [']'] = true,  ['<'] = true, ['>'] = true, ['#'] = true, ['&'] = true,
+        ['|'] = true,  ['~'] = true, ['!'] = true,
+    };
+    size_t n = 0;
+
+    while (n < text.n && !markup[(unsigned char)text.p[n]])
+        n++;
+    return n;
+}
+
 /* Appends a label with all markup escaped. */
 static void add_label(struct buf *out, struct str text)
 {
     struct buf label = BUF_INIT(BUF_LINE);
+    struct str rest;
 
     export_add_label(&label, text);
-    for (size_t i = 0; i < label.len; i++) {
-        if (strchr("\\`*_[]<>#&|~!", label.data[i]) && label.data[i] != '\0')
+    for (rest = buf_str(&label); rest.n > 0;) {
+        size_t n = without_markup(rest);
+
+        buf_add(out, rest.p, n);
+        if (n < rest.n) {
             buf_add_byte(out, '\\');
-        buf_add_byte(out, label.data[i]);
+            buf_add_byte(out, rest.p[n++]);
+        }
+        rest = skip(rest, n);
     }
     buf_release(&label);
 }

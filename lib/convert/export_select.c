@@ -16,6 +16,8 @@
 #define HASH_DIGITS ((size_t)16)
 /* selection_load calls `tick` once for this many lines. */
 #define TICK_LINES 256
+/* How much of the history is read at once if the next line is near. */
+#define PART ((off_t)128 << 10)
 
 /* Returns the index of a session, and adds the session if necessary. */
 static size_t session_of(struct selection *s, struct str id)
@@ -350,11 +352,33 @@ size_t selection_find(const struct selection *s, struct str id)
     return place && s->sessions[*place].first != SELECTION_NONE ? *place : SELECTION_NONE;
 }
 
+/* Reads a part of the history that begins with a line. */
+static int read_part(struct selection *s, const struct selection_line *l, size_t n, struct err *e)
+{
+    if (scan_again(&s->scan, l->at, n, &s->text, e) < 0) {
+        buf_clear(&s->text);
+        return -1;
+    }
+    s->text_at = l->at;
+    return 0;
+}
+
 int selection_read(struct selection *s, size_t i, struct str *line, struct err *e)
 {
-    if (scan_again(&s->scan, s->lines[i].at, s->lines[i].n, &s->text, e) < 0)
-        return -1;
-    *line = buf_str(&s->text);
+    const struct selection_line *l = &s->lines[i];
+    off_t end = l->at + (off_t)l->n, most = s->scan.size - l->at;
+
+    if (l->at < s->text_at || end > s->text_at + (off_t)s->text.len) {
+        bool near = l->at >= s->text_at && l->at - s->text_at < 2 * PART;
+        off_t n = PART < most ? PART : most;
+
+        /* The lines of a session are close together as a rule. A writer can have taken back what
+         * is after this line. */
+        if ((!near || n <= (off_t)l->n || read_part(s, l, (size_t)n, NULL) < 0) &&
+            read_part(s, l, l->n, e) < 0)
+            return -1;
+    }
+    *line = (struct str){s->text.data + (l->at - s->text_at), l->n};
     return 0;
 }
 

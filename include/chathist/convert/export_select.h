@@ -78,7 +78,8 @@ struct selection {
     size_t lines_cap, sessions_cap;
     struct hash_map places;
     struct scan scan;
-    struct buf text;  /* a line */
+    struct buf text;  /* a part of the history that holds the line */
+    off_t text_at;    /* where that part begins */
     const char *path; /* of the state, borrowed; NULL: without a state */
     struct append file;
     bool rewritten;
