@@ -70,8 +70,8 @@ static int resolve(const struct outline *t, struct str name, size_t *place, stru
     return 0;
 }
 
-/* Makes of every line of a session the thread as it was until the message was replaced or reset;
- * *place is that of the message. 0, -1. */
+/* Turns the outline of all lines of a session into the thread of the time before the message was
+ * replaced or reset. Sets *place to the place of the message. Returns 0, or -1 with *e set. */
 static int turn_back(struct outline *t, struct str name, size_t *place, struct err *e)
 {
     if (resolve(t, name, place, e) < 0)
@@ -80,8 +80,9 @@ static int turn_back(struct outline *t, struct str name, size_t *place, struct e
     return resolve(t, name, place, e);
 }
 
-/* Goes from the thread of now, in which none has the name as its id, to an earlier one where there
- * is one that has it, or none of now is called so. 0, -1. */
+/* Finds a message that the present thread lacks. If a line of the session has the name as its id,
+ * *t becomes the earlier thread that has this line. Otherwise a part of an id names a message of
+ * the present thread, or else of an earlier one. Returns 0, or -1 with *e set. */
 static int load_earlier(struct outline *t, const struct history *h, struct str session,
                         struct str name, size_t *place, struct err *e)
 {
@@ -98,8 +99,8 @@ static int load_earlier(struct outline *t, const struct history *h, struct str s
     return turn_back(t, name, place, e);
 }
 
-/* Loads the thread that has the message. 0 and its place, which is that of the last one when none
- * is named; -1: there is nothing to release. */
+/* Loads the thread that has the message, and sets *place to its place; without a name, to the place
+ * of the last message. Returns 0, or -1 with *e set and nothing to release. */
 static int load(struct outline *t, const struct history *h, struct str session, struct str at,
                 size_t *place, struct err *e)
 {
@@ -175,7 +176,7 @@ static void copy_release(struct copy *c)
     hash_map_release(&c->drawn);
 }
 
-/* Ids of the same millisecond are told apart within the copy. */
+/* Draws an id that differs from the other new ids of the same millisecond. */
 static void draw_id(struct copy *c, struct buf *id)
 {
     size_t before;

@@ -6,8 +6,7 @@
  * have the lock of the history.
  *
  * The file begins with a magic text, the inode of the history, the offset of the group in it, and a
- * checksum of the group, which is that of its pieces of GROUP_PIECE bytes, one after the other.
- * Then follows the group.
+ * checksum of the group, computed over pieces of GROUP_PIECE bytes. Then follows the group.
  */
 #ifndef CHATHIST_HISTORY_GROUP_H
 #define CHATHIST_HISTORY_GROUP_H
@@ -29,7 +28,7 @@ struct group {
     const struct history *h;
     char *path;
     struct file_replace file;
-    struct buf pending; /* what is not in the file yet */
+    struct buf pending; /* lines that are not in the file yet */
     uint64_t sum;       /* of the pieces in the file */
     off_t size;         /* of the lines in the file */
     int reason;         /* the errno of a failed write, or 0 */
@@ -41,20 +40,20 @@ int group_begin(struct group *g, const struct history *h, struct err *e);
 /* Adds complete lines. A failure is reported by group_end. */
 void group_add(struct group *g, struct str lines);
 /* Ends and syncs the file, appends its lines to the history, and removes the file. Returns 0, or -1
- * with *e set, no file, and the history as it was. */
+ * with *e set; then the file is removed, and the history has its former length. */
 int group_end(struct group *g, struct append *a, struct err *e);
 void group_drop(struct group *g);
 
-/* The file of a writer that was killed, and what the history lacks of its group. */
+/* The file of a writer that was killed, and the bytes of its group that the history lacks. */
 struct group_rest {
     int fd;
     off_t at, n; /* the missing bytes in the file */
     off_t begin; /* the offset of the group in the history */
 };
 
-/* Looks for the file. n is 0 if the history does not end inside the group, with nothing but its
- * first bytes. Returns false, and there is nothing to end, if there is no file, if it has another
- * form, or if another user may have written it. */
+/* Looks for the file. n is 0 unless the history ends inside the group, with nothing but the group's
+ * first bytes. Returns false if the file is absent, has another form, or may have been written by
+ * another user; then the caller does not call group_rest_end. */
 bool group_rest_find(struct group_rest *rest, const struct history *h, const struct append *a);
 void group_rest_end(struct group_rest *rest, const struct history *h, bool remove);
 /* Returns whether there is such a file. */

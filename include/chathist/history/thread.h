@@ -112,7 +112,7 @@ struct outline {
 /* Does what thread_find does. */
 int outline_find(struct outline *o, const struct history *h, struct str session_id, bool raw,
                  struct err *e);
-/* Makes of a raw outline the thread as it was before the line at that place was replaced or
+/* Turns a raw outline into the thread of the time before the line at that place was replaced or
  * reset. */
 void outline_turn_back(struct outline *o, size_t place);
 /* Reads line i again into `line`, and parses it into m, which borrows from it. Returns 0, or -1
