@@ -10,7 +10,7 @@
 
 #define LIMIT_ON_TERMINAL 100
 
-enum { KEY_CASE = OPT_LONG, KEY_QUERY, KEY_IN_SESSION, KEY_IN, KEY_FILE, KEY_REVERSE };
+enum { KEY_CASE = OPT_LONG, KEY_QUERY, KEY_IN_SESSION, KEY_NEARLY, KEY_IN, KEY_FILE, KEY_REVERSE };
 
 static const struct opt options[] = {
     {'e', "regexp", OPT_TEXT, "TEXT", "look for this text; may be repeated: any of them"},
@@ -22,6 +22,8 @@ static const struct opt options[] = {
     {KEY_QUERY, "query", OPT_TEXT, "QUERY", "look for words, \"phrases\", -words and FIELD:VALUE"},
     {KEY_IN_SESSION, "in-session", OPT_FLAG, NULL,
      "the texts may be in different messages of a session"},
+    {KEY_NEARLY, "nearly", OPT_FLAG, NULL,
+     "with --in-session: if no session has all texts, one may be missing"},
     {KEY_IN, "in", OPT_TEXT, "PARTS",
      "search content, tools, files, title, model, id (default: content,tools)"},
     {'v', "invert-match", OPT_FLAG, NULL, "find the messages that do not match"},
@@ -78,6 +80,7 @@ static void take_flag(struct search_run *r, int key)
         {'o', &r->only, true},
         {KEY_REVERSE, &r->reverse, true},
         {KEY_IN_SESSION, &r->in_session, true},
+        {KEY_NEARLY, &r->nearly, true},
     };
 
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
@@ -173,6 +176,8 @@ static void combine(struct search_run *r, const struct raw *raw)
                   "--sessions-without-match and --count");
     if (r->in_session && (r->invert || r->what == SEARCH_SESSIONS_WITHOUT))
         die_usage("--in-session goes with neither --invert-match nor --sessions-without-match");
+    if (r->nearly && !r->in_session)
+        die_usage("--nearly needs --in-session");
     if (r->choice.common.quiet)
         r->what = SEARCH_NOTHING;
     if (r->before == NOT_GIVEN)

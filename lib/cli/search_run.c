@@ -378,7 +378,17 @@ static void close_search(struct sessions_search *g, struct search *s)
     search_close(s);
 }
 
-/* Looks for a text. Only sessions that hold those before it are of interest. */
+/* How many of the texts that `texts` has no bit for are among the first `count`. */
+static size_t missing(uint64_t texts, size_t count)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++)
+        found += !(texts >> i & 1);
+    return found;
+}
+
+/* Looks for a text. Only sessions that hold those before it are of interest, or all but one. */
 static void find_text(struct sessions_search *g, size_t number)
 {
     uint64_t bit = UINT64_C(1) << number;
@@ -388,9 +398,9 @@ static void find_text(struct sessions_search *g, size_t number)
     if (!open_search(g, &s, &g->r->wanted[number]))
         return;
     while (next(g->r, &s, &hit, false) > 0) {
-        struct held *held = held_by(g, &hit, number == 0);
+        struct held *held = held_by(g, &hit, number <= g->r->may_lack);
 
-        if (!held || (held->texts | bit) != (bit << 1) - 1)
+        if (!held || missing(held->texts, number) > g->r->may_lack)
             continue;
         held->texts |= bit;
         keep_hit(&g->kept, &hit);
@@ -444,7 +454,6 @@ static void find_unwanted(struct sessions_search *g)
 static void settle(struct sessions_search *g)
 {
     size_t wanted = g->r->wanted_count, count = 0;
-    uint64_t all = wanted > 0 ? UINT64_MAX >> (64 - wanted) : 0;
     unsigned needs = query_needs(&g->r->query);
     struct kept_hits *k = &g->kept;
 
@@ -452,8 +461,8 @@ static void settle(struct sessions_search *g)
     for (size_t i = 0; i < k->count; i++) {
         const struct held *held = &g->held[k->at[i].session];
 
-        if (held->texts == all && held->fields == needs && !held->refused &&
-            (count == 0 || k->at[count - 1].place.at != k->at[i].place.at))
+        if (missing(held->texts, wanted) <= g->r->may_lack && held->fields == needs &&
+            !held->refused && (count == 0 || k->at[count - 1].place.at != k->at[i].place.at))
             k->at[count++] = k->at[i];
     }
     k->count = count;
@@ -617,6 +626,19 @@ static void report_unused(const struct search_run *r)
             warnf("no answer is from the model '%.*s'", (int)models->at[i].n, models->at[i].p);
 }
 
+/* Searches again for the sessions that hold all texts but one. */
+static void search_nearly(struct search_run *r)
+{
+    for (size_t i = 0; i < r->searched_count; i++)
+        search_learned_free(r->searched[i].learned, NULL);
+    r->searched_count = 0;
+    r->may_lack = 1;
+    for (size_t i = 0; i < r->choice.count; i++)
+        search_history(r, &r->choice.at[i]);
+    if (r->count > 0 && !r->choice.common.quiet)
+        warnf("no session has all of the texts; these have all but one");
+}
+
 /* Searches the histories, prints the results, waits for the pager, and updates the skip indexes of
  * large histories (search/skip_index). Returns the exit code. */
 int search_run_histories(struct search_run *r)
@@ -626,6 +648,8 @@ int search_run_histories(struct search_run *r)
 
     for (size_t i = 0; i < r->choice.count; i++)
         search_history(r, &r->choice.at[i]);
+    if (r->nearly && r->count == 0 && r->wanted_count > 1 && !r->failed)
+        search_nearly(r);
     found = r->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;
     if (r->what == SEARCH_COUNT)
         out_number(&r->out, r->count);

@@ -130,7 +130,8 @@ static bool in_usual_parts(const struct worker *w)
 static enum verdict begin_line(struct worker *w)
 {
     w->parsed = false;
-    if (!w->job->filter && in_usual_parts(w) && own_line_check(w->line, &w->content, &w->calls)) {
+    if (!w->job->filter && !w->job->query && in_usual_parts(w) &&
+        own_line_check(w->line, &w->content, &w->calls)) {
         w->calls = w->calls && w->job->in & SEARCH_TOOLS;
         return UNSURE;
     }
@@ -141,7 +142,8 @@ static enum verdict begin_line(struct worker *w)
     w->parsed = true;
     w->calls = w->message.field[FIELD_TOOL_CALLS].p && w->job->in & SEARCH_TOOLS;
     if ((message_is_title(&w->message) && !(w->job->in & SEARCH_TITLE)) ||
-        (w->job->filter && !filter_match(w->job->filter, &w->message)))
+        (w->job->filter && !filter_match(w->job->filter, &w->message)) ||
+        (w->job->query && !query_accepts(w->job->query, &w->message)))
         return MISS;
     w->content = json_body(w->message.field[FIELD_CONTENT]);
     return UNSURE;
@@ -470,7 +472,7 @@ static void get_help(struct parallel_scan *s)
 {
     s->asked_for_help = true;
     if (s->job.history) {
-        skip_map_load(s->job.map, s->job.history, s->job.query);
+        skip_map_load(s->job.map, s->job.history, s->job.skip);
         s->next_end = skip_map_end(s->job.map, s->next_end);
         if (skip_map_left(s->job.map, s->next_end) < s->job.helped)
             return;

@@ -24,6 +24,7 @@
 #include "chathist/history/filter.h"
 #include "chathist/history/scan.h"
 #include "chathist/search/pattern.h"
+#include "chathist/search/query.h"
 #include "chathist/search/skip_index.h"
 #include "search/literal_scan.h"
 
@@ -33,6 +34,7 @@ struct parallel_scan;
 struct parallel_scan_job {
     const struct scan *scan;     /* the open history, and which of its sessions are wanted */
     const struct filter *filter; /* NULL: every message */
+    const struct query *query;   /* only its fields count; NULL: no query */
     const struct pattern *pattern;
     unsigned in; /* bits of enum search_in; with literals only content and tool calls */
     bool invert; /* the hits are the messages that do not match; not with literals */
@@ -43,7 +45,7 @@ struct parallel_scan_job {
     bool list;                           /* hits are listed; false: only counted */
     /* If as much is left after the first chunk, `map` is loaded from the skip index. */
     const struct history *history; /* NULL: the index is not used */
-    const struct skip_query *query;
+    const struct skip_query *skip;
     struct skip_map *map;
     const atomic_bool *cancel; /* the search ends when another thread sets it; NULL: never */
 };

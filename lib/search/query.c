@@ -457,9 +457,19 @@ int query_refuses(struct query *q, struct str text, struct err *e)
                                                    : 0;
 }
 
+bool query_has_fields(const struct query *q)
+{
+    return q->fields;
+}
+
 bool query_is_words(const struct query *q)
 {
     return !q->fields && q->unwanted.count == 0;
+}
+
+bool query_has_unwanted(const struct query *q)
+{
+    return q->unwanted.count > 0 && !q->in_session;
 }
 
 /* Returns the wanted word or phrase of that number, or NULL. */

@@ -61,8 +61,9 @@ static void start(struct search *s, bool list)
         return;
     f = mem_zalloc(sizeof *f);
     literals = find_literals(s, f);
-    /* A query decides about what the scan finds: that pays if it finds little. */
-    if (!literals && s->query && !query_is_words(s->query)) {
+    /* Unwanted words are looked for in what the scan finds, so it must find too much, not too little;
+     * and looking at every line twice takes longer than once. */
+    if (!literals && s->query && query_has_unwanted(s->query)) {
         fast_free(f);
         return;
     }
@@ -70,6 +71,7 @@ static void start(struct search *s, bool list)
     f->scan = parallel_scan_new(&(struct parallel_scan_job){
         .scan = &s->scan,
         .filter = s->filter,
+        .query = s->query && query_has_fields(s->query) ? s->query : NULL,
         .pattern = s->pattern,
         .in = s->in,
         .invert = s->invert,
@@ -81,7 +83,7 @@ static void start(struct search *s, bool list)
         .helped = HELPED(block),
         .list = list,
         .history = f->map.count > 0 ? s->history : NULL,
-        .query = &f->query,
+        .skip = &f->query,
         .map = &f->map,
         .cancel = s->cancel,
     });
@@ -144,15 +146,16 @@ static void read_text(struct search *s, struct hit *h, size_t number)
         (void)searched_text_next(s->texts, &h->text);
 }
 
-/* Returns 1 and the first match if the message that was read has what is wanted and nothing that is
- * not; 0 if not; -1 with *e set. */
+/* Returns 1 and the first match if the message that was read matches the pattern and has no unwanted
+ * word; 0 if not; -1 with *e set. */
 static int match_texts(struct search *s, struct text_match *m, struct err *e)
 {
     struct str text;
+    bool unwanted = s->query && query_has_unwanted(s->query);
     int refused = 0;
 
     searched_text_begin(s->texts, &s->message, s->in);
-    while (s->query && refused == 0 && searched_text_next(s->texts, &text))
+    while (unwanted && refused == 0 && searched_text_next(s->texts, &text))
         refused = query_refuses(s->query, text, e);
     if (refused != 0)
         return refused < 0 ? -1 : 0;
@@ -239,7 +242,7 @@ int search_count(struct search *s, bool any, uint64_t *count, struct err *e)
     struct scan_item item;
     int result;
 
-    if (s->query && !query_is_words(s->query))
+    if (s->query && query_has_unwanted(s->query))
         return 0;
     if (!s->started)
         start(s, any);

@@ -322,6 +322,19 @@ found_in() {
     [[ $(<got) == 'b a a c' ]]
     ids -e retry -e backoff
     stdout_is 'c1 a2 b1 a1'
+    run_expect 0 hist-search --in-session --nearly -l backoff retry
+    stdout_is c a
+    stderr_empty
+    run_expect 0 hist-search --in-session --nearly -l backoff nowhere retry
+    stdout_is c a
+    stderr_is 'hist-search: no session has all of the texts; these have all but one'
+    run_expect 0 hist-search --in-session --nearly -c --query 'nowhere retry -python'
+    stdout_is 2
+    run_expect 1 hist-search --in-session --nearly nowhere none retry
+    stderr_empty
+    run_expect 1 hist-search --in-session --nearly nowhere
+    run_expect 2 hist-search --nearly x
+    stderr_is "hist-search: --nearly needs --in-session (see 'hist-search --help')"
     run_expect 2 hist-search --in-session -L x
     stderr_is "hist-search: --in-session goes with neither --invert-match nor --sessions-without-match (see 'hist-search --help')"
     # shellcheck disable=SC2046 # as many words

@@ -41,12 +41,14 @@ struct search_run {
     unsigned in; /* bits of enum search_in */
     bool invert, only, reverse;
     bool in_session;      /* the texts may be in different messages of a session */
+    bool nearly;          /* if no session has all of them, one may be missing */
     size_t before, after; /* messages of context */
     size_t threads;       /* 0: not given */
     struct out out;
     /* private */
     struct hits_form form;
     uint64_t count;     /* the hits in all histories */
+    size_t may_lack;    /* this many texts may be missing in a session */
     bool listed;        /* a session was printed by -L, or a group with context */
     bool failed;        /* a failure was reported, or will be */
     uint64_t unmatched; /* messages that could not be matched */

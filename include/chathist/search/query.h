@@ -57,7 +57,7 @@ struct query {
 };
 
 /* Reads a query. `now` is the time that `7d` and `yesterday` count from. Returns 0, or -1 with *e
- * set (ERR_USAGE) and nothing to release: a field without a value, or a time that is none. */
+ * set (ERR_USAGE) and nothing to release: a field without a value, or a bad time. */
 int query_parse(struct query *q, struct str text, int64_t now, struct err *e);
 void query_release(struct query *q);
 /* Returns whether the text has no term: every message is a hit. */
@@ -89,6 +89,9 @@ bool query_has_needs(const struct query *q);
 bool query_meets(const struct query *q, const struct message *m, unsigned *met);
 /* Returns 1 if a text holds a word that is not wanted, 0 if not, -1 with *e set (see pattern_find). */
 int query_refuses(struct query *q, struct str text, struct err *e);
+/* Returns whether it demands anything of the fields of a message, or of its absent words. */
+bool query_has_fields(const struct query *q);
+bool query_has_unwanted(const struct query *q);
 /* Returns whether the words of query_add_words are all that it demands. */
 bool query_is_words(const struct query *q);
 

@@ -22,7 +22,7 @@ class Query {
     ];
     static WEEKDAYS = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ');
 
-    /* Throws a QueryError for a field without a value and for a time that is none. */
+    /* Throws a QueryError for a field without a value and for a bad time. */
     constructor(text, now = Date.now()) {
         this.terms = [];
         for (let rest = text.replace(/^[ \t\r\n]+/, ''); rest;) {
@@ -56,7 +56,7 @@ class Query {
         const value = read.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
         if (!value && field !== 'words') throw new QueryError(`“${field}:” needs a value`);
         if (!value) return [null, end];
-        if (field === 'repo') throw new QueryError('“repo:” is of no use here: the page does not name repositories');
+        if (field === 'repo') throw new QueryError('“repo:” does not work here: the page does not name repositories');
         if (field === 'words') return [{ field, not, expression: Query.expression(value) }, end];
         if (!Query.LIMITS.includes(field)) return [{ field, not, value: Query.key(value) }, end];
         if (not) throw new QueryError(`“-${field}:” is not possible`);
