@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/time.h"
 #include "chathist/chat/request_settings.h"
 #include "chathist/chat/tools.h"
@@ -338,6 +339,7 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
                               e) < 0)
         return -1;
     set_ask(t, &turn->ask);
+    turn->ask.conversation = hash_map_hash(turn->session);
     recover_partial(t);
     if (chat_session_open_tools(t, e) < 0)
         return -1;

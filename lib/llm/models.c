@@ -77,9 +77,9 @@ int64_t model_list_window(const struct model_list *l, const char *model)
  * could be loaded with. */
 static int64_t read_window(struct str model)
 {
-    static const char *const members[] = {"loaded_context_length", "context_length",
-                                          "max_model_len",         "context_window",
-                                          "max_context_length",    "max_input_tokens"};
+    static const char *const members[] = {
+        "loaded_context_length", "context_length",   "max_model_len",  "context_window",
+        "max_context_length",    "max_input_tokens", "inputTokenLimit"};
     int64_t n;
 
     for (size_t i = 0; i < sizeof members / sizeof *members; i++)
@@ -107,9 +107,12 @@ static int read_list(struct model_list *l, struct str body, struct err *e)
     while (json_next(&it)) {
         size_t before = l->count;
 
-        struct str id = json_get(it.value, "id");
+        struct str id = json_get(it.value, "id"),
+                   name = json_text(id.p ? id : json_get(it.value, "name"), &scratch);
 
-        model_list_add(l, json_text(id.p ? id : json_get(it.value, "name"), &scratch));
+        if (!id.p && str_starts(name, STR("models/"))) /* Gemini */
+            name = (struct str){name.p + 7, name.n - 7};
+        model_list_add(l, name);
         if (l->count > before)
             l->windows[before] = read_window(it.value);
     }

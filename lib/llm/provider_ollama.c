@@ -470,7 +470,7 @@ static int ollama_event(struct response *a, struct str event, struct str data, s
     struct str value;
 
     (void)event;
-    return wire_parse_event(data, &value, e) != 0 ? -1 : read_object(a, value, e);
+    return wire_parse_event(a, data, &value, e) != 0 ? -1 : read_object(a, value, e);
 }
 
 /* Reads a whole response. Some gateways send the lines of a stream as one document of another type. */

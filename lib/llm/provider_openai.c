@@ -425,21 +425,51 @@ static int openai_models(const struct provider *p, const struct ask *ask, struct
     return wire_begin_get(r, p, ask, "", "/models", e) != 0 ? -1 : wire_add_bearer(r, ask, e);
 }
 
+/* Adds the base URL without `end`. Returns whether it ends so. */
+static bool base_without(const struct provider *p, const struct ask *ask, const char *end,
+                         struct buf *root)
+{
+    struct str base = str_of(ask->base_url ? ask->base_url : p->base_url);
+    bool ends;
+
+    while (str_ends(base, STR("/")))
+        base.n--;
+    ends = str_ends(base, str_of(end));
+    buf_add(root, base.p, base.n - (ends ? strlen(end) : 0));
+    return ends;
+}
+
+/* The compatible list says nothing about the models' limits, Gemini's own does
+ * (ai.google.dev/api/models, `inputTokenLimit`). Other servers have only the compatible one. */
+static int gemini_models(const struct provider *p, const struct ask *ask, struct http_request *r,
+                         struct err *e)
+{
+    struct buf root = BUF_INIT(BUF_LINE);
+    struct ask own = *ask;
+    int rc;
+
+    if (!base_without(p, ask, "/v1beta/openai", &root)) {
+        rc = openai_models(p, ask, r, e);
+    } else {
+        own.base_url = buf_c(&root);
+        rc = wire_begin_get(r, p, &own, "/v1beta", "/models?pageSize=1000", e);
+        if (rc == 0 && ask->key && *ask->key)
+            rc = wire_add_header(r, ask, "x-goog-api-key", str_trim(str_of(ask->key)), e);
+    }
+    buf_release(&root);
+    return rc;
+}
+
 /* llama.cpp, tools/server/README.md, "GET /props": n_ctx is the context of a slot, so of one
  * conversation. The path has no /v1 before it. */
 static int llamacpp_window(const struct provider *p, const struct ask *ask, struct http_request *r,
                            struct err *e)
 {
-    struct str base = str_of(ask->base_url ? ask->base_url : p->base_url);
     struct buf root = BUF_INIT(BUF_LINE);
     struct ask at_root = *ask;
     int rc;
 
-    while (str_ends(base, STR("/")))
-        base.n--;
-    if (str_ends(base, STR("/v1")))
-        base.n -= strlen("/v1");
-    buf_add_str(&root, base);
+    base_without(p, ask, "/v1", &root);
     at_root.base_url = buf_c(&root);
     rc = wire_begin_get(r, p, &at_root, "", "/props", e) != 0 ? -1 : wire_add_bearer(r, ask, e);
     buf_release(&root);
@@ -728,7 +758,7 @@ static int openai_read_event(struct response *a, struct str event, struct str da
     /* Some gateways send the comments that keep a connection open as data. */
     if (str_trim(data).n == 0 || str_starts(data, STR(":")))
         return 0;
-    if (wire_parse_event(data, &value, e) != 0)
+    if (wire_parse_event(a, data, &value, e) != 0)
         return -1;
     if (str_eq_c(event, "error"))
         return provider_error_set_reported(e, value);
@@ -763,10 +793,11 @@ static int openai_read_whole(struct response *a, struct str body, struct err *e)
  *     mistral     docs.mistral.ai/api; the variable is that of its client
  *     deepseek    api-docs.deepseek.com
  *     gemini      ai.google.dev/gemini-api/docs/openai and .../docs/api-key */
-#define COMPATIBLE                                                                                 \
+#define COMPATIBLE_BUT_MODELS                                                                      \
     .effort_field = "reasoning_effort", .schema_field = "response_format",                         \
     .request = openai_request, .drop_unsupported = openai_drop_unsupported,                        \
-    .models = openai_models, .event = openai_read_event, .whole = openai_read_whole
+    .event = openai_read_event, .whole = openai_read_whole
+#define COMPATIBLE COMPATIBLE_BUT_MODELS, .models = openai_models
 
 /* A server that does not know the newer field for the limit may ignore it without a word. OpenAI's
  * refuse the older one for models that reason. */
@@ -835,7 +866,8 @@ const struct provider provider_gemini = {
     .key_variable = "GEMINI_API_KEY",
     .shared_key_variable = "GOOGLE_API_KEY",
     .limit_field = "max_tokens",
-    COMPATIBLE,
+    .models = gemini_models,
+    COMPATIBLE_BUT_MODELS,
 };
 
 /* docs/api/openai-compatibility.mdx of Ollama. */

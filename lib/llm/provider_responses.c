@@ -1,5 +1,6 @@
 #include "chathist/llm/provider_responses.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "chathist/base/cjson.h"
@@ -318,6 +319,18 @@ static void set_instructions(cJSON *body, const struct ask *ask)
     buf_release(&system);
 }
 
+/* Requests with the same beginning and the same key reach the same machine, whose cache has the beginning
+ * (OpenAI, "Prompt caching", `prompt_cache_key`). The key says nothing about the user. */
+static void set_cache_key(cJSON *body, const struct provider *p, const struct ask *ask)
+{
+    struct buf key = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&key, "%016" PRIx64, ask->conversation);
+    if (p->cache_key && ask->conversation != 0 && !ask->once)
+        cjson_set_text(body, "prompt_cache_key", buf_str(&key));
+    buf_release(&key);
+}
+
 static int responses_request(const struct provider *p, const struct ask *ask,
                              struct http_request *r, struct err *e)
 {
@@ -334,6 +347,7 @@ static int responses_request(const struct provider *p, const struct ask *ask,
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     cjson_set(t, "store", cJSON_CreateFalse());
     cjson_set_raw(t, "include", STR("[\"reasoning.encrypted_content\"]"));
+    set_cache_key(t, p, ask);
     if (ask->show_reasoning)
         cjson_set_raw(t, "reasoning", STR("{\"summary\":\"auto\"}"));
     if (ask->schema.p && !(ask->dropped & DROP_SCHEMA))
@@ -767,6 +781,7 @@ static int responses_read_whole(struct response *a, struct str body, struct err 
 
 const struct provider provider_openai_own = {
     .name = "openai",
+    .cache_key = true,
     .elsewhere = &provider_openai,
     RESPONSES,
 };

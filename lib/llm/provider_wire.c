@@ -176,9 +176,38 @@ int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct st
     return -1;
 }
 
-int wire_parse_event(struct str data, struct str *value, struct err *e)
+/* Copies data to `out` with an empty string and blanks in place of NaN and Infinity outside of strings,
+ * which Python's json module writes for numbers (docs.python.org/3/library/json.html, "Infinite and NaN
+ * Number Values"). Where a number is wanted, an empty string counts as a missing one. Returns false if
+ * there is none of them. */
+static bool without_nan(struct str data, struct buf *out)
 {
-    if (json_check(data, value, NULL))
+    static const char *const words[] = {"NaN", "-Infinity", "Infinity"};
+    bool inside = false, found = false;
+
+    buf_clear(out);
+    buf_add_str(out, data);
+    for (size_t i = 0; i < out->len; i++) {
+        if (inside && out->data[i] == '\\')
+            i++;
+        else if (out->data[i] == '"')
+            inside = !inside;
+        for (size_t k = 0; !inside && k < sizeof words / sizeof *words; k++)
+            if (str_starts((struct str){data.p + i, data.n - i}, str_of(words[k]))) {
+                memset(out->data + i, ' ', strlen(words[k]));
+                memset(out->data + i, '"', 2);
+                i += strlen(words[k]) - 1;
+                found = true;
+                break;
+            }
+    }
+    return found && !out->overflow;
+}
+
+int wire_parse_event(struct response *a, struct str data, struct str *value, struct err *e)
+{
+    if (json_check(data, value, NULL) ||
+        (without_nan(data, &a->repaired) && json_check(buf_str(&a->repaired), value, NULL)))
         return 0;
     if (json_too_deep(data))
         return err_set(e, ERR_INCOMPLETE,
@@ -196,7 +225,7 @@ int wire_read_typed_event(struct response *a, struct str event, struct str data,
 
     if (str_trim(data).n == 0)
         return 0;
-    if (wire_parse_event(data, &value, e) != 0)
+    if (wire_parse_event(a, data, &value, e) != 0)
         return -1;
     type = json_text(json_get(value, "type"), &scratch);
     if (type.n == 0)

@@ -111,8 +111,9 @@ typedef int wire_typed_event(struct response *a, struct str type, struct str obj
 int wire_read_typed_event(struct response *a, struct str event, struct str data,
                           wire_typed_event *known, struct err *e);
 /* Parse the data of an event, or a whole response. Return 0, or -1 with *e set if it is not JSON or
- * is nested too deeply. */
-int wire_parse_event(struct str data, struct str *value, struct err *e);
+ * is nested too deeply. In an event, NaN and Infinity are accepted and count as missing; its value is
+ * valid until the next event. */
+int wire_parse_event(struct response *a, struct str data, struct str *value, struct err *e);
 int wire_parse_whole(struct str body, struct str *value, struct err *e);
 
 #endif

@@ -17,6 +17,7 @@ void response_init(struct response *a, const struct response_sink *sink)
 {
     memset(a, 0, sizeof *a);
     buf_init(&a->text, RESPONSE_MAX);
+    buf_init(&a->repaired, SIZE_MAX);
     opaque_init(&a->opaque);
     usage_init(&a->usage);
     a->sink = sink;
@@ -35,6 +36,7 @@ void response_release(struct response *a)
     free(a->finish_reason);
     free(a->refusal);
     buf_release(&a->text);
+    buf_release(&a->repaired);
     opaque_release(&a->opaque);
     response_init(a, a->sink);
 }

@@ -139,6 +139,21 @@ start_responses() {
     stderr_is "chat: api_key_command.openai-chat in the user configuration is not used: 'openai-chat' has the key of 'openai'"
 }
 
+@test "responses: at OpenAI's own host the requests of a session have the same key for the cache" {
+    use_history
+    export OPENAI_API_KEY=k
+    for session in s s t; do
+        run_expect 0 chat --dry-run -s "$session" -m openai:m --base-url https://api.openai.com/v1 x
+        jq -r .prompt_cache_key "$OUT" >>keys
+    done
+    grep -qxE '[0-9a-f]{16}' keys
+    [[ $(uniq -c keys | awk '{ print $1 }' | xargs) == '2 1' ]]
+    run_expect 0 chat --dry-run --once -m openai:m --base-url https://api.openai.com/v1 x
+    stdout_json .prompt_cache_key null
+    run_expect 0 chat --dry-run -s s -m openai-responses:m --base-url http://127.0.0.1:1/v1 x
+    stdout_json .prompt_cache_key null
+}
+
 @test "responses: a loop of calls sends every item back, byte for byte and in its order" {
     use_history
     put_tool f 'printf "result of %s" "$(cat)"'

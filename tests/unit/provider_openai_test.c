@@ -290,6 +290,18 @@ TEST(the_list_of_models)
     CHECK_STR(buf_c(&r.headers), "Accept: application/json\nAuthorization: Bearer k\n");
     CHECK_INT(r.body.len, 0);
     http_request_release(&r);
+    /* Gemini's own list has the limits of the models. */
+    http_request_init(&r);
+    CHECK_INT(provider_gemini.models(&provider_gemini, &ask, &r, NULL), 0);
+    CHECK_STR(buf_c(&r.url),
+              "https://generativelanguage.googleapis.com/v1beta/models?pageSize=1000");
+    CHECK_STR(buf_c(&r.headers), "Accept: application/json\nx-goog-api-key: k\n");
+    http_request_release(&r);
+    ask.base_url = "https://gateway/v1/";
+    http_request_init(&r);
+    CHECK_INT(provider_gemini.models(&provider_gemini, &ask, &r, NULL), 0);
+    CHECK_STR(buf_c(&r.url), "https://gateway/v1/models");
+    http_request_release(&r);
 }
 
 /* ---- events ---- */

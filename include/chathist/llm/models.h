@@ -14,6 +14,7 @@
  *     max_context_length   Mistral, docs.mistral.ai/api; LM Studio's /api/v0/models has
  *                          loaded_context_length for what the loaded model was given
  *     max_input_tokens     Anthropic, platform documentation, "List Models"
+ *     inputTokenLimit      Gemini's own list, ai.google.dev/api/models
  */
 #ifndef CHATHIST_LLM_MODELS_H
 #define CHATHIST_LLM_MODELS_H

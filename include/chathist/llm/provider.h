@@ -94,7 +94,8 @@ struct ask {
     unsigned schema_fits; /* the services that accept it, bits of enum schema_dialect */
     struct str paused;    /* the blocks of a paused response, a JSON array, or STR_NONE */
     bool stream;
-    bool once; /* the conversation will not be continued */
+    bool once;             /* the conversation will not be continued */
+    uint64_t conversation; /* the same number in each request of a conversation; 0: none */
     /* The provider's bits for what the server refused (drop_unsupported), 0 at first. */
     unsigned dropped;
     bool text_results;              /* the server refused images of results; they are not sent */
@@ -146,6 +147,7 @@ struct provider {
      * of the objects around the field are separated by dots. NULL: the server has no such field.
      * wire_end_body sets them unless the request has a value there already. */
     const char *effort_field;
+    bool cache_key; /* requests of one conversation are marked, so that they reach the same cache */
     bool own_effort; /* the provider itself sets the fields for ask->effort */
     const char *limit_field;
     const char *limit_elsewhere; /* limit_field at another base URL than the own; NULL: the same */

@@ -65,6 +65,7 @@ struct response {
     bool item_cited, item_reasoned;
     /* private */
     struct json_pieces pieces;            /* of text */
+    struct buf repaired;                  /* an event that was no JSON as it came */
     struct str secrets[RESPONSE_SECRETS]; /* masked in every part */
     size_t secrets_count;
     size_t passed; /* how much of the text the sink has received */
