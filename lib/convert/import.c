@@ -11,6 +11,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/store.h"
 #include "convert/import_reader.h"
@@ -60,6 +61,7 @@ struct pending {
     size_t tally;   /* index of its tally */
     size_t session; /* index of its session; NONE for a line that is not in our own form */
     size_t result;  /* index of the result of its file */
+    bool is_title;  /* it is not counted */
 };
 
 struct import {
@@ -83,6 +85,7 @@ struct import {
     struct import_result *results; /* not reported yet; the last one is that of `source` */
     size_t results_count, results_cap;
     const struct source *source; /* that is being read, or NULL */
+    struct hash_map given;       /* sessions of which it gave messages */
     size_t source_number;
     int64_t time; /* of the message before */
 };
@@ -418,7 +421,7 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
         struct pending *p = &im->pending[i];
 
         if (im->entries[p->entry].source == 0) {
-            im->results[p->result].count.known++;
+            im->results[p->result].count.known += !p->is_title;
             p->n = 0;
             continue;
         }
@@ -440,7 +443,7 @@ static int store_pending(struct import *im, struct err *e)
 
         if (p->n == 0)
             continue;
-        im->results[p->result].count.imported++;
+        im->results[p->result].count.imported += !p->is_title;
         if (p->session != NONE)
             im->sessions[p->session].added++;
         if (im->options.listener.line)
@@ -590,7 +593,8 @@ static const struct message *alter_line(struct import *im, const struct message 
 static int give_line(struct import *im, const struct message *m, struct session *s, size_t tally,
                      struct str key, struct err *e)
 {
-    struct pending p = {.tally = tally, .session = (size_t)(s - im->sessions)};
+    struct pending p = {
+        .tally = tally, .session = (size_t)(s - im->sessions), .is_title = message_is_title(m)};
 
     s->lines++;
     enter_line(im, m, im->source_number);
@@ -648,7 +652,7 @@ int import_give_line(struct source *source, const struct message *m, struct err 
         /* If another line has the same id, that line does not belong to the file. */
         if (has || !entry_find(im, id))
             enter(im, id, im->source_number);
-        count_of(im)->known += has;
+        count_of(im)->known += has && !message_is_title(m);
         if (!has)
             result = give_line(im, m, s, tally, buf_str(&key), e);
     } else {
@@ -716,7 +720,10 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
 {
     struct buf text = BUF_INIT(BUF_LINE);
 
-    draft_message(d, m->role, buf_str(&m->text));
+    if (m->role == ROLE_OTHER)
+        draft_title(d, buf_str(&m->text));
+    else
+        draft_message(d, m->role, buf_str(&m->text));
     set_id(im, d, buf_str(&m->origin));
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&m->session));
     time_add_iso(&text, im->time);
@@ -743,6 +750,7 @@ static int give_message(struct import *im, struct str line, struct err *e)
     int result;
 
     (void)message_parse(&m, line);
+    p.is_title = message_is_title(&m);
     p.entry = enter_line(im, &m, im->source_number);
     p.tally = tally_of(im, &m, m.session_id);
     enter(im, nth_key(&key, &im->tallies[p.tally], 1), im->source_number);
@@ -756,6 +764,7 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
 {
     struct import *im = s->import;
     struct buf line = BUF_INIT(BUF_LINE + 1);
+    struct str session = buf_str(&m->session);
     struct err why = ERR_INIT;
     struct draft d;
     bool overflow = m->text.overflow || m->calls.overflow || m->origin.overflow;
@@ -764,8 +773,9 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
     if (import_is_empty(m))
         return 0;
     tick(im);
+    (void)hash_map_number(&im->given, &session);
     if (is_origin_known(im, buf_str(&m->origin))) {
-        count_of(im)->known++;
+        count_of(im)->known += m->role != ROLE_OTHER;
         return 0;
     }
     if (m->time != IMPORT_NO_TIME)
@@ -779,6 +789,30 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
     draft_release(&d);
     buf_release(&line);
     err_release(&why);
+    return result;
+}
+
+int import_give_title(struct source *s, struct str session, struct str title, struct err *e)
+{
+    struct buf line = BUF_INIT(BUF_LINE), part = BUF_INIT(BUF_SMALL);
+    struct import_message m;
+    struct str text;
+    int result = 0;
+
+    vis_add_line(&line, title, false);
+    text = utf8_first(str_trim(buf_str(&line)), MESSAGE_TITLE);
+    if (text.n > 0 && hash_map_find(&s->import->given, session)) {
+        import_message_init(&m);
+        import_message_clear(&m, ROLE_OTHER);
+        buf_add_str(&m.session, session);
+        buf_add_str(&m.text, text);
+        buf_addf(&part, "title-%016" PRIx64, hash_map_hash(text));
+        import_set_part(&m, buf_str(&part));
+        result = import_give(s, &m, e);
+        import_message_release(&m);
+    }
+    buf_release(&line);
+    buf_release(&part);
     return result;
 }
 
@@ -827,6 +861,7 @@ static int read_source(struct import *im, struct source *s, const struct import_
     im->time = s->time;
     result = f->read(s, e);
     im->source = NULL;
+    hash_map_release(&im->given);
     /* Without lines that wait, the result can be reported now. */
     if (im->pending_count == 0 || im->options.dry_run)
         (void)store_pending(im, NULL);

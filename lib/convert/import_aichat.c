@@ -214,6 +214,21 @@ static int give_all(struct reader *r, struct str messages, struct err *e)
     return result;
 }
 
+/* The name of the file is that of the session; `temp` is the one of all that have none. */
+static int give_title(struct reader *r, struct err *e)
+{
+    struct str name = source_stem(r->source);
+
+    for (size_t i = name.n; i-- > 0;)
+        if (name.p[i] == '.') {
+            name.n = i;
+            break;
+        }
+    return !r->source->path || str_eq_c(name, "temp")
+               ? 0
+               : import_give_title(r->source, buf_str(&r->m.session), name, e);
+}
+
 static int read_aichat(struct source *s, struct err *e)
 {
     struct reader r = {.source = s};
@@ -241,6 +256,8 @@ static int read_aichat(struct source *s, struct err *e)
     result = give_all(&r, json_get(session, "compressed_messages"), e);
     if (result == 0)
         result = give_all(&r, json_get(session, "messages"), e);
+    if (result == 0)
+        result = give_title(&r, e);
 out:
     import_message_release(&r.m);
     buf_release(&json);

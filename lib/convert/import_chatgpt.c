@@ -207,6 +207,21 @@ static size_t way_up(const struct tree *t, struct str tip, size_t *way)
     return n;
 }
 
+/* Gives the title of a conversation, unless it is the one of all that have none yet. */
+static int give_title(struct reader *r, struct str id, struct str title, struct err *e)
+{
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct str text = json_text(title, &scratch);
+    int result = 0;
+
+    import_message_clear(&r->m, ROLE_USER);
+    import_set_session(&r->m, FORMAT, id);
+    if (text.p && !str_eq_c(text, "New chat"))
+        result = import_give_title(r->source, buf_str(&r->m.session), text, e);
+    buf_release(&scratch);
+    return result;
+}
+
 static int give_conversation(struct reader *r, struct str value, struct err *e)
 {
     struct str mapping = json_get(value, "mapping"), id;
@@ -231,6 +246,8 @@ static int give_conversation(struct reader *r, struct str value, struct err *e)
     buf_clear(&r->call_id);
     for (n = way_up(&tree, json_get(value, "current_node"), way); result == 0 && n-- > 0;)
         result = give_node(r, id, tree.id[way[n]], json_get(tree.node[way[n]], "message"), e);
+    if (result == 0)
+        result = give_title(r, id, json_get(value, "title"), e);
     free(way);
     tree_release(&tree);
     buf_release(&scratch);

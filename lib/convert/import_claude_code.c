@@ -14,8 +14,11 @@
  *     record. It becomes a system message, so that the session can be continued with it.
  *   - isSidechain records are messages of subagents, in separate files or between other records.
  *     They become sessions called SESSION:AGENT, if messages of subagents are wanted.
+ *   - The title of a session is that of its last custom-title record, which the user gave, else of
+ *     its last ai-title, else of the last summary whose leafUuid is a message of the session; the
+ *     others are of sessions in other files.
  *   - A record of an unknown type is reported if it has a `message`. Other unknown records are
- *     notes of the program (titles, queues, snapshots), which change with each version.
+ *     notes of the program (queues, snapshots), which change with each version.
  *   - isMeta records, names and output of commands, and notes that the user interrupted a response
  *     were written by the program in the user's name. They are not imported, nor is reasoning.
  *   - Messages keep the order of the file, because the links between records are unreliable.
@@ -57,8 +60,12 @@ struct reader {
     struct buf message_id;
     struct import_message other;
     struct buf uuid;
-    struct hash_map ids; /* of responses -> index in `given` */
-    struct usage *given; /* their usage in the messages that were given */
+    struct buf session;   /* of the file, without subagents */
+    struct buf title;     /* of a title record */
+    bool custom;          /* the user gave it */
+    struct buf summaries; /* records, one a line */
+    struct hash_map ids;  /* of responses -> index in `given` */
+    struct usage *given;  /* their usage in the messages that were given */
     size_t given_count, given_cap;
 };
 
@@ -110,7 +117,7 @@ static int give_answer(struct reader *r, struct err *e)
 }
 
 /* Sets the session of a record, or the name of the file if the record has none. */
-static void set_session(struct import_message *m, const struct reader *r, const struct str *value)
+static void set_session(struct import_message *m, struct reader *r, const struct str *value)
 {
     struct buf id = BUF_INIT(BUF_SMALL), agent = BUF_INIT(BUF_SMALL);
 
@@ -123,8 +130,53 @@ static void set_session(struct import_message *m, const struct reader *r, const 
         buf_add_str(&id, text.n > 0 ? text : STR("sidechain"));
     }
     import_set_session(m, FORMAT, buf_str(&id));
+    if (!json_is_true(value[KEY_SIDECHAIN])) {
+        buf_clear(&r->session);
+        buf_add_str(&r->session, buf_str(&m->session));
+    }
     buf_release(&id);
     buf_release(&agent);
+}
+
+/* ---- the title ---- */
+
+/* Takes a record that has a title: a title that the user gave stays. */
+static void take_title(struct reader *r, struct str type, struct str record)
+{
+    bool custom = json_is_text(type, "custom-title");
+    struct str title = json_get(record, custom ? "customTitle" : "aiTitle");
+
+    if (json_is_text(type, "summary")) {
+        buf_add_str(&r->summaries, record);
+        buf_add_byte(&r->summaries, '\n');
+    } else if (json_type(title) == JSON_STRING && (custom || !r->custom)) {
+        buf_clear(&r->title);
+        (void)json_decode(title, &r->title);
+        r->custom = custom;
+    }
+}
+
+static int give_title(struct reader *r, struct err *e)
+{
+    struct str rest = buf_str(&r->summaries), session = buf_str(&r->session);
+    struct buf leaf = BUF_INIT(BUF_SMALL);
+
+    while (rest.n > 0 && r->title.len == 0) {
+        struct str all = str_trim(rest);
+        size_t begin = all.n;
+
+        /* The last record first. */
+        while (begin > 0 && all.p[begin - 1] != '\n')
+            begin--;
+
+        struct str record = {all.p + begin, all.n - begin};
+
+        if (import_knows(r->source, session, json_text(json_get(record, "leafUuid"), &leaf), NULL))
+            (void)json_decode(json_get(record, "summary"), &r->title);
+        rest = (struct str){all.p, begin};
+    }
+    buf_release(&leaf);
+    return session.n > 0 ? import_give_title(r->source, session, buf_str(&r->title), e) : 0;
 }
 
 /* Anthropic does not count the tokens of the cache as input, chathist(5) does. Versions of the
@@ -256,6 +308,7 @@ static int take(void *arg, struct str record, struct err *e)
     struct reader *r = arg;
     /* Records of these types have no message of the conversation. */
     static const char *const others[] = {"system", "attachment", "progress", "summary", NULL};
+    static const char *const titles[] = {"summary", "custom-title", "ai-title", NULL};
     struct str value[KEY_COUNT], type;
     const char *wrong = NULL;
     bool answer, user;
@@ -276,6 +329,8 @@ static int take(void *arg, struct str record, struct err *e)
         wrong = "a message of an unknown type";
     if (wrong)
         import_bad(r->source, wrong);
+    else if (import_is_one_of(type, titles))
+        take_title(r, type, record);
     else if (json_is_true(value[KEY_META]) ||
              (json_is_true(value[KEY_SIDECHAIN]) && !r->source->subagents))
         return 0;
@@ -295,16 +350,24 @@ static int read_claude_code(struct source *s, struct err *e)
     import_message_init(&r.other);
     buf_init(&r.message_id, BUF_SMALL);
     buf_init(&r.uuid, BUF_SMALL);
+    buf_init(&r.session, BUF_SMALL);
+    buf_init(&r.title, BUF_LINE);
+    buf_init(&r.summaries, BUF_LINE);
     import_message_clear(&r.answer, ROLE_ASSISTANT);
     got = import_each_object(s, source_line, take, &r, e);
     if (got == 0)
         got = give_answer(&r, e);
+    if (got == 0)
+        got = give_title(&r, e);
     import_message_release(&r.answer);
     import_message_release(&r.other);
     free(r.given);
     hash_map_release(&r.ids);
     buf_release(&r.message_id);
     buf_release(&r.uuid);
+    buf_release(&r.session);
+    buf_release(&r.title);
+    buf_release(&r.summaries);
     return got;
 }
 

@@ -14,7 +14,7 @@
  *     project.
  *   - compacted: a summary that replaces earlier messages becomes a system message.
  *   - turn_context has the model.
- *   - event_msg: token_count has the usage of the response before it. user_message repeats a
+ *   - event_msg: thread_name_updated has the name that the user gave. token_count has the usage of the response before it. user_message repeats a
  *     prompt; it is imported if no response item has the prompt. thread_rolled_back removes the
  *     last `num_turns` prompts and everything after them: the next message of the rollout then has
  *     `replaces` with their ids. Other events repeat response items.
@@ -56,6 +56,7 @@ struct reader {
     struct buf prompt;      /* of an event, while a response item may still repeat it */
     size_t prompt_number;
     struct buf prompt_time; /* JSON */
+    struct buf title;
 };
 
 /* Gives the response whose lines were joined. */
@@ -359,6 +360,9 @@ static int take_event(struct reader *r, struct str event, struct err *e)
         if (result == 0)
             result = roll_back(r, json_get(event, "num_turns"), e);
         r->asked = false;
+    } else if (json_is_text(type, "thread_name_updated")) {
+        buf_clear(&r->title);
+        (void)json_decode(json_get(event, "thread_name"), &r->title);
     } else if (json_is_text(type, "user_message") && !r->asked) {
         json_decode(json_get(event, "message"), &text);
         if (!is_context(buf_str(&text))) {
@@ -408,6 +412,21 @@ static int take(void *arg, struct str record, struct err *e)
     return 0;
 }
 
+/* Gives the name that the user gave to the session. */
+static int give_title(struct reader *r, struct err *e)
+{
+    int result;
+
+    if (r->title.len == 0)
+        return 0;
+    import_message_clear(&r->other, ROLE_USER);
+    import_set_session(&r->other, FORMAT,
+                       r->session.len > 0 ? buf_str(&r->session) : source_stem(r->source));
+    result = import_give_title(r->source, buf_str(&r->other.session), buf_str(&r->title), e);
+    import_message_clear(&r->other, ROLE_USER);
+    return result;
+}
+
 static int read_codex(struct source *s, struct err *e)
 {
     struct reader r = {.source = s};
@@ -421,12 +440,15 @@ static int read_codex(struct source *s, struct err *e)
     buf_init(&r.began, BUF_SMALL);
     buf_init(&r.prompt, BUF_LINE);
     buf_init(&r.prompt_time, BUF_SMALL);
+    buf_init(&r.title, BUF_LINE);
     got = import_each_object(s, source_line, take, &r, e);
     /* If response items have the prompts, the one with the last prompt may not be written yet. */
     if (got == 0 && !r.ever_asked)
         got = give_prompt(&r, e);
     if (got == 0)
         got = give_answer(&r, e);
+    if (got == 0)
+        got = give_title(&r, e);
     import_message_release(&r.answer);
     import_message_release(&r.other);
     buf_release(&r.session);
@@ -435,6 +457,7 @@ static int read_codex(struct source *s, struct err *e)
     buf_release(&r.began);
     buf_release(&r.prompt);
     buf_release(&r.prompt_time);
+    buf_release(&r.title);
     free(r.said);
     return got;
 }

@@ -64,6 +64,8 @@ enum query {
     PARTS,
     FRAGMENT,
     PART_IMAGES,
+    CONVERSATION_NAMES,
+    THREAD_NAMES,
     QUERY_COUNT
 };
 
@@ -96,7 +98,8 @@ static const char *const queries[QUERY_COUNT] = {
 static const char odd_table[] =
     "SELECT name FROM pragma_table_list AS l WHERE schema = 'main' AND lower(name) IN ('responses',"
     " 'prompt_fragments', 'system_fragments', 'fragments', 'prompt_attachments', 'attachments',"
-    " 'tool_calls', 'tool_results', 'turns', 'messages', 'parts', 'part_attachments')"
+    " 'tool_calls', 'tool_results', 'turns', 'messages', 'parts', 'part_attachments',"
+    " 'conversations', 'threads')"
     " AND (type <> 'table' OR"
     " EXISTS (SELECT 1 FROM pragma_table_xinfo(l.name) WHERE hidden <> 0))";
 
@@ -580,6 +583,23 @@ static int read_turns(struct reader *r, struct err *e)
     return got;
 }
 
+/* ---- names ---- */
+
+/* Gives the names of the conversations or the threads of which messages were given. */
+static int read_names(struct reader *r, enum query n, struct err *e)
+{
+    sqlite3_stmt *rows = r->query[n];
+    int got;
+
+    while ((got = step(r, rows, e)) > 0) {
+        import_message_clear(&r->m, ROLE_USER);
+        import_set_session(&r->m, FORMAT, column(rows, 0));
+        if (import_give_title(r->source, buf_str(&r->m.session), column(rows, 1), e) < 0)
+            return -1;
+    }
+    return got;
+}
+
 /* ---- the database ---- */
 
 static bool has_column(const struct reader *r, const char *table, const char *name)
@@ -660,6 +680,12 @@ static int prepare(struct reader *r, struct err *e)
     if (prepare_row(r, RESPONSE, "responses",
                     "id, conversation_id, prompt, system, response, datetime_utc", e) < 0 ||
         prepare_row(r, TURN, "turns", "parent_message_hash, tip_message_hash, datetime_utc", e) < 0)
+        return -1;
+    if ((has_column(r, "conversations", "name") &&
+         prepare_one(r, CONVERSATION_NAMES, "SELECT id, name FROM conversations ORDER BY id", e) <
+             0) ||
+        (has_column(r, "threads", "name") &&
+         prepare_one(r, THREAD_NAMES, "SELECT id, name FROM threads ORDER BY id", e) < 0))
         return -1;
     if (r->query[RESPONSES] || (r->query[TURNS] && r->query[MESSAGE] && r->query[PARTS]))
         return 0;
@@ -762,7 +788,8 @@ static int read_llm(struct source *s, struct err *e)
     }
     r.work_max = WORK_MIN + WORK_PER_BYTE * (int64_t)before.st_size;
     if (open_database(&r, path, e) < 0 || prepare(&r, e) < 0 || read_responses(&r, e) < 0 ||
-        read_turns(&r, e) < 0)
+        read_turns(&r, e) < 0 || read_names(&r, CONVERSATION_NAMES, e) < 0 ||
+        read_names(&r, THREAD_NAMES, e) < 0)
         goto out;
     if (r.unlocked && (stat(path, &after) < 0 || after.st_size != before.st_size ||
                        after.st_mtime != before.st_mtime || exists(path, "-shm", true)))

@@ -48,9 +48,10 @@ bad_lines() {
     stderr_is "${wanted[@]}"
 }
 
-# contents FILTER LINE...: of the history's lines.
+# contents FILTER LINE...: of the history's messages.
 contents() {
-    json_is "$HISTORY" "$@"
+    grep -v '"role":"title"' "$HISTORY" >"$TMPDIR/messages"
+    json_is "$TMPDIR/messages" "$@"
 }
 
 @test "import: Claude Code, with the records of an answer joined" {
@@ -134,6 +135,40 @@ contents() {
     again one.json
 }
 
+@test "import: titles that other programs gave, once each" {
+    local id=11111111-2222-4333-8444-555555555555 uuid=aaaaaaaa-2222-4333-8444-555555555555
+    printf '%s\n' '{"type":"summary","summary":"of another file","leafUuid":"x"}' \
+        "{\"type\":\"summary\",\"summary\":\"A summary\",\"leafUuid\":\"$uuid\"}" \
+        "{\"type\":\"user\",\"uuid\":\"$uuid\",\"sessionId\":\"$id\",\"timestamp\":\"2025-01-01T00:00:00Z\",\"message\":{\"role\":\"user\",\"content\":\"hello\"}}" >"$id.jsonl"
+    run_expect 0 hist-import "$id.jsonl"
+    stdout_is 1
+    run_expect 0 hist-title "claude-code:$id"
+    stdout_is 'A summary'
+    again "$id.jsonl"
+    # A title that the user gave there later, and one that was given here.
+    printf '{"type":"custom-title","customTitle":"My %s","sessionId":"%s"}\n' first "$id" second "$id" >>"$id.jsonl"
+    run_expect 0 hist-import "$id.jsonl"
+    stdout_is 0
+    run_expect 0 hist-title "claude-code:$id"
+    stdout_is 'My second'
+    run_expect 0 hist-title "claude-code:$id" 'given here'
+    again "$id.jsonl"
+    run_expect 0 hist-title "claude-code:$id"
+    stdout_is 'given here'
+    printf '%s\n' '{"timestamp":"2025-01-01T00:00:00Z","type":"session_meta","payload":{"id":"c-1"}}' \
+        '{"timestamp":"2025-01-01T00:00:01Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}' \
+        '{"timestamp":"2025-01-01T00:00:02Z","type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"c-1","thread_name":"From codex"}}' >rollout.jsonl
+    run_expect 0 hist-import rollout.jsonl
+    run_expect 0 hist-title codex:c-1
+    stdout_is 'From codex'
+    again rollout.jsonl
+    cp "$FORMATS/aichat/trip.yaml" .
+    run_expect 1 hist-import -q trip.yaml
+    run_expect 0 hist-search --in title trip
+    stdout_has $'\ttitle\ttrip\n'
+    LEFT_OUT=1 again trip.yaml
+}
+
 @test "import: llm, the older tables" {
     database llm
     run_expect 0 hist-import llm.db
@@ -178,7 +213,7 @@ said() {
     mapfile -t ids < <(jq -r 'select(.tool_call_id) | .tool_call_id' "$HISTORY")
     contents 'select(.tool_calls) | .tool_calls[].id' "${ids[@]}"
     [[ $(jq -r 'select((.role == "assistant") != (.model == "echo" and .usage.output_tokens > 0)) | .id' "$HISTORY") == '' ]]
-    [[ $(jq -r .session_id "$HISTORY" | uniq | wc -l) == 4 ]]
+    [[ $(jq -r 'select(.role != "title") | .session_id' "$HISTORY" | uniq | wc -l) == 4 ]]
     history_is "$WANTED/llm-turns.jsonl"
     again llm-turns.db llm-turns.db
 }
