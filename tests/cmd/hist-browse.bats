@@ -678,8 +678,8 @@ locked() {
     screen_has ' long  8/100 '
     is_as_left close
     # A search, its role, the hit that was chosen and its place.
-    keys C-r 'message 5'
-    screen_has '> message 5' 'role user' '1/6'
+    keys C-r '"message 5"'
+    screen_has '> "message 5"' 'role user' '1/6'
     keys Down Down
     screen_has '3/6'
     screen
