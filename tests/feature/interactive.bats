@@ -613,7 +613,7 @@ L three
 L four
 L five
 END
-    for i in {1..5}; do keys Down; done
+    for _ in {1..5}; do keys Down; done
     keys -l '!'
     keys C-x C-e
     rows_are <<'END'
