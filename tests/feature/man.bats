@@ -260,7 +260,7 @@ make_examples_work() {
     printf '#!/bin/sh\nprintf "{\\042name\\042:\\042disk_space\\042}"\n' >disk_space
     printf '#!/bin/sh\nexec "%s/tools/fake-mcp" --many 1\n' "$TESTS" >bin/npx
     # The real one, on a terminal where Ctrl-O is pressed.
-    printf '#!/bin/sh\nexec 3>&1\n"%s/tools/on-tty" --fds 2 --wait "Esc close" --type "\\x0f" sh -c '\''exec "$0" "$@" >&3'\'' "%s/hist-browse" "$@" >/dev/null\n' \
+    printf '#!/bin/sh\nexec 3>&1\n"%s/tools/on-tty" --fds 2 --wait "Esc (close|back)" --type "\\x0f" sh -c '\''exec "$0" "$@" >&3'\'' "%s/hist-browse" "$@" >/dev/null\n' \
         "$TESTS" "$BIN" >bin/hist-browse
     chmod +x bin/* disk_space
     export PATH=$PWD/bin:$PATH
