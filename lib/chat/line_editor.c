@@ -53,7 +53,7 @@ struct line {
     struct wide prompt, plain_prompt; /* with its style, and without */
     size_t prompt_columns;
     FILE *nowhere; /* gets the output of libedit while the text is taller than the terminal */
-    int earlier;   /* the number of its entry in the history, from the newest; 0: it is none */
+    int earlier;   /* the number of its entry in the history, from the newest; 0: a new text */
     bool tall;
     size_t top;                    /* the first row of a tall text that is shown */
     wchar_t key[SEQUENCE_MAX + 1]; /* the characters of a key that libedit did not get yet */
@@ -305,12 +305,12 @@ static void settle_view(struct line *l, bool drawn)
     struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
     bool tall;
 
-    /* While more keys are there, nobody sees it. */
+    /* While more keys wait, it would be drawn too often. */
     if (!l->nowhere || (drawn && (l->key_at < l->key_count || poll(&fd, 1, 0) > 0)))
         return;
     tall = is_tall(l);
     if (tall && !l->tall) {
-        /* What is on the screen moves up, as if libedit had drawn the text. */
+        /* The rows on the screen move up, as if libedit had drawn the text. */
         for (size_t i = terminal_rows(l); !drawn && i > 0; i--)
             write_terminal(STR("\r\n"));
         l->tall = true;
@@ -740,8 +740,8 @@ static unsigned char put_newline(EditLine *el, int c)
     return el_winsertstr(el, L"\n") < 0 ? CC_ERROR : CC_REFRESH;
 }
 
-/* Goes through the history. libedit would replace a text that is no entry of it, if there is no
- * later one. */
+/* Goes through the history. Without a later entry libedit would replace the text by an old
+ * one. */
 static unsigned char recall_entry(struct line *l, bool up)
 {
     HistEventW event;
@@ -755,8 +755,8 @@ static unsigned char recall_entry(struct line *l, bool up)
     return CC_NORM;
 }
 
-/* Moves the cursor to the same column of the line above (`up`) or below. If there is none, the key
- * is one for the history. */
+/* Moves the cursor to the same column of the line above (`up`) or below. On the first or last line the
+ * key recalls an entry of the history. */
 static unsigned char move_by_line(EditLine *el, bool up)
 {
     const LineInfoW *info = el_wline(el);

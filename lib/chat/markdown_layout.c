@@ -225,7 +225,7 @@ static void print_rows(struct markdown_layout *l, bool more)
     }
 }
 
-/* Ends a table, or what was none. */
+/* Ends a table, or prints the only row that looked like one. */
 static void end_table(struct markdown_layout *l)
 {
     if (l->rows >= 2) {

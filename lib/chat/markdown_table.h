@@ -14,7 +14,7 @@
 bool markdown_table_begins(struct str header, struct str delimiter);
 
 /* Chooses the widths of the columns for lines of a table, so that it fits into `columns`. Returns an
- * array for the caller to free, with *count columns; or NULL if there is no room for it. */
+ * array for the caller to free, with *count columns; or NULL without room for it. */
 size_t *markdown_table_widths(struct str lines, size_t columns, size_t *count);
 /* Makes columns wider for a further line, as far as they fit into `columns`. */
 void markdown_table_widen(size_t *widths, size_t count, struct str line, size_t columns);

@@ -1,6 +1,7 @@
 #include "chat/repl_command.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

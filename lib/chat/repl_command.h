@@ -65,7 +65,7 @@ struct repl_command {
 
 /* Returns the command of this name, or NULL. */
 const struct repl_command *repl_find_command(struct str name);
-/* Warns that there is no such command, and says which one was probably meant. */
+/* Warns that a command is unknown, and says which one was probably meant. */
 void repl_report_unknown(struct str name);
 /* Offers commands, and what they take, for the text before the cursor. `arg` is a struct repl. */
 void repl_complete(void *arg, struct str before, struct line_words *words);

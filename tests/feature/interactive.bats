@@ -573,9 +573,9 @@ rows_are_now() {
 }
 
 @test "interactive: a draft of many lines: up and down in it, a window on it, the editor, the history at its ends" {
-    printf '#!/bin/sh\nsed -i s/five/FIVE/ "$1"\n' >'ed'
-    chmod +x ed
-    export EDITOR=$PWD/ed
+    printf '#!/bin/sh\nsed -i s/five/FIVE/ "$1"\n' >editor
+    chmod +x editor
+    export EDITOR=$PWD/editor
     terminal 30x5
     converse
     type_lines one
@@ -613,7 +613,7 @@ L three
 L four
 L five
 END
-    for _ in {1..5}; do keys Down; done
+    keys Down Down Down Down Down
     keys -l '!'
     keys C-x C-e
     rows_are <<'END'
@@ -1441,9 +1441,9 @@ code that is longer than the window stays
 ```
 see https://example.org/a/very/long/address/of/a/page now
 END
-    local args replies=()
-    for _ in {1..5}; do replies+=(--reply "$(cat answer)"); done
-    start_llm "${replies[@]}"
+    local args answer
+    answer=$(cat answer)
+    start_llm --reply "$answer" --reply "$answer" --reply "$answer" --reply "$answer" --reply "$answer"
     terminal 32x30
     converse
     type_lines hello

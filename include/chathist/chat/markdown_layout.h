@@ -9,7 +9,7 @@
  *
  * A table of GitHub Flavored Markdown whose lines begin with `|` is held back until it is complete,
  * and its cells are padded. If it is wider than the terminal, its cells are wrapped. A terminal
- * without room for that gets the lines as they are.
+ * without room for that gets the lines unchanged.
  *
  * It is a push parser whose output does not depend on how the text is split.
  */
@@ -26,7 +26,7 @@
 struct markdown_layout {
     markdown_fn *fn; /* gets text that is safe on a terminal */
     void *arg;
-    /* Returns the width of the terminal, 0 if there is none; called at the start of a line. */
+    /* Returns the width of the terminal, or 0 without one. Called at the start of a line. */
     size_t (*columns)(void *arg);
     /* private */
     struct markdown markdown;
@@ -46,12 +46,12 @@ struct markdown_layout {
     size_t widths_count;
 };
 
-/* Sets what is not private. The caller calls markdown_layout_release. */
+/* Sets the public members. The caller calls markdown_layout_release. */
 void markdown_layout_init(struct markdown_layout *l, markdown_fn *fn, void *arg,
                           size_t (*columns)(void *arg));
 void markdown_layout_release(struct markdown_layout *l);
 void markdown_layout_feed(struct markdown_layout *l, struct str piece);
-/* Prints what is held back, except a table. Other text is printed next, on a new line. */
+/* Prints the text that is held back, except a table. Other text is printed next, on a new line. */
 void markdown_layout_pause(struct markdown_layout *l);
 /* Ends the text; l can then be used for another one. Returns whether the cursor is at the start of
  * a line, as after a table. */
