@@ -1033,7 +1033,7 @@ X
     type_lines '/browse hello'
     screen_has 'Enter choose' 'hello there'
     keys Tab p
-    screen_has '/help lists the commands'
+    screen_has 'echo older> hello there'
     keys C-u
     type_lines '/browse elsewhere'
     screen_has 'Enter choose'
@@ -1050,8 +1050,7 @@ X
     type_lines /browse
     screen_has 'Enter choose'
     keys C-c
-    screen_has '/help lists the commands'
-    keys C-d
+    type_lines /quit
     screen_has 'status 0'
     run_expect 0 hist-show --json older
     json_is "$OUT" .content 'an older question' $'an older question\n[1 message]' more $'more\n[3 messages]'
