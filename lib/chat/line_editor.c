@@ -53,6 +53,7 @@ struct line {
     struct wide prompt, plain_prompt; /* with its style, and without */
     size_t prompt_columns;
     FILE *nowhere; /* gets the output of libedit while the text is taller than the terminal */
+    bool at_end;   /* the cursor was at the end of the line before the last key */
     int earlier;   /* the number of its entry in the history, from the newest; 0: a new text */
     bool tall;
     size_t top;                    /* the first row of a tall text that is shown */
@@ -297,6 +298,26 @@ static void leave_window(struct line *l, bool whole)
     write_terminal(buf_str(&out));
     wide_release(&all);
     buf_release(&out);
+}
+
+/* Called before each key. In a line that fills the screen libedit does not move the cursor to a row
+ * below the screen, but adds the next character at the end of the line as if it had, and so writes
+ * behind the rows that it has (libedit 3.1). If the last key moved the cursor to the end of such a
+ * line, it is drawn again, because that puts the cursor where the end is. */
+static void settle_cursor(struct line *l)
+{
+    const LineInfoW *info = el_wline(l->el);
+    bool was_at_end = l->at_end;
+    size_t above;
+
+    l->at_end = info->cursor == info->lastchar;
+    if (!l->at_end || was_at_end)
+        return;
+    above = rows_above(l);
+    if (l->tall)
+        el_wset(l->el, EL_REFRESH);
+    else if (above + 1 >= terminal_rows(l))
+        draw_again(l, above);
 }
 
 /* Called before each key and after a paste, which libedit has not drawn yet (`drawn` is false). */
@@ -678,6 +699,7 @@ static int next_char(EditLine *el, wchar_t *out)
         draw_again(l, above);
     }
     keep_state(l);
+    settle_cursor(l);
     settle_view(l, true);
     while (l->key_at == l->key_count) {
         char c;
@@ -1123,6 +1145,7 @@ enum line_came line_read(struct line *l, struct str prompt, struct buf *text)
     l->came = LINE_TEXT;
     forget_states(l);
     l->earlier = 0;
+    l->at_end = true;
     set_prompt(l, prompt);
     line_signals_edit(true);
     el_resize(l->el);
