@@ -522,7 +522,7 @@ static bool is_set(const char *variable)
  * is passed over, and then the others are looked for again. */
 static bool probe_loopback(struct server *s)
 {
-    struct model_probe probes[PROBES_MAX];
+    struct model_probe probes[PROBES_MAX] = {0};
     char *urls[PROBES_MAX];
     size_t count = 0, i = 0;
 
