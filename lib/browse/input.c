@@ -344,10 +344,12 @@ static bool insert_text(struct browse_edit *e, struct str text)
 static bool insert(struct browse_edit *e, int32_t key)
 {
     char bytes[4];
+    size_t n;
 
     if (key < ' ' || vis_unsafe(key) || key >= BROWSE_KEY_UP)
         return false;
-    return insert_text(e, (struct str){bytes, utf8_encode(key, bytes)});
+    n = utf8_encode(key, bytes);
+    return insert_text(e, (struct str){bytes, n});
 }
 
 static bool edit(struct browse_edit *e, int32_t key)

@@ -428,6 +428,8 @@ static void print_exchange(struct repl *r, const struct message *prompt,
     struct buf age = BUF_INIT(BUF_SMALL);
     int64_t then;
 
+    if (!last)
+        return;
     if (time_parse_iso(last->timestamp, &then))
         add_age(&age, then, time_now());
     repl_say(r, "the session goes on; its last exchange%s%s:", age.len > 0 ? ", " : "",
