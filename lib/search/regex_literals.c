@@ -482,8 +482,12 @@ static void read_options(struct reader *r, struct part *p)
 /* Reads a group after its `(?`. */
 static void read_special(struct reader *r, struct part *p)
 {
-    if (take(r, ":") || take(r, "|") || take(r, ">")) {
+    if (take(r, ":") || take(r, "|")) {
         read_inside(r, p);
+    } else if (take(r, ">")) {
+        /* Of the texts that it matches, it may take one after which the rest does not match. */
+        read_inside(r, p);
+        p->all = false;
     } else if (take(r, "=") || take(r, "!") || take(r, "<=") || take(r, "<!")) {
         read_inside(r, p);
         set_empty(p);
@@ -499,30 +503,6 @@ static void read_special(struct reader *r, struct part *p)
         read_inside(r, p);
     } else {
         read_options(r, p);
-    }
-}
-
-static void read_atom(struct reader *r, struct part *p)
-{
-    if (r->quoted) {
-        read_character(r, p);
-    } else if (take(r, "\\")) {
-        read_escape(r, p);
-    } else if (take(r, "[")) {
-        read_class(r, p);
-    } else if (take(r, ".")) {
-        set_unknown(p);
-    } else if (take(r, "^") || take(r, "$")) {
-        set_empty(p);
-    } else if (starts(r, "(*")) {
-        /* Among the verbs is (*ACCEPT), after which nothing has to match. */
-        fail(r);
-    } else if (take(r, "(?")) {
-        read_special(r, p);
-    } else if (take(r, "(")) {
-        read_inside(r, p);
-    } else {
-        read_character(r, p);
     }
 }
 
@@ -559,6 +539,42 @@ static bool read_braces(struct reader *r, unsigned *least, unsigned *most)
     return true;
 }
 
+/* Returns whether a quantifier is next, and passes over it. */
+static bool pass_quantifier(struct reader *r)
+{
+    unsigned least, most;
+
+    return take(r, "*") || take(r, "+") || take(r, "?") ||
+           (starts(r, "{") && read_braces(r, &least, &most));
+}
+
+static void read_atom(struct reader *r, struct part *p)
+{
+    if (r->quoted) {
+        read_character(r, p);
+    } else if (take(r, "\\")) {
+        read_escape(r, p);
+    } else if (take(r, "[")) {
+        read_class(r, p);
+    } else if (take(r, ".")) {
+        set_unknown(p);
+    } else if (take(r, "^") || take(r, "$")) {
+        set_empty(p);
+    } else if (starts(r, "(*")) {
+        /* Among the verbs is (*ACCEPT), after which nothing has to match. */
+        fail(r);
+    } else if (take(r, "(?")) {
+        read_special(r, p);
+    } else if (take(r, "(")) {
+        read_inside(r, p);
+    } else if (pass_quantifier(r)) {
+        /* After another one, with \E between them. */
+        fail(r);
+    } else {
+        read_character(r, p);
+    }
+}
+
 /* Reads a quantifier, if there is one, and applies it. */
 static void read_quantifier(struct reader *r, struct part *p)
 {
@@ -573,9 +589,11 @@ static void read_quantifier(struct reader *r, struct part *p)
         most = 1;
     else if (!take(r, "*") && !read_braces(r, &least, &most))
         return;
-    if (!take(r, "+"))
-        take(r, "?");
     repeat(p, least, most);
+    if (take(r, "+"))
+        p->all = false; /* as for (?>…) */
+    else
+        take(r, "?");
 }
 
 static void read_sequence(struct reader *r, struct part *p)
