@@ -31,6 +31,16 @@ static size_t cluster_at(struct str text, size_t at)
     return end - at;
 }
 
+/* Adds characters that stand for themselves. */
+static void add_literal(struct buf *out, struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (str_find(STR("\\^$.*+?()[]{}|/"), (struct str){text.p + i, 1}))
+            buf_add_byte(out, '\\');
+        buf_add_byte(out, text.p[i]);
+    }
+}
+
 /* Adds a character, composed, as itself or decomposed. */
 static void add_cluster(struct buf *out, struct str cluster)
 {
@@ -38,12 +48,12 @@ static void add_cluster(struct buf *out, struct str cluster)
 
     utf8_add_decomposed(&decomposed, cluster);
     if (str_eq(cluster, buf_str(&decomposed))) {
-        buf_add_str(out, cluster);
+        add_literal(out, cluster);
     } else {
         buf_add_c(out, "(?:");
-        buf_add_str(out, cluster);
+        add_literal(out, cluster);
         buf_add_byte(out, '|');
-        buf_add_str(out, buf_str(&decomposed));
+        add_literal(out, buf_str(&decomposed));
         buf_add_byte(out, ')');
     }
     buf_release(&decomposed);
@@ -66,12 +76,8 @@ void query_expression_add(struct buf *out, struct str text)
             for (n = 1; i + n < text.n && is_space(text.p[i + n]); n++)
                 ;
             buf_add_c(out, GAP);
-        } else if (n > 1) {
-            add_cluster(out, (struct str){text.p + i, n});
         } else {
-            if (str_find(STR("\\^$.*+?()[]{}|/"), (struct str){text.p + i, 1}))
-                buf_add_byte(out, '\\');
-            buf_add_byte(out, text.p[i]);
+            add_cluster(out, (struct str){text.p + i, n});
         }
     }
     buf_add_c(out, END);
