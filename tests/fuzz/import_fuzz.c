@@ -1,7 +1,7 @@
 /*
- * import: a file of any bytes, in each format, is imported to its end. What is stored has a role, a
- * session that may be stored, and, if it is from another program, an origin in that session; and
- * nothing is new when the file is imported again.
+ * import: a file of any bytes, in each format, is imported to its end. What is stored has a role or is
+ * a title, has a session that may be stored, and, if it is from another program, an origin in that
+ * session; and nothing is new when the file is imported again.
  */
 #include <stdint.h>
 
@@ -21,7 +21,7 @@ static void check_line(void *arg, struct str line)
 
     demand(message_parse(&m, line) && id_session_valid(m.session_id));
     origin = message_text(&m, FIELD_ORIGIN, &scratch);
-    demand(origin.n == 0 || m.role < ROLE_OTHER);
+    demand(origin.n == 0 || m.role < ROLE_OTHER || message_is_title(&m));
     ++*count;
     message_release(&m);
     buf_release(&scratch);
