@@ -53,8 +53,8 @@ static bool copy_here(struct history *here, struct history *home, struct str ses
         die_err(&e);
     history_name_add(&name, home);
     if (copied == 0)
-        warnf("session '%.*s' is in %s: 'hist-fork %.*s' copies it here", (int)session.n, session.p,
-              buf_c(&name), (int)session.n, session.p);
+        warnf("session '%.*s' is in %s: '" PROGRAM_PREFIX "hist-fork %.*s' copies it here",
+              (int)session.n, session.p, buf_c(&name), (int)session.n, session.p);
     buf_release(&name);
     return copied > 0;
 }

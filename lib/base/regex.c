@@ -29,6 +29,9 @@ struct regex {
     "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}"                      \
     "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}]"
 
+/* The beginning of a pattern, for a message. */
+#define SHOWN(text) (int)((text).n > 200 ? 200 : (text).n), (text).n ? (text).p : ""
+
 /* Compiles a pattern with options, and ECMA-262's escapes with `ecma`. Returns NULL with *e set,
  * which may be NULL. */
 static pcre2_code *compile(struct str pattern, uint32_t options, bool ecma, struct err *e)
@@ -52,8 +55,8 @@ static pcre2_code *compile(struct str pattern, uint32_t options, bool ecma, stru
     if (!compiled) {
         if (pcre2_get_error_message(code, reason, sizeof reason) < 0)
             reason[0] = '\0';
-        err_set(e, ERR_USAGE, "bad regular expression '%.*s': %s (offset %zu)", (int)pattern.n,
-                pattern.n ? pattern.p : "", (const char *)reason, offset);
+        err_set(e, ERR_USAGE, "bad regular expression '%.*s': %s (offset %zu)", SHOWN(pattern),
+                (const char *)reason, offset);
     }
     return compiled;
 }
@@ -153,8 +156,8 @@ struct regex *regex_new(struct str pattern, bool caseless, bool words, struct er
         pcre2_code_free(compiled);
         compiled = compile_words(buf_str(&repaired), options);
         if (!compiled)
-            err_set(e, ERR_USAGE, "bad regular expression '%s': not for whole words",
-                    buf_c(&repaired));
+            err_set(e, ERR_USAGE, "bad regular expression '%.*s': not for whole words",
+                    SHOWN(buf_str(&repaired)));
     }
     buf_release(&repaired);
     return complete(compiled);

@@ -248,7 +248,8 @@ int browse_act_chat(const struct browse_act *a, const struct browse *b, struct e
     push_c(&argv, "sh");
     push_c(&argv, "-c");
     push_c(&argv, "exec </dev/tty >/dev/tty 2>&1; \"$@\"; status=$?; "
-                  "[ $status -eq 0 ] || { printf 'Enter: back to hist-browse '; read -r _; }; "
+                  "[ $status -eq 0 ] || { printf 'Enter: back to " PROGRAM_PREFIX
+                  "hist-browse '; read -r _; }; "
                   "exit $status");
     push_c(&argv, "sh");
     push_program(&argv, a, "chat", history);

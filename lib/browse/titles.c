@@ -97,9 +97,9 @@ void browse_title_text(struct buf *out, struct browse *b)
 static const char *const first_steps[] = {
     "No conversation is stored here.",
     "",
-    "chat 'a question'",
+    PROGRAM_PREFIX "chat 'a question'",
     "    begins one",
-    "hist-import",
+    PROGRAM_PREFIX "hist-import",
     "    brings in those of other programs",
     "Ctrl-S",
     "    lists all your histories",

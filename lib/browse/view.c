@@ -30,6 +30,8 @@
 #define WHEEL_LINES 3
 /* The type of the terminal if the system does not know the one in TERM. */
 #define INSTEAD "xterm-256color"
+/* The programs that need no such terminal. */
+#define OTHERS PROGRAM_PREFIX "hist-sessions, " PROGRAM_PREFIX "hist-search"
 /* The terminal may take this many milliseconds to report its colours. */
 #define ANSWER_MS 300
 /* Longest answer that is read, in characters. */
@@ -237,7 +239,7 @@ struct browse_view *browse_view_open(bool color, bool mouse, struct err *e)
     out = v->fd < 0 ? -1 : fcntl(v->fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     v->in = out < 0 ? NULL : fdopen(out, "r");
     if (!v->in || !v->out) {
-        err_set(e, ERR_USAGE, "there is no terminal to browse on: see hist-sessions, hist-search");
+        err_set(e, ERR_USAGE, "there is no terminal to browse on: see " OTHERS);
         free_view(v);
         return NULL;
     }
@@ -251,8 +253,7 @@ struct browse_view *browse_view_open(bool color, bool mouse, struct err *e)
             endwin();
             delscreen(v->screen);
         }
-        err_set(e, ERR_USAGE,
-                "cannot browse on a terminal of the type '%s': see hist-sessions, hist-search",
+        err_set(e, ERR_USAGE, "cannot browse on a terminal of the type '%s': see " OTHERS,
                 term ? term : "");
         free_view(v);
         return NULL;
@@ -806,7 +807,7 @@ static void draw_help(const struct browse_view *v, const struct browse *b)
     struct buf text = BUF_INIT(BUF_SMALL);
     struct pen p = pen_at(v, all, 0);
 
-    draw_text(&p, STR("hist-browse: keys"), BROWSE_HEAD);
+    draw_text(&p, STR(PROGRAM_PREFIX "hist-browse: keys"), BROWSE_HEAD);
     for (size_t i = 0; i + 2 < b->rows; i++) {
         buf_clear(&text);
         if (!browse_help_line(&text, b->help_top + i, b->columns))

@@ -73,7 +73,7 @@ static int run_browser(const struct repl *r, struct str query, struct buf *line,
         status = process_run(argv, fileno(file), e);
     if (status == 0 &&
         (lseek(fileno(file), 0, SEEK_SET) < 0 || file_read_all(fileno(file), line) < 0))
-        status = err_sys(e, errno, "cannot read what hist-browse has printed");
+        status = err_sys(e, errno, "cannot read what " PROGRAM_PREFIX "hist-browse has printed");
     if (file)
         fclose(file);
     free(program);
@@ -132,9 +132,9 @@ void repl_browse(struct repl *r, struct str query)
     if (status < 0)
         repl_report(&e);
     else if (status == 127)
-        warnf("cannot run hist-browse: it was not found");
+        warnf("cannot run " PROGRAM_PREFIX "hist-browse: it was not found");
     else if (status == 0 && !chosen_parse(&c))
-        warnf("hist-browse has printed no choice");
+        warnf(PROGRAM_PREFIX "hist-browse has printed no choice");
     else if (status == 0 && c.message)
         line_begin_with(r->line, buf_str(&c.content));
     else if (status == 0 && is_here(r, buf_str(&c.history)))

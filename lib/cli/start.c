@@ -20,8 +20,8 @@ static void tell_wait(const char *path)
 static void tell_trust(const char *path, const char *aside)
 {
     if (aside)
-        warnf("'%s' is not one of your own histories: it is now '%s', which hist-search reads, and "
-              "hist-import brings here",
+        warnf("'%s' is not one of your own histories: it is now '%s', which " PROGRAM_PREFIX
+              "hist-search reads, and " PROGRAM_PREFIX "hist-import brings here",
               path, aside);
     else
         warnf("'%s' is one of your histories from now on", path);
@@ -131,7 +131,8 @@ static void tell_earlier(const struct history *h, bool quiet)
     char *earlier = quiet ? NULL : history_earlier(h);
 
     if (earlier)
-        warnf("an earlier history of this repository is kept in '%s': hist-import brings it here",
+        warnf("an earlier history of this repository is kept in '%s': " PROGRAM_PREFIX
+              "hist-import brings it here",
               earlier);
     free(earlier);
 }
@@ -227,8 +228,8 @@ static char *offer_or_end(struct history *h, struct history *home, struct str id
         if (!quiet)
             hintf(false, "%s has a session '%.*s', too", buf_c(&name), (int)id.n, id.p);
     } else if (copied == 0) {
-        die_usage("session '%.*s' is in %s: 'hist-fork --detached %.*s' copies it here, 'chat "
-                  "--history %s -s %.*s' continues it",
+        die_usage("session '%.*s' is in %s: '" PROGRAM_PREFIX "hist-fork --detached %.*s' copies "
+                  "it here, '" PROGRAM_PREFIX "chat --history %s -s %.*s' continues it",
                   (int)id.n, id.p, buf_c(&name), (int)id.n, id.p, home->path, (int)id.n, id.p);
     }
     buf_release(&name);
@@ -275,8 +276,8 @@ static void check_new(const struct history *h, const char *name)
     if (found < 0)
         die_err(&e);
     if (found > 0)
-        die_usage("session '%s' has begun already: -s without --new continues it, and hist-new "
-                  "--reset empties its context",
+        die_usage("session '%s' has begun already: -s without --new continues it, "
+                  "and " PROGRAM_PREFIX "hist-new --reset empties its context",
                   name);
 }
 

@@ -401,6 +401,8 @@ static int add_words(const struct query_term *t, struct pattern *p, struct err *
     query_expression_add(&expression, buf_str(&t->text));
     p->regex = true;
     result = pattern_add(p, buf_str(&expression), e);
+    if (result < 0)
+        err_set(e, ERR_USAGE, "'%.200s' is too long for a word or a phrase", buf_c(&t->text));
     p->regex = regex;
     buf_release(&expression);
     return result;

@@ -1,5 +1,6 @@
 #include "chathist/search/pattern.h"
 
+#include "chathist/base/regex.h"
 #include "chathist/base/utf8.h"
 #include "test.h"
 
@@ -344,6 +345,21 @@ TEST(what_is_no_expression_is_said_with_its_place)
                   "bad regular expression '[z-a]': range out of order in character class "
                   "(offset ");
     }
+}
+
+/* Of an expression longer than any message, the beginning is shown. */
+TEST(a_long_expression_is_cut_in_its_message)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; i < 400000; i++)
+        buf_add_c(&text, "((?:");
+    CHECK(regex_new(buf_str(&text), true, false, &e) == NULL);
+    CHECK(strncmp(err_text(&e), "bad regular expression '((?:((?:", 32) == 0);
+    CHECK(strlen(err_text(&e)) < 400);
+    err_release(&e);
+    buf_release(&text);
 }
 
 TEST(a_limit_is_an_error)

@@ -103,6 +103,36 @@ TEST(a_bad_value_is_an_error)
     buf_release(&text);
 }
 
+/* A text of which no expression can be made is named by its beginning, with and without a hyphen. */
+static void check_too_long(const char *start)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct pattern p;
+    struct err e = ERR_INIT;
+    struct query q;
+
+    buf_addf(&text, "%s\"word", start);
+    for (size_t i = 0; i < 100000; i++)
+        buf_add_c(&text, " a");
+    pattern_init(&p);
+    if (query_parse(&q, buf_str(&text), time_now(), &e) == 0) {
+        CHECK_INT(query_add_words(&q, &p, &e), -1);
+        query_release(&q);
+    }
+    CHECK(e.kind == ERR_USAGE);
+    CHECK(strncmp(err_text(&e), "'word a a a", 11) == 0);
+    CHECK(strlen(err_text(&e)) < 300 && strstr(err_text(&e), "' is too long for a word") != NULL);
+    err_release(&e);
+    pattern_release(&p);
+    buf_release(&text);
+}
+
+TEST(words_that_are_too_long_are_an_error)
+{
+    check_too_long("");
+    check_too_long("-");
+}
+
 static void check_enter(const char *text, int want)
 {
     struct query q;
