@@ -167,7 +167,8 @@ background() {
     printf -v RAN '%q ' "$@"
     # They are there even when it is killed before it has begun.
     : >"$OUT.bg" 2>"$ERR.bg"
-    env --default-signal=INT,QUIT,PIPE "$@" >"$OUT.bg" 2>"$ERR.bg" 3>&- 4>&- &
+    # <&0: bash gives a background command /dev/null unless its standard input is redirected here.
+    env --default-signal=INT,QUIT,PIPE "$@" <&0 >"$OUT.bg" 2>"$ERR.bg" 3>&- 4>&- &
     BG=$!
     BACKGROUND+=("$BG")
 }
