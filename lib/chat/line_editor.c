@@ -345,14 +345,18 @@ static void settle_view(struct line *l, bool drawn)
         draw_window(l);
 }
 
-/* libedit asks its output for the size of the terminal. */
+/* libedit asks its output for the size of the terminal. It keeps the place of the cursor, which can be
+ * outside of a smaller terminal, until it draws the line again, and would write the next character
+ * there; so a tall text is drawn to nowhere. The callers draw one that is not tall. */
 static void renew_size(struct line *l)
 {
     if (l->tall)
         el_set(l->el, EL_SETFP, 1, stdout);
     el_resize(l->el);
-    if (l->tall)
-        el_set(l->el, EL_SETFP, 1, l->nowhere);
+    if (!l->tall)
+        return;
+    el_set(l->el, EL_SETFP, 1, l->nowhere);
+    el_wset(l->el, EL_REFRESH);
 }
 
 /* Some terminals wrap their rows again for a new width, others do not. Only rows that belong to the
