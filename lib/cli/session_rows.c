@@ -122,23 +122,16 @@ static int more(uint64_t a, uint64_t b)
     return (a < b) - (a > b);
 }
 
-/* Of one history, the line that comes later is the newer one, whatever the clock says. */
+/* By the time of the row: that of the last use, or of the creation. */
 static int by_time(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
 
-    if (x->history == y->history)
-        return more((uint64_t)x->session->last_line, (uint64_t)y->session->last_line);
     if (x->time != y->time)
         return x->time < y->time ? 1 : -1;
-    return x->history < y->history ? -1 : 1;
-}
-
-static int by_created(const void *a, const void *b)
-{
-    const struct row *x = a, *y = b;
-
-    return x->time != y->time ? (x->time < y->time ? 1 : -1) : by_time(a, b);
+    if (x->history != y->history)
+        return x->history < y->history ? -1 : 1;
+    return more((uint64_t)x->session->last_line, (uint64_t)y->session->last_line);
 }
 
 static int by_count(const void *a, const void *b)
@@ -179,7 +172,7 @@ static int by_title(const void *a, const void *b)
 static void sort_rows(struct session_rows *r)
 {
     static int (*const orders[])(const void *, const void *) = {[ROWS_LAST] = by_time,
-                                                                [ROWS_CREATED] = by_created,
+                                                                [ROWS_CREATED] = by_time,
                                                                 [ROWS_COUNT] = by_count,
                                                                 [ROWS_SIZE] = by_size,
                                                                 [ROWS_TITLE] = by_title};
@@ -214,6 +207,14 @@ static void add_rows(struct session_rows *r, size_t history, bool several)
             row->time = time_of(s->created_at, s->created_at_len);
         else if (several)
             row->time = time_of(s->last_used, s->last_used_len);
+    }
+    /* Of one history, the line that comes later is the newer one, whatever the clock says. So a session
+     * counts as used no earlier than the one before it in the file. */
+    for (size_t i = 1; several && r->by != ROWS_CREATED && i < l->count; i++) {
+        struct row *row = &r->at[r->count - 1 - i];
+
+        if (row->time < row[1].time)
+            row->time = row[1].time;
     }
 }
 

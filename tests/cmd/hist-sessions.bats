@@ -39,6 +39,16 @@ times() {
         $'future\t2099-01-01T00:00:00.000000+00:00\t1\tone'
 }
 
+@test "hist-sessions: of several histories, each keeps the order of its lines" {
+    put early user one 2025-01-01T00:00:00.000000+00:00
+    put back user two 2020-01-01T00:00:00.000000+00:00
+    HISTORY=other.jsonl put between user three 2022-01-01T00:00:00.000000+00:00
+    run_expect 0 hist-sessions --history other.jsonl --history "$HISTORY"
+    [[ $(cut -f 1 "$OUT" | paste -sd ,) == back,early,between ]] || fail order
+    run_expect 0 hist-sessions --history "$HISTORY" --history other.jsonl
+    [[ $(cut -f 1 "$OUT" | paste -sd ,) == back,early,between ]] || fail order
+}
+
 @test "hist-sessions: a history that is empty has no sessions, and stays as it is" {
     : >"$HISTORY"
     run_expect 0 hist-sessions --json
