@@ -2,8 +2,8 @@
  * JSON for each field. */
 #include "chathist/llm/refused_fields.h"
 
-#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -125,15 +125,15 @@ void refused_fields_load(struct refused_fields *f, const char *dir, const struct
     free(path);
 }
 
-/* Opens and locks the directory of the cache, so that chats at once do not lose each other's lines.
- * Returns a descriptor, or -1 without the lock. */
+/* Opens and locks the directory of the cache, so that chats at once do not lose each other's lines. If
+ * another chat keeps the lock for a second, as one that is stopped does, this one goes on without it.
+ * Returns a descriptor, or -1. */
 static int lock_dir(const char *dir)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (fd >= 0)
-        while (flock(fd, LOCK_EX) < 0 && errno == EINTR)
-            continue;
+    for (int tries = 0; fd >= 0 && tries < 100 && flock(fd, LOCK_EX | LOCK_NB) < 0; tries++)
+        poll(NULL, 0, 10);
     return fd;
 }
 

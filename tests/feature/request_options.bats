@@ -218,6 +218,19 @@ fields() {
     stdout_json .temperature 0.2
 }
 
+@test "request options: a chat that is stopped with the lock of what is refused holds up no other one" {
+    configure 'option.temperature = 0.2'
+    refusal temperature '"temperature"' "Unsupported value: 'temperature' does not support 0.2 with this model."
+    start_llm ./temperature.http --reply one
+    mkdir -p "$HOME/.cache/chathist/refused"
+    exec 5<"$HOME/.cache/chathist/refused"
+    flock 5
+    run_expect 0 timeout 8 chat -1 hello
+    exec 5<&-
+    stdout_is one
+    grep -q temperature "$HOME"/.cache/chathist/refused/*
+}
+
 @test "request options: what a flag set is not left out, and the error is shown" {
     refusal seed '"seed"' "Unknown parameter: 'seed'."
     refusal effort '"reasoning_effort"' "Unsupported parameter: 'reasoning_effort' is not supported with this model."
