@@ -1475,17 +1475,23 @@ screen_lacks_now_of_file() {
         soon screen_lacks_now browse-key
         keys C-g
         screen_has 'Esc '
-        keys C-u lexer Enter
+        keys C-u lexer
+        screen_has 'hit 1 of 1'
+        keys Enter
         screen_has '$ hist-show -- plan'
         keys C-u
         keys 'echo ' C-g
         screen_has 'Esc '
-        keys C-u edited Enter
+        keys C-u edited
+        screen_has 'hit 1 of 1'
+        keys Enter
         screen_has '$ echo fix'
         keys C-u
         keys 'printf "%s" "' C-g
         screen_has 'Esc '
-        keys C-u lexer Enter
+        keys C-u lexer
+        screen_has 'hit 1 of 1'
+        keys Enter
         screen_has "printf \"%s\" 'First a **lexer**, then \`parse()\`.'"
         keys C-u
         # Without a choice the line stays.
