@@ -331,15 +331,11 @@ static void wanted_release(struct wanted *t)
 static int wanted_init(struct wanted *t, const struct request *q, struct err *e)
 {
     *t = (struct wanted){0};
-    if (query_parse(&t->query, buf_str(&q->text), time_now(), e) < 0)
+    if (query_open(&t->query, &t->pattern, buf_str(&q->text), time_now(), e) < 0)
         return -1;
-    pattern_init(&t->pattern);
     if (q->role)
         filter_add(&t->filter.roles, str_of(q->role));
-    if (query_add_words(&t->query, &t->pattern, e) == 0)
-        return 0;
-    wanted_release(t);
-    return -1;
+    return 0;
 }
 
 /* Opens the search of a history. Returns 1; 0 if the query excludes the history; -1 with *e set. */

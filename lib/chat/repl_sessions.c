@@ -122,16 +122,13 @@ void repl_search(struct repl *r, struct str text)
         warnf("no query: try '/search WORD...'");
         return;
     }
-    if (query_parse(&query, text, time_now(), &e) < 0) {
+    if (query_open(&query, &pattern, text, time_now(), &e) < 0) {
         repl_report(&e);
         return;
     }
-    pattern_init(&pattern);
-    history_name_add(&name, &r->chat->history);
     line_words_release(&r->listed);
-    found = query_add_words(&query, &pattern, &e);
-    if (found == 0)
-        found = query_enter(&query, &r->chat->history, buf_str(&name), &e);
+    history_name_add(&name, &r->chat->history);
+    found = query_enter(&query, &r->chat->history, buf_str(&name), &e);
     if (found > 0)
         found = print_hits(r, &query, &pattern, &e);
     if (found < 0)

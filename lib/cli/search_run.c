@@ -317,6 +317,23 @@ static void note_searched(struct search_run *r, const struct history *h, struct 
     r->searched[r->searched_count++] = (struct searched){h, s->scan.bad, search_learned(s)};
 }
 
+/* Opens a search as the options want it. Returns false after an error, which it reports. */
+static bool open_search(struct search_run *r, const struct history *h, struct search *s,
+                        struct pattern *pattern)
+{
+    struct err e = ERR_INIT;
+
+    if (search_open(s, h->dir_fd, h->path, pattern, &r->choice.filter, SCAN_BACKWARD, &e) < 0) {
+        failed(r, &e);
+        return false;
+    }
+    s->in = r->in;
+    s->query = &r->query;
+    s->threads = r->threads;
+    s->history = h;
+    return true;
+}
+
 /* ---- what a session holds ---- */
 
 /* A session with hits, by its number in the kept hits. */
@@ -354,22 +371,6 @@ static struct held *held_by(struct sessions_search *g, const struct hit *hit, bo
     return &g->held[i];
 }
 
-static bool open_search(struct sessions_search *g, struct search *s, struct pattern *pattern)
-{
-    const struct history *h = g->history;
-    struct err e = ERR_INIT;
-
-    if (search_open(s, h->dir_fd, h->path, pattern, &g->r->choice.filter, SCAN_BACKWARD, &e) < 0) {
-        failed(g->r, &e);
-        return false;
-    }
-    s->in = g->r->in;
-    s->query = &g->r->query;
-    s->threads = g->r->threads;
-    s->history = h;
-    return true;
-}
-
 static void close_search(struct sessions_search *g, struct search *s)
 {
     if (!g->noted)
@@ -395,7 +396,7 @@ static void find_text(struct sessions_search *g, size_t number)
     struct search s;
     struct hit hit;
 
-    if (!open_search(g, &s, &g->r->wanted[number]))
+    if (!open_search(g->r, g->history, &s, &g->r->wanted[number]))
         return;
     while (next(g->r, &s, &hit, false) > 0) {
         struct held *held = held_by(g, &hit, number <= g->r->may_lack);
@@ -417,7 +418,7 @@ static void find_fields(struct sessions_search *g)
 
     pattern_init(&any);
     (void)pattern_add(&any, STR(""), NULL);
-    if (open_search(g, &s, &any)) {
+    if (open_search(g->r, g->history, &s, &any)) {
         while (next(g->r, &s, &hit, false) > 0) {
             struct held *held = held_by(g, &hit, g->r->wanted_count == 0);
             unsigned met = 0;
@@ -439,7 +440,8 @@ static void find_unwanted(struct sessions_search *g)
     struct search s;
     struct hit hit;
 
-    if (g->r->query.unwanted.count == 0 || !open_search(g, &s, &g->r->query.unwanted))
+    if (g->r->query.unwanted.count == 0 ||
+        !open_search(g->r, g->history, &s, &g->r->query.unwanted))
         return;
     while (next(g->r, &s, &hit, false) > 0) {
         struct held *held = held_by(g, &hit, false);
@@ -504,7 +506,7 @@ static void run_in_session(struct search_run *r, const struct history *h)
     r->done |= r->what == SEARCH_NOTHING && r->count > 0;
     if (r->what == SEARCH_SESSIONS)
         print_sessions(r, &g);
-    else if (r->what == SEARCH_MESSAGES && g.kept.count > 0 && open_search(&g, &s, &r->pattern)) {
+    else if (r->what == SEARCH_MESSAGES && g.kept.count > 0 && open_search(r, h, &s, &r->pattern)) {
         if (r->form.context)
             run_context(r, &s, &g.kept);
         else
@@ -533,7 +535,6 @@ static bool enter(struct search_run *r, const struct history *h)
 static void search_history(struct search_run *r, const struct history *h)
 {
     struct search search;
-    struct err e = ERR_INIT;
 
     if (r->done || !choose_in(&r->choice, h) || !enter(r, h))
         return;
@@ -543,16 +544,9 @@ static void search_history(struct search_run *r, const struct history *h)
         run_in_session(r, h);
         return;
     }
-    if (search_open(&search, h->dir_fd, h->path, &r->pattern, &r->choice.filter, SCAN_BACKWARD,
-                    &e) < 0) {
-        failed(r, &e);
+    if (!open_search(r, h, &search, &r->pattern))
         return;
-    }
-    search.in = r->in;
-    search.query = &r->query;
     search.invert = r->invert;
-    search.threads = r->threads;
-    search.history = h;
     if (r->what == SEARCH_COUNT || r->what == SEARCH_NOTHING)
         run_count(r, &search);
     else if (r->what != SEARCH_MESSAGES)

@@ -22,18 +22,6 @@ struct match {
     struct pattern pattern;
 };
 
-static int match_open(struct match *m, const char *text, struct err *e)
-{
-    if (query_parse(&m->query, str_of(text), time_now(), e) < 0)
-        return -1;
-    pattern_init(&m->pattern);
-    if (query_add_words(&m->query, &m->pattern, e) == 0)
-        return 0;
-    pattern_release(&m->pattern);
-    query_release(&m->query);
-    return -1;
-}
-
 static void match_close(struct match *m)
 {
     pattern_release(&m->pattern);
@@ -222,10 +210,10 @@ int session_rows_load(struct session_rows *r, struct choice *c, struct err *e)
 {
     size_t most = r->by == ROWS_LAST && !r->reverse && !r->match ? r->limit : SIZE_MAX;
     struct match m = {0};
-    int result = r->match ? match_open(&m, r->match, e) : 0;
+    int result = 0;
 
     r->lists = mem_zalloc(c->count * sizeof *r->lists);
-    if (result < 0)
+    if (r->match && query_open(&m.query, &m.pattern, str_of(r->match), time_now(), e) < 0)
         return -1;
     for (size_t i = 0; i < c->count && result == 0; i++) {
         result = choose_list(c, &r->lists[i], &c->at[i], r->id, most, e);

@@ -506,3 +506,15 @@ int query_add_words(const struct query *q, struct pattern *p, struct err *e)
             return -1;
     return p->count > 0 ? 0 : pattern_add(p, STR(""), e);
 }
+
+int query_open(struct query *q, struct pattern *p, struct str text, int64_t now, struct err *e)
+{
+    if (query_parse(q, text, now, e) < 0)
+        return -1;
+    pattern_init(p);
+    if (query_add_words(q, p, e) == 0)
+        return 0;
+    pattern_release(p);
+    query_release(q);
+    return -1;
+}

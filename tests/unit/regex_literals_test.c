@@ -368,6 +368,16 @@ struct way {
     bool each; /* line by line */
 };
 
+static void open_way(struct search *s, struct pattern *p, const struct way *way)
+{
+    if (search_open(s, FILE_CWD, "h", p, way->filter, SCAN_BACKWARD, NULL) < 0)
+        abort();
+    s->invert = way->invert;
+    s->in = way->in;
+    s->threads = way->threads;
+    s->scan.block_size = 512;
+}
+
 static void look(struct pattern *p, const struct way *way, struct found *f)
 {
     struct search s;
@@ -376,12 +386,7 @@ static void look(struct pattern *p, const struct way *way, struct found *f)
 
     buf_clear(&f->places);
     f->count = 0;
-    if (search_open(&s, FILE_CWD, "h", p, way->filter, SCAN_BACKWARD, NULL) < 0)
-        abort();
-    s.invert = way->invert;
-    s.in = way->in;
-    s.threads = way->threads;
-    s.scan.block_size = 512;
+    open_way(&s, p, way);
     s.skip_block = 256;
     s.history = &history;
     while ((more = way->each ? search_each(&s, &hit, NULL) : search_next(&s, &hit, NULL)) > 0) {
@@ -405,12 +410,7 @@ static void check_count(struct pattern *p, const struct way *way, uint64_t want)
     uint64_t count = 0;
     int counted, more;
 
-    if (search_open(&s, FILE_CWD, "h", p, way->filter, SCAN_BACKWARD, NULL) < 0)
-        abort();
-    s.invert = way->invert;
-    s.in = way->in;
-    s.threads = way->threads;
-    s.scan.block_size = 512;
+    open_way(&s, p, way);
     counted = search_count(&s, false, &count, NULL);
     /* A message could not be matched. */
     while (counted == 0 && (more = search_next(&s, &hit, NULL)) > 0)

@@ -73,6 +73,10 @@ int query_add_words(const struct query *q, struct pattern *p, struct err *e);
 size_t query_words(const struct query *q);
 int query_add_word(const struct query *q, size_t number, struct pattern *p, struct err *e);
 
+/* Reads a query, and puts its wanted words and phrases into a new pattern: for a search. Returns 0, or
+ * -1 with *e set (ERR_USAGE) and nothing to release. The caller releases both. */
+int query_open(struct query *q, struct pattern *p, struct str text, int64_t now, struct err *e);
+
 /* Prepares the query for a history that is shown as `repo` (history_name_add): to be called before
  * each search. Returns 1; 0 if repo: excludes the history; -1 with *e set. */
 int query_enter(struct query *q, const struct history *h, struct str repo, struct err *e);
