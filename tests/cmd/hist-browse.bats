@@ -1174,7 +1174,7 @@ END
     screen_has 'hist-browse: keys' 'load: make the session current' 'copy the message' 'export the session' \
         'fork it at this message' 'to prompt'
     keys Escape
-    screen_has 'Esc '
+    screen_has 'Esc close'
     keys C-c
     ended 130
 }
