@@ -63,10 +63,10 @@ static void print_chosen(struct out *out, const struct browse_outcome *o, const 
 }
 
 /* Prints the choice for the interactive `chat` that has started the browser: the session to
- * continue, or with BROWSE_PROMPT the message for its prompt. */
+ * continue, or with BROWSE_CHOSEN_TO_PROMPT the message for its prompt. */
 static void print_for_chat(struct out *out, const struct browse_outcome *o, const struct history *h)
 {
-    bool message = o->command == BROWSE_PROMPT;
+    bool message = o->end == BROWSE_CHOSEN_TO_PROMPT;
     struct buf line = BUF_INIT(SIZE_MAX), scratch = BUF_INIT(BUF_LINE);
     char *path = path_real(h->path, NULL);
     struct message m = MESSAGE_INIT;
@@ -90,7 +90,7 @@ static void print_for_chat(struct out *out, const struct browse_outcome *o, cons
 static int act_elsewhere(const struct browse_outcome *o, const struct history *h, bool quiet)
 {
     struct buf id = BUF_INIT(8 * BUF_LINE), name = BUF_INIT(BUF_LINE), file = BUF_INIT(BUF_LINE);
-    bool loaded = o->command == BROWSE_LOAD;
+    bool loaded = o->end == BROWSE_CHOSEN_TO_LOAD;
 
     list_add_id(&id, buf_str(&o->session));
     history_name_add(&name, h);
@@ -111,7 +111,7 @@ static int act_elsewhere(const struct browse_outcome *o, const struct history *h
 static int act(struct out *out, const struct browse_outcome *o, struct choice *all,
                const char *print, bool quiet)
 {
-    if (o->command == BROWSE_CLOSE)
+    if (o->end == BROWSE_CANCELLED)
         return o->failed.kind != ERR_NONE ? exit_code(ERR_FAILURE) : CANCELLED;
     if (o->nothing && !quiet)
         warnf("nothing was chosen");
@@ -121,12 +121,12 @@ static int act(struct out *out, const struct browse_outcome *o, struct choice *a
         print_for_chat(out, o, &all->at[o->history]);
         return 0;
     }
-    if (o->command == BROWSE_LOAD)
+    if (o->end == BROWSE_CHOSEN_TO_LOAD)
         start_make_current(&all->config, &all->at[o->history], buf_str(&o->session), quiet);
-    if (o->history > 0 && (o->command == BROWSE_LOAD ||
-                           (o->command == BROWSE_ENTER && print && strcmp(print, "id") == 0)))
+    if (o->history > 0 && (o->end == BROWSE_CHOSEN_TO_LOAD ||
+                           (o->end == BROWSE_CHOSEN && print && strcmp(print, "id") == 0)))
         return act_elsewhere(o, &all->at[o->history], quiet);
-    print_chosen(out, o, o->command == BROWSE_PROMPT ? "text" : print ? print : "id");
+    print_chosen(out, o, o->end == BROWSE_CHOSEN_TO_PROMPT ? "text" : print ? print : "id");
     return 0;
 }
 

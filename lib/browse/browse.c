@@ -46,15 +46,15 @@ struct loop {
 
 /* ---- how it ends ---- */
 
-static void end(struct loop *l, enum browse_command command)
+static void end(struct loop *l, enum browse_end how)
 {
     struct browse_outcome *o = l->outcome;
     const struct message *m = browse_message(&l->b);
     struct str id;
 
     l->over = true;
-    o->command = command;
-    if (command == BROWSE_CLOSE)
+    o->end = how;
+    if (how == BROWSE_CANCELLED)
         return;
     o->nothing = !browse_chosen(&l->b, &o->history, &id);
     if (o->nothing)
@@ -179,8 +179,17 @@ static void perform(struct loop *l, enum browse_command command)
     case BROWSE_SUSPEND:
         suspend(l);
         break;
+    case BROWSE_ENTER:
+        end(l, BROWSE_CHOSEN);
+        break;
+    case BROWSE_LOAD:
+        end(l, BROWSE_CHOSEN_TO_LOAD);
+        break;
+    case BROWSE_PROMPT:
+        end(l, BROWSE_CHOSEN_TO_PROMPT);
+        break;
     default:
-        end(l, command == BROWSE_CANCEL ? BROWSE_CLOSE : command);
+        end(l, BROWSE_CANCELLED);
         break;
     }
 }
@@ -224,7 +233,7 @@ static void take_signals(struct loop *l)
         else if (!l->over) {
             l->outcome->signal = signo;
             l->over = true;
-            l->outcome->command = BROWSE_CLOSE;
+            l->outcome->end = BROWSE_CANCELLED;
         }
     }
     if (line_signals_fatal() && !l->over) {
@@ -404,7 +413,7 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
     struct sigaction ignore = {.sa_handler = SIG_IGN}, before;
     int result = -1;
 
-    *outcome = (struct browse_outcome){.command = BROWSE_CLOSE};
+    *outcome = (struct browse_outcome){.end = BROWSE_CANCELLED};
     buf_init(&outcome->session, BUF_LINE);
     buf_init(&outcome->line, BUF_LINE);
     begin(&l);

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/browse/browse.h"
 
 enum {
     BROWSE_KEY_UP = 0x110000,
@@ -38,6 +37,56 @@ enum {
 
 /* The part with the focus: the search box, the list of sessions or hits, the messages. */
 enum browse_focus { BROWSE_BOX, BROWSE_LIST, BROWSE_TEXT };
+
+/* What a key, or an answer to a question, asks the browser to do. */
+enum browse_command {
+    BROWSE_NOTHING, /* no command: in the box, a key that edits it */
+    BROWSE_UP,
+    BROWSE_DOWN,
+    BROWSE_PAGE_UP,
+    BROWSE_PAGE_DOWN,
+    BROWSE_HALF_UP,
+    BROWSE_HALF_DOWN,
+    BROWSE_FIRST,
+    BROWSE_LAST,
+    BROWSE_NEXT_PANEL,
+    BROWSE_LAST_PANEL,
+    BROWSE_TO_BOX,
+    BROWSE_TO_LIST,
+    BROWSE_TO_TEXT,
+    BROWSE_ENTER,
+    BROWSE_NEXT_HIT,
+    BROWSE_LAST_HIT,
+    BROWSE_NEXT_MESSAGE,
+    BROWSE_LAST_MESSAGE,
+    BROWSE_FOLD,
+    BROWSE_FOLD_ALL,
+    BROWSE_ROLE,
+    BROWSE_SCOPE,
+    BROWSE_FIND,
+    BROWSE_ZOOM,
+    BROWSE_FOLLOW,
+    BROWSE_BACK,
+    BROWSE_LOAD,
+    BROWSE_PROMPT,
+    BROWSE_CHAT,
+    BROWSE_COPY,
+    BROWSE_COPY_PART, /* asks which; the next three answer that, and are on no key */
+    BROWSE_COPY_CODE,
+    BROWSE_COPY_ID,
+    BROWSE_COPY_SESSION,
+    BROWSE_PAGER,
+    BROWSE_EDITOR,
+    BROWSE_EXPORT,
+    BROWSE_OVERWRITE, /* on no key: to export, where a file is */
+    BROWSE_FORK,
+    BROWSE_DELETE,
+    BROWSE_HELP,
+    BROWSE_REDRAW,
+    BROWSE_SUSPEND,
+    BROWSE_CLOSE,
+    BROWSE_CANCEL,
+};
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key);
 

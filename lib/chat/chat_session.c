@@ -10,6 +10,7 @@
 #include "chathist/chat/request_settings.h"
 #include "chathist/chat/tools.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/histories.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/store.h"
@@ -165,7 +166,7 @@ void chat_session_choose(struct chat_session *t)
 {
     const struct chat_args *a = t->args;
     struct resume_wish wish = a->wish;
-    char *copy = start_seek(&wish, &t->config, &t->history, a->common.quiet || !a->store);
+    char *copy = histories_seek(&wish, &t->config, &t->history, a->common.quiet || !a->store);
 
     if (copy)
         wish.named = copy;

@@ -23,7 +23,6 @@
 #include "chathist/llm/provider.h"
 #include "chathist/llm/provider_error.h"
 #include "chat/secret_command.h"
-#include "chat/server_headers.h"
 
 /* The maximum number of models that a message names. */
 #define NAMED_MODELS 5

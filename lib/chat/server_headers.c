@@ -1,4 +1,4 @@
-#include "chat/server_headers.h"
+#include "chathist/chat/server_headers.h"
 
 #include <stdlib.h>
 #include <string.h>

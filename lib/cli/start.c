@@ -9,7 +9,6 @@
 
 #include "chathist/base/id.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/histories.h"
 #include "chathist/history/session.h"
 
 static void tell_wait(const char *path)
@@ -211,60 +210,6 @@ static int find_digits(const struct history *h, struct str name, struct buf *id,
     buf_release(&generated);
     buf_release(&end);
     return found;
-}
-
-/* The session is in another history. Returns the id of a copy here, or NULL if it may begin. */
-static char *offer_or_end(struct history *h, struct history *home, struct str id, bool quiet)
-{
-    struct buf copy = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
-    struct err e = ERR_INIT;
-    bool begins = !id_session_generated(id) && !id_is_uuid(id);
-    int copied = begins ? 0 : histories_offer(h, home, id, &copy, quiet, &e);
-
-    if (copied < 0)
-        die_err(&e);
-    history_name_add(&name, home);
-    if (begins) {
-        if (!quiet)
-            hintf(false, "%s has a session '%.*s', too", buf_c(&name), (int)id.n, id.p);
-    } else if (copied == 0) {
-        die_usage("session '%.*s' is in %s: '" PROGRAM_PREFIX "hist-fork --detached %.*s' copies "
-                  "it here, '" PROGRAM_PREFIX "chat --history %s -s %.*s' continues it",
-                  (int)id.n, id.p, buf_c(&name), (int)id.n, id.p, home->path, (int)id.n, id.p);
-    }
-    buf_release(&name);
-    if (copy.len > 0)
-        return buf_detach(&copy);
-    buf_release(&copy);
-    return NULL;
-}
-
-char *start_seek(const struct resume_wish *wish, const struct config *c, struct history *h,
-                 bool quiet)
-{
-    struct str name = str_of(wish->named);
-    struct histories all = {0};
-    struct buf id = BUF_INIT(BUF_SMALL);
-    struct err e = ERR_INIT;
-    char *copy = NULL;
-    size_t place;
-    int found;
-    bool generated = id_session_generated(name) || id_is_uuid(name);
-
-    if (!wish->named || wish->fresh || !wish->by_digits || !c->state_home ||
-        h->kind == HISTORY_EXPLICIT || h->unreadable || !id_session_valid(name) ||
-        (!generated && (quiet || !isatty(STDERR_FILENO))) || session_exists(h, name, NULL) != 0)
-        return NULL;
-    histories_add_all(&all, c);
-    found = histories_find(&all, 0, name, true, &place, &id, &e);
-    if (found > 0)
-        copy = offer_or_end(h, &all.at[place], name, quiet);
-    else if (found < 0 && generated)
-        die_err(&e);
-    err_release(&e);
-    histories_release(&all);
-    buf_release(&id);
-    return copy;
 }
 
 /* A session that is named and new must not have begun. */

@@ -41,6 +41,9 @@
 #include "chathist/history/scan.h"
 #include "history/session_table.h"
 
+/* Smaller histories have no index: reading them is as fast without. */
+#define SESSION_INDEX_LEAST ((off_t)256 << 10)
+
 #define INDEX_BLOCK ((size_t)1024)
 
 struct index_header {

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "history/session_index.h"
 
@@ -11,35 +10,12 @@
 #define RUN_LEAST ((size_t)64)
 #define RUN_MOST ((size_t)1024)
 
-/* ---- a list ---- */
-
 /* Moves the texts to another list. */
 static void move_texts(struct session_list *from, struct session_list *to)
 {
     for (size_t i = 0; i < from->texts_count; i++)
         session_list_own(to, from->texts[i]);
     from->texts_count = 0;
-}
-
-void session_add_json(struct buf *out, const struct session *s)
-{
-    buf_add_byte(out, '{');
-    json_add_member(out, "session_id", (struct str){s->id, s->id_len});
-    json_add_member(out, "timestamp", (struct str){s->last_used, s->last_used_len});
-    json_add_member_int(out, "message_count", (int64_t)s->count);
-    json_add_member(out, "preview", (struct str){s->preview, s->preview_len});
-    if (s->title_len > 0)
-        json_add_member(out, "title", (struct str){s->title, s->title_len});
-    json_add_member(out, "first_role", (struct str){s->first_role, s->first_role_len});
-    json_add_member(out, "created_at", (struct str){s->created_at, s->created_at_len});
-    json_add_member(out, "last_accessed", (struct str){s->last_used, s->last_used_len});
-    buf_add_byte(out, '}');
-}
-
-struct str session_label(const struct session *s)
-{
-    return s->title_len > 0 ? (struct str){s->title, s->title_len}
-                            : (struct str){s->preview, s->preview_len};
 }
 
 /* ---- by reading all lines ---- */

@@ -11,52 +11,6 @@
 #define HELPED ((off_t)4 << 20)
 #define PIECE ((size_t)1 << 20)
 #define BLOCK ((size_t)64 << 10)
-/* Memory for texts is allocated in blocks of this size. */
-#define TEXTS_BLOCK ((size_t)16 << 10)
-
-/* ---- a list ---- */
-
-struct session *session_list_add(struct session_list *l)
-{
-    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof(*l->at));
-    l->at[l->count] = (struct session){0};
-    return &l->at[l->count++];
-}
-
-char *session_list_own(struct session_list *l, char *block)
-{
-    l->texts = mem_grow(l->texts, &l->texts_cap, l->texts_count + 1, sizeof(*l->texts));
-    l->texts[l->texts_count++] = block;
-    l->texts_left = 0;
-    return block;
-}
-
-char *session_list_keep(struct session_list *l, struct str text)
-{
-    char *to;
-
-    if (text.n >= TEXTS_BLOCK / 4)
-        return session_list_own(l, mem_copy(text.p, text.n));
-    if (text.n >= l->texts_left) {
-        session_list_own(l, mem_zalloc(TEXTS_BLOCK));
-        l->texts_left = TEXTS_BLOCK;
-    }
-    to = l->texts[l->texts_count - 1] + (TEXTS_BLOCK - l->texts_left);
-    if (text.n > 0)
-        memcpy(to, text.p, text.n);
-    to[text.n] = '\0';
-    l->texts_left -= text.n + 1;
-    return to;
-}
-
-void session_list_release(struct session_list *l)
-{
-    while (l->texts_count > 0)
-        free(l->texts[--l->texts_count]);
-    free(l->texts);
-    free(l->at);
-    *l = (struct session_list){0};
-}
 
 /* ---- a table ---- */
 

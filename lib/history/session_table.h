@@ -15,7 +15,7 @@
 
 #include "chathist/base/hash_map.h"
 #include "chathist/history/scan.h"
-#include "chathist/history/session_list.h"
+#include "chathist/history/session_summary.h"
 
 /* Consecutive lines of one session: the bytes from `from` up to `to`. */
 struct line_range {

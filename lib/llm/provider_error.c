@@ -385,47 +385,6 @@ void provider_error_explain(struct err *e, int status, struct str body, const ch
 
 /* ---- the key ---- */
 
-struct str secret_of(const char *key)
-{
-    struct str secret = str_trim(str_of(key));
-
-    return secret.n >= SECRET_MIN ? secret : STR_NONE;
-}
-
-bool secret_is_word(struct str secret)
-{
-    bool letter = false, digit = false;
-
-    for (size_t i = 0; i < secret.n; i++) {
-        unsigned char c = (unsigned char)secret.p[i];
-
-        if (c <= ' ' || c >= 0x7f)
-            return true;
-        digit = digit || (c >= '0' && c <= '9');
-        letter = letter || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    }
-    return secret.n < SECRET_LONG && !(letter && digit);
-}
-
-void secret_mask(struct buf *b, struct str secret, size_t from, size_t fixed)
-{
-    while (secret.n > 0 && from < b->len) {
-        const char *hit = str_find((struct str){b->data + from, b->len - from}, secret);
-        size_t start, end;
-
-        if (!hit)
-            return;
-        start = (size_t)(hit - b->data);
-        end = start + secret.n;
-        if (start < fixed)
-            start = fixed;
-        memcpy(b->data + start, "***", 3);
-        memmove(b->data + start + 3, b->data + end, b->len - end);
-        from = start + 3;
-        buf_truncate(b, b->len - (end - from));
-    }
-}
-
 bool header_names_secret(const char *name)
 {
     static const char *const words[] = {"auth", "key", "token", "secret", "cookie"};

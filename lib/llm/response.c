@@ -8,7 +8,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/llm/provider_error.h"
+#include "chathist/llm/secret.h"
 
 /* The longest reason for a refusal that is kept, in code points. */
 #define REFUSAL_MAX 300

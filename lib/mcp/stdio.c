@@ -8,6 +8,7 @@
 #include "chathist/base/process.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/mcp/client.h"
 
 /* How much one read returns (child_read), and how much is read at most before other servers and
  * calls have their turn. */

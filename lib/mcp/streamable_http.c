@@ -21,6 +21,7 @@
 #include "chathist/base/utf8.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider_error.h"
+#include "chathist/mcp/client.h"
 #include "mcp/mirror.h"
 #include "chathist/llm/sse.h"
 

@@ -9,7 +9,7 @@
 #ifndef MCP_TRANSPORT_H
 #define MCP_TRANSPORT_H
 
-#include "chathist/mcp/client.h"
+#include "chathist/mcp/server.h"
 
 /* A message to the server. All pointers are borrowed for the call of `send`. */
 struct mcp_message {

@@ -11,8 +11,7 @@
 #include "chathist/base/simd.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/history/message.h"
-#include "chathist/search/search.h"
-#include "search/searched_text.h"
+#include "chathist/search/searched_text.h"
 
 #define PAGE ((size_t)4096)
 /* The room in front of the window for an unfinished line. A longer one gets a larger room, so that
@@ -177,7 +176,7 @@ static enum verdict verify_line(struct worker *w)
             return BAD;
         w->parsed = true;
         searched_text_begin(&w->texts, &w->message, w->job->in);
-        found = searched_text_find(&w->texts, &w->pattern, &m, NULL);
+        found = pattern_find_message(&w->pattern, &w->texts, &m, NULL);
         searched_text_shrink(&w->texts);
     }
     return found < 0 ? FAILED : (found > 0) != w->job->invert ? HIT : MISS;

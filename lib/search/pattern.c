@@ -434,6 +434,28 @@ int pattern_find_groups(struct pattern *p, struct str text, uint64_t *missing, s
     return found;
 }
 
+int pattern_find_message(struct pattern *p, struct searched_text *t, struct text_match *m,
+                         struct err *e)
+{
+    uint64_t missing = pattern_all_groups(p);
+    size_t at, len;
+
+    *m = (struct text_match){.number = SIZE_MAX};
+    while (missing != 0 && searched_text_next(t, &m->text)) {
+        int found = pattern_find_groups(p, m->text, &missing, &at, &len, e);
+
+        if (found < 0)
+            return -1;
+        if (found > 0 && m->number == SIZE_MAX) {
+            m->number = m->count;
+            m->at = at;
+            m->len = len;
+        }
+        m->count++;
+    }
+    return missing == 0;
+}
+
 int pattern_next(struct pattern *p, size_t *at, size_t *len, struct err *e)
 {
     return next_match(p, false, at, len, e);

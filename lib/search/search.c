@@ -10,7 +10,6 @@
 #include "chathist/base/utf8.h"
 #include "search/literal_scan.h"
 #include "search/parallel_scan.h"
-#include "search/searched_text.h"
 
 /* ---- the fast path ---- */
 
@@ -160,7 +159,7 @@ static int match_texts(struct search *s, struct text_match *m, struct err *e)
     if (refused != 0)
         return refused < 0 ? -1 : 0;
     searched_text_begin(s->texts, &s->message, s->in);
-    return searched_text_find(s->texts, s->pattern, m, e);
+    return pattern_find_message(s->pattern, s->texts, m, e);
 }
 
 /* Decides about the message that was read. Returns 1, or SEARCH_FAILED with *e set. */

@@ -1,6 +1,4 @@
-#include "search/searched_text.h"
-
-#include "chathist/search/search.h"
+#include "chathist/search/searched_text.h"
 
 /* A buffer keeps memory up to this size. */
 #define KEPT ((size_t)1 << 20)
@@ -94,26 +92,4 @@ bool searched_text_next(struct searched_text *t, struct str *text)
         if (!next_part(t))
             return false;
     }
-}
-
-int searched_text_find(struct searched_text *t, struct pattern *p, struct text_match *m,
-                       struct err *e)
-{
-    uint64_t missing = pattern_all_groups(p);
-    size_t at, len;
-
-    *m = (struct text_match){.number = SIZE_MAX};
-    while (missing != 0 && searched_text_next(t, &m->text)) {
-        int found = pattern_find_groups(p, m->text, &missing, &at, &len, e);
-
-        if (found < 0)
-            return -1;
-        if (found > 0 && m->number == SIZE_MAX) {
-            m->number = m->count;
-            m->at = at;
-            m->len = len;
-        }
-        m->count++;
-    }
-    return missing == 0;
 }

@@ -13,8 +13,7 @@
 #include "chathist/base/utf8.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
-#include "chathist/search/search.h"
-#include "search/searched_text.h"
+#include "chathist/search/searched_text.h"
 
 /* The length of a gram. */
 #define GRAM 3

@@ -56,6 +56,14 @@ offence() {
     offence 'lib/base/file.c includes "chathist/history/store.h"'
 }
 
+@test "modules do not include each other in a cycle" {
+    module history/thread 'int thread_len(void) { return 1; }' '"chathist/history/store.h"'
+    module history/store 'int store_len(void) { return 3; }' '"chathist/history/thread.h"'
+    run layers
+    grep -qxF '# tsort: history/store' <<<"$output"
+    grep -qxF '# tsort: history/thread' <<<"$output"
+}
+
 @test "a private header stays in its room" {
     echo '#include "base/hidden.h"' >lib/base/file.c
     touch lib/base/hidden.h

@@ -13,56 +13,6 @@
 #include "chathist/base/error.h"
 #include "chathist/history/location.h"
 
-/* What a key, or an answer to a question, asks the browser to do. */
-enum browse_command {
-    BROWSE_NOTHING, /* no command: in the box, a key that edits it */
-    BROWSE_UP,
-    BROWSE_DOWN,
-    BROWSE_PAGE_UP,
-    BROWSE_PAGE_DOWN,
-    BROWSE_HALF_UP,
-    BROWSE_HALF_DOWN,
-    BROWSE_FIRST,
-    BROWSE_LAST,
-    BROWSE_NEXT_PANEL,
-    BROWSE_LAST_PANEL,
-    BROWSE_TO_BOX,
-    BROWSE_TO_LIST,
-    BROWSE_TO_TEXT,
-    BROWSE_ENTER,
-    BROWSE_NEXT_HIT,
-    BROWSE_LAST_HIT,
-    BROWSE_NEXT_MESSAGE,
-    BROWSE_LAST_MESSAGE,
-    BROWSE_FOLD,
-    BROWSE_FOLD_ALL,
-    BROWSE_ROLE,
-    BROWSE_SCOPE,
-    BROWSE_FIND,
-    BROWSE_ZOOM,
-    BROWSE_FOLLOW,
-    BROWSE_BACK,
-    BROWSE_LOAD,
-    BROWSE_PROMPT,
-    BROWSE_CHAT,
-    BROWSE_COPY,
-    BROWSE_COPY_PART, /* asks which; the next three answer that, and are on no key */
-    BROWSE_COPY_CODE,
-    BROWSE_COPY_ID,
-    BROWSE_COPY_SESSION,
-    BROWSE_PAGER,
-    BROWSE_EDITOR,
-    BROWSE_EXPORT,
-    BROWSE_OVERWRITE, /* on no key: to export, where a file is */
-    BROWSE_FORK,
-    BROWSE_DELETE,
-    BROWSE_HELP,
-    BROWSE_REDRAW,
-    BROWSE_SUSPEND,
-    BROWSE_CLOSE,
-    BROWSE_CANCEL,
-};
-
 struct browse_setup {
     const struct history *histories; /* the first is the one the user means */
     size_t count;
@@ -79,10 +29,16 @@ struct browse_setup {
     void (*tell_wait)(void);
 };
 
+enum browse_end {
+    BROWSE_CANCELLED,
+    BROWSE_CHOSEN,
+    BROWSE_CHOSEN_TO_LOAD,   /* the session becomes the current one */
+    BROWSE_CHOSEN_TO_PROMPT, /* the message is to be the beginning of a prompt */
+};
+
 /* How it ended. */
 struct browse_outcome {
-    enum browse_command
-        command;  /* BROWSE_ENTER, BROWSE_LOAD, BROWSE_PROMPT; BROWSE_CLOSE: cancelled */
+    enum browse_end end;
     bool nothing; /* the list was empty */
     int signal;   /* signal that ends the program, or 0 */
     size_t history;

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "chathist/base/error.h"
+#include "chathist/chat/server_headers.h"
 #include "chathist/cli/config.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider.h"
@@ -26,21 +27,6 @@ struct key_source {
     char *value; /* the key, the command, or the name of the file; NULL for KEY_NONE */
     char *dir;   /* for KEY_COMMAND: where it runs (config_command_dir); else NULL */
     char *name;  /* the variable, or the key of the configuration; NULL for KEY_NONE */
-};
-
-/* A header of the user. */
-struct server_header {
-    struct ask_header header; /* the value is NULL until its command has run */
-    const char *command;      /* borrowed from the configuration; NULL: none */
-    char *setting;            /* the key of the configuration, owned; NULL: none */
-    char *secret;             /* what the command printed, owned */
-};
-
-struct server_headers {
-    struct server_header *at;
-    size_t count, cap;
-    struct ask_header *ready; /* those with a value */
-    size_t ready_count;
 };
 
 struct server {

@@ -12,6 +12,7 @@
 #include "chathist/base/error.h"
 #include "chathist/cli/config.h"
 #include "chathist/history/location.h"
+#include "chathist/history/session.h"
 
 /* Zero-initialise. */
 struct histories {
@@ -54,5 +55,13 @@ int histories_fork(struct history *to, struct history *from, struct str session,
  * no terminal; or -1 with *e set. */
 int histories_offer(struct history *to, struct history *from, struct str session, struct buf *id,
                     bool quiet, struct err *e);
+
+/* Looks for the session of chat -s, if this history does not have it, in the other histories of the
+ * user. If one has a session of that id, which programs generate, it must not begin here as another
+ * one: the user may have it copied into this history, else the program ends. If the id is a name,
+ * which two repositories may have, a hint on a terminal says so. Returns the id of the copy, which
+ * the caller frees, or NULL. */
+char *histories_seek(const struct resume_wish *wish, const struct config *c, struct history *h,
+                     bool quiet);
 
 #endif

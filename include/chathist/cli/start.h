@@ -32,13 +32,6 @@ void start_expect(const struct history *h);
  * and the time-out does not apply. Warns if the pointer of the history is not trusted. */
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
                    const struct history *h, bool again, bool quiet);
-/* Looks for the session of chat -s, if this history does not have it, in the other histories of the
- * user. If one has a session of that id, which programs generate, it must not begin here as another
- * one: the user may have it copied into this history, else the program ends. If the id is a name,
- * which two repositories may have, a hint on a terminal says so. Returns the id of the copy, which
- * the caller frees, or NULL. */
-char *start_seek(const struct resume_wish *wish, const struct config *c, struct history *h,
-                 bool quiet);
 /* Called when a session begins. Warns if the history is not that of the enclosing repository, and
  * why, and if an earlier history of the repository is kept. */
 void start_tell_place(const struct history *h, bool quiet);

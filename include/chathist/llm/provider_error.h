@@ -16,6 +16,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/llm/provider.h"
+#include "chathist/llm/secret.h"
 
 /* Returns true if this JSON value reports an error: it has an `error` that is not null, false, 0 or
  * empty, or its `object` is "error". */
@@ -38,20 +39,6 @@ bool provider_error_mentions(struct str body, const char *word);
 void provider_error_explain(struct err *e, int status, struct str body, const char *key,
                             const char *key_from, const char *missing);
 
-/* A server may repeat the key that it was sent. secret_of returns the key without blanks around it
- * if it has at least SECRET_MIN bytes, otherwise STR_NONE. Such a key is masked in errors and
- * removed from the environment of tools. `key` may be NULL. */
-#define SECRET_MIN 8
-struct str secret_of(const char *key);
-/* Returns true if the secret may occur in ordinary text, as placeholders such as `not-needed` do,
- * which servers without keys are given. A response is stored as it came, so such a key is not
- * masked there. The other keys consist of printable ASCII characters without blanks and have a
- * letter and a digit among them, or at least SECRET_LONG characters. */
-#define SECRET_LONG 20
-bool secret_is_word(struct str secret);
-/* Replaces each secret in the bytes of b from `from` on with `***`, but does not change the first
- * `fixed` bytes. STR_NONE replaces nothing. */
-void secret_mask(struct buf *b, struct str secret, size_t from, size_t fixed);
 /* Returns true if the name of a header says that its value is a secret. The value of a header is
  * masked if its name says so, or if a command prints it. */
 bool header_names_secret(const char *name);

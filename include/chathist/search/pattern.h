@@ -18,6 +18,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
+#include "chathist/search/searched_text.h"
 
 struct literal_scan;
 struct skip_query;
@@ -72,6 +73,20 @@ int pattern_find(struct pattern *p, struct str text, size_t *at, size_t *len, st
 int pattern_find_groups(struct pattern *p, struct str text, uint64_t *missing, size_t *at,
                         size_t *len, struct err *e);
 uint64_t pattern_all_groups(const struct pattern *p);
+
+/* Where the first match is in a message. */
+struct text_match {
+    size_t number;   /* of the text with the first match, from 0; SIZE_MAX: none */
+    size_t at, len;  /* the match in that text */
+    size_t count;    /* texts that were looked at */
+    struct str text; /* the last of them, borrowed from searched_text_next */
+};
+/* Looks in the texts of a message, from searched_text_begin on, for a match of each group, up to the
+ * last text that is needed. Returns 1 if all groups have one, 0 if not, or -1 with *e set as
+ * pattern_find does. */
+int pattern_find_message(struct pattern *p, struct searched_text *t, struct text_match *m,
+                         struct err *e);
+
 /* Find one match after the other; none is empty, none overlap. Call pattern_start, then
  * pattern_next until it returns 0 or -1. The text is borrowed until then. */
 void pattern_start(struct pattern *p, struct str text);

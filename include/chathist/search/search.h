@@ -28,19 +28,7 @@
 #include "chathist/history/scan.h"
 #include "chathist/search/pattern.h"
 #include "chathist/search/query.h"
-
-/* The parts of a message that can be searched. */
-enum search_in {
-    SEARCH_CONTENT = 1 << 0,
-    SEARCH_TOOLS = 1 << 1, /* the names of called tools, and each value in their arguments */
-    SEARCH_FILES = 1 << 2, /* `files` and `files_modified` */
-    SEARCH_MODEL = 1 << 3,
-    SEARCH_ID = 1 << 4, /* of the message and of the session */
-    /* The lines that give a session a title, which no other search returns. Their content is the
-     * only text of them that is searched. */
-    SEARCH_TITLE = 1 << 5,
-};
-#define SEARCH_IN_DEFAULT (SEARCH_CONTENT | SEARCH_TOOLS)
+#include "chathist/search/searched_text.h"
 
 struct search {
     struct scan scan;

@@ -15,7 +15,19 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/json.h"
 #include "chathist/history/message.h"
-#include "chathist/search/pattern.h"
+
+/* The parts of a message that can be searched. */
+enum search_in {
+    SEARCH_CONTENT = 1 << 0,
+    SEARCH_TOOLS = 1 << 1, /* the names of called tools, and each value in their arguments */
+    SEARCH_FILES = 1 << 2, /* `files` and `files_modified` */
+    SEARCH_MODEL = 1 << 3,
+    SEARCH_ID = 1 << 4, /* of the message and of the session */
+    /* The lines that give a session a title, which no other search returns. Their content is the
+     * only text of them that is searched. */
+    SEARCH_TITLE = 1 << 5,
+};
+#define SEARCH_IN_DEFAULT (SEARCH_CONTENT | SEARCH_TOOLS)
 
 struct searched_text {
     const struct message *message;
@@ -38,16 +50,5 @@ void searched_text_begin(struct searched_text *t, const struct message *m, unsig
 /* Returns true and the next text, decoded and borrowed until the next call that returns true, or
  * false at the end. A message without content has an empty one. */
 bool searched_text_next(struct searched_text *t, struct str *text);
-
-struct text_match {
-    size_t number;   /* of the text with the first match, from 0; SIZE_MAX: none */
-    size_t at, len;  /* the match in that text */
-    size_t count;    /* texts that were looked at */
-    struct str text; /* the last of them, borrowed from searched_text_next */
-};
-/* Looks in the texts of a message for a match of each group of the pattern, up to the last text
- * that is needed. Returns 1 if all have one, 0 if not, or -1 with *e set as pattern_find does. */
-int searched_text_find(struct searched_text *t, struct pattern *p, struct text_match *m,
-                       struct err *e);
 
 #endif

@@ -6,14 +6,30 @@
  * Of headers with the same name, one for the provider replaces one for all, and --header replaces
  * both. --header itself can repeat a name.
  */
-#ifndef CHAT_SERVER_HEADERS_H
-#define CHAT_SERVER_HEADERS_H
+#ifndef CHATHIST_CHAT_SERVER_HEADERS_H
+#define CHATHIST_CHAT_SERVER_HEADERS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "chathist/base/error.h"
-#include "chathist/chat/server.h"
 #include "chathist/cli/config.h"
+#include "chathist/llm/provider.h"
+
+/* A header of the user. */
+struct server_header {
+    struct ask_header header; /* the value is NULL until its command has run */
+    const char *command;      /* borrowed from the configuration; NULL: none */
+    char *setting;            /* the key of the configuration, owned; NULL: none */
+    char *secret;             /* what the command printed, owned */
+};
+
+struct server_headers {
+    struct server_header *at;
+    size_t count, cap;
+    struct ask_header *ready; /* those with a value */
+    size_t ready_count;
+};
 
 /* Chooses the headers for a provider. `named`: the user named the server in some way, so that it
  * also gets the headers for all providers. Runs no command. Returns 0, or -1 with ERR_USAGE for a

@@ -1,0 +1,68 @@
+/*
+ * session_summary - what lists show of a session, and a list of such summaries with their texts.
+ */
+#ifndef CHATHIST_HISTORY_SESSION_SUMMARY_H
+#define CHATHIST_HISTORY_SESSION_SUMMARY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "chathist/base/buf.h"
+
+struct session {
+    /* These texts are NUL-terminated and belong to the list. They can also contain NUL, if another
+     * program wrote it. */
+    char *id;
+    size_t id_len;
+    /* The first MESSAGE_PREVIEW code points, decoded, of the first message of the user that is not
+     * blank; without one, of the first message. */
+    char *preview;
+    size_t preview_len;
+    bool asked; /* the preview is of a message of the user */
+    /* The newest title (message_title); empty if the session has none. */
+    char *title;
+    size_t title_len;
+    char *first_role;
+    size_t first_role_len;
+    char *created_at; /* the timestamp of the first line, as stored */
+    size_t created_at_len;
+    /* The timestamp of the last message, as stored; without a message, of the first title. */
+    char *last_used;
+    size_t last_used_len;
+    uint64_t count;  /* lines that are messages */
+    uint64_t titles; /* lines that give a title */
+    uint64_t bytes;  /* size of all these lines in the file */
+    off_t last_line; /* offset of the line of `last_used`, by which lists are sorted */
+    /* The next two are only set by session_list_load and session_list_recent: */
+    off_t first_line; /* offset of the first line */
+    off_t end;        /* offset of the byte after the last line */
+};
+
+struct session_list {
+    struct session *at;
+    size_t count;
+    uint64_t bad_lines; /* lines of the history that are not valid messages */
+    /* private */
+    size_t cap;
+    char **texts; /* blocks of memory that hold the texts */
+    size_t texts_count, texts_cap;
+    size_t texts_left; /* free bytes at the end of the last block */
+};
+
+/* Returns the text by which people know a session: its title, or without one its preview. */
+struct str session_label(const struct session *s);
+void session_list_release(struct session_list *l);
+/* Appends a zeroed session and returns it. It is valid until the next call. */
+struct session *session_list_add(struct session_list *l);
+/* Returns a NUL-terminated copy of `text` that lives as long as the list. */
+char *session_list_keep(struct session_list *l, struct str text);
+/* Takes over a block of memory that malloc gave, so that it lives as long as the list. Returns
+ * it. */
+char *session_list_own(struct session_list *l, char *block);
+
+/* Adds the summary `{"session_id","timestamp","message_count","preview","first_role","created_at",
+ * "last_accessed"}`, with "title" after the preview if the session has one. */
+void session_add_json(struct buf *out, const struct session *s);
+#endif
