@@ -10,7 +10,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/base/process.h"
-#include "chathist/cli/clipboard.h"
+#include "chathist/terminal/clipboard.h"
 #include "chathist/history/location.h"
 #include "browse/model.h"
 
@@ -49,7 +49,7 @@ int browse_act_chat(const struct browse_act *a, const struct browse *b, struct e
  *
  * browse_jobs_step must be called every BROWSE_JOBS_MS milliseconds while browse_jobs_busy. It does
  * not wait. Programs that were requested with browse_jobs_run run in order, one at a time. Beside
- * them one text is copied (cli/clipboard). */
+ * them one text is copied (terminal/clipboard). */
 
 #define BROWSE_JOBS_MS CLIPBOARD_STEP_MS
 

@@ -9,7 +9,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
-#include "chathist/chat/markdown.h"
+#include "chathist/terminal/markdown.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/signals.h"
 #include "browse/actions.h"

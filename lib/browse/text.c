@@ -10,7 +10,7 @@
 #include "chathist/base/time.h"
 #include "chathist/base/usage.h"
 #include "chathist/base/utf8.h"
-#include "chathist/chat/markdown.h"
+#include "chathist/terminal/markdown.h"
 #include "chathist/cli/wide.h"
 
 #define TAB_COLUMNS 8

@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/chat/markdown.h"
+#include "chathist/terminal/markdown.h"
 #include "chathist/history/message.h"
 #include "chathist/history/thread.h"
 #include "chathist/search/pattern.h"

@@ -7,8 +7,8 @@
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
-#include "chathist/chat/markdown.h"
-#include "chathist/chat/markdown_layout.h"
+#include "chathist/terminal/markdown.h"
+#include "chathist/terminal/markdown_layout.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 

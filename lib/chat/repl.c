@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chat/input_history.h"
+#include "chathist/terminal/input_history.h"
 #include "chat/repl_command.h"
 #include "chathist/base/file.h"
 #include "chathist/base/utf8.h"

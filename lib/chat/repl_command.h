@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "chat/line_editor.h"
+#include "chathist/terminal/line_editor.h"
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/chat/chat_session.h"

@@ -7,7 +7,7 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/utf8.h"
-#include "chathist/cli/clipboard.h"
+#include "chathist/terminal/clipboard.h"
 #include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"

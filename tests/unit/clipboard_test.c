@@ -1,4 +1,4 @@
-#include "chathist/cli/clipboard.h"
+#include "chathist/terminal/clipboard.h"
 
 #include <signal.h>
 #include <stdio.h>

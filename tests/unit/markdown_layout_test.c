@@ -1,4 +1,4 @@
-#include "chathist/chat/markdown_layout.h"
+#include "chathist/terminal/markdown_layout.h"
 
 #include "test.h"
 

@@ -11,7 +11,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/utf8.h"
-#include "chathist/chat/markdown_layout.h"
+#include "chathist/terminal/markdown_layout.h"
 #include "chathist/chat/turn.h"
 #include "chathist/cli/options.h"
 #include "chathist/cli/output.h"

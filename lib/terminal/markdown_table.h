@@ -1,14 +1,14 @@
 /*
  * markdown_table - a table of GitHub Flavored Markdown, printed with columns.
  */
-#ifndef CHATHIST_CHAT_MARKDOWN_TABLE_H
-#define CHATHIST_CHAT_MARKDOWN_TABLE_H
+#ifndef CHATHIST_TERMINAL_MARKDOWN_TABLE_H
+#define CHATHIST_TERMINAL_MARKDOWN_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/chat/markdown.h"
+#include "chathist/terminal/markdown.h"
 
 /* Is the second line the delimiter row of a table whose header is the first one? */
 bool markdown_table_begins(struct str header, struct str delimiter);

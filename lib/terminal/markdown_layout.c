@@ -1,10 +1,10 @@
-#include "chathist/chat/markdown_layout.h"
+#include "chathist/terminal/markdown_layout.h"
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "chat/markdown_table.h"
+#include "terminal/markdown_table.h"
 
 /* More bytes of a table are not held back: its next rows get the widths of those before. */
 #define TABLE_HELD_MAX ((size_t)64 << 10)

@@ -1,4 +1,4 @@
-#include "chat/line_editor.h"
+#include "chathist/terminal/line_editor.h"
 
 #include <errno.h>
 #include <histedit.h>

@@ -9,8 +9,8 @@
  * It is a push parser whose output does not depend on how the text is split. It holds back only a
  * run of equal marks until the next character is known.
  */
-#ifndef CHATHIST_CHAT_MARKDOWN_H
-#define CHATHIST_CHAT_MARKDOWN_H
+#ifndef CHATHIST_TERMINAL_MARKDOWN_H
+#define CHATHIST_TERMINAL_MARKDOWN_H
 
 #include <stdbool.h>
 

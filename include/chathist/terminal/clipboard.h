@@ -7,8 +7,8 @@
  * tmux and to the first one of the desktop that accepts it; one that reads nothing for two seconds
  * is ended.
  */
-#ifndef CHATHIST_CLI_CLIPBOARD_H
-#define CHATHIST_CLI_CLIPBOARD_H
+#ifndef CHATHIST_TERMINAL_CLIPBOARD_H
+#define CHATHIST_TERMINAL_CLIPBOARD_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "chat/markdown_table.h"
+#include "terminal/markdown_table.h"
 
 #include <stdint.h>
 #include <stdlib.h>

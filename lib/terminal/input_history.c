@@ -1,4 +1,4 @@
-#include "chat/input_history.h"
+#include "chathist/terminal/input_history.h"
 
 #include <errno.h>
 #include <fcntl.h>

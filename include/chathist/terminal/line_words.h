@@ -1,8 +1,8 @@
 /*
  * line_words - a list of words, such as those that could complete a text.
  */
-#ifndef CHATHIST_CHAT_LINE_WORDS_H
-#define CHATHIST_CHAT_LINE_WORDS_H
+#ifndef CHATHIST_TERMINAL_LINE_WORDS_H
+#define CHATHIST_TERMINAL_LINE_WORDS_H
 
 #include <stddef.h>
 

@@ -3,8 +3,8 @@
  * mode 0600 and one JSON string a line, the newest last. Several programs may add to it at the same
  * time. A file that is too large is cut when it is loaded. Other lines are ignored.
  */
-#ifndef CHATHIST_CHAT_INPUT_HISTORY_H
-#define CHATHIST_CHAT_INPUT_HISTORY_H
+#ifndef CHATHIST_TERMINAL_INPUT_HISTORY_H
+#define CHATHIST_TERMINAL_INPUT_HISTORY_H
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"

@@ -1,4 +1,4 @@
-#include "chathist/chat/markdown.h"
+#include "chathist/terminal/markdown.h"
 
 #include <string.h>
 

@@ -13,15 +13,15 @@
  *
  * It is a push parser whose output does not depend on how the text is split.
  */
-#ifndef CHATHIST_CHAT_MARKDOWN_LAYOUT_H
-#define CHATHIST_CHAT_MARKDOWN_LAYOUT_H
+#ifndef CHATHIST_TERMINAL_MARKDOWN_LAYOUT_H
+#define CHATHIST_TERMINAL_MARKDOWN_LAYOUT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/utf8.h"
-#include "chathist/chat/markdown.h"
+#include "chathist/terminal/markdown.h"
 
 struct markdown_layout {
     markdown_fn *fn; /* gets text that is safe on a terminal */

@@ -1,4 +1,4 @@
-#include "chat/line_words.h"
+#include "chathist/terminal/line_words.h"
 
 #include <stdlib.h>
 

@@ -16,13 +16,13 @@
  * program was started with them ignored. Between two calls of line_read the terminal does not echo;
  * characters typed then are kept. A process can have one editor.
  */
-#ifndef CHATHIST_CHAT_LINE_EDITOR_H
-#define CHATHIST_CHAT_LINE_EDITOR_H
+#ifndef CHATHIST_TERMINAL_LINE_EDITOR_H
+#define CHATHIST_TERMINAL_LINE_EDITOR_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "chat/line_words.h"
+#include "chathist/terminal/line_words.h"
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 
