@@ -493,24 +493,30 @@ int file_open_temporary(int dir, const char *path, struct buf *name)
     return fd;
 }
 
-/* Is the name `base` (any text if that is empty), two numbers with a dot before each, and
- * FILE_TEMPORARY? */
-static bool is_temporary_name(struct str name, struct str base)
+/* Returns what stands before the two numbers and FILE_TEMPORARY in a name that file_open_temporary
+ * gives; STR_NONE for any other name. */
+static struct str name_of_temporary(struct str name)
 {
-    size_t n = name.n;
-
-    if (!str_starts(name, base) || !str_ends(name, STR(FILE_TEMPORARY)))
-        return false;
-    n -= STR(FILE_TEMPORARY).n;
+    if (!str_ends(name, STR(FILE_TEMPORARY)))
+        return STR_NONE;
+    name.n -= STR(FILE_TEMPORARY).n;
     for (int i = 0; i < 2; i++) {
-        size_t end = n;
+        size_t end = name.n;
 
-        while (n > base.n && name.p[n - 1] >= '0' && name.p[n - 1] <= '9')
-            n--;
-        if (n == end || n <= base.n || name.p[--n] != '.')
-            return false;
+        while (name.n > 0 && name.p[name.n - 1] >= '0' && name.p[name.n - 1] <= '9')
+            name.n--;
+        if (name.n == end || name.n == 0 || name.p[--name.n] != '.')
+            return STR_NONE;
     }
-    return base.n == 0 || name.p[base.n] == '.';
+    return name;
+}
+
+/* Is it the temporary file of a file of that name, or of one whose name continues with a dot? */
+static bool is_beside(struct str name, struct str base)
+{
+    struct str file = name_of_temporary(name);
+
+    return file.p && str_starts(file, base) && (file.n == base.n || file.p[base.n] == '.');
 }
 
 /* Returns 1 if a killed program left the file, and removes it if asked to; else 0, or -1. Its maker
@@ -539,10 +545,10 @@ DIR *file_open_dir(int dir, const char *parent)
     return list;
 }
 
-int file_sweep(int dir, const char *path, bool beside, bool remove, struct err *e)
+/* Sweeps the files of a directory for which `is_one` returns true. */
+static int sweep(int dir, const char *parent, bool (*is_one)(struct str name, struct str arg),
+                 struct str arg, bool remove, struct err *e)
 {
-    struct str base = beside ? str_of(path_base(path)) : STR("");
-    char *parent = path_parent(path);
     DIR *list = file_open_dir(dir, parent);
     struct dirent *entry;
     int count = 0, left = 0;
@@ -550,7 +556,7 @@ int file_sweep(int dir, const char *path, bool beside, bool remove, struct err *
     while (list && left >= 0 && (entry = readdir(list))) {
         char *file;
 
-        if (!is_temporary_name(str_of(entry->d_name), base))
+        if (!is_one(str_of(entry->d_name), arg))
             continue;
         file = path_join(parent, entry->d_name);
         left = sweep_file(dir, file, remove, e);
@@ -559,8 +565,35 @@ int file_sweep(int dir, const char *path, bool beside, bool remove, struct err *
     }
     if (list)
         closedir(list);
-    free(parent);
     return left < 0 ? -1 : count;
+}
+
+static bool is_any(struct str name, struct str none)
+{
+    (void)none;
+    return name_of_temporary(name).p;
+}
+
+int file_sweep(int dir, const char *path, bool beside, bool remove, struct err *e)
+{
+    char *parent = path_parent(path);
+    int count = sweep(dir, parent, beside ? is_beside : is_any, str_of(path_base(path)), remove, e);
+
+    free(parent);
+    return count;
+}
+
+static bool has_suffix(struct str name, struct str suffix)
+{
+    struct str file = name_of_temporary(name);
+
+    return file.p && file.n > suffix.n && str_ends(file, suffix) &&
+           file.p[file.n - suffix.n - 1] == '.';
+}
+
+void file_sweep_dir(const char *dir, const char *suffix)
+{
+    (void)sweep(FILE_CWD, dir, has_suffix, str_of(suffix), true, NULL);
 }
 
 static int write_failed(const char *path, struct err *e)
@@ -621,6 +654,7 @@ int file_replace_at(int dir, const char *path, struct str content, bool sync, st
 {
     struct file_replace r;
 
+    (void)file_sweep(dir, path, true, true, NULL);
     if (file_replace_begin_at(&r, dir, path, e) < 0)
         return -1;
     r.unsynced = !sync;

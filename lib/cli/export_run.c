@@ -539,6 +539,8 @@ static int to_directory(struct run *r, struct err *e)
     struct buf name = BUF_INIT(BUF_SMALL);
     int rc = file_make_dirs(r->job->output, e) < 0 ? -1 : 0;
 
+    if (rc == 0)
+        file_sweep_dir(r->job->output, r->job->format->suffix);
     for (size_t i = 0; rc == 0 && i < r->count; i++) {
         size_t redacted = r->redacted;
         char *path;
@@ -596,8 +598,10 @@ static int write_output(struct run *r, struct err *e)
         return to_stdout(r, e);
     if (r->job->directory)
         return to_directory(r, e);
-    return r->job->state ? to_growing_file(r, e)
-                         : to_file(r, r->job->output, SELECTION_NONE, false, e);
+    if (r->job->state)
+        return to_growing_file(r, e);
+    (void)file_sweep(FILE_CWD, r->job->output, true, true, NULL);
+    return to_file(r, r->job->output, SELECTION_NONE, false, e);
 }
 
 /* Selects lines of the history. Returns 1; 0 if every named session is absent; -1 with *e set. If

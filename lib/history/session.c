@@ -82,7 +82,8 @@ int session_make_current(struct history *h, struct str id, struct err *e)
     if (result == 0) {
         buf_add_str(&line, id);
         buf_add_byte(&line, '\n');
-        (void)file_sweep(h->pointer_fd, h->pointer, !h->dir, true, NULL);
+        if (h->dir)
+            (void)file_sweep(h->pointer_fd, h->pointer, false, true, NULL);
         /* The pointer is not worth a sync: without one, a new session is begun. */
         result = file_replace_at(h->pointer_fd, h->pointer, buf_str(&line), false, e);
         history_announce(h);

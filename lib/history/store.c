@@ -210,9 +210,7 @@ static void keep_copy(const struct history *h, const struct append *a)
 static void finish(const struct history *h, const struct append *a)
 {
     keep_copy(h, a);
-    /* The directory of an explicit history may be a large one of the user's. */
-    if (h->dir)
-        (void)file_sweep(h->dir_fd, h->path, false, true, NULL);
+    (void)file_sweep(h->dir_fd, h->path, !h->dir, true, NULL);
 }
 
 /* Appends the rest of a group whose writer was killed. */

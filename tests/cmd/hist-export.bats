@@ -560,6 +560,20 @@ no_temporaries() {
     done
 }
 
+@test "hist-export: what a killed run has left is removed by the next one, and nothing else" {
+    two_sessions
+    traced -o trace true || skip 'strace may not trace here'
+    run_expect 137 traced -f -o trace -e inject=rename,renameat:signal=KILL hist-export -a -o docs/
+    run_expect 137 traced -f -o trace -e inject=rename,renameat:signal=KILL hist-export -a -o page.html
+    [[ $(find . -name '*.[0-9]*.0.tmp' | wc -l) == 2 ]] || fail "$(find .)"
+    echo busy >docs/x.md.77.0.tmp
+    echo mine | tee docs/notes.2024.11.tmp docs/x.html.1.2.tmp >docs/x.md.1.tmp
+    run_expect 0 flock docs/x.md.77.0.tmp hist-export -a -o docs/
+    run_expect 0 hist-export -a -o page.html
+    find . -name '*.tmp' | LC_ALL=C sort >left
+    is left left ./docs/notes.2024.11.tmp ./docs/x.html.1.2.tmp ./docs/x.md.1.tmp ./docs/x.md.77.0.tmp
+}
+
 @test "hist-export: two runs at once export each line once" {
     hist_lines a 500 >"$HISTORY"
     local i pids=()

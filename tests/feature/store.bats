@@ -415,6 +415,7 @@ all_or_none() {
             whole || return 1
             all_or_none 33 || return 1
             [[ $(stored_lines s) == alive ]] || fail "$call $i" || return 1
+            [[ -z $(find . -name '*.tmp') ]] || fail "$call $i: left: $(find . -name '*.tmp')" || return 1
             forks+=${FORKS% }
         done
     done

@@ -100,10 +100,13 @@ int file_open_temporary(int dir, const char *path, struct buf *name);
  * Returns the number, or -1 if one cannot be removed; a directory that cannot be listed has
  * none. */
 int file_sweep(int dir, const char *path, bool beside, bool remove, struct err *e);
+/* Removes those in the directory `dir` whose names begin with a name that ends with a dot and
+ * `suffix`. */
+void file_sweep_dir(const char *dir, const char *suffix);
 /* Replaces the content of `path`: writes a new file beside it (mode 0600), syncs it, renames it
  * over `path` and syncs the directory. For small state files: a reader finds the old content or the
- * new one, never a part. If something else than a regular file has the name, that is an error.
- * Returns 0, or -1 with *e set. */
+ * new one, never a part. Removes what killed programs have left of such files first. If something
+ * else than a regular file has the name, that is an error. Returns 0, or -1 with *e set. */
 int file_replace(const char *path, struct str content, struct err *e);
 /* The same, but without `sync` nothing is synced, and a power cut may leave an empty file. */
 int file_replace_at(int dir, const char *path, struct str content, bool sync, struct err *e);
