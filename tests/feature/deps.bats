@@ -9,10 +9,13 @@ setup() {
     sandbox
     local name
     mkdir -p bin
-    for name in sh sed awk sort tr wc env cat; do ln -s "$(type -P "$name")" "bin/$name"; done
+    for name in sh sed awk sort tr wc env cat mkdir rm rmdir chmod; do ln -s "$(type -P "$name")" "bin/$name"; done
     # Neither pkg-config nor any library is found.
     export PKG_CONFIG=false
     export MANAGER=$PWD/manager
+    # The files of this machine are not touched.
+    export DEPS_ROOT=$PWD/root
+    mkdir -p root/usr/sbin root/etc
 }
 
 # stub NAME TEXT: a command that notes its arguments and does that. A link of that name would be written through.
@@ -39,8 +42,8 @@ apt() {
 @test "deps: says how many packages and megabytes before it installs" {
     apt
     deps 1 check
-    stdout_has 'deps: 2 packages, about 390 MB
-deps: running env DEBIAN_FRONTEND=noninteractive apt-get install'
+    stdout_matches '^deps: 2 packages, about 390 MB$'
+    stdout_matches '^deps: running .*env DEBIAN_FRONTEND=noninteractive apt-get install'
     grep -qxF 'apt-cache --no-all-versions show one three' manager
     stderr_has 'deps: installed, but still not found:'
 }
@@ -59,6 +62,40 @@ deps: running env DEBIAN_FRONTEND=noninteractive apt-get install'
     stub dnf ''
     deps 1 lint
     stdout_matches '^deps: [0-9]+ packages and their dependencies$'
+}
+
+@test "deps: the servers of the tests are neither started nor enabled, and no database is made" {
+    apt
+    deps 1 check
+    # An ssh server of this machine is found.
+    stdout_matches '/without-services (ssh sshd )?postgresql env DEBIAN_FRONTEND=noninteractive apt-get install.* postgresql '
+    rm manager
+    WITH_POSTGRES=no deps 1 build check
+    run_expect 1 grep -E 'postgresql|libpq' manager
+    run_expect 0 find root -type f -o -name createcluster.d
+    stdout_empty
+
+    # What a package manager finds while it installs, asked as invoke-rc.d and deb-systemd-invoke ask.
+    stub apt-get 'cat "$DEPS_ROOT"/etc/postgresql-common/createcluster.d/*.conf
+        for unit in ssh postgresql.service cron; do
+            "$DEPS_ROOT"/usr/sbin/policy-rc.d "$unit" start 2 && echo "$unit: 0" || echo "$unit: $?"
+        done
+        exit 7'
+    stub systemctl 'exit 1'
+    run_expect 7 env PATH="$PWD/bin" "$ROOT/mk/without-services" 'ssh postgresql' apt-get install
+    stdout_is 'create_main_cluster = false' 'ssh: 101' 'postgresql.service: 101' 'cron: 0'
+    run_expect 0 find root -type f -o -name createcluster.d
+    stdout_empty
+
+    # A policy that was there stays.
+    printf '#!/bin/sh\nexit 0\n' >root/usr/sbin/policy-rc.d
+    chmod +x root/usr/sbin/policy-rc.d
+    remember root/usr/sbin/policy-rc.d
+    stub apt-get '"$DEPS_ROOT"/usr/sbin/policy-rc.d ssh start'
+    run_expect 0 env PATH="$PWD/bin" "$ROOT/mk/without-services" 'ssh postgresql' apt-get install
+    unchanged root/usr/sbin/policy-rc.d
+    run_expect 0 grep -c 'systemctl disable .*[.]s' manager
+    stdout_is 4
 }
 
 @test "deps: an unknown group" {
