@@ -1,6 +1,6 @@
 # Builds one variant in the folder B. Run by ../Makefile, which gives B, VARIANT, CC and VERSION.
 #
-#   lib/LAYER/*.c             $(B)/libchathist.a, but for lib/sync, which hist-sync alone links
+#   lib/LAYER/*.c             $(B)/libchathist.a
 #   lib/convert/page/*           $(B)/page.c, in the archive
 #   cmd/NAME.c                $(B)/NAME
 #   tests/unit/NAME_test.c     $(B)/tests/unit/NAME_test
@@ -89,7 +89,6 @@ source_flags = $(if $(filter lib/% cmd/%,$1),-include lib/base/banned.h) \
                $(if $(filter lib/cli/% lib/llm/http.c lib/mcp/client.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')
 
 lib_sources := $(wildcard lib/*/*.c)
-sync_sources := $(wildcard lib/sync/*.c)
 programs := $(patsubst cmd/%.c,$(B)/%,$(wildcard cmd/*.c))
 unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*_test.c))
 fuzz_targets := $(patsubst %.c,$(B)/%,$(wildcard tests/fuzz/*_fuzz.c))
@@ -111,7 +110,7 @@ flags := $(strip $(CC) $(shell $(CC) -dumpversion) $(compile_flags) $(link_flags
 ifneq ($(file <$(B)/flags),$(flags))
 $(file >$(B)/flags,$(flags))
 endif
-members := $(sort $(call objects,$(filter-out $(sync_sources),$(lib_sources)))) $(B)/page.o
+members := $(sort $(call objects,$(lib_sources))) $(B)/page.o
 ifneq ($(file <$(B)/members),$(members))
 $(file >$(B)/members,$(members))
 endif
@@ -143,8 +142,6 @@ endef
 
 $(programs): $(B)/%: $(B)/cmd/%.o $(B)/libchathist.a
 	$(call link,$(common_libs) $($*_libs))
-
-$(B)/hist-sync: $(call objects,$(sync_sources))
 
 $(unit_tests) $(test_tools): $(B)/%: $(B)/%.o $(B)/libchathist.a
 	$(call link,$(all_libs),$(if $(lto),-fno-lto))

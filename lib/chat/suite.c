@@ -34,6 +34,7 @@ static const struct {
     {PROGRAM_PREFIX "hist-append", "store a message and print its id"},
     {PROGRAM_PREFIX "hist-export", "write sessions in other formats"},
     {PROGRAM_PREFIX "hist-import", "bring conversations with other programs into the history"},
+    {PROGRAM_PREFIX "hist-sync", "keep histories on several machines equal"},
     {PROGRAM_PREFIX "hist-delete", "erase sessions"},
     {PROGRAM_PREFIX "hist-check", "verify a history"},
     {PROGRAM_PREFIX "hist-stats", "count messages and tokens"},

@@ -198,6 +198,8 @@ static void delete_line(void *arg, struct rewrite *r, const struct line *l)
         o->seen[*place] += !message_is_title(&o->message);
     if (!place || o->stays[*place])
         rewrite_keep(r, l);
+    else
+        rewrite_erase(r, o->message.session_id, o->message.id);
 }
 
 /* Called at the end of a rewrite: sessions that were not chosen by name are kept if they were

@@ -17,11 +17,11 @@
 #include "chathist/base/utf8.h"
 
 static char tool[64] = PROGRAM_PREFIX "chathist"; /* the name before each message */
-static bool is_chat;
+static bool has_many_codes;
 static die_fn *last_words;
 static void *last_words_arg;
 
-/* Exit codes by kind of error: chat has more of them than the other programs. */
+/* Exit codes by kind of error: chat and hist-sync have more of them than the other programs. */
 static const struct {
     enum err_kind kind;
     int hist, chat;
@@ -74,7 +74,7 @@ static void die_of_memory(void)
 void die_start(const char *name)
 {
     snprintf(tool, sizeof tool, PROGRAM_PREFIX "%s", name);
-    is_chat = strcmp(name, "chat") == 0;
+    has_many_codes = strcmp(name, "chat") == 0 || strcmp(name, "hist-sync") == 0;
     mem_on_exhaustion(die_of_memory);
     mem_return_large();
     if (file_fill_std_fds() < 0)
@@ -123,7 +123,7 @@ int exit_code(enum err_kind kind)
 {
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         if (codes[i].kind == kind)
-            return is_chat ? codes[i].chat : codes[i].hist;
+            return has_many_codes ? codes[i].chat : codes[i].hist;
     return 2;
 }
 

@@ -997,7 +997,8 @@ static int make(struct history *h, struct err *e)
 
 /* ---- entering ---- */
 
-/* Removes what would lead the programs: the pointer, the indexes, and the file of a group of lines.
+/* Removes what would lead the programs: the pointer, the indexes, the file of a group of lines, and the
+ * deletions.
  * For trust_mark: an unmarked directory becomes the user's, with its history. */
 static int remove_leads(void *arg, struct err *e)
 {
@@ -1007,6 +1008,7 @@ static int remove_leads(void *arg, struct err *e)
 
     history_remove_index(h);
     (void)file_unlink(h->dir_fd, FILE_NAME ".group");
+    (void)file_unlink(h->dir_fd, FILE_NAME ".deleted");
     free(pointer);
     return result;
 }

@@ -13,6 +13,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/history/append.h"
+#include "chathist/history/deletions.h"
 #include "history/links.h"
 #include "chathist/history/store.h"
 
@@ -40,9 +41,10 @@ struct rewrite {
     char *quarantine; /* its path */
     struct part *aside;
     size_t aside_count, aside_cap;
-    bool kept;    /* the line that is shown */
-    bool changed; /* a line was not kept */
-    int reason;   /* errno of the first write or read that failed */
+    struct buf erased; /* lines for FILE.deleted */
+    bool kept;         /* the line that is shown */
+    bool changed;      /* a line was not kept */
+    int reason;        /* errno of the first write or read that failed */
 };
 
 /* ---- the lines ---- */
@@ -110,6 +112,11 @@ void rewrite_add(struct rewrite *r, struct str text)
 {
     emit(r, text);
     emit(r, STR("\n"));
+}
+
+void rewrite_erase(struct rewrite *r, struct str session, struct str id)
+{
+    deletions_add(&r->erased, session, id);
 }
 
 static void set_aside(struct rewrite *r, off_t at, off_t n)
@@ -260,6 +267,7 @@ static int start_again(struct rewrite *r, struct err *e)
     r->done = 0;
     r->changed = false;
     r->aside_count = 0;
+    buf_clear(&r->erased);
     if (ftruncate(r->fd, 0) < 0 || lseek(r->fd, 0, SEEK_SET) < 0)
         return failed(r, errno, e);
     r->by->begin(r->by->arg);
@@ -322,6 +330,22 @@ static void empty_quarantine(const struct append *q)
         errno = 0;
 }
 
+/* Adds the erased lines to FILE.deleted, on the disk, if that file exists. It stays open in *d, and
+ * *before is its former size. */
+static int fill_deleted(const struct rewrite *r, const char *path, struct append *d, off_t *before,
+                        struct err *e)
+{
+    struct append_wait wait = history_wait(r->h);
+    struct stat st;
+
+    if (r->erased.len == 0 || file_stat(r->h->dir_fd, path, &st) < 0)
+        return 0;
+    if (append_open_present(d, r->h->dir_fd, path, &wait, e) < 0)
+        return -1;
+    *before = d->end;
+    return append_write(d, buf_str(&r->erased), true, e);
+}
+
 /* Adds the lines that are set aside to the quarantine, on the disk, before the history is replaced.
  * The file stays open in *q. */
 static int fill_quarantine(const struct rewrite *r, int from, struct append *q, struct err *e)
@@ -355,14 +379,17 @@ static int replace(struct rewrite *r, struct err *e)
 
 static int put_in_place(struct rewrite *r, const struct append *a, struct err *e)
 {
-    struct append quarantine = {.fd = -1};
+    struct append quarantine = {.fd = -1}, deleted = {.fd = -1};
+    char *deleted_path = deletions_path(r->h->path);
+    off_t deleted_end = 0;
     int result = -1;
 
     if (fsync(r->fd) < 0) {
         failed(r, errno, e);
         goto out;
     }
-    if (fill_quarantine(r, a->fd, &quarantine, e) < 0)
+    if (fill_quarantine(r, a->fd, &quarantine, e) < 0 ||
+        fill_deleted(r, deleted_path, &deleted, &deleted_end, e) < 0)
         goto out;
     /* The index may hold erased lines. It is removed before the rename, in case this program is
      * killed, and after it, in case another program has made one meanwhile. */
@@ -376,9 +403,14 @@ static int put_in_place(struct rewrite *r, const struct append *a, struct err *e
         result = 0;
 
 out:
-    if (r->name.len > 0)
+    if (r->name.len > 0) {
         empty_quarantine(&quarantine);
+        if (deleted.fd >= 0)
+            (void)!ftruncate(deleted.fd, deleted_end);
+    }
     append_close(&quarantine);
+    append_close(&deleted);
+    free(deleted_path);
     return result;
 }
 
@@ -404,6 +436,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
                         .from = -1,
                         .name = BUF_INIT(BUF_SMALL),
                         .pending = BUF_INIT(SIZE_MAX),
+                        .erased = BUF_INIT(SIZE_MAX),
                         .quarantine = rewrite_quarantine(h->path)};
     struct stat st;
     off_t end;
@@ -430,6 +463,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
         close(r.fd);
     buf_release(&r.name);
     buf_release(&r.pending);
+    buf_release(&r.erased);
     free(r.quarantine);
     free(r.second);
     free(r.aside);

@@ -125,6 +125,17 @@ int draft_storable(const struct draft *d, struct err *e)
     return result;
 }
 
+bool message_storable(const struct message *m)
+{
+    return is_word(m->id) && id_session_valid(m->session_id) && is_time(m->timestamp) &&
+           m->role_text.n > 0;
+}
+
+bool store_id_valid(struct str id)
+{
+    return is_word(id);
+}
+
 static void rewrite_timestamp(struct draft *d)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);

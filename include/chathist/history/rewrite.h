@@ -43,6 +43,10 @@ struct rewriter {
 void rewrite_keep(struct rewrite *r, const struct line *l);
 /* Writes this text as a line of the new file. */
 void rewrite_add(struct rewrite *r, struct str text);
+/* Leaves the line out for good: its session and its id go to FILE.deleted (history/deletions.h) if
+ * that exists, on the disk before the history is replaced. If the program is killed in between, the
+ * next hist-sync erases the line. */
+void rewrite_erase(struct rewrite *r, struct str session, struct str id);
 /* Moves the line, or n bytes at the offset `at` of the history, to the quarantine as a line. */
 void rewrite_set_aside(struct rewrite *r, const struct line *l);
 void rewrite_set_part_aside(struct rewrite *r, off_t at, size_t n);

@@ -5,6 +5,7 @@
 #ifndef CHATHIST_HISTORY_STORE_H
 #define CHATHIST_HISTORY_STORE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -16,6 +17,10 @@
  * accepts the session id, time_parse_iso reads the time, and the role is not empty. Absent fields
  * are not checked. Returns 0, or -1 with *e set (ERR_USAGE). */
 int draft_storable(const struct draft *d, struct err *e);
+/* Returns whether a draft with the same four fields would pass draft_storable. */
+bool message_storable(const struct message *m);
+/* Returns whether a message can have this id. */
+bool store_id_valid(struct str id);
 
 /* Appends the drafts as consecutive lines, all or none. Role, content and session id must be set,
  * and draft_storable must accept each draft. Missing ids and timestamps are filled in; on failure

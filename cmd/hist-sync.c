@@ -1,0 +1,162 @@
+/* hist-sync - keep histories on several machines equal. */
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#include "chathist/base/json.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/histories.h"
+#include "chathist/cli/output.h"
+#include "chathist/cli/start.h"
+#include "chathist/sync/sync.h"
+
+enum { KEY_ALL = OPT_LONG, KEY_NAME, KEY_DRY_RUN };
+
+static const struct opt options[] = {
+    {KEY_ALL, "all", OPT_FLAG, NULL, "every history that is registered as yours"},
+    {KEY_NAME, "name", OPT_TEXT, "NAME", "the name that its copies on other machines have"},
+    {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL, "count what would be done, and do nothing"},
+    {OPT_JSON, "json", OPT_FLAG, NULL, "print the counts as JSON lines"},
+    {0, NULL, OPT_FLAG, NULL, NULL},
+};
+static const struct program program = {"hist-sync", "keep histories on several machines equal",
+                                       "PLACE", OPT_FILE, options};
+
+struct run {
+    struct config config;
+    struct histories histories;
+    struct out out;
+    const char *place, *name;
+    bool all, dry_run, json, quiet;
+    size_t nameless; /* histories that --all leaves out */
+    int status;
+};
+
+static void report(void *arg, const char *message)
+{
+    (void)arg;
+    warnf("%s", message);
+}
+
+static void add_count(struct buf *line, uint64_t n, const char *what)
+{
+    if (n > 0)
+        buf_addf(line, "%s%" PRIu64 " %s", line->len > 0 ? ", " : "", n, what);
+}
+
+/* Prints what was done for a history: NAME, COUNTS. Prints nothing if nothing was to be done. */
+static void print_count(struct run *r, const struct sync_job *job)
+{
+    const struct merge_count *c = &job->count;
+    struct buf line = BUF_INIT(BUF_SMALL), counts = BUF_INIT(BUF_SMALL);
+
+    if (r->json) {
+        buf_add_byte(&line, '{');
+        json_add_member(&line, "name", str_of(job->name));
+        json_add_member(&line, "history", str_of(job->history->path));
+        json_add_member_int(&line, "received", (int64_t)c->received);
+        json_add_member_int(&line, "sent", (int64_t)c->sent);
+        json_add_member_int(&line, "deleted", (int64_t)c->deleted);
+        json_add_member_int(&line, "conflicts", (int64_t)c->conflicts);
+        buf_add_byte(&line, '}');
+        out_json_line(&r->out, buf_str(&line));
+    } else {
+        add_count(&counts, c->received, "received");
+        add_count(&counts, c->sent, "sent");
+        add_count(&counts, c->deleted, "deleted");
+        if (counts.len > 0 && !r->quiet)
+            buf_addf(&line, "%s\t%s\n", job->name, buf_c(&counts));
+        out_text(&r->out, buf_str(&line));
+    }
+    if (c->refused > 0 && !r->quiet)
+        warnf("%" PRIu64 " lines of '%s' cannot be synchronised: hist-check says why", c->refused,
+              job->history->path);
+    buf_release(&line);
+    buf_release(&counts);
+}
+
+/* Returns 0, or -1 with *e set. */
+static int sync_at_place(struct sync_job *job, struct err *e)
+{
+    return sync_dir(job, e);
+}
+
+static void sync_one(struct run *r, struct history *h)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    struct sync_job job = {.history = h, .place = r->place};
+
+    job.options = (struct merge_options){
+        .dry_run = r->dry_run, .mark = r->place, .warn = r->quiet ? NULL : report};
+    if (r->name)
+        buf_add_c(&name, r->name);
+    if (!r->name && sync_name(&name, h, &e) < 0 && r->all) {
+        r->nameless++;
+    } else if (e.kind != ERR_NONE) {
+        warn_err(&e);
+        r->status = exit_code(e.kind);
+    } else {
+        job.name = buf_c(&name);
+        if (sync_at_place(&job, &e) < 0) {
+            warn_err(&e);
+            r->status = exit_code(e.kind);
+        }
+        print_count(r, &job);
+    }
+    err_release(&e);
+    buf_release(&name);
+}
+
+static void parse(struct run *r, struct opt_parser *args)
+{
+    char *value, **operands;
+    size_t count;
+    int key;
+
+    while ((key = opt_next(args, &value)) != 0) {
+        r->all |= key == KEY_ALL;
+        r->dry_run |= key == KEY_DRY_RUN;
+        if (key == KEY_NAME)
+            r->name = value;
+    }
+    r->json = args->common.json;
+    r->quiet = args->common.quiet;
+    operands = opt_operands(args, &count);
+    if (count != 1)
+        die_usage("one place is expected: a directory");
+    r->place = operands[0];
+    if (r->all && (r->name || args->common.history))
+        die_usage("--all takes neither --name nor --history");
+    if (r->name && !sync_name_valid(str_of(r->name)))
+        die_usage("bad name '%s': up to 200 letters, digits and . _ : / + ~ @ - are expected",
+                  r->name);
+}
+
+int main(int argc, char **argv)
+{
+    struct opt_parser args;
+    struct run r = {0};
+    struct history h;
+
+    opt_start(&args, &program, argc, argv);
+    signal(SIGPIPE, SIG_IGN);
+    parse(&r, &args);
+    start_history(&r.config, &h, &args.common);
+    out_start(&r.out, args.common.color);
+    if (!r.all) {
+        sync_one(&r, &h);
+    } else {
+        histories_add_all(&r.histories, &r.config);
+        for (size_t i = 0; i < r.histories.count; i++)
+            if (r.histories.at[i].kind != HISTORY_EXPLICIT)
+                sync_one(&r, &r.histories.at[i]);
+        if (r.nameless > 0 && !r.quiet)
+            hintf(false, "%zu histories without a remote are left out: --name synchronises one",
+                  r.nameless);
+    }
+    histories_release(&r.histories);
+    history_release(&h);
+    config_release(&r.config);
+    return out_close(&r.out, r.status, exit_code(ERR_FAILURE));
+}

@@ -1,0 +1,48 @@
+/*
+ * sync - keeps a history and its copies at a place equal.
+ *
+ * A place is a directory that another program carries from machine to machine (sync/dir), another
+ * machine that is reached by ssh (sync/ssh), or a PostgreSQL database (sync/postgres). Each sync_
+ * function returns 0, or -1 with *e set; what was stored before a failure stays, and the next run
+ * continues.
+ */
+#ifndef CHATHIST_SYNC_SYNC_H
+#define CHATHIST_SYNC_SYNC_H
+
+#include <stdbool.h>
+
+#include "chathist/base/buf.h"
+#include "chathist/base/error.h"
+#include "chathist/history/location.h"
+#include "chathist/sync/merge.h"
+
+/* What is synchronised, and how. All pointers are borrowed. */
+struct sync_job {
+    struct history *history;
+    const char *name;       /* the name of the history, which its copies have, too */
+    const char *place;      /* as the user gave it */
+    const char *state_home; /* $XDG_STATE_HOME or ~/.local/state */
+    bool push, pull;        /* PostgreSQL: one direction, or both */
+    const char *ssh;        /* the command for ssh:// */
+    struct merge_options options;
+    struct merge_count count; /* the result */
+};
+
+/* ---- names ---- */
+
+/* Adds the name by which copies of this history on other machines are found: `own` for the user's own
+ * history; for a repository the URL of its remote, without scheme, user, password and `.git`:
+ * `github.com/user/project`. Returns 0; or -1 with *e set (ERR_USAGE) for any other history, and for
+ * a repository without a remote, or whose remote is a path: only the user knows what these are
+ * copies of. */
+int sync_name(struct buf *name, const struct history *h, struct err *e);
+/* Returns whether a text can be the name of a history: up to 200 letters, digits and . _ : / + ~ @ -,
+ * and no part of it between slashes is empty, `.` or `..`. */
+bool sync_name_valid(struct str name);
+
+/* ---- places ---- */
+
+/* A directory: each machine writes DIR/MACHINE/NAME/ alone, and reads the others. */
+int sync_dir(struct sync_job *job, struct err *e);
+
+#endif

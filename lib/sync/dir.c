@@ -1,0 +1,917 @@
+/*
+ * A directory that another program carries from machine to machine.
+ *
+ *     DIR/MACHINE/NAME/deleted.jsonl        deletions, as in FILE.deleted
+ *     DIR/MACHINE/NAME/lines-000001.jsonl   lines of the history, and further files of about 8 MiB
+ *
+ * A machine writes below its own name alone, and adds only what no machine has written there before.
+ * All files are appended to, except that a machine rewrites its own if lines of them are deleted. So
+ * the programs that carry them never find two versions of a file, and carry a full file only once.
+ *
+ * The lines that are added in one run follow a line `{"chathist_sync":1,"name":NAME,"after":{MACHINE:
+ * [FILE,LINES],…}}`, which says how much the writer had read of each other machine. A reader takes
+ * the lines only after it has read as much, because files may arrive in another order. So a
+ * conversation that was continued on another machine is never stored before its beginning. A machine
+ * whose directory is absent is not waited for.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+#include "chathist/history/append.h"
+#include "chathist/history/deletions.h"
+#include "chathist/history/message.h"
+#include "chathist/history/scan.h"
+#include "chathist/sync/sync.h"
+
+#define DELETED "deleted.jsonl"
+#define LINES_BEGIN "lines-"
+#define LINES_END ".jsonl"
+/* A file that has this size is continued in another one. */
+#define FULL ((uint64_t)8 << 20)
+#define PIECE ((size_t)1 << 20)
+#define VERSION 1
+
+/* A file of a machine. Number 0 is that of the deletions. */
+struct segment {
+    unsigned number;
+    uint64_t end;   /* it has been read up to here */
+    uint64_t lines; /* which are this many */
+    bool bad;       /* a line of it is damaged: `end` and `lines` stay before that line */
+};
+
+/* The files of a machine. */
+struct log {
+    char *machine;
+    int fd; /* the directory DIR/MACHINE/NAME */
+    struct segment *segments;
+    size_t count, cap;
+    size_t at;       /* the segment that is being read */
+    bool own;        /* of this machine */
+    char *waits_for; /* the machine whose files must arrive first; NULL: none */
+};
+
+struct folder {
+    struct sync_job *job;
+    struct merge *merge;
+    int fd;
+    char *machine;
+    struct buf name; /* of the directories of this history */
+    struct log *logs;
+    size_t count, cap;
+    uint64_t *known; /* digests of what was read in the folder in this run */
+    size_t known_count, known_cap;
+    bool whole; /* everything is read and compared */
+    size_t from,
+        del_from; /* the numbers of the first line and deletion that may have to be written */
+    struct append lock;
+};
+
+/* ---- names ---- */
+
+static void add_file_name(struct buf *out, unsigned number)
+{
+    buf_clear(out);
+    if (number == 0)
+        buf_add_c(out, DELETED);
+    else
+        buf_addf(out, LINES_BEGIN "%06u" LINES_END, number);
+}
+
+/* Returns whether a file is one of ours, and sets its number. */
+static bool is_file_name(const char *name, unsigned *number)
+{
+    struct buf form = BUF_INIT(BUF_SMALL);
+    bool is = strcmp(name, DELETED) == 0;
+
+    *number = 0;
+    if (!is && strncmp(name, LINES_BEGIN, strlen(LINES_BEGIN)) == 0) {
+        *number = (unsigned)strtoul(name + strlen(LINES_BEGIN), NULL, 10);
+        add_file_name(&form, *number);
+        is = *number > 0 && strcmp(name, buf_c(&form)) == 0;
+    }
+    buf_release(&form);
+    return is;
+}
+
+/* Not every file system allows a colon. */
+static void add_dir_name(struct buf *out, const char *name)
+{
+    for (; *name; name++)
+        buf_add_byte(out, *name == '/' ? '%' : *name == ':' ? '=' : *name);
+}
+
+static bool is_machine_name(const char *name)
+{
+    return *name != '.' && strlen(name) <= 100 && sync_name_valid(str_of(name)) &&
+           !strchr(name, '/');
+}
+
+static int folder_error(const struct folder *f, const char *what, const char *name, struct err *e)
+{
+    return err_sys(e, errno, "cannot %s '%s/%s'", what, f->job->place, name);
+}
+
+/* ---- finding the files ---- */
+
+static int by_number(const void *a, const void *b)
+{
+    const struct segment *x = a, *y = b;
+
+    return (x->number > y->number) - (x->number < y->number);
+}
+
+static struct segment *find_segment(const struct log *l, unsigned number)
+{
+    struct segment key = {.number = number};
+
+    return l->count == 0 ? NULL : bsearch(&key, l->segments, l->count, sizeof key, by_number);
+}
+
+static void add_segment(struct log *l, unsigned number)
+{
+    l->segments = mem_grow(l->segments, &l->cap, l->count + 1, sizeof *l->segments);
+    l->segments[l->count++] = (struct segment){.number = number};
+}
+
+/* Returns -1 with *e set only if a directory that exists cannot be read. */
+static int find_segments(const struct folder *f, struct log *l, struct err *e)
+{
+    DIR *list = file_open_dir(l->fd, l->machine);
+    struct dirent *entry;
+    unsigned number;
+
+    if (!list)
+        return folder_error(f, "read", l->machine, e);
+    while ((entry = readdir(list)))
+        if (is_file_name(entry->d_name, &number))
+            add_segment(l, number);
+    closedir(list);
+    if (l->count > 0)
+        qsort(l->segments, l->count, sizeof *l->segments, by_number);
+    return 0;
+}
+
+/* Opens a directory, never through a link: the folder may come from another machine. */
+static int open_below(int parent, const char *name)
+{
+    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int find_logs(struct folder *f, struct err *e)
+{
+    DIR *list = file_open_dir(f->fd, f->job->place);
+    struct dirent *entry;
+    int result = list ? 0 : err_sys(e, errno, "cannot read '%s'", f->job->place);
+
+    while (result == 0 && (entry = readdir(list))) {
+        int machine = is_machine_name(entry->d_name) ? open_below(f->fd, entry->d_name) : -1;
+        int fd = machine >= 0 ? open_below(machine, buf_c(&f->name)) : -1;
+
+        if (machine >= 0)
+            close(machine);
+        if (fd < 0)
+            continue;
+        f->logs = mem_grow(f->logs, &f->cap, f->count + 1, sizeof *f->logs);
+        f->logs[f->count] = (struct log){
+            .machine = mem_copy(entry->d_name, strlen(entry->d_name)),
+            .fd = fd,
+            .own = strcmp(entry->d_name, f->machine) == 0,
+        };
+        result = find_segments(f, &f->logs[f->count++], e);
+    }
+    if (list)
+        closedir(list);
+    return result;
+}
+
+static struct log *find_log(const struct folder *f, struct str machine)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (str_eq_c(machine, f->logs[i].machine))
+            return &f->logs[i];
+    return NULL;
+}
+
+/* ---- what was read before ---- */
+
+static bool get_number(struct str value, uint64_t *n)
+{
+    int64_t number;
+
+    if (!json_int(value, &number) || number < 0)
+        return false;
+    *n = (uint64_t)number;
+    return true;
+}
+
+static bool get_hex(struct str value, uint64_t *n)
+{
+    struct str text = json_body(value);
+    char digits[17] = "", *end;
+
+    if (text.n != 16)
+        return false;
+    memcpy(digits, text.p, 16);
+    *n = strtoull(digits, &end, 16);
+    return *end == '\0';
+}
+
+/* Opens a file of a machine. Returns -1 with *e set. */
+static int open_segment(const struct folder *f, const struct log *l, unsigned number, int flags,
+                        struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
+    int fd;
+
+    add_file_name(&name, number);
+    buf_addf(&path, "%s/%s/%s/%s", f->job->place, l->machine, buf_c(&f->name), buf_c(&name));
+    fd = file_open_regular_at(l->fd, buf_c(&path), flags, 0600, NULL, NULL, e);
+    buf_release(&name);
+    buf_release(&path);
+    return fd;
+}
+
+/* Takes a line of the state about a file. Returns whether the file still begins with what was
+ * read. */
+static bool take_segment(struct folder *f, struct str object)
+{
+    static const char *const keys[] = {"machine", "file", "end", "lines", "check"};
+    struct str v[5];
+    struct log *l;
+    struct segment *s = NULL;
+    uint64_t file, end, lines, check;
+    bool good;
+    int fd;
+
+    json_pick(object, keys, v, 5);
+    if (!get_number(v[1], &file) || !get_number(v[2], &end) || !get_number(v[3], &lines) ||
+        !get_hex(v[4], &check))
+        return false;
+    l = find_log(f, json_body(v[0]));
+    if (l)
+        s = find_segment(l, (unsigned)file);
+    fd = s ? open_segment(f, l, s->number, O_RDONLY, NULL) : -1;
+    good = fd >= 0 && merge_sample(fd, end) == check;
+    if (good) {
+        s->end = end;
+        s->lines = lines;
+    }
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+/* Takes the line of the state about the history. */
+static bool take_history(struct folder *f, struct str object)
+{
+    static const char *const keys[] = {"lines", "check", "deletions"};
+    struct str v[3];
+    uint64_t lines, check, deletions;
+
+    json_pick(object, keys, v, 3);
+    if (!get_number(v[0], &lines) || !get_hex(v[1], &check) || !get_number(v[2], &deletions) ||
+        merge_prefix(f->merge, lines) != check || deletions > merge_deletions(f->merge))
+        return false;
+    f->from = lines;
+    f->del_from = deletions;
+    return true;
+}
+
+/* Reads the state of the last run. If anything differs, everything is read again: a file may have
+ * lost lines that are to be written again. */
+static void read_state(struct folder *f, const char *path)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct str rest, object;
+    bool good = file_read_state(path, &text, NULL) > 0, first = true;
+
+    for (rest = buf_str(&text); good && rest.n > 0; first = false)
+        good = json_check(str_cut(&rest, '\n'), &object, NULL) &&
+               (first ? take_history(f, object) : take_segment(f, object));
+    buf_release(&text);
+    if (good && !first)
+        return;
+    f->whole = true;
+    f->from = f->del_from = 0;
+    for (size_t i = 0; i < f->count; i++)
+        for (size_t k = 0; k < f->logs[i].count; k++)
+            f->logs[i].segments[k].end = f->logs[i].segments[k].lines = 0;
+}
+
+static void add_hex(struct buf *out, const char *key, uint64_t n)
+{
+    json_add_key(out, key);
+    buf_addf(out, "\"%016" PRIx64 "\"", n);
+}
+
+static int write_state(struct folder *f, const char *path, struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    size_t lines = merge_lines(f->merge);
+    int result = 0;
+
+    buf_addf(&text, "{\"lines\":%zu", lines);
+    add_hex(&text, "check", merge_prefix(f->merge, lines));
+    buf_addf(&text, ",\"deletions\":%zu}\n", merge_deletions(f->merge));
+    for (size_t i = 0; i < f->count; i++)
+        for (size_t k = 0; k < f->logs[i].count; k++) {
+            const struct log *l = &f->logs[i];
+            const struct segment *s = &l->segments[k];
+            int fd = s->end > 0 ? open_segment(f, l, s->number, O_RDONLY, NULL) : -1;
+
+            if (fd < 0)
+                continue;
+            buf_addf(&text,
+                     "{\"machine\":\"%s\",\"file\":%u,\"end\":%" PRIu64 ",\"lines\":%" PRIu64,
+                     l->machine, s->number, s->end, s->lines);
+            add_hex(&text, "check", merge_sample(fd, s->end));
+            buf_add_c(&text, "}\n");
+            close(fd);
+        }
+    result = file_replace_at(FILE_CWD, path, buf_str(&text), false, e);
+    buf_release(&text);
+    return result;
+}
+
+/* ---- reading ---- */
+
+static void note_known(struct folder *f, uint64_t digest)
+{
+    f->known = mem_grow(f->known, &f->known_cap, f->known_count + 1, sizeof *f->known);
+    f->known[f->known_count++] = digest;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+static bool is_known(const struct folder *f, uint64_t digest)
+{
+    return f->known_count > 0 &&
+           bsearch(&digest, f->known, f->known_count, sizeof digest, by_value) != NULL;
+}
+
+static void sort_known(struct folder *f)
+{
+    if (f->known_count > 0)
+        qsort(f->known, f->known_count, sizeof *f->known, by_value);
+}
+
+/* Has a log been read up to this line? */
+static bool has_read(const struct log *l, uint64_t number, uint64_t lines)
+{
+    const struct segment *s = l->at < l->count ? &l->segments[l->at] : NULL;
+
+    /* Everything was read, or a later file has begun: an earlier one may have lost lines that were
+     * deleted. */
+    if (!s)
+        return l->count > 0 && (l->segments[l->count - 1].number > number ||
+                                (l->segments[l->count - 1].number == number &&
+                                 l->segments[l->count - 1].lines >= lines));
+    return s->number > number || (s->number == number && s->lines >= lines);
+}
+
+/* Reads the line at the beginning of a batch. Returns 1; 0 if other files must be read first; -1 with
+ * *e set if the lines are of another history, or of a later version. */
+static int take_head(struct folder *f, struct log *l, struct str object, struct err *e)
+{
+    static const char *const keys[] = {"chathist_sync", "name", "after"};
+    struct str v[3];
+    struct json_iter it;
+    int64_t version = 0;
+
+    json_pick(object, keys, v, 3);
+    if (!json_int(v[0], &version) || version != VERSION)
+        return err_set(e, ERR_FAILURE, "'%s/%s' was written by a later version of hist-sync",
+                       f->job->place, l->machine);
+    if (!json_is_text(v[1], f->job->name))
+        return err_set(e, ERR_FAILURE, "'%s/%s/%s' is another history than '%s'", f->job->place,
+                       l->machine, buf_c(&f->name), f->job->name);
+    for (it = json_iter(v[2]); json_next(&it);) {
+        struct log *other = find_log(f, it.key);
+        uint64_t number, lines;
+
+        if (other && other != l && get_number(json_at(it.value, 0), &number) &&
+            get_number(json_at(it.value, 1), &lines) && !has_read(other, number, lines)) {
+            l->waits_for = other->machine;
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Takes a line of a file. Returns 1; 0 if it has to wait; -1 with *e set. */
+static int take_line(struct folder *f, struct log *l, struct segment *s, const struct line *line,
+                     struct err *e)
+{
+    struct str object;
+    uint64_t refused = merge_counts(f->merge)->refused;
+
+    if (!line->too_long && json_check(line->text, &object, NULL)) {
+        if (!json_is_null(json_get(object, "chathist_sync")))
+            return take_head(f, l, object, e);
+        note_known(f, merge_digest_of(object));
+        return merge_add(f->merge, object, e) < 0 ? -1 : 1;
+    }
+    /* The file is still being written, or is damaged: it is read again by each run. */
+    merge_counts(f->merge)->refused = refused + !s->bad;
+    s->bad = true;
+    return 1;
+}
+
+/* Reads the new lines of a file. Returns 1 if it was read to its end, 0 if a line has to wait, -1 with
+ * *e set. */
+static int read_lines(struct folder *f, struct log *l, struct segment *s, struct err *e)
+{
+    struct buf path = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    struct scan scan;
+    struct line line;
+    int result, took = 1;
+
+    add_file_name(&name, s->number);
+    buf_addf(&path, "%s/%s/%s/%s", f->job->place, l->machine, buf_c(&f->name), buf_c(&name));
+    buf_release(&name);
+    result = scan_open(&scan, l->fd, buf_c(&path), SCAN_FORWARD, e);
+    buf_release(&path);
+    if (result < 0)
+        return -1;
+    scan_from(&scan, (off_t)s->end);
+    while ((result = scan_line(&scan, &line, e)) > 0 && line.terminated) {
+        took = take_line(f, l, s, &line, e);
+        if (took <= 0)
+            break;
+        if (!s->bad) {
+            s->end = (uint64_t)scan_offset(&scan);
+            s->lines++;
+        }
+    }
+    scan_close(&scan);
+    return result < 0 ? -1 : took;
+}
+
+/* Reads the new deletions of a machine. */
+static int read_deleted(struct folder *f, struct log *l, struct segment *s, struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_SMALL);
+    int fd = open_segment(f, l, 0, O_RDONLY, e);
+    struct str rest;
+
+    if (fd < 0)
+        return -1;
+    if (lseek(fd, (off_t)s->end, SEEK_SET) < 0 || file_read_all(fd, &text) < 0) {
+        close(fd);
+        buf_release(&text);
+        return folder_error(f, "read", l->machine, e);
+    }
+    close(fd);
+    rest = buf_str(&text);
+    while (deletions_next(&rest, &session, &id)) {
+        note_known(f, merge_deletion_digest(buf_str(&session), buf_str(&id)));
+        (void)merge_delete(f->merge, buf_str(&session), buf_str(&id));
+    }
+    s->end += text.len - rest.n;
+    buf_release(&text);
+    buf_release(&session);
+    buf_release(&id);
+    return 0;
+}
+
+/* Reads a machine's files as far as possible. Returns whether something was read, or -1. */
+static int read_log(struct folder *f, struct log *l, struct err *e)
+{
+    int some = 0;
+
+    l->waits_for = NULL;
+    while (l->at < l->count) {
+        struct segment *s = &l->segments[l->at];
+        uint64_t before = s->end;
+
+        /* A file is missing, perhaps only until it arrives. */
+        if (s->number > 0 && s->number != (l->at > 0 ? l->segments[l->at - 1].number : 0) + 1) {
+            l->waits_for = l->machine;
+            break;
+        }
+        int result = s->number == 0 ? 1 : read_lines(f, l, s, e);
+
+        if (result < 0)
+            return -1;
+        some |= s->end > before;
+        if (result == 0)
+            break;
+        l->at++;
+        some = 1;
+    }
+    return some;
+}
+
+/* Reads everything new: the deletions first, so that no line is stored that is erased then. */
+static int read_all(struct folder *f, struct err *e)
+{
+    int some = 1;
+
+    for (size_t i = 0; i < f->count; i++)
+        if (f->logs[i].count > 0 && f->logs[i].segments[0].number == 0 &&
+            read_deleted(f, &f->logs[i], &f->logs[i].segments[0], e) < 0)
+            return -1;
+    if (merge_store(f->merge, e) < 0)
+        return -1;
+    while (some > 0) {
+        some = 0;
+        for (size_t i = 0; some >= 0 && i < f->count; i++) {
+            int result = read_log(f, &f->logs[i], e);
+
+            some = result < 0 ? -1 : some | result;
+        }
+    }
+    if (some < 0)
+        return -1;
+    sort_known(f);
+    return merge_store(f->merge, e);
+}
+
+/* ---- writing ---- */
+
+/* The files of this machine, while something is added to them. */
+struct writer {
+    struct folder *f;
+    struct log *log;
+    int fd;             /* the last file; -1: none is open */
+    struct segment *at; /* the same */
+    struct buf pending;
+    uint64_t lines; /* in `pending` */
+};
+
+/* Makes the directories of this machine, and opens them. */
+static int make_own(struct folder *f, struct err *e)
+{
+    int machine, fd = -1;
+
+    if (mkdirat(f->fd, f->machine, 0700) < 0 && errno != EEXIST)
+        return folder_error(f, "make directory", f->machine, e);
+    machine = open_below(f->fd, f->machine);
+    if (machine >= 0 && (mkdirat(machine, buf_c(&f->name), 0700) == 0 || errno == EEXIST))
+        fd = open_below(machine, buf_c(&f->name));
+    if (fd < 0)
+        folder_error(f, "open directory", f->machine, e);
+    if (machine >= 0)
+        close(machine);
+    if (fd < 0)
+        return -1;
+    f->logs = mem_grow(f->logs, &f->cap, f->count + 1, sizeof *f->logs);
+    f->logs[f->count++] =
+        (struct log){.machine = mem_copy(f->machine, strlen(f->machine)), .fd = fd, .own = true};
+    return 0;
+}
+
+/* Adds the line at the beginning of a batch. */
+static void add_head(struct writer *w)
+{
+    struct buf *out = &w->pending;
+    bool first = true;
+
+    buf_addf(out, "{\"chathist_sync\":%d", VERSION);
+    json_add_member(out, "name", str_of(w->f->job->name));
+    json_add_key(out, "after");
+    buf_add_byte(out, '{');
+    for (size_t i = 0; i < w->f->count; i++) {
+        const struct log *l = &w->f->logs[i];
+        const struct segment *s =
+            l->count == 0 ? NULL : &l->segments[l->at < l->count ? l->at : l->count - 1];
+
+        if (l->own || !s || s->number == 0)
+            continue;
+        buf_addf(out, "%s\"%s\":[%u,%" PRIu64 "]", first ? "" : ",", l->machine, s->number,
+                 s->lines);
+        first = false;
+    }
+    buf_add_c(out, "}}\n");
+    w->lines++;
+}
+
+static int write_pending(struct writer *w, struct err *e)
+{
+    if (w->pending.len == 0)
+        return 0;
+    if (file_write_all(w->fd, w->pending.data, w->pending.len) < 0)
+        return folder_error(w->f, "write to", w->f->machine, e);
+    w->at->end += w->pending.len;
+    w->at->lines += w->lines;
+    w->lines = 0;
+    buf_clear(&w->pending);
+    return 0;
+}
+
+static int close_segment(struct writer *w, struct err *e)
+{
+    int result = w->fd < 0 ? 0 : write_pending(w, e);
+
+    if (w->fd >= 0 && result == 0 && fsync(w->fd) < 0)
+        result = folder_error(w->f, "write to", w->f->machine, e);
+    if (w->fd >= 0)
+        close(w->fd);
+    w->fd = -1;
+    return result;
+}
+
+/* Begins the file `number`, with the line at the beginning of a batch. */
+static int begin_segment(struct writer *w, unsigned number, struct err *e)
+{
+    if (close_segment(w, e) < 0)
+        return -1;
+    w->fd = open_segment(w->f, w->log, number, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, e);
+    if (w->fd < 0)
+        return -1;
+    add_segment(w->log, number);
+    qsort(w->log->segments, w->log->count, sizeof *w->log->segments, by_number);
+    w->at = find_segment(w->log, number);
+    w->log->at = w->log->count;
+    if (number > 0)
+        add_head(w);
+    if (fsync(w->log->fd) < 0 && errno != EINVAL)
+        return folder_error(w->f, "write to", w->f->machine, e);
+    return 0;
+}
+
+/* Continues the last file, or begins another one. A line that a killed program has not finished is
+ * removed first: no other machine has read it. */
+static int continue_segment(struct writer *w, unsigned number, struct err *e)
+{
+    struct segment *s = find_segment(w->log, number);
+
+    if (!s)
+        return begin_segment(w, number, e);
+    if (s->bad || s->end >= FULL)
+        return begin_segment(w, number + 1, e);
+    w->fd = open_segment(w->f, w->log, number, O_WRONLY | O_APPEND, e);
+    w->at = s;
+    if (w->fd < 0)
+        return -1;
+    if (ftruncate(w->fd, (off_t)s->end) < 0)
+        return folder_error(w->f, "write to", w->f->machine, e);
+    if (number > 0)
+        add_head(w);
+    return 0;
+}
+
+static unsigned last_number(const struct log *l)
+{
+    return l->count == 0 ? 0 : l->segments[l->count - 1].number;
+}
+
+static int write_line(struct writer *w, struct str line, struct err *e)
+{
+    unsigned last = last_number(w->log);
+
+    if (w->fd < 0 && continue_segment(w, last > 0 ? last : 1, e) < 0)
+        return -1;
+    if (w->at->end + w->pending.len >= FULL && begin_segment(w, w->at->number + 1, e) < 0)
+        return -1;
+    buf_add_str(&w->pending, line);
+    buf_add_byte(&w->pending, '\n');
+    w->lines++;
+    return w->pending.len >= PIECE ? write_pending(w, e) : 0;
+}
+
+static int write_deletions(struct writer *w, struct err *e)
+{
+    struct folder *f = w->f;
+
+    for (size_t i = f->del_from; i < merge_deletions(f->merge); i++) {
+        struct str session, id;
+
+        merge_deletion(f->merge, i, &session, &id);
+        if (is_known(f, merge_deletion_digest(session, id)))
+            continue;
+        if (w->fd < 0 && continue_segment(w, 0, e) < 0)
+            return -1;
+        deletions_add(&w->pending, session, id);
+    }
+    return close_segment(w, e);
+}
+
+static int write_lines(struct writer *w, struct err *e)
+{
+    struct folder *f = w->f;
+    struct buf line = BUF_INIT(BUF_LINE);
+    int result = 0;
+
+    for (size_t i = f->from; result == 0 && i < merge_lines(f->merge); i++) {
+        if (is_known(f, merge_digest(f->merge, i)))
+            continue;
+        merge_counts(f->merge)->sent++;
+        if (f->job->options.dry_run)
+            continue;
+        result = merge_read(f->merge, i, &line, e);
+        if (result == 0)
+            result = write_line(w, buf_str(&line), e);
+    }
+    buf_release(&line);
+    return result < 0 || close_segment(w, e) < 0 ? -1 : 0;
+}
+
+/* ---- erasing ---- */
+
+/* Copies the lines of a file that are not deleted. Returns how many are, or -1. */
+static int copy_kept(struct folder *f, const struct log *l, struct segment *s,
+                     struct file_replace *r, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct buf kept = BUF_INIT(SIZE_MAX);
+    struct scan scan;
+    struct line line;
+    int result, erased = 0;
+
+    if (scan_open(&scan, l->fd, r->path, SCAN_FORWARD, e) < 0)
+        return -1;
+    s->end = s->lines = 0;
+    while ((result = scan_line(&scan, &line, e)) > 0 && line.terminated && !line.too_long) {
+        if (message_parse(&m, line.text) && merge_is_deleted(f->merge, m.session_id, m.id)) {
+            erased++;
+            continue;
+        }
+        buf_add_str(&kept, line.text);
+        buf_add_byte(&kept, '\n');
+        s->lines++;
+    }
+    s->end = kept.len;
+    if (result >= 0 && erased > 0 && file_write_all(r->fd, kept.data, kept.len) < 0)
+        result = folder_error(f, "write to", l->machine, e);
+    scan_close(&scan);
+    message_release(&m);
+    buf_release(&kept);
+    return result < 0 ? -1 : erased;
+}
+
+/* Erases deleted lines from a file of this machine. Returns 1 if there were some, 0, or -1. */
+static int erase_from(struct folder *f, const struct log *l, struct segment *s, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
+    struct file_replace r;
+    int erased = -1;
+
+    add_file_name(&name, s->number);
+    buf_addf(&path, "%s/%s/%s/%s", f->job->place, l->machine, buf_c(&f->name), buf_c(&name));
+    if (file_replace_begin_at(&r, l->fd, buf_c(&path), e) == 0) {
+        erased = copy_kept(f, l, s, &r, e);
+        if (erased <= 0)
+            file_replace_drop(&r);
+        else if (file_replace_end(&r, e) < 0)
+            erased = -1;
+    }
+    buf_release(&name);
+    buf_release(&path);
+    return erased < 0 ? -1 : erased > 0;
+}
+
+/* Erases deleted lines from the files of this machine. A new file is begun then, so that readers do
+ * not wait for the number of lines that the last one had. */
+static int erase_own(struct writer *w, struct err *e)
+{
+    struct folder *f = w->f;
+    int some = 0;
+
+    if (merge_deletions(f->merge) == f->del_from)
+        return 0;
+    for (size_t i = 0; some >= 0 && i < w->log->count; i++) {
+        int result =
+            w->log->segments[i].number == 0 ? 0 : erase_from(f, w->log, &w->log->segments[i], e);
+
+        some = result < 0 ? -1 : some | result;
+    }
+    return some <= 0 ? some : begin_segment(w, last_number(w->log) + 1, e);
+}
+
+/* Makes the files of this machine again that are missing between others, without lines: readers wait
+ * for them. */
+static int fill_gaps(struct writer *w, struct err *e)
+{
+    for (unsigned n = 1; n < last_number(w->log); n++)
+        if (!find_segment(w->log, n) && begin_segment(w, n, e) < 0)
+            return -1;
+    return close_segment(w, e);
+}
+
+static bool has_news(const struct folder *f)
+{
+    for (size_t i = f->from; i < merge_lines(f->merge); i++)
+        if (!is_known(f, merge_digest(f->merge, i)))
+            return true;
+    return f->whole || merge_deletions(f->merge) > f->del_from;
+}
+
+static int write_all(struct folder *f, struct err *e)
+{
+    struct writer w = {.f = f, .fd = -1, .pending = BUF_INIT(SIZE_MAX)};
+    int result = -1;
+
+    if (f->job->options.dry_run)
+        return write_lines(&w, e);
+    if (!has_news(f))
+        return 0;
+    w.log = find_log(f, str_of(f->machine));
+    if (!w.log && make_own(f, e) < 0)
+        return -1;
+    w.log = find_log(f, str_of(f->machine));
+    if (write_deletions(&w, e) == 0 && erase_own(&w, e) == 0 && fill_gaps(&w, e) == 0 &&
+        write_lines(&w, e) == 0)
+        result = 0;
+    if (w.fd >= 0)
+        close(w.fd);
+    buf_release(&w.pending);
+    return result;
+}
+
+/* ---- one run ---- */
+
+static void report_waiting(const struct folder *f)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    for (size_t i = 0; i < f->count && f->job->options.warn; i++) {
+        const struct log *l = &f->logs[i];
+
+        if (!l->waits_for)
+            continue;
+        buf_clear(&text);
+        buf_addf(&text,
+                 "the newest lines in '%s/%s' wait for files in '%s/%s' that have not arrived yet",
+                 f->job->place, l->machine, f->job->place, l->waits_for);
+        f->job->options.warn(f->job->options.arg, buf_c(&text));
+    }
+    buf_release(&text);
+}
+
+/* Only one program of this machine writes to its files at a time. */
+static int lock_machine(struct folder *f, struct err *e)
+{
+    struct append_wait wait = history_wait(f->job->history);
+    char *path = sync_state_file(f->job->history, "lock", e);
+    int result = path ? append_open(&f->lock, FILE_CWD, path, &wait, e) : -1;
+
+    if (result < 0)
+        f->lock.fd = -1;
+    free(path); /* append_close does not use it */
+    return result;
+}
+
+static int run(struct folder *f, struct err *e)
+{
+    struct sync_job *job = f->job;
+    char *real = path_real(job->place, NULL);
+    char *state = merge_state_path(job->history, "dir", real ? real : job->place, e);
+    int result = -1;
+
+    free(real);
+    if (!state)
+        return -1;
+    f->merge = merge_open(job->history, &job->options, e);
+    if (f->merge && find_logs(f, e) == 0) {
+        read_state(f, state);
+        if (read_all(f, e) == 0 && write_all(f, e) == 0)
+            result = job->options.dry_run ? 0 : write_state(f, state, e);
+        report_waiting(f);
+        job->count = *merge_counts(f->merge);
+    }
+    merge_close(f->merge);
+    free(state);
+    return result;
+}
+
+int sync_dir(struct sync_job *job, struct err *e)
+{
+    struct folder f = {.job = job, .lock = {.fd = -1}, .name = BUF_INIT(BUF_SMALL)};
+    int result = -1;
+
+    f.fd = open(job->place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f.fd < 0)
+        return err_sys(e, errno, "cannot open directory '%s'", job->place);
+    f.machine = sync_machine(job->history, e);
+    add_dir_name(&f.name, job->name);
+    if (f.machine && lock_machine(&f, e) == 0)
+        result = run(&f, e);
+    append_close(&f.lock);
+    for (size_t i = 0; i < f.count; i++) {
+        close(f.logs[i].fd);
+        free(f.logs[i].machine);
+        free(f.logs[i].segments);
+    }
+    close(f.fd);
+    free(f.logs);
+    free(f.known);
+    free(f.machine);
+    buf_release(&f.name);
+    return result;
+}

@@ -1,0 +1,829 @@
+#include "chathist/sync/merge.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
+#include "chathist/base/id.h"
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+#include "chathist/history/append.h"
+#include "chathist/history/deletions.h"
+#include "chathist/history/message.h"
+#include "chathist/history/rewrite.h"
+#include "chathist/history/scan.h"
+#include "chathist/history/store.h"
+
+/* Lines are stored when this many bytes wait. */
+#define BATCH_BYTES ((size_t)4 << 20)
+/* The most conflicts that are reported one by one. */
+#define REPORTED_MAX 10
+/* How much of a text a report shows. */
+#define SHOWN 60
+
+/* A line of the history. A line is at most 64 MiB long, and `place` holds its offset above its
+ * length. */
+struct fact {
+    uint64_t key;    /* of its session and id */
+    uint64_t digest; /* of its bytes */
+    uint64_t place;
+};
+#define LENGTH_BITS 27
+#define LENGTH_MASK ((UINT64_C(1) << LENGTH_BITS) - 1)
+
+/* What the digests stand for: the bytes of a file up to `end`. These are the numbers at the
+ * beginning of the file of digests, after its magic. */
+struct covered {
+    uint64_t inode;
+    uint64_t end;
+    uint64_t modified;    /* nanoseconds, when the file ended there; 0: it is not known to */
+    uint64_t sample;      /* a checksum of some bytes before the end */
+    uint64_t count;       /* facts */
+    uint64_t sum;         /* of the set of lines */
+    uint64_t chain;       /* merge_prefix of all of them */
+    uint64_t refused;     /* lines that cannot be synchronised */
+    uint64_t deleted_end; /* of FILE.deleted: none of the lines is deleted before that */
+};
+#define MAGIC "HISTSYN1"
+#define NUMBERS (sizeof(struct covered) / sizeof(uint64_t))
+/* The magic, the numbers, and a checksum of the numbers and of the facts. */
+#define HEAD (8 + 8 * (NUMBERS + 2))
+#define SAMPLE ((size_t)4096)
+
+struct merge {
+    struct history *h;
+    struct merge_options options;
+    struct merge_count count;
+    char *deleted_path; /* FILE.deleted */
+    char *cache_path;   /* of the digests; NULL: none is kept */
+    int fd;             /* the history that `covered` describes; -1: it does not exist */
+    struct covered covered;
+    struct covered cached; /* what the file of digests has */
+    struct fact *facts;
+    size_t cap;
+    bool loaded; /* facts and slots are in memory, not only covered */
+    uint32_t *slots;
+    size_t slots_size;        /* a power of two, or 0 */
+    bool dead;                /* a fact may be deleted */
+    struct hash_map deleted;  /* "SESSION LF ID", numbered in the order of the file */
+    off_t deleted_end;        /* FILE.deleted has been read up to this offset */
+    uint64_t deleted_sum;     /* of the set of deletions */
+    uint64_t erased;          /* lines that the rewrite at work leaves out */
+    uint64_t stored;          /* lines of the batch that is being stored */
+    struct buf deletions;     /* lines that wait for FILE.deleted */
+    struct buf pending;       /* lines that wait for the history */
+    struct hash_map waiting;  /* their digests */
+    struct message message;   /* for lines that are scanned, and for those that are added */
+    struct buf text, scratch; /* for reports */
+    size_t reported;
+};
+
+/* ---- digests ---- */
+
+/* The sums of sets need numbers whose every bit depends on all bytes. */
+static uint64_t spread(uint64_t n)
+{
+    n = (n ^ n >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
+    n = (n ^ n >> 29) * UINT64_C(0x94d049bb133111eb);
+    return n ^ n >> 32;
+}
+
+uint64_t merge_digest_of(struct str line)
+{
+    return spread(checksum(line, UINT64_C(0x6c696e65)));
+}
+
+static uint64_t key_of(struct str session, struct str id)
+{
+    return spread(checksum(id, checksum(session, UINT64_C(0x6b6579))));
+}
+
+uint64_t merge_deletion_digest(struct str session, struct str id)
+{
+    return spread(key_of(session, id) ^ UINT64_C(0x64656c65746564));
+}
+
+static uint64_t chain(uint64_t before, uint64_t digest)
+{
+    return checksum_words(&digest, 1, before);
+}
+
+/* ---- messages for the user ---- */
+
+static void warn(struct merge *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void warn(struct merge *m, const char *fmt, ...)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_vaddf(&text, fmt, ap);
+    va_end(ap);
+    if (m->options.warn)
+        m->options.warn(m->options.arg, buf_c(&text));
+    buf_release(&text);
+}
+
+/* ---- the facts in memory ---- */
+
+static void slots_put(struct merge *m, size_t i)
+{
+    size_t mask = m->slots_size - 1, at = m->facts[i].key & mask;
+
+    while (m->slots[at] != 0)
+        at = (at + 1) & mask;
+    m->slots[at] = (uint32_t)(i + 1);
+}
+
+static void slots_grow(struct merge *m)
+{
+    size_t size = 1024;
+
+    while (size < 4 * (m->covered.count + 1))
+        size *= 2;
+    free(m->slots);
+    m->slots = mem_zalloc(size * sizeof(*m->slots));
+    m->slots_size = size;
+    for (size_t i = 0; i < m->covered.count; i++)
+        slots_put(m, i);
+}
+
+/* Returns the next fact with the key, from the slot *at on, or NULL. */
+static const struct fact *next_with_key(const struct merge *m, uint64_t key, size_t *at)
+{
+    size_t mask = m->slots_size - 1;
+
+    while (m->slots_size > 0 && m->slots[*at & mask] != 0) {
+        const struct fact *f = &m->facts[m->slots[(*at)++ & mask] - 1];
+
+        if (f->key == key)
+            return f;
+    }
+    return NULL;
+}
+
+/* Returns whether the line is known. *other becomes the first different one with its key, or
+ * NULL. */
+static bool is_known(const struct merge *m, uint64_t key, uint64_t digest,
+                     const struct fact **other)
+{
+    const struct fact *f;
+    size_t at = (size_t)key;
+
+    *other = NULL;
+    while ((f = next_with_key(m, key, &at))) {
+        if (f->digest == digest)
+            return true;
+        if (!*other)
+            *other = f;
+    }
+    return false;
+}
+
+static void add_fact(struct merge *m, struct fact f)
+{
+    struct covered *c = &m->covered;
+
+    if (m->slots_size < 2 * (c->count + 1))
+        slots_grow(m);
+    m->facts = mem_grow(m->facts, &m->cap, c->count + 1, sizeof(*m->facts));
+    m->facts[c->count] = f;
+    slots_put(m, c->count++);
+    c->sum += f.digest;
+    c->chain = chain(c->chain, f.digest);
+}
+
+static void forget(struct merge *m)
+{
+    m->covered = (struct covered){0};
+    free(m->slots);
+    m->slots = NULL;
+    m->slots_size = 0;
+    m->loaded = true;
+    m->dead = false;
+}
+
+/* ---- the file of digests ---- */
+
+static void numbers_put(char *head, const struct covered *c, uint64_t body)
+{
+    uint64_t numbers[NUMBERS];
+
+    memcpy(head, MAGIC, 8);
+    memcpy(numbers, c, sizeof(numbers));
+    for (size_t i = 0; i < NUMBERS; i++)
+        le_put(head + 8 + 8 * i, numbers[i]);
+    le_put(head + 8 + 8 * NUMBERS, checksum_words(numbers, NUMBERS, body));
+    le_put(head + 8 + 8 * (NUMBERS + 1), body);
+}
+
+static uint64_t body_sum(const struct fact *facts, size_t n)
+{
+    return checksum((struct str){(const char *)facts, n * sizeof(*facts)}, 1);
+}
+
+/* Reads the beginning of the file. Returns whether it is one of these. */
+static bool head_read(int fd, struct covered *c, uint64_t *body)
+{
+    uint64_t numbers[NUMBERS + 2];
+    char head[HEAD];
+
+    if (file_pread_full(fd, head, HEAD, 0) != HEAD || memcmp(head, MAGIC, 8) != 0)
+        return false;
+    le_get_all(numbers, head + 8, NUMBERS + 2);
+    memcpy(c, numbers, sizeof(*c));
+    *body = numbers[NUMBERS + 1];
+    return checksum_words(numbers, NUMBERS, *body) == numbers[NUMBERS];
+}
+
+static int cache_open(const struct merge *m)
+{
+    int fd = m->cache_path
+                 ? file_open_regular_at(FILE_CWD, m->cache_path, O_RDONLY, 0, NULL, NULL, NULL)
+                 : -1;
+
+    if (fd >= 0 && owner_fault(fd, OWNER_USER)) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+/* Reads the facts that the file has. Returns whether they are those of `covered`. */
+static bool cache_load_facts(struct merge *m)
+{
+    size_t n = m->covered.count;
+    int fd = cache_open(m);
+    struct covered c;
+    uint64_t body;
+    bool good = fd >= 0 && head_read(fd, &c, &body) && c.count == n && c.chain == m->covered.chain;
+
+    if (good) {
+        m->facts = mem_grow(m->facts, &m->cap, n, sizeof(*m->facts));
+        good = file_pread_full(fd, m->facts, n * sizeof(*m->facts), HEAD) ==
+                   (ssize_t)(n * sizeof(*m->facts)) &&
+               body_sum(m->facts, n) == body;
+    }
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+/* Writes the file. It is a cache: failures are not reported, and nothing is synced. */
+static void cache_save(struct merge *m)
+{
+    struct file_replace r;
+    char head[HEAD];
+    size_t n = m->covered.count;
+
+    if (!m->cache_path || m->options.dry_run || !m->loaded ||
+        memcmp(&m->covered, &m->cached, sizeof(m->covered)) == 0)
+        return;
+    if (file_replace_begin(&r, m->cache_path, NULL) < 0)
+        return;
+    r.unsynced = true;
+    numbers_put(head, &m->covered, body_sum(m->facts, n));
+    if (file_write_all(r.fd, head, sizeof(head)) < 0 ||
+        file_write_all(r.fd, m->facts, n * sizeof(*m->facts)) < 0)
+        file_replace_drop(&r);
+    else if (file_replace_end(&r, NULL) == 0)
+        m->cached = m->covered;
+}
+
+/* ---- reading the history ---- */
+
+uint64_t merge_sample(int fd, uint64_t end)
+{
+    char bytes[2 * SAMPLE];
+    size_t n = end < SAMPLE ? (size_t)end : SAMPLE;
+    ssize_t first = file_pread_full(fd, bytes, n, 0);
+    ssize_t last = first < 0 ? -1 : file_pread_full(fd, bytes + n, n, (off_t)(end - n));
+
+    return last < (ssize_t)n ? 0 : checksum((struct str){bytes, 2 * n}, end);
+}
+
+static uint64_t modified(const struct stat *st)
+{
+    return (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+/* Returns whether the part of the open file that `c` describes is still the same. */
+static bool still_covers(const struct covered *c, int fd, const struct stat *st)
+{
+    uint64_t size = (uint64_t)st->st_size;
+
+    if (c->inode != st->st_ino || c->end > size ||
+        (c->modified != 0 && c->end == size && c->modified != modified(st)))
+        return false;
+    return c->sample == merge_sample(fd, c->end);
+}
+
+static void note_end(struct merge *m, const struct stat *st)
+{
+    struct covered *c = &m->covered;
+
+    c->inode = st->st_ino;
+    c->sample = merge_sample(m->fd, c->end);
+    c->modified = c->end == (uint64_t)st->st_size ? modified(st) : 0;
+}
+
+/* Makes the key of a deletion in m->text. Neither of the two has a newline. */
+static struct str deletion_key(struct merge *m, struct str session, struct str id)
+{
+    buf_clear(&m->text);
+    buf_add_str(&m->text, session);
+    buf_add_byte(&m->text, '\n');
+    buf_add_str(&m->text, id);
+    return buf_str(&m->text);
+}
+
+bool merge_is_deleted(struct merge *m, struct str session, struct str id)
+{
+    return m->deleted.count > 0 && hash_map_find(&m->deleted, deletion_key(m, session, id)) != NULL;
+}
+
+static void scan_fact(struct merge *m, const struct line *l)
+{
+    const struct message *msg = &m->message;
+    const struct fact *other;
+    struct fact f;
+
+    if (!message_storable(msg)) {
+        m->covered.refused++;
+        return;
+    }
+    f.key = key_of(msg->session_id, msg->id);
+    f.digest = merge_digest_of(msg->line);
+    f.place = (uint64_t)(l->at + (msg->line.p - l->text.p)) << LENGTH_BITS | msg->line.n;
+    if (is_known(m, f.key, f.digest, &other))
+        return;
+    m->dead = m->dead || merge_is_deleted(m, msg->session_id, msg->id);
+    add_fact(m, f);
+}
+
+/* Reads the lines from the end of those that are known. */
+static int extend(struct merge *m, struct err *e)
+{
+    struct scan s;
+    struct line l;
+    int result;
+
+    if (scan_open(&s, m->h->dir_fd, m->h->path, SCAN_FORWARD, e) < 0)
+        return -1;
+    scan_from(&s, (off_t)m->covered.end);
+    while ((result = scan_line(&s, &l, e)) > 0) {
+        enum scan_verdict verdict = scan_judge(&l, &m->message);
+
+        if (!l.terminated && verdict != SCAN_MESSAGE)
+            break;
+        if (verdict == SCAN_MESSAGE)
+            scan_fact(m, &l);
+        m->covered.end = (uint64_t)scan_offset(&s);
+    }
+    scan_close(&s);
+    return result < 0 ? -1 : 0;
+}
+
+/* Reads the facts from the file of digests, or if it does not have them, finds them again. */
+static int load(struct merge *m, struct err *e)
+{
+    struct stat st;
+
+    if (m->loaded)
+        return 0;
+    if (cache_load_facts(m)) {
+        m->loaded = true;
+        slots_grow(m);
+        return 0;
+    }
+    forget(m);
+    if (m->fd < 0)
+        return 0;
+    if (fstat(m->fd, &st) < 0)
+        return err_sys(e, errno, "cannot read '%s'", m->h->path);
+    if (extend(m, e) < 0)
+        return -1;
+    note_end(m, &st);
+    return 0;
+}
+
+/* Opens the history again, and brings the facts up to its end. */
+static int refresh(struct merge *m, struct err *e)
+{
+    struct stat st;
+    int missing = 0;
+
+    if (m->fd >= 0)
+        close(m->fd);
+    m->fd = file_open_regular_at(m->h->dir_fd, m->h->path, O_RDONLY, 0, &st, &missing, e);
+    if (m->fd < 0) {
+        if (missing != ENOENT)
+            return -1;
+        if (e)
+            err_release(e);
+        forget(m);
+        return 0;
+    }
+    if (!still_covers(&m->covered, m->fd, &st))
+        forget(m);
+    if (m->covered.end < (uint64_t)st.st_size) {
+        if (load(m, e) < 0 || extend(m, e) < 0)
+            return -1;
+        note_end(m, &st);
+    }
+    return 0;
+}
+
+/* ---- deletions ---- */
+
+void merge_deletion(const struct merge *m, size_t i, struct str *session, struct str *id)
+{
+    *id = str_of(m->deleted.copies[i]);
+    *session = str_cut(id, '\n');
+}
+
+static void take_deletion(struct merge *m, struct str session, struct str id)
+{
+    size_t before = m->deleted.count;
+    struct str key = deletion_key(m, session, id);
+
+    (void)hash_map_number(&m->deleted, &key);
+    if (m->deleted.count > before)
+        m->deleted_sum += merge_deletion_digest(session, id);
+}
+
+/* Returns whether a line of the history may be deleted. */
+static bool has_dead(const struct merge *m)
+{
+    for (size_t i = 0; i < m->deleted.count; i++) {
+        struct str session, id;
+        size_t at;
+
+        merge_deletion(m, i, &session, &id);
+        at = (size_t)key_of(session, id);
+        if (next_with_key(m, key_of(session, id), &at))
+            return true;
+    }
+    return false;
+}
+
+/* Reads the part of FILE.deleted that was not read before. */
+static int read_deletions(struct merge *m, struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_SMALL);
+    struct str rest;
+    struct stat st;
+    const char *fault;
+    int missing = 0, result = 0;
+    int fd = file_open_regular_at(m->h->dir_fd, m->deleted_path, O_RDONLY, 0, &st, &missing, e);
+
+    if (fd < 0 && missing == ENOENT) {
+        if (e)
+            err_release(e);
+        return 0;
+    }
+    if (fd < 0)
+        return -1;
+    fault = owner_fault(fd, OWNER_USER);
+    if (fault) {
+        result = err_set(e, ERR_FAILURE, "cannot use '%s': %s", m->deleted_path, fault);
+    } else if (st.st_size > m->deleted_end) {
+        size_t n = (size_t)(st.st_size - m->deleted_end);
+        ssize_t got = file_pread_full(fd, buf_room(&text, n), n, m->deleted_end);
+
+        if (got < 0)
+            result = err_sys(e, errno, "cannot read '%s'", m->deleted_path);
+        else
+            buf_grew(&text, (size_t)got);
+        rest = buf_str(&text);
+        while (result == 0 && deletions_next(&rest, &session, &id))
+            take_deletion(m, buf_str(&session), buf_str(&id));
+        m->deleted_end += (off_t)(text.len - rest.n);
+    }
+    close(fd);
+    buf_release(&text);
+    buf_release(&session);
+    buf_release(&id);
+    return result;
+}
+
+/* Appends lines to FILE.deleted, and makes it if it is missing. */
+static int write_deletions(struct merge *m, struct str lines, struct err *e)
+{
+    struct append_wait wait = history_wait(m->h);
+    struct append a;
+    int result;
+
+    if (append_open(&a, m->h->dir_fd, m->deleted_path, &wait, e) < 0)
+        return -1;
+    result = a.fresh && lines.n == 0 ? 0 : append_write(&a, lines, true, e);
+    if (result == 0 && a.end == 0 && file_sync_dir(m->h->dir_fd, m->deleted_path) < 0)
+        result = err_sys(e, errno, "cannot write '%s'", m->deleted_path);
+    append_close(&a);
+    return result;
+}
+
+/* ---- erasing ---- */
+
+static void begin_erasing(void *arg)
+{
+    struct merge *m = arg;
+
+    m->erased = 0;
+}
+
+static void keep_unless_deleted(void *arg, struct rewrite *r, const struct line *l)
+{
+    struct merge *m = arg;
+
+    if (l->too_long || !message_parse(&m->message, l->text) ||
+        !merge_is_deleted(m, m->message.session_id, m->message.id))
+        rewrite_keep(r, l);
+    else
+        m->erased++;
+}
+
+/* Brings everything up to what the files have now. Afterwards no line of the history is deleted,
+ * except in a dry run. */
+static int catch_up(struct merge *m, struct err *e)
+{
+    struct rewriter by = {.arg = m, .begin = begin_erasing, .line = keep_unless_deleted};
+
+    if (read_deletions(m, e) < 0 || refresh(m, e) < 0)
+        return -1;
+    if (m->covered.deleted_end != (uint64_t)m->deleted_end) {
+        if (load(m, e) < 0)
+            return -1;
+        m->dead = m->dead || has_dead(m);
+    }
+    if (m->dead && !m->options.dry_run) {
+        if (rewrite_run(m->h, &by, e) < 0)
+            return -1;
+        m->count.deleted += m->erased;
+        if (refresh(m, e) < 0)
+            return -1;
+    }
+    if (!m->dead)
+        m->covered.deleted_end = (uint64_t)m->deleted_end;
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static int check_place(const struct history *h, struct err *e)
+{
+    if (h->nowhere)
+        return err_set(e, ERR_FAILURE, "%s", h->nowhere);
+    if (!h->trusted)
+        return err_set(e, ERR_USAGE, "'%s' is not one of your own histories", h->path);
+    return 0;
+}
+
+struct merge *merge_open(struct history *h, const struct merge_options *o, struct err *e)
+{
+    struct merge *m;
+    uint64_t body;
+    int fd;
+
+    if (check_place(h, e) < 0 || (!o->dry_run && history_enter(h, e) < 0) ||
+        (!o->dry_run && store_recover(h, e) < 0))
+        return NULL;
+    m = mem_zalloc(sizeof(*m));
+    *m = (struct merge){.h = h, .options = *o, .fd = -1, .message = MESSAGE_INIT};
+    m->deleted_path = deletions_path(h->path);
+    m->cache_path = merge_state_path(h, "lines", NULL, NULL);
+    buf_init(&m->deletions, SIZE_MAX);
+    buf_init(&m->pending, SIZE_MAX);
+    buf_init(&m->text, BUF_SMALL);
+    buf_init(&m->scratch, BUF_LINE);
+    fd = cache_open(m);
+    if (fd >= 0 && head_read(fd, &m->covered, &body))
+        m->cached = m->covered;
+    else
+        forget(m);
+    if (fd >= 0)
+        close(fd);
+    if ((!o->dry_run && write_deletions(m, STR(""), e) < 0) || catch_up(m, e) < 0) {
+        merge_close(m);
+        return NULL;
+    }
+    cache_save(m);
+    return m;
+}
+
+void merge_close(struct merge *m)
+{
+    if (!m)
+        return;
+    if (m->fd >= 0)
+        close(m->fd);
+    free(m->deleted_path);
+    free(m->cache_path);
+    free(m->facts);
+    free(m->slots);
+    hash_map_release(&m->deleted);
+    hash_map_release(&m->waiting);
+    buf_release(&m->deletions);
+    buf_release(&m->pending);
+    buf_release(&m->text);
+    buf_release(&m->scratch);
+    message_release(&m->message);
+    free(m);
+}
+
+/* ---- what the history has ---- */
+
+struct merge_count *merge_counts(struct merge *m)
+{
+    return &m->count;
+}
+
+size_t merge_lines(const struct merge *m)
+{
+    return m->covered.count;
+}
+
+size_t merge_deletions(const struct merge *m)
+{
+    return m->deleted.count;
+}
+
+uint64_t merge_set(const struct merge *m)
+{
+    return m->covered.sum + m->deleted_sum;
+}
+
+uint64_t merge_digest(struct merge *m, size_t i)
+{
+    return load(m, NULL) == 0 && i < m->covered.count ? m->facts[i].digest : 0;
+}
+
+uint64_t merge_prefix(struct merge *m, size_t n)
+{
+    uint64_t sum = 0;
+
+    if (n == m->covered.count)
+        return m->covered.chain;
+    if (n > m->covered.count || load(m, NULL) < 0 || n > m->covered.count)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        sum = chain(sum, m->facts[i].digest);
+    return sum;
+}
+
+static int read_fact(struct merge *m, const struct fact *f, struct buf *line, struct err *e)
+{
+    size_t n = (size_t)(f->place & LENGTH_MASK);
+    ssize_t got;
+
+    buf_clear(line);
+    got = file_pread_full(m->fd, buf_room(line, n), n, (off_t)(f->place >> LENGTH_BITS));
+    if (got < 0)
+        return err_sys(e, errno, "cannot read '%s'", m->h->path);
+    buf_grew(line, (size_t)got);
+    if (merge_digest_of(buf_str(line)) == f->digest)
+        return 0;
+    /* The next run reads the whole history. */
+    if (m->cache_path)
+        (void)file_unlink(FILE_CWD, m->cache_path);
+    return err_set(e, ERR_FAILURE, "'%s' was changed in place: try again", m->h->path);
+}
+
+int merge_read(struct merge *m, size_t i, struct buf *line, struct err *e)
+{
+    return load(m, e) < 0 ? -1 : read_fact(m, &m->facts[i], line, e);
+}
+
+/* ---- what another copy has ---- */
+
+int merge_delete(struct merge *m, struct str session, struct str id)
+{
+    if (!id_session_valid(session) || !store_id_valid(id)) {
+        m->count.refused++;
+        return -1;
+    }
+    if (merge_is_deleted(m, session, id))
+        return 0;
+    take_deletion(m, session, id);
+    deletions_add(&m->deletions, session, id);
+    return 1;
+}
+
+/* Reports two messages with the same session and id. */
+static void report_conflict(struct merge *m, const struct fact *here)
+{
+    struct message other = MESSAGE_INIT;
+    struct buf line = BUF_INIT(BUF_LINE), a = BUF_INIT(BUF_LINE), b = BUF_INIT(BUF_LINE);
+    struct str there = message_preview(&m->message, &a), text = STR("");
+
+    m->count.conflicts++;
+    if (m->reported++ >= REPORTED_MAX)
+        return;
+    if (here->place != 0 && read_fact(m, here, &line, NULL) == 0 &&
+        message_parse(&other, buf_str(&line)))
+        text = message_preview(&other, &b);
+    warn(m,
+         "two messages of session '%.*s' have the id '%.*s', and both are kept: '%.*s' here, "
+         "'%.*s' %s%s",
+         (int)m->message.session_id.n, m->message.session_id.p, (int)m->message.id.n,
+         m->message.id.p, (int)text.n, text.p, (int)there.n, there.p,
+         m->options.mark ? "in " : "there", m->options.mark ? m->options.mark : "");
+    message_release(&other);
+    buf_release(&line);
+    buf_release(&a);
+    buf_release(&b);
+}
+
+int merge_add(struct merge *m, struct str line, struct err *e)
+{
+    const struct fact *other;
+    struct str name;
+    uint64_t key, digest;
+    size_t before = m->waiting.count;
+
+    if (!message_parse(&m->message, line) || !message_storable(&m->message)) {
+        m->count.refused++;
+        return 0;
+    }
+    if (load(m, e) < 0)
+        return -1;
+    key = key_of(m->message.session_id, m->message.id);
+    digest = merge_digest_of(m->message.line);
+    if (is_known(m, key, digest, &other) ||
+        merge_is_deleted(m, m->message.session_id, m->message.id))
+        return 0;
+    name = (struct str){(const char *)&digest, sizeof(digest)};
+    (void)hash_map_number(&m->waiting, &name);
+    if (m->waiting.count == before)
+        return 0;
+    if (other)
+        report_conflict(m, other);
+    if (m->options.dry_run) {
+        m->count.received++;
+        return 1;
+    }
+    buf_add_str(&m->pending, m->message.line);
+    buf_add_byte(&m->pending, '\n');
+    return m->pending.len >= BATCH_BYTES && merge_store(m, e) < 0 ? -1 : 1;
+}
+
+/* Adds the lines that are still new, under the lock: another program may have stored some. */
+static int add_lines(void *arg, off_t at, struct buf *lines, struct err *e)
+{
+    struct merge *m = arg;
+    struct str rest = buf_str(&m->pending);
+    const struct fact *other;
+
+    (void)at;
+    m->stored = 0;
+    if (read_deletions(m, e) < 0 || refresh(m, e) < 0 || load(m, e) < 0)
+        return -1;
+    while (rest.n > 0) {
+        struct str line = str_cut(&rest, '\n');
+
+        if (!message_parse(&m->message, line) ||
+            is_known(m, key_of(m->message.session_id, m->message.id), merge_digest_of(line),
+                     &other) ||
+            merge_is_deleted(m, m->message.session_id, m->message.id))
+            continue;
+        buf_add_str(lines, line);
+        buf_add_byte(lines, '\n');
+        m->stored++;
+    }
+    return 0;
+}
+
+int merge_store(struct merge *m, struct err *e)
+{
+    int result = 0;
+
+    if (m->options.dry_run)
+        return 0;
+    if (m->deletions.len > 0) {
+        if (write_deletions(m, buf_str(&m->deletions), e) < 0)
+            return -1;
+        buf_clear(&m->deletions);
+        m->dead = load(m, e) < 0 ? m->dead : m->dead || has_dead(m);
+        result = catch_up(m, e);
+    }
+    if (result == 0 && m->pending.len > 0) {
+        result = store_append_lines(m->h, add_lines, m, e);
+        if (result == 0) {
+            m->count.received += m->stored;
+            buf_clear(&m->pending);
+            hash_map_release(&m->waiting);
+            m->waiting = (struct hash_map){0};
+            result = catch_up(m, e);
+        }
+    }
+    if (result == 0)
+        cache_save(m);
+    return result;
+}

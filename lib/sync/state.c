@@ -1,0 +1,104 @@
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
+#include "chathist/base/id.h"
+#include "chathist/sync/merge.h"
+#include "chathist/sync/sync.h"
+
+/* systemd's machine-id(5); copies of a disk get a new one when they start. */
+#define SYSTEM_ID "/etc/machine-id"
+#define ID_MOST ((size_t)4096)
+#define HOST_MOST 60
+
+char *sync_state_file(const struct history *h, const char *name, struct err *e)
+{
+    struct buf path = BUF_INIT(BUF_SMALL);
+    char *state = h->register_path ? path_parent(h->register_path) : NULL;
+
+    if (!state) {
+        err_set(e, ERR_FAILURE,
+                "no directory for the state of hist-sync is known: neither HOME nor XDG_STATE_HOME "
+                "is an absolute path");
+        return NULL;
+    }
+    buf_addf(&path, "%s/sync", state);
+    free(state);
+    if (file_make_dirs(buf_c(&path), e) < 0) {
+        buf_release(&path);
+        return NULL;
+    }
+    buf_addf(&path, "/%s", name);
+    return buf_detach(&path);
+}
+
+char *merge_state_path(const struct history *h, const char *kind, const char *place, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    char *real = path_real(h->dir ? h->dir : h->path, NULL), *path;
+    uint64_t sum = checksum(str_of(path_base(h->path)), 0);
+
+    sum = checksum(str_of(real ? real : h->path), sum);
+    buf_addf(&name, "%016" PRIx64 ".%s", checksum(str_of(place ? place : ""), sum), kind);
+    path = sync_state_file(h, buf_c(&name), e);
+    buf_release(&name);
+    free(real);
+    return path;
+}
+
+/* Adds what tells this machine from others; nothing if the system does not say. */
+static void add_system(struct buf *out)
+{
+    struct buf id = BUF_INIT(ID_MOST);
+
+    if (file_read_state(SYSTEM_ID, &id, NULL) > 0)
+        buf_addf(out, "%016" PRIx64, checksum(str_trim(buf_str(&id)), 0));
+    buf_release(&id);
+}
+
+/* Makes a name from the host name and random digits. */
+static void make_name(struct buf *out)
+{
+    struct buf token = BUF_INIT(BUF_SMALL);
+    char host[HOST_MOST + 1] = "";
+
+    (void)gethostname(host, HOST_MOST);
+    for (const char *p = host; *p && *p != '.'; p++)
+        buf_add_byte(out, ascii_is_letter(*p) || ascii_is_digit(*p) ? ascii_lower(*p) : '-');
+    if (out->len == 0 || out->data[0] == '-')
+        buf_add_c(out, "machine");
+    id_add_token(&token);
+    buf_addf(out, "-%.6s", buf_c(&token));
+    buf_release(&token);
+}
+
+char *sync_machine(const struct history *h, struct err *e)
+{
+    char *path = sync_state_file(h, "machine", e);
+    struct buf text = BUF_INIT(ID_MOST), system = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    struct str rest, kept;
+    int result = path ? file_read_state(path, &text, e) : -1;
+
+    add_system(&system);
+    rest = buf_str(&text);
+    kept = str_cut(&rest, '\n');
+    if (result > 0 && sync_name_valid(kept) && !memchr(kept.p, '/', kept.n) &&
+        str_eq(str_trim(rest), buf_str(&system))) {
+        buf_add_str(&name, kept);
+    } else if (result >= 0) {
+        make_name(&name);
+        buf_clear(&text);
+        buf_addf(&text, "%s\n%s\n", buf_c(&name), buf_c(&system));
+        result = file_replace_at(FILE_CWD, path, buf_str(&text), true, e);
+    }
+    free(path);
+    buf_release(&text);
+    buf_release(&system);
+    if (result >= 0)
+        return buf_detach(&name);
+    buf_release(&name);
+    return NULL;
+}
