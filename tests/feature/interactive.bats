@@ -624,7 +624,6 @@ L seven
 L eight
 END
     tmux resize-window -x 30 -y 4
-    keys Up
     rows_are <<'END'
 L FIVE
 L s!ix

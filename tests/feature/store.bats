@@ -626,7 +626,8 @@ torn() {
         pids+=($!)
     done
     for i in "${pids[@]}"; do wait "$i"; done
-    [[ ! -s errors ]]
+    # One that waits for more than three seconds, as on a busy machine, says so.
+    run_expect 1 grep -v 'waiting for another program that writes' errors
     whole
     [[ $(wc -l <"$HISTORY") -eq 8000 ]]
     [[ $(jq -r .id "$HISTORY" | sort -u | wc -l) -eq 8000 ]]
