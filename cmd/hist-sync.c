@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "chathist/base/json.h"
 #include "chathist/cli/diagnostics.h"
@@ -10,12 +11,14 @@
 #include "chathist/cli/start.h"
 #include "chathist/sync/sync.h"
 
-enum { KEY_ALL = OPT_LONG, KEY_NAME, KEY_DRY_RUN };
+enum { KEY_ALL = OPT_LONG, KEY_NAME, KEY_DRY_RUN, KEY_SERVE };
 
 static const struct opt options[] = {
     {KEY_ALL, "all", OPT_FLAG, NULL, "every history that is registered as yours"},
     {KEY_NAME, "name", OPT_TEXT, "NAME", "the name that its copies on other machines have"},
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL, "count what would be done, and do nothing"},
+    {KEY_SERVE, "serve", OPT_FLAG, NULL,
+     "answer another hist-sync, which ssh connects to this one"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "print the counts as JSON lines"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
@@ -27,7 +30,7 @@ struct run {
     struct histories histories;
     struct out out;
     const char *place, *name;
-    bool all, dry_run, json, quiet;
+    bool all, dry_run, serve, json, quiet;
     size_t nameless; /* histories that --all leaves out */
     int status;
 };
@@ -78,7 +81,19 @@ static void print_count(struct run *r, const struct sync_job *job)
 /* Returns 0, or -1 with *e set. */
 static int sync_at_place(struct sync_job *job, struct err *e)
 {
-    return sync_dir(job, e);
+    if (strncmp(job->place, "ssh://", strlen("ssh://")) != 0)
+        return sync_dir(job, e);
+    job->ssh = config_env("CHAT_SSH");
+    job->program = PROGRAM_PREFIX "hist-sync";
+    return sync_ssh(job, e);
+}
+
+static void set_sync(struct run *r, struct history *h)
+{
+    struct err e = ERR_INIT;
+
+    if (config_fsync(&r->config, &h->sync, &e) < 0)
+        die_err(&e);
 }
 
 static void sync_one(struct run *r, struct history *h)
@@ -87,6 +102,7 @@ static void sync_one(struct run *r, struct history *h)
     struct err e = ERR_INIT;
     struct sync_job job = {.history = h, .place = r->place};
 
+    set_sync(r, h);
     job.options = (struct merge_options){
         .dry_run = r->dry_run, .mark = r->place, .warn = r->quiet ? NULL : report};
     if (r->name)
@@ -108,6 +124,67 @@ static void sync_one(struct run *r, struct history *h)
     buf_release(&name);
 }
 
+/* Opens the user's own history, in whichever directory the program was started. */
+static void open_own(struct run *r, struct history *own)
+{
+    struct locate_from from = start_from(&r->config);
+    struct err e = ERR_INIT;
+
+    from.cwd = "/";
+    from.git_dir = from.git_common_dir = NULL;
+    if (locate(own, &from, &e) < 0)
+        die_err(&e);
+}
+
+/* Returns the history that --serve is to serve, or NULL with *e set. */
+static struct history *find_served(struct run *r, struct history *h, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct history *found = NULL, own;
+    size_t count = 0;
+
+    if (h->kind == HISTORY_EXPLICIT)
+        return h;
+    if (strcmp(r->name, "own") == 0) {
+        open_own(r, &own);
+        histories_add(&r->histories, own);
+        return &r->histories.at[0];
+    }
+    histories_add_all(&r->histories, &r->config);
+    for (size_t i = 0; i < r->histories.count; i++)
+        if (sync_name(&name, &r->histories.at[i], NULL) == 0 && str_eq_c(buf_str(&name), r->name)) {
+            found = &r->histories.at[i];
+            count++;
+        }
+    buf_release(&name);
+    if (count == 1)
+        return found;
+    err_set(e, ERR_ABSENT, "%s history is called '%s': %s", count == 0 ? "no" : "more than one",
+            r->name,
+            count == 0 ? "use chat in a clone there first, or name a file" : "name a file");
+    return NULL;
+}
+
+/* Serves a history. Errors go to the other side, which prints them. */
+static void serve(struct run *r, struct history *h)
+{
+    struct sync_job job = {.name = r->name, .options.dry_run = r->dry_run};
+    struct buf line = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+
+    job.history = find_served(r, h, &e);
+    if (!job.history) {
+        buf_addf(&line, "X %s\n", err_text(&e));
+        out_raw(&r->out, buf_str(&line));
+    } else {
+        set_sync(r, job.history);
+        (void)sync_serve(&job, STDIN_FILENO, STDOUT_FILENO, &e);
+    }
+    r->status = exit_code(e.kind);
+    buf_release(&line);
+    err_release(&e);
+}
+
 static void parse(struct run *r, struct opt_parser *args)
 {
     char *value, **operands;
@@ -117,15 +194,18 @@ static void parse(struct run *r, struct opt_parser *args)
     while ((key = opt_next(args, &value)) != 0) {
         r->all |= key == KEY_ALL;
         r->dry_run |= key == KEY_DRY_RUN;
+        r->serve |= key == KEY_SERVE;
         if (key == KEY_NAME)
             r->name = value;
     }
     r->json = args->common.json;
     r->quiet = args->common.quiet;
     operands = opt_operands(args, &count);
-    if (count != 1)
-        die_usage("one place is expected: a directory");
-    r->place = operands[0];
+    if (count != (r->serve ? 0 : 1))
+        die_usage("one place is expected: a directory, or ssh://HOST");
+    r->place = count > 0 ? operands[0] : NULL;
+    if (r->serve && (r->all || !r->name))
+        die_usage("--serve needs a name, and takes no --all");
     if (r->all && (r->name || args->common.history))
         die_usage("--all takes neither --name nor --history");
     if (r->name && !sync_name_valid(str_of(r->name)))
@@ -144,7 +224,9 @@ int main(int argc, char **argv)
     parse(&r, &args);
     start_history(&r.config, &h, &args.common);
     out_start(&r.out, args.common.color);
-    if (!r.all) {
+    if (r.serve) {
+        serve(&r, &h);
+    } else if (!r.all) {
         sync_one(&r, &h);
     } else {
         histories_add_all(&r.histories, &r.config);

@@ -655,9 +655,14 @@ size_t merge_deletions(const struct merge *m)
     return m->deleted.count;
 }
 
-uint64_t merge_set(const struct merge *m)
+uint64_t merge_line_set(const struct merge *m)
 {
-    return m->covered.sum + m->deleted_sum;
+    return m->covered.sum;
+}
+
+uint64_t merge_deletion_set(const struct merge *m)
+{
+    return m->deleted_sum;
 }
 
 uint64_t merge_digest(struct merge *m, size_t i)

@@ -38,13 +38,14 @@ char *sync_state_file(const struct history *h, const char *name, struct err *e)
 char *merge_state_path(const struct history *h, const char *kind, const char *place, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    char *real = path_real(h->dir ? h->dir : h->path, NULL), *path;
+    char *dir = path_parent(h->path), *real = path_real(dir, NULL), *path;
     uint64_t sum = checksum(str_of(path_base(h->path)), 0);
 
-    sum = checksum(str_of(real ? real : h->path), sum);
+    sum = checksum(str_of(real ? real : dir), sum);
     buf_addf(&name, "%016" PRIx64 ".%s", checksum(str_of(place ? place : ""), sum), kind);
     path = sync_state_file(h, buf_c(&name), e);
     buf_release(&name);
+    free(dir);
     free(real);
     return path;
 }

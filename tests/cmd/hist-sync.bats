@@ -159,3 +159,115 @@ equal() {
     run_expect 1 hist-sync --name x absent
     stderr_is "hist-sync: cannot open directory 'absent': No such file or directory"
 }
+
+# Makes the ssh command: it runs the command in the home directory of the machine that has the host's name, and
+# writes what travels to the file wire. With the file `limit`, the connection ends after that many bytes.
+make_ssh() {
+    cat >ssh <<'SCRIPT'
+#!/bin/bash
+while [[ $1 != -- ]]; do shift; done
+printf '%s\n' "$2" "$3" >"$WORK/asked"
+cd "$BATS_TEST_TMPDIR/${2#*@}" || exit 255
+export HOME=$PWD
+# This shell, too, holds the connection open.
+[[ -e $WORK/limit ]] && cut=(dd bs=1 status=none count="$(cat "$WORK/limit")") || cut=(cat)
+tee -a "$WORK/wire" | sh -c "$3" | "${cut[@]}" | { tee -a "$WORK/wire"; [[ ! -e $WORK/limit ]] || kill $$; }
+SCRIPT
+    chmod +x ssh
+    export CHAT_SSH=$PWD/ssh WORK
+}
+
+@test "hist-sync: two machines become equal over ssh, also after cut connections" {
+    make_ssh
+    as b
+    ask s2 'from b'
+    as a
+    ask s1 'from a'
+    run_expect 0 hist-sync --dry-run ssh://b
+    stdout_is $'own\t2 received, 2 sent'
+    [[ $(wc -l <"$HOME/.local/share/aicoder/history.jsonl") == 2 ]]
+    run_expect 0 hist-sync ssh://me@b:22
+    stdout_is $'own\t2 received, 2 sent'
+    lines_of_asked=("me@b" "hist-sync --serve --name 'own'")
+    [[ $(cat asked) == "$(printf '%s\n' "${lines_of_asked[@]}")" ]]
+    equal a b
+    # Both are equal: only the two greetings travel.
+    : >wire
+    run_expect 0 hist-sync ssh://b
+    stdout_empty
+    [[ $(wc -c <wire) -lt 100 ]]
+
+    # Deletions go both ways, and what is deleted is not sent.
+    run_expect 0 hist-delete --force s1
+    as b
+    run_expect 0 hist-delete --force s2
+    ask s3 'a third one'
+    : >wire
+    run_expect 0 hist-sync ssh://a
+    stdout_is $'own\t2 sent, 2 deleted'
+    run_expect 1 grep -a 'from [ab]' wire
+    equal a b
+
+    # Whatever part arrives, the next run completes it.
+    for i in {1..30}; do hist-append -q -s many "line $i $RANDOM" >/dev/null; done
+    as a
+    for i in {1..30}; do hist-append -q -s more "line $i $RANDOM" >/dev/null; done
+    for cut in 0 1 30 60 100 300 600 900; do
+        echo "$cut" >limit
+        run_expect 4 hist-sync ssh://b
+        stderr_has "the connection to 'ssh://b' ended too early"
+    done
+    rm limit
+    run_expect 0 hist-sync ssh://b
+    equal a b
+    run_expect 0 hist-sync --json ssh://b
+    [[ $(jq -c '[.received, .sent, .deleted, .conflicts]' "$OUT") == '[0,0,0,0]' ]]
+}
+
+@test "hist-sync: the other end of ssh is checked" {
+    make_ssh
+    as b
+    ask s1 'from b'
+    as a
+    ask s2 'from a'
+    run_expect 4 hist-sync ssh://absent
+    stderr_has "cannot reach 'ssh://absent': the ssh command ended with status 255"
+    run_expect 1 hist-sync --name other ssh://b
+    stderr_is "hist-sync: ssh://b: no history is called 'other': use chat in a clone there first, or name a file"
+    for place in ssh:// ssh://-oProxyCommand=x ssh://b:x ssh://b: 'ssh://a b'; do
+        run_expect 2 hist-sync "$place"
+        stderr_has 'ssh://[user@]host[:port][/path] is expected'
+    done
+    # A file of the other machine, with a name that its shell must not interpret.
+    # shellcheck disable=SC2016
+    run_expect 0 hist-sync "ssh://b/~/it's \$(touch x).jsonl"
+    stdout_is $'own\t2 sent'
+    [[ -s "$BATS_TEST_TMPDIR/b/it's \$(touch x).jsonl" ]]
+    ln -s elsewhere "$BATS_TEST_TMPDIR/b/link"
+    run_expect 1 hist-sync ssh://b/~/link
+    stderr_has "ssh://b/~/link: cannot open 'link': is a symbolic link"
+
+    # The same id with another text: both are kept on both sides, and shown.
+    cp "$HOME/.local/share/aicoder/history.jsonl" x.jsonl
+    sed 's/from a/from elsewhere/' x.jsonl >y.jsonl
+    run_expect 0 hist-sync --history x.jsonl --name x "ssh://b$PWD/y.jsonl"
+    stdout_is $'x\t2 received, 2 sent'
+    stderr_has "have the id '" "and both are kept: 'from a' here, 'from elsewhere' in ssh://b"
+    cmp <(sort x.jsonl) <(sort y.jsonl)
+
+    # What a hostile end sends: nothing of it is stored, printed as it is, or waited for.
+    cp "$HOME/.local/share/aicoder/history.jsonl" before
+    hello='hist-sync 1 0000000000000000 0000000000000001'
+    good='{"id":"1-a","session_id":"s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"x"}'
+    # The command answers at once, whatever it is asked.
+    printf '#!/bin/sh\ncat answer\nexec >&-\ncat >/dev/null\n' >hostile
+    chmod +x hostile
+    for answer in "1 X \\033[31mred" '1 welcome to b' '1 hist-sync 2 x' '1 hist-sync 1 x y' "4 $hello\\nE" \
+        "4 $hello\\n\\005\\005" \
+        "0 $hello\\n$(printf '\\001%.0s' {1..16})E\\nF{}\\nFx\\nF${good/1-a/1 a}\\nF${good/\"s\"/\"..\/x\"}\\nF[]\\nE\\nE"; do
+        printf '%b\n' "${answer#* }" >answer
+        CHAT_SSH=$PWD/hostile run_expect "${answer%% *}" hist-sync ssh://b
+        [[ $(<"$ERR") != *$'\033'* ]]
+        cmp before "$HOME/.local/share/aicoder/history.jsonl"
+    done
+}

@@ -83,9 +83,10 @@ bool merge_is_deleted(struct merge *m, struct str session, struct str id);
 /* Returns the digest of a deletion. */
 uint64_t merge_deletion_digest(struct str session, struct str id);
 
-/* Returns a number for the set of lines and deletions, whatever their order. Two copies with the same
- * one are equal. */
-uint64_t merge_set(const struct merge *m);
+/* Return a number for the set of lines, and for that of deletions, whatever their order. Two copies with
+ * the same numbers are equal. */
+uint64_t merge_line_set(const struct merge *m);
+uint64_t merge_deletion_set(const struct merge *m);
 
 /* ---- what another copy has ---- */
 

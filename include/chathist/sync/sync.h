@@ -19,11 +19,12 @@
 /* What is synchronised, and how. All pointers are borrowed. */
 struct sync_job {
     struct history *history;
-    const char *name;       /* the name of the history, which its copies have, too */
-    const char *place;      /* as the user gave it */
-    const char *state_home; /* $XDG_STATE_HOME or ~/.local/state */
-    bool push, pull;        /* PostgreSQL: one direction, or both */
-    const char *ssh;        /* the command for ssh:// */
+    const char *name;    /* the name of the history, which its copies have, too */
+    const char *place;   /* as the user gave it */
+    bool push, pull;     /* PostgreSQL: one direction, or both */
+    const char *ssh;     /* ssh://: the command, split into words as by a shell; NULL: ssh */
+    const char *program; /* ssh://: the name of hist-sync on the other machine */
+    int64_t timeout_ms;  /* ssh://: how long the other side may be silent; 0: five minutes */
     struct merge_options options;
     struct merge_count count; /* the result */
 };
@@ -44,5 +45,12 @@ bool sync_name_valid(struct str name);
 
 /* A directory: each machine writes DIR/MACHINE/NAME/ alone, and reads the others. */
 int sync_dir(struct sync_job *job, struct err *e);
+
+/* Another machine, `ssh://[user@]host[:port][/path]`: starts `hist-sync --serve --name NAME` there. With
+ * a path, that file is the copy, else the history of that name. Errors are ERR_NETWORK if there is no
+ * connection, or if it ends too early, and ERR_TIMEOUT. The caller ignores SIGPIPE. */
+int sync_ssh(struct sync_job *job, struct err *e);
+/* The other side of sync_ssh: answers on two descriptors, of which one is read. */
+int sync_serve(struct sync_job *job, int in, int out, struct err *e);
 
 #endif

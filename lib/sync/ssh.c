@@ -1,0 +1,911 @@
+/*
+ * Another machine, over a pipe to `hist-sync --serve` there, which ssh starts.
+ *
+ * Both sides speak in turn, so that neither waits for room in a pipe while the other does, too:
+ *
+ *     server   hist-sync 1 DELETIONS LINES\n   the version, and numbers for its sets of both
+ *     client   hist-sync 1 DELETIONS LINES\n   if both are equal, this is all
+ *     client   ranges N\n                      then N ranges
+ *     server   an answer for each part of each range; the client asks again about smaller ranges
+ *     client   want N\n                        then N digests of facts that the server has
+ *     client   F…\n for each fact that the server does not have, then E\n
+ *     server   likewise, after it has stored those of the client
+ *     server   X MESSAGE\n                     instead of anything, if it cannot continue
+ *
+ * If the deletions differ, they are exchanged first, so that no line is sent that is erased then. After
+ * that both sides send `hist-sync 1 DELETIONS LINES` again, and exchange the lines if these differ.
+ *
+ * A fact is a deletion, or a line. A range holds the facts whose digests begin with certain bits. It is
+ * sent as the number of bits, these bits, and for each of its 16 parts a checksum of the digests of
+ * the client's facts in it. Numbers have 64 bits, little-endian. The answer for a part is one byte:
+ * it is equal; the server has nothing there, or the client has nothing; it is to be split again; or the
+ * digests of the few facts that the server has there follow. So the difference of two histories is
+ * found with traffic in proportion to the difference, without anything that was remembered.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/process.h"
+#include "chathist/base/time.h"
+#include "chathist/history/deletions.h"
+#include "chathist/sync/sync.h"
+
+#define VERSION 1
+#define TIMEOUT_MS ((int64_t)300000)
+/* The longest line that is no fact. */
+#define WORDS_MOST ((size_t)4096)
+#define PARTS 16
+#define PART_BITS 4
+#define BITS_MOST 60
+#define RANGE_BYTES (1 + 8 + 8 * PARTS)
+/* So many ranges are asked for at once, and so many digests are listed for a part. */
+#define RANGES_MOST ((size_t)2048)
+#define LIST_MOST 16
+/* The most digests that a client may want. */
+#define WANT_MOST ((uint64_t)1 << 24)
+#define PIECE ((size_t)256 << 10)
+/* How long the ssh command may take to end. */
+#define END_MS ((int64_t)10000)
+
+enum answer { EQUAL, SERVER_EMPTY, CLIENT_EMPTY, SPLIT, LIST };
+
+/* ---- the pipe ---- */
+
+struct peer {
+    int in, out;
+    int64_t timeout;
+    const char *name; /* for messages */
+    struct buf input; /* bytes that were read and not used yet */
+    size_t used;      /* the first bytes of `input` are used */
+    struct buf output;
+};
+
+static int peer_timeout(const struct peer *p, struct err *e)
+{
+    return err_set(e, ERR_TIMEOUT, "'%s' does not answer", p->name);
+}
+
+static int peer_gone(const struct peer *p, struct err *e)
+{
+    return err_set(e, ERR_NETWORK, "the connection to '%s' ended too early", p->name);
+}
+
+static int peer_wrong(const struct peer *p, struct err *e)
+{
+    return err_set(e, ERR_FAILURE, "'%s' does not follow the protocol of hist-sync", p->name);
+}
+
+static int peer_flush(struct peer *p, struct err *e)
+{
+    size_t done = 0;
+
+    while (done < p->output.len) {
+        struct pollfd fd = {.fd = p->out, .events = POLLOUT};
+        ssize_t n = file_write_now(p->out, p->output.data + done, p->output.len - done);
+
+        if (n >= 0) {
+            done += (size_t)n;
+            continue;
+        }
+        if (errno == EPIPE)
+            return peer_gone(p, e);
+        if (errno != EAGAIN && errno != EINTR)
+            return err_sys(e, errno, "cannot write to '%s'", p->name);
+        if (poll(&fd, 1, (int)p->timeout) == 0)
+            return peer_timeout(p, e);
+    }
+    buf_clear(&p->output);
+    return 0;
+}
+
+/* Reads more bytes. Returns 1, 0 at the end, or -1 with *e set. */
+static int peer_more(struct peer *p, struct err *e)
+{
+    int ready, result;
+
+    buf_consume(&p->input, p->used);
+    p->used = 0;
+    ready = file_wait(p->in, p->timeout);
+    if (ready == 0)
+        return peer_timeout(p, e);
+    result = ready < 0 ? -1 : file_read_some(p->in, &p->input);
+    if (result < 0)
+        return err_sys(e, errno, "cannot read from '%s'", p->name);
+    return result;
+}
+
+/* Reads exactly n bytes, borrowed until the next read. */
+static int peer_bytes(struct peer *p, size_t n, const char **bytes, struct err *e)
+{
+    while (p->input.len - p->used < n) {
+        int result = peer_more(p, e);
+
+        if (result <= 0)
+            return result < 0 ? -1 : peer_gone(p, e);
+    }
+    *bytes = p->input.data + p->used;
+    p->used += n;
+    return 0;
+}
+
+/* Reads a line of at most `most` bytes, without its newline, borrowed until the next read. Returns 1, 0
+ * at the end of the stream, or -1 with *e set. */
+static int peer_line(struct peer *p, size_t most, struct str *line, struct err *e)
+{
+    size_t looked = 0;
+
+    for (;;) {
+        const char *begin = p->input.data ? p->input.data + p->used : NULL;
+        size_t n = p->input.len - p->used;
+        const char *end = n > looked ? memchr(begin + looked, '\n', n - looked) : NULL;
+        int result;
+
+        if (end && (size_t)(end - begin) <= most) {
+            *line = (struct str){begin, (size_t)(end - begin)};
+            p->used += line->n + 1;
+            return 1;
+        }
+        if (end || n > most)
+            return err_set(e, ERR_FAILURE, "'%s' sent a line that is too long", p->name);
+        looked = n;
+        result = peer_more(p, e);
+        if (result <= 0)
+            return result < 0 ? -1 : n > 0 ? peer_gone(p, e) : 0;
+    }
+}
+
+static void put_number(struct peer *p, uint64_t n)
+{
+    char bytes[8];
+
+    le_put(bytes, n);
+    buf_add(&p->output, bytes, sizeof(bytes));
+}
+
+/* Reads a line `WORD NUMBER`. */
+static int get_count(struct peer *p, const char *word, uint64_t most, uint64_t *n, struct err *e)
+{
+    struct str line, got;
+    char digits[20] = "", *end;
+    int result = peer_line(p, WORDS_MOST, &line, e);
+
+    if (result <= 0)
+        return result < 0 ? -1 : peer_gone(p, e);
+    got = str_word(&line);
+    if (str_eq_c(got, word) && line.n > 1 && line.n < sizeof(digits)) {
+        memcpy(digits, line.p + 1, line.n - 1);
+        errno = 0;
+        *n = strtoull(digits, &end, 10);
+        if (*end == '\0' && errno == 0 && ascii_is_digit(digits[0]) && *n <= most)
+            return 0;
+    }
+    return peer_wrong(p, e);
+}
+
+/* ---- facts in the order of their digests ---- */
+
+struct item {
+    uint64_t digest;
+    size_t at; /* the number of the line or the deletion */
+};
+
+struct exchange {
+    struct merge *merge;
+    struct peer *peer;
+    bool deletions; /* the facts are deletions, not lines */
+    size_t count;   /* facts at the beginning */
+    struct item *items;
+    uint64_t *sums; /* of the digests before each item */
+    bool *send;     /* by `at` */
+    struct buf want;
+    uint64_t wanted;
+};
+
+static int by_digest(const void *a, const void *b)
+{
+    const struct item *x = a, *y = b;
+
+    return (x->digest > y->digest) - (x->digest < y->digest);
+}
+
+static uint64_t digest_of(struct merge *m, bool deletions, size_t i)
+{
+    struct str session, id;
+
+    if (!deletions)
+        return merge_digest(m, i);
+    merge_deletion(m, i, &session, &id);
+    return merge_deletion_digest(session, id);
+}
+
+static void exchange_begin(struct exchange *x, struct merge *m, struct peer *p, bool deletions)
+{
+    *x = (struct exchange){.merge = m,
+                           .peer = p,
+                           .deletions = deletions,
+                           .count = deletions ? merge_deletions(m) : merge_lines(m)};
+    x->items = mem_resize(NULL, x->count + 1, sizeof(*x->items));
+    x->sums = mem_resize(NULL, x->count + 1, sizeof(*x->sums));
+    x->send = mem_zalloc(x->count + 1);
+    buf_init(&x->want, SIZE_MAX);
+    for (size_t i = 0; i < x->count; i++)
+        x->items[i] = (struct item){digest_of(m, deletions, i), i};
+    qsort(x->items, x->count, sizeof(*x->items), by_digest);
+    x->sums[0] = 0;
+    for (size_t i = 0; i < x->count; i++)
+        x->sums[i + 1] = x->sums[i] + x->items[i].digest;
+}
+
+static void exchange_end(struct exchange *x)
+{
+    free(x->items);
+    free(x->sums);
+    free(x->send);
+    buf_release(&x->want);
+}
+
+/* A range: the digests whose first `bits` bits are those of `prefix`, which is filled with zeros. */
+struct range {
+    unsigned bits;
+    uint64_t prefix;
+};
+
+/* The items of a range are those from `from` to `to`. */
+struct span {
+    size_t from, to;
+};
+
+static size_t first_from(const struct exchange *x, uint64_t digest)
+{
+    size_t low = 0, high = x->count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (x->items[mid].digest < digest)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+static struct range part_of(struct range r, unsigned i)
+{
+    return (struct range){r.bits + PART_BITS, r.prefix | (uint64_t)i << (64 - PART_BITS - r.bits)};
+}
+
+static struct span span_of(const struct exchange *x, struct range r)
+{
+    uint64_t last = r.prefix | (r.bits == 0 ? UINT64_MAX : (UINT64_C(1) << (64 - r.bits)) - 1);
+
+    return (struct span){first_from(x, r.prefix),
+                         last == UINT64_MAX ? x->count : first_from(x, last + 1)};
+}
+
+/* Returns a checksum of a set of digests, 0 for an empty one. */
+static uint64_t span_sum(const struct exchange *x, struct span s)
+{
+    uint64_t words[2] = {x->sums[s.to] - x->sums[s.from], s.to - s.from};
+
+    return s.to == s.from ? 0 : checksum_words(words, 2, 0) | 1;
+}
+
+static void send_span(struct exchange *x, struct span s)
+{
+    for (size_t i = s.from; i < s.to; i++)
+        x->send[x->items[i].at] = true;
+}
+
+/* ---- finding the difference: the client ---- */
+
+struct ranges {
+    struct range *at;
+    size_t count, cap;
+};
+
+static void ranges_add(struct ranges *l, struct range r)
+{
+    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof(*l->at));
+    l->at[l->count++] = r;
+}
+
+static void put_range(struct exchange *x, struct range r)
+{
+    buf_add_byte(&x->peer->output, (char)r.bits);
+    put_number(x->peer, r.prefix);
+    for (unsigned i = 0; i < PARTS; i++)
+        put_number(x->peer, span_sum(x, span_of(x, part_of(r, i))));
+}
+
+/* Compares the digests that the server has in a part with ours: both lists are sorted. */
+static int take_list(struct exchange *x, struct span s, struct err *e)
+{
+    const char *bytes;
+    size_t n, at = s.from;
+
+    if (peer_bytes(x->peer, 1, &bytes, e) < 0)
+        return -1;
+    n = (unsigned char)*bytes;
+    if (peer_bytes(x->peer, 8 * n, &bytes, e) < 0)
+        return -1;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t digest = le_get(bytes + 8 * i);
+
+        for (; at < s.to && x->items[at].digest < digest; at++)
+            x->send[x->items[at].at] = true;
+        if (at < s.to && x->items[at].digest == digest) {
+            while (at < s.to && x->items[at].digest == digest)
+                at++;
+        } else if (x->wanted < WANT_MOST) {
+            buf_add(&x->want, bytes + 8 * i, 8);
+            x->wanted++;
+        }
+    }
+    send_span(x, (struct span){at, s.to});
+    return 0;
+}
+
+/* Takes the answers for the parts of a range. */
+static int take_answers(struct exchange *x, struct range r, struct ranges *next, struct err *e)
+{
+    for (unsigned i = 0; i < PARTS; i++) {
+        struct range part = part_of(r, i);
+        struct span s = span_of(x, part);
+        const char *answer;
+
+        if (peer_bytes(x->peer, 1, &answer, e) < 0)
+            return -1;
+        if (*answer == SERVER_EMPTY)
+            send_span(x, s);
+        else if (*answer == LIST && take_list(x, s, e) < 0)
+            return -1;
+        else if (*answer == SPLIT && part.bits <= BITS_MOST - PART_BITS && s.to > s.from)
+            ranges_add(next, part);
+    }
+    return 0;
+}
+
+/* Asks about ranges. The parts that differ are added to `next`. */
+static int ask(struct exchange *x, const struct range *at, size_t n, struct ranges *next,
+               struct err *e)
+{
+    int result;
+
+    buf_addf(&x->peer->output, "ranges %zu\n", n);
+    for (size_t i = 0; i < n; i++)
+        put_range(x, at[i]);
+    result = peer_flush(x->peer, e);
+    for (size_t i = 0; result == 0 && i < n; i++)
+        result = take_answers(x, at[i], next, e);
+    return result;
+}
+
+static int find_difference(struct exchange *x, struct err *e)
+{
+    struct ranges now = {0}, next = {0};
+    int result = 0;
+
+    ranges_add(&now, (struct range){0, 0});
+    while (result == 0 && now.count > 0) {
+        struct ranges done = now;
+
+        for (size_t at = 0; result == 0 && at < now.count; at += RANGES_MOST) {
+            size_t rest = now.count - at;
+
+            result = ask(x, now.at + at, rest < RANGES_MOST ? rest : RANGES_MOST, &next, e);
+        }
+        now = next;
+        next = done;
+        next.count = 0;
+    }
+    free(now.at);
+    free(next.at);
+    buf_addf(&x->peer->output, "want %" PRIu64 "\n", x->wanted);
+    buf_add_str(&x->peer->output, buf_str(&x->want));
+    return result;
+}
+
+/* ---- finding the difference: the server ---- */
+
+static void answer_part(struct exchange *x, struct range part, uint64_t sum)
+{
+    struct buf *out = &x->peer->output;
+    struct span s = span_of(x, part);
+
+    if (sum == span_sum(x, s)) {
+        buf_add_byte(out, EQUAL);
+    } else if (s.to == s.from) {
+        buf_add_byte(out, SERVER_EMPTY);
+    } else if (sum == 0) {
+        buf_add_byte(out, CLIENT_EMPTY);
+        send_span(x, s);
+    } else if (s.to - s.from > LIST_MOST && part.bits <= BITS_MOST - PART_BITS) {
+        buf_add_byte(out, SPLIT);
+    } else {
+        size_t n = s.to - s.from < 255 ? s.to - s.from : 255;
+
+        buf_add_byte(out, LIST);
+        buf_add_byte(out, (char)n);
+        for (size_t i = 0; i < n; i++)
+            put_number(x->peer, x->items[s.from + i].digest);
+    }
+}
+
+static int answer_ranges(struct exchange *x, uint64_t n, struct err *e)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        const char *bytes;
+        struct range r;
+
+        if (peer_bytes(x->peer, RANGE_BYTES, &bytes, e) < 0)
+            return -1;
+        r = (struct range){(unsigned char)bytes[0], le_get(bytes + 1)};
+        if (r.bits % PART_BITS != 0 || r.bits > BITS_MOST - PART_BITS ||
+            (r.prefix & (UINT64_MAX >> r.bits)) != 0)
+            return peer_wrong(x->peer, e);
+        for (unsigned k = 0; k < PARTS; k++)
+            answer_part(x, part_of(r, k), le_get(bytes + 9 + 8 * (size_t)k));
+    }
+    return peer_flush(x->peer, e);
+}
+
+static int take_wants(struct exchange *x, uint64_t n, struct err *e)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        const char *bytes;
+        uint64_t digest;
+
+        if (peer_bytes(x->peer, 8, &bytes, e) < 0)
+            return -1;
+        digest = le_get(bytes);
+        for (size_t at = first_from(x, digest); at < x->count && x->items[at].digest == digest;
+             at++)
+            x->send[x->items[at].at] = true;
+    }
+    return 0;
+}
+
+static int answer_client(struct exchange *x, struct err *e)
+{
+    for (;;) {
+        struct str line;
+        uint64_t n;
+        int result = peer_line(x->peer, WORDS_MOST, &line, e);
+
+        if (result <= 0)
+            return result < 0 ? -1 : peer_gone(x->peer, e);
+        x->peer->used -= line.n + 1;
+        if (str_starts(line, STR("want ")))
+            return get_count(x->peer, "want", WANT_MOST, &n, e) < 0 ? -1 : take_wants(x, n, e);
+        if (get_count(x->peer, "ranges", RANGES_MOST, &n, e) < 0 || answer_ranges(x, n, e) < 0)
+            return -1;
+    }
+}
+
+/* ---- the facts ---- */
+
+/* Adds the text of a fact to the output. */
+static int put_fact(struct exchange *x, size_t i, struct buf *line, struct err *e)
+{
+    struct buf *out = &x->peer->output;
+    struct str session, id;
+
+    buf_add_byte(out, 'F');
+    if (x->deletions) {
+        merge_deletion(x->merge, i, &session, &id);
+        deletions_add(out, session, id);
+        return 0;
+    }
+    if (merge_read(x->merge, i, line, e) < 0)
+        return -1;
+    buf_add_str(out, buf_str(line));
+    buf_add_byte(out, '\n');
+    merge_counts(x->merge)->sent++;
+    return 0;
+}
+
+/* Sends the facts that the other side does not have, in their order here. */
+static int send_facts(struct exchange *x, struct err *e)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < x->count; i++) {
+        if (x->send[i])
+            result = put_fact(x, i, &line, e);
+        if (result == 0 && x->peer->output.len >= PIECE)
+            result = peer_flush(x->peer, e);
+    }
+    buf_add_c(&x->peer->output, "E\n");
+    buf_release(&line);
+    return result < 0 ? -1 : peer_flush(x->peer, e);
+}
+
+static int take_fact(struct exchange *x, struct str text, struct err *e)
+{
+    struct buf line = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_SMALL);
+    struct str rest;
+
+    if (!x->deletions)
+        return merge_add(x->merge, text, e) < 0 ? -1 : 0;
+    buf_add_str(&line, text);
+    buf_add_byte(&line, '\n');
+    rest = buf_str(&line);
+    if (deletions_next(&rest, &session, &id))
+        (void)merge_delete(x->merge, buf_str(&session), buf_str(&id));
+    else
+        merge_counts(x->merge)->refused++;
+    buf_release(&line);
+    buf_release(&session);
+    buf_release(&id);
+    return 0;
+}
+
+/* Receives facts until the end that the other side marks, and stores them. If the connection ends
+ * before, the facts that have arrived are stored. */
+static int take_facts(struct exchange *x, struct err *e)
+{
+    struct str line;
+    int result;
+
+    while ((result = peer_line(x->peer, BUF_LINE + 1, &line, e)) > 0 && str_starts(line, STR("F")))
+        if (take_fact(x, str_skip(line, 1), e) < 0)
+            return -1;
+    if (result == 0)
+        (void)peer_gone(x->peer, e);
+    if (result <= 0) {
+        (void)merge_store(x->merge, NULL);
+        return -1;
+    }
+    if (str_starts(line, STR("X ")))
+        return err_set(e, ERR_FAILURE, "%s: %.*s", x->peer->name, (int)line.n - 2, line.p + 2);
+    if (!str_eq_c(line, "E"))
+        return peer_wrong(x->peer, e);
+    return merge_store(x->merge, e);
+}
+
+/* ---- the two sides ---- */
+
+static void put_hello(struct peer *p, const struct merge *m)
+{
+    buf_addf(&p->output, "hist-sync %d %016" PRIx64 " %016" PRIx64 "\n", VERSION,
+             merge_deletion_set(m), merge_line_set(m));
+}
+
+static bool get_hex(struct str *rest, uint64_t *n)
+{
+    struct str word = str_word(rest);
+    char digits[17] = "", *end;
+
+    if (word.n != 16)
+        return false;
+    memcpy(digits, word.p, 16);
+    *n = strtoull(digits, &end, 16);
+    return *end == '\0';
+}
+
+/* Reads the line of put_hello. */
+static int get_hello(struct peer *p, uint64_t *deletions, uint64_t *lines, struct err *e)
+{
+    struct str line, rest;
+    int result = peer_line(p, WORDS_MOST, &line, e);
+
+    if (result <= 0)
+        return result < 0 ? -1 : peer_gone(p, e);
+    rest = line;
+    if (str_starts(line, STR("X ")))
+        return err_set(e, ERR_FAILURE, "%s: %.*s", p->name, (int)line.n - 2, line.p + 2);
+    if (!str_eq_c(str_word(&rest), "hist-sync"))
+        return err_set(e, ERR_FAILURE, "'%s' does not answer as hist-sync does: '%.*s'", p->name,
+                       (int)(line.n < 200 ? line.n : 200), line.p);
+    if (!str_eq_c(str_word(&rest), "1"))
+        return err_set(e, ERR_FAILURE, "'%s' has another version of hist-sync", p->name);
+    return get_hex(&rest, deletions) && get_hex(&rest, lines) ? 0 : peer_wrong(p, e);
+}
+
+/* Finds the differences in one kind of facts, and exchanges them. */
+static int exchange(struct merge *m, struct peer *p, bool deletions, bool client, struct err *e)
+{
+    struct exchange x;
+    int result;
+
+    exchange_begin(&x, m, p, deletions);
+    result = client ? find_difference(&x, e) : answer_client(&x, e);
+    if (result == 0)
+        result = client ? send_facts(&x, e) : take_facts(&x, e);
+    if (result == 0)
+        result = client ? take_facts(&x, e) : send_facts(&x, e);
+    exchange_end(&x);
+    return result;
+}
+
+/* Exchanges the numbers of both sides. The client waits for those of the server: what it writes while
+ * ssh asks for a password could be lost. */
+static int greet(struct merge *m, struct peer *p, bool client, uint64_t *deletions, uint64_t *lines,
+                 struct err *e)
+{
+    if (!client)
+        put_hello(p, m);
+    if (peer_flush(p, e) < 0 || get_hello(p, deletions, lines, e) < 0)
+        return -1;
+    if (client)
+        put_hello(p, m);
+    return peer_flush(p, e);
+}
+
+static int talk(struct merge *m, struct peer *p, bool client, struct err *e)
+{
+    uint64_t deletions, lines;
+
+    if (greet(m, p, client, &deletions, &lines, e) < 0)
+        return -1;
+    if (deletions != merge_deletion_set(m) &&
+        (exchange(m, p, true, client, e) < 0 || greet(m, p, client, &deletions, &lines, e) < 0))
+        return -1;
+    return lines == merge_line_set(m) ? 0 : exchange(m, p, false, client, e);
+}
+
+static void peer_init(struct peer *p, const struct sync_job *job, const char *name, int in, int out)
+{
+    *p = (struct peer){.in = in,
+                       .out = out,
+                       .name = name,
+                       .timeout = job->timeout_ms > 0 ? job->timeout_ms : TIMEOUT_MS};
+    buf_init(&p->input, 2 * BUF_LINE);
+    buf_init(&p->output, SIZE_MAX);
+}
+
+static void peer_release(struct peer *p)
+{
+    buf_release(&p->input);
+    buf_release(&p->output);
+}
+
+int sync_serve(struct sync_job *job, int in, int out, struct err *e)
+{
+    struct err why = ERR_INIT;
+    struct merge *m = merge_open(job->history, &job->options, &why);
+    struct peer p;
+    int result = -1;
+
+    peer_init(&p, job, "the other side", in, out);
+    if (m)
+        result = talk(m, &p, false, &why);
+    if (result < 0) {
+        err_set(e, why.kind, "%s", err_text(&why));
+        if (why.kind != ERR_NETWORK && why.kind != ERR_TIMEOUT) {
+            /* One line, whatever a path contains. */
+            buf_clear(&p.output);
+            buf_addf(&p.output, "X %s", err_text(&why));
+            for (size_t i = 0; i < p.output.len; i++)
+                if (p.output.data[i] == '\n')
+                    p.output.data[i] = ' ';
+            buf_add_byte(&p.output, '\n');
+            (void)peer_flush(&p, NULL);
+        }
+    }
+    if (m)
+        job->count = *merge_counts(m);
+    merge_close(m);
+    peer_release(&p);
+    err_release(&why);
+    return result;
+}
+
+/* ---- starting ssh ---- */
+
+/* The parts of ssh://[user@]host[:port][/path]. Owned. */
+struct address {
+    char *host; /* with the user */
+    char *port; /* NULL: none */
+    char *path; /* NULL: the history of that name there */
+};
+
+static void address_release(struct address *a)
+{
+    free(a->host);
+    free(a->port);
+    free(a->path);
+}
+
+static char *text_of(struct str s)
+{
+    return mem_copy(s.p, s.n);
+}
+
+static bool is_host(struct str host)
+{
+    for (size_t i = 0; i < host.n; i++)
+        if ((unsigned char)host.p[i] <= ' ' || host.p[i] == 0x7f)
+            return false;
+    return host.n > 0 && host.p[0] != '-';
+}
+
+static int parse_address(struct address *a, const char *place, struct err *e)
+{
+    struct str rest = str_skip(str_of(place), strlen("ssh://"));
+    struct str host, port = STR_NONE, path = rest;
+    bool good;
+
+    *a = (struct address){0};
+    host = str_cut(&path, '/');
+    if (host.n > 0 && memchr(host.p, '[', host.n)) {
+        /* ssh://user@[::1]:22/ */
+        struct str after = host;
+
+        host = str_cut(&after, ']');
+        port = after.n > 0 && after.p[0] == ':' ? str_skip(after, 1) : STR_NONE;
+        good = after.p && (after.n == 0 || after.p[0] == ':');
+    } else {
+        port = host;
+        host = str_cut(&port, ':');
+        good = true;
+    }
+    for (size_t i = 0; i < port.n; i++)
+        good = good && ascii_is_digit(port.p[i]);
+    if (!good || !is_host(host) || (port.p && (port.n == 0 || port.n > 5)))
+        return err_set(e, ERR_USAGE, "bad place '%s': ssh://[user@]host[:port][/path] is expected",
+                       place);
+    a->host = text_of(host);
+    for (char *from = a->host, *to = a->host;; from++) {
+        if (*from != '[')
+            *to++ = *from;
+        if (*from == '\0')
+            break;
+    }
+    if (port.p)
+        a->port = text_of(port);
+    if (path.p && path.n > 0) {
+        /* ssh://host/~/x is below the home directory, in which the command runs. */
+        if (str_starts(path, STR("~/")))
+            a->path = text_of(str_skip(path, 2));
+        else
+            a->path = text_of((struct str){path.p - 1, path.n + 1});
+    }
+    return 0;
+}
+
+/* Adds a word for the shell of the other machine. */
+static void add_quoted(struct buf *out, const char *word)
+{
+    buf_add_c(out, " '");
+    for (; *word; word++) {
+        if (*word == '\'')
+            buf_add_c(out, "'\\''");
+        else
+            buf_add_byte(out, *word);
+    }
+    buf_add_byte(out, '\'');
+}
+
+/* Adds the arguments after the words of the ssh command. They are owned by `w`. */
+static void add_word(struct words *w, const char *text)
+{
+    w->at = mem_grow(w->at, &w->cap, w->count + 2, sizeof(*w->at));
+    w->at[w->count++] = mem_copy(text, strlen(text));
+    w->at[w->count] = NULL;
+}
+
+static int make_command(struct words *w, const struct sync_job *job, const struct address *a,
+                        struct err *e)
+{
+    struct buf remote = BUF_INIT(BUF_SMALL);
+
+    if (words_split(w, str_of(job->ssh ? job->ssh : "ssh"), e) < 0)
+        return -1;
+    if (a->port) {
+        add_word(w, "-p");
+        add_word(w, a->port);
+    }
+    add_word(w, "--");
+    add_word(w, a->host);
+    buf_addf(&remote, "%s --serve%s", job->program, job->options.dry_run ? " --dry-run" : "");
+    buf_add_c(&remote, " --name");
+    add_quoted(&remote, job->name);
+    if (a->path) {
+        buf_add_c(&remote, " --history");
+        add_quoted(&remote, a->path);
+    }
+    add_word(w, buf_c(&remote));
+    buf_release(&remote);
+    return 0;
+}
+
+/* Explains why the connection ended before the first line. */
+static void explain(const struct sync_job *job, int status, struct err *e)
+{
+    if (e->kind != ERR_NETWORK || !WIFEXITED(status) || WEXITSTATUS(status) == 0)
+        return;
+    if (WEXITSTATUS(status) == 127)
+        err_set(e, ERR_FAILURE, "%s was not found on '%s'", job->program, job->place);
+    else
+        err_set(e, ERR_NETWORK, "cannot reach '%s': the ssh command ended with status %d",
+                job->place, WEXITSTATUS(status));
+}
+
+/* Waits until the ssh command ends. After `ms` it is terminated, and then killed. Returns its status. */
+static int wait_for(pid_t pid, int64_t ms)
+{
+    int64_t now = time_ticks(), end = now + ms, kill_at = end + END_MS;
+    bool terminated = false;
+    int status = 0;
+    pid_t ended;
+
+    while ((ended = waitpid(pid, &status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
+        now = time_ticks();
+        if (now >= kill_at)
+            (void)kill(pid, SIGKILL);
+        else if (now >= end && !terminated)
+            terminated = kill(pid, SIGTERM) == 0;
+        (void)file_wait(-1, 5);
+    }
+    return status;
+}
+
+static int run_client(struct sync_job *job, struct words *w, struct merge *m, struct err *e)
+{
+    struct spawn how = {.argv = w->at};
+    int in[2], out[2], status = 0, reason, result;
+    struct peer p;
+    pid_t pid;
+
+    if (pipe_open(in) < 0)
+        return err_sys(e, errno, "cannot make a pipe");
+    if (pipe_open(out) < 0) {
+        close(in[0]);
+        close(in[1]);
+        return err_sys(e, errno, "cannot make a pipe");
+    }
+    sigemptyset(&how.reset);
+    sigaddset(&how.reset, SIGPIPE);
+    how.fd[0] = out[0];
+    how.fd[1] = in[1];
+    how.fd[2] = SPAWN_OURS;
+    reason = spawn(&pid, &how);
+    close(in[1]);
+    close(out[0]);
+    peer_init(&p, job, job->place, in[0], out[1]);
+    if (reason != 0)
+        result = err_sys(e, reason, "cannot start '%s'", w->at[0]);
+    else
+        result = talk(m, &p, true, e);
+    close(out[1]);
+    close(in[0]);
+    if (reason == 0) {
+        status = wait_for(pid, result == 0 || e->kind == ERR_NETWORK ? END_MS : 0);
+        if (result < 0)
+            explain(job, status, e);
+    }
+    peer_release(&p);
+    return result;
+}
+
+int sync_ssh(struct sync_job *job, struct err *e)
+{
+    struct words w = {0};
+    struct address a;
+    struct merge *m;
+    int result = -1;
+
+    if (parse_address(&a, job->place, e) < 0)
+        return -1;
+    if (make_command(&w, job, &a, e) == 0 && (m = merge_open(job->history, &job->options, e))) {
+        result = run_client(job, &w, m, e);
+        job->count = *merge_counts(m);
+        merge_close(m);
+    }
+    words_release(&w);
+    address_release(&a);
+    return result;
+}
