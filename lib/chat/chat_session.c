@@ -140,7 +140,7 @@ static void store_refused(struct chat_session *t)
 static struct http_pool *keep_connections(struct chat_session *t)
 {
     if (!t->pool)
-        t->pool = http_pool_open(NULL);
+        t->pool = http_pool_open();
     return t->pool;
 }
 
@@ -507,19 +507,51 @@ static int renew_tools(struct chat_session *t, struct turn *turn, struct err *e)
     return result;
 }
 
+/* A prompt that is being stored while the connection is made. */
+struct prompt_store {
+    struct chat_session *session;
+    struct turn *turn;
+    bool ended;
+};
+
+/* Waits until the prompt is stored: http_limits.before_send, so that nothing of the prompt is sent
+ * earlier. */
+static void end_prompt(void *arg)
+{
+    struct prompt_store *p = arg;
+
+    if (!p->ended)
+        keep_lines(p->session, p->turn, turn_store_prompt_end);
+    p->ended = true;
+}
+
+/* Connects and sends the first request while the prompt is synced, or the next one. */
+static void ask(struct turn *turn, struct prompt_store *prompt, struct chat_session *t,
+                struct err *e)
+{
+    turn->ask.limits.before_send = end_prompt;
+    turn->ask.limits.before_send_arg = prompt;
+    turn_ask(turn, &t->events.sink, e);
+    turn->ask.limits.before_send = NULL;
+}
+
 /* Stores the prompt, sends requests and stores answers as long as the model calls tools. *e is set
  * by a failed request. */
 static void exchange_rounds(struct chat_session *t, struct turn *turn, struct err *e)
 {
-    keep_lines(t, turn, turn_store_prompt);
-    keep_title(t);
+    struct prompt_store prompt = {t, turn, false};
+
+    if (t->args->store || t->in_memory)
+        turn_store_prompt_begin(turn);
     do {
         turn->calling = false;
         if (t->unasked.kind != ERR_NONE)
             err_set(e, t->unasked.kind, "%s", err_text(&t->unasked));
         else if (renew_tools(t, turn, e) == 0)
-            turn_ask(turn, &t->events.sink, e);
+            ask(turn, &prompt, t, e);
+        end_prompt(&prompt); /* no connection was made */
         keep_lines(t, turn, turn_store_answer);
+        keep_title(t);
     } while (turn->calling && run_calls(t, turn, e) == 0);
     t->cut_noted = turn->cut_noted;
 }

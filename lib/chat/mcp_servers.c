@@ -459,14 +459,13 @@ static int fetch_headers(struct mcp_config *config, const struct config *c, stru
     return 0;
 }
 
-static int open_remote(struct mcp_server *s, const struct mcp_config *config,
-                       const struct mcp_watch *watch, struct err *e)
+static void open_remote(struct mcp_server *s, const struct mcp_config *config,
+                        const struct mcp_watch *watch)
 {
     struct http_limits limits = {.connect_ms = HTTP_CONNECT_MS};
     struct ask_header *headers = NULL;
     size_t cap = 0;
     struct mcp_remote r = {.url = config->text, .limits = &limits};
-    int result;
 
     server_trust(&limits);
     headers = mem_grow(headers, &cap, config->headers_count + 1, sizeof *headers);
@@ -479,9 +478,8 @@ static int open_remote(struct mcp_server *s, const struct mcp_config *config,
                                 .secret = from->command || header_names_secret(from->name)};
     }
     r.headers = headers;
-    result = mcp_open(s, config->name, &r, watch, e);
+    mcp_open(s, config->name, &r, watch);
     free(headers);
-    return result;
 }
 
 static int start_all(struct mcp_servers *m, const struct mcp_configs *wanted, char *const env[],
@@ -497,7 +495,7 @@ static int start_all(struct mcp_servers *m, const struct mcp_configs *wanted, ch
         m->at = mem_grow(m->at, &m->cap, m->count + 1, sizeof(struct mcp_server *));
         m->at[m->count++] = s;
         if (config->command.count == 0)
-            result = open_remote(s, config, &m->watch, e);
+            open_remote(s, config, &m->watch);
         else
             result = mcp_start(s, config->name, config->command.at, env, config->cwd, &m->watch, e);
     }

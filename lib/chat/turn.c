@@ -330,14 +330,37 @@ int turn_remember(struct turn *t, struct buf *memory, struct err *e)
     return result;
 }
 
-static int turn_store(struct turn *t, struct err *e)
+/* Makes the file that the sink adds each piece of the answer to. */
+static void begin_partial(struct turn *t)
+{
+    struct draft d;
+
+    if (!t->keeps_partial || t->partial.open || t->prompt_id.len == 0 || t->unstored_count > 0)
+        return;
+    draft_init(&d);
+    draft_message(&d, ROLE_ASSISTANT, STR(""));
+    draft_set_text(&d, FIELD_SESSION_ID, t->session);
+    draft_set_text(&d, FIELD_REPLY_TO, buf_str(&t->prompt_id));
+    set_server(t, &d);
+    partial_begin(&t->partial, t->history, &d);
+    draft_release(&d);
+}
+
+/* Writes the lines. With `aside` a thread syncs them until turn_store_end. */
+static void turn_store_begin(struct turn *t, bool aside)
+{
+    if (t->unstored_count > 0 && !t->memory)
+        t->storing = store_append_begin(t->history, t->unstored, t->unstored_count, aside);
+}
+
+static int turn_store_end(struct turn *t, struct err *e)
 {
     int result;
 
     if (t->unstored_count == 0)
         return 0;
-    result = t->memory ? turn_remember(t, t->memory, e)
-                       : store_append(t->history, t->unstored, t->unstored_count, e);
+    result = t->memory ? turn_remember(t, t->memory, e) : store_append_end(t->storing, e);
+    t->storing = NULL;
     if (result < 0) {
         if (e)
             e->kind = ERR_UNSAVED;
@@ -357,10 +380,26 @@ static int turn_store(struct turn *t, struct err *e)
     return 0;
 }
 
-int turn_store_prompt(struct turn *t, struct err *e)
+static int turn_store(struct turn *t, struct err *e)
 {
+    turn_store_begin(t, false);
+    return turn_store_end(t, e);
+}
+
+void turn_store_prompt_begin(struct turn *t)
+{
+    bool connects = !t->provider->exchange;
+
     add_prompt_lines(t);
-    return turn_store(t, e);
+    turn_store_begin(t, connects);
+}
+
+int turn_store_prompt_end(struct turn *t, struct err *e)
+{
+    int result = turn_store_end(t, e);
+
+    begin_partial(t);
+    return result;
 }
 
 int turn_store_answer(struct turn *t, struct err *e)
@@ -416,22 +455,6 @@ static int check_answer(const struct turn *t, struct err *e)
                              t->rounds)
                    : err_set(e, ERR_INCOMPLETE, "answer is incomplete: the model paused its turn");
     return a->calls_count > 0 ? check_calls(t, e) : 0;
-}
-
-/* Makes the file that the sink adds each piece of the answer to. */
-static void begin_partial(struct turn *t)
-{
-    struct draft d;
-
-    if (!t->keeps_partial || t->partial.open || t->prompt_id.len == 0 || t->unstored_count > 0)
-        return;
-    draft_init(&d);
-    draft_message(&d, ROLE_ASSISTANT, STR(""));
-    draft_set_text(&d, FIELD_SESSION_ID, t->session);
-    draft_set_text(&d, FIELD_REPLY_TO, buf_str(&t->prompt_id));
-    set_server(t, &d);
-    partial_begin(&t->partial, t->history, &d);
-    draft_release(&d);
 }
 
 /* No text has more bytes for a token than this. */
@@ -520,6 +543,9 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e)
 
 void turn_release(struct turn *t)
 {
+    if (t->storing)
+        (void)store_append_end(t->storing, NULL);
+    t->storing = NULL;
     round_end(t);
     /* If the answer could not be stored, the file is kept for the next program. */
     partial_end(&t->partial, t->unstored_count == 0);

@@ -163,7 +163,7 @@ static int settle(struct append *a, int written, off_t n, bool sync, struct err 
     return 0;
 }
 
-int append_write(struct append *a, struct str lines, bool sync, struct err *e)
+int append_put(struct append *a, struct str lines, bool sync, struct err *e)
 {
     struct buf healed = BUF_INIT(SIZE_MAX);
     struct str all = lines;
@@ -174,9 +174,22 @@ int append_write(struct append *a, struct str lines, bool sync, struct err *e)
         buf_add_str(&healed, lines);
         all = buf_str(&healed);
     }
-    result = settle(a, file_write_all(a->fd, all.p, all.n), (off_t)lines.n, sync, e);
+    a->put = (off_t)lines.n;
+    result = file_write_all(a->fd, all.p, all.n);
+    if (result < 0)
+        result = settle(a, result, 0, sync, e);
     buf_release(&healed);
     return result;
+}
+
+int append_settle(struct append *a, bool sync, struct err *e)
+{
+    return settle(a, 0, a->put, sync, e);
+}
+
+int append_write(struct append *a, struct str lines, bool sync, struct err *e)
+{
+    return append_put(a, lines, sync, e) < 0 ? -1 : append_settle(a, sync, e);
 }
 
 /* Returns 0, or -1 with errno set. */

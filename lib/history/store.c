@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/append.h"
@@ -261,69 +263,138 @@ static int lock(struct history *h, struct append *a, struct err *e)
     return -1;
 }
 
+/* Lines that are written, and are not on the disk yet. The file is locked. */
+struct store_write {
+    struct history *h;
+    struct append a;
+    struct partial_left left;
+    bool any; /* at least one line is written */
+    int result;
+    struct err e;
+
+    /* Of store_append. */
+    struct draft *drafts; /* borrowed */
+    struct missing *missing;
+    size_t count;
+    pthread_t thread;
+    bool threaded; /* the thread finishes */
+};
+
 /* `fill` adds the lines, given the end of the history. Before them go the answers of turns that
  * were killed. */
-static int write_lines(struct history *h, store_lines_fn *fill, void *arg, struct buf *tail,
-                       struct err *e)
+static int put_lines(struct store_write *w, store_lines_fn *fill, void *arg, struct buf *tail)
 {
-    struct append a;
     struct buf lines = BUF_INIT(SIZE_MAX), all = BUF_INIT(SIZE_MAX);
-    struct partial_left left;
     int result = -1;
 
-    if (lock(h, &a, e) < 0)
-        return -1;
-    partial_find(&left, h);
-    partial_lines(&left, &all);
-    if (read_tail(&a, tail, e) == 0 && fill(arg, a.end + a.torn + (off_t)all.len, &lines, e) == 0) {
+    partial_find(&w->left, w->h);
+    partial_lines(&w->left, &all);
+    if (read_tail(&w->a, tail, &w->e) == 0 &&
+        fill(arg, w->a.end + w->a.torn + (off_t)all.len, &lines, &w->e) == 0) {
         if (all.len > 0)
             buf_add_str(&all, buf_str(&lines));
+        w->any = all.len > 0 || lines.len > 0;
         result = 0;
-        if (all.len > 0 || lines.len > 0)
-            result = append_write(&a, buf_str(all.len > 0 ? &all : &lines), h->sync, e);
-        if (result == 0 && (all.len > 0 || lines.len > 0))
-            finish(h, &a);
+        if (w->any)
+            result = append_put(&w->a, buf_str(all.len > 0 ? &all : &lines), w->h->sync, &w->e);
     }
-    if (result == 0)
-        partial_remove(&left);
-    partial_release(&left);
-    append_close(&a);
     buf_release(&lines);
     buf_release(&all);
     return result;
 }
 
+/* Syncs the lines if they could be written, and gives up the lock. Sets w->result. */
+static void *finish_write(void *arg)
+{
+    struct store_write *w = arg;
+
+    if (w->result == 0 && w->any) {
+        w->result = append_settle(&w->a, w->h->sync, &w->e);
+        if (w->result == 0)
+            finish(w->h, &w->a);
+    }
+    if (w->result == 0)
+        partial_remove(&w->left);
+    partial_release(&w->left);
+    append_close(&w->a);
+    return NULL;
+}
+
+/* Locks the history and writes the lines. Returns false if there is nothing to finish. */
+static bool begin_write(struct store_write *w, store_lines_fn *fill, void *arg, struct buf *tail)
+{
+    w->result = history_enter(w->h, &w->e) < 0 || lock(w->h, &w->a, &w->e) < 0 ? -1 : 0;
+    if (w->result < 0)
+        return false;
+    w->result = put_lines(w, fill, arg, tail);
+    return true;
+}
+
+/* Moves the error of a write to *e. Returns its result. */
+static int take_result(struct store_write *w, struct err *e)
+{
+    if (w->result < 0 && e) {
+        err_release(e);
+        *e = w->e;
+    } else {
+        err_release(&w->e);
+    }
+    return w->result;
+}
+
 int store_append_lines(struct history *h, store_lines_fn *make, void *arg, struct err *e)
 {
+    struct store_write w = {.h = h};
     struct buf tail = BUF_INIT(BUF_SMALL);
-    int result = -1;
 
-    if (history_enter(h, e) == 0)
-        result = write_lines(h, make, arg, &tail, e);
+    if (begin_write(&w, make, arg, &tail))
+        finish_write(&w);
     buf_release(&tail);
+    return take_result(&w, e);
+}
+
+struct store_write *store_append_begin(struct history *h, struct draft *drafts, size_t count,
+                                       bool aside)
+{
+    struct store_write *w = mem_zalloc(sizeof *w);
+
+    *w = (struct store_write){.h = h, .drafts = drafts, .count = count};
+    w->missing = mem_zalloc(count * sizeof(*w->missing));
+
+    struct batch batch = {drafts, w->missing, count, BUF_INIT(BUF_SMALL)};
+
+    w->result = count == 0 ? 0 : prepare(drafts, w->missing, count, &w->e);
+    if (count > 0 && w->result == 0 && begin_write(w, format_lines, &batch, &batch.tail)) {
+        w->threaded =
+            aside && h->sync && w->result == 0 && thread_pool_start(&w->thread, finish_write, w);
+        if (!w->threaded)
+            finish_write(w);
+    }
+    buf_release(&batch.tail);
+    return w;
+}
+
+int store_append_end(struct store_write *w, struct err *e)
+{
+    int result;
+
+    if (w->threaded)
+        pthread_join(w->thread, NULL);
+    for (size_t i = 0; w->result < 0 && i < w->count; i++) {
+        if (w->missing[i].id)
+            buf_clear(&w->drafts[i].field[FIELD_ID]);
+        if (w->missing[i].timestamp)
+            buf_clear(&w->drafts[i].field[FIELD_TIMESTAMP]);
+    }
+    result = take_result(w, e);
+    free(w->missing);
+    free(w);
     return result;
 }
 
 int store_append(struct history *h, struct draft *drafts, size_t count, struct err *e)
 {
-    struct missing *missing = mem_zalloc(count * sizeof(*missing));
-    struct batch batch = {drafts, missing, count, BUF_INIT(BUF_SMALL)};
-    int result = -1;
-
-    if (count == 0)
-        result = 0;
-    else if (prepare(drafts, missing, count, e) == 0 && history_enter(h, e) == 0)
-        result = write_lines(h, format_lines, &batch, &batch.tail, e);
-
-    for (size_t i = 0; result < 0 && i < count; i++) {
-        if (missing[i].id)
-            buf_clear(&drafts[i].field[FIELD_ID]);
-        if (missing[i].timestamp)
-            buf_clear(&drafts[i].field[FIELD_TIMESTAMP]);
-    }
-    free(missing);
-    buf_release(&batch.tail);
-    return result;
+    return store_append_end(store_append_begin(h, drafts, count, false), e);
 }
 
 int store_append_group(struct history *h, store_group_fn *make, void *arg, struct err *e)

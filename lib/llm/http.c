@@ -191,7 +191,7 @@ static void timer_add_reason(const struct timer *t, struct buf *out)
 #define POOL_SOON_MS 20
 
 struct http_pool {
-    CURLM *multi;
+    CURLM *multi;                /* NULL until the first exchange */
     struct http_transfer *first; /* the transfers that http_end has not ended */
 };
 
@@ -469,6 +469,8 @@ static int on_connected(void *arg, char *address, char *own_address, int port, i
     if (x->connected && x->once)
         return CURL_PREREQFUNC_ABORT;
     x->connected = true;
+    if (x->limits->before_send)
+        x->limits->before_send(x->limits->before_send_arg);
     timer_connected(&x->timer, time_ticks());
     return CURL_PREREQFUNC_OK;
 }
@@ -673,8 +675,11 @@ static void take_results(struct http_pool *p)
 void http_pool_step(struct http_pool *p)
 {
     int running = 0;
-    CURLMcode failed = curl_multi_perform(p->multi, &running);
+    CURLMcode failed;
 
+    if (!p->multi)
+        return;
+    failed = curl_multi_perform(p->multi, &running);
     if (failed)
         fail_all(p, failed);
     take_results(p);
@@ -698,7 +703,7 @@ size_t http_pool_fds(struct http_pool *p, struct pollfd *fds, size_t most)
     FD_ZERO(&readers);
     FD_ZERO(&writers);
     FD_ZERO(&others);
-    if (curl_multi_timeout(p->multi, &soon) || (soon >= 0 && soon < POOL_SOON_MS) ||
+    if (!p->multi || curl_multi_timeout(p->multi, &soon) || (soon >= 0 && soon < POOL_SOON_MS) ||
         curl_multi_fdset(p->multi, &readers, &writers, &others, &last))
         return 0;
     for (int fd = 0; fd <= last && n < most; fd++) {
@@ -723,21 +728,22 @@ static void free_transfer(struct http_transfer *x)
     free(x);
 }
 
-struct http_pool *http_pool_open(struct err *e)
+struct http_pool *http_pool_open(void)
 {
-    struct http_pool *p;
+    return mem_zalloc(sizeof(struct http_pool));
+}
 
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
-        err_set(e, ERR_FAILURE, "cannot start libcurl");
-        return NULL;
-    }
-    p = mem_zalloc(sizeof *p);
-    p->multi = curl_multi_init();
+/* Starts libcurl, which takes a millisecond, unless that was done. Returns false on failure. */
+static bool start_pool(struct http_pool *p)
+{
     if (p->multi)
-        return p;
-    err_set(e, ERR_FAILURE, "cannot start libcurl");
-    http_pool_close(p);
-    return NULL;
+        return true;
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        return false;
+    p->multi = curl_multi_init();
+    if (!p->multi)
+        curl_global_cleanup();
+    return p->multi != NULL;
 }
 
 void http_pool_close(struct http_pool *p)
@@ -748,8 +754,10 @@ void http_pool_close(struct http_pool *p)
         next = x->next;
         free_transfer(x);
     }
-    curl_multi_cleanup(p->multi);
-    curl_global_cleanup();
+    if (p->multi) {
+        curl_multi_cleanup(p->multi);
+        curl_global_cleanup();
+    }
     free(p);
 }
 
@@ -776,8 +784,10 @@ struct http_transfer *http_begin(struct http_pool *p, const struct http_request 
     }
     x->origin = x->where.len;
     x->port = (unsigned)strtoul(strrchr(buf_c(&x->where), ':') + 1, NULL, 10);
-    x->headers = header_list(r);
-    x->easy = curl_easy_init();
+    if (start_pool(p)) {
+        x->headers = header_list(r);
+        x->easy = curl_easy_init();
+    }
     if (!x->easy || !x->headers ||
         (configure(x, r), curl_multi_add_handle(p->multi, x->easy)) != CURLM_OK)
         x->state = err_set(e, ERR_FAILURE, "cannot start libcurl");
@@ -819,13 +829,10 @@ static int wait_for(struct http_transfer *x)
 int http_exchange(const struct http_request *r, const struct http_limits *limits,
                   const struct http_sink *sink, struct err *e)
 {
-    struct http_pool *p = limits->pool ? limits->pool : http_pool_open(e);
-    struct http_transfer *x;
+    struct http_pool *p = limits->pool ? limits->pool : http_pool_open();
+    struct http_transfer *x = http_begin(p, r, limits, sink, e);
     int result;
 
-    if (!p)
-        return -1;
-    x = http_begin(p, r, limits, sink, e);
     for (;;) {
         if (x->state > 0)
             http_pool_step(p);

@@ -318,22 +318,22 @@ void models_probe(struct model_probe *probes, size_t count)
 {
     struct http_limits limits = {
         .connect_ms = PROBE_MS, .idle_ms = PROBE_MS, .whole_ms = PROBE_MS, .cancel_fd = -1};
-    struct http_pool *pool = http_pool_open(NULL);
+    struct http_pool *pool = http_pool_open();
     struct probing *all = mem_zalloc(count * sizeof *all);
     struct pollfd fds[16];
     int64_t end = time_now() + (int64_t)PROBE_MS * 1000;
 
     for (size_t i = 0; i < count; i++)
         probes[i].there = false;
-    for (size_t i = 0; pool && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         probe_begin(&all[i], &probes[i], pool, &limits);
-    while (pool && probes_go_on(all, probes, count) && time_now() < end) {
+    while (probes_go_on(all, probes, count) && time_now() < end) {
         size_t n = http_pool_fds(pool, fds, sizeof fds / sizeof *fds);
 
         poll(fds, (nfds_t)n, PROBE_TICK_MS);
         http_pool_step(pool);
     }
-    for (size_t i = 0; pool && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         probe_end(&all[i], &probes[i]);
     free(all);
     http_pool_close(pool);

@@ -690,11 +690,10 @@ static char *copy_or_null(const char *text)
     return text ? mem_copy(text, strlen(text)) : NULL;
 }
 
-int mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r,
-             const struct mcp_watch *watch, struct err *e)
+void mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r,
+              const struct mcp_watch *watch)
 {
     struct link *l = mem_zalloc(sizeof *l);
-    struct err why = ERR_INIT;
     size_t room = 0;
 
     buf_init(&l->url, BUF_SMALL);
@@ -716,14 +715,8 @@ int mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r,
     l->notice_limits = l->limits;
     l->notice_limits.idle_ms = NOTICE_MS;
     mcp_init(s, name, &mcp_http_transport, l, watch);
-    l->pool = http_pool_open(&why);
-    if (!l->pool) {
-        err_set(e, ERR_LIMIT, "MCP server '%s' cannot be used: %s", name, err_text(&why));
-        err_release(&why);
-        return -1;
-    }
+    l->pool = http_pool_open();
     mcp_greet(s);
-    return 0;
 }
 
 /* Sends DELETE for the session, which says that it is not needed any more, and drops the requests, whose

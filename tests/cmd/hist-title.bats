@@ -76,7 +76,7 @@ line() {
     run_expect 0 chat -s notes again
     request_messages_are 2 'user:hello' 'assistant:one' 'user:again'
     run_expect 0 hist-show --json --raw notes
-    json_is "$OUT" .role user title assistant user assistant
+    json_is "$OUT" .role user assistant title user assistant
     run_expect 2 chat --once --title x hello
     stderr_has '--title is for a session that is stored'
     run_expect 2 chat -s notes --title "$(printf '%0201d' 0)" hello

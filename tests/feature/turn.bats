@@ -42,13 +42,15 @@ every_tool_reads() {
     [[ $(cat "$RECORD/1.hook" "$RECORD/2.hook") == '' ]]
 }
 
-@test "turn: it is synced before the request leaves, unless CHAT_FSYNC=0" {
+@test "turn: the connection is made while the prompt is synced, and the request leaves after it" {
     use_history
     start_llm --reply hi
-    run_expect 0 traced -o trace -e trace=fdatasync,connect,sendto,openat chat hello
-    grep -E 'fdatasync|connect\(.*AF_INET|openat.*history.jsonl".*O_APPEND' trace | sed 's/(.*//' | uniq >order
-    is order order openat fdatasync connect openat fdatasync
-    CHAT_FSYNC=0 run_expect 0 traced -o trace -e trace=fdatasync,fsync chat hello
+    run_expect 0 traced -f -o trace -e trace=fdatasync,connect,sendto \
+        -e inject=fdatasync:delay_enter=1000000:when=1 chat hello
+    sed -nE '/AF_INET/s/.*/connect/p; /fdatasync/s/.*[0-9]+\) *= 0.*|.*resumed.*/synced/p; /POST/s/.*/sent/p' trace |
+        head -n 3 >order
+    is order order connect synced sent
+    CHAT_FSYNC=0 run_expect 0 traced -f -o trace -e trace=fdatasync,fsync chat hello
     [[ ! -s trace ]]
 }
 
@@ -57,13 +59,13 @@ every_tool_reads() {
     use_echo
     run_expect 0 chat -s other before
     start_llm --reply hi --reply hi --reply hi --reply hi
-    for how in '' -N; do
+    for how in '' '-N --title T'; do
         # shellcheck disable=SC2086
-        run_expect 0 traced -o trace -e trace=fdatasync,fsync,connect chat $how hello
-        sed -n '/sin_port/q; s/(.*//p' trace >order
+        run_expect 0 traced -f -o trace -e trace=fdatasync,fsync,sendto chat $how hello
+        sed -nE '/POST/q; /resumed/!s/^[0-9]+ +([a-z]+)\(.*/\1/p' trace >order
         is order order fdatasync
         # shellcheck disable=SC2086
-        CHAT_FSYNC=0 run_expect 0 traced -o trace -e trace=fdatasync,fsync chat $how hello
+        CHAT_FSYNC=0 run_expect 0 traced -f -o trace -e trace=fdatasync,fsync chat $how hello
         [[ ! -s trace ]]
     done
     run_expect 0 hist-show -n 1 current
@@ -675,6 +677,12 @@ answered_unsaved() {
     remember "$HISTORY"
     answered_unsaved "cannot write '$HISTORY': Input/output error" \
         traced -o trace -P "$HISTORY" -e trace=fdatasync -e inject=fdatasync:error=EIO chat -s s hello
+    unchanged "$HISTORY"
+    # The request is sent all the same if a thread has found the error.
+    start_llm --reply hi
+    run_expect 8 traced -f -o trace -P "$HISTORY" -e trace=fdatasync -e inject=fdatasync:error=EIO chat -s s hello
+    stdout_is hi
+    stderr_is "chat: not stored: cannot write '$HISTORY': Input/output error"
     unchanged "$HISTORY"
 }
 

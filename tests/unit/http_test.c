@@ -545,7 +545,7 @@ TEST(a_pool_keeps_its_connections)
     static const char ok[] =
         "HTTP/1.1 200 OK\r\nMcp-Session-Id: s 1\r\nContent-Length: 2\r\n\r\nok";
     const struct step steps[] = {{ok, NEXT_REQUEST}, {ok, 0}};
-    struct http_pool *pool = http_pool_open(NULL);
+    struct http_pool *pool = http_pool_open();
     struct http_request r;
     struct server s;
     struct got got;
@@ -571,7 +571,7 @@ TEST(a_pool_keeps_its_connections)
 TEST(a_pool_ends_what_is_under_way)
 {
     const struct step steps[] = {{NULL, -1}};
-    struct http_pool *pool = http_pool_open(NULL);
+    struct http_pool *pool = http_pool_open();
     struct http_request r;
     struct server s;
     struct got got;

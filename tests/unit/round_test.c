@@ -10,6 +10,13 @@
 
 /* ---- tools that are done at once ---- */
 
+/* Stores the prompt without a request. */
+static int store_prompt(struct turn *t, struct err *e)
+{
+    turn_store_prompt_begin(t);
+    return turn_store_prompt_end(t, e);
+}
+
 static int begun;
 
 static void begin(struct tool_job *job)
@@ -51,7 +58,7 @@ static void enter(struct turn *t)
         .prompt = STR("go"),
         .limits = CONTEXT_LIMITS_NONE};
     CHECK_INT(turn_prepare(t, NULL), 0);
-    CHECK_INT(turn_store_prompt(t, NULL), 0);
+    CHECK_INT(store_prompt(t, NULL), 0);
     begun = 0;
 }
 

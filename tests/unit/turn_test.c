@@ -8,6 +8,13 @@
 #include "llm/provider_wire.h"
 #include "scratch.h"
 
+/* Stores the prompt without a request. */
+static int store_prompt(struct turn *t, struct err *e)
+{
+    turn_store_prompt_begin(t);
+    return turn_store_prompt_end(t, e);
+}
+
 static struct history h;
 
 static void enter(void)
@@ -43,7 +50,7 @@ static int take_turn(struct turn *t, struct err *e)
     int result;
 
     CHECK_INT(turn_prepare(t, e), 0);
-    CHECK_INT(turn_store_prompt(t, e), 0);
+    CHECK_INT(store_prompt(t, e), 0);
     result = turn_ask(t, NULL, e);
     CHECK_INT(turn_store_answer(t, NULL), 0);
     return result;
@@ -207,7 +214,7 @@ TEST(a_prompt_that_could_not_be_stored_is_stored_with_the_answer)
     rmdir("h.jsonl");
     CHECK_INT(turn_prepare(&t, &e), 0);
     CHECK_INT(mkdir("h.jsonl", 0700), 0);
-    CHECK_INT(turn_store_prompt(&t, &e), -1);
+    CHECK_INT(store_prompt(&t, &e), -1);
     CHECK_INT(e.kind, ERR_UNSAVED);
     CHECK(!t.prompt_stored);
     rmdir("h.jsonl");
@@ -308,7 +315,7 @@ TEST(an_edit_replaces_the_prompt_and_its_answer)
     edit.kind = TURN_EDIT;
     CHECK_INT(turn_prepare(&edit, &e), 0);
     CHECK_INT(edit.context.count, 1);
-    CHECK_INT(turn_store_prompt(&edit, &e), 0);
+    CHECK_INT(store_prompt(&edit, &e), 0);
     buf_addf(&want, "[\"%s\",\"%s\"]", buf_c(&first.prompt_id), buf_c(&first.answer_id));
     check_replaces(buf_c(&want));
     turn_release(&first);

@@ -2,7 +2,7 @@
  * turn - one turn of a conversation (chat(1)), in the order in which things happen:
  *
  *     turn_prepare        loads the session's thread into the context
- *     turn_store_prompt   stores the prompt before the request is sent
+ *     turn_store_prompt_begin, _end   store the prompt before the request is sent
  *     turn_ask            sends the request and hands on the text of the answer as it arrives
  *     turn_store_answer   stores the answer, complete or not
  *
@@ -17,7 +17,7 @@
  * An error of a call is not an error of the turn: it is the result that the model gets. If a server
  * pauses its turn, turn_ask continues it (llm/exchange), which also counts as a round.
  *
- * Nothing here prints. The caller catches signals (cli/signals) from before turn_store_prompt
+ * Nothing here prints. The caller catches signals (cli/signals) from before turn_store_prompt_begin
  * until after turn_store_answer.
  */
 #ifndef CHATHIST_CHAT_TURN_H
@@ -99,6 +99,7 @@ struct turn {
     struct buf answer_id;
     struct draft *unstored; /* lines that are not stored yet, or could not be stored */
     size_t unstored_count, unstored_cap;
+    struct store_write *storing; /* the lines of the prompt, while a thread syncs them, else NULL */
     struct partial partial; /* the answer that is arriving: the sink of turn_ask adds each piece */
     struct round_call *calls; /* of the present round */
     size_t calls_count;
@@ -112,9 +113,12 @@ int turn_last_prompt(const struct history *h, const struct buf *memory, struct s
  * prompt. TURN_AGAIN and TURN_EDIT leave the turn of the last prompt out. Returns 0, or -1 with *e
  * set: ERR_USAGE without a last prompt. */
 int turn_prepare(struct turn *t, struct err *e);
-/* Stores the system prompt if it is new, and the prompt unless it is stored (TURN_AGAIN). Returns
- * 0, or -1 with *e set. */
-int turn_store_prompt(struct turn *t, struct err *e);
+/* Both together store the system prompt if it is new, and the prompt unless it is stored
+ * (TURN_AGAIN). The first one writes them; a thread syncs them until the second one returns, and
+ * nothing else may use the history or store lines of the turn. The request must not be sent
+ * earlier. turn_store_prompt_end returns 0, or -1 with *e set. */
+void turn_store_prompt_begin(struct turn *t);
+int turn_store_prompt_end(struct turn *t, struct err *e);
 /* Sends the request, or the next one after a round. Returns 0, or -1 with *e set. Some answers are
  * errors: ERR_INCOMPLETE if the answer was cut at the length limit or by a full context, or was
  * paused for good; ERR_REFUSED if it was refused or filtered; ERR_TOO_LONG if the conversation is too long. Then the request is sent again without the older half of the earlier messages, once in a turn;

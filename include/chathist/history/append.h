@@ -39,6 +39,7 @@ struct append {
     off_t end;        /* its size */
     bool fresh;       /* no writer has finished yet, so the directory needs a sync */
     bool torn;        /* the last line has no newline */
+    off_t put;        /* bytes of the lines that append_put wrote and append_settle did not count */
 };
 
 /* Opens and locks `path`. A missing file is created with mode 0600. A link, FIFO, device or
@@ -53,7 +54,11 @@ int append_open_present(struct append *a, int dir, const char *path, struct appe
 /* Writes complete lines at the end, after a newline if the last line is torn. With `sync` they are
  * on the disk on return. Returns 0, or -1 with *e set and the file truncated to its former size. */
 int append_write(struct append *a, struct str lines, bool sync, struct err *e);
-/* Does the same with n bytes of another file from the offset `at`, which it reads in pieces. */
+/* The two halves of append_write: append_put writes the lines, and if it succeeds, append_settle
+ * syncs them, which another thread may do. Each returns what append_write does. */
+int append_put(struct append *a, struct str lines, bool sync, struct err *e);
+int append_settle(struct append *a, bool sync, struct err *e);
+/* Does what append_write does with n bytes of another file from the offset `at`, which it reads in pieces. */
 int append_copy(struct append *a, int fd, off_t at, off_t n, bool sync, struct err *e);
 void append_close(struct append *a);
 

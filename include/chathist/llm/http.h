@@ -67,6 +67,10 @@ struct http_limits {
     /* Called about every HTTP_TICK_MS while the program waits for the server; may be NULL. */
     void (*tick)(void *arg);
     void *tick_arg;
+    /* Called each time a connection is ready, including TLS and a proxy, before anything of the
+     * request is sent on it, which waits for the function; may be NULL. */
+    void (*before_send)(void *arg);
+    void *before_send_arg;
     struct http_pool *pool; /* keeps the connection for later exchanges; NULL: it is closed */
 };
 #define HTTP_CONNECT_MS 10000
@@ -144,8 +148,8 @@ int http_exchange(const struct http_request *r, const struct http_limits *limits
 struct http_pool;
 struct http_transfer;
 
-/* Returns NULL with *e set if libcurl cannot be used. */
-struct http_pool *http_pool_open(struct err *e);
+/* libcurl is started by the first exchange. Never returns NULL. */
+struct http_pool *http_pool_open(void);
 /* Ends the exchanges of the pool and closes its connections. NULL is ignored. */
 void http_pool_close(struct http_pool *p);
 /* Begins an exchange. The arguments are those of http_exchange and stay valid until http_end, also

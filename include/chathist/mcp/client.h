@@ -79,9 +79,9 @@ struct mcp_remote {
     const struct ask_header *headers; /* sent with each request, to this server only */
     size_t headers_count;
 };
-/* Like mcp_start, for a server at a URL. *r is borrowed for the call. */
-int mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r,
-             const struct mcp_watch *watch, struct err *e);
+/* Like mcp_start, for a server at a URL; an error is found later. *r is borrowed for the call. */
+void mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r,
+              const struct mcp_watch *watch);
 /* Waits until the tools of all servers are known. Returns 0, or -1 with *e set: ERR_LIMIT if one
  * failed or was not ready within `ms` milliseconds, ERR_SIGNAL if cancel_fd (-1: none) became
  * readable. */
