@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
-# chat against the bytes of the Anthropic Messages API: every fixture whole and byte by byte, the request, what is
-# stored, citations, keys.
+# chat against the bytes of the Anthropic Messages API: every fixture (tests/unit/splits_test.c has them byte by byte
+# and cut), the request, what is stored, citations, keys.
 
 # shellcheck disable=SC2034
 
@@ -23,12 +23,6 @@ more_expectations() {
         context-full model_context_window_exceeded unknown-stop compaction calls tool_calls \
         calls-max-tokens length calls-cut error error error reset error no-stop-reason stop no-message-stop stop \
         not-streamed stop not-streamed-refusal content_filter not-streamed-calls tool_calls
-}
-
-@test "anthropic: the same when every byte comes by itself" {
-    expectations 'pause-turn.*' >table
-    ask_all table --set 'chunk: 1' --set 'delay: 0ms'
-    all_stored table
 }
 
 @test "anthropic: errors are told in the server's words" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 #
-# chat against Ollama's own API: every fixture whole, byte by byte and cut, the request, tools, reasoning, and the
+# chat against Ollama's own API: every fixture (tests/unit/splits_test.c has them byte by byte and cut), the request, tools, reasoning, and the
 # size of the context.
 
 # shellcheck disable=SC2016,SC2034
@@ -52,25 +52,6 @@ paths() {
     json_is history.jsonl 'select(.session_id == "call") | .tool_calls // empty
         | . == [{"id":"call_a1b2","name":"f","args":{"a":3,"b":{"c":[1,2.5]}}}]' true
     json_is history.jsonl 'select(.session_id == "calls-no-id") | .tool_calls // empty | map(.args) | tojson' '[{"a":1},{}]'
-}
-
-@test "ollama: the same when every byte comes by itself" {
-    expectations '' >table
-    ask_all table --set 'chunk: 1'
-    all_stored table
-}
-
-@test "ollama: a stream that is cut at any byte is incomplete, and its text is stored" {
-    use_history
-    "$TESTS/tools/fake-llm" --body "$FIXTURES/ollama/normal.http" >body
-    size=$(($(wc -c <body)))
-    for at in $(seq 1 97 $((size - 3))) $((size - 3)); do
-        start_ollama --set "close-after: $at" +normal
-        run_expect 7 chat --retries 0 -q -N hello
-        stderr_matches '^chat: answer is incomplete: (the stream ended early|the connection was closed)$'
-        tail -n 1 history.jsonl | jq -j .content >stored
-        tr -d '\n' <"$OUT" | cmp - stored
-    done
 }
 
 @test "ollama: the request: messages, images, tools, options, effort, schema, limit" {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 #
-# chat against the bytes of OpenAI's Responses API: every fixture whole and byte by byte, the request, the items that
+# chat against the bytes of OpenAI's Responses API: every fixture (tests/unit/splits_test.c has them
+# byte by byte and cut), the request, the items that
 # go back, tools, and what a server refuses.
 
 # shellcheck disable=SC2016,SC2034
@@ -34,12 +35,6 @@ start_responses() {
         whole-failed error
 }
 
-@test "responses: the same when every byte comes by itself" {
-    expectations '' >table
-    ask_all table --set 'chunk: 1' --set 'delay: 0ms'
-    all_stored table
-}
-
 @test "responses: errors are told in the server's words" {
     start_responses +failed +failed-late +failed-prompt +failed-image +failed-quota +failed-context +error +error-inside \
         +error-late +length +filter +max-messages +refusal +cut +whole-other +whole-queued
@@ -68,22 +63,6 @@ start_responses() {
     start_responses +error-late +normal
     run_expect 7 chat -q -N hello
     requests_are 1
-}
-
-@test "responses: a stream that is cut at any byte is incomplete, and its text is stored" {
-    use_history
-    "$TESTS/tools/fake-llm" --body "$FIXTURES/openai-responses/normal.http" >body
-    size=$(($(wc -c <body)))
-    for at in $(seq 1 97 $((size - 2))) $((size - 2)); do
-        start_responses --set "close-after: $at" +normal
-        run_expect 7 chat --retries 0 -q -N hello
-        stderr_matches '^chat: answer is incomplete: (the stream ended early|the connection was closed)$'
-        jq -j 'select(.role == "assistant") | .content' history.jsonl >stored
-        printf '%s' "$(cat "$OUT")" >printed
-        same 'printed and stored' printed stored
-        rm history.jsonl
-        kill "$LLM_PID"
-    done
 }
 
 @test "responses: the request" {

@@ -45,6 +45,21 @@ END
     all_stored table
 }
 
+@test "wire: what came of a stream that is cut at any byte is printed and stored" {
+    use_history
+    "$TESTS/tools/fake-llm" --body "$FIXTURES/openai/normal.http" >body
+    for at in $(seq 1 37 $(($(grep -bo finish_reason body | tail -n 1 | cut -d: -f1) - 1))); do
+        start_llm --set "close-after: $at" openai/normal
+        run_expect 7 chat --retries 0 -q -N hello
+        stderr_matches '^chat: answer is incomplete: (the stream ended early|the connection was closed)$'
+        jq -j 'select(.role == "assistant") | .content' history.jsonl >stored
+        printf '%s' "$(cat "$OUT")" >printed
+        same 'printed and stored' printed stored
+        rm history.jsonl
+        kill "$LLM_PID"
+    done
+}
+
 @test "wire: events of several lines that end in CR LF, byte by byte" {
     start_llm --set 'chunk: 1' --set 'eol: crlf' openai/multi-line-data openai/error-event
     run_expect 0 chat -N hello

@@ -1,6 +1,6 @@
 /*
- * Every fixture of every wire, whole and cut in two at every byte, must give the same response or
- * error. The bytes come from `tests/tools/fake-llm --frames`, so they are those that it serves.
+ * Every fixture of every wire, whole, byte by byte, and cut in two at every byte, must give the same
+ * response or error. A stream that ends early at any byte is incomplete. The bytes come from `tests/tools/fake-llm --frames`, so they are those that it serves.
  * tests/feature/wire.bats covers the fixtures that only differ in their size.
  */
 #include "test.h"
@@ -8,7 +8,9 @@
 #include <stdlib.h>
 
 #include "chathist/llm/provider_anthropic.h"
+#include "chathist/llm/provider_ollama.h"
 #include "chathist/llm/provider_openai.h"
+#include "chathist/llm/provider_responses.h"
 #include "chathist/llm/exchange.h"
 
 /* A larger fixture is cut at every byte near its ends, and at this many places between them. */
@@ -21,9 +23,16 @@ struct frame {
     struct str body;
 };
 
-/* The frame that the transport plays. It is global, because a provider has no context pointer. */
-static const struct frame *playing;
-static size_t cut;
+/* A larger fixture does not come byte by byte. */
+#define BY_BYTES ((size_t)16 << 10)
+
+/* How the transport plays a frame. It is global, because a provider has no context pointer. */
+static struct {
+    const struct frame *frame;
+    size_t first; /* the bytes of the first piece; 0: all in one */
+    size_t each;  /* the bytes of each other piece; 0: the rest in one */
+    size_t end;   /* the stream ends here, as if it were complete; 0: at its end */
+} playing;
 
 /* The media type in the header line, as llm/http gives it. */
 static const char *media_type(const char *line, char *out)
@@ -41,19 +50,28 @@ static const char *media_type(const char *line, char *out)
 static int play(const struct ask *ask, const struct http_request *r, const struct http_sink *sink,
                 struct err *e)
 {
-    struct str body = playing->body;
-    char type[sizeof playing->type];
+    const struct frame *f = playing.frame;
+    struct str rest = f->body;
+    char type[sizeof f->type];
+    size_t n = playing.first;
 
     (void)ask;
     (void)r;
 
-    sink->head->status = playing->status;
-    buf_add_c(&sink->head->field[HTTP_MEDIA_TYPE], media_type(playing->type, type));
-    if (cut > 0 && sink->body(sink->arg, (struct str){body.p, cut}, e) != 0)
-        return -1;
-    if (cut < body.n && sink->body(sink->arg, (struct str){body.p + cut, body.n - cut}, e) != 0)
-        return -1;
-    return strcmp(playing->end, "clean") == 0 ? 0 : err_set(e, ERR_INCOMPLETE, "it broke off");
+    sink->head->status = f->status;
+    buf_add_c(&sink->head->field[HTTP_MEDIA_TYPE], media_type(f->type, type));
+    if (playing.end > 0)
+        rest.n = playing.end;
+    while (rest.n > 0) {
+        n = n > 0 && n < rest.n ? n : rest.n;
+        if (sink->body(sink->arg, (struct str){rest.p, n}, e) != 0)
+            return -1;
+        rest = str_skip(rest, n);
+        n = playing.each;
+    }
+    if (playing.end > 0 || strcmp(f->end, "clean") == 0)
+        return 0;
+    return err_set(e, ERR_INCOMPLETE, "it broke off");
 }
 
 static int take_text(void *arg, struct str delta)
@@ -96,30 +114,55 @@ static void add_outcome(struct buf *out, struct response *a, int rc, const struc
     buf_add_str(out, buf_str(&a->text));
 }
 
-/* Adds the result for the frame when it is cut at that byte. */
-static void outcome(const struct frame *f, size_t at, struct buf *out)
+static const struct provider *provider_of(const struct frame *f)
 {
-    struct provider p = strstr(f->name, "/anthropic/") ? provider_anthropic : provider_openai;
-    struct response_sink sink = {.text = take_text, .citation = take_citation, .arg = out};
+    static const struct {
+        const char *folder;
+        const struct provider *provider;
+    } rows[] = {{"/anthropic/", &provider_anthropic},
+                {"/ollama/", &provider_ollama},
+                {"/openai-responses/", &provider_responses}};
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strstr(f->name, rows[i].folder))
+            return rows[i].provider;
+    return &provider_openai;
+}
+
+/* Exchanges what is playing. The caller releases *answer. */
+static int exchange(const struct response_sink *sink, struct response *answer, struct err *e)
+{
+    struct provider p = *provider_of(playing.frame);
     struct context context;
-    struct response answer;
-    struct err e = ERR_INIT;
     struct ask ask = {.context = &context, .model = "m", .stream = true, .limits.cancel_fd = -1};
+    int rc;
 
     p.exchange = play;
-    playing = f;
-    cut = at;
     context_init(&context);
     context_add_text(&context, ROLE_USER, STR("q"));
-    response_init(&answer, &sink);
-    answer.opaque.keep_reasoning = answer.opaque.keep_details = true;
+    response_init(answer, sink);
+    answer->opaque.keep_reasoning = answer->opaque.keep_details = true;
+    rc = exchange_once(&p, &ask, answer, e);
+    context_release(&context);
+    return rc;
+}
+
+/* Sets `out` to the result of the frame that comes in a first piece and other pieces of that size. */
+static void outcome(const struct frame *f, size_t first, size_t each, struct buf *out)
+{
+    struct response_sink sink = {.text = take_text, .citation = take_citation, .arg = out};
+    struct response answer;
+    struct err e = ERR_INIT;
+    int rc;
+
+    playing.frame = f;
+    playing.first = first;
+    playing.each = each;
+    playing.end = 0;
     buf_clear(out);
-
-    int rc = exchange_once(&p, &ask, &answer, &e);
-
+    rc = exchange(&sink, &answer, &e);
     add_outcome(out, &answer, rc, &e);
     response_release(&answer);
-    context_release(&context);
     err_release(&e);
 }
 
@@ -139,9 +182,14 @@ static void same_everywhere(const struct frame *f)
     struct buf whole = BUF_INIT(BUF_LINE), parted = BUF_INIT(BUF_LINE);
     size_t at = 1;
 
-    outcome(f, 0, &whole);
+    outcome(f, 0, 0, &whole);
+    if (f->body.n <= BY_BYTES) {
+        outcome(f, 1, 1, &parted);
+        if (!CHECK_MEM(parted.data, parted.len, whole.data, whole.len))
+            fprintf(stderr, "%s, byte by byte\n", f->name);
+    }
     for (; at < f->body.n; at = next_cut(at, f->body.n)) {
-        outcome(f, at, &parted);
+        outcome(f, at, 0, &parted);
         if (!str_eq(buf_str(&whole), buf_str(&parted)))
             break;
     }
@@ -160,7 +208,7 @@ static bool read_frame(FILE *in, struct frame *f, struct buf *body)
     size_t n = 0;
 
     if (!fgets(line, sizeof line, in) || sscanf(line, "%299[^\t]\t%d\t%99[^\t]\t%19[^\t]\t%zu",
-                                                f->name, &f->status, f->type, f->end, &n) != 5)
+                                                f->name, &f->status, type, f->end, &n) != 5)
         return false;
     snprintf(f->type, sizeof f->type, "Content-Type: %s", type);
     buf_clear(body);
@@ -170,21 +218,56 @@ static bool read_frame(FILE *in, struct frame *f, struct buf *body)
     return body->len == n;
 }
 
+/* A stream that ends after any byte is incomplete, and has given the beginning of its text; from the
+ * byte on that completes it, the text is whole. */
+static void incomplete_until_its_end(const struct frame *f)
+{
+    struct response answer;
+    struct err e = ERR_INIT;
+    size_t incomplete = 0;
+
+    playing.frame = f;
+    playing.first = playing.each = 0;
+    for (size_t at = 1; at <= f->body.n; at++) {
+        playing.end = at;
+        int rc = exchange(NULL, &answer, &e);
+
+        CHECK(str_starts(STR("Hello, world."), buf_str(&answer.text)));
+        if (rc == 0) {
+            CHECK_STR(buf_c(&answer.text), "Hello, world.");
+        } else {
+            /* Before its first event nobody knows that it is a stream. */
+            CHECK(e.kind == ERR_INCOMPLETE || (e.kind == ERR_BUSY && answer.text.len == 0));
+            incomplete++;
+            CHECK_INT(incomplete, at);
+        }
+        response_release(&answer);
+        err_release(&e);
+    }
+    CHECK(incomplete > f->body.n / 2 && incomplete < f->body.n);
+    playing.end = 0;
+}
+
 TEST(every_fixture_is_the_same_at_every_split_point)
 {
     FILE *in = popen("tests/tools/fake-llm --frames tests/fixtures/*/*.http", "r");
     struct buf body = BUF_INIT(SIZE_MAX);
     struct frame f;
-    int count = 0;
+    int count = 0, cut = 0;
 
     if (!CHECK(in != NULL))
         return;
     while (read_frame(in, &f, &body)) {
         count++;
         same_everywhere(&f);
+        if (strstr(f.name, "/normal.http")) {
+            incomplete_until_its_end(&f);
+            cut++;
+        }
     }
     CHECK(feof(in));
     CHECK_INT(pclose(in), 0);
     CHECK(count > 170);
+    CHECK_INT(cut, 4);
     buf_release(&body);
 }
