@@ -446,6 +446,10 @@ static int32_t escape(struct browse_view *v)
     nodelay(stdscr, TRUE);
     if (kind == ERR || key == 033)
         return BROWSE_KEY_ESCAPE;
+    if (kind == OK && key < ' ' && !v->pasting) {
+        unget_wch((wchar_t)key); /* no key has Alt with Ctrl: it was pressed right after Escape */
+        return BROWSE_KEY_ESCAPE;
+    }
     if (key == ']' && !v->pasting)
         return read_answer(v);
     if (key != '[' && key != 'O')

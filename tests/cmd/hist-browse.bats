@@ -50,7 +50,7 @@ browse() {
 # ended STATUS: it ended with it, and the terminal is the shell's again.
 ended() {
     screen_has "status $1"
-    type_lines 'clear; stty -a | grep -o " icanon" && echo back'
+    type_lines 'clear; stty -a | grep -o " icanon" && echo ba""ck'
     screen_has back
 }
 
@@ -391,6 +391,12 @@ literal() {
     literal '\e[4~'
     screen_has '3/3'
     literal '\e\e'
+    ended 130
+    # Escape, and Ctrl-C before it is known that no sequence follows.
+    browse
+    keys F1
+    screen_has 'hist-browse: keys'
+    tmux send-keys -H 1b 03
     ended 130
 }
 
@@ -1152,7 +1158,7 @@ END
     browse
     keys C-z
     screen_has Stopped
-    type_lines 'clear; stty -a | grep -o " icanon" && echo back'
+    type_lines 'clear; stty -a | grep -o " icanon" && echo ba""ck'
     screen_has back
     type_lines fg
     screen_has 'Esc ' 'write tests'
