@@ -54,6 +54,20 @@ ended() {
     screen_has back
 }
 
+# delete_chosen: what is typed after d is dropped until it has asked.
+delete_chosen() {
+    keys d
+    screen_has 'for ever? y or n'
+    keys y
+}
+
+# export_to FILE: the same of x.
+export_to() {
+    keys x
+    screen_has 'export to: '
+    keys C-u "$1" Enter
+}
+
 printed_is() {
     is printed printed "$@"
 }
@@ -604,7 +618,8 @@ locked() {
     terminal
     browse
     screen_has '1/3'
-    keys Tab d y
+    keys Tab
+    delete_chosen
     screen_has deleting
     keys q
     screen_has 'hist-browse: waiting for what was to be done; Ctrl-C gives it up'
@@ -617,7 +632,8 @@ locked() {
     locked ':'
     browse
     screen_has '1/3'
-    keys Tab d y
+    keys Tab
+    delete_chosen
     screen_has deleting
     keys q
     screen_has 'hist-browse: waiting for'
@@ -630,7 +646,8 @@ locked() {
     locked ':'
     browse
     screen_has '1/2'
-    keys Tab d y
+    keys Tab
+    delete_chosen
     screen_has deleting
     keys q
     screen_has 'hist-browse: waiting for'
@@ -643,7 +660,8 @@ locked() {
     locked ':'
     browse
     screen_has '1/2'
-    keys Tab d y
+    keys Tab
+    delete_chosen
     screen_has deleting
     signal hist-browse TERM
     ended 143
@@ -658,7 +676,8 @@ locked() {
     terminal
     browse
     screen_has '1/3'
-    keys Tab d y
+    keys Tab
+    delete_chosen
     screen_has deleting
     keys q
     screen_has 'hist-browse: waiting for'
@@ -793,12 +812,12 @@ locked() {
     hist-export -q -f txt fix >wanted
     same out.txt wanted out.txt
     echo mine >mine.txt
-    keys x C-u mine.txt Enter
+    export_to mine.txt
     screen_has 'mine.txt is there: overwrite it? y or n'
     keys n
     soon screen_lacks_now 'overwrite it'
     [[ $(<mine.txt) == mine ]]
-    keys x C-u mine.txt Enter
+    export_to mine.txt
     screen_has 'mine.txt is there: overwrite it? y or n'
     keys y
     screen_has "exported to 'mine.txt'"
@@ -806,16 +825,16 @@ locked() {
     # A directory has the file of the usual name in it, and ~ is the home directory.
     mkdir dir
     echo mine >dir/fix.md
-    keys x C-u dir Enter
+    export_to dir
     screen_has 'dir/fix.md is there: overwrite it? y or n'
     keys n
     soon screen_lacks_now 'overwrite it'
     [[ $(<dir/fix.md) == mine ]]
     # shellcheck disable=SC2088  # it is typed
-    keys x C-u '~/home.txt' Enter
+    export_to '~/home.txt'
     screen_has "exported to '$HOME"
     same home.txt wanted "$HOME/home.txt"
-    keys x C-u /no/x.md Enter
+    export_to /no/x.md
     screen_has 'No such file or directory'
     keys J J f
     screen_has 'forked: ' '/4'
@@ -828,7 +847,7 @@ locked() {
     keys n
     soon screen_lacks_now 'for ever'
     [[ $(wc -l <"$HISTORY") == 10 ]]
-    keys d y
+    delete_chosen
     screen_has deleted '/3'
     [[ $(wc -l <"$HISTORY") == 7 ]]
     keys C-c

@@ -117,6 +117,7 @@ history_is() {
     screen_has two
     request_messages_are 2 'system:Be brief' $'user:first\n\n```a.c\nint a;\n```' assistant:one user:second
     [[ $(jq -c '[.model, .temperature]' "$RECORD/2.json") == '["big",0]' ]]
+    soon history_is 5
     json_is "$HISTORY" '"\(.role) \(.files)"' 'system null' 'user ["a.c"]' 'assistant null' 'user null' 'assistant null'
     # A new one has it, too.
     type_lines /new third
@@ -731,7 +732,7 @@ cursor_has_left() {
     keys -l 'half a '
     keys C-z
     screen_has Stopped
-    type_lines 'stty -a | grep -o " echo "; echo done'
+    type_lines 'stty -a | grep -o " echo " && echo do""ne'
     screen_has 'done'
     type_lines fg
     screen_counts 2 'talk> half a'
@@ -793,6 +794,7 @@ cursor_has_left() {
     screen_has 'Answer in French'
     type_lines bonjour
     screen_counts 2 '[1 message]'
+    soon history_is 5
     json_is "$HISTORY" .role user assistant system user assistant
     [[ $(jq -r .session_id "$HISTORY" | sort -u | wc -l) == 2 ]]
     type_lines /sessions
@@ -867,6 +869,7 @@ X
     type_lines /edit
     screen_has four
     request_messages_are 4 'user:another edited'
+    soon history_is 7
     run_expect 0 hist-show --json talk
     stdout_json .content 'another edited' four
 }
@@ -1069,9 +1072,8 @@ X
     type_lines /copy 'some words'
     screen_has 'there is no answer yet to be copied' '[1 message]'
     type_lines /copy
-    screen_has copied
     printf 'some words\n[1 message]' >wanted
-    same clipboard wanted copied
+    soon cmp -s wanted copied || same clipboard wanted copied
     type_lines '/title The first one' /info
     screen_has "title 'The first one'" 'session   talk' 'title     The first one' "history   $HISTORY" 'messages  2' \
         'context   about ' 'used      2 input and 4 output tokens' 'cost      0.00001 EUR'
@@ -1465,6 +1467,7 @@ https://example.org/a/very/long/
 address/of/a/page now
 END
     same screen wanted got
+    soon history_is 2
     jq -r 'select(.role == "assistant").content' "$HISTORY" >stored
     same stored answer stored
     # The next line of an answer has the new width.
