@@ -5,8 +5,8 @@
  *     DIR/MACHINE/NAME/lines-000001.jsonl   lines of the history, and further files of about 8 MiB
  *
  * A machine writes below its own name alone, and adds only what no machine has written there before.
- * All files are appended to, except that a machine rewrites its own if lines of them are deleted. So
- * the programs that carry them never find two versions of a file, and carry a full file only once.
+ * All files are appended to, except that a machine rewrites its own if lines of them are deleted: they
+ * become empty lines, so that the numbers of the others stay. So the programs that carry them never find two versions of a file, and carry a full file only once.
  *
  * The lines that are added in one run follow a line `{"chathist_sync":1,"name":NAME,"after":{MACHINE:
  * [FILE,LINES],…}}`, which says how much the writer had read of each other machine. A reader takes
@@ -375,8 +375,7 @@ static bool has_read(const struct log *l, uint64_t number, uint64_t lines)
 {
     const struct segment *s = l->at < l->count ? &l->segments[l->at] : NULL;
 
-    /* Everything was read, or a later file has begun: an earlier one may have lost lines that were
-     * deleted. */
+    /* Everything was read, or a later file has begun. */
     if (!s)
         return l->count > 0 && (l->segments[l->count - 1].number > number ||
                                 (l->segments[l->count - 1].number == number &&
@@ -420,6 +419,8 @@ static int take_line(struct folder *f, struct log *l, struct segment *s, const s
     struct str object;
     uint64_t refused = merge_counts(f->merge)->refused;
 
+    if (line->text.n == 0)
+        return 1; /* it was erased */
     if (!line->too_long && json_check(line->text, &object, NULL)) {
         if (!json_is_null(json_get(object, "chathist_sync")))
             return take_head(f, l, object, e);
@@ -724,74 +725,66 @@ static int write_lines(struct writer *w, struct err *e)
 
 /* ---- erasing ---- */
 
-/* Copies the lines of a file that are not deleted. Returns how many are, or -1. */
-static int copy_kept(struct folder *f, const struct log *l, struct segment *s,
-                     struct file_replace *r, struct err *e)
+/* Copies a file, with an empty line for each line that is deleted, so that the numbers of the others
+ * stay. Returns how many are deleted and sets *end to the size of the copy, or returns -1. */
+static int copy_kept(struct folder *f, const struct log *l, struct file_replace *r, uint64_t *end,
+                     struct err *e)
 {
     struct message m = MESSAGE_INIT;
-    struct buf kept = BUF_INIT(SIZE_MAX);
+    struct buf text = BUF_INIT(SIZE_MAX);
     struct scan scan;
     struct line line;
     int result, erased = 0;
 
     if (scan_open(&scan, l->fd, r->path, SCAN_FORWARD, e) < 0)
         return -1;
-    s->end = s->lines = 0;
     while ((result = scan_line(&scan, &line, e)) > 0 && line.terminated && !line.too_long) {
-        if (message_parse(&m, line.text) && merge_is_deleted(f->merge, m.session_id, m.id)) {
+        if (message_parse(&m, line.text) && merge_is_deleted(f->merge, m.session_id, m.id))
             erased++;
-            continue;
-        }
-        buf_add_str(&kept, line.text);
-        buf_add_byte(&kept, '\n');
-        s->lines++;
+        else
+            buf_add_str(&text, line.text);
+        buf_add_byte(&text, '\n');
     }
-    s->end = kept.len;
-    if (result >= 0 && erased > 0 && file_write_all(r->fd, kept.data, kept.len) < 0)
+    *end = text.len;
+    if (result >= 0 && erased > 0 && file_write_all(r->fd, text.data, text.len) < 0)
         result = folder_error(f, "write to", l->machine, e);
     scan_close(&scan);
     message_release(&m);
-    buf_release(&kept);
+    buf_release(&text);
     return result < 0 ? -1 : erased;
 }
 
-/* Erases deleted lines from a file of this machine. Returns 1 if there were some, 0, or -1. */
+/* Erases deleted lines from a file of this machine. Returns 0, or -1 with *e set. */
 static int erase_from(struct folder *f, const struct log *l, struct segment *s, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
     struct file_replace r;
-    int erased = -1;
+    uint64_t end;
+    int result = -1;
 
     add_file_name(&name, s->number);
     buf_addf(&path, "%s/%s/%s/%s", f->job->place, l->machine, buf_c(&f->name), buf_c(&name));
     if (file_replace_begin_at(&r, l->fd, buf_c(&path), e) == 0) {
-        erased = copy_kept(f, l, s, &r, e);
-        if (erased <= 0)
+        result = copy_kept(f, l, &r, &end, e);
+        if (result <= 0)
             file_replace_drop(&r);
-        else if (file_replace_end(&r, e) < 0)
-            erased = -1;
+        else if ((result = file_replace_end(&r, e)) == 0)
+            s->end = end;
     }
     buf_release(&name);
     buf_release(&path);
-    return erased < 0 ? -1 : erased > 0;
+    return result;
 }
 
-/* Erases deleted lines from the files of this machine. A new file is begun then, so that readers do
- * not wait for the number of lines that the last one had. */
+/* Erases deleted lines from the files of this machine. */
 static int erase_own(struct writer *w, struct err *e)
 {
-    struct folder *f = w->f;
-    int some = 0;
-
-    if (merge_deletions(f->merge) == f->del_from)
+    if (merge_deletions(w->f->merge) == w->f->del_from)
         return 0;
-    for (size_t i = 0; some >= 0 && i < w->log->count; i++) {
-        int result =
-            w->log->segments[i].number == 0 ? 0 : erase_from(f, w->log, &w->log->segments[i], e);
-
-        some = result < 0 ? -1 : some | result;
-    }
-    return some <= 0 ? some : begin_segment(w, last_number(w->log) + 1, e);
+    for (size_t i = 0; i < w->log->count; i++)
+        if (w->log->segments[i].number > 0 && erase_from(w->f, w->log, &w->log->segments[i], e) < 0)
+            return -1;
+    return 0;
 }
 
 /* Makes the files of this machine again that are missing between others, without lines: readers wait
@@ -880,6 +873,7 @@ static int run(struct folder *f, struct err *e)
     f->merge = merge_open(job->history, &job->options, e);
     if (f->merge && find_logs(f, e) == 0) {
         read_state(f, state);
+        merge_follow(f->merge, &f->from);
         if (read_all(f, e) == 0 && write_all(f, e) == 0)
             result = job->options.dry_run ? 0 : write_state(f, state, e);
         report_waiting(f);

@@ -76,6 +76,7 @@ struct merge {
     uint64_t deleted_sum;     /* of the set of deletions */
     uint64_t erased;          /* lines that the rewrite at work leaves out */
     uint64_t stored;          /* lines of the batch that is being stored */
+    size_t *cursor;           /* of merge_follow; NULL: none */
     struct buf deletions;     /* lines that wait for FILE.deleted */
     struct buf pending;       /* lines that wait for the history */
     struct hash_map waiting;  /* their digests */
@@ -414,31 +415,67 @@ static int load(struct merge *m, struct err *e)
     return 0;
 }
 
-/* Opens the history again, and brings the facts up to its end. */
-static int refresh(struct merge *m, struct err *e)
+/* Opens the history again. Returns 1; 0 if it does not exist; -1 with *e set. */
+static int open_again(struct merge *m, struct stat *st, struct err *e)
 {
-    struct stat st;
+    struct err why = ERR_INIT;
     int missing = 0;
 
     if (m->fd >= 0)
         close(m->fd);
-    m->fd = file_open_regular_at(m->h->dir_fd, m->h->path, O_RDONLY, 0, &st, &missing, e);
-    if (m->fd < 0) {
-        if (missing != ENOENT)
-            return -1;
-        if (e)
-            err_release(e);
+    m->fd = file_open_regular_at(m->h->dir_fd, m->h->path, O_RDONLY, 0, st, &missing, &why);
+    if (m->fd < 0 && missing != ENOENT)
+        err_set(e, why.kind, "%s", err_text(&why));
+    err_release(&why);
+    return m->fd >= 0 ? 1 : missing == ENOENT ? 0 : -1;
+}
+
+/* Returns the digests of the lines before the cursor, which is then set to 0. The caller frees them. */
+static uint64_t *take_followed(struct merge *m, size_t *n)
+{
+    uint64_t *digests;
+
+    *n = 0;
+    if (!m->cursor || *m->cursor == 0 || load(m, NULL) < 0)
+        return NULL;
+    *n = *m->cursor < m->covered.count ? *m->cursor : m->covered.count;
+    digests = mem_resize(NULL, *n, sizeof(*digests));
+    for (size_t i = 0; i < *n; i++)
+        digests[i] = m->facts[i].digest;
+    *m->cursor = 0;
+    return digests;
+}
+
+/* Brings the facts up to the end of the history. */
+static int refresh(struct merge *m, struct err *e)
+{
+    uint64_t *followed = NULL;
+    size_t count = 0;
+    struct stat st;
+    int result = open_again(m, &st, e);
+
+    if (result < 0)
+        return -1;
+    if (result == 0 || !still_covers(&m->covered, m->fd, &st)) {
+        followed = take_followed(m, &count);
         forget(m);
-        return 0;
     }
-    if (!still_covers(&m->covered, m->fd, &st))
-        forget(m);
-    if (m->covered.end < (uint64_t)st.st_size) {
-        if (load(m, e) < 0 || extend(m, e) < 0)
-            return -1;
-        note_end(m, &st);
+    if (result > 0 && m->covered.end < (uint64_t)st.st_size) {
+        result = load(m, e) < 0 || extend(m, e) < 0 ? -1 : 1;
+        if (result > 0)
+            note_end(m, &st);
     }
-    return 0;
+    /* The lines that are left are a part of the old ones, in the same order. */
+    for (size_t i = 0; i < count; i++)
+        if (*m->cursor < m->covered.count && m->facts[*m->cursor].digest == followed[i])
+            ++*m->cursor;
+    free(followed);
+    return result < 0 ? -1 : 0;
+}
+
+void merge_follow(struct merge *m, size_t *cursor)
+{
+    m->cursor = cursor;
 }
 
 /* ---- deletions ---- */

@@ -853,11 +853,26 @@ static int wait_for(pid_t pid, int64_t ms)
     return status;
 }
 
-static int run_client(struct sync_job *job, struct words *w, struct merge *m, struct err *e)
+int sync_connected(struct sync_job *job, int in, int out, struct err *e)
+{
+    struct merge *m = merge_open(job->history, &job->options, e);
+    struct peer p;
+    int result;
+
+    if (!m)
+        return -1;
+    peer_init(&p, job, job->place, in, out);
+    result = talk(m, &p, true, e);
+    job->count = *merge_counts(m);
+    peer_release(&p);
+    merge_close(m);
+    return result;
+}
+
+static int run_client(struct sync_job *job, struct words *w, struct err *e)
 {
     struct spawn how = {.argv = w->at};
-    int in[2], out[2], status = 0, reason, result;
-    struct peer p;
+    int in[2], out[2], status, reason, result;
     pid_t pid;
 
     if (pipe_open(in) < 0)
@@ -875,11 +890,10 @@ static int run_client(struct sync_job *job, struct words *w, struct merge *m, st
     reason = spawn(&pid, &how);
     close(in[1]);
     close(out[0]);
-    peer_init(&p, job, job->place, in[0], out[1]);
     if (reason != 0)
         result = err_sys(e, reason, "cannot start '%s'", w->at[0]);
     else
-        result = talk(m, &p, true, e);
+        result = sync_connected(job, in[0], out[1], e);
     close(out[1]);
     close(in[0]);
     if (reason == 0) {
@@ -887,7 +901,6 @@ static int run_client(struct sync_job *job, struct words *w, struct merge *m, st
         if (result < 0)
             explain(job, status, e);
     }
-    peer_release(&p);
     return result;
 }
 
@@ -895,16 +908,12 @@ int sync_ssh(struct sync_job *job, struct err *e)
 {
     struct words w = {0};
     struct address a;
-    struct merge *m;
     int result = -1;
 
     if (parse_address(&a, job->place, e) < 0)
         return -1;
-    if (make_command(&w, job, &a, e) == 0 && (m = merge_open(job->history, &job->options, e))) {
-        result = run_client(job, &w, m, e);
-        job->count = *merge_counts(m);
-        merge_close(m);
-    }
+    if (make_command(&w, job, &a, e) == 0)
+        result = run_client(job, &w, e);
     words_release(&w);
     address_release(&a);
     return result;

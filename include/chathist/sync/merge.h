@@ -67,8 +67,12 @@ uint64_t merge_digest(struct merge *m, size_t i);
 /* Returns the digest of a line that is not in the history. */
 uint64_t merge_digest_of(struct str line);
 /* Returns a checksum of the first n lines in their order; 0 if there are fewer. A cursor is n and
- * this number: while it stays the same, the lines before the cursor are the same. */
+ * this number: while it stays the same, the lines before the cursor are the same. While a merge is open,
+ * merge_follow is needed, too. */
 uint64_t merge_prefix(struct merge *m, size_t n);
+/* Keeps a cursor right from now on: when lines before it are erased, *cursor becomes smaller by their
+ * number. It is borrowed. */
+void merge_follow(struct merge *m, size_t *cursor);
 /* Reads a line, without its newline, into `line`, which it clears first. Returns 0, or -1 with *e
  * set, also if the history was edited in place. */
 int merge_read(struct merge *m, size_t i, struct buf *line, struct err *e);

@@ -50,6 +50,8 @@ int sync_dir(struct sync_job *job, struct err *e);
  * a path, that file is the copy, else the history of that name. Errors are ERR_NETWORK if there is no
  * connection, or if it ends too early, and ERR_TIMEOUT. The caller ignores SIGPIPE. */
 int sync_ssh(struct sync_job *job, struct err *e);
+/* The same over two descriptors, of which one is read, that lead to sync_serve. */
+int sync_connected(struct sync_job *job, int in, int out, struct err *e);
 /* The other side of sync_ssh: answers on two descriptors, of which one is read. */
 int sync_serve(struct sync_job *job, int in, int out, struct err *e);
 

@@ -1,0 +1,299 @@
+/*
+ * Random schedules of three copies of a history: appends, titles, deletions, and synchronisation
+ * through a directory and over connections, of which many are killed or cut. In the end all copies are
+ * equal, every line that was stored is in all of them unless it was deleted, and no deleted line is
+ * back. SYNC_SCHEDULES sets how many schedules are run.
+ */
+#include "chathist/sync/sync.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/process.h"
+#include "chathist/history/rewrite.h"
+#include "chathist/history/scan.h"
+#include "chathist/history/session.h"
+#include "chathist/history/store.h"
+#include "test.h"
+#include "scratch.h"
+
+#define MACHINES 3
+#define SESSIONS 4
+#define STEPS 24
+
+static unsigned long long state; /* of the random numbers */
+
+static unsigned draw(unsigned below)
+{
+    state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+    return (unsigned)(state >> 33) % below;
+}
+
+/* What must hold in the end. */
+static struct hash_map stored;  /* the ids of lines that were stored */
+static struct hash_map deleted; /* of these, the ids of lines that were deleted */
+
+static struct history machine_open(unsigned number)
+{
+    static const char *const files[] = {"a/h", "b/h", "c/h"}, *const states[] = {"a/s", "b/s",
+                                                                                 "c/s"};
+    struct history h;
+    struct buf home = BUF_INIT(BUF_SMALL);
+    struct locate_from from = {.explicit_file = files[number], .cwd = scratch_dir};
+
+    buf_addf(&home, "%s/%s", scratch_dir, states[number]);
+    from.state_home = buf_c(&home);
+    CHECK_INT(locate(&h, &from, NULL), 0);
+    h.sync = false;
+    buf_release(&home);
+    return h;
+}
+
+static void note(struct hash_map *set, struct str id)
+{
+    (void)hash_map_number(set, &id);
+}
+
+static void append_line(unsigned machine)
+{
+    struct history h = machine_open(machine);
+    struct draft d;
+    struct buf text = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_SMALL);
+    static unsigned long count;
+
+    buf_addf(&text, "%c %lu", 'a' + (char)machine, ++count);
+    /* The order of the ids is that in which the machine stored its lines. */
+    buf_addf(&id, "%c-%08lu", 'a' + (char)machine, count);
+    draft_init(&d);
+    if (draw(4) == 0)
+        draft_title(&d, buf_str(&text));
+    else
+        draft_message(&d, ROLE_USER, buf_str(&text));
+    buf_clear(&text);
+    buf_addf(&text, "s%u", draw(SESSIONS));
+    draft_set_text(&d, FIELD_SESSION_ID, buf_str(&text));
+    draft_set_text(&d, FIELD_ID, buf_str(&id));
+    if (CHECK_INT(store_append(&h, &d, 1, NULL), 0))
+        note(&stored, buf_str(&id));
+    draft_release(&d);
+    buf_release(&text);
+    buf_release(&id);
+    history_release(&h);
+}
+
+/* ---- deleting, as hist-delete does it ---- */
+
+static char condemned[8]; /* the session */
+static struct message parsed = MESSAGE_INIT;
+
+static void begin_nothing(void *arg)
+{
+    (void)arg;
+}
+
+static void leave_out(void *arg, struct rewrite *r, const struct line *l)
+{
+    (void)arg;
+    if (!message_parse(&parsed, l->text) || !str_eq_c(parsed.session_id, condemned)) {
+        rewrite_keep(r, l);
+    } else {
+        rewrite_erase(r, parsed.session_id, parsed.id);
+        note(&deleted, parsed.id);
+    }
+}
+
+static void delete_session(unsigned machine)
+{
+    struct history h = machine_open(machine);
+    struct rewriter by = {.begin = begin_nothing, .line = leave_out};
+
+    snprintf(condemned, sizeof condemned, "s%u", draw(SESSIONS));
+    CHECK(rewrite_run(&h, &by, NULL) >= 0);
+    history_release(&h);
+}
+
+/* ---- synchronising, in processes that may be killed ---- */
+
+/* Kills a process at some moment, or waits until it ends. Returns its exit status, or -1. */
+static int finish(pid_t pid, bool killed)
+{
+    int status;
+
+    if (killed) {
+        usleep(draw(3000));
+        kill(pid, SIGKILL);
+    }
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void run_dir(unsigned machine)
+{
+    struct history h = machine_open(machine);
+    struct sync_job job = {.history = &h, .name = "test/history", .place = "folder"};
+    struct err e = ERR_INIT;
+    int result = sync_dir(&job, &e);
+
+    if (result < 0)
+        fprintf(stderr, "# sync_dir: %s\n", err_text(&e));
+    _exit(result < 0);
+}
+
+static void run_side(unsigned machine, bool client, int in, int out)
+{
+    struct history h = machine_open(machine);
+    struct sync_job job = {.history = &h, .name = "test", .place = "there", .timeout_ms = 60000};
+    struct err e = ERR_INIT;
+    int result = client ? sync_connected(&job, in, out, &e) : sync_serve(&job, in, out, &e);
+
+    _exit(result < 0);
+}
+
+static void sync_by_dir(unsigned machine, bool killed)
+{
+    pid_t pid = fork();
+
+    if (pid == 0)
+        run_dir(machine);
+    if (finish(pid, killed) != 0)
+        CHECK(killed);
+}
+
+static void sync_by_connection(unsigned machine, unsigned other, bool cut)
+{
+    int there[2], back[2];
+    bool kills_server = draw(2) == 0;
+    pid_t client, server;
+
+    if (!CHECK_INT(pipe_open(there) | pipe_open(back), 0))
+        return;
+    client = fork();
+    if (client == 0) {
+        close(there[0]);
+        close(back[1]);
+        run_side(machine, true, back[0], there[1]);
+    }
+    server = fork();
+    if (server == 0) {
+        close(there[1]);
+        close(back[0]);
+        run_side(other, false, there[0], back[1]);
+    }
+    for (int i = 0; i < 2; i++) {
+        close(there[i]);
+        close(back[i]);
+    }
+    if (kills_server) {
+        CHECK(finish(server, cut) == 0 || cut);
+        CHECK(finish(client, false) == 0 || cut);
+    } else {
+        CHECK(finish(client, cut) == 0 || cut);
+        CHECK(finish(server, false) == 0 || cut);
+    }
+}
+
+/* ---- one schedule ---- */
+
+static void step(void)
+{
+    unsigned machine = draw(MACHINES), what = draw(10);
+    bool killed = draw(2) == 0;
+
+    if (what < 4)
+        append_line(machine);
+    else if (what == 4)
+        delete_session(machine);
+    else if (what < 7)
+        sync_by_connection(machine, (machine + 1 + draw(MACHINES - 1)) % MACHINES, killed);
+    else
+        sync_by_dir(machine, killed);
+}
+
+/* Reads the ids of a copy in their order. Checks that each is there once, and that those of each machine
+ * come in their order. */
+static void read_ids(unsigned machine, struct hash_map *ids)
+{
+    struct history h = machine_open(machine);
+    struct buf last[MACHINES] = {BUF_INIT(BUF_SMALL), BUF_INIT(BUF_SMALL), BUF_INIT(BUF_SMALL)};
+    struct message m = MESSAGE_INIT;
+    struct scan s;
+
+    CHECK_INT(scan_open(&s, h.dir_fd, h.path, SCAN_FORWARD, NULL), 0);
+    while (scan_message(&s, &m, NULL, NULL) > 0) {
+        struct buf *before = &last[m.id.p[0] - 'a'];
+        size_t count = ids->count;
+
+        note(ids, m.id);
+        CHECK_INT(ids->count, count + 1);
+        CHECK(before->len == 0 || memcmp(before->data, m.id.p, m.id.n) < 0);
+        buf_clear(before);
+        buf_add_str(before, m.id);
+    }
+    CHECK_INT(s.bad, 0);
+    scan_close(&s);
+    message_release(&m);
+    for (size_t i = 0; i < MACHINES; i++)
+        buf_release(&last[i]);
+    history_release(&h);
+}
+
+static void check_end(void)
+{
+    for (unsigned machine = 0; machine < MACHINES; machine++) {
+        struct hash_map ids = {0};
+        size_t lost = 0;
+
+        read_ids(machine, &ids);
+        for (size_t i = 0; i < stored.count; i++) {
+            struct str id = str_of(stored.copies[i]);
+
+            lost += !hash_map_find(&ids, id) && !hash_map_find(&deleted, id);
+        }
+        CHECK_INT(lost, 0);
+        for (size_t i = 0; i < deleted.count; i++)
+            CHECK(!hash_map_find(&ids, str_of(deleted.copies[i])));
+        CHECK_INT(ids.count, stored.count - deleted.count);
+        hash_map_release(&ids);
+    }
+}
+
+static void run_schedule(unsigned long seed)
+{
+    state = seed;
+    scratch_enter();
+    CHECK_INT(mkdir("folder", 0700) | mkdir("a", 0700) | mkdir("b", 0700) | mkdir("c", 0700), 0);
+    for (int i = 0; i < STEPS; i++)
+        step();
+    /* By a directory every machine needs two turns; by connections all pairs, twice. */
+    for (unsigned i = 0; i < 2 * MACHINES; i++) {
+        if (seed % 2 == 0)
+            sync_by_dir(i % MACHINES, false);
+        else
+            sync_by_connection(i % MACHINES, (i + 1) % MACHINES, false);
+    }
+    check_end();
+    hash_map_release(&stored);
+    hash_map_release(&deleted);
+    stored = deleted = (struct hash_map){0};
+    scratch_leave();
+}
+
+TEST(three_copies_become_equal)
+{
+    const char *wanted = getenv("SYNC_SCHEDULES");
+    unsigned long count = wanted ? strtoul(wanted, NULL, 10) : 25;
+
+    signal(SIGPIPE, SIG_IGN);
+    for (unsigned long seed = 1; seed <= count && !test_failed; seed++) {
+        run_schedule(seed);
+        if (test_failed)
+            fprintf(stderr, "# schedule %lu\n", seed);
+    }
+    message_release(&parsed);
+}
