@@ -637,7 +637,9 @@ int file_replace_end(struct file_replace *r, struct err *e)
     /* fsync has reported any failure. */
     close(r->fd);
     buf_release(&r->name);
-    return !r->unsynced && file_sync_dir(r->dir, r->path) < 0 ? write_failed(r->path, e) : 0;
+    if (r->unsynced || r->one_of_many || file_sync_dir(r->dir, r->path) == 0)
+        return 0;
+    return write_failed(r->path, e);
 }
 
 void file_replace_drop(struct file_replace *r)

@@ -647,8 +647,9 @@ static size_t space_length(struct str s)
     size_t i = 0;
 
     while (i < s.n) {
-        int32_t cp;
-        size_t n = utf8_decode(str_skip(s, i), &cp);
+        unsigned char c = (unsigned char)s.p[i];
+        int32_t cp = c;
+        size_t n = c < 0x80 ? 1 : utf8_decode(str_skip(s, i), &cp);
 
         if (n == 0 || !(cp == ' ' || (cp >= '\t' && cp <= '\r') || cp == 0x85 || cp == 0x2028 ||
                         cp == 0x2029))

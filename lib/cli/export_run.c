@@ -11,6 +11,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/show.h"
@@ -173,6 +174,16 @@ static int growth_end(struct export_growth *g, struct err *e)
 
 /* ---- one run ---- */
 
+/* Reads and converts lines on one of the threads. */
+struct reader {
+    struct selection_part part;
+    bool has_all;              /* `part` has every line that is exported now */
+    struct redactor *redactor; /* NULL without --redact */
+    size_t redacted;           /* number of secrets that were replaced */
+    struct buf clean;          /* a line without its secrets */
+    struct message line;
+};
+
 struct run {
     struct export_job *job;
     const struct history *history;
@@ -185,13 +196,39 @@ struct run {
     size_t count;
     int status;
     int cancel_fd;
-    unsigned read;             /* lines since cancel_fd was looked at */
-    void (*tick)(void);        /* shows progress; NULL if standard error is no terminal */
-    struct redactor *redactor; /* NULL without --redact */
-    size_t redacted;           /* number of secrets that were replaced */
-    struct buf clean;          /* a line without its secrets */
-    struct message line;
+    unsigned read;      /* lines since cancel_fd was looked at */
+    void (*tick)(void); /* shows progress; NULL if standard error is no terminal */
+    size_t threads;
+    struct reader readers[THREAD_POOL_MAX]; /* the first is the caller's */
 };
+
+static int readers_open(struct run *r, struct err *e)
+{
+    for (size_t i = 0; i < r->threads; i++) {
+        struct reader *d = &r->readers[i];
+
+        *d = (struct reader){
+            .part = {BUF_INIT(BUF_LINE), 0}, .clean = BUF_INIT(4 * BUF_LINE), .line = MESSAGE_INIT};
+        if (r->job->redact && !(d->redactor = redactor_new(e)))
+            return -1;
+    }
+    return 0;
+}
+
+/* Returns how many secrets were replaced. */
+static size_t readers_close(struct run *r)
+{
+    size_t redacted = 0;
+
+    for (size_t i = 0; i < r->threads; i++) {
+        redacted += r->readers[i].redacted;
+        redactor_free(r->readers[i].redactor);
+        buf_release(&r->readers[i].part.text);
+        buf_release(&r->readers[i].clean);
+        message_release(&r->readers[i].line);
+    }
+    return redacted;
+}
 
 /* ---- which sessions ---- */
 
@@ -269,42 +306,47 @@ static bool want_named(struct run *r, const struct filter_list *named)
 /* ---- messages ---- */
 
 /* Returns the line without secrets. A valid line stays valid. */
-static struct str cleaned(struct run *r, struct str line)
+static struct str cleaned(struct reader *d, struct str line)
 {
-    if (!r->redactor || !message_parse(&r->line, line))
+    if (!d->redactor || !message_parse(&d->line, line))
         return line;
-    buf_clear(&r->clean);
-    r->redacted += redact_json(r->redactor, r->line.line, &r->clean);
-    return buf_str(&r->clean);
+    buf_clear(&d->clean);
+    d->redacted += redact_json(d->redactor, d->line.line, &d->clean);
+    return buf_str(&d->clean);
+}
+
+static int cancelled(const struct run *r, struct err *e)
+{
+    if (r->cancel_fd >= 0 && file_wait(r->cancel_fd, 0) > 0)
+        return err_set(e, ERR_SIGNAL, "interrupted");
+    return 0;
 }
 
 /* Lines that are read between two looks at cancel_fd. */
 #define CANCEL_LINES 64
 
-static int cancelled(struct run *r, struct err *e)
+/* To be called for each line. Does something on the caller's thread only. */
+static int make_progress(struct run *r, const struct reader *d, struct err *e)
 {
-    if (r->cancel_fd >= 0 && r->read++ % CANCEL_LINES == 0 && file_wait(r->cancel_fd, 0) > 0)
-        return err_set(e, ERR_SIGNAL, "interrupted");
-    return 0;
-}
-
-/* To be called for each line. */
-static int make_progress(struct run *r, struct err *e)
-{
+    if (d != r->readers)
+        return 0;
     if (r->tick)
         r->tick();
-    return cancelled(r, e);
+    return r->read++ % CANCEL_LINES == 0 ? cancelled(r, e) : 0;
 }
 
-static int read_line(struct run *r, size_t i, struct err *e)
+static int has_changed(const struct run *r, struct err *e)
+{
+    return err_set(e, ERR_FAILURE, "cannot read '%s': it has changed", r->history->path);
+}
+
+static int read_line(struct run *r, struct reader *d, size_t i, struct err *e)
 {
     struct str line;
 
-    if (selection_read(&r->select, i, &line, e) < 0)
+    if (selection_read(&r->select, &d->part, i, &line, e) < 0)
         return -1;
-    if (!message_parse(&r->line, cleaned(r, line)))
-        return err_set(e, ERR_FAILURE, "cannot read '%s': it has changed", r->history->path);
-    return make_progress(r, e);
+    return message_parse(&d->line, cleaned(d, line)) ? make_progress(r, d, e) : has_changed(r, e);
 }
 
 /* Returns whether all lines are exported, not only the thread. New lines always are. */
@@ -313,17 +355,30 @@ static bool is_raw(const struct run *r)
     return r->job->raw || (r->job->state && !r->job->directory);
 }
 
-static int write_thread(struct run *r, struct export *x, size_t session, struct err *e)
+static int add_to_thread(struct run *r, struct reader *d, struct thread *t, size_t i, struct err *e)
+{
+    struct str line;
+
+    if (!d->has_all || d->redactor) {
+        if (read_line(r, d, i, e) < 0)
+            return -1;
+        thread_add(t, d->line.line);
+        return 0;
+    }
+    if (selection_read(&r->select, &d->part, i, &line, e) < 0)
+        return -1;
+    return thread_borrow(t, line) ? make_progress(r, d, e) : has_changed(r, e);
+}
+
+static int write_thread(struct run *r, struct reader *d, struct export *x, size_t session,
+                        struct err *e)
 {
     struct thread t = {0};
     int rc = 0;
 
     for (size_t i = r->select.sessions[session].first; rc == 0 && i != SELECTION_NONE;
-         i = r->select.lines[i].next) {
-        rc = read_line(r, i, e);
-        if (rc == 0)
-            thread_add(&t, r->line.line);
-    }
+         i = r->select.lines[i].next)
+        rc = add_to_thread(r, d, &t, i, e);
     if (!is_raw(r))
         thread_settle(&t);
     x->title_line = t.title;
@@ -333,54 +388,216 @@ static int write_thread(struct run *r, struct export *x, size_t session, struct 
     return rc;
 }
 
-static int write_session(struct run *r, struct export *x, size_t session, struct err *e)
+static int write_session(struct run *r, struct reader *d, struct export *x, size_t session,
+                         struct err *e)
 {
     if (!x->format->lines)
-        return write_thread(r, x, session, e);
+        return write_thread(r, d, x, session, e);
     for (size_t i = r->select.sessions[session].first; i != SELECTION_NONE;
          i = r->select.lines[i].next)
-        if (read_line(r, i, e) < 0 || export_line(x, &r->line, e) < 0)
+        if (read_line(r, d, i, e) < 0 || export_line(x, &d->line, e) < 0)
             return -1;
     return 0;
 }
 
-static int write_selected(struct run *r, struct export *x, struct err *e)
+/* ---- several threads ---- */
+
+/* The lines of a piece have about this size, unless a session or a line is longer. */
+#define PIECE ((off_t)1 << 20)
+#define SMALL_PIECE ((off_t)64 << 10)
+/* A piece whose lines are closer together is read at once. */
+#define PIECE_SPAN (4 * PIECE)
+/* The caller's thread writes a larger session, because its text should not be in memory. */
+#define PIECE_MAX (8 * PIECE)
+
+struct piece {
+    size_t first, end; /* a part of run.order */
+    off_t from, until; /* the part of the history that has the lines */
+    off_t bytes;       /* of the lines */
+    struct export text;
+    uint64_t bad_lines;
+    struct err error;
+    int rc;
+};
+
+/* The most pieces that are under way. */
+#define PIECES THREAD_POOL_AHEAD(THREAD_POOL_MAX)
+
+struct pieces {
+    struct run *run;
+    struct export *to;       /* NULL: a file for each session */
+    struct scan scan;        /* of write_stream */
+    struct piece at[PIECES]; /* by number */
+    size_t next;             /* in run.order */
+    off_t next_line;
+};
+
+static struct piece *piece_of(struct pieces *p, size_t number)
 {
+    return &p->at[number % PIECES];
+}
+
+static bool begin_sessions(void *ctx, size_t number)
+{
+    struct pieces *p = ctx;
+    const struct run *r = p->run;
+    struct piece *piece = piece_of(p, number);
+    off_t most = p->to ? PIECE : SMALL_PIECE;
+
+    if (p->next == r->count)
+        return false;
+    piece->first = p->next;
+    piece->bytes = 0;
+    piece->from = r->select.scan.size;
+    piece->until = 0;
+    do {
+        const struct selection_session *s = &r->select.sessions[r->order[p->next++]];
+        const struct selection_line *first = &r->select.lines[s->first];
+        const struct selection_line *last = &r->select.lines[s->last];
+
+        piece->bytes += s->bytes;
+        piece->from = first->at < piece->from ? first->at : piece->from;
+        piece->until =
+            last->at + (off_t)last->n > piece->until ? last->at + (off_t)last->n : piece->until;
+    } while (p->next < r->count &&
+             piece->bytes + r->select.sessions[r->order[p->next]].bytes < most);
+    piece->end = p->next;
+    return true;
+}
+
+static void do_sessions(void *ctx, size_t number, size_t thread)
+{
+    struct pieces *p = ctx;
+    struct run *r = p->run;
+    struct piece *piece = piece_of(p, number);
+    struct reader *d = &r->readers[thread];
+
+    piece->rc = 0;
+    if (piece->bytes > PIECE_MAX)
+        return;
+    d->has_all = piece->until - piece->from <= PIECE_SPAN &&
+                 selection_read_part(&r->select, &d->part, piece->from,
+                                     (size_t)(piece->until - piece->from), NULL) == 0;
+    for (size_t i = piece->first; piece->rc == 0 && i < piece->end; i++)
+        piece->rc = write_session(r, d, &piece->text, r->order[i], &piece->error);
+    d->has_all = false;
+}
+
+/* Writes what a thread has made. */
+static int take_piece(struct pieces *p, struct piece *piece, struct err *e)
+{
+    struct run *r = p->run;
+
+    if (piece->rc < 0) {
+        err_set(e, piece->error.kind, "%s", err_text(&piece->error));
+        return -1;
+    }
+    r->select.bad_lines += piece->bad_lines;
+    if (r->tick)
+        r->tick();
+    if (cancelled(r, e) < 0)
+        return -1;
+    if (p->to && piece->bytes > PIECE_MAX)
+        return write_session(r, r->readers, p->to, r->order[piece->first], e);
+    return p->to ? export_add_part(p->to, &piece->text, e) : 0;
+}
+
+static int write_pieces(struct pieces *p, bool (*begin)(void *, size_t),
+                        void (*work)(void *, size_t, size_t), struct err *e)
+{
+    struct thread_pool *pool =
+        thread_pool_new(&(struct thread_pool_work){p->run->threads, p, begin, work});
+    size_t number;
     int rc = 0;
 
-    for (size_t i = 0; !x->format->lines && rc == 0 && i < r->count; i++)
-        rc = write_session(r, x, r->order[i], e);
-    for (size_t i = 0; x->format->lines && rc == 0 && i < r->select.lines_count; i++) {
-        if (!r->select.sessions[r->select.lines[i].session].wanted)
-            continue;
-        rc = read_line(r, i, e);
-        if (rc == 0)
-            rc = export_line(x, &r->line, e);
+    for (size_t i = 0; i < PIECES; i++)
+        export_part(&p->at[i].text, p->run->job->format);
+    thread_pool_help(pool);
+    while (rc == 0 && thread_pool_next(pool, &number))
+        rc = take_piece(p, piece_of(p, number), e);
+    thread_pool_free(pool);
+    for (size_t i = 0; i < PIECES; i++) {
+        export_release(&p->at[i].text);
+        err_release(&p->at[i].error);
     }
     return rc;
 }
 
-/* See is_streamed. */
+/* Writes the sessions, the first ones on this thread: formats ask whether others come before. */
+static int write_sessions(struct run *r, struct export *x, struct err *e)
+{
+    struct pieces p = {.run = r, .to = x};
+
+    while (p.next < r->count && (x->sessions == 0 || x->messages == 0))
+        if (write_session(r, r->readers, x, r->order[p.next++], e) < 0)
+            return -1;
+    return p.next < r->count ? write_pieces(&p, begin_sessions, do_sessions, e) : 0;
+}
+
+static int write_selected(struct run *r, struct export *x, struct err *e)
+{
+    struct reader *d = r->readers;
+    int rc = 0;
+
+    if (!x->format->lines)
+        return write_sessions(r, x, e);
+    for (size_t i = 0; rc == 0 && i < r->select.lines_count; i++) {
+        if (!r->select.sessions[r->select.lines[i].session].wanted)
+            continue;
+        rc = read_line(r, d, i, e);
+        if (rc == 0)
+            rc = export_line(x, &d->line, e);
+    }
+    return rc;
+}
+
+/* ---- the lines as they are read: see is_streamed ---- */
+
+static bool begin_lines(void *ctx, size_t number)
+{
+    struct pieces *p = ctx;
+    struct piece *piece = piece_of(p, number);
+
+    if (p->next_line >= p->scan.size)
+        return false;
+    piece->from = p->next_line;
+    piece->rc = scan_line_after(&p->scan, piece->from + PIECE, &piece->until, &piece->error);
+    p->next_line = piece->until;
+    return true;
+}
+
+static void do_lines(void *ctx, size_t number, size_t thread)
+{
+    struct pieces *p = ctx;
+    struct piece *piece = piece_of(p, number);
+    struct reader *d = &p->run->readers[thread];
+    struct scan part;
+    struct line l;
+
+    if (piece->rc < 0)
+        return;
+    scan_share(&part, &p->scan, piece->from, piece->until);
+    while (piece->rc >= 0 && (piece->rc = scan_message(&part, &d->line, &l, &piece->error)) > 0) {
+        if (!is_chosen(p->run, d->line.session_id))
+            continue;
+        /* A line stays valid without its secrets. */
+        if (d->redactor)
+            (void)message_parse(&d->line, cleaned(d, l.text));
+        piece->rc = export_line(&piece->text, &d->line, &piece->error);
+    }
+    piece->bad_lines = part.bad;
+    scan_close(&part);
+}
+
 static int write_stream(struct run *r, struct export *x, struct err *e)
 {
-    struct scan scan;
-    struct line l;
-    int more, rc = 0;
+    struct pieces p = {.run = r, .to = x};
+    int rc;
 
-    if (scan_open(&scan, r->history->dir_fd, r->history->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&p.scan, r->history->dir_fd, r->history->path, SCAN_FORWARD, e) < 0)
         return -1;
-    while (rc == 0 && (more = scan_message(&scan, &r->line, &l, e)) != 0) {
-        if (more < 0 || make_progress(r, e) < 0) {
-            rc = -1;
-        } else if (is_chosen(r, r->line.session_id)) {
-            /* A line stays valid without its secrets. */
-            if (r->redactor)
-                (void)message_parse(&r->line, cleaned(r, l.text));
-            rc = export_line(x, &r->line, e);
-        }
-    }
-    r->select.bad_lines = scan.bad;
-    scan_close(&scan);
+    rc = write_pieces(&p, begin_lines, do_lines, e);
+    scan_close(&p.scan);
     return rc;
 }
 
@@ -402,21 +619,23 @@ static int write_group(struct export *x, struct named *n, struct err *e)
 static int take_named(struct run *r, struct export *x, struct named *n, struct str line,
                       struct err *e)
 {
-    if (cancelled(r, e) < 0)
+    struct reader *d = r->readers;
+
+    if (make_progress(r, d, e) < 0)
         return -1;
     if (str_trim(line).n == 0)
         return 0;
-    if (!message_parse(&r->line, line)) {
+    if (!message_parse(&d->line, line)) {
         n->bad++;
         return 0;
     }
-    message_parse(&r->line, cleaned(r, line));
+    message_parse(&d->line, cleaned(d, line));
     if (x->format->lines)
-        return export_line(x, &r->line, e);
-    if (n->thread.count > 0 && !str_eq(n->thread.at[0].session_id, r->line.session_id) &&
+        return export_line(x, &d->line, e);
+    if (n->thread.count > 0 && !str_eq(n->thread.at[0].session_id, d->line.session_id) &&
         write_group(x, n, e) < 0)
         return -1;
-    thread_add(&n->thread, r->line.line);
+    thread_add(&n->thread, d->line.line);
     return 0;
 }
 
@@ -463,18 +682,14 @@ static int write_named(struct run *r, struct export *x, struct err *e)
 
 /* ---- destinations ---- */
 
-/* Writes a document of one session, or with SELECTION_NONE of all selected messages. `follows`: the
- * file already has a document. */
-static int write_document(struct run *r, size_t session, export_sink *sink, void *arg, bool follows,
-                          struct err *e)
+/* Writes a document of all selected messages. `follows`: the file already has a document. */
+static int write_document(struct run *r, export_sink *sink, void *arg, bool follows, struct err *e)
 {
     struct export x;
     int rc = export_begin(&x, r->job->format, sink, arg, e);
 
     x.sessions = follows;
-    if (rc == 0 && session != SELECTION_NONE)
-        rc = write_session(r, &x, session, e);
-    else if (rc == 0)
+    if (rc == 0)
         rc = r->job->messages ? write_named(r, &x, e)
              : is_streamed(r) ? write_stream(r, &x, e)
                               : write_selected(r, &x, e);
@@ -486,7 +701,7 @@ static int write_document(struct run *r, size_t session, export_sink *sink, void
 
 static int to_stdout(struct run *r, struct err *e)
 {
-    if (write_document(r, SELECTION_NONE, export_to_stdout, &r->to_stdout, false, e) < 0)
+    if (write_document(r, export_to_stdout, &r->to_stdout, false, e) < 0)
         return -1;
     /* After a failure, which out_close reports, no line counts as exported. */
     if (r->job->state && out_flush(r->to_stdout.out) < 0)
@@ -494,21 +709,17 @@ static int to_stdout(struct run *r, struct err *e)
     return 0;
 }
 
-/* Writes a file; with `if_changed`, the old one stays if it has the same content. */
-static int to_file(struct run *r, const char *path, size_t session, bool if_changed, struct err *e)
+static int to_file(struct run *r, struct err *e)
 {
     struct file_replace f;
 
-    if (file_replace_begin(&f, path, e) < 0)
+    if (file_replace_begin(&f, r->job->output, e) < 0)
         return -1;
-    if (write_document(r, session, write_to_file, &f, false, e) < 0) {
+    if (write_document(r, write_to_file, &f, false, e) < 0) {
         file_replace_drop(&f);
         return -1;
     }
-    if (!if_changed || !is_unchanged(&f))
-        return file_replace_end(&f, e);
-    file_replace_drop(&f);
-    return 0;
+    return file_replace_end(&f, e);
 }
 
 static int to_growing_file(struct run *r, struct err *e)
@@ -522,7 +733,7 @@ static int to_growing_file(struct run *r, struct err *e)
     if (growth_open(&g, r->job->output, &r->select, r->count > 0, &wait, e) < 0)
         return -1;
     if (r->count > 0) {
-        rc = write_document(r, SELECTION_NONE, write_to_growth, &g, g.before > 0, e);
+        rc = write_document(r, write_to_growth, &g, g.before > 0, e);
         if (rc == 0)
             rc = growth_end(&g, e);
         /* If this fails, the next run does it: the state has the length. */
@@ -534,29 +745,80 @@ static int to_growing_file(struct run *r, struct err *e)
     return rc;
 }
 
-static int to_directory(struct run *r, struct err *e)
+/* Writes a document of one session. */
+static int write_session_to(struct run *r, struct reader *d, size_t session, struct file_replace *f,
+                            struct err *e)
 {
-    struct buf name = BUF_INIT(BUF_SMALL);
-    int rc = file_make_dirs(r->job->output, e) < 0 ? -1 : 0;
+    struct export x;
+    int rc = export_begin(&x, r->job->format, write_to_file, f, e);
 
     if (rc == 0)
-        file_sweep_dir(r->job->output, r->job->format->suffix);
-    for (size_t i = 0; rc == 0 && i < r->count; i++) {
-        size_t redacted = r->redacted;
+        rc = write_session(r, d, &x, session, e);
+    if (rc == 0)
+        rc = export_end(&x, e);
+    export_release(&x);
+    return rc;
+}
+
+/* Writes the file of a session; an old one with the same content stays. */
+static int to_session_file(struct run *r, struct reader *d, const char *path, size_t session,
+                           struct err *e)
+{
+    struct file_replace f;
+
+    if (file_replace_begin(&f, path, e) < 0)
+        return -1;
+    f.one_of_many = true;
+    if (write_session_to(r, d, session, &f, e) < 0) {
+        file_replace_drop(&f);
+        return -1;
+    }
+    if (!is_unchanged(&f))
+        return file_replace_end(&f, e);
+    file_replace_drop(&f);
+    return 0;
+}
+
+static void do_files(void *ctx, size_t number, size_t thread)
+{
+    struct pieces *p = ctx;
+    struct run *r = p->run;
+    struct piece *piece = piece_of(p, number);
+    struct reader *d = &r->readers[thread];
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    piece->rc = 0;
+    for (size_t i = piece->first; piece->rc == 0 && i < piece->end; i++) {
+        size_t redacted = d->redacted;
         char *path;
 
         /* The first line gives the name. Its secrets are counted when it is written. */
-        rc = read_line(r, r->select.sessions[r->order[i]].first, e);
-        if (rc < 0)
+        piece->rc = read_line(r, d, r->select.sessions[r->order[i]].first, &piece->error);
+        if (piece->rc < 0)
             break;
-        r->redacted = redacted;
+        d->redacted = redacted;
         buf_clear(&name);
-        add_file_name(&name, r->job->format, &r->line);
+        add_file_name(&name, r->job->format, &d->line);
         path = path_join(r->job->output, buf_c(&name));
-        rc = to_file(r, path, r->order[i], true, e);
+        piece->rc = to_session_file(r, d, path, r->order[i], &piece->error);
         free(path);
     }
     buf_release(&name);
+}
+
+static int to_directory(struct run *r, struct err *e)
+{
+    struct pieces p = {.run = r};
+    char *inside = path_join(r->job->output, ".");
+    int rc = file_make_dirs(r->job->output, e) < 0 ? -1 : 0;
+
+    if (rc == 0) {
+        file_sweep_dir(r->job->output, r->job->format->suffix);
+        rc = write_pieces(&p, begin_sessions, do_files, e);
+    }
+    if (rc == 0 && r->count > 0 && file_sync_dir_of(inside) < 0)
+        rc = err_sys(e, errno, "cannot write '%s'", r->job->output);
+    free(inside);
     return rc;
 }
 
@@ -601,7 +863,7 @@ static int write_output(struct run *r, struct err *e)
     if (r->job->state)
         return to_growing_file(r, e);
     (void)file_sweep(FILE_CWD, r->job->output, true, true, NULL);
-    return to_file(r, r->job->output, SELECTION_NONE, false, e);
+    return to_file(r, e);
 }
 
 /* Selects lines of the history. Returns 1; 0 if every named session is absent; -1 with *e set. If
@@ -660,13 +922,14 @@ int export_run(struct export_job *job, const struct history *h, struct out *out)
                     .history = h,
                     .to_stdout = {out, job->format->json},
                     .select = SELECTION_INIT,
-                    .line = MESSAGE_INIT,
                     .cancel_fd = -1,
-                    .clean = BUF_INIT(4 * BUF_LINE)};
+                    /* Those that write files wait for the disk. */
+                    .threads = job->directory ? THREAD_POOL_MAX : thread_pool_size()};
+    size_t redacted;
     int rc;
 
     check_places(&r);
-    if (job->redact && !(r.redactor = redactor_new(&e)))
+    if (readers_open(&r, &e) < 0)
         die_err(&e);
     if (job->output) {
         r.cancel_fd = interrupt_begin(&e);
@@ -681,12 +944,10 @@ int export_run(struct export_job *job, const struct history *h, struct out *out)
         die_interrupted(&e);
     if (job->output)
         interrupt_end();
-    if (r.redactor && !job->choice.common.quiet)
-        warnf("%zu redacted; secrets of another form remain", r.redacted);
-    redactor_free(r.redactor);
+    redacted = readers_close(&r);
+    if (job->redact && !job->choice.common.quiet)
+        warnf("%zu redacted; secrets of another form remain", redacted);
     free(r.order);
-    message_release(&r.line);
-    buf_release(&r.clean);
     return r.status;
 }
 

@@ -381,22 +381,23 @@ static bool should_write(struct out *o)
     return o->rows == 0;
 }
 
-int out_flush(struct out *o)
+static void write_all(struct out *o, struct str rest)
 {
-    struct str rest = buf_str(&o->pending);
-
-    if (!should_write(o))
-        return 0;
     while (rest.n > 0 && o->error == 0) {
         ssize_t n = write_some(o, rest);
 
-        if (n < 0) {
+        if (n < 0)
             o->error = errno;
-        } else {
-            rest.p += n;
-            rest.n -= (size_t)n;
-        }
+        else
+            rest = str_skip(rest, (size_t)n);
     }
+}
+
+int out_flush(struct out *o)
+{
+    if (!should_write(o))
+        return 0;
+    write_all(o, buf_str(&o->pending));
     buf_clear(&o->pending);
     errno = o->error;
     return o->error == 0 ? 0 : -1;
@@ -414,6 +415,11 @@ static struct str take_part(struct str *rest, size_t n)
 
 void out_raw(struct out *o, struct str bytes)
 {
+    /* A large text is not copied. */
+    if (bytes.n >= PENDING_MAX && o->rows == 0 && out_flush(o) == 0) {
+        write_all(o, bytes);
+        return;
+    }
     while (o->error == 0 && bytes.n > 0) {
         struct str part = take_part(&bytes, PENDING_MAX - o->pending.len);
 

@@ -6,7 +6,9 @@
 
 /* A title has at most this many code points, from the first TITLE_LOOK of its message. */
 #define TITLE_MAX 80
-#define TITLE_LOOK 2000
+#define TITLE_LOOK ((size_t)2000)
+/* Enough of it unless most of it is white space. */
+#define TITLE_USUAL ((size_t)4 * TITLE_MAX)
 /* The sink gets at least this much at once, except at the end. */
 #define CHUNK ((size_t)1 << 16)
 
@@ -20,7 +22,7 @@ static int deliver(struct export *x, size_t n, struct err *e)
     if (x->out.overflow)
         return err_set(e, ERR_FAILURE, "cannot export a message as %s: it is too long",
                        x->format->name);
-    if (x->out.len < n)
+    if (x->out.len < n || !x->sink)
         return 0;
     rc = x->sink(x->arg, buf_str(&x->out), e);
     buf_clear(&x->out);
@@ -50,6 +52,25 @@ int export_end(struct export *x, struct err *e)
     if (x->format->end)
         x->format->end(x);
     return deliver(x, 1, e);
+}
+
+void export_part(struct export *part, const struct export_format *format)
+{
+    *part = (struct export){.format = format, .sessions = 1, .messages = 1};
+    buf_init(&part->out, 8 * BUF_LINE);
+}
+
+int export_add_part(struct export *x, struct export *part, struct err *e)
+{
+    int rc = deliver(x, 1, e);
+
+    if (rc == 0 && part->out.len > 0)
+        rc = x->sink(x->arg, buf_str(&part->out), e);
+    x->sessions += part->sessions - 1;
+    x->messages += part->messages - 1;
+    buf_clear(&part->out);
+    part->sessions = part->messages = 1;
+    return rc;
 }
 
 void export_release(struct export *x)
@@ -83,8 +104,13 @@ static void add_title(struct buf *out, const struct message *at, size_t count)
     struct str text, cut;
 
     text = str_trim(message_content(find_titled(at, count, &scratch), &scratch));
-    export_add_label(&line, utf8_first(text, TITLE_LOOK));
+    export_add_label(&line, utf8_first(text, TITLE_USUAL));
     cut = utf8_first(buf_str(&line), TITLE_MAX);
+    if (cut.n == line.len) {
+        buf_clear(&line);
+        export_add_label(&line, utf8_first(text, TITLE_LOOK));
+        cut = utf8_first(buf_str(&line), TITLE_MAX);
+    }
     buf_add_str(out, cut);
     if (cut.n < line.len)
         buf_add_c(out, "…");

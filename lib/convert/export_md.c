@@ -18,6 +18,7 @@
 /* The state between two lines of content. */
 struct content {
     struct str rest;
+    bool has_cr;
     char fence; /* of the open code block; 0: no block is open */
     size_t fence_n;
     const char *html_end; /* ends the open HTML block; NULL: no block is open */
@@ -30,7 +31,7 @@ static struct str take_line(struct content *c)
     struct str line = {c->rest.p, 0};
     const char *newline = memchr(c->rest.p, '\n', c->rest.n);
     size_t most = newline ? (size_t)(newline - c->rest.p) : c->rest.n;
-    const char *cr = memchr(c->rest.p, '\r', most);
+    const char *cr = c->has_cr ? memchr(c->rest.p, '\r', most) : NULL;
 
     line.n = cr ? (size_t)(cr - c->rest.p) : most;
     if (line.n < c->rest.n && line.p[line.n++] == '\r' && line.n < c->rest.n &&
@@ -176,6 +177,7 @@ static void add_content(struct buf *out, struct str text)
 
     if (text.n == 0)
         return;
+    c.has_cr = memchr(text.p, '\r', text.n) != NULL;
     buf_add_byte(out, '\n');
     while (c.rest.n > 0)
         add_line(&c, take_line(&c), out);

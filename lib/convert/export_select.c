@@ -313,6 +313,7 @@ static void add_line(struct selection *s, const struct message *m, const struct 
     else
         s->lines[session->last].next = i;
     session->last = i;
+    session->bytes += (off_t)l->text.n;
     session->grown = session->grown || grown;
 }
 
@@ -352,33 +353,35 @@ size_t selection_find(const struct selection *s, struct str id)
     return place && s->sessions[*place].first != SELECTION_NONE ? *place : SELECTION_NONE;
 }
 
-/* Reads a part of the history that begins with a line. */
-static int read_part(struct selection *s, const struct selection_line *l, size_t n, struct err *e)
+int selection_read_part(const struct selection *s, struct selection_part *part, off_t at, size_t n,
+                        struct err *e)
 {
-    if (scan_again(&s->scan, l->at, n, &s->text, e) < 0) {
-        buf_clear(&s->text);
+    if (scan_again(&s->scan, at, n, &part->text, e) < 0) {
+        buf_clear(&part->text);
         return -1;
     }
-    s->text_at = l->at;
+    part->at = at;
     return 0;
 }
 
-int selection_read(struct selection *s, size_t i, struct str *line, struct err *e)
+int selection_read(const struct selection *s, struct selection_part *part, size_t i,
+                   struct str *line, struct err *e)
 {
     const struct selection_line *l = &s->lines[i];
     off_t end = l->at + (off_t)l->n, most = s->scan.size - l->at;
 
-    if (l->at < s->text_at || end > s->text_at + (off_t)s->text.len) {
-        bool near = l->at >= s->text_at && l->at - s->text_at < 2 * PART;
+    if (l->at < part->at || end > part->at + (off_t)part->text.len) {
+        bool near = l->at >= part->at && l->at - part->at < 2 * PART;
         off_t n = PART < most ? PART : most;
 
         /* The lines of a session are close together as a rule. A writer can have taken back what
          * is after this line. */
-        if ((!near || n <= (off_t)l->n || read_part(s, l, (size_t)n, NULL) < 0) &&
-            read_part(s, l, l->n, e) < 0)
+        if ((!near || n <= (off_t)l->n ||
+             selection_read_part(s, part, l->at, (size_t)n, NULL) < 0) &&
+            selection_read_part(s, part, l->at, l->n, e) < 0)
             return -1;
     }
-    *line = (struct str){s->text.data + (l->at - s->text_at), l->n};
+    *line = (struct str){part->text.data + (l->at - part->at), l->n};
     return 0;
 }
 
@@ -387,7 +390,6 @@ void selection_release(struct selection *s)
     free(s->sessions);
     free(s->lines);
     hash_map_release(&s->places);
-    buf_release(&s->text);
     buf_release(&s->saved);
     scan_close(&s->scan);
     if (s->path)

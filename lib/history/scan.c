@@ -366,6 +366,27 @@ off_t scan_offset(const struct scan *s)
     return s->next - (off_t)(s->to - s->from);
 }
 
+/* How much is read at once to find the end of a line. */
+#define SHORT_BLOCK ((size_t)16 << 10)
+
+int scan_line_after(const struct scan *s, off_t at, off_t *next, struct err *e)
+{
+    struct scan part;
+    struct line l;
+    int result;
+
+    *next = s->size;
+    if (at >= s->size)
+        return 0;
+    scan_share(&part, s, at, s->size);
+    part.block_size = SHORT_BLOCK;
+    result = scan_line(&part, &l, e);
+    if (result > 0)
+        *next = scan_offset(&part);
+    scan_close(&part);
+    return result < 0 ? -1 : 0;
+}
+
 /* ---- messages ---- */
 
 void scan_only(struct scan *s, struct str session_id)

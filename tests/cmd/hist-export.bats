@@ -727,6 +727,52 @@ secrets() {
     json_is "$OUT" '.messages | length' 2000
 }
 
+# 60 sessions, six at a time, 4 MB; one has a line of 10 MB; the first ones have no message.
+many_sessions() {
+    python3 - "$HISTORY" <<'PYTHON'
+import json, random, sys
+draw = random.Random(5)
+with open(sys.argv[1], "w") as out:
+    for n in range(6000):
+        batch = n // 600
+        session = "s%03d" % (batch * 6 + draw.randrange(6)) if n >= 20 else "titled%d" % (n % 2)
+        role = "title" if n < 20 else draw.choice(["user", "assistant"])
+        text = "key sk-proj-xY7zxY7zxY7zxY7zxY7zxY7zxY7zxY7z%04d\r\n# part\n" % n + "text \u00e9\n" * draw.randrange(80)
+        if n == 3000:
+            text = "wide " * 2000000
+        print(json.dumps({"id": "m%d" % n, "session_id": session, "role": role, "content": text if n >= 20 else "A title",
+                          "timestamp": "2024-06-27T%02d:%02d:%02d.000000+00:00" % (n // 3600, n // 60 % 60, n % 60)},
+                         separators=(",", ":"), ensure_ascii=n % 3 == 0), file=out)
+        if n == 4000:
+            print("no line", file=out)
+PYTHON
+}
+
+@test "hist-export: several threads write what one does, in its order" {
+    local format
+    many_sessions
+    run_expect 0 hist-export -f jsonl --all -o lines.jsonl
+    stderr_has "1 bad line"
+    run_expect 0 cmp <(grep -v '^no line' "$HISTORY") lines.jsonl
+    # Each session alone is written by one thread.
+    run_expect 0 hist-sessions -n all --reverse
+    cut -f 1 "$OUT" | grep -v titled >ids
+    run_expect 0 test "$(wc -l <ids)" -eq 60
+    for format in md txt; do
+        while read -r id; do hist-export -q -f "$format" "$id" || return 1; done <ids >"alone.$format"
+        run_expect 0 hist-export -q -f "$format" --all -o "all.$format"
+        run_expect 0 cmp <(grep . "alone.$format") <(grep . "all.$format")
+        run_expect 0 hist-export -q -f "$format" --all -o "$format"/
+        run_expect 0 test "$(find "$format" -type f | wc -l)" -eq 62
+        run_expect 0 cmp <(sort "alone.$format") <(find "$format" -type f -exec sort {} +)
+    done
+    run_expect 0 hist-export -q -f json --all
+    run_expect 0 jq -e '.messages | length == 5980' "$OUT"
+    run_expect 0 hist-export -f jsonl --all --redact -o clean.jsonl
+    stderr_has "5979 redacted"
+    run_expect 1 grep -c sk-proj clean.jsonl
+}
+
 @test "hist-export: no ids on standard input are no sessions" {
     local format
     for format in md html json jsonl txt openai anthropic; do

@@ -126,13 +126,14 @@ static unsigned number_of(struct str id)
 
 static void note(struct world *w, struct selection *s, bool exported)
 {
+    struct selection_part part = {BUF_INIT(BUF_LINE), 0};
     struct message m = MESSAGE_INIT;
     struct str line;
 
     for (size_t i = 0; i < s->lines_count; i++) {
         unsigned n;
 
-        demand(selection_read(s, i, &line, NULL) == 0 && message_parse(&m, line));
+        demand(selection_read(s, &part, i, &line, NULL) == 0 && message_parse(&m, line));
         n = number_of(m.id);
         demand(n > 0 && n <= w->made && w->there[n]);
         demand(str_eq(m.session_id, s->sessions[s->lines[i].session].id));
@@ -144,6 +145,7 @@ static void note(struct world *w, struct selection *s, bool exported)
         w->last[w->of[n]] = n;
     }
     message_release(&m);
+    buf_release(&part.text);
 }
 
 /* An export of what is new, or of the sessions that have something new, as into a directory. */

@@ -50,7 +50,7 @@ struct export
     struct str title;
     const struct message *title_line;
     /* private */
-    export_sink *sink;
+    export_sink *sink; /* NULL: `out` keeps the text */
     void *arg;
 };
 
@@ -89,6 +89,11 @@ int export_begin(struct export *x, const struct export_format *format, export_si
 int export_session(struct export *x, const struct message *at, size_t count, struct err *e);
 int export_line(struct export *x, const struct message *m, struct err *e);
 int export_end(struct export *x, struct err *e);
+/* A part of a document that another thread makes: export_part begins one that follows other
+ * sessions, export_session and export_line put its text into memory, and export_add_part gives the
+ * text to the sink of the document and empties the part. export_release releases it. */
+void export_part(struct export *part, const struct export_format *format);
+int export_add_part(struct export *x, struct export *part, struct err *e);
 void export_release(struct export *x);
 
 /* ---- helpers for formats ---- */

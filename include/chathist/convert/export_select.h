@@ -54,6 +54,7 @@ struct selection_line {
 struct selection_session {
     struct str id;
     size_t first, last; /* indexes in selection.lines, or SELECTION_NONE */
+    off_t bytes;        /* of its lines */
     bool grown;         /* it has a new line */
     bool wanted;        /* for the caller */
     /* private: of the state */
@@ -78,8 +79,6 @@ struct selection {
     size_t lines_cap, sessions_cap;
     struct hash_map places;
     struct scan scan;
-    struct buf text;  /* a part of the history that holds the line */
-    off_t text_at;    /* where that part begins */
     const char *path; /* of the state, borrowed; NULL: without a state */
     struct append file;
     bool rewritten;
@@ -89,8 +88,14 @@ struct selection {
 };
 #define SELECTION_INIT                                                                             \
     {                                                                                              \
-        .scan = {.fd = -1}, .text = BUF_INIT(BUF_LINE), .saved = BUF_INIT(SIZE_MAX)                \
+        .scan = {.fd = -1}, .saved = BUF_INIT(SIZE_MAX)                                            \
     }
+
+/* A part of the history in memory. Each thread that reads lines has its own. */
+struct selection_part {
+    struct buf text; /* begins as BUF_INIT(BUF_LINE); the caller releases it */
+    off_t at;
+};
 
 /* Locks and reads the state in `path`, and creates it (0600) if it does not exist. An empty file is
  * the state before the first run. Returns 0; -1 with *e set if the file is no state, or if another
@@ -105,8 +110,13 @@ int selection_load(struct selection *s, int dir, const char *history_path, bool 
                    void (*tick)(void), struct err *e);
 /* Returns the index of a session, or SELECTION_NONE if it has no line. */
 size_t selection_find(const struct selection *s, struct str id);
-/* Reads line i. *line is valid until the next call. Returns 0, or -1 with *e set. */
-int selection_read(struct selection *s, size_t i, struct str *line, struct err *e);
+/* Reads line i, unless `part` has it. *line is valid until another part is read. Returns 0, or -1
+ * with *e set. */
+int selection_read(const struct selection *s, struct selection_part *part, size_t i,
+                   struct str *line, struct err *e);
+/* Reads the n bytes at the offset `at`. Returns 0; or -1 with *e set, and the part is empty. */
+int selection_read_part(const struct selection *s, struct selection_part *part, off_t at, size_t n,
+                        struct err *e);
 
 /* Records in the state that a file with this fstat is about to grow, without the lines that are new
  * in this run. Returns 0 once that is on disk, or -1 with *e set. */

@@ -85,6 +85,9 @@ int scan_line(struct scan *s, struct line *l, struct err *e);
 void scan_between(struct scan *s, off_t at, off_t end);
 /* Returns the offset of the next line of a forward scan. */
 off_t scan_offset(const struct scan *s);
+/* Sets *next to the beginning of the first line after the offset `at`, or to the end of the file.
+ * Returns 0, or -1 with *e set. */
+int scan_line_after(const struct scan *s, off_t at, off_t *next, struct err *e);
 
 /* Decides whether a line is a message, and parses it into m (initialised with MESSAGE_INIT). */
 enum scan_verdict {
