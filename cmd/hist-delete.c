@@ -137,6 +137,18 @@ static void say_rest(const struct deletion *d, const struct history *h)
               d->size - d->bytes);
 }
 
+/* Ends the program: the sessions are in another history of the user, from which nothing is erased
+ * by accident. */
+static void refuse_elsewhere(const struct choice *c)
+{
+    struct err e = ERR_INIT;
+
+    choose_tell_homes(c);
+    err_set(&e, ERR_ABSENT, "nothing is deleted in another history: to do so, give --history '%s'",
+            choose_home(c)->path);
+    die_err(&e);
+}
+
 int main(int argc, char **argv)
 {
     struct opt_parser args;
@@ -153,8 +165,10 @@ int main(int argc, char **argv)
     parse(&wish, &args);
     quiet = args.common.quiet;
     form.json = args.common.json;
-    choose_open(&wish.choice, CHOOSE_ONE, NULL);
+    choose_open(&wish.choice, CHOOSE_ANYWHERE, NULL);
     h = wish.choice.at;
+    if (choose_home(&wish.choice) != h)
+        refuse_elsewhere(&wish.choice);
     out_start(&out, args.common.color);
 
     (void)choose_in(&wish.choice, h);

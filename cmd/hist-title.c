@@ -67,6 +67,7 @@ int main(int argc, char **argv)
     struct opt_parser args;
     struct choice choice = {0};
     struct buf title = BUF_INIT(BUF_LINE);
+    struct history *home;
     struct out out;
     char *value;
     bool set, remove = false;
@@ -80,14 +81,16 @@ int main(int argc, char **argv)
     if (remove && choice.names.count > 1)
         die_usage("--remove takes no title");
     take_words(&choice.names, &title);
-    choose_open(&choice, CHOOSE_ONE, "current");
+    choose_open(&choice, CHOOSE_ANYWHERE, "current");
+    choose_tell_homes(&choice);
+    home = choose_home(&choice);
     out_start(&out, args.common.color);
 
     status = choose_one(&choice);
     if (status == 0 && set)
-        set_title(choice.at, choice.filter.sessions.at[0], buf_str(&title));
+        set_title(home, choice.filter.sessions.at[0], buf_str(&title));
     else if (status == 0)
-        print_title(&out, choice.at, choice.filter.sessions.at[0], args.common.json);
+        print_title(&out, home, choice.filter.sessions.at[0], args.common.json);
 
     buf_release(&title);
     choose_release(&choice);

@@ -915,7 +915,8 @@ static int from_history(struct run *r, struct err *e)
     return rc;
 }
 
-int export_run(struct export_job *job, const struct history *h, struct out *out)
+/* A failure ends the program, except, if other histories follow (`goes_on`), one of this history. */
+static int run_one(struct export_job *job, const struct history *h, struct out *out, bool goes_on)
 {
     struct err e = ERR_INIT;
     struct run r = {.job = job,
@@ -940,8 +941,13 @@ int export_run(struct export_job *job, const struct history *h, struct out *out)
         r.tick = progress_work;
     rc = job->messages ? write_output(&r, &e) : from_history(&r, &e);
     progress_end();
-    if (rc < 0)
+    if (rc < 0 && (!goes_on || e.kind == ERR_SIGNAL))
         die_interrupted(&e);
+    if (rc < 0) {
+        warnf("%s", err_text(&e));
+        r.status = exit_code(e.kind);
+        err_release(&e);
+    }
     if (job->output)
         interrupt_end();
     redacted = readers_close(&r);
@@ -949,6 +955,11 @@ int export_run(struct export_job *job, const struct history *h, struct out *out)
         warnf("%zu redacted; secrets of another form remain", redacted);
     free(r.order);
     return r.status;
+}
+
+int export_run(struct export_job *job, const struct history *h, struct out *out)
+{
+    return run_one(job, h, out, false);
 }
 
 /* ---- all histories ---- */
@@ -1000,7 +1011,7 @@ int export_run_all(struct export_job *job, struct out *out)
         if (history_is_own(h)) {
             if (own_output)
                 make_directory(own_output);
-            one = export_run(job, h, out);
+            one = run_one(job, h, out, true);
             status = one > status ? one : status;
         }
         free(own_output);

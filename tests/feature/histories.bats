@@ -65,6 +65,15 @@ setup() {
     echo "$ID" | run_expect 0 hist-export -f txt -
     stdout_has '=== question of beta'
     stderr_is "hist-export: session '$ID' is in ~/beta"
+    # A title is given there; nothing is deleted there by accident.
+    run_expect 0 hist-title "$ID" 'A title from afar'
+    stderr_is "hist-title: session '$ID' is in ~/beta"
+    run_expect 0 hist-title -q "$ID"
+    stdout_is 'A title from afar'
+    run_expect 1 hist-delete --force "$ID"
+    stderr_is "hist-delete: session '$ID' is in ~/beta" \
+        "hist-delete: nothing is deleted in another history: to do so, give --history '$HOME/beta/.git/aicoder/history.jsonl'"
+    run_expect 0 hist-show -q "$ID"
     # What this history has comes first; a part of an id must be unique in all.
     run_expect 0 hist-show notes
     stdout_has 'notes of alpha'
@@ -100,10 +109,18 @@ setup() {
     stderr_has '--all-histories needs a directory for --output with the format json'
     run_expect 2 hist-export --all-histories -o all.jsonl
     run_expect 2 hist-export --all-histories notes
+    # One that cannot be exported does not stop the others, and its state stays.
+    run_expect 0 chat -s notes 'even more'
+    (cd "$HOME/beta" && chat -s notes 'more of beta') >said
+    echo damaged >states/'~%alpha'
+    run_expect 2 hist-export --all-histories --incremental states -f jsonl -o backup/
+    stderr_is "hist-export: cannot use 'states/~%alpha': it is no state of an export"
+    cmp backup/'~%beta'/*notes* <(grep '"session_id":"notes"' "$HOME/beta/.git/aicoder/history.jsonl")
+    [[ $(<states/'~%alpha') == damaged ]]
     # What another person made is not the user's.
     rm "$HOME/beta/.git/aicoder/owner"
     run_expect 0 hist-export --all-histories -f jsonl
-    lines_are 6
+    lines_are 8
 }
 
 @test "histories: a session of another one is copied here, and never begun or loaded as an empty one" {
