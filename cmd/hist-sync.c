@@ -1,35 +1,52 @@
 /* hist-sync - keep histories on several machines equal. */
 #include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "chathist/base/json.h"
+#include "chathist/base/memory.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/histories.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/start.h"
+#include "chathist/sync/postgres.h"
 #include "chathist/sync/sync.h"
 
-enum { KEY_ALL = OPT_LONG, KEY_NAME, KEY_DRY_RUN, KEY_SERVE };
+enum { KEY_SEARCH = OPT_LONG, KEY_SESSIONS, KEY_SHOW, KEY_ALL, KEY_NAME, KEY_DRY_RUN, KEY_SERVE };
 
 static const struct opt options[] = {
     {KEY_ALL, "all", OPT_FLAG, NULL, "every history that is registered as yours"},
     {KEY_NAME, "name", OPT_TEXT, "NAME", "the name that its copies on other machines have"},
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL, "count what would be done, and do nothing"},
+    {KEY_SEARCH, "search", OPT_TEXT, "TEXT",
+     "print the lines of a database that hold this text; may be repeated: all of them"},
+    {KEY_SESSIONS, "sessions", OPT_FLAG, NULL, "print the sessions of a database as JSON lines"},
+    {KEY_SHOW, "show", OPT_TEXT, "SESSION", "print the lines of a session of a database"},
+    {'n', "limit", OPT_NUMBER, "N", "print at most N lines or sessions"},
     {KEY_SERVE, "serve", OPT_FLAG, NULL,
      "answer another hist-sync, which ssh connects to this one"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "print the counts as JSON lines"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
 static const struct program program = {"hist-sync", "keep histories on several machines equal",
-                                       "PLACE", OPT_FILE, options};
+                                       "[init|push|pull] [PLACE]", OPT_FILE, options};
+
+/* The exit status if no session has the name of --show, as in the other programs that print
+ * messages. */
+#define NOT_FOUND 1
 
 struct run {
     struct config config;
     struct histories histories;
     struct out out;
     const char *place, *name;
+    const char *verb;  /* init, push or pull; NULL: push and pull */
+    struct str *texts; /* --search */
+    size_t texts_count, texts_cap, limit;
+    const char *session; /* --show */
+    bool sessions;
     bool all, dry_run, serve, json, quiet;
     size_t nameless; /* histories that --all leaves out */
     int status;
@@ -39,6 +56,11 @@ static void report(void *arg, const char *message)
 {
     (void)arg;
     warnf("%s", message);
+}
+
+static bool is_verb(const struct run *r, const char *verb)
+{
+    return r->verb && strcmp(r->verb, verb) == 0;
 }
 
 static void add_count(struct buf *line, uint64_t n, const char *what)
@@ -81,6 +103,8 @@ static void print_count(struct run *r, const struct sync_job *job)
 /* Returns 0, or -1 with *e set. */
 static int sync_at_place(struct sync_job *job, struct err *e)
 {
+    if (sync_is_postgres(job->place))
+        return sync_postgres(job, e);
     if (strncmp(job->place, "ssh://", strlen("ssh://")) != 0)
         return sync_dir(job, e);
     job->ssh = config_env("CHAT_SSH");
@@ -100,11 +124,14 @@ static void sync_one(struct run *r, struct history *h)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
-    struct sync_job job = {.history = h, .place = r->place};
+    struct sync_job job = {
+        .history = h, .place = r->place, .push = !is_verb(r, "pull"), .pull = !is_verb(r, "push")};
 
     set_sync(r, h);
-    job.options = (struct merge_options){
-        .dry_run = r->dry_run, .mark = r->place, .warn = r->quiet ? NULL : report};
+    job.options =
+        (struct merge_options){.dry_run = r->dry_run,
+                               .mark = sync_is_postgres(r->place) ? "the database" : r->place,
+                               .warn = r->quiet ? NULL : report};
     if (r->name)
         buf_add_c(&name, r->name);
     if (!r->name && sync_name(&name, h, &e) < 0 && r->all) {
@@ -185,27 +212,121 @@ static void serve(struct run *r, struct history *h)
     err_release(&e);
 }
 
+/* ---- databases ---- */
+
+static int print_result(void *arg, struct str line, struct err *e)
+{
+    struct run *r = arg;
+
+    (void)e;
+    out_json_line(&r->out, line);
+    return 0;
+}
+
+static bool is_reading(const struct run *r)
+{
+    return r->texts_count > 0 || r->sessions || r->session;
+}
+
+/* Prints what --search, --sessions or --show asks for. */
+static void read_database(struct run *r, const struct history *h)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct sync_job job = {.place = r->place};
+    struct err e = ERR_INIT;
+    int result = 0;
+
+    if (r->name)
+        buf_add_c(&name, r->name);
+    else if (!r->all)
+        result = sync_name(&name, h, &e);
+    job.name = r->all ? NULL : buf_c(&name);
+    if (result == 0 && r->session)
+        result = sync_postgres_show(&job, str_of(r->session), print_result, r, &e);
+    else if (result == 0 && r->sessions)
+        result = sync_postgres_sessions(&job, r->limit, print_result, r, &e);
+    else if (result == 0)
+        result =
+            sync_postgres_search(&job, r->texts, r->texts_count, r->limit, print_result, r, &e);
+    if (result < 0) {
+        warn_err(&e);
+        r->status = e.kind == ERR_ABSENT ? NOT_FOUND : exit_code(e.kind);
+    }
+    err_release(&e);
+    buf_release(&name);
+}
+
+static void make_tables(struct run *r)
+{
+    struct sync_job job = {.place = r->place, .options = {.warn = r->quiet ? NULL : report}};
+    struct err e = ERR_INIT;
+
+    if (sync_postgres_init(&job, &e) < 0)
+        die_err(&e);
+}
+
+static bool names_verb(const char *word)
+{
+    return strcmp(word, "init") == 0 || strcmp(word, "push") == 0 || strcmp(word, "pull") == 0;
+}
+
+/* Takes [init|push|pull] [PLACE]. */
+static void take_operands(struct run *r, struct opt_parser *args)
+{
+    size_t count;
+    char **operands = opt_operands(args, &count);
+
+    if (count > 0 && names_verb(operands[0])) {
+        r->verb = operands[0];
+        operands++;
+        count--;
+    }
+    if (count > 1)
+        die_usage("one place is expected: a directory, ssh://HOST or postgresql://...");
+    r->place = count > 0 ? operands[0] : NULL;
+}
+
+/* Chooses the place of the user configuration if none was given, and checks that the options go
+ * with it. */
+static void choose_place(struct run *r)
+{
+    if (!r->place)
+        r->place = r->config.value[SETTING_REMOTE];
+    if (!r->place || !*r->place)
+        die_usage("no place is given, and the configuration has no 'remote': a directory, "
+                  "ssh://HOST or postgresql://... is expected");
+    if (r->verb && !sync_is_postgres(r->place))
+        die_usage("'%s' is for a database: postgresql://...", r->verb);
+    if (is_reading(r) && (r->verb || !sync_is_postgres(r->place)))
+        die_usage("--search, --sessions and --show read a database: postgresql://...");
+}
+
 static void parse(struct run *r, struct opt_parser *args)
 {
-    char *value, **operands;
-    size_t count;
+    char *value;
     int key;
 
     while ((key = opt_next(args, &value)) != 0) {
         r->all |= key == KEY_ALL;
         r->dry_run |= key == KEY_DRY_RUN;
         r->serve |= key == KEY_SERVE;
+        r->sessions |= key == KEY_SESSIONS;
         if (key == KEY_NAME)
             r->name = value;
+        if (key == KEY_SHOW)
+            r->session = value;
+        if (key == 'n')
+            r->limit = opt_count("--limit", value);
+        if (key == KEY_SEARCH) {
+            r->texts = mem_grow(r->texts, &r->texts_cap, r->texts_count + 1, sizeof(*r->texts));
+            r->texts[r->texts_count++] = str_of(value);
+        }
     }
     r->json = args->common.json;
     r->quiet = args->common.quiet;
-    operands = opt_operands(args, &count);
-    if (count != (r->serve ? 0 : 1))
-        die_usage("one place is expected: a directory, or ssh://HOST");
-    r->place = count > 0 ? operands[0] : NULL;
-    if (r->serve && (r->all || !r->name))
-        die_usage("--serve needs a name, and takes no --all");
+    take_operands(r, args);
+    if (r->serve && (r->all || !r->name || r->verb || r->place))
+        die_usage("--serve needs a name, and takes no --all and no place");
     if (r->all && (r->name || args->common.history))
         die_usage("--all takes neither --name nor --history");
     if (r->name && !sync_name_valid(str_of(r->name)))
@@ -216,7 +337,7 @@ static void parse(struct run *r, struct opt_parser *args)
 int main(int argc, char **argv)
 {
     struct opt_parser args;
-    struct run r = {0};
+    struct run r = {.limit = SIZE_MAX};
     struct history h;
 
     opt_start(&args, &program, argc, argv);
@@ -224,8 +345,14 @@ int main(int argc, char **argv)
     parse(&r, &args);
     start_history(&r.config, &h, &args.common);
     out_start(&r.out, args.common.color);
+    if (!r.serve)
+        choose_place(&r);
     if (r.serve) {
         serve(&r, &h);
+    } else if (is_verb(&r, "init")) {
+        make_tables(&r);
+    } else if (is_reading(&r)) {
+        read_database(&r, &h);
     } else if (!r.all) {
         sync_one(&r, &h);
     } else {
@@ -237,6 +364,7 @@ int main(int argc, char **argv)
             hintf(false, "%zu histories without a remote are left out: --name synchronises one",
                   r.nameless);
     }
+    free(r.texts);
     histories_release(&r.histories);
     history_release(&h);
     config_release(&r.config);

@@ -2,6 +2,7 @@
 #
 #   lib/LAYER/*.c             $(B)/libchathist.a
 #   lib/convert/page/*           $(B)/page.c, in the archive
+#   docs/hist-sync.sql           $(B)/sync_sql.c, in the archive
 #   cmd/NAME.c                $(B)/NAME
 #   tests/unit/NAME_test.c     $(B)/tests/unit/NAME_test
 #   tests/fuzz/NAME_fuzz.c    $(B)/tests/fuzz/NAME_fuzz
@@ -27,8 +28,11 @@ hist-sessions_libs := libpcre2-8
 hist-delete_libs := libpcre2-8
 hist-export_libs := libpcre2-8
 hist-import_libs := sqlite3 yaml-0.1
+# WITH_POSTGRES=no: hist-sync has no databases as places.
+WITH_POSTGRES ?= yes
+hist-sync_libs := $(if $(filter no,$(WITH_POSTGRES)),,libpq)
 hist-browse_libs := ncursesw libpcre2-8
-all_libs := $(common_libs) $(chat_libs) $(hist-import_libs) $(hist-browse_libs)
+all_libs := $(common_libs) $(chat_libs) $(hist-import_libs) $(hist-browse_libs) $(hist-sync_libs)
 
 ifeq ($(shell command -v $(firstword $(CC))),)
 $(error no C compiler '$(CC)': `make deps` installs what is missing)
@@ -85,6 +89,7 @@ link_flags = -pthread $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
 # POSIX does not have.
 source_flags = $(if $(filter lib/% cmd/%,$1),-include lib/base/banned.h) \
                $(if $(filter lib/base/file.c lib/base/process.c,$1),-D_GNU_SOURCE) \
+               $(if $(filter no/lib/sync/postgres.c,$(WITH_POSTGRES)/$1),-DWITHOUT_POSTGRES) \
                $(if $(filter lib/cli/% lib/chat/% lib/browse/% cmd/%,$1),-DPROGRAM_PREFIX='"$(PROGRAM_PREFIX)"') \
                $(if $(filter lib/cli/% lib/llm/http.c lib/mcp/client.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')
 
@@ -106,11 +111,11 @@ all tests fuzz bench:
 
 # Two files that change when their text does: other flags build everything again, another list of
 # sources the archive.
-flags := $(strip $(CC) $(shell $(CC) -dumpversion) $(compile_flags) $(link_flags) $(VERSION) $(PROGRAM_PREFIX))
+flags := $(strip $(CC) $(shell $(CC) -dumpversion) $(compile_flags) $(link_flags) $(VERSION) $(PROGRAM_PREFIX) $(WITH_POSTGRES))
 ifneq ($(file <$(B)/flags),$(flags))
 $(file >$(B)/flags,$(flags))
 endif
-members := $(sort $(call objects,$(lib_sources))) $(B)/page.o
+members := $(sort $(call objects,$(lib_sources))) $(B)/page.o $(B)/sync_sql.o
 ifneq ($(file <$(B)/members),$(members))
 $(file >$(B)/members,$(members))
 endif
@@ -121,11 +126,18 @@ $(B)/%.o: %.c $(B)/flags
 	@$(CC) $(compile_flags) $(call source_flags,$<) -MMD -MP -c -o $@ $<
 
 # The page of hist-export: its parts as one C file.
-$(B)/page.c: mk/page $(wildcard lib/convert/page/*)
+$(B)/page.c: mk/page mk/c-text $(wildcard lib/convert/page/*)
 	@echo "  PAGE  $@"
 	@mk/page lib/convert/page >$@
 
 $(B)/page.o: $(B)/page.c $(B)/flags
+	@$(CC) $(compile_flags) -c -o $@ $<
+
+# The tables of hist-sync as a C text.
+$(B)/sync_sql.c: mk/c-text docs/hist-sync.sql
+	@mk/c-text sync_sql <docs/hist-sync.sql >$@
+
+$(B)/sync_sql.o: $(B)/sync_sql.c $(B)/flags
 	@$(CC) $(compile_flags) -c -o $@ $<
 
 $(B)/libchathist.a: $(members) $(B)/members

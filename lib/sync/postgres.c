@@ -1,0 +1,488 @@
+#include "sync/postgres.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef WITHOUT_POSTGRES
+#include <libpq-fe.h>
+#endif
+
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
+
+#ifndef WITHOUT_POSTGRES
+
+/* How long a connection may take, in seconds, unless the user says connect_timeout. */
+#define CONNECT_SECONDS 10
+/* COPY data is given to libpq in pieces of this size. */
+#define PIECE ((size_t)256 << 10)
+
+struct pg {
+    PGconn *conn;
+    pg_warn *warn;
+    void *arg;
+    char state[6]; /* SQLSTATE of the last error; empty if the connection failed */
+};
+
+/* ---- errors ---- */
+
+/* What an SQLSTATE means to the user, by its beginning. The first that fits is taken.
+ * Source: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+static const struct {
+    const char *state;
+    enum err_kind kind;
+    const char *hint;
+} states[] = {
+    {"28", ERR_AUTH, ""},    /* the password is wrong, or the role is unknown */
+    {"42501", ERR_AUTH, ""}, /* no permission */
+    {"42P01", ERR_USAGE, " (run 'hist-sync init' once for this database)"}, /* no such table */
+    {"3F000", ERR_USAGE, " (run 'hist-sync init' once for this database)"}, /* no such schema */
+    {"3D000", ERR_USAGE, ""},                                               /* no such database */
+    {"0A000", ERR_USAGE, ""},   /* the server is too old, the encoding is wrong */
+    {"57014", ERR_TIMEOUT, ""}, /* statement_timeout */
+    {"25P03", ERR_TIMEOUT, ""}, /* idle_in_transaction_session_timeout */
+    {"08", ERR_NETWORK, ""},
+    {"40", ERR_BUSY, ""}, /* deadlock */
+    {"53", ERR_BUSY, ""}, /* too many connections, the disk is full */
+    {"55", ERR_BUSY, ""}, /* a lock was not free in time */
+    {"57", ERR_BUSY, ""}, /* the server starts or ends */
+    {"58", ERR_BUSY, ""}, /* input or output of the server failed */
+    {"XX", ERR_BUSY, ""},
+    {"", ERR_FAILURE, ""},
+};
+
+/* Returns the first line of a message of libpq, borrowed from it, without the severity. */
+static struct str first_line(const char *message)
+{
+    static const struct str severities[] = {STR("FATAL:  "), STR("ERROR:  ")};
+    struct str rest = str_of(message);
+    struct str line = str_trim(str_cut(&rest, '\n'));
+
+    for (size_t i = 0; i < 2; i++)
+        if (str_starts(line, severities[i]))
+            return str_skip(line, severities[i].n);
+    return line;
+}
+
+/* Finds `:  SQLSTATE: ` in a message of a connection, which is the only place that has it, and sets
+ * p->state. */
+static void find_state(struct pg *p, const char *message)
+{
+    p->state[0] = '\0';
+    for (const char *at = strstr(message, ":  "); at; at = strstr(at + 1, ":  ")) {
+        at += 3;
+        if (strspn(at, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 5 && at[5] == ':') {
+            memcpy(p->state, at, 5);
+            p->state[5] = '\0';
+            return;
+        }
+    }
+}
+
+static int fail(struct pg *p, struct str message, struct err *e)
+{
+    size_t i = 0;
+
+    while (!str_starts(str_of(p->state), str_of(states[i].state)))
+        i++;
+    return err_set(e, states[i].kind, "PostgreSQL: %.*s%s", (int)message.n, message.p,
+                   states[i].hint);
+}
+
+static int fail_lost(struct pg *p, struct err *e)
+{
+    struct str message = first_line(PQerrorMessage(p->conn));
+
+    p->state[0] = '\0';
+    return err_set(e, ERR_NETWORK, "the connection to PostgreSQL was lost: %.*s", (int)message.n,
+                   message.p);
+}
+
+static int fail_result(struct pg *p, const PGresult *r, struct err *e)
+{
+    const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
+    const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+
+    if (!state || !message)
+        return fail_lost(p, e);
+    memcpy(p->state, state, strnlen(state, 5) + 1);
+    return fail(p, str_of(message), e);
+}
+
+bool pg_failed_on_data(const struct pg *p)
+{
+    return strncmp(p->state, "22", 2) == 0 || strncmp(p->state, "54", 2) == 0;
+}
+
+static void take_notice(void *arg, const PGresult *r)
+{
+    const struct pg *p = arg;
+    const char *severity = PQresultErrorField(r, PG_DIAG_SEVERITY_NONLOCALIZED);
+    const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+
+    if (p->warn && severity && message && strcmp(severity, "WARNING") == 0)
+        p->warn(p->arg, message);
+}
+
+/* ---- waiting ---- */
+
+/* Waits until the connection can be read, or also written. `until` is a time of time_ticks, or
+ * 0. */
+static int wait_for(struct pg *p, bool reading, bool writing, int64_t until, struct err *e)
+{
+    short events = (short)((reading ? POLLIN : 0) | (writing ? POLLOUT : 0));
+    struct pollfd fd = {.fd = PQsocket(p->conn), .events = events};
+    int64_t left = until ? until - time_ticks() : -1;
+
+    if (until && left <= 0)
+        return err_set(e, ERR_TIMEOUT, "PostgreSQL did not answer in time");
+    if (poll(&fd, 1, left > 60000 ? 60000 : (int)left) < 0 && errno != EINTR)
+        return err_sys(e, errno, "cannot wait for PostgreSQL");
+    return 0;
+}
+
+/* Sends what libpq holds. */
+static int flush_out(struct pg *p, struct err *e)
+{
+    int left;
+
+    while ((left = PQflush(p->conn)) > 0) {
+        if (wait_for(p, true, true, 0, e) < 0)
+            return -1;
+        if (!PQconsumeInput(p->conn))
+            return fail_lost(p, e);
+    }
+    return left < 0 ? fail_lost(p, e) : 0;
+}
+
+/* Waits for the next result of the command. *r is NULL after the last one; the caller clears it. */
+static int next_result(struct pg *p, PGresult **r, struct err *e)
+{
+    *r = NULL;
+    if (flush_out(p, e) < 0)
+        return -1;
+    while (PQisBusy(p->conn)) {
+        if (wait_for(p, true, false, 0, e) < 0)
+            return -1;
+        if (!PQconsumeInput(p->conn))
+            return fail_lost(p, e);
+    }
+    *r = PQgetResult(p->conn);
+    return 0;
+}
+
+/* ---- connecting ---- */
+
+/* A message about a connection string can quote it, so only its beginning is used. */
+static int fail_uri(const char *message, struct err *e)
+{
+    struct str rest = str_of(message);
+    struct str problem = str_trim(str_cut(&rest, '"'));
+
+    while (problem.n > 0 && problem.p[problem.n - 1] == ':')
+        problem.n--;
+    return err_set(e, ERR_USAGE, "bad address of a database: %.*s", (int)problem.n, problem.p);
+}
+
+static int check_uri(const char *place, struct err *e)
+{
+    char *message = NULL;
+    PQconninfoOption *options = PQconninfoParse(place, &message);
+    int result = options ? 0 : fail_uri(message ? message : "out of memory", e);
+
+    PQconninfoFree(options);
+    PQfreemem(message);
+    return result;
+}
+
+/* Returns when the connection must stand, as a time of time_ticks, or 0 for never. */
+static int64_t connect_until(const struct pg *p)
+{
+    PQconninfoOption *options = PQconninfo(p->conn);
+    int64_t seconds = CONNECT_SECONDS;
+
+    for (const PQconninfoOption *o = options; o && o->keyword; o++)
+        if (strcmp(o->keyword, "connect_timeout") == 0 && o->val && *o->val)
+            seconds = pg_number(str_of(o->val));
+    PQconninfoFree(options);
+    return seconds > 0 ? time_ticks() + 1000 * seconds : 0;
+}
+
+static int fail_connection(struct pg *p, struct err *e)
+{
+    const char *text = PQerrorMessage(p->conn);
+    struct str message = first_line(text);
+
+    find_state(p, text);
+    if (p->state[0])
+        return fail(p, message, e);
+    return err_set(e, PQconnectionNeedsPassword(p->conn) ? ERR_AUTH : ERR_NETWORK,
+                   "cannot connect to PostgreSQL: %.*s", (int)message.n, message.p);
+}
+
+static int connect_to(struct pg *p, struct err *e)
+{
+    int64_t until = connect_until(p);
+    PostgresPollingStatusType status = PGRES_POLLING_WRITING;
+
+    /* The messages about a connection then have the SQLSTATE. */
+    PQsetErrorVerbosity(p->conn, PQERRORS_VERBOSE);
+    while (PQstatus(p->conn) != CONNECTION_BAD && status != PGRES_POLLING_OK) {
+        if (status == PGRES_POLLING_FAILED)
+            break;
+        if (wait_for(p, status == PGRES_POLLING_READING, status == PGRES_POLLING_WRITING, until,
+                     e) < 0)
+            return -1;
+        status = PQconnectPoll(p->conn);
+    }
+    if (PQstatus(p->conn) != CONNECTION_OK)
+        return fail_connection(p, e);
+    PQsetErrorVerbosity(p->conn, PQERRORS_DEFAULT);
+    return 0;
+}
+
+/* Prepares the session: names mean the system's own functions, a lock is waited for one minute, and
+ * the server ends the session soon if this program is gone. The last setting is new in PostgreSQL
+ * 14. */
+static const char SETTINGS[] =
+    "SET search_path = pg_catalog, pg_temp; SET lock_timeout = '60s'; SET timezone = 'UTC';"
+    "SET idle_in_transaction_session_timeout = '60s'; SET tcp_keepalives_idle = 30;"
+    "SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;"
+    "SELECT set_config(name, '2s', false) FROM pg_settings"
+    " WHERE name = 'client_connection_check_interval'";
+
+struct pg *pg_open(const char *place, pg_warn *warn, void *arg, struct err *e)
+{
+    /* The string of the user overrides what is before it. */
+    static const char *const names[] = {
+        "fallback_application_name", "keepalives_idle", "keepalives_interval", "keepalives_count",
+        "tcp_user_timeout",          "dbname",          "client_encoding",     NULL};
+    const char *const values[] = {"hist-sync", "30", "10", "3", "60000", place, "UTF8", NULL};
+    struct pg *p;
+
+    if (check_uri(place, e) < 0)
+        return NULL;
+    p = mem_zalloc(sizeof(*p));
+    p->warn = warn;
+    p->arg = arg;
+    p->conn = PQconnectStartParams(names, values, 1);
+    if (!p->conn)
+        mem_exhausted();
+    PQsetNoticeReceiver(p->conn, take_notice, p);
+    if (connect_to(p, e) < 0 || PQsetnonblocking(p->conn, 1) < 0 || pg_run(p, SETTINGS, e) < 0) {
+        pg_close(p);
+        return NULL;
+    }
+    return p;
+}
+
+void pg_close(struct pg *p)
+{
+    if (!p)
+        return;
+    PQfinish(p->conn);
+    free(p);
+}
+
+/* ---- commands ---- */
+
+static int give_row(const PGresult *r, int i, pg_row *row, void *arg, struct err *e)
+{
+    struct str values[16];
+    int n = PQnfields(r);
+
+    if (n > 16)
+        n = 16;
+    for (int f = 0; f < n; f++)
+        values[f] = PQgetisnull(r, i, f)
+                        ? STR_NONE
+                        : (struct str){PQgetvalue(r, i, f), (size_t)PQgetlength(r, i, f)};
+    return row(arg, values, e);
+}
+
+/* Takes one result. */
+static int take_result(struct pg *p, const PGresult *r, pg_row *row, void *arg, struct err *e)
+{
+    switch (PQresultStatus(r)) {
+    case PGRES_COMMAND_OK:
+    case PGRES_COPY_IN:
+        return 0;
+    case PGRES_TUPLES_OK:
+    case PGRES_SINGLE_TUPLE:
+        for (int i = 0; row && i < PQntuples(r); i++)
+            if (give_row(r, i, row, arg, e) < 0)
+                return -1;
+        return 0;
+    default:
+        return fail_result(p, r, e);
+    }
+}
+
+/* Takes all results. After an error the others are not taken: the caller closes the connection, or
+ * runs ROLLBACK, before which they are. */
+static int take_results(struct pg *p, pg_row *row, void *arg, struct err *e)
+{
+    PGresult *r;
+    int result;
+
+    do {
+        if (next_result(p, &r, e) < 0)
+            return -1;
+        result = r ? take_result(p, r, row, arg, e) : 0;
+        PQclear(r);
+    } while (r && result == 0);
+    return result;
+}
+
+/* Drops what an earlier command that failed has left. */
+static int drop_results(struct pg *p, struct err *e)
+{
+    PGresult *r;
+
+    if (PQtransactionStatus(p->conn) != PQTRANS_ACTIVE)
+        return 0;
+    do {
+        if (next_result(p, &r, e) < 0)
+            return -1;
+        PQclear(r);
+    } while (r);
+    return 0;
+}
+
+int pg_query(struct pg *p, const char *sql, const struct str *parameter, size_t count, pg_row *row,
+             void *arg, struct err *e)
+{
+    const char *values[16] = {0};
+    char *copies[16] = {0};
+    int sent;
+
+    if (drop_results(p, e) < 0)
+        return -1;
+    for (size_t i = 0; i < count && i < 16; i++)
+        if (parameter[i].p)
+            values[i] = copies[i] = mem_copy(parameter[i].p, parameter[i].n);
+    sent = PQsendQueryParams(p->conn, sql, (int)count, NULL, values, NULL, NULL, 0);
+    for (size_t i = 0; i < 16; i++)
+        free(copies[i]);
+    if (!sent)
+        return fail_lost(p, e);
+    PQsetSingleRowMode(p->conn);
+    return take_results(p, row, arg, e);
+}
+
+int pg_run(struct pg *p, const char *sql, struct err *e)
+{
+    if (drop_results(p, e) < 0)
+        return -1;
+    return PQsendQuery(p->conn, sql) ? take_results(p, NULL, NULL, e) : fail_lost(p, e);
+}
+
+int pg_copy(struct pg *p, const char *sql, struct str data, struct err *e)
+{
+    PGresult *r;
+    int result;
+
+    if (drop_results(p, e) < 0)
+        return -1;
+    if (!PQsendQuery(p->conn, sql))
+        return fail_lost(p, e);
+    if (next_result(p, &r, e) < 0)
+        return -1;
+    result = take_result(p, r, NULL, NULL, e);
+    PQclear(r);
+    if (result < 0)
+        return -1;
+    while (data.n > 0) {
+        size_t n = data.n < PIECE ? data.n : PIECE;
+        int put = PQputCopyData(p->conn, data.p, (int)n);
+
+        if (put < 0)
+            return fail_lost(p, e);
+        if (put > 0)
+            data = str_skip(data, n);
+        /* An error of the server ends the command early, and is read below. */
+        if (flush_out(p, e) < 0)
+            return -1;
+    }
+    while ((result = PQputCopyEnd(p->conn, NULL)) == 0)
+        if (flush_out(p, e) < 0)
+            return -1;
+    return result < 0 ? fail_lost(p, e) : take_results(p, NULL, NULL, e);
+}
+
+#else /* WITHOUT_POSTGRES: the program cannot open a connection, and calls nothing else */
+
+struct pg *pg_open(const char *place, pg_warn *warn, void *arg, struct err *e)
+{
+    (void)place, (void)warn, (void)arg;
+    err_set(e, ERR_USAGE, "this program was built without PostgreSQL");
+    return NULL;
+}
+
+void pg_close(struct pg *p)
+{
+    (void)p;
+}
+
+int pg_query(struct pg *p, const char *sql, const struct str *parameter, size_t count, pg_row *row,
+             void *arg, struct err *e)
+{
+    (void)p, (void)sql, (void)parameter, (void)count, (void)row, (void)arg, (void)e;
+    return -1;
+}
+
+int pg_run(struct pg *p, const char *sql, struct err *e)
+{
+    (void)p, (void)sql, (void)e;
+    return -1;
+}
+
+int pg_copy(struct pg *p, const char *sql, struct str data, struct err *e)
+{
+    (void)p, (void)sql, (void)data, (void)e;
+    return -1;
+}
+
+bool pg_failed_on_data(const struct pg *p)
+{
+    (void)p;
+    return false;
+}
+
+#endif
+
+/* ---- values ---- */
+
+int64_t pg_number(struct str value)
+{
+    bool negative = value.n > 0 && value.p[0] == '-';
+    uint64_t n = 0;
+
+    for (size_t i = negative ? 1 : 0; i < value.n && ascii_is_digit(value.p[i]); i++)
+        n = 10 * n + (uint64_t)(value.p[i] - '0');
+    return (int64_t)(negative ? 0 - n : n);
+}
+
+void pg_add_number(struct buf *out, int64_t n)
+{
+    buf_addf(out, "%" PRId64, n);
+}
+
+void pg_array_add(struct buf *array, struct str text)
+{
+    buf_add_c(array, array->len == 0 ? "{\"" : ",\"");
+    for (size_t i = 0; i < text.n; i++) {
+        if (text.p[i] == '"' || text.p[i] == '\\')
+            buf_add_byte(array, '\\');
+        buf_add_byte(array, text.p[i]);
+    }
+    buf_add_byte(array, '"');
+}
+
+void pg_array_end(struct buf *array)
+{
+    buf_add_c(array, array->len == 0 ? "{}" : "}");
+}

@@ -1,0 +1,821 @@
+#include "chathist/sync/postgres.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/file.h"
+#include "chathist/base/id.h"
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
+#include "chathist/history/message.h"
+#include "sync/postgres.h"
+
+/* A batch is a transaction. It has at most this many lines, and ends when it has this many bytes. */
+#define BATCH_LINES 10000
+#define BATCH_BYTES ((size_t)8 << 20)
+/* Longer ids do not fit into an index of PostgreSQL. */
+#define ID_MAX 1000
+/* Rows that are known are fetched again if fewer than this lie between two that are not. */
+#define GAP_MAX 20
+/* PostgreSQL counts its microseconds from 2000-01-01. */
+#define EPOCH_2000 (INT64_C(946684800) * TIME_SECOND)
+
+/* A row of the table of cursors. */
+struct cursor {
+    uint64_t pushed, pushed_check; /* lines of the history that the database has; merge_prefix */
+    uint64_t deleted;              /* deletions that the database has */
+    int64_t pulled;                /* rows up to this number are in the history */
+    uint64_t seen, seen_check;     /* lines that the history had after the last pull */
+};
+
+/* A row of the database: its number, and the digest of its line. */
+struct row {
+    int64_t number;
+    uint64_t digest;
+};
+struct rows {
+    struct row *at;
+    size_t count, cap;
+};
+
+struct run {
+    struct sync_job *job;
+    struct merge *merge;
+    struct pg *pg;
+    struct buf copy; /* the id of this copy */
+    struct cursor cursor;
+    struct cursor saved; /* what the database has */
+    /* a batch */
+    struct buf data; /* for COPY */
+    size_t lines, deletions;
+    struct message message;
+    struct buf line, decoded, folded;
+};
+
+static struct str name_of(const struct run *r)
+{
+    return str_of(r->job->name);
+}
+
+static void show_work(const struct run *r, uint64_t done, uint64_t all)
+{
+    if (r->job->history->work && all > 0)
+        r->job->history->work((int)(100 * done / all));
+}
+
+static void end_work(const struct run *r)
+{
+    if (r->job->history->work)
+        r->job->history->work(-1);
+}
+
+/* Runs a command that gives at most one number. */
+static int take_number(void *arg, const struct str *value, struct err *e)
+{
+    (void)e;
+    *(int64_t *)arg = pg_number(value[0]);
+    return 0;
+}
+
+static int ask_number(struct run *r, const char *sql, const struct str *parameter, size_t count,
+                      int64_t *n, struct err *e)
+{
+    return pg_query(r->pg, sql, parameter, count, take_number, n, e);
+}
+
+/* ---- sets of digests ---- */
+
+static int compare_digests(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Digests in ascending order. */
+struct digests {
+    uint64_t *at;
+    size_t count;
+};
+
+static bool digests_have(const struct digests *d, uint64_t digest)
+{
+    return d->count > 0 &&
+           bsearch(&digest, d->at, d->count, sizeof(*d->at), compare_digests) != NULL;
+}
+
+static struct digests digests_of_rows(const struct rows *rows)
+{
+    struct digests d = {mem_zalloc(rows->count * sizeof(uint64_t)), rows->count};
+
+    for (size_t i = 0; i < d.count; i++)
+        d.at[i] = rows->at[i].digest;
+    qsort(d.at, d.count, sizeof(*d.at), compare_digests);
+    return d;
+}
+
+static struct digests digests_of_history(struct merge *m)
+{
+    struct digests d = {NULL, merge_lines(m)};
+
+    d.at = mem_zalloc(d.count * sizeof(uint64_t));
+    for (size_t i = 0; i < d.count; i++)
+        d.at[i] = merge_digest(m, i);
+    qsort(d.at, d.count, sizeof(*d.at), compare_digests);
+    return d;
+}
+
+static int take_row(void *arg, const struct str *value, struct err *e)
+{
+    struct rows *rows = arg;
+
+    (void)e;
+    rows->at = mem_grow(rows->at, &rows->cap, rows->count + 1, sizeof(*rows->at));
+    rows->at[rows->count++] = (struct row){pg_number(value[0]), (uint64_t)pg_number(value[1])};
+    return 0;
+}
+
+/* Lists the rows of this history after a number, in their order. */
+static int list_rows(struct run *r, int64_t after, struct rows *rows, struct err *e)
+{
+    struct buf number = BUF_INIT(BUF_SMALL);
+    int result;
+
+    rows->count = 0;
+    pg_add_number(&number, after);
+    result = pg_query(r->pg,
+                      "SELECT number, mark FROM chathist.messages WHERE owner = current_user"
+                      " AND history = $1 AND number > $2::bigint ORDER BY number",
+                      (struct str[]){name_of(r), buf_str(&number)}, 2, take_row, rows, e);
+    buf_release(&number);
+    return result;
+}
+
+/* ---- the cursor ---- */
+
+static int take_cursor(void *arg, const struct str *value, struct err *e)
+{
+    struct cursor *c = arg;
+
+    (void)e;
+    c->pushed = (uint64_t)pg_number(value[0]);
+    c->pushed_check = (uint64_t)pg_number(value[1]);
+    c->deleted = (uint64_t)pg_number(value[2]);
+    c->pulled = pg_number(value[3]);
+    c->seen = (uint64_t)pg_number(value[4]);
+    c->seen_check = (uint64_t)pg_number(value[5]);
+    return 0;
+}
+
+static int cursor_read(struct run *r, struct err *e)
+{
+    return pg_query(r->pg,
+                    "SELECT pushed, pushed_check, deleted, pulled, seen, seen_check"
+                    " FROM chathist.cursors WHERE owner = current_user AND history = $1"
+                    " AND copy = $2",
+                    (struct str[]){name_of(r), buf_str(&r->copy)}, 2, take_cursor, &r->cursor, e);
+}
+
+static int cursor_load(struct run *r, struct err *e)
+{
+    int result = cursor_read(r, e);
+
+    r->saved = r->cursor;
+    return result;
+}
+
+static int cursor_save(struct run *r, struct err *e)
+{
+    const struct cursor *c = &r->cursor;
+    const int64_t numbers[] = {(int64_t)c->pushed,  (int64_t)c->pushed_check,
+                               (int64_t)c->deleted, c->pulled,
+                               (int64_t)c->seen,    (int64_t)c->seen_check};
+    struct buf text[6];
+    struct str parameters[8] = {name_of(r), buf_str(&r->copy)};
+    int result;
+
+    if (memcmp(c, &r->saved, sizeof(*c)) == 0)
+        return 0;
+    for (size_t i = 0; i < 6; i++) {
+        buf_init(&text[i], BUF_SMALL);
+        pg_add_number(&text[i], numbers[i]);
+        parameters[2 + i] = buf_str(&text[i]);
+    }
+    result = pg_query(r->pg,
+                      "INSERT INTO chathist.cursors (history, copy, pushed, pushed_check, deleted,"
+                      " pulled, seen, seen_check) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+                      " ON CONFLICT (owner, history, copy) DO UPDATE SET (pushed, pushed_check,"
+                      " deleted, pulled, seen, seen_check) = ($3, $4, $5, $6, $7, $8)",
+                      parameters, 8, NULL, NULL, e);
+    if (result == 0)
+        r->saved = *c;
+    for (size_t i = 0; i < 6; i++)
+        buf_release(&text[i]);
+    return result;
+}
+
+/* ---- push: a batch ---- */
+
+static const char BATCH_TABLE[] =
+    "CREATE TEMP TABLE chathist_batch (n integer, session text COLLATE \"C\","
+    " id text COLLATE \"C\", mark bigint, role text, stamp timestamptz, doubtful boolean,"
+    " line text, folded text COLLATE \"C\") ON COMMIT DELETE ROWS;"
+    /* The table has no statistics. Each of its few rows is to be found by an index. */
+    "SET enable_hashjoin = off; SET enable_mergejoin = off";
+
+/* The head of COPY's binary format, without flags and extension:
+ * https://www.postgresql.org/docs/current/sql-copy.html */
+static const char COPY_HEAD[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
+#define COPY_FIELDS 9
+
+static void add_be(struct buf *out, uint64_t n, int bytes)
+{
+    for (int i = bytes - 1; i >= 0; i--)
+        buf_add_byte(out, (char)(n >> 8 * i & 0xff));
+}
+
+static void add_number_field(struct buf *out, uint64_t n, int bytes)
+{
+    add_be(out, (uint64_t)bytes, 4);
+    add_be(out, n, bytes);
+}
+
+/* Adds a text, or NULL for an absent one. */
+static void add_text_field(struct buf *out, struct str text)
+{
+    add_be(out, text.p ? text.n : UINT32_MAX, 4);
+    if (text.p)
+        buf_add_str(out, text);
+}
+
+/* A text of PostgreSQL cannot hold NUL. */
+static void without_nul(struct buf *text)
+{
+    for (size_t i = 0; i < text->len; i++)
+        if (text->data[i] == '\0')
+            text->data[i] = ' ';
+}
+
+static void add_folded_value(struct run *r, struct str string)
+{
+    struct str text = json_text(string, &r->decoded);
+
+    utf8_add_folded(&r->folded, text.p ? text : string);
+    buf_add_byte(&r->folded, '\n');
+}
+
+/* Sets r->folded to the texts that a search looks at. */
+static void fold_message(struct run *r)
+{
+    const struct message *m = &r->message;
+    struct json_iter calls = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct buf unpacked = BUF_INIT(BUF_LINE);
+    struct message_call call;
+    struct str leaf;
+
+    buf_clear(&r->folded);
+    utf8_add_folded(&r->folded, message_content(m, &r->decoded));
+    buf_add_byte(&r->folded, '\n');
+    while (message_next_call(&calls, &call, &unpacked)) {
+        add_folded_value(r, call.name);
+        while (json_next_leaf(&call.args, &leaf))
+            add_folded_value(r, leaf);
+    }
+    without_nul(&r->folded);
+    buf_release(&unpacked);
+}
+
+/* Returns whether jsonb may be unable to hold the line: it has no U+0000, no half of a surrogate
+ * pair and no number of more than 131072 digits. */
+static bool is_doubtful(struct str line)
+{
+    struct str rest = line, leaf;
+
+    if (line.n > BATCH_BYTES)
+        return true;
+    for (const char *at; (at = str_find(rest, STR("\\u"))) != NULL;) {
+        rest = str_skip(rest, (size_t)(at - rest.p) + 2);
+        if (str_starts(rest, STR("0000")) || (rest.n > 0 && ascii_lower(*rest.p) == 'd'))
+            return true;
+    }
+    for (rest = line; json_next_leaf(&rest, &leaf);)
+        if (json_type(leaf) == JSON_NUMBER &&
+            (leaf.n > 300 || memchr(leaf.p, 'e', leaf.n) || memchr(leaf.p, 'E', leaf.n)))
+            return true;
+    return false;
+}
+
+static void begin_row(struct run *r)
+{
+    if (r->lines + r->deletions == 0)
+        buf_add(&r->data, COPY_HEAD, sizeof(COPY_HEAD) - 1);
+    add_be(&r->data, COPY_FIELDS, 2);
+    add_number_field(&r->data, r->lines + r->deletions + 1, 4);
+}
+
+/* Adds the line in r->message. */
+static void batch_line(struct run *r, uint64_t digest)
+{
+    const struct message *m = &r->message;
+    struct buf role = BUF_INIT(BUF_LINE);
+    int64_t stamp = 0;
+
+    fold_message(r);
+    buf_add_str(&role, m->role_text);
+    without_nul(&role);
+    /* Other times are refused by the merge. */
+    (void)time_parse_iso(m->timestamp, &stamp);
+    begin_row(r);
+    add_text_field(&r->data, m->session_id);
+    add_text_field(&r->data, m->id);
+    add_number_field(&r->data, digest, 8);
+    add_text_field(&r->data, buf_str(&role));
+    add_number_field(&r->data, (uint64_t)(stamp - EPOCH_2000), 8);
+    add_number_field(&r->data, is_doubtful(m->line), 1);
+    add_text_field(&r->data, m->line);
+    add_text_field(&r->data, buf_str(&r->folded));
+    r->lines++;
+    buf_release(&role);
+}
+
+static void batch_deletion(struct run *r, struct str session, struct str id)
+{
+    begin_row(r);
+    add_text_field(&r->data, session);
+    add_text_field(&r->data, id);
+    for (int i = 2; i < COPY_FIELDS - 1; i++)
+        add_text_field(&r->data, STR_NONE);
+    r->deletions++;
+}
+
+static void batch_clear(struct run *r)
+{
+    buf_clear(&r->data);
+    r->lines = r->deletions = 0;
+}
+
+/* ---- push: a transaction ---- */
+
+/* The next numbers of this role. Its row stays locked until the transaction ends. */
+static const char TAKE_NUMBERS[] =
+    "INSERT INTO chathist.owners AS o (last) VALUES ($1::bigint)"
+    " ON CONFLICT (owner) DO UPDATE SET last = o.last + $1::bigint RETURNING o.last - $1::bigint";
+
+static const char DELETE_LINES[] =
+    "WITH d AS (INSERT INTO chathist.deleted (history, session, id, number)"
+    " SELECT $1, session, id, $2::bigint + n FROM pg_temp.chathist_batch WHERE line IS NULL"
+    " ORDER BY n ON CONFLICT DO NOTHING RETURNING session, id)"
+    " DELETE FROM chathist.messages m USING d WHERE m.owner = current_user AND m.history = $1"
+    " AND m.session = d.session AND m.id = d.id";
+
+static const char INSERT_LINES[] =
+    "WITH a AS (INSERT INTO chathist.messages"
+    " (history, session, id, digest, mark, number, role, stamp, line, body, folded)"
+    " SELECT $1, session, id, sha256(convert_to(line, 'UTF8')), mark, $2::bigint + n, role, stamp,"
+    " line, CASE WHEN doubtful OR $3::boolean THEN chathist.as_jsonb(line) ELSE line::jsonb END,"
+    " folded FROM pg_temp.chathist_batch b WHERE line IS NOT NULL AND NOT EXISTS"
+    " (SELECT FROM chathist.deleted d WHERE d.owner = current_user AND d.history = $1"
+    " AND d.session = b.session AND d.id = b.id)"
+    " ORDER BY n ON CONFLICT DO NOTHING RETURNING 1) SELECT count(*) FROM a";
+
+static const char FIND_CONFLICTS[] =
+    "SELECT b.session, b.id, b.line, m.line FROM pg_temp.chathist_batch b"
+    " JOIN chathist.messages m ON m.owner = current_user AND m.history = $1"
+    " AND m.session = b.session AND m.id = b.id AND m.line <> b.line"
+    " ORDER BY b.n LIMIT 10";
+
+static int report_conflict(void *arg, const struct str *value, struct err *e)
+{
+    const struct run *r = arg;
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct str here = utf8_first(value[2], 200), there = utf8_first(value[3], 200);
+
+    (void)e;
+    merge_counts(r->merge)->conflicts++;
+    buf_addf(&text,
+             "message '%.*s' of session '%.*s' differs, both lines are kept: here %.*s, there %.*s",
+             (int)value[1].n, value[1].p, (int)value[0].n, value[0].p, (int)here.n, here.p,
+             (int)there.n, there.p);
+    if (r->job->options.warn)
+        r->job->options.warn(r->job->options.arg, buf_c(&text));
+    buf_release(&text);
+    return 0;
+}
+
+/* `careful`: every line may be one that jsonb cannot hold. */
+static int send_batch(struct run *r, bool careful, int64_t *added, struct err *e)
+{
+    struct buf count = BUF_INIT(BUF_SMALL), first = BUF_INIT(BUF_SMALL);
+    struct str parameters[3] = {name_of(r), STR_NONE, careful ? STR("t") : STR("f")};
+    int64_t number = 0;
+    int result;
+
+    pg_add_number(&count, (int64_t)(r->lines + r->deletions));
+    result = pg_run(r->pg, "BEGIN", e);
+    if (result == 0)
+        result = ask_number(r, TAKE_NUMBERS, &(struct str){count.data, count.len}, 1, &number, e);
+    pg_add_number(&first, number);
+    parameters[1] = buf_str(&first);
+    if (result == 0)
+        result = pg_copy(r->pg, "COPY pg_temp.chathist_batch FROM STDIN (FORMAT binary)",
+                         buf_str(&r->data), e);
+    if (result == 0 && r->deletions > 0)
+        result = pg_query(r->pg, DELETE_LINES, parameters, 2, NULL, NULL, e);
+    if (result == 0 && r->lines > 0)
+        result = ask_number(r, INSERT_LINES, parameters, 3, added, e);
+    if (result == 0 && r->lines > 0)
+        result = pg_query(r->pg, FIND_CONFLICTS, parameters, 1, report_conflict, r, e);
+    if (result == 0)
+        result = cursor_save(r, e);
+    if (result == 0)
+        result = pg_run(r->pg, "COMMIT", e);
+    buf_release(&count);
+    buf_release(&first);
+    return result;
+}
+
+/* Stores the batch and the cursor in one transaction. */
+static int store_batch(struct run *r, struct err *e)
+{
+    int64_t added = 0;
+    int result;
+
+    add_be(&r->data, UINT16_MAX, 2);
+    if (r->data.overflow)
+        return err_set(e, ERR_FAILURE, "the lines are too long for one transaction");
+    result = send_batch(r, false, &added, e);
+    if (result < 0 && pg_failed_on_data(r->pg)) {
+        err_release(e);
+        result = pg_run(r->pg, "ROLLBACK", e);
+        if (result == 0)
+            result = send_batch(r, true, &added, e);
+    }
+    if (result == 0)
+        merge_counts(r->merge)->sent += (uint64_t)added;
+    batch_clear(r);
+    return result;
+}
+
+/* ---- push ---- */
+
+/* The database has the first n lines of the history. */
+static void set_pushed(struct run *r, size_t n)
+{
+    r->cursor.pushed = n;
+    r->cursor.pushed_check = merge_prefix(r->merge, n);
+}
+
+static bool is_full(const struct run *r)
+{
+    return r->lines + r->deletions >= BATCH_LINES || r->data.len >= BATCH_BYTES;
+}
+
+static int push_deletions(struct run *r, struct err *e)
+{
+    size_t all = merge_deletions(r->merge);
+    struct str session, id;
+
+    if (r->cursor.deleted > all)
+        r->cursor.deleted = 0;
+    for (size_t i = r->cursor.deleted; i < all; i++) {
+        merge_deletion(r->merge, i, &session, &id);
+        if (session.n + id.n <= ID_MAX)
+            batch_deletion(r, session, id);
+        r->cursor.deleted = i + 1;
+        if (is_full(r) && store_batch(r, e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Adds a line to the batch. */
+static int push_line(struct run *r, size_t i, struct err *e)
+{
+    if (merge_read(r->merge, i, &r->line, e) < 0)
+        return -1;
+    if (!message_parse(&r->message, buf_str(&r->line)))
+        return err_set(e, ERR_FAILURE, "the history was edited in place");
+    if (r->message.id.n > ID_MAX || r->message.role_text.n > ID_MAX)
+        merge_counts(r->merge)->refused++;
+    else
+        batch_line(r, merge_digest(r->merge, i));
+    return 0;
+}
+
+/* Stores what waits, and that the database has the first n lines. */
+static int store_up_to(struct run *r, size_t n, struct err *e)
+{
+    set_pushed(r, n);
+    return r->lines + r->deletions > 0 ? store_batch(r, e) : cursor_save(r, e);
+}
+
+/* Pushes the lines from `from` on, without those that the database has. */
+static int push_lines(struct run *r, size_t from, const struct digests *known, struct err *e)
+{
+    size_t all = merge_lines(r->merge);
+
+    for (size_t i = from; i < all; i++) {
+        if (!digests_have(known, merge_digest(r->merge, i)) && push_line(r, i, e) < 0)
+            return -1;
+        if (is_full(r)) {
+            if (store_up_to(r, i + 1, e) < 0)
+                return -1;
+            show_work(r, i + 1 - from, all - from);
+        }
+    }
+    return store_up_to(r, all, e);
+}
+
+static int push(struct run *r, struct err *e)
+{
+    struct cursor *c = &r->cursor;
+    bool valid = c->pushed > 0 && c->pushed <= merge_lines(r->merge) &&
+                 merge_prefix(r->merge, c->pushed) == c->pushed_check;
+    struct rows rows = {0};
+    struct digests known = {0};
+    int result = 0;
+
+    if (pg_run(r->pg, BATCH_TABLE, e) < 0)
+        return -1;
+    if (push_deletions(r, e) < 0)
+        return -1;
+    if (!valid) {
+        result = list_rows(r, 0, &rows, e);
+        known = digests_of_rows(&rows);
+        free(rows.at);
+    }
+    if (result == 0)
+        result = push_lines(r, valid ? c->pushed : 0, &known, e);
+    free(known.at);
+    end_work(r);
+    return result;
+}
+
+/* Counts what push would send. */
+static int count_unpushed(struct run *r, struct err *e)
+{
+    struct rows rows = {0};
+    struct digests known;
+    int result = list_rows(r, 0, &rows, e);
+
+    known = digests_of_rows(&rows);
+    for (size_t i = 0; result == 0 && i < merge_lines(r->merge); i++)
+        if (!digests_have(&known, merge_digest(r->merge, i)))
+            merge_counts(r->merge)->sent++;
+    free(known.at);
+    free(rows.at);
+    return result;
+}
+
+/* ---- pull ---- */
+
+static int take_deletion(void *arg, const struct str *value, struct err *e)
+{
+    const struct run *r = arg;
+
+    (void)e;
+    (void)merge_delete(r->merge, value[0], value[1]);
+    return 0;
+}
+
+static int take_line(void *arg, const struct str *value, struct err *e)
+{
+    const struct run *r = arg;
+
+    return merge_add(r->merge, value[0], e) < 0 ? -1 : 0;
+}
+
+/* Runs a query about the rows after `after` and up to `to`. */
+static int query_between(struct run *r, const char *sql, int64_t after, int64_t to, pg_row *row,
+                         struct err *e)
+{
+    struct buf a = BUF_INIT(BUF_SMALL), b = BUF_INIT(BUF_SMALL);
+    int result;
+
+    pg_add_number(&a, after);
+    pg_add_number(&b, to);
+    result =
+        pg_query(r->pg, sql, (struct str[]){name_of(r), buf_str(&a), buf_str(&b)}, 3, row, r, e);
+    buf_release(&a);
+    buf_release(&b);
+    return result;
+}
+
+static int pull_deletions(struct run *r, int64_t to, struct err *e)
+{
+    return query_between(r,
+                         "SELECT session, id FROM chathist.deleted WHERE owner = current_user"
+                         " AND history = $1 AND number > $2::bigint AND number <= $3::bigint"
+                         " ORDER BY number",
+                         r->cursor.pulled, to, take_deletion, e);
+}
+
+static int pull_between(struct run *r, int64_t after, int64_t to, struct err *e)
+{
+    return query_between(r,
+                         "SELECT line FROM chathist.messages WHERE owner = current_user"
+                         " AND history = $1 AND number > $2::bigint AND number <= $3::bigint"
+                         " ORDER BY number",
+                         after, to, take_line, e);
+}
+
+/* Notes that the history has all rows up to a number. */
+static int set_pulled(struct run *r, int64_t number, struct err *e)
+{
+    if (merge_store(r->merge, e) < 0)
+        return -1;
+    if (r->job->options.dry_run)
+        return 0;
+    r->cursor.pulled = number;
+    r->cursor.seen = merge_lines(r->merge);
+    r->cursor.seen_check = merge_prefix(r->merge, r->cursor.seen);
+    return cursor_save(r, e);
+}
+
+/* Fetches the lines of the rows that the history does not have. */
+static int pull_lines(struct run *r, const struct rows *rows, struct err *e)
+{
+    struct digests here = digests_of_history(r->merge);
+    size_t fetched = 0, i = 0;
+    int result = 0;
+
+    while (i < rows->count && result == 0) {
+        size_t from, end, j;
+
+        while (i < rows->count && digests_have(&here, rows->at[i].digest))
+            i++;
+        from = end = i;
+        for (j = i; j < rows->count && j < end + GAP_MAX && j < from + BATCH_LINES; j++)
+            if (!digests_have(&here, rows->at[j].digest))
+                end = j + 1;
+        if (end > from)
+            result = pull_between(r, rows->at[from].number - 1, rows->at[end - 1].number, e);
+        fetched += end - from;
+        i = end;
+        if (result == 0 && fetched >= BATCH_LINES) {
+            result = set_pulled(r, rows->at[end - 1].number, e);
+            fetched = 0;
+            show_work(r, end, rows->count);
+        }
+    }
+    free(here.at);
+    return result;
+}
+
+/* Moves the cursor of the push over lines that came from the database, so that they are not pushed
+ * back. Lines of other programs may be between them. */
+static int skip_pulled(struct run *r, struct rows *rows, bool erased, struct err *e)
+{
+    struct digests there;
+    size_t n = erased ? 0 : r->cursor.pushed;
+
+    if (erased && list_rows(r, 0, rows, e) < 0)
+        return -1;
+    there = digests_of_rows(rows);
+    while (n < merge_lines(r->merge) && digests_have(&there, merge_digest(r->merge, n)))
+        n++;
+    free(there.at);
+    set_pushed(r, n);
+    return 0;
+}
+
+static int pull(struct run *r, struct err *e)
+{
+    struct cursor *c = &r->cursor;
+    uint64_t erased = merge_counts(r->merge)->deleted;
+    struct rows rows = {0};
+    int64_t last = 0;
+    bool rewritten;
+    int result;
+
+    if (c->seen > merge_lines(r->merge) || merge_prefix(r->merge, c->seen) != c->seen_check)
+        c->pulled = 0;
+    /* Rows become visible in the order of their numbers: all up to this one are visible. */
+    if (ask_number(r, "SELECT last FROM chathist.owners WHERE owner = current_user", NULL, 0, &last,
+                   e) < 0)
+        return -1;
+    if (last <= c->pulled && c->pulled > 0)
+        return 0;
+    result = pull_deletions(r, last, e);
+    if (result == 0)
+        result = merge_store(r->merge, e);
+    rewritten = merge_counts(r->merge)->deleted != erased;
+    if (result == 0)
+        result = list_rows(r, c->pulled, &rows, e);
+    if (result == 0)
+        result = pull_lines(r, &rows, e);
+    if (result == 0)
+        result = merge_store(r->merge, e);
+    if (result == 0 && !r->job->options.dry_run)
+        result = skip_pulled(r, &rows, rewritten, e);
+    if (result == 0)
+        result = set_pulled(r, last, e);
+    free(rows.at);
+    end_work(r);
+    return result;
+}
+
+/* ---- a run ---- */
+
+/* Sets the id of this copy of the history: a random text in the user's state directory. If that is
+ * lost, or two copies come to have the same, the checks of the cursor find out. */
+static int load_copy(struct run *r, struct err *e)
+{
+    char *path = merge_state_path(r->job->history, "postgres", r->job->name, e);
+    int result;
+
+    if (!path)
+        return -1;
+    result = file_read_state(path, &r->copy, e);
+    if (result == 0 && !r->job->options.dry_run) {
+        id_add_token(&r->copy);
+        result = file_replace(path, buf_str(&r->copy), e);
+    }
+    free(path);
+    return result < 0 ? -1 : 0;
+}
+
+static int check_version(struct pg *p, struct err *e)
+{
+    int64_t version = 0;
+
+    if (pg_query(p, "SELECT version FROM chathist.version", NULL, 0, take_number, &version, e) < 0)
+        return -1;
+    if (version > SYNC_SQL_VERSION)
+        return err_set(e, ERR_USAGE, "the tables were made by a later version of hist-sync");
+    if (version < SYNC_SQL_VERSION)
+        return err_set(e, ERR_USAGE,
+                       "the tables were made by an earlier version: run 'hist-sync init'");
+    return 0;
+}
+
+struct pg *pg_open_ready(const struct sync_job *job, struct err *e)
+{
+    struct pg *p = pg_open(job->place, job->options.warn, job->options.arg, e);
+
+    if (p && check_version(p, e) < 0) {
+        pg_close(p);
+        return NULL;
+    }
+    return p;
+}
+
+bool sync_is_postgres(const char *place)
+{
+    return str_starts(str_of(place), STR("postgresql://")) ||
+           str_starts(str_of(place), STR("postgres://"));
+}
+
+int sync_postgres_init(const struct sync_job *job, struct err *e)
+{
+    struct pg *p = pg_open(job->place, job->options.warn, job->options.arg, e);
+    int result = p ? pg_run(p, sync_sql, e) : -1;
+
+    if (result == 0)
+        result = check_version(p, e);
+    pg_close(p);
+    return result;
+}
+
+static int run_steps(struct run *r, struct err *e)
+{
+    const struct sync_job *job = r->job;
+
+    if (load_copy(r, e) < 0)
+        return -1;
+    r->pg = pg_open_ready(job, e);
+    if (!r->pg || cursor_load(r, e) < 0)
+        return -1;
+    if (job->push && (job->options.dry_run ? count_unpushed(r, e) : push(r, e)) < 0)
+        return -1;
+    return job->pull ? pull(r, e) : 0;
+}
+
+int sync_postgres(struct sync_job *job, struct err *e)
+{
+    struct run r = {.job = job,
+                    .copy = BUF_INIT(BUF_SMALL),
+                    .data = BUF_INIT(8 * BUF_LINE),
+                    .message = MESSAGE_INIT,
+                    .line = BUF_INIT(BUF_LINE),
+                    .decoded = BUF_INIT(BUF_LINE),
+                    .folded = BUF_INIT(4 * BUF_LINE)};
+    int result = -1;
+
+    r.merge = merge_open(job->history, &job->options, e);
+    if (r.merge) {
+        result = run_steps(&r, e);
+        job->count = *merge_counts(r.merge);
+    }
+    pg_close(r.pg);
+    merge_close(r.merge);
+    message_release(&r.message);
+    buf_release(&r.copy);
+    buf_release(&r.data);
+    buf_release(&r.line);
+    buf_release(&r.decoded);
+    buf_release(&r.folded);
+    return result;
+}

@@ -1,0 +1,296 @@
+#!/usr/bin/env bats
+#
+# hist-sync with a PostgreSQL database: copies of a history become equal, and people are kept apart.
+# shellcheck disable=SC2016
+
+load ../helper
+load ../servers
+
+setup_file() {
+    start_postgres
+}
+
+teardown_file() {
+    stop_postgres
+}
+
+setup() {
+    sandbox
+    use_postgres
+}
+
+# people: makes the roles admin, who makes the tables, alice, bob, and team, which both may be.
+people() {
+    sql "CREATE ROLE admin$BATS_TEST_NUMBER LOGIN CREATEROLE; CREATE ROLE alice$BATS_TEST_NUMBER LOGIN;
+        CREATE ROLE bob$BATS_TEST_NUMBER LOGIN; CREATE ROLE team$BATS_TEST_NUMBER NOLOGIN;
+        GRANT team$BATS_TEST_NUMBER TO alice$BATS_TEST_NUMBER, bob$BATS_TEST_NUMBER;
+        ALTER DATABASE $PGDATABASE OWNER TO admin$BATS_TEST_NUMBER"
+    admin=admin$BATS_TEST_NUMBER team=team$BATS_TEST_NUMBER alice=alice$BATS_TEST_NUMBER bob=bob$BATS_TEST_NUMBER
+    run_expect 0 hist-sync init "$PLACE&user=$admin"
+}
+
+# line ID SESSION TEXT: prints a line of a history.
+line() {
+    printf '{"id":"%s","session_id":"%s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"%s"}\n' "$@"
+}
+
+# run_sync HISTORY [ARGUMENT]...: synchronises a file under the name h; must succeed.
+run_sync() {
+    run_expect 0 hist-sync --name h --history "$@" "$PLACE"
+}
+
+# equal FILE…: all have the same lines, in any order.
+equal() {
+    local file
+    for file; do
+        sort "$file" >"$file.sorted"
+        [[ -s $file.sorted ]] || fail "$file is empty"
+        cmp "$1.sorted" "$file.sorted" >&2 || fail "$file differs from $1"
+    done
+}
+
+@test "hist-sync: messages, titles, deletions and conflicts travel through a database" {
+    run_expect 2 hist-sync --name h --history a "$PLACE"
+    stderr_has "run 'hist-sync init' once"
+    # Several at once make the tables once, and doing it again changes nothing.
+    for i in 1 2 3; do hist-sync init "$PLACE" 2>"init.$i" & pids[i]=$!; done
+    for i in 1 2 3; do wait "${pids[i]}" || fail "init $i failed: $(<"init.$i")"; done
+    run_expect 0 hist-sync init "$PLACE"
+    stderr_empty
+    run_expect 0 sql 'SELECT version FROM chathist.version'
+    stdout_is 1
+
+    # Lines that jsonb cannot hold, and bytes that are escaped.
+    {
+        line 1 s1 'nul \u0000 half \ud83d end'
+        line 2 s1 'quote \" backslash \\ tab \t 😀 \ud83d\ude00'
+        echo '{"id":"3","session_id":"s1","timestamp":"2024-06-27T15:00:00Z","role":"user","content":"n","x":1e999999,"x":2}'
+        echo 'not a line'
+        line 4 s2 'to be deleted'
+    } >a
+    run_expect 0 hist-title --history a s1 'a title'
+    run_sync a --dry-run
+    stdout_is $'h\t5 sent'
+    run_expect 0 sql 'SELECT count(*) FROM chathist.messages'
+    stdout_is 0
+    run_sync a
+    stdout_is $'h\t5 sent'
+    run_sync a
+    stdout_empty
+    run_expect 0 sql "SELECT string_agg(id, ' ' ORDER BY number) FROM chathist.messages WHERE body IS NULL"
+    stdout_is '1 3'
+    run_sync b
+    stdout_is $'h\t5 received'
+    grep -v 'not a line' a >a.valid
+    cmp a.valid b
+
+    # Two machines write at the same time, and one message gets two texts.
+    line 5 s1 'from a' >>a
+    line 6 s1 'one text' >>a
+    line 6 s1 'another text' >>b
+    run_sync a
+    run_sync b
+    stdout_is $'h\t2 received, 1 sent'
+    stderr_has "have the id '6', and both are kept"
+    run_sync a
+    stdout_is $'h\t1 received'
+    run_sync b
+    stdout_empty
+
+    # A deletion reaches the others, and the line does not come back from a copy that was offline.
+    cp b c
+    run_expect 0 hist-delete --history b --force s2
+    run_sync b
+    run_sync c
+    stdout_is $'h\t1 deleted'
+    run_sync a
+    stdout_is $'h\t1 deleted'
+    grep -v 'not a line' a >a.valid
+    equal a.valid b c
+    run_expect 0 sql "SELECT count(*) FROM chathist.messages WHERE session = 's2'"
+    stdout_is 0
+
+    # A history that lost lines, and one that was replaced by an older one.
+    head -n 2 b >older
+    cat older >b
+    rm -f c c.deleted
+    run_sync b
+    run_sync c pull
+    grep -v 'not a line' a >a.valid
+    equal a.valid b c
+    run_sync b
+    stdout_empty
+
+    # A database that lost everything gets it back.
+    sql 'DROP SCHEMA chathist CASCADE'
+    run_expect 0 hist-sync init "$PLACE"
+    run_sync a push
+    rm -f d
+    run_sync d pull
+    equal a.valid d
+}
+
+@test "hist-sync: a database is searched, listed and shown, and has the sessions of system B" {
+    run_expect 0 hist-sync init "$PLACE"
+    { line 1 abc 'STRASSE 100% a_b'; line 2 abc 'zwei Straße'; line 3 xyz 'drei'; } >a
+    run_expect 0 hist-title --history a abc 'Straßen'
+    run_sync a
+    read_it() { run_expect 0 hist-sync --name h "$@" "$PLACE"; }
+    read_it --search 'ABE' --search x
+    stdout_empty
+    read_it --search 'strasse' --search '0% A_B'
+    stdout_is "$(sed -n 1p a)"
+    read_it --search STRA -n 1
+    stdout_is "$(sed -n 2p a)"
+    read_it --show ab
+    stdout_is "$(grep '"abc"' a)"
+    read_it --show last
+    stdout_is "$(sed -n 3p a)"
+    run_expect 1 hist-sync --name h --show none "$PLACE"
+    stderr_has "no session 'none'"
+    CHAT_REMOTE=$PLACE run_expect 0 hist-sync --name h --sessions
+    run_expect 0 hist-sessions --history a --json
+    hist-sessions --history a --json >local
+    hist-sync --name h --sessions "$PLACE" >remote
+    cmp local remote
+
+    run_expect 0 sql "SELECT session_id, created_at, last_accessed, message_count, title,
+        jsonb_path_query_array(conversation, '\$[*].content') FROM chathist.sessions ORDER BY session_id"
+    stdout_is 'abc|2024-06-27 15:00:00+00|2024-06-27 15:00:00+00|2|Straßen|["STRASSE 100% a_b", "zwei Straße"]' \
+        'xyz|2024-06-27 15:00:00+00|2024-06-27 15:00:00+00|1||["drei"]'
+}
+
+@test "hist-sync: a server or connection that ends in the middle of a batch loses nothing" {
+    run_expect 0 hist-sync init "$PLACE"
+    for ((i = 0; i < 12000; i++)); do line "m$i" "s$((i % 50))" "text of message $i"; done >a
+    cut_postgres 700000 - - -
+    run_expect 4 hist-sync --name h --history a "$PLACE"
+    stderr_has 'the connection to PostgreSQL was lost'
+    run_sync a push
+    stdout_is $'h\t12000 sent'
+    # The answer of the server is cut, too.
+    use_postgres "$PGDATABASE-2"
+    run_expect 0 hist-sync init "$PLACE"
+    hist-sync --name h --history a push "$PLACE" >out 2>err & pid=$!
+    until [[ $(sql "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'COPY%' OR query LIKE 'WITH a AS%'") != 0 ]] ||
+        ! kill -0 $pid 2>/dev/null; do :; done
+    kill_postgres
+    wait $pid || status=$?
+    [[ ${status-0} == [045] ]] || fail "status $status: $(<err)"
+    run_expect 4 hist-sync --name h --history a "$PLACE"
+    stderr_has 'cannot connect to PostgreSQL'
+    start_postgres
+    run_sync a
+    run_sync b
+    stdout_is $'h\t12000 received'
+    cmp a b
+    run_expect 0 hist-sync --name h --history b "$PLACE"
+    stdout_empty
+}
+
+@test "hist-sync: exit codes, and no password in a message" {
+    sql "CREATE ROLE needs_password; CREATE ROLE carol LOGIN PASSWORD 'geheim' IN ROLE needs_password;
+        GRANT CREATE ON DATABASE $PGDATABASE TO carol"
+    run_expect 3 hist-sync init "$PLACE&user=carol&password=wrongpw"
+    stderr_has 'password authentication failed'
+    stderr_lacks wrongpw
+    run_expect 3 hist-sync init "$PLACE&user=carol"
+    printf '%s\n' "*:*:*:carol:geheim" >"$HOME/.pgpass"
+    chmod 600 "$HOME/.pgpass"
+    run_expect 0 hist-sync init "$PLACE&user=carol"
+    printf '[mine]\nhost=%s\ndbname=%s\nuser=carol\n' "$PGHOST" "$PGDATABASE" >"$HOME/.pg_service.conf"
+    PGSERVICE=mine run_expect 0 hist-sync --name h --history a postgresql://
+    run_expect 2 hist-sync init "postgresql://u:topsecret@[broken"
+    stderr_lacks topsecret
+    run_expect 2 hist-sync init "${PLACE/$PGDATABASE/absent}"
+    run_expect 4 hist-sync init "postgresql://127.0.0.1:1/x"
+    sql "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
+    run_expect 2 hist-sync init "${PLACE/$PGDATABASE/latin}"
+    stderr_has 'the encoding of the database is LATIN1: UTF8 is needed'
+    run_expect 2 hist-sync push .
+    stderr_has "is for a database"
+    run_expect 2 hist-sync --search x .
+}
+
+@test "hist-sync: no role reads, counts, guesses, changes or deletes what is another's" {
+    people
+    { line 1 private 'alices secret word'; line 2 private 'more'; } >a
+    { line 1 private 'bob here'; line 9 bobs 'word of bob'; } >b
+    run_expect 0 hist-sync --name h --history a "$PLACE&user=$alice"
+    # The same ids are no conflict between people, and tell nothing.
+    run_expect 0 hist-sync --name h --history b "$PLACE&user=$bob"
+    stdout_is $'h\t2 sent'
+    stderr_empty
+
+    # as_bob EXPECTED STATEMENT
+    as_bob() {
+        run_expect 0 sql "$2" "$bob"
+        if [[ -n $1 ]]; then stdout_is "$1"; else stdout_empty; fi
+    }
+    as_bob 2 'SELECT count(*) FROM chathist.messages'
+    as_bob '' "SELECT line FROM chathist.messages WHERE line LIKE '%secret%'"
+    as_bob '' "SELECT * FROM chathist.search(NULL, '{secret}', 9)"
+    as_bob '' "SELECT * FROM chathist.search('h', '{\"alices%'' OR true --\"}', 9)"
+    as_bob 1 "SELECT count(*) FROM chathist.search(NULL, '{word}', 9)"
+    as_bob $'bobs|1\nprivate|1' 'SELECT session_id, message_count FROM chathist.sessions ORDER BY 1'
+    as_bob 1 'SELECT count(*) FROM chathist.owners'
+    as_bob 1 'SELECT count(DISTINCT owner) FROM chathist.cursors'
+    as_bob 2 'SELECT max(number) FROM chathist.messages'
+    as_bob '' "UPDATE chathist.owners SET last = 0 WHERE owner = '$alice'"
+    as_bob '' "DELETE FROM chathist.messages WHERE owner = '$alice' OR line LIKE '%secret%'"
+    as_bob '' "DELETE FROM chathist.cursors WHERE owner = '$alice'"
+    run_expect 0 sql 'COPY chathist.messages (line) TO STDOUT' "$bob"
+    stdout_lacks secret
+    # A function that is cheaper than the policy sees no row of another.
+    as_bob 2 "CREATE FUNCTION pg_temp.leak(text) RETURNS boolean LANGUAGE plpgsql COST 0.0000001 AS
+        'BEGIN IF \$1 LIKE ''%secret%'' THEN RAISE EXCEPTION ''leaked''; END IF; RETURN true; END';
+        SELECT count(*) FROM chathist.messages WHERE pg_temp.leak(line)"
+    # What the server refuses, without a word about the rows of another.
+    for statement in "INSERT INTO chathist.owners VALUES ('$alice')" \
+        "INSERT INTO chathist.deleted VALUES ('$alice', 'h', 'private', '1', 1)" \
+        "INSERT INTO chathist.messages SELECT '$alice', history, session, id, digest, mark, number, role, stamp, line, body, folded FROM chathist.messages" \
+        "UPDATE chathist.messages SET line = ''" 'TRUNCATE chathist.messages' 'SELECT * FROM chathist.messages_0' \
+        'DELETE FROM chathist.deleted' 'ALTER TABLE chathist.messages DISABLE ROW LEVEL SECURITY' \
+        "SET ROLE $alice" "SET SESSION AUTHORIZATION $alice" 'SET ROLE chathist_search' \
+        "SELECT set_config('role', '$alice', false)" 'SET row_security = off; SELECT * FROM chathist.messages' \
+        'UPDATE chathist.version SET version = 9' 'CREATE TABLE chathist.mine ()'; do
+        run_expect 1 sql "$statement" "$bob"
+        stdout_empty
+        stderr_lacks secret
+        stderr_lacks private
+    done
+    # EXPLAIN counts and estimates the same for a person with rows as for one without.
+    for who in "$alice" nobody; do
+        sql "SET enable_seqscan = off; EXPLAIN (ANALYZE, TIMING off, SUMMARY off, COSTS on)
+            SELECT line FROM chathist.messages WHERE owner = '$who' AND session = 'private'" "$bob" |
+            sed "s/'$who'/WHO/" >"explain.$who"
+    done
+    cmp "explain.$alice" explain.nobody
+    run_expect 0 sql "SELECT count(*) FROM pg_stats WHERE schemaname = 'chathist' AND tablename <> 'version'"
+    stdout_is 0
+    # The numbers of one tell nothing about another: no sequence is shared.
+    run_expect 0 sql "SELECT count(*) FROM pg_class WHERE relkind = 'S' AND relnamespace = 'chathist'::regnamespace"
+    stdout_is 0
+    # Not even the role that made the tables sees the rows.
+    run_expect 0 sql 'SELECT count(*) FROM chathist.messages; SELECT count(*) FROM chathist.sessions' "$admin"
+    stdout_is 0 0
+    run_expect 0 sql "SELECT * FROM chathist.search(NULL, '{word}', 9)" "$admin"
+    stdout_empty
+
+    # A role that both may be has a history that both see, and only while they are it.
+    shared="$PLACE&options=-c%20role%3D$team"
+    line 7 ours 'team word' >t
+    run_expect 0 hist-sync --name h --history t "$shared&user=$alice"
+    run_expect 0 hist-sync --name h --search word "$shared&user=$bob"
+    stdout_is_file t
+    as_bob 2 'SELECT count(*) FROM chathist.messages'
+    run_expect 1 sql "SET ROLE $admin" "$bob"
+
+    # Everything of alice is still there.
+    run_expect 0 sql "SELECT count(*) FROM chathist.messages" "$alice"
+    stdout_is 2
+    run_expect 0 sql "SELECT prosecdef FROM pg_proc WHERE proname = 'search'"
+    stdout_is t
+    run_expect 0 hist-sync --name h --search WORD "$PLACE&user=$alice"
+    stdout_is "$(sed -n 1p a)"
+}
