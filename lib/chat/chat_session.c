@@ -346,6 +346,7 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
         return -1;
     turn->ask.tools = t->toolbox.at;
     turn->ask.tools_count = t->toolbox.count;
+    turn->ask.tools_flag = t->args->tools.at ? "-T" : t->args->mcp.at ? "--mcp" : NULL;
     if (choose_limits(t, turn, e) < 0)
         return -1;
     turn->cut_noted = t->cut_noted;

@@ -179,7 +179,7 @@ void body_option_path(const struct provider *p, const char *key, struct buf *out
 }
 
 /* The fields that settings of the user other than options decide. */
-enum { EFFORT, LIMIT, SCHEMA, DECIDED };
+enum { EFFORT, LIMIT, SCHEMA, TOOLS, DECIDED };
 
 /* One of them. */
 struct decided {
@@ -383,11 +383,14 @@ int body_add_options(cJSON *body, const struct provider *p, const struct ask *as
     const char *effort = ask->effort ? p->effort_field : NULL;
     const char *limit = ask->max_tokens > 0 ? body_limit_field(p, ask) : NULL;
     const char *schema = ask->schema.p ? p->schema_field : NULL;
+    const char *tools = ask->tools_count + ask->hosted_tools_count > 0 ? "tools" : NULL;
     struct adding a = {
         .provider = p,
         .decided = {[EFFORT] = {effort, "--effort", "effort", ask->effort_from},
                     [LIMIT] = {limit, "--max-tokens", "max_tokens", ask->max_tokens_from},
-                    [SCHEMA] = {schema, "--schema", NULL, ASK_FLAG}},
+                    [SCHEMA] = {schema, "--schema", NULL, ASK_FLAG},
+                    [TOOLS] = {tools, ask->tools_flag, "tools",
+                               ask->tools_flag ? ASK_FLAG : ASK_CONFIGURATION}},
         .schema_field = schema,
         .path = BUF_INIT(SIZE_MAX),
         .e = e};

@@ -64,6 +64,9 @@ put_tool() {
     stderr_is "chat: --effort and -o reasoning_effort contradict each other: both set 'reasoning_effort'"
     run_expect 2 chat -1 --max-tokens 5 -o max_completion_tokens=6 hello
     stderr_is "chat: --max-tokens and -o max_completion_tokens contradict each other: both set 'max_tokens'"
+    put_tool f
+    run_expect 2 chat -1 -T ./f -o tools=null hello
+    stderr_is "chat: -T and -o tools contradict each other: both set 'tools'"
     requests_are 0
     run_expect 0 chat -1 --effort low -o reasoning_effort=low --max-tokens 5 -o max_tokens=5 hello
     request 1 | jq -c '[.reasoning_effort, .max_tokens]' >got

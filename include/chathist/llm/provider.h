@@ -75,6 +75,7 @@ struct ask {
     size_t options_count;
     const struct tool *const *tools; /* the tools that the model may call */
     size_t tools_count;
+    const char *tools_flag; /* "-T" or "--mcp", which gave tools; NULL: the configuration did */
     const char *const *hosted_tools; /* tools that run at the server: `-T @NAME` without the @ */
     size_t hosted_tools_count;
     const struct ask_header *headers;
@@ -134,7 +135,7 @@ struct provider {
     } probe;
     bool lines; /* a stream is lines of JSON (llm/ndjson), not server-sent events */
     /* The server may leave out the beginning of a conversation without saying so, and its count of
-     * the input, in which tokens from a cache are included, shows it. */
+     * the input shows it, unless the server is one that does not count tokens from its cache. */
     bool cuts_silently;
     /* The server always reports the usage of a stream, and refuses a request that asks for it. */
     bool usage_unasked;
