@@ -476,9 +476,9 @@ static void note_silent_cut(struct turn *t)
         (uint64_t)tokens < bytes / TOKEN_BYTES_CUT) {
         t->cut_noted = true;
         buf_addf(&notice,
-                 "the server has left out a part of the conversation: it counted %" PRId64
+                 "the server has left out a part of the conversation%s: it counted %" PRId64
                  " tokens in %zu bytes",
-                 tokens, bytes);
+                 t->before > 0 ? ", or does not count what it has cached" : "", tokens, bytes);
         response_notice(&t->answer, buf_c(&notice));
     }
     buf_release(&notice);
