@@ -131,7 +131,7 @@ static bool is_elsewhere(const struct provider *p, const struct ask *ask)
     return p->base_url && ask->base_url && strcmp(ask->base_url, p->base_url) != 0;
 }
 
-const char *body_limit_field(const struct provider *p, const struct ask *ask)
+static const char *limit_field(const struct provider *p, const struct ask *ask)
 {
     return p->limit_elsewhere && is_elsewhere(p, ask) ? p->limit_elsewhere : p->limit_field;
 }
@@ -156,7 +156,7 @@ static void set_effort_and_limit(cJSON *body, const struct provider *p, const st
     buf_clear(&value);
     buf_addf(&value, "%" PRId64, ask->max_tokens);
     if (ask->max_tokens > 0 && p->limit_field)
-        set_unless_there(body, body_limit_field(p, ask), buf_str(&value));
+        set_unless_there(body, limit_field(p, ask), buf_str(&value));
     buf_release(&value);
 }
 
@@ -381,7 +381,7 @@ static bool is_limit_again(cJSON *body, struct adding *a, const struct provider 
 int body_add_options(cJSON *body, const struct provider *p, const struct ask *ask, struct err *e)
 {
     const char *effort = ask->effort ? p->effort_field : NULL;
-    const char *limit = ask->max_tokens > 0 ? body_limit_field(p, ask) : NULL;
+    const char *limit = ask->max_tokens > 0 ? limit_field(p, ask) : NULL;
     const char *schema = ask->schema.p ? p->schema_field : NULL;
     const char *tools = ask->tools_count + ask->hosted_tools_count > 0 ? "tools" : NULL;
     struct adding a = {

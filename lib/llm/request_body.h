@@ -31,8 +31,6 @@ struct str body_field_in(struct str value, const char *path);
 void body_set_field(cJSON *body, const char *path, struct str value);
 /* Adds the path of the field that an option sets. */
 void body_option_path(const struct provider *p, const char *key, struct buf *out);
-/* Returns the field for ask->max_tokens. NULL: the provider has none. */
-const char *body_limit_field(const struct provider *p, const struct ask *ask);
 /* Adds effort, limit and options. Returns 0, or -1 with ERR_USAGE for two settings that want
  * different values. */
 int body_add_options(cJSON *body, const struct provider *p, const struct ask *ask, struct err *e);
