@@ -81,8 +81,8 @@ test_env = BIN='$(abspath $(here))' BUILD='$(abspath $(here))' CC='$(CC)' VARIAN
            TEST_JOBS=$(TEST_JOBS) MAKEFLAGS='$(if $(MAKEOVERRIDES),-- $(MAKEOVERRIDES))' MFLAGS=
 run = @$(test_env) tests/run
 
-.PHONY: all release debug asan check check-unit check-cmd check-systems check-asan check-debian check-servers check-mcp
-.PHONY: lint format bench fuzz install uninstall check-install deb dist clean deps demo help
+.PHONY: all release debug asan check check-unit check-cmd check-systems check-asan check-debian check-servers check-mcp check-ports
+.PHONY: lint format bench fuzz install uninstall check-install check-static deb static dist release-files clean deps demo help
 
 all: ## build the programs (VARIANT=release unless told otherwise); the default
 	$(call build,$(VARIANT),all)
@@ -134,6 +134,9 @@ check-mcp: ## run the conformance scenarios of MCP, and MCP servers from npm and
 check-debian: ## `make deps check` in a fresh Debian 13, as a plain user with sudo; needs root and debootstrap
 	@mk/check-debian $(DEBIAN) $(DEBIAN_USER)
 
+check-ports: ## compile every source for macOS, FreeBSD and musl with zig, from PyPI; nothing is linked
+	@mk/check-ports
+
 check-install: ## install into an empty folder, run, uninstall, and find nothing left
 	$(call build,$(VARIANT),all)
 	$(run) tests/check-install
@@ -162,9 +165,12 @@ prefix = $(PREFIX)
 exec_prefix = $(prefix)
 bindir = $(exec_prefix)/bin
 datarootdir = $(prefix)/share
+datadir = $(datarootdir)
 mandir = $(datarootdir)/man
 docdir = $(datarootdir)/doc/chathist
-zshdir = $(datarootdir)/zsh/site-functions
+bashdir = $(datadir)/bash-completion/completions
+zshdir = $(datadir)/zsh/site-functions
+fishdir = $(datadir)/fish/vendor_completions.d
 # The files (to_KIND) and the folder (in_KIND) of each kind. uninstall removes exactly these files.
 to_bin = $(addprefix $(here)/,$(programs))
 to_man1 = $(wildcard man/*.1)
@@ -178,9 +184,9 @@ in_bin = $(bindir)
 in_man1 = $(mandir)/man1
 in_man5 = $(mandir)/man5
 in_man7 = $(mandir)/man7
-in_bash = $(datarootdir)/bash-completion/completions
+in_bash = $(bashdir)
 in_zsh = $(zshdir)
-in_fish = $(datarootdir)/fish/vendor_completions.d
+in_fish = $(fishdir)
 in_doc = $(docdir)
 kinds := bin man1 man5 man7 bash zsh fish doc
 
@@ -208,8 +214,20 @@ uninstall: ## remove what install copied
 deb: ## build a Debian package in build/deb, and check it with lintian if that is installed
 	@mk/deb $(VERSION) $(PROGRAM_PREFIX)
 
+static: ## build/static/chathist-VERSION-linux-ARCH.tar.gz, for any Linux; builds the libraries, too, the first time
+	@mk/static $(VERSION) $(PROGRAM_PREFIX)
+
+check-static: static
+check-static: ## run the programs of that tarball in an empty root; needs root
+	@tests/check-static build/static/chathist-$(VERSION)-linux-$$(uname -m).tar.gz
+
+# The settings of the user's git do not change the file.
 dist: ## chathist-VERSION.tar.gz of the last commit
-	git archive --prefix=chathist-$(VERSION)/ -o chathist-$(VERSION).tar.gz HEAD
+	git -c tar.umask=0022 -c tar.tar.gz.command='gzip -cn9' archive --prefix=chathist-$(VERSION)/ -o chathist-$(VERSION).tar.gz HEAD
+
+release-files: dist
+release-files: ## what a release consists of, in build/release-VERSION; prints the commands that publish it
+	@mk/release $(VERSION)
 
 # Removes only folders that mk/build.mk made, because BUILD may contain other files.
 clean: ## remove the build folders

@@ -54,7 +54,11 @@ links = $(shell printf 'int main(void) { return 0; }\n' | \
 warnings := -Wall -Wextra -Wconversion -Wsign-conversion -Wmissing-prototypes -Wstrict-prototypes \
             -Wvla -Wshadow -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef -Wformat=2 \
             -Wimplicit-fallthrough $(if $(filter 1,$(WERROR)),-Werror)
-standard := -std=c11 -pthread -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -Iinclude -Ilib $(lib_cppflags)
+# What shows a system's functions beside those of POSIX: on the BSDs _POSIX_C_SOURCE would hide them.
+system := $(shell $(CC) -dumpmachine)
+features := $(if $(findstring linux,$(system)),-D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE)$(if \
+    $(findstring darwin,$(system))$(findstring macos,$(system)),-D_DARWIN_C_SOURCE)
+standard := -std=c11 -pthread $(features) -Iinclude -Ilib $(lib_cppflags)
 sanitizers := -fsanitize=address,undefined -fno-sanitize-recover=all
 
 ifeq ($(VARIANT),release)
@@ -87,7 +91,7 @@ compile_flags = $(standard) $(variant_cflags) $(warnings) $(CPPFLAGS) $(CFLAGS)
 link_flags = -pthread $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
 # Flags for single sources: the banned functions, the version, and functions that this edition of
 # POSIX does not have.
-source_flags = $(if $(filter lib/% cmd/%,$1),-include lib/base/banned.h) \
+source_flags = $(if $(filter lib/% cmd/%,$1),$(if $(findstring linux,$(system)),,-include unistd.h) -include lib/base/banned.h) \
                $(if $(filter lib/base/file.c lib/base/process.c,$1),-D_GNU_SOURCE) \
                $(if $(filter no/lib/sync/postgres.c,$(WITH_POSTGRES)/$1),-DWITHOUT_POSTGRES) \
                $(if $(filter lib/cli/% lib/chat/% lib/browse/% cmd/%,$1),-DPROGRAM_PREFIX='"$(PROGRAM_PREFIX)"') \
@@ -101,12 +105,13 @@ test_tools := $(patsubst %.c,$(B)/%,$(wildcard tests/tools/*.c))
 benches := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 objects = $(patsubst %.c,$(B)/%.o,$1)
 
-.PHONY: all tests fuzz bench lint
+.PHONY: all tests fuzz bench objects lint
 all: $(programs) $(test_tools)
 tests: $(unit_tests)
 fuzz: $(fuzz_targets)
 bench: $(benches)
-all tests fuzz bench:
+objects: $(call objects,$(lib_sources) $(wildcard cmd/*.c)) $(B)/page.o
+all tests fuzz bench objects:
 	@:
 
 # Two files that change when their text does: other flags build everything again, another list of

@@ -23,6 +23,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/base/time.h"
 
 /* The most bytes that one read asks for. */
@@ -625,7 +626,7 @@ int file_replace_begin(struct file_replace *r, const char *path, struct err *e)
 
 int file_replace_end(struct file_replace *r, struct err *e)
 {
-    int result = r->unsynced ? 0 : fsync(r->fd);
+    int result = r->unsynced ? 0 : system_sync(r->fd);
 
     if (result == 0)
         result = file_rename(r->dir, buf_c(&r->name), r->path);
@@ -634,7 +635,7 @@ int file_replace_end(struct file_replace *r, struct err *e)
         file_replace_drop(r);
         return -1;
     }
-    /* fsync has reported any failure. */
+    /* system_sync has reported any failure. */
     close(r->fd);
     buf_release(&r->name);
     if (r->unsynced || r->one_of_many || file_sync_dir(r->dir, r->path) == 0)
@@ -676,7 +677,7 @@ int file_replace(const char *path, struct str content, struct err *e)
 /* Syncs a directory. Some network file systems cannot sync directories and need not. */
 static int sync_dir(int fd)
 {
-    return fsync(fd) == 0 || errno == EINVAL ? 0 : -1;
+    return system_sync(fd) == 0 || errno == EINVAL ? 0 : -1;
 }
 
 int file_sync_dir(int dir, const char *path)

@@ -6,7 +6,9 @@
 #include <sys/stat.h>
 
 #include "chathist/base/buf.h"
+#include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/choose.h"
@@ -366,9 +368,8 @@ bool browse_stamp_renew(struct browse_stamp *s, const char *path)
     struct stat st;
 
     if (stat(path, &st) == 0)
-        now = (struct browse_stamp){st.st_dev, st.st_ino, st.st_size, st.st_ctim};
+        now = (struct browse_stamp){st.st_dev, st.st_ino, st.st_size, system_ctime(&st)};
     *s = now;
     return now.dev != before.dev || now.ino != before.ino || now.size != before.size ||
-           now.changed.tv_sec != before.changed.tv_sec ||
-           now.changed.tv_nsec != before.changed.tv_nsec;
+           now.changed != before.changed;
 }

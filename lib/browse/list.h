@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <time.h>
 
 #include "chathist/base/hash_map.h"
 #include "chathist/history/location.h"
@@ -90,7 +89,7 @@ struct browse_stamp {
     dev_t dev;
     ino_t ino;
     off_t size;
-    struct timespec changed;
+    int64_t changed;
 };
 
 /* Compares the file with *s and updates *s. Returns true if the file has changed. */

@@ -1,5 +1,8 @@
 #include "browse/view.h"
 
+/* Makes curses declare its wide-character functions. */
+#define NCURSES_WIDECHAR 1
+
 #include <curses.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,9 +22,6 @@
 #include "chathist/base/utf8.h"
 #include "chathist/cli/config.h"
 #include "chathist/cli/wide.h"
-
-/* Makes curses declare its wide-character functions. */
-#define NCURSES_WIDECHAR 1
 
 /* The bytes of a key that begins with ESC arrive within this many milliseconds, those of a sequence
  * that curses does not know within SEQUENCE_MS. */
@@ -456,7 +456,7 @@ static int32_t escape(struct browse_view *v)
         return v->pasting ? -1 : with_alt(key);
     timeout(v->sequence_ms);
     for (key = 0; get_wch(&key) == OK && (key < '@' || key > '~') && key >= ' ';)
-        number = key >= '0' && key <= '9' ? number % 1000 * 10 + key - '0' : 1000;
+        number = key >= '0' && key <= '9' ? number % 1000 * 10 + (unsigned)key - '0' : 1000;
     nodelay(stdscr, TRUE);
     if (key == 'c')
         v->asked = 0;

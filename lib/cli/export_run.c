@@ -11,6 +11,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
@@ -121,7 +122,7 @@ static int growth_failed(const struct export_growth *g, struct err *e)
 /* Shortens the file, on disk too. */
 static int growth_cut(struct export_growth *g, off_t length)
 {
-    if (ftruncate(g->file.fd, length) < 0 || fsync(g->file.fd) < 0)
+    if (ftruncate(g->file.fd, length) < 0 || system_sync(g->file.fd) < 0)
         return -1;
     g->file.end = length;
     return 0;
@@ -167,7 +168,7 @@ static int write_to_growth(void *arg, struct str bytes, struct err *e)
 /* Returns 0 once all bytes are on disk, or -1 with *e set. */
 static int growth_end(struct export_growth *g, struct err *e)
 {
-    if (fsync(g->file.fd) < 0 || file_sync_dir_of(g->file.path) < 0)
+    if (system_sync(g->file.fd) < 0 || file_sync_dir_of(g->file.path) < 0)
         return growth_failed(g, e);
     return 0;
 }

@@ -9,6 +9,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/id.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/confirm.h"
@@ -63,10 +64,8 @@ static int by_last_write(const void *a, const void *b)
 
     (void)file_stat(x->dir_fd, x->path, &s);
     (void)file_stat(y->dir_fd, y->path, &t);
-    if (s.st_mtim.tv_sec != t.st_mtim.tv_sec)
-        return s.st_mtim.tv_sec < t.st_mtim.tv_sec ? 1 : -1;
-    if (s.st_mtim.tv_nsec != t.st_mtim.tv_nsec)
-        return s.st_mtim.tv_nsec < t.st_mtim.tv_nsec ? 1 : -1;
+    if (system_mtime(&s) != system_mtime(&t))
+        return system_mtime(&s) < system_mtime(&t) ? 1 : -1;
     return strcmp(x->path, y->path);
 }
 

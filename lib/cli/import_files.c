@@ -10,13 +10,14 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/base/time.h"
 
 /* Directories are searched up to this depth. */
 #define DEPTH_MAX 32
 static void add_file(struct import_files *f, const char *path, bool named, const struct stat *st)
 {
-    int64_t last = st ? (int64_t)st->st_mtim.tv_sec * TIME_SECOND + st->st_mtim.tv_nsec / 1000 : 0;
+    int64_t last = st ? system_mtime(st) / 1000 : 0;
 
     f->at = mem_grow(f->at, &f->cap, f->count + 1, sizeof *f->at);
     f->at[f->count++] = (struct import_file){mem_copy(path, strlen(path)), named, last};

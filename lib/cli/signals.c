@@ -76,7 +76,7 @@ int interrupt_begin(struct err *e)
 
 int interrupt_signal(void)
 {
-    return first_signal;
+    return (int)first_signal;
 }
 
 void interrupt_end(void)
@@ -182,13 +182,13 @@ bool line_signals_interrupted(void)
 
 int line_signals_fatal(void)
 {
-    return fatal;
+    return (int)fatal;
 }
 
 void line_signals_raise(void)
 {
     if (fatal)
-        raise(fatal);
+        raise((int)fatal);
     else if (interrupted)
         raise(SIGINT);
 }

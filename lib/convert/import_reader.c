@@ -10,6 +10,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
+#include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 
@@ -35,7 +36,7 @@ int source_open(struct source *s, const char *path, struct err *e)
     if (s->fd < 0)
         return -1;
     if (fstat(s->fd, &st) == 0)
-        s->time = (int64_t)st.st_mtim.tv_sec * TIME_SECOND + st.st_mtim.tv_nsec / 1000;
+        s->time = system_mtime(&st) / 1000;
     return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/system.h"
 #include "chathist/base/time.h"
 
 /* The longest sleep between two attempts at a lock. */
@@ -142,7 +143,7 @@ int append_open_present(struct append *a, int dir, const char *path, struct appe
 static int settle(struct append *a, int written, off_t n, bool sync, struct err *e)
 {
     if (written == 0 && sync &&
-        (fdatasync(a->fd) < 0 || (a->fresh && file_sync_dir(a->dir, a->path) < 0)))
+        (system_sync_data(a->fd) < 0 || (a->fresh && file_sync_dir(a->dir, a->path) < 0)))
         written = -1;
     if (written < 0) {
         int reason = errno;
@@ -154,7 +155,7 @@ static int settle(struct append *a, int written, off_t n, bool sync, struct err 
         else
             err_sys(e, reason, "cannot write '%s'", a->path);
         if (sync)
-            (void)fdatasync(a->fd);
+            (void)system_sync_data(a->fd);
         return -1;
     }
     a->end += n + a->torn;

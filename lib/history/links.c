@@ -13,6 +13,7 @@
 #include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/history/append.h"
 
 #define ENDING ".jsonl"
@@ -147,7 +148,7 @@ int second_name_remove(const char *copies, const char *name, struct err *e)
 
     /* Otherwise a power cut could undo this, and not the rename of the history that follows. */
     if (fd >= 0 && unlinkat(fd, name, 0) == 0)
-        result = fsync(fd);
+        result = system_sync(fd);
     if (result < 0)
         err_sys(e, errno, "cannot remove '%s/%s', which keeps the erased messages", copies, name);
     if (fd >= 0)
@@ -162,7 +163,7 @@ void second_name_restore(const char *copies, const char *name, int dir, const ch
     if (fd < 0)
         return;
     if (linkat(dir, dir == FILE_CWD ? path : path_base(path), fd, name, 0) == 0)
-        (void)fsync(fd);
+        (void)system_sync(fd);
     close(fd);
 }
 

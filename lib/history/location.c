@@ -12,6 +12,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "history/links.h"
 #include "history/trust.h"
 
@@ -1032,7 +1033,7 @@ static int set_aside(struct history *h, struct err *e)
     }
     result = file_rename(h->dir_fd, h->path, name);
     if (result == 0)
-        result = fsync(h->dir_fd);
+        result = system_sync(h->dir_fd);
     append_close(&a);
     if (result < 0) {
         err_sys(e, errno, "cannot rename '%s'", h->path);

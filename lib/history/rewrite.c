@@ -12,6 +12,7 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/history/append.h"
 #include "chathist/history/deletions.h"
 #include "history/links.h"
@@ -318,7 +319,7 @@ static int write_aside(const struct rewrite *r, int from, struct append *q)
             result = add_aside(q, STR("\n"));
     }
     buf_release(&piece);
-    if (result < 0 || fdatasync(q->fd) < 0)
+    if (result < 0 || system_sync_data(q->fd) < 0)
         return -1;
     return q->fresh ? file_sync_dir(q->dir, q->path) : 0;
 }
@@ -384,7 +385,7 @@ static int put_in_place(struct rewrite *r, const struct append *a, struct err *e
     off_t deleted_end = 0;
     int result = -1;
 
-    if (fsync(r->fd) < 0) {
+    if (system_sync(r->fd) < 0) {
         failed(r, errno, e);
         goto out;
     }
@@ -452,7 +453,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
     by->begin(by->arg);
     if (begin(&r, &end, e) == 0 && pass(&r, end, false, e) == 0) {
         /* Most of it is on the disk before others have to wait. */
-        if (fsync(r.fd) < 0)
+        if (system_sync(r.fd) < 0)
             failed(&r, errno, e);
         else
             result = finish(&r, e);

@@ -12,6 +12,7 @@
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/append.h"
@@ -24,11 +25,6 @@
 #define CANDIDATES_SHOWN 3
 
 /* ---- the current session ---- */
-
-static int64_t mtime_us(const struct stat *st)
-{
-    return (int64_t)st->st_mtim.tv_sec * TIME_SECOND + st->st_mtim.tv_nsec / 1000;
-}
 
 int session_current(const struct history *h, struct buf *id, int64_t *since, struct err *e)
 {
@@ -65,7 +61,7 @@ int session_current(const struct history *h, struct buf *id, int64_t *since, str
     buf_clear(id);
     buf_add_str(id, name);
     if (since)
-        *since = mtime_us(&st);
+        *since = system_mtime(&st) / 1000;
     return 1;
 }
 

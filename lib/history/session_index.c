@@ -10,6 +10,7 @@
 #include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/base/time.h"
 
 #define WORD sizeof(uint64_t)
@@ -140,11 +141,6 @@ static bool close_new(const struct history *h, int fd, const char *name, bool wh
 
 /* ---- the preamble ---- */
 
-static uint64_t nanoseconds(struct timespec t)
-{
-    return (uint64_t)t.tv_sec * UINT64_C(1000000000) + (uint64_t)t.tv_nsec;
-}
-
 /* Returns a checksum of the samples of the first `size` bytes; 0 on error. The first sample is at
  * the beginning and the last one at the end. */
 static uint64_t sum_samples(int history_fd, off_t size)
@@ -171,8 +167,8 @@ static void set_state(uint64_t words[WORDS], const struct stat *st)
     words[WORD_DEV] = (uint64_t)st->st_dev;
     words[WORD_INO] = (uint64_t)st->st_ino;
     words[WORD_SIZE] = (uint64_t)st->st_size;
-    words[WORD_MTIME] = nanoseconds(st->st_mtim);
-    words[WORD_CTIME] = nanoseconds(st->st_ctim);
+    words[WORD_MTIME] = (uint64_t)system_mtime(st);
+    words[WORD_CTIME] = (uint64_t)system_ctime(st);
 }
 
 static bool read_preamble(int fd, uint64_t words[WORDS])

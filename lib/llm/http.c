@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
@@ -490,8 +491,32 @@ static void set_protocols(CURL *h)
 #endif
 }
 
+/* Returns the file of trusted certificates if libcurl was built without one, as in the static
+ * programs, which run on many systems; NULL if there is none. */
+static const char *usual_ca_file(void)
+{
+    static const char *const places[] = {
+        "/etc/ssl/certs/ca-certificates.crt", /* Debian, Arch, Alpine */
+        "/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora */
+        "/etc/ssl/ca-bundle.pem",             /* openSUSE */
+        "/etc/ssl/cert.pem",                  /* Alpine and the BSDs */
+    };
+    const curl_version_info_data *v = curl_version_info(CURLVERSION_NOW);
+
+    if (v->age < CURLVERSION_SEVENTH || v->cainfo || v->capath)
+        return NULL;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        if (access(places[i], R_OK) == 0)
+            return places[i];
+    return NULL;
+}
+
 static void set_trust(CURL *h, const struct http_limits *limits)
 {
+    const char *usual = limits->ca_file || limits->ca_dir ? NULL : usual_ca_file();
+
+    if (usual)
+        curl_easy_setopt(h, CURLOPT_CAINFO, usual);
     if (limits->ca_file)
         curl_easy_setopt(h, CURLOPT_CAINFO, limits->ca_file);
     if (limits->ca_dir)

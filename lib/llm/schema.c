@@ -653,7 +653,9 @@ static bool load_pattern(struct walk *w, const cJSON *value)
 
 /* The state of an object in the schema while it is loaded, in the member valueint, which cJSON uses
  * for numbers only; and while ends() visits it, in valuedouble. */
-enum { UNSEEN, ENTERED, LEFT };
+#define UNSEEN 0
+#define ENTERED 1
+#define LEFT 2
 
 /* Returns false if applying the schema to a value would apply it to the same value without end. */
 static bool ends(const struct schema *s, cJSON *schema, size_t depth)

@@ -1,3 +1,5 @@
+#include "chathist/base/time.h"
+#include "chathist/base/system.h"
 #include "chathist/search/skip_index.h"
 
 #include <string.h>
@@ -53,27 +55,21 @@ static void set_bit(uint64_t *words, size_t i)
 
 /* ---- the history ---- */
 
-static int64_t nanoseconds(struct timespec t)
-{
-    return (int64_t)t.tv_sec * INT64_C(1000000000) + (int64_t)t.tv_nsec;
-}
-
 /* Returns a checksum of what the file system says about a history, or 0 if a later change might
  * not alter any of it. */
 static uint64_t state_of(int history_fd)
 {
-    struct timespec now;
     struct stat st;
     int64_t age;
 
-    if (fstat(history_fd, &st) < 0 || clock_gettime(CLOCK_REALTIME, &now) < 0)
+    if (fstat(history_fd, &st) < 0)
         return 0;
-    age = nanoseconds(now) - nanoseconds(st.st_ctim);
+    age = time_now() * 1000 - system_ctime(&st);
     if (age > -TICK_NS && age < TICK_NS)
         return 0;
 
     uint64_t words[] = {(uint64_t)st.st_dev, (uint64_t)st.st_ino, (uint64_t)st.st_size,
-                        (uint64_t)nanoseconds(st.st_mtim), (uint64_t)nanoseconds(st.st_ctim)};
+                        (uint64_t)system_mtime(&st), (uint64_t)system_ctime(&st)};
 
     return checksum_words(words, sizeof(words) / sizeof(*words), 0) | 1;
 }
@@ -685,7 +681,7 @@ void skip_index_update(const struct history *h, const struct skip_map *m, bool g
     /* The history is synced first: after a power cut the index must not know lines that the disk
      * has not got, while the time of their change is there. */
     if (g.scan.fd >= 0 && !g.scan.sparse && fstat(g.scan.fd, &st) == 0 && st.st_uid == geteuid() &&
-        state_of(g.scan.fd) == m->state && fdatasync(g.scan.fd) == 0)
+        state_of(g.scan.fd) == m->state && system_sync_data(g.scan.fd) == 0)
         g.fd = lock_file(h);
     if (g.fd >= 0) {
         update_file(&g);

@@ -12,6 +12,7 @@ class Chathist < Formula
   depends_on "curl"
   depends_on "libedit"
   depends_on "libmd"
+  depends_on "libpq"
   depends_on "libyaml"
   depends_on "ncurses"
   depends_on "pcre2"
@@ -22,7 +23,7 @@ class Chathist < Formula
   # make is called gmake: the one of macOS is too old. libedit, curl and others are keg-only, so
   # their pkg-config files have to be named.
   def install
-    kegs = %w[curl libedit ncurses sqlite util-linux].map { |name| Formula[name].opt_lib/"pkgconfig" }
+    kegs = %w[curl libedit libpq ncurses sqlite util-linux].map { |name| Formula[name].opt_lib/"pkgconfig" }
     ENV.prepend_path "PKG_CONFIG_PATH", kegs.join(":")
     system "gmake", "prefix=#{prefix}", "install"
   end

@@ -1,0 +1,54 @@
+#include "chathist/base/system.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#ifdef F_FULLFSYNC
+/* File systems without F_FULLFSYNC, such as those of a network, have fsync. */
+static int sync_fully(int fd)
+{
+    return fcntl(fd, F_FULLFSYNC) < 0 ? fsync(fd) : 0;
+}
+
+int system_sync_data(int fd)
+{
+    return sync_fully(fd);
+}
+
+int system_sync(int fd)
+{
+    return sync_fully(fd);
+}
+#else
+int system_sync_data(int fd)
+{
+    return fdatasync(fd);
+}
+
+int system_sync(int fd)
+{
+    return fsync(fd);
+}
+#endif
+
+static int64_t nanoseconds(struct timespec t)
+{
+    return (int64_t)t.tv_sec * INT64_C(1000000000) + (int64_t)t.tv_nsec;
+}
+
+/* The names of these members are st_mtim and st_ctim in POSIX.1-2008. */
+#ifdef __APPLE__
+#define TIME_OF(st, letter) ((st)->st_##letter##timespec)
+#else
+#define TIME_OF(st, letter) ((st)->st_##letter##tim)
+#endif
+
+int64_t system_mtime(const struct stat *st)
+{
+    return nanoseconds(TIME_OF(st, m));
+}
+
+int64_t system_ctime(const struct stat *st)
+{
+    return nanoseconds(TIME_OF(st, c));
+}
