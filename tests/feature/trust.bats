@@ -469,6 +469,20 @@ END
     stdout_lacks .aicoder
 }
 
+@test "where: files that everybody can write are trusted where fstatfs reports FAT, and nowhere else" {
+    need_strace
+    make_repo
+    use_echo
+    run_expect 0 chat -q one
+    chmod 777 .git/aicoder .git/aicoder/history.jsonl
+    run_expect 0 chat --dry-run two
+    stdout_json ".messages[].content" two
+    traced -o trace -e inject=fstatfs:poke_exit=@arg2=444d000000000000 true 2>/dev/null ||
+        skip 'strace is too old to change what a call gives'
+    run_expect 0 traced -o trace -e trace=fstatfs -e inject=fstatfs:poke_exit=@arg2=444d000000000000 chat --dry-run two
+    stdout_json ".messages[].content" one $'one\n[1 message]' two
+}
+
 @test "refused: a configuration that cannot be examined, and the reason is said" {
     XDG_CONFIG_HOME=/$(printf 'x%.0s' {1..300}) run_expect 2 hist-sessions
     stderr_matches "cannot open '/x.*/chathist/config': File name too long"
