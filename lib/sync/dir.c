@@ -173,7 +173,7 @@ static int find_logs(struct folder *f, struct err *e)
     struct dirent *entry;
     int result = list ? 0 : err_sys(e, errno, "cannot read '%s'", f->job->place);
 
-    while (result == 0 && (entry = readdir(list))) {
+    while (list && result == 0 && (entry = readdir(list))) {
         int machine = is_machine_name(entry->d_name) ? open_below(f->fd, entry->d_name) : -1;
         int fd = machine >= 0 ? open_below(machine, buf_c(&f->name)) : -1;
 
@@ -373,13 +373,11 @@ static void sort_known(struct folder *f)
 /* Has a log been read up to this line? */
 static bool has_read(const struct log *l, uint64_t number, uint64_t lines)
 {
-    const struct segment *s = l->at < l->count ? &l->segments[l->at] : NULL;
+    const struct segment *s;
 
-    /* Everything was read, or a later file has begun. */
-    if (!s)
-        return l->count > 0 && (l->segments[l->count - 1].number > number ||
-                                (l->segments[l->count - 1].number == number &&
-                                 l->segments[l->count - 1].lines >= lines));
+    if (l->count == 0)
+        return false;
+    s = &l->segments[l->at < l->count ? l->at : l->count - 1];
     return s->number > number || (s->number == number && s->lines >= lines);
 }
 

@@ -50,7 +50,7 @@ struct covered {
     uint64_t refused;     /* lines that cannot be synchronised */
     uint64_t deleted_end; /* of FILE.deleted: none of the lines is deleted before that */
 };
-#define MAGIC "HISTSYN1"
+#define MAGIC UINT64_C(0x314e595354534948) /* "HISTSYN1" */
 #define NUMBERS (sizeof(struct covered) / sizeof(uint64_t))
 /* The magic, the numbers, and a checksum of the numbers and of the facts. */
 #define HEAD (8 + 8 * (NUMBERS + 2))
@@ -217,7 +217,7 @@ static void numbers_put(char *head, const struct covered *c, uint64_t body)
 {
     uint64_t numbers[NUMBERS];
 
-    memcpy(head, MAGIC, 8);
+    le_put(head, MAGIC);
     memcpy(numbers, c, sizeof(numbers));
     for (size_t i = 0; i < NUMBERS; i++)
         le_put(head + 8 + 8 * i, numbers[i]);
@@ -236,7 +236,7 @@ static bool head_read(int fd, struct covered *c, uint64_t *body)
     uint64_t numbers[NUMBERS + 2];
     char head[HEAD];
 
-    if (file_pread_full(fd, head, HEAD, 0) != HEAD || memcmp(head, MAGIC, 8) != 0)
+    if (file_pread_full(fd, head, HEAD, 0) != HEAD || le_get(head) != MAGIC)
         return false;
     le_get_all(numbers, head + 8, NUMBERS + 2);
     memcpy(c, numbers, sizeof(*c));

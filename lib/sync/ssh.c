@@ -72,17 +72,27 @@ struct peer {
 
 static int peer_timeout(const struct peer *p, struct err *e)
 {
-    return err_set(e, ERR_TIMEOUT, "'%s' does not answer", p->name);
+    err_set(e, ERR_TIMEOUT, "'%s' does not answer", p->name);
+    return -1;
 }
 
 static int peer_gone(const struct peer *p, struct err *e)
 {
-    return err_set(e, ERR_NETWORK, "the connection to '%s' ended too early", p->name);
+    err_set(e, ERR_NETWORK, "the connection to '%s' ended too early", p->name);
+    return -1;
 }
 
 static int peer_wrong(const struct peer *p, struct err *e)
 {
-    return err_set(e, ERR_FAILURE, "'%s' does not follow the protocol of hist-sync", p->name);
+    err_set(e, ERR_FAILURE, "'%s' does not follow the protocol of hist-sync", p->name);
+    return -1;
+}
+
+/* The line is `X MESSAGE`. */
+static int peer_refused(const struct peer *p, struct str line, struct err *e)
+{
+    err_set(e, ERR_FAILURE, "%s: %.*s", p->name, (int)line.n - 2, line.p + 2);
+    return -1;
 }
 
 static int peer_flush(struct peer *p, struct err *e)
@@ -147,7 +157,7 @@ static int peer_line(struct peer *p, size_t most, struct str *line, struct err *
     for (;;) {
         const char *begin = p->input.data ? p->input.data + p->used : NULL;
         size_t n = p->input.len - p->used;
-        const char *end = n > looked ? memchr(begin + looked, '\n', n - looked) : NULL;
+        const char *end = begin && n > looked ? memchr(begin + looked, '\n', n - looked) : NULL;
         int result;
 
         if (end && (size_t)(end - begin) <= most) {
@@ -155,8 +165,10 @@ static int peer_line(struct peer *p, size_t most, struct str *line, struct err *
             p->used += line->n + 1;
             return 1;
         }
-        if (end || n > most)
-            return err_set(e, ERR_FAILURE, "'%s' sent a line that is too long", p->name);
+        if (end || n > most) {
+            err_set(e, ERR_FAILURE, "'%s' sent a line that is too long", p->name);
+            return -1;
+        }
         looked = n;
         result = peer_more(p, e);
         if (result <= 0)
@@ -569,7 +581,7 @@ static int take_facts(struct exchange *x, struct err *e)
         return -1;
     }
     if (str_starts(line, STR("X ")))
-        return err_set(e, ERR_FAILURE, "%s: %.*s", x->peer->name, (int)line.n - 2, line.p + 2);
+        return peer_refused(x->peer, line, e);
     if (!str_eq_c(line, "E"))
         return peer_wrong(x->peer, e);
     return merge_store(x->merge, e);
@@ -598,19 +610,23 @@ static bool get_hex(struct str *rest, uint64_t *n)
 /* Reads the line of put_hello. */
 static int get_hello(struct peer *p, uint64_t *deletions, uint64_t *lines, struct err *e)
 {
-    struct str line, rest;
+    struct str line = STR_NONE, rest;
     int result = peer_line(p, WORDS_MOST, &line, e);
 
     if (result <= 0)
         return result < 0 ? -1 : peer_gone(p, e);
     rest = line;
     if (str_starts(line, STR("X ")))
-        return err_set(e, ERR_FAILURE, "%s: %.*s", p->name, (int)line.n - 2, line.p + 2);
-    if (!str_eq_c(str_word(&rest), "hist-sync"))
-        return err_set(e, ERR_FAILURE, "'%s' does not answer as hist-sync does: '%.*s'", p->name,
-                       (int)(line.n < 200 ? line.n : 200), line.p);
-    if (!str_eq_c(str_word(&rest), "1"))
-        return err_set(e, ERR_FAILURE, "'%s' has another version of hist-sync", p->name);
+        return peer_refused(p, line, e);
+    if (!str_eq_c(str_word(&rest), "hist-sync")) {
+        err_set(e, ERR_FAILURE, "'%s' does not answer as hist-sync does: '%.*s'", p->name,
+                (int)(line.n < 200 ? line.n : 200), line.p);
+        return -1;
+    }
+    if (!str_eq_c(str_word(&rest), "1")) {
+        err_set(e, ERR_FAILURE, "'%s' has another version of hist-sync", p->name);
+        return -1;
+    }
     return get_hex(&rest, deletions) && get_hex(&rest, lines) ? 0 : peer_wrong(p, e);
 }
 
@@ -754,9 +770,10 @@ static int parse_address(struct address *a, const char *place, struct err *e)
     }
     for (size_t i = 0; i < port.n; i++)
         good = good && ascii_is_digit(port.p[i]);
-    if (!good || !is_host(host) || (port.p && (port.n == 0 || port.n > 5)))
-        return err_set(e, ERR_USAGE, "bad place '%s': ssh://[user@]host[:port][/path] is expected",
-                       place);
+    if (!good || !is_host(host) || (port.p && (port.n == 0 || port.n > 5))) {
+        err_set(e, ERR_USAGE, "bad place '%s': ssh://[user@]host[:port][/path] is expected", place);
+        return -1;
+    }
     a->host = text_of(host);
     for (char *from = a->host, *to = a->host;; from++) {
         if (*from != '[')
