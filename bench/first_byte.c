@@ -257,6 +257,8 @@ int main(int argc, char **argv)
         qsort(clients[i].times, (size_t)rounds, sizeof(double), by_value);
         printf("%.1f %.1f %s\n", clients[i].times[rounds / 2], clients[i].times[0],
                clients[i].name);
+        free(clients[i].times);
     }
+    free(clients);
     return fflush(stdout) == 0 ? 0 : 2;
 }
