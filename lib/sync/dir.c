@@ -27,6 +27,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/history/append.h"
 #include "chathist/history/deletions.h"
 #include "chathist/history/message.h"
@@ -617,7 +618,7 @@ static int close_segment(struct writer *w, struct err *e)
 {
     int result = w->fd < 0 ? 0 : write_pending(w, e);
 
-    if (w->fd >= 0 && result == 0 && fsync(w->fd) < 0)
+    if (w->fd >= 0 && result == 0 && system_sync(w->fd) < 0)
         result = folder_error(w->f, "write to", w->f->machine, e);
     if (w->fd >= 0)
         close(w->fd);
@@ -639,7 +640,7 @@ static int begin_segment(struct writer *w, unsigned number, struct err *e)
     w->log->at = w->log->count;
     if (number > 0)
         add_head(w);
-    if (fsync(w->log->fd) < 0 && errno != EINVAL)
+    if (system_sync(w->log->fd) < 0 && errno != EINVAL)
         return folder_error(w->f, "write to", w->f->machine, e);
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/history/append.h"
 #include "chathist/history/deletions.h"
 #include "chathist/history/message.h"
@@ -310,18 +311,13 @@ uint64_t merge_sample(int fd, uint64_t end)
     return last < (ssize_t)n ? 0 : checksum((struct str){bytes, 2 * n}, end);
 }
 
-static uint64_t modified(const struct stat *st)
-{
-    return (uint64_t)st->st_mtim.tv_sec * 1000000000 + (uint64_t)st->st_mtim.tv_nsec;
-}
-
 /* Returns whether the part of the open file that `c` describes is still the same. */
 static bool still_covers(const struct covered *c, int fd, const struct stat *st)
 {
     uint64_t size = (uint64_t)st->st_size;
 
     if (c->inode != st->st_ino || c->end > size ||
-        (c->modified != 0 && c->end == size && c->modified != modified(st)))
+        (c->modified != 0 && c->end == size && c->modified != (uint64_t)system_mtime(st)))
         return false;
     return c->sample == merge_sample(fd, c->end);
 }
@@ -332,7 +328,7 @@ static void note_end(struct merge *m, const struct stat *st)
 
     c->inode = st->st_ino;
     c->sample = merge_sample(m->fd, c->end);
-    c->modified = c->end == (uint64_t)st->st_size ? modified(st) : 0;
+    c->modified = c->end == (uint64_t)st->st_size ? (uint64_t)system_mtime(st) : 0;
 }
 
 /* Makes the key of a deletion in m->text. Neither of the two has a newline. */
