@@ -1,19 +1,24 @@
 /* hist-load - make a past session current, so that the next chat continues it. */
 #include <stdint.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/remote.h"
 #include "chathist/chat/context_window.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/start.h"
+#include "chathist/history/scan.h"
+#include "chathist/sync/merge.h"
 
 static const struct opt options[] = {
     CHOOSE_LIMIT("print only the last N messages"),
     SHOW_OPTIONS,
     CHOOSE_MESSAGES,
     {'v', "verbose", OPT_FLAG, NULL, "say what the next chat will send, terminal or not"},
+    CHOOSE_REMOTE,
     CHOOSE_PAGER,
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
@@ -59,6 +64,59 @@ static bool copy_here(struct history *here, struct history *home, struct str ses
     return copied > 0;
 }
 
+static void warn(void *arg, const char *message)
+{
+    (void)arg;
+    warnf("%s", message);
+}
+
+/* Stores the lines of `far` that the history does not have. */
+static int merge_lines_of(struct history *h, const struct history *far, bool quiet, struct err *e)
+{
+    struct merge_options o = {.mark = "the database", .warn = quiet ? NULL : warn};
+    struct message m = MESSAGE_INIT;
+    struct scan scan;
+    struct merge *merge = merge_open(h, &o, e);
+    int result;
+
+    if (!merge)
+        return -1;
+    result = scan_open(&scan, far->dir_fd, far->path, SCAN_FORWARD, e);
+    if (result == 0) {
+        while ((result = scan_message(&scan, &m, NULL, e)) > 0)
+            if (merge_add(merge, m.line, e) < 0) {
+                result = -1;
+                break;
+            }
+        scan_close(&scan);
+    }
+    if (result == 0)
+        result = merge_store(merge, e);
+    message_release(&m);
+    merge_close(merge);
+    return result;
+}
+
+/* Copies the named session, or the one used last, from the database into the history of this place,
+ * which then is the chosen one. */
+static void open_remote(struct choice *c)
+{
+    struct choice far = {.common = c->common, .remote = true, .names = c->names};
+    struct buf id = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+
+    remote_open_sessions(&far, "last");
+    if (choose_one(&far) != 0)
+        exit(exit_code(ERR_ABSENT));
+    buf_add_str(&id, far.filter.sessions.at[0]);
+    c->names = (struct choice_list){0};
+    choose_open(c, CHOOSE_PLACE, buf_c(&id));
+    if (merge_lines_of(c->at, far.at, c->common.quiet, &e) < 0)
+        die_err(&e);
+    buf_release(&id);
+    choose_release(&far);
+}
+
 int main(int argc, char **argv)
 {
     struct opt_parser args;
@@ -79,7 +137,10 @@ int main(int argc, char **argv)
         verbose |= key == 'v';
     }
     show_settle(&show, &choice);
-    choose_open(&choice, CHOOSE_ANYWHERE, "last");
+    if (choice.remote)
+        open_remote(&choice);
+    else
+        choose_open(&choice, CHOOSE_ANYWHERE, "last");
     h = choice.at;
     out_start(&out, args.common.color);
     if (!choice.unpaged)

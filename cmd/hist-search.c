@@ -6,6 +6,7 @@
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/remote.h"
 #include "chathist/cli/search_run.h"
 
 #define LIMIT_ON_TERMINAL 100
@@ -41,6 +42,7 @@ static const struct opt options[] = {
     {'C', "context", OPT_NUMBER, "N", "print N messages before and after each match, too"},
     {KEY_REVERSE, "reverse", OPT_FLAG, NULL, "print the oldest first"},
     CHOOSE_HISTORIES,
+    CHOOSE_REMOTE,
     CHOOSE_PAGER,
     {'j', "threads", OPT_NUMBER, "N", "search with N threads (as many as are of use)"},
     {OPT_QUIET, "quiet", OPT_FLAG, NULL, "print nothing, tell by the exit code"},
@@ -54,6 +56,7 @@ static const struct program program = {"hist-search", "search messages, the newe
 /* Arguments that are combined after the last option. */
 struct raw {
     struct choice_list texts;
+    struct choice_list operands;
     const char *query;
     size_t around; /* -C */
 };
@@ -250,9 +253,30 @@ static void add_texts(struct search_run *r, const struct raw *raw, char *const *
         check(pattern_add(&r->pattern, STR(""), &e), &e);
 }
 
-static void parse(struct search_run *r, int argc, char **argv)
+/* Opens the database. It finds texts in the content and the tool calls of a message. Other searches
+ * need whole sessions. */
+static void open_remote(struct search_run *r, const struct raw *raw)
 {
-    struct raw raw = {.around = NOT_GIVEN};
+    struct choice *c = &r->choice;
+    const struct choice_list *given = raw->texts.count > 0 ? &raw->texts : &raw->operands;
+    struct str *texts = mem_zalloc((given->count + 1) * sizeof *texts);
+    bool all = r->what != SEARCH_MESSAGES || r->reverse || r->pattern.words ||
+               r->pattern.case_sensitive || !filter_is_empty(&c->filter) || c->limit == SIZE_MAX;
+
+    if (c->names.count == 0 && (r->pattern.regex || raw->query || raw->texts.count > 1 ||
+                                r->in_session || r->invert || r->what == SEARCH_SESSIONS_WITHOUT ||
+                                r->before + r->after > 0 || r->in != SEARCH_IN_DEFAULT))
+        die_usage("with --remote, only --session SESSION goes with expressions, queries, several "
+                  "--regexp, --in, --in-session, --invert-match and context");
+    for (size_t i = 0; i < given->count; i++)
+        texts[i] = str_of(given->at[i]);
+    /* One more tells whether the limit leaves any out. */
+    remote_open_matches(c, texts, given->count, all ? SIZE_MAX : c->limit + 1);
+    free(texts);
+}
+
+static void parse(struct search_run *r, struct raw *raw, int argc, char **argv)
+{
     struct opt_parser args;
     char **words, *value;
     size_t count;
@@ -260,28 +284,33 @@ static void parse(struct search_run *r, int argc, char **argv)
 
     opt_start(&args, &program, argc, argv);
     while ((key = choose_next(&r->choice, &args, &value)) != 0)
-        take(r, &raw, key, value);
+        take(r, raw, key, value);
     words = opt_operands(&args, &count);
-    combine(r, &raw);
-    if (raw.texts.count > 0 && count > 0)
+    combine(r, raw);
+    if (raw->texts.count > 0 && count > 0)
         die_usage("TEXT cannot be combined with --regexp");
-    if (raw.texts.count == 0 && count == 0 && !raw.query)
+    if (raw->texts.count == 0 && count == 0 && !raw->query)
         die_usage("a text to search for is expected");
-    add_texts(r, &raw, words, count);
-    free(raw.texts.at);
+    add_texts(r, raw, words, count);
+    for (size_t i = 0; i < count; i++)
+        choice_add(&raw->operands, words[i]);
 }
 
 int main(int argc, char **argv)
 {
     struct search_run run = {.in = SEARCH_IN_DEFAULT, .before = NOT_GIVEN, .after = NOT_GIVEN};
+    struct raw raw = {.around = NOT_GIVEN};
     int status;
 
     pattern_init(&run.pattern);
-    parse(&run, argc, argv);
-    choose_open(&run.choice, CHOOSE_FOREIGN, NULL);
+    parse(&run, &raw, argc, argv);
     out_start(&run.out, run.choice.common.color);
     if (run.choice.limit == 0)
         run.choice.limit = run.out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
+    if (run.choice.remote)
+        open_remote(&run, &raw);
+    else
+        choose_open(&run.choice, CHOOSE_FOREIGN, NULL);
     if (!run.choice.unpaged)
         out_page(&run.out);
     status = search_run_histories(&run);
@@ -289,6 +318,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < run.wanted_count; i++)
         pattern_release(&run.wanted[i]);
     free(run.wanted);
+    free(raw.texts.at);
+    free(raw.operands.at);
     query_release(&run.query);
     pattern_release(&run.pattern);
     choose_release(&run.choice);

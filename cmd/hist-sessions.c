@@ -24,6 +24,7 @@ static const struct opt options[] = {
     {KEY_SORT, "sort", OPT_CHOICE, SORT_KEYS, "sort by this: the last used, the longest, ..."},
     {KEY_REVERSE, "reverse", OPT_FLAG, NULL, "the other way round: the oldest, the shortest, ..."},
     CHOOSE_HISTORIES,
+    CHOOSE_REMOTE,
     {OPT_JSON, "json", OPT_FLAG, NULL, "print summaries as JSON lines"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
@@ -102,9 +103,10 @@ int main(int argc, char **argv)
         else
             rows.reverse = true;
     }
-    choose_open(&choice, CHOOSE_ONE, NULL);
     out_start(&out, args.common.color);
     rows.limit = choice.limit > 0 ? choice.limit : out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
+    if (!choice.remote)
+        choose_open(&choice, CHOOSE_ONE, NULL);
     if (session_rows_load(&rows, &choice, &e) < 0)
         die_err(&e);
     print_rows(&out, &choice, &rows);

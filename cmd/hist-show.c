@@ -6,6 +6,7 @@
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/remote.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/start.h"
 
@@ -14,6 +15,7 @@ static const struct opt options[] = {
     SHOW_OPTIONS,
     CHOOSE_MESSAGES,
     CHOOSE_HISTORIES,
+    CHOOSE_REMOTE,
     CHOOSE_PAGER,
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
@@ -45,7 +47,10 @@ int main(int argc, char **argv)
     while ((key = choose_next(&choice, &args, &value)) != 0)
         show_take(&show, key, value);
     show_settle(&show, &choice);
-    choose_open(&choice, CHOOSE_ANYWHERE, "current");
+    if (choice.remote)
+        remote_open_sessions(&choice, "last");
+    else
+        choose_open(&choice, CHOOSE_ANYWHERE, "current");
     choose_tell_homes(&choice);
     out_start(&out, args.common.color);
     if (!choice.unpaged)

@@ -68,6 +68,9 @@ static bool take(struct choice *c, int key, char *value)
         c->all = true;
         c->repo = value;
         break;
+    case CHOOSE_DATABASE:
+        c->remote = true;
+        break;
     case CHOOSE_NO_PAGER:
         c->unpaged = true;
         break;
@@ -126,7 +129,7 @@ static void add(struct choice *c, struct history history)
     take_list(c, l);
 }
 
-static void add_file(struct choice *c, const char *file)
+void choose_add_file(struct choice *c, const char *file)
 {
     struct history h;
 
@@ -151,7 +154,7 @@ static void open_found(struct choice *c, bool foreign)
     add(c, first);
     for (size_t i = 0; foreign && i < first.foreign_count; i++)
         if (strcmp(first.foreign[i], first.path) != 0)
-            add_file(c, first.foreign[i]);
+            choose_add_file(c, first.foreign[i]);
 }
 
 static void open_users(struct choice *c, bool all)
@@ -173,7 +176,7 @@ static void open_given(struct choice *c)
     if (config_load(&c->config, &e) < 0)
         die_err(&e);
     for (size_t i = 0; i < c->files.count; i++)
-        add_file(c, c->files.at[i]);
+        choose_add_file(c, c->files.at[i]);
     if (c->all)
         add_all(c);
     if (c->repo) {
@@ -241,6 +244,15 @@ static void read_names(struct choice *c, const char *otherwise)
         else
             add_name(c, str_of(c->names.at[i]), false);
     }
+}
+
+void choose_begin(struct choice *c, const char *otherwise)
+{
+    struct err e = ERR_INIT;
+
+    if (config_load(&c->config, &e) < 0)
+        die_err(&e);
+    read_names(c, otherwise);
 }
 
 /* ---- sessions of other histories ---- */
@@ -356,7 +368,7 @@ void choose_open(struct choice *c, enum choose_reach reach, const char *otherwis
 
 bool choose_many(const struct choice *c)
 {
-    return c->all || c->count > 1;
+    return !c->remote && (c->all || c->count > 1);
 }
 
 /* ---- sessions ---- */

@@ -6,6 +6,8 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/remote.h"
 #include "chathist/search/query.h"
 #include "chathist/search/search.h"
 
@@ -206,12 +208,54 @@ static void add_rows(struct session_rows *r, size_t history, bool several)
     }
 }
 
+/* Keeps the sessions whose id begins, or without such a session ends, with r->id, and those that were
+ * used within the times. Returns 0, or -1 with *e set. */
+static int keep_named(const struct session_rows *r, const struct choice *c, struct session_list *l,
+                      struct err *e)
+{
+    struct str id = str_of(r->id ? r->id : "");
+    bool *marked = mem_zalloc(l->count), begins = false;
+    size_t kept = 0;
+    int result;
+
+    for (size_t i = 0; i < l->count; i++)
+        begins |= str_starts(id_of(&l->at[i]), id);
+    for (size_t i = 0; i < l->count; i++)
+        marked[i] = begins ? str_starts(id_of(&l->at[i]), id) : str_ends(id_of(&l->at[i]), id);
+    result = choose_mark(c, l, marked, NULL, e);
+    for (size_t i = 0; i < l->count; i++)
+        if (marked[i])
+            l->at[kept++] = l->at[i];
+    l->count = kept;
+    free(marked);
+    return result;
+}
+
+/* Lists the sessions of the database. Its summaries have neither messages nor sizes. */
+static int load_remote(struct session_rows *r, struct choice *c, struct err *e)
+{
+    bool cut = r->by == ROWS_LAST && !r->reverse && !r->id && !choose_restricts(c);
+
+    if (r->match || r->by == ROWS_SIZE || c->names.count > 0 || c->filter.roles.count > 0 ||
+        c->filter.models.count > 0)
+        die_usage("--remote goes with none of --match, --sort=size, --session, --role and --model");
+    r->lists = mem_zalloc(sizeof *r->lists);
+    remote_open_list(c, r->lists, cut ? r->limit : SIZE_MAX);
+    if (keep_named(r, c, r->lists, e) < 0)
+        return -1;
+    add_rows(r, 0, false);
+    sort_rows(r);
+    return 0;
+}
+
 int session_rows_load(struct session_rows *r, struct choice *c, struct err *e)
 {
     size_t most = r->by == ROWS_LAST && !r->reverse && !r->match ? r->limit : SIZE_MAX;
     struct match m = {0};
     int result = 0;
 
+    if (c->remote)
+        return load_remote(r, c, e);
     r->lists = mem_zalloc(c->count * sizeof *r->lists);
     if (r->match && query_open(&m.query, &m.pattern, str_of(r->match), time_now(), e) < 0)
         return -1;

@@ -20,7 +20,15 @@
 #include "chathist/history/session_list.h"
 
 /* Keys of the options that have no letter. */
-enum { CHOOSE_SINCE = 2048, CHOOSE_UNTIL, CHOOSE_MODEL, CHOOSE_ALL, CHOOSE_REPO, CHOOSE_NO_PAGER };
+enum {
+    CHOOSE_SINCE = 2048,
+    CHOOSE_UNTIL,
+    CHOOSE_MODEL,
+    CHOOSE_ALL,
+    CHOOSE_REPO,
+    CHOOSE_NO_PAGER,
+    CHOOSE_DATABASE
+};
 
 /* clang-format off */
 /* Rows for the option table of a program that chooses messages, */
@@ -48,6 +56,9 @@ enum { CHOOSE_SINCE = 2048, CHOOSE_UNTIL, CHOOSE_MODEL, CHOOSE_ALL, CHOOSE_REPO,
     {CHOOSE_ALL, "all", OPT_FLAG, NULL, "read every history that is registered as yours"},         \
     {CHOOSE_REPO, "repo", OPT_TEXT, "TEXT", "read only those of --all with TEXT in their path"},   \
     {OPT_HISTORY, "history", OPT_FILE, "FILE", "read this history file; may be repeated"}
+/* The row of a program that also reads the user's database (cli/remote.h). */
+#define CHOOSE_REMOTE                                                                              \
+    {CHOOSE_DATABASE, "remote", OPT_FLAG, NULL, "read your database, with hist-sync"}
 /* The row of a program whose output may go to a pager (out_page). */
 #define CHOOSE_PAGER                                                                               \
     {CHOOSE_NO_PAGER, "no-pager", OPT_FLAG, NULL,                                                  \
@@ -68,6 +79,7 @@ struct choice {
     struct filter filter; /* its sessions are those of the last choose_in */
     size_t limit;         /* SIZE_MAX: all; 0: not given */
     bool all, unpaged;
+    bool remote;              /* --remote: one of the functions of cli/remote.h is called */
     const char *repo;         /* --repo, or NULL */
     struct choice_list names; /* of sessions: -s and the operands */
     struct choice_list files; /* --history */
@@ -114,6 +126,10 @@ enum choose_reach {
  * argument. Ends the program if such a string is not JSON, if a named history does not exist, or on
  * any other error. */
 void choose_open(struct choice *c, enum choose_reach reach, const char *otherwise);
+/* For cli/remote: loads the configuration and reads the names of the sessions, as choose_open does;
+ * then opens one history. */
+void choose_begin(struct choice *c, const char *otherwise);
+void choose_add_file(struct choice *c, const char *file);
 /* May there be several histories, so that each row must name its own? */
 bool choose_many(const struct choice *c);
 /* Puts the ids of the named sessions of a history into filter.sessions. Returns false if sessions

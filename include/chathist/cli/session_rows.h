@@ -35,7 +35,7 @@ struct session_rows {
     struct session_list *lists; /* one for each history of the choice */
 };
 
-/* Lists the chosen sessions of all opened histories. Returns 0, or -1 with *e set (ERR_USAGE for a
+/* Lists the chosen sessions of all opened histories, or with --remote opens those of the database. Returns 0, or -1 with *e set (ERR_USAGE for a
  * bad query). The caller releases it in either case. */
 int session_rows_load(struct session_rows *r, struct choice *c, struct err *e);
 void session_rows_release(struct session_rows *r, const struct choice *c);

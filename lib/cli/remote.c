@@ -1,0 +1,277 @@
+#include "chathist/cli/remote.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "chathist/base/file.h"
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/process.h"
+#include "chathist/cli/diagnostics.h"
+#include "chathist/cli/start.h"
+#include "chathist/history/message.h"
+
+/* ---- the temporary file ---- */
+
+/* The directory with the history and what programs keep beside one. Handlers of signals remove
+ * them, so the names are made before. */
+static struct {
+    char *dir;
+    char *files[4];
+} temporary;
+
+static void remove_temporary(void)
+{
+    for (size_t i = 0; i < sizeof temporary.files / sizeof *temporary.files; i++)
+        if (temporary.files[i])
+            unlink(temporary.files[i]);
+    if (temporary.dir)
+        rmdir(temporary.dir);
+}
+
+static void remove_and_end(int signo)
+{
+    remove_temporary();
+    raise(signo); /* SA_RESETHAND has restored the default action */
+}
+
+static void catch_signals(void)
+{
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
+    struct sigaction remove = {.sa_handler = remove_and_end, .sa_flags = (int)SA_RESETHAND}, before;
+
+    sigemptyset(&remove.sa_mask);
+    for (size_t i = 0; i < sizeof ending / sizeof *ending; i++)
+        if (sigaction(ending[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+            sigaction(ending[i], &remove, NULL);
+}
+
+/* Makes the file, which only the user can read. Returns its path, which lives as long as the
+ * program. */
+static const char *make_file(void)
+{
+    static const char *const names[] = {"/history.jsonl", "/history.jsonl.idx",
+                                        "/history.jsonl.skip", "/history.jsonl.session"};
+    const char *tmp = config_env("TMPDIR");
+    struct err e = ERR_INIT;
+
+    temporary.dir = path_join(tmp ? tmp : "/tmp", PROGRAM_PREFIX "chathist.XXXXXX");
+    if (!mkdtemp(temporary.dir)) {
+        err_sys(&e, errno, "cannot make '%s'", temporary.dir);
+        free(temporary.dir);
+        temporary.dir = NULL;
+        die_err(&e);
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        temporary.files[i] = path_join(temporary.dir, names[i] + 1);
+    atexit(remove_temporary);
+    catch_signals();
+    return temporary.files[0];
+}
+
+static void write_file(const char *path, struct str text)
+{
+    struct err e = ERR_INIT;
+
+    if (file_replace_at(AT_FDCWD, path, text, false, &e) < 0)
+        die_err(&e);
+}
+
+/* ---- hist-sync ---- */
+
+struct arguments {
+    char **at;
+    size_t count, cap;
+};
+
+static void add_argument(struct arguments *a, const char *option, struct str value)
+{
+    struct buf word = BUF_INIT(BUF_LINE);
+
+    buf_add_c(&word, option);
+    buf_add_str(&word, value);
+    a->at = mem_grow(a->at, &a->cap, a->count + 2, sizeof *a->at);
+    a->at[a->count++] = buf_detach(&word);
+    a->at[a->count] = NULL;
+}
+
+/* Begins the command line with the options that choose histories. */
+static void begin(struct arguments *a, const struct choice *c, bool all)
+{
+    if (c->repo)
+        die_usage("--remote does not go with --repo");
+    if (c->files.count > 1 || (c->all && c->files.count > 0))
+        die_usage("--remote reads the copies of one history, or with --all those of all");
+    add_argument(a, PROGRAM_PREFIX "hist-sync", STR(""));
+    if (c->common.quiet)
+        add_argument(a, "--quiet", STR(""));
+    if (all)
+        add_argument(a, "--all", STR(""));
+    if (c->files.count > 0)
+        add_argument(a, "--history=", str_of(c->files.at[0]));
+    else if (c->common.history)
+        add_argument(a, "--history=", str_of(c->common.history));
+}
+
+static void add_limit(struct arguments *a, size_t limit)
+{
+    struct buf number = BUF_INIT(BUF_SMALL);
+
+    if (limit != SIZE_MAX) {
+        buf_addf(&number, "%zu", limit);
+        add_argument(a, "--limit=", buf_str(&number));
+    }
+    buf_release(&number);
+}
+
+/* Runs the command, adds its output to `out`, and releases the arguments. If it fails, ends the
+ * program with its exit status. */
+static void run(struct arguments *a, struct buf *out)
+{
+    struct err e = ERR_INIT;
+    int status = process_read(a->at, NULL, out, -1, &e);
+
+    if (status < 0)
+        die_err(&e);
+    if (status > 0)
+        exit(status);
+    for (size_t i = 0; i < a->count; i++)
+        free(a->at[i]);
+    free(a->at);
+}
+
+/* ---- messages ---- */
+
+/* Adds the lines of one named session, and makes the name exact. */
+static void add_session(struct choice *c, struct named_session *name, struct buf *lines)
+{
+    struct arguments a = {0};
+    struct message m = MESSAGE_INIT;
+    size_t from = lines->len;
+    struct str rest;
+
+    begin(&a, c, c->all || name->exact || !str_eq_c((struct str){name->text, name->len}, "last"));
+    add_argument(&a, "--show=", (struct str){name->text, name->len});
+    run(&a, lines);
+    rest = (struct str){buf_c(lines) + from, lines->len - from};
+    if (message_parse(&m, str_cut(&rest, '\n'))) {
+        free(name->text);
+        name->text = mem_copy(m.session_id.p, m.session_id.n);
+        name->len = m.session_id.n;
+        name->exact = true;
+    }
+    message_release(&m);
+}
+
+static void open_lines(struct choice *c, struct str lines)
+{
+    const char *path = make_file();
+
+    write_file(path, lines);
+    choose_add_file(c, path);
+}
+
+void remote_open_sessions(struct choice *c, const char *otherwise)
+{
+    struct buf lines = BUF_INIT(SIZE_MAX);
+
+    choose_begin(c, otherwise);
+    for (size_t i = 0; i < c->sessions_count; i++)
+        add_session(c, &c->sessions[i], &lines);
+    open_lines(c, buf_str(&lines));
+    buf_release(&lines);
+}
+
+/* Adds the lines of a text in the opposite order. */
+static void add_reversed(struct buf *out, struct str lines)
+{
+    while (lines.n > 0) {
+        size_t begin = lines.n - 1;
+
+        while (begin > 0 && lines.p[begin - 1] != '\n')
+            begin--;
+        buf_add(out, lines.p + begin, lines.n - begin);
+        lines.n = begin;
+    }
+}
+
+void remote_open_matches(struct choice *c, const struct str *texts, size_t count, size_t limit)
+{
+    struct buf found = BUF_INIT(SIZE_MAX), lines = BUF_INIT(SIZE_MAX);
+    struct arguments a = {0};
+
+    if (c->names.count > 0) {
+        remote_open_sessions(c, NULL);
+        return;
+    }
+    choose_begin(c, NULL);
+    begin(&a, c, c->all);
+    add_limit(&a, limit);
+    for (size_t i = 0; i < count; i++)
+        add_argument(&a, "--search=", texts[i]);
+    run(&a, &found);
+    add_reversed(&lines, buf_str(&found));
+    open_lines(c, buf_str(&lines));
+    buf_release(&found);
+    buf_release(&lines);
+}
+
+/* ---- sessions ---- */
+
+static char *keep_text(struct session_list *l, struct str json, size_t *n)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    char *kept;
+
+    json_decode(json, &text);
+    *n = text.len;
+    kept = session_list_keep(l, buf_str(&text));
+    buf_release(&text);
+    return kept;
+}
+
+/* Adds the session of a summary, as session_add_json writes it. */
+static void add_summary(struct session_list *l, struct str line)
+{
+    static const char *const keys[] = {"session_id", "message_count", "preview",      "title",
+                                       "first_role", "created_at",    "last_accessed"};
+    struct str value[sizeof keys / sizeof *keys];
+    struct session *s = session_list_add(l);
+    int64_t count = 0;
+
+    json_pick(line, keys, value, sizeof keys / sizeof *keys);
+    s->id = keep_text(l, value[0], &s->id_len);
+    if (json_int(value[1], &count))
+        s->count = (uint64_t)count;
+    s->preview = keep_text(l, value[2], &s->preview_len);
+    s->title = keep_text(l, value[3], &s->title_len);
+    s->first_role = keep_text(l, value[4], &s->first_role_len);
+    s->created_at = keep_text(l, value[5], &s->created_at_len);
+    s->last_used = keep_text(l, value[6], &s->last_used_len);
+}
+
+void remote_open_list(struct choice *c, struct session_list *l, size_t limit)
+{
+    struct buf lines = BUF_INIT(SIZE_MAX);
+    struct arguments a = {0};
+    struct str rest;
+
+    *l = (struct session_list){0};
+    choose_begin(c, NULL);
+    begin(&a, c, c->all);
+    add_limit(&a, limit);
+    add_argument(&a, "--sessions", STR(""));
+    run(&a, &lines);
+    rest = buf_str(&lines);
+    while (rest.n > 0)
+        add_summary(l, str_cut(&rest, '\n'));
+    /* Rows are sorted by this offset, the largest first. */
+    for (size_t i = 0; i < l->count; i++)
+        l->at[i].last_line = (off_t)(l->count - i);
+    open_lines(c, STR(""));
+    buf_release(&lines);
+}
