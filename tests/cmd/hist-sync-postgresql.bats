@@ -162,12 +162,12 @@ equal() {
 
 @test "hist-sync: a server or connection that ends in the middle of a batch loses nothing" {
     run_expect 0 hist-sync init "$PLACE"
-    for ((i = 0; i < 12000; i++)); do line "m$i" "s$((i % 50))" "text of message $i"; done >a
+    hist_lines long 20000 >a
     cut_postgres 700000 - - -
     run_expect 4 hist-sync --name h --history a "$PLACE"
     stderr_has 'the connection to PostgreSQL was lost'
     run_sync a push
-    stdout_is $'h\t12000 sent'
+    stdout_is $'h\t20000 sent'
     # The answer of the server is cut, too.
     use_postgres "$PGDATABASE-2"
     run_expect 0 hist-sync init "$PLACE"
@@ -182,7 +182,7 @@ equal() {
     start_postgres
     run_sync a
     run_sync b
-    stdout_is $'h\t12000 received'
+    stdout_is $'h\t20000 received'
     cmp a b
     run_expect 0 hist-sync --name h --history b "$PLACE"
     stdout_empty
