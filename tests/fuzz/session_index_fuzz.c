@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "chathist/base/checksum.h"
+#include "chathist/history/session_list.h"
 #include "chathist/history/thread.h"
 #include "history/session_index.h"
 #include "scratch.h"
