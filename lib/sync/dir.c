@@ -421,7 +421,9 @@ static int take_line(struct folder *f, struct log *l, struct segment *s, const s
     if (line->text.n == 0)
         return 1; /* it was erased */
     if (!line->too_long && json_check(line->text, &object, NULL)) {
-        if (!json_is_null(json_get(object, "chathist_sync")))
+        /* A message may have a field of this name, too. */
+        if (!json_is_null(json_get(object, "chathist_sync")) &&
+            json_is_null(json_get(object, "session_id")))
             return take_head(f, l, object, e);
         note_known(f, merge_digest_of(object));
         return merge_add(f->merge, object, e) < 0 ? -1 : 1;
@@ -645,20 +647,38 @@ static int begin_segment(struct writer *w, unsigned number, struct err *e)
     return 0;
 }
 
+/* Returns whether a file has complete lines after `end`, or cannot be read. */
+static bool has_unread(int fd, uint64_t end)
+{
+    char bytes[4096];
+    ssize_t n;
+
+    while ((n = file_pread_full(fd, bytes, sizeof bytes, (off_t)end)) > 0) {
+        if (memchr(bytes, '\n', (size_t)n))
+            return true;
+        end += (uint64_t)n;
+    }
+    return n < 0;
+}
+
 /* Continues the last file, or begins another one. A line that a killed program has not finished is
- * removed first: no other machine has read it. */
+ * removed first: no other machine has read it. Complete lines that have not been read, because the
+ * files of another machine are missing, stay: they may be the only copy. */
 static int continue_segment(struct writer *w, unsigned number, struct err *e)
 {
     struct segment *s = find_segment(w->log, number);
 
     if (!s)
         return begin_segment(w, number, e);
-    if (s->bad || s->end >= FULL)
+    /* The deletions are in one file, of whatever size. */
+    if (number > 0 && (s->bad || s->end >= FULL))
         return begin_segment(w, number + 1, e);
-    w->fd = open_segment(w->f, w->log, number, O_WRONLY | O_APPEND, e);
+    w->fd = open_segment(w->f, w->log, number, O_RDWR | O_APPEND, e);
     w->at = s;
     if (w->fd < 0)
         return -1;
+    if (number > 0 && has_unread(w->fd, s->end))
+        return begin_segment(w, number + 1, e);
     if (ftruncate(w->fd, (off_t)s->end) < 0)
         return folder_error(w->f, "write to", w->f->machine, e);
     if (number > 0)

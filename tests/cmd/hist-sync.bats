@@ -125,6 +125,58 @@ equal() {
     equal b c d
 }
 
+@test "hist-sync: lines of this machine that were not read again stay in the folder" {
+    as a
+    ask s1 one
+    run_expect 0 hist-sync folder
+    first=$(ls folder)
+    as b
+    run_expect 0 hist-sync folder
+    ask s1 two
+    run_expect 0 hist-sync folder
+    # The file of a is empty, and b has lost its history: only its file in the folder has its lines.
+    cp "folder/$first/own/lines-000001.jsonl" saved
+    : >"folder/$first/own/lines-000001.jsonl"
+    rm "$HOME"/.local/share/aicoder/history.jsonl*
+    ask s2 three
+    run_expect 0 hist-sync folder
+    stderr_has 'that have not arrived yet'
+    run_expect 0 grep -r '"content":"two"' folder
+    cat saved >"folder/$first/own/lines-000001.jsonl"
+    run_expect 0 hist-sync folder
+    stderr_empty
+    as a
+    run_expect 0 hist-sync folder
+    equal a b
+}
+
+@test "hist-sync: a message that has the field of the program's own lines is a message" {
+    as a
+    ask s1 one
+    sed 's/}$/,"chathist_sync":9}/; s/"one"/"odd"/; s/"id":"/&9/' "$HOME/.local/share/aicoder/history.jsonl" >odd
+    run_expect 0 hist-append --json <odd
+    run_expect 0 hist-sync folder
+    as b
+    run_expect 0 hist-sync folder
+    equal a b
+}
+
+@test "hist-sync: more than 8 MiB of deletions" {
+    as a
+    ask s1 one
+    run_expect 0 hist-sync folder
+    long=$(printf 'x%.0s' {1..120})
+    seq -f "{\"session_id\":\"$long\",\"id\":\"1719500000000-%08g\"}" 60000 \
+        >>"$HOME/.local/share/aicoder/history.jsonl.deleted"
+    run_expect 0 hist-sync folder
+    ask s2 two
+    run_expect 0 hist-delete --force s2
+    run_expect 0 hist-sync folder
+    find folder -name deleted.jsonl -exec tail -n 1 {} + >last
+    grep -q '"session_id":"s2"' last
+    run_expect 1 grep -r '"session_id":"s2"' folder --include='lines-*'
+}
+
 @test "hist-sync: which histories are the same one" {
     local url name
     for url in https://user:secret@GitHub.com/some/project.git git@github.com:some/project 'ssh://git@github.com/some/project/'; do
