@@ -105,10 +105,13 @@ static int fail_result(struct pg *p, const PGresult *r, struct err *e)
 {
     const char *state = PQresultErrorField(r, PG_DIAG_SQLSTATE);
     const char *message = PQresultErrorField(r, PG_DIAG_MESSAGE_PRIMARY);
+    size_t n;
 
     if (!state || !message)
         return fail_lost(p, e);
-    memcpy(p->state, state, strnlen(state, 5) + 1);
+    n = strnlen(state, sizeof(p->state) - 1);
+    memcpy(p->state, state, n);
+    p->state[n] = '\0';
     return fail(p, str_of(message), e);
 }
 
@@ -291,7 +294,7 @@ void pg_close(struct pg *p)
 
 static int give_row(const PGresult *r, int i, pg_row *row, void *arg, struct err *e)
 {
-    struct str values[16];
+    struct str values[16] = {{NULL, 0}}; /* a wrong server may give fewer than were asked for */
     int n = PQnfields(r);
 
     if (n > 16)
@@ -308,7 +311,6 @@ static int take_result(struct pg *p, const PGresult *r, pg_row *row, void *arg, 
 {
     switch (PQresultStatus(r)) {
     case PGRES_COMMAND_OK:
-    case PGRES_COPY_IN:
         return 0;
     case PGRES_TUPLES_OK:
     case PGRES_SINGLE_TUPLE:
@@ -391,7 +393,7 @@ int pg_copy(struct pg *p, const char *sql, struct str data, struct err *e)
         return fail_lost(p, e);
     if (next_result(p, &r, e) < 0)
         return -1;
-    result = take_result(p, r, NULL, NULL, e);
+    result = PQresultStatus(r) == PGRES_COPY_IN ? 0 : take_result(p, r, NULL, NULL, e);
     PQclear(r);
     if (result < 0)
         return -1;

@@ -323,3 +323,22 @@ SCRIPT
         cmp before "$HOME/.local/share/aicoder/history.jsonl"
     done
 }
+
+@test "hist-sync: a database server that answers with something else" {
+    as a
+    ask s1 one
+    # The answers have fewer columns than were asked for, or are no results.
+    for how in narrow copy; do
+        mkdir "$how"
+        exec {server}< <(exec "$BATS_TEST_DIRNAME/../tools/wrong-postgres" "$how" "$how" 3>&- 4>&-)
+        pid=$!
+        BACKGROUND+=("$pid")
+        read -r -t 30 -u "$server" line
+        [[ $line == ready ]]
+        RUN_LIMIT=10 run_expect 4 hist-sync "postgresql:///x?host=$PWD/$how&user=u"
+        kill "$pid"
+        exec {server}<&-
+    done
+    run_expect 0 hist-show --json s1
+    stdout_has one
+}
