@@ -786,7 +786,9 @@ int merge_add(struct merge *m, struct str line, struct err *e)
     uint64_t key, digest;
     size_t before = m->waiting.count;
 
-    if (!message_parse(&m->message, line) || !message_storable(&m->message)) {
+    /* JSON from a database may have newlines between its tokens. */
+    if ((line.n > 0 && memchr(line.p, '\n', line.n)) || !message_parse(&m->message, line) ||
+        !message_storable(&m->message)) {
         m->count.refused++;
         return 0;
     }
