@@ -33,9 +33,10 @@ static const struct opt options[] = {
 static const struct program program = {"hist-sync", "keep histories on several machines equal",
                                        "[init|push|pull] [PLACE]", OPT_FILE, options};
 
-/* The exit status if no session has the name of --show, as in the other programs that print
- * messages. */
+/* The exit statuses of the programs that print messages, which --remote passes on: no session has the
+ * name of --show, and any failure that would have the same number otherwise. */
 #define NOT_FOUND 1
+#define NOT_READ 2
 
 struct run {
     struct config config;
@@ -250,7 +251,9 @@ static void read_database(struct run *r, const struct history *h)
             sync_postgres_search(&job, r->texts, r->texts_count, r->limit, print_result, r, &e);
     if (result < 0) {
         warn_err(&e);
-        r->status = e.kind == ERR_ABSENT ? NOT_FOUND : exit_code(e.kind);
+        r->status = exit_code(e.kind) == NOT_FOUND ? NOT_READ : exit_code(e.kind);
+        if (e.kind == ERR_ABSENT)
+            r->status = NOT_FOUND;
     }
     err_release(&e);
     buf_release(&name);

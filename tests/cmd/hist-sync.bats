@@ -328,14 +328,20 @@ SCRIPT
     as a
     ask s1 one
     # The answers have fewer columns than were asked for, or are no results.
-    for how in narrow copy; do
+    for how in narrow copy error; do
         mkdir "$how"
         exec {server}< <(exec "$BATS_TEST_DIRNAME/../tools/wrong-postgres" "$how" "$how" 3>&- 4>&-)
         pid=$!
         BACKGROUND+=("$pid")
         read -r -t 30 -u "$server" line
         [[ $line == ready ]]
-        RUN_LIMIT=10 run_expect 4 hist-sync "postgresql:///x?host=$PWD/$how&user=u"
+        if [[ $how == error ]]; then
+            # 1 would mean that no session has the name.
+            run_expect 2 hist-sync --show s1 "postgresql:///x?host=$PWD/$how&user=u"
+            stderr_is 'hist-sync: PostgreSQL: wrong'
+        else
+            RUN_LIMIT=10 run_expect 4 hist-sync "postgresql:///x?host=$PWD/$how&user=u"
+        fi
         kill "$pid"
         exec {server}<&-
     done
