@@ -673,10 +673,13 @@ static int pull_lines(struct run *r, const struct rows *rows, struct err *e)
 static int skip_pulled(struct run *r, struct rows *rows, bool erased, struct err *e)
 {
     struct digests there;
-    size_t n = erased ? 0 : r->cursor.pushed;
+    size_t n = r->cursor.pushed;
+    /* Another program may have erased or replaced lines before the cursor, too. */
+    bool moved = erased || merge_prefix(r->merge, n) != r->cursor.pushed_check;
 
-    if (erased && list_rows(r, 0, rows, e) < 0)
+    if (moved && list_rows(r, 0, rows, e) < 0)
         return -1;
+    n = moved ? 0 : n;
     there = digests_of_rows(rows);
     while (n < merge_lines(r->merge) && digests_have(&there, merge_digest(r->merge, n)))
         n++;

@@ -160,6 +160,19 @@ equal() {
         'xyz|2024-06-27 15:00:00+00|2024-06-27 15:00:00+00|1||["drei"]'
 }
 
+@test "hist-sync: a pull after deletions does not hide new lines from the next push" {
+    run_expect 0 hist-sync init "$PLACE"
+    for i in 1 2 3 4; do line "$i" "s$i" "text $i"; done >a
+    run_sync a
+    run_expect 0 hist-delete --force --history a s1 s2
+    for i in 5 6; do line "$i" "s$i" "text $i"; done >>a
+    run_sync a pull
+    run_sync a push
+    stdout_is $'h\t2 sent'
+    run_sync b pull
+    equal a b
+}
+
 @test "hist-sync: a server or connection that ends in the middle of a batch loses nothing" {
     run_expect 0 hist-sync init "$PLACE"
     hist_lines long 20000 >a
