@@ -74,7 +74,7 @@ BEGIN
         folded text COLLATE "C" NOT NULL,  -- content and tool calls, upper and lower case the same
         PRIMARY KEY (owner, history, session, id, digest)
     ) PARTITION BY HASH (session);
-    CREATE INDEX messages_by_number ON chathist.messages (owner, history, number);
+    CREATE INDEX messages_by_number ON chathist.messages (owner, number, history);
     FOR part IN 0 .. 7 LOOP
         EXECUTE format('CREATE TABLE chathist.messages_%s PARTITION OF chathist.messages '
                        'FOR VALUES WITH (MODULUS 8, REMAINDER %s)', part, part);
@@ -89,7 +89,7 @@ BEGIN
         number bigint NOT NULL,
         PRIMARY KEY (owner, history, session, id)
     );
-    CREATE INDEX deleted_by_number ON chathist.deleted (owner, history, number);
+    CREATE INDEX deleted_by_number ON chathist.deleted (owner, number, history);
 
     -- What each copy of a history and these tables have from one another. Beside a number of lines
     -- is a checksum of these lines, by which a copy that was shortened or replaced is recognised.

@@ -366,8 +366,8 @@ static const char TAKE_NUMBERS[] =
 static const char DELETE_LINES[] =
     "WITH d AS (INSERT INTO chathist.deleted (history, session, id, number)"
     " SELECT $1, session, id, $2::bigint + n FROM pg_temp.chathist_batch WHERE line IS NULL"
-    " ORDER BY n ON CONFLICT DO NOTHING RETURNING session, id)"
-    " DELETE FROM chathist.messages m USING d WHERE m.owner = current_user AND m.history = $1"
+    " ORDER BY n ON CONFLICT DO NOTHING RETURNING owner, history, session, id)"
+    " DELETE FROM chathist.messages m USING d WHERE m.owner = d.owner AND m.history = d.history"
     " AND m.session = d.session AND m.id = d.id";
 
 static const char INSERT_LINES[] =
@@ -377,7 +377,7 @@ static const char INSERT_LINES[] =
     " line, CASE WHEN doubtful OR $3::boolean THEN chathist.as_jsonb(line) ELSE line::jsonb END,"
     " folded FROM pg_temp.chathist_batch b WHERE line IS NOT NULL AND NOT EXISTS"
     " (SELECT FROM chathist.deleted d WHERE d.owner = current_user AND d.history = $1"
-    " AND d.session = b.session AND d.id = b.id)"
+    " AND d.session = b.session AND d.id = b.id OFFSET 0)"
     " ORDER BY n ON CONFLICT DO NOTHING RETURNING 1) SELECT count(*) FROM a";
 
 static const char FIND_CONFLICTS[] =

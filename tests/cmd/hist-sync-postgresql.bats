@@ -199,6 +199,13 @@ equal() {
     cmp a b
     run_expect 0 hist-sync --name h --history b "$PLACE"
     stdout_empty
+    # A whole session goes, and more comes, before the database has statistics.
+    hist-delete --history a --force -q long
+    hist_lines more 100 >>a
+    run_sync a
+    stdout_is $'h\t100 sent'
+    run_sync b
+    equal a b
 }
 
 @test "hist-sync: exit codes, and no password in a message" {
