@@ -12,7 +12,9 @@
  * [FILE,LINES],…}}`, which says how much the writer had read of each other machine. A reader takes
  * the lines only after it has read as much, because files may arrive in another order. So a
  * conversation that was continued on another machine is never stored before its beginning. A machine
- * whose directory is absent is not waited for.
+ * whose directory is absent is not waited for. A machine whose files vanished, and were read further
+ * by others than it has them now, begins a file with a higher number, so that nobody waits for lines
+ * that never come.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,6 +39,8 @@
 #define DELETED "deleted.jsonl"
 #define LINES_BEGIN "lines-"
 #define LINES_END ".jsonl"
+/* Files that are missing in a row are made again, up to this many. */
+#define MISSING_MAX 1000
 /* A file that has this size is continued in another one. */
 #define FULL ((uint64_t)8 << 20)
 #define PIECE ((size_t)1 << 20)
@@ -72,6 +76,8 @@ struct folder {
     uint64_t *known; /* digests of what was read in the folder in this run */
     size_t known_count, known_cap;
     bool whole; /* everything is read and compared */
+    bool own_first; /* the files of this machine wait for nothing, and nothing waits for them */
+    uint64_t asked_number, asked_lines; /* what other machines have read of this one, at most */
     size_t from,
         del_from; /* the numbers of the first line and deletion that may have to be written */
     struct append lock;
@@ -382,6 +388,15 @@ static bool has_read(const struct log *l, uint64_t number, uint64_t lines)
     return s->number > number || (s->number == number && s->lines >= lines);
 }
 
+/* Notes that another machine has read this one up to a line. */
+static void note_asked(struct folder *f, uint64_t number, uint64_t lines)
+{
+    if (number < f->asked_number || (number == f->asked_number && lines <= f->asked_lines))
+        return;
+    f->asked_number = number;
+    f->asked_lines = lines;
+}
+
 /* Reads the line at the beginning of a batch. Returns 1; 0 if other files must be read first; -1 with
  * *e set if the lines are of another history, or of a later version. */
 static int take_head(struct folder *f, struct log *l, struct str object, struct err *e)
@@ -399,11 +414,16 @@ static int take_head(struct folder *f, struct log *l, struct str object, struct 
         return err_set(e, ERR_FAILURE, "'%s/%s/%s' is another history than '%s'", f->job->place,
                        l->machine, buf_c(&f->name), f->job->name);
     for (it = json_iter(v[2]); json_next(&it);) {
-        struct log *other = find_log(f, it.key);
+        const struct log *other = find_log(f, it.key);
+        bool to_own = str_eq_c(it.key, f->machine);
         uint64_t number, lines;
 
-        if (other && other != l && get_number(json_at(it.value, 0), &number) &&
-            get_number(json_at(it.value, 1), &lines) && !has_read(other, number, lines)) {
+        if (!get_number(json_at(it.value, 0), &number) || !get_number(json_at(it.value, 1), &lines))
+            continue;
+        if (to_own && !l->own)
+            note_asked(f, number, lines);
+        if (other && other != l && !(f->own_first && (l->own || to_own)) &&
+            !has_read(other, number, lines)) {
             l->waits_for = other->machine;
             return 0;
         }
@@ -502,7 +522,8 @@ static int read_log(struct folder *f, struct log *l, struct err *e)
         uint64_t before = s->end;
 
         /* A file is missing, perhaps only until it arrives. */
-        if (s->number > 0 && s->number != (l->at > 0 ? l->segments[l->at - 1].number : 0) + 1) {
+        if (s->number > 0 && s->number != (l->at > 0 ? l->segments[l->at - 1].number : 0) + 1 &&
+            !(f->own_first && l->own)) {
             l->waits_for = l->machine;
             break;
         }
@@ -517,6 +538,19 @@ static int read_log(struct folder *f, struct log *l, struct err *e)
         some = 1;
     }
     return some;
+}
+
+/* Returns whether the files of this machine wait, or something waits for them. Only this machine
+ * knows that nothing more of them will arrive; and it may not write to a file that it has not read. */
+static bool own_waits(const struct folder *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        const struct log *l = &f->logs[i];
+
+        if (l->waits_for && (l->own || strcmp(l->waits_for, f->machine) == 0))
+            return true;
+    }
+    return false;
 }
 
 /* Reads everything new: the deletions first, so that no line is stored that is erased then. */
@@ -537,6 +571,8 @@ static int read_all(struct folder *f, struct err *e)
 
             some = result < 0 ? -1 : some | result;
         }
+        if (some == 0 && !f->own_first && own_waits(f))
+            some = f->own_first = true;
     }
     if (some < 0)
         return -1;
@@ -578,8 +614,8 @@ static int make_own(struct folder *f, struct err *e)
     return 0;
 }
 
-/* Adds the line at the beginning of a batch. */
-static void add_head(struct writer *w)
+/* Adds the line at the beginning of a batch. A file without lines waits for nothing. */
+static void add_head(struct writer *w, bool lines)
 {
     struct buf *out = &w->pending;
     bool first = true;
@@ -588,7 +624,7 @@ static void add_head(struct writer *w)
     json_add_member(out, "name", str_of(w->f->job->name));
     json_add_key(out, "after");
     buf_add_byte(out, '{');
-    for (size_t i = 0; i < w->f->count; i++) {
+    for (size_t i = 0; lines && i < w->f->count; i++) {
         const struct log *l = &w->f->logs[i];
         const struct segment *s =
             l->count == 0 ? NULL : &l->segments[l->at < l->count ? l->at : l->count - 1];
@@ -629,7 +665,7 @@ static int close_segment(struct writer *w, struct err *e)
 }
 
 /* Begins the file `number`, with the line at the beginning of a batch. */
-static int begin_segment(struct writer *w, unsigned number, struct err *e)
+static int begin_segment(struct writer *w, unsigned number, bool lines, struct err *e)
 {
     if (close_segment(w, e) < 0)
         return -1;
@@ -641,7 +677,7 @@ static int begin_segment(struct writer *w, unsigned number, struct err *e)
     w->at = find_segment(w->log, number);
     w->log->at = w->log->count;
     if (number > 0)
-        add_head(w);
+        add_head(w, lines);
     if (system_sync(w->log->fd) < 0 && errno != EINVAL)
         return folder_error(w->f, "write to", w->f->machine, e);
     return 0;
@@ -669,20 +705,20 @@ static int continue_segment(struct writer *w, unsigned number, struct err *e)
     struct segment *s = find_segment(w->log, number);
 
     if (!s)
-        return begin_segment(w, number, e);
+        return begin_segment(w, number, true, e);
     /* The deletions are in one file, of whatever size. */
     if (number > 0 && (s->bad || s->end >= FULL))
-        return begin_segment(w, number + 1, e);
+        return begin_segment(w, number + 1, true, e);
     w->fd = open_segment(w->f, w->log, number, O_RDWR | O_APPEND, e);
     w->at = s;
     if (w->fd < 0)
         return -1;
     if (number > 0 && has_unread(w->fd, s->end))
-        return begin_segment(w, number + 1, e);
+        return begin_segment(w, number + 1, true, e);
     if (ftruncate(w->fd, (off_t)s->end) < 0)
         return folder_error(w->f, "write to", w->f->machine, e);
     if (number > 0)
-        add_head(w);
+        add_head(w, true);
     return 0;
 }
 
@@ -697,7 +733,7 @@ static int write_line(struct writer *w, struct str line, struct err *e)
 
     if (w->fd < 0 && continue_segment(w, last > 0 ? last : 1, e) < 0)
         return -1;
-    if (w->at->end + w->pending.len >= FULL && begin_segment(w, w->at->number + 1, e) < 0)
+    if (w->at->end + w->pending.len >= FULL && begin_segment(w, w->at->number + 1, true, e) < 0)
         return -1;
     buf_add_str(&w->pending, line);
     buf_add_byte(&w->pending, '\n');
@@ -811,9 +847,30 @@ static int erase_own(struct writer *w, struct err *e)
 static int fill_gaps(struct writer *w, struct err *e)
 {
     for (unsigned n = 1; n < last_number(w->log); n++)
-        if (!find_segment(w->log, n) && begin_segment(w, n, e) < 0)
+        if (!find_segment(w->log, n) && begin_segment(w, n, false, e) < 0)
             return -1;
     return close_segment(w, e);
+}
+
+/* Have other machines read more of this one than there is now? */
+static bool is_short(const struct folder *f)
+{
+    const struct log *l = find_log(f, str_of(f->machine));
+    unsigned last = l ? last_number(l) : 0;
+
+    return f->asked_number > 0 && f->asked_number < (uint64_t)last + MISSING_MAX &&
+           (!l || last < f->asked_number || !has_read(l, f->asked_number, f->asked_lines));
+}
+
+/* Begins a file after all that other machines have read. */
+static int begin_after_asked(struct writer *w, struct err *e)
+{
+    return !is_short(w->f)
+               ? 0
+               : begin_segment(w, (unsigned)w->f->asked_number + 1, true, e) < 0 ||
+                         close_segment(w, e) < 0
+                     ? -1
+                     : 0;
 }
 
 static bool has_news(const struct folder *f)
@@ -821,7 +878,7 @@ static bool has_news(const struct folder *f)
     for (size_t i = f->from; i < merge_lines(f->merge); i++)
         if (!is_known(f, merge_digest(f->merge, i)))
             return true;
-    return f->whole || merge_deletions(f->merge) > f->del_from;
+    return f->whole || is_short(f) || merge_deletions(f->merge) > f->del_from;
 }
 
 static int write_all(struct folder *f, struct err *e)
@@ -837,8 +894,8 @@ static int write_all(struct folder *f, struct err *e)
     if (!w.log && make_own(f, e) < 0)
         return -1;
     w.log = find_log(f, str_of(f->machine));
-    if (write_deletions(&w, e) == 0 && erase_own(&w, e) == 0 && fill_gaps(&w, e) == 0 &&
-        write_lines(&w, e) == 0)
+    if (write_deletions(&w, e) == 0 && erase_own(&w, e) == 0 && begin_after_asked(&w, e) == 0 &&
+        fill_gaps(&w, e) == 0 && write_lines(&w, e) == 0)
         result = 0;
     if (w.fd >= 0)
         close(w.fd);

@@ -177,6 +177,44 @@ equal() {
     run_expect 1 grep -r '"session_id":"s2"' folder --include='lines-*'
 }
 
+@test "hist-sync: files that are written again keep nobody waiting, and nothing unread is removed" {
+    # The files of a vanish after b has read them; a writes them again in fewer lines.
+    as a
+    for text in one two three; do
+        ask s1 "$text"
+        run_expect 0 hist-sync folder
+    done
+    machine=$(ls folder)
+    as b
+    run_expect 0 hist-sync folder
+    ask s2 'of b'
+    run_expect 0 hist-sync folder
+    rm -r "folder/$machine"
+    as a
+    run_expect 0 hist-sync folder
+    as c
+    run_expect 0 hist-sync folder
+    stdout_is $'own\t8 received'
+    stderr_empty
+    equal a b c
+
+    # a is restored from a backup, and the files of b have not arrived again.
+    as a
+    cp -a "$HOME" backup
+    ask s1 'after the backup'
+    run_expect 0 hist-sync folder
+    rm -r "$HOME"
+    cp -a backup "$HOME"
+    rm "$HOME"/.local/state/chathist/sync/*.dir
+    for other in folder/*/own/lines-000001.jsonl; do
+        [[ $other == *"$machine"* ]] || truncate -s 0 "$other"
+    done
+    ask s3 'on the restored machine'
+    run_expect 0 hist-sync folder
+    run_expect 0 grep -rq 'after the backup' folder
+    run_expect 0 hist-search 'after the backup'
+}
+
 @test "hist-sync: which histories are the same one" {
     local url name
     for url in https://user:secret@GitHub.com/some/project.git git@github.com:some/project 'ssh://git@github.com/some/project/'; do
