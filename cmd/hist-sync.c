@@ -95,8 +95,10 @@ static void print_count(struct run *r, const struct sync_job *job)
         out_text(&r->out, buf_str(&line));
     }
     if (c->refused > 0 && !r->quiet)
-        warnf("%" PRIu64 " lines of '%s' cannot be synchronised: hist-check says why", c->refused,
-              job->history->path);
+        warnf("%" PRIu64 " line%s for '%s' in %s %s left out: damaged, or no message", c->refused,
+              c->refused == 1 ? "" : "s", job->name,
+              job->options.mark ? job->options.mark : "the other copy",
+              c->refused == 1 ? "is" : "are");
     buf_release(&line);
     buf_release(&counts);
 }

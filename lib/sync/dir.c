@@ -75,7 +75,7 @@ struct folder {
     size_t count, cap;
     uint64_t *known; /* digests of what was read in the folder in this run */
     size_t known_count, known_cap;
-    bool whole; /* everything is read and compared */
+    bool whole;     /* everything is read and compared */
     bool own_first; /* the files of this machine wait for nothing, and nothing waits for them */
     uint64_t asked_number, asked_lines; /* what other machines have read of this one, at most */
     size_t from,
@@ -156,16 +156,20 @@ static int find_segments(const struct folder *f, struct log *l, struct err *e)
     DIR *list = file_open_dir(l->fd, l->machine);
     struct dirent *entry;
     unsigned number;
+    int result = 0;
 
     if (!list)
         return folder_error(f, "read", l->machine, e);
-    while ((entry = readdir(list)))
+    for (errno = 0; (entry = readdir(list)); errno = 0)
         if (is_file_name(entry->d_name, &number))
             add_segment(l, number);
+    /* A file that is not seen would be taken for one that vanished. */
+    if (errno != 0)
+        result = folder_error(f, "read", l->machine, e);
     closedir(list);
     if (l->count > 0)
         qsort(l->segments, l->count, sizeof *l->segments, by_number);
-    return 0;
+    return result;
 }
 
 /* Opens a directory, never through a link: the folder may come from another machine. */
@@ -180,7 +184,15 @@ static int find_logs(struct folder *f, struct err *e)
     struct dirent *entry;
     int result = list ? 0 : err_sys(e, errno, "cannot read '%s'", f->job->place);
 
-    while (list && result == 0 && (entry = readdir(list))) {
+    while (list && result == 0) {
+        errno = 0;
+        entry = readdir(list);
+        if (!entry) {
+            if (errno != 0)
+                result = err_sys(e, errno, "cannot read '%s'", f->job->place);
+            break;
+        }
+
         int machine = is_machine_name(entry->d_name) ? open_below(f->fd, entry->d_name) : -1;
         int fd = machine >= 0 ? open_below(machine, buf_c(&f->name)) : -1;
 
@@ -775,7 +787,12 @@ static int write_lines(struct writer *w, struct err *e)
             result = write_line(w, buf_str(&line), e);
     }
     buf_release(&line);
-    return result < 0 || close_segment(w, e) < 0 ? -1 : 0;
+    if (result == 0)
+        result = close_segment(w, e);
+    /* How many of them are there is not known then. */
+    if (result < 0)
+        merge_counts(f->merge)->sent = 0;
+    return result < 0 ? -1 : 0;
 }
 
 /* ---- erasing ---- */
@@ -865,12 +882,11 @@ static bool is_short(const struct folder *f)
 /* Begins a file after all that other machines have read. */
 static int begin_after_asked(struct writer *w, struct err *e)
 {
-    return !is_short(w->f)
-               ? 0
-               : begin_segment(w, (unsigned)w->f->asked_number + 1, true, e) < 0 ||
-                         close_segment(w, e) < 0
-                     ? -1
-                     : 0;
+    if (!is_short(w->f))
+        return 0;
+    if (begin_segment(w, (unsigned)w->f->asked_number + 1, true, e) < 0)
+        return -1;
+    return close_segment(w, e);
 }
 
 static bool has_news(const struct folder *f)
