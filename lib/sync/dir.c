@@ -73,9 +73,8 @@ struct folder {
     struct buf name; /* of the directories of this history */
     struct log *logs;
     size_t count, cap;
-    uint64_t *known; /* digests of what was read in the folder in this run */
-    size_t known_count, known_cap;
-    bool whole;     /* everything is read and compared */
+    struct digests known; /* what was read in the folder in this run */
+    bool whole;           /* everything is read and compared */
     bool own_first; /* the files of this machine wait for nothing, and nothing waits for them */
     uint64_t asked_number, asked_lines; /* what other machines have read of this one, at most */
     size_t from,
@@ -233,29 +232,26 @@ static bool get_number(struct str value, uint64_t *n)
     return true;
 }
 
-static bool get_hex(struct str value, uint64_t *n)
+/* Sets `path` to that of a file of a machine, for messages. */
+static void set_path(struct buf *path, const struct folder *f, const struct log *l, unsigned number)
 {
-    struct str text = json_body(value);
-    char digits[17] = "", *end;
+    struct buf name = BUF_INIT(BUF_SMALL);
 
-    if (text.n != 16)
-        return false;
-    memcpy(digits, text.p, 16);
-    *n = strtoull(digits, &end, 16);
-    return *end == '\0';
+    add_file_name(&name, number);
+    buf_clear(path);
+    buf_addf(path, "%s/%s/%s/%s", f->job->place, l->machine, buf_c(&f->name), buf_c(&name));
+    buf_release(&name);
 }
 
 /* Opens a file of a machine. Returns -1 with *e set. */
 static int open_segment(const struct folder *f, const struct log *l, unsigned number, int flags,
                         struct err *e)
 {
-    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
+    struct buf path = BUF_INIT(BUF_SMALL);
     int fd;
 
-    add_file_name(&name, number);
-    buf_addf(&path, "%s/%s/%s/%s", f->job->place, l->machine, buf_c(&f->name), buf_c(&name));
+    set_path(&path, f, l, number);
     fd = file_open_regular_at(l->fd, buf_c(&path), flags, 0600, NULL, NULL, e);
-    buf_release(&name);
     buf_release(&path);
     return fd;
 }
@@ -274,7 +270,7 @@ static bool take_segment(struct folder *f, struct str object)
 
     json_pick(object, keys, v, 5);
     if (!get_number(v[1], &file) || !get_number(v[2], &end) || !get_number(v[3], &lines) ||
-        !get_hex(v[4], &check))
+        !digest_parse(json_body(v[4]), &check))
         return false;
     l = find_log(f, json_body(v[0]));
     if (l)
@@ -298,8 +294,9 @@ static bool take_history(struct folder *f, struct str object)
     uint64_t lines, check, deletions;
 
     json_pick(object, keys, v, 3);
-    if (!get_number(v[0], &lines) || !get_hex(v[1], &check) || !get_number(v[2], &deletions) ||
-        merge_prefix(f->merge, lines) != check || deletions > merge_deletions(f->merge))
+    if (!get_number(v[0], &lines) || !digest_parse(json_body(v[1]), &check) ||
+        !get_number(v[2], &deletions) || merge_prefix(f->merge, lines) != check ||
+        deletions > merge_deletions(f->merge))
         return false;
     f->from = lines;
     f->del_from = deletions;
@@ -363,31 +360,6 @@ static int write_state(struct folder *f, const char *path, struct err *e)
 }
 
 /* ---- reading ---- */
-
-static void note_known(struct folder *f, uint64_t digest)
-{
-    f->known = mem_grow(f->known, &f->known_cap, f->known_count + 1, sizeof *f->known);
-    f->known[f->known_count++] = digest;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const uint64_t *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-static bool is_known(const struct folder *f, uint64_t digest)
-{
-    return f->known_count > 0 &&
-           bsearch(&digest, f->known, f->known_count, sizeof digest, by_value) != NULL;
-}
-
-static void sort_known(struct folder *f)
-{
-    if (f->known_count > 0)
-        qsort(f->known, f->known_count, sizeof *f->known, by_value);
-}
 
 /* Has a log been read up to this line? */
 static bool has_read(const struct log *l, uint64_t number, uint64_t lines)
@@ -457,7 +429,7 @@ static int take_line(struct folder *f, struct log *l, struct segment *s, const s
         if (!json_is_null(json_get(object, "chathist_sync")) &&
             json_is_null(json_get(object, "session_id")))
             return take_head(f, l, object, e);
-        note_known(f, merge_digest_of(object));
+        digests_add(&f->known, merge_digest_of(object));
         return merge_add(f->merge, object, e) < 0 ? -1 : 1;
     }
     /* The file is still being written, or is damaged: it is read again by each run. */
@@ -470,14 +442,12 @@ static int take_line(struct folder *f, struct log *l, struct segment *s, const s
  * *e set. */
 static int read_lines(struct folder *f, struct log *l, struct segment *s, struct err *e)
 {
-    struct buf path = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    struct buf path = BUF_INIT(BUF_SMALL);
     struct scan scan;
     struct line line;
     int result, took = 1;
 
-    add_file_name(&name, s->number);
-    buf_addf(&path, "%s/%s/%s/%s", f->job->place, l->machine, buf_c(&f->name), buf_c(&name));
-    buf_release(&name);
+    set_path(&path, f, l, s->number);
     result = scan_open(&scan, l->fd, buf_c(&path), SCAN_FORWARD, e);
     buf_release(&path);
     if (result < 0)
@@ -513,7 +483,7 @@ static int read_deleted(struct folder *f, struct log *l, struct segment *s, stru
     close(fd);
     rest = buf_str(&text);
     while (deletions_next(&rest, &session, &id)) {
-        note_known(f, merge_deletion_digest(buf_str(&session), buf_str(&id)));
+        digests_add(&f->known, merge_deletion_digest(buf_str(&session), buf_str(&id)));
         (void)merge_delete(f->merge, buf_str(&session), buf_str(&id));
     }
     s->end += text.len - rest.n;
@@ -588,7 +558,7 @@ static int read_all(struct folder *f, struct err *e)
     }
     if (some < 0)
         return -1;
-    sort_known(f);
+    digests_sort(&f->known);
     return merge_store(f->merge, e);
 }
 
@@ -761,7 +731,7 @@ static int write_deletions(struct writer *w, struct err *e)
         struct str session, id;
 
         merge_deletion(f->merge, i, &session, &id);
-        if (is_known(f, merge_deletion_digest(session, id)))
+        if (digests_have(&f->known, merge_deletion_digest(session, id)))
             continue;
         if (w->fd < 0 && continue_segment(w, 0, e) < 0)
             return -1;
@@ -777,7 +747,7 @@ static int write_lines(struct writer *w, struct err *e)
     int result = 0;
 
     for (size_t i = f->from; result == 0 && i < merge_lines(f->merge); i++) {
-        if (is_known(f, merge_digest(f->merge, i)))
+        if (digests_have(&f->known, merge_digest(f->merge, i)))
             continue;
         merge_counts(f->merge)->sent++;
         if (f->job->options.dry_run)
@@ -829,13 +799,12 @@ static int copy_kept(struct folder *f, const struct log *l, struct file_replace 
 /* Erases deleted lines from a file of this machine. Returns 0, or -1 with *e set. */
 static int erase_from(struct folder *f, const struct log *l, struct segment *s, struct err *e)
 {
-    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
+    struct buf path = BUF_INIT(BUF_SMALL);
     struct file_replace r;
     uint64_t end;
     int result = -1;
 
-    add_file_name(&name, s->number);
-    buf_addf(&path, "%s/%s/%s/%s", f->job->place, l->machine, buf_c(&f->name), buf_c(&name));
+    set_path(&path, f, l, s->number);
     if (file_replace_begin_at(&r, l->fd, buf_c(&path), e) == 0) {
         result = copy_kept(f, l, &r, &end, e);
         if (result <= 0)
@@ -843,7 +812,6 @@ static int erase_from(struct folder *f, const struct log *l, struct segment *s, 
         else if ((result = file_replace_end(&r, e)) == 0)
             s->end = end;
     }
-    buf_release(&name);
     buf_release(&path);
     return result;
 }
@@ -892,7 +860,7 @@ static int begin_after_asked(struct writer *w, struct err *e)
 static bool has_news(const struct folder *f)
 {
     for (size_t i = f->from; i < merge_lines(f->merge); i++)
-        if (!is_known(f, merge_digest(f->merge, i)))
+        if (!digests_have(&f->known, merge_digest(f->merge, i)))
             return true;
     return f->whole || is_short(f) || merge_deletions(f->merge) > f->del_from;
 }
@@ -996,7 +964,7 @@ int sync_dir(struct sync_job *job, struct err *e)
     }
     close(f.fd);
     free(f.logs);
-    free(f.known);
+    digests_release(&f.known);
     free(f.machine);
     buf_release(&f.name);
     return result;

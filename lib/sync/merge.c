@@ -116,6 +116,50 @@ static uint64_t chain(uint64_t before, uint64_t digest)
     return checksum_words(&digest, 1, before);
 }
 
+/* ---- sets of digests ---- */
+
+static int compare_digests(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+void digests_add(struct digests *d, uint64_t digest)
+{
+    d->at = mem_grow(d->at, &d->cap, d->count + 1, sizeof(*d->at));
+    d->at[d->count++] = digest;
+}
+
+void digests_sort(struct digests *d)
+{
+    if (d->count > 0)
+        qsort(d->at, d->count, sizeof(*d->at), compare_digests);
+}
+
+bool digests_have(const struct digests *d, uint64_t digest)
+{
+    return d->count > 0 &&
+           bsearch(&digest, d->at, d->count, sizeof(*d->at), compare_digests) != NULL;
+}
+
+void digests_release(struct digests *d)
+{
+    free(d->at);
+    *d = (struct digests){0};
+}
+
+bool digest_parse(struct str digits, uint64_t *digest)
+{
+    char text[17] = "", *end;
+
+    if (digits.n != 16)
+        return false;
+    memcpy(text, digits.p, 16);
+    *digest = strtoull(text, &end, 16);
+    return *end == '\0';
+}
+
 /* ---- messages for the user ---- */
 
 static void warn(struct merge *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

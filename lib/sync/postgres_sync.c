@@ -87,43 +87,23 @@ static int ask_number(struct run *r, const char *sql, const struct str *paramete
 
 /* ---- sets of digests ---- */
 
-static int compare_digests(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Digests in ascending order. */
-struct digests {
-    uint64_t *at;
-    size_t count;
-};
-
-static bool digests_have(const struct digests *d, uint64_t digest)
-{
-    return d->count > 0 &&
-           bsearch(&digest, d->at, d->count, sizeof(*d->at), compare_digests) != NULL;
-}
-
 static struct digests digests_of_rows(const struct rows *rows)
 {
-    struct digests d = {mem_zalloc(rows->count * sizeof(uint64_t)), rows->count};
+    struct digests d = {0};
 
-    for (size_t i = 0; i < d.count; i++)
-        d.at[i] = rows->at[i].digest;
-    qsort(d.at, d.count, sizeof(*d.at), compare_digests);
+    for (size_t i = 0; i < rows->count; i++)
+        digests_add(&d, rows->at[i].digest);
+    digests_sort(&d);
     return d;
 }
 
 static struct digests digests_of_history(struct merge *m)
 {
-    struct digests d = {NULL, merge_lines(m)};
+    struct digests d = {0};
 
-    d.at = mem_zalloc(d.count * sizeof(uint64_t));
-    for (size_t i = 0; i < d.count; i++)
-        d.at[i] = merge_digest(m, i);
-    qsort(d.at, d.count, sizeof(*d.at), compare_digests);
+    for (size_t i = 0; i < merge_lines(m); i++)
+        digests_add(&d, merge_digest(m, i));
+    digests_sort(&d);
     return d;
 }
 
@@ -552,7 +532,7 @@ static int push(struct run *r, struct err *e)
     }
     if (result == 0)
         result = push_lines(r, valid ? c->pushed : 0, &known, e);
-    free(known.at);
+    digests_release(&known);
     end_work(r);
     return result;
 }
@@ -568,7 +548,7 @@ static int count_unpushed(struct run *r, struct err *e)
     for (size_t i = 0; result == 0 && i < merge_lines(r->merge); i++)
         if (!digests_have(&known, merge_digest(r->merge, i)))
             merge_counts(r->merge)->sent++;
-    free(known.at);
+    digests_release(&known);
     free(rows.at);
     return result;
 }
@@ -664,7 +644,7 @@ static int pull_lines(struct run *r, const struct rows *rows, struct err *e)
             show_work(r, end, rows->count);
         }
     }
-    free(here.at);
+    digests_release(&here);
     return result;
 }
 
@@ -683,7 +663,7 @@ static int skip_pulled(struct run *r, struct rows *rows, bool erased, struct err
     there = digests_of_rows(rows);
     while (n < merge_lines(r->merge) && digests_have(&there, merge_digest(r->merge, n)))
         n++;
-    free(there.at);
+    digests_release(&there);
     set_pushed(r, n);
     return 0;
 }

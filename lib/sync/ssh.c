@@ -595,18 +595,6 @@ static void put_hello(struct peer *p, const struct merge *m)
              merge_deletion_set(m), merge_line_set(m));
 }
 
-static bool get_hex(struct str *rest, uint64_t *n)
-{
-    struct str word = str_word(rest);
-    char digits[17] = "", *end;
-
-    if (word.n != 16)
-        return false;
-    memcpy(digits, word.p, 16);
-    *n = strtoull(digits, &end, 16);
-    return *end == '\0';
-}
-
 /* Reads the line of put_hello. */
 static int get_hello(struct peer *p, uint64_t *deletions, uint64_t *lines, struct err *e)
 {
@@ -627,7 +615,9 @@ static int get_hello(struct peer *p, uint64_t *deletions, uint64_t *lines, struc
         err_set(e, ERR_FAILURE, "'%s' has another version of hist-sync", p->name);
         return -1;
     }
-    return get_hex(&rest, deletions) && get_hex(&rest, lines) ? 0 : peer_wrong(p, e);
+    return digest_parse(str_word(&rest), deletions) && digest_parse(str_word(&rest), lines)
+               ? 0
+               : peer_wrong(p, e);
 }
 
 /* Finds the differences in one kind of facts, and exchanges them. */

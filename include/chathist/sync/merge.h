@@ -92,6 +92,22 @@ uint64_t merge_deletion_digest(struct str session, struct str id);
 uint64_t merge_line_set(const struct merge *m);
 uint64_t merge_deletion_set(const struct merge *m);
 
+/* ---- sets of digests ---- */
+
+/* {0} is an empty set. It is filled with digests_add, and then sorted once. */
+struct digests {
+    uint64_t *at; /* owned */
+    size_t count, cap;
+};
+
+void digests_add(struct digests *d, uint64_t digest);
+void digests_sort(struct digests *d);
+/* Returns whether a sorted set has the digest. */
+bool digests_have(const struct digests *d, uint64_t digest);
+void digests_release(struct digests *d);
+/* Sets *digest to the number that 16 hexadecimal digits stand for. Returns false if they are none. */
+bool digest_parse(struct str digits, uint64_t *digest);
+
 /* ---- what another copy has ---- */
 
 /* Adds a deletion, which merge_store stores. Returns 1; 0 if it is known; -1 if a session or a
