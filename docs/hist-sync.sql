@@ -5,13 +5,14 @@
 -- only adds steps.
 --
 -- Each row belongs to a role, `owner`, and row-level security shows it to that role alone. A role
--- that several people may take (SET ROLE) has histories that they share. No person learns about the
--- rows of another:
---   * every unique key begins with the owner, so that no error tells that another has such a row;
---   * every index begins with the owner, and no column has statistics, so that EXPLAIN tells
---     nothing about another's rows;
---   * numbers are counted for each owner, so that they tell nothing about the others' activity;
+-- that several people may take (SET ROLE) has histories that they share. Nobody can read, change or
+-- guess a row of another:
+--   * every unique key begins with the owner, so that no error reveals that another has such a row;
+--   * every index begins with the owner, and no column has statistics, so that EXPLAIN shows
+--     nothing of another's rows;
+--   * numbers are counted for each owner, so that they do not show the others' activity;
 --   * no foreign key exists, because its check is not subject to row-level security.
+-- The catalogs of PostgreSQL show every role the size of the tables as a whole.
 -- The role that ran this file and superusers administer the tables, and can change all of that.
 --
 -- The session is part of every key of the tables that grow with the messages, and they are

@@ -6,14 +6,15 @@
  *
  * A machine writes below its own name alone, and adds only what no machine has written there before.
  * All files are appended to, except that a machine rewrites its own if lines of them are deleted: they
- * become empty lines, so that the numbers of the others stay. So the programs that carry them never find two versions of a file, and carry a full file only once.
+ * become empty lines, so that the numbers of the others stay. So the programs that carry the files
+ * never find two versions of one, and carry a full file only once.
  *
  * The lines that are added in one run follow a line `{"chathist_sync":1,"name":NAME,"after":{MACHINE:
  * [FILE,LINES],…}}`, which says how much the writer had read of each other machine. A reader takes
  * the lines only after it has read as much, because files may arrive in another order. So a
  * conversation that was continued on another machine is never stored before its beginning. A machine
  * whose directory is absent is not waited for. A machine whose files vanished, and were read further
- * by others than it has them now, begins a file with a higher number, so that nobody waits for lines
+ * by others than it has them now, begins a file with a higher number, so that no machine waits for lines
  * that never come.
  */
 #include <dirent.h>

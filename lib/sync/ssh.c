@@ -48,7 +48,7 @@
 #define PART_BITS 4
 #define BITS_MOST 60
 #define RANGE_BYTES (1 + 8 + 8 * PARTS)
-/* So many ranges are asked for at once, and so many digests are listed for a part. */
+/* The number of ranges in one question, and of digests that are listed for a part. */
 #define RANGES_MOST ((size_t)2048)
 #define LIST_MOST 16
 /* The most digests that a client may want. */

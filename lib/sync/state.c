@@ -50,7 +50,7 @@ char *merge_state_path(const struct history *h, const char *kind, const char *pl
     return path;
 }
 
-/* Adds what tells this machine from others; nothing if the system does not say. */
+/* Adds what distinguishes this machine from others; nothing if the system does not say. */
 static void add_system(struct buf *out)
 {
     struct buf id = BUF_INIT(ID_MOST);

@@ -29,7 +29,7 @@
 
 struct merge;
 
-/* What was done, counted. */
+/* Numbers of what a synchronisation has done. */
 struct merge_count {
     uint64_t received;  /* lines that were new here */
     uint64_t sent;      /* lines that were new there; the caller counts these */
@@ -105,7 +105,7 @@ void digests_sort(struct digests *d);
 /* Returns whether a sorted set has the digest. */
 bool digests_have(const struct digests *d, uint64_t digest);
 void digests_release(struct digests *d);
-/* Sets *digest to the number that 16 hexadecimal digits stand for. Returns false if they are none. */
+/* Sets *digest to the number that 16 hexadecimal digits stand for. Returns false for other texts. */
 bool digest_parse(struct str digits, uint64_t *digest);
 
 /* ---- what another copy has ---- */
