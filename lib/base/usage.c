@@ -24,7 +24,21 @@ void usage_init(struct usage *u)
 
 bool usage_known(const struct usage *u)
 {
-    return u->at[USAGE_INPUT] >= 0 || u->at[USAGE_OUTPUT] >= 0;
+    for (int i = 0; i < USAGE_KINDS; i++)
+        if (u->at[i] >= 0)
+            return true;
+    return false;
+}
+
+bool usage_complete(const struct usage *u)
+{
+    return u->at[USAGE_INPUT] >= 0 && u->at[USAGE_OUTPUT] >= 0;
+}
+
+int64_t usage_cached(const struct usage *u)
+{
+    return (u->at[USAGE_CACHE_READ] > 0 ? u->at[USAGE_CACHE_READ] : 0) +
+           (u->at[USAGE_CACHE_WRITE] > 0 ? u->at[USAGE_CACHE_WRITE] : 0);
 }
 
 static bool read_cost(struct str number, int64_t *cost)
@@ -61,9 +75,9 @@ void usage_replace(struct usage *u, const struct usage *later)
 
 void usage_sum(struct usage *u, const struct usage *more)
 {
-    bool first = !u->summed && !usage_known(u) && u->at[USAGE_COST] < 0;
+    bool first = !u->summed && !usage_known(u);
 
-    u->partial = u->partial || more->partial || !usage_known(more);
+    u->partial = u->partial || more->partial || !usage_complete(more);
     u->cost_partial = u->cost_partial || more->cost_partial ||
                       (!first && (u->at[USAGE_COST] < 0) != (more->at[USAGE_COST] < 0));
     u->summed = true;
@@ -88,13 +102,13 @@ static void add_value(struct buf *out, const struct usage *u, int kind)
     if (kind == USAGE_COST)
         amount_add_text(out, usage_cost(u));
     else
-        buf_addf(out, "%" PRId64, u->at[kind] < 0 ? 0 : u->at[kind]);
+        buf_addf(out, "%" PRId64, u->at[kind]);
 }
 
 void usage_add_members(const struct usage *u, struct buf *out)
 {
     for (int i = 0; i < USAGE_KINDS; i++) {
-        if (i > USAGE_OUTPUT && u->at[i] < 0)
+        if (u->at[i] < 0)
             continue;
         json_add_key(out, names[i]);
         add_value(out, u, i);

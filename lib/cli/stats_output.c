@@ -16,6 +16,12 @@ static struct str key_text(const struct stats_row *row)
     return row->key ? (struct str){row->key, row->len} : STR("unknown");
 }
 
+/* Returns true if the tokens of at least one answer are known. */
+static bool has_tokens(const struct stats_count *n)
+{
+    return n->answers > n->unknown || n->input > 0 || n->output > 0;
+}
+
 /* ---- records ---- */
 
 static void add_key(struct buf *line, const struct out *o, enum stats_by by, struct str key)
@@ -269,7 +275,7 @@ static void print_totals(struct out *o, const struct stats *s, int64_t now)
     print_fitted(o, &line);
     buf_clear(&line);
     add_plural(&line, s->total.answers, "answer");
-    if (s->total.answers > s->total.unknown)
+    if (has_tokens(&s->total))
         buf_addf(&line, ", %" PRIu64 " tokens in, %" PRIu64 " out", s->total.input,
                  s->total.output);
     if (s->total.unknown > 0)
@@ -351,7 +357,7 @@ static void fill_chart(struct chart *chart, enum stats_by by, const struct stats
         line->bar = (double)size_of(by, &at[i]) / (double)most;
         vis_add_line(&line->cells[LABEL], key_text(&at[i]), true);
         buf_add_number(&line->cells[1], size_of(by, &at[i]));
-        if (n->answers > n->unknown) {
+        if (has_tokens(n)) {
             buf_add_number(&line->cells[2], n->input);
             buf_add_number(&line->cells[3], n->output);
             chart->columns = 4;

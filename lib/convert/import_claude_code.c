@@ -100,6 +100,10 @@ static void count_once(struct reader *r, struct str id, struct import_message *m
         if (*tokens >= 0)
             *tokens = more > 0 ? more : *tokens == 0 && given->at[i] == 0 ? 0 : -1;
     }
+    /* A line that adds output adds no input, which is not the same as an unknown one. */
+    for (int i = 0; usage_known(&m->usage) && i <= USAGE_OUTPUT; i++)
+        if (given->at[i] > 0 && m->usage.at[i] < 0)
+            m->usage.at[i] = 0;
 }
 
 /* Gives the response whose records were joined. */
@@ -183,7 +187,6 @@ static int give_title(struct reader *r, struct err *e)
  * program before June 2025 also wrote what the response cost. */
 static void set_usage(struct import_message *m, struct str value, struct str cost)
 {
-    static const enum usage_kind parts[] = {USAGE_CACHE_READ, USAGE_CACHE_WRITE};
     struct usage u;
 
     usage_init(&u);
@@ -191,9 +194,8 @@ static void set_usage(struct import_message *m, struct str value, struct str cos
     usage_read(&u, USAGE_OUTPUT, json_get(value, "output_tokens"));
     usage_read(&u, USAGE_CACHE_READ, json_get(value, "cache_read_input_tokens"));
     usage_read(&u, USAGE_CACHE_WRITE, json_get(value, "cache_creation_input_tokens"));
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (u.at[parts[i]] >= 0)
-            u.at[USAGE_INPUT] = (u.at[USAGE_INPUT] > 0 ? u.at[USAGE_INPUT] : 0) + u.at[parts[i]];
+    if (u.at[USAGE_INPUT] >= 0)
+        u.at[USAGE_INPUT] += usage_cached(&u);
     usage_read(&u, USAGE_COST, cost);
     usage_replace(&m->usage, &u);
 }

@@ -152,7 +152,6 @@ static void read_count(struct usage *u, enum usage_kind kind, sqlite3_stmt *q, i
  * include the tokens of the cache. */
 static void set_usage(struct usage *u, sqlite3_stmt *q, int i)
 {
-    static const enum usage_kind cache[] = {USAGE_CACHE_READ, USAGE_CACHE_WRITE};
     struct str details, prompt, completion;
     bool apart;
 
@@ -167,9 +166,8 @@ static void set_usage(struct usage *u, sqlite3_stmt *q, int i)
     apart = u->at[USAGE_CACHE_READ] < 0;
     usage_read(u, USAGE_CACHE_READ, json_get(details, "cache_read_input_tokens"));
     usage_read(u, USAGE_CACHE_WRITE, json_get(details, "cache_creation_input_tokens"));
-    for (size_t k = 0; apart && k < sizeof cache / sizeof *cache; k++)
-        if (u->at[cache[k]] > 0 && u->at[USAGE_INPUT] >= 0)
-            u->at[USAGE_INPUT] += u->at[cache[k]];
+    if (apart && u->at[USAGE_INPUT] >= 0)
+        u->at[USAGE_INPUT] += usage_cached(u);
 }
 
 /* Advances to the next row. Returns 1; 0 after the last row, or if the statement is NULL; -1 with

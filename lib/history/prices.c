@@ -182,7 +182,7 @@ struct cost prices_cost(struct prices *p, struct str provider, struct str model,
 
     if (usage->at[USAGE_COST] >= 0)
         return (struct cost){PRICES_REPORTED, true, usage_cost(usage)};
-    if (model.n > 0 && usage_known(usage) && !usage->partial)
+    if (model.n > 0 && usage_complete(usage) && !usage->partial)
         price = find_price(p, provider, model);
     if (!price)
         return (struct cost){0};

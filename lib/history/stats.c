@@ -147,31 +147,30 @@ struct amount stats_cost_sum(const struct stats_cost *c)
     return sum;
 }
 
-static bool take_tokens(struct str usage, const char *key, uint64_t *tokens)
+static struct usage usage_of(const struct message *m)
 {
-    int64_t n;
+    struct usage usage;
 
-    if (!json_int(json_get(usage, key), &n) || n < 0)
-        return false;
-    *tokens = (uint64_t)n;
-    return true;
+    usage_init(&usage);
+    usage_read_members(&usage, m->field[FIELD_USAGE]);
+    return usage;
 }
 
 static struct stats_count count_of(const struct message *m)
 {
     struct stats_count n = {.messages = 1};
     struct json_iter calls = json_iter(m->field[FIELD_TOOL_CALLS]);
-    struct str usage = m->field[FIELD_USAGE];
-    bool known;
+    struct usage usage;
 
     while (!calls.object && json_next(&calls))
         n.calls++;
     if (m->role != ROLE_ASSISTANT || m->field[FIELD_FORKED_FROM].p)
         return n;
     n.answers = 1;
-    known = take_tokens(usage, "input_tokens", &n.input);
-    known = take_tokens(usage, "output_tokens", &n.output) || known;
-    n.unknown = !known;
+    usage = usage_of(m);
+    n.input = usage.at[USAGE_INPUT] > 0 ? (uint64_t)usage.at[USAGE_INPUT] : 0;
+    n.output = usage.at[USAGE_OUTPUT] > 0 ? (uint64_t)usage.at[USAGE_OUTPUT] : 0;
+    n.unknown = !usage_complete(&usage);
     return n;
 }
 
@@ -179,11 +178,9 @@ static struct stats_count count_of(const struct message *m)
 static void take_cost(struct prices *p, const struct message *m, struct facts *f)
 {
     struct buf provider = BUF_INIT(BUF_LINE), model = BUF_INIT(BUF_LINE);
-    struct usage usage;
+    struct usage usage = usage_of(m);
     struct cost cost;
 
-    usage_init(&usage);
-    usage_read_members(&usage, m->field[FIELD_USAGE]);
     cost = prices_cost(p, message_text(m, FIELD_PROVIDER, &provider),
                        message_text(m, FIELD_MODEL, &model), &usage);
     f->currency = cost.currency;

@@ -771,36 +771,27 @@ static int anthropic_read_delta(struct response *a, int64_t index, struct str de
     return 0;
 }
 
-/* Reads the counts. They are running totals. The tokens of the cache are sent beside those of the
- * input, but are included in the input here. Some servers send 0 for the input at the end; this
- * does not replace an earlier count. */
+/* Reads the counts. They are running totals, each of which may be missing. The tokens of the cache are
+ * sent beside those of the input, but are included in the input here. Some servers send 0 for all
+ * input at the end; this does not replace earlier counts. */
 static void anthropic_read_usage(struct response *a, struct str usage)
 {
-    static const struct {
-        enum usage_kind kind;
-        const char *name;
-    } parts[] = {
-        {USAGE_INPUT, "input_tokens"},
-        {USAGE_CACHE_READ, "cache_read_input_tokens"},
-        {USAGE_CACHE_WRITE, "cache_creation_input_tokens"},
-    };
-    struct usage counts;
-    int64_t input = -1;
+    struct usage counts, *all = &a->usage;
 
     usage_init(&counts);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        usage_read(&counts, parts[i].kind, json_get(usage, parts[i].name));
-        if (counts.at[parts[i].kind] >= 0)
-            input = (input < 0 ? 0 : input) + counts.at[parts[i].kind];
-    }
-    counts.at[USAGE_INPUT] = input;
-    for (int i = 0; i < USAGE_KINDS; i++)
-        if (counts.at[i] == 0 && a->usage.at[i] > 0)
-            counts.at[i] = -1;
+    usage_read(&counts, USAGE_INPUT, json_get(usage, "input_tokens"));
+    usage_read(&counts, USAGE_CACHE_READ, json_get(usage, "cache_read_input_tokens"));
+    usage_read(&counts, USAGE_CACHE_WRITE, json_get(usage, "cache_creation_input_tokens"));
+    if (all->at[USAGE_INPUT] > 0 && counts.at[USAGE_INPUT] <= 0 && usage_cached(&counts) == 0)
+        usage_init(&counts);
     usage_read(&counts, USAGE_OUTPUT, json_get(usage, "output_tokens"));
     usage_read(&counts, USAGE_REASONING,
                json_get(json_get(usage, "output_tokens_details"), "thinking_tokens"));
-    usage_replace(&a->usage, &counts);
+    if (all->at[USAGE_INPUT] >= 0)
+        all->at[USAGE_INPUT] -= usage_cached(all);
+    usage_replace(all, &counts);
+    if (all->at[USAGE_INPUT] >= 0)
+        all->at[USAGE_INPUT] += usage_cached(all);
 }
 
 static const struct wire_name anthropic_finish_names[] = {

@@ -174,6 +174,36 @@ answer() {
     stdout_has '"input_tokens":20'
 }
 
+@test "replay: a count that is no number is unknown and not stored, by every provider" {
+    local wire model
+    use_history
+    answer openai '{"content":"x"}' '{"prompt_tokens":NaN,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":-1},"cost":"1"}'
+    printf '%s\n' '# made here' '' 'data: {"type":"response.output_text.delta","output_index":0,"delta":"x"}' '' \
+        'data: {"type":"response.completed","response":{"status":"completed","model":"m","usage":{"input_tokens":NaN,"output_tokens":2,"input_tokens_details":{"cached_tokens":-1},"cost":"1"}}}' '' >openai-responses.http
+    printf '%s\n' '# made here' '' 'data: {"type":"message_start","message":{"model":"m","usage":{"input_tokens":NaN,"cache_read_input_tokens":-1}}}' '' \
+        'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}' '' \
+        'data: {"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":Infinity,"output_tokens":2}}' '' \
+        'data: {"type":"message_stop"}' '' >anthropic.http
+    printf '%s\n' 'status: 200' 'header: Content-Type: application/x-ndjson' '' \
+        '{"model":"m","message":{"content":"x"},"done":false}' \
+        '{"model":"m","message":{"content":""},"done":true,"done_reason":"stop","prompt_eval_count":NaN,"eval_count":2}' >ollama.http
+    for wire in openai openai-responses anthropic ollama; do
+        start_llm "./$wire.http"
+        export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=k OLLAMA_HOST=127.0.0.1:$LLM_PORT
+        run_expect 0 chat -N -u -m "$wire:m" hello
+        stdout_is x
+        stderr_is 'input_tokens=unknown output_tokens=2'
+        run_expect 0 hist-show --json last
+        stdout_json 'select(.role == "assistant") | .usage | tojson' '{"output_tokens":2}'
+    done
+    mkdir -p "$HOME/.config/chathist"
+    echo '* 1 1 1 1 USD' >"$HOME/.config/chathist/prices"
+    run_expect 0 hist-stats --cost
+    stdout_is $'total\tunknown\t-\t-\t-\t4\t8' $'1970-01-01\tunknown\t-\t-\t-\t4\t8'
+    run_expect 0 hist-stats --by role --json
+    stdout_has '"answers_without_usage":4'
+}
+
 @test "replay: -u also tells what an answer cost that broke off" {
     printf '# made here\n\ndata: {"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":10,"completion_tokens":1}}\n\n' >cut.http
     start_llm ./cut.http

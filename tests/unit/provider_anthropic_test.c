@@ -729,6 +729,11 @@ TEST(usage_and_model_are_noted)
               0);
     CHECK_INT(r.a.usage.at[USAGE_INPUT], 123);
     CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 9);
+    CHECK_INT(FEED(&r, USAGE("{\"cache_read_input_tokens\":200}")), 0);
+    CHECK_INT(r.a.usage.at[USAGE_INPUT], 223);
+    CHECK_INT(FEED(&r, USAGE("{\"input_tokens\":0,\"cache_read_input_tokens\":0}")), 0);
+    CHECK_INT(r.a.usage.at[USAGE_INPUT], 223);
+    CHECK_INT(r.a.usage.at[USAGE_CACHE_READ], 200);
     CHECK(!r.a.finished);
     read_release(&r);
 }

@@ -27,17 +27,21 @@ enum usage_kind {
 struct usage {
     int64_t at[USAGE_KINDS]; /* -1: unknown */
     bool summed;             /* it is the sum of at least one response */
-    bool partial;            /* no tokens are known of one of them */
+    bool partial;            /* the input or the output of some of them is unknown */
     bool cost_partial;       /* the cost of some of them is known, so that of all is not */
 };
 
 void usage_init(struct usage *u);
-/* Returns true if the server reported a number of tokens. */
+/* Returns true if the server reported a number of tokens or a cost. */
 bool usage_known(const struct usage *u);
+/* Returns true if it reported the tokens of the input and those of the output. */
+bool usage_complete(const struct usage *u);
+/* Returns the tokens read from a cache and written to it, 0 where they are unknown. */
+int64_t usage_cached(const struct usage *u);
 /* Returns the cost that the server reported, or 0. */
 struct amount usage_cost(const struct usage *u);
-/* Reads a count, or an amount for USAGE_COST, from a JSON value. A value of another type, a
- * negative one, and one that is too large change nothing. */
+/* Reads a count, or an amount for USAGE_COST, from a JSON value. Anything but a number that is not
+ * negative, not too large and, for a count, an integer, changes nothing: it is unknown. */
 void usage_read(struct usage *u, enum usage_kind kind, struct str value);
 /* Reads the members that usage_add_members writes. */
 void usage_read_members(struct usage *u, struct str object);
@@ -46,8 +50,7 @@ void usage_replace(struct usage *u, const struct usage *later);
 /* Adds the counts of another response. A sum of tokens is that of the known ones; the cost is unknown
  * if that of one response is. */
 void usage_sum(struct usage *u, const struct usage *more);
-/* Adds the members of a JSON object: always the input and output tokens, as 0 if they are unknown,
- * and the other counts if they are known. */
+/* Adds the members of a JSON object: the counts that are known. */
 void usage_add_members(const struct usage *u, struct buf *out);
 /* Adds `input_tokens=12 output_tokens=unknown`, and the other counts if they are known,
  * and `cost=unknown` if that of only some responses is known. */

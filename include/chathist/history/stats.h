@@ -45,8 +45,8 @@ struct stats_count {
     uint64_t calls; /* of tools */
     uint64_t sessions;
     uint64_t answers;       /* of a model, without copies */
-    uint64_t unknown;       /* answers that do not say how many tokens they used */
-    uint64_t input, output; /* tokens of the other answers */
+    uint64_t unknown;       /* answers whose input or output tokens are unknown */
+    uint64_t input, output; /* the tokens that are known */
 };
 
 /* What answers cost in one currency; in the place PRICES_UNKNOWN, those whose cost is unknown. */
