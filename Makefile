@@ -81,7 +81,7 @@ test_env = BIN='$(abspath $(here))' BUILD='$(abspath $(here))' CC='$(CC)' VARIAN
            TEST_JOBS=$(TEST_JOBS) MAKEFLAGS='$(if $(MAKEOVERRIDES),-- $(MAKEOVERRIDES))' MFLAGS=
 run = @$(test_env) tests/run
 
-.PHONY: all release debug asan check check-unit check-cmd check-systems check-asan check-debian check-servers check-mcp check-ports
+.PHONY: all release debug asan check check-unit check-cmd check-systems check-asan check-debian check-servers check-mcp check-sdks check-ports
 .PHONY: lint format bench fuzz install uninstall check-install check-static deb static dist release-files clean deps demo help
 
 all: ## build the programs (VARIANT=release unless told otherwise); the default
@@ -130,6 +130,10 @@ check-servers: ## send a long conversation to llama.cpp and llama-cpp-python, fr
 check-mcp: ## run the conformance scenarios of MCP, and MCP servers from npm and PyPI; takes minutes
 	$(call build,$(VARIANT),all)
 	@$(test_env) tests/tools/check-mcp build/mcp
+
+check-sdks: ## compare chat with the SDKs from PyPI on streams, also those in STREAMS=FOLDER; takes minutes
+	$(call build,$(VARIANT),all tests)
+	@$(test_env) tests/tools/check-sdks build/sdks $(STREAMS)
 
 check-debian: ## `make deps check` in a fresh Debian 13, as a plain user with sudo; needs root and debootstrap
 	@mk/check-debian $(DEBIAN) $(DEBIAN_USER)

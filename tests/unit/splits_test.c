@@ -1,7 +1,8 @@
 /*
  * Every fixture of every wire, whole, byte by byte, and cut in two at every byte, must give the same
  * response or error. A stream that ends early at any byte is incomplete. The bytes come from `tests/tools/fake-llm --frames`, so they are those that it serves.
- * tests/feature/wire.bats covers the fixtures that only differ in their size.
+ * tests/feature/wire.bats covers the fixtures that only differ in their size. With SPLIT_STREAMS=FOLDER the same
+ * is done to FOLDER/WIRE/NAME.http, for tests/tools/check-sdks, and each is cut at every byte.
  */
 #include "test.h"
 
@@ -16,6 +17,7 @@
 /* A larger fixture is cut at every byte near its ends, and at this many places between them. */
 #define EACH ((size_t)4 << 10)
 #define PLACES 64
+static size_t each_near = EACH;
 
 struct frame {
     char name[300], type[120], end[20]; /* type: the header line */
@@ -169,12 +171,12 @@ static void outcome(const struct frame *f, size_t first, size_t each, struct buf
 /* Returns the next place to cut. */
 static size_t next_cut(size_t at, size_t n)
 {
-    if (n <= 2 * EACH || at + 1 < EACH || at + EACH >= n)
+    if (n / 2 <= each_near || at + 1 < each_near || at + each_near >= n)
         return at + 1;
 
-    size_t next = at + (n - 2 * EACH) / PLACES + 1;
+    size_t next = at + (n - 2 * each_near) / PLACES + 1;
 
-    return next < n - EACH ? next : n - EACH;
+    return next < n - each_near ? next : n - each_near;
 }
 
 static void same_everywhere(const struct frame *f)
@@ -248,26 +250,49 @@ static void incomplete_until_its_end(const struct frame *f)
     playing.end = 0;
 }
 
-TEST(every_fixture_is_the_same_at_every_split_point)
+/* Tests the fixtures whose paths the shell makes of `paths`, and the ends of those that are called
+ * normal.http. Returns how many there are, and sets *normal to the number of the latter. */
+static int all_same(const char *paths, int *normal)
 {
-    FILE *in = popen("tests/tools/fake-llm --frames tests/fixtures/*/*.http", "r");
+    char command[100];
     struct buf body = BUF_INIT(SIZE_MAX);
     struct frame f;
-    int count = 0, cut = 0;
+    FILE *in;
+    int count = 0;
 
+    *normal = 0;
+    snprintf(command, sizeof command, "tests/tools/fake-llm --frames %s", paths);
+    in = popen(command, "r");
     if (!CHECK(in != NULL))
-        return;
+        return 0;
     while (read_frame(in, &f, &body)) {
         count++;
         same_everywhere(&f);
         if (strstr(f.name, "/normal.http")) {
             incomplete_until_its_end(&f);
-            cut++;
+            ++*normal;
         }
     }
     CHECK(feof(in));
     CHECK_INT(pclose(in), 0);
-    CHECK(count > 170);
-    CHECK_INT(cut, 4);
     buf_release(&body);
+    return count;
+}
+
+TEST(every_fixture_is_the_same_at_every_split_point)
+{
+    int normal;
+
+    CHECK(all_same("tests/fixtures/*/*.http", &normal) > 170);
+    CHECK_INT(normal, 4);
+}
+
+TEST(every_stream_of_others_is_the_same_at_every_byte)
+{
+    int normal;
+
+    if (!getenv("SPLIT_STREAMS"))
+        return;
+    each_near = SIZE_MAX / 2;
+    CHECK(all_same("\"$SPLIT_STREAMS\"/*/*.http", &normal) > 0);
 }
