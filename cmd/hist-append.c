@@ -136,11 +136,15 @@ static void append_text(struct target *t, struct draft *d, char **words, size_t 
 struct input {
     struct draft *drafts; /* the current batch; each draft has a role and content */
     size_t count, cap;
-    bool refused; /* a line was skipped */
+    bool refused;  /* a line was skipped */
+    bool too_long; /* the rest of the line is skipped, too */
     struct buf pending;
     size_t number; /* of lines */
     bool ended;
 };
+
+/* More than the fields take that storing adds to a line: id, session, time and role. */
+#define ADDED_MAX 1024
 
 /* Checks a draft alone, because the store would refuse the whole batch. Returns 0, or -1 with *e
  * set. */
@@ -148,7 +152,7 @@ static int check_fields(const struct draft *d, struct err *e)
 {
     if (!draft_has(d, FIELD_CONTENT))
         return err_set(e, ERR_USAGE, "no 'content'");
-    return draft_storable(d, e);
+    return draft_fits(d, ADDED_MAX, e) < 0 ? -1 : draft_storable(d, e);
 }
 
 static void add_line(struct input *in, struct str line, const char *role)
@@ -187,12 +191,28 @@ static void release_batch(struct input *in)
     in->count = 0;
 }
 
+/* Skips a line that does not fit into the buffer, as far as it was read. */
+static void skip_long_line(struct input *in)
+{
+    const char *end = memchr(in->pending.data, '\n', in->pending.len);
+
+    if (!in->too_long && !end && in->pending.len == in->pending.max) {
+        warnf("cannot store line %zu: longer than %zu MiB", ++in->number, BUF_LINE >> 20);
+        in->too_long = in->refused = true;
+    }
+    if (in->too_long) {
+        buf_consume(&in->pending, end ? (size_t)(end - in->pending.data) + 1 : in->pending.len);
+        in->too_long = !end;
+    }
+}
+
 /* Waits for the next batch. Lines without a role get `role`. Returns false at the end. A read error
  * ends the program. */
 static bool read_batch(struct input *in, const char *role)
 {
     struct err e = ERR_INIT;
     struct str rest;
+    size_t before = in->pending.len; /* these bytes are the beginning of a line */
     int more;
 
     release_batch(in);
@@ -203,9 +223,13 @@ static bool read_batch(struct input *in, const char *role)
         err_sys(&e, errno, "cannot read line %zu from standard input", in->number + 1);
         die_err(&e);
     }
+    if (in->too_long || in->pending.len == in->pending.max)
+        skip_long_line(in);
     rest = buf_str(&in->pending);
-    while (rest.n > 0 && memchr(rest.p, '\n', rest.n))
+    while (rest.n > before && memchr(rest.p + before, '\n', rest.n - before)) {
         add_line(in, str_cut(&rest, '\n'), role);
+        before = 0;
+    }
     in->ended = more == 0;
     if (in->ended && rest.n > 0)
         add_line(in, rest, role);

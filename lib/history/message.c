@@ -467,14 +467,13 @@ int draft_from_json(struct draft *d, struct str object, struct err *e)
     return 0;
 }
 
-int draft_check(const struct draft *d, struct err *e)
+int draft_fits(const struct draft *d, size_t more, struct err *e)
 {
     bool overflow = d->unknown.overflow;
-    size_t n = d->unknown.len + (d->unknown.len ? 2 : 1); /* braces; a field brings its own comma */
+    /* Braces; a field brings its own comma. */
+    size_t n = more + d->unknown.len + (d->unknown.len ? 2 : 1);
 
     for (size_t f = 0; f < FIELD_COUNT; f++) {
-        if (f < REQUIRED_COUNT && !d->field[f].len && !d->field[f].overflow)
-            return err_set(e, ERR_USAGE, "the message has no '%s'", fields[f].name);
         overflow = overflow || d->field[f].overflow;
         if (d->field[f].len)
             n += d->field[f].len + fields[f].name_len + sizeof("\"\":,") - 1;
@@ -482,6 +481,14 @@ int draft_check(const struct draft *d, struct err *e)
     if (overflow || n > BUF_LINE)
         return err_set(e, ERR_FAILURE, "the message is longer than %zu MiB", BUF_LINE >> 20);
     return 0;
+}
+
+int draft_check(const struct draft *d, struct err *e)
+{
+    for (size_t f = 0; f < REQUIRED_COUNT; f++)
+        if (!d->field[f].len && !d->field[f].overflow)
+            return err_set(e, ERR_USAGE, "the message has no '%s'", fields[f].name);
+    return draft_fits(d, 0, e);
 }
 
 int draft_format(const struct draft *d, struct buf *out, struct err *e)

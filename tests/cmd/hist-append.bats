@@ -82,6 +82,33 @@ line_is() {
     stored '.content | length' 2999999 5
 }
 
+# lines N: three lines, the second of N bytes.
+lines() {
+    printf '{"content":"before"}\n{"content":"'
+    head -c $(($1 - 14)) /dev/zero | tr '\0' x
+    printf '"}\n{"content":"after"}\n'
+}
+
+@test "hist-append: --json skips a line that is too long, or would be, and stores the others" {
+    local n mib=$((64 << 20))
+    export CHAT_FSYNC=0
+    for n in $((mib - 40)) $((mib - 1)) $mib $((mib + 1)) $((mib + 70000)); do
+        run_expect 2 bash -c "$(declare -f lines); lines $n | hist-append -s s --json"
+        lines_are 2
+        stderr_matches '^hist-append: cannot store line 2: (the message is )?longer than 64 MiB$'
+        stored .content before after
+        rm "$HISTORY"
+    done
+    run_expect 2 bash -c "$(declare -f lines); { lines $mib | head -n 2 | head -c -1; } | hist-append -s s --json"
+    lines_are 1
+    stderr_is 'hist-append: cannot store line 2: longer than 64 MiB'
+    rm "$HISTORY"
+    # More than a prompt may have.
+    run_expect 0 bash -c "$(declare -f lines); lines $((40 << 20)) | hist-append -s s --json"
+    lines_are 3
+    stored '.content | length' 6 $(((40 << 20) - 14)) 5
+}
+
 @test "hist-append: without a session a new one, which is current" {
     run_expect 0 hist-append one
     stored .session_id "$(cat "$HISTORY.session")"

@@ -138,6 +138,9 @@ void draft_title(struct draft *d, struct str title);
  * unchanged. */
 int draft_from_json(struct draft *d, struct str object, struct err *e);
 
+/* Checks that the line is no longer than BUF_LINE after `more` bytes are added. Returns 0, or -1 with *e
+ * set (ERR_FAILURE). */
+int draft_fits(const struct draft *d, size_t more, struct err *e);
 /* Checks that the five required fields are set and that the line is no longer than BUF_LINE.
  * Returns 0, or -1 with *e set (ERR_USAGE or ERR_FAILURE). */
 int draft_check(const struct draft *d, struct err *e);
