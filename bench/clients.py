@@ -11,6 +11,9 @@ microseconds, each with its ratio to that of CHAT:
   request  from the start of the client to the first byte of its request
   token    from the sending of a piece to its arrival on the client's standard output
   exit     from the last byte of the stream to the end of the client
+
+curl and aichat store nothing, so `chat -n`, which is chat --no-store, is the client to compare with them. The exit of
+chat is later by one fdatasync of the answer; CHAT_FSYNC=0 shows it without.
 """
 import json
 import os

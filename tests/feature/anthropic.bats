@@ -440,7 +440,15 @@ make_weather() {
     is tools sent '[{"type":"web_search_20250305","name":"web_search"},{"type":"code_execution_20260521","name":"code_execution"}]'
     [[ $(request_header 1 anthropic-beta) == a-2026-01-01,b-2026-01-01 ]]
     [[ $(request_header 1 authorization),$(request_header 1 x-api-key) == 'Bearer test-token-1,' ]]
-    ANTHROPIC_API_KEY=test-key-1 ANTHROPIC_AUTH_TOKEN=test-token-1 run_expect 0 chat -N hello
+    # Lasting ones, one with its settings, which other providers do not get.
+    mkdir -p "$HOME/.config/chathist"
+    printf '%s\n' 'tools = @web_search_20260209' \
+        'option.anthropic.tools = [{"type":"web_fetch_20260209","name":"web_fetch","max_uses":3}]' >"$HOME/.config/chathist/config"
+    ANTHROPIC_API_KEY=k OPENAI_API_KEY=k run_expect 0 chat --dry-run hello
+    stdout_json '.tools | tojson' '[{"type":"web_search_20260209","name":"web_search"},{"type":"web_fetch_20260209","name":"web_fetch","max_uses":3}]'
+    OPENAI_API_KEY=k run_expect 0 chat --dry-run -m openai-responses:m hello
+    stdout_json '.tools | tojson' '[{"type":"web_search_20260209"}]'
+    ANTHROPIC_API_KEY=test-key-1 ANTHROPIC_AUTH_TOKEN=test-token-1 run_expect 0 chat -N -T '' hello
     [[ $(request_header 2 authorization),$(request_header 2 x-api-key) == ,test-key-1 ]]
 }
 
