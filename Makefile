@@ -131,9 +131,10 @@ check-mcp: ## run the conformance scenarios of MCP, and MCP servers from npm and
 	$(call build,$(VARIANT),all)
 	@$(test_env) tests/tools/check-mcp build/mcp
 
-check-sdks: ## compare chat with the SDKs from PyPI on streams, also those in STREAMS=FOLDER; takes minutes
+check-sdks: ## hold chat to the SDKs from PyPI, on their streams, ours and those in STREAMS=FOLDER; takes minutes
 	$(call build,$(VARIANT),all tests)
 	@$(test_env) tests/tools/check-sdks build/sdks $(STREAMS)
+	@$(test_env) tests/tools/check-requests build/sdks
 
 check-debian: ## `make deps check` in a fresh Debian 13, as a plain user with sudo; needs root and debootstrap
 	@mk/check-debian $(DEBIAN) $(DEBIAN_USER)
