@@ -228,6 +228,19 @@ cached() {
     done
 }
 
+@test "context: Gemini's own list tells the window, its compatible one does not" {
+    hist_lines s 30 >"$HISTORY"
+    printf '%s\n' 'status: 200' 'header: Content-Type: application/json' 'path: /v1beta/models' '' \
+        '{"models":[{"name":"models/gemini-test","inputTokenLimit":100,"outputTokenLimit":50}]}' >list.http
+    start_unknown ./list.http --reply ok
+    export GEMINI_API_KEY=test-key-1 CHAT_MODEL=gemini:gemini-test
+    run_expect 0 chat -q --base-url "http://127.0.0.1:$LLM_PORT/v1beta/openai" -s s next
+    run_expect 0 cached
+    stdout_is $'gemini-test\t100'
+    run_expect 0 chat -q --dry-run --base-url "http://127.0.0.1:$LLM_PORT/v1beta/openai" -s s next
+    stdout_json '.messages | length' 17
+}
+
 @test "context: a short conversation is not worth the list, nor is a failure" {
     start_unknown --models 'test-model=context_length:100' --reply ok
     hist_lines s 8 >"$HISTORY"

@@ -198,8 +198,8 @@ answer() {
     done
     mkdir -p "$HOME/.config/chathist"
     echo '* 1 1 1 1 USD' >"$HOME/.config/chathist/prices"
-    run_expect 0 hist-stats --cost
-    stdout_is $'total\tunknown\t-\t-\t-\t4\t8' $'1970-01-01\tunknown\t-\t-\t-\t4\t8'
+    run_expect 0 hist-stats --cost --by role
+    stdout_is $'total\tunknown\t-\t-\t-\t4\t8' $'assistant\tunknown\t-\t-\t-\t4\t8'
     run_expect 0 hist-stats --by role --json
     stdout_has '"answers_without_usage":4'
 }
