@@ -28,6 +28,8 @@
 /* The time limit for the response to a notification, to an answer and to DELETE. A request has the
  * one of its tool call, or of getting ready. */
 #define NOTICE_MS 10000
+/* How long later messages wait for the server to accept a notification. */
+#define ORDER_MS 500
 /* How long a stream may stay open after the answer. */
 #define LINGER_MS 1000
 /* How long to wait before a stream is resumed if the server does not say, and at most. */
@@ -70,7 +72,8 @@ struct post {
     struct mcp_server *server;
     enum post_kind kind;
     int64_t id;
-    bool initializes;
+    bool initializes;   /* `initialize` */
+    bool initialized;   /* `notifications/initialized` */
     struct buf message; /* its JSON */
     struct buf mirror;  /* header lines that repeat parts of the message */
     struct http_request request;
@@ -83,6 +86,7 @@ struct post {
     struct sse sse;
     struct buf last_id; /* of the stream that is to be resumed; empty: no stream is */
     int64_t begin_at;   /* not earlier (time_ticks) */
+    int64_t begun;      /* when the transfer began (time_ticks) */
     int64_t linger;     /* once it is answered: until when its stream may stay open */
     int resumes, redirects;
 };
@@ -281,6 +285,7 @@ static void remote_send(struct mcp_server *s, const struct mcp_message *m)
 
     p->id = m->id;
     p->initializes = m->method && strcmp(m->method, "initialize") == 0;
+    p->initialized = m->method && strcmp(m->method, "notifications/initialized") == 0;
     p->request.once = m->tool != NULL;
     buf_add(&p->message, m->json.p, m->json.n - 1);
     if (m->method)
@@ -349,9 +354,10 @@ static void begin_post(struct post *p)
                              &p->sink, &p->e);
 }
 
-/* Begins what may be begun. The server handles requests side by side, so a notification has to be
- * accepted before the messages after it are sent: `initialized` comes before everything else.
- * Returns whether something began. */
+/* Begins what may be begun. The server handles requests side by side, so that what is sent first does
+ * not have to arrive first. Nothing is sent before the server has accepted `initialized`; other
+ * notifications hold up the messages after them for a moment only, because a server whose call is
+ * cancelled may hang. Returns whether something began. */
 static bool begin_posts(struct link *l)
 {
     bool any = false;
@@ -360,9 +366,10 @@ static bool begin_posts(struct link *l)
     for (struct post *p = l->first; p; p = p->next) {
         if (!p->transfer && p->e.kind == ERR_NONE && p->begin_at <= now && p != l->opening) {
             begin_post(p);
+            p->begun = now;
             any = true;
         }
-        if (p->kind == POST_NOTICE)
+        if (p->kind == POST_NOTICE && (p->initialized || now - p->begun < ORDER_MS))
             break;
     }
     return any;

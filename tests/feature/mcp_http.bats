@@ -149,6 +149,13 @@ refuses() {
     json_is all 'map(select(.role == "tool"))[0].content' 'the tool was stopped: it took longer than 1.0 s'
 }
 
+@test "mcp_http: a server that does not accept that a call is cancelled can be used further" {
+    start_mcp --deaf
+    start_llm --call 'fake__hang {}' --call 'fake__cancelled {}' --reply finished
+    run_expect 0 chat --yes --tool-timeout 4s --mcp "fake=$MCP" hello
+    result 1
+}
+
 @test "mcp_http: an interrupt in a call cancels it and ends the session" {
     start_mcp --session
     start_llm --call 'fake__hang {}' --reply finished
