@@ -418,15 +418,21 @@ static bool report_unstored(struct chat_session *t, int result, struct err *e)
     return false;
 }
 
-/* Stores the prompt or the answer. After the first lines the session becomes current. */
-static void keep_lines(struct chat_session *t, struct turn *turn,
+/* Stores the prompt or the answer. Returns whether it is stored. */
+static bool keep_lines(struct chat_session *t, struct turn *turn,
                        int (*store)(struct turn *turn, struct err *e))
 {
     struct err e = ERR_INIT;
 
-    if (!t->args->store && !t->in_memory)
-        return;
-    if (report_unstored(t, store(turn, &e), &e) && !t->in_memory && !t->settled)
+    return (t->args->store || t->in_memory) && report_unstored(t, store(turn, &e), &e);
+}
+
+/* After its first lines the session becomes current. */
+static void settle(struct chat_session *t)
+{
+    struct err e = ERR_INIT;
+
+    if (!t->in_memory && !t->settled)
         t->settled = report_unstored(t, resume_settle(&t->session, &t->history, &e), &e);
 }
 
@@ -486,7 +492,8 @@ static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
     result = round_run(turn, e);
     for (size_t i = 0; i < turn->calls_count; i++)
         events_result(&t->events, &turn->calls[i]);
-    keep_lines(t, turn, round_store);
+    if (keep_lines(t, turn, round_store))
+        settle(t);
     round_end(turn);
     return result;
 }
@@ -512,7 +519,7 @@ static int renew_tools(struct chat_session *t, struct turn *turn, struct err *e)
 struct prompt_store {
     struct chat_session *session;
     struct turn *turn;
-    bool ended;
+    bool ended, stored;
 };
 
 /* Waits until the prompt is stored: http_limits.before_send, so that nothing of the prompt is sent
@@ -522,8 +529,18 @@ static void end_prompt(void *arg)
     struct prompt_store *p = arg;
 
     if (!p->ended)
-        keep_lines(p->session, p->turn, turn_store_prompt_end);
+        p->stored = keep_lines(p->session, p->turn, turn_store_prompt_end);
     p->ended = true;
+}
+
+/* Prepares for the answer: http_limits.after_send. */
+static void await_answer(void *arg)
+{
+    struct prompt_store *p = arg;
+
+    turn_await(p->turn);
+    if (p->stored)
+        settle(p->session);
 }
 
 /* Connects and sends the first request while the prompt is synced, or the next one. */
@@ -531,16 +548,17 @@ static void ask(struct turn *turn, struct prompt_store *prompt, struct chat_sess
                 struct err *e)
 {
     turn->ask.limits.before_send = end_prompt;
-    turn->ask.limits.before_send_arg = prompt;
+    turn->ask.limits.after_send = await_answer;
+    turn->ask.limits.send_arg = prompt;
     turn_ask(turn, &t->events.sink, e);
-    turn->ask.limits.before_send = NULL;
+    turn->ask.limits.before_send = turn->ask.limits.after_send = NULL;
 }
 
 /* Stores the prompt, sends requests and stores answers as long as the model calls tools. *e is set
  * by a failed request. */
 static void exchange_rounds(struct chat_session *t, struct turn *turn, struct err *e)
 {
-    struct prompt_store prompt = {t, turn, false};
+    struct prompt_store prompt = {.session = t, .turn = turn};
 
     if (t->args->store || t->in_memory)
         turn_store_prompt_begin(turn);
@@ -551,7 +569,8 @@ static void exchange_rounds(struct chat_session *t, struct turn *turn, struct er
         else if (renew_tools(t, turn, e) == 0)
             ask(turn, &prompt, t, e);
         end_prompt(&prompt); /* no connection was made */
-        keep_lines(t, turn, turn_store_answer);
+        if (keep_lines(t, turn, turn_store_answer) || prompt.stored)
+            settle(t);
         keep_title(t);
     } while (turn->calling && run_calls(t, turn, e) == 0);
     t->cut_noted = turn->cut_noted;

@@ -330,8 +330,7 @@ int turn_remember(struct turn *t, struct buf *memory, struct err *e)
     return result;
 }
 
-/* Makes the file that the sink adds each piece of the answer to. */
-static void begin_partial(struct turn *t)
+void turn_await(struct turn *t)
 {
     struct draft d;
 
@@ -396,10 +395,7 @@ void turn_store_prompt_begin(struct turn *t)
 
 int turn_store_prompt_end(struct turn *t, struct err *e)
 {
-    int result = turn_store_end(t, e);
-
-    begin_partial(t);
-    return result;
+    return turn_store_end(t, e);
 }
 
 int turn_store_answer(struct turn *t, struct err *e)
@@ -526,7 +522,6 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e)
     int result;
 
     t->calling = false;
-    begin_partial(t);
     do
         result = ask_once(t, sink, &own);
     while (result < 0 && leave_out_half(t, &own));

@@ -559,7 +559,9 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
     if (p->begin)
         p->begin(p, ask, a);
     if (p->exchange && ask->limits.before_send)
-        ask->limits.before_send(ask->limits.before_send_arg);
+        ask->limits.before_send(ask->limits.send_arg);
+    if (p->exchange && ask->limits.after_send)
+        ask->limits.after_send(ask->limits.send_arg);
     rc = p->exchange ? p->exchange(ask, r, &sink, e) : http_exchange(r, &ask->limits, &sink, e);
     rc = exchange_result(&x, rc, e);
     *more = rc != 0 && dropped_unsupported(&x, ask, r, e);

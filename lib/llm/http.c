@@ -212,6 +212,7 @@ struct http_transfer {
     struct timer timer;
     bool stopped;   /* by the sink, or because the head is too long; *e is set */
     bool connected; /* including TLS */
+    bool sending;   /* after before_send, until after_send */
     bool once;      /* as in struct http_request */
     int no_socket;  /* the errno of a socket() that failed, else 0 */
     bool any_body;  /* a piece of the body arrived */
@@ -374,12 +375,21 @@ static void end_of_head(struct http_transfer *x, struct http_head *head)
 }
 
 /* Receives one line of a head, or of the trailer after a chunked body. */
+/* Calls after_send, once for each request that libcurl has sent or begun to send. */
+static void note_sent(struct http_transfer *x)
+{
+    if (x->sending && x->limits->after_send)
+        x->limits->after_send(x->limits->send_arg);
+    x->sending = false;
+}
+
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
     struct http_transfer *x = arg;
     struct http_head *head = x->sink->head;
     struct str line = str_trim((struct str){p, size * n});
 
+    note_sent(x);
     x->head_bytes += size * n;
     if (x->head_bytes > HEAD_MAX) {
         x->stopped = true;
@@ -471,7 +481,8 @@ static int on_connected(void *arg, char *address, char *own_address, int port, i
         return CURL_PREREQFUNC_ABORT;
     x->connected = true;
     if (x->limits->before_send)
-        x->limits->before_send(x->limits->before_send_arg);
+        x->limits->before_send(x->limits->send_arg);
+    x->sending = true;
     timer_connected(&x->timer, time_ticks());
     return CURL_PREREQFUNC_OK;
 }
@@ -707,6 +718,8 @@ void http_pool_step(struct http_pool *p)
     failed = curl_multi_perform(p->multi, &running);
     if (failed)
         fail_all(p, failed);
+    for (struct http_transfer *x = p->first; x; x = x->next)
+        note_sent(x);
     take_results(p);
     for (struct http_transfer *x = p->first; x; x = x->next) {
         if (x->state <= 0)

@@ -170,6 +170,17 @@ whole() {
     is order order 'write history.jsonl' 'fdatasync history.jsonl' 'write stdout' 'write history.jsonl' 'fdatasync history.jsonl'
 }
 
+@test "store: a model waits for the sync of its prompt, and for no other file" {
+    need_strace
+    start_llm --reply fine
+    run_expect 0 strace -f -qq -y -o "$TMPDIR/trace" -e trace=fdatasync,sendto,openat,rename chat -N hello
+    # The answer is synced, too, after that.
+    sed -nE -e "s|.* fdatasync\([0-9]+<$HISTORY>.*|sync|p" -e 's|.* sendto\(.*"POST .*|request|p' \
+        -e 's|.*partial\.[^.]*", .*O_CREAT.*|partial|p' -e "s|.* rename\(.*\"$HISTORY\.session\"\).*|current|p" \
+        "$TMPDIR/trace" >order
+    is order order sync request partial current sync
+}
+
 # ---- what is synced
 
 @test "sync: each append syncs its file, a new one its directory" {

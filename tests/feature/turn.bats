@@ -152,6 +152,10 @@ partials() {
     find "${1:-.}" -name '*.partial.*' | sort
 }
 
+partials_are() {
+    [[ $(partials | wc -l) == "$1" ]]
+}
+
 @test "turn: killed while the answer streams, at many moments, what was printed is stored by the next writer" {
     use_history
     start_llm --reply first openai/endless
@@ -197,7 +201,7 @@ END
     use_history
     start_llm --accept-silent
     background chat -s s first
-    wait_for test -e "$RECORD/1.json"
+    wait_for partials_are 1
     kill -KILL "$BG"
     finish 137
     lines_are_whole 1
@@ -210,7 +214,9 @@ END
 
 @test "turn: what streams is in a file before it is printed, which goes with the end, and others leave alone" {
     use_history
-    start_llm --set 'chunk: event' --hook 'cat "$CHAT_HISTORY".partial.* >"during-$FAKE_N"; stat -c %a "$CHAT_HISTORY".partial.* >mode' \
+    # The file is made after the request was sent.
+    hook='for i in 1 2 3 4 5 6 7 8 9; do cat "$CHAT_HISTORY".partial.* 2>/dev/null | grep . >"during-$FAKE_N" && break; sleep 0.1; done'
+    start_llm --set 'chunk: event' --hook "$hook; stat -c %a \"\$CHAT_HISTORY\".partial.* >mode" \
         openai/endless
     background chat -s s question
     wait_for grep -q 'word.*word' "$OUT.bg"

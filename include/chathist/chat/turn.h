@@ -119,6 +119,9 @@ int turn_prepare(struct turn *t, struct err *e);
  * earlier. turn_store_prompt_end returns 0, or -1 with *e set. */
 void turn_store_prompt_begin(struct turn *t);
 int turn_store_prompt_end(struct turn *t, struct err *e);
+/* Makes the file that the sink adds each piece of the answer to, unless it is there or not wanted.
+ * The prompt is stored. */
+void turn_await(struct turn *t);
 /* Sends the request, or the next one after a round. Returns 0, or -1 with *e set. Some answers are
  * errors: ERR_INCOMPLETE if the answer was cut at the length limit or by a full context, or was
  * paused for good; ERR_REFUSED if it was refused or filtered; ERR_TOO_LONG if the conversation is too long. Then the request is sent again without the older half of the earlier messages, once in a turn;

@@ -70,7 +70,10 @@ struct http_limits {
     /* Called each time a connection is ready, including TLS and a proxy, before anything of the
      * request is sent on it, which waits for the function; may be NULL. */
     void (*before_send)(void *arg);
-    void *before_send_arg;
+    /* Called after that, when the request is on its way and nothing of its response was passed on:
+     * for what the server need not wait for; may be NULL. */
+    void (*after_send)(void *arg);
+    void *send_arg;
     struct http_pool *pool; /* keeps the connection for later exchanges; NULL: it is closed */
 };
 #define HTTP_CONNECT_MS 10000
