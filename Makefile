@@ -19,7 +19,7 @@ CFLAGS ?=#                added to the variant's own, as are CPPFLAGS and LDFLAG
 WERROR ?=#                1: warnings are errors
 TEST_JOBS ?= 2#           test files and fuzz targets run at once
 FUZZ_SECONDS ?= 30#       for each fuzz target
-DEBIAN ?= trixie#         the release that check-debian uses
+DEBIAN ?= trixie#         the release that check-debian and check-deb use
 DEBIAN_USER ?= dev#       its user: dev, who has sudo, or root
 DESTDIR ?=
 PREFIX ?= /usr/local
@@ -81,7 +81,7 @@ test_env = BIN='$(abspath $(here))' BUILD='$(abspath $(here))' CC='$(CC)' VARIAN
            TEST_JOBS=$(TEST_JOBS) MAKEFLAGS='$(if $(MAKEOVERRIDES),-- $(MAKEOVERRIDES))' MFLAGS=
 run = @$(test_env) tests/run
 
-.PHONY: all release debug asan check check-unit check-cmd check-systems check-asan check-debian check-servers check-mcp check-sdks check-ports
+.PHONY: all release debug asan check check-unit check-cmd check-systems check-asan check-debian check-deb check-servers check-mcp check-sdks check-ports
 .PHONY: lint format bench fuzz install uninstall check-install check-static deb static dist release-files clean deps demo help
 
 all: ## build the programs (VARIANT=release unless told otherwise); the default
@@ -138,6 +138,9 @@ check-sdks: ## hold chat to the SDKs from PyPI, on their streams, ours and those
 
 check-debian: ## `make deps check` in a fresh Debian 13, as a plain user with sudo; needs root and debootstrap
 	@mk/check-debian $(DEBIAN) $(DEBIAN_USER)
+
+check-deb: ## build the Debian package in a fresh Debian 13, install, test and purge it in another; needs root and debootstrap
+	@PROGRAM_PREFIX='$(PROGRAM_PREFIX)' mk/check-deb $(DEBIAN)
 
 check-ports: ## compile every source for macOS, FreeBSD and musl with zig, from PyPI; nothing is linked
 	@mk/check-ports

@@ -20,11 +20,9 @@ class Chathist < Formula
   depends_on "utf8proc"
   depends_on "util-linux" # libuuid
 
-  # make is called gmake: the one of macOS is too old. libedit, curl and others are keg-only, so
-  # their pkg-config files have to be named.
+  # make is called gmake: the one of macOS is too old. brew names the folders of all these libraries to
+  # pkg-config, the keg-only ones, too.
   def install
-    kegs = %w[curl libedit libpq ncurses sqlite util-linux].map { |name| Formula[name].opt_lib/"pkgconfig" }
-    ENV.prepend_path "PKG_CONFIG_PATH", kegs.join(":")
     system "gmake", "prefix=#{prefix}", "install"
   end
 

@@ -108,3 +108,15 @@ apt() {
     stdout_empty
     stderr_matches '\*\*\* GNU make 4\.2 or later is needed; this is 3\.81\.  Stop\.$'
 }
+
+@test "packages: all of them name the libraries of mk/deps" {
+    cd "$ROOT"
+    sed -n 's/^build pc://p' mk/deps >"$OUT"
+    run_expect 0 test "$(wc -l <"$OUT")" -ge 11
+    while read -r library apt _ pacman _ brew; do
+        run_expect 0 grep -E "^ +$apt,?\$" packaging/debian/control
+        run_expect 0 grep -xF "BuildRequires:  pkgconfig($library)" packaging/fedora/chathist.spec
+        run_expect 0 grep -wF "'$pacman'" packaging/arch/PKGBUILD
+        run_expect 0 grep -wF "depends_on \"$brew\"" packaging/homebrew/chathist.rb
+    done < <(sed -n 's/^build pc://p' mk/deps)
+}
