@@ -204,10 +204,12 @@ $rights$;
 
 -- The trigram index. Row-level security forbids that a condition such as LIKE is checked before the
 -- owner, even by an index. So chathist.search runs as a role that nobody can be, which reads all
--- rows; the function itself selects those of its caller.
+-- rows; the function itself selects those of its caller. Roles belong to all databases of a server,
+-- and since PostgreSQL 16 only the role that made another one may use it: so each database has its own.
 DO $trigrams$
 DECLARE
     place name;
+    reader text := 'chathist_search_' || (SELECT oid FROM pg_database WHERE datname = current_database());
 BEGIN
     IF NOT pg_has_role((SELECT nspowner FROM pg_namespace WHERE nspname = 'chathist'), 'USAGE')
        OR (SELECT prosecdef FROM pg_proc WHERE oid = 'chathist.search'::regproc) THEN
@@ -217,20 +219,16 @@ BEGIN
         CREATE EXTENSION IF NOT EXISTS pg_trgm WITH SCHEMA chathist;
         SELECT nspname INTO place FROM pg_extension e JOIN pg_namespace n ON n.oid = extnamespace
         WHERE extname = 'pg_trgm';
-        IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'chathist_search') THEN
-            CREATE ROLE chathist_search NOLOGIN;
-        ELSIF EXISTS (SELECT FROM pg_roles WHERE rolname = 'chathist_search' AND rolcanlogin)
-              OR EXISTS (SELECT FROM pg_auth_members WHERE roleid = 'chathist_search'::regrole) THEN
-            RAISE EXCEPTION 'the role chathist_search can log in, or has members';
-        END IF;
-        GRANT chathist_search TO CURRENT_USER;
-        GRANT USAGE, CREATE ON SCHEMA chathist TO chathist_search;
-        GRANT SELECT ON chathist.messages TO chathist_search;
-        CREATE POLICY search ON chathist.messages FOR SELECT TO chathist_search USING (true);
-        ALTER FUNCTION chathist.search SECURITY DEFINER;
-        ALTER FUNCTION chathist.search OWNER TO chathist_search;
-        REVOKE CREATE ON SCHEMA chathist FROM chathist_search;
-        REVOKE chathist_search FROM CURRENT_USER;
+        EXECUTE format(
+            'CREATE ROLE %1$I NOLOGIN;'
+            'GRANT %1$I TO CURRENT_USER;'
+            'GRANT USAGE, CREATE ON SCHEMA chathist TO %1$I;'
+            'GRANT SELECT ON chathist.messages TO %1$I;'
+            'CREATE POLICY search ON chathist.messages FOR SELECT TO %1$I USING (true);'
+            'ALTER FUNCTION chathist.search SECURITY DEFINER;'
+            'ALTER FUNCTION chathist.search OWNER TO %1$I;'
+            'REVOKE CREATE ON SCHEMA chathist FROM %1$I;'
+            'REVOKE %1$I FROM CURRENT_USER', reader);
         EXECUTE format('CREATE INDEX messages_by_trigram ON chathist.messages '
                        'USING gin (folded %I.gin_trgm_ops)', place);
     EXCEPTION WHEN OTHERS THEN
