@@ -357,20 +357,24 @@ static void begin_post(struct post *p)
 /* Begins what may be begun. The server handles requests side by side, so that what is sent first does
  * not have to arrive first. Nothing is sent before the server has accepted `initialized`; other
  * notifications hold up the messages after them for a moment only, because a server whose call is
- * cancelled may hang. Returns whether something began. */
+ * cancelled may hang. The end of the session, which may have less time than that, waits for none.
+ * Returns whether something began. */
 static bool begin_posts(struct link *l)
 {
-    bool any = false;
+    bool any = false, held = false;
     int64_t now = time_ticks();
 
     for (struct post *p = l->first; p; p = p->next) {
-        if (!p->transfer && p->e.kind == ERR_NONE && p->begin_at <= now && p != l->opening) {
+        if (!p->transfer && p->e.kind == ERR_NONE && p->begin_at <= now && p != l->opening &&
+            (!held || p->kind == POST_DELETE)) {
             begin_post(p);
             p->begun = now;
             any = true;
         }
-        if (p->kind == POST_NOTICE && (p->initialized || now - p->begun < ORDER_MS))
+        if (p->initialized)
             break;
+        if (p->kind == POST_NOTICE && now - p->begun < ORDER_MS)
+            held = true;
     }
     return any;
 }

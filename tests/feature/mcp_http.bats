@@ -156,16 +156,21 @@ refuses() {
     result 1
 }
 
-@test "mcp_http: an interrupt in a call cancels it and ends the session" {
-    start_mcp --session
-    start_llm --call 'fake__hang {}' --reply finished
-    background chat --yes --mcp "fake=$MCP" hello
-    wait_for grep -q tools/call log
-    kill -INT "$BG"
-    finish 130
-    wait_for grep -q DELETE log
-    requests '.[-2:][] | "\(.method) \(.body.method)"' 'POST notifications/cancelled' 'DELETE null'
-    json_is "$HISTORY" .role user assistant tool
+@test "mcp_http: an interrupt in a call cancels it and ends the session, also of a server that hangs then" {
+    local deaf
+    for deaf in '' --deaf; do
+        rm -f log "$HISTORY"
+        start_mcp --session ${deaf:+"$deaf"}
+        start_llm --call 'fake__hang {}' --reply finished
+        background chat --yes --mcp "fake=$MCP" hello
+        wait_for grep -q tools/call log
+        kill -INT "$BG"
+        finish 130
+        wait_for grep -q DELETE log
+        wait_for grep -q cancelled log
+        requests '.[-2:] | map("\(.method) \(.body.method)") | sort[]' 'DELETE null' 'POST notifications/cancelled'
+        json_is "$HISTORY" .role user assistant tool
+    done
 }
 
 @test "mcp_http: a server that floods is given up" {
