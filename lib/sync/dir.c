@@ -769,7 +769,8 @@ static int write_lines(struct writer *w, struct err *e)
 /* ---- erasing ---- */
 
 /* Copies a file, with an empty line for each line that is deleted, so that the numbers of the others
- * stay. Returns how many are deleted and sets *end to the size of the copy, or returns -1. */
+ * stay. A line that is too long to be a message becomes empty, too. Returns how many are deleted and
+ * sets *end to the size of the copy, or returns -1. */
 static int copy_kept(struct folder *f, const struct log *l, struct file_replace *r, uint64_t *end,
                      struct err *e)
 {
@@ -781,11 +782,13 @@ static int copy_kept(struct folder *f, const struct log *l, struct file_replace 
 
     if (scan_open(&scan, l->fd, r->path, SCAN_FORWARD, e) < 0)
         return -1;
-    while ((result = scan_line(&scan, &line, e)) > 0 && line.terminated && !line.too_long) {
-        if (message_parse(&m, line.text) && merge_is_deleted(f->merge, m.session_id, m.id))
-            erased++;
-        else
-            buf_add_str(&text, line.text);
+    while ((result = scan_line(&scan, &line, e)) > 0 && line.terminated) {
+        if (!line.too_long) {
+            if (message_parse(&m, line.text) && merge_is_deleted(f->merge, m.session_id, m.id))
+                erased++;
+            else
+                buf_add_str(&text, line.text);
+        }
         buf_add_byte(&text, '\n');
     }
     *end = text.len;
@@ -826,6 +829,19 @@ static int erase_own(struct writer *w, struct err *e)
         if (w->log->segments[i].number > 0 && erase_from(w->f, w->log, &w->log->segments[i], e) < 0)
             return -1;
     return 0;
+}
+
+/* Returns 0, or -1 with *e set if more files of this machine are missing than can have been lost: then a
+ * file has a name that no program of ours gave it. */
+static int check_numbers(const struct writer *w, struct err *e)
+{
+    unsigned last = last_number(w->log);
+
+    if (last < w->log->count + MISSING_MAX)
+        return 0;
+    return err_set(e, ERR_FAILURE,
+                   "hist-sync did not write '" LINES_BEGIN "%u" LINES_END "' in '%s/%s': remove it",
+                   last, w->f->job->place, w->log->machine);
 }
 
 /* Makes the files of this machine again that are missing between others, without lines: readers wait
@@ -879,8 +895,8 @@ static int write_all(struct folder *f, struct err *e)
     if (!w.log && make_own(f, e) < 0)
         return -1;
     w.log = find_log(f, str_of(f->machine));
-    if (write_deletions(&w, e) == 0 && erase_own(&w, e) == 0 && begin_after_asked(&w, e) == 0 &&
-        fill_gaps(&w, e) == 0 && write_lines(&w, e) == 0)
+    if (check_numbers(&w, e) == 0 && write_deletions(&w, e) == 0 && erase_own(&w, e) == 0 &&
+        begin_after_asked(&w, e) == 0 && fill_gaps(&w, e) == 0 && write_lines(&w, e) == 0)
         result = 0;
     if (w.fd >= 0)
         close(w.fd);

@@ -150,6 +150,47 @@ equal() {
     equal a b
 }
 
+@test "hist-sync: a deletion erases its lines in the folder and nothing else; a line too long keeps nobody" {
+    as a
+    ask s1 one
+    run_expect 0 hist-sync folder
+    file=$(echo folder/*/own/lines-000001.jsonl)
+    ask s2 two
+    run_expect 0 hist-sync folder
+    # As no program of ours writes it.
+    { cat "$file"; head -c $((65 << 20)) /dev/zero | tr '\0' x; echo; } >long
+    hist_line s3 user three >>long
+    cp long "$file"
+    as b
+    run_expect 0 hist-sync folder
+    stdout_is $'own\t5 received'
+    as a
+    run_expect 0 hist-delete --force s1
+    run_expect 0 hist-sync folder
+    run_expect 1 grep -c '"one"' "$file"
+    run_expect 0 grep -c '"two"\|"three"' "$file"
+    stdout_is 2
+    as b
+    run_expect 0 hist-sync folder
+    equal a b
+}
+
+@test "hist-sync: a file with a number that no program gave it is not followed" {
+    as a
+    ask s1 one
+    run_expect 0 hist-sync folder
+    machine=$(ls folder)
+    : >"folder/$machine/own/lines-4294967295.jsonl"
+    ask s1 two
+    run_expect 1 hist-sync folder
+    stderr_is "hist-sync: hist-sync did not write 'lines-4294967295.jsonl' in 'folder/$machine': remove it"
+    run_expect 0 ls "folder/$machine/own"
+    stdout_lacks lines-000002
+    rm "folder/$machine/own/lines-4294967295.jsonl"
+    run_expect 0 hist-sync folder
+    stdout_is $'own\t2 sent'
+}
+
 @test "hist-sync: a message that has the field of the program's own lines is a message" {
     as a
     ask s1 one
