@@ -6,7 +6,7 @@
 #include "chathist/chat/input.h"
 #include "chathist/chat/template.h"
 #include "chathist/chat/prompt.h"
-#include "chathist/chat/repl.h"
+#include "chathist/repl/repl.h"
 #include "chathist/chat/chat_session.h"
 
 static enum turn_kind kind_of(const struct chat_args *a)

@@ -1,10 +1,10 @@
-#include "chathist/chat/repl.h"
+#include "chathist/repl/repl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "chathist/terminal/input_history.h"
-#include "chat/repl_command.h"
+#include "repl/commands.h"
 #include "chathist/base/file.h"
 #include "chathist/base/utf8.h"
 #include "chathist/chat/chat_session.h"

@@ -1,4 +1,4 @@
-#include "chat/repl_command.h"
+#include "repl/commands.h"
 
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,16 +1,15 @@
 /*
- * repl_command - the commands of the interactive chat.
+ * commands - the commands of the interactive chat. Each is a function in one of these files:
  *
- *     repl             the conversation: reads typed texts, and sends them or runs commands
- *     repl_turn        turns and the session in memory
- *     repl_command     the table of commands, /help, completion
- *     repl_sessions    commands about sessions
- *     repl_browse      /browse: hist-browse as a part of the conversation
- *     repl_settings    commands about models and prompts
- *     repl_files       commands about files
+ *     repl.c         reads typed texts, and sends them or runs commands
+ *     turns.c        turns, and the session in memory
+ *     commands.c     the table of commands, /help, completion
+ *     sessions.c     commands about sessions, and /browse
+ *     settings.c     commands about models, prompts and settings
+ *     files.c        commands about files
  */
-#ifndef CHATHIST_CHAT_REPL_COMMAND_H
-#define CHATHIST_CHAT_REPL_COMMAND_H
+#ifndef CHATHIST_REPL_COMMANDS_H
+#define CHATHIST_REPL_COMMANDS_H
 
 #include <stdbool.h>
 

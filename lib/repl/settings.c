@@ -1,4 +1,4 @@
-#include "chat/repl_command.h"
+#include "repl/commands.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * repl - the interactive chat (chat(1)): reads prompts and commands on the terminal, one after the
  * other, until the user leaves.
  */
-#ifndef CHATHIST_CHAT_REPL_H
-#define CHATHIST_CHAT_REPL_H
+#ifndef CHATHIST_REPL_REPL_H
+#define CHATHIST_REPL_REPL_H
 
 #include "chathist/chat/chat_session.h"
 
