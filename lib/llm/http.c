@@ -374,7 +374,6 @@ static void end_of_head(struct http_transfer *x, struct http_head *head)
     timer_head(&x->timer, time_ticks());
 }
 
-/* Receives one line of a head, or of the trailer after a chunked body. */
 /* Calls after_send, once for each request that libcurl has sent or begun to send. */
 static void note_sent(struct http_transfer *x)
 {
@@ -383,6 +382,7 @@ static void note_sent(struct http_transfer *x)
     x->sending = false;
 }
 
+/* Receives one line of a head, or of the trailer after a chunked body. */
 static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
     struct http_transfer *x = arg;

@@ -15,8 +15,9 @@
 
 #ifndef WITHOUT_POSTGRES
 
-/* How long a connection may take, in seconds, unless the user says connect_timeout. */
+/* How long a connection may take, in seconds, unless the user says connect_timeout, and at most. */
 #define CONNECT_SECONDS 10
+#define CONNECT_SECONDS_MAX INT32_MAX
 /* COPY data is given to libpq in pieces of this size. */
 #define PIECE ((size_t)256 << 10)
 
@@ -211,6 +212,8 @@ static int64_t connect_until(const struct pg *p)
         if (strcmp(o->keyword, "connect_timeout") == 0 && o->val && *o->val)
             seconds = pg_number(str_of(o->val));
     PQconninfoFree(options);
+    if (seconds > CONNECT_SECONDS_MAX)
+        seconds = CONNECT_SECONDS_MAX;
     return seconds > 0 ? time_ticks() + 1000 * seconds : 0;
 }
 
@@ -222,6 +225,9 @@ static int fail_connection(struct pg *p, struct err *e)
     find_state(p, text);
     if (p->state[0])
         return fail(p, message, e);
+    /* libpq reads some values only now: `invalid integer value "pass" for connection option "port"`. */
+    if (str_starts(message, STR("invalid ")) && str_find(message, STR("\"")))
+        return fail_uri(text, e);
     return err_set(e, PQconnectionNeedsPassword(p->conn) ? ERR_AUTH : ERR_NETWORK,
                    "cannot connect to PostgreSQL: %.*s", (int)message.n, message.p);
 }

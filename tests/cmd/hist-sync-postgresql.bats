@@ -222,8 +222,13 @@ equal() {
     PGSERVICE=mine run_expect 0 hist-sync --name h --history a postgresql://
     run_expect 2 hist-sync init "postgresql://u:topsecret@[broken"
     stderr_lacks topsecret
+    # The password ends at its slash, and what is before it is taken as a port.
+    run_expect 2 hist-sync init "postgresql://u:top/secret@host/x"
+    stderr_has 'hist-sync: bad address of a database: invalid '
+    stderr_lacks top
     run_expect 2 hist-sync init "${PLACE/$PGDATABASE/absent}"
     run_expect 4 hist-sync init "postgresql://127.0.0.1:1/x"
+    run_expect 0 hist-sync init "$PLACE&connect_timeout=9223372036854775807"
     sql "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
     run_expect 2 hist-sync init "${PLACE/$PGDATABASE/latin}"
     stderr_has 'the encoding of the database is LATIN1: UTF8 is needed'
