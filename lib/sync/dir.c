@@ -15,7 +15,8 @@
  * conversation that was continued on another machine is never stored before its beginning. A machine
  * whose directory is absent is not waited for. A machine whose files vanished, and were read further
  * by others than it has them now, begins a file with a higher number, so that no machine waits for lines
- * that never come.
+ * that never come. If a file cannot be used, it and the later ones of its machine are left out, and no
+ * lines of others wait for them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -63,6 +64,7 @@ struct log {
     size_t count, cap;
     size_t at;       /* the segment that is being read */
     bool own;        /* of this machine */
+    bool left_out;   /* a file cannot be used: it and those after it are not read */
     char *waits_for; /* the machine whose files must arrive first; NULL: none */
 };
 
@@ -81,6 +83,7 @@ struct folder {
     size_t from,
         del_from; /* the numbers of the first line and deletion that may have to be written */
     struct append lock;
+    struct err fault; /* why the first machine is left out */
 };
 
 /* ---- names ---- */
@@ -150,7 +153,20 @@ static void add_segment(struct log *l, unsigned number)
     l->segments[l->count++] = (struct segment){.number = number};
 }
 
-/* Returns -1 with *e set only if a directory that exists cannot be read. */
+/* Leaves out the rest of a machine's files, because one of them cannot be used. The other machines are
+ * synchronised. The first such error becomes that of the run, the others are warnings. */
+static void leave_out(struct folder *f, struct log *l, struct err *why)
+{
+    l->left_out = true;
+    l->waits_for = NULL;
+    if (f->fault.kind == ERR_NONE)
+        err_set(&f->fault, ERR_FAILURE, "%s", err_text(why));
+    else if (f->job->options.warn)
+        f->job->options.warn(f->job->options.arg, err_text(why));
+    err_release(why);
+}
+
+/* Returns 0, or -1 with *e set if the directory cannot be read. */
 static int find_segments(const struct folder *f, struct log *l, struct err *e)
 {
     DIR *list = file_open_dir(l->fd, l->machine);
@@ -182,6 +198,7 @@ static int find_logs(struct folder *f, struct err *e)
 {
     DIR *list = file_open_dir(f->fd, f->job->place);
     struct dirent *entry;
+    struct err why = ERR_INIT;
     int result = list ? 0 : err_sys(e, errno, "cannot read '%s'", f->job->place);
 
     while (list && result == 0) {
@@ -206,7 +223,8 @@ static int find_logs(struct folder *f, struct err *e)
             .fd = fd,
             .own = strcmp(entry->d_name, f->machine) == 0,
         };
-        result = find_segments(f, &f->logs[f->count++], e);
+        if (find_segments(f, &f->logs[f->count++], &why) < 0)
+            leave_out(f, &f->logs[f->count - 1], &why);
     }
     if (list)
         closedir(list);
@@ -382,22 +400,39 @@ static void note_asked(struct folder *f, uint64_t number, uint64_t lines)
     f->asked_lines = lines;
 }
 
-/* Reads the line at the beginning of a batch. Returns 1; 0 if other files must be read first; -1 with
- * *e set if the lines are of another history, or of a later version. */
-static int take_head(struct folder *f, struct log *l, struct str object, struct err *e)
+/* Returns 0; or -1 with *e set if a batch is of another history, or of a later version. */
+static int check_head(const struct folder *f, const struct log *l, const struct segment *s,
+                      struct str version, struct str name, struct err *e)
+{
+    struct buf path = BUF_INIT(BUF_SMALL);
+    int64_t number = 0;
+    int result = 0;
+
+    set_path(&path, f, l, s->number);
+    if (!json_int(version, &number) || number != VERSION)
+        result = err_set(e, ERR_FAILURE, "left out '%s': a later version of hist-sync wrote it",
+                         buf_c(&path));
+    else if (!json_is_text(name, f->job->name))
+        result = err_set(e, ERR_FAILURE, "left out '%s': it is of another history than '%s'",
+                         buf_c(&path), f->job->name);
+    buf_release(&path);
+    return result;
+}
+
+/* Reads the line at the beginning of a batch. Returns 1, or 0 if other files must be read first, or if
+ * this one is left out. */
+static int take_head(struct folder *f, struct log *l, const struct segment *s, struct str object)
 {
     static const char *const keys[] = {"chathist_sync", "name", "after"};
     struct str v[3];
     struct json_iter it;
-    int64_t version = 0;
+    struct err why = ERR_INIT;
 
     json_pick(object, keys, v, 3);
-    if (!json_int(v[0], &version) || version != VERSION)
-        return err_set(e, ERR_FAILURE, "'%s/%s' was written by a later version of hist-sync",
-                       f->job->place, l->machine);
-    if (!json_is_text(v[1], f->job->name))
-        return err_set(e, ERR_FAILURE, "'%s/%s/%s' is another history than '%s'", f->job->place,
-                       l->machine, buf_c(&f->name), f->job->name);
+    if (check_head(f, l, s, v[0], v[1], &why) < 0) {
+        leave_out(f, l, &why);
+        return 0;
+    }
     for (it = json_iter(v[2]); json_next(&it);) {
         const struct log *other = find_log(f, it.key);
         bool to_own = str_eq_c(it.key, f->machine);
@@ -407,7 +442,7 @@ static int take_head(struct folder *f, struct log *l, struct str object, struct 
             continue;
         if (to_own && !l->own)
             note_asked(f, number, lines);
-        if (other && other != l && !(f->own_first && (l->own || to_own)) &&
+        if (other && other != l && !other->left_out && !(f->own_first && (l->own || to_own)) &&
             !has_read(other, number, lines)) {
             l->waits_for = other->machine;
             return 0;
@@ -416,7 +451,7 @@ static int take_head(struct folder *f, struct log *l, struct str object, struct 
     return 1;
 }
 
-/* Takes a line of a file. Returns 1; 0 if it has to wait; -1 with *e set. */
+/* Takes a line of a file. Returns 1; 0 if it has to wait, or the file is left out; -1 with *e set. */
 static int take_line(struct folder *f, struct log *l, struct segment *s, const struct line *line,
                      struct err *e)
 {
@@ -429,7 +464,7 @@ static int take_line(struct folder *f, struct log *l, struct segment *s, const s
         /* A message may have a field of this name, too. */
         if (!json_is_null(json_get(object, "chathist_sync")) &&
             json_is_null(json_get(object, "session_id")))
-            return take_head(f, l, object, e);
+            return take_head(f, l, s, object);
         digests_add(&f->known, merge_digest_of(object));
         return merge_add(f->merge, object, e) < 0 ? -1 : 1;
     }
@@ -439,22 +474,25 @@ static int take_line(struct folder *f, struct log *l, struct segment *s, const s
     return 1;
 }
 
-/* Reads the new lines of a file. Returns 1 if it was read to its end, 0 if a line has to wait, -1 with
- * *e set. */
+/* Reads the new lines of a file. Returns 1 if it was read to its end, 0 if a line has to wait or the file
+ * is left out, -1 with *e set. */
 static int read_lines(struct folder *f, struct log *l, struct segment *s, struct err *e)
 {
     struct buf path = BUF_INIT(BUF_SMALL);
+    struct err why = ERR_INIT;
     struct scan scan;
     struct line line;
     int result, took = 1;
 
     set_path(&path, f, l, s->number);
-    result = scan_open(&scan, l->fd, buf_c(&path), SCAN_FORWARD, e);
+    result = scan_open(&scan, l->fd, buf_c(&path), SCAN_FORWARD, &why);
     buf_release(&path);
-    if (result < 0)
-        return -1;
+    if (result < 0) {
+        leave_out(f, l, &why);
+        return 0;
+    }
     scan_from(&scan, (off_t)s->end);
-    while ((result = scan_line(&scan, &line, e)) > 0 && line.terminated) {
+    while ((result = scan_line(&scan, &line, &why)) > 0 && line.terminated) {
         took = take_line(f, l, s, &line, e);
         if (took <= 0)
             break;
@@ -464,11 +502,14 @@ static int read_lines(struct folder *f, struct log *l, struct segment *s, struct
         }
     }
     scan_close(&scan);
-    return result < 0 ? -1 : took;
+    if (result >= 0)
+        return took;
+    leave_out(f, l, &why);
+    return 0;
 }
 
-/* Reads the new deletions of a machine. */
-static int read_deleted(struct folder *f, struct log *l, struct segment *s, struct err *e)
+/* Reads the new deletions of a machine. Returns 0, or -1 with *e set. */
+static int read_deleted(struct folder *f, const struct log *l, struct segment *s, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_SMALL);
     int fd = open_segment(f, l, 0, O_RDONLY, e);
@@ -500,7 +541,7 @@ static int read_log(struct folder *f, struct log *l, struct err *e)
     int some = 0;
 
     l->waits_for = NULL;
-    while (l->at < l->count) {
+    while (l->at < l->count && !l->left_out) {
         struct segment *s = &l->segments[l->at];
         uint64_t before = s->end;
 
@@ -514,7 +555,7 @@ static int read_log(struct folder *f, struct log *l, struct err *e)
 
         if (result < 0)
             return -1;
-        some |= s->end > before;
+        some |= s->end > before || l->left_out;
         if (result == 0)
             break;
         l->at++;
@@ -539,12 +580,16 @@ static bool own_waits(const struct folder *f)
 /* Reads everything new: the deletions first, so that no line is stored that is erased then. */
 static int read_all(struct folder *f, struct err *e)
 {
+    struct err why = ERR_INIT;
     int some = 1;
 
-    for (size_t i = 0; i < f->count; i++)
-        if (f->logs[i].count > 0 && f->logs[i].segments[0].number == 0 &&
-            read_deleted(f, &f->logs[i], &f->logs[i].segments[0], e) < 0)
-            return -1;
+    for (size_t i = 0; i < f->count; i++) {
+        struct log *l = &f->logs[i];
+
+        if (l->count > 0 && l->segments[0].number == 0 &&
+            read_deleted(f, l, &l->segments[0], &why) < 0)
+            leave_out(f, l, &why);
+    }
     if (merge_store(f->merge, e) < 0)
         return -1;
     while (some > 0) {
@@ -895,6 +940,9 @@ static int write_all(struct folder *f, struct err *e)
     if (!w.log && make_own(f, e) < 0)
         return -1;
     w.log = find_log(f, str_of(f->machine));
+    /* What is in the files of this machine is not known. */
+    if (w.log->left_out)
+        return 0;
     if (check_numbers(&w, e) == 0 && write_deletions(&w, e) == 0 && erase_own(&w, e) == 0 &&
         begin_after_asked(&w, e) == 0 && fill_gaps(&w, e) == 0 && write_lines(&w, e) == 0)
         result = 0;
@@ -937,6 +985,15 @@ static int lock_machine(struct folder *f, struct err *e)
     return result;
 }
 
+/* Returns whether what was done is to be remembered: not if the files of this machine were left out,
+ * because lines are not written there. */
+static bool keeps_state(const struct folder *f)
+{
+    const struct log *own = find_log(f, str_of(f->machine));
+
+    return !f->job->options.dry_run && !(own && own->left_out);
+}
+
 static int run(struct folder *f, struct err *e)
 {
     struct sync_job *job = f->job;
@@ -952,9 +1009,11 @@ static int run(struct folder *f, struct err *e)
         read_state(f, state);
         merge_follow(f->merge, &f->from);
         if (read_all(f, e) == 0 && write_all(f, e) == 0)
-            result = job->options.dry_run ? 0 : write_state(f, state, e);
+            result = keeps_state(f) ? write_state(f, state, e) : 0;
         report_waiting(f);
         job->count = *merge_counts(f->merge);
+        if (result == 0 && f->fault.kind != ERR_NONE)
+            result = err_set(e, f->fault.kind, "%s", err_text(&f->fault));
     }
     merge_close(f->merge);
     free(state);
@@ -969,9 +1028,10 @@ int sync_dir(struct sync_job *job, struct err *e)
     f.fd = open(job->place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f.fd < 0)
         return err_sys(e, errno, "cannot open directory '%s'", job->place);
-    f.machine = sync_machine(job->history, e);
     add_dir_name(&f.name, job->name);
-    if (f.machine && lock_machine(&f, e) == 0)
+    if (job->options.dry_run || (sync_state_make(job->history, e) == 0 && lock_machine(&f, e) == 0))
+        f.machine = sync_machine(job->history, !job->options.dry_run, e);
+    if (f.machine)
         result = run(&f, e);
     append_close(&f.lock);
     for (size_t i = 0; i < f.count; i++) {
@@ -982,6 +1042,7 @@ int sync_dir(struct sync_job *job, struct err *e)
     close(f.fd);
     free(f.logs);
     digests_release(&f.known);
+    err_release(&f.fault);
     free(f.machine);
     buf_release(&f.name);
     return result;

@@ -669,9 +669,12 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
     uint64_t body;
     int fd;
 
-    if (check_place(h, e) < 0 || (!o->dry_run && history_enter(h, e) < 0) ||
-        (!o->dry_run && store_recover(h, e) < 0))
+    if (check_place(h, e) < 0)
         return NULL;
+    if (!o->dry_run && (history_enter(h, e) < 0 || store_recover(h, e) < 0))
+        return NULL;
+    if (!o->dry_run)
+        (void)sync_state_make(h, NULL); /* for the cache */
     m = mem_zalloc(sizeof(*m));
     *m = (struct merge){.h = h, .options = *o, .fd = -1, .message = MESSAGE_INIT};
     m->deleted_path = deletions_path(h->path);

@@ -25,14 +25,19 @@ char *sync_state_file(const struct history *h, const char *name, struct err *e)
                 "is an absolute path");
         return NULL;
     }
-    buf_addf(&path, "%s/sync", state);
+    buf_addf(&path, "%s/sync/%s", state, name);
     free(state);
-    if (file_make_dirs(buf_c(&path), e) < 0) {
-        buf_release(&path);
-        return NULL;
-    }
-    buf_addf(&path, "/%s", name);
     return buf_detach(&path);
+}
+
+int sync_state_make(const struct history *h, struct err *e)
+{
+    char *file = sync_state_file(h, "x", e), *dir = file ? path_parent(file) : NULL;
+    int result = dir ? file_make_dirs(dir, e) : -1;
+
+    free(file);
+    free(dir);
+    return result < 0 ? -1 : 0;
 }
 
 char *merge_state_path(const struct history *h, const char *kind, const char *place, struct err *e)
@@ -76,7 +81,7 @@ static void make_name(struct buf *out)
     buf_release(&token);
 }
 
-char *sync_machine(const struct history *h, struct err *e)
+char *sync_machine(const struct history *h, bool make, struct err *e)
 {
     char *path = sync_state_file(h, "machine", e);
     struct buf text = BUF_INIT(ID_MOST), system = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
@@ -93,7 +98,8 @@ char *sync_machine(const struct history *h, struct err *e)
         make_name(&name);
         buf_clear(&text);
         buf_addf(&text, "%s\n%s\n", buf_c(&name), buf_c(&system));
-        result = file_replace_at(FILE_CWD, path, buf_str(&text), true, e);
+        if (make)
+            result = file_replace_at(FILE_CWD, path, buf_str(&text), true, e);
     }
     free(path);
     buf_release(&text);

@@ -191,6 +191,99 @@ equal() {
     stdout_is $'own\t2 sent'
 }
 
+@test "hist-sync: one machine's file that cannot be used is left out, and the others are synchronised" {
+    local bad first
+
+    as a
+    ask s1 one
+    run_expect 0 hist-sync folder
+    first=$(ls folder)
+    as b
+    ask s2 two
+    # The lines of b come after those of a.
+    run_expect 0 hist-sync folder
+    as c
+    for bad in later link directory name; do
+        rm -rf with c "$BATS_TEST_TMPDIR/c"
+        cp -r folder with
+        file=with/$first/own/lines-000001.jsonl
+        case $bad in
+        later)
+            sed -i 's/"chathist_sync":1/"chathist_sync":2/' "$file"
+            reason="left out '$file': a later version of hist-sync wrote it"
+            ;;
+        name)
+            sed -i 's/"name":"own"/"name":"other"/' "$file"
+            reason="left out '$file': it is of another history than 'own'"
+            ;;
+        link)
+            mv "$file" with/elsewhere
+            ln -s "$PWD/with/elsewhere" "$file"
+            reason="cannot open '$file': is a symbolic link"
+            ;;
+        directory)
+            rm "$file"
+            mkdir "$file"
+            reason="cannot open '$file': is a directory"
+            ;;
+        esac
+        as c
+        ask s3 three
+        run_expect 1 hist-sync with
+        stdout_is $'own\t2 received, 2 sent'
+        stderr_is "hist-sync: $reason"
+        run_expect 0 hist-search two
+        # Nothing is new.
+        run_expect 1 hist-sync -q with
+        stdout_empty
+        stderr_is "hist-sync: $reason"
+        # Another machine gets what is left, and when the file is repaired, the rest.
+        rm -rf "$BATS_TEST_TMPDIR/d"
+        as d
+        run_expect 1 hist-sync with
+        stdout_is $'own\t4 received'
+        rm -rf "$file"
+        cp "folder/$first/own/lines-000001.jsonl" "$file"
+        run_expect 0 hist-sync with
+        stdout_is $'own\t2 received'
+        stderr_empty
+    done
+
+    # A file of this machine that cannot be used: the others are read, and nothing is written.
+    as b
+    second=$(head -n 1 "$HOME/.local/state/chathist/sync/machine")
+    sed -i 's/"chathist_sync":1/"chathist_sync":2/' "folder/$second/own/lines-000001.jsonl"
+    ask s2 'four'
+    as a
+    ask s1 'five'
+    run_expect 1 hist-sync folder
+    as b
+    run_expect 1 hist-sync folder
+    stdout_is $'own\t2 received'
+    stderr_is "hist-sync: left out 'folder/$second/own/lines-000001.jsonl': a later version of hist-sync wrote it"
+    sed -i 's/"chathist_sync":2/"chathist_sync":1/' "folder/$second/own/lines-000001.jsonl"
+    run_expect 0 hist-sync folder
+    stdout_is $'own\t2 sent'
+    as a
+    run_expect 0 hist-sync folder
+    equal a b
+}
+
+@test "hist-sync: --dry-run makes no file" {
+    as a
+    ask s1 one
+    run_expect 0 hist-sync folder
+    as b
+    ask s2 two
+    find folder "$HOME" | sort >before
+    run_expect 0 hist-sync --dry-run folder
+    stdout_is $'own\t2 received, 2 sent'
+    find folder "$HOME" | sort >after
+    cmp before after
+    run_expect 0 hist-sync folder
+    stdout_is $'own\t2 received, 2 sent'
+}
+
 @test "hist-sync: a message that has the field of the program's own lines is a message" {
     as a
     ask s1 one

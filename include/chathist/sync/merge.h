@@ -128,15 +128,16 @@ int merge_store(struct merge *m, struct err *e);
 /* Returns a checksum of the first and the last bytes of the part of a file before `end`; 0 if the file
  * is shorter. It tells whether a file that is only appended to still begins with the same part. */
 uint64_t merge_sample(int fd, uint64_t end);
-/* Returns the path of a file `name` of hist-sync in the user's state directory, which it makes. The
- * caller frees it. Returns NULL with *e set. */
+/* Makes the directory of hist-sync in the user's state directory. Returns 0, or -1 with *e set. */
+int sync_state_make(const struct history *h, struct err *e);
+/* Returns the path of a file `name` in that directory. The caller frees it. Returns NULL with *e set. */
 char *sync_state_file(const struct history *h, const char *name, struct err *e);
 /* Returns the path of such a file for what is remembered about this history: `kind` is its ending, and
  * `place` says with which other copy (NULL: none). The caller frees it. Returns NULL with *e set. */
 char *merge_state_path(const struct history *h, const char *kind, const char *place, struct err *e);
 /* Returns the name of this machine: its host name and six random digits. It is made once and kept in
- * the state directory; a copy of that directory on another machine gets a new name. The caller frees
- * it. Returns NULL with *e set. */
-char *sync_machine(const struct history *h, struct err *e);
+ * the state directory; a copy of that directory on another machine gets a new name. If there is none,
+ * and not `make`, the name is not kept. The caller frees it. Returns NULL with *e set. */
+char *sync_machine(const struct history *h, bool make, struct err *e);
 
 #endif
