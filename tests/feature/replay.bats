@@ -175,7 +175,7 @@ answer() {
 }
 
 @test "replay: a count that is no number is unknown and not stored, by every provider" {
-    local wire model
+    local wire
     use_history
     answer openai '{"content":"x"}' '{"prompt_tokens":NaN,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":-1},"cost":"1"}'
     printf '%s\n' '# made here' '' 'data: {"type":"response.output_text.delta","output_index":0,"delta":"x"}' '' \
