@@ -35,3 +35,11 @@ agree() {
         cmp -s "$want" got || fail "$question: wanted" "$(visible "$want")" got "$(visible got)" || return 1
     done
 }
+
+# reads KB COMMAND...: it succeeds and reads no more than so many kilobytes of the history.
+reads() {
+    traced -f -y -o trace -e trace=pread64,read "${@:2}" >"$OUT"
+    local bytes
+    bytes=$(awk '/h\.jsonl>/ { if ($NF > 0) sum += $NF } END { printf "%.0f\n", sum }' trace)
+    [[ $bytes -le $(($1 * 1024)) ]] || fail "$* reads $bytes bytes"
+}

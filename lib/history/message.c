@@ -305,6 +305,11 @@ bool message_is_title(const struct message *m)
     return m->role == ROLE_OTHER && str_eq(m->role_text, TITLE);
 }
 
+bool message_is_decisive(const struct message *m)
+{
+    return m->role == ROLE_SYSTEM || m->field[FIELD_REPLACES].p;
+}
+
 struct str message_title(const struct message *m, struct buf *scratch)
 {
     return utf8_first(str_trim(message_content(m, scratch)), MESSAGE_TITLE);

@@ -29,8 +29,8 @@ enum {
 };
 #define WORDS ((size_t)WORD_SUM + 1)
 #define PREAMBLE (WORDS * WORD)
-/* "HISTIDX6": the last character is the version. */
-#define MAGIC UINT64_C(0x3658444954534948)
+/* "HISTIDX7": the last character is the version. */
+#define MAGIC UINT64_C(0x3758444954534948)
 /* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal
  * distances. */
 #define SAMPLES ((size_t)8)
@@ -71,6 +71,8 @@ enum record_word {
     RECORD_TITLE_LEN,
     RECORD_WORDS,
 };
+/* In the first word of a range. */
+#define DECISIVE (UINT64_C(1) << 63)
 #define RECORD_TEXTS 6 /* the words from RECORD_ID_LEN on */
 
 /* ---- the file ---- */
@@ -453,8 +455,13 @@ static void write_ranges(struct index_writer *w, const struct session_table *t,
     }
     for (size_t i = 0; i < t->range_count; i++)
         ranges[next[t->ranges[i].owner]++] = &t->ranges[i];
-    for (size_t i = 0; i < t->range_count; i++)
-        write_words(w, (uint64_t[]){(uint64_t)ranges[i]->from, (uint64_t)ranges[i]->to}, 2);
+    for (size_t i = 0; i < t->range_count; i++) {
+        uint64_t from = (uint64_t)ranges[i]->from;
+
+        if (ranges[i]->decisive)
+            from |= DECISIVE;
+        write_words(w, (uint64_t[]){from, (uint64_t)ranges[i]->to}, 2);
+    }
     free(next);
     free(ranges);
 }
@@ -863,9 +870,12 @@ static int read_ranges(const struct session_index *x, uint64_t first, uint64_t c
     *ranges = mem_zalloc((size_t)count * sizeof(**ranges));
     result = read_words(x, INDEX_RANGES, first * 2, (size_t)count * 2, words);
     for (size_t i = 0; i < count && result == 0; i++) {
-        if (words[i * 2] >= words[i * 2 + 1] || words[i * 2 + 1] > x->header.covered)
+        uint64_t from = words[i * 2] & ~DECISIVE, to = words[i * 2 + 1];
+
+        if (from >= to || to > x->header.covered)
             result = -1;
-        (*ranges)[i] = (struct line_range){(off_t)words[i * 2], (off_t)words[i * 2 + 1], 0};
+        (*ranges)[i] = (struct line_range){
+            .from = (off_t)from, .to = (off_t)to, .decisive = (words[i * 2] & DECISIVE) != 0};
     }
     free(words);
     return result;

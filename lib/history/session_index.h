@@ -16,8 +16,8 @@
  *
  *     header   the struct index_header
  *     records  RECORD_WORDS for each session, last used first
- *     ranges   for each session, in the order of the records: the beginning and the end of each range
- *              of consecutive lines
+ *     ranges   for each session, in the order of the records: the beginning and the end of each
+ *              struct line_range, and in the highest bit of the beginning, whether it is decisive
  *     bad      the offsets of lines that are not valid messages
  *     slots    a hash table of the ids: the upper half of the hash, and the number of the record + 1
  *     texts    for each session: id, first role, first and last timestamp, preview, title, each with

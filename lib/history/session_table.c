@@ -130,16 +130,16 @@ static size_t add_session(struct session_table *t, const struct session *from)
     return (size_t)(s - t->list.at);
 }
 
-static void add_range(struct session_table *t, size_t owner, off_t from, off_t to)
+static void add_range(struct session_table *t, struct line_range r)
 {
     struct line_range *last = t->range_count ? &t->ranges[t->range_count - 1] : NULL;
 
-    if (last && last->owner == owner && last->to == from) {
-        last->to = to;
+    if (last && last->owner == r.owner && last->to == r.from && last->decisive == r.decisive) {
+        last->to = r.to;
         return;
     }
     t->ranges = mem_grow(t->ranges, &t->range_cap, t->range_count + 1, sizeof(*t->ranges));
-    t->ranges[t->range_count++] = (struct line_range){from, to, owner};
+    t->ranges[t->range_count++] = r;
 }
 
 static void add_bad(struct session_table *t, off_t at)
@@ -189,7 +189,7 @@ static void add_message(struct session_table *t, const struct message *m, off_t 
     s->titles += is_title;
     s->bytes += (uint64_t)(end - at);
     s->end = end;
-    add_range(t, (size_t)(s - t->list.at), at, end);
+    add_range(t, (struct line_range){at, end, message_is_decisive(m), (size_t)(s - t->list.at)});
 }
 
 static void add_line(struct session_table *t, struct message *m, const struct line *l, off_t end)
@@ -210,8 +210,12 @@ static void join_tables(struct session_table *t, const struct session_table *nex
 
     for (size_t i = 0; i < next->list.count; i++)
         numbers[i] = add_session(t, &next->list.at[i]);
-    for (size_t i = 0; i < next->range_count; i++)
-        add_range(t, numbers[next->ranges[i].owner], next->ranges[i].from, next->ranges[i].to);
+    for (size_t i = 0; i < next->range_count; i++) {
+        struct line_range r = next->ranges[i];
+
+        r.owner = numbers[r.owner];
+        add_range(t, r);
+    }
     for (size_t i = 0; i < next->list.bad_lines; i++)
         add_bad(t, (off_t)next->bad[i]);
     if (next->end > t->end)

@@ -20,7 +20,8 @@
 /* Consecutive lines of one session: the bytes from `from` up to `to`. */
 struct line_range {
     off_t from, to;
-    size_t owner; /* number of the session in the table */
+    bool decisive; /* message_is_decisive of all these lines */
+    size_t owner;  /* number of the session in the table */
 };
 
 struct session_table {

@@ -289,7 +289,8 @@ struct back {
     uint64_t given;   /* lines that were read */
     struct scan scan; /* of a range; without an index, of the whole history */
     bool scanning;    /* scan is open */
-    bool quick;       /* only lines that find_system can want are given */
+    bool quick;       /* not all lines are given, but at least the decisive ones */
+    bool skipped;     /* a range was not read, because it is not decisive */
 };
 
 /* A range is read in blocks of this size. Most sessions are small. */
@@ -327,11 +328,11 @@ static void back_close(struct back *b)
         session_index_close(&b->x);
 }
 
-/* Returns whether find_system can skip the line. A name or a role that does not appear literally
- * could only be written with \u. */
-static bool is_dull(const struct back *b, struct str text)
+/* Returns whether the line is not decisive. A name or a role that does not appear literally could
+ * only be written with \u. */
+static bool is_dull(struct str text)
 {
-    return b->quick && !str_find(text, STR("\"system\"")) && !str_find(text, STR("\"replaces\"")) &&
+    return !str_find(text, STR("\"system\"")) && !str_find(text, STR("\"replaces\"")) &&
            !str_find(text, STR("\\u"));
 }
 
@@ -342,7 +343,7 @@ static int next_by_scan(struct back *b, struct err *e)
     int result;
 
     while ((result = scan_line(&b->scan, &l, e)) > 0) {
-        if (!scan_may_give(&b->scan, l.text) || is_dull(b, l.text))
+        if (!scan_may_give(&b->scan, l.text) || (b->quick && is_dull(l.text)))
             continue;
         b->at = l.at;
         b->n = l.text.n;
@@ -366,9 +367,12 @@ static int next_by_index(struct back *b)
 
     while (b->left > 0) {
         const struct line_range *range = &b->lines.at[b->left - 1];
+        bool skip = b->quick && !range->decisive;
 
-        if (b->scanning && b->at == range->from) {
-            scan_close(&b->scan);
+        if (skip || (b->scanning && b->at == range->from)) {
+            b->skipped = b->skipped || skip;
+            if (b->scanning)
+                scan_close(&b->scan);
             b->scanning = false;
             b->left--;
             continue;
@@ -384,11 +388,12 @@ static int next_by_index(struct back *b)
         b->at = l.at;
         b->n = l.text.n;
         b->given++;
-        if (is_dull(b, l.text))
-            continue;
-        return message_parse(&b->m, l.text) && str_eq(b->m.session_id, b->session) ? 1 : BROKEN;
+        return message_parse(&b->m, l.text) && str_eq(b->m.session_id, b->session) &&
+                       message_is_decisive(&b->m) == range->decisive
+                   ? 1
+                   : BROKEN;
     }
-    return b->given == b->lines.lines ? 0 : BROKEN;
+    return b->skipped || b->given == b->lines.lines ? 0 : BROKEN;
 }
 
 /* The next older line of the session: 1, 0, -1, BROKEN. */

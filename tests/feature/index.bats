@@ -192,7 +192,7 @@ restore() {
     cp "$HISTORY.idx" good
     printf 9 | dd of="$HISTORY.idx" bs=1 seek=7 conv=notrunc status=none
     agree
-    [[ $(head -c 8 "$HISTORY.idx") == HISTIDX6 ]] || fail 'it was not made anew'
+    [[ $(head -c 8 "$HISTORY.idx") == HISTIDX7 ]] || fail 'it was not made anew'
     large_lines 7 900 >other
     hist-sessions --history other >first
     agree 'cp other.idx h.jsonl.idx'
@@ -524,4 +524,63 @@ made_slowly() {
         run_expect 0 hist-sessions -q --limit all
         same "damaged at $at" wanted "$OUT"
     done
+}
+
+# long_lines FIRST LAST [ROLE FIELDS]: lines of a session, of 1 KB each; the last one with that role and these fields.
+long_lines() {
+    python3 - "$@" <<'P'
+import sys
+first, last = int(sys.argv[1]), int(sys.argv[2])
+for i in range(first, last + 1):
+    role, fields = ("user", "assistant")[i % 2], ""
+    if i == last and len(sys.argv) > 3:
+        role, fields = sys.argv[3:]
+    print('{"id":"%d","session_id":"long","timestamp":"t","role":"%s","content":"line %d %s"%s}' % (i, role, i, "x" * 1000, fields))
+P
+}
+
+# asks WANTED: chat sends that system prompt, and reads little for it, once there is an index.
+asks() {
+    QUESTIONS=('chat --dry-run -p echo -s long hello')
+    agree
+    reads 200 chat --dry-run -p echo -s long hello
+    local system
+    system=$(jq -r '.system // "none"' "$OUT")
+    [[ ${system:0:7} == "$1" ]] || fail "not $1: $system"
+}
+
+@test "index: the system prompt of a long session is found without reading it all, and so is that there is none" {
+    [[ -n $(type -P strace) ]] || skip 'no strace'
+    long_lines 2 1000 >"$HISTORY"
+    asks none
+    { long_lines 1 1 system '' && cat "$HISTORY"; } >first
+    mv first "$HISTORY"
+    asks 'line 1 '
+    # Lines that replace others, whatever they replace.
+    long_lines 1001 1001 assistant ',"replaces":["999"]' >>"$HISTORY"
+    long_lines 1002 1500 >>"$HISTORY"
+    asks 'line 1 '
+    long_lines 1501 2000 system ',"reset":true' >>"$HISTORY"
+    long_lines 2001 2500 >>"$HISTORY"
+    asks 'line 20'
+    long_lines 2501 2501 user ',"replaces":["2000","2499"]' >>"$HISTORY"
+    long_lines 2502 3000 >>"$HISTORY"
+    asks 'line 1 '
+    # It is among the lines after the index.
+    long_lines 3001 3002 system '' >>"$HISTORY"
+    long_lines 3003 3050 >>"$HISTORY"
+    asks 'line 30'
+}
+
+@test "index: a system message that was changed in place into another one is not sent" {
+    { long_lines 1 1 system '' && long_lines 2 500; } >"$HISTORY"
+    run_expect 0 hist-sessions
+    edit '"role":"system"' '"role":"critic"' 0
+    run_expect 0 hist-append -s long 'and goes on'
+    QUESTIONS=('chat --dry-run -p echo -s long hello')
+    agree
+    run_expect 0 jq -rn "input.system" got
+    stdout_is null
+    run_expect 0 hist-check -q
+    stdout_empty
 }

@@ -65,14 +65,6 @@ ALL_QUESTIONS=(
     'hist-search -E -c zebra.4'
 )
 
-# reads KB COMMAND...: it succeeds and reads no more than so many kilobytes of the history.
-reads() {
-    traced -f -y -o trace -e trace=pread64,read "${@:2}" >"$OUT"
-    local bytes
-    bytes=$(awk '/h\.jsonl>/ { if ($NF > 0) sum += $NF } END { printf "%.0f\n", sum }' trace)
-    [[ $bytes -le $(($1 * 1024)) ]] || fail "$* reads $bytes bytes"
-}
-
 # again: another program appends a line that is there.
 again() {
     sed -n 8p "$HISTORY" >line

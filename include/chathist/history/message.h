@@ -100,6 +100,9 @@ struct message_call {
 bool message_next_call(struct json_iter *it, struct message_call *call, struct buf *scratch);
 /* Returns whether it is a system line with `reset` true. */
 bool message_is_reset(const struct message *m);
+/* Returns whether the line has the role system or a field `replaces`. A search for the system prompt
+ * of a session can skip all other lines. */
+bool message_is_decisive(const struct message *m);
 /* Returns whether the line gives its session a title: its role is `title`, and `content` is the
  * title, or empty to remove it. The newest one of a session counts. Such a line is no message: its
  * `role` is ROLE_OTHER, so that it is never sent, and it is neither counted nor part of a thread. */
