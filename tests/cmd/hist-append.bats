@@ -3,11 +3,7 @@
 # hist-append: stores messages of other programs and prints their ids.
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
+load ../history
 
 # stored FILTER LINE...: what jq -r FILTER makes of the history.
 stored() {

@@ -5,11 +5,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2094
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
+load ../history
 
 teardown() {
     if mountpoint -q "$WORK/small"; then umount "$WORK/small"; fi

@@ -5,11 +5,7 @@
 # shellcheck disable=SC2016
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
+load ../history
 
 # Two sessions whose lines are mixed; `talk` is the last used.
 two_sessions() {

@@ -3,11 +3,7 @@
 # hist-fork: a session that begins as another one did.
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
+load ../history
 
 # made: the id that the last command printed alone on stdout; it has the documented form.
 made() {

@@ -3,15 +3,7 @@
 # hist-load: a past session becomes current, and the next message continues it.
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
-
-put() {
-    hist_line "$@" >>"$HISTORY"
-}
+load ../history
 
 # current ID: is it that?
 current() {

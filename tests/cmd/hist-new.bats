@@ -3,11 +3,7 @@
 # hist-new: starts a session, makes it current, prints its id.
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
+load ../history
 
 # made: the id that the last command printed alone on stdout; it has the documented form.
 made() {

@@ -5,15 +5,7 @@
 # shellcheck disable=SC1003,SC2016
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
-
-put() {
-    hist_line "$@" >>"$HISTORY"
-}
+load ../history
 
 # raw CONTENT [MORE]: a line of session s whose content is this JSON, between the quotes as it stands.
 raw() {

@@ -3,16 +3,7 @@
 # hist-sessions: the list of sessions, the last used first.
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
-
-# put SESSION ROLE CONTENT [TIMESTAMP [MORE]]
-put() {
-    hist_line "$@" >>"$HISTORY"
-}
+load ../history
 
 # times CHARACTER COUNT
 times() {

@@ -3,15 +3,7 @@
 # hist-show: the messages of sessions; and the session arguments that all readers share.
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
-
-put() {
-    hist_line "$@" >>"$HISTORY"
-}
+load ../history
 
 # one SESSION...: a session with one message that says its id, for each.
 one() {

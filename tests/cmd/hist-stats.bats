@@ -3,15 +3,7 @@
 # hist-stats: messages, sessions and tokens counted.
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
-
-put() {
-    hist_line "$@" >>"$HISTORY"
-}
+load ../history
 
 # Five messages of two sessions on three days, of two months and years of weeks.
 some() {

@@ -5,11 +5,7 @@
 # shellcheck disable=SC2016
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
+load ../history
 
 # thread_is LINE...: the current thread, as role:content.
 thread_is() {

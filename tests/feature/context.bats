@@ -5,15 +5,7 @@
 # shellcheck disable=SC2016
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
-
-teardown() {
-    sandbox_end
-}
+load ../history
 
 text() {
     head -c "$1" /dev/zero | tr '\0' "${2:-x}"

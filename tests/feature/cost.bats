@@ -3,16 +3,8 @@
 # What an answer cost: reported by the server, or computed from the user's prices, in chat and hist-stats.
 
 load ../helper
+load ../history
 load ../wire
-
-setup() {
-    sandbox
-    use_history
-}
-
-teardown() {
-    sandbox_end
-}
 
 prices() {
     mkdir -p "$HOME/.config/chathist"

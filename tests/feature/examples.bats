@@ -5,17 +5,9 @@
 # shellcheck disable=SC2016
 
 load ../helper
+load ../history
 
 EXAMPLES=$ROOT/examples
-
-setup() {
-    sandbox
-    use_history
-}
-
-teardown() {
-    sandbox_end
-}
 
 # bin_with COMMAND...: a directory $SOME with these alone, for scripts that look what is there.
 bin_with() {

@@ -5,14 +5,10 @@
 # shellcheck disable=SC1003,SC2016
 
 load ../helper
+load ../history
 load ../tmux
 
 # Each test has a history of its own.
-setup() {
-    sandbox
-    use_history
-}
-
 teardown() {
     tmux_end
     sandbox_end

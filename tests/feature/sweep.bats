@@ -6,11 +6,7 @@
 # shellcheck disable=SC2016
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
+load ../history
 
 # Under a sanitizer it takes longer.
 @test "sweep: 10,000 needles on fuzzed lines give the same as the oracle" {

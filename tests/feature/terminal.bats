@@ -6,11 +6,7 @@
 # shellcheck disable=SC2086
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
+load ../history
 
 # harmless FILE [COLOR]: UTF-8 without anything that a terminal obeys or that is not seen: no control character but
 # the newline and the tab, no bidi control. With COLOR the styles that are ours may be there, and must.

@@ -5,15 +5,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
-
-teardown() {
-    sandbox_end
-}
+load ../history
 
 # put_tool NAME SCRIPT: an executable ./NAME that declares itself as NAME and answers a call with that.
 put_tool() {

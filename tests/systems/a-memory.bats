@@ -5,15 +5,7 @@
 # shellcheck disable=SC2016,SC2129
 
 load ../helper
-
-setup() {
-    sandbox
-    use_history
-}
-
-teardown() {
-    sandbox_end
-}
+load ../history
 
 # ago MINUTES: that long before now, as a history writes it.
 ago() {

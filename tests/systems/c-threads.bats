@@ -15,10 +15,6 @@ setup() {
     start_llm --echo-context
 }
 
-teardown() {
-    sandbox_end
-}
-
 # ---- ids made by the client
 
 @test "C: the client makes the id, the same id is always the same thread" {

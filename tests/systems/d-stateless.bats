@@ -13,10 +13,6 @@ setup() {
     start_llm --reply ok
 }
 
-teardown() {
-    sandbox_end
-}
-
 # wanted FIRST LAST: `role:message N` for each, as hist_lines makes them.
 wanted() {
     local i

@@ -12,10 +12,6 @@ setup() {
     HISTORY=$WORK/.aicoder/history.jsonl
 }
 
-teardown() {
-    sandbox_end
-}
-
 # stored LINE...: a history of our own with these lines, in a directory that is known to be ours.
 stored() {
     hist-append -s first 'made here' >/dev/null

@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+#
+# history: for .bats files that have loaded `helper` and whose tests all use one explicit history, $HISTORY.
+
+setup() {
+    sandbox
+    use_history
+}
+
+# put SESSION ROLE CONTENT [TIMESTAMP [MORE]]: adds a line to the history (hist_line).
+put() {
+    hist_line "$@" >>"$HISTORY"
+}
