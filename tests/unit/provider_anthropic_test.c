@@ -1,31 +1,14 @@
 /*
  * Anthropic's wire: building requests, and reading events and responses.
  */
-#include "test.h"
+#define PROVIDER provider_anthropic
+#include "provider.h"
 
 #include "chathist/base/json.h"
 #include "chathist/llm/provider_anthropic.h"
 #include "chathist/llm/refused_fields.h"
 
 /* ---- the request ---- */
-
-static void check_request(const struct ask *ask, const char *url, const char *headers,
-                          const char *body, int line)
-{
-    struct http_request r;
-    struct err e = ERR_INIT;
-
-    http_request_init(&r);
-    test_check_int(provider_anthropic.request(&provider_anthropic, ask, &r, &e), 0, "request",
-                   __FILE__, line);
-    test_check_str(buf_c(&r.url), url, "url", __FILE__, line);
-    test_check_str(buf_c(&r.headers), headers, "headers", __FILE__, line);
-    test_check_str(buf_c(&r.body), body, "body", __FILE__, line);
-    test_check_str(err_text(&e), "", "error", __FILE__, line);
-    http_request_release(&r);
-    err_release(&e);
-}
-#define CHECK_REQUEST(ask, url, headers, body) check_request(ask, url, headers, body, __LINE__)
 
 #define URL "https://api.anthropic.com/v1/messages"
 #define JSON_HEADER "Content-Type: application/json\n"
@@ -73,18 +56,6 @@ TEST(a_request_without_key_and_stream_and_with_options)
     context_release(&c);
 }
 
-static void add_line(struct context *c, const char *line)
-{
-    struct message m = MESSAGE_INIT;
-
-    if (CHECK(message_parse(&m, str_of(line))))
-        context_add(c, &m);
-    message_release(&m);
-}
-
-#define LINE(role, rest)                                                                           \
-    "{\"id\":\"1-0\",\"session_id\":\"s\",\"timestamp\":\"2024-06-27T15:00:00.000000+00:00\","     \
-    "\"role\":\"" role "\"," rest "}"
 #define USER(text) LINE("user", "\"content\":\"" text "\"")
 #define CALLS(text, calls, more)                                                                   \
     LINE("assistant", "\"content\":\"" text "\",\"tool_calls\":[" calls "]" more)
@@ -579,55 +550,6 @@ TEST(the_list_of_models)
 
 /* ---- events ---- */
 
-struct read {
-    struct response a;
-    struct response_sink sink;
-    struct buf citations;
-    struct err e;
-    int sink_result;
-};
-
-static int take_text(void *arg, struct str delta)
-{
-    (void)arg;
-    (void)delta;
-    return 0;
-}
-
-static int take_citation(void *arg, struct str json)
-{
-    struct read *r = arg;
-
-    buf_add_str(&r->citations, json);
-    return r->sink_result;
-}
-
-static void read_init(struct read *r)
-{
-    memset(r, 0, sizeof *r);
-    buf_init(&r->citations, BUF_SMALL);
-    r->sink = (struct response_sink){.text = take_text, .citation = take_citation, .arg = r};
-    response_init(&r->a, &r->sink);
-}
-
-static void read_release(struct read *r)
-{
-    response_release(&r->a);
-    buf_release(&r->citations);
-    err_release(&r->e);
-}
-
-/* Feeds events, given as their data and ended by NULL. Returns the result of the last one. */
-static int feed(struct read *r, const char *const *events)
-{
-    int rc = 0;
-
-    for (; rc == 0 && *events; events++)
-        rc = provider_anthropic.event(&r->a, STR("message"), str_of(*events), &r->e);
-    return rc;
-}
-#define FEED(r, ...) feed(r, (const char *const[]){__VA_ARGS__, NULL})
-
 #define START(index, block)                                                                        \
     "{\"type\":\"content_block_start\",\"index\":" index ",\"content_block\":{" block "}}"
 #define DELTA(index, delta)                                                                        \
@@ -737,18 +659,6 @@ TEST(usage_and_model_are_noted)
     CHECK(!r.a.finished);
     read_release(&r);
 }
-
-/* Checks the settled calls in the history's form. */
-static void check_calls(struct read *r, const char *want, int line)
-{
-    struct buf json = BUF_INIT(BUF_SMALL);
-
-    response_settle_calls(&r->a);
-    response_calls_json(&r->a, &json);
-    test_check_str(buf_c(&json), want, "calls", __FILE__, line);
-    buf_release(&json);
-}
-#define CHECK_CALLS(r, want) check_calls(r, want, __LINE__)
 
 #define TOOL(id, name, input)                                                                      \
     "\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"" name "\",\"input\":" input
@@ -876,20 +786,6 @@ TEST(what_is_missing_null_or_unknown_is_passed_over)
     read_release(&r);
 }
 
-static void check_event_error(const char *event, const char *data, enum err_kind kind,
-                              const char *text, int line)
-{
-    struct read r;
-
-    read_init(&r);
-    test_check_int(provider_anthropic.event(&r.a, str_of(event), str_of(data), &r.e), -1, data,
-                   __FILE__, line);
-    test_check_int((long long)r.e.kind, (long long)kind, data, __FILE__, line);
-    test_check_str(err_text(&r.e), text, data, __FILE__, line);
-    test_check(!r.a.finished, data, __FILE__, line);
-    read_release(&r);
-}
-#define EVENT_ERROR(event, data, kind, text) check_event_error(event, data, kind, text, __LINE__)
 #define ERROR(type) "{\"type\":\"error\",\"error\":{\"type\":\"" type "\",\"message\":\"a\"}}"
 
 TEST(errors_inside_a_stream)
@@ -940,18 +836,6 @@ TEST(a_whole_answer)
                     "{\"id\":\"b\",\"name\":\"f\",\"args\":{}}]");
     read_release(&r);
 }
-
-static void check_whole_error(const char *body, enum err_kind kind, const char *text, int line)
-{
-    struct read r;
-
-    read_init(&r);
-    test_check_int(provider_anthropic.whole(&r.a, str_of(body), &r.e), -1, body, __FILE__, line);
-    test_check_int((long long)r.e.kind, (long long)kind, body, __FILE__, line);
-    test_check_str(err_text(&r.e), text, body, __FILE__, line);
-    read_release(&r);
-}
-#define WHOLE_ERROR(body, kind, text) check_whole_error(body, kind, text, __LINE__)
 
 TEST(a_whole_answer_that_is_none)
 {

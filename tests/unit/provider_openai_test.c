@@ -1,29 +1,13 @@
 /*
  * OpenAI's wire: building requests, and reading events and responses.
  */
-#include "test.h"
+#define PROVIDER provider_openai
+#include "provider.h"
 
 #include "chathist/base/time.h"
 #include "chathist/llm/provider_openai.h"
 
 /* ---- the request ---- */
-
-static void check_request(const struct ask *ask, const char *url, const char *headers,
-                          const char *body, int line)
-{
-    struct http_request r;
-    struct err e = ERR_INIT;
-
-    http_request_init(&r);
-    test_check_int(provider_openai.request(&provider_openai, ask, &r, &e), 0, "request", __FILE__,
-                   line);
-    test_check_str(buf_c(&r.url), url, "url", __FILE__, line);
-    test_check_str(buf_c(&r.headers), headers, "headers", __FILE__, line);
-    test_check_str(buf_c(&r.body), body, "body", __FILE__, line);
-    test_check_str(err_text(&e), "", "error", __FILE__, line);
-    http_request_release(&r);
-}
-#define CHECK_REQUEST(ask, url, headers, body) check_request(ask, url, headers, body, __LINE__)
 
 #define STREAM ",\"stream\":true,\"stream_options\":{\"include_usage\":true}"
 #define HEADERS "Content-Type: application/json\nAccept: text/event-stream\n"
@@ -66,19 +50,6 @@ TEST(a_request_without_key_and_stream)
                   "\"stream\":false}");
     context_release(&c);
 }
-
-static void add_line(struct context *c, const char *line)
-{
-    struct message m = MESSAGE_INIT;
-
-    if (CHECK(message_parse(&m, str_of(line))))
-        context_add(c, &m);
-    message_release(&m);
-}
-
-#define LINE(role, rest)                                                                           \
-    "{\"id\":\"1-0\",\"session_id\":\"s\",\"timestamp\":\"2024-06-27T15:00:00.000000+00:00\","     \
-    "\"role\":\"" role "\"," rest "}"
 
 TEST(tool_calls_and_results_in_a_request)
 {
@@ -306,52 +277,24 @@ TEST(the_list_of_models)
 
 /* ---- events ---- */
 
-/* Feeds events, ended by NULL. Returns the result of the last one. */
-static int feed(struct response *a, struct err *e, const char *const *events)
-{
-    int rc = 0;
-
-    for (; rc == 0 && *events; events++)
-        rc = provider_openai.event(a, STR("message"), str_of(*events), e);
-    return rc;
-}
-#define FEED(a, e, ...) feed(a, e, (const char *const[]){__VA_ARGS__, NULL})
-
 #define DELTA(delta) "{\"choices\":[{\"index\":0,\"delta\":{" delta "},\"finish_reason\":null}]}"
 #define FINISH(reason) "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"" reason "\"}]}"
-
-struct read {
-    struct response a;
-    struct err e;
-};
-
-static void read_init(struct read *r)
-{
-    memset(r, 0, sizeof *r);
-    response_init(&r->a, NULL);
-}
-
-static void read_release(struct read *r)
-{
-    response_release(&r->a);
-    err_release(&r->e);
-}
 
 TEST(deltas_are_collected)
 {
     struct read r;
 
     read_init(&r);
-    CHECK_INT(FEED(&r.a, &r.e, DELTA("\"role\":\"assistant\",\"content\":null"),
+    CHECK_INT(FEED(&r, DELTA("\"role\":\"assistant\",\"content\":null"),
                    DELTA("\"content\":\"Hel\""), DELTA("\"content\":\"\""),
                    DELTA("\"content\":\"lo\\u0000\\ud83d\\ude00\"")),
               0);
     CHECK_MEM(r.a.text.data, r.a.text.len, "Hello\0\xf0\x9f\x98\x80", 10);
     CHECK(!r.a.finished);
-    CHECK_INT(FEED(&r.a, &r.e, FINISH("stop")), 0);
+    CHECK_INT(FEED(&r, FINISH("stop")), 0);
     CHECK(r.a.finished);
     CHECK_STR(r.a.finish_reason, "stop");
-    CHECK_INT(FEED(&r.a, &r.e, "[DONE]"), 1);
+    CHECK_INT(FEED(&r, "[DONE]"), 1);
     read_release(&r);
 }
 
@@ -360,7 +303,7 @@ TEST(the_end_mark_alone_finishes)
     struct read r;
 
     read_init(&r);
-    CHECK_INT(FEED(&r.a, &r.e, "[DONE] and more"), 1);
+    CHECK_INT(FEED(&r, "[DONE] and more"), 1);
     CHECK(r.a.finished);
     CHECK(r.a.finish_reason == NULL);
     read_release(&r);
@@ -395,7 +338,7 @@ TEST(what_is_missing_null_or_unknown_is_passed_over)
     struct read r;
 
     read_init(&r);
-    CHECK_INT(feed(&r.a, &r.e, events), 0);
+    CHECK_INT(feed(&r, events), 0);
     CHECK_INT(r.a.text.len, 0);
     CHECK_INT(r.a.calls_count, 0);
     CHECK(!r.a.finished && !r.a.finish_reason && !r.a.model);
@@ -408,7 +351,7 @@ TEST(usage_and_model_are_noted)
     struct read r;
 
     read_init(&r);
-    CHECK_INT(FEED(&r.a, &r.e,
+    CHECK_INT(FEED(&r,
                    "{\"model\":\"m-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_"
                    "tokens\":1}}",
                    "{\"model\":\"m-2\",\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":9}}"),
@@ -428,7 +371,7 @@ static int64_t output_of(const char *members)
 
     read_init(&r);
     buf_addf(&chunk, "{\"usage\":{\"prompt_tokens\":30,%s}}", members);
-    CHECK_INT(FEED(&r.a, &r.e, buf_c(&chunk)), 0);
+    CHECK_INT(FEED(&r, buf_c(&chunk)), 0);
     CHECK_INT(r.a.usage.at[USAGE_INPUT], 30);
     output = r.a.usage.at[USAGE_OUTPUT];
     read_release(&r);
@@ -453,8 +396,7 @@ TEST(a_refusal_is_text_that_ends_as_filtered)
     struct read r;
 
     read_init(&r);
-    CHECK_INT(FEED(&r.a, &r.e, DELTA("\"refusal\":\"\""), DELTA("\"refusal\":\"I can't\""),
-                   FINISH("stop")),
+    CHECK_INT(FEED(&r, DELTA("\"refusal\":\"\""), DELTA("\"refusal\":\"I can't\""), FINISH("stop")),
               0);
     CHECK_STR(buf_c(&r.a.text), "I can't");
     CHECK(r.a.refused);
@@ -477,24 +419,12 @@ TEST(finish_reasons_get_their_usual_names)
         struct read r;
 
         read_init(&r);
-        CHECK_INT(FEED(&r.a, &r.e, reasons[i][0]), 0);
+        CHECK_INT(FEED(&r, reasons[i][0]), 0);
         CHECK_STR(r.a.finish_reason, reasons[i][1]);
         CHECK(r.a.finished);
         read_release(&r);
     }
 }
-
-/* Checks the settled calls in the history's form. */
-static void check_calls(struct read *r, const char *want, int line)
-{
-    struct buf json = BUF_INIT(BUF_SMALL);
-
-    response_settle_calls(&r->a);
-    response_calls_json(&r->a, &json);
-    test_check_str(buf_c(&json), want, "calls", __FILE__, line);
-    buf_release(&json);
-}
-#define CHECK_CALLS(r, want) check_calls(r, want, __LINE__)
 
 #define CALL(index, id, function)                                                                  \
     "{" index "\"id\":\"" id "\",\"type\":\"function\",\"function\":{" function "}}"
@@ -505,7 +435,7 @@ TEST(calls_by_index)
 
     read_init(&r);
     CHECK_INT(
-        FEED(&r.a, &r.e,
+        FEED(&r,
              DELTA("\"tool_calls\":[" CALL("\"index\":0,", "a",
                                            "\"name\":\"f\",\"arguments\":\"\"") "]"),
              DELTA("\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"x\\\"\"}}]"),
@@ -525,7 +455,7 @@ TEST(calls_without_index_or_with_the_same)
 
     read_init(&r);
     CHECK_INT(
-        FEED(&r.a, &r.e,
+        FEED(&r,
              DELTA("\"tool_calls\":[" CALL(
                  "", "a",
                  "\"name\":\"f\",\"arguments\":{\"x\": 1}") "," CALL("", "b",
@@ -547,9 +477,8 @@ TEST(calls_with_neither_index_nor_id)
     struct read r;
 
     read_init(&r);
-    CHECK_INT(FEED(&r.a, &r.e,
-                   DELTA("\"tool_calls\":[{\"function\":{\"name\":\"f\"}},"
-                         "{\"function\":{\"name\":\"g\"}}]")),
+    CHECK_INT(FEED(&r, DELTA("\"tool_calls\":[{\"function\":{\"name\":\"f\"}},"
+                             "{\"function\":{\"name\":\"g\"}}]")),
               0);
     CHECK_INT(r.a.calls_count, 2);
     CHECK_STR(buf_c(&r.a.calls[0].name), "f");
@@ -563,7 +492,7 @@ TEST(a_call_that_comes_in_both_forms_counts_once)
     struct read r;
 
     read_init(&r);
-    CHECK_INT(FEED(&r.a, &r.e,
+    CHECK_INT(FEED(&r,
                    DELTA("\"tool_calls\":[" CALL(
                        "\"index\":0,", "c",
                        "\"name\":\"f\",\"arguments\":\"{\"") "],"
@@ -583,7 +512,7 @@ TEST(the_call_of_2023)
     struct read r;
 
     read_init(&r);
-    CHECK_INT(FEED(&r.a, &r.e, DELTA("\"function_call\":{\"name\":\"f\",\"arguments\":\"\"}"),
+    CHECK_INT(FEED(&r, DELTA("\"function_call\":{\"name\":\"f\",\"arguments\":\"\"}"),
                    DELTA("\"function_call\":{\"arguments\":\"{}\"}"), FINISH("function_call")),
               0);
     CHECK_INT(r.a.calls_count, 1);
@@ -592,21 +521,6 @@ TEST(the_call_of_2023)
     CHECK_STR(r.a.finish_reason, "tool_calls");
     read_release(&r);
 }
-
-static void check_event_error(const char *event, const char *data, enum err_kind kind,
-                              const char *text, int line)
-{
-    struct read r;
-
-    read_init(&r);
-    test_check_int(provider_openai.event(&r.a, str_of(event), str_of(data), &r.e), -1, data,
-                   __FILE__, line);
-    test_check_int((long long)r.e.kind, (long long)kind, data, __FILE__, line);
-    test_check_str(err_text(&r.e), text, data, __FILE__, line);
-    test_check(!r.a.finished, data, __FILE__, line);
-    read_release(&r);
-}
-#define EVENT_ERROR(event, data, kind, text) check_event_error(event, data, kind, text, __LINE__)
 
 TEST(errors_inside_a_stream)
 {
@@ -669,18 +583,6 @@ TEST(a_whole_answer_in_parts_with_calls)
     CHECK(r.a.finished);
     read_release(&r);
 }
-
-static void check_whole_error(const char *body, enum err_kind kind, const char *text, int line)
-{
-    struct read r;
-
-    read_init(&r);
-    test_check_int(provider_openai.whole(&r.a, str_of(body), &r.e), -1, body, __FILE__, line);
-    test_check_int((long long)r.e.kind, (long long)kind, body, __FILE__, line);
-    test_check_str(err_text(&r.e), text, body, __FILE__, line);
-    read_release(&r);
-}
-#define WHOLE_ERROR(body, kind, text) check_whole_error(body, kind, text, __LINE__)
 
 TEST(a_whole_answer_that_is_none)
 {

@@ -2,24 +2,13 @@
  * The wire of OpenAI's Responses API: a context becomes a request, events and whole responses
  * become a response.
  */
-#include "test.h"
+#define PROVIDER provider_responses
+#include "provider.h"
 
 #include "chathist/llm/provider_responses.h"
 
 /* ---- the request ---- */
 
-static void add_line(struct context *c, const char *line)
-{
-    struct message m = MESSAGE_INIT;
-
-    if (CHECK(message_parse(&m, str_of(line))))
-        context_add(c, &m);
-    message_release(&m);
-}
-
-#define LINE(role, rest)                                                                           \
-    "{\"id\":\"1-0\",\"session_id\":\"s\",\"timestamp\":\"2024-06-27T15:00:00.000000+00:00\","     \
-    "\"role\":\"" role "\"," rest "}"
 #define PROMPT LINE("user", "\"content\":\"q\"")
 #define ANSWER(rest) LINE("assistant", "\"provider\":\"openai\"," rest)
 #define CALL(args) "\"tool_calls\":[{\"id\":\"call_a\",\"name\":\"f\",\"args\":" args "}]"
