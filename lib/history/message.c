@@ -144,6 +144,11 @@ static void note(void *ctx, struct str raw_key, struct str value)
     }
 }
 
+/* Checks that a line begins as our programs write it, with an id, a session id, a time and a role
+ * without escapes. Sets these fields to their JSON values and returns the offset of the next member,
+ * or 0. */
+static size_t own_line_head(struct str line, struct str field[FIELD_CONTENT]);
+
 /* Is it JSON? Notes where the fields are when it is an object, and what else it is, if that. */
 static bool check_fields(struct str text, struct str *value, struct places *places)
 {
@@ -563,7 +568,7 @@ static bool take_role(const char **at, const char *end, struct str *value)
            take_string(at, end, strlen("system"), value);
 }
 
-size_t own_line_head(struct str line, struct str field[FIELD_CONTENT])
+static size_t own_line_head(struct str line, struct str field[FIELD_CONTENT])
 {
     const char *p = line.p, *end = line.p + line.n;
 

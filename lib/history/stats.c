@@ -256,7 +256,7 @@ static void take_time(struct stats *s, const struct message *m, struct facts *f)
     f->timed = time_local_day(us, &f->day);
 }
 
-void stats_add(struct stats *s, const struct message *m)
+static void stats_add(struct stats *s, const struct message *m)
 {
     struct facts f = {.count = count_of(m)};
     bool of_answers = s->rows.by == STATS_MODEL || s->rows.by == STATS_PROVIDER;

@@ -2,9 +2,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
+
+#include <sha2.h>
 
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+
+_Static_assert(ATTACHMENT_SHA256 == SHA256_DIGEST_STRING_LENGTH, "a text has room for the hash");
 
 const char *attachment_type(struct str bytes)
 {
@@ -36,7 +41,7 @@ int attachment_list_add(struct attachment_list *l, const char *type, const char 
     l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
     a = &l->at[l->count++];
     *a = (struct attachment){type, buf_detach(&base64), mem_copy(name, strlen(name)), bytes.n, ""};
-    sha256_text(bytes, a->sha256);
+    SHA256Data((const uint8_t *)bytes.p, bytes.n, a->sha256);
     l->bytes += bytes.n;
     return 0;
 }

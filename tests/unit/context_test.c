@@ -47,6 +47,33 @@ static void result(struct context *c, const char *content, char id)
     buf_release(&more);
 }
 
+/* Adds lines in the form that `check` prints, separated by |: `u:content`, `a:content`, `a*xy:content`
+ * with calls of the ids x and y, `t=x:result`, and `t:result` without an id. */
+static void add_lines(struct context *c, const char *lines)
+{
+    struct str rest = str_of(lines);
+
+    while (rest.n > 0) {
+        struct str text = str_cut(&rest, '|'), head = str_cut(&text, ':');
+        struct buf content = BUF_INIT(BUF_SMALL), ids = BUF_INIT(BUF_SMALL);
+
+        buf_addf(&content, "\"%.*s\"", (int)text.n, text.n ? text.p : "");
+        buf_add_str(&ids, str_skip(head, head.n > 1 ? 2 : 1));
+        if (head.p[0] == 'a' && ids.len > 0)
+            call(c, buf_c(&content), buf_c(&ids));
+        else if (head.p[0] == 't' && ids.len > 0)
+            result(c, buf_c(&content), buf_c(&ids)[0]);
+        else
+            add(c,
+                head.p[0] == 'u'   ? "user"
+                : head.p[0] == 'a' ? "assistant"
+                                   : "tool",
+                buf_c(&content), "");
+        buf_release(&content);
+        buf_release(&ids);
+    }
+}
+
 /* Checks the messages: `u:content` each, `a*:` with calls, `t=id:`, and `/` before this turn. */
 static void check(const struct context *c, const char *want, int line)
 {
@@ -454,24 +481,37 @@ TEST(the_cut_does_not_part_a_call_from_its_results)
 
 /* ---- the shape ---- */
 
-TEST(results_follow_their_calls_in_order)
+TEST(messages_get_the_shape_that_servers_take)
 {
-    struct context c;
+    static const struct {
+        const char *lines, *prompt, *want;
+    } rows[] = {
+        /* Results follow their calls in order. One for which there is no call is dropped. */
+        {"u:a|a*xyz:|u:b|t=z:3|t=x:1|t=x:again|t=q:whose?|t:no id", "p",
+         "u:a a*: t=x:1 t=y:" NONE " t=z:3/u:b\n\np"},
+        {"t=x:early|u:a|a*x:", "p", "u:a a*: t=x:" NONE "/u:p"},
+        /* Some servers use the same ids in every response. Each call gets its own result. */
+        {"a*x:1|a*x:2|t=x:two|a*xx:3|t=x:three|t=x:four", NULL,
+         "a*:1 t=x:" NONE " a*:2 t=x:two a*:3 t=x:three t=x:four/"},
+        /* Neighbours of the same role are merged. */
+        {"u:a|u:b|a:c|a:d|a*x:e|t=x:f|a:g", "p", "u:a\n\nb a*:c\n\nd\n\ne t=x:f a:g/u:p"},
+        {"u:a|a:b|u:c", "p", "u:a a:b/u:c\n\np"},
+        /* Blank text is dropped, but not that of this turn. */
+        {"u:a|a: \\n|u:|a*x:|t=x:|a:", " ", "u:a a*: t=x:/u: "},
+    };
 
-    context_init(&c);
-    add(&c, "user", "\"a\"", "");
-    call(&c, "\"\"", "xyz");
-    add(&c, "user", "\"b\"", "");
-    result(&c, "\"3\"", 'z');
-    result(&c, "\"1\"", 'x');
-    result(&c, "\"again\"", 'x');
-    result(&c, "\"whose?\"", 'q');
-    add(&c, "tool", "\"no id\"", "");
-    context_begin_turn(&c);
-    context_add_text(&c, ROLE_USER, STR("p"));
-    context_settle(&c);
-    CHECK_CONTEXT(&c, "u:a a*: t=x:1 t=y:" NONE " t=z:3/u:b\n\np");
-    context_release(&c);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct context c;
+
+        context_init(&c);
+        add_lines(&c, rows[i].lines);
+        context_begin_turn(&c);
+        if (rows[i].prompt)
+            context_add_text(&c, ROLE_USER, str_of(rows[i].prompt));
+        context_settle(&c);
+        CHECK_CONTEXT(&c, rows[i].want);
+        context_release(&c);
+    }
 }
 
 /* A call that was cut has arguments that are not JSON. The model is told why there is no result. */
@@ -487,91 +527,6 @@ TEST(a_call_with_bad_arguments_is_completed)
     context_add_text(&c, ROLE_USER, STR("p"));
     context_settle(&c);
     CHECK_CONTEXT(&c, "u:a a*: t=x:" NONE ", its arguments are not a valid JSON object/u:p");
-    context_release(&c);
-}
-
-/* Some servers use the same ids in every response. Each call gets its own result. */
-TEST(ids_may_come_again)
-{
-    struct context c;
-
-    context_init(&c);
-    call(&c, "\"1\"", "x");
-    call(&c, "\"2\"", "x");
-    result(&c, "\"two\"", 'x');
-    call(&c, "\"3\"", "xx");
-    result(&c, "\"three\"", 'x');
-    result(&c, "\"four\"", 'x');
-    context_begin_turn(&c);
-    context_settle(&c);
-    CHECK_CONTEXT(&c, "a*:1 t=x:" NONE " a*:2 t=x:two a*:3 t=x:three t=x:four/");
-    context_release(&c);
-}
-
-TEST(a_result_before_its_call_is_none)
-{
-    struct context c;
-
-    context_init(&c);
-    result(&c, "\"early\"", 'x');
-    add(&c, "user", "\"a\"", "");
-    call(&c, "\"\"", "x");
-    context_begin_turn(&c);
-    context_add_text(&c, ROLE_USER, STR("p"));
-    context_settle(&c);
-    CHECK_CONTEXT(&c, "u:a a*: t=x:" NONE "/u:p");
-    context_release(&c);
-}
-
-TEST(neighbours_of_one_role_are_merged)
-{
-    struct context c;
-
-    context_init(&c);
-    add(&c, "user", "\"a\"", "");
-    add(&c, "user", "\"b\"", "");
-    add(&c, "assistant", "\"c\"", "");
-    add(&c, "assistant", "\"d\"", "");
-    call(&c, "\"e\"", "x");
-    result(&c, "\"f\"", 'x');
-    add(&c, "assistant", "\"g\"", "");
-    context_begin_turn(&c);
-    context_add_text(&c, ROLE_USER, STR("p"));
-    context_settle(&c);
-    CHECK_CONTEXT(&c, "u:a\n\nb a*:c\n\nd\n\ne t=x:f a:g/u:p");
-    context_release(&c);
-}
-
-TEST(an_unanswered_prompt_joins_this_turn)
-{
-    struct context c;
-
-    context_init(&c);
-    add(&c, "user", "\"a\"", "");
-    add(&c, "assistant", "\"b\"", "");
-    add(&c, "user", "\"c\"", "");
-    context_begin_turn(&c);
-    context_add_text(&c, ROLE_USER, STR("p"));
-    context_settle(&c);
-    CHECK_CONTEXT(&c, "u:a a:b/u:c\n\np");
-    context_release(&c);
-}
-
-TEST(blank_text_is_dropped)
-{
-    struct context c;
-
-    context_init(&c);
-    add(&c, "user", "\"a\"", "");
-    add(&c, "assistant", "\" \\n\"", "");
-    add(&c, "user", "\"\"", "");
-    call(&c, "\"\"", "x");
-    result(&c, "\"\"", 'x');
-    add(&c, "assistant", "\"\"", "");
-    context_begin_turn(&c);
-    context_add_text(&c, ROLE_USER, STR(" "));
-    context_settle(&c);
-    CHECK_CONTEXT(&c, "u:a a*: t=x:/u: ");
     context_release(&c);
 }
 

@@ -167,7 +167,7 @@ TEST(a_call_comes_in_pieces)
     response_release(&a);
 }
 
-TEST(the_name_may_be_repeated_or_cut)
+TEST(the_name_may_be_repeated_or_cut_or_missing)
 {
     struct response a;
 
@@ -175,7 +175,10 @@ TEST(the_name_may_be_repeated_or_cut)
     add(&a, 0, "1", "get_", "");
     add(&a, 0, "1", "time", "{");
     add(&a, 0, "1", "get_time", "}");
-    CHECK_CALLS(&a, "[{\"id\":\"1\",\"name\":\"get_time\",\"args\":{}}]");
+    add(&a, 1, "2", "", "{}");
+    response_settle_calls(&a);
+    CHECK_CALLS(&a, "[{\"id\":\"1\",\"name\":\"get_time\",\"args\":{}},"
+                    "{\"id\":\"2\",\"name\":\"unnamed\",\"args\":{}}]");
     response_release(&a);
 }
 

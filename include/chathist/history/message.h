@@ -157,10 +157,6 @@ int draft_format(const struct draft *d, struct buf *out, struct err *e);
  * by comparing fixed text, without parsing. Most lines of a history have this form.
  */
 
-/* Checks that a line begins as our programs write it, with an id, a session id, a time and a
- * role without escapes. Sets these fields to their JSON values and returns the offset of the
- * next member, or 0. */
-size_t own_line_head(struct str line, struct str field[FIELD_CONTENT]);
 /* Returns whether the line is a valid message whose next member is its content, and sets *content
  * to the text between its quotes, and *calls to whether it has tool calls. Returns false if that is
  * not certain. */

@@ -93,7 +93,6 @@ struct stats {
 
 void stats_init(struct stats *s, enum stats_by by);
 void stats_release(struct stats *s);
-void stats_add(struct stats *s, const struct message *m);
 /* Counts the messages of a history that the filter lets through, at most the `newest` of them;
  * older ones are not read. A missing file has no messages. Adds the bad lines that were met to *bad
  * (may be NULL). Returns 0, or -1 with *e set. */

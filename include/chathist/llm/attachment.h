@@ -12,19 +12,21 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
-#include "chathist/base/sha256.h"
 
 /* The largest size of one attachment, and of all those of a turn. Servers have limits of their own
  * (Anthropic: 5 MB an image, 32 MB a request; OpenAI: 50 MB a file). */
 #define ATTACHMENT_MAX ((size_t)20 << 20)
 #define ATTACHMENTS_MAX ((size_t)64 << 20)
 
+/* The size of a SHA-256 as hexadecimal digits, with its NUL. */
+#define ATTACHMENT_SHA256 65
+
 struct attachment {
     const char *type; /* the media type */
     char *base64;     /* owned, and so is the name */
     char *name;       /* of the file, without its directory */
     size_t bytes;     /* before base64 */
-    char sha256[SHA256_TEXT];
+    char sha256[ATTACHMENT_SHA256];
 };
 
 struct attachment_list {
