@@ -146,7 +146,7 @@ static bool add_needle(struct clause *c, const struct pattern *p, const struct p
 }
 
 /* Sets *c to a clause of a group. If the group has several needles, that is the best one of each.
- * Returns false if there is no such clause. */
+ * Returns false if one of them has no such clause. */
 static bool find_clause(struct clause *c, const struct pattern *p, unsigned group, size_t number)
 {
     size_t needles = 0;

@@ -20,7 +20,7 @@ static bool has(const struct literal_set *s, struct str text)
     return false;
 }
 
-/* Adds the text that consists of two parts. Returns false if there is no room. */
+/* Adds the text that consists of two parts. Returns false if the set is full. */
 static bool add(struct literal_set *s, struct str first, struct str second)
 {
     struct literal_text t = {.n = first.n + second.n};
@@ -42,7 +42,7 @@ static struct literal_set only_empty(void)
     return (struct literal_set){.count = 1};
 }
 
-/* Sets *out to each text of `a` with each of `b` behind it. Returns false if these are too many or
+/* Sets *out to each text of `a` followed by each of `b`. Returns false if these are too many or
  * too long. */
 static bool join(struct literal_set *out, const struct literal_set *a, const struct literal_set *b)
 {
@@ -54,7 +54,7 @@ static bool join(struct literal_set *out, const struct literal_set *a, const str
     return true;
 }
 
-/* Adds the texts of another set. Returns false if there is no room for all. */
+/* Adds the texts of another set. Returns false if not all fit. */
 static bool unite(struct literal_set *s, const struct literal_set *other)
 {
     for (size_t i = 0; i < other->count; i++)
@@ -91,7 +91,7 @@ static size_t worth(const struct literal_set *s)
 
 /* ---- parts of an expression ---- */
 
-/* What is known about the text that a part of the expression matches. */
+/* The known properties of the text that a part of the expression matches. */
 struct part {
     bool exact;                    /* it is one of `begin` */
     bool all;                      /* exact, and each of these matches, whatever stands around it */
@@ -100,7 +100,7 @@ struct part {
     size_t clauses;
 };
 
-/* A part that matches a text of no length, where something holds that is not known. */
+/* Makes *p match the empty text, perhaps under a condition that is not examined (such as `\b`). */
 static void set_empty(struct part *p)
 {
     *p = (struct part){.exact = true, .begin = only_empty()};
@@ -156,7 +156,7 @@ static void add_clauses(struct part *p, const struct part *of)
         add_clause(p, &of->clause[i]);
 }
 
-/* Puts `b` behind `a`. */
+/* Appends `b` to `a`. */
 static void append(struct part *a, const struct part *b)
 {
     struct literal_set joined;
@@ -362,7 +362,7 @@ static void pass_reference(struct reader *r)
             r->p++;
 }
 
-/* Reads what follows a backslash outside a class. */
+/* Reads an escape outside a class, from after its backslash. */
 static void read_escape(struct reader *r, struct part *p)
 {
     static const char controls[] = "a\af\fn\nr\rt\te\033";
@@ -515,8 +515,7 @@ static unsigned read_number(struct reader *r)
     return n;
 }
 
-/* Reads {N}, {N,} or {N,M}. Returns false if it is none of these but characters that stand for
- * themselves. Versions of PCRE2 differ about {,M} and about spaces. */
+/* Reads {N}, {N,} or {N,M}. Returns false if these characters stand for themselves. Versions of PCRE2 differ about {,M} and about spaces. */
 static bool read_braces(struct reader *r, unsigned *least, unsigned *most)
 {
     const char *start = r->p;

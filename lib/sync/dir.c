@@ -52,7 +52,7 @@
 struct segment {
     unsigned number;
     uint64_t end;   /* it has been read up to here */
-    uint64_t lines; /* which are this many */
+    uint64_t lines; /* the number of lines up to `end` */
     bool bad;       /* a line of it is damaged: `end` and `lines` stay before that line */
 };
 
@@ -76,7 +76,7 @@ struct folder {
     struct buf name; /* of the directories of this history */
     struct log *logs;
     size_t count, cap;
-    struct digests known; /* what was read in the folder in this run */
+    struct digests known; /* the lines read in the folder in this run */
     bool whole;           /* everything is read and compared */
     bool own_first; /* the files of this machine wait for nothing, and nothing waits for them */
     uint64_t asked_number, asked_lines; /* what other machines have read of this one, at most */
@@ -239,7 +239,7 @@ static struct log *find_log(const struct folder *f, struct str machine)
     return NULL;
 }
 
-/* ---- what was read before ---- */
+/* ---- positions of earlier runs ---- */
 
 static bool get_number(struct str value, uint64_t *n)
 {

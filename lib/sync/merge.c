@@ -470,7 +470,7 @@ static int open_again(struct merge *m, struct stat *st, struct err *e)
     return m->fd >= 0 ? 1 : missing == ENOENT ? 0 : -1;
 }
 
-/* Returns the digests of the lines before the cursor, which is then set to 0. The caller frees them. */
+/* Returns the digests of the lines before the cursor, and sets the cursor to 0. The caller frees them. */
 static uint64_t *take_followed(struct merge *m, size_t *n)
 {
     uint64_t *digests;

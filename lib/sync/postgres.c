@@ -68,7 +68,7 @@ static struct str first_line(const char *message)
     return line;
 }
 
-/* Finds `:  SQLSTATE: ` in a message of a connection, which is the only place that has it, and sets
+/* Finds `:  SQLSTATE: ` in a message of a connection (libpq has it nowhere else), and sets
  * p->state. */
 static void find_state(struct pg *p, const char *message)
 {
@@ -265,7 +265,7 @@ static const char SETTINGS[] =
 
 struct pg *pg_open(const char *place, pg_warn *warn, void *arg, struct err *e)
 {
-    /* The string of the user overrides what is before it. */
+    /* The string of the user overrides the settings before it. */
     static const char *const names[] = {
         "fallback_application_name", "keepalives_idle", "keepalives_interval", "keepalives_count",
         "tcp_user_timeout",          "dbname",          "client_encoding",     NULL};

@@ -157,7 +157,7 @@ static const char SESSION_LINES[] =
     "SELECT DISTINCT session FROM chathist.messages WHERE owner = current_user"                    \
     " AND ($1::text IS NULL OR history = $1) AND "
 
-/* Finds the session that a name which is no id stands for, and sets r->text. */
+/* Finds the session of a name that is not an id, and sets r->text. */
 static int find_session(struct pg *p, const struct str *names, struct reading *r, struct err *e)
 {
     static const char by_start[] = SESSIONS_OF "starts_with(session, $2) LIMIT 2";

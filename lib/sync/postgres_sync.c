@@ -488,7 +488,7 @@ static int push_line(struct run *r, size_t i, struct err *e)
     return 0;
 }
 
-/* Stores what waits, and that the database has the first n lines. */
+/* Stores the received lines, and notes that the database has the first n lines. */
 static int store_up_to(struct run *r, size_t n, struct err *e)
 {
     set_pushed(r, n);

@@ -266,7 +266,7 @@ static void exchange_end(struct exchange *x)
     buf_release(&x->want);
 }
 
-/* A range: the digests whose first `bits` bits are those of `prefix`, which is filled with zeros. */
+/* A range: the digests whose first `bits` bits are those of `prefix`; the rest of `prefix` is zeros. */
 struct range {
     unsigned bits;
     uint64_t prefix;

@@ -58,8 +58,8 @@ int pattern_add(struct pattern *p, struct str text, struct err *e);
 void pattern_copy(struct pattern *to, const struct pattern *from);
 /* Finds texts of which each message that matches holds one: they are taken from the fixed strings
  * and out of the expressions (search/regex_literals). Makes *s the scan for those that are found
- * fastest, and adds all to a query of the skip index. Returns false if there are none, or too many,
- * for a scan, which is then empty. Texts are borrowed from the pattern for the call. */
+ * fastest, and adds all to a query of the skip index. If it finds no text, or too many for a scan,
+ * *s is empty and it returns false. Texts are borrowed from the pattern for the call. */
 bool pattern_literals(const struct pattern *p, bool wide, struct literal_scan *s,
                       struct skip_query *q);
 /* Returns whether a text matches if and only if one of the texts of that scan is in it. */

@@ -1,7 +1,7 @@
 /*
  * search - finds the messages of a history that match a pattern.
  *
- * What is searched are decoded texts, whatever escapes the line uses: the content, and the names
+ * The search looks at decoded texts, whatever escapes the line uses: the content, and the names
  * and arguments of tool calls, unless other parts are chosen. A match lies within one text.
  *
  * A large history is searched backward by a fast path (search/parallel_scan) on several threads. If

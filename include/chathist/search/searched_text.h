@@ -3,7 +3,7 @@
  * match lies within one of them.
  *
  * The name of a tool that the message calls is a text, and so is each string, number or word in the
- * arguments of the call; the keys of objects are none. Calls in the form of other programs count,
+ * arguments of the call; its keys are not searched. Calls in the form of other programs count,
  * too (message_next_call).
  */
 #ifndef CHATHIST_SEARCH_SEARCHED_TEXT_H

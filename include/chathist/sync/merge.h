@@ -52,7 +52,7 @@ struct merge_options {
  * The history is borrowed, the options are copied. Returns NULL with *e set: ERR_USAGE if the history
  * is not trusted. */
 struct merge *merge_open(struct history *h, const struct merge_options *o, struct err *e);
-/* Frees it. Does not store what waits. */
+/* Frees it, without storing the lines and deletions that were added. */
 void merge_close(struct merge *m);
 /* The counters, which the caller may add to. */
 struct merge_count *merge_counts(struct merge *m);
@@ -110,8 +110,8 @@ bool digest_parse(struct str digits, uint64_t *digest);
 
 /* ---- what another copy has ---- */
 
-/* Adds a deletion, which merge_store stores. Returns 1; 0 if it is known; -1 if a session or a
- * message cannot have this id, which is counted as refused. */
+/* Adds a deletion, which merge_store stores. Returns 1; 0 if it is known; -1 if no session or
+ * message can have this id; it is counted as refused. */
 int merge_delete(struct merge *m, struct str session, struct str id);
 /* Adds a line without its newline, which merge_store stores at the end of the history, in the order
  * in which lines were added. Lines in the order of the other copy keep it here. When megabytes wait,
@@ -119,20 +119,20 @@ int merge_delete(struct merge *m, struct str session, struct str id);
  * without white space or control characters, a valid session id and time. Returns 1; 0 if the line is
  * known, or deleted, or refused; -1 with *e set. */
 int merge_add(struct merge *m, struct str line, struct err *e);
-/* Stores what was added: first the deletions, then it erases their lines, then it appends the new
+/* Stores all that was added: first the deletions, then it erases their lines, then it appends the new
  * lines. After each step everything is on the disk. Returns 0, or -1 with *e set. */
 int merge_store(struct merge *m, struct err *e);
 
 /* ---- files of a merge ---- */
 
 /* Returns a checksum of the first and the last bytes of the part of a file before `end`; 0 if the file
- * is shorter. It tells whether a file that is only appended to still begins with the same part. */
+ * is shorter. Two equal checksums show that a file that is only appended to still begins with this part. */
 uint64_t merge_sample(int fd, uint64_t end);
 /* Makes the directory of hist-sync in the user's state directory. Returns 0, or -1 with *e set. */
 int sync_state_make(const struct history *h, struct err *e);
 /* Returns the path of a file `name` in that directory. The caller frees it. Returns NULL with *e set. */
 char *sync_state_file(const struct history *h, const char *name, struct err *e);
-/* Returns the path of such a file for what is remembered about this history: `kind` is its ending, and
+/* Returns the path of such a file with notes about this history: `kind` is its ending, and
  * `place` says with which other copy (NULL: none). The caller frees it. Returns NULL with *e set. */
 char *merge_state_path(const struct history *h, const char *kind, const char *place, struct err *e);
 /* Returns the name of this machine: its host name and six random digits. It is made once and kept in

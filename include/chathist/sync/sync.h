@@ -3,7 +3,7 @@
  *
  * A place is a directory that another program carries from machine to machine (sync/dir), another
  * machine that is reached by ssh (sync/ssh), or a PostgreSQL database (sync/postgres). Each sync_
- * function returns 0, or -1 with *e set; what was stored before a failure stays, and the next run
+ * function returns 0, or -1 with *e set. Lines that were stored before a failure stay, and the next run
  * continues.
  */
 #ifndef CHATHIST_SYNC_SYNC_H
@@ -16,7 +16,7 @@
 #include "chathist/history/location.h"
 #include "chathist/sync/merge.h"
 
-/* What is synchronised, and how. All pointers are borrowed. */
+/* A history to synchronise, and how. All pointers are borrowed. */
 struct sync_job {
     struct history *history;
     const char *name;    /* the name of the history, which its copies have, too */
@@ -47,8 +47,8 @@ bool sync_name_valid(struct str name);
 int sync_dir(struct sync_job *job, struct err *e);
 
 /* Another machine, `ssh://[user@]host[:port][/path]`: starts `hist-sync --serve --name NAME` there. With
- * a path, that file is the copy, else the history of that name. Errors are ERR_NETWORK if there is no
- * connection, or if it ends too early, and ERR_TIMEOUT. The caller ignores SIGPIPE. */
+ * a path, that file is the copy, else the history of that name. Errors are ERR_NETWORK if the
+ * connection fails or ends too early, and ERR_TIMEOUT. The caller ignores SIGPIPE. */
 int sync_ssh(struct sync_job *job, struct err *e);
 /* The same over two descriptors, of which one is read, that lead to sync_serve. */
 int sync_connected(struct sync_job *job, int in, int out, struct err *e);
