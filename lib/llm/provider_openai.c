@@ -675,10 +675,7 @@ static void count_reasoning(struct usage *u, struct str total)
 
 static void openai_read_usage(struct response *a, struct str usage)
 {
-    static const struct {
-        enum usage_kind kind;
-        const char *outer, *inner; /* if outer is NULL, a member of `usage` itself */
-    } members[] = {
+    static const struct wire_usage members[] = {
         {USAGE_INPUT, NULL, "prompt_tokens"},
         {USAGE_OUTPUT, NULL, "completion_tokens"},
         {USAGE_CACHE_READ, NULL, "cached_tokens"},           /* Moonshot */
@@ -688,12 +685,10 @@ static void openai_read_usage(struct response *a, struct str usage)
         {USAGE_REASONING, "completion_tokens_details", "reasoning_tokens"},
         {USAGE_COST, NULL, "cost"},         /* OpenRouter */
         {USAGE_COST, "cost", "total_cost"}, /* Perplexity */
+        {.inner = NULL},
     };
 
-    for (size_t i = 0; json_type(usage) == JSON_OBJECT && i < sizeof members / sizeof *members; i++)
-        usage_read(&a->usage, members[i].kind,
-                   json_get(members[i].outer ? json_get(usage, members[i].outer) : usage,
-                            members[i].inner));
+    wire_read_usage(a, usage, members);
     if (json_type(usage) == JSON_OBJECT)
         count_reasoning(&a->usage, json_get(usage, "total_tokens"));
 }

@@ -1,5 +1,17 @@
-#include "chathist/llm/provider_responses.h"
-
+/*
+ * provider_responses - OpenAI's Responses API, and the servers that are compatible with it.
+ *
+ * Sources: the schema (github.com/openai/openai-openapi, CreateResponse and ResponseStreamEvent),
+ * openai-python (types/responses), and the guides "Reasoning models", "Conversation state" and
+ * "Function calling" at developers.openai.com/api/docs. Where compatible servers are stricter than
+ * the schema, their source is named beside the code.
+ *
+ * A conversation is sent whole with each request, and the server is asked to store nothing
+ * (`store`). The items of a response go back to the provider that sent them, byte for byte and in
+ * their order, because reasoning is encrypted and its server refuses it without the item that
+ * follows it. They go back inside a loop of calls and results, and in later turns, too: the server
+ * decides which of them the model sees (`reasoning.context`).
+ */
 #include <inttypes.h>
 #include <string.h>
 
@@ -566,22 +578,17 @@ static int read_output(struct response *a, struct str output, struct err *e)
 
 static void responses_read_usage(struct response *a, struct str usage)
 {
-    static const struct {
-        enum usage_kind kind;
-        const char *outer, *inner; /* if outer is NULL, a member of `usage` itself */
-    } members[] = {
+    static const struct wire_usage members[] = {
         {USAGE_INPUT, NULL, "input_tokens"},
         {USAGE_OUTPUT, NULL, "output_tokens"},
         {USAGE_CACHE_READ, "input_tokens_details", "cached_tokens"},
         {USAGE_CACHE_WRITE, "input_tokens_details", "cache_write_tokens"},
         {USAGE_REASONING, "output_tokens_details", "reasoning_tokens"},
         {USAGE_COST, NULL, "cost"}, /* OpenRouter */
+        {.inner = NULL},
     };
 
-    for (size_t i = 0; json_type(usage) == JSON_OBJECT && i < sizeof members / sizeof *members; i++)
-        usage_read(&a->usage, members[i].kind,
-                   json_get(members[i].outer ? json_get(usage, members[i].outer) : usage,
-                            members[i].inner));
+    wire_read_usage(a, usage, members);
 }
 
 static int read_incomplete(struct response *a, struct str response, struct err *e)

@@ -158,6 +158,14 @@ void wire_take_model(struct response *a, struct str model)
     buf_release(&scratch);
 }
 
+void wire_read_usage(struct response *a, struct str usage, const struct wire_usage *members)
+{
+    for (; json_type(usage) == JSON_OBJECT && members->inner; members++)
+        usage_read(
+            &a->usage, members->kind,
+            json_get(members->outer ? json_get(usage, members->outer) : usage, members->inner));
+}
+
 struct str wire_finish(struct str reason, const struct wire_name *names)
 {
     for (; names->theirs; names++)

@@ -13,8 +13,18 @@
 #include "chathist/llm/provider.h"
 #include "chathist/llm/response.h"
 
-/* A model that works offline (llm/provider_echo.c). */
+/* Providers with a wire of their own. Those of the other wires are in llm/provider_openai.h and
+ * llm/provider_anthropic.h. */
+
+/* A model that works offline. */
 extern const struct provider provider_echo;
+/* Ollama's own API. */
+extern const struct provider provider_ollama;
+/* `openai` at OpenAI's own base URL: the Responses API. At any other it is provider_openai, which
+ * speaks Chat Completions, as nearly all compatible servers do. */
+extern const struct provider provider_openai_own;
+/* `openai-responses`: the Responses API at any base URL. */
+extern const struct provider provider_responses;
 
 /* ---- requests ---- */
 
@@ -95,6 +105,13 @@ void wire_add_arguments(struct buf *out, struct str args);
 
 /* Sets the model of the response, a JSON string, unless it is set. */
 void wire_take_model(struct response *a, struct str model);
+/* Reads the counts of a `usage` object, by a list that ends with inner NULL. A later row of the same
+ * kind replaces an earlier one. */
+struct wire_usage {
+    enum usage_kind kind;
+    const char *outer, *inner; /* if outer is NULL, a member of `usage` itself */
+};
+void wire_read_usage(struct response *a, struct str usage, const struct wire_usage *members);
 /* Translates a finish reason into the words of chathist(5), by a list that ends in NULL. A reason
  * that is not in the list stays unchanged. */
 struct wire_name {

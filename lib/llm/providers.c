@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "chathist/llm/provider_anthropic.h"
-#include "chathist/llm/provider_ollama.h"
 #include "chathist/llm/provider_openai.h"
-#include "chathist/llm/provider_responses.h"
 #include "llm/provider_wire.h"
 
 static const struct provider *const providers[] = {

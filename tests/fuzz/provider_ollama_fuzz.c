@@ -1,7 +1,7 @@
 /* provider_ollama: its lines, whole answers and errors; what must hold is in provider.h. */
 #include "provider.h"
 
-#include "chathist/llm/provider_ollama.h"
+#include "llm/provider_wire.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

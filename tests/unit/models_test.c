@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "chathist/llm/provider_ollama.h"
+#include "llm/provider_wire.h"
 #include "chathist/llm/provider_openai.h"
 #include "test.h"
 #include <sys/stat.h>

@@ -5,7 +5,7 @@
 #define PROVIDER provider_responses
 #include "provider.h"
 
-#include "chathist/llm/provider_responses.h"
+#include "llm/provider_wire.h"
 
 /* ---- the request ---- */
 

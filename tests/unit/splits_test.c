@@ -9,9 +9,8 @@
 #include <stdlib.h>
 
 #include "chathist/llm/provider_anthropic.h"
-#include "chathist/llm/provider_ollama.h"
+#include "llm/provider_wire.h"
 #include "chathist/llm/provider_openai.h"
-#include "chathist/llm/provider_responses.h"
 #include "chathist/llm/exchange.h"
 
 /* A larger fixture is cut at every byte near its ends, and at this many places between them. */
