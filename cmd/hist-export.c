@@ -98,7 +98,7 @@ static void settle_output(struct export_job *job)
 /* Checks the options that go with --all-histories. */
 static void settle_histories(struct export_job *job)
 {
-    if (job->choice.names.count > 0 || job->messages || job->choice.files.count > 0)
+    if (job->choice.names.count > 0 || job->messages || job->choice.common.history)
         die_usage("--all-histories cannot be combined with a session, --history or --messages");
     if (job->output && !job->directory)
         die_usage("--all-histories needs a directory for --output");

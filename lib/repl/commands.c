@@ -247,7 +247,6 @@ static void offer_files(const struct repl *r, struct line_words *words, struct s
     buf_release(&word);
 }
 
-/* Offers commands, and the sessions, models or files that they take. */
 void repl_complete(void *arg, struct str before, struct line_words *words)
 {
     struct repl *r = arg;

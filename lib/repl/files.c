@@ -14,7 +14,6 @@
 #include "chathist/convert/export.h"
 #include "chathist/history/thread.h"
 
-/* Returns the path that a typed name means. The caller frees it. */
 char *repl_file_of(const struct repl *r, struct str name)
 {
     struct buf path = BUF_INIT(BUF_SMALL);

@@ -13,8 +13,6 @@
 #include "chathist/cli/signals.h"
 #include "chathist/history/thread.h"
 
-/* Requests the models of the present server, unless they are known. Returns 0, or -1 with *e
- * set. */
 int repl_load_models(struct repl *r, const struct http_limits *limits, struct err *e)
 {
     struct http_limits own = *limits;
@@ -270,7 +268,6 @@ void repl_set(struct repl *r, struct str rest)
         change(r, key, str_eq_c(value, "-") ? STR_NONE : value);
 }
 
-/* Offers the names of the settings, or the values of one. */
 void repl_offer_settings(struct repl *r, struct line_words *words, struct str typed)
 {
     static const char *const levels[] = {"none", "minimal", "low", "medium", "high", "max"};

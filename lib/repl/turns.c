@@ -38,7 +38,6 @@ void repl_say(struct repl *r, const char *fmt, ...)
 
 /* ---- the session ---- */
 
-/* Loads the thread of the session. The caller releases it. Returns 0, or -1 with *e set. */
 int repl_load_thread(const struct repl *r, struct thread *t, struct err *e)
 {
     struct chat_session *chat = r->chat;
@@ -49,7 +48,6 @@ int repl_load_thread(const struct repl *r, struct thread *t, struct err *e)
     return 0;
 }
 
-/* Copies the lines of the session from the history. Returns 0, or -1 with *e set. */
 int repl_copy_to_memory(struct chat_session *chat, struct err *e)
 {
     struct thread t;
@@ -93,7 +91,6 @@ void repl_forget_system(struct repl *r)
 
 /* ---- turns ---- */
 
-/* Attaches a file to the next prompt. Returns 0, or -1 with *e set. */
 int repl_attach(struct repl *r, const char *file, struct err *e)
 {
     struct buf tried = BUF_INIT(PROMPT_MAX);
@@ -124,7 +121,6 @@ static int add_files(const struct repl *r, struct buf *prompt, struct attachment
                : 0;
 }
 
-/* Ctrl-C ends only the turn, another signal ends the conversation. */
 void repl_note_interrupt(struct repl *r, int signo)
 {
     if (signo == SIGINT)
@@ -155,7 +151,6 @@ static void run_turn(struct repl *r, struct turn *turn)
         repl_note_interrupt(r, status - 128);
 }
 
-/* Runs one turn; TURN_AGAIN needs no text. */
 void repl_ask(struct repl *r, enum turn_kind kind, struct str text)
 {
     struct buf prompt = BUF_INIT(PROMPT_MAX);

@@ -109,6 +109,8 @@ setup() {
     stderr_has '--all-histories needs a directory for --output with the format json'
     run_expect 2 hist-export --all-histories -o all.jsonl
     run_expect 2 hist-export --all-histories notes
+    run_expect 2 hist-export --all-histories --history alpha/.git/aicoder/history.jsonl
+    stderr_has '--all-histories cannot be combined with a session, --history or --messages'
     # One that cannot be exported does not stop the others, and its state stays.
     run_expect 0 chat -s notes 'even more'
     (cd "$HOME/beta" && chat -s notes 'more of beta') >said
