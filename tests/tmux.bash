@@ -102,6 +102,18 @@ screen_lacks() {
     done
 }
 
+# Does no line of the screen have that text?
+screen_lacks_now() {
+    screen
+    ! grep -qF -e "$1" "$BATS_TEST_TMPDIR/screen"
+}
+
+# The shell waits for a command. What is typed while a program leaves the terminal can be lost.
+shell_waits_now() {
+    screen
+    [[ $(grep . "$BATS_TEST_TMPDIR/screen" | tail -n 1) == '$' ]]
+}
+
 # The screen has so many lines with that text.
 screen_count_now() {
     screen

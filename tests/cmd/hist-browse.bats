@@ -440,11 +440,6 @@ in_path() {
     PATH=$PWD/bin:$PATH
 }
 
-screen_lacks_now() {
-    screen
-    ! grep -qF -e "$1" "$BATS_TEST_TMPDIR/screen"
-}
-
 @test "hist-browse: the message is copied by the terminal, and by the program of the desktop" {
     worked
     in_path xclip 'cat >copied; echo "$0 $*" >by'
@@ -1494,8 +1489,7 @@ screen_lacks_now_of_file() {
 line_emptied_now() {
     keys C-u
     sleep 0.05
-    screen
-    [[ $(grep . "$BATS_TEST_TMPDIR/screen" | tail -n 1) == '$' ]]
+    shell_waits_now
 }
 
 @test "hist-browse: the example of a key: Ctrl-G in bash, in zsh, and with fzf" {

@@ -707,7 +707,7 @@ secrets() {
     two_sessions
     exec 9<"$HISTORY"
     flock 9
-    RUN_LIMIT=10 run_expect 0 hist-export -f jsonl --all
+    run_expect 0 hist-export -f jsonl --all
     stdout_is_file "$HISTORY"
     exec 9<&-
     [[ $(ls) == "$(basename "$HISTORY")" ]]

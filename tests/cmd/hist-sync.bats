@@ -512,7 +512,7 @@ SCRIPT
             run_expect 2 hist-sync --show s1 "postgresql:///x?host=$PWD/$how&user=u"
             stderr_is 'hist-sync: PostgreSQL: wrong'
         else
-            RUN_LIMIT=10 run_expect 4 hist-sync "postgresql:///x?host=$PWD/$how&user=u"
+            run_expect 4 hist-sync "postgresql:///x?host=$PWD/$how&user=u"
         fi
         kill "$pid"
         exec {server}<&-

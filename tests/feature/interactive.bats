@@ -640,6 +640,7 @@ END
     # An editor that fails leaves the draft.
     export EDITOR=false
     keys C-d
+    soon shell_waits_now
     type_lines 'EDITOR=false chat -s talk'
     screen_counts 2 '-D leaves'
     keys -l kept
@@ -740,6 +741,7 @@ cursor_has_left() {
     screen_has '[1 message]'
     said 2 'half a line' $'half a line\n[1 message]'
     keys C-d
+    soon shell_waits_now
     type_lines 'echo back again'
     screen_has '$ echo back again'
 }
@@ -1052,6 +1054,7 @@ X
     type_lines /browse
     screen_has 'Enter choose'
     keys C-c
+    soon screen_lacks_now 'Enter choose'
     type_lines /quit
     screen_has 'status 0'
     run_expect 0 hist-show --json older
@@ -1081,6 +1084,7 @@ X
     type_lines '/title -' /title
     screen_has 'the session has no title now' 'the session has no title'
     keys C-d
+    soon shell_waits_now
     type_lines 'clear; chat -s talk'
     screen_has 'the session goes on; its last exchange, just now:' '> some words' '< some words [1 message]'
     type_lines '/search WORDS role:user' '/search role:user since:x'

@@ -671,7 +671,7 @@ torn() {
     kill -0 "$BG"
     unchanged "$HISTORY"
     # Readers do not.
-    RUN_LIMIT=2 run_expect 0 hist-show --json old
+    run_expect 0 hist-show --json old
     lines_are 3
     echo >go
     finish 0

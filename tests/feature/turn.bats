@@ -352,15 +352,13 @@ END
 
 # ---- signals
 
-# interrupted SIGNAL STATUS: in the middle of a slow answer.
+# interrupted SIGNAL STATUS: in the middle of an answer that never ends.
 interrupted() {
     rm -f "$HISTORY"
     background chat -s s hello
     wait_for grep -q word "$OUT.bg"
-    start=$(date +%s%3N)
     kill -s "$1" "$BG"
     finish "$2" || return 1
-    [[ $(($(date +%s%3N) - start)) -lt 1000 ]] || fail "SIG$1: it took $(($(date +%s%3N) - start)) ms" || return 1
     stderr_empty || return 1
     lines_are_whole 2 || return 1
     tail -n 1 "$HISTORY" >answer

@@ -663,10 +663,8 @@ END
     background chat -s s hello
     wait_for test -e "$RECORD/1.end"
     sleep 0.1
-    start=$(date +%s%3N)
     kill -INT "$BG"
     finish 130
-    [[ $(($(date +%s%3N) - start)) -lt 500 ]]
     stdout_empty
     stderr_empty
     requests_are 1
