@@ -23,6 +23,8 @@ ROOT=$(dirname "$TESTS")
 export FIXTURES=$TESTS/fixtures
 BIN=$(cd "${BIN:-$ROOT/build/release}" 2>/dev/null && pwd || printf '%s' "${BIN:-$ROOT/build/release}")
 export BIN
+# release, debug or asan: make says it; without make, the folder of the programs does.
+VARIANT=${VARIANT:-${BIN##*/}}
 
 # A test file that defines setup or teardown calls these two in it.
 setup() {

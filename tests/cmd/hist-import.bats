@@ -263,7 +263,7 @@ db.commit()' "$1.db" "$2"
 bounded() {
     local status=$1 limit='ulimit -v 400000;'
     shift
-    [[ ${VARIANT:-} != asan ]] || limit=''
+    [[ $VARIANT != asan ]] || limit=''
     # shellcheck disable=SC2016
     run_expect "$status" bash -c "$limit"' exec hist-import "$@"' import "$@"
 }

@@ -8,7 +8,7 @@ load ../helper
 # Under a sanitizer a start takes many times as long.
 @test "oracle: 1,000 random histories give what it says" {
     local histories=1000
-    [[ ${VARIANT:-} != asan ]] || histories=100
+    [[ $VARIANT != asan ]] || histories=100
     RUN_LIMIT=300 run_expect 0 "$TESTS/tools/oracle" "$histories"
     stdout_is "$histories histories, $((histories * 5 + (histories + 3) / 4)) questions"
     stderr_empty
@@ -16,7 +16,7 @@ load ../helper
 
 @test "oracle: an index changes nothing, whatever has happened to it" {
     local histories=100
-    [[ ${VARIANT:-} != asan ]] || histories=30
+    [[ $VARIANT != asan ]] || histories=30
     RUN_LIMIT=300 run_expect 0 "$TESTS/tools/oracle" "$histories" 7000 8 large
     stdout_is "$histories histories, $((histories * 8 + (histories + 3) / 4)) questions"
     stderr_empty

@@ -266,7 +266,7 @@ sys.stdout.buffer.write(f(sys.stdin.buffer.read()))' "$4"; } >"$1"
     start_llm ./bomb
     [[ $(stat -c %s bomb) -lt 2000000 ]]
     limited=
-    [[ ${VARIANT:-} == asan ]] || limited='ulimit -v 400000; '
+    [[ $VARIANT == asan ]] || limited='ulimit -v 400000; '
     run_expect 1 sh -c "${limited}exec chat -N hello"
     stdout_empty
 }

@@ -491,7 +491,7 @@ sent() {
 }
 
 @test "turn: a long session takes no more memory than a short one" {
-    [[ ${VARIANT:-} != asan ]] || skip 'the address sanitizer reserves terabytes'
+    [[ $VARIANT != asan ]] || skip 'the address sanitizer reserves terabytes'
     use_history
     use_echo
     python3 - 400000 >"$HISTORY" <<'END'
