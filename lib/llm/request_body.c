@@ -193,8 +193,7 @@ struct adding {
     const struct provider *provider;
     const struct ask_option *option;
     struct decided decided[DECIDED];
-    const char *schema_field; /* NULL: no schema was given */
-    struct buf path;          /* of the value that is looked at */
+    struct buf path; /* of the value that is looked at */
     bool failed;
     struct err *e;
 };
@@ -301,9 +300,11 @@ static void add_merged_objects(struct adding *a, struct buf *out, struct str our
 
 static void add_merged(struct adding *a, struct buf *out, struct str ours, struct str theirs)
 {
-    if (a->schema_field && str_eq_c(buf_str(&a->path), a->schema_field))
-        buf_add_str(out, a->option->from == ASK_FLAG ? theirs : ours);
-    else if (json_type(ours) == JSON_OBJECT && json_type(theirs) == JSON_OBJECT)
+    const char *schema = a->decided[SCHEMA].path;
+    /* Members of two schemas together would be a third one. */
+    bool merges = !schema || !str_eq_c(buf_str(&a->path), schema);
+
+    if (merges && json_type(ours) == JSON_OBJECT && json_type(theirs) == JSON_OBJECT)
         add_merged_objects(a, out, ours, theirs);
     else if (json_type(ours) == JSON_ARRAY && json_type(theirs) == JSON_ARRAY &&
              str_eq_c(buf_str(&a->path), "tools"))
@@ -391,7 +392,6 @@ int body_add_options(cJSON *body, const struct provider *p, const struct ask *as
                     [SCHEMA] = {schema, "--schema", NULL, ASK_FLAG},
                     [TOOLS] = {tools, ask->tools_flag, "tools",
                                ask->tools_flag ? ASK_FLAG : ASK_CONFIGURATION}},
-        .schema_field = schema,
         .path = BUF_INIT(SIZE_MAX),
         .e = e};
 

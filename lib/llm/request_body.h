@@ -6,10 +6,9 @@
  *
  *  - An object is merged into an object member by member; `tools` is joined with the tools that are
  *    there; any other value replaces the old one.
- *  - A field that another setting of the user decides (--effort, --max-tokens) is decided by the
- *    stronger of the two (enum ask_from). If they are equally strong and want different values, that
- *    is an error.
- *  - The field of --schema is replaced as a whole by `-o`, and by no other option.
+ *  - A field that another setting of the user decides (--effort, --max-tokens, --schema, -T) is
+ *    decided by the stronger of the two (enum ask_from). If they are equally strong and want different
+ *    values, that is an error. The field of --schema is one value: nothing is merged into it.
  */
 #ifndef CHATHIST_LLM_REQUEST_BODY_H
 #define CHATHIST_LLM_REQUEST_BODY_H

@@ -754,7 +754,7 @@ openai_api_key = sk-123|0|unknown key '\''openai_api_key'\'' in '\''CONFIG'\'', 
     while IFS='|' read -r line status message; do
         [[ -n $line ]] || continue
         printf '# mine\n%s\n' "$line" >"$config"
-        run_expect "$status" chat hello
+        run_expect "$status" chat hello </dev/null
         stderr_is "chat: ${message//CONFIG/$config}"
         if [[ $status == 2 ]]; then stdout_empty; fi
     done <<<"$CONFIGURATIONS"

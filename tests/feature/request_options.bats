@@ -117,6 +117,37 @@ configure() {
     stderr_matches "^chat: unknown key 'option' in "
 }
 
+@test "request options: another value for the field of --schema is wrong usage" {
+    local model option field
+    echo '{"type":"object","properties":{"n":{"type":"number"}},"required":["n"],"additionalProperties":false}' >item.json
+    export OPENAI_API_KEY=k ANTHROPIC_API_KEY=k
+    while read -r model option field; do
+        run_expect 2 chat --dry-run -m "$model" -o "$option" --schema item.json hello </dev/null
+        stdout_empty
+        stderr_is "chat: --schema and -o ${option%%=*} contradict each other: both set '$field'"
+    done <<'END'
+openai-chat:m response_format={"type":"json_object"} response_format
+openai-chat:m response_format={"json_schema":{"description":"d"}} response_format
+openai:m text={"format":{"type":"text"}} text.format
+openai:m text=null text.format
+anthropic:m output_config={"format":null} output_config.format
+ollama:m format=json format
+END
+    # The same value, other members of the object around it, and a configured value.
+    run_expect 0 chat --dry-run -m openai:m -o 'text={"verbosity":"low"}' --schema item.json hello
+    stdout_json '.text.verbosity, .text.format.type' low json_schema
+    run_expect 0 chat --dry-run -m ollama:m -o "format=$(cat item.json)" --schema item.json hello
+    stdout_json '.format.type' object
+    configure 'option.response_format = {"type":"json_object"}'
+    run_expect 0 chat --dry-run -m openai-chat:m --schema item.json hello
+    stdout_json '.response_format.type' json_schema
+    # No field has this schema.
+    configure ''
+    echo '{"type":"object","properties":{}}' >s.json
+    run_expect 0 chat --dry-run -m anthropic:m -o 'output_config={"format":null}' --schema s.json hello
+    stdout_json '.output_config | tojson' '{"format":null}'
+}
+
 @test "request options: a refused field of the configuration is left out" {
     configure 'option.temperature = 0.2' 'effort = high'
     refusal temperature '"temperature"' "'temperature' does not support 0.2 with this model."

@@ -765,10 +765,10 @@ END
     ln -s real.jsonl link.jsonl
     ln -s none dangling.jsonl
     while read -r file why; do
-        run_expect 1 chat --history "$file" hello
+        run_expect 1 chat --history "$file" hello </dev/null
         stdout_empty
         stderr_is "chat: cannot open '$file': $why"
-        CHAT_HISTORY=$file run_expect 1 chat --json hello
+        CHAT_HISTORY=$file run_expect 1 chat --json hello </dev/null
         stdout_json '.type, .code' error 1
     done <<'END'
 dir.jsonl is a directory

@@ -205,22 +205,25 @@ TEST(two_names_of_the_limit)
               __LINE__);
 }
 
-TEST(the_field_of_the_schema_is_replaced_as_a_whole)
+TEST(the_field_of_the_schema_is_not_changed)
 {
     struct ask_option option = {
-        "text", STR("{\"verbosity\":\"low\",\"format\":{\"type\":\"text\"}}"), ASK_TEMPLATE};
+        "text", STR("{\"verbosity\":\"low\",\"format\":{\"type\":\"json_schema\",\"name\":\"a\"}}"),
+        ASK_TEMPLATE};
     struct ask ask = {.options = &option, .options_count = 1, .schema = STR("{}")};
     const char *body = "{\"text\":{\"format\":{\"type\":\"json_schema\"}}}";
+    const char *error = "--schema and -o text contradict each other: both set 'text.format'";
 
     check_add(body, &ask,
               "{\"text\":{\"format\":{\"type\":\"json_schema\"},\"verbosity\":\"low\"}}", "",
               __LINE__);
     option.from = ASK_FLAG;
-    check_add(body, &ask, "{\"text\":{\"format\":{\"type\":\"text\"},\"verbosity\":\"low\"}}", "",
-              __LINE__);
-    /* It is not lost with the object around it. */
+    check_add(body, &ask, "", error, __LINE__);
     option.value = STR("null");
-    check_add(body, &ask, "", "--schema and -o text contradict each other: both set 'text.format'",
+    check_add(body, &ask, "", error, __LINE__);
+    option.value = STR("{ \"verbosity\":\"low\", \"format\": {\"type\":\"json_schema\"} }");
+    check_add(body, &ask,
+              "{\"text\":{\"format\":{\"type\":\"json_schema\"},\"verbosity\":\"low\"}}", "",
               __LINE__);
 }
 
