@@ -122,29 +122,31 @@ static void input_add_answer(struct input *in, struct str text)
 }
 
 /* Adds a call of the history, {"id","name","args"}. If `own` is the item of this server for it, the
- * item goes back unchanged, unless its id or its arguments would be refused. */
+ * item goes back unchanged, unless its id, name or arguments would be refused. */
 static void input_add_call(struct input *in, struct str call, struct str own)
 {
-    struct buf text = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_SMALL), out = BUF_INIT(BUF_LINE);
-    struct str given = json_text(json_get(call, "id"), &text);
+    struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
+    struct buf id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
     cJSON *item;
 
-    wire_add_call_id(&in->ids, given, &id);
-    if (own.p && str_eq(given, buf_str(&id)) && json_type(json_get(call, "args")) == JSON_OBJECT) {
+    wire_add_call_id(&in->ids, json_text(json_get(call, "id"), &text), &id);
+    wire_add_call_name(&name, json_text(json_get(call, "name"), &text));
+    if (json_is_text(json_get(own, "call_id"), buf_c(&id)) &&
+        json_is_text(json_get(own, "name"), buf_c(&name)) &&
+        json_type(json_get(call, "args")) == JSON_OBJECT) {
         cjson_push(in->items, cjson_raw(own));
     } else {
         item = item_of("function_call");
         cjson_set_text(item, "call_id", buf_str(&id));
-        wire_add_call_name(&out, json_text(json_get(call, "name"), &text));
-        cjson_set_text(item, "name", buf_str(&out));
-        buf_clear(&out);
+        cjson_set_text(item, "name", buf_str(&name));
         wire_add_arguments(&out, json_get(call, "args"));
         cjson_set_text(item, "arguments", buf_str(&out));
         cjson_push(in->items, item);
     }
     buf_release(&text);
-    buf_release(&id);
     buf_release(&out);
+    buf_release(&id);
+    buf_release(&name);
 }
 
 /* The output is a text, or an array of parts if it has images (FunctionCallOutputItemParam). */

@@ -22,6 +22,9 @@
 #define F                                                                                          \
     "{\"type\":\"function_call\",\"call_id\":\"call_a\",\"name\":\"f\",\"arguments\":\"{}\","      \
     "\"x\":1}"
+#define FN(id, name)                                                                               \
+    "{\"type\":\"function_call\",\"call_id\":\"" id "\",\"name\":\"" name "\",\"arguments\":\"{}"  \
+    "\"}"
 #define SENT_PROMPT "{\"type\":\"message\",\"role\":\"user\",\"content\":\"q\"}"
 #define SENT_ANSWER(id, text)                                                                      \
     "{\"type\":\"message\",\"id\":\"" id "\",\"role\":\"assistant\",\"status\":\"completed\","     \
@@ -60,6 +63,15 @@ TEST(a_context_becomes_the_input)
           ANSWER("\"content\":\"\"," CALL("\"{bad\"") ",\"thinking\":[" R("1") "," F "," M "]"),
           RESULT},
          SENT_PROMPT "," R("1") "," SENT_CALL("call_a", "{}") "," M "," SENT_RESULT},
+        {{PROMPT,
+          ANSWER("\"content\":\"\"," CALL("{}") ",\"thinking\":[" R("1") "," FN("", "f") "]"),
+          RESULT},
+         SENT_PROMPT "," R("1") "," SENT_CALL("call_a", "{}") "," SENT_RESULT},
+        {{PROMPT,
+          ANSWER(
+              "\"content\":\"\"," CALL("{}") ",\"thinking\":[" R("1") "," FN("call_a", "f.g") "]"),
+          RESULT},
+         SENT_PROMPT "," R("1") "," SENT_CALL("call_a", "{}") "," SENT_RESULT},
         /* These do not: of another provider, of another API, without the item of the call, with the
          * item of another call. */
         {{PROMPT, LINE("assistant", "\"provider\":\"openai-responses\",\"content\":\"a\","
