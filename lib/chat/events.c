@@ -462,11 +462,35 @@ void events_want_reasoning(struct events *ev)
     ev->sink.reasoning = print_reasoning;
 }
 
+/* Shows the address of each page that the answer cites, once, as a hint. OpenAI's chat completions
+ * have it in an object of its own. */
+static void show_sources(const struct events *ev, struct str citations)
+{
+    struct buf seen = BUF_INIT(SIZE_MAX), address = BUF_INIT(BUF_LINE);
+
+    for (struct json_iter it = json_iter(citations); json_next(&it);) {
+        struct str url = json_get(it.value, "url");
+
+        if (!url.p)
+            url = json_get(json_get(it.value, "url_citation"), "url");
+        if (json_type(url) != JSON_STRING || str_find(buf_str(&seen), url))
+            continue;
+        buf_add_str(&seen, url);
+        buf_clear(&address);
+        json_decode(url, &address);
+        hintf(ev->verbose, "source: %s", buf_c(&address));
+    }
+    buf_release(&seen);
+    buf_release(&address);
+}
+
 void events_done(struct events *ev, const struct turn *t)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
     events_pause(ev);
+    if (!ev->json && !ev->quiet)
+        show_sources(ev, buf_str(&t->answer.opaque.citations));
     if (!ev->json)
         return;
     events_spent(ev, t);

@@ -300,6 +300,8 @@ static void add_answer_line(struct turn *t)
         draft_set_text(d, FIELD_FINISH_REASON, str_of(a->finish_reason));
     else if (!a->finished)
         draft_set_text(d, FIELD_FINISH_REASON, STR("error"));
+    if (a->opaque.citations.len > 0)
+        draft_set(d, FIELD_CITATIONS, buf_str(&a->opaque.citations));
 }
 
 static void drop_lines(struct turn *t)

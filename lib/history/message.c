@@ -53,6 +53,7 @@ static const struct {
     [FIELD_USAGE] = ENTRY("usage", SHAPE_OBJECT),
     [FIELD_FINISH_REASON] = ENTRY("finish_reason", SHAPE_STRING),
     [FIELD_ATTACHMENTS] = ENTRY("attachments", SHAPE_OBJECTS),
+    [FIELD_CITATIONS] = ENTRY("citations", SHAPE_OBJECTS),
 };
 
 static const char *const shape_names[] = {

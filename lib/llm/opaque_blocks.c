@@ -27,6 +27,7 @@ void opaque_init(struct opaque_blocks *r)
     buf_init(&r->reasoning, OPAQUE_THINKING_MAX);
     buf_init(&r->details, OPAQUE_THINKING_MAX);
     buf_init(&r->items, OPAQUE_THINKING_MAX);
+    buf_init(&r->citations, OPAQUE_THINKING_MAX);
     for (size_t i = 0; i < OPAQUE_DETAIL_TEXTS; i++)
         buf_init(&r->detail.texts[i], OPAQUE_THINKING_MAX);
 }
@@ -41,6 +42,7 @@ void opaque_release(struct opaque_blocks *r)
     buf_release(&r->reasoning);
     buf_release(&r->details);
     buf_release(&r->items);
+    buf_release(&r->citations);
     cJSON_Delete(r->detail.members);
     for (size_t i = 0; i < OPAQUE_DETAIL_TEXTS; i++)
         buf_release(&r->detail.texts[i]);
@@ -340,6 +342,15 @@ void opaque_push(struct opaque_blocks *r, struct str block)
     push(&r->thinking, block);
 }
 
+void opaque_add_citation(struct opaque_blocks *r, struct str citation)
+{
+    struct buf compact = BUF_INIT(SIZE_MAX);
+
+    json_add_compact(&compact, citation);
+    push(&r->citations, buf_str(&compact));
+    buf_release(&compact);
+}
+
 void opaque_settle(struct opaque_blocks *r, bool calls)
 {
     struct buf block = BUF_INIT(8 * OPAQUE_THINKING_MAX);
@@ -455,6 +466,8 @@ void opaque_join(struct opaque_blocks *r, const struct opaque_blocks *next)
 {
     if (next->thinking.len > 0)
         push(&r->thinking, values_of(&next->thinking));
+    if (next->citations.len > 0)
+        push(&r->citations, values_of(&next->citations));
     r->turn_cut = r->turn_cut || next->turn_cut;
     if (next->turn.len > 0 && !push(&r->turn, values_of(&next->turn)))
         r->turn_cut = true;

@@ -192,10 +192,11 @@ void response_drop_media(struct response *a, enum response_media media)
 int response_add_citation(struct response *a, struct str json)
 {
     struct buf scratch = BUF_INIT(SIZE_MAX);
+    struct str citation = without_key(a, json, &scratch);
 
-    if (!a->sink || !a->sink->citation)
-        return 0;
-    a->sink_failed = a->sink->citation(a->sink->arg, without_key(a, json, &scratch)) != 0;
+    opaque_add_citation(&a->opaque, citation);
+    if (a->sink && a->sink->citation)
+        a->sink_failed = a->sink->citation(a->sink->arg, citation) != 0;
     buf_release(&scratch);
     return a->sink_failed ? -1 : 0;
 }

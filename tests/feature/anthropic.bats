@@ -214,6 +214,7 @@ more_expectations() {
 }
 
 @test "anthropic: --json tells citations where they come, as they came" {
+    use_history
     start_family anthropic/citations anthropic/not-streamed-citations anthropic/server-tool
     for want in 'text citation citation text' 'text citation text' 'text text citation'; do
         run_expect 0 chat -N --json hello
@@ -231,6 +232,8 @@ more_expectations() {
         '{"type":"web_search_result_location","url":"https://example.org/","title":"Ex \"ample\"","encrypted_index":"RW5j","cited_text":"It is 20 degrees."}'
     run_expect 0 chat -N hello
     stdout_is 'I look it up. 20 degrees.'
+    stderr_empty
+    json_is history.jsonl 'select(.citations) | .citations | length' 2 1 1 1
 }
 
 @test "anthropic: silence in the middle keeps what came" {

@@ -133,6 +133,25 @@ events_are() {
     events_are session_id text citation text usage 'done'
 }
 
+@test "events: citations are stored, and the pages are a hint" {
+    use_history
+    printf '%s\n' '# cited' '' \
+        'data: {"choices":[{"index":0,"delta":{"content":"It rains.","annotations":[{"type":"url_citation","url_citation":{"url":"https:\/\/example.org/a","title":"A"}}]}}]}' '' \
+        'data: {"choices":[{"index":0,"delta":{"annotations":[{"type":"file_citation","file_id":"f"},{"type":"url_citation","url":"https://example.org/b"},{"type":"url_citation","url":"https://example.org/b"}]},"finish_reason":"stop"}]}' '' >cited.http
+    start_llm ./cited.http ./cited.http
+    run_expect 0 chat -v hello
+    stdout_is 'It rains.'
+    grep '^chat: ' "$ERR" >hints
+    is 'hints' hints 'chat: source: https://example.org/a' 'chat: source: https://example.org/b'
+    tail -n 1 history.jsonl >line
+    json_is line '.citations | tojson' '[{"type":"url_citation","url_citation":{"url":"https://example.org/a","title":"A"}},{"type":"file_citation","file_id":"f"},{"type":"url_citation","url":"https://example.org/b"},{"type":"url_citation","url":"https://example.org/b"}]'
+    valid history-line history.jsonl
+    run_expect 0 chat again
+    stderr_empty
+    request 2 >body
+    json_is body '.messages[1] | tojson' '{"role":"assistant","content":"It rains."}'
+}
+
 @test "events: models" {
     start_llm --models a,b:c --reply x
     run_expect 0 chat --json --models

@@ -1,6 +1,6 @@
 /*
- * opaque_blocks - the parts of a response that go back to their server unchanged: reasoning, and
- * whole content blocks.
+ * opaque_blocks - the parts of a response that are kept as the server sent them: citations, and what
+ * goes back to the server, reasoning and whole content blocks.
  *
  * None of these functions reports an error. A part that exceeds its limit is not kept, and the
  * response continues.
@@ -78,6 +78,8 @@ struct opaque_blocks {
     struct buf items;  /* a JSON array of the items of a response so far; may be empty */
     bool items_cut;    /* an item is missing in `items` */
     bool items_matter; /* an item holds more than a text or a call */
+
+    struct buf citations; /* a JSON array of the sources that the server named; may be empty */
 };
 
 void opaque_init(struct opaque_blocks *r);
@@ -104,6 +106,8 @@ void opaque_add_item(struct opaque_blocks *r, struct str item, bool matters);
 void opaque_keep_items(struct opaque_blocks *r);
 /* Adds a block of another type to `thinking`. */
 void opaque_push(struct opaque_blocks *r, struct str block);
+/* Adds a citation, a JSON object. */
+void opaque_add_citation(struct opaque_blocks *r, struct str citation);
 /* The response has ended. If it `calls` tools, its reasoning and details are added to `thinking` as
  * blocks of the types `reasoning_content` and `reasoning_details`. Both are empty afterwards. */
 void opaque_settle(struct opaque_blocks *r, bool calls);
