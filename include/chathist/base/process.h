@@ -68,8 +68,7 @@ struct spawn {
     bool apart; /* it leads a new session and process group, so it has no controlling terminal,
                  * and no signal is blocked */
     bool only_streams; /* it inherits no descriptor but its standard streams, not even one that a
-                        * library or the caller of this program left open. With glibc 2.34 and
-                        * later; elsewhere it inherits those without FD_CLOEXEC */
+                        * library or the caller of this program left open */
 };
 
 /* Starts a program. Returns 0, or an errno if the program or the directory does not exist, or if
