@@ -35,7 +35,7 @@ new_session() {
 # soon COMMAND...: like wait_for, but a screen changes quickly.
 soon() {
     local i
-    for ((i = 0; i < 300; i++)); do
+    for ((i = 0; i < 600; i++)); do
         if "$@"; then return 0; fi
         sleep 0.05
     done

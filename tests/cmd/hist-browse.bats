@@ -1369,6 +1369,7 @@ colours_for() {
     terminal
     browse word140000
     screen_has 'word140001'
+    soon screen_lacks_now '1/1+'
     keys Tab Tab g
     screen_has 'aaaaaaaaaa'
     keys J
@@ -1377,7 +1378,7 @@ colours_for() {
     screen_has word149999
     # All of it can be read, and it is gone back to where it was.
     keys PageUp PageUp
-    screen_has word1497 word1498
+    screen_has word149763
     is_as_left back
     keys C-c
     ended 130
