@@ -495,27 +495,6 @@ continues() {
     if [[ $count == 1 ]]; then stdout_is next '[1 message]'; else stdout_is next "[$count messages]"; fi
 }
 
-@test "chat: a session idle for 30 minutes ends, by the later of its last line and its being made current" {
-    use_echo
-    use_history
-    idle_session '31 minutes' '31 minutes'
-    continues 1
-    [[ $(cat "$HISTORY.session") != old ]]
-    idle_session '29 minutes' '2 days'
-    continues 3
-    current_is old
-    idle_session '2 years' '29 minutes'
-    continues 3
-    idle_session '2 years' '31 minutes'
-    continues 1
-    idle_session '2 years' '2 years'
-    continues 3 -c
-    idle_session '2 years' '2 years'
-    continues 3 -s old
-    idle_session '2 years' '2 years'
-    CHAT_SESSION=old continues 3
-}
-
 @test "chat: CHAT_SESSION_TIMEOUT" {
     use_echo
     use_history
@@ -641,25 +620,6 @@ continues() {
 }
 
 # ---- -v, -q, --json
-
-@test "chat: -v tells the session and each message" {
-    use_echo
-    use_history
-    run_expect 0 chat -s s -v -S Grüße hello
-    stdout_is hello '[1 message]'
-    stderr_is 'session=s state=new message_count=2' \
-        'index=0 role=system content_length=7 has_tool_calls=false' \
-        'index=1 role=user content_length=5 has_tool_calls=false'
-    { hist_line s assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{"a":1}}]}'
-      hist_line s tool result '' '{"tool_call_id":"c1"}'; } >>"$HISTORY"
-    run_expect 0 chat -s s --verbose again
-    stderr_is 'session=s state=existing message_count=5' \
-        'index=0 role=system content_length=7 has_tool_calls=false' \
-        'index=1 role=user content_length=5 has_tool_calls=false' \
-        'index=2 role=assistant content_length=17 has_tool_calls=true' \
-        'index=3 role=tool content_length=6 has_tool_calls=false' \
-        'index=4 role=user content_length=5 has_tool_calls=false'
-}
 
 @test "chat: hints from 15 messages on and when some are left out, only for a terminal or -v" {
     use_echo
@@ -791,28 +751,6 @@ continues() {
     head -c 300000 /dev/zero | tr '\0' d >large
     CHAT_MAX_BYTES=10 run_expect 0 chat --no-store -s s <large
     [[ $(request 4 | jq -c '[.messages[].content | length]') == '[300000]' ]]
-}
-
-@test "chat: the context never begins with a tool's result, and parts no call from its results" {
-    use_history
-    start_llm --reply hi
-    { hist_line s user question
-      hist_line s assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{}},{"id":"c2","name":"g","args":{"a":"b"}}]}'
-      hist_line s tool 'result 1' '' '{"tool_call_id":"c1"}'
-      hist_line s tool 'result 2' '' '{"tool_call_id":"c2"}'
-      hist_line s assistant answer; } >"$HISTORY"
-    run_expect 0 chat --no-store -s s prompt
-    request_messages_are 1 user:question 'assistant:[f {}][g {"a":"b"}]' 'tool:result 1' 'tool:result 2' assistant:answer \
-        user:prompt
-    [[ $(request 1 | jq -c '[.messages[] | .tool_call_id // empty]') == '["c1","c2"]' ]]
-    number=2
-    for max in 2 3 4; do
-        CHAT_MAX_MESSAGES=$max run_expect 0 chat --no-store -s s prompt
-        request_messages_are $number user:prompt
-        number=$((number + 1))
-    done
-    CHAT_MAX_MESSAGES=5 run_expect 0 chat --no-store -s s prompt
-    request_messages_are 5 user:question 'assistant:[f {}][g {"a":"b"}]' 'tool:result 1' 'tool:result 2' assistant:answer user:prompt
 }
 
 @test "chat: only role, content and tool fields travel; turns of one role are merged; unknown roles stay" {
@@ -1220,37 +1158,12 @@ END
 @test "chat: an option that echo does not know is a usage error before anything is stored" {
     use_echo
     use_history
-    for bad in nonsense=1 status=x cut=-1 delay_ms=; do
+    for bad in nonsense=1 status=x cut=-1 delay_ms= x; do
         run_expect 2 chat -o $bad hello
         stdout_empty
         stderr_has "'${bad%%=*}'"
     done
     [[ ! -e $HISTORY ]]
-}
-
-@test "chat: wrong command lines" {
-    use_echo
-    use_history
-    for args in --nonsense -Z -s --session --history '-o x' --color=blue --no-stream=1 '-m' --idle-timeout; do
-        # shellcheck disable=SC2086
-        run_expect 2 chat hello $args
-        stdout_empty
-        stderr_matches "^chat: .* \(see 'chat --help'\)\$"
-        [[ $(($(wc -l <"$ERR"))) == 1 ]]
-    done
-    [[ ! -e $HISTORY ]]
-}
-
-@test "chat: --help and --version" {
-    run_expect 0 chat --help
-    stderr_empty
-    stdout_line 1 'usage: chat [OPTION]... [PROMPT]...'
-    for option in -s -N -c -S -m -p -f --no-store -x -u -v -q -o --base-url --json --no-stream --dry-run --models --no-stdin \
-        --connect-timeout --idle-timeout --retries --messages --regenerate --edit --history --color; do
-        stdout_matches "^ +(-., )?${option}[ ,=]"
-    done
-    run_expect 0 chat -V
-    stdout_matches '^chat \(chathist\) [0-9]+\.[0-9]+\.[0-9]+$'
 }
 
 @test "chat: --base-url is no flag that is passed over" {

@@ -162,8 +162,6 @@ END
     stdout_matches $'^\e\\[[0-9;]+m\\[user\\]\e\\[0?m'
     run_expect 0 hist-show --color=auto s
     shown s
-    run_expect 2 hist-show --color=blue s
-    stderr_is "hist-show: bad value 'blue' for --color: auto, always or never is expected (see 'hist-show --help')"
 }
 
 # ---- session arguments

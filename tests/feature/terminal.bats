@@ -317,6 +317,7 @@ plain() {
         plain
         run_expect 2 $command --color=sometimes
         stdout_empty
+        stderr_has "bad value 'sometimes' for --color: auto, always or never is expected"
     done
     use_echo
     on_terminal chat --no-store --color=always hello
