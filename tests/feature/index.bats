@@ -573,7 +573,8 @@ asks() {
 }
 
 @test "index: a system message that was changed in place into another one is not sent" {
-    { long_lines 1 1 system '' && long_lines 2 500; } >"$HISTORY"
+    # Outside of the samples.
+    { long_lines 1 30 system '' && long_lines 31 500; } >"$HISTORY"
     run_expect 0 hist-sessions
     edit '"role":"system"' '"role":"critic"' 0
     run_expect 0 hist-append -s long 'and goes on'
@@ -581,6 +582,7 @@ asks() {
     agree
     run_expect 0 jq -rn "input.system" got
     stdout_is null
-    run_expect 0 hist-check -q
-    stdout_empty
+    # The index was found to be wrong, and removed.
+    run_expect 0 hist-check
+    [[ $(<"$OUT") != *'did not match'* ]] || fail 'the index is the one of before the edit'
 }
