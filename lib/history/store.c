@@ -22,6 +22,9 @@
 
 /* A new id is compared with those in this much of the file's end: it holds the millisecond. */
 #define TAIL_SIZE ((off_t)64 << 10)
+/* 0000-01-01 and 10000-01-01 in UTC. */
+#define YEAR_0 (INT64_C(-62167219200) * TIME_SECOND)
+#define YEAR_10000 (INT64_C(253402300800) * TIME_SECOND)
 
 /* What store_append fills in of one draft. */
 struct missing {
@@ -57,8 +60,8 @@ static bool is_word(struct str text)
     bool word = text.n > 0;
 
     while (word && text.n > 0) {
-        int32_t cp;
-        size_t n = utf8_decode(text, &cp);
+        int32_t cp = (unsigned char)*text.p;
+        size_t n = cp < 0x80 ? 1 : utf8_decode(text, &cp);
 
         word = n > 0 && cp > ' ' && !vis_unsafe(cp);
         text.p += n;
@@ -67,25 +70,17 @@ static bool is_word(struct str text)
     return word;
 }
 
-/* Adds a time in the one form in which times are stored. false when it has none: it cannot be read,
- * or is in no year of four digits once it is in UTC. */
-static bool add_time(struct buf *out, struct str text)
+/* Reads a time that can be stored: in UTC its year has four digits. */
+static bool read_time(struct str text, int64_t *at)
 {
-    int64_t at;
-
-    if (!time_parse_iso(text, &at))
-        return false;
-    time_add_iso(out, at);
-    return time_parse_iso(buf_str(out), &at);
+    return time_parse_iso(text, at) && *at >= YEAR_0 && *at < YEAR_10000;
 }
 
 static bool is_time(struct str text)
 {
-    struct buf form = BUF_INIT(BUF_SMALL);
-    bool good = add_time(&form, text);
+    int64_t at;
 
-    buf_release(&form);
-    return good;
+    return read_time(text, &at);
 }
 
 static bool is_good(enum field f, struct str text)
@@ -142,9 +137,12 @@ static void rewrite_timestamp(struct draft *d)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct buf text = BUF_INIT(BUF_SMALL);
+    int64_t at;
 
-    if (add_time(&text, json_text(buf_str(&d->field[FIELD_TIMESTAMP]), &scratch)))
+    if (read_time(json_text(buf_str(&d->field[FIELD_TIMESTAMP]), &scratch), &at)) {
+        time_add_iso(&text, at);
         draft_set_text(d, FIELD_TIMESTAMP, buf_str(&text));
+    }
     buf_release(&scratch);
     buf_release(&text);
 }

@@ -68,8 +68,8 @@ struct merge {
     struct covered cached; /* what the file of digests has */
     struct fact *facts;
     size_t cap;
-    bool loaded; /* facts and slots are in memory, not only covered */
-    uint32_t *slots;
+    bool loaded;              /* facts and slots are in memory, not only covered */
+    uint64_t *slots;          /* the upper half of a key, and the number of its fact + 1 */
     size_t slots_size;        /* a power of two, or 0 */
     bool dead;                /* a fact may be deleted */
     struct hash_map deleted;  /* "SESSION LF ID", numbered in the order of the file */
@@ -179,13 +179,17 @@ static void warn(struct merge *m, const char *fmt, ...)
 
 /* ---- the facts in memory ---- */
 
+/* Most slots that have another key are passed without a look at their fact, which is elsewhere in
+ * memory. */
+#define SLOT_KEY (UINT64_MAX << 32)
+
 static void slots_put(struct merge *m, size_t i)
 {
     size_t mask = m->slots_size - 1, at = m->facts[i].key & mask;
 
     while (m->slots[at] != 0)
         at = (at + 1) & mask;
-    m->slots[at] = (uint32_t)(i + 1);
+    m->slots[at] = (m->facts[i].key & SLOT_KEY) | (i + 1);
 }
 
 static void slots_grow(struct merge *m)
@@ -207,9 +211,10 @@ static const struct fact *next_with_key(const struct merge *m, uint64_t key, siz
     size_t mask = m->slots_size - 1;
 
     while (m->slots_size > 0 && m->slots[*at & mask] != 0) {
-        const struct fact *f = &m->facts[m->slots[(*at)++ & mask] - 1];
+        uint64_t slot = m->slots[(*at)++ & mask];
+        const struct fact *f = &m->facts[(slot & ~SLOT_KEY) - 1];
 
-        if (f->key == key)
+        if ((slot & SLOT_KEY) == (key & SLOT_KEY) && f->key == key)
             return f;
     }
     return NULL;

@@ -24,21 +24,34 @@ TEST(sums_are_the_same_for_ever)
     CHECK(checksum(STR(""), 0) == UINT64_C(0x1efc743a09812f72));
     CHECK(checksum(STR("session"), 0) == UINT64_C(0x090aa610a27f33c5));
     CHECK(checksum(STR("a history line"), 7) == UINT64_C(0x1536076a37db94da));
+    CHECK(checksum(
+              STR("a history line that is so long that four sums of its words are computed at the "
+                  "same time"),
+              0) == UINT64_C(0x3bb41ca2a0b54a9a));
     CHECK(checksum_words(words, 3, 0) == UINT64_C(0x4341c07119a039c4));
+}
+
+/* Returns whether each changed bit of the text changes its sum. */
+static bool sees_each_bit(char *text, size_t n)
+{
+    uint64_t sum = checksum((struct str){text, n}, 0);
+    bool all = true;
+
+    for (size_t i = 0; i < n * 8; i++) {
+        text[i / 8] = (char)(text[i / 8] ^ 1 << i % 8);
+        all = all && checksum((struct str){text, n}, 0) != sum;
+        text[i / 8] = (char)(text[i / 8] ^ 1 << i % 8);
+    }
+    return all;
 }
 
 TEST(a_changed_bit_changes_the_sum)
 {
-    char text[] = "twenty-one bytes long";
-    uint64_t words[] = {1, 2, 3}, sum = checksum(STR("twenty-one bytes long"), 0);
-    uint64_t of_words = checksum_words(words, 3, 0);
-    bool all = true;
+    char text[] =
+        "twenty-one bytes long, and if all of it is taken, far longer than sixty-four bytes";
+    uint64_t words[] = {1, 2, 3}, of_words = checksum_words(words, 3, 0);
+    bool all = sees_each_bit(text, 21) && sees_each_bit(text, sizeof(text) - 1);
 
-    for (size_t i = 0; i < (sizeof(text) - 1) * 8; i++) {
-        text[i / 8] = (char)(text[i / 8] ^ 1 << i % 8);
-        all = all && checksum((struct str){text, sizeof(text) - 1}, 0) != sum;
-        text[i / 8] = (char)(text[i / 8] ^ 1 << i % 8);
-    }
     for (size_t i = 0; i < 3 * 64; i++) {
         words[i / 64] ^= UINT64_C(1) << i % 64;
         all = all && checksum_words(words, 3, 0) != of_words;
