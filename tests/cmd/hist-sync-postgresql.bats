@@ -322,3 +322,37 @@ equal() {
     run_expect 0 hist-sync --name h --search WORD "$PLACE&user=$alice"
     stdout_is "$(sed -n 1p a)"
 }
+
+@test "hist-sync: killed at any moment of a push or a pull, it continues" {
+    run_expect 0 hist-sync init "$PLACE"
+    hist_lines long 15000 >a
+    # Two batches. It is killed at parts of the calls that send, the most of them in the middle of COPY.
+    run_expect 0 traced -o trace -e trace=sendto hist-sync --name whole --history a push "$PLACE"
+    calls=$(grep -c '^sendto' trace)
+    counts=
+    for part in 2 3 4 6 7; do
+        run_expect 137 traced -o trace -e trace=sendto -e "inject=sendto:signal=KILL:when=$((calls * part / 8))" \
+            hist-sync --name "part$part" --history a push "$PLACE"
+        # A batch and its cursor are there as a whole, or not at all.
+        run_expect 0 sql "SELECT count(*) FROM chathist.messages WHERE history = 'part$part'"
+        count=$(cat "$OUT")
+        run_expect 0 sql "SELECT coalesce(max(pushed), 0) FROM chathist.cursors WHERE history = 'part$part'"
+        stdout_is "$count"
+        counts+=" $count"
+        run_expect 0 hist-sync --json --name "part$part" --history a push "$PLACE"
+        stdout_json .sent "$((15000 - count))"
+    done
+    [[ $counts =~ ^' 0'.*' 10000'$ ]] || fail "the kills left$counts messages"
+
+    run_expect 0 traced -o trace -e trace=recvfrom hist-sync --name whole --history b pull "$PLACE"
+    calls=$(grep -c '^recvfrom' trace)
+    cmp a b
+    for part in 3 5 6 7; do
+        run_expect 137 traced -o trace -e trace=recvfrom -e "inject=recvfrom:signal=KILL:when=$((calls * part / 8))" \
+            hist-sync --name whole --history "c$part" pull "$PLACE"
+        run_expect 0 hist-sync -q --name whole --history "c$part" pull "$PLACE"
+        cmp a "c$part"
+        run_expect 0 hist-sync --name whole --history "c$part" "$PLACE"
+        stdout_empty
+    done
+}
