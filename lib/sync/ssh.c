@@ -809,7 +809,7 @@ static int make_command(struct words *w, const struct sync_job *job, const struc
 {
     struct buf remote = BUF_INIT(BUF_SMALL);
 
-    if (words_split(w, str_of(job->ssh ? job->ssh : "ssh"), e) < 0)
+    if (words_split(w, str_of(job->ssh ? job->ssh : "ssh -C"), e) < 0)
         return -1;
     if (a->port) {
         add_word(w, "-p");

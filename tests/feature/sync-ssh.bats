@@ -50,3 +50,16 @@ equal() {
     equal history.jsonl "$far"
     run_expect 1 grep -c '"near"' "$far"
 }
+
+@test "sync: only what differs travels over ssh, and compressed" {
+    use_sshd
+    use_history
+    hist_lines common 20000 >history.jsonl
+    far=$FAR/far.jsonl
+    { cat history.jsonl && hist_lines far 1000; } >"$far"
+    new=$(tail -n 1000 "$far" | wc -c)
+    SSH_COUNT=1 run_expect 0 hist-sync -q --name work "ssh://anyhost$far"
+    equal history.jsonl "$far"
+    sent=$(wc -c <"$BATS_TEST_TMPDIR/sshd/sent") received=$(wc -c <"$BATS_TEST_TMPDIR/sshd/received")
+    ((sent + received < new)) || fail "$sent bytes sent and $received received, for lines of $new bytes"
+}

@@ -22,7 +22,7 @@ struct sync_job {
     const char *name;    /* the name of the history, which its copies have, too */
     const char *place;   /* as the user gave it */
     bool push, pull;     /* PostgreSQL: one direction, or both */
-    const char *ssh;     /* ssh://: the command, split into words as by a shell; NULL: ssh */
+    const char *ssh;     /* ssh://: the command, split into words as by a shell; NULL: ssh -C */
     const char *program; /* ssh://: the name of hist-sync on the other machine */
     int64_t timeout_ms;  /* ssh://: how long the other side may be silent; 0: five minutes */
     struct merge_options options;
