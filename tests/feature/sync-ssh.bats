@@ -26,7 +26,7 @@ equal() {
         hist_lines far 3000
     } >"$far"
     cat history.jsonl "$far" | sort >wanted
-    for bytes in 2000 4000 6000 15000; do
+    for bytes in 2000 4000 6000 15000 40000; do
         SSH_CUT_TO=$bytes run_expect 4 hist-sync -q --name work "ssh://anyhost$far"
         SSH_CUT_FROM=$bytes run_expect 4 hist-sync -q --name work "ssh://anyhost$far"
         # Whatever has arrived is whole.
