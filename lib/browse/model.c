@@ -593,15 +593,29 @@ void browse_take_count(struct browse *b, unsigned number, uint64_t count)
         b->hits_total = count;
 }
 
-void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, bool done)
+/* Says at the foot what the hits of a new search do not hold. */
+static void report_fit(struct browse *b)
+{
+    if (b->fit == BROWSE_FIT_SESSION)
+        browse_say(b, "no message has all words; these sessions have them");
+    else if (b->fit == BROWSE_FIT_NEARLY)
+        browse_say(b, "no session has all words; these have all but one");
+}
+
+void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, enum browse_fit fit,
+                      bool done)
 {
     bool other = b->back.list || b->hits.count == 0;
+    bool first = number != b->hits_number || b->hits.count == 0;
 
     if (number != b->search_number) {
         browse_hits_release(h);
         return;
     }
     b->hits_done = done;
+    b->fit = fit;
+    if (first && h->count > 0 && !b->repeating)
+        report_fit(b);
     if (number != b->hits_number)
         other = replace_hits(b, h) || other;
     else

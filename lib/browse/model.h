@@ -74,6 +74,11 @@ struct browse_list {
     size_t at, top;
 };
 
+/* The hits of a search: messages that hold all words of the query; if there are none, the newest
+ * messages with each word in sessions that hold all words; if there are none either, in sessions
+ * that hold all words but one. */
+enum browse_fit { BROWSE_FIT_MESSAGE, BROWSE_FIT_SESSION, BROWSE_FIT_NEARLY };
+
 /* The position to restore from the last visit. Empty: none. */
 struct browse_back {
     struct buf session; /* id of the chosen session */
@@ -113,6 +118,7 @@ struct browse {
     struct buf searched;
     struct buf wrong; /* why the text of the box is no query; the list is that of the text before */
     struct browse_hits hits;
+    enum browse_fit fit; /* what the hits hold of the query */
     bool hits_done;      /* all hits have come */
     uint64_t hits_total; /* their exact number while not all have come; 0: unknown */
     struct browse_list hit_list;
@@ -181,7 +187,8 @@ void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
                         struct browse_parts *parts, bool every);
 /* The number of all hits of a search that pauses. */
 void browse_take_count(struct browse *b, unsigned number, uint64_t count);
-void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, bool done);
+void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, enum browse_fit fit,
+                      bool done);
 
 /* Gets the chosen session; *id is borrowed. Returns false if the list is empty. */
 bool browse_chosen(const struct browse *b, size_t *history, struct str *id);

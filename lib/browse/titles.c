@@ -46,6 +46,13 @@ static uint64_t bad_lines(const struct browse *b)
     return count;
 }
 
+/* The titles of a list of hits. */
+static const char *const hit_titles[] = {
+    [BROWSE_FIT_MESSAGE] = " hits ",
+    [BROWSE_FIT_SESSION] = " sessions with all words ",
+    [BROWSE_FIT_NEARLY] = " all words but one ",
+};
+
 void browse_title_list(struct buf *out, const struct browse *b)
 {
     uint64_t bad = bad_lines(b);
@@ -61,7 +68,7 @@ void browse_title_list(struct buf *out, const struct browse *b)
     else if (b->searching && b->hits.count == 0)
         buf_add_c(out, b->hits_done ? " no hit " : " searching\xe2\x80\xa6 ");
     else if (b->searching)
-        buf_add_c(out, " hits ");
+        buf_add_c(out, hit_titles[b->fit]);
     else if (!b->sessions_known)
         buf_add_c(out, " reading ");
     else

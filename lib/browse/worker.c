@@ -17,6 +17,7 @@
 #include "chathist/search/pattern.h"
 #include "chathist/search/query.h"
 #include "chathist/search/search.h"
+#include "chathist/search/session_search.h"
 
 #define NICE 10
 /* A search pauses after this many hits until more are wanted. It begins anew each time, so the
@@ -56,7 +57,8 @@ struct result {
     struct browse_parts parts;
     bool every; /* the thread holds every line of the session */
     struct browse_hits hits;
-    bool done;      /* this is the last result of the search */
+    bool done; /* this is the last result of the search */
+    enum browse_fit fit;
     uint64_t total; /* the number of all hits of the search */
     struct result *next;
 };
@@ -171,7 +173,7 @@ void browse_work_take(struct browse_work *w, struct browse *b)
         else if (r->kind == COUNT)
             browse_take_count(b, r->number, r->total);
         else
-            browse_take_hits(b, r->number, &r->hits, r->done);
+            browse_take_hits(b, r->number, &r->hits, r->fit, r->done);
         if (r->error.kind != ERR_NONE)
             browse_say(b, err_text(&r->error));
         result_free(r);
@@ -296,6 +298,11 @@ struct searching {
     struct result *r; /* to be given */
     size_t passed;    /* hits that were given before */
     int64_t since;
+    struct query query;
+    struct session_texts texts;
+    struct pattern pattern; /* all texts in one message */
+    struct filter filter;
+    size_t history; /* the one that is searched */
 };
 
 static bool is_enough(const struct searching *g)
@@ -309,92 +316,169 @@ static void hand_over(struct searching *g)
 
     g->request->given += r->hits.count;
     g->r = result_new(HITS, r->number);
+    g->r->fit = r->fit;
     g->since = time_ticks();
     give(g->w, r);
 }
 
-/* The texts and properties to search for. */
-struct wanted {
-    struct query query;
-    struct pattern pattern;
-    struct filter filter;
-};
-
-static void wanted_release(struct wanted *t)
+static void searching_release(struct searching *g)
 {
-    query_release(&t->query);
-    filter_release(&t->filter);
-    pattern_release(&t->pattern);
+    query_release(&g->query);
+    session_texts_release(&g->texts);
+    pattern_release(&g->pattern);
+    filter_release(&g->filter);
 }
 
-/* Returns 0, or -1 with *e set and nothing to release. */
-static int wanted_init(struct wanted *t, const struct request *q, struct err *e)
+/* Reads the query of a request. Returns 0, or -1 with *e set and nothing to release. */
+static int searching_init(struct searching *g, struct browse_work *w, struct request *q,
+                          struct err *e)
 {
-    *t = (struct wanted){0};
-    if (query_open(&t->query, &t->pattern, buf_str(&q->text), time_now(), e) < 0)
+    *g = (struct searching){.w = w, .request = q, .since = time_ticks()};
+    if (query_open(&g->query, &g->pattern, buf_str(&q->text), time_now(), e) < 0)
         return -1;
+    if (session_texts_of(&g->texts, &g->query, e) < 0) {
+        query_release(&g->query);
+        pattern_release(&g->pattern);
+        return -1;
+    }
     if (q->role)
-        filter_add(&t->filter.roles, str_of(q->role));
+        filter_add(&g->filter.roles, str_of(q->role));
     return 0;
 }
 
-/* Opens the search of a history. Returns 1; 0 if the query excludes the history; -1 with *e set. */
-static int open_search(struct browse_work *w, struct search *s, size_t history, struct wanted *t,
-                       struct err *e)
+/* Prepares the query for a history. Returns 1; 0 if the query excludes it; -1 with *e set. */
+static int enter(struct searching *g, size_t history, struct err *e)
 {
-    const struct history *h = &w->histories[history];
-    size_t threads = thread_pool_size();
+    const struct history *h = &g->w->histories[history];
     struct buf repo = BUF_INIT(BUF_LINE);
     int entered;
 
+    g->history = history;
     history_name_add(&repo, h);
-    entered = query_enter(&t->query, h, buf_str(&repo), e);
+    entered = query_enter(&g->query, h, buf_str(&repo), e);
     buf_release(&repo);
-    if (entered <= 0)
-        return entered;
-    if (search_open(s, h->dir_fd, h->path, &t->pattern, &t->filter, SCAN_BACKWARD, e) < 0)
+    return entered;
+}
+
+/* Opens a search of the history that was entered. Returns 0, or -1 with *e set. */
+static int open_search(void *searching, struct search *s, struct pattern *p, struct err *e)
+{
+    struct searching *g = searching;
+    const struct history *h = &g->w->histories[g->history];
+    size_t threads = thread_pool_size();
+
+    if (search_open(s, h->dir_fd, h->path, p, &g->filter, SCAN_BACKWARD, e) < 0)
         return -1;
-    s->cancel = &w->cancel;
+    s->cancel = &g->w->cancel;
     s->history = h;
     /* One processor remains for the thread that draws. */
     s->threads = threads > 1 ? threads - 1 : 1;
-    s->query = &t->query;
-    return 1;
+    s->query = &g->query;
+    return 0;
 }
 
-static void search_one(struct searching *g, size_t history, struct wanted *t)
+static void add_hit(struct searching *g, const struct hit *hit)
+{
+    browse_hits_add(&g->r->hits, g->history, hit);
+    if (!g->request->at_once &&
+        (g->request->given < SCREENFUL || g->r->hits.count >= PORTION + g->request->given / 4 ||
+         time_ticks() - g->since >= PORTION_MS))
+        hand_over(g);
+}
+
+/* Finds the messages that hold everything. */
+static int search_messages(struct searching *g, struct err *e)
 {
     struct search s;
     struct hit hit;
     int result;
 
-    if (open_search(g->w, &s, history, t, &g->r->error) <= 0)
-        return;
-    while (!is_enough(g) && (result = search_next(&s, &hit, &g->r->error)) > 0) {
-        if (result == SEARCH_FAILED || g->passed++ < g->request->given)
+    if (open_search(g, &s, &g->pattern, e) < 0)
+        return -1;
+    while (!is_enough(g) && (result = search_next(&s, &hit, e)) > 0)
+        if (result != SEARCH_FAILED && g->passed++ >= g->request->given)
+            add_hit(g, &hit);
+    search_close(&s);
+    return 0;
+}
+
+/* Reads the hits of sessions again, from the first that was not given yet. */
+static int read_hits(struct searching *g, const struct session_hits *hits, struct err *e)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct search s;
+    struct hit hit = {0};
+    int result = open_search(g, &s, &g->texts.any, e);
+
+    if (result < 0)
+        return -1;
+    for (size_t i = 0; i < hits->count && result == 0 && !is_enough(g); i++) {
+        if (g->passed++ < g->request->given)
             continue;
-        browse_hits_add(&g->r->hits, history, &hit);
-        if (!g->request->at_once &&
-            (g->request->given < SCREENFUL || g->r->hits.count >= PORTION + g->request->given / 4 ||
-             time_ticks() - g->since >= PORTION_MS))
-            hand_over(g);
+        result = session_search_read(&s, hits->at[i].place, &line, &hit, e);
+        if (result == 0)
+            add_hit(g, &hit);
     }
     search_close(&s);
+    buf_release(&line);
+    return result;
+}
+
+/* Finds the sessions that hold everything, or all texts but one. */
+static int search_sessions(struct searching *g, struct err *e)
+{
+    struct session_search of = {.wanted = g->texts.at,
+                                .wanted_count = g->texts.count,
+                                .may_lack = g->r->fit == BROWSE_FIT_NEARLY,
+                                .query = &g->query,
+                                .newest_only = true,
+                                .open = open_search,
+                                .ctx = g};
+    int result = session_search_run(&of, e);
+
+    if (result == 0)
+        result = read_hits(g, &of.hits, e);
+    session_search_release(&of);
+    return result;
+}
+
+/* Searches the histories. */
+static void search_all(struct searching *g, enum browse_fit fit)
+{
+    int (*const search)(struct searching *, struct err *) =
+        fit == BROWSE_FIT_MESSAGE ? search_messages : search_sessions;
+
+    g->r->fit = fit;
+    for (size_t i = 0; i < (g->request->all ? g->w->count : 1) && !is_enough(g); i++)
+        if (enter(g, i, &g->r->error) > 0)
+            (void)search(g, &g->r->error);
+}
+
+/* Searches for messages with all words; if there are none, for sessions with all of them, and then
+ * for sessions with all but one. */
+static void search_until_found(struct searching *g)
+{
+    search_all(g, BROWSE_FIT_MESSAGE);
+    if (g->passed == 0 && session_texts_help(&g->texts, &g->query, 0))
+        search_all(g, BROWSE_FIT_SESSION);
+    if (g->passed == 0 && session_texts_help(&g->texts, &g->query, 1))
+        search_all(g, BROWSE_FIT_NEARLY);
 }
 
 /* Returns false if it was cancelled or pauses. */
 static bool serve_search(struct browse_work *w, struct request *q)
 {
-    struct searching g = {
-        .w = w, .request = q, .r = result_new(HITS, q->number), .since = time_ticks()};
-    struct wanted wanted;
+    struct result *r = result_new(HITS, q->number);
+    struct searching g;
     bool done;
 
-    if (wanted_init(&wanted, q, &g.r->error) == 0) {
-        for (size_t i = 0; i < (q->all ? w->count : 1) && !is_enough(&g); i++)
-            search_one(&g, i, &wanted);
-        wanted_release(&wanted);
+    if (searching_init(&g, w, q, &r->error) < 0) {
+        r->done = true;
+        give(w, r);
+        return true;
     }
+    g.r = r;
+    search_until_found(&g);
     done = g.r->done = !is_enough(&g);
     if (q->at_once && !done && g.r->hits.count < q->until) {
         result_free(g.r);
@@ -403,22 +487,23 @@ static bool serve_search(struct browse_work *w, struct request *q)
         q->at_once = false;
         give(w, g.r);
     }
+    searching_release(&g);
     return done;
 }
 
-/* Counts the hits of one history: at once if the search can do that. */
-static uint64_t count_one(struct browse_work *w, size_t history, struct wanted *t, struct err *e)
+/* Counts the hits of a history: at once if the search can do that. */
+static uint64_t count_one(struct searching *g, struct err *e)
 {
     uint64_t count = 0;
     struct search s;
     struct hit hit;
     int result;
 
-    if (open_search(w, &s, history, t, e) <= 0)
+    if (open_search(g, &s, &g->pattern, e) < 0)
         return 0;
     result = search_count(&s, false, &count, e);
     if (result == 0)
-        while (!atomic_load(&w->cancel) && (result = search_next(&s, &hit, e)) > 0)
+        while (!atomic_load(&g->w->cancel) && (result = search_next(&s, &hit, e)) > 0)
             count += result != SEARCH_FAILED;
     search_close(&s);
     return count;
@@ -428,12 +513,13 @@ static uint64_t count_one(struct browse_work *w, size_t history, struct wanted *
 static bool serve_count(struct browse_work *w, struct request *q)
 {
     struct result *r = result_new(COUNT, q->number);
-    struct wanted wanted;
+    struct searching g;
 
-    if (wanted_init(&wanted, q, &r->error) == 0) {
+    if (searching_init(&g, w, q, &r->error) == 0) {
         for (size_t i = 0; i < (q->all ? w->count : 1) && !atomic_load(&w->cancel); i++)
-            r->total += count_one(w, i, &wanted, &r->error);
-        wanted_release(&wanted);
+            if (enter(&g, i, &r->error) > 0)
+                r->total += count_one(&g, &r->error);
+        searching_release(&g);
     }
     if (atomic_load(&w->cancel)) {
         result_free(r);

@@ -9,6 +9,7 @@
 #include "chathist/cli/start.h"
 #include "chathist/search/match_context.h"
 #include "chathist/search/search.h"
+#include "chathist/search/session_search.h"
 
 /* ---- searching ---- */
 
@@ -72,17 +73,6 @@ static void print(struct search_run *r, struct search *s, struct hit *hit)
         print_matches(r, s, hit);
 }
 
-/* Reads a message again that this search has returned before. Returns 0, or -1 with *e set. */
-static int read_again(struct context_item place, struct search *s, struct buf *line,
-                      struct hit *hit, struct err *e)
-{
-    if (scan_again(&s->scan, place.at, place.n, line, e) < 0 ||
-        search_again(s, buf_str(line), hit, e) < 0)
-        return -1;
-    hit->found = place.hit;
-    return 0;
-}
-
 /* Prints messages that this search has returned before, the last one first. */
 static void print_again(struct search_run *r, struct search *s, const struct context_item *items,
                         size_t count)
@@ -93,7 +83,7 @@ static void print_again(struct search_run *r, struct search *s, const struct con
 
     scan_let_go(&s->scan);
     while (count-- > 0) {
-        if (read_again(items[count], s, &line, &hit, &e) < 0)
+        if (session_search_read(s, items[count], &line, &hit, &e) < 0)
             failed(r, &e);
         else
             print(r, s, &hit);
@@ -112,59 +102,8 @@ static bool within_limit(struct search_run *r)
     return false;
 }
 
-/* Hits kept as places in the file, to be printed in another order. */
-struct kept_hits {
-    struct kept_hit {
-        struct context_item place;
-        size_t session; /* its number in `sessions` */
-        off_t newest;   /* the newest hit of its session, for sorting */
-    } * at;
-    size_t count, cap;
-    struct hash_map sessions; /* the ids, in the order in which they were met */
-};
-
-static void keep_hit(struct kept_hits *h, const struct hit *hit)
-{
-    struct str id = hit->message->session_id;
-
-    h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
-    h->at[h->count++] = (struct kept_hit){.place = {hit->line.at, hit->line.text.n, hit->found},
-                                          .session = hash_map_number(&h->sessions, &id)};
-}
-
-static void kept_release(struct kept_hits *h)
-{
-    free(h->at);
-    hash_map_release(&h->sessions);
-}
-
-static int newest_session_first(const void *a, const void *b)
-{
-    const struct kept_hit *x = a, *y = b;
-
-    if (x->newest != y->newest)
-        return x->newest > y->newest ? -1 : 1;
-    return (x->place.at < y->place.at) - (x->place.at > y->place.at);
-}
-
-/* Puts the hits of a session together: the session with the newest hit first, and its newest hit
- * first. */
-static void group_by_session(struct kept_hits *h)
-{
-    off_t *newest = mem_zalloc(h->sessions.count * sizeof *newest);
-
-    for (size_t i = 0; i < h->count; i++)
-        if (h->at[i].place.at >= newest[h->at[i].session])
-            newest[h->at[i].session] = h->at[i].place.at;
-    for (size_t i = 0; i < h->count; i++)
-        h->at[i].newest = newest[h->at[i].session];
-    free(newest);
-    if (h->count > 0)
-        qsort(h->at, h->count, sizeof *h->at, newest_session_first);
-}
-
 /* Prints hits in their order or, with --reverse, the last one first. */
-static void print_kept(struct search_run *r, struct search *s, const struct kept_hits *h)
+static void print_kept(struct search_run *r, struct search *s, const struct session_hits *h)
 {
     for (size_t i = 0; i < h->count; i++)
         print_again(r, s, &h->at[r->reverse ? h->count - 1 - i : i].place, 1);
@@ -178,19 +117,19 @@ static bool is_grouped(const struct search_run *r)
 
 static void run_messages(struct search_run *r, struct search *s)
 {
-    struct kept_hits kept = {0};
+    struct session_hits kept = {0};
     struct hit hit;
 
     while (next(r, s, &hit, false) > 0 && within_limit(r)) {
         if (r->reverse || is_grouped(r))
-            keep_hit(&kept, &hit);
+            session_hits_add(&kept, &hit);
         else
             print(r, s, &hit);
     }
     if (is_grouped(r))
-        group_by_session(&kept);
+        session_hits_group(&kept);
     print_kept(r, s, &kept);
-    kept_release(&kept);
+    session_hits_release(&kept);
 }
 
 static int newest_first(const void *a, const void *b)
@@ -202,7 +141,7 @@ static int newest_first(const void *a, const void *b)
 
 /* Collects the hits of a search, or only those that are kept, with the messages around them. After
  * the last hit within the limit, further hits count only as context. */
-static void find_context(struct search_run *r, struct search *s, const struct kept_hits *kept,
+static void find_context(struct search_run *r, struct search *s, const struct session_hits *kept,
                          struct match_context *around)
 {
     size_t count = kept ? kept->count : 0, seen = 0;
@@ -225,7 +164,7 @@ static void find_context(struct search_run *r, struct search *s, const struct ke
     free(places);
 }
 
-static void run_context(struct search_run *r, struct search *s, const struct kept_hits *kept)
+static void run_context(struct search_run *r, struct search *s, const struct session_hits *kept)
 {
     struct match_context around;
 
@@ -310,211 +249,107 @@ static void run_count(struct search_run *r, struct search *s)
     r->done = any && count > 0;
 }
 
-static void note_searched(struct search_run *r, const struct history *h, struct search *s)
+static void note_searched(struct search_run *r, const struct history *h, uint64_t bad,
+                          struct search_learned *learned)
 {
     r->searched =
         mem_grow(r->searched, &r->searched_cap, r->searched_count + 1, sizeof *r->searched);
-    r->searched[r->searched_count++] = (struct searched){h, s->scan.bad, search_learned(s)};
+    r->searched[r->searched_count++] = (struct searched){h, bad, learned};
 }
 
-/* Opens a search as the options want it. Returns false after an error, which it reports. */
-static bool open_search(struct search_run *r, const struct history *h, struct search *s,
-                        struct pattern *pattern)
+/* Opens a search as the options want it. Returns 0, or -1 with *e set. */
+static int open_search(struct search_run *r, const struct history *h, struct search *s,
+                       struct pattern *pattern, struct err *e)
 {
-    struct err e = ERR_INIT;
-
-    if (search_open(s, h->dir_fd, h->path, pattern, &r->choice.filter, SCAN_BACKWARD, &e) < 0) {
-        failed(r, &e);
-        return false;
-    }
+    if (search_open(s, h->dir_fd, h->path, pattern, &r->choice.filter, SCAN_BACKWARD, e) < 0)
+        return -1;
     s->in = r->in;
     s->query = &r->query;
     s->threads = r->threads;
     s->history = h;
-    return true;
+    return 0;
 }
 
 /* ---- what a session holds ---- */
 
-/* A session with hits, by its number in the kept hits. */
-struct held {
-    struct str id;
-    uint64_t texts;  /* a bit for each of r->wanted that it holds */
-    unsigned fields; /* those of query_needs that it has */
-    bool refused;    /* it holds something unwanted */
-};
-
-struct sessions_search {
+struct in_session {
     struct search_run *r;
     const struct history *history;
-    struct kept_hits kept;
-    struct held *held;
-    size_t cap;
-    bool noted; /* of the searches of this history the first one is reported */
 };
 
-/* Returns the session of a hit, or NULL if it has none and is not `added`. */
-static struct held *held_by(struct sessions_search *g, const struct hit *hit, bool added)
+static int open_in_session(void *ctx, struct search *s, struct pattern *p, struct err *e)
 {
-    struct hash_map *sessions = &g->kept.sessions;
-    struct str id = hit->message->session_id;
-    const size_t *number = sessions->count > 0 ? hash_map_find(sessions, id) : NULL;
-    size_t i;
+    struct in_session *in = ctx;
 
-    if (number)
-        return &g->held[*number];
-    if (!added)
-        return NULL;
-    i = hash_map_number(sessions, &id);
-    g->held = mem_grow(g->held, &g->cap, i + 1, sizeof *g->held);
-    g->held[i] = (struct held){.id = id};
-    return &g->held[i];
+    return open_search(in->r, in->history, s, p, e);
 }
 
-static void close_search(struct sessions_search *g, struct search *s)
+static void unmatched_in_session(void *ctx, const struct hit *hit, const struct err *e)
 {
-    if (!g->noted)
-        note_searched(g->r, g->history, s);
-    g->noted = true;
-    search_close(s);
+    report_unmatched(((struct in_session *)ctx)->r, hit, e);
 }
 
-/* How many of the texts that `texts` has no bit for are among the first `count`. */
-static size_t missing(uint64_t texts, size_t count)
+static void print_sessions(struct search_run *r, const struct session_search *g)
 {
-    size_t found = 0;
-
-    for (size_t i = 0; i < count; i++)
-        found += !(texts >> i & 1);
-    return found;
-}
-
-/* Looks for a text. Only sessions that hold those before it are of interest, or all but one. */
-static void find_text(struct sessions_search *g, size_t number)
-{
-    uint64_t bit = UINT64_C(1) << number;
-    struct search s;
-    struct hit hit;
-
-    if (!open_search(g->r, g->history, &s, &g->r->wanted[number]))
-        return;
-    while (next(g->r, &s, &hit, false) > 0) {
-        struct held *held = held_by(g, &hit, number <= g->r->may_lack);
-
-        if (!held || missing(held->texts, number) > g->r->may_lack)
-            continue;
-        held->texts |= bit;
-        keep_hit(&g->kept, &hit);
-    }
-    close_search(g, &s);
-}
-
-/* Looks for the fields that a message of the session must have, or none may have. */
-static void find_fields(struct sessions_search *g)
-{
-    struct search s;
-    struct pattern any;
-    struct hit hit;
-
-    pattern_init(&any);
-    (void)pattern_add(&any, STR(""), NULL);
-    if (open_search(g->r, g->history, &s, &any)) {
-        while (next(g->r, &s, &hit, false) > 0) {
-            struct held *held = held_by(g, &hit, g->r->wanted_count == 0);
-            unsigned met = 0;
-
-            if (!held)
-                continue;
-            held->refused |= !query_meets(&g->r->query, hit.message, &met);
-            held->fields |= met;
-            if (met || (g->r->wanted_count == 0 && !query_needs(&g->r->query)))
-                keep_hit(&g->kept, &hit);
-        }
-        close_search(g, &s);
-    }
-    pattern_release(&any);
-}
-
-static void find_unwanted(struct sessions_search *g)
-{
-    struct search s;
-    struct hit hit;
-
-    if (g->r->query.unwanted.count == 0 ||
-        !open_search(g->r, g->history, &s, &g->r->query.unwanted))
-        return;
-    while (next(g->r, &s, &hit, false) > 0) {
-        struct held *held = held_by(g, &hit, false);
-
-        if (held)
-            held->refused = true;
-    }
-    close_search(g, &s);
-}
-
-/* Keeps the hits of the sessions that hold everything, each once, in their order. */
-static void settle(struct sessions_search *g)
-{
-    size_t wanted = g->r->wanted_count, count = 0;
-    unsigned needs = query_needs(&g->r->query);
-    struct kept_hits *k = &g->kept;
-
-    group_by_session(k);
-    for (size_t i = 0; i < k->count; i++) {
-        const struct held *held = &g->held[k->at[i].session];
-
-        if (missing(held->texts, wanted) <= g->r->may_lack && held->fields == needs &&
-            !held->refused && (count == 0 || k->at[count - 1].place.at != k->at[i].place.at))
-            k->at[count++] = k->at[i];
-    }
-    k->count = count;
-}
-
-static void print_sessions(struct search_run *r, const struct sessions_search *g)
-{
-    const struct kept_hits *k = &g->kept;
+    const struct session_hits *k = &g->hits;
 
     for (size_t i = 0; i < k->count; i++) {
         size_t at = r->reverse ? k->count - 1 - i : i;
-        const struct kept_hit *one = &k->at[at];
+        const struct session_hit *one = &k->at[at];
 
         if (at == 0 || k->at[at - 1].session != one->session)
-            hits_print_session(&r->out, g->held[one->session].id, &r->form);
+            hits_print_session(&r->out, session_search_id(g, one->session), &r->form);
     }
 }
 
-/* The messages of a session that hold some of the texts, if all of them together hold all. */
+/* Prints the messages of a session that hold some of the texts. Returns 0, or -1 with *e set. */
+static int print_in_session(struct search_run *r, const struct history *h,
+                            const struct session_hits *hits, struct err *e)
+{
+    struct search s;
+
+    if (open_search(r, h, &s, &r->pattern, e) < 0)
+        return -1;
+    if (r->form.context)
+        run_context(r, &s, hits);
+    else
+        print_kept(r, &s, hits);
+    search_close(&s);
+    return 0;
+}
+
+/* Finds the sessions of which the messages together hold all texts. */
 static void run_in_session(struct search_run *r, const struct history *h)
 {
-    struct sessions_search g = {.r = r, .history = h};
-    struct search s;
-    size_t most;
+    struct in_session in = {r, h};
+    struct session_search g = {.wanted = r->wanted,
+                               .wanted_count = r->wanted_count,
+                               .may_lack = r->may_lack,
+                               .query = &r->query,
+                               .open = open_in_session,
+                               .unmatched = unmatched_in_session,
+                               .ctx = &in};
+    struct err e = ERR_INIT;
+    int result = session_search_run(&g, &e);
+    size_t most = r->choice.limit - (r->what == SEARCH_MESSAGES ? (size_t)r->count : 0);
 
-    r->query.in_session = true;
-    for (size_t i = 0; i < r->wanted_count; i++)
-        find_text(&g, i);
-    if (query_has_needs(&r->query) || r->wanted_count == 0)
-        find_fields(&g);
-    find_unwanted(&g);
-    settle(&g);
-    most = r->choice.limit - (r->what == SEARCH_MESSAGES ? (size_t)r->count : 0);
-    if (r->what == SEARCH_MESSAGES && g.kept.count > most) {
-        g.kept.count = most;
+    if (result == 0 && r->what == SEARCH_MESSAGES && g.hits.count > most) {
+        g.hits.count = most;
         r->cut = r->done = true;
     }
-    r->count += g.kept.count;
-    r->done |= r->what == SEARCH_NOTHING && r->count > 0;
-    if (r->what == SEARCH_SESSIONS)
-        print_sessions(r, &g);
-    else if (r->what == SEARCH_MESSAGES && g.kept.count > 0 && open_search(r, h, &s, &r->pattern)) {
-        if (r->form.context)
-            run_context(r, &s, &g.kept);
-        else
-            print_kept(r, &s, &g.kept);
-        search_close(&s);
+    if (result == 0) {
+        r->count += g.hits.count;
+        r->done |= r->what == SEARCH_NOTHING && r->count > 0;
     }
-    kept_release(&g.kept);
-    free(g.held);
+    if (result == 0 && r->what == SEARCH_SESSIONS)
+        print_sessions(r, &g);
+    else if (result == 0 && r->what == SEARCH_MESSAGES && g.hits.count > 0)
+        result = print_in_session(r, h, &g.hits, &e);
+    if (result < 0)
+        failed(r, &e);
+    note_searched(r, h, g.bad, g.learned);
+    g.learned = NULL;
+    session_search_release(&g);
 }
 
 /* Prepares the query for a history. Returns false if it is not to be searched. */
@@ -535,6 +370,7 @@ static bool enter(struct search_run *r, const struct history *h)
 static void search_history(struct search_run *r, const struct history *h)
 {
     struct search search;
+    struct err e = ERR_INIT;
 
     if (r->done || !choose_in(&r->choice, h) || !enter(r, h))
         return;
@@ -544,8 +380,10 @@ static void search_history(struct search_run *r, const struct history *h)
         run_in_session(r, h);
         return;
     }
-    if (!open_search(r, h, &search, &r->pattern))
+    if (open_search(r, h, &search, &r->pattern, &e) < 0) {
+        failed(r, &e);
         return;
+    }
     search.invert = r->invert;
     if (r->what == SEARCH_COUNT || r->what == SEARCH_NOTHING)
         run_count(r, &search);
@@ -555,7 +393,7 @@ static void search_history(struct search_run *r, const struct history *h)
         run_context(r, &search, NULL);
     else
         run_messages(r, &search);
-    note_searched(r, h, &search);
+    note_searched(r, h, search.scan.bad, search_learned(&search));
     search_close(&search);
 }
 
@@ -658,6 +496,8 @@ int search_run_histories(struct search_run *r)
     absent = choose_report(&r->choice);
     if (!found && !r->failed && r->searched_count > 0 && !r->choice.common.quiet)
         report_unused(r);
+    if (!found && !r->failed && r->pattern.group > 0 && !r->in_session && !r->choice.common.quiet)
+        hintf(false, "no message has all of the texts; --in-session finds the sessions that do");
     update_indexes(r);
     free(r->searched);
     /* As in grep, an error counts more than a hit, except with --quiet. */

@@ -28,6 +28,7 @@
 #include "chathist/history/stats.h"
 #include "chathist/history/thread.h"
 #include "chathist/search/query.h"
+#include "chathist/search/session_search.h"
 
 /* The number of messages that /load shows. */
 #define SHOWN_LAST 4
@@ -92,64 +93,144 @@ void repl_sessions(struct repl *r, struct str text)
     session_list_release(&list);
 }
 
-/* Prints hits, the newest first. Returns 1 if there are more, 0, or -1 with *e set. */
-static int print_hits(struct repl *r, struct query *query, struct pattern *pattern, struct err *e)
+/* ---- /search ---- */
+
+struct looking {
+    struct repl *r;
+    struct query query;
+    struct pattern pattern; /* all words in one message */
+    struct session_texts texts;
+    bool more; /* there are more hits than are listed */
+};
+
+static int open_search(void *looking, struct search *s, struct pattern *p, struct err *e)
 {
-    struct history *h = &r->chat->history;
+    struct looking *l = looking;
+    struct history *h = &l->r->chat->history;
+
+    if (search_open(s, h->dir_fd, h->path, p, NULL, SCAN_BACKWARD, e) < 0)
+        return -1;
+    s->query = &l->query;
+    s->history = h;
+    return 0;
+}
+
+/* Returns false, and prints nothing, if the list is full. */
+static bool print_hit(struct looking *l, const struct hit *hit)
+{
     struct hits_form form = {0};
+
+    l->more = l->r->listed.count == LIST_MAX;
+    if (l->more)
+        return false;
+    add_list_number(l->r, hit->message->session_id);
+    hits_print(l->r->out, hit, &form);
+    out_measure(l->r->out);
+    return true;
+}
+
+/* Prints the messages that hold everything, the newest first. Returns -1 with *e set after an
+ * error. */
+static int print_hits(struct looking *l, struct err *e)
+{
+    struct repl *r = l->r;
     struct search search;
     struct hit hit;
     int found = 0;
 
-    if (search_open(&search, h->dir_fd, h->path, pattern, NULL, SCAN_BACKWARD, e) < 0)
+    if (open_search(l, &search, &l->pattern, e) < 0)
         return -1;
-    search.query = query;
-    search.history = h;
-    line_words_release(&r->listed);
-    line_signals_forget();
-    while (!line_signals_interrupted() && (found = search_next(&search, &hit, e)) > 0) {
-        if (r->listed.count == LIST_MAX)
-            break;
-        add_list_number(r, hit.message->session_id);
-        hits_print(r->out, &hit, &form);
-        out_measure(r->out);
-    }
-    start_report_bad(h, search.scan.bad, r->chat->args->common.quiet);
+    while (!line_signals_interrupted() && (found = search_next(&search, &hit, e)) > 0 &&
+           print_hit(l, &hit))
+        continue;
+    start_report_bad(&r->chat->history, search.scan.bad, r->chat->args->common.quiet);
     search_close(&search);
     return found;
 }
 
+/* Prints the newest message with each word in the sessions that hold all of them, or all but
+ * `may_lack`. Returns 0, or -1 with *e set. */
+static int print_sessions(struct looking *l, size_t may_lack, struct err *e)
+{
+    struct session_search of = {.wanted = l->texts.at,
+                                .wanted_count = l->texts.count,
+                                .may_lack = may_lack,
+                                .query = &l->query,
+                                .newest_only = true,
+                                .open = open_search,
+                                .ctx = l};
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct search s;
+    struct hit hit = {0};
+    int result = session_search_run(&of, e);
+
+    if (result == 0 && of.hits.count > 0) {
+        repl_say(l->r, may_lack ? "no session has all words; these have all but one:"
+                                : "no message has all words; these sessions have them:");
+        result = open_search(l, &s, &l->texts.any, e);
+        for (size_t i = 0; i < of.hits.count && result == 0 && !l->more; i++) {
+            result = session_search_read(&s, of.hits.at[i].place, &line, &hit, e);
+            if (result == 0)
+                print_hit(l, &hit);
+        }
+        search_close(&s);
+    }
+    buf_release(&line);
+    session_search_release(&of);
+    return result;
+}
+
+/* Lists what a query finds. Returns -1 with *e set after an error. */
+static int look(struct looking *l, struct err *e)
+{
+    struct repl *r = l->r;
+    struct buf name = BUF_INIT(BUF_LINE);
+    int result;
+
+    line_words_release(&r->listed);
+    line_signals_forget();
+    history_name_add(&name, &r->chat->history);
+    result = query_enter(&l->query, &r->chat->history, buf_str(&name), e);
+    buf_release(&name);
+    if (result <= 0)
+        return result;
+    result = print_hits(l, e);
+    for (size_t lack = 0; lack < 2 && result >= 0; lack++)
+        if (r->listed.count == 0 && session_texts_help(&l->texts, &l->query, lack) &&
+            !line_signals_interrupted())
+            result = print_sessions(l, lack, e);
+    return result;
+}
+
 void repl_search(struct repl *r, struct str text)
 {
-    struct buf name = BUF_INIT(BUF_LINE);
-    struct pattern pattern;
-    struct query query;
+    struct looking l = {.r = r};
     struct err e = ERR_INIT;
-    int found;
+    int result;
 
     if (text.n == 0) {
         warnf("no query: try '/search WORD...'");
         return;
     }
-    if (query_open(&query, &pattern, text, time_now(), &e) < 0) {
+    if (query_open(&l.query, &l.pattern, text, time_now(), &e) < 0) {
         repl_report(&e);
         return;
     }
-    line_words_release(&r->listed);
-    history_name_add(&name, &r->chat->history);
-    found = query_enter(&query, &r->chat->history, buf_str(&name), &e);
-    if (found > 0)
-        found = print_hits(r, &query, &pattern, &e);
-    if (found < 0)
+    result = session_texts_of(&l.texts, &l.query, &e);
+    if (result == 0)
+        result = look(&l, &e);
+    if (result < 0)
         repl_report(&e);
     else if (r->listed.count == 0)
         repl_say(r, "nothing was found");
     else
-        repl_say(r, "%s/load N continues the session of one", found > 0 ? "there are more; " : "");
-    pattern_release(&pattern);
-    query_release(&query);
-    buf_release(&name);
+        repl_say(r, "%s/load N continues the session of one", l.more ? "there are more; " : "");
+    session_texts_release(&l.texts);
+    pattern_release(&l.pattern);
+    query_release(&l.query);
 }
+
+/* ---- /load ---- */
 
 /* Finds the session of /load: a number of the last list, or a name. */
 static int resolve_listed(struct repl *r, struct str name, struct buf *id, struct err *e)

@@ -240,6 +240,32 @@ type to search  F1 help  Enter open  Tab panel  ^O load  Esc back'
     [[ ! -e $HISTORY.session ]]
 }
 
+@test "hist-browse: if no message has all words, the list has sessions that have them" {
+    worked
+    terminal
+    browse --print id
+    keys 'again edited'
+    screen_has ' sessions with all words ' '1/2' 'no message has all words; these sessions have them' \
+        '24-02-01 asst …arses again' '└ tool edited three' ' fix  4/4  hit 2 of 2 '
+    keys Down
+    screen_has '2/2' ' fix  3/4  hit 1 of 2 ' 'Esc back'
+    screen_lacks 'no message has'
+    # A word that no session has; nothing at all.
+    keys C-u
+    screen_has ' sessions '
+    keys 'again lexxer plan'
+    screen_has ' no hit '
+    keys BSpace BSpace BSpace BSpace BSpace
+    screen_has ' all words but one ' '1/1' 'no session has all words; these have all but one'
+    keys C-u
+    screen_has ' sessions '
+    keys 'again tool:edit'
+    screen_has ' sessions with all words ' '1/2'
+    keys Enter
+    ended 0
+    printed_is fix
+}
+
 @test "hist-browse: nothing to choose is 1, cancelled is 130" {
     worked
     terminal

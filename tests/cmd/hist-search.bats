@@ -325,6 +325,13 @@ found_in() {
     run_expect 1 hist-search --in-session --nearly nowhere none retry
     stderr_empty
     run_expect 1 hist-search --in-session --nearly nowhere
+    # Only a person gets the hint.
+    run_expect 1 hist-search nowhere retry
+    stderr_empty
+    run_expect 1 on_tty --raw hist-search --no-pager --query 'nowhere retry'
+    stdout_is 'hist-search: no message has all of the texts; --in-session finds the sessions that do'
+    run_expect 1 on_tty --raw hist-search --no-pager -q nowhere retry
+    stdout_empty
     run_expect 2 hist-search --nearly x
     stderr_is "hist-search: --nearly needs --in-session (see 'hist-search --help')"
     run_expect 2 hist-search --in-session -L x

@@ -830,6 +830,23 @@ cursor_has_left() {
     screen_has 'nothing was found' "no query: try '/search WORD...'" 'there are more; /load N'
 }
 
+@test "interactive: /search lists sessions if no message has all words" {
+    {
+        hist_line one user 'the pool is empty' 2024-01-01T10:00:00.000000+00:00
+        hist_line one assistant 'raise its limit' 2024-01-01T10:00:01.000000+00:00
+        hist_line two user 'the pool is full' 2024-01-02T10:00:00.000000+00:00
+    } >"$HISTORY"
+    terminal
+    converse
+    type_lines '/search limit pool'
+    screen_has 'no message has all words; these sessions have them:' ' 1  one ' ' 2  one ' 'raise its' '/load N continues'
+    screen_lacks ' two '
+    type_lines clear '/search pool lmit'
+    screen_has 'no session has all words; these have all but one:' ' 1  two ' ' 2  one '
+    type_lines '/search lmit pol' '/search -empty limit pool'
+    screen_has 'nothing was found'
+}
+
 @test "interactive: a session that came with a foreign history is loaded only by its name" {
     unset CHAT_HISTORY
     make_repo

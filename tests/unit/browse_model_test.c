@@ -85,7 +85,7 @@ static void take_hits(struct browse *b, unsigned number, size_t from, size_t cou
         browse_hits_add(&hits, 0, &hit);
         message_release(&m);
     }
-    browse_take_hits(b, number, &hits, done);
+    browse_take_hits(b, number, &hits, BROWSE_FIT_MESSAGE, done);
     CHECK_INT(browse_go_on(b), BROWSE_NOTHING);
 }
 

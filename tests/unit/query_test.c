@@ -5,7 +5,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/time.h"
-#include "chathist/search/search.h"
+#include "chathist/search/session_search.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -80,6 +80,86 @@ TEST(the_cases_that_the_page_agrees_with)
                     (int)ids.n, ids.p);
     }
     CHECK(count > 50);
+    buf_release(&text);
+    buf_release(&want);
+    buf_release(&got);
+}
+
+static int open_search(void *query, struct search *s, struct pattern *p, struct err *e)
+{
+    int result = search_open(s, FILE_CWD, "h", p, NULL, SCAN_BACKWARD, e);
+
+    s->query = query;
+    return result;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct session_hit *x = a, *y = b;
+
+    return (x->place.at > y->place.at) - (x->place.at < y->place.at);
+}
+
+/* Adds the numbers of the messages in the sessions that hold everything but `lack` words, oldest
+ * first. */
+static void find_together(struct buf *ids, struct str text, size_t lack, int64_t now)
+{
+    struct query q;
+    struct session_texts texts;
+    struct buf line = BUF_INIT(BUF_SMALL);
+    struct search s;
+    struct hit hit;
+
+    CHECK_INT(query_parse(&q, text, now, NULL), 0);
+    CHECK_INT(session_texts_of(&texts, &q, NULL), 0);
+    CHECK(session_texts_help(&texts, &q, lack));
+    CHECK_INT(query_enter(&q, &history, STR("~/src/alpha"), NULL), 1);
+    struct session_search of = {.wanted = texts.at,
+                                .wanted_count = texts.count,
+                                .may_lack = lack,
+                                .query = &q,
+                                .newest_only = true,
+                                .open = open_search,
+                                .ctx = &q};
+    CHECK_INT(session_search_run(&of, NULL), 0);
+    CHECK_INT(open_search(&q, &s, &texts.any, NULL), 0);
+    if (of.hits.count > 0)
+        qsort(of.hits.at, of.hits.count, sizeof *of.hits.at, by_place);
+    for (size_t i = 0; i < of.hits.count; i++) {
+        CHECK_INT(session_search_read(&s, of.hits.at[i].place, &line, &hit, NULL), 0);
+        buf_addf(ids, ids->len ? " %.1s" : "%.1s", hit.message->id.p);
+    }
+    search_close(&s);
+    session_search_release(&of);
+    session_texts_release(&texts);
+    query_release(&q);
+    buf_release(&line);
+}
+
+TEST(sessions_hold_together_what_no_message_holds)
+{
+    int64_t now = begin();
+    struct json_iter it = json_iter(json_get(buf_str(&cases), "together"));
+    struct buf text = BUF_INIT(BUF_SMALL), want = BUF_INIT(BUF_SMALL), got = BUF_INIT(BUF_SMALL);
+    int count = 0;
+
+    for (; json_next(&it); count++) {
+        struct str query = json_text(json_get(it.value, "query"), &text);
+        struct str ids = json_text(json_get(it.value, "ids"), &want);
+        bool nearly = str_eq_c(json_get(it.value, "lack"), "1");
+
+        buf_clear(&got);
+        find(&got, query, now);
+        CHECK_STR(buf_c(&got), "");
+        if (nearly)
+            find_together(&got, query, 0, now);
+        CHECK_STR(buf_c(&got), "");
+        find_together(&got, query, nearly, now);
+        if (!CHECK(str_eq(buf_str(&got), ids)))
+            fprintf(stderr, "    '%.*s': '%s', not '%.*s'\n", (int)query.n, query.p, buf_c(&got),
+                    (int)ids.n, ids.p);
+    }
+    CHECK(count > 5);
     buf_release(&text);
     buf_release(&want);
     buf_release(&got);

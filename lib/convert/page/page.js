@@ -603,14 +603,17 @@
         }
         say('Searching…');
         let shown = false;
-        search.run(state.asked, wanted, (hits, finished) => {
+        search.run(state.asked, wanted, (hits, finished, lack) => {
             state.hits = hits;
             if (finished || (!shown && hits.length)) showSide();
             shown = shown || hits.length > 0;
             if (!finished) return;
             const among = new Set(hits.map((m) => m.session)).size;
-            say(hits.length ? `${plural(hits.length, 'message', 'messages')} in ` +
-                plural(among, 'session', 'sessions') : `Nothing matches “${onOneLine(query, 40)}”`);
+            const sessions = plural(among, 'session', 'sessions');
+            say(!hits.length ? `Nothing matches “${onOneLine(query, 40)}”` :
+                lack === 0 ? `No message has all words; together they are in ${sessions}` :
+                    lack ? `No session has all words; all but one are in ${sessions}` :
+                        `${plural(hits.length, 'message', 'messages')} in ${sessions}`);
             done();
         });
     }

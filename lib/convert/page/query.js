@@ -9,6 +9,7 @@ class QueryError extends Error {}
 class Query {
     static FIELDS = ['role', 'since', 'until', 'model', 'file', 'tool', 'title', 'session', 'id', 'repo'];
     static LIMITS = ['since', 'until']; /* each of them must be met, not just one */
+    static NEEDS = ['model', 'file', 'tool']; /* any message of a session may meet these */
     static DAY = 86400000;
     static UNITS = [
         [1, 'ms msec msecs millisecond milliseconds'],
@@ -33,6 +34,8 @@ class Query {
         this.words = this.terms.filter((t) => t.field === 'words' && !t.not).map((t) => t.expression);
         this.refused = this.terms.filter((t) => t.field === 'words' && t.not).map((t) => t.expression);
         this.fields = this.terms.filter((t) => t.field !== 'words');
+        this.needs = this.fields.filter((t) => Query.NEEDS.includes(t.field));
+        this.others = this.fields.filter((t) => !Query.NEEDS.includes(t.field));
         const sources = this.words.map((word) => word.source);
         /* Any of the words, to mark them; the longest of those that begin at the same place. */
         this.any = sources.length ?
@@ -221,10 +224,10 @@ class Query {
         }
     }
 
-    accepts(message) {
+    accepts(message, fields = this.fields) {
         const wanted = new Set();
         const met = new Set();
-        for (const term of this.fields) {
+        for (const term of fields) {
             const limit = Query.LIMITS.includes(term.field);
             if (!term.not && !limit) wanted.add(term.field);
             const holds = Query.isMet(term, message);
@@ -240,5 +243,35 @@ class Query {
         const { texts } = message;
         const isIn = (expression) => texts.some((text) => expression.test(text));
         return this.words.every(isIn) && !this.refused.some(isIn);
+    }
+
+    /* ---- a session ---- */
+
+    /* Can sessions hold what no message holds: all words and fields, or with `lack` 1 all words but one? */
+    helpsInSession(lack) {
+        return this.words.length + (lack === 0 && this.needs.length > 0) > 1;
+    }
+
+    /* Adds to `held`, a map from sessions, what a message holds; of the messages with a word, the first counts. */
+    look(message, held) {
+        if (!this.accepts(message, this.others)) return;
+        const { words, fields, hits, refused } = held.get(message.session) ??
+            { words: new Set(), fields: new Set(), hits: [], refused: false };
+        const isIn = (expression) => message.texts.some((text) => expression.test(text));
+        const before = words.size + fields.size;
+        this.words.forEach((word, i) => !words.has(i) && isIn(word) && words.add(i));
+        const met = this.needs.filter((term) => Query.isMet(term, message));
+        for (const term of met) if (!term.not) fields.add(term.field);
+        if (words.size + fields.size > before) hits.push(message);
+        held.set(message.session, { words, fields, hits,
+            refused: refused || met.some((term) => term.not) || this.refused.some(isIn) });
+    }
+
+    /* The hits of the sessions that hold everything but `lack` words, the session with the newest hit first. */
+    together(held, lack) {
+        const needs = new Set(this.needs.filter((term) => !term.not).map((term) => term.field)).size;
+        return [...held.values()].filter(({ words, fields, hits, refused }) => hits.length && !refused &&
+            words.size + lack >= this.words.length && fields.size === needs)
+            .sort((a, b) => b.hits[0].time - a.hits[0].time).flatMap(({ hits }) => hits);
     }
 }

@@ -18,22 +18,35 @@ class Search {
         this.running++;
     }
 
-    /* report(hits, done) is called after each slice with all that was found until then. */
+    /* report(hits, done, lack) is called after each slice with all that was found until then. If no message
+     * holds everything, the hits are in the end those of sessions that do, with `lack` 0, or 1 if they
+     * hold all words but one. */
     async run(query, wanted, report) {
         const run = ++this.running;
         this.order ??= this.messages.slice().reverse().sort((a, b) => b.time - a.time);
         const hits = [];
-        let until = performance.now() + Search.SLICE;
-        for (let i = 0; i < this.order.length; i++) {
-            const message = this.order[i];
-            if (wanted(message) && query.matches(message)) hits.push(message);
-            if (performance.now() < until) continue;
-            report(hits, false);
-            await Search.pause();
-            if (run !== this.running) return;
-            until = performance.now() + Search.SLICE;
+        const held = new Map();
+        const scan = async (see) => {
+            let until = performance.now() + Search.SLICE;
+            for (const message of this.order) {
+                if (wanted(message)) see(message);
+                if (performance.now() < until) continue;
+                report(hits, false);
+                await Search.pause();
+                if (run !== this.running) return false;
+                until = performance.now() + Search.SLICE;
+            }
+            return true;
+        };
+        if (!await scan((message) => query.matches(message) && hits.push(message))) return;
+        if (hits.length || !query.helpsInSession(0)) {
+            report(hits, true);
+            return;
         }
-        report(hits, true);
+        if (!await scan((message) => query.look(message, held))) return;
+        const all = query.together(held, 0);
+        const lack = all.length || !query.helpsInSession(1) ? 0 : 1;
+        report(lack ? query.together(held, 1) : all, true, lack);
     }
 
     static pause() {

@@ -1,0 +1,273 @@
+#include "chathist/search/session_search.h"
+
+#include <stdlib.h>
+
+#include "chathist/base/memory.h"
+
+/* ---- hits ---- */
+
+void session_hits_add(struct session_hits *h, const struct hit *hit)
+{
+    struct str id = hit->message->session_id;
+
+    h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
+    h->at[h->count++] = (struct session_hit){.place = {hit->line.at, hit->line.text.n, hit->found},
+                                             .session = hash_map_number(&h->sessions, &id)};
+}
+
+void session_hits_release(struct session_hits *h)
+{
+    free(h->at);
+    hash_map_release(&h->sessions);
+}
+
+static int newest_session_first(const void *a, const void *b)
+{
+    const struct session_hit *x = a, *y = b;
+
+    if (x->newest != y->newest)
+        return x->newest > y->newest ? -1 : 1;
+    return (x->place.at < y->place.at) - (x->place.at > y->place.at);
+}
+
+void session_hits_group(struct session_hits *h)
+{
+    off_t *newest = mem_zalloc(h->sessions.count * sizeof *newest);
+
+    for (size_t i = 0; i < h->count; i++)
+        if (h->at[i].place.at >= newest[h->at[i].session])
+            newest[h->at[i].session] = h->at[i].place.at;
+    for (size_t i = 0; i < h->count; i++)
+        h->at[i].newest = newest[h->at[i].session];
+    free(newest);
+    if (h->count > 0)
+        qsort(h->at, h->count, sizeof *h->at, newest_session_first);
+}
+
+/* ---- texts ---- */
+
+int session_texts_of(struct session_texts *t, const struct query *q, struct err *e)
+{
+    size_t count = query_words(q);
+
+    *t = (struct session_texts){.at = mem_zalloc((count + 1) * sizeof *t->at)};
+    pattern_init(&t->any);
+    for (size_t i = 0; i < count; i++) {
+        pattern_init(&t->at[t->count++]);
+        if (query_add_word(q, i, &t->at[i], e) < 0 || query_add_word(q, i, &t->any, e) < 0) {
+            session_texts_release(t);
+            return -1;
+        }
+    }
+    return count > 0 ? 0 : pattern_add(&t->any, STR(""), e);
+}
+
+void session_texts_release(struct session_texts *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        pattern_release(&t->at[i]);
+    free(t->at);
+    pattern_release(&t->any);
+    *t = (struct session_texts){0};
+}
+
+bool session_texts_help(const struct session_texts *t, const struct query *q, size_t may_lack)
+{
+    return t->count + (may_lack == 0 && query_has_needs(q)) > 1;
+}
+
+/* ---- the search ---- */
+
+/* A session with hits, by its number in the hits. */
+struct session_held {
+    struct str id;
+    uint64_t texts;  /* a bit for each of the wanted texts that it holds */
+    unsigned fields; /* those of query_needs that it has */
+    bool refused;    /* it holds something unwanted */
+};
+
+/* Returns the session of a hit, or NULL if it has none and is not `added`. */
+static struct session_held *held_by(struct session_search *g, const struct hit *hit, bool added)
+{
+    struct hash_map *sessions = &g->hits.sessions;
+    struct str id = hit->message->session_id;
+    const size_t *number = sessions->count > 0 ? hash_map_find(sessions, id) : NULL;
+    size_t i;
+
+    if (number)
+        return &g->held[*number];
+    if (!added)
+        return NULL;
+    i = hash_map_number(sessions, &id);
+    g->held = mem_grow(g->held, &g->cap, i + 1, sizeof *g->held);
+    g->held[i] = (struct session_held){.id = id};
+    return &g->held[i];
+}
+
+/* Returns 1 and the next hit, 0 at the end, -1 with *e set. */
+static int next(struct session_search *g, struct search *s, struct hit *hit, struct err *e)
+{
+    struct err reason = ERR_INIT;
+    int found;
+
+    while ((found = search_next(s, hit, &reason)) == SEARCH_FAILED) {
+        if (g->unmatched)
+            g->unmatched(g->ctx, hit, &reason);
+        err_release(&reason);
+    }
+    if (found < 0)
+        *e = reason;
+    return found;
+}
+
+static void close_search(struct session_search *g, struct search *s)
+{
+    if (!g->noted) {
+        g->bad = s->scan.bad;
+        g->learned = search_learned(s);
+    }
+    g->noted = true;
+    search_close(s);
+}
+
+/* How many of the texts that `texts` has no bit for are among the first `count`. */
+static size_t missing(uint64_t texts, size_t count)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < count; i++)
+        found += !(texts >> i & 1);
+    return found;
+}
+
+/* Looks for a text. Only sessions that hold enough of those before it are of interest. */
+static int find_text(struct session_search *g, size_t number, struct err *e)
+{
+    uint64_t bit = UINT64_C(1) << number;
+    struct search s;
+    struct hit hit;
+    int found;
+
+    if (g->open(g->ctx, &s, &g->wanted[number], e) < 0)
+        return -1;
+    while ((found = next(g, &s, &hit, e)) > 0) {
+        struct session_held *held = held_by(g, &hit, number <= g->may_lack);
+
+        if (!held || missing(held->texts, number) > g->may_lack)
+            continue;
+        if (!g->newest_only || !(held->texts & bit))
+            session_hits_add(&g->hits, &hit);
+        held->texts |= bit;
+    }
+    close_search(g, &s);
+    return found;
+}
+
+/* Looks at a message for the fields that a message of the session must have, or none may have. */
+static void look_for_fields(struct session_search *g, const struct hit *hit)
+{
+    struct session_held *held = held_by(g, hit, g->wanted_count == 0);
+    unsigned met = 0, before;
+
+    if (!held)
+        return;
+    before = held->fields;
+    held->refused |= !query_meets(g->query, hit->message, &met);
+    held->fields |= met;
+    if (g->newest_only ? held->fields != before
+                       : met || (g->wanted_count == 0 && !query_needs(g->query)))
+        session_hits_add(&g->hits, hit);
+}
+
+static int find_fields(struct session_search *g, struct err *e)
+{
+    struct search s;
+    struct pattern every;
+    struct hit hit;
+    int found;
+
+    pattern_init(&every);
+    (void)pattern_add(&every, STR(""), NULL);
+    found = g->open(g->ctx, &s, &every, e);
+    if (found == 0) {
+        while ((found = next(g, &s, &hit, e)) > 0)
+            look_for_fields(g, &hit);
+        close_search(g, &s);
+    }
+    pattern_release(&every);
+    return found;
+}
+
+static int find_unwanted(struct session_search *g, struct err *e)
+{
+    struct search s;
+    struct hit hit;
+    int found;
+
+    if (g->open(g->ctx, &s, &g->query->unwanted, e) < 0)
+        return -1;
+    while ((found = next(g, &s, &hit, e)) > 0) {
+        struct session_held *held = held_by(g, &hit, false);
+
+        if (held)
+            held->refused = true;
+    }
+    close_search(g, &s);
+    return found;
+}
+
+/* Keeps the hits of the sessions that hold enough, each once, in their order. */
+static void settle(struct session_search *g)
+{
+    unsigned needs = query_needs(g->query);
+    struct session_hits *k = &g->hits;
+    size_t count = 0;
+
+    session_hits_group(k);
+    for (size_t i = 0; i < k->count; i++) {
+        const struct session_held *held = &g->held[k->at[i].session];
+
+        if (missing(held->texts, g->wanted_count) <= g->may_lack && held->fields == needs &&
+            !held->refused && (count == 0 || k->at[count - 1].place.at != k->at[i].place.at))
+            k->at[count++] = k->at[i];
+    }
+    k->count = count;
+}
+
+int session_search_run(struct session_search *g, struct err *e)
+{
+    int result = 0;
+
+    g->query->in_session = true;
+    for (size_t i = 0; i < g->wanted_count && result == 0; i++)
+        result = find_text(g, i, e);
+    if (result == 0 && (query_has_needs(g->query) || g->wanted_count == 0))
+        result = find_fields(g, e);
+    if (result == 0 && g->query->unwanted.count > 0)
+        result = find_unwanted(g, e);
+    if (result == 0)
+        settle(g);
+    return result;
+}
+
+void session_search_release(struct session_search *g)
+{
+    search_learned_free(g->learned, NULL);
+    session_hits_release(&g->hits);
+    free(g->held);
+}
+
+struct str session_search_id(const struct session_search *g, size_t session)
+{
+    return g->held[session].id;
+}
+
+int session_search_read(struct search *s, struct context_item place, struct buf *line,
+                        struct hit *hit, struct err *e)
+{
+    if (scan_again(&s->scan, place.at, place.n, line, e) < 0 ||
+        search_again(s, buf_str(line), hit, e) < 0)
+        return -1;
+    hit->found = place.hit;
+    return 0;
+}
