@@ -156,12 +156,19 @@ static int report_status(int status, const char *what, struct err *e)
                          : err_set(e, ERR_FAILURE, "%s failed with status %d", what, status);
 }
 
-/* PAGER and EDITOR are shell commands, so a shell runs them. $1 is the file. */
+/* PAGER and EDITOR are shell commands, so a shell runs them. $1 is the file, $2 the line to begin at:
+ * less reads it from LESS, and these editors take it as an option. */
 static const char pager_script[] = "exec </dev/tty >/dev/tty 2>&1\n"
                                    "case ${PAGER-} in '' | cat) PAGER='less -+F' ;; esac\n"
+                                   "export LESS=\"${LESS-} +$2g\"\n"
                                    "cat -- \"$1\" | eval \"$PAGER\"";
 static const char editor_script[] =
-    "exec </dev/tty >/dev/tty 2>&1; file=$1; eval \"${VISUAL:-${EDITOR:-vi}} \\\"\\$file\\\"\"";
+    "exec </dev/tty >/dev/tty 2>&1; file=$1 editor=${VISUAL:-${EDITOR:-vi}}; name=${editor%% *}\n"
+    "case ${name##*/} in\n"
+    "vi | vim | nvim | view | nano | emacs | emacsclient | kak | micro | mg | joe)\n"
+    "    editor=\"$editor +$2\" ;;\n"
+    "esac\n"
+    "eval \"$editor \\\"\\$file\\\"\"";
 
 /* Makes a file that only the user can read. Returns its descriptor, or -1. */
 static int make_file(char **file, struct err *e)
@@ -204,36 +211,83 @@ static int put_message(int fd, const struct message *m)
     return result;
 }
 
-int browse_act_read_session(const struct browse_act *a, const struct browse_target *t,
-                            struct buf *out, struct err *e)
+/* Appends the text of the last messages of a session. Returns 0, or -1 with *e set. */
+static int read_session(const struct browse_act *a, size_t history, struct str id, size_t messages,
+                        struct buf *out, struct err *e)
 {
+    struct buf number = BUF_INIT(BUF_SMALL);
     struct words argv = {0};
     int status;
 
-    push_program(&argv, a, "hist-show", t->history);
+    push_program(&argv, a, "hist-show", history);
     push_c(&argv, "--no-pager");
-    push_session(&argv, buf_str(&t->id));
+    if (messages < SIZE_MAX) {
+        buf_addf(&number, "-n%zu", messages);
+        push_c(&argv, buf_c(&number));
+    }
+    push_session(&argv, id);
     status = process_read(argv.at, NULL, out, -1, e);
     words_release(&argv);
+    buf_release(&number);
     return status > 0 ? report_status(status, "hist-show", e) : status;
 }
 
-/* Writes the text of a session. Returns 0, or -1 with *e set. */
-static int put_session(int fd, const struct browse_act *a, size_t history, struct str id,
-                       struct err *e)
+int browse_act_read_session(const struct browse_act *a, const struct browse_target *t,
+                            struct buf *out, struct err *e)
 {
-    struct browse_target of = {.history = history, .id = BUF_INIT(BUF_LINE)};
-    struct buf text = BUF_INIT(SIZE_MAX);
-    struct vis vis = {0};
-    int result;
+    return read_session(a, t->history, buf_str(&t->id), SIZE_MAX, out, e);
+}
 
-    buf_add_str(&of.id, id);
-    result = browse_act_read_session(a, &of, &text, e);
+static size_t count_lines(struct str text)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < text.n; i++)
+        count += text.p[i] == '\n';
+    return count;
+}
+
+/* Writes the text of a session, and sets *line to the line in it where the last messages begin.
+ * Returns 0, or -1 with *e set. */
+static int put_session(int fd, const struct browse_act *a, size_t history, struct str id,
+                       size_t messages, size_t *line, struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX), end = BUF_INIT(SIZE_MAX);
+    struct vis vis = {0};
+    int result = read_session(a, history, id, SIZE_MAX, &text, e);
+
+    if (result == 0 && messages < SIZE_MAX)
+        result = read_session(a, history, id, messages, &end, e);
     if (result == 0 && put_visible(fd, &vis, buf_str(&text), true) < 0)
         result = err_sys(e, errno, "cannot write a temporary file");
-    buf_release(&of.id);
+    if (end.len > 0 && end.len <= text.len)
+        *line = count_lines(buf_str(&text)) - count_lines(buf_str(&end)) + 1;
     buf_release(&text);
+    buf_release(&end);
     return result;
+}
+
+/* Returns how many messages there are from the current one to the end of its session. */
+static size_t messages_from_here(const struct browse *b, size_t history, struct str id)
+{
+    const struct browse_pane *p = &b->pane;
+
+    return browse_target_is(&b->shown, history, id) && !b->every && browse_pane_has(p)
+               ? p->thread.count - p->at
+               : SIZE_MAX;
+}
+
+/* Returns the line of the current match in the current message. */
+static size_t line_of_hit(const struct browse_pane *p, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = message_content(m, &scratch);
+    size_t line = 1;
+
+    if (p->has_hit && p->hit == p->at && p->hit_at.at <= text.n)
+        line += count_lines((struct str){text.p, p->hit_at.at});
+    buf_release(&scratch);
+    return line;
 }
 
 int browse_act_chat(const struct browse_act *a, const struct browse *b, struct err *e)
@@ -266,7 +320,8 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
     const struct message *m = b->focus == BROWSE_TEXT ? browse_message(b) : NULL;
     const char *what = command == BROWSE_PAGER ? "the pager" : "the editor";
     struct words argv = {0};
-    size_t history;
+    struct buf number = BUF_INIT(BUF_SMALL);
+    size_t history, line = m ? line_of_hit(&b->pane, m) : 1;
     struct str id;
     char *file;
     int fd, status;
@@ -274,19 +329,24 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
     if (!browse_chosen(b, &history, &id))
         return err_set(e, ERR_ABSENT, "there is nothing to open");
     fd = make_file(&file, e);
-    status = fd < 0 ? -1 : m ? put_message(fd, m) : put_session(fd, a, history, id, e);
+    status = fd < 0 ? -1
+             : m    ? put_message(fd, m)
+                    : put_session(fd, a, history, id, messages_from_here(b, history, id), &line, e);
     if (fd >= 0 && m && status < 0)
         err_sys(e, errno, "cannot write '%s'", file);
     if (fd >= 0)
         close(fd);
     if (status == 0) {
+        buf_addf(&number, "%zu", line);
         push_c(&argv, "sh");
         push_c(&argv, "-c");
         push_c(&argv, command == BROWSE_PAGER ? pager_script : editor_script);
         push_c(&argv, "hist-browse");
         push_c(&argv, file);
+        push_c(&argv, buf_c(&number));
         status = process_run(argv.at, -1, e);
     }
+    buf_release(&number);
     if (fd >= 0)
         unlink(file);
     if (status > 0)

@@ -123,8 +123,45 @@ static void report_hit(struct browse *b, bool found)
                                       : "search wrapped: on from the end");
 }
 
+/* Returns the place of the last row of the session below the chosen one in the list of hits, or of
+ * the first row of the session above; SIZE_MAX if there is none. */
+static size_t next_session(const struct browse *b, bool on)
+{
+    const struct browse_hits *h = &b->hits;
+    size_t at = b->hit_list.at, group;
+
+    while (at < h->count && h->at[at].group == h->at[b->hit_list.at].group)
+        at += on ? 1 : SIZE_MAX; /* below 0 is above the count */
+    if (at >= h->count)
+        return SIZE_MAX;
+    group = h->at[at].group;
+    while (on ? at + 1 < h->count && h->at[at + 1].group == group
+              : at > 0 && h->at[at - 1].group == group)
+        at += on ? 1 : SIZE_MAX;
+    return at;
+}
+
+/* From the last match of a session goes on to the next session with a hit; in the messages the
+ * oldest one is first. Returns false if there is none. */
+static bool leave_session(struct browse *b, bool on)
+{
+    size_t number, total, place;
+
+    if (b->found || !b->searching || !browse_pane_hit_number(&b->pane, &number, &total) ||
+        b->pane.hit != b->pane.at || number != (on ? total : 1))
+        return false;
+    place = next_session(b, on);
+    if (place == SIZE_MAX)
+        return false;
+    browse_choose(b, place);
+    browse_say(b, on ? "the next session with a hit" : "the session with a hit before");
+    return true;
+}
+
 static void step_hit(struct browse *b, long on)
 {
+    if (leave_session(b, on))
+        return;
     if (!b->found && b->searched.len == 0)
         browse_say(b, "there is nothing to look for: / finds in these messages");
     else

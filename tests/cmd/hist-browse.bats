@@ -974,6 +974,48 @@ locked() {
     run_expect 1 grep -P '[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]|\xe2\x80\xae' paged
 }
 
+@test "hist-browse: n goes on to the next session with a hit, N back; the pager begins where it is" {
+    worked
+    printf '#!/bin/sh\nprintf "%%s\\n" "$LESS" >from; cat >paged; echo the pager has it; read -r line </dev/tty\n' >page
+    printf '#!/bin/sh\nprintf "%%s " "${1%%%%/*}" >edited; cat "$2" >>edited; echo the editor has it; read -r line\n' >vim
+    chmod +x page vim
+    hist_line fix user $'no\nparser\nhere' 2024-02-01T11:00:00.000000+00:00 >>"$HISTORY"
+    terminal
+    type_lines "export LESS=-R PAGER='$PWD/page' EDITOR='$PWD/vim'; unset VISUAL"
+    browse pars
+    screen_has '1/4' ' fix  5/5  hit 2 of 2 '
+    keys Tab Tab N
+    screen_has ' fix  4/5  hit 1 of 2 '
+    keys n
+    screen_has ' fix  5/5  hit 2 of 2 '
+    # The match is in the second line of the message.
+    keys v
+    screen_counts 1 'the pager has it'
+    is from from '-R +2g'
+    keys Enter
+    screen_has '> pars'
+    keys e
+    screen_has 'the editor has it'
+    is edited edited '+2 no' parser here
+    keys Enter
+    screen_has '> pars'
+    keys n
+    screen_has ' plan  1/2  hit 1 of 2 ' '4/4' 'the next session with a hit'
+    keys n n
+    screen_has ' plan  1/2  hit 1 of 2 ' 'search wrapped: on from the beginning'
+    keys N
+    screen_has ' fix  5/5  hit 2 of 2 ' '1/4' 'the session with a hit before'
+    # The whole session begins at the message that is shown.
+    keys h v
+    screen_counts 2 'the pager has it'
+    [[ $(sed -n "$(sed 's/.*+//; s/g//' from)p" paged) == '[user] '* ]]
+    [[ $(sed -n "$(($(sed 's/.*+//; s/g//' from) + 2))p" paged) == parser ]]
+    keys Enter
+    screen_has '> pars'
+    keys C-c
+    ended 130
+}
+
 @test "hist-browse: Ctrl-C in the pager is for the pager" {
     worked
     printf '#!/bin/sh\necho the pager has it; read -r line </dev/tty\n' >page
