@@ -1,6 +1,9 @@
 /* hist-new - start a session. */
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/id.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
@@ -84,6 +87,17 @@ static void enter(struct history *h)
         die_err(&e);
 }
 
+/* A session in a history that is no regular file could never get a message. */
+static void refuse_irregular(const struct history *h)
+{
+    struct err e = ERR_INIT;
+    struct stat st;
+
+    if (file_stat(h->dir_fd, h->path, &st) == 0 && !S_ISREG(st.st_mode) &&
+        file_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, NULL, NULL, &e) < 0)
+        die_err(&e);
+}
+
 /* Chooses the id, and stores the reset of an old session and the system prompt. Returns false if
  * the session to reset has no messages. */
 static bool begin(struct history *h, struct buf *id, const char *reset, const char *system)
@@ -143,6 +157,8 @@ int main(int argc, char **argv)
     start_history(&config, &history, &args.common);
     if (here)
         begin_here(&config, &history);
+    if (!detached)
+        refuse_irregular(&history);
     start_tell_place(&history, args.common.quiet);
     out_start(&out, args.common.color);
 

@@ -151,6 +151,17 @@ current() {
     made
 }
 
+@test "hist-new: no session becomes current in a history that is no regular file" {
+    mkfifo fifo
+    for file in fifo /dev/null .; do
+        run_expect 2 hist-new --history "$file"
+        stdout_empty
+        [[ $(<"$ERR") == "hist-new: cannot open '$file': is a "* ]]
+        [[ ! -e $file.session ]]
+    done
+    run_expect 0 hist-new --detached --history fifo
+}
+
 @test "hist-new: takes no argument" {
     run_expect 2 hist-new name
     stdout_empty
