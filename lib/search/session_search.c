@@ -73,7 +73,11 @@ void session_texts_release(struct session_texts *t)
 
 bool session_texts_help(const struct session_texts *t, const struct query *q, size_t may_lack)
 {
-    return t->count + (may_lack == 0 && query_has_needs(q)) > 1;
+    size_t count = t->count;
+
+    for (unsigned needs = may_lack == 0 ? query_needs(q) : 0; needs; needs &= needs - 1)
+        count++;
+    return count > 1;
 }
 
 /* ---- the search ---- */

@@ -59,3 +59,19 @@ wrong() {
     PATH=$PWD/wrong:$PATH run_expect 1 "$TESTS/tools/oracle" 60
     stdout_has 'there and back' 'history b'
 }
+
+# The language of queries: hist-search and the script of the page, which node runs instead of a browser.
+@test "oracle: a query finds the same messages and sessions with hist-search and in the page" {
+    command -v node >/dev/null || skip 'node is missing'
+    local queries=300
+    [[ ${VARIANT:-} != asan ]] || queries=50
+    RUN_LIMIT=300 run_expect 0 "$TESTS/tools/query-oracle" "$queries"
+    stdout_has "$queries queries: " ' error' ' messages'
+    stderr_empty
+    # It sees a difference, and repeats it.
+    mkdir wrong
+    printf '#!/bin/sh\nexec "%s" "$@" --role=user\n' "$BIN/hist-search" >wrong/hist-search
+    chmod +x wrong/hist-search
+    PATH=$PWD/wrong:$PATH run_expect 1 "$TESTS/tools/query-oracle" "$queries"
+    stdout_has 'seed 1, query ' 'the page:    ' 'hist-search: '
+}

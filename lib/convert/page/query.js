@@ -35,6 +35,7 @@ class Query {
         this.refused = this.terms.filter((t) => t.field === 'words' && t.not).map((t) => t.expression);
         this.fields = this.terms.filter((t) => t.field !== 'words');
         this.needs = this.fields.filter((t) => Query.NEEDS.includes(t.field));
+        this.needed = new Set(this.needs.filter((t) => !t.not).map((t) => t.field));
         this.others = this.fields.filter((t) => !Query.NEEDS.includes(t.field));
         const sources = this.words.map((word) => word.source);
         /* Any of the words, to mark them; the longest of those that begin at the same place. */
@@ -249,7 +250,7 @@ class Query {
 
     /* Can sessions hold what no message holds: all words and fields, or with `lack` 1 all words but one? */
     helpsInSession(lack) {
-        return this.words.length + (lack === 0 && this.needs.length > 0) > 1;
+        return this.words.length + (lack === 0 ? this.needed.size : 0) > 1;
     }
 
     /* Adds to `held`, a map from sessions, what a message holds; of the messages with a word, the first counts. */
@@ -269,9 +270,8 @@ class Query {
 
     /* The hits of the sessions that hold everything but `lack` words, the session with the newest hit first. */
     together(held, lack) {
-        const needs = new Set(this.needs.filter((term) => !term.not).map((term) => term.field)).size;
         return [...held.values()].filter(({ words, fields, hits, refused }) => hits.length && !refused &&
-            words.size + lack >= this.words.length && fields.size === needs)
+            words.size + lack >= this.words.length && fields.size === this.needed.size)
             .sort((a, b) => b.hits[0].time - a.hits[0].time).flatMap(({ hits }) => hits);
     }
 }
