@@ -1,15 +1,14 @@
 #include "chathist/llm/attachment.h"
 
+#include <openssl/sha.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/types.h>
-
-#include <sha2.h>
 
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 
-_Static_assert(ATTACHMENT_SHA256 == SHA256_DIGEST_STRING_LENGTH, "a text has room for the hash");
+_Static_assert(ATTACHMENT_SHA256 == 2 * SHA256_DIGEST_LENGTH + 1, "a text has room for the hash");
 
 const char *attachment_type(struct str bytes)
 {
@@ -30,6 +29,7 @@ int attachment_list_add(struct attachment_list *l, const char *type, const char 
                         struct str bytes, struct err *e)
 {
     struct buf base64 = BUF_INIT(SIZE_MAX);
+    unsigned char hash[SHA256_DIGEST_LENGTH];
     struct attachment *a;
 
     if (bytes.n > ATTACHMENT_MAX)
@@ -37,11 +37,15 @@ int attachment_list_add(struct attachment_list *l, const char *type, const char 
     if (bytes.n > ATTACHMENTS_MAX - l->bytes)
         return err_set(e, ERR_USAGE, "the attachments are over %zu MiB together",
                        ATTACHMENTS_MAX >> 20);
+    /* A broken openssl.cnf can take it away. */
+    if (!SHA256((const unsigned char *)(bytes.n > 0 ? bytes.p : ""), bytes.n, hash))
+        return err_set(e, ERR_FAILURE, "libcrypto has no SHA-256");
     buf_add_base64(&base64, bytes);
     l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
     a = &l->at[l->count++];
     *a = (struct attachment){type, buf_detach(&base64), mem_copy(name, strlen(name)), bytes.n, ""};
-    SHA256Data((const uint8_t *)bytes.p, bytes.n, a->sha256);
+    for (size_t i = 0; i < sizeof hash; i++)
+        snprintf(&a->sha256[2 * i], 3, "%02x", hash[i]);
     l->bytes += bytes.n;
     return 0;
 }
