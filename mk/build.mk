@@ -22,7 +22,7 @@ PKG_CONFIG ?= pkg-config
 # are offered to them alone, so that another that comes to need them does not link. The loader searches
 # libraries in this order for each symbol of each library, and most symbols are in libcrypto: with it
 # first, chat starts half a millisecond earlier.
-common_libs := uuid libcjson libutf8proc
+common_libs := libcjson libutf8proc
 chat_libs := libcrypto libcurl libedit libpcre2-8
 chathist_libs := libcurl
 hist-search_libs := libpcre2-8

@@ -1,23 +1,36 @@
 #include "chathist/base/id.h"
 
+#include <errno.h>
 #include <string.h>
-#include <uuid/uuid.h>
+
+#include "chathist/base/system.h"
+
+/* The number of random bytes in a token. */
+#define TOKEN_BYTES 32
+
+static void add_hex(struct buf *out, const unsigned char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        buf_addf(out, "%02x", p[i]);
+}
 
 void id_add_message(struct buf *out, int64_t epoch_ms)
 {
-    uuid_t u;
+    unsigned char random[4] = {0};
 
-    /* The first bytes of a version 4 UUID are random. Its version and variant come later. */
-    uuid_generate_random(u);
-    buf_addf(out, "%lld-%02x%02x%02x%02x", (long long)epoch_ms, u[0], u[1], u[2], u[3]);
+    /* Without random numbers the time still makes the ids of a history different (store_append). */
+    (void)system_random(random, sizeof random);
+    buf_addf(out, "%lld-", (long long)epoch_ms);
+    add_hex(out, random, sizeof random);
 }
 
 void id_add_session(struct buf *out, int64_t epoch_ms)
 {
-    uuid_t u;
+    unsigned char random[ID_SESSION_DIGITS / 2] = {0};
 
-    uuid_generate_random(u);
-    buf_addf(out, "sess_%lld_%02x%02x%02x", (long long)epoch_ms, u[0], u[1], u[2]);
+    (void)system_random(random, sizeof random);
+    buf_addf(out, "sess_%lld_", (long long)epoch_ms);
+    add_hex(out, random, sizeof random);
 }
 
 bool id_session_generated(struct str id)
@@ -65,14 +78,12 @@ bool id_session_valid(struct str id)
     return !str_eq_c(id, "current") && !str_eq_c(id, "last");
 }
 
-void id_add_token(struct buf *out)
+int id_add_token(struct buf *out, struct err *e)
 {
-    uuid_t u;
+    unsigned char random[TOKEN_BYTES];
 
-    /* Two version 4 UUIDs have 122 random bits each. */
-    for (int i = 0; i < 2; i++) {
-        uuid_generate_random(u);
-        for (size_t k = 0; k < sizeof u; k++)
-            buf_addf(out, "%02x", u[k]);
-    }
+    if (system_random(random, sizeof random) < 0)
+        return err_sys(e, errno, "the system gives no random numbers");
+    add_hex(out, random, sizeof random);
+    return 0;
 }

@@ -1,6 +1,10 @@
 #include "chathist/base/system.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#ifdef __APPLE__
+#include <sys/random.h>
+#endif
 #include <unistd.h>
 
 #ifdef F_FULLFSYNC
@@ -51,4 +55,22 @@ int64_t system_mtime(const struct stat *st)
 int64_t system_ctime(const struct stat *st)
 {
     return nanoseconds(TIME_OF(st, c));
+}
+
+/* Linux before 3.17 has only the device. It gives up to 256 bytes at once. */
+static int read_device(void *p, size_t n)
+{
+    int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, p, n);
+
+    if (fd >= 0)
+        close(fd);
+    if (got >= 0 && (size_t)got < n)
+        errno = EIO;
+    return got == (ssize_t)n ? 0 : -1;
+}
+
+int system_random(void *p, size_t n)
+{
+    return getentropy(p, n) == 0 ? 0 : read_device(p, n);
 }

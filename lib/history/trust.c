@@ -115,9 +115,10 @@ static int lock_token(struct append *a, const char *path, struct append_wait *wa
         result = err_set(e, ERR_FAILURE, "cannot use '%s': %s", path, fault);
     } else if (result == 0) {
         buf_clear(token);
-        id_add_token(token);
+        result = id_add_token(token, e);
         buf_add_byte(token, '\n');
-        result = append_write(a, buf_str(token), true, e);
+        if (result == 0)
+            result = append_write(a, buf_str(token), true, e);
         buf_truncate(token, token->len - 1);
     }
     return result < 0 ? -1 : 0;

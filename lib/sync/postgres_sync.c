@@ -717,8 +717,9 @@ static int load_copy(struct run *r, struct err *e)
         return -1;
     result = file_read_state(path, &r->copy, e);
     if (result == 0 && !r->job->options.dry_run) {
-        id_add_token(&r->copy);
-        result = file_replace(path, buf_str(&r->copy), e);
+        result = id_add_token(&r->copy, e);
+        if (result == 0)
+            result = file_replace(path, buf_str(&r->copy), e);
     }
     free(path);
     return result < 0 ? -1 : 0;

@@ -65,20 +65,21 @@ static void add_system(struct buf *out)
     buf_release(&id);
 }
 
-/* Makes a name from the host name and random digits. */
-static void make_name(struct buf *out)
+/* Makes a name from the host name and random digits. Returns 0, or -1 with *err set. */
+static int make_name(struct buf *out, struct err *e)
 {
     struct buf token = BUF_INIT(BUF_SMALL);
     char host[HOST_MOST + 1] = "";
+    int result = id_add_token(&token, e);
 
     (void)gethostname(host, HOST_MOST);
     for (const char *p = host; *p && *p != '.'; p++)
         buf_add_byte(out, ascii_is_letter(*p) || ascii_is_digit(*p) ? ascii_lower(*p) : '-');
     if (out->len == 0 || out->data[0] == '-')
         buf_add_c(out, "machine");
-    id_add_token(&token);
     buf_addf(out, "-%.6s", buf_c(&token));
     buf_release(&token);
+    return result;
 }
 
 char *sync_machine(const struct history *h, bool make, struct err *e)
@@ -95,10 +96,10 @@ char *sync_machine(const struct history *h, bool make, struct err *e)
         str_eq(str_trim(rest), buf_str(&system))) {
         buf_add_str(&name, kept);
     } else if (result >= 0) {
-        make_name(&name);
+        result = make_name(&name, e);
         buf_clear(&text);
         buf_addf(&text, "%s\n%s\n", buf_c(&name), buf_c(&system));
-        if (make)
+        if (result == 0 && make)
             result = file_replace_at(FILE_CWD, path, buf_str(&text), true, e);
     }
     free(path);

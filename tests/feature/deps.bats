@@ -112,7 +112,7 @@ apt() {
 @test "packages: all of them name the libraries of mk/deps" {
     cd "$ROOT"
     sed -n 's/^build pc://p' mk/deps >"$OUT"
-    run_expect 0 test "$(wc -l <"$OUT")" -ge 11
+    run_expect 0 test "$(wc -l <"$OUT")" -ge 10
     while read -r library apt _ pacman _ brew; do
         run_expect 0 grep -E "^ +$apt,?\$" packaging/debian/control
         run_expect 0 grep -xF "BuildRequires:  pkgconfig($library)" packaging/fedora/chathist.spec

@@ -772,3 +772,16 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)' "$@"
         rm -f "$HISTORY.idx" "$HISTORY.skip"
     done
 }
+
+# ---- random numbers
+
+@test "store: a system without getrandom has random ids, too" {
+    need_strace
+    faulty 0 getrandom:error=ENOSYS '' hist-append -s s hello
+    grep -qxE '[0-9]{13}-[0-9a-f]{8}' "$OUT"
+    # The ids of messages end with other digits each time.
+    faulty 0 getrandom:error=ENOSYS '' hist-append -s s hello
+    [ "$(jq -r '.id[-8:]' "$HISTORY" | sort -u | wc -l)" -eq 5 ]
+    calls getrandom,openat hist-append -s s hello
+    untraced urandom
+}

@@ -23,9 +23,11 @@ void id_add_session(struct buf *out, int64_t epoch_ms)
     buf_add_c(out, "session");
 }
 
-void id_add_token(struct buf *out)
+int id_add_token(struct buf *out, struct err *e)
 {
+    (void)e;
     buf_add_c(out, "token");
+    return 0;
 }
 
 bool id_session_valid(struct str id)

@@ -1,5 +1,5 @@
 /*
- * id - the ids of messages and sessions (chathist(5)). Random parts come from libuuid.
+ * id - the ids of messages and sessions (chathist(5)). Random parts come from the system.
  */
 #ifndef CHATHIST_BASE_ID_H
 #define CHATHIST_BASE_ID_H
@@ -8,13 +8,14 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
+#include "chathist/base/error.h"
 
-/* Adds `{epoch_ms}-{8 hex digits of a random UUID}`. */
+/* Adds `{epoch_ms}-{8 random hex digits}`. */
 void id_add_message(struct buf *out, int64_t epoch_ms);
-/* Adds `sess_{epoch_ms}_{6 hex digits of a random UUID}`. */
+/* Adds `sess_{epoch_ms}_{6 random hex digits}`. */
 void id_add_session(struct buf *out, int64_t epoch_ms);
-/* Adds 64 hex digits from two random UUIDs, which cannot be guessed. */
-void id_add_token(struct buf *out);
+/* Adds 64 random hex digits, which cannot be guessed. Returns 0, or -1 with *err set. */
+int id_add_token(struct buf *out, struct err *e);
 
 /* The number of hexadecimal digits at the end of a generated session id. */
 #define ID_SESSION_DIGITS 6

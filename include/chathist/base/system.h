@@ -1,5 +1,5 @@
 /*
- * system: syncs and times of files, which the systems name or do in different ways.
+ * system: syncs and times of files, and random numbers, which the systems name or do in different ways.
  *
  * The other differences are in the modules that they belong to, after #ifdef __linux__: base/file (file
  * systems without permissions, who listens on a port) and base/process (pipes, orphans, core dumps).
@@ -7,6 +7,7 @@
 #ifndef CHATHIST_BASE_SYSTEM_H
 #define CHATHIST_BASE_SYSTEM_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 
@@ -19,5 +20,8 @@ int system_sync(int fd);
 /* The times of the last change of the content and of the inode, in nanoseconds since 1970. */
 int64_t system_mtime(const struct stat *st);
 int64_t system_ctime(const struct stat *st);
+
+/* Fills p with at most 256 random bytes that cannot be guessed. Returns 0, or -1 with errno set. */
+int system_random(void *p, size_t n);
 
 #endif
