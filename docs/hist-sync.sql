@@ -142,7 +142,7 @@ BEGIN
            s.message_count,
            (SELECT m.body ->> 'content' FROM chathist.messages m
             WHERE m.owner = current_user AND m.history = s.history AND m.session = s.session
-              AND m.role = 'title' ORDER BY m.number DESC LIMIT 1) AS title,
+              AND m.role = 'title' ORDER BY m.stamp DESC, m.id DESC LIMIT 1) AS title,
            (SELECT jsonb_agg(coalesce(m.body, jsonb_build_object('id', m.id, 'role', m.role,
                                                                  'line', m.line)) ORDER BY m.number)
             FROM chathist.messages m

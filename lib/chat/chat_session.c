@@ -436,13 +436,17 @@ static void settle(struct chat_session *t)
         t->settled = report_unstored(t, resume_settle(&t->session, &t->history, &e), &e);
 }
 
-/* Stores the title of --title, once. */
+static bool wants_title(const struct chat_session *t)
+{
+    return t->args->title && t->args->store && !t->in_memory && !t->titled;
+}
+
+/* Stores the title of --title, once, unless it was stored with the prompt. */
 static void keep_title(struct chat_session *t)
 {
     struct err e = ERR_INIT;
-    bool wanted = t->args->title && t->args->store && !t->in_memory && !t->titled;
 
-    if (wanted)
+    if (wants_title(t))
         t->titled = report_unstored(
             t, session_set_title(&t->history, buf_str(&t->session.id), str_of(t->args->title), &e),
             &e);
@@ -559,9 +563,15 @@ static void ask(struct turn *turn, struct prompt_store *prompt, struct chat_sess
 static void exchange_rounds(struct chat_session *t, struct turn *turn, struct err *e)
 {
     struct prompt_store prompt = {.session = t, .turn = turn};
+    struct draft title;
 
+    draft_init(&title);
+    if (wants_title(t) &&
+        session_draft_title(&t->history, turn->session, str_of(t->args->title), &title, NULL) > 0)
+        turn->title = &title;
     if (t->args->store || t->in_memory)
         turn_store_prompt_begin(turn);
+    draft_release(&title);
     do {
         turn->calling = false;
         if (t->unasked.kind != ERR_NONE)

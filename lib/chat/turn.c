@@ -174,14 +174,19 @@ int turn_prepare(struct turn *t, struct err *e)
 
 /* ---- storing ---- */
 
-/* Adds a line of this session. The pointer is valid until the next call. */
-static struct draft *add_draft(struct turn *t, enum role role, struct str content)
+/* Adds a line that is not initialised. The pointer is valid until the next call. */
+static struct draft *new_draft(struct turn *t)
 {
-    struct draft *d;
-
     t->unstored =
         mem_grow(t->unstored, &t->unstored_cap, t->unstored_count + 1, sizeof *t->unstored);
-    d = &t->unstored[t->unstored_count++];
+    return &t->unstored[t->unstored_count++];
+}
+
+/* Adds a line of this session. */
+static struct draft *add_draft(struct turn *t, enum role role, struct str content)
+{
+    struct draft *d = new_draft(t);
+
     draft_init(d);
     draft_message(d, role, content);
     draft_set_text(d, FIELD_SESSION_ID, t->session);
@@ -248,6 +253,10 @@ static void add_prompt_lines(struct turn *t)
     set_attachments(t, d);
     for (const char *const *f = t->files; f && *f; f++)
         draft_push_text(d, FIELD_FILES, str_of(*f));
+    if (t->title) {
+        *new_draft(t) = *t->title;
+        draft_init(t->title);
+    }
 }
 
 static void set_usage_field(struct draft *d, const struct response *a)

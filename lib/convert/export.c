@@ -90,14 +90,6 @@ static const struct message *find_titled(const struct message *at, size_t count,
     return at;
 }
 
-/* Returns the newest of the messages that gives a title, or NULL. */
-static const struct message *find_title(const struct message *at, size_t count)
-{
-    while (count > 0 && !message_is_title(&at[count - 1]))
-        count--;
-    return count > 0 ? &at[count - 1] : NULL;
-}
-
 static void add_title(struct buf *out, const struct message *at, size_t count)
 {
     struct buf scratch = BUF_INIT(BUF_LINE), line = BUF_INIT(BUF_LINE);
@@ -131,7 +123,7 @@ static struct str newest_model(const struct message *at, size_t count, struct bu
 static void add_given_title(struct buf *out, const struct export *x, const struct message *at,
                             size_t count)
 {
-    const struct message *line = x->title_line ? x->title_line : find_title(at, count);
+    const struct message *line = x->title_line ? x->title_line : message_find_title(at, count);
     struct buf scratch = BUF_INIT(BUF_LINE);
 
     if (x->title.n > 0)

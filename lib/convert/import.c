@@ -87,7 +87,10 @@ struct import {
     const struct source *source; /* that is being read, or NULL */
     struct hash_map given;       /* sessions of which it gave messages */
     size_t source_number;
-    int64_t time; /* of the message before */
+    int64_t time;           /* of the message before */
+    struct hash_map titled; /* sessions with a title, and the time of their latest one */
+    int64_t *title_times;
+    size_t title_times_cap;
 };
 
 /* ---- the formats ---- */
@@ -163,6 +166,27 @@ static bool next_part(struct str session, struct str *parts, struct buf *key)
     return true;
 }
 
+/* Returns where the time of the latest title of a session is kept; INT64_MIN without one. */
+static int64_t *title_time(struct import *im, struct str session)
+{
+    size_t count = im->titled.count, i = hash_map_number(&im->titled, &session);
+
+    if (i == count) {
+        im->title_times =
+            mem_grow(im->title_times, &im->title_times_cap, count + 1, sizeof *im->title_times);
+        im->title_times[i] = INT64_MIN;
+    }
+    return &im->title_times[i];
+}
+
+static void note_title(struct import *im, const struct message *m)
+{
+    int64_t *latest = title_time(im, m->session_id), us;
+
+    if (time_parse_iso(m->timestamp, &us) && us > *latest)
+        *latest = us;
+}
+
 /* Notes the id of a line and the parts of its origin. Returns the index of the entry of the first
  * part that is new, or NONE. */
 static size_t enter_line(struct import *im, const struct message *m, size_t source)
@@ -171,6 +195,8 @@ static size_t enter_line(struct import *im, const struct message *m, size_t sour
     struct str parts = message_text(m, FIELD_ORIGIN, &scratch), session = str_cut(&parts, '/');
     size_t line = enter(im, m->id, source), first = NONE;
 
+    if (message_is_title(m))
+        note_title(im, m);
     while (next_part(session, &parts, &key)) {
         size_t count = im->entries_count, i = enter(im, buf_str(&key), source);
 
@@ -719,14 +745,19 @@ static void set_usage(struct draft *d, const struct import_message *m)
 static void fill_draft(struct import *im, struct draft *d, const struct import_message *m)
 {
     struct buf text = BUF_INIT(BUF_LINE);
+    int64_t time = im->time;
 
-    if (m->role == ROLE_OTHER)
-        draft_title(d, buf_str(&m->text));
-    else
+    if (m->role == ROLE_OTHER) {
+        draft_title(d, buf_str(&m->text), STR(""));
+        /* It counts instead of the earlier ones. */
+        if (*title_time(im, buf_str(&m->session)) >= time)
+            time = *title_time(im, buf_str(&m->session)) + 1;
+    } else {
         draft_message(d, m->role, buf_str(&m->text));
+    }
     set_id(im, d, buf_str(&m->origin));
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&m->session));
-    time_add_iso(&text, im->time);
+    time_add_iso(&text, time);
     draft_set_text(d, FIELD_TIMESTAMP, buf_str(&text));
     if (m->images > 0)
         draft_set_int(d, FIELD_IMAGES, m->images);
@@ -910,6 +941,8 @@ void import_free(struct import *im)
     free(im->pending);
     free(im->results);
     free(im->entries);
+    hash_map_release(&im->titled);
+    free(im->title_times);
     hash_map_release(&im->known);
     free(im->tallies);
     hash_map_release(&im->lines);

@@ -1,9 +1,12 @@
 #include "chathist/history/message.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "chathist/base/json.h"
 #include "chathist/base/simd.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 
 /* What a known field holds when it is there. */
@@ -316,6 +319,49 @@ bool message_is_decisive(const struct message *m)
     return m->role == ROLE_SYSTEM || m->field[FIELD_REPLACES].p;
 }
 
+/* The time in a key is written with this many hexadecimal digits. */
+#define KEY_TIME 16
+
+void message_title_key(const struct message *m, struct buf *key)
+{
+    int64_t us = 0;
+
+    (void)time_parse_iso(m->timestamp, &us);
+    buf_addf(key, "%0*" PRIx64, KEY_TIME, (uint64_t)us ^ UINT64_C(1) << 63);
+    buf_add_str(key, m->id);
+}
+
+/* Returns the time in a key, INT64_MIN for an empty one. */
+static int64_t key_time(struct str key)
+{
+    char digits[KEY_TIME + 1] = "";
+
+    if (key.n >= KEY_TIME)
+        memcpy(digits, key.p, KEY_TIME);
+    return (int64_t)(strtoull(digits, NULL, 16) ^ UINT64_C(1) << 63);
+}
+
+const struct message *message_find_title(const struct message *at, size_t count)
+{
+    struct buf key = BUF_INIT(BUF_LINE), best = BUF_INIT(BUF_LINE);
+    const struct message *found = NULL;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!message_is_title(&at[i]))
+            continue;
+        buf_clear(&key);
+        message_title_key(&at[i], &key);
+        if (found && str_compare(buf_str(&key), buf_str(&best)) < 0)
+            continue;
+        found = &at[i];
+        buf_clear(&best);
+        buf_add_str(&best, buf_str(&key));
+    }
+    buf_release(&key);
+    buf_release(&best);
+    return found;
+}
+
 struct str message_title(const struct message *m, struct buf *scratch)
 {
     return utf8_first(str_trim(message_content(m, scratch)), MESSAGE_TITLE);
@@ -397,10 +443,16 @@ void draft_message(struct draft *d, enum role role, struct str content)
     draft_set_text(d, FIELD_CONTENT, content);
 }
 
-void draft_title(struct draft *d, struct str title)
+void draft_title(struct draft *d, struct str title, struct str key)
 {
+    struct buf time = BUF_INIT(BUF_SMALL);
+    int64_t before = key_time(key), now = time_now();
+
     draft_message(d, ROLE_OTHER, title);
     draft_set_text(d, FIELD_ROLE, TITLE);
+    time_add_iso(&time, before >= now ? before + 1 : now);
+    draft_set_text(d, FIELD_TIMESTAMP, buf_str(&time));
+    buf_release(&time);
 }
 
 /* Is every element of an array of that type? */

@@ -231,26 +231,38 @@ int session_resolve(const struct history *h, struct str name, struct buf *id, st
 
 /* ---- titles ---- */
 
-int session_set_title(struct history *h, struct str id, struct str title, struct err *e)
+int session_draft_title(const struct history *h, struct str id, struct str title, struct draft *d,
+                        struct err *e)
 {
-    struct buf line = BUF_INIT(BUF_LINE), known = BUF_INIT(BUF_SMALL);
+    struct buf line = BUF_INIT(BUF_LINE), known = BUF_INIT(BUF_SMALL), key = BUF_INIT(BUF_LINE);
     struct str text;
-    struct draft d;
     int result = -1;
 
     vis_add_line(&line, title, false);
     text = str_trim(buf_str(&line));
-    draft_init(&d);
     if (utf8_count(text) > MESSAGE_TITLE) {
         err_set(e, ERR_USAGE, "a title has at most %d characters", MESSAGE_TITLE);
-    } else if (session_title(h, id, &known, e) == 0) {
-        draft_title(&d, text);
-        draft_set_text(&d, FIELD_SESSION_ID, id);
-        result = str_eq(text, buf_str(&known)) ? 0 : store_append(h, &d, 1, e);
+    } else if (session_title_and_key(h, id, &known, &key, e) == 0) {
+        draft_title(d, text, buf_str(&key));
+        draft_set_text(d, FIELD_SESSION_ID, id);
+        result = !str_eq(text, buf_str(&known));
     }
-    draft_release(&d);
     buf_release(&line);
     buf_release(&known);
+    buf_release(&key);
+    return result;
+}
+
+int session_set_title(struct history *h, struct str id, struct str title, struct err *e)
+{
+    struct draft d;
+    int result;
+
+    draft_init(&d);
+    result = session_draft_title(h, id, title, &d, e);
+    if (result > 0)
+        result = store_append(h, &d, 1, e);
+    draft_release(&d);
     return result;
 }
 

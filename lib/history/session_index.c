@@ -29,8 +29,8 @@ enum {
 };
 #define WORDS ((size_t)WORD_SUM + 1)
 #define PREAMBLE (WORDS * WORD)
-/* "HISTIDX7": the last character is the version. */
-#define MAGIC UINT64_C(0x3758444954534948)
+/* "HISTIDX8": the last character is the version. */
+#define MAGIC UINT64_C(0x3858444954534948)
 /* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal
  * distances. */
 #define SAMPLES ((size_t)8)
@@ -69,11 +69,12 @@ enum record_word {
     RECORD_LAST_USED_LEN,
     RECORD_PREVIEW_LEN,
     RECORD_TITLE_LEN,
+    RECORD_TITLE_KEY_LEN,
     RECORD_WORDS,
 };
 /* In the first word of a range. */
 #define DECISIVE (UINT64_C(1) << 63)
-#define RECORD_TEXTS 6 /* the words from RECORD_ID_LEN on */
+#define RECORD_TEXTS 7 /* the words from RECORD_ID_LEN on */
 
 /* ---- the file ---- */
 
@@ -277,9 +278,9 @@ static int compare_ids(struct str a, struct str b, bool from_end)
     size_t n = a.n < b.n ? a.n : b.n;
     int order = 0;
 
-    if (!from_end && n > 0)
-        order = memcmp(a.p, b.p, n);
-    for (size_t i = 1; from_end && i <= n && order == 0; i++)
+    if (!from_end)
+        return str_compare(a, b);
+    for (size_t i = 1; i <= n && order == 0; i++)
         order = (unsigned char)a.p[a.n - i] - (unsigned char)b.p[b.n - i];
     return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
 }
@@ -363,7 +364,7 @@ static void write_text(struct index_writer *w, const char *text, size_t n)
 static uint64_t text_size(const struct session *s)
 {
     return s->id_len + s->first_role_len + s->created_at_len + s->last_used_len + s->preview_len +
-           s->title_len + RECORD_TEXTS;
+           s->title_len + s->title_key_len + RECORD_TEXTS;
 }
 
 struct sorted_session {
@@ -431,7 +432,8 @@ static void write_records(struct index_writer *w, const struct sorted_session *s
                                          [RECORD_CREATED_LEN] = s->created_at_len,
                                          [RECORD_LAST_USED_LEN] = s->last_used_len,
                                          [RECORD_PREVIEW_LEN] = s->preview_len,
-                                         [RECORD_TITLE_LEN] = s->title_len};
+                                         [RECORD_TITLE_LEN] = s->title_len,
+                                         [RECORD_TITLE_KEY_LEN] = s->title_key_len};
 
         write_words(w, record, RECORD_WORDS);
         range += own;
@@ -493,6 +495,7 @@ static void write_texts(struct index_writer *w, const struct sorted_session *sor
         write_text(w, s->last_used, s->last_used_len);
         write_text(w, s->preview, s->preview_len);
         write_text(w, s->title, s->title_len);
+        write_text(w, s->title_key, s->title_key_len);
     }
 }
 
@@ -793,6 +796,7 @@ static void add_session(struct session_list *to, const uint64_t *record, char *t
     s->last_used = take_text(&texts, record[RECORD_LAST_USED_LEN], &s->last_used_len);
     s->preview = take_text(&texts, record[RECORD_PREVIEW_LEN], &s->preview_len);
     s->title = take_text(&texts, record[RECORD_TITLE_LEN], &s->title_len);
+    s->title_key = take_text(&texts, record[RECORD_TITLE_KEY_LEN], &s->title_key_len);
     s->asked = record[RECORD_ASKED] != 0;
     s->count = record[RECORD_COUNT];
     s->titles = record[RECORD_TITLES];

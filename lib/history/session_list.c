@@ -87,9 +87,12 @@ static void add_lines(struct session *s, const struct session *recent)
         s->preview_len = recent->preview_len;
         s->asked = recent->asked;
     }
-    if (recent->titles > 0) {
+    if (recent->titles > 0 &&
+        session_title_yields(s, (struct str){recent->title_key, recent->title_key_len})) {
         s->title = recent->title;
         s->title_len = recent->title_len;
+        s->title_key = recent->title_key;
+        s->title_key_len = recent->title_key_len;
     }
     if (recent->count > 0) {
         s->last_used = recent->last_used;
@@ -264,13 +267,25 @@ int session_list_newest(struct session_list *l, const struct history *h, size_t 
 
 int session_title(const struct history *h, struct str id, struct buf *title, struct err *e)
 {
+    struct buf key = BUF_INIT(BUF_LINE);
+    int result = session_title_and_key(h, id, title, &key, e);
+
+    buf_release(&key);
+    return result;
+}
+
+int session_title_and_key(const struct history *h, struct str id, struct buf *title,
+                          struct buf *key, struct err *e)
+{
     struct session_list l;
 
     if (session_list_named(&l, h, id, SIZE_MAX, e) < 0)
         return -1;
     for (size_t i = 0; i < l.count; i++)
-        if (str_eq(id_of(&l.at[i]), id))
+        if (str_eq(id_of(&l.at[i]), id)) {
             buf_add(title, l.at[i].title, l.at[i].title_len);
+            buf_add(key, l.at[i].title_key, l.at[i].title_key_len);
+        }
     session_list_release(&l);
     return 0;
 }

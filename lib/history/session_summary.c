@@ -30,6 +30,11 @@ struct str session_label(const struct session *s)
                             : (struct str){s->preview, s->preview_len};
 }
 
+bool session_title_yields(const struct session *s, struct str key)
+{
+    return str_compare(key, (struct str){s->title_key, s->title_key_len}) >= 0;
+}
+
 struct session *session_list_add(struct session_list *l)
 {
     l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof(*l->at));

@@ -84,10 +84,15 @@ static void set_preview(struct session_table *t, struct session *s, struct str p
     s->asked = asked;
 }
 
-static void set_title(struct session_table *t, struct session *s, struct str title)
+/* Takes a title, unless the session has one that counts more. */
+static void set_title(struct session_table *t, struct session *s, struct str title, struct str key)
 {
+    if (s->title && !session_title_yields(s, key))
+        return;
     s->title = session_list_keep(&t->list, title);
     s->title_len = title.n;
+    s->title_key = session_list_keep(&t->list, key);
+    s->title_key_len = key.n;
 }
 
 static void set_role(struct session_table *t, struct session *s, struct str role)
@@ -102,7 +107,7 @@ static void set_first(struct session_table *t, struct session *s, struct str tim
     s->created_at = session_list_keep(&t->list, time);
     s->created_at_len = time.n;
     s->first_line = at;
-    set_title(t, s, STR(""));
+    set_title(t, s, STR(""), STR(""));
 }
 
 static size_t add_session(struct session_table *t, const struct session *from)
@@ -118,7 +123,8 @@ static size_t add_session(struct session_table *t, const struct session *from)
     if (first_message || (!s->asked && from->asked))
         set_preview(t, s, (struct str){from->preview, from->preview_len}, from->asked);
     if (from->titles > 0)
-        set_title(t, s, (struct str){from->title, from->title_len});
+        set_title(t, s, (struct str){from->title, from->title_len},
+                  (struct str){from->title_key, from->title_key_len});
     if (first || from->count > 0) {
         set_last_used(t, s, (struct str){from->last_used, from->last_used_len});
         s->last_line = from->last_line;
@@ -165,6 +171,15 @@ static void preview_message(struct session_table *t, struct session *s, const st
         set_preview(t, s, preview, asked);
 }
 
+static void add_title(struct session_table *t, struct session *s, const struct message *m)
+{
+    struct buf key = BUF_INIT(BUF_LINE);
+
+    message_title_key(m, &key);
+    set_title(t, s, message_title(m, &t->scratch), buf_str(&key));
+    buf_release(&key);
+}
+
 static void add_message(struct session_table *t, const struct message *m, off_t at, off_t end)
 {
     struct session *s = table_session(t, m->session_id);
@@ -175,7 +190,7 @@ static void add_message(struct session_table *t, const struct message *m, off_t 
     if (first || (s->count == 0 && !is_title))
         set_role(t, s, m->role_text);
     if (is_title)
-        set_title(t, s, message_title(m, &t->scratch));
+        add_title(t, s, m);
     else
         preview_message(t, s, m);
     if (first && is_title)

@@ -95,19 +95,17 @@ static bool stands(struct state *s, const struct outline_line *l)
     return !out;
 }
 
-/* Keeps the newest line that gives a title. */
+/* Keeps the line that gives the title. */
 static void keep_title(struct thread *t)
 {
-    size_t i = t->count;
+    const struct message *title = message_find_title(t->at, t->count);
 
-    while (i > 0 && !message_is_title(&t->at[i - 1]))
-        i--;
-    if (i == 0 || t->title)
+    if (!title || t->title)
         return;
-    t->title_line = mem_copy(t->at[i - 1].line.p, t->at[i - 1].line.n);
+    t->title_line = mem_copy(title->line.p, title->line.n);
     t->title = mem_zalloc(sizeof *t->title);
     *t->title = (struct message)MESSAGE_INIT;
-    (void)message_parse(t->title, (struct str){t->title_line, t->at[i - 1].line.n});
+    (void)message_parse(t->title, (struct str){t->title_line, title->line.n});
 }
 
 static bool message_stands(struct state *s, const struct message *m)

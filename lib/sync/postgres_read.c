@@ -71,7 +71,7 @@ int sync_postgres_search(const struct sync_job *job, const struct str *texts, si
 /* ---- sessions ---- */
 
 /* For each session its number of messages, and the lines from which its summary is made: the first
- * line, the last message, the newest title, and the message that is the preview. */
+ * line, the last message, the title, and the message that is the preview. */
 static const char SESSIONS[] =
     "WITH s AS (SELECT * FROM (SELECT history, session_id, message_count, first, last"
     " FROM chathist.sessions) v WHERE $1::text IS NULL OR history = $1 ORDER BY last DESC LIMIT $2)"
@@ -82,7 +82,7 @@ static const char SESSIONS[] =
     "  AND m.history = s.history AND m.session = s.session_id AND m.number = s.last LIMIT 1) l"
     " LEFT JOIN LATERAL (SELECT line FROM chathist.messages m WHERE m.owner = current_user"
     "  AND m.history = s.history AND m.session = s.session_id AND m.role = 'title'"
-    "  ORDER BY m.number DESC LIMIT 1) t ON true"
+    "  ORDER BY m.stamp DESC, m.id DESC LIMIT 1) t ON true"
     " LEFT JOIN LATERAL (SELECT line FROM chathist.messages m WHERE m.owner = current_user"
     "  AND m.history = s.history AND m.session = s.session_id AND m.role <> 'title'"
     "  ORDER BY m.role = 'user' AND m.folded ~ '[^[:space:]]' DESC, m.number LIMIT 1) p ON true"

@@ -160,6 +160,26 @@ equal() {
         'xyz|2024-06-27 15:00:00+00|2024-06-27 15:00:00+00|1||["drei"]'
 }
 
+@test "hist-sync: the title that was given last counts in the database, too" {
+    run_expect 0 hist-sync init "$PLACE"
+    line 1 s1 one >a
+    run_sync a
+    run_sync b
+    run_expect 0 hist-title --history a s1 'given first'
+    run_expect 0 hist-title --history b s1 'given last'
+    run_sync b
+    run_sync a
+    run_sync b
+    for history in a b; do
+        run_expect 0 hist-title --history "$history" s1
+        stdout_is 'given last'
+    done
+    run_expect 0 hist-sync --name h --sessions "$PLACE"
+    [[ $(jq -r .title "$OUT") == 'given last' ]]
+    run_expect 0 sql 'SELECT title FROM chathist.sessions'
+    stdout_is 'given last'
+}
+
 @test "hist-sync: a pull after deletions does not hide new lines from the next push" {
     run_expect 0 hist-sync init "$PLACE"
     for i in 1 2 3 4; do line "$i" "s$i" "text $i"; done >a

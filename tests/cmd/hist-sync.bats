@@ -88,6 +88,69 @@ equal() {
     run_expect 1 grep -r 'continued on b' folder "$BATS_TEST_TMPDIR"/[abc]/.local
 }
 
+# titled TITLE MACHINE…: on all of them the session s1 has this title, wherever one is shown.
+titled() {
+    local machine title=$1
+
+    shift
+    for machine; do
+        as "$machine"
+        run_expect 0 hist-title s1
+        stdout_is "$title"
+        run_expect 0 hist-sessions --json
+        [[ $(jq -r 'select(.session_id == "s1").title' "$OUT") == "$title" ]]
+        run_expect 0 hist-search --json --query "title:\"$title\" one"
+        stdout_has '"content":"one"'
+        run_expect 0 hist-export -f md -s s1
+        stdout_has "$title"
+    done
+}
+
+@test "hist-sync: of the titles that machines gave meanwhile, the last one counts on all of them" {
+    local from history lines
+
+    for lines in 1 2000; do
+        rm -rf folder/* "$BATS_TEST_TMPDIR"/[abc]
+        as a
+        ask s1 one
+        # A large history has an index.
+        seq -f "%.0f $(printf 'x%.0s' {1..150})" "$lines" | sed 's/.*/{"role":"user","content":"&","session_id":"s9"}/' >many
+        run_expect 0 hist-append --json <many
+        run_expect 0 hist-sync folder
+        for from in b c; do
+            as "$from"
+            run_expect 0 hist-sync folder
+            run_expect 0 hist-sessions
+        done
+        as b
+        run_expect 0 hist-title s1 'from b'
+        as c
+        run_expect 0 hist-title s1 'from c'
+        for from in c b a c b a; do
+            as "$from"
+            run_expect 0 hist-sync folder
+        done
+        titled 'from c' a b c
+        # A clock that is ten years ahead gave one: the next title counts all the same.
+        as b
+        history=$HOME/.local/share/aicoder/history.jsonl
+        printf '{"id":"%s-0000000b","session_id":"s1","timestamp":"2036-01-01T00:00:00.000000+00:00","role":"title","content":"ahead"}\n' \
+            2082758400000 >>"$history"
+        titled ahead b
+        run_expect 0 hist-sync folder
+        as a
+        run_expect 0 hist-title s1 'older clock'
+        run_expect 0 hist-sync folder
+        titled ahead a b
+        run_expect 0 hist-title s1 'after that'
+        for from in b a c; do
+            as "$from"
+            run_expect 0 hist-sync folder
+        done
+        titled 'after that' a b c
+    done
+}
+
 @test "hist-sync: files that are cut, late or gone lose nothing" {
     as a
     ask s1 one

@@ -76,11 +76,24 @@ line() {
     run_expect 0 chat -s notes again
     request_messages_are 2 'user:hello' 'assistant:one' 'user:again'
     run_expect 0 hist-show --json --raw notes
-    json_is "$OUT" .role user assistant title user assistant
+    json_is "$OUT" .role user title assistant user assistant
     run_expect 2 chat --once --title x hello
     stderr_has '--title is for a session that is stored'
     run_expect 2 chat -s notes --title "$(printf '%0201d' 0)" hello
     stderr_has 'a title has at most 200 characters'
+}
+
+@test "hist-title: chat stores the title with the prompt, so that it is there if chat is killed" {
+    background chat -p echo -o delay_ms=60000 -s notes --title 'my notes' hello
+    wait_for grep -q hello "$HISTORY"
+    kill -KILL "$BG"
+    finish 137
+    run_expect 0 hist-title notes
+    stdout_is 'my notes'
+    # Another title, also with a prompt that is answered again.
+    run_expect 0 chat -p echo -s notes --title 'other notes' --regenerate
+    run_expect 0 hist-title notes
+    stdout_is 'other notes'
 }
 
 @test "hist-title: exports, copies, imports and deletions take the title along" {

@@ -1,8 +1,9 @@
 /*
  * Random schedules of three copies of a history: appends, titles, deletions, and synchronisation
  * through a directory and over connections, of which many are killed or cut. In the end all copies are
- * equal, every line that was stored is in all of them unless it was deleted, and no deleted line is
- * back. SYNC_SCHEDULES sets how many schedules are run.
+ * equal, every line that was stored is in all of them unless it was deleted, no deleted line is back, and
+ * all give each session the same title. The clock of each machine is ten years ahead of that of the one
+ * before. SYNC_SCHEDULES sets how many schedules are run.
  */
 #include "chathist/sync/sync.h"
 
@@ -16,9 +17,11 @@
 #include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/process.h"
+#include "chathist/base/time.h"
 #include "chathist/history/rewrite.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/session.h"
+#include "chathist/history/session_list.h"
 #include "chathist/history/store.h"
 #include "test.h"
 #include "scratch.h"
@@ -26,6 +29,7 @@
 #define MACHINES 3
 #define SESSIONS 4
 #define STEPS 24
+#define TEN_YEARS (INT64_C(3652) * 24 * 3600 * TIME_SECOND)
 
 static unsigned long long state; /* of the random numbers */
 
@@ -72,13 +76,16 @@ static void append_line(unsigned machine)
     buf_addf(&id, "%c-%08lu", 'a' + (char)machine, count);
     draft_init(&d);
     if (draw(4) == 0)
-        draft_title(&d, buf_str(&text));
+        draft_title(&d, buf_str(&text), STR(""));
     else
         draft_message(&d, ROLE_USER, buf_str(&text));
     buf_clear(&text);
     buf_addf(&text, "s%u", draw(SESSIONS));
     draft_set_text(&d, FIELD_SESSION_ID, buf_str(&text));
     draft_set_text(&d, FIELD_ID, buf_str(&id));
+    buf_clear(&text);
+    time_add_iso(&text, time_now() + machine * TEN_YEARS);
+    draft_set_text(&d, FIELD_TIMESTAMP, buf_str(&text));
     if (CHECK_INT(store_append(&h, &d, 1, NULL), 0))
         note(&stored, buf_str(&id));
     draft_release(&d);
@@ -263,6 +270,26 @@ static void check_end(void)
     }
 }
 
+static void check_titles(void)
+{
+    for (unsigned i = 0; i < SESSIONS; i++) {
+        struct buf titles[MACHINES] = {BUF_INIT(BUF_SMALL), BUF_INIT(BUF_SMALL),
+                                       BUF_INIT(BUF_SMALL)};
+        char id[8];
+
+        snprintf(id, sizeof id, "s%u", i);
+        for (unsigned machine = 0; machine < MACHINES; machine++) {
+            struct history h = machine_open(machine);
+
+            CHECK_INT(session_title(&h, str_of(id), &titles[machine], NULL), 0);
+            CHECK(str_eq(buf_str(&titles[machine]), buf_str(&titles[0])));
+            history_release(&h);
+        }
+        for (unsigned machine = 0; machine < MACHINES; machine++)
+            buf_release(&titles[machine]);
+    }
+}
+
 static void run_schedule(unsigned long seed)
 {
     state = seed;
@@ -278,6 +305,7 @@ static void run_schedule(unsigned long seed)
             sync_by_connection(i % MACHINES, (i + 1) % MACHINES, false);
     }
     check_end();
+    check_titles();
     hash_map_release(&stored);
     hash_map_release(&deleted);
     stored = deleted = (struct hash_map){0};

@@ -31,6 +31,8 @@ struct str str_of(const char *s);
 /* Compares bytes. An absent str equals an empty one. */
 bool str_eq(struct str a, struct str b);
 bool str_eq_c(struct str a, const char *b);
+/* Compares byte by byte: less than, equal to or greater than 0. A text comes before its continuations. */
+int str_compare(struct str a, struct str b);
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 /* Returns s without its first n bytes; it must have them. */

@@ -67,10 +67,11 @@ struct turn {
         messages; /* a text with the context; STR_NONE: the session's thread is the context */
     const char *const *files; /* names of attached files, ends with NULL; NULL: none */
     const struct attachment_list *attachments; /* of the prompt; NULL: none */
-    struct context_limits limits;              /* what the context may hold */
-    unsigned max_rounds;                       /* rounds of tool calls and continued pauses */
-    int64_t tool_timeout_ms;                   /* for each call; 0: none */
-    bool keeps_partial;                        /* `partial` is a file (history/partial) */
+    struct draft *title; /* a line to store with the prompt, which is left empty then; NULL: none */
+    struct context_limits limits; /* what the context may hold */
+    unsigned max_rounds;          /* rounds of tool calls and continued pauses */
+    int64_t tool_timeout_ms;      /* for each call; 0: none */
+    bool keeps_partial;           /* `partial` is a file (history/partial) */
     bool cut_noted; /* a notice has said that the server leaves out messages; also an outcome */
 
     /* The outcome. */

@@ -105,9 +105,15 @@ bool message_is_reset(const struct message *m);
  * of a session can skip all other lines. */
 bool message_is_decisive(const struct message *m);
 /* Returns whether the line gives its session a title: its role is `title`, and `content` is the
- * title, or empty to remove it. The newest one of a session counts. Such a line is no message: its
+ * title, or empty to remove it. Of the titles of a session the one with the greatest
+ * message_title_key counts. Such a line is no message: its
  * `role` is ROLE_OTHER, so that it is never sent, and it is neither counted nor part of a thread. */
 bool message_is_title(const struct message *m);
+/* Adds a text by which the titles of a session are ordered, byte by byte: the time, then the id. The order
+ * of lines differs between copies of a history (hist-sync). */
+void message_title_key(const struct message *m, struct buf *key);
+/* Returns the one of these lines that gives the title, or NULL. */
+const struct message *message_find_title(const struct message *at, size_t count);
 /* Returns the title that such a line gives, without white space at its ends and cut after
  * MESSAGE_TITLE code points, borrowed in the same way. */
 #define MESSAGE_TITLE 200
@@ -133,8 +139,9 @@ bool draft_has(const struct draft *d, enum field f);
 
 /* Makes d a user, assistant, system or tool message with that content and nothing else. */
 void draft_message(struct draft *d, enum role role, struct str content);
-/* Makes d a line that gives its session that title, or with "", removes it. */
-void draft_title(struct draft *d, struct str title);
+/* Makes d a line that gives its session that title, or with "", removes it. If the title that counts now,
+ * with this key, was given by a clock that is ahead, the new one has a time after it. */
+void draft_title(struct draft *d, struct str title, struct str key);
 /* Copies every member of a JSON object into d, known or not, and checks the types of the known
  * ones. A null `content` becomes ""; any other known field that is null counts as absent. The five
  * required fields may be absent. If a known key is repeated, the last one counts; unknown keys are

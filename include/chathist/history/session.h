@@ -14,6 +14,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/history/location.h"
+#include "chathist/history/message.h"
 #include "chathist/history/session_list.h"
 
 /* ---- the current session ---- */
@@ -52,6 +53,10 @@ int session_resolve(const struct history *h, struct str name, struct buf *id, st
  * already. Returns 0, or -1 with *err set: ERR_USAGE for a title of more than MESSAGE_TITLE
  * characters, or a session id that id_session_valid refuses. */
 int session_set_title(struct history *h, struct str id, struct str title, struct err *e);
+/* Makes the line that session_set_title stores. Returns 1; 0 if there is nothing to store; or -1 with
+ * *err set. */
+int session_draft_title(const struct history *h, struct str id, struct str title, struct draft *d,
+                        struct err *e);
 
 /* ---- which session a new message belongs to ---- */
 

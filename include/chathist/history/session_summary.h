@@ -21,9 +21,11 @@ struct session {
     char *preview;
     size_t preview_len;
     bool asked; /* the preview is of a message of the user */
-    /* The newest title (message_title); empty if the session has none. */
+    /* The title that counts (message_title), and its message_title_key; empty if the session has none. */
     char *title;
     size_t title_len;
+    char *title_key;
+    size_t title_key_len;
     char *first_role;
     size_t first_role_len;
     char *created_at; /* the timestamp of the first line, as stored */
@@ -53,6 +55,8 @@ struct session_list {
 
 /* Returns the text by which people know a session: its title, or without one its preview. */
 struct str session_label(const struct session *s);
+/* Returns whether a later line with a title of this message_title_key gives the title. */
+bool session_title_yields(const struct session *s, struct str key);
 void session_list_release(struct session_list *l);
 /* Appends a zeroed session and returns it. It is valid until the next call. */
 struct session *session_list_add(struct session_list *l);

@@ -24,7 +24,7 @@
 struct thread {
     struct message *at; /* each borrows from a line in `lines` */
     size_t count;
-    /* The newest line that gives the session a title, set by thread_settle; else NULL. */
+    /* The line that gives the session its title, set by thread_settle; else NULL. */
     struct message *title;
     /* private: the memory of the lines, and of that of `title` */
     char **lines, *title_line;
