@@ -9,13 +9,15 @@
  * become empty lines, so that the numbers of the others stay. So the programs that carry the files
  * never find two versions of one, and carry a full file only once.
  *
- * The lines that are added in one run follow a line `{"chathist_sync":1,"name":NAME,"after":{MACHINE:
- * [FILE,LINES],…}}`, which says how much the writer had read of each other machine. A reader takes
+ * The lines that are added in one run follow a line `{"chathist_sync":1,"name":NAME,"run":RUN,"after":
+ * {MACHINE:[FILE,LINES],…}}`, which says how much the writer had read of each other machine. A reader takes
  * the lines only after it has read as much, because files may arrive in another order. So a
  * conversation that was continued on another machine is never stored before its beginning. A machine
  * whose directory is absent is not waited for. A machine whose files vanished, and were read further
  * by others than it has them now, begins a file with a higher number, so that no machine waits for lines
- * that never come. If a file cannot be used, it and the later ones of its machine are left out, and no
+ * that never come. RUN is a random text. If the last run that wrote to the files of this machine is
+ * none of the last runs that this home directory remembers, a copy of it is in use elsewhere under the
+ * same name: then this one takes another name. If a file cannot be used, it and the later ones of its machine are left out, and no
  * lines of others wait for them.
  */
 #include <dirent.h>
@@ -29,6 +31,7 @@
 
 #include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
+#include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/system.h"
@@ -47,6 +50,9 @@
 #define FULL ((uint64_t)8 << 20)
 #define PIECE ((size_t)1 << 20)
 #define VERSION 1
+/* The names of runs. */
+#define RUN_DIGITS 16
+#define RUNS_KEPT ((size_t)7)
 
 /* A file of a machine. Number 0 is that of the deletions. */
 struct segment {
@@ -84,6 +90,10 @@ struct folder {
         del_from; /* the numbers of the first line and deletion that may have to be written */
     struct append lock;
     struct err fault; /* why the first machine is left out */
+    char *runs_path;  /* the file of the runs that this home directory remembers */
+    struct buf runs;  /* its text: a line each, the last one first */
+    struct buf run;   /* of this run, once something is written */
+    struct buf last;  /* the last run that was read in the files of this machine */
 };
 
 /* ---- names ---- */
@@ -423,15 +433,19 @@ static int check_head(const struct folder *f, const struct log *l, const struct 
  * this one is left out. */
 static int take_head(struct folder *f, struct log *l, const struct segment *s, struct str object)
 {
-    static const char *const keys[] = {"chathist_sync", "name", "after"};
-    struct str v[3];
+    static const char *const keys[] = {"chathist_sync", "name", "after", "run"};
+    struct str v[4];
     struct json_iter it;
     struct err why = ERR_INIT;
 
-    json_pick(object, keys, v, 3);
+    json_pick(object, keys, v, 4);
     if (check_head(f, l, s, v[0], v[1], &why) < 0) {
         leave_out(f, l, &why);
         return 0;
+    }
+    if (l->own) {
+        buf_clear(&f->last);
+        buf_add_str(&f->last, json_body(v[3]));
     }
     for (it = json_iter(v[2]); json_next(&it);) {
         const struct log *other = find_log(f, it.key);
@@ -608,6 +622,71 @@ static int read_all(struct folder *f, struct err *e)
     return merge_store(f->merge, e);
 }
 
+/* ---- the name of this machine ---- */
+
+static int read_runs(struct folder *f, const char *place, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&name, "%016" PRIx64 ".runs",
+             checksum(str_of(place), checksum(str_of(f->job->name), 0)));
+    f->runs_path = sync_state_file(f->job->history, buf_c(&name), e);
+    buf_release(&name);
+    return f->runs_path && file_read_state(f->runs_path, &f->runs, e) >= 0 ? 0 : -1;
+}
+
+/* Begins to write: remembers this run, before a file has it. */
+static int begin_run(struct folder *f, struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct str before = buf_str(&f->runs);
+    int result;
+
+    if (f->run.len > 0)
+        return 0;
+    id_add_token(&text);
+    buf_addf(&f->run, "%.*s", RUN_DIGITS, buf_c(&text));
+    buf_clear(&text);
+    if (before.n > RUNS_KEPT * (RUN_DIGITS + 1))
+        before.n = RUNS_KEPT * (RUN_DIGITS + 1);
+    buf_addf(&text, "%s\n", buf_c(&f->run));
+    buf_add_str(&text, before);
+    result = file_replace_at(FILE_CWD, f->runs_path, buf_str(&text), false, e);
+    buf_release(&text);
+    return result;
+}
+
+/* Returns whether another home directory has written to the files of this machine. */
+static bool is_copied(const struct folder *f)
+{
+    return f->last.len > 0 && f->runs.len > 0 && !f->job->options.dry_run &&
+           !str_find(buf_str(&f->runs), buf_str(&f->last));
+}
+
+/* Takes a new name, if a copy of this home directory has the same one. What was read stays read. */
+static int leave_copied(struct folder *f, struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    char *name;
+
+    if (!is_copied(f))
+        return 0;
+    name = sync_machine_rename(f->job->history, e);
+    if (!name)
+        return -1;
+    buf_addf(&text,
+             "another home directory writes to '%s/%s', too: the name of this machine is now '%s'",
+             f->job->place, f->machine, name);
+    if (f->job->options.warn)
+        f->job->options.warn(f->job->options.arg, buf_c(&text));
+    buf_release(&text);
+    find_log(f, str_of(f->machine))->own = false;
+    free(f->machine);
+    f->machine = name;
+    f->asked_number = f->asked_lines = 0;
+    return 0;
+}
+
 /* ---- writing ---- */
 
 /* The files of this machine, while something is added to them. */
@@ -650,6 +729,7 @@ static void add_head(struct writer *w, bool lines)
 
     buf_addf(out, "{\"chathist_sync\":%d", VERSION);
     json_add_member(out, "name", str_of(w->f->job->name));
+    json_add_member(out, "run", buf_str(&w->f->run));
     json_add_key(out, "after");
     buf_add_byte(out, '{');
     for (size_t i = 0; lines && i < w->f->count; i++) {
@@ -695,7 +775,7 @@ static int close_segment(struct writer *w, struct err *e)
 /* Begins the file `number`, with the line at the beginning of a batch. */
 static int begin_segment(struct writer *w, unsigned number, bool lines, struct err *e)
 {
-    if (close_segment(w, e) < 0)
+    if (close_segment(w, e) < 0 || begin_run(w->f, e) < 0)
         return -1;
     w->fd = open_segment(w->f, w->log, number, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, e);
     if (w->fd < 0)
@@ -739,7 +819,7 @@ static int continue_segment(struct writer *w, unsigned number, struct err *e)
         return begin_segment(w, number + 1, true, e);
     w->fd = open_segment(w->f, w->log, number, O_RDWR | O_APPEND, e);
     w->at = s;
-    if (w->fd < 0)
+    if (w->fd < 0 || begin_run(w->f, e) < 0)
         return -1;
     if (number > 0 && has_unread(w->fd, s->end))
         return begin_segment(w, number + 1, true, e);
@@ -1001,6 +1081,10 @@ static int run(struct folder *f, struct err *e)
     char *state = merge_state_path(job->history, "dir", real ? real : job->place, e);
     int result = -1;
 
+    if (state && read_runs(f, real ? real : job->place, e) < 0) {
+        free(state);
+        state = NULL;
+    }
     free(real);
     if (!state)
         return -1;
@@ -1008,7 +1092,7 @@ static int run(struct folder *f, struct err *e)
     if (f->merge && find_logs(f, e) == 0) {
         read_state(f, state);
         merge_follow(f->merge, &f->from);
-        if (read_all(f, e) == 0 && write_all(f, e) == 0)
+        if (read_all(f, e) == 0 && leave_copied(f, e) == 0 && write_all(f, e) == 0)
             result = keeps_state(f) ? write_state(f, state, e) : 0;
         report_waiting(f);
         job->count = *merge_counts(f->merge);
@@ -1022,7 +1106,12 @@ static int run(struct folder *f, struct err *e)
 
 int sync_dir(struct sync_job *job, struct err *e)
 {
-    struct folder f = {.job = job, .lock = {.fd = -1}, .name = BUF_INIT(BUF_SMALL)};
+    struct folder f = {.job = job,
+                       .lock = {.fd = -1},
+                       .name = BUF_INIT(BUF_SMALL),
+                       .runs = BUF_INIT(BUF_SMALL),
+                       .run = BUF_INIT(BUF_SMALL),
+                       .last = BUF_INIT(BUF_SMALL)};
     int result = -1;
 
     f.fd = open(job->place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -1044,6 +1133,10 @@ int sync_dir(struct sync_job *job, struct err *e)
     digests_release(&f.known);
     err_release(&f.fault);
     free(f.machine);
+    free(f.runs_path);
     buf_release(&f.name);
+    buf_release(&f.runs);
+    buf_release(&f.run);
+    buf_release(&f.last);
     return result;
 }

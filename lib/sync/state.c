@@ -82,6 +82,19 @@ static int make_name(struct buf *out, struct err *e)
     return result;
 }
 
+/* Makes a new name for this machine, which has the text `system`, and keeps it in the file. */
+static int replace_name(const char *path, struct buf *name, struct str system, struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    int result = make_name(name, e);
+
+    buf_addf(&text, "%s\n%.*s\n", buf_c(name), (int)system.n, system.p ? system.p : "");
+    if (result == 0 && path)
+        result = file_replace_at(FILE_CWD, path, buf_str(&text), true, e);
+    buf_release(&text);
+    return result;
+}
+
 char *sync_machine(const struct history *h, bool make, struct err *e)
 {
     char *path = sync_state_file(h, "machine", e);
@@ -96,16 +109,29 @@ char *sync_machine(const struct history *h, bool make, struct err *e)
         str_eq(str_trim(rest), buf_str(&system))) {
         buf_add_str(&name, kept);
     } else if (result >= 0) {
-        result = make_name(&name, e);
-        buf_clear(&text);
-        buf_addf(&text, "%s\n%s\n", buf_c(&name), buf_c(&system));
-        if (result == 0 && make)
-            result = file_replace_at(FILE_CWD, path, buf_str(&text), true, e);
+        result = replace_name(make ? path : NULL, &name, buf_str(&system), e);
     }
     free(path);
     buf_release(&text);
     buf_release(&system);
     if (result >= 0)
+        return buf_detach(&name);
+    buf_release(&name);
+    return NULL;
+}
+
+char *sync_machine_rename(const struct history *h, struct err *e)
+{
+    char *path = sync_state_file(h, "machine", e);
+    struct buf system = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    int result = -1;
+
+    add_system(&system);
+    if (path)
+        result = replace_name(path, &name, buf_str(&system), e);
+    free(path);
+    buf_release(&system);
+    if (result == 0)
         return buf_detach(&name);
     buf_release(&name);
     return NULL;

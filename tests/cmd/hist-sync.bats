@@ -238,6 +238,59 @@ titled() {
     equal a b
 }
 
+@test "hist-sync: a copy of a home directory takes a name of its own, and nothing is lost" {
+    as a
+    ask s1 one
+    run_expect 0 hist-sync folder
+    first=$(ls folder)
+    cp -a "$HOME" "$BATS_TEST_TMPDIR/b"
+    # Both continue under the same name; the one that meets the other's lines takes a new one.
+    ask s1 'from a'
+    as b
+    ask s1 'from b'
+    run_expect 0 hist-sync folder
+    stdout_is $'own\t2 sent'
+    stderr_empty
+    [[ $(ls folder) == "$first" ]]
+    as a
+    run_expect 0 hist-sync folder
+    stdout_is $'own\t2 received, 2 sent'
+    stderr_matches "^hist-sync: another home directory writes to 'folder/$first', too: the name of this machine is now '[^']*'\$"
+    second=$(head -n 1 "$HOME/.local/state/chathist/sync/machine")
+    [[ $second != "$first" && -d folder/$second ]]
+    for machine in b a b a; do
+        as "$machine"
+        ask s1 "again from $machine"
+        run_expect 0 hist-sync folder
+        stderr_empty
+    done
+    as b
+    run_expect 0 hist-sync folder
+    as c
+    run_expect 0 hist-sync folder
+    equal a b c
+    [[ $(find folder -mindepth 1 -maxdepth 1 | wc -l) == 3 ]]
+
+    # Two histories of one home directory, a lost history and a lost folder are no such copies.
+    as a
+    ask s1 five
+    run_expect 0 hist-sync folder
+    for history in other "$HOME/.local/share/aicoder/history.jsonl" other; do
+        run_expect 0 hist-append -q --history "$history" -s s1 "$RANDOM in $history"
+        run_expect 0 hist-sync --name own --history "$history" folder
+        stderr_empty
+    done
+    run_expect 0 hist-sync folder
+    rm "$HOME"/.local/share/aicoder/history.jsonl*
+    run_expect 0 hist-sync folder
+    stderr_empty
+    rm -r folder/*
+    ask s1 six
+    run_expect 0 hist-sync folder
+    stderr_empty
+    [[ $(head -n 1 "$HOME/.local/state/chathist/sync/machine") == "$second" ]]
+}
+
 @test "hist-sync: a file with a number that no program gave it is not followed" {
     as a
     ask s1 one

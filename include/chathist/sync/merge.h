@@ -139,5 +139,7 @@ char *merge_state_path(const struct history *h, const char *kind, const char *pl
  * the state directory; a copy of that directory on another machine gets a new name. If there is none,
  * and not `make`, the name is not kept. The caller frees it. Returns NULL with *e set. */
 char *sync_machine(const struct history *h, bool make, struct err *e);
+/* Gives this machine a new name, and returns it likewise. */
+char *sync_machine_rename(const struct history *h, struct err *e);
 
 #endif
