@@ -70,6 +70,18 @@ static void add_count(struct buf *line, uint64_t n, const char *what)
         buf_addf(line, "%s%" PRIu64 " %s", line->len > 0 ? ", " : "", n, what);
 }
 
+/* Reports the lines that could not be taken. */
+static void print_refused(const struct run *r, const struct sync_job *job)
+{
+    uint64_t refused = job->count.refused;
+
+    if (refused > 0 && !r->quiet)
+        warnf("%" PRIu64 " line%s for '%s' in %s %s left out: damaged, or no message", refused,
+              refused == 1 ? "" : "s", job->name,
+              job->options.mark ? job->options.mark : "the other copy",
+              refused == 1 ? "is" : "are");
+}
+
 /* Prints what was done for a history: NAME, COUNTS. Prints nothing if nothing was to be done. */
 static void print_count(struct run *r, const struct sync_job *job)
 {
@@ -94,11 +106,7 @@ static void print_count(struct run *r, const struct sync_job *job)
             buf_addf(&line, "%s\t%s\n", job->name, buf_c(&counts));
         out_text(&r->out, buf_str(&line));
     }
-    if (c->refused > 0 && !r->quiet)
-        warnf("%" PRIu64 " line%s for '%s' in %s %s left out: damaged, or no message", c->refused,
-              c->refused == 1 ? "" : "s", job->name,
-              job->options.mark ? job->options.mark : "the other copy",
-              c->refused == 1 ? "is" : "are");
+    print_refused(r, job);
     buf_release(&line);
     buf_release(&counts);
 }
@@ -195,7 +203,7 @@ static struct history *find_served(struct run *r, struct history *h, struct err 
     return NULL;
 }
 
-/* Serves a history. Errors go to the other side, which prints them. */
+/* Serves a history. Errors go to the other side, which prints them; ssh brings warnings there. */
 static void serve(struct run *r, struct history *h)
 {
     struct sync_job job = {.name = r->name, .options.dry_run = r->dry_run};
@@ -209,6 +217,7 @@ static void serve(struct run *r, struct history *h)
     } else {
         set_sync(r, job.history);
         (void)sync_serve(&job, STDIN_FILENO, STDOUT_FILENO, &e);
+        print_refused(r, &job);
     }
     r->status = exit_code(e.kind);
     buf_release(&line);

@@ -33,7 +33,13 @@ BEGIN
         RAISE EXCEPTION 'the encoding of the database is %: UTF8 is needed', current_setting('server_encoding')
             USING ERRCODE = 'feature_not_supported';
     END IF;
-    IF to_regclass('chathist.version') IS NULL THEN
+    -- A schema of this name that something else made stays as it is.
+    IF to_regclass('chathist.messages') IS NULL OR to_regclass('chathist.version') IS NULL THEN
+        IF EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace('chathist'))
+           OR EXISTS (SELECT FROM pg_proc WHERE pronamespace = to_regnamespace('chathist')) THEN
+            RAISE EXCEPTION 'the schema chathist of this database is not one of hist-sync'
+                USING ERRCODE = 'feature_not_supported';
+        END IF;
         CREATE SCHEMA IF NOT EXISTS chathist;
         CREATE TABLE chathist.version (version integer NOT NULL);
         INSERT INTO chathist.version VALUES (0);
@@ -101,6 +107,7 @@ BEGIN
         pushed bigint NOT NULL,         -- this many lines of the copy are here
         pushed_check bigint NOT NULL,
         deleted bigint NOT NULL,        -- and this many of its deletions
+        deleted_check bigint NOT NULL,
         pulled bigint NOT NULL,         -- rows up to this number are in the copy
         seen bigint NOT NULL,           -- this many lines the copy had then
         seen_check bigint NOT NULL,

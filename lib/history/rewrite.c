@@ -339,8 +339,10 @@ static int fill_deleted(const struct rewrite *r, const char *path, struct append
     struct append_wait wait = history_wait(r->h);
     struct stat st;
 
-    if (r->erased.len == 0 || file_stat(r->h->dir_fd, path, &st) < 0)
+    if (r->erased.len == 0)
         return 0;
+    if (file_stat(r->h->dir_fd, path, &st) < 0)
+        return errno == ENOENT ? 0 : err_sys(e, errno, "cannot open '%s'", path);
     if (append_open_present(d, r->h->dir_fd, path, &wait, e) < 0)
         return -1;
     *before = d->end;

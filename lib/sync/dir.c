@@ -318,14 +318,15 @@ static bool take_segment(struct folder *f, struct str object)
 /* Takes the line of the state about the history. */
 static bool take_history(struct folder *f, struct str object)
 {
-    static const char *const keys[] = {"lines", "check", "deletions"};
-    struct str v[3];
-    uint64_t lines, check, deletions;
+    static const char *const keys[] = {"lines", "check", "deletions", "deletions_check"};
+    struct str v[4];
+    uint64_t lines, check, deletions, deletions_check;
 
-    json_pick(object, keys, v, 3);
+    json_pick(object, keys, v, 4);
     if (!get_number(v[0], &lines) || !digest_parse(json_body(v[1]), &check) ||
-        !get_number(v[2], &deletions) || merge_prefix(f->merge, lines) != check ||
-        deletions > merge_deletions(f->merge))
+        !get_number(v[2], &deletions) || !digest_parse(json_body(v[3]), &deletions_check) ||
+        merge_prefix(f->merge, lines) != check || deletions > merge_deletions(f->merge) ||
+        merge_deletion_prefix(f->merge, deletions) != deletions_check)
         return false;
     f->from = lines;
     f->del_from = deletions;
@@ -362,12 +363,14 @@ static void add_hex(struct buf *out, const char *key, uint64_t n)
 static int write_state(struct folder *f, const char *path, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
-    size_t lines = merge_lines(f->merge);
+    size_t lines = merge_lines(f->merge), deletions = merge_deletions(f->merge);
     int result = 0;
 
     buf_addf(&text, "{\"lines\":%zu", lines);
     add_hex(&text, "check", merge_prefix(f->merge, lines));
-    buf_addf(&text, ",\"deletions\":%zu}\n", merge_deletions(f->merge));
+    buf_addf(&text, ",\"deletions\":%zu", deletions);
+    add_hex(&text, "deletions_check", merge_deletion_prefix(f->merge, deletions));
+    buf_add_c(&text, "}\n");
     for (size_t i = 0; i < f->count; i++)
         for (size_t k = 0; k < f->logs[i].count; k++) {
             const struct log *l = &f->logs[i];

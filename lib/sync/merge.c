@@ -390,6 +390,20 @@ static struct str deletion_key(struct merge *m, struct str session, struct str i
     return buf_str(&m->text);
 }
 
+uint64_t merge_deletion_prefix(const struct merge *m, size_t n)
+{
+    uint64_t sum = 0;
+    struct str session, id;
+
+    if (n > m->deleted.count)
+        return 0;
+    for (size_t i = 0; i < n; i++) {
+        merge_deletion(m, i, &session, &id);
+        sum = chain(sum, merge_deletion_digest(session, id));
+    }
+    return sum;
+}
+
 bool merge_is_deleted(struct merge *m, struct str session, struct str id)
 {
     return m->deleted.count > 0 && hash_map_find(&m->deleted, deletion_key(m, session, id)) != NULL;
@@ -768,6 +782,11 @@ uint64_t merge_prefix(struct merge *m, size_t n)
     return sum;
 }
 
+static int changed_in_place(const struct merge *m, struct err *e)
+{
+    return err_set(e, ERR_FAILURE, "'%s' was changed in place: try again", m->h->path);
+}
+
 static int read_fact(struct merge *m, const struct fact *f, struct buf *line, struct err *e)
 {
     size_t n = (size_t)(f->place & LENGTH_MASK);
@@ -783,12 +802,14 @@ static int read_fact(struct merge *m, const struct fact *f, struct buf *line, st
     /* The next run reads the whole history. */
     if (m->cache_path)
         (void)file_unlink(FILE_CWD, m->cache_path);
-    return err_set(e, ERR_FAILURE, "'%s' was changed in place: try again", m->h->path);
+    return changed_in_place(m, e);
 }
 
 int merge_read(struct merge *m, size_t i, struct buf *line, struct err *e)
 {
-    return load(m, e) < 0 ? -1 : read_fact(m, &m->facts[i], line, e);
+    if (load(m, e) < 0)
+        return -1;
+    return i < m->covered.count ? read_fact(m, &m->facts[i], line, e) : changed_in_place(m, e);
 }
 
 /* ---- what another copy has ---- */
@@ -806,29 +827,39 @@ int merge_delete(struct merge *m, struct str session, struct str id)
     return 1;
 }
 
-/* Reports two messages with the same session and id. */
-static void report_conflict(struct merge *m, const struct fact *here)
+void merge_report_conflict(struct merge *m, struct str here, struct str there)
 {
-    struct message other = MESSAGE_INIT;
-    struct buf line = BUF_INIT(BUF_LINE), a = BUF_INIT(BUF_LINE), b = BUF_INIT(BUF_LINE);
-    struct str there = message_preview(&m->message, &a), text = STR("");
+    struct message ours = MESSAGE_INIT, theirs = MESSAGE_INIT;
+    struct buf a = BUF_INIT(BUF_LINE), b = BUF_INIT(BUF_LINE);
+    struct str our_text = STR(""), their_text;
 
     m->count.conflicts++;
-    if (m->reported++ >= REPORTED_MAX)
+    if (m->reported++ >= REPORTED_MAX || !message_parse(&theirs, there))
         return;
-    if (here->place != 0 && read_fact(m, here, &line, NULL) == 0 &&
-        message_parse(&other, buf_str(&line)))
-        text = message_preview(&other, &b);
+    their_text = message_preview(&theirs, &a);
+    if (message_parse(&ours, here))
+        our_text = message_preview(&ours, &b);
     warn(m,
          "two messages of session '%.*s' have the id '%.*s', and both are kept: '%.*s' here, "
          "'%.*s' %s%s",
-         (int)m->message.session_id.n, m->message.session_id.p, (int)m->message.id.n,
-         m->message.id.p, (int)text.n, text.p, (int)there.n, there.p,
+         (int)theirs.session_id.n, theirs.session_id.p, (int)theirs.id.n, theirs.id.p,
+         (int)our_text.n, our_text.p, (int)their_text.n, their_text.p,
          m->options.mark ? "in " : "there", m->options.mark ? m->options.mark : "");
-    message_release(&other);
-    buf_release(&line);
+    message_release(&ours);
+    message_release(&theirs);
     buf_release(&a);
     buf_release(&b);
+}
+
+/* Reports the line in m->message and the one here that has its session and id. */
+static void report_received(struct merge *m, const struct fact *here)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+
+    if (here->place == 0 || read_fact(m, here, &line, NULL) < 0)
+        buf_clear(&line);
+    merge_report_conflict(m, buf_str(&line), m->message.line);
+    buf_release(&line);
 }
 
 int merge_add(struct merge *m, struct str line, struct err *e)
@@ -856,7 +887,7 @@ int merge_add(struct merge *m, struct str line, struct err *e)
     if (m->waiting.count == before)
         return 0;
     if (other)
-        report_conflict(m, other);
+        report_received(m, other);
     if (m->options.dry_run) {
         m->count.received++;
         return 1;

@@ -24,10 +24,10 @@
 
 /* A row of the table of cursors. */
 struct cursor {
-    uint64_t pushed, pushed_check; /* lines of the history that the database has; merge_prefix */
-    uint64_t deleted;              /* deletions that the database has */
-    int64_t pulled;                /* rows up to this number are in the history */
-    uint64_t seen, seen_check;     /* lines that the history had after the last pull */
+    uint64_t pushed, pushed_check;   /* lines of the history that the database has; merge_prefix */
+    uint64_t deleted, deleted_check; /* deletions that the database has */
+    int64_t pulled;                  /* rows up to this number are in the history */
+    uint64_t seen, seen_check;       /* lines that the history had after the last pull */
 };
 
 /* A row of the database: its number, and the digest of its line. */
@@ -146,13 +146,14 @@ static int take_cursor(void *arg, const struct str *value, struct err *e)
     c->pulled = pg_number(value[3]);
     c->seen = (uint64_t)pg_number(value[4]);
     c->seen_check = (uint64_t)pg_number(value[5]);
+    c->deleted_check = (uint64_t)pg_number(value[6]);
     return 0;
 }
 
 static int cursor_read(struct run *r, struct err *e)
 {
     return pg_query(r->pg,
-                    "SELECT pushed, pushed_check, deleted, pulled, seen, seen_check"
+                    "SELECT pushed, pushed_check, deleted, pulled, seen, seen_check, deleted_check"
                     " FROM chathist.cursors WHERE owner = current_user AND history = $1"
                     " AND copy = $2",
                     (struct str[]){name_of(r), buf_str(&r->copy)}, 2, take_cursor, &r->cursor, e);
@@ -169,29 +170,31 @@ static int cursor_load(struct run *r, struct err *e)
 static int cursor_save(struct run *r, struct err *e)
 {
     const struct cursor *c = &r->cursor;
-    const int64_t numbers[] = {(int64_t)c->pushed,  (int64_t)c->pushed_check,
-                               (int64_t)c->deleted, c->pulled,
-                               (int64_t)c->seen,    (int64_t)c->seen_check};
-    struct buf text[6];
-    struct str parameters[8] = {name_of(r), buf_str(&r->copy)};
+    const int64_t numbers[] = {
+        (int64_t)c->pushed, (int64_t)c->pushed_check, (int64_t)c->deleted,      c->pulled,
+        (int64_t)c->seen,   (int64_t)c->seen_check,   (int64_t)c->deleted_check};
+    struct buf text[7];
+    struct str parameters[9] = {name_of(r), buf_str(&r->copy)};
     int result;
 
     if (memcmp(c, &r->saved, sizeof(*c)) == 0)
         return 0;
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 7; i++) {
         buf_init(&text[i], BUF_SMALL);
         pg_add_number(&text[i], numbers[i]);
         parameters[2 + i] = buf_str(&text[i]);
     }
     result = pg_query(r->pg,
                       "INSERT INTO chathist.cursors (history, copy, pushed, pushed_check, deleted,"
-                      " pulled, seen, seen_check) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)"
+                      " pulled, seen, seen_check, deleted_check)"
+                      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
                       " ON CONFLICT (owner, history, copy) DO UPDATE SET (pushed, pushed_check,"
-                      " deleted, pulled, seen, seen_check) = ($3, $4, $5, $6, $7, $8)",
-                      parameters, 8, NULL, NULL, e);
+                      " deleted, pulled, seen, seen_check, deleted_check)"
+                      " = ($3, $4, $5, $6, $7, $8, $9)",
+                      parameters, 9, NULL, NULL, e);
     if (result == 0)
         r->saved = *c;
-    for (size_t i = 0; i < 6; i++)
+    for (size_t i = 0; i < 7; i++)
         buf_release(&text[i]);
     return result;
 }
@@ -361,7 +364,7 @@ static const char INSERT_LINES[] =
     " ORDER BY n ON CONFLICT DO NOTHING RETURNING 1) SELECT count(*) FROM a";
 
 static const char FIND_CONFLICTS[] =
-    "SELECT b.session, b.id, b.line, m.line FROM pg_temp.chathist_batch b"
+    "SELECT b.line, m.line FROM pg_temp.chathist_batch b"
     /* A new database has no statistics. OFFSET 0 keeps the planner from a join that compares each row
      * of the batch with each of the history, and only the primary key gives this order without a sort. */
     " CROSS JOIN LATERAL (SELECT line FROM chathist.messages WHERE owner = current_user"
@@ -373,18 +376,9 @@ static const char FIND_CONFLICTS[] =
 static int report_conflict(void *arg, const struct str *value, struct err *e)
 {
     const struct run *r = arg;
-    struct buf text = BUF_INIT(BUF_LINE);
-    struct str here = utf8_first(value[2], 200), there = utf8_first(value[3], 200);
 
     (void)e;
-    merge_counts(r->merge)->conflicts++;
-    buf_addf(&text,
-             "message '%.*s' of session '%.*s' differs, both lines are kept: here %.*s, there %.*s",
-             (int)value[1].n, value[1].p, (int)value[0].n, value[0].p, (int)here.n, here.p,
-             (int)there.n, there.p);
-    if (r->job->options.warn)
-        r->job->options.warn(r->job->options.arg, buf_c(&text));
-    buf_release(&text);
+    merge_report_conflict(r->merge, value[0], value[1]);
     return 0;
 }
 
@@ -409,7 +403,8 @@ static int send_batch(struct run *r, bool careful, int64_t *added, struct err *e
         result = pg_query(r->pg, DELETE_LINES, parameters, 2, NULL, NULL, e);
     if (result == 0 && r->lines > 0)
         result = ask_number(r, INSERT_LINES, parameters, 3, added, e);
-    if (result == 0 && r->lines > 0)
+    /* A pull reports them, too. */
+    if (result == 0 && r->lines > 0 && !r->job->pull)
         result = pg_query(r->pg, FIND_CONFLICTS, parameters, 1, report_conflict, r, e);
     if (result == 0)
         result = cursor_save(r, e);
@@ -458,16 +453,19 @@ static bool is_full(const struct run *r)
 
 static int push_deletions(struct run *r, struct err *e)
 {
+    struct cursor *c = &r->cursor;
     size_t all = merge_deletions(r->merge);
     struct str session, id;
 
-    if (r->cursor.deleted > all)
-        r->cursor.deleted = 0;
-    for (size_t i = r->cursor.deleted; i < all; i++) {
+    if (merge_deletion_prefix(r->merge, c->deleted) != c->deleted_check)
+        c->deleted = 0;
+    for (size_t i = c->deleted; i < all; i++) {
         merge_deletion(r->merge, i, &session, &id);
         if (session.n + id.n <= ID_MAX)
             batch_deletion(r, session, id);
-        r->cursor.deleted = i + 1;
+        c->deleted = i + 1;
+        if (is_full(r) || i + 1 == all)
+            c->deleted_check = merge_deletion_prefix(r->merge, i + 1);
         if (is_full(r) && store_batch(r, e) < 0)
             return -1;
     }

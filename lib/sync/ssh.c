@@ -214,8 +214,9 @@ struct item {
 struct exchange {
     struct merge *merge;
     struct peer *peer;
-    bool deletions; /* the facts are deletions, not lines */
-    size_t count;   /* facts at the beginning */
+    bool deletions;  /* the facts are deletions, not lines */
+    size_t count;    /* facts at the beginning */
+    uint64_t prefix; /* merge_prefix of these, if they are lines */
     struct item *items;
     uint64_t *sums; /* of the digests before each item */
     bool *send;     /* by `at` */
@@ -246,6 +247,7 @@ static void exchange_begin(struct exchange *x, struct merge *m, struct peer *p, 
                            .peer = p,
                            .deletions = deletions,
                            .count = deletions ? merge_deletions(m) : merge_lines(m)};
+    x->prefix = deletions ? 0 : merge_prefix(m, x->count);
     x->items = mem_resize(NULL, x->count + 1, sizeof(*x->items));
     x->sums = mem_resize(NULL, x->count + 1, sizeof(*x->sums));
     x->send = mem_zalloc(x->count + 1);
@@ -527,14 +529,26 @@ static int put_fact(struct exchange *x, size_t i, struct buf *line, struct err *
     return 0;
 }
 
-/* Sends the facts that the other side does not have, in their order here. */
+/* Returns whether the fact that has the number i now is to be sent, although numbers have changed. */
+static bool is_chosen(const struct exchange *x, size_t i)
+{
+    uint64_t digest = digest_of(x->merge, x->deletions, i);
+    size_t at = first_from(x, digest);
+
+    return at < x->count && x->items[at].digest == digest && x->send[x->items[at].at];
+}
+
+/* Sends the facts that the other side does not have, in their order here. Lines have other numbers if
+ * some were erased meanwhile, because the other side or another program deleted them. */
 static int send_facts(struct exchange *x, struct err *e)
 {
     struct buf line = BUF_INIT(BUF_LINE);
+    bool moved = !x->deletions && merge_prefix(x->merge, x->count) != x->prefix;
+    size_t count = moved ? merge_lines(x->merge) : x->count;
     int result = 0;
 
-    for (size_t i = 0; result == 0 && i < x->count; i++) {
-        if (x->send[i])
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        if (moved ? is_chosen(x, i) : x->send[i])
             result = put_fact(x, i, &line, e);
         if (result == 0 && x->peer->output.len >= PIECE)
             result = peer_flush(x->peer, e);
@@ -817,7 +831,8 @@ static int make_command(struct words *w, const struct sync_job *job, const struc
     }
     add_word(w, "--");
     add_word(w, a->host);
-    buf_addf(&remote, "%s --serve%s", job->program, job->options.dry_run ? " --dry-run" : "");
+    buf_addf(&remote, "%s --serve%s%s", job->program, job->options.dry_run ? " --dry-run" : "",
+             job->options.warn ? "" : " --quiet");
     buf_add_c(&remote, " --name");
     add_quoted(&remote, job->name);
     if (a->path) {

@@ -180,6 +180,46 @@ equal() {
     stdout_is 'given last'
 }
 
+@test "hist-sync: init leaves a schema of others as it is" {
+    for what in 'TABLE chathist.notes (a text)' 'TABLE chathist.version (version integer)' \
+        'VIEW chathist.messages AS SELECT 1 AS a' 'FUNCTION chathist.f() RETURNS integer LANGUAGE sql AS $$SELECT 1$$'; do
+        sql "CREATE SCHEMA chathist; CREATE $what"
+        run_expect 0 sql "SELECT count(*) FROM pg_class"
+        cp "$OUT" before
+        run_expect 2 hist-sync init "$PLACE"
+        stderr_is 'hist-sync: PostgreSQL: the schema chathist of this database is not one of hist-sync'
+        run_expect 0 sql "SELECT count(*) FROM pg_class"
+        stdout_is_file before
+        sql 'DROP SCHEMA chathist CASCADE'
+    done
+    # An empty one, which an administrator has made for it.
+    sql 'CREATE SCHEMA chathist'
+    run_expect 0 hist-sync init "$PLACE"
+}
+
+@test "hist-sync: each conflict is reported once, and deletions that were replaced are pushed" {
+    run_expect 0 hist-sync init "$PLACE"
+    { line 1 s1 'one text'; line 2 s2 two; } >a
+    { line 1 s1 'another text'; line 3 s3 three; } >b
+    run_sync a
+    run_sync b push
+    stderr_is "hist-sync: two messages of session 's1' have the id '1', and both are kept: 'another text' here, 'one text' in the database"
+    { line 1 s1 'a third text'; } >c
+    run_sync c --json
+    [[ $(jq .conflicts "$OUT") == 2 ]]
+    stderr_lines=$(wc -l <"$ERR")
+    [[ $stderr_lines == 2 ]]
+    run_sync a
+    cp a.deleted before
+    run_expect 0 hist-delete --history a --force s2
+    run_sync a
+    cp before a.deleted
+    run_expect 0 hist-delete --history a --force s3
+    run_sync a
+    run_expect 0 sql "SELECT count(*) FROM chathist.messages WHERE session = 's3'"
+    stdout_is 0
+}
+
 @test "hist-sync: a pull after deletions does not hide new lines from the next push" {
     run_expect 0 hist-sync init "$PLACE"
     for i in 1 2 3 4; do line "$i" "s$i" "text $i"; done >a

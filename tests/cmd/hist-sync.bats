@@ -411,6 +411,26 @@ titled() {
     equal a b
 }
 
+@test "hist-sync: deletions that were replaced by others are all written again" {
+    as a
+    ask s1 one
+    ask s2 two
+    run_expect 0 hist-sync folder
+    as b
+    run_expect 0 hist-sync folder
+    as a
+    cp "$HOME/.local/share/aicoder/history.jsonl.deleted" before
+    run_expect 0 hist-delete --force s1
+    run_expect 0 hist-sync folder
+    # As after a restored backup: as many deletions, but others.
+    cp before "$HOME/.local/share/aicoder/history.jsonl.deleted"
+    run_expect 0 hist-delete --force s2
+    run_expect 0 hist-sync folder
+    as b
+    run_expect 0 hist-sync folder
+    run_expect 1 hist-search -s s2 two
+}
+
 @test "hist-sync: more than 8 MiB of deletions" {
     as a
     ask s1 one
@@ -610,6 +630,20 @@ SCRIPT
         [[ $(<"$ERR") != *$'\033'* ]]
         cmp before "$HOME/.local/share/aicoder/history.jsonl"
     done
+}
+
+@test "hist-sync: lines that the other end cannot take are reported" {
+    printf 'hist-sync 1 0000000000000000 0000000000000001\nwant 0\nF{}\nF[]\nE\n' >asked
+    run_expect 0 bash -c 'set -o pipefail; hist-sync --serve --name own <asked | cat'
+    stderr_is "hist-sync: 2 lines for 'own' in the other copy are left out: damaged, or no message"
+    run_expect 0 bash -c 'set -o pipefail; hist-sync --serve --quiet --name own <asked | cat'
+    stderr_empty
+    make_ssh
+    as b
+    ask s1 one
+    as a
+    run_expect 0 hist-sync -q ssh://b
+    [[ $(tail -n 1 asked) == "hist-sync --serve --quiet --name 'own'" ]]
 }
 
 @test "hist-sync: a database server that answers with something else" {

@@ -82,6 +82,8 @@ int merge_read(struct merge *m, size_t i, struct buf *line, struct err *e);
 size_t merge_deletions(const struct merge *m);
 /* Sets the session and the id of a deletion, borrowed until the merge is closed. */
 void merge_deletion(const struct merge *m, size_t i, struct str *session, struct str *id);
+/* Returns a checksum of the first n deletions; 0 if there are fewer. */
+uint64_t merge_deletion_prefix(const struct merge *m, size_t n);
 /* Returns whether a line with this session and id is deleted. */
 bool merge_is_deleted(struct merge *m, struct str session, struct str id);
 /* Returns the digest of a deletion. */
@@ -119,6 +121,9 @@ int merge_delete(struct merge *m, struct str session, struct str id);
  * without white space or control characters, a valid session id and time. Returns 1; 0 if the line is
  * known, or deleted, or refused; -1 with *e set. */
 int merge_add(struct merge *m, struct str line, struct err *e);
+/* Counts and reports a line here and another one, of the other copy, with the same session and id. merge_add
+ * does it for the lines that are added. */
+void merge_report_conflict(struct merge *m, struct str here, struct str there);
 /* Stores all that was added: first the deletions, then it erases their lines, then it appends the new
  * lines. After each step everything is on the disk. Returns 0, or -1 with *e set. */
 int merge_store(struct merge *m, struct err *e);
