@@ -647,7 +647,10 @@ static int begin_run(struct folder *f, struct err *e)
 
     if (f->run.len > 0)
         return 0;
-    id_add_token(&text);
+    if (id_add_token(&text, e) < 0) {
+        buf_release(&text);
+        return -1;
+    }
     buf_addf(&f->run, "%.*s", RUN_DIGITS, buf_c(&text));
     buf_clear(&text);
     if (before.n > RUNS_KEPT * (RUN_DIGITS + 1))
