@@ -940,6 +940,8 @@ static int erase_from(struct folder *f, const struct log *l, struct segment *s, 
     int result = -1;
 
     set_path(&path, f, l, s->number);
+    /* What a killed program has left of such files. */
+    (void)file_sweep(l->fd, buf_c(&path), true, true, NULL);
     if (file_replace_begin_at(&r, l->fd, buf_c(&path), e) == 0) {
         result = copy_kept(f, l, &r, &end, e);
         if (result <= 0)

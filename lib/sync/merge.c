@@ -337,6 +337,7 @@ static void cache_save(struct merge *m)
     if (!m->cache_path || m->options.dry_run || !m->loaded ||
         memcmp(&m->covered, &m->cached, sizeof(m->covered)) == 0)
         return;
+    (void)file_sweep(FILE_CWD, m->cache_path, true, true, NULL);
     if (file_replace_begin(&r, m->cache_path, NULL) < 0)
         return;
     r.unsynced = true;
