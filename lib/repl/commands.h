@@ -96,8 +96,6 @@ void repl_edit(struct repl *r, struct str text);
 
 void repl_new(struct repl *r, struct str system);
 void repl_load(struct repl *r, struct str name);
-/* Continues a session of the history, and shows its last messages. Reports an error. */
-void repl_continue(struct repl *r, const struct buf *id);
 void repl_browse(struct repl *r, struct str query);
 void repl_search(struct repl *r, struct str text);
 void repl_title(struct repl *r, struct str text);

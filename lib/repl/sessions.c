@@ -260,7 +260,8 @@ static int continue_session(struct repl *r, const struct buf *id, struct err *e)
     return chat->in_memory ? repl_copy_to_memory(chat, e) : 0;
 }
 
-void repl_continue(struct repl *r, const struct buf *id)
+/* Continues a session of the history, and shows its last messages. Reports an error. */
+static void load_by_id(struct repl *r, const struct buf *id)
 {
     struct history *h = &r->chat->history;
     const struct filter every = {0};
@@ -290,7 +291,7 @@ void repl_load(struct repl *r, struct str name)
     else if (resolve_listed(r, name, &id, &e) < 0)
         repl_report(&e);
     else
-        repl_continue(r, &id);
+        load_by_id(r, &id);
     buf_release(&id);
 }
 
@@ -658,7 +659,7 @@ static void take_elsewhere(struct repl *r, const struct chosen *c)
     if (copied < 0)
         repl_report(&e);
     else if (copied > 0)
-        repl_continue(r, &copy);
+        load_by_id(r, &copy);
     history_release(&from);
     buf_release(&copy);
 }
@@ -683,7 +684,7 @@ void repl_browse(struct repl *r, struct str query)
     else if (status == 0 && c.message)
         line_begin_with(r->line, buf_str(&c.content));
     else if (status == 0 && is_here(r, buf_str(&c.history)))
-        repl_continue(r, &c.session);
+        load_by_id(r, &c.session);
     else if (status == 0)
         take_elsewhere(r, &c);
     chosen_release(&c);
