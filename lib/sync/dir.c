@@ -1028,7 +1028,7 @@ static int write_all(struct folder *f, struct err *e)
     if (!w.log && make_own(f, e) < 0)
         return -1;
     w.log = find_log(f, str_of(f->machine));
-    /* What is in the files of this machine is not known. */
+    /* A file of this machine cannot be used: nothing is added to its files. */
     if (w.log->left_out)
         return 0;
     if (check_numbers(&w, e) == 0 && write_deletions(&w, e) == 0 && erase_own(&w, e) == 0 &&
@@ -1073,7 +1073,7 @@ static int lock_machine(struct folder *f, struct err *e)
     return result;
 }
 
-/* Returns whether what was done is to be remembered: not if the files of this machine were left out,
+/* Returns whether the positions of this run are to be stored: not if the files of this machine were left out,
  * because lines are not written there. */
 static bool keeps_state(const struct folder *f)
 {

@@ -42,7 +42,8 @@ int sync_postgres_search(const struct sync_job *job, const struct str *texts, si
 int sync_postgres_sessions(const struct sync_job *job, size_t limit, sync_result *give, void *arg,
                            struct err *e);
 /* Gives the lines of a session in their order. The session is an id, else the beginning of exactly
- * one, else the end of exactly one, else `last`. Fails with ERR_ABSENT if there is none. */
+ * one, else the end of exactly one, else `last`. Fails with ERR_ABSENT if no session
+ * matches. */
 int sync_postgres_show(const struct sync_job *job, struct str session, sync_result *give, void *arg,
                        struct err *e);
 
