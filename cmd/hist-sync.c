@@ -307,12 +307,13 @@ static void choose_place(struct run *r)
     if (!r->place)
         r->place = r->config.value[SETTING_REMOTE];
     if (!r->place || !*r->place)
-        die_usage("no place is given, and the configuration has no 'remote': a directory, "
-                  "ssh://HOST or postgresql://... is expected");
+        die_usage("no place is given, by an argument, the setting 'remote' or CHAT_REMOTE: a "
+                  "directory, ssh://HOST or postgresql://... is expected");
     if (r->verb && !sync_is_postgres(r->place))
         die_usage("'%s' is for a database: postgresql://...", r->verb);
     if (is_reading(r) && (r->verb || !sync_is_postgres(r->place)))
-        die_usage("--search, --sessions and --show read a database: postgresql://...");
+        die_usage("--remote, --search, --sessions and --show read a database: postgresql://... as "
+                  "an argument, the setting 'remote' or CHAT_REMOTE");
 }
 
 static void parse(struct run *r, struct opt_parser *args)

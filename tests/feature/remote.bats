@@ -120,11 +120,20 @@ same_as_far() {
     start_postgres
     unset CHAT_REMOTE
     run_expect 2 hist-show --remote
-    stderr_matches '^hist-sync: .*place'
+    stderr_is "hist-sync: no place is given, by an argument, the setting 'remote' or CHAT_REMOTE: a directory, ssh://HOST or postgresql://... is expected (see 'hist-sync --help')"
+    CHAT_REMOTE=$PWD run_expect 2 hist-search --remote zanzibar
+    stderr_is "hist-sync: --remote, --search, --sessions and --show read a database: postgresql://... as an argument, the setting 'remote' or CHAT_REMOTE (see 'hist-sync --help')"
     mkdir -p "$HOME/.config/chathist"
     echo "remote = $PLACE" >"$HOME/.config/chathist/config"
     run_expect 0 hist-search -c --remote --all zanzibar
     stdout_is 3
+    # The codes of the four programs are those of hist-sync.
+    for program in 'hist-search --all x' 'hist-sessions --all' 'hist-show --all x' 'hist-load x'; do
+        # shellcheck disable=SC2086
+        CHAT_REMOTE="$PLACE&user=nobody$BATS_TEST_NUMBER" run_expect 3 $program --remote
+        # shellcheck disable=SC2086
+        CHAT_REMOTE="postgresql:///x?host=$PWD/absent" run_expect 4 $program --remote
+    done
     mkdir bin
     run_expect 2 env PATH="$PWD/bin" "$BIN/hist-show" --remote
     stderr_matches '^hist-show: .*hist-sync'
