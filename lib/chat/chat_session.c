@@ -564,13 +564,13 @@ static void exchange_rounds(struct chat_session *t, struct turn *turn, struct er
 {
     struct prompt_store prompt = {.session = t, .turn = turn};
     struct draft title;
+    bool titles;
 
     draft_init(&title);
-    if (wants_title(t) &&
-        session_draft_title(&t->history, turn->session, str_of(t->args->title), &title, NULL) > 0)
-        turn->title = &title;
+    titles = wants_title(t) && session_draft_title(&t->history, turn->session,
+                                                   str_of(t->args->title), &title, NULL) > 0;
     if (t->args->store || t->in_memory)
-        turn_store_prompt_begin(turn);
+        turn_store_prompt_begin(turn, titles ? &title : NULL);
     draft_release(&title);
     do {
         turn->calling = false;

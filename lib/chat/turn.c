@@ -253,10 +253,6 @@ static void add_prompt_lines(struct turn *t)
     set_attachments(t, d);
     for (const char *const *f = t->files; f && *f; f++)
         draft_push_text(d, FIELD_FILES, str_of(*f));
-    if (t->title) {
-        *new_draft(t) = *t->title;
-        draft_init(t->title);
-    }
 }
 
 static void set_usage_field(struct draft *d, const struct response *a)
@@ -396,11 +392,15 @@ static int turn_store(struct turn *t, struct err *e)
     return turn_store_end(t, e);
 }
 
-void turn_store_prompt_begin(struct turn *t)
+void turn_store_prompt_begin(struct turn *t, struct draft *title)
 {
     bool connects = !t->provider->exchange;
 
     add_prompt_lines(t);
+    if (title && t->kind != TURN_AGAIN) {
+        *new_draft(t) = *title;
+        draft_init(title);
+    }
     turn_store_begin(t, connects);
 }
 

@@ -67,11 +67,10 @@ struct turn {
         messages; /* a text with the context; STR_NONE: the session's thread is the context */
     const char *const *files; /* names of attached files, ends with NULL; NULL: none */
     const struct attachment_list *attachments; /* of the prompt; NULL: none */
-    struct draft *title; /* a line to store with the prompt, which is left empty then; NULL: none */
-    struct context_limits limits; /* what the context may hold */
-    unsigned max_rounds;          /* rounds of tool calls and continued pauses */
-    int64_t tool_timeout_ms;      /* for each call; 0: none */
-    bool keeps_partial;           /* `partial` is a file (history/partial) */
+    struct context_limits limits;              /* what the context may hold */
+    unsigned max_rounds;                       /* rounds of tool calls and continued pauses */
+    int64_t tool_timeout_ms;                   /* for each call; 0: none */
+    bool keeps_partial;                        /* `partial` is a file (history/partial) */
     bool cut_noted; /* a notice has said that the server leaves out messages; also an outcome */
 
     /* The outcome. */
@@ -117,8 +116,9 @@ int turn_prepare(struct turn *t, struct err *e);
 /* Both together store the system prompt if it is new, and the prompt unless it is stored
  * (TURN_AGAIN). The first one writes them; a thread syncs them until the second one returns, and
  * nothing else may use the history or store lines of the turn. The request must not be sent
- * earlier. turn_store_prompt_end returns 0, or -1 with *e set. */
-void turn_store_prompt_begin(struct turn *t);
+ * earlier. turn_store_prompt_end returns 0, or -1 with *e set. A title (session_draft_title) is stored
+ * after a new prompt, and *title is left empty then; NULL: none. */
+void turn_store_prompt_begin(struct turn *t, struct draft *title);
 int turn_store_prompt_end(struct turn *t, struct err *e);
 /* Makes the file that the sink adds each piece of the answer to, unless it is there or not wanted.
  * The prompt is stored. */
