@@ -2,10 +2,6 @@
 
 #include <string.h>
 
-/* A text of this length has four sums, which the processor computes at the same time: each step
- * waits for the one before it. */
-#define LONG ((size_t)64)
-
 static uint64_t turn(uint64_t n)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
@@ -57,14 +53,6 @@ uint64_t checksum(struct str bytes, uint64_t before)
     char rest[8] = {0};
     size_t i = 0;
 
-    if (bytes.n >= LONG) {
-        uint64_t lane[4] = {sum, sum, sum, sum};
-
-        for (; bytes.n - i >= sizeof(lane); i += sizeof(lane))
-            for (size_t k = 0; k < 4; k++)
-                lane[k] = mix(lane[k], le_get(bytes.p + i + 8 * k));
-        sum = mix(mix(mix(lane[0], lane[1]), lane[2]), lane[3]);
-    }
     for (; bytes.n - i >= sizeof(rest); i += sizeof(rest))
         sum = mix(sum, le_get(bytes.p + i));
     if (i < bytes.n)

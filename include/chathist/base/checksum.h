@@ -16,9 +16,9 @@ void le_put(char *p, uint64_t n);
 /* Reads n numbers. */
 void le_get_all(uint64_t *to, const char *p, size_t n);
 
-/* Returns a checksum. Two texts that differ only in eight adjacent bytes, of which the first is at a
- * multiple of eight, never have the same one. It does not protect against deliberate changes. For
- * several texts, `before` is the checksum of the previous ones, and 0 for the first. */
+/* Returns a checksum. Two texts that differ only in eight adjacent bytes never have the same one.
+ * It does not protect against deliberate changes. For several texts, `before` is the checksum of
+ * the previous ones, and 0 for the first. */
 uint64_t checksum(struct str bytes, uint64_t before);
 /* Returns the checksum of n numbers. */
 uint64_t checksum_words(const uint64_t *words, size_t n, uint64_t before);
