@@ -52,7 +52,7 @@
 #define VERSION 1
 /* The names of runs. */
 #define RUN_DIGITS 16
-#define RUNS_KEPT ((size_t)7)
+#define RUNS_KEPT ((size_t)1000)
 
 /* A file of a machine. Number 0 is that of the deletions. */
 struct segment {
@@ -627,12 +627,12 @@ static int read_all(struct folder *f, struct err *e)
 
 /* ---- the name of this machine ---- */
 
-static int read_runs(struct folder *f, const char *place, struct err *e)
+/* The same folder can have several paths, so the runs of all folders are in one file. */
+static int read_runs(struct folder *f, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
 
-    buf_addf(&name, "%016" PRIx64 ".runs",
-             checksum(str_of(place), checksum(str_of(f->job->name), 0)));
+    buf_addf(&name, "%016" PRIx64 ".runs", checksum(str_of(f->job->name), 0));
     f->runs_path = sync_state_file(f->job->history, buf_c(&name), e);
     buf_release(&name);
     return f->runs_path && file_read_state(f->runs_path, &f->runs, e) >= 0 ? 0 : -1;
@@ -657,7 +657,7 @@ static int begin_run(struct folder *f, struct err *e)
         before.n = RUNS_KEPT * (RUN_DIGITS + 1);
     buf_addf(&text, "%s\n", buf_c(&f->run));
     buf_add_str(&text, before);
-    result = file_replace_at(FILE_CWD, f->runs_path, buf_str(&text), false, e);
+    result = file_replace_at(FILE_CWD, f->runs_path, buf_str(&text), true, e);
     buf_release(&text);
     return result;
 }
@@ -665,8 +665,10 @@ static int begin_run(struct folder *f, struct err *e)
 /* Returns whether another home directory has written to the files of this machine. */
 static bool is_copied(const struct folder *f)
 {
-    return f->last.len > 0 && f->runs.len > 0 && !f->job->options.dry_run &&
-           !str_find(buf_str(&f->runs), buf_str(&f->last));
+    const struct log *own = find_log(f, str_of(f->machine));
+
+    return own && !own->left_out && own->at == own->count && f->last.len > 0 && f->runs.len > 0 &&
+           !f->job->options.dry_run && !str_find(buf_str(&f->runs), buf_str(&f->last));
 }
 
 /* Takes a new name, if a copy of this home directory has the same one. What was read stays read. */
@@ -781,7 +783,7 @@ static int close_segment(struct writer *w, struct err *e)
 /* Begins the file `number`, with the line at the beginning of a batch. */
 static int begin_segment(struct writer *w, unsigned number, bool lines, struct err *e)
 {
-    if (close_segment(w, e) < 0 || begin_run(w->f, e) < 0)
+    if (close_segment(w, e) < 0 || (number > 0 && begin_run(w->f, e) < 0))
         return -1;
     w->fd = open_segment(w->f, w->log, number, O_WRONLY | O_CREAT | O_EXCL | O_APPEND, e);
     if (w->fd < 0)
@@ -825,7 +827,7 @@ static int continue_segment(struct writer *w, unsigned number, struct err *e)
         return begin_segment(w, number + 1, true, e);
     w->fd = open_segment(w->f, w->log, number, O_RDWR | O_APPEND, e);
     w->at = s;
-    if (w->fd < 0 || begin_run(w->f, e) < 0)
+    if (w->fd < 0 || (number > 0 && begin_run(w->f, e) < 0))
         return -1;
     if (number > 0 && has_unread(w->fd, s->end))
         return begin_segment(w, number + 1, true, e);
@@ -1089,7 +1091,7 @@ static int run(struct folder *f, struct err *e)
     char *state = merge_state_path(job->history, "dir", real ? real : job->place, e);
     int result = -1;
 
-    if (state && read_runs(f, real ? real : job->place, e) < 0) {
+    if (state && read_runs(f, e) < 0) {
         free(state);
         state = NULL;
     }

@@ -293,6 +293,21 @@ titled() {
     ask s1 six
     run_expect 0 hist-sync folder
     stderr_empty
+    # Nor are many runs that only delete, and another path of the folder.
+    for i in {1..10}; do ask "gone$i" text; done
+    run_expect 0 hist-sync folder
+    for i in {1..10}; do
+        run_expect 0 hist-delete -q --force "gone$i"
+        run_expect 0 hist-sync folder
+        stderr_empty
+    done
+    mv folder moved
+    ask s1 'in another place'
+    run_expect 0 hist-sync moved
+    mv moved folder
+    ask s1 'and back'
+    run_expect 0 hist-sync folder
+    stderr_empty
     [[ $(head -n 1 "$HOME/.local/state/chathist/sync/machine") == "$second" ]]
 }
 
