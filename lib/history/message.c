@@ -450,7 +450,7 @@ void draft_title(struct draft *d, struct str title, struct str key)
 
     draft_message(d, ROLE_OTHER, title);
     draft_set_text(d, FIELD_ROLE, TITLE);
-    time_add_iso(&time, before >= now ? before + 1 : now);
+    time_add_iso(&time, before >= now && before + 1 < TIME_YEAR_10000 ? before + 1 : now);
     draft_set_text(d, FIELD_TIMESTAMP, buf_str(&time));
     buf_release(&time);
 }

@@ -22,9 +22,8 @@
 
 /* A new id is compared with those in this much of the file's end: it holds the millisecond. */
 #define TAIL_SIZE ((off_t)64 << 10)
-/* 0000-01-01 and 10000-01-01 in UTC. */
+/* 0000-01-01 in UTC. */
 #define YEAR_0 (INT64_C(-62167219200) * TIME_SECOND)
-#define YEAR_10000 (INT64_C(253402300800) * TIME_SECOND)
 
 /* What store_append fills in of one draft. */
 struct missing {
@@ -73,7 +72,7 @@ static bool is_word(struct str text)
 /* Reads a time that can be stored: in UTC its year has four digits. */
 static bool read_time(struct str text, int64_t *at)
 {
-    return time_parse_iso(text, at) && *at >= YEAR_0 && *at < YEAR_10000;
+    return time_parse_iso(text, at) && *at >= YEAR_0 && *at < TIME_YEAR_10000;
 }
 
 static bool is_time(struct str text)

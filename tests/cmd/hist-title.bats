@@ -131,3 +131,12 @@ line() {
     stdout_has 'A talk with a name'
     run_expect 1 hist-search --in title 'old name'
 }
+
+@test "hist-title: after a title from the last microsecond of the year 9999 another one is stored" {
+    line a user hello
+    jq -cn '{id: "t", session_id: "a", timestamp: "9999-12-31T23:59:59.999999Z", role: "title", content: "last"}' >>"$HISTORY"
+    run_expect 0 hist-title a 'new'
+    run_expect 0 chat -q -p echo -s a --title other hello
+    stdout_is $'hello\n\nhello\n[1 message]'
+    [[ $(jq -r 'select(.role != "title").role' "$HISTORY" | wc -l) == 3 ]]
+}

@@ -14,6 +14,8 @@
 #include "chathist/base/buf.h"
 
 #define TIME_SECOND ((int64_t)1000000)
+/* 10000-01-01 in UTC: a time is before it. */
+#define TIME_YEAR_10000 (INT64_C(253402300800) * TIME_SECOND)
 
 /* Returns the microseconds since 1970-01-01T00:00:00Z. */
 int64_t time_now(void);
