@@ -741,7 +741,8 @@ TEST(citations_are_handed_on)
     read_init(&r);
     CHECK_INT(FEED(&r, DELTA("0", "\"type\":\"citations_delta\",\"citation\":" CITATION),
                    DELTA("0", "\"type\":\"citations_delta\",\"citation\":7"),
-                   START("1", "\"type\":\"text\",\"text\":\"a\",\"citations\":[{}]")),
+                   START("1", "\"type\":\"text\",\"text\":\"a\",\"citations\":[{},\"x\"]"),
+                   START("2", "\"type\":\"text\",\"text\":\"a\",\"citations\":{\"b\":1}")),
               0);
     CHECK_STR(buf_c(&r.citations), CITATION "{}");
     r.sink_result = -1;
