@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 #include "chathist/terminal/markdown.h"
@@ -462,25 +463,29 @@ void events_want_reasoning(struct events *ev)
     ev->sink.reasoning = print_reasoning;
 }
 
+/* The stored answer has the other sources. */
+#define SOURCES_MOST 50
+
 /* Shows the address of each page that the answer cites, once, as a hint. OpenAI's chat completions
  * have it in an object of its own. */
 static void show_sources(const struct events *ev, struct str citations)
 {
-    struct buf seen = BUF_INIT(SIZE_MAX), address = BUF_INIT(BUF_LINE);
+    struct buf address = BUF_INIT(BUF_LINE);
+    struct hash_map seen = {0};
 
-    for (struct json_iter it = json_iter(citations); json_next(&it);) {
+    for (struct json_iter it = json_iter(citations); seen.count < SOURCES_MOST && json_next(&it);) {
+        size_t before = seen.count;
         struct str url = json_get(it.value, "url");
 
         if (!url.p)
             url = json_get(json_get(it.value, "url_citation"), "url");
-        if (json_type(url) != JSON_STRING || str_find(buf_str(&seen), url))
+        if (json_type(url) != JSON_STRING || hash_map_number(&seen, &url) < before)
             continue;
-        buf_add_str(&seen, url);
         buf_clear(&address);
         json_decode(url, &address);
         hintf(ev->verbose, "source: %s", buf_c(&address));
     }
-    buf_release(&seen);
+    hash_map_release(&seen);
     buf_release(&address);
 }
 
