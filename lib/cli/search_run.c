@@ -496,7 +496,8 @@ int search_run_histories(struct search_run *r)
     absent = choose_report(&r->choice);
     if (!found && !r->failed && r->searched_count > 0 && !r->choice.common.quiet)
         report_unused(r);
-    if (!found && !r->failed && r->pattern.group > 0 && !r->in_session && !r->choice.common.quiet)
+    if (!found && !r->failed && r->searched_count > 0 && r->pattern.group > 0 && !r->in_session &&
+        !r->invert && r->what != SEARCH_SESSIONS_WITHOUT && !r->choice.common.quiet)
         hintf(false, "no message has all of the texts; --in-session finds the sessions that do");
     update_indexes(r);
     free(r->searched);
