@@ -160,13 +160,13 @@ static int report_status(int status, const char *what, struct err *e)
  * less reads it from LESS, and these editors take it as an option. */
 static const char pager_script[] = "exec </dev/tty >/dev/tty 2>&1\n"
                                    "case ${PAGER-} in '' | cat) PAGER='less -+F' ;; esac\n"
-                                   "export LESS=\"${LESS-} +$2g\"\n"
+                                   "export LESS=\"+$2g\\$ ${LESS-}\"\n"
                                    "cat -- \"$1\" | eval \"$PAGER\"";
 static const char editor_script[] =
     "exec </dev/tty >/dev/tty 2>&1; file=$1 editor=${VISUAL:-${EDITOR:-vi}}; name=${editor%% *}\n"
     "case ${name##*/} in\n"
-    "vi | vim | nvim | view | nano | emacs | emacsclient | kak | micro | mg | joe)\n"
-    "    editor=\"$editor +$2\" ;;\n"
+    "vi | vim | nvim | view) editor=\"$editor -c $2\" ;;\n"
+    "nano | emacs | emacsclient | kak | micro | mg | joe) editor=\"$editor +$2\" ;;\n"
     "esac\n"
     "eval \"$editor \\\"\\$file\\\"\"";
 

@@ -613,7 +613,8 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
         return;
     }
     b->hits_done = done;
-    b->fit = fit;
+    if (h->count > 0 || number != b->hits_number)
+        b->fit = fit;
     if (first && h->count > 0 && !b->repeating)
         report_fit(b);
     if (number != b->hits_number)

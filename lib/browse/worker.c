@@ -459,9 +459,9 @@ static void search_all(struct searching *g, enum browse_fit fit)
 static void search_until_found(struct searching *g)
 {
     search_all(g, BROWSE_FIT_MESSAGE);
-    if (g->passed == 0 && session_texts_help(&g->texts, &g->query, 0))
+    if (g->passed == 0 && !is_enough(g) && session_texts_help(&g->texts, &g->query, 0))
         search_all(g, BROWSE_FIT_SESSION);
-    if (g->passed == 0 && session_texts_help(&g->texts, &g->query, 1))
+    if (g->passed == 0 && !is_enough(g) && session_texts_help(&g->texts, &g->query, 1))
         search_all(g, BROWSE_FIT_NEARLY);
 }
 
