@@ -162,18 +162,21 @@ static int print_sessions(struct looking *l, size_t may_lack, struct err *e)
     struct buf line = BUF_INIT(BUF_LINE);
     struct search s;
     struct hit hit = {0};
+    bool opened = false;
     int result = session_search_run(&of, e);
 
     if (result == 0 && of.hits.count > 0) {
         repl_say(l->r, may_lack ? "no session has all words; these have all but one:"
                                 : "no message has all words; these sessions have them:");
         result = open_search(l, &s, &l->texts.any, e);
+        opened = result == 0;
         for (size_t i = 0; i < of.hits.count && result == 0 && !l->more; i++) {
             result = session_search_read(&s, of.hits.at[i].place, &line, &hit, e);
             if (result == 0)
                 print_hit(l, &hit);
         }
-        search_close(&s);
+        if (opened)
+            search_close(&s);
     }
     buf_release(&line);
     session_search_release(&of);
