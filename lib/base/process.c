@@ -221,21 +221,30 @@ void process_hide(void)
 #define APART POSIX_SPAWN_SETPGROUP
 #endif
 
+/* Closes the descriptors that a library made without close-on-exec, as some versions of libcurl do, and
+ * those of the parent. */
+#if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
+static int close_others(posix_spawn_file_actions_t *actions)
+{
+    return posix_spawn_file_actions_addclosefrom_np(actions, 3);
+}
+#else
 /* Only descriptors below this are looked for, because the limit of a process can be a million. */
 #define OTHERS_MAX 4096
 
-/* Closes the descriptors that a library made without close-on-exec, as some versions of libcurl do, and
- * those of the parent. posix_spawn_file_actions_addclosefrom_np would do it, but musl has none. */
 static int close_others(posix_spawn_file_actions_t *actions)
 {
     long limit = sysconf(_SC_OPEN_MAX);
     int failed = 0;
 
-    for (int fd = 3; !failed && fd < limit && fd < OTHERS_MAX; fd++)
+    if (limit < 0 || limit > OTHERS_MAX)
+        limit = OTHERS_MAX;
+    for (int fd = 3; !failed && fd < limit; fd++)
         if (fcntl(fd, F_GETFD) == 0)
             failed = posix_spawn_file_actions_addclose(actions, fd);
     return failed;
 }
+#endif
 
 static int set_descriptors(posix_spawn_file_actions_t *actions, const struct spawn *s)
 {
