@@ -977,7 +977,7 @@ locked() {
 @test "hist-browse: n goes on to the next session with a hit, N back; the pager begins where it is" {
     worked
     printf '#!/bin/sh\nprintf "%%s\\n" "$LESS" >from; cat >paged; echo the pager has it; read -r line </dev/tty\n' >page
-    printf '#!/bin/sh\nprintf "%%s " "${1%%%%/*}" >edited; cat "$2" >>edited; echo the editor has it; read -r line\n' >vim
+    printf '#!/bin/sh\nprintf "%%s %%s " "$1" "$2" >edited; cat "$3" >>edited; echo the editor has it; read -r line\n' >vim
     chmod +x page vim
     hist_line fix user $'no\nparser\nhere' 2024-02-01T11:00:00.000000+00:00 >>"$HISTORY"
     terminal
@@ -991,12 +991,12 @@ locked() {
     # The match is in the second line of the message.
     keys v
     screen_counts 1 'the pager has it'
-    is from from '-R +2g'
+    is from from '+2g$ -R'
     keys Enter
     screen_has '> pars'
     keys e
     screen_has 'the editor has it'
-    is edited edited '+2 no' parser here
+    is edited edited '-c 2 no' parser here
     keys Enter
     screen_has '> pars'
     keys n
@@ -1008,8 +1008,8 @@ locked() {
     # The whole session begins at the message that is shown.
     keys h v
     screen_counts 2 'the pager has it'
-    [[ $(sed -n "$(sed 's/.*+//; s/g//' from)p" paged) == '[user] '* ]]
-    [[ $(sed -n "$(($(sed 's/.*+//; s/g//' from) + 2))p" paged) == parser ]]
+    [[ $(sed -n "$(sed 's/.*+//; s/g.*//' from)p" paged) == '[user] '* ]]
+    [[ $(sed -n "$(($(sed 's/.*+//; s/g.*//' from) + 2))p" paged) == parser ]]
     keys Enter
     screen_has '> pars'
     keys C-c
