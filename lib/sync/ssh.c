@@ -376,15 +376,17 @@ static int take_answers(struct exchange *x, struct range r, struct ranges *next,
     for (unsigned i = 0; i < PARTS; i++) {
         struct range part = part_of(r, i);
         struct span s = span_of(x, part);
-        const char *answer;
+        const char *byte;
+        char answer;
 
-        if (peer_bytes(x->peer, 1, &answer, e) < 0)
+        if (peer_bytes(x->peer, 1, &byte, e) < 0)
             return -1;
-        if (*answer == SERVER_EMPTY)
+        answer = *byte;
+        if (answer == SERVER_EMPTY)
             send_span(x, s);
-        else if (*answer == LIST && take_list(x, s, e) < 0)
+        else if (answer == LIST && take_list(x, s, e) < 0)
             return -1;
-        else if (*answer == SPLIT && part.bits <= BITS_MOST - PART_BITS && s.to > s.from)
+        else if (answer == SPLIT && part.bits <= BITS_MOST - PART_BITS && s.to > s.from)
             ranges_add(next, part);
     }
     return 0;
