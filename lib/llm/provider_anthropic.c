@@ -708,12 +708,9 @@ static int anthropic_read_block(struct response *a, int64_t index, struct str bl
     if (json_type(block) == JSON_OBJECT)
         opaque_begin(&a->opaque, index, block);
     if (json_is_text(type, "text")) {
-        struct json_iter it = json_iter(json_get(block, "citations"));
-
         rc = response_add_text(a, json_get(block, "text"), e);
-        while (rc == 0 && !it.object && json_next(&it))
-            if (json_type(it.value) == JSON_OBJECT)
-                rc = response_add_citation(a, it.value);
+        if (rc == 0)
+            rc = response_add_citations(a, json_get(block, "citations"));
     } else if (json_is_text(type, "tool_use")) {
         struct str input = json_get(block, "input");
         struct json_iter it = json_iter(input);

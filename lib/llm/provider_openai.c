@@ -579,16 +579,6 @@ static void openai_keep_details(struct response *a, struct str details, bool pie
         opaque_add_detail(&a->opaque, it.value, piece);
 }
 
-static int openai_read_annotations(struct response *a, struct str annotations)
-{
-    int rc = 0;
-
-    for (struct json_iter it = json_iter(annotations); rc == 0 && !it.object && json_next(&it);)
-        if (json_type(it.value) == JSON_OBJECT)
-            rc = response_add_citation(a, it.value);
-    return rc;
-}
-
 /* Reads a delta, or the message of a whole response. */
 static int openai_read_message(struct response *a, struct str message, bool delta, struct err *e)
 {
@@ -612,7 +602,7 @@ static int openai_read_message(struct response *a, struct str message, bool delt
     if (openai_read_reasoning(a, &got[THOUGHT], COUNT - THOUGHT) != 0 ||
         openai_read_content(a, got[CONTENT], e) != 0 ||
         openai_read_refusal(a, got[REFUSAL], e) != 0 ||
-        openai_read_annotations(a, got[NOTES]) != 0 || openai_read_calls(a, got[CALLS], e) != 0)
+        response_add_citations(a, got[NOTES]) != 0 || openai_read_calls(a, got[CALLS], e) != 0)
         return -1;
     if (json_type(json_at(got[IMAGES], 0)) == JSON_OBJECT)
         response_drop_media(a, RESPONSE_IMAGE);

@@ -467,16 +467,6 @@ static int responses_part_reasoning(struct response *a)
     return a->reasoned ? response_add_reasoning(a, STR("\n\n")) : 0;
 }
 
-static int read_citations(struct response *a, struct str annotations)
-{
-    int rc = 0;
-
-    for (struct json_iter it = json_iter(annotations); rc == 0 && !it.object && json_next(&it);)
-        if (json_type(it.value) == JSON_OBJECT)
-            rc = response_add_citation(a, it.value);
-    return rc;
-}
-
 /* Reads a whole message. Parts that came in deltas are not read again. */
 static int read_message_item(struct response *a, struct str item, struct err *e)
 {
@@ -490,7 +480,7 @@ static int read_message_item(struct response *a, struct str item, struct err *e)
         else if (json_has_type(it.value, "refusal") && !text_came)
             rc = responses_add_refusal(a, json_get(it.value, "refusal"), e);
         if (rc == 0 && !cited)
-            rc = read_citations(a, json_get(it.value, "annotations"));
+            rc = response_add_citations(a, json_get(it.value, "annotations"));
     }
     return rc;
 }
@@ -698,7 +688,7 @@ static int read_item_begin(struct response *a, int64_t index, struct str item, s
 static int read_citation(struct response *a, struct str annotation)
 {
     a->item_cited = true;
-    return json_type(annotation) == JSON_OBJECT ? response_add_citation(a, annotation) : 0;
+    return response_add_citation(a, annotation);
 }
 
 static int read_known_event(struct response *a, struct str type, struct str object, struct err *e)

@@ -192,13 +192,25 @@ void response_drop_media(struct response *a, enum response_media media)
 int response_add_citation(struct response *a, struct str json)
 {
     struct buf scratch = BUF_INIT(SIZE_MAX);
-    struct str citation = without_key(a, json, &scratch);
+    struct str citation;
 
+    if (json_type(json) != JSON_OBJECT)
+        return 0;
+    citation = without_key(a, json, &scratch);
     opaque_add_citation(&a->opaque, citation);
     if (a->sink && a->sink->citation)
         a->sink_failed = a->sink->citation(a->sink->arg, citation) != 0;
     buf_release(&scratch);
     return a->sink_failed ? -1 : 0;
+}
+
+int response_add_citations(struct response *a, struct str json)
+{
+    int rc = 0;
+
+    for (struct json_iter it = json_iter(json); rc == 0 && !it.object && json_next(&it);)
+        rc = response_add_citation(a, it.value);
+    return rc;
 }
 
 /* ---- calls ---- */
