@@ -148,6 +148,27 @@ static int print_hits(struct looking *l, struct err *e)
     return found;
 }
 
+/* Prints the hits of a search for sessions, as many as the list has room for. Returns 0, or -1 with *e
+ * set. */
+static int print_found(struct looking *l, const struct session_hits *hits, struct err *e)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct search s;
+    struct hit hit = {0};
+    int result = open_search(l, &s, &l->texts.any, e);
+
+    if (result < 0)
+        return -1;
+    for (size_t i = 0; i < hits->count && result == 0 && !l->more; i++) {
+        result = session_search_read(&s, hits->at[i].place, &line, &hit, e);
+        if (result == 0)
+            print_hit(l, &hit);
+    }
+    search_close(&s);
+    buf_release(&line);
+    return result;
+}
+
 /* Prints the newest message with each word in the sessions that hold all of them, or all but
  * `may_lack`. Returns 0, or -1 with *e set. */
 static int print_sessions(struct looking *l, size_t may_lack, struct err *e)
@@ -159,26 +180,13 @@ static int print_sessions(struct looking *l, size_t may_lack, struct err *e)
                                 .newest_only = true,
                                 .open = open_search,
                                 .ctx = l};
-    struct buf line = BUF_INIT(BUF_LINE);
-    struct search s;
-    struct hit hit = {0};
-    bool opened = false;
     int result = session_search_run(&of, e);
 
     if (result == 0 && of.hits.count > 0) {
         repl_say(l->r, may_lack ? "no session has all words; these have all but one:"
                                 : "no message has all words; these sessions have them:");
-        result = open_search(l, &s, &l->texts.any, e);
-        opened = result == 0;
-        for (size_t i = 0; i < of.hits.count && result == 0 && !l->more; i++) {
-            result = session_search_read(&s, of.hits.at[i].place, &line, &hit, e);
-            if (result == 0)
-                print_hit(l, &hit);
-        }
-        if (opened)
-            search_close(&s);
+        result = print_found(l, &of.hits, e);
     }
-    buf_release(&line);
     session_search_release(&of);
     return result;
 }
