@@ -749,9 +749,7 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
 
     if (m->role == ROLE_OTHER) {
         draft_title(d, buf_str(&m->text), STR(""));
-        /* It counts instead of the earlier ones. */
-        if (*title_time(im, buf_str(&m->session)) >= time)
-            time = *title_time(im, buf_str(&m->session)) + 1;
+        time = message_title_time(*title_time(im, buf_str(&m->session)), time);
     } else {
         draft_message(d, m->role, buf_str(&m->text));
     }

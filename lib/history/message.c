@@ -362,6 +362,11 @@ const struct message *message_find_title(const struct message *at, size_t count)
     return found;
 }
 
+int64_t message_title_time(int64_t latest, int64_t at)
+{
+    return latest >= at && latest + 1 < TIME_YEAR_10000 ? latest + 1 : at;
+}
+
 struct str message_title(const struct message *m, struct buf *scratch)
 {
     return utf8_first(str_trim(message_content(m, scratch)), MESSAGE_TITLE);
@@ -446,11 +451,10 @@ void draft_message(struct draft *d, enum role role, struct str content)
 void draft_title(struct draft *d, struct str title, struct str key)
 {
     struct buf time = BUF_INIT(BUF_SMALL);
-    int64_t before = key_time(key), now = time_now();
 
     draft_message(d, ROLE_OTHER, title);
     draft_set_text(d, FIELD_ROLE, TITLE);
-    time_add_iso(&time, before >= now && before + 1 < TIME_YEAR_10000 ? before + 1 : now);
+    time_add_iso(&time, message_title_time(key_time(key), time_now()));
     draft_set_text(d, FIELD_TIMESTAMP, buf_str(&time));
     buf_release(&time);
 }

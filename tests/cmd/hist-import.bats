@@ -155,6 +155,13 @@ contents() {
     again "$id.jsonl"
     run_expect 0 hist-title "claude-code:$id"
     stdout_is 'given here'
+    # After a title of the last microsecond of the year 9999 no time is left.
+    hist_line "claude-code:$id" title 'the last' 9999-12-31T23:59:59.999999+00:00 >>"$HISTORY"
+    printf '{"type":"custom-title","customTitle":"My third","sessionId":"%s"}\n' "$id" >>"$id.jsonl"
+    run_expect 0 hist-import "$id.jsonl"
+    stdout_is 0
+    [[ $(jq -r 'select(.role == "title").content' "$HISTORY" | tail -n 1) == 'My third' ]]
+    again "$id.jsonl"
     printf '%s\n' '{"timestamp":"2025-01-01T00:00:00Z","type":"session_meta","payload":{"id":"c-1"}}' \
         '{"timestamp":"2025-01-01T00:00:01Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}' \
         '{"timestamp":"2025-01-01T00:00:02Z","type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"c-1","thread_name":"From codex"}}' >rollout.jsonl

@@ -114,6 +114,9 @@ bool message_is_title(const struct message *m);
 void message_title_key(const struct message *m, struct buf *key);
 /* Returns the one of these lines that gives the title, or NULL. */
 const struct message *message_find_title(const struct message *at, size_t count);
+/* Returns the time of a title that is given at a time, although the latest one may be from a clock that is
+ * ahead: the time after that one, unless it would be in the year 10000. */
+int64_t message_title_time(int64_t latest, int64_t at);
 /* Returns the title that such a line gives, without white space at its ends and cut after
  * MESSAGE_TITLE code points, borrowed in the same way. */
 #define MESSAGE_TITLE 200
