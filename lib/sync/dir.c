@@ -17,8 +17,8 @@
  * by others than it has them now, begins a file with a higher number, so that no machine waits for lines
  * that never come. RUN is a random text. If the last run that wrote to the files of this machine is
  * none of the last runs that this home directory remembers, a copy of it is in use elsewhere under the
- * same name: then this one takes another name. If a file cannot be used, it and the later ones of its machine are left out, and no
- * lines of others wait for them.
+ * same name: then this one takes another name. If a file cannot be used, it and the later ones of its
+ * machine are left out, and no lines of others wait for them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -50,7 +50,7 @@
 #define FULL ((uint64_t)8 << 20)
 #define PIECE ((size_t)1 << 20)
 #define VERSION 1
-/* The names of runs. */
+/* The length of the name of a run, and how many names a home directory remembers. */
 #define RUN_DIGITS 16
 #define RUNS_KEPT ((size_t)1000)
 

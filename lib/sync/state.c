@@ -14,10 +14,10 @@
 #define ID_MOST ((size_t)4096)
 #define HOST_MOST 60
 
-char *sync_state_file(const struct history *h, const char *name, struct err *e)
+/* Returns the path of the directory, or NULL with *e set. The caller frees it. */
+static char *state_dir(const struct history *h, struct err *e)
 {
-    struct buf path = BUF_INIT(BUF_SMALL);
-    char *state = h->register_path ? path_parent(h->register_path) : NULL;
+    char *dir, *state = h->register_path ? path_parent(h->register_path) : NULL;
 
     if (!state) {
         err_set(e, ERR_FAILURE,
@@ -25,17 +25,24 @@ char *sync_state_file(const struct history *h, const char *name, struct err *e)
                 "is an absolute path");
         return NULL;
     }
-    buf_addf(&path, "%s/sync/%s", state, name);
+    dir = path_join(state, "sync");
     free(state);
-    return buf_detach(&path);
+    return dir;
+}
+
+char *sync_state_file(const struct history *h, const char *name, struct err *e)
+{
+    char *dir = state_dir(h, e), *file = dir ? path_join(dir, name) : NULL;
+
+    free(dir);
+    return file;
 }
 
 int sync_state_make(const struct history *h, struct err *e)
 {
-    char *file = sync_state_file(h, "x", e), *dir = file ? path_parent(file) : NULL;
+    char *dir = state_dir(h, e);
     int result = dir ? file_make_dirs(dir, e) : -1;
 
-    free(file);
     free(dir);
     return result < 0 ? -1 : 0;
 }
