@@ -25,6 +25,15 @@ int str_compare(struct str a, struct str b)
     return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
 }
 
+size_t str_count(struct str s, char byte)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < s.n; i++)
+        count += s.p[i] == byte;
+    return count;
+}
+
 bool str_eq_c(struct str a, const char *b)
 {
     return str_eq(a, str_of(b));

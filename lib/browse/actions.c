@@ -238,15 +238,6 @@ int browse_act_read_session(const struct browse_act *a, const struct browse_targ
     return read_session(a, t->history, buf_str(&t->id), SIZE_MAX, out, e);
 }
 
-static size_t count_lines(struct str text)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < text.n; i++)
-        count += text.p[i] == '\n';
-    return count;
-}
-
 /* Writes the text of a session, and sets *line to the line in it where the last messages begin.
  * Returns 0, or -1 with *e set. */
 static int put_session(int fd, const struct browse_act *a, size_t history, struct str id,
@@ -261,7 +252,7 @@ static int put_session(int fd, const struct browse_act *a, size_t history, struc
     if (result == 0 && put_visible(fd, &vis, buf_str(&text), true) < 0)
         result = err_sys(e, errno, "cannot write a temporary file");
     if (end.len > 0 && end.len <= text.len)
-        *line = count_lines(buf_str(&text)) - count_lines(buf_str(&end)) + 1;
+        *line = str_count(buf_str(&text), '\n') - str_count(buf_str(&end), '\n') + 1;
     buf_release(&text);
     buf_release(&end);
     return result;
@@ -285,7 +276,7 @@ static size_t line_of_hit(const struct browse_pane *p, const struct message *m)
     size_t line = 1;
 
     if (p->has_hit && p->hit == p->at && p->hit_at.at <= text.n)
-        line += count_lines((struct str){text.p, p->hit_at.at});
+        line += str_count((struct str){text.p, p->hit_at.at}, '\n');
     buf_release(&scratch);
     return line;
 }

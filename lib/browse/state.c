@@ -118,7 +118,7 @@ int browse_state_save(const struct browse *b, const char *path, struct str histo
 {
     struct buf old = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
     char *dir = path_parent(path);
-    size_t lines = 0;
+    size_t lines;
     int result = file_make_dirs(dir, e);
     struct str rest;
 
@@ -126,8 +126,7 @@ int browse_state_save(const struct browse *b, const char *path, struct str histo
         result = 0;
     (void)file_read_state(path, &old, NULL);
     rest = buf_str(&old);
-    for (size_t i = 0; i < rest.n; i++)
-        lines += rest.p[i] == '\n';
+    lines = str_count(rest, '\n');
     while (rest.p && rest.n > 0) {
         struct str line = str_cut(&rest, '\n'), value;
 

@@ -316,10 +316,7 @@ static uint64_t size_of(const struct stats_row *row)
 
 static int by_key(const struct stats_row *x, const struct stats_row *y)
 {
-    size_t least = x->len < y->len ? x->len : y->len;
-    int order = memcmp(x->key, y->key, least);
-
-    return order ? order : (x->len > y->len) - (x->len < y->len);
+    return str_compare((struct str){x->key, x->len}, (struct str){y->key, y->len});
 }
 
 static int by_size(const void *a, const void *b)

@@ -33,6 +33,8 @@ bool str_eq(struct str a, struct str b);
 bool str_eq_c(struct str a, const char *b);
 /* Compares byte by byte: less than, equal to or greater than 0. A text comes before its continuations. */
 int str_compare(struct str a, struct str b);
+/* Returns how often a byte occurs. */
+size_t str_count(struct str s, char byte);
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 /* Returns s without its first n bytes; it must have them. */
