@@ -4,8 +4,7 @@
 #
 #   load ../helper
 #   load ../servers
-#   setup_file() { start_postgres; }
-#   teardown_file() { stop_postgres; }
+#   load ../postgres
 #   setup() { sandbox; use_postgres; }
 #
 # The database server is started once for a file, and each test has an empty database. These functions return 1 and

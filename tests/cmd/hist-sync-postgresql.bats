@@ -5,14 +5,7 @@
 
 load ../helper
 load ../servers
-
-setup_file() {
-    start_postgres
-}
-
-teardown_file() {
-    stop_postgres
-}
+load ../postgres
 
 setup() {
     sandbox

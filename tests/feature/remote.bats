@@ -4,21 +4,12 @@
 
 load ../helper
 load ../servers
-
-setup_file() {
-    start_postgres
-}
-
-teardown_file() {
-    stop_postgres
-}
+load ../postgres
 
 # Two histories whose copies have the same name, `work`: that of another machine has been pushed.
 setup() {
     sandbox
-    use_postgres
-    export CHAT_REMOTE=$PLACE
-    hist-sync init
+    use_remote
     {
         hist_line s1 user 'The word Zanzibar, and Ärger' 2026-01-01T10:00:00+00:00
         hist_line s1 assistant 'an answer' 2026-01-01T10:00:01+00:00 '{"model":"m1","tool_calls":[{"id":"c","name":"lookup","args":{"q":"needle"}}]}'

@@ -7,21 +7,12 @@
 
 load ../helper
 load ../servers
-
-setup_file() {
-    start_postgres
-}
-
-teardown_file() {
-    stop_postgres
-}
+load ../postgres
 
 # Two machines that share the history `work` through a database. Each request of a test may come to another of them.
 setup() {
     sandbox
-    use_postgres
-    export CHAT_REMOTE=$PLACE
-    hist-sync init
+    use_remote
     one=$WORK/one.jsonl two=$WORK/two.jsonl
 }
 
