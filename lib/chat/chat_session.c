@@ -526,8 +526,7 @@ struct prompt_store {
     bool ended, stored;
 };
 
-/* Waits until the prompt is stored: http_limits.before_send, so that nothing of the prompt is sent
- * earlier. */
+/* Syncs the prompt: http_limits.before_send, so that nothing of the prompt is sent earlier. */
 static void end_prompt(void *arg)
 {
     struct prompt_store *p = arg;
@@ -563,6 +562,8 @@ static void ask(struct turn *turn, struct prompt_store *prompt, struct chat_sess
 static void exchange_rounds(struct chat_session *t, struct turn *turn, struct err *e)
 {
     struct prompt_store prompt = {.session = t, .turn = turn};
+    /* Before the history is locked, because a server of tools may want to write to it. */
+    int result = renew_tools(t, turn, e);
     struct draft title;
     bool titles;
 
@@ -576,13 +577,13 @@ static void exchange_rounds(struct chat_session *t, struct turn *turn, struct er
         turn->calling = false;
         if (t->unasked.kind != ERR_NONE)
             err_set(e, t->unasked.kind, "%s", err_text(&t->unasked));
-        else if (renew_tools(t, turn, e) == 0)
+        else if (result == 0)
             ask(turn, &prompt, t, e);
         end_prompt(&prompt); /* no connection was made */
         if (keep_lines(t, turn, turn_store_answer) || prompt.stored)
             settle(t);
         keep_title(t);
-    } while (turn->calling && run_calls(t, turn, e) == 0);
+    } while (turn->calling && run_calls(t, turn, e) == 0 && renew_tools(t, turn, e) == 0);
     t->cut_noted = turn->cut_noted;
 }
 

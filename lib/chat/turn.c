@@ -352,11 +352,11 @@ void turn_await(struct turn *t)
     draft_release(&d);
 }
 
-/* Writes the lines. With `aside` a thread syncs them until turn_store_end. */
-static void turn_store_begin(struct turn *t, bool aside)
+/* Writes the lines, which turn_store_end syncs. */
+static void turn_store_begin(struct turn *t)
 {
     if (t->unstored_count > 0 && !t->memory)
-        t->storing = store_append_begin(t->history, t->unstored, t->unstored_count, aside);
+        t->storing = store_append_begin(t->history, t->unstored, t->unstored_count);
 }
 
 static int turn_store_end(struct turn *t, struct err *e)
@@ -388,20 +388,18 @@ static int turn_store_end(struct turn *t, struct err *e)
 
 static int turn_store(struct turn *t, struct err *e)
 {
-    turn_store_begin(t, false);
+    turn_store_begin(t);
     return turn_store_end(t, e);
 }
 
 void turn_store_prompt_begin(struct turn *t, struct draft *title)
 {
-    bool connects = !t->provider->exchange;
-
     add_prompt_lines(t);
     if (title && t->kind != TURN_AGAIN) {
         *new_draft(t) = *title;
         draft_init(title);
     }
-    turn_store_begin(t, connects);
+    turn_store_begin(t);
 }
 
 int turn_store_prompt_end(struct turn *t, struct err *e)

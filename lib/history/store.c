@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/append.h"
@@ -273,8 +271,7 @@ struct store_write {
     struct draft *drafts; /* borrowed */
     struct missing *missing;
     size_t count;
-    pthread_t thread;
-    bool threaded; /* the thread finishes */
+    bool begun; /* the file is locked, and finish_write is to be called */
 };
 
 /* `fill` adds the lines, given the end of the history. Before them go the answers of turns that
@@ -301,10 +298,8 @@ static int put_lines(struct store_write *w, store_lines_fn *fill, void *arg, str
 }
 
 /* Syncs the lines if they could be written, and gives up the lock. Sets w->result. */
-static void *finish_write(void *arg)
+static void finish_write(struct store_write *w)
 {
-    struct store_write *w = arg;
-
     if (w->result == 0 && w->any) {
         w->result = append_settle(&w->a, w->h->sync, &w->e);
         if (w->result == 0)
@@ -314,7 +309,6 @@ static void *finish_write(void *arg)
         partial_remove(&w->left);
     partial_release(&w->left);
     append_close(&w->a);
-    return NULL;
 }
 
 /* Locks the history and writes the lines. Returns false if there is nothing to finish. */
@@ -350,8 +344,7 @@ int store_append_lines(struct history *h, store_lines_fn *make, void *arg, struc
     return take_result(&w, e);
 }
 
-struct store_write *store_append_begin(struct history *h, struct draft *drafts, size_t count,
-                                       bool aside)
+struct store_write *store_append_begin(struct history *h, struct draft *drafts, size_t count)
 {
     struct store_write *w = mem_zalloc(sizeof *w);
 
@@ -361,12 +354,7 @@ struct store_write *store_append_begin(struct history *h, struct draft *drafts, 
     struct batch batch = {drafts, w->missing, count, BUF_INIT(BUF_SMALL)};
 
     w->result = count == 0 ? 0 : prepare(drafts, w->missing, count, &w->e);
-    if (count > 0 && w->result == 0 && begin_write(w, format_lines, &batch, &batch.tail)) {
-        w->threaded =
-            aside && h->sync && w->result == 0 && thread_pool_start(&w->thread, finish_write, w);
-        if (!w->threaded)
-            finish_write(w);
-    }
+    w->begun = count > 0 && w->result == 0 && begin_write(w, format_lines, &batch, &batch.tail);
     buf_release(&batch.tail);
     return w;
 }
@@ -375,8 +363,8 @@ int store_append_end(struct store_write *w, struct err *e)
 {
     int result;
 
-    if (w->threaded)
-        pthread_join(w->thread, NULL);
+    if (w->begun)
+        finish_write(w);
     for (size_t i = 0; w->result < 0 && i < w->count; i++) {
         if (w->missing[i].id)
             buf_clear(&w->drafts[i].field[FIELD_ID]);
@@ -391,7 +379,7 @@ int store_append_end(struct store_write *w, struct err *e)
 
 int store_append(struct history *h, struct draft *drafts, size_t count, struct err *e)
 {
-    return store_append_end(store_append_begin(h, drafts, count, false), e);
+    return store_append_end(store_append_begin(h, drafts, count), e);
 }
 
 int store_append_group(struct history *h, store_group_fn *make, void *arg, struct err *e)

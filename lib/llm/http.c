@@ -211,6 +211,7 @@ struct http_transfer {
     size_t head_bytes; /* the length of all header lines so far */
     struct timer timer;
     bool stopped;   /* by the sink, or because the head is too long; *e is set */
+    bool prepared;  /* before_send was called */
     bool connected; /* including TLS */
     bool sending;   /* after before_send, until after_send */
     bool once;      /* as in struct http_request */
@@ -467,6 +468,27 @@ static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sock
     return fd;
 }
 
+static long connect_limit(const struct http_limits *limits)
+{
+    /* For libcurl 0 would mean its default of five minutes. */
+    return limits->connect_ms > 0 ? limits->connect_ms : (long)INT32_MAX;
+}
+
+/* Calls before_send, unless that was done. The time that it takes does not count as time to
+ * connect. */
+static void prepare(struct http_transfer *x)
+{
+    int64_t began = time_ticks();
+
+    if (!x->prepared && x->limits->before_send) {
+        x->limits->before_send(x->limits->send_arg);
+        if (!x->connected)
+            curl_easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS,
+                             connect_limit(x->limits) + (long)(time_ticks() - began));
+    }
+    x->prepared = true;
+}
+
 /* libcurl calls this after it has connected, including TLS and a proxy, and before it sends the
  * request, also before it sends the request again. */
 static int on_connected(void *arg, char *address, char *own_address, int port, int own_port)
@@ -480,8 +502,7 @@ static int on_connected(void *arg, char *address, char *own_address, int port, i
     if (x->connected && x->once)
         return CURL_PREREQFUNC_ABORT;
     x->connected = true;
-    if (x->limits->before_send)
-        x->limits->before_send(x->limits->send_arg);
+    prepare(x);
     x->sending = true;
     timer_connected(&x->timer, time_ticks());
     return CURL_PREREQFUNC_OK;
@@ -537,7 +558,6 @@ static void set_trust(CURL *h, const struct http_limits *limits)
 static void configure(struct http_transfer *x, const struct http_request *r)
 {
     CURL *h = x->easy;
-    long connect_ms = x->limits->connect_ms;
 
     curl_easy_setopt(h, CURLOPT_URL, buf_c(&r->url));
     /* A request to this machine never goes to a proxy, even if the environment names one. */
@@ -564,8 +584,7 @@ static void configure(struct http_transfer *x, const struct http_request *r)
     curl_easy_setopt(h, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     curl_easy_setopt(h, CURLOPT_USERAGENT, USER_AGENT);
     curl_easy_setopt(h, CURLOPT_ERRORBUFFER, x->reason);
-    /* 0 would mean libcurl's default of five minutes. */
-    curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, connect_ms > 0 ? connect_ms : (long)INT32_MAX);
+    curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, connect_limit(x->limits));
     curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, x->limits->whole_ms);
     curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_socket);
     curl_easy_setopt(h, CURLOPT_OPENSOCKETDATA, x);
@@ -724,6 +743,7 @@ void http_pool_step(struct http_pool *p)
     for (struct http_transfer *x = p->first; x; x = x->next) {
         if (x->state <= 0)
             continue;
+        prepare(x);
         note_progress(x);
         /* libcurl itself limits how long it connects. */
         if (x->connected && timer_left(&x->timer, time_ticks(), POLL_MS) <= 0)

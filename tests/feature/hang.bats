@@ -477,6 +477,16 @@ fails_at() {
     fails_at "https://127.0.0.1:$LLM_PORT/v1" "cannot connect to '127.0.0.1:$LLM_PORT': no connection within 1 s \\(connect time-out\\)"
 }
 
+@test "hang: TLS: the time that the sync of the prompt takes is no time of the connection" {
+    certificate ours.pem IP:127.0.0.1
+    start_llm --reply hi
+    relay tls ours.pem
+    SSL_CERT_FILE=ours.pem run_expect 0 traced -o trace -e trace=fdatasync -e inject=fdatasync:delay_enter=1500000:when=1 \
+        chat --retries 0 --connect-timeout 1s -N --base-url "https://127.0.0.1:$RELAY/v1" hello
+    stdout_is hi
+    stderr_empty
+}
+
 @test "hang: TLS: HTTP/2 is offered, and 1.1 will do" {
     certificate ours.pem IP:127.0.0.1
     start_llm --reply hi

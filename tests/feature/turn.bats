@@ -54,6 +54,15 @@ every_tool_reads() {
     [[ ! -s trace ]]
 }
 
+@test "turn: a signal during the sync ends the turn before the request is sent" {
+    use_history
+    start_llm --reply hi
+    run_expect 143 traced -f -o trace -e trace=fdatasync -e inject=fdatasync:delay_enter=1500000:when=1 \
+        bash -c 'chat hello & until [[ -s $CHAT_HISTORY ]]; do sleep 0.05; done; kill -TERM $!; wait $!'
+    stdout_empty
+    requests_are 0
+}
+
 @test "turn: a new session costs one sync before the request, and none with CHAT_FSYNC=0" {
     use_history
     use_echo

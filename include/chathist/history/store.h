@@ -35,14 +35,13 @@ bool store_id_valid(struct str id);
  * sync the directory of a new file; link a repository's history under its second name
  * (history_keep_copy). */
 int store_append(struct history *h, struct draft *drafts, size_t count, struct err *e);
-/* The two halves of store_append. The first one locks the history and writes the lines. With
- * `aside` a thread then syncs them and gives up the lock, so that the caller can prepare what may
- * happen only after the sync. The second one waits for the thread, and returns the result. The
- * drafts stay valid, and the history is not used, until then. store_append_begin never returns
- * NULL; store_append_end frees what it returned. */
+/* The two halves of store_append. The first one locks the history and writes the lines. The second
+ * one syncs them, gives up the lock and returns the result, so that the caller can begin something
+ * between them that then goes on by itself, such as to connect to a server. The drafts stay valid,
+ * and the history is not used, until then. store_append_begin never returns NULL; store_append_end
+ * frees what it returned. */
 struct store_write;
-struct store_write *store_append_begin(struct history *h, struct draft *drafts, size_t count,
-                                       bool aside);
+struct store_write *store_append_begin(struct history *h, struct draft *drafts, size_t count);
 int store_append_end(struct store_write *w, struct err *e);
 /* A callback that makes the lines to append. It adds complete lines with their newlines to `lines`,
  * each a valid message, or no line at all. It is called under the lock; `at` is the offset at which

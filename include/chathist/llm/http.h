@@ -67,8 +67,9 @@ struct http_limits {
     /* Called about every HTTP_TICK_MS while the program waits for the server; may be NULL. */
     void (*tick)(void *arg);
     void *tick_arg;
-    /* Called each time a connection is ready, including TLS and a proxy, before anything of the
-     * request is sent on it, which waits for the function; may be NULL. */
+    /* Called once, when the connection is being made, and before anything of the request is sent
+     * on it, which waits for the function; not called if the connection fails at once. May be
+     * NULL. */
     void (*before_send)(void *arg);
     /* Called after that, when the request is on its way and nothing of its response was passed on:
      * for what the server need not wait for; may be NULL. */
