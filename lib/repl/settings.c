@@ -174,8 +174,10 @@ static int check_setting(const struct config *c, enum setting s, struct err *e)
         return config_max_messages(c, &limit, e);
     case SETTING_MAX_BYTES:
         return config_max_bytes(c, &limit, e);
-    default:
+    case SETTING_MAX_INPUT_TOKENS:
         return config_max_input_tokens(c, &limit, e);
+    default:
+        return 0;
     }
 }
 
