@@ -125,8 +125,6 @@ static void leave(struct repl *r, struct str rest)
 #define SESSIONS_MAX 40
 /* The minimum length of an end of an id that names it (history/session). */
 #define SUFFIX_LEAST 4
-/* Completion does not wait longer for a slow server. */
-#define MODELS_MS 2000
 
 static void offer_commands(struct line_words *words, struct str typed, const char *before)
 {
@@ -156,25 +154,6 @@ static void offer_sessions(const struct repl *r, struct line_words *words, struc
             if (str_ends((struct str){list.at[i].id, list.at[i].id_len}, typed))
                 line_offer(words, (struct str){list.at[i].id, list.at[i].id_len});
     session_list_release(&list);
-}
-
-void repl_offer_models(struct repl *r, struct line_words *words, struct str typed)
-{
-    struct http_limits limits = {.connect_ms = MODELS_MS, .idle_ms = MODELS_MS};
-    struct buf name = BUF_INIT(BUF_SMALL);
-
-    repl_load_models(r, &limits, NULL);
-    for (size_t i = 0; i < r->models.count; i++) {
-        struct str bare = str_of(r->models.at[i]);
-
-        buf_clear(&name);
-        buf_addf(&name, "%s:%s", r->models_of->name, r->models.at[i]);
-        if (typed.n > 0 && str_starts(bare, typed))
-            line_offer(words, bare);
-        else
-            line_offer_if(words, typed, buf_str(&name));
-    }
-    buf_release(&name);
 }
 
 struct offered {

@@ -106,9 +106,6 @@ void repl_sessions(struct repl *r, struct str text);
 
 /* ---- settings ---- */
 
-/* Requests the models of the present server, unless they are known. Returns 0, or -1 with *e
- * set. */
-int repl_load_models(struct repl *r, const struct http_limits *limits, struct err *e);
 void repl_model(struct repl *r, struct str name);
 void repl_system(struct repl *r, struct str text);
 void repl_role(struct repl *r, struct str rest);

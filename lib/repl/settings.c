@@ -13,7 +13,8 @@
 #include "chathist/cli/signals.h"
 #include "chathist/history/thread.h"
 
-int repl_load_models(struct repl *r, const struct http_limits *limits, struct err *e)
+/* Requests the models of the present server, unless they are known. Returns 0, or -1 with *e set. */
+static int load_models(struct repl *r, const struct http_limits *limits, struct err *e)
 {
     struct http_limits own = *limits;
 
@@ -29,6 +30,28 @@ int repl_load_models(struct repl *r, const struct http_limits *limits, struct er
     return -1;
 }
 
+/* Completion does not wait longer for a slow server. */
+#define MODELS_MS 2000
+
+void repl_offer_models(struct repl *r, struct line_words *words, struct str typed)
+{
+    struct http_limits limits = {.connect_ms = MODELS_MS, .idle_ms = MODELS_MS};
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    load_models(r, &limits, NULL);
+    for (size_t i = 0; i < r->models.count; i++) {
+        struct str bare = str_of(r->models.at[i]);
+
+        buf_clear(&name);
+        buf_addf(&name, "%s:%s", r->models_of->name, r->models.at[i]);
+        if (typed.n > 0 && str_starts(bare, typed))
+            line_offer(words, bare);
+        else
+            line_offer_if(words, typed, buf_str(&name));
+    }
+    buf_release(&name);
+}
+
 static void list_models(struct repl *r)
 {
     struct chat_session *chat = r->chat;
@@ -36,7 +59,7 @@ static void list_models(struct repl *r)
     struct err e = ERR_INIT;
 
     line_signals_forget();
-    if (repl_load_models(r, &chat->args->limits, &e) < 0) {
+    if (load_models(r, &chat->args->limits, &e) < 0) {
         repl_report(&e);
         return;
     }
