@@ -614,8 +614,23 @@ static void add_names(struct browse_lines *lines, const struct message *m, enum 
     buf_release(&scratch);
 }
 
-/* Adds what a message did beside its text: its calls, the files that it read and changed, and the
- * results of its edits. */
+/* Adds a line for each page that the answer cites. */
+static void add_sources(struct browse_lines *lines, const struct message *m,
+                        const struct browse_part_view *view)
+{
+    struct browse_layout how = {.width = view->width, .styles = BROWSE_DIM};
+    struct hash_map urls = {0};
+
+    message_sources(m->field[FIELD_CITATIONS], &urls);
+    for (size_t i = 0; i < urls.count; i++) {
+        browse_lines_add_one(lines, STR("source: "), &how);
+        append_marked(lines, str_of(urls.copies[i]), 0, view);
+    }
+    hash_map_release(&urls);
+}
+
+/* Adds what a message did beside its text: its calls, the pages that it cites, the files that it
+ * read and changed, and the results of its edits. */
 static void add_rest(struct browse_part *part, const struct message *m,
                      const struct browse_part_view *view)
 {
@@ -628,6 +643,7 @@ static void add_rest(struct browse_part *part, const struct message *m,
         for (size_t r = 0; r < lines->at[i].run_count; r++)
             if (lines->runs[lines->at[i].run + r].styles & BROWSE_HIT)
                 part->call = i;
+    add_sources(lines, m, view);
     add_names(lines, m, FIELD_FILES, "files: ", view);
     add_names(lines, m, FIELD_FILES_MODIFIED, "changed: ", view);
     if (json_type(edits) == JSON_ARRAY && edits.n > 2) {

@@ -463,30 +463,15 @@ void events_want_reasoning(struct events *ev)
     ev->sink.reasoning = print_reasoning;
 }
 
-/* The stored answer has the other sources. */
-#define SOURCES_MOST 50
-
-/* Shows the address of each page that the answer cites, once, as a hint. OpenAI's chat completions
- * have it in an object of its own. */
+/* Shows the address of each page that the answer cites as a hint. */
 static void show_sources(const struct events *ev, struct str citations)
 {
-    struct buf address = BUF_INIT(BUF_LINE);
-    struct hash_map seen = {0};
+    struct hash_map urls = {0};
 
-    for (struct json_iter it = json_iter(citations); seen.count < SOURCES_MOST && json_next(&it);) {
-        size_t before = seen.count;
-        struct str url = json_get(it.value, "url");
-
-        if (!url.p)
-            url = json_get(json_get(it.value, "url_citation"), "url");
-        if (json_type(url) != JSON_STRING || hash_map_number(&seen, &url) < before)
-            continue;
-        buf_clear(&address);
-        json_decode(url, &address);
-        hintf(ev->verbose, "source: %s", buf_c(&address));
-    }
-    hash_map_release(&seen);
-    buf_release(&address);
+    message_sources(citations, &urls);
+    for (size_t i = 0; i < urls.count; i++)
+        hintf(ev->verbose, "source: %s", urls.copies[i]);
+    hash_map_release(&urls);
 }
 
 void events_done(struct events *ev, const struct turn *t)

@@ -62,6 +62,19 @@ static void show_calls(struct out *o, const struct message *m)
     buf_release(&args);
 }
 
+static void show_sources(struct out *o, const struct message *m)
+{
+    struct hash_map urls = {0};
+
+    message_sources(m->field[FIELD_CITATIONS], &urls);
+    for (size_t i = 0; i < urls.count; i++) {
+        out_raw(o, STR("[source] "));
+        show_line(o, str_of(urls.copies[i]));
+        out_byte(o, '\n');
+    }
+    hash_map_release(&urls);
+}
+
 /* Prints why a response is incomplete. */
 static void show_end_of(struct out *o, const struct message *m, struct buf *scratch)
 {
@@ -74,7 +87,7 @@ static void show_end_of(struct out *o, const struct message *m, struct buf *scra
     out_byte(o, '\n');
 }
 
-/* Prints `[role] time`, the text, its calls, why it is incomplete, and a blank line. */
+/* Prints `[role] time`, the text, its calls and sources, why it is incomplete, and a blank line. */
 static void show_message(struct out *o, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -97,6 +110,7 @@ static void show_message(struct out *o, const struct message *m)
             out_byte(o, '\n');
     }
     show_calls(o, m);
+    show_sources(o, m);
     show_end_of(o, m, &scratch);
     out_byte(o, '\n');
     buf_release(&scratch);

@@ -301,6 +301,19 @@ static void txt_add_calls(struct buf *out, const struct message *m)
     buf_release(&args);
 }
 
+static void txt_add_sources(struct buf *out, const struct message *m)
+{
+    struct hash_map urls = {0};
+
+    message_sources(m->field[FIELD_CITATIONS], &urls);
+    for (size_t i = 0; i < urls.count; i++) {
+        buf_add_c(out, "[source] ");
+        export_add_label(out, str_of(urls.copies[i]));
+        buf_add_byte(out, '\n');
+    }
+    hash_map_release(&urls);
+}
+
 static void txt_message(struct export *x, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -315,6 +328,7 @@ static void txt_message(struct export *x, const struct message *m)
     if (content.n > 0 && content.p[content.n - 1] != '\n')
         buf_add_byte(&x->out, '\n');
     txt_add_calls(&x->out, m);
+    txt_add_sources(&x->out, m);
     finish = export_finish(m, &scratch);
     if (finish.n > 0) {
         buf_add_c(&x->out, "[ended] ");

@@ -44,6 +44,26 @@ static void html_begin(struct export *x)
     buf_add(&x->out, export_page_head, export_page_head_len);
 }
 
+/* Appends the addresses of the pages that the answer cites, which the page need not look for. */
+static void add_sources(struct buf *out, const struct message *m, struct buf *scratch)
+{
+    struct hash_map urls = {0};
+    struct buf list = BUF_INIT(BUF_LINE);
+
+    message_sources(m->field[FIELD_CITATIONS], &urls);
+    for (size_t i = 0; i < urls.count; i++) {
+        buf_add_byte(&list, i > 0 ? ',' : '[');
+        json_add_string(&list, str_of(urls.copies[i]));
+    }
+    if (urls.count > 0) {
+        buf_add_byte(&list, ']');
+        json_add_key(out, "sources");
+        add_value(out, buf_str(&list), scratch);
+    }
+    buf_release(&list);
+    hash_map_release(&urls);
+}
+
 static void html_message(struct export *x, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -55,6 +75,7 @@ static void html_message(struct export *x, const struct message *m)
         add_value(&x->out, m->field[shown[i]], &scratch);
         before = ",";
     }
+    add_sources(&x->out, m, &scratch);
     buf_add_c(&x->out, "}\n");
     buf_release(&scratch);
 }

@@ -365,6 +365,36 @@ static void add_calls(struct buf *out, const struct message *m)
     buf_release(&args);
 }
 
+/* Returns whether `<` and `>` make a link of an address (CommonMark 0.31, section 6.5). */
+static bool is_link(struct str url)
+{
+    bool web = str_starts(url, STR("https://")) || str_starts(url, STR("http://"));
+
+    for (size_t i = 0; web && i < url.n; i++)
+        web = (unsigned char)url.p[i] > ' ' && url.p[i] != 0x7f && !strchr("<>", url.p[i]);
+    return web;
+}
+
+/* Appends the pages that the answer cites, as a list of links. */
+static void add_sources(struct buf *out, const struct message *m)
+{
+    struct hash_map urls = {0};
+
+    message_sources(m->field[FIELD_CITATIONS], &urls);
+    buf_add_c(out, urls.count > 0 ? "\nSources:\n\n" : "");
+    for (size_t i = 0; i < urls.count; i++) {
+        struct str url = str_of(urls.copies[i]);
+
+        buf_add_c(out, "- ");
+        if (is_link(url))
+            buf_addf(out, "<%s>", urls.copies[i]);
+        else
+            add_label(out, url);
+        buf_add_byte(out, '\n');
+    }
+    hash_map_release(&urls);
+}
+
 static void message(struct export *x, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -376,6 +406,7 @@ static void message(struct export *x, const struct message *m)
     else
         add_content(&x->out, content);
     add_calls(&x->out, m);
+    add_sources(&x->out, m);
     add_note(&x->out, "images", m->field[FIELD_IMAGES]);
     add_files(&x->out, "files", m, FIELD_FILES);
     add_files(&x->out, "files modified", m, FIELD_FILES_MODIFIED);

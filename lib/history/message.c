@@ -304,6 +304,23 @@ bool message_next_call(struct json_iter *it, struct message_call *call, struct b
     return false;
 }
 
+void message_sources(struct str citations, struct hash_map *urls)
+{
+    struct json_iter it = json_iter(citations);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    while (!it.object && urls->count < MESSAGE_SOURCES && json_next(&it)) {
+        struct str url = json_get(it.value, "url");
+
+        if (!url.p)
+            url = json_get(json_get(it.value, "url_citation"), "url");
+        url = json_text(url, &scratch);
+        if (url.n > 0)
+            hash_map_number(urls, &url);
+    }
+    buf_release(&scratch);
+}
+
 bool message_is_reset(const struct message *m)
 {
     return m->role == ROLE_SYSTEM && json_is_true(m->field[FIELD_RESET]);

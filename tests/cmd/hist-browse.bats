@@ -1294,7 +1294,7 @@ END
             '{"tool_calls":[{"id":"c1","name":"grep","args":{"text":"needle in main"}}]}'
         hist_line sess_1_abc123 tool 'line 7' 2024-01-01T10:00:02.000000+00:00 '{"tool_call_id":"c1"}'
         hist_line sess_1_abc123 assistant $'Do this:\n```c\nint x;\n```\nmain' 2024-01-01T10:00:03.000000+00:00 \
-            '{"files_modified":["b.c"],"edit_results":[{"file":"b.c","applied":true}],"usage":{"input_tokens":12,"output_tokens":34}}'
+            '{"files_modified":["b.c"],"edit_results":[{"file":"b.c","applied":true}],"usage":{"input_tokens":12,"output_tokens":34},"citations":[{"url":"https://c.org/"},{"url":"https://c.org/"}]}'
         hist_line other user 'write tests' 2024-03-01T10:00:00.000000+00:00
     } >"$HISTORY"
     in_path wl-copy 'cat >copied'
@@ -1304,7 +1304,7 @@ END
     # The end of the id; the focus is in the messages, on its session.
     browse abc123
     screen_has '2/2' ' sess_1_abc123  1/4 ' 'files: src/main.c, a.h' '▸ grep {"text":"needle in main"}' \
-        '▸ result of grep line 7' '12 tokens in, 34 out' 'changed: b.c' '▸ edits [{"file"' 'Enter load'
+        '▸ result of grep line 7' '12 tokens in, 34 out' 'source: https://c.org/' 'changed: b.c' '▸ edits [{"file"' 'Enter load'
     # A hit in a call is found, unfolded and marked.
     keys / needle Enter
     screen_has ' hit 1 of 1 ' '▾ grep' 'text: needle in main'

@@ -50,6 +50,19 @@ with_tool() {
         '````' 'a' '```' 'b' '````' '' '## Assistant (2024-06-27 15:00:04)' '' 'Two' '' '*ended: length*'
 }
 
+@test "hist-export: the pages that an answer cites are links" {
+    hist_line s assistant 'It rains.' 2024-06-27T15:00:00.000000+00:00 \
+        '{"citations":[{"url":"https://a.org/x_y?a=1&b=2"},{"url":"https://a.org/x_y?a=1&b=2"},{"url":"http://b.org/ <b>"},{"url":"javascript:alert(*1*)"}]}' >"$HISTORY"
+    run_expect 0 hist-export -f md s
+    tail -n 9 "$OUT" >end
+    is 'the end' end '## Assistant (2024-06-27 15:00:00)' '' 'It rains.' '' 'Sources:' '' '- <https://a.org/x_y?a=1&b=2>' \
+        '- http://b.org/ \<b\>' '- javascript:alert(\*1\*)'
+    run_expect 0 hist-export -f txt s
+    stdout_has 'It rains.' '[source] https://a.org/x_y?a=1&b=2' '[source] http://b.org/ <b>' '[source] javascript:alert(*1*)'
+    run_expect 0 hist-export -f html s
+    stdout_has '"sources":["https://a.org/x_y?a=1&b=2","http://b.org/ \u003cb>","javascript:alert(*1*)"]}'
+}
+
 @test "hist-export: no content breaks a Markdown document" {
     local content
     for content in $'# one\n## two\n###### six\n#no heading' $'Title\n===\n\ntext\n---\n\n---' $'```sh\n# code\nopen' \
@@ -637,7 +650,7 @@ secrets() {
 @test "hist-export: --redact leaves out keys in every format, and lines stay valid" {
     secrets
     hist_line s user "a $GITHUB"$'\n'"\"b\" $OPENAI." >"$HISTORY"
-    hist_line s assistant 'plain é "text"' '' "{\"x\":{\"$GITHUB\":[1]},\"tool_calls\":[{\"id\":\"c\",\"name\":\"n\",\"args\":{\"url\":\"https://u:pw@h/\"}}]}" >>"$HISTORY"
+    hist_line s assistant 'plain é "text"' '' "{\"x\":{\"$GITHUB\":[1]},\"tool_calls\":[{\"id\":\"c\",\"name\":\"n\",\"args\":{\"url\":\"https://u:pw@h/\"}}],\"citations\":[{\"url\":\"https://u:pw@h/$GITHUB\"}]}" >>"$HISTORY"
     remember "$HISTORY"
     local format
     for format in md html json jsonl txt openai anthropic; do

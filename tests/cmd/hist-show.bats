@@ -54,6 +54,16 @@ shown() {
     stdout_has 'Tool call `list_dir`:' '{"path":"src"}' 'Tool call `odd`:' '{cut' 'Tool call `read_file`:' '{"file":"x.c"}'
 }
 
+@test "hist-show: the pages that an answer cites, each once" {
+    put s assistant 'It rains.' 2024-06-27T15:00:00.000000+00:00 \
+        '{"finish_reason":"length","citations":[{"type":"url_citation","url_citation":{"url":"https://b.org/?q=1"}},{"type":"file_citation"},{"url":"https://a.org/\n\u001b[31m"},{"url":"https:\/\/b.org/?q=1"}]}'
+    run_expect 0 hist-show s
+    stdout_is '[assistant] 2024-06-27 15:00:00' 'It rains.' '[source] https://b.org/?q=1' $'[source] https://a.org/ \e[31m' \
+        '[ended] length' ''
+    run_expect 0 on_tty --raw hist-show --color=never s
+    stdout_has '[source] https://a.org/ ^[[31m'
+}
+
 @test "hist-show: --json gives the stored lines, byte for byte" {
     cat >"$HISTORY" <<'END'
 { "x_new":{"deep": [1 , 2.50e1,12345678901234567890]}, "role":"user","content":"\u00e9 \/ \ud83d\ude00 \u0000","timestamp":"t","session_id":"s","id":"1","x_new":1 }

@@ -156,6 +156,15 @@ in_sight() {
     stdout_is list_dir read_file tool list_dir '{' '  "path": "src"' '}' '{' '  "file": "x.c"' '}' '' 'a b' false
 }
 
+@test "page: the pages that an answer cites are links to them, those of the web alone" {
+    line m1 s assistant 'It rains.' 1 '{"citations": [{"url": "https://a.org/?a=1&b=<i>"}, {"url": "https://a.org/?a=1&b=<i>"}, {"url_citation": {"url": "javascript:alert(1)"}}, {"url": "mailto:a@b.org"}, {"url": "HTTP://b.org/\u202e"}]}' | make_page
+    browse 'page.html#s' --eval "$(texts '.sources li')" --eval "$(texts '.sources a')" \
+        --eval '[...document.querySelectorAll(".sources a")].map(a => `${a.getAttribute("href")} ${a.rel}`).join("\n")'
+    stdout_is 'https://a.org/?a=1&b=<i>' 'javascript:alert(1)' 'mailto:a@b.org' 'HTTP://b.org/<U+202E>' \
+        'https://a.org/?a=1&b=<i>' 'HTTP://b.org/<U+202E>' \
+        'https://a.org/?a=1&b=%3Ci%3E noopener noreferrer' 'http://b.org/%E2%80%AE noopener noreferrer'
+}
+
 @test "page, bytes: it says that it loads until its script has run" {
     talk | make_page
     sed '/^<script type=/,$d' page.html >"head"

@@ -474,6 +474,41 @@ static void check_calls(const char *calls, const char *want, int line)
     buf_release(&got);
 }
 
+static void check_sources(const char *citations, const char *want, int line)
+{
+    struct hash_map urls = {0};
+    struct buf got = BUF_INIT(BUF_SMALL);
+
+    message_sources(str_of(citations), &urls);
+    for (size_t i = 0; i < urls.count; i++)
+        buf_addf(&got, "%s;", urls.copies[i]);
+    test_check_str(buf_c(&got), want, citations, __FILE__, line);
+    hash_map_release(&urls);
+    buf_release(&got);
+}
+
+#define SOURCES(citations, want) check_sources(citations, want, __LINE__)
+
+TEST(sources_once_and_in_order)
+{
+    struct buf many = BUF_INIT(BUF_LINE);
+    struct hash_map urls = {0};
+
+    SOURCES("[{\"url\":\"https://b/\"},{\"url_citation\":{\"url\":\"https:\\/\\/a\"}},"
+            "{\"url\":\"https:\\/\\/b/\"},{\"url\":\"https://c\"}]",
+            "https://b/;https://a;https://c;");
+    SOURCES("[7,null,\"https://a\",{},{\"url\":7},{\"url\":\"\"},{\"url_citation\":\"a\"}]", "");
+    SOURCES("{\"a\":{\"url\":\"https://a\"}}", "");
+    SOURCES("", "");
+    for (int i = 0; i < 60; i++)
+        buf_addf(&many, "%s{\"url\":\"https://a/%d\"}", i > 0 ? "," : "[", i);
+    buf_add_byte(&many, ']');
+    message_sources(buf_str(&many), &urls);
+    CHECK_INT(urls.count, MESSAGE_SOURCES);
+    hash_map_release(&urls);
+    buf_release(&many);
+}
+
 #define CALLS(calls, want) check_calls(calls, want, __LINE__)
 
 TEST(calls_in_the_forms_of_three_writers)

@@ -14,6 +14,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 
 enum field {
@@ -99,6 +100,12 @@ struct message_call {
  * `input`. Arguments that are an object written into a string are unpacked into `scratch`, and
  * borrowed from there. Returns false at the end; elements that are no objects are skipped. */
 bool message_next_call(struct json_iter *it, struct message_call *call, struct buf *scratch);
+/* Adds the addresses of the pages that an answer cites to `urls`, decoded, each once and in order:
+ * urls->copies has them. The value is that of the field `citations`. An address is the `url` of a
+ * citation, or of its object `url_citation`, as in OpenAI's chat completions. A map gets at most
+ * MESSAGE_SOURCES. */
+#define MESSAGE_SOURCES 50
+void message_sources(struct str citations, struct hash_map *urls);
 /* Returns whether it is a system line with `reset` true. */
 bool message_is_reset(const struct message *m);
 /* Returns whether the line has the role system or a field `replaces`. A search for the system prompt

@@ -446,5 +446,11 @@ const Markdown = (() => {
         blocks(text.split(/\r\n?|\n/), parent, { code, level: 2 }, 0);
     }
 
-    return { render };
+    /* A link to an address of http or https, else null. */
+    function webLink(text) {
+        const address = /^https?:/i.test(text) ? safeAddress(text) : null;
+        return address && setLink(element('a', '', text), address);
+    }
+
+    return { render, webLink };
 })();

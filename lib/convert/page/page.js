@@ -303,6 +303,13 @@
         return [element('p', 'notes', ...all.map((note) => element('span', '', note)))];
     }
 
+    function sources(data) {
+        const links = strings(data.sources).map((address) => element('li', '', Markdown.webLink(address) ?? address));
+        const list = element('ul', 'notes sources', ...links);
+        makeVisible(list);
+        return links.length ? [list] : [];
+    }
+
     function messageHead(message, id) {
         const { data } = message;
         const name = element('h2', 'who', NAMES[message.role] ?? String(message.role));
@@ -329,7 +336,7 @@
         for (const call of callsOf(data)) bubble.append(valueCard('Call', call.name, call.args));
         if (Array.isArray(data.edit_results) && data.edit_results.length)
             bubble.append(valueCard('Edits', '', data.edit_results));
-        bubble.append(...notes(data));
+        bubble.append(...sources(data), ...notes(data));
         if (!bubble.hasChildNodes()) bubble.append(element('p', 'empty', 'empty'));
 
         const article = element('article', `message ${roleOf(message)}`);
