@@ -266,7 +266,20 @@ static size_t measure_columns(void *arg)
     return ev->out.columns;
 }
 
-/* Reasoning and answer are on separate lines. */
+/* Ends a line of the answer before standard error is written to. Answer and standard error are
+ * on separate lines of a terminal that shows both. */
+static void leave_line(struct events *ev)
+{
+    if (ev->json || !ev->any_text || !ev->out.terminal || !ev->reasoning.terminal)
+        return;
+    if (ev->marked)
+        ev->ends_line = markdown_layout_pause(&ev->layout);
+    if (!ev->ends_line)
+        out_byte(&ev->out, '\n');
+    ev->ends_line = true;
+    out_flush(&ev->out);
+}
+
 static int print_reasoning(void *arg, struct str delta)
 {
     struct events *ev = arg;
@@ -275,13 +288,7 @@ static int print_reasoning(void *arg, struct str delta)
     if (ev->json)
         return go_on(ev);
     progress_end();
-    if (ev->marked && ev->reasoning.terminal) {
-        markdown_layout_pause(&ev->layout);
-        out_flush(&ev->out);
-    }
-    if (ev->out.terminal && ev->reasoning.terminal && ev->any_text && !ev->ends_line &&
-        !ev->reasoning.open)
-        stderr_text_text(&ev->reasoning, STR("\n"));
+    leave_line(ev);
     stderr_text_text(&ev->reasoning, delta);
     return 0;
 }
@@ -401,8 +408,11 @@ static void note_again(void *arg, const struct err *why, int64_t ms, unsigned re
 void events_notice(struct events *ev, const char *text)
 {
     progress_end();
-    if (!ev->quiet)
+    if (!ev->quiet) {
+        stderr_text_end(&ev->reasoning);
+        leave_line(ev);
         warnf("%s", text);
+    }
     add_event(ev, "notice", "message", str_of(text));
 }
 

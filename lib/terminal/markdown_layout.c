@@ -316,11 +316,15 @@ void markdown_layout_feed(struct markdown_layout *l, struct str piece)
     }
 }
 
-void markdown_layout_pause(struct markdown_layout *l)
+bool markdown_layout_pause(struct markdown_layout *l)
 {
+    bool at_start;
+
     place_word(l);
+    at_start = l->column == 0;
     l->column = 0;
     l->measured = false;
+    return at_start;
 }
 
 bool markdown_layout_end(struct markdown_layout *l)
@@ -337,9 +341,7 @@ bool markdown_layout_end(struct markdown_layout *l)
     vis_end(&l->vis, &visible);
     add_visible(l, 0, buf_str(&visible));
     buf_release(&visible);
-    place_word(l);
-    at_start = l->column == 0;
-    markdown_layout_pause(l);
+    at_start = markdown_layout_pause(l);
     l->state = LAYOUT_START;
     l->long_word = false;
     return at_start;

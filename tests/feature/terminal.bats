@@ -109,6 +109,38 @@ hostile_history() {
     stdout_is $'one \xe4\xbd\xa0 two\r'
 }
 
+# deltas JSON...: a stream with these deltas.
+deltas() {
+    printf 'status: 200\n\n'
+    printf 'data: {"choices":[{"delta":%s}]}\n\n' "$@"
+    printf 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+}
+
+@test "terminal: a notice in the middle of an answer is a line, and the answer goes on below it" {
+    local image='{"images":[{"type":"image_url"}]}' audio='{"audio":{"id":"a","data":"AAAA"}}' args
+    deltas '{"content":"one lo"}' "$image" "$audio" '{"content":"ok"}' >word.http
+    deltas '{"content":"one\n"}' "$image" '{"content":"two\n"}' "$audio" >line.http
+    deltas '{"content":"| one | b |\n|---|---|\n| 1 "}' "$image" '{"content":"| 2 |\n"}' >table.http
+    deltas '{"reasoning":"hm"}' "$image" '{"content":"one"}' >thinks.http
+    for args in '' --no-markdown; do
+        start_llm ./word.http ./line.http
+        run_expect 0 on_tty --fds 12 chat -N $args hello
+        stdout_is $'one lo\r' $'chat: the answer has an image, which is not kept\r' \
+            $'chat: the answer has sound, which is not kept\r' $'ok\r'
+        run_expect 0 on_tty --fds 12 chat -N $args hello
+        stdout_is $'one\r' $'chat: the answer has an image, which is not kept\r' $'two\r' \
+            $'chat: the answer has sound, which is not kept\r'
+    done
+    start_llm ./table.http ./thinks.http ./word.http
+    run_expect 0 on_tty --fds 12 chat -N --color=never hello
+    stdout_is $'chat: the answer has an image, which is not kept\r' $'| one | b |\r' $'|-----|---|\r' $'| 1   | 2 |\r'
+    run_expect 0 on_tty --fds 12 chat -N --color=never --reasoning hello
+    stdout_is $'hm\r' $'chat: the answer has an image, which is not kept\r' $'one\r'
+    # A file or a pipe gets the answer unchanged.
+    run_expect 0 chat -N hello
+    stdout_is 'one look'
+}
+
 @test "terminal: what a server says of its error is shown, on standard error of any kind" {
     start_llm openai/http-400-escapes
     run_expect 1 chat -N hello

@@ -51,8 +51,9 @@ void markdown_layout_init(struct markdown_layout *l, markdown_fn *fn, void *arg,
                           size_t (*columns)(void *arg));
 void markdown_layout_release(struct markdown_layout *l);
 void markdown_layout_feed(struct markdown_layout *l, struct str piece);
-/* Prints the text that is held back, except a table. Other text is printed next, on a new line. */
-void markdown_layout_pause(struct markdown_layout *l);
+/* Prints the text that is held back, except a table. Other text is printed next, on a new line.
+ * Returns whether the cursor is at the start of a line already. */
+bool markdown_layout_pause(struct markdown_layout *l);
 /* Ends the text; l can then be used for another one. Returns whether the cursor is at the start of
  * a line, as after a table. */
 bool markdown_layout_end(struct markdown_layout *l);
