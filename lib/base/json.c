@@ -464,6 +464,58 @@ struct str json_get(struct str object, const char *key)
     return found;
 }
 
+static bool equal_texts(struct str a, struct str b)
+{
+    struct buf x = BUF_INIT(SIZE_MAX), y = BUF_INIT(SIZE_MAX);
+    bool equal = str_eq(json_text(a, &x), json_text(b, &y));
+
+    buf_release(&x);
+    buf_release(&y);
+    return equal;
+}
+
+static bool equal_arrays(struct str a, struct str b)
+{
+    struct json_iter x = json_iter(a), y = json_iter(b);
+    bool more;
+
+    do {
+        more = json_next(&x);
+        if (more != json_next(&y) || (more && !json_equal(x.value, y.value)))
+            return false;
+    } while (more);
+    return true;
+}
+
+/* Returns whether b has every member of a, with the same value if they are compared. */
+static bool has_members(struct str b, struct str a, bool compared)
+{
+    struct buf key = BUF_INIT(SIZE_MAX);
+    bool has = true;
+
+    for (struct json_iter it = json_iter(a); has && json_next(&it);) {
+        buf_clear(&key);
+        json_decode_body(it.key, &key);
+        struct str other = json_get(b, buf_c(&key));
+        has = other.p && (!compared || json_equal(it.value, other));
+    }
+    buf_release(&key);
+    return has;
+}
+
+bool json_equal(struct str a, struct str b)
+{
+    enum json_type type = json_type(a);
+
+    if (type != json_type(b))
+        return false;
+    if (type == JSON_OBJECT)
+        return has_members(b, a, true) && has_members(a, b, false);
+    if (type == JSON_ARRAY)
+        return equal_arrays(a, b);
+    return type == JSON_STRING ? equal_texts(a, b) : str_eq(a, b);
+}
+
 struct str json_at(struct str array, size_t i)
 {
     struct json_iter it = json_iter(array);

@@ -238,19 +238,14 @@ static void conflict(struct adding *a, const struct decided *d)
 static void add_chosen(struct adding *a, struct buf *out, struct str ours, struct str theirs)
 {
     const struct decided *d = find_decided(a);
-    struct buf x = BUF_INIT(SIZE_MAX), y = BUF_INIT(SIZE_MAX);
 
-    json_add_compact(&x, ours);
-    json_add_compact(&y, theirs);
-    if (d && !str_eq(buf_str(&x), buf_str(&y))) {
+    if (d && !json_equal(ours, theirs)) {
         if (d->from == a->option->from)
             conflict(a, d);
         else if (d->from > a->option->from)
             theirs = ours;
     }
     buf_add_str(out, theirs);
-    buf_release(&x);
-    buf_release(&y);
 }
 
 static void add_joined(struct buf *out, struct str ours, struct str theirs)

@@ -121,6 +121,11 @@ configure() {
     local model option field
     echo '{"type":"object","properties":{"n":{"type":"number"}},"required":["n"],"additionalProperties":false}' >item.json
     export OPENAI_API_KEY=k ANTHROPIC_API_KEY=k
+    # The same value with its members in another order is none.
+    run_expect 0 chat --dry-run -m openai-chat:m --schema item.json hello
+    jq -S .response_format "$OUT" >sorted
+    run_expect 1 grep -Fxq "$(jq -c .response_format "$OUT")" <(jq -c . sorted)
+    run_expect 0 chat --dry-run -m openai-chat:m --schema item.json -o "response_format=$(cat sorted)" hello
     while read -r model option field; do
         run_expect 2 chat --dry-run -m "$model" -o "$option" --schema item.json hello </dev/null
         stdout_empty

@@ -162,6 +162,38 @@ TEST(keys_match_whatever_their_escapes)
     CHECK(json_key_is(STR("\xf0\x9f\x98\x80\\t"), "\xf0\x9f\x98\x80\t"));
 }
 
+TEST(equal_values_however_they_are_written)
+{
+    static const char *const same[][2] = {
+        {"{\"a\":1,\"b\":[{},{\"x\":null,\"y\":\"\"}]}",
+         "{ \"b\":[ {} ,{\"y\":\"\",\"\\u0078\":null}],\"a\":1 }"},
+        {"\"\\u00e9\\/\\u0000\"", "\"\xc3\xa9/\\u0000\""},
+        {"[]", "[ ]"},
+        {"-1.5e3", "-1.5e3"},
+        {"true", "true"},
+    };
+    static const char *const different[][2] = {
+        {"{\"a\":1}", "{\"a\":1,\"b\":2}"},
+        {"{\"a\":1,\"b\":2}", "{\"a\":1}"},
+        {"{\"a\":1}", "{\"A\":1}"},
+        {"{\"a\":1,\"b\":2}", "{\"a\":1,\"a\":1}"},
+        {"[1,2]", "[2,1]"},
+        {"[1]", "[1,2]"},
+        {"[1,2]", "[1]"},
+        {"9007199254740992", "9007199254740993"},
+        {"1", "\"1\""},
+        {"{}", "[]"},
+        {"true", "false"},
+        {"\"a\\u0000b\"", "\"a\""},
+    };
+
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        CHECK(json_equal(value_of(str_of(same[i][0])), value_of(str_of(same[i][1]))));
+    for (size_t i = 0; i < sizeof different / sizeof *different; i++)
+        CHECK(!json_equal(value_of(str_of(different[i][0])), value_of(str_of(different[i][1]))));
+    CHECK(!json_equal(VALUE("1"), STR_NONE));
+}
+
 TEST(at_counts_from_0)
 {
     struct str a = VALUE("[1,[2],\"3\"]");

@@ -221,9 +221,9 @@ TEST(the_field_of_the_schema_is_not_changed)
     check_add(body, &ask, "", error, __LINE__);
     option.value = STR("null");
     check_add(body, &ask, "", error, __LINE__);
-    option.value = STR("{ \"verbosity\":\"low\", \"format\": {\"type\":\"json_schema\"} }");
+    option.value = STR("{ \"verbosity\":\"low\", \"format\": {\"type\":\"json\\u005fschema\"} }");
     check_add(body, &ask,
-              "{\"text\":{\"format\":{\"type\":\"json_schema\"},\"verbosity\":\"low\"}}", "",
+              "{\"text\":{\"format\":{\"type\":\"json\\u005fschema\"},\"verbosity\":\"low\"}}", "",
               __LINE__);
 }
 

@@ -94,6 +94,10 @@ void json_pick(struct str object, const char *const *keys, struct str *values, s
  * the value is not an array. */
 struct str json_at(struct str array, size_t i);
 
+/* Returns whether two values are the same: objects with the same members in any order, strings
+ * with any escapes. Numbers are the same if they are written alike. */
+bool json_equal(struct str a, struct str b);
+
 /* ---- strings ---- */
 
 /* Returns the text between the quotes of a string, with its escapes, or STR_NONE for any other
