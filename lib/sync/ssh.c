@@ -206,30 +206,18 @@ static int get_count(struct peer *p, const char *word, uint64_t most, uint64_t *
 
 /* ---- facts in the order of their digests ---- */
 
-struct item {
-    uint64_t digest;
-    size_t at; /* the number of the line or the deletion */
-};
-
 struct exchange {
     struct merge *merge;
     struct peer *peer;
     bool deletions;  /* the facts are deletions, not lines */
     size_t count;    /* facts at the beginning */
     uint64_t prefix; /* merge_prefix of these, if they are lines */
-    struct item *items;
+    struct digests items;
     uint64_t *sums; /* of the digests before each item */
-    bool *send;     /* by `at` */
+    bool *send;     /* by the number of the line or the deletion */
     struct buf want;
     uint64_t wanted;
 };
-
-static int by_digest(const void *a, const void *b)
-{
-    const struct item *x = a, *y = b;
-
-    return (x->digest > y->digest) - (x->digest < y->digest);
-}
 
 static uint64_t digest_of(struct merge *m, bool deletions, size_t i)
 {
@@ -248,21 +236,20 @@ static void exchange_begin(struct exchange *x, struct merge *m, struct peer *p, 
                            .deletions = deletions,
                            .count = deletions ? merge_deletions(m) : merge_lines(m)};
     x->prefix = deletions ? 0 : merge_prefix(m, x->count);
-    x->items = mem_resize(NULL, x->count + 1, sizeof(*x->items));
     x->sums = mem_resize(NULL, x->count + 1, sizeof(*x->sums));
     x->send = mem_zalloc(x->count + 1);
     buf_init(&x->want, SIZE_MAX);
     for (size_t i = 0; i < x->count; i++)
-        x->items[i] = (struct item){digest_of(m, deletions, i), i};
-    qsort(x->items, x->count, sizeof(*x->items), by_digest);
+        digests_add(&x->items, digest_of(m, deletions, i));
+    digests_sort(&x->items);
     x->sums[0] = 0;
     for (size_t i = 0; i < x->count; i++)
-        x->sums[i + 1] = x->sums[i] + x->items[i].digest;
+        x->sums[i + 1] = x->sums[i] + x->items.at[i].digest;
 }
 
 static void exchange_end(struct exchange *x)
 {
-    free(x->items);
+    digests_release(&x->items);
     free(x->sums);
     free(x->send);
     buf_release(&x->want);
@@ -279,21 +266,6 @@ struct span {
     size_t from, to;
 };
 
-static size_t first_from(const struct exchange *x, uint64_t digest)
-{
-    size_t low = 0, high = x->count;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (x->items[mid].digest < digest)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 static struct range part_of(struct range r, unsigned i)
 {
     return (struct range){r.bits + PART_BITS, r.prefix | (uint64_t)i << (64 - PART_BITS - r.bits)};
@@ -303,8 +275,8 @@ static struct span span_of(const struct exchange *x, struct range r)
 {
     uint64_t last = r.prefix | (r.bits == 0 ? UINT64_MAX : (UINT64_C(1) << (64 - r.bits)) - 1);
 
-    return (struct span){first_from(x, r.prefix),
-                         last == UINT64_MAX ? x->count : first_from(x, last + 1)};
+    return (struct span){digests_before(&x->items, r.prefix),
+                         last == UINT64_MAX ? x->count : digests_before(&x->items, last + 1)};
 }
 
 /* Returns a checksum of a set of digests, 0 for an empty one. */
@@ -318,7 +290,7 @@ static uint64_t span_sum(const struct exchange *x, struct span s)
 static void send_span(struct exchange *x, struct span s)
 {
     for (size_t i = s.from; i < s.to; i++)
-        x->send[x->items[i].at] = true;
+        x->send[x->items.at[i].number] = true;
 }
 
 /* ---- finding the difference: the client ---- */
@@ -356,10 +328,10 @@ static int take_list(struct exchange *x, struct span s, struct err *e)
     for (size_t i = 0; i < n; i++) {
         uint64_t digest = le_get(bytes + 8 * i);
 
-        for (; at < s.to && x->items[at].digest < digest; at++)
-            x->send[x->items[at].at] = true;
-        if (at < s.to && x->items[at].digest == digest) {
-            while (at < s.to && x->items[at].digest == digest)
+        for (; at < s.to && x->items.at[at].digest < digest; at++)
+            x->send[x->items.at[at].number] = true;
+        if (at < s.to && x->items.at[at].digest == digest) {
+            while (at < s.to && x->items.at[at].digest == digest)
                 at++;
         } else if (x->wanted < WANT_MOST) {
             buf_add(&x->want, bytes + 8 * i, 8);
@@ -454,7 +426,7 @@ static void answer_part(struct exchange *x, struct range part, uint64_t sum)
         buf_add_byte(out, LIST);
         buf_add_byte(out, (char)n);
         for (size_t i = 0; i < n; i++)
-            put_number(x->peer, x->items[s.from + i].digest);
+            put_number(x->peer, x->items.at[s.from + i].digest);
     }
 }
 
@@ -485,9 +457,9 @@ static int take_wants(struct exchange *x, uint64_t n, struct err *e)
         if (peer_bytes(x->peer, 8, &bytes, e) < 0)
             return -1;
         digest = le_get(bytes);
-        for (size_t at = first_from(x, digest); at < x->count && x->items[at].digest == digest;
-             at++)
-            x->send[x->items[at].at] = true;
+        for (size_t at = digests_before(&x->items, digest);
+             at < x->count && x->items.at[at].digest == digest; at++)
+            x->send[x->items.at[at].number] = true;
     }
     return 0;
 }
@@ -535,9 +507,9 @@ static int put_fact(struct exchange *x, size_t i, struct buf *line, struct err *
 static bool is_chosen(const struct exchange *x, size_t i)
 {
     uint64_t digest = digest_of(x->merge, x->deletions, i);
-    size_t at = first_from(x, digest);
+    size_t at = digests_before(&x->items, digest);
 
-    return at < x->count && x->items[at].digest == digest && x->send[x->items[at].at];
+    return at < x->count && x->items.at[at].digest == digest && x->send[x->items.at[at].number];
 }
 
 /* Sends the facts that the other side does not have, in their order here. Lines have other numbers if

@@ -52,7 +52,8 @@ struct merge_options {
  * The history is borrowed, the options are copied. Returns NULL with *e set: ERR_USAGE if the history
  * is not trusted. */
 struct merge *merge_open(struct history *h, const struct merge_options *o, struct err *e);
-/* Frees it, without storing the lines and deletions that were added. */
+/* Frees it, without storing the lines and deletions that were added. Keeps the digests for the next
+ * run; after a kill, that one reads again what this one has read or stored. */
 void merge_close(struct merge *m);
 /* The counters, which the caller may add to. */
 struct merge_count *merge_counts(struct merge *m);
@@ -98,12 +99,17 @@ uint64_t merge_deletion_set(const struct merge *m);
 
 /* {0} is an empty set. It is filled with digests_add, and then sorted once. */
 struct digests {
-    uint64_t *at; /* owned */
+    struct numbered_digest {
+        uint64_t digest;
+        size_t number; /* how many were added before it */
+    } * at;            /* owned */
     size_t count, cap;
 };
 
 void digests_add(struct digests *d, uint64_t digest);
 void digests_sort(struct digests *d);
+/* Returns how many digests of a sorted set are smaller than this one. */
+size_t digests_before(const struct digests *d, uint64_t digest);
 /* Returns whether a sorted set has the digest. */
 bool digests_have(const struct digests *d, uint64_t digest);
 void digests_release(struct digests *d);
