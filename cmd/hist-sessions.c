@@ -112,7 +112,7 @@ int main(int argc, char **argv)
     print_rows(&out, &choice, &rows);
     status = choose_report(&choice);
 
-    session_rows_release(&rows, &choice);
+    session_rows_release(&rows, choice.count);
     choose_release(&choice);
     return out_close(&out, status, exit_code(ERR_FAILURE));
 }

@@ -401,7 +401,7 @@ static void finish(struct loop *l, bool began)
     if (began && l->setup->state_path)
         (void)browse_state_save(&l->b, l->setup->state_path, buf_str(&l->name),
                                 &l->outcome->forgot);
-    l->outcome->bad_lines = l->b.sessions.histories > 0 ? l->b.sessions.lists[0].bad_lines : 0;
+    l->outcome->bad_lines = l->b.sessions.histories > 0 ? l->b.sessions.rows.lists[0].bad_lines : 0;
     browse_release(&l->b);
     buf_release(&l->name);
     free(l->stamps);

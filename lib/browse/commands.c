@@ -3,10 +3,6 @@
 
 #include "browse/model.h"
 
-/* The end of a growing list of hits is awaited until there are this many, because each takes some
- * hundred bytes of memory. */
-#define FOLLOW_MAX ((size_t)100000)
-
 static size_t less(size_t a, size_t b)
 {
     return a > b ? a - b : 0;
@@ -253,6 +249,19 @@ static void next_scope(struct browse *b, long unused)
         browse_set_scope(b, !b->all);
 }
 
+static void next_order(struct browse *b, long unused)
+{
+    (void)unused;
+    if (b->searching) {
+        browse_set_most_hits(b, !b->most_hits);
+        browse_say(b, b->most_hits ? "the session with the most hits first"
+                                   : "the session with the newest hit first");
+    } else {
+        browse_set_order(b, (b->order + 1) % BROWSE_ORDERS);
+        browse_say(b, browse_order_name(b->order));
+    }
+}
+
 static void help(struct browse *b, long unused)
 {
     (void)unused;
@@ -335,6 +344,7 @@ static const struct action {
     [BROWSE_FOLD_ALL] = {NEEDS_MESSAGES, fold, true},
     [BROWSE_ROLE] = {NEEDS_NOTHING, next_role, 0},
     [BROWSE_SCOPE] = {NEEDS_NOTHING, next_scope, 0},
+    [BROWSE_ORDER] = {NEEDS_NOTHING, next_order, 0},
     [BROWSE_FIND] = {NEEDS_NOTHING, ask_find, 0},
     [BROWSE_ZOOM] = {NEEDS_NOTHING, zoom, 0},
     [BROWSE_FOLLOW] = {NEEDS_MESSAGES, follow, 0},
@@ -515,7 +525,7 @@ static bool has_lines(const struct browse *b, enum browse_command command)
 
     if (browse_awaits_list(b))
         return false;
-    if (is_whole(b) || (command == BROWSE_LAST && b->searching && count >= FOLLOW_MAX))
+    if (is_whole(b) || (command == BROWSE_LAST && b->searching && count >= BROWSE_HITS_MAX))
         return true;
     return command != BROWSE_LAST && (lines <= 0 || browse_list(b)->at + (size_t)lines < count);
 }
@@ -575,7 +585,7 @@ enum browse_command browse_go_on(struct browse *b)
         b->focus = focus;
     }
     if (all->count > 0 && b->searching && !b->hits_done)
-        b->wants.hits = all->at[0].command == BROWSE_LAST ? FOLLOW_MAX : 2 * b->hits.count;
+        b->wants.hits = all->at[0].command == BROWSE_LAST ? BROWSE_HITS_MAX : 2 * b->hits.count;
     return command;
 }
 

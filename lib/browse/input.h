@@ -63,6 +63,7 @@ enum browse_command {
     BROWSE_FOLD_ALL,
     BROWSE_ROLE,
     BROWSE_SCOPE,
+    BROWSE_ORDER,
     BROWSE_FIND,
     BROWSE_ZOOM,
     BROWSE_FOLLOW,

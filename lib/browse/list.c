@@ -47,61 +47,58 @@ static int64_t used_at(const struct session *s)
     return at;
 }
 
-/* Merges the lists by the times of use. The sessions of one history keep their order. */
-static void merge(struct browse_sessions *s, size_t scope)
+static const struct order {
+    const char *name;
+    enum rows_by by;
+    bool reverse;
+} orders[] = {
+    [BROWSE_NEWEST] = {"newest first", ROWS_LAST, false},
+    [BROWSE_OLDEST] = {"oldest first", ROWS_LAST, true},
+    [BROWSE_LONGEST] = {"longest first", ROWS_COUNT, false},
+    [BROWSE_BY_TITLE] = {"by title", ROWS_TITLE, false},
+};
+
+const char *browse_order_name(enum browse_order order)
 {
-    size_t *next = mem_zalloc(scope * sizeof *next);
-    int64_t *used = mem_zalloc(scope * sizeof *used);
-
-    for (size_t i = 0; i < scope; i++)
-        used[i] = s->lists[i].count > 0 ? used_at(&s->lists[i].at[0]) : 0;
-    for (size_t place = 0; place < s->count; place++) {
-        size_t newest = SIZE_MAX;
-
-        for (size_t i = 0; i < scope; i++)
-            if (next[i] < s->lists[i].count && (newest == SIZE_MAX || used[i] > used[newest]))
-                newest = i;
-        s->at[place] = (struct browse_session){newest, &s->lists[newest].at[next[newest]]};
-        if (++next[newest] < s->lists[newest].count && scope > 1)
-            used[newest] = used_at(&s->lists[newest].at[next[newest]]);
-    }
-    free(next);
-    free(used);
+    return orders[order].name;
 }
 
 void browse_sessions_put(struct browse_sessions *s, size_t history, struct session_list *list,
-                         size_t scope)
+                         size_t scope, enum browse_order order)
 {
+    struct session_rows *r = &s->rows;
+
     while (s->histories <= history || s->histories < scope) {
-        s->lists = mem_resize(s->lists, s->histories + 1, sizeof *s->lists);
-        s->lists[s->histories++] = (struct session_list){0};
+        r->lists = mem_resize(r->lists, s->histories + 1, sizeof *r->lists);
+        r->lists[s->histories++] = (struct session_list){0};
     }
     if (list) {
-        session_list_release(&s->lists[history]);
-        s->lists[history] = *list;
+        session_list_release(&r->lists[history]);
+        r->lists[history] = *list;
         *list = (struct session_list){0};
     }
-    s->count = 0;
+    r->count = 0;
+    r->limit = SIZE_MAX;
+    r->by = orders[order].by;
+    r->reverse = orders[order].reverse;
     for (size_t i = 0; i < scope; i++)
-        s->count += s->lists[i].count;
-    s->at = mem_resize(s->at, s->count, sizeof *s->at);
-    merge(s, scope);
+        session_rows_add(r, i, scope > 1);
+    session_rows_sort(r);
 }
 
 void browse_sessions_release(struct browse_sessions *s)
 {
-    for (size_t i = 0; i < s->histories; i++)
-        session_list_release(&s->lists[i]);
-    free(s->lists);
-    free(s->at);
-    *s = (struct browse_sessions){0};
+    session_rows_release(&s->rows, s->histories);
+    s->histories = 0;
 }
 
 size_t browse_sessions_find(const struct browse_sessions *s, size_t history, struct str id)
 {
-    for (size_t i = 0; i < s->count; i++)
-        if ((history == BROWSE_ANY_HISTORY || s->at[i].history == history) &&
-            str_eq(id_of(s->at[i].of), id))
+    const struct session_rows *r = &s->rows;
+
+    for (size_t i = 0; i < r->count; i++)
+        if ((history == BROWSE_ANY_HISTORY || r->at[i].history == history) &&
+            str_eq(id_of(r->at[i].session), id))
             return i;
     return SIZE_MAX;
 }
@@ -142,32 +139,56 @@ static void number_group(struct browse_hits *h, struct browse_hit *hit)
     buf_release(&key);
 }
 
-/* Sorts the hits by their groups; those of a group keep their order. */
-static void group(struct browse_hits *h)
+/* The hits of a session: their number, and where the next one is to stand. */
+struct place {
+    size_t group, count, next;
+};
+
+static int most_first(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    return (x->group > y->group) - (x->group < y->group);
+}
+
+static int by_group(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    return (x->group > y->group) - (x->group < y->group);
+}
+
+void browse_hits_sort(struct browse_hits *h, bool most)
 {
     size_t groups = h->groups.count, sum = 0;
-    size_t *next = mem_zalloc((groups + 1) * sizeof *next);
+    struct place *places = mem_zalloc((groups + 1) * sizeof *places);
     struct browse_hit *sorted = mem_zalloc(h->cap * sizeof *sorted);
 
+    for (size_t i = 0; i < groups; i++)
+        places[i].group = i;
     for (size_t i = 0; i < h->count; i++)
-        next[h->at[i].group]++;
+        places[h->at[i].group].count++;
+    if (most)
+        qsort(places, groups, sizeof *places, most_first);
     for (size_t i = 0; i < groups; i++) {
-        size_t n = next[i];
-
-        next[i] = sum;
-        sum += n;
+        places[i].next = sum;
+        sum += places[i].count;
     }
+    if (most)
+        qsort(places, groups, sizeof *places, by_group);
     for (size_t i = 0; i < h->count; i++)
-        sorted[next[h->at[i].group]++] = h->at[i];
-    free(next);
+        sorted[places[h->at[i].group].next++] = h->at[i];
+    free(places);
     free(h->at);
     h->at = sorted;
 }
 
-void browse_hits_move(struct browse_hits *to, struct browse_hits *from)
+void browse_hits_move(struct browse_hits *to, struct browse_hits *from, bool most)
 {
     size_t before = to->count;
-    bool sorted = true;
+    bool sorted = !most;
 
     to->at = mem_grow(to->at, &to->cap, to->count + from->count + 1, sizeof *to->at);
     for (size_t i = 0; i < from->count; i++) {
@@ -181,7 +202,7 @@ void browse_hits_move(struct browse_hits *to, struct browse_hits *from)
     hash_map_release(&from->groups);
     *from = (struct browse_hits){0};
     if (!sorted && to->count > before)
-        group(to);
+        browse_hits_sort(to, most);
 }
 
 void browse_hits_release(struct browse_hits *h)
@@ -276,19 +297,18 @@ static void add_history(struct browse_lines *l, size_t history, const struct bro
     browse_lines_styled(l, l->text.len - from, BROWSE_TOOL);
 }
 
-void browse_row_session(struct browse_lines *l, const struct browse_session *s,
-                        const struct browse_rows *how)
+void browse_row_session(struct browse_lines *l, const struct row *r, const struct browse_rows *how)
 {
     struct browse_layout plain = {.width = how->columns};
     struct buf count = BUF_INIT(BUF_SMALL);
 
     if (how->whole)
-        buf_addf(&count, " %4" PRIu64 "  ", s->of->count);
+        buf_addf(&count, " %4" PRIu64 "  ", r->session->count);
     else
         buf_add_c(&count, "    \xe2\x80\xa6  ");
-    begin_row(l, used_at(s->of), buf_c(&count), how);
-    add_history(l, s->history, how);
-    browse_lines_append(l, session_label(s->of), &plain);
+    begin_row(l, used_at(r->session), buf_c(&count), how);
+    add_history(l, r->history, how);
+    browse_lines_append(l, session_label(r->session), &plain);
     buf_release(&count);
 }
 

@@ -12,31 +12,27 @@
 #include <sys/types.h>
 
 #include "chathist/base/hash_map.h"
+#include "chathist/cli/session_rows.h"
 #include "chathist/history/location.h"
-#include "chathist/history/session_list.h"
 #include "chathist/search/search.h"
 #include "browse/text.h"
 
-/* A session of the list. */
-struct browse_session {
-    size_t history; /* index of its history */
-    const struct session *of;
-};
+/* The orders of the sessions. */
+enum browse_order { BROWSE_NEWEST, BROWSE_OLDEST, BROWSE_LONGEST, BROWSE_BY_TITLE, BROWSE_ORDERS };
+const char *browse_order_name(enum browse_order order);
 
-/* The sessions of one or several histories, last used first. Initialise with zeros. */
+/* The sessions of one or several histories. Initialise with zeros. */
 struct browse_sessions {
-    struct browse_session *at;
-    size_t count;
-    struct session_list *lists; /* one for each history; `at` points into them */
-    size_t histories;
+    struct session_rows rows;
+    size_t histories; /* number of rows.lists */
 };
 
 #define BROWSE_ANY_HISTORY SIZE_MAX
 
-/* Replaces the list of a history, moving it out of *list (NULL: none is replaced), and merges the
- * lists of the first `scope` histories by the times of use. */
+/* Replaces the list of a history, moving it out of *list (NULL: none is replaced), and puts the
+ * sessions of the first `scope` histories in order. */
 void browse_sessions_put(struct browse_sessions *s, size_t history, struct session_list *list,
-                         size_t scope);
+                         size_t scope, enum browse_order order);
 void browse_sessions_release(struct browse_sessions *s);
 /* Returns the place of a session, or SIZE_MAX. `history` is an index or BROWSE_ANY_HISTORY; a
  * copied history has the same ids. */
@@ -51,7 +47,8 @@ struct browse_hit {
     char *own;
 };
 
-/* Hits, the newest first, but those of one session stand together. Zero-initialise. */
+/* Hits: those of one session stand together, the newest first, and so do the sessions, or the
+ * session with the most hits is first. Zero-initialise. */
 struct browse_hits {
     struct browse_hit *at;
     size_t count, cap;
@@ -59,8 +56,11 @@ struct browse_hits {
 };
 
 void browse_hits_add(struct browse_hits *h, size_t history, const struct hit *hit);
-/* Moves the hits of `from` to the end of `to`, or to the end of their session there. */
-void browse_hits_move(struct browse_hits *to, struct browse_hits *from);
+/* Moves the hits of `from` to the end of `to`, or to the end of their session there. `most`: the
+ * session with the most hits is the first; `to` has this order already. */
+void browse_hits_move(struct browse_hits *to, struct browse_hits *from, bool most);
+/* Changes the order. */
+void browse_hits_sort(struct browse_hits *h, bool most);
 void browse_hits_release(struct browse_hits *h);
 /* Returns the place of a hit in this message of this session, or SIZE_MAX.
  * The history is chosen as by browse_sessions_find. */
@@ -77,8 +77,7 @@ struct browse_rows {
 /* Each appends one line. For a session: last use, number of messages, history, title or preview.
  * For a hit: time, role, history, and the snippet with the match marked; `follows`: it stands below
  * a hit of the same session, and leaves out time and history. */
-void browse_row_session(struct browse_lines *l, const struct browse_session *s,
-                        const struct browse_rows *how);
+void browse_row_session(struct browse_lines *l, const struct row *r, const struct browse_rows *how);
 void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool follows,
                     const struct browse_rows *how);
 

@@ -135,7 +135,7 @@ void browse_add_file_name(struct buf *out, const struct browse *b)
 
 size_t browse_list_count(const struct browse *b)
 {
-    return b->searching ? b->hits.count : b->sessions.count;
+    return b->searching ? b->hits.count : b->sessions.rows.count;
 }
 
 void browse_want_sessions(struct browse *b)
@@ -154,8 +154,11 @@ bool browse_awaits_list(const struct browse *b)
     if (b->search_due != 0 || browse_is_searching(b))
         return true;
     if (b->searching)
-        return b->hits.count == 0 && !b->hits_done;
-    return !b->sessions_known || (b->sessions_partial && b->sessions.count == 0);
+        return !b->hits_done &&
+               (b->hits.count == 0 || (b->most_hits && b->hits.count < BROWSE_HITS_MAX));
+    /* A part of the file has the newest sessions. */
+    return !b->sessions_known ||
+           (b->sessions_partial && (b->sessions.rows.count == 0 || b->order != BROWSE_NEWEST));
 }
 
 static struct browse_list *list_of(struct browse *b)
@@ -181,8 +184,8 @@ static void clamp_list(struct browse *b)
         l->top = l->at - rows + 1;
     if (l->top + rows > count)
         l->top = less(count, rows);
-    if (b->searching && !b->hits_done && l->at + 2 * rows >= count)
-        b->wants.hits = 2 * count;
+    if (b->searching && !b->hits_done && (b->most_hits || l->at + 2 * rows >= count))
+        b->wants.hits = b->most_hits ? BROWSE_HITS_MAX : 2 * count;
 }
 
 void browse_resize(struct browse *b, size_t rows, size_t columns)
@@ -215,8 +218,9 @@ bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
         *history = b->hits.at[at].history;
         *id = b->hits.at[at].session;
     } else {
-        *history = b->sessions.at[at].history;
-        *id = (struct str){b->sessions.at[at].of->id, b->sessions.at[at].of->id_len};
+        *history = b->sessions.rows.at[at].history;
+        *id = (struct str){b->sessions.rows.at[at].session->id,
+                           b->sessions.rows.at[at].session->id_len};
     }
     return true;
 }
@@ -282,8 +286,8 @@ static void find_range(const struct browse *b, struct browse_target *t, struct s
     t->end = -1;
     if (place == SIZE_MAX)
         return;
-    t->first = b->sessions.at[place].of->first_line;
-    t->end = b->sessions.at[place].of->end;
+    t->first = b->sessions.rows.at[place].session->first_line;
+    t->end = b->sessions.rows.at[place].session->end;
 }
 
 /* Requests the messages of a session for the panel. */
@@ -356,11 +360,12 @@ static void renew_sessions(struct browse *b, size_t history, struct session_list
 
     if (back) {
         set(&id, buf_str(&b->back.session));
-    } else if (l->at < b->sessions.count) {
-        of = b->sessions.at[l->at].history;
-        set(&id, (struct str){b->sessions.at[l->at].of->id, b->sessions.at[l->at].of->id_len});
+    } else if (l->at < b->sessions.rows.count) {
+        of = b->sessions.rows.at[l->at].history;
+        set(&id, (struct str){b->sessions.rows.at[l->at].session->id,
+                              b->sessions.rows.at[l->at].session->id_len});
     }
-    browse_sessions_put(&b->sessions, history, list, b->all ? b->histories : 1);
+    browse_sessions_put(&b->sessions, history, list, b->all ? b->histories : 1, b->order);
     if (id.len > 0)
         place = browse_sessions_find(&b->sessions, of, buf_str(&id));
     buf_release(&id);
@@ -540,6 +545,22 @@ void browse_set_scope(struct browse *b, bool all)
     search_other(b);
 }
 
+void browse_set_order(struct browse *b, enum browse_order order)
+{
+    b->order = order;
+    b->waits.count = 0;
+    renew_sessions(b, 0, NULL);
+    browse_choose(b, 0);
+}
+
+void browse_set_most_hits(struct browse *b, bool most)
+{
+    b->most_hits = most;
+    b->waits.count = 0;
+    browse_hits_sort(&b->hits, most);
+    browse_choose(b, 0);
+}
+
 void browse_tick(struct browse *b, int64_t now)
 {
     if (b->search_due != 0 && now >= b->search_due)
@@ -556,7 +577,7 @@ static bool replace_hits(struct browse *b, struct browse_hits *h)
     bool kept = b->repeating && l->at < old.count;
 
     b->hits = (struct browse_hits){0};
-    browse_hits_move(&b->hits, h);
+    browse_hits_move(&b->hits, h, b->most_hits);
     b->searching = true;
     b->hits_total = 0;
     if (kept)
@@ -571,20 +592,23 @@ static bool replace_hits(struct browse *b, struct browse_hits *h)
     return place == SIZE_MAX;
 }
 
-/* Adds hits. Some stand among the old ones, so the chosen one may move; it stays on its row. */
-static void add_hits(struct browse *b, struct browse_hits *h)
+/* Adds hits. Some stand among the old ones, so the chosen one may move; it stays on its row. At the
+ * top of the order by the number of hits the top stays chosen. Returns true if another hit is
+ * chosen. */
+static bool add_hits(struct browse *b, struct browse_hits *h)
 {
     struct browse_list *l = &b->hit_list;
     const char *chosen = l->at < b->hits.count ? b->hits.at[l->at].own : NULL;
-    size_t row = less(l->at, l->top);
+    size_t row = less(l->at, l->top), place = b->most_hits ? 0 : l->at;
 
-    browse_hits_move(&b->hits, h);
-    for (size_t i = l->at; chosen && i < b->hits.count; i++)
-        if (b->hits.at[i].own == chosen) {
-            if (i != l->at)
-                keep_line(b, i, l->top == 0 ? i : row);
-            break;
-        }
+    browse_hits_move(&b->hits, h, b->most_hits);
+    if (!chosen || (b->most_hits && l->at == 0))
+        return chosen && b->hits.at[0].own != chosen;
+    while (b->hits.at[place].own != chosen)
+        place++;
+    if (place != l->at)
+        keep_line(b, place, l->top == 0 ? place : row);
+    return false;
 }
 
 void browse_take_count(struct browse *b, unsigned number, uint64_t count)
@@ -620,7 +644,7 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
     if (number != b->hits_number)
         other = replace_hits(b, h) || other;
     else
-        add_hits(b, h);
+        other = add_hits(b, h) || other;
     b->hits_number = number;
     if (b->back.list) {
         size_t place = browse_hits_find(&b->hits, BROWSE_ANY_HISTORY, buf_str(&b->back.session),

@@ -37,6 +37,10 @@ struct browse_areas {
     size_t rule; /* the column, or row, between list and messages */
 };
 
+/* For a move to the end, or for the order by the number of hits, at most this many hits are read,
+ * because each takes some hundred bytes of memory. */
+#define BROWSE_HITS_MAX ((size_t)100000)
+
 /* A session to read. */
 struct browse_target {
     size_t history;
@@ -98,12 +102,14 @@ struct browse {
                                      chosen meanwhile */
     size_t help_top;
     struct browse_edit query, name, find;
-    bool found;        /* the panel marks the text of `find` in place of that of the search */
-    bool zoomed;       /* only the panel with the focus is shown */
-    bool following;    /* the panel stays at the end of a growing session */
-    struct buf status; /* shown at the foot until the next key */
-    const char *role;  /* search only messages of this role; NULL: all */
-    bool all;          /* all histories, not only the first */
+    bool found;              /* the panel marks the text of `find` in place of that of the search */
+    bool zoomed;             /* only the panel with the focus is shown */
+    bool following;          /* the panel stays at the end of a growing session */
+    struct buf status;       /* shown at the foot until the next key */
+    const char *role;        /* search only messages of this role; NULL: all */
+    bool all;                /* all histories, not only the first */
+    enum browse_order order; /* of the sessions */
+    bool most_hits;          /* the session with the most hits is first, not the newest */
     size_t histories;
     const struct history *places; /* the histories, borrowed; may be NULL */
     bool choosing, for_chat;      /* as in struct browse_setup */
@@ -160,6 +166,9 @@ void browse_set_focus(struct browse *b, enum browse_focus focus);
 void browse_open(struct browse *b, size_t history, struct str id);
 void browse_set_role(struct browse *b, const char *role);
 void browse_set_scope(struct browse *b, bool all);
+/* Change the order of the sessions, or of the hits, and choose the first line. */
+void browse_set_order(struct browse *b, enum browse_order order);
+void browse_set_most_hits(struct browse *b, bool most);
 /* Starts a search that is due at time `now`. */
 void browse_tick(struct browse *b, int64_t now);
 /* Makes a search due at once. `again`: it is repeated because the histories have changed. */

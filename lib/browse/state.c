@@ -43,6 +43,10 @@ void browse_state_add(struct buf *out, const struct browse *b, struct str histor
         json_add_member(&line, "role", str_of(b->role));
     json_add_key(&line, "all");
     buf_add_c(&line, b->all ? "true" : "false");
+    if (b->order != BROWSE_NEWEST)
+        json_add_member_int(&line, "order", (int64_t)b->order);
+    if (b->most_hits)
+        json_add_member_int(&line, "most_hits", 1);
     add_place(&line, b);
     buf_add_c(&line, "}\n");
     buf_add_str(out, buf_str(&line));
@@ -86,6 +90,8 @@ bool browse_state_take(struct browse *b, struct str line, struct str history)
     b->role = role_name(role_of(buf_str(&text)));
     browse_pane_set_role(&b->pane, b->role);
     b->all = json_is_true(json_get(line, "all")) && b->histories > 1;
+    b->order = (enum browse_order)take_number(line, "order") % BROWSE_ORDERS;
+    b->most_hits = take_number(line, "most_hits") > 0;
     take_text(line, "session", &b->back.session);
     take_text(line, "message", &b->back.message);
     take_text(line, "top", &b->back.top);

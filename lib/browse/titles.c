@@ -42,16 +42,27 @@ static uint64_t bad_lines(const struct browse *b)
     uint64_t count = 0;
 
     for (size_t i = 0; i < b->sessions.histories && (i == 0 || b->all); i++)
-        count += b->sessions.lists[i].bad_lines;
+        count += b->sessions.rows.lists[i].bad_lines;
     return count;
 }
 
 /* The titles of a list of hits. */
 static const char *const hit_titles[] = {
-    [BROWSE_FIT_MESSAGE] = " hits ",
-    [BROWSE_FIT_SESSION] = " sessions with all words ",
-    [BROWSE_FIT_NEARLY] = " all words but one ",
+    [BROWSE_FIT_MESSAGE] = "hits",
+    [BROWSE_FIT_SESSION] = "sessions with all words",
+    [BROWSE_FIT_NEARLY] = "all words but one",
 };
+
+/* Adds the title of a list that has lines, with its order unless that is the newest first. */
+static void add_kind(struct buf *out, const struct browse *b)
+{
+    buf_addf(out, " %s", b->searching ? hit_titles[b->fit] : "sessions");
+    if (b->searching && b->most_hits)
+        buf_add_c(out, ", most hits first");
+    else if (!b->searching && b->order != BROWSE_NEWEST)
+        buf_addf(out, ", %s", browse_order_name(b->order));
+    buf_add_byte(out, ' ');
+}
 
 void browse_title_list(struct buf *out, const struct browse *b)
 {
@@ -67,12 +78,10 @@ void browse_title_list(struct buf *out, const struct browse *b)
         buf_add_c(out, b->searching ? " hits, searching\xe2\x80\xa6 " : " searching\xe2\x80\xa6 ");
     else if (b->searching && b->hits.count == 0)
         buf_add_c(out, b->hits_done ? " no hit " : " searching\xe2\x80\xa6 ");
-    else if (b->searching)
-        buf_add_c(out, hit_titles[b->fit]);
-    else if (!b->sessions_known)
-        buf_add_c(out, " reading ");
+    else if (b->searching || b->sessions.rows.count > 0)
+        add_kind(out, b);
     else
-        buf_add_c(out, b->sessions.count > 0 ? " sessions " : " no session yet ");
+        buf_add_c(out, b->sessions_known ? " no session yet " : " reading ");
     if (bad > 0)
         buf_addf(out, " %" PRIu64 " bad line%s ", bad, bad == 1 ? "" : "s");
 }
@@ -148,7 +157,7 @@ static void add_deletion(struct buf *out, const struct browse *b)
 {
     struct str id = buf_str(&b->subject.id);
     size_t place = browse_sessions_find(&b->sessions, b->subject.history, id);
-    uint64_t count = place == SIZE_MAX ? 0 : b->sessions.at[place].of->count;
+    uint64_t count = place == SIZE_MAX ? 0 : b->sessions.rows.at[place].session->count;
 
     buf_add_c(out, "delete '");
     vis_add_line(out, utf8_first(id, TITLE), true);

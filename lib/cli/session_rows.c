@@ -159,7 +159,7 @@ static int by_title(const void *a, const void *b)
     return order != 0 ? order : by_time(a, b);
 }
 
-static void sort_rows(struct session_rows *r)
+void session_rows_sort(struct session_rows *r)
 {
     static int (*const orders[])(const void *, const void *) = {[ROWS_LAST] = by_time,
                                                                 [ROWS_CREATED] = by_time,
@@ -181,9 +181,8 @@ static void sort_rows(struct session_rows *r)
 
 /* ---- the list ---- */
 
-/* Adds the sessions of a list, which are sorted by last use. Times are only read if they are
- * needed. */
-static void add_rows(struct session_rows *r, size_t history, bool several)
+/* Times are only read if they are needed. */
+void session_rows_add(struct session_rows *r, size_t history, bool several)
 {
     const struct session_list *l = &r->lists[history];
 
@@ -243,8 +242,8 @@ static int load_remote(struct session_rows *r, struct choice *c, struct err *e)
     remote_open_list(c, r->lists, cut ? r->limit : SIZE_MAX);
     if (keep_named(r, c, r->lists, e) < 0)
         return -1;
-    add_rows(r, 0, false);
-    sort_rows(r);
+    session_rows_add(r, 0, false);
+    session_rows_sort(r);
     return 0;
 }
 
@@ -264,18 +263,18 @@ int session_rows_load(struct session_rows *r, struct choice *c, struct err *e)
         if (result == 0 && r->match)
             result = keep_matches(&m, &r->lists[i], &c->at[i], e);
         if (result == 0)
-            add_rows(r, i, c->count > 1);
+            session_rows_add(r, i, c->count > 1);
     }
     if (r->match)
         match_close(&m);
     if (result == 0)
-        sort_rows(r);
+        session_rows_sort(r);
     return result;
 }
 
-void session_rows_release(struct session_rows *r, const struct choice *c)
+void session_rows_release(struct session_rows *r, size_t histories)
 {
-    for (size_t i = 0; r->lists && i < c->count; i++)
+    for (size_t i = 0; r->lists && i < histories; i++)
         session_list_release(&r->lists[i]);
     free(r->lists);
     free(r->at);

@@ -28,9 +28,13 @@ static void put(struct browse_sessions *s, size_t history, char letter, size_t c
         time_add_iso(&text, (start + (int64_t)i * seconds) * TIME_SECOND);
         to->last_used = session_list_keep(&list, buf_str(&text));
         to->last_used_len = text.len;
+        to->last_line = (off_t)i;
+        to->count = 10 * i;
+        to->preview = to->id;
+        to->preview_len = to->id_len;
         buf_release(&text);
     }
-    browse_sessions_put(s, history, &list, scope);
+    browse_sessions_put(s, history, &list, scope, BROWSE_NEWEST);
 }
 
 TEST(several_histories_are_merged_by_time)
@@ -38,21 +42,47 @@ TEST(several_histories_are_merged_by_time)
     struct browse_sessions s = {0};
 
     put(&s, 0, 'a', 700, 1000, 30, 1);
-    CHECK_INT(s.count, 700);
+    CHECK_INT(s.rows.count, 700);
     put(&s, 1, 'b', 1500, 7000, 10, 3);
     put(&s, 2, 'c', 3, 1, 1, 3);
-    CHECK_INT(s.count, 2203);
-    for (size_t i = 1; i < s.count; i++)
-        CHECK(strcmp(s.at[i - 1].of->last_used, s.at[i].of->last_used) >= 0);
-    CHECK_STR(s.at[0].of->id, "b1499");
-    CHECK_STR(s.at[2202].of->id, "c0");
+    CHECK_INT(s.rows.count, 2203);
+    for (size_t i = 1; i < s.rows.count; i++)
+        CHECK(strcmp(s.rows.at[i - 1].session->last_used, s.rows.at[i].session->last_used) >= 0);
+    CHECK_STR(s.rows.at[0].session->id, "b1499");
+    CHECK_STR(s.rows.at[2202].session->id, "c0");
     CHECK_INT(browse_sessions_find(&s, 2, STR("c0")), 2202);
     CHECK_INT(browse_sessions_find(&s, BROWSE_ANY_HISTORY, STR("b1499")), 0);
     CHECK(browse_sessions_find(&s, 0, STR("c0")) == SIZE_MAX);
     /* Fewer of them. */
-    browse_sessions_put(&s, 0, NULL, 1);
-    CHECK_INT(s.count, 700);
-    CHECK_STR(s.at[699].of->id, "a0");
+    browse_sessions_put(&s, 0, NULL, 1, BROWSE_NEWEST);
+    CHECK_INT(s.rows.count, 700);
+    CHECK_STR(s.rows.at[699].session->id, "a0");
+    browse_sessions_release(&s);
+}
+
+static void check_order(struct browse_sessions *s, enum browse_order order, size_t scope,
+                        const char *want)
+{
+    struct buf ids = BUF_INIT(BUF_SMALL);
+
+    browse_sessions_put(s, 0, NULL, scope, order);
+    for (size_t i = 0; i < s->rows.count; i++)
+        buf_addf(&ids, "%s ", s->rows.at[i].session->id);
+    CHECK_STR(buf_c(&ids), want);
+    buf_release(&ids);
+}
+
+TEST(sessions_stand_in_the_order_that_is_wanted)
+{
+    struct browse_sessions s = {0};
+
+    put(&s, 0, 'b', 3, 1000, 30, 2);
+    put(&s, 1, 'a', 2, 1050, 30, 2);
+    check_order(&s, BROWSE_NEWEST, 2, "a1 b2 a0 b1 b0 ");
+    check_order(&s, BROWSE_OLDEST, 2, "b0 b1 a0 b2 a1 ");
+    check_order(&s, BROWSE_LONGEST, 2, "b2 a1 b1 a0 b0 ");
+    check_order(&s, BROWSE_BY_TITLE, 2, "a0 a1 b0 b1 b2 ");
+    check_order(&s, BROWSE_OLDEST, 1, "b0 b1 b2 ");
     browse_sessions_release(&s);
 }
 
@@ -88,24 +118,37 @@ TEST(a_hit_is_one_of_its_history_and_session)
     browse_hits_release(&hits);
 }
 
-/* Later hits of a session go to its earlier ones; sessions keep the order of their first hits. */
+static void check_hits(const struct browse_hits *h, const char *want)
+{
+    char seen[20] = "";
+
+    for (size_t i = 0; i < h->count; i++)
+        strncat(seen, h->at[i].session.p, 1);
+    CHECK_STR(seen, want);
+}
+
+/* Later hits of a session go to its earlier ones; sessions keep the order of their first hits, or
+ * stand in that of the number of their hits. */
 TEST(hits_of_one_session_stand_together)
 {
     static const char *const batches[] = {"ab", "ca", "bad", "a"};
     struct browse_hits all = {0}, batch = {0};
-    char seen[20] = "";
 
     for (size_t i = 0; i < 4; i++) {
         for (const char *s = batches[i]; *s; s++)
             add_hit(&batch, 0, (char[]){*s, '\0'});
-        browse_hits_move(&all, &batch);
+        browse_hits_move(&all, &batch, false);
         CHECK_INT(batch.count, 0);
     }
     add_hit(&batch, 1, "a");
-    browse_hits_move(&all, &batch);
-    for (size_t i = 0; i < all.count; i++)
-        strncat(seen, all.at[i].session.p, 1);
-    CHECK_STR(seen, "aaaabbcda");
+    browse_hits_move(&all, &batch, false);
+    check_hits(&all, "aaaabbcda");
+    for (const char *s = "ccc"; *s; s++)
+        add_hit(&batch, 0, (char[]){*s, '\0'});
+    browse_hits_move(&all, &batch, true);
+    check_hits(&all, "aaaaccccbbda");
+    browse_hits_sort(&all, false);
+    check_hits(&all, "aaaabbccccda");
     browse_hits_release(&all);
 }
 

@@ -12,6 +12,7 @@
 static void take_sessions(struct browse *b, const char *letters, bool partial)
 {
     struct session_list list = {0};
+    size_t left = strlen(letters);
 
     for (const char *letter = letters; *letter; letter++) {
         struct str id = {(char[]){'s', *letter}, 2};
@@ -22,6 +23,7 @@ static void take_sessions(struct browse *b, const char *letters, bool partial)
         s->last_used = session_list_keep(&list, STR("2024-06-27T10:00:00+00:00"));
         s->last_used_len = 25;
         s->count = 7;
+        s->last_line = (off_t)left--;
         s->end = 100;
     }
     browse_take_sessions(b, 0, &list, !partial);
@@ -170,6 +172,61 @@ TEST(keys_move_through_the_list)
     CHECK_INT(b.session_list.at, 0);
     CHECK_INT(browse_press(&b, BROWSE_CTRL('d'), 0), BROWSE_NOTHING);
     CHECK_INT(b.session_list.at, 5);
+    browse_release(&b);
+}
+
+static void check_title(const struct browse *b, const char *want)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    browse_title_list(&text, b);
+    CHECK_STR(buf_c(&text), want);
+    buf_release(&text);
+}
+
+/* Another order begins at its first line, and stays when the list is read again. */
+TEST(a_key_changes_the_order_of_the_sessions)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "acb", false);
+    check_title(&b, " sessions ");
+    b.focus = BROWSE_LIST;
+    press(&b, "jo");
+    CHECK(chosen_is(&b, "sb"));
+    CHECK_STR(buf_c(&b.status), "oldest first");
+    check_title(&b, " sessions, oldest first ");
+    press(&b, "j");
+    take_sessions(&b, "dacb", false);
+    CHECK(chosen_is(&b, "sc"));
+    CHECK_INT(b.session_list.at, 1);
+    press(&b, "o");
+    check_title(&b, " sessions, longest first ");
+    CHECK(chosen_is(&b, "sd"));
+    press(&b, "o");
+    check_title(&b, " sessions, by title ");
+    CHECK(chosen_is(&b, "sa"));
+    press(&b, "o");
+    check_title(&b, " sessions ");
+    CHECK(chosen_is(&b, "sd"));
+    browse_release(&b);
+}
+
+/* The end of a file has the newest sessions only. */
+TEST(another_order_waits_for_the_whole_list)
+{
+    struct browse b;
+
+    begin(&b);
+    b.focus = BROWSE_LIST;
+    take_sessions(&b, "ab", true);
+    press(&b, "oj");
+    CHECK_INT(b.waits.count, 1);
+    take_sessions(&b, "abcd", false);
+    CHECK_INT(b.waits.count, 0);
+    press(&b, "g");
+    CHECK(chosen_is(&b, "sd"));
     browse_release(&b);
 }
 
@@ -545,6 +602,38 @@ TEST(more_hits_are_asked_for_near_the_end)
     press(&b, "G");
     CHECK_INT(browse_go_on(&b), BROWSE_NOTHING);
     CHECK(b.wants.hits > 0);
+    browse_release(&b);
+}
+
+/* The session of one hit is behind those of three; the top stays chosen while more are read. */
+TEST(the_session_with_the_most_hits_is_first)
+{
+    struct browse b;
+
+    begin(&b);
+    take_sessions(&b, "0123", false);
+    search(&b, "t");
+    take_hits(&b, b.search_number, 2, 4, false);
+    CHECK(chosen_is(&b, "s0"));
+    check_title(&b, " hits ");
+    b.focus = BROWSE_LIST;
+    press(&b, "o");
+    CHECK(chosen_is(&b, "s1"));
+    check_title(&b, " hits, most hits first ");
+    CHECK_STR(buf_c(&b.status), "the session with the most hits first");
+    CHECK_INT(b.wants.hits, BROWSE_HITS_MAX);
+    take_hits(&b, b.search_number, 6, 3, false);
+    take_hits(&b, b.search_number, 6, 2, false);
+    CHECK(chosen_is(&b, "s2"));
+    CHECK_INT(b.hit_list.at, 0);
+    press(&b, "j");
+    CHECK_INT(b.waits.count, 1);
+    take_hits(&b, b.search_number, 9, 1, true);
+    CHECK_INT(b.waits.count, 0);
+    CHECK_INT(b.hit_list.at, 1);
+    press(&b, "o");
+    CHECK(chosen_is(&b, "s0"));
+    check_title(&b, " hits ");
     browse_release(&b);
 }
 

@@ -16,6 +16,7 @@ static void take_sessions(struct browse *b, size_t count)
         s->id = s->preview = session_list_keep(&list, id);
         s->id_len = s->preview_len = 2;
         s->count = i + 1;
+        s->last_line = (off_t)(count - i);
     }
     browse_take_sessions(b, 0, &list, true);
     browse_take_all_sessions(b, b->sessions_number);
@@ -87,6 +88,20 @@ TEST(a_place_is_found_again)
     CHECK_INT(b.pane.at, 4);
     check_line(&b, "{\"history\":\"/h\",\"query\":\"\",\"role\":\"user\",\"all\":false,"
                    "\"session\":\"s5\",\"row\":4,\"top\":\"m2\",\"top_line\":1,\"at\":\"m4\"}\n");
+    browse_release(&b);
+}
+
+TEST(the_orders_are_kept)
+{
+    struct browse b;
+    static const char line[] = "{\"history\":\"/h\",\"query\":\"\",\"all\":false,"
+                               "\"order\":2,\"most_hits\":1}\n";
+
+    browse_init(&b, 1);
+    CHECK(browse_state_take(&b, str_of(line), STR("/h")));
+    CHECK_INT(b.order, BROWSE_LONGEST);
+    CHECK(b.most_hits);
+    check_line(&b, line);
     browse_release(&b);
 }
 

@@ -185,7 +185,7 @@ TEST(a_search_that_is_interrupted_gives_each_hit_once)
         check_hits(&b);
         CHECK_STR(buf_c(&b.shown.id), "s299");
         CHECK_INT(b.pane.thread.count, 10);
-        CHECK_INT(b.sessions.count, MESSAGES_READ / 10);
+        CHECK_INT(b.sessions.rows.count, MESSAGES_READ / 10);
     }
     /* Repeated, its first result has them all. */
     browse_search(&b, true);
