@@ -468,25 +468,29 @@ static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sock
     return fd;
 }
 
-static long connect_limit(const struct http_limits *limits)
-{
-    /* For libcurl 0 would mean its default of five minutes. */
-    return limits->connect_ms > 0 ? limits->connect_ms : (long)INT32_MAX;
-}
-
-/* Calls before_send, unless that was done. The time that it takes does not count as time to
- * connect. */
+/* Calls before_send, unless that was done. */
 static void prepare(struct http_transfer *x)
 {
+    if (!x->prepared && x->limits->before_send)
+        x->limits->before_send(x->limits->send_arg);
+    x->prepared = true;
+}
+
+/* The same while the connection is being made. */
+static void prepare_early(struct http_transfer *x)
+{
+    long limit = x->limits->connect_ms;
     int64_t began = time_ticks();
 
-    if (!x->prepared && x->limits->before_send) {
-        x->limits->before_send(x->limits->send_arg);
-        if (!x->connected)
-            curl_easy_setopt(x->easy, CURLOPT_CONNECTTIMEOUT_MS,
-                             connect_limit(x->limits) + (long)(time_ticks() - began));
-    }
-    x->prepared = true;
+    if (x->prepared)
+        return;
+    prepare(x);
+    /* If that took much of the time to connect, libcurl begins again. It has no other way to extend
+     * the limit of a transfer that is under way. */
+    if (limit > 0 && time_ticks() - began > limit / 2 &&
+        (curl_multi_remove_handle(x->pool->multi, x->easy) ||
+         curl_multi_add_handle(x->pool->multi, x->easy)))
+        x->state = err_set(x->e, ERR_FAILURE, "cannot start libcurl");
 }
 
 /* libcurl calls this after it has connected, including TLS and a proxy, and before it sends the
@@ -558,6 +562,7 @@ static void set_trust(CURL *h, const struct http_limits *limits)
 static void configure(struct http_transfer *x, const struct http_request *r)
 {
     CURL *h = x->easy;
+    long connect_ms = x->limits->connect_ms;
 
     curl_easy_setopt(h, CURLOPT_URL, buf_c(&r->url));
     /* A request to this machine never goes to a proxy, even if the environment names one. */
@@ -584,7 +589,8 @@ static void configure(struct http_transfer *x, const struct http_request *r)
     curl_easy_setopt(h, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     curl_easy_setopt(h, CURLOPT_USERAGENT, USER_AGENT);
     curl_easy_setopt(h, CURLOPT_ERRORBUFFER, x->reason);
-    curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, connect_limit(x->limits));
+    /* 0 would mean libcurl's default of five minutes. */
+    curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, connect_ms > 0 ? connect_ms : (long)INT32_MAX);
     curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, x->limits->whole_ms);
     curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_socket);
     curl_easy_setopt(h, CURLOPT_OPENSOCKETDATA, x);
@@ -743,7 +749,7 @@ void http_pool_step(struct http_pool *p)
     for (struct http_transfer *x = p->first; x; x = x->next) {
         if (x->state <= 0)
             continue;
-        prepare(x);
+        prepare_early(x);
         note_progress(x);
         /* libcurl itself limits how long it connects. */
         if (x->connected && timer_left(&x->timer, time_ticks(), POLL_MS) <= 0)
