@@ -61,5 +61,6 @@ equal() {
     SSH_COUNT=1 run_expect 0 hist-sync -q --name work "ssh://anyhost$far"
     equal history.jsonl "$far"
     sent=$(wc -c <"$BATS_TEST_TMPDIR/sshd/sent") received=$(wc -c <"$BATS_TEST_TMPDIR/sshd/received")
-    ((sent + received < new)) || fail "$sent bytes sent and $received received, for lines of $new bytes"
+    # Since OpenSSH 10.6 compression uses Huffman codes alone. Without compression it is 1.4 times the lines.
+    ((sent < new / 2 && received < new * 6 / 5)) || fail "$sent bytes sent and $received received, for lines of $new bytes"
 }
