@@ -57,6 +57,12 @@ struct covered {
 #define HEAD (8 + 8 * (NUMBERS + 2))
 #define SAMPLE ((size_t)4096)
 
+/* The last prefix that was asked for: a greater one continues it. */
+struct prefix {
+    size_t count;
+    uint64_t sum;
+};
+
 struct merge {
     struct history *h;
     struct merge_options options;
@@ -68,12 +74,13 @@ struct merge {
     struct covered cached; /* what the file of digests has */
     struct fact *facts;
     size_t cap;
-    bool loaded;              /* facts and slots are in memory, not only covered */
-    uint64_t *slots;          /* the upper half of a key, and the number of its fact + 1 */
-    size_t slots_size;        /* a power of two, or 0 */
-    bool dead;                /* a fact may be deleted */
-    struct hash_map deleted;  /* "SESSION LF ID", numbered in the order of the file */
-    off_t deleted_end;        /* FILE.deleted has been read up to this offset */
+    bool loaded;             /* facts and slots are in memory, not only covered */
+    uint64_t *slots;         /* the upper half of a key, and the number of its fact + 1 */
+    size_t slots_size;       /* a power of two, or 0 */
+    bool dead;               /* a fact may be deleted */
+    struct hash_map deleted; /* "SESSION LF ID", numbered in the order of the file */
+    off_t deleted_end;       /* FILE.deleted has been read up to this offset */
+    struct prefix line_prefix, deletion_prefix;
     uint64_t deleted_sum;     /* of the set of deletions */
     uint64_t erased;          /* lines that the rewrite at work leaves out */
     uint64_t stored;          /* lines of the batch that is being stored */
@@ -283,6 +290,7 @@ static void add_fact(struct merge *m, struct fact f)
 static void forget(struct merge *m)
 {
     m->covered = (struct covered){0};
+    m->line_prefix = (struct prefix){0};
     free(m->slots);
     m->slots = NULL;
     m->slots_size = 0;
@@ -420,18 +428,32 @@ static struct str deletion_key(struct merge *m, struct str session, struct str i
     return buf_str(&m->text);
 }
 
-uint64_t merge_deletion_prefix(const struct merge *m, size_t n)
+/* Returns the prefix to continue up to n. */
+static struct prefix *prefix_before(struct prefix *p, size_t n)
 {
-    uint64_t sum = 0;
+    if (p->count > n)
+        *p = (struct prefix){0};
+    return p;
+}
+
+static void prefix_add(struct prefix *p, uint64_t digest)
+{
+    p->sum = chain(p->sum, digest);
+    p->count++;
+}
+
+uint64_t merge_deletion_prefix(struct merge *m, size_t n)
+{
+    struct prefix *p = prefix_before(&m->deletion_prefix, n);
     struct str session, id;
 
     if (n > m->deleted.count)
         return 0;
-    for (size_t i = 0; i < n; i++) {
-        merge_deletion(m, i, &session, &id);
-        sum = chain(sum, merge_deletion_digest(session, id));
+    while (p->count < n) {
+        merge_deletion(m, p->count, &session, &id);
+        prefix_add(p, merge_deletion_digest(session, id));
     }
-    return sum;
+    return p->sum;
 }
 
 bool merge_is_deleted(struct merge *m, struct str session, struct str id)
@@ -804,15 +826,16 @@ uint64_t merge_digest(struct merge *m, size_t i)
 
 uint64_t merge_prefix(struct merge *m, size_t n)
 {
-    uint64_t sum = 0;
+    struct prefix *p;
 
     if (n == m->covered.count)
         return m->covered.chain;
     if (n > m->covered.count || load(m, NULL) < 0 || n > m->covered.count)
         return 0;
-    for (size_t i = 0; i < n; i++)
-        sum = chain(sum, m->facts[i].digest);
-    return sum;
+    p = prefix_before(&m->line_prefix, n);
+    while (p->count < n)
+        prefix_add(p, m->facts[p->count].digest);
+    return p->sum;
 }
 
 static int changed_in_place(const struct merge *m, struct err *e)

@@ -334,6 +334,18 @@ gone() {
 
 # ---- faults
 
+@test "rewrite: a list of deletions that cannot be looked at stops it" {
+    need_strace
+    three
+    : >"$HISTORY.deleted"
+    RAN=strace run_expect 2 strace -qq -o trace -P "$HISTORY.deleted" -P history.jsonl.deleted -e trace=newfstatat,openat \
+        -e inject=newfstatat:error=EIO hist-delete --force old
+    stderr_has "cannot open '$HISTORY.deleted': Input/output error"
+    same history before "$HISTORY"
+    run_expect 0 hist-delete --force old
+    is deletions <(jq -r .session_id "$HISTORY.deleted") old old
+}
+
 # calls COMMAND [TEXT]: runs it traced and prints `NAME NUMBER` for each system call of the rewrite, from where the
 # history is opened for it; with TEXT those that have it. NUMBER counts the calls of that name from the start.
 calls() {

@@ -449,6 +449,16 @@ titled() {
     as b
     run_expect 0 hist-sync folder
     run_expect 1 hist-search -s s2 two
+    # The lines of the history do not show it.
+    as a
+    ask s3 three
+    echo '{"session_id":"s8","id":"1719500000000-00000008"}' >>"$HOME/.local/share/aicoder/history.jsonl.deleted"
+    run_expect 0 hist-sync folder
+    sed -i 's/"s8"/"s9"/' "$HOME/.local/share/aicoder/history.jsonl.deleted"
+    run_expect 0 hist-sync folder
+    cat folder/*/own/deleted.jsonl >all
+    grep -q '"s8"' all
+    grep -q '"s9"' all
 }
 
 @test "hist-sync: more than 8 MiB of deletions" {

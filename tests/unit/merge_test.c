@@ -1,7 +1,8 @@
-/* Sets of digests. */
+/* Sets of digests, and lines of a history that is merged. The rest is tested by sync_test.c and hist-sync.bats. */
 #include "chathist/sync/merge.h"
 
 #include "test.h"
+#include "scratch.h"
 
 TEST(digests_are_sorted_by_all_their_bits)
 {
@@ -35,4 +36,72 @@ TEST(digests_are_sorted_by_all_their_bits)
     CHECK(!digests_have(&d, 3));
     CHECK_INT(digests_before(&d, UINT64_MAX), 129);
     digests_release(&d);
+}
+
+TEST(a_line_that_does_not_exist_is_not_read)
+{
+    struct locate_from from = {.explicit_file = "h", .cwd = scratch_dir, .state_home = scratch_dir};
+    struct merge_options options = {.dry_run = true};
+    struct buf line = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    struct merge *m;
+    struct history h;
+
+    scratch_enter();
+    CHECK_INT(locate(&h, &from, NULL), 0);
+    m = merge_open(&h, &options, NULL);
+    if (CHECK(m)) {
+        CHECK_INT(merge_read(m, 0, &line, &e), -1);
+        CHECK(strstr(err_text(&e), "was changed in place: try again"));
+    }
+    merge_close(m);
+    err_release(&e);
+    buf_release(&line);
+    history_release(&h);
+    scratch_leave();
+}
+
+TEST(a_prefix_is_the_same_in_any_order)
+{
+    struct locate_from from = {.explicit_file = "h", .cwd = scratch_dir, .state_home = scratch_dir};
+    struct merge_options options = {0};
+    struct buf line = BUF_INIT(BUF_SMALL);
+    uint64_t lines[4], deletions[4];
+    struct merge *m;
+    struct history h;
+
+    scratch_enter();
+    CHECK_INT(locate(&h, &from, NULL), 0);
+    m = merge_open(&h, &options, NULL);
+    for (size_t i = 0; i < 4; i++) {
+        buf_clear(&line);
+        buf_addf(&line,
+                 "{\"id\":\"%zu\",\"session_id\":\"s\",\"timestamp\":"
+                 "\"2024-01-01T00:00:00.000000+00:00\",\"role\":\"user\",\"content\":\"\"}",
+                 i);
+        CHECK_INT(merge_add(m, buf_str(&line), NULL), 1);
+        CHECK_INT(merge_delete(m, STR("gone"), (struct str){line.data + 7, 1}), 1);
+    }
+    CHECK_INT(merge_store(m, NULL), 0);
+    for (size_t n = 4; n-- > 0;) {
+        lines[n] = merge_prefix(m, n);
+        deletions[n] = merge_deletion_prefix(m, n);
+        CHECK_INT(lines[n] == 0, n == 0);
+        CHECK_INT(deletions[n] == 0, n == 0);
+    }
+    for (size_t n = 0; n < 4; n++) {
+        CHECK(merge_prefix(m, n) == lines[n]);
+        CHECK(merge_deletion_prefix(m, n) == deletions[n]);
+    }
+    CHECK(merge_prefix(m, 2) == lines[2]);
+    /* Another line is the second one then. */
+    CHECK_INT(merge_delete(m, STR("s"), STR("1")), 1);
+    CHECK_INT(merge_store(m, NULL), 0);
+    CHECK(merge_prefix(m, 2) != lines[2]);
+    CHECK(merge_prefix(m, 1) == lines[1]);
+    CHECK(merge_deletion_prefix(m, 3) == deletions[3]);
+    merge_close(m);
+    buf_release(&line);
+    history_release(&h);
+    scratch_leave();
 }

@@ -115,12 +115,12 @@ static void leave_out(void *arg, struct rewrite *r, const struct line *l)
     }
 }
 
-static void delete_session(unsigned machine)
+static void delete_session(unsigned machine, unsigned number)
 {
     struct history h = machine_open(machine);
     struct rewriter by = {.begin = begin_nothing, .line = leave_out};
 
-    snprintf(condemned, sizeof condemned, "s%u", draw(SESSIONS));
+    snprintf(condemned, sizeof condemned, "s%u", number);
     CHECK(rewrite_run(&h, &by, NULL) >= 0);
     history_release(&h);
 }
@@ -205,6 +205,101 @@ static void sync_by_connection(unsigned machine, unsigned other, bool cut)
     }
 }
 
+/* ---- a rewrite during an exchange ---- */
+
+static void store_line(unsigned machine, const char *session, const char *id)
+{
+    struct history h = machine_open(machine);
+    struct draft d;
+
+    draft_init(&d);
+    draft_message(&d, ROLE_USER, str_of(id));
+    draft_set_text(&d, FIELD_SESSION_ID, str_of(session));
+    draft_set_text(&d, FIELD_ID, str_of(id));
+    CHECK_INT(store_append(&h, &d, 1, NULL), 0);
+    draft_release(&d);
+    history_release(&h);
+}
+
+/* Reads n bytes, or until the other side ends. */
+static void read_from(int fd, size_t n, struct buf *out)
+{
+    buf_clear(out);
+    while (out->len < n && file_read_some(fd, out) > 0)
+        ;
+}
+
+/* Starts a server of machine 0 and is its client: sends a hello and a range without lines, so that
+ * everything is to be sent. Returns the process, with two descriptors that lead to it. */
+static pid_t start_exchange(int *to, int *from)
+{
+    int there[2], back[2];
+    struct buf in = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_SMALL);
+    pid_t pid;
+
+    if (!CHECK_INT(pipe_open(there) | pipe_open(back), 0))
+        return -1;
+    pid = fork();
+    if (pid == 0) {
+        close(there[1]);
+        close(back[0]);
+        run_side(0, false, there[0], back[1]);
+    }
+    close(there[0]);
+    close(back[1]);
+    *to = there[1];
+    *from = back[0];
+    read_from(*from, strlen("hist-sync 1 ") + 34, &in);
+    buf_add_str(&out, (struct str){in.data, in.len - 17});
+    buf_add_c(&out, "0000000000000000\nranges 1\n");
+    for (size_t i = 0; i < 9 + 16 * 8; i++)
+        buf_add_byte(&out, '\0');
+    CHECK_INT(file_write_all(*to, out.data, out.len), 0);
+    read_from(*from, 16, &in);
+    CHECK_INT(in.len, 16);
+    buf_release(&in);
+    buf_release(&out);
+    return pid;
+}
+
+TEST(a_line_that_is_erased_during_an_exchange_moves_no_other)
+{
+    struct buf in = BUF_INIT(BUF_LINE), ids = BUF_INIT(BUF_SMALL);
+    const char *end = "want 0\n"
+                      "F{\"id\":\"4\",\"session_id\":\"s1\",\"timestamp\":"
+                      "\"2024-01-01T00:00:00.000000+00:00\",\"role\":\"user\",\"content\":\"\"}\n"
+                      "E\n";
+    int to = -1, from = -1;
+    struct str rest, line;
+    pid_t pid;
+
+    signal(SIGPIPE, SIG_IGN);
+    scratch_enter();
+    CHECK_INT(mkdir("a", 0700), 0);
+    store_line(0, "s0", "1");
+    store_line(0, "s1", "2");
+    store_line(0, "s1", "3");
+    pid = start_exchange(&to, &from);
+    delete_session(0, 0);
+    CHECK_INT(file_write_all(to, end, strlen(end)), 0);
+    read_from(from, SIZE_MAX, &in);
+    CHECK_INT(finish(pid, false), 0);
+    rest = buf_str(&in);
+    while ((line = str_cut(&rest, '\n')).n > 0 && str_starts(line, STR("F")) &&
+           message_parse(&parsed, str_skip(line, 1)))
+        buf_add_str(&ids, parsed.id);
+    CHECK_STR(buf_c(&ids), "23");
+    CHECK(str_eq_c(line, "E"));
+    close(to);
+    close(from);
+    hash_map_release(&deleted);
+    deleted = (struct hash_map){0};
+    buf_release(&in);
+    buf_release(&ids);
+    message_release(&parsed);
+    scratch_leave();
+}
+
 /* ---- one schedule ---- */
 
 static void step(void)
@@ -215,7 +310,7 @@ static void step(void)
     if (what < 4)
         append_line(machine);
     else if (what == 4)
-        delete_session(machine);
+        delete_session(machine, draw(SESSIONS));
     else if (what < 7)
         sync_by_connection(machine, (machine + 1 + draw(MACHINES - 1)) % MACHINES, killed);
     else

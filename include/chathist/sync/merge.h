@@ -84,7 +84,7 @@ size_t merge_deletions(const struct merge *m);
 /* Sets the session and the id of a deletion, borrowed until the merge is closed. */
 void merge_deletion(const struct merge *m, size_t i, struct str *session, struct str *id);
 /* Returns a checksum of the first n deletions; 0 if there are fewer. */
-uint64_t merge_deletion_prefix(const struct merge *m, size_t n);
+uint64_t merge_deletion_prefix(struct merge *m, size_t n);
 /* Returns whether a line with this session and id is deleted. */
 bool merge_is_deleted(struct merge *m, struct str session, struct str id);
 /* Returns the digest of a deletion. */
