@@ -41,6 +41,12 @@ static enum err_kind fault_kind(enum err_kind kind)
     }
 }
 
+void mcp_add_noise(const struct mcp_server *s, struct buf *out)
+{
+    if (s->state != MCP_READY && s->in.noise > 0)
+        buf_addf(out, ": it writes what is no message: '%s'", buf_c(&s->in.shown));
+}
+
 void mcp_give_up(struct mcp_server *s, enum err_kind kind, const char *fmt, ...)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -837,16 +843,14 @@ static int step_unready(struct mcp_server *const *servers, size_t count, struct 
     return 1;
 }
 
-/* Gives up a server that was not ready in time. If it wrote lines that are not messages, such as
- * JSON over several lines, the message quotes the first one, which explains the failure. */
+/* Gives up a server that was not ready in time. */
 static void give_up_late(struct mcp_server *s, int64_t seconds)
 {
-    if (s->in.noise > 0)
-        mcp_give_up(s, ERR_LIMIT,
-                    "was not ready in %" PRId64 " s: it writes what is no message: '%s'", seconds,
-                    buf_c(&s->in.shown));
-    else
-        mcp_give_up(s, ERR_LIMIT, "was not ready in %" PRId64 " s", seconds);
+    struct buf noise = BUF_INIT(BUF_SMALL);
+
+    mcp_add_noise(s, &noise);
+    mcp_give_up(s, ERR_LIMIT, "was not ready in %" PRId64 " s%s", seconds, buf_c(&noise));
+    buf_release(&noise);
 }
 
 /* Tells of servers that are slow, and gives up those that are not ready after `most`. */

@@ -84,8 +84,10 @@ static void give_up_ended(struct mcp_server *s, const char *what)
 {
     struct link *l = s->link;
     int64_t until = time_ticks() + LEAVING_MS;
+    struct buf noise = BUF_INIT(BUF_SMALL);
     int status;
 
+    mcp_add_noise(s, &noise);
     child_close(&l->child.in);
     while (!child_ended(&l->child) && time_ticks() < until) {
         read_log(l);
@@ -93,11 +95,12 @@ static void give_up_ended(struct mcp_server *s, const char *what)
     }
     status = l->child.status;
     if (!child_ended(&l->child))
-        mcp_give_up(s, ERR_LIMIT, "closed its %s", what);
+        mcp_give_up(s, ERR_LIMIT, "closed its %s%s", what, buf_c(&noise));
     else if (status > 128)
-        mcp_give_up(s, ERR_LIMIT, "was ended by signal %d", status - 128);
+        mcp_give_up(s, ERR_LIMIT, "was ended by signal %d%s", status - 128, buf_c(&noise));
     else
-        mcp_give_up(s, ERR_LIMIT, "ended with status %d", status);
+        mcp_give_up(s, ERR_LIMIT, "ended with status %d%s", status, buf_c(&noise));
+    buf_release(&noise);
 }
 
 /* Fills in what the server waits for. Returns the number of descriptors, 0 if it is broken. */

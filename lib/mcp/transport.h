@@ -45,6 +45,9 @@ struct mcp_transport {
 
 /* Has the server been given up? */
 bool mcp_is_broken(const struct mcp_server *s);
+/* Adds `: it writes what is no message: 'LINE'` with the first such line, like one of JSON over
+ * several lines, which explains why a server was never ready. Adds nothing for another server. */
+void mcp_add_noise(const struct mcp_server *s, struct buf *out);
 /* Gives a server up for good: sets its fault, `MCP server 'name' ...`. Does nothing if it has been
  * given up. */
 void mcp_give_up(struct mcp_server *s, enum err_kind kind, const char *fmt, ...)

@@ -440,6 +440,10 @@ put_server() {
     put_server 'Content-Length: 14\r\n\r\n{"jsonrpc":""}'
     run_expect 9 chat --dry-run --mcp a=./server hello
     stderr_is "chat: MCP server 'a' cannot be used: it writes what is no message: 'Content-Length: 14'"
+    # JSON over several lines is no message, either, also if the server has ended.
+    printf '#!/bin/sh\nread -r line\nprintf %q\necho bye >&2\n' '{\n  "jsonrpc": "2.0"\n}\n' >server
+    run_expect 9 chat --dry-run --mcp a=./server hello
+    stderr_is "chat: MCP server 'a' ended with status 0: it writes what is no message: '{': bye"
 }
 
 @test "mcp: a tool whose arguments are no object is left out with a notice" {
