@@ -19,6 +19,7 @@ static int interrupt_pipe[2] = {-1, -1};
 static struct sigaction before_interrupt[ENDING];
 /* and these of line_signals_.... */
 static volatile sig_atomic_t interrupted, fatal, is_editing;
+static atomic_bool cancel;
 static int line_pipe[2] = {-1, -1};
 static struct sigaction before_lines[ENDING], before_editing[EDITING_ONLY];
 
@@ -115,6 +116,8 @@ static void note_all(int signo)
         if (is_editing)
             restart_terminal();
     }
+    if (interrupted || fatal)
+        atomic_store(&cancel, true);
     /* A full pipe is readable as well. */
     if (write(line_pipe[1], &c, 1) < 0)
         errno = saved;
@@ -173,11 +176,14 @@ void line_signals_forget(void)
     while (line_signals_next())
         continue;
     interrupted = 0;
+    atomic_store(&cancel, false);
+    if (fatal)
+        atomic_store(&cancel, true);
 }
 
-bool line_signals_interrupted(void)
+const atomic_bool *line_signals_cancel(void)
 {
-    return interrupted != 0;
+    return &cancel;
 }
 
 int line_signals_fatal(void)

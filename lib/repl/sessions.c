@@ -2,7 +2,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,6 +103,7 @@ struct looking {
     struct pattern pattern; /* all words in one message */
     struct session_texts texts;
     bool more; /* there are more hits than are listed */
+    const atomic_bool *cancel;
 };
 
 static int open_search(void *looking, struct search *s, struct pattern *p, struct err *e)
@@ -112,6 +115,7 @@ static int open_search(void *looking, struct search *s, struct pattern *p, struc
         return -1;
     s->query = &l->query;
     s->history = h;
+    s->cancel = l->cancel;
     return 0;
 }
 
@@ -140,8 +144,7 @@ static int print_hits(struct looking *l, struct err *e)
 
     if (open_search(l, &search, &l->pattern, e) < 0)
         return -1;
-    while (!line_signals_interrupted() && (found = search_next(&search, &hit, e)) > 0 &&
-           print_hit(l, &hit))
+    while ((found = search_next(&search, &hit, e)) > 0 && print_hit(l, &hit))
         continue;
     start_report_bad(&r->chat->history, search.scan.bad, r->chat->args->common.quiet);
     search_close(&search);
@@ -182,7 +185,7 @@ static int print_sessions(struct looking *l, size_t may_lack, struct err *e)
                                 .ctx = l};
     int result = session_search_run(&of, e);
 
-    if (result == 0 && of.hits.count > 0) {
+    if (result == 0 && of.hits.count > 0 && !atomic_load(l->cancel)) {
         repl_say(l->r, may_lack ? "no session has all words; these have all but one:"
                                 : "no message has all words; these sessions have them:");
         result = print_found(l, &of.hits, e);
@@ -195,27 +198,29 @@ static int print_sessions(struct looking *l, size_t may_lack, struct err *e)
 static int look(struct looking *l, struct err *e)
 {
     struct repl *r = l->r;
+    struct history h = r->chat->history;
     struct buf name = BUF_INIT(BUF_LINE);
     int result;
 
     line_words_release(&r->listed);
     line_signals_forget();
-    history_name_add(&name, &r->chat->history);
-    result = query_enter(&l->query, &r->chat->history, buf_str(&name), e);
+    h.cancel = l->cancel;
+    history_name_add(&name, &h);
+    result = query_enter(&l->query, &h, buf_str(&name), e);
     buf_release(&name);
     if (result <= 0)
         return result;
     result = print_hits(l, e);
     for (size_t lack = 0; lack < 2 && result >= 0; lack++)
         if (r->listed.count == 0 && session_texts_help(&l->texts, &l->query, lack) &&
-            !line_signals_interrupted())
+            !atomic_load(l->cancel))
             result = print_sessions(l, lack, e);
     return result;
 }
 
 void repl_search(struct repl *r, struct str text)
 {
-    struct looking l = {.r = r};
+    struct looking l = {.r = r, .cancel = line_signals_cancel()};
     struct err e = ERR_INIT;
     int result;
 
@@ -230,12 +235,16 @@ void repl_search(struct repl *r, struct str text)
     result = session_texts_of(&l.texts, &l.query, &e);
     if (result == 0)
         result = look(&l, &e);
-    if (result < 0)
+    if (atomic_load(l.cancel)) {
+        repl_note_interrupt(r, line_signals_fatal() ? line_signals_fatal() : SIGINT);
+        err_release(&e);
+    } else if (result < 0) {
         repl_report(&e);
-    else if (r->listed.count == 0)
+    } else if (r->listed.count == 0) {
         repl_say(r, "nothing was found");
-    else
+    } else {
         repl_say(r, "%s/load N continues the session of one", l.more ? "there are more; " : "");
+    }
     session_texts_release(&l.texts);
     pattern_release(&l.pattern);
     query_release(&l.query);

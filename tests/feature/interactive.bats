@@ -847,6 +847,24 @@ cursor_has_left() {
     screen_has 'nothing was found'
 }
 
+@test "interactive: Ctrl-C ends /search, also while it looks for sessions" {
+    {
+        hist_line one user 'the pool is empty'
+        hist_line one assistant 'raise its limit'
+    } >"$HISTORY"
+    terminal
+    # The history is read twice for the prompt, then for messages with both words, and then for each word.
+    through="strace -qq -o trace -P $HISTORY -e inject=pread64:delay_exit=2000000:when=4" converse
+    type_lines '/search limit pool'
+    soon held_by_strace chat
+    keys C-c
+    screen_has interrupted
+    screen_lacks 'these sessions have them' 'nothing was found' '/load N'
+    # The next one is not.
+    type_lines '/search limit pool'
+    screen_has 'no message has all words; these sessions have them:' '/load N continues'
+}
+
 @test "interactive: a session that came with a foreign history is loaded only by its name" {
     unset CHAT_HISTORY
     make_repo

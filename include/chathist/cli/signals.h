@@ -10,6 +10,7 @@
 #ifndef CHATHIST_CLI_SIGNALS_H
 #define CHATHIST_CLI_SIGNALS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 #include "chathist/base/error.h"
@@ -36,8 +37,9 @@ int line_signals_next(void);
 void line_signals_stop(void);
 /* Forgets the signals that arrived between two lines, except one that ends the program. */
 void line_signals_forget(void);
-/* Returns true if SIGINT arrived since line_signals_forget. */
-bool line_signals_interrupted(void);
+/* Returns a flag that is true if SIGINT arrived since line_signals_forget, or a signal that ends the
+ * program. */
+const atomic_bool *line_signals_cancel(void);
 /* Returns the signal that is to end the program, or 0. */
 int line_signals_fatal(void);
 /* Raises the signals again that arrived since the line was read, after interrupt_begin. */
