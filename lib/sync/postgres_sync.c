@@ -616,8 +616,9 @@ static int set_pulled(struct run *r, int64_t number, struct err *e)
     return cursor_save(r, e);
 }
 
-/* Fetches the lines of the rows that the history does not have. */
-static int pull_lines(struct run *r, const struct rows *rows, struct err *e)
+/* Fetches the lines of the rows that the history does not have. The deletions up to the number `last`
+ * are in the history. */
+static int pull_lines(struct run *r, const struct rows *rows, int64_t last, struct err *e)
 {
     struct digests here = digests_of_history(r->merge);
     size_t fetched = 0, i = 0;
@@ -637,7 +638,10 @@ static int pull_lines(struct run *r, const struct rows *rows, struct err *e)
         fetched += end - from;
         i = end;
         if (result == 0 && fetched >= BATCH_LINES) {
-            result = set_pulled(r, rows->at[end - 1].number, e);
+            int64_t at = rows->at[end - 1].number;
+
+            /* Another copy may have pushed deletions and rows after `last` meanwhile. */
+            result = set_pulled(r, at < last ? at : last, e);
             fetched = 0;
             show_work(r, end, rows->count);
         }
@@ -690,7 +694,7 @@ static int pull(struct run *r, struct err *e)
     if (result == 0)
         result = list_rows(r, c->pulled, &rows, e);
     if (result == 0)
-        result = pull_lines(r, &rows, e);
+        result = pull_lines(r, &rows, last, e);
     if (result == 0)
         result = merge_store(r->merge, e);
     if (result == 0 && !r->job->options.dry_run)

@@ -409,3 +409,36 @@ equal() {
         stdout_empty
     done
 }
+
+@test "hist-sync: a pull that ends in the middle leaves no deletion out that another copy pushed meanwhile" {
+    run_expect 0 hist-sync init "$PLACE"
+    hist_lines long 10000 >a
+    run_sync a push
+    head -n 1 a >b
+    id=$(jq -r .id b)
+    # The pull has asked for the last number and for deletions, and waits for the rows of the batch.
+    psql -qX -v ON_ERROR_STOP=1 >"$OUT" 2>&1 <<END & psql=$!
+        BEGIN;
+        LOCK TABLE chathist.messages IN ACCESS EXCLUSIVE MODE;
+        SELECT 'locked';
+        \\o
+        DO 'BEGIN WHILE NOT EXISTS (SELECT FROM pg_locks WHERE NOT granted) LOOP PERFORM pg_sleep(0.02); END LOOP; END';
+        UPDATE chathist.owners SET last = last + 2;
+        INSERT INTO chathist.deleted (history, session, id, number) VALUES ('h', 'long', '$id', 10001);
+        DELETE FROM chathist.messages WHERE id = '$id';
+        INSERT INTO chathist.messages (history, session, id, digest, mark, number, role, stamp, line, folded)
+            VALUES ('h', 'more', 'x', '', 7, 10002, 'user', now(), '$(line x more text)', '');
+        COMMIT;
+END
+    until grep -q locked "$OUT"; do kill -0 $psql || fail "$(<"$OUT")"; done
+    # Nothing is stored after the batch.
+    sql "CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''stopped''; END';
+        CREATE TRIGGER stop BEFORE UPDATE ON chathist.cursors FOR EACH ROW EXECUTE FUNCTION stop()"
+    hist-sync --name h --history b pull "$PLACE" >said 2>&1 || grep -q stopped said
+    wait $psql || fail "$(<"$OUT")"
+    sql 'DROP TRIGGER stop ON chathist.cursors'
+    [[ $(wc -l <b) == 10001 ]]
+    run_sync b pull
+    { tail -n +2 a; line x more text; } >wanted
+    equal wanted b
+}
