@@ -72,6 +72,20 @@ static int take_lock(int fd, const char *path, struct patience *p, struct err *e
     return 0;
 }
 
+static struct patience begin_patience(struct append_wait *wait)
+{
+    int64_t now = time_ticks();
+
+    return (struct patience){wait, now + wait->ms, now + APPEND_TELL_MS, wait->cancel_fd};
+}
+
+int append_lock(int fd, const char *path, struct append_wait *wait, struct err *e)
+{
+    struct patience patience = begin_patience(wait);
+
+    return take_lock(fd, path, &patience, e) < 0 ? -1 : 0;
+}
+
 /* Returns whether the path still names the open file. Another program may have renamed a new
  * file over it during the wait, and lines appended to the old file would be lost. */
 static bool still_named(int dir, const char *path, const struct stat *open_file)
@@ -98,8 +112,7 @@ static int inspect(struct append *a, const struct stat *st, struct err *e)
 static int open_locked(struct append *a, int dir, const char *path, int flags,
                        struct append_wait *wait, struct err *e)
 {
-    int64_t now = time_ticks();
-    struct patience patience = {wait, now + wait->ms, now + APPEND_TELL_MS, wait->cancel_fd};
+    struct patience patience = begin_patience(wait);
 
     *a = (struct append){.fd = -1, .dir = dir, .path = path};
     for (;;) {

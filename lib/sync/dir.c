@@ -89,6 +89,7 @@ struct folder {
     size_t from,
         del_from; /* the numbers of the first line and deletion that may have to be written */
     struct append lock;
+    int own_fd;       /* the directory DIR/MACHINE of this machine, locked; -1: none */
     struct err fault; /* why the first machine is left out */
     char *runs_path;  /* the file of the runs that this home directory remembers */
     struct buf runs;  /* its text: a line each, the last one first */
@@ -1075,6 +1076,22 @@ static int lock_machine(struct folder *f, struct err *e)
     return result;
 }
 
+/* Waits for another home directory that has the same name, because it is a copy. It may be in use on
+ * this machine, too; its lock is another one. Where directories have no locks, and before this one exists,
+ * nothing is locked: then the first file is made by one program only. */
+static int lock_own(struct folder *f, struct err *e)
+{
+    struct append_wait wait = history_wait(f->job->history);
+    struct err why = ERR_INIT;
+    int result = 0;
+
+    f->own_fd = open_below(f->fd, f->machine);
+    if (f->own_fd >= 0 && append_lock(f->own_fd, f->machine, &wait, &why) < 0 && wait.timed_out)
+        result = err_set(e, why.kind, "%s", err_text(&why));
+    err_release(&why);
+    return result;
+}
+
 /* Returns whether the positions of this run are to be stored: not if the files of this machine were left out,
  * because lines are not written there. */
 static bool keeps_state(const struct folder *f)
@@ -1118,6 +1135,7 @@ int sync_dir(struct sync_job *job, struct err *e)
 {
     struct folder f = {.job = job,
                        .lock = {.fd = -1},
+                       .own_fd = -1,
                        .name = BUF_INIT(BUF_SMALL),
                        .runs = BUF_INIT(BUF_SMALL),
                        .run = BUF_INIT(BUF_SMALL),
@@ -1130,8 +1148,10 @@ int sync_dir(struct sync_job *job, struct err *e)
     add_dir_name(&f.name, job->name);
     if (job->options.dry_run || (sync_state_make(job->history, e) == 0 && lock_machine(&f, e) == 0))
         f.machine = sync_machine(job->history, !job->options.dry_run, e);
-    if (f.machine)
+    if (f.machine && (job->options.dry_run || lock_own(&f, e) == 0))
         result = run(&f, e);
+    if (f.own_fd >= 0)
+        close(f.own_fd);
     append_close(&f.lock);
     for (size_t i = 0; i < f.count; i++) {
         close(f.logs[i].fd);

@@ -431,6 +431,31 @@ titled() {
     equal a b
 }
 
+@test "hist-sync: a copy of a home directory that runs at the same moment waits" {
+    command -v strace >/dev/null || skip 'no strace'
+    as a
+    ask s1 one
+    run_expect 0 hist-sync folder
+    cp -a "$HOME" "$BATS_TEST_TMPDIR/b"
+    name=$(ls folder)
+    exec {lock}<"folder/$name"
+    flock "$lock"
+    as b
+    ask s2 two
+    traced -o trace -e trace=flock hist-sync folder >said 2>err & pid=$!
+    until grep -qs EAGAIN trace || ! kill -0 $pid 2>/dev/null; do sleep 0.02; done
+    grep EAGAIN trace
+    as a
+    run_expect 1 grep -r '"s2"' folder
+    flock -u "$lock"
+    wait $pid || fail "$(<err)"
+    is said said $'own\t2 sent'
+    run_expect 0 hist-sync -q folder
+    as b
+    run_expect 0 hist-sync -q folder
+    equal a b
+}
+
 @test "hist-sync: deletions that were replaced by others are all written again" {
     as a
     ask s1 one
