@@ -74,6 +74,7 @@ struct merge {
     struct covered cached; /* what the file of digests has */
     struct fact *facts;
     size_t cap;
+    size_t found;            /* facts after those of `covered` that may be repeated */
     bool loaded;             /* facts and slots are in memory, not only covered */
     uint64_t *slots;         /* the upper half of a key, and the number of its fact + 1 */
     size_t slots_size;       /* a power of two, or 0 */
@@ -228,11 +229,14 @@ static void slots_put(struct merge *m, size_t i)
     m->slots[at] = (m->facts[i].key & SLOT_KEY) | (i + 1);
 }
 
-static void slots_grow(struct merge *m)
+/* Makes room for n facts. */
+static void slots_grow(struct merge *m, size_t n)
 {
     size_t size = 1024;
 
-    while (size < 4 * (m->covered.count + 1))
+    if (m->slots_size >= 2 * n)
+        return;
+    while (size < 2 * n)
         size *= 2;
     free(m->slots);
     m->slots = mem_zalloc(size * sizeof(*m->slots));
@@ -274,17 +278,33 @@ static bool is_known(const struct merge *m, uint64_t key, uint64_t digest,
     return false;
 }
 
-static void add_fact(struct merge *m, struct fact f)
+/* How far ahead slots are fetched. */
+#define AHEAD 16
+
+/* Takes the facts that were found after the others, without those that are repeated. All slots are
+ * looked at one after the other, so that the processor can fetch some in advance: a slot is nearly always
+ * elsewhere in memory. */
+static void take_found(struct merge *m)
 {
     struct covered *c = &m->covered;
+    size_t end = c->count + m->found, mask;
+    const struct fact *other;
 
-    if (m->slots_size < 2 * (c->count + 1))
-        slots_grow(m);
-    m->facts = mem_grow(m->facts, &m->cap, c->count + 1, sizeof(*m->facts));
-    m->facts[c->count] = f;
-    slots_put(m, c->count++);
-    c->sum += f.digest;
-    c->chain = chain(c->chain, f.digest);
+    slots_grow(m, end);
+    mask = m->slots_size - 1;
+    for (size_t i = c->count; i < end; i++) {
+        struct fact f = m->facts[i];
+
+        if (end - i > AHEAD)
+            __builtin_prefetch(&m->slots[m->facts[i + AHEAD].key & mask]);
+        if (is_known(m, f.key, f.digest, &other))
+            continue;
+        m->facts[c->count] = f;
+        slots_put(m, c->count++);
+        c->sum += f.digest;
+        c->chain = chain(c->chain, f.digest);
+    }
+    m->found = 0;
 }
 
 static void forget(struct merge *m)
@@ -294,6 +314,7 @@ static void forget(struct merge *m)
     free(m->slots);
     m->slots = NULL;
     m->slots_size = 0;
+    m->found = 0;
     m->loaded = true;
     m->dead = false;
 }
@@ -464,7 +485,6 @@ bool merge_is_deleted(struct merge *m, struct str session, struct str id)
 static void scan_fact(struct merge *m, const struct line *l)
 {
     const struct message *msg = &m->message;
-    const struct fact *other;
     struct fact f;
 
     if (!message_storable(msg)) {
@@ -472,15 +492,11 @@ static void scan_fact(struct merge *m, const struct line *l)
         return;
     }
     f.key = key_of(msg->session_id, msg->id);
-    /* The processor fetches the slot while it computes the digest. */
-    if (m->slots_size > 0)
-        __builtin_prefetch(&m->slots[f.key & (m->slots_size - 1)]);
     f.digest = merge_digest_of(msg->line);
     f.place = (uint64_t)(l->at + (msg->line.p - l->text.p)) << LENGTH_BITS | msg->line.n;
-    if (is_known(m, f.key, f.digest, &other))
-        return;
     m->dead = m->dead || merge_is_deleted(m, msg->session_id, msg->id);
-    add_fact(m, f);
+    m->facts = mem_grow(m->facts, &m->cap, m->covered.count + m->found + 1, sizeof(*m->facts));
+    m->facts[m->covered.count + m->found++] = f;
 }
 
 /* Reads the lines from the end of those that are known. */
@@ -503,6 +519,7 @@ static int extend(struct merge *m, struct err *e)
         m->covered.end = (uint64_t)scan_offset(&s);
     }
     scan_close(&s);
+    take_found(m);
     return result < 0 ? -1 : 0;
 }
 
@@ -515,7 +532,7 @@ static int load(struct merge *m, struct err *e)
         return 0;
     if (cache_load_facts(m)) {
         m->loaded = true;
-        slots_grow(m);
+        slots_grow(m, m->covered.count);
         return 0;
     }
     forget(m);

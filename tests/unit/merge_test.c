@@ -61,6 +61,59 @@ TEST(a_line_that_does_not_exist_is_not_read)
     scratch_leave();
 }
 
+/* Sets a line that has the id i. */
+static void set_line(struct buf *line, size_t i)
+{
+    buf_clear(line);
+    buf_addf(line,
+             "{\"id\":\"%zu\",\"session_id\":\"s\",\"timestamp\":"
+             "\"2024-01-01T00:00:00.000000+00:00\",\"role\":\"user\",\"content\":\"\"}",
+             i);
+}
+
+TEST(a_line_that_is_repeated_counts_once)
+{
+    static const size_t ids[] = {0, 1, 0, 1, 0, 2, 3}, wanted[] = {1, 2, 2, 2, 2, 3, 4};
+    struct locate_from from = {.explicit_file = "h", .cwd = scratch_dir, .state_home = scratch_dir};
+    struct merge_options options = {0};
+    struct buf line = BUF_INIT(BUF_SMALL), all = BUF_INIT(BUF_LINE);
+    size_t wrong = 0;
+    struct history h;
+
+    scratch_enter();
+    CHECK_INT(locate(&h, &from, NULL), 0);
+    /* In one part, and in two, of which the first one's digests are kept, and beyond the first size of the table. */
+    for (size_t first = 0; first < 7; first++) {
+        for (size_t n = first; n <= 7; n += 7 - first) {
+            struct merge *m;
+            int fd;
+
+            buf_clear(&all);
+            for (size_t i = 0; i < n * 300; i++) {
+                set_line(&line, ids[i / 300] * 300 + i % 300);
+                buf_add_str(&all, buf_str(&line));
+                buf_add_byte(&all, '\n');
+            }
+            fd = open("h", O_WRONLY | O_CREAT | O_TRUNC, 0600);
+            CHECK_INT(file_write_all(fd, all.data, all.len), 0);
+            close(fd);
+            m = merge_open(&h, &options, NULL);
+            wrong += merge_lines(m) != (n == 0 ? 0 : wanted[n - 1] * 300);
+            for (size_t i = 0; i < merge_lines(m); i++) {
+                set_line(&line, i);
+                wrong += merge_digest(m, i) != merge_digest_of(buf_str(&line));
+                wrong += merge_add(m, buf_str(&line), NULL) != 0;
+            }
+            merge_close(m);
+        }
+    }
+    CHECK_INT(wrong, 0);
+    buf_release(&line);
+    buf_release(&all);
+    history_release(&h);
+    scratch_leave();
+}
+
 TEST(a_prefix_is_the_same_in_any_order)
 {
     struct locate_from from = {.explicit_file = "h", .cwd = scratch_dir, .state_home = scratch_dir};
@@ -74,11 +127,7 @@ TEST(a_prefix_is_the_same_in_any_order)
     CHECK_INT(locate(&h, &from, NULL), 0);
     m = merge_open(&h, &options, NULL);
     for (size_t i = 0; i < 4; i++) {
-        buf_clear(&line);
-        buf_addf(&line,
-                 "{\"id\":\"%zu\",\"session_id\":\"s\",\"timestamp\":"
-                 "\"2024-01-01T00:00:00.000000+00:00\",\"role\":\"user\",\"content\":\"\"}",
-                 i);
+        set_line(&line, i);
         CHECK_INT(merge_add(m, buf_str(&line), NULL), 1);
         CHECK_INT(merge_delete(m, STR("gone"), (struct str){line.data + 7, 1}), 1);
     }
