@@ -593,8 +593,8 @@ static bool replace_hits(struct browse *b, struct browse_hits *h)
 }
 
 /* Adds hits. Some stand among the old ones, so the chosen one may move; it stays on its row. At the
- * top of the order by the number of hits the top stays chosen. Returns true if another hit is
- * chosen. */
+ * top of the order by the number of hits the top stays chosen, unless its messages are being read.
+ * Returns true if another hit is chosen. */
 static bool add_hits(struct browse *b, struct browse_hits *h)
 {
     struct browse_list *l = &b->hit_list;
@@ -602,7 +602,7 @@ static bool add_hits(struct browse *b, struct browse_hits *h)
     size_t row = less(l->at, l->top), place = b->most_hits ? 0 : l->at;
 
     browse_hits_move(&b->hits, h, b->most_hits);
-    if (!chosen || (b->most_hits && l->at == 0))
+    if (!chosen || (b->most_hits && l->at == 0 && b->focus != BROWSE_TEXT))
         return chosen && b->hits.at[0].own != chosen;
     while (b->hits.at[place].own != chosen)
         place++;

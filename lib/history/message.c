@@ -312,7 +312,7 @@ void message_sources(struct str citations, struct hash_map *urls)
     while (!it.object && urls->count < MESSAGE_SOURCES && json_next(&it)) {
         struct str url = json_get(it.value, "url");
 
-        if (!url.p)
+        if (json_type(url) != JSON_STRING)
             url = json_get(json_get(it.value, "url_citation"), "url");
         url = json_text(url, &scratch);
         if (url.n > 0)

@@ -487,7 +487,7 @@ static void prepare_early(struct http_transfer *x)
     prepare(x);
     /* If that took much of the time to connect, libcurl begins again. It has no other way to extend
      * the limit of a transfer that is under way. */
-    if (limit > 0 && time_ticks() - began > limit / 2 &&
+    if (limit > 0 && time_ticks() - began > limit / 8 &&
         (curl_multi_remove_handle(x->pool->multi, x->easy) ||
          curl_multi_add_handle(x->pool->multi, x->easy)))
         x->state = err_set(x->e, ERR_FAILURE, "cannot start libcurl");
@@ -904,6 +904,7 @@ int http_exchange(const struct http_request *r, const struct http_limits *limits
         if (result <= 0 || (result = wait_for(x)) < 0)
             break;
     }
+    prepare(x); /* no connection was begun */
     http_end(x);
     if (p != limits->pool)
         http_pool_close(p);

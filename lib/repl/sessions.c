@@ -203,7 +203,6 @@ static int look(struct looking *l, struct err *e)
     int result;
 
     line_words_release(&r->listed);
-    line_signals_forget();
     h.cancel = l->cancel;
     history_name_add(&name, &h);
     result = query_enter(&l->query, &h, buf_str(&name), e);
@@ -232,6 +231,7 @@ void repl_search(struct repl *r, struct str text)
         repl_report(&e);
         return;
     }
+    line_signals_forget();
     result = session_texts_of(&l.texts, &l.query, &e);
     if (result == 0)
         result = look(&l, &e);

@@ -1082,12 +1082,15 @@ static int lock_machine(struct folder *f, struct err *e)
 static int lock_own(struct folder *f, struct err *e)
 {
     struct append_wait wait = history_wait(f->job->history);
+    struct buf path = BUF_INIT(BUF_LINE);
     struct err why = ERR_INIT;
     int result = 0;
 
+    buf_addf(&path, "%s/%s", f->job->place, f->machine);
     f->own_fd = open_below(f->fd, f->machine);
-    if (f->own_fd >= 0 && append_lock(f->own_fd, f->machine, &wait, &why) < 0 && wait.timed_out)
+    if (f->own_fd >= 0 && append_lock(f->own_fd, buf_c(&path), &wait, &why) < 0 && wait.timed_out)
         result = err_set(e, why.kind, "%s", err_text(&why));
+    buf_release(&path);
     err_release(&why);
     return result;
 }

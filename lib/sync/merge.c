@@ -79,6 +79,7 @@ struct merge {
     uint64_t *slots;         /* the upper half of a key, and the number of its fact + 1 */
     size_t slots_size;       /* a power of two, or 0 */
     bool dead;               /* a fact may be deleted */
+    bool keeps;              /* the facts are those of the files, and the next run may use them */
     struct hash_map deleted; /* "SESSION LF ID", numbered in the order of the file */
     off_t deleted_end;       /* FILE.deleted has been read up to this offset */
     struct prefix line_prefix, deletion_prefix;
@@ -392,7 +393,7 @@ static void cache_save(struct merge *m)
     char head[HEAD];
     size_t n = m->covered.count;
 
-    if (!m->cache_path || m->options.dry_run || !m->loaded ||
+    if (!m->keeps || !m->cache_path || m->options.dry_run || !m->loaded ||
         memcmp(&m->covered, &m->cached, sizeof(m->covered)) == 0)
         return;
     (void)file_sweep(FILE_CWD, m->cache_path, true, true, NULL);
@@ -785,6 +786,7 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
         merge_close(m);
         return NULL;
     }
+    m->keeps = true;
     return m;
 }
 
@@ -873,6 +875,7 @@ static int read_fact(struct merge *m, const struct fact *f, struct buf *line, st
     if (merge_digest_of(buf_str(line)) == f->digest)
         return 0;
     /* The next run reads the whole history. */
+    m->keeps = false;
     if (m->cache_path)
         (void)file_unlink(FILE_CWD, m->cache_path);
     return changed_in_place(m, e);
@@ -1002,6 +1005,7 @@ int merge_store(struct merge *m, struct err *e)
 
     if (m->options.dry_run)
         return 0;
+    m->keeps = false;
     if (m->deletions.len > 0) {
         if (write_deletions(m, buf_str(&m->deletions), e) < 0)
             return -1;
@@ -1019,5 +1023,6 @@ int merge_store(struct merge *m, struct err *e)
             result = catch_up(m, e);
         }
     }
+    m->keeps = result == 0;
     return result;
 }

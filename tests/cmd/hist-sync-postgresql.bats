@@ -417,7 +417,7 @@ equal() {
     head -n 1 a >b
     id=$(jq -r .id b)
     # The pull has asked for the last number and for deletions, and waits for the rows of the batch.
-    psql -qX -v ON_ERROR_STOP=1 >"$OUT" 2>&1 <<END & psql=$!
+    psql -qX -v ON_ERROR_STOP=1 >said 2>&1 <<END & psql=$!
         BEGIN;
         LOCK TABLE chathist.messages IN ACCESS EXCLUSIVE MODE;
         SELECT 'locked';
@@ -430,12 +430,13 @@ equal() {
             VALUES ('h', 'more', 'x', '', 7, 10002, 'user', now(), '$(line x more text)', '');
         COMMIT;
 END
-    until grep -q locked "$OUT"; do kill -0 $psql || fail "$(<"$OUT")"; done
-    # Nothing is stored after the batch.
+    wait_for grep -q locked said
+    # The cursor is stored after the batch, and cannot be stored once more.
     sql "CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''stopped''; END';
         CREATE TRIGGER stop BEFORE UPDATE ON chathist.cursors FOR EACH ROW EXECUTE FUNCTION stop()"
-    hist-sync --name h --history b pull "$PLACE" >said 2>&1 || grep -q stopped said
-    wait $psql || fail "$(<"$OUT")"
+    run_expect 0 hist-sync --name h --history b pull "$PLACE"
+    stderr_empty
+    wait $psql || fail "$(<said)"
     sql 'DROP TRIGGER stop ON chathist.cursors'
     [[ $(wc -l <b) == 10001 ]]
     run_sync b pull

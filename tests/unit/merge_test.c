@@ -114,6 +114,84 @@ TEST(a_line_that_is_repeated_counts_once)
     scratch_leave();
 }
 
+/* Appends lines with the ids from `from` to before `to`. */
+static void append_ids(size_t from, size_t to)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+    FILE *f = fopen("h", "a");
+
+    for (size_t i = from; i < to; i++) {
+        set_line(&line, i);
+        fprintf(f, "%s\n", buf_c(&line));
+    }
+    fclose(f);
+    chmod("h", 0600);
+    buf_release(&line);
+}
+
+TEST(after_a_change_in_place_the_next_run_reads_all)
+{
+    struct locate_from from = {.explicit_file = "h", .cwd = scratch_dir, .state_home = scratch_dir};
+    struct merge_options options = {0};
+    struct buf line = BUF_INIT(BUF_SMALL);
+    struct merge *m;
+    struct history h;
+    int fd;
+
+    scratch_enter();
+    append_ids(100, 300);
+    CHECK_INT(locate(&h, &from, NULL), 0);
+    merge_close(merge_open(&h, &options, NULL));
+    /* The role of the hundredth line, which neither end of the file shows. */
+    set_line(&line, 100);
+    fd = open("h", O_WRONLY);
+    CHECK_INT(pwrite(fd, "USER", 4, (off_t)(99 * (line.len + 1) + 84)), 4);
+    close(fd);
+    append_ids(300, 301);
+    m = merge_open(&h, &options, NULL);
+    CHECK_INT(merge_read(m, 99, &line, NULL), -1);
+    merge_close(m);
+    append_ids(301, 302);
+    m = merge_open(&h, &options, NULL);
+    CHECK_INT(merge_read(m, 99, &line, NULL), 0);
+    CHECK_INT(merge_lines(m), 202);
+    merge_close(m);
+    buf_release(&line);
+    history_release(&h);
+    scratch_leave();
+}
+
+TEST(a_run_that_cannot_erase_leaves_that_to_the_next_one)
+{
+    struct locate_from from = {.explicit_file = "h", .cwd = scratch_dir, .state_home = scratch_dir};
+    struct merge_options options = {0};
+    struct merge *m;
+    struct history h;
+    int ends[2];
+
+    scratch_enter();
+    append_ids(100, 300);
+    CHECK_INT(locate(&h, &from, NULL), 0);
+    m = merge_open(&h, &options, NULL);
+    CHECK_INT(merge_delete(m, STR("s"), STR("150")), 1);
+    CHECK_INT(merge_store(m, NULL), 0);
+    CHECK_INT(merge_lines(m), 199);
+    merge_close(m);
+    append_ids(150, 151);
+    CHECK_INT(pipe(ends), 0);
+    CHECK_INT(write(ends[1], "", 1), 1);
+    h.cancel_fd = ends[0];
+    CHECK(!merge_open(&h, &options, NULL));
+    h.cancel_fd = -1;
+    m = merge_open(&h, &options, NULL);
+    CHECK_INT(merge_lines(m), 199);
+    merge_close(m);
+    close(ends[0]);
+    close(ends[1]);
+    history_release(&h);
+    scratch_leave();
+}
+
 TEST(a_prefix_is_the_same_in_any_order)
 {
     struct locate_from from = {.explicit_file = "h", .cwd = scratch_dir, .state_home = scratch_dir};

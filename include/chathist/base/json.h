@@ -95,7 +95,8 @@ void json_pick(struct str object, const char *const *keys, struct str *values, s
 struct str json_at(struct str array, size_t i);
 
 /* Returns whether two values are the same: objects with the same members in any order, strings
- * with any escapes. Numbers are the same if they are written alike. */
+ * with any escapes. Numbers are the same if they are written alike. Objects that
+ * have a name twice, or one with U+0000, may be taken for different or the same. */
 bool json_equal(struct str a, struct str b);
 
 /* ---- strings ---- */

@@ -67,9 +67,8 @@ struct http_limits {
     /* Called about every HTTP_TICK_MS while the program waits for the server; may be NULL. */
     void (*tick)(void *arg);
     void *tick_arg;
-    /* Called once, when the connection is being made, and before anything of the request is sent
-     * on it, which waits for the function; not called if the connection fails at once. May be
-     * NULL. */
+    /* Called once in each exchange, when the connection is being made or cannot be made, and before
+     * anything of the request is sent, which waits for the function; may be NULL. */
     void (*before_send)(void *arg);
     /* Called after that, when the request is on its way and nothing of its response was passed on:
      * for what the server need not wait for; may be NULL. */

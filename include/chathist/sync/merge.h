@@ -53,7 +53,8 @@ struct merge_options {
  * is not trusted. */
 struct merge *merge_open(struct history *h, const struct merge_options *o, struct err *e);
 /* Frees it, without storing the lines and deletions that were added. Keeps the digests for the next
- * run; after a kill, that one reads again what this one has read or stored. */
+ * run, unless the last merge_store failed or a line was changed in place; after a kill, that one
+ * reads again what this one has read or stored. */
 void merge_close(struct merge *m);
 /* The counters, which the caller may add to. */
 struct merge_count *merge_counts(struct merge *m);
