@@ -400,14 +400,20 @@ equal() {
     run_expect 0 traced -o trace -e trace=recvfrom hist-sync --name whole --history b pull "$PLACE"
     calls=$(grep -c '^recvfrom' trace)
     cmp a b
-    for part in 3 5 6 7; do
-        run_expect 137 traced -o trace -e trace=recvfrom -e "inject=recvfrom:signal=KILL:when=$((calls * part / 8))" \
-            hist-sync --name whole --history "c$part" pull "$PLACE"
+    kills=0
+    for part in 2 3 5 7; do
+        # How many calls it takes depends on the speed of the server, too: it may end before the kill.
+        status=0
+        traced -o trace -e trace=recvfrom -e "inject=recvfrom:signal=KILL:when=$((calls * part / 8))" \
+            hist-sync --name whole --history "c$part" pull "$PLACE" >"$OUT" || status=$?
+        [[ $status == 0 || $status == 137 ]] || fail "status $status"
+        kills=$((kills + (status == 137)))
         run_expect 0 hist-sync -q --name whole --history "c$part" pull "$PLACE"
         cmp a "c$part"
         run_expect 0 hist-sync --name whole --history "c$part" "$PLACE"
         stdout_empty
     done
+    [[ $kills -ge 2 ]] || fail "$kills of 4 were killed"
 }
 
 @test "hist-sync: a pull that ends in the middle leaves no deletion out that another copy pushed meanwhile" {
