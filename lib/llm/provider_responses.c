@@ -503,18 +503,19 @@ static int read_reasoning_item(struct response *a, struct str item)
 }
 
 /* Reads a call. `done`: its arguments are complete; those that came in deltas are not read again.
- */
+ * Without a call_id the id of the item says that both of its events are about the same call. */
 static int read_call_item(struct response *a, int64_t index, struct str item, bool done,
                           struct err *e)
 {
-    struct buf id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
-    int rc = response_add_call(a, index, json_text(json_get(item, "call_id"), &id),
-                               json_text(json_get(item, "name"), &name), STR_NONE, e);
+    struct buf scratch = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
+    struct str call_id = json_text(json_get(item, "call_id"), &scratch);
+    struct str id = call_id.n > 0 ? call_id : json_text(json_get(item, "id"), &scratch);
+    int rc = response_add_call(a, index, id, json_text(json_get(item, "name"), &name), STR_NONE, e);
     const struct tool_call *call = rc == 0 ? response_call_at(a, index) : NULL;
 
     if (done && call && call->args.len == 0)
         rc = response_add_call(a, index, STR_NONE, STR_NONE, json_get(item, "arguments"), e);
-    buf_release(&id);
+    buf_release(&scratch);
     buf_release(&name);
     return rc;
 }

@@ -32,7 +32,8 @@ start_responses() {
     finish_reasons_are normal stop reasoning stop call tool_calls reasoning-calls tool_calls refusal content_filter \
         length length filter content_filter max-messages error failed error failed-late error error-late error \
         cut error cut-done error only-completed tool_calls whole stop whole-length length whole-calls tool_calls \
-        whole-failed error
+        whole-failed error calls-no-id tool_calls
+    json_is history.jsonl 'select(.session_id == "calls-no-id") | .tool_calls // empty | map(.args) | tojson' '[{},{"a":1}]'
 }
 
 @test "responses: errors are told in the server's words" {
