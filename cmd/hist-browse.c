@@ -5,6 +5,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
+#include "chathist/base/process.h"
 #include "chathist/browse/browse.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
@@ -29,18 +30,6 @@ static const struct opt options[] = {
 };
 static const struct program program = {"hist-browse", "look through a history, full screen",
                                        "[SESSION | QUERY...]", OPT_TEXT, options};
-
-/* Prints text as one word of a shell command. */
-static void add_quoted(struct buf *out, const char *word)
-{
-    buf_add_byte(out, '\'');
-    for (; *word; word++)
-        if (*word == '\'')
-            buf_add_c(out, "'\\''");
-        else
-            buf_add_byte(out, *word);
-    buf_add_byte(out, '\'');
-}
 
 static void print_chosen(struct out *out, const struct browse_outcome *o, const char *what)
 {
@@ -94,14 +83,15 @@ static int act_elsewhere(const struct browse_outcome *o, const struct history *h
 
     list_add_id(&id, buf_str(&o->session));
     history_name_add(&name, h);
-    add_quoted(&file, h->path);
+    words_quote(&file, h->path);
     if (loaded && !quiet)
-        warnf("session '%s' is current in '%s', not here: chat --history %s -s %s continues it",
+        warnf("session '%s' is current in '%s', not here: " PROGRAM_PREFIX
+              "chat --history %s -s %s continues it",
               buf_c(&id), buf_c(&name), buf_c(&file), buf_c(&id));
     else if (!loaded)
-        warnf(
-            "session '%s' is not of this history but of '%s': chat --history %s -s %s continues it",
-            buf_c(&id), buf_c(&name), buf_c(&file), buf_c(&id));
+        warnf("session '%s' is not of this history but of '%s': " PROGRAM_PREFIX
+              "chat --history %s -s %s continues it",
+              buf_c(&id), buf_c(&name), buf_c(&file), buf_c(&id));
     buf_release(&id);
     buf_release(&name);
     buf_release(&file);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <signal.h>
 
+#include "chathist/base/process.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/confirm.h"
 #include "chathist/cli/delete.h"
@@ -141,11 +142,14 @@ static void say_rest(const struct deletion *d, const struct history *h)
  * by accident. */
 static void refuse_elsewhere(const struct choice *c)
 {
+    struct buf file = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
 
     choose_tell_homes(c);
-    err_set(&e, ERR_ABSENT, "nothing is deleted in another history: to do so, give --history '%s'",
-            choose_home(c)->path);
+    words_quote(&file, choose_home(c)->path);
+    err_set(&e, ERR_ABSENT, "nothing is deleted in another history: to do so, give --history %s",
+            buf_c(&file));
+    buf_release(&file);
     die_err(&e);
 }
 

@@ -113,6 +113,25 @@ int words_split(struct words *w, struct str text, struct err *e)
     return w->count > 0 ? 0 : err_set(e, ERR_USAGE, "it is empty");
 }
 
+void words_quote(struct buf *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "%+,-./:@_";
+
+    if (*word && word[strspn(word, plain)] == '\0') {
+        buf_add_c(out, word);
+        return;
+    }
+    buf_add_byte(out, '\'');
+    for (; *word; word++) {
+        if (*word == '\'')
+            buf_add_c(out, "'\\''");
+        else
+            buf_add_byte(out, *word);
+    }
+    buf_add_byte(out, '\'');
+}
+
 void words_release(struct words *w)
 {
     for (size_t i = 0; i < w->count; i++)

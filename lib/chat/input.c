@@ -171,21 +171,26 @@ static int attach_bytes(struct buf *prompt, struct attachment_list *attachments,
 static int check_file(const char *file, struct err *e)
 {
     struct str name = str_of(file);
+    struct buf word = BUF_INIT(BUF_LINE);
     struct stat st;
+    int result = 0;
 
-    if (stat(file, &st) == 0)
-        return S_ISDIR(st.st_mode) ? err_set(e, ERR_USAGE,
-                                             "cannot attach '%s': it is a directory; its files can "
-                                             "be sent with: tail -n +1 %s%s* | chat ...",
-                                             file, file, str_ends(name, STR("/")) ? "" : "/")
-                                   : 0;
-    if (str_starts(name, STR("https://")) || str_starts(name, STR("http://")))
-        return err_set(
-            e, ERR_USAGE,
-            "cannot attach '%s': it is a URL; its page can be sent with: curl -fsSL '%s' "
-            "| chat -f - ...",
-            file, file);
-    return 0;
+    words_quote(&word, file);
+    if (stat(file, &st) == 0) {
+        if (S_ISDIR(st.st_mode))
+            result = err_set(e, ERR_USAGE,
+                             "cannot attach '%s': it is a directory; its files can be sent with: "
+                             "tail -n +1 %s%s%s* | " PROGRAM_PREFIX "chat ...",
+                             file, str_starts(name, STR("-")) ? "-- " : "", buf_c(&word),
+                             str_ends(name, STR("/")) ? "" : "/");
+    } else if (str_starts(name, STR("https://")) || str_starts(name, STR("http://"))) {
+        result = err_set(e, ERR_USAGE,
+                         "cannot attach '%s': it is a URL; its page can be sent with: "
+                         "curl -fsSL %s | " PROGRAM_PREFIX "chat -f - ...",
+                         file, buf_c(&word));
+    }
+    buf_release(&word);
+    return result;
 }
 
 static int read_bytes(const char *file, struct buf *bytes, struct err *e)

@@ -9,6 +9,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/id.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/process.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
@@ -273,6 +274,7 @@ int histories_offer(struct history *to, struct history *from, struct str session
 static char *offer_or_end(struct history *h, struct history *home, struct str id, bool quiet)
 {
     struct buf copy = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    struct buf file = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
     bool begins = !id_session_generated(id) && !id_is_uuid(id);
     int copied = begins ? 0 : histories_offer(h, home, id, &copy, quiet, &e);
@@ -284,11 +286,13 @@ static char *offer_or_end(struct history *h, struct history *home, struct str id
         if (!quiet)
             hintf(false, "%s has a session '%.*s', too", buf_c(&name), (int)id.n, id.p);
     } else if (copied == 0) {
+        words_quote(&file, home->path);
         die_usage("session '%.*s' is in %s: '" PROGRAM_PREFIX "hist-fork --detached %.*s' copies "
                   "it here, '" PROGRAM_PREFIX "chat --history %s -s %.*s' continues it",
-                  (int)id.n, id.p, buf_c(&name), (int)id.n, id.p, home->path, (int)id.n, id.p);
+                  (int)id.n, id.p, buf_c(&name), (int)id.n, id.p, buf_c(&file), (int)id.n, id.p);
     }
     buf_release(&name);
+    buf_release(&file);
     if (copy.len > 0)
         return buf_detach(&copy);
     buf_release(&copy);

@@ -771,19 +771,6 @@ static int parse_address(struct address *a, const char *place, struct err *e)
     return 0;
 }
 
-/* Adds a word for the shell of the other machine. */
-static void add_quoted(struct buf *out, const char *word)
-{
-    buf_add_c(out, " '");
-    for (; *word; word++) {
-        if (*word == '\'')
-            buf_add_c(out, "'\\''");
-        else
-            buf_add_byte(out, *word);
-    }
-    buf_add_byte(out, '\'');
-}
-
 /* Adds the arguments after the words of the ssh command. They are owned by `w`. */
 static void add_word(struct words *w, const char *text)
 {
@@ -807,11 +794,11 @@ static int make_command(struct words *w, const struct sync_job *job, const struc
     add_word(w, a->host);
     buf_addf(&remote, "%s --serve%s%s", job->program, job->options.dry_run ? " --dry-run" : "",
              job->options.warn ? "" : " --quiet");
-    buf_add_c(&remote, " --name");
-    add_quoted(&remote, job->name);
+    buf_add_c(&remote, " --name ");
+    words_quote(&remote, job->name);
     if (a->path) {
-        buf_add_c(&remote, " --history");
-        add_quoted(&remote, a->path);
+        buf_add_c(&remote, " --history ");
+        words_quote(&remote, a->path);
     }
     add_word(w, buf_c(&remote));
     buf_release(&remote);

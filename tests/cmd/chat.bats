@@ -330,7 +330,13 @@ make_pdf() {
     run_expect 2 chat -f dir/ x
     stderr_is "chat: cannot attach 'dir/': it is a directory; its files can be sent with: tail -n +1 dir/* | chat ..."
     run_expect 2 chat -f https://host/page x
-    stderr_is "chat: cannot attach 'https://host/page': it is a URL; its page can be sent with: curl -fsSL 'https://host/page' | chat -f - ..."
+    stderr_is "chat: cannot attach 'https://host/page': it is a URL; its page can be sent with: curl -fsSL https://host/page | chat -f - ..."
+    # The command can be pasted, whatever the name is.
+    run_expect 2 chat -f "http://host/'; id; '" x
+    stderr_has "curl -fsSL 'http://host/'\\''; id; '\\''' | chat -f - ..."
+    mkdir -- '-a dir'
+    run_expect 2 chat -f '-a dir' x
+    stderr_has "tail -n +1 -- '-a dir'/* | chat ..."
     run_expect 2 chat -f binary x
     stderr_is "chat: cannot attach 'binary': it is a binary file"
     truncate -s 20971521 image.png

@@ -603,7 +603,7 @@ SCRIPT
     [[ $(wc -l <"$HOME/.local/share/aicoder/history.jsonl") == 2 ]]
     run_expect 0 hist-sync ssh://me@b:22
     stdout_is $'own\t2 received, 2 sent'
-    lines_of_asked=("me@b" "hist-sync --serve --name 'own'")
+    lines_of_asked=("me@b" "hist-sync --serve --name own")
     [[ $(cat asked) == "$(printf '%s\n' "${lines_of_asked[@]}")" ]]
     equal a b
     # Both are equal: only the two greetings travel.
@@ -698,7 +698,7 @@ SCRIPT
     ask s1 one
     as a
     run_expect 0 hist-sync -q ssh://b
-    [[ $(tail -n 1 asked) == "hist-sync --serve --quiet --name 'own'" ]]
+    [[ $(tail -n 1 asked) == "hist-sync --serve --quiet --name own" ]]
 }
 
 @test "hist-sync: a database server that answers with something else" {

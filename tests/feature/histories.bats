@@ -72,7 +72,7 @@ setup() {
     stdout_is 'A title from afar'
     run_expect 1 hist-delete --force "$ID"
     stderr_is "hist-delete: session '$ID' is in ~/beta" \
-        "hist-delete: nothing is deleted in another history: to do so, give --history '$HOME/beta/.git/aicoder/history.jsonl'"
+        "hist-delete: nothing is deleted in another history: to do so, give --history $HOME/beta/.git/aicoder/history.jsonl"
     run_expect 0 hist-show -q "$ID"
     # What this history has comes first; a part of an id must be unique in all.
     run_expect 0 hist-show notes

@@ -37,6 +37,32 @@ TEST(words_are_separated_by_white_space)
     check("one", "one|");
 }
 
+static void check_quote(const char *word, const char *want)
+{
+    struct buf quoted = BUF_INIT(BUF_SMALL), read_back;
+
+    words_quote(&quoted, word);
+    CHECK_STR(buf_c(&quoted), want);
+    read_back = split(buf_c(&quoted));
+    buf_truncate(&read_back, read_back.len - 1);
+    CHECK_STR(buf_c(&read_back), word);
+    buf_release(&quoted);
+    buf_release(&read_back);
+}
+
+TEST(words_are_quoted_if_the_shell_would_read_them_differently)
+{
+    check_quote("/a/b-c_d.jsonl", "/a/b-c_d.jsonl");
+    check_quote("https://host:80/x,y@z%20+", "https://host:80/x,y@z%20+");
+    check_quote("", "''");
+    check_quote("a b", "'a b'");
+    check_quote("it's; $(id) `id`", "'it'\\''s; $(id) `id`'");
+    check_quote("~/x", "'~/x'");
+    check_quote("a=b", "'a=b'");
+    check_quote("a?b&c", "'a?b&c'");
+    check_quote("caf\xc3\xa9", "'caf\xc3\xa9'");
+}
+
 TEST(quotes_keep_words_together)
 {
     check("a 'b c' d", "a|b c|d|");

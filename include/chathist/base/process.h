@@ -2,6 +2,7 @@
  * process - other programs: their command lines, pipes, environments, starts and ends.
  *
  *     words_split, words_release     a command as a user writes it, split without a shell
+ *     words_quote                    the opposite: a word for a command of the shell
  *     pipe_open, pipe_open_wake      pipes that no program inherits
  *     spawn                          starts a program; the functions below use it
  *     process_run, process_read      a program that shares our terminal, until it ends
@@ -42,6 +43,8 @@ struct words {
  */
 int words_split(struct words *w, struct str text, struct err *e);
 void words_release(struct words *w);
+/* Adds a word as the shell reads it back, in quotes if it needs them. */
+void words_quote(struct buf *out, const char *word);
 
 /* ---- pipes ---- */
 
