@@ -571,6 +571,9 @@ int32_t json_pair(int32_t first, int32_t second)
 
 /* The characters that have an escape of two characters, and its second character. */
 static const char escaped[] = "\"\\\b\f\n\r\t", escape_names[] = "\"\\bfnrt";
+/* What a second character stands for, if not for itself. */
+static const char unescaped[256] = {
+    ['b'] = '\b', ['f'] = '\f', ['n'] = '\n', ['r'] = '\r', ['t'] = '\t'};
 
 /* Writes the character that the escape at *at (a backslash) stands for to out as UTF-8. Returns its
  * length and moves *at past the escape. */
@@ -583,9 +586,9 @@ static size_t decode_escape(const char **at, const char *end, char out[4])
         return 0;
     }
     if (*p != 'u') {
-        const char *name = memchr(escape_names, *p, sizeof(escape_names) - 1);
+        char c = unescaped[(unsigned char)*p];
 
-        out[0] = name ? escaped[name - escape_names] : *p;
+        out[0] = c ? c : *p;
         *at = p + 1;
         return 1;
     }
@@ -672,28 +675,39 @@ bool json_has_type(struct str object, const char *type)
     return json_is_text(json_get(object, "type"), type);
 }
 
-void json_decode_body(struct str body, struct buf *out)
-{
-    const char *p = body.p;
-    const char *end = p + body.n;
+/* Only an escape that the end of the body cuts off can become longer. */
+#define DECODED(n) ((n) + 4)
 
-    /* The decoded text is never longer. */
-    if (!out->overflow && body.n <= out->max - out->len)
-        buf_room(out, body.n);
+/* Writes the text of a body to `to`, which has room for DECODED(body.n) bytes. Returns the end of
+ * the text. */
+static char *decode(struct str body, char *to)
+{
+    const char *p = body.p, *end = p + body.n;
+
     while (p < end) {
         const char *escape = memchr(p, '\\', (size_t)(end - p));
-        char bytes[4];
+        size_t n = (size_t)((escape ? escape : end) - p);
 
-        if (!escape)
-            escape = end;
-        buf_add(out, p, (size_t)(escape - p));
-        p = escape;
-        if (p < end) {
-            size_t n = decode_escape(&p, end, bytes);
-
-            buf_add(out, bytes, n);
-        }
+        memcpy(to, p, n);
+        to += n;
+        p += n;
+        if (p < end)
+            to += decode_escape(&p, end, to);
     }
+    return to;
+}
+
+void json_decode_body(struct str body, struct buf *out)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    bool fits = !out->overflow && DECODED(body.n) <= out->max - out->len;
+    struct buf *to = fits ? out : &text;
+    char *begin = buf_room(to, DECODED(body.n));
+
+    buf_grew(to, (size_t)(decode(body, begin) - begin));
+    if (!fits)
+        buf_add_str(out, buf_str(&text));
+    buf_release(&text);
 }
 
 bool json_decode(struct str string, struct buf *out)
@@ -958,23 +972,21 @@ void json_add_member_int(struct buf *out, const char *key, int64_t n)
 
 void json_add_compact(struct buf *out, struct str value)
 {
-    bool in_string = false;
-    size_t from = 0; /* where the text that is not yet copied begins */
+    const char *p = value.p, *end = p + value.n;
+    const char *from = p; /* where the text that is not yet copied begins */
 
-    for (size_t i = 0; i < value.n; i++) {
-        char c = value.p[i];
-
-        if (in_string && c == '\\') {
-            i++; /* the byte after it is not a closing quote */
-        } else if (c == '"') {
-            in_string = !in_string;
-        } else if (!in_string && ascii_is_space(c)) {
-            buf_add(out, value.p + from, i - from);
-            from = i + 1;
+    while (p < end) {
+        if (*p == '"') {
+            p = skip_string(p, end);
+        } else if (ascii_is_space(*p)) {
+            buf_add(out, from, (size_t)(p - from));
+            from = ++p;
+        } else {
+            p++;
         }
     }
-    if (from < value.n)
-        buf_add(out, value.p + from, value.n - from);
+    if (from < end)
+        buf_add(out, from, (size_t)(end - from));
 }
 
 bool json_add_unpacked(struct buf *out, struct str value)

@@ -264,6 +264,34 @@ TEST(surrogates_pair_or_become_replacement_characters)
     DECODES("\"\\ud83d\\\\ude00\"", "\xef\xbf\xbd\\ude00");
 }
 
+TEST(a_decoded_string_keeps_to_the_maximum)
+{
+    struct buf b = BUF_INIT(6);
+
+    CHECK(json_decode(VALUE("\"\\u0041\\u0042\\n\""), &b));
+    CHECK(json_decode(VALUE("\"\\u20ac\""), &b));
+    CHECK(!b.overflow);
+    CHECK_STR(buf_c(&b), "AB\n\xe2\x82\xac");
+    CHECK(json_decode(VALUE("\"\""), &b));
+    CHECK(!b.overflow);
+    CHECK(json_decode(VALUE("\"c\""), &b));
+    CHECK(b.overflow);
+    buf_release(&b);
+}
+
+/* Not from a text that was checked: an escape that ends early is longer when it is decoded. */
+TEST(an_escape_that_is_cut_off_stays_in_its_buffer)
+{
+    struct buf b = BUF_INIT(BUF_SMALL);
+
+    json_decode_body(STR("12345678901234567890123456789012345678901234567890123456789012\\u"), &b);
+    CHECK_INT(b.len, 65);
+    buf_clear(&b);
+    json_decode_body(STR("a\\"), &b);
+    CHECK_STR(buf_c(&b), "a");
+    buf_release(&b);
+}
+
 TEST(what_is_no_string_has_no_text)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
