@@ -1,5 +1,7 @@
 #include "chathist/convert/export.h"
 
+#include <string.h>
+
 #include "chathist/base/json.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
@@ -166,18 +168,30 @@ int export_session(struct export *x, const struct message *at, size_t count, str
 
 /* ---- helpers for formats ---- */
 
+/* Returns whether a valid time has the form that our programs write, in UTC, so that no conversion
+ * changes its parts. A leap second becomes the second after it. */
+static bool is_own_time(struct str time)
+{
+    return time.n == strlen("2024-06-27T15:00:00.000000+00:00") && str_ends(time, STR("+00:00")) &&
+           time.p[17] != '6';
+}
+
 void export_add_time(struct buf *out, struct str timestamp)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
     int64_t us;
 
-    if (time_parse_iso(timestamp, &us)) {
-        time_add_iso(&text, us);
-        text.data[10] = ' ';
-        buf_add(out, text.data, 19);
-    } else {
+    if (!time_parse_iso(timestamp, &us)) {
         export_add_label(out, timestamp);
+        return;
     }
+    if (!is_own_time(timestamp)) {
+        time_add_iso(&text, us);
+        timestamp = buf_str(&text);
+    }
+    buf_add(out, timestamp.p, strlen("2024-06-27"));
+    buf_add_byte(out, ' ');
+    buf_add(out, timestamp.p + strlen("2024-06-27T"), strlen("15:00:00"));
     buf_release(&text);
 }
 

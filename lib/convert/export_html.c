@@ -67,13 +67,13 @@ static void add_sources(struct buf *out, const struct message *m, struct buf *sc
 static void html_message(struct export *x, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
-    const char *before = "{";
+
+    buf_add_byte(&x->out, '{');
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         if (m->field[shown[i]].p == NULL)
             continue;
-        buf_addf(&x->out, "%s\"%s\":", before, field_name(shown[i]));
+        json_add_key(&x->out, field_name(shown[i]));
         add_value(&x->out, m->field[shown[i]], &scratch);
-        before = ",";
     }
     add_sources(&x->out, m, &scratch);
     buf_add_c(&x->out, "}\n");

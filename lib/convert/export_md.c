@@ -159,6 +159,27 @@ static void add_line(struct content *c, struct str line, struct buf *out)
     }
 }
 
+static bool begins_word(char c)
+{
+    return ascii_is_letter(c) || ascii_is_digit(c) || (unsigned char)c >= 0x80;
+}
+
+/* Appends the next lines that begin with a word, as add_line would. Not for HTML, which such a line
+ * can end, nor for text with CR. */
+static void add_words(struct content *c, struct buf *out)
+{
+    size_t n = 0;
+
+    while (n < c->rest.n && begins_word(c->rest.p[n])) {
+        const char *newline = memchr(c->rest.p + n, '\n', c->rest.n - n);
+
+        n = newline ? (size_t)(newline + 1 - c->rest.p) : c->rest.n;
+        c->paragraph = !c->fence;
+    }
+    buf_add(out, c->rest.p, n);
+    c->rest = skip(c->rest, n);
+}
+
 static void end_line(struct buf *out)
 {
     if (out->len > 0 && out->data[out->len - 1] != '\n')
@@ -179,8 +200,12 @@ static void add_content(struct buf *out, struct str text)
         return;
     c.has_cr = memchr(text.p, '\r', text.n) != NULL;
     buf_add_byte(out, '\n');
-    while (c.rest.n > 0)
-        add_line(&c, take_line(&c), out);
+    while (c.rest.n > 0) {
+        if (!c.html_end && !c.has_cr)
+            add_words(&c, out);
+        if (c.rest.n > 0)
+            add_line(&c, take_line(&c), out);
+    }
     end_line(out);
     if (c.fence) {
         add_fence(out, c.fence, c.fence_n);
@@ -228,14 +253,17 @@ static size_t without_markup(struct str text)
     return n;
 }
 
-/* Appends a label with all markup escaped. */
-static void add_label(struct buf *out, struct str text)
+/* Moves the text from `from` on to its end with all markup escaped. */
+static void escape_markup(struct buf *out, size_t from)
 {
-    struct buf label = BUF_INIT(BUF_LINE);
-    struct str rest;
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct str rest = {out->data + from, out->len - from};
 
-    export_add_label(&label, text);
-    for (rest = buf_str(&label); rest.n > 0;) {
+    if (without_markup(rest) == rest.n)
+        return;
+    buf_add_str(&text, rest);
+    buf_truncate(out, from);
+    for (rest = buf_str(&text); rest.n > 0;) {
         size_t n = without_markup(rest);
 
         buf_add(out, rest.p, n);
@@ -245,7 +273,16 @@ static void add_label(struct buf *out, struct str text)
         }
         rest = skip(rest, n);
     }
-    buf_release(&label);
+    buf_release(&text);
+}
+
+/* Appends a label with all markup escaped. */
+static void add_label(struct buf *out, struct str text)
+{
+    size_t from = out->len;
+
+    export_add_label(out, text);
+    escape_markup(out, from);
 }
 
 /* Appends an id or a name as inline code, or as a label if it contains a backtick. */
@@ -262,27 +299,10 @@ static void add_name(struct buf *out, struct str text)
     buf_add_byte(out, '`');
 }
 
-static void add_time(struct buf *out, struct str timestamp)
-{
-    struct buf text = BUF_INIT(BUF_LINE);
-
-    export_add_time(&text, timestamp);
-    add_label(out, buf_str(&text));
-    buf_release(&text);
-}
-
-static void add_times(struct buf *out, const struct export_session *s)
-{
-    struct buf text = BUF_INIT(2 * BUF_LINE);
-
-    export_add_times(&text, s);
-    add_label(out, buf_str(&text));
-    buf_release(&text);
-}
-
 static void session(struct export *x, const struct export_session *s)
 {
     struct buf *out = &x->out;
+    size_t from;
 
     buf_add_c(out, x->sessions > 0 ? "\n# " : "# ");
     if (s->title.n > 0)
@@ -292,7 +312,9 @@ static void session(struct export *x, const struct export_session *s)
     buf_add_c(out, "\n\n- session: ");
     add_name(out, s->id);
     buf_add_c(out, "\n- time: ");
-    add_times(out, s);
+    from = out->len;
+    export_add_times(out, s);
+    escape_markup(out, from);
     buf_add_c(out, " UTC\n");
     if (s->model.n > 0) {
         buf_add_c(out, "- model: ");
@@ -309,13 +331,17 @@ static void add_head(struct buf *out, const struct message *m)
         [ROLE_OTHER] = NULL,
     };
 
+    size_t from;
+
     buf_add_c(out, "\n## ");
     if (names[m->role])
         buf_add_c(out, names[m->role]);
     else
         add_label(out, m->role_text);
     buf_add_c(out, " (");
-    add_time(out, m->timestamp);
+    from = out->len;
+    export_add_time(out, m->timestamp);
+    escape_markup(out, from);
     buf_add_c(out, ")\n");
 }
 
@@ -405,11 +431,15 @@ static void message(struct export *x, const struct message *m)
         add_code(&x->out, "", content);
     else
         add_content(&x->out, content);
-    add_calls(&x->out, m);
-    add_sources(&x->out, m);
+    if (m->field[FIELD_TOOL_CALLS].n > 0)
+        add_calls(&x->out, m);
+    if (m->field[FIELD_CITATIONS].n > 0)
+        add_sources(&x->out, m);
     add_note(&x->out, "images", m->field[FIELD_IMAGES]);
-    add_files(&x->out, "files", m, FIELD_FILES);
-    add_files(&x->out, "files modified", m, FIELD_FILES_MODIFIED);
+    if (m->field[FIELD_FILES].n > 0)
+        add_files(&x->out, "files", m, FIELD_FILES);
+    if (m->field[FIELD_FILES_MODIFIED].n > 0)
+        add_files(&x->out, "files modified", m, FIELD_FILES_MODIFIED);
     add_note(&x->out, "ended", export_finish(m, &scratch));
     buf_release(&scratch);
 }

@@ -66,7 +66,7 @@ with_tool() {
 @test "hist-export: no content breaks a Markdown document" {
     local content
     for content in $'# one\n## two\n###### six\n#no heading' $'Title\n===\n\ntext\n---\n\n---' $'```sh\n# code\nopen' \
-        $'~~~~\n~~~\n```' $'<!-- open\n# x' $'<pre>\n# x' $'<script>x\n# y' '<?php' $'a\r# b\r```' $'   # three\n    # code'; do
+        $'~~~~\n~~~\n```' $'<!-- open\n# x' $'<pre>\n# x' $'<pre>\nx</pre>\n# y' $'<script>x\n# y' '<?php' $'a\r# b\r```' $'   # three\n    # code'; do
         hist_line s user "$content" >"$HISTORY"
         hist_line s assistant end >>"$HISTORY"
         run_expect 0 hist-export s
@@ -99,6 +99,32 @@ if fence or html:
 PYTHON
         [[ $(sed 1d "$OUT") == $'## User\n## Assistant' ]] || fail "content: $content" "$(cat document)"
     done
+}
+
+@test "hist-export: Markdown that breaks nothing is not changed" {
+    hist_line s user $'words\n\n- a list\n1. another\n| a | table |\n\n    code\n```c\nint i;\n---\n```\n---\nÄ **word**\n> quoted\n\n---\nend' >"$HISTORY"
+    run_expect 0 hist-export s
+    sed 1,7d "$OUT" >got
+    jq -r .content "$HISTORY" | cmp - got
+    hist_line s user $'a\nword\n===\n9\n--\nÄ\n=' >"$HISTORY"
+    run_expect 0 hist-export s
+    sed 1,7d "$OUT" >got
+    printf '%s\n' a word '\===' 9 '\--' Ä '\=' | cmp - got
+}
+
+@test "hist-export: times are in UTC, whatever form the line has" {
+    local time
+    for time in 2024-06-27T15:00:07.250000+00:00 2024-06-27T15:00:07Z 2024-06-27T17:00:07.123456+02:00; do
+        hist_line s user hello "$time" >"$HISTORY"
+        run_expect 0 hist-export s
+        stdout_has '- time: 2024-06-27 15:00:07 UTC' '## User (2024-06-27 15:00:07)'
+    done
+    hist_line s user hello 2024-06-30T23:59:60.000000+00:00 >"$HISTORY"
+    run_expect 0 hist-export s
+    stdout_has '## User (2024-07-01 00:00:00)'
+    sed 's/2024-06-30.*+00:00/a *time*/' "$HISTORY" >bad.jsonl
+    run_expect 0 hist-export --history bad.jsonl s
+    stdout_has '- time: a \*time\* UTC' '## User (a \*time\*)'
 }
 
 @test "hist-export: json has the calls and their ids in every message" {
