@@ -415,6 +415,7 @@ struct piece {
     size_t first, end; /* a part of run.order */
     off_t from, until; /* the part of the history that has the lines */
     off_t bytes;       /* of the lines */
+    struct scan scan;  /* of write_stream */
     struct export text;
     uint64_t bad_lines;
     struct err error;
@@ -559,12 +560,8 @@ static bool begin_lines(void *ctx, size_t number)
     struct pieces *p = ctx;
     struct piece *piece = piece_of(p, number);
 
-    if (p->next_line >= p->scan.size)
-        return false;
-    piece->from = p->next_line;
-    piece->rc = scan_line_after(&p->scan, piece->from + PIECE, &piece->until, &piece->error);
-    p->next_line = piece->until;
-    return true;
+    piece->rc = scan_split(&p->scan, &p->next_line, PIECE, &piece->scan, &piece->error);
+    return piece->rc != 0;
 }
 
 static void do_lines(void *ctx, size_t number, size_t thread)
@@ -572,13 +569,12 @@ static void do_lines(void *ctx, size_t number, size_t thread)
     struct pieces *p = ctx;
     struct piece *piece = piece_of(p, number);
     struct reader *d = &p->run->readers[thread];
-    struct scan part;
     struct line l;
 
     if (piece->rc < 0)
         return;
-    scan_share(&part, &p->scan, piece->from, piece->until);
-    while (piece->rc >= 0 && (piece->rc = scan_message(&part, &d->line, &l, &piece->error)) > 0) {
+    while (piece->rc >= 0 &&
+           (piece->rc = scan_message(&piece->scan, &d->line, &l, &piece->error)) > 0) {
         if (!is_chosen(p->run, d->line.session_id))
             continue;
         /* A line stays valid without its secrets. */
@@ -586,8 +582,8 @@ static void do_lines(void *ctx, size_t number, size_t thread)
             (void)message_parse(&d->line, cleaned(d, l.text));
         piece->rc = export_line(&piece->text, &d->line, &piece->error);
     }
-    piece->bad_lines = part.bad;
-    scan_close(&part);
+    piece->bad_lines = piece->scan.bad;
+    scan_close(&piece->scan);
 }
 
 static int write_stream(struct run *r, struct export *x, struct err *e)

@@ -11,11 +11,10 @@
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/thread_pool.h"
 
 #define STATE_FORMAT 1
 #define HASH_DIGITS ((size_t)16)
-/* selection_load calls `tick` once for this many lines. */
-#define TICK_LINES 256
 /* How much of the history is read at once if the next line is near. */
 #define PART ((off_t)128 << 10)
 
@@ -277,73 +276,177 @@ static int compare_state(struct selection *s, bool whole, struct err *e)
     return 0;
 }
 
-/* Returns whether a line is new, and if so makes it the last exported one of its session. */
-static bool pass_line(struct selection *s, const struct message *m, const struct line *l)
-{
-    off_t end = l->at + (off_t)l->text.n + 1;
-    struct selection_session *session;
-    size_t i = session_of(s, m->session_id);
-    bool is_new;
+/* ---- the selection ---- */
 
-    session = &s->sessions[i];
-    is_new = s->rewritten ? l->at > session->after : l->at >= s->offset;
+/* The messages in a part of the history, which one of the threads reads. */
+struct piece {
+    struct scan scan;
+    struct piece_line {
+        off_t at;
+        size_t n;
+        size_t id_at, id_n; /* the session: a part of `ids` */
+        uint64_t hash;      /* of a line that can be new for the state */
+    } * lines;
+    size_t count, cap;
+    struct buf ids; /* consecutive equal ones are there once */
+    uint64_t bad_lines;
+    struct err error;
+    int rc;
+};
+
+/* The most pieces that are under way. */
+#define PIECES THREAD_POOL_AHEAD(THREAD_POOL_MAX)
+
+struct pieces {
+    struct selection *select;
+    off_t next;              /* where the next piece begins */
+    off_t new_from;          /* no line before this place is new for the state */
+    struct piece at[PIECES]; /* by number */
+};
+
+static bool begin_piece(void *ctx, size_t number)
+{
+    struct pieces *p = ctx;
+    struct piece *piece = &p->at[number % PIECES];
+
+    piece->rc =
+        scan_split(&p->select->scan, &p->next, p->select->piece_size, &piece->scan, &piece->error);
+    return piece->rc != 0;
+}
+
+static void note_line(struct piece *piece, const struct message *m, const struct line *l,
+                      bool hashed)
+{
+    const struct piece_line *last = piece->count > 0 ? &piece->lines[piece->count - 1] : NULL;
+    struct piece_line line = {.at = l->at, .n = l->text.n, .id_n = m->session_id.n};
+
+    if (last && str_eq((struct str){piece->ids.data + last->id_at, last->id_n}, m->session_id)) {
+        line.id_at = last->id_at;
+    } else {
+        line.id_at = piece->ids.len;
+        buf_add_str(&piece->ids, m->session_id);
+    }
+    if (hashed)
+        line.hash = hash_map_hash(m->line);
+    piece->lines = mem_grow(piece->lines, &piece->cap, piece->count + 1, sizeof *piece->lines);
+    piece->lines[piece->count++] = line;
+}
+
+static void read_piece(void *ctx, size_t number, size_t thread)
+{
+    struct pieces *p = ctx;
+    struct piece *piece = &p->at[number % PIECES];
+    struct message m = MESSAGE_INIT;
+    struct line l;
+
+    (void)thread;
+    if (piece->rc < 0)
+        return;
+    piece->count = 0;
+    buf_clear(&piece->ids);
+    while ((piece->rc = scan_message(&piece->scan, &m, &l, &piece->error)) > 0)
+        /* A line without an end may still be written: a state leaves it to the next run. */
+        if (l.terminated || !p->select->path)
+            note_line(piece, &m, &l, l.at >= p->new_from);
+    piece->bad_lines = piece->scan.bad;
+    scan_close(&piece->scan);
+    message_release(&m);
+}
+
+/* Returns whether a line is new for the state, and if so makes it the last exported one of its
+ * session. */
+static bool pass_line(struct selection *s, struct selection_session *session,
+                      const struct piece_line *l)
+{
+    off_t end = l->at + (off_t)l->n + 1;
+    bool is_new = s->rewritten ? l->at > session->after : l->at >= s->offset;
+
     if (is_new)
-        session->exported = hash_map_hash(m->line);
+        session->exported = l->hash;
     if (end > s->offset) {
         s->offset = end;
         s->line = l->at;
-        s->length = l->text.n;
+        s->length = l->n;
         s->moved = true;
     }
     return is_new;
 }
 
-/* ---- the selection ---- */
-
-static void add_line(struct selection *s, const struct message *m, const struct line *l, bool grown)
+static void add_line(struct selection *s, size_t index, const struct piece_line *l, bool grown)
 {
-    size_t index = session_of(s, m->session_id), i = s->lines_count;
     struct selection_session *session = &s->sessions[index];
+    size_t i = s->lines_count;
 
     s->lines = mem_grow(s->lines, &s->lines_cap, i + 1, sizeof *s->lines);
-    s->lines[i] = (struct selection_line){l->at, l->text.n, index, SELECTION_NONE};
+    s->lines[i] = (struct selection_line){l->at, l->n, index, SELECTION_NONE};
     s->lines_count++;
     if (session->last == SELECTION_NONE)
         session->first = i;
     else
         s->lines[session->last].next = i;
     session->last = i;
-    session->bytes += (off_t)l->text.n;
+    session->bytes += (off_t)l->n;
     session->grown = session->grown || grown;
+}
+
+static int take_piece(struct selection *s, struct piece *piece, bool whole, struct err *e)
+{
+    size_t index = 0;
+
+    if (piece->rc < 0)
+        return err_set(e, piece->error.kind, "%s", err_text(&piece->error));
+    for (size_t i = 0; i < piece->count; i++) {
+        const struct piece_line *l = &piece->lines[i];
+        bool is_new;
+
+        if (i == 0 || l->id_at != l[-1].id_at || l->id_n != l[-1].id_n)
+            index = session_of(s, (struct str){piece->ids.data + l->id_at, l->id_n});
+        is_new = !s->path || pass_line(s, &s->sessions[index], l);
+        if (is_new || whole)
+            add_line(s, index, l, is_new);
+    }
+    s->bad_lines += piece->bad_lines;
+    return 0;
+}
+
+static int load_lines(struct selection *s, bool whole, void (*tick)(void), struct err *e)
+{
+    struct pieces *p = mem_zalloc(sizeof *p);
+    struct thread_pool *pool =
+        thread_pool_new(&(struct thread_pool_work){thread_pool_size(), p, begin_piece, read_piece});
+    size_t number;
+    int rc = 0;
+
+    p->select = s;
+    p->next = scan_offset(&s->scan);
+    p->new_from = s->path ? s->offset : s->scan.size;
+    for (size_t i = 0; i < PIECES; i++)
+        buf_init(&p->at[i].ids, SIZE_MAX);
+    if (s->scan.size - p->next > s->piece_size)
+        thread_pool_help(pool);
+    while (rc == 0 && thread_pool_next(pool, &number)) {
+        if (tick)
+            tick();
+        rc = take_piece(s, &p->at[number % PIECES], whole, e);
+    }
+    thread_pool_free(pool);
+    for (size_t i = 0; i < PIECES; i++) {
+        free(p->at[i].lines);
+        buf_release(&p->at[i].ids);
+        err_release(&p->at[i].error);
+    }
+    free(p);
+    return rc;
 }
 
 int selection_load(struct selection *s, int dir, const char *history_path, bool whole,
                    void (*tick)(void), struct err *e)
 {
-    struct message m = MESSAGE_INIT;
-    struct line l;
-    uint64_t count = 0;
-    int result;
-
     if (scan_open(&s->scan, dir, history_path, SCAN_FORWARD, e) < 0)
         return -1;
-    result = s->path ? compare_state(s, whole, e) : 0;
-    while (result >= 0 && (result = scan_message(&s->scan, &m, &l, e)) > 0) {
-        bool is_new = true;
-
-        if (tick && ++count % TICK_LINES == 0)
-            tick();
-        /* A line without an end may still be written: it is left to the next run. */
-        if (s->path && !l.terminated)
-            continue;
-        if (s->path)
-            is_new = pass_line(s, &m, &l);
-        if (is_new || whole)
-            add_line(s, &m, &l, is_new);
-    }
-    s->bad_lines = s->scan.bad;
-    message_release(&m);
-    return result;
+    if (s->path && compare_state(s, whole, e) < 0)
+        return -1;
+    return load_lines(s, whole, tick, e);
 }
 
 size_t selection_find(const struct selection *s, struct str id)

@@ -387,6 +387,18 @@ int scan_line_after(const struct scan *s, off_t at, off_t *next, struct err *e)
     return result < 0 ? -1 : 0;
 }
 
+int scan_split(const struct scan *s, off_t *next, off_t n, struct scan *part, struct err *e)
+{
+    off_t at = *next;
+
+    if (at >= s->size)
+        return 0;
+    if (scan_line_after(s, at + n, next, e) < 0)
+        return -1;
+    scan_share(part, s, at, *next);
+    return 1;
+}
+
 /* ---- messages ---- */
 
 void scan_only(struct scan *s, struct str session_id)

@@ -154,6 +154,7 @@ static void export(struct world *w, bool whole, bool dies)
     struct append_wait wait = no_wait();
     struct selection s = SELECTION_INIT;
 
+    s.piece_size = 64;
     demand(selection_open_state(&s, w->state, &wait, NULL) == 0);
     demand(selection_load(&s, FILE_CWD, w->history, whole, NULL, NULL) == 0);
     note(w, &s, !whole && !dies);

@@ -1,10 +1,10 @@
 /*
  * export_select - which lines of a history are exported, and which ones earlier runs exported.
  *
- * selection_load reads the history once and notes where its lines are, not the lines themselves;
- * they are read again when they are written. So a history of any size can be exported session by
- * session. Lines that are appended meanwhile are not seen; a file that is replaced meanwhile stays
- * readable, because it is still open.
+ * selection_load reads the history once, with several threads, and notes where its lines are, not
+ * the lines themselves; they are read again when they are written. So a history of any size can be
+ * exported session by session. Lines that are appended meanwhile are not seen; a file that is
+ * replaced meanwhile stays readable, because it is still open.
  *
  * The state is the file of `hist-export --incremental`, one JSON object:
  *
@@ -79,6 +79,7 @@ struct selection {
     size_t lines_cap, sessions_cap;
     struct hash_map places;
     struct scan scan;
+    off_t piece_size; /* how much of the history a thread reads at once; tests make it small */
     const char *path; /* of the state, borrowed; NULL: without a state */
     struct append file;
     bool rewritten;
@@ -88,7 +89,7 @@ struct selection {
 };
 #define SELECTION_INIT                                                                             \
     {                                                                                              \
-        .scan = {.fd = -1}, .saved = BUF_INIT(SIZE_MAX)                                            \
+        .scan = {.fd = -1}, .piece_size = (off_t)1 << 20, .saved = BUF_INIT(SIZE_MAX)              \
     }
 
 /* A part of the history in memory. Each thread that reads lines has its own. */
