@@ -198,6 +198,8 @@ static int take_line(struct config *c, struct str line, const char *file, size_t
     for (size_t i = 0; i < SETTING_COUNT; i++) {
         if (!settings[i].key || i >= SETTING_OPTION || !str_eq_c(key, settings[i].key))
             continue;
+        if (rest.n == 0)
+            return 0;
         if (is_quoted((enum setting)i, rest))
             return err_set(e, ERR_USAGE,
                            "cannot read '%s': line %zu: the value of %s takes no quotes", file,

@@ -86,7 +86,13 @@ TEST(a_flag_beats_the_environment_which_beats_the_file)
 {
     struct err e = ERR_INIT;
     struct config c =
-        load("# mine\n\n model = from file \nprovider=echo\nbase_url = http://x/?a=b\n", 0, &e);
+        load("# mine\n\n model = from file \nprovider=echo\nbase_url = http://x/?a=b\nmodel =\n"
+             "session_timeout =\nheader.X =\noption.x =\n",
+             0, &e);
+    /* An empty value is not set. */
+    CHECK(c.value[SETTING_SESSION_TIMEOUT] == NULL);
+    CHECK(config_named(&c, SETTING_HEADER, "X") == NULL);
+    CHECK_STR(config_named(&c, SETTING_OPTION, "x"), "");
     CHECK_STR(c.value[SETTING_MODEL], "from file");
     CHECK_STR(c.value[SETTING_BASE_URL], "http://x/?a=b");
     config_release(&c);
