@@ -142,8 +142,8 @@ reference() {
 BEGIN;
 EXECUTE numbers($((last - first + 1)));
 \\copy pg_temp.chathist_batch FROM '$name' (FORMAT binary)
-EXECUTE lines('bench', $((first - 1)), false);
-EXECUTE conflicts('bench');
+EXECUTE lines('own', $((first - 1)), false);
+EXECUTE conflicts('own');
 COMMIT;
 END
     done <"$tmp/batches"
@@ -156,7 +156,7 @@ measure_push() {
     rm "$tmp/all"
     while ((all < messages)); do
         tail -n +$((all + 1)) "$tmp/lines" | head -n "$slice" >>"$tmp/near/h" || :
-        seconds hist-sync --name bench --history "$tmp/near/h" push "$place/pushed?host=$PGHOST"
+        seconds hist-sync --name own --history "$tmp/near/h" push "$place/pushed?host=$PGHOST"
         here=$took
         reference "$all"
         seconds sql psql -f "$tmp/psql"
@@ -177,26 +177,34 @@ measure_push() {
 }
 
 measure_pull() {
-    seconds hist-sync --name bench --history "$tmp/far/h" pull "$place/pushed?host=$PGHOST"
+    seconds hist-sync --name own --history "$tmp/far/h" pull "$place/pushed?host=$PGHOST"
     row 'pull into an empty history' "$took" s -
     sort "$tmp/lines" >"$tmp/sorted"
     sort "$tmp/far/h" | cmp - "$tmp/sorted" || exit 2
-    seconds hist-sync --name bench --history "$tmp/far/h" "$place/pushed?host=$PGHOST"
+    seconds hist-sync --name own --history "$tmp/far/h" "$place/pushed?host=$PGHOST"
     row 'nothing new' "$took" s 0.2
 }
 
-# search TEXT: prints the median times of the same search in both programs.
+# search TEXT: prints the median times of the same search in three programs: hist-search asks hist-sync, and writes
+# what it says to a file, which it searches as if it were a history.
 search() {
-    local here there
-    hist-sync --name bench --search "$1" "$place/pushed?host=$PGHOST" >"$tmp/here"
-    sql pushed -c "SELECT chathist.search('bench', '{$1}', 9223372036854775807)" >"$tmp/there"
+    local here there whole
+    hist-sync --name own --search "$1" "$place/pushed?host=$PGHOST" >"$tmp/here"
+    sql pushed -c "SELECT chathist.search('own', '{$1}', 9223372036854775807)" >"$tmp/there"
     cmp "$tmp/here" "$tmp/there" || exit 2
+    cd / # not in a repository, whose history would have another name
+    export CHAT_REMOTE="$place/pushed?host=$PGHOST"
+    [[ $(hist-search --remote "$1" | wc -l) == $(wc -l <"$tmp/here") ]] || exit 2
     "$BUILD/bench/spawn" "$((10 * rounds + 1))" 1 \
-        hist-sync --name bench --search "$1" "$place/pushed?host=$PGHOST" -- \
-        psql -qXAt -U postgres -d pushed -c "SELECT chathist.search('bench', '{$1}', 9223372036854775807)" >"$tmp/times"
-    { read -r here _; read -r there _; } <"$tmp/times"
+        hist-sync --name own --search "$1" "$place/pushed?host=$PGHOST" -- \
+        psql -qXAt -U postgres -d pushed -c "SELECT chathist.search('own', '{$1}', 9223372036854775807)" -- \
+        hist-search --remote "$1" >"$tmp/times"
+    { read -r here _; read -r there _; read -r whole _; } <"$tmp/times"
+    unset CHAT_REMOTE
+    cd "$OLDPWD"
     row "search '$1', $(wc -l <"$tmp/here") lines" "$(awk -v a="$here" 'BEGIN { print a / 1000 }')" ms -
-    row '  over psql' "$(awk -v a="$here" -v b="$there" 'BEGIN { print a / b }')" '' 1.5
+    row '  hist-sync over psql' "$(awk -v a="$here" -v b="$there" 'BEGIN { print a / b }')" '' 1.5
+    row '  hist-search --remote over psql' "$(awk -v a="$whole" -v b="$there" 'BEGIN { print a / b }')" '' 1.5
 }
 
 measure_postgres() {

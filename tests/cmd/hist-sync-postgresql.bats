@@ -151,6 +151,22 @@ equal() {
         jsonb_path_query_array(conversation, '\$[*].content') FROM chathist.sessions ORDER BY session_id"
     stdout_is 'abc|2024-06-27 15:00:00+00|2024-06-27 15:00:00+00|2|Straßen|["STRASSE 100% a_b", "zwei Straße"]' \
         'xyz|2024-06-27 15:00:00+00|2024-06-27 15:00:00+00|1||["drei"]'
+
+    # Three letters are looked up in the trigram index, in a database without statistics, too. Less is
+    # looked for in the messages of the role.
+    plan() {
+        run_expect 0 sql "LOAD 'auto_explain'; SET auto_explain.log_min_duration = 0; SET auto_explain.log_nested_statements = on;
+            SET client_min_messages = log; SET enable_seqscan = off; SELECT * FROM chathist.search('h', '{$1}', 9)"
+    }
+    plan strasse
+    stdout_is "$(head -n 1 a)"
+    stderr_has 'Bitmap Index Scan on messages_'
+    grep -q "Index Cond: .*'postgres'::text.* AND (folded ~~ '%strasse%'::text))" "$ERR"
+    stderr_lacks 'Index Cond: ((owner ='
+    plan a_
+    stdout_is "$(head -n 1 a)"
+    stderr_lacks 'Bitmap Index Scan'
+    stderr_has "Index Cond: ((owner = 'postgres'::name)"
 }
 
 @test "hist-sync: the title that was given last counts in the database, too" {
@@ -347,6 +363,9 @@ equal() {
             sed "s/'$who'/WHO/" >"explain.$who"
     done
     cmp "explain.$alice" explain.nobody
+    sql 'ANALYZE chathist.messages'
+    run_expect 0 sql "SELECT count(*) FROM pg_statistic WHERE starelid::regclass::text ~ '^chathist.(messages|owners|deleted|cursors)'"
+    stdout_is 0
     run_expect 0 sql "SELECT count(*) FROM pg_stats WHERE schemaname = 'chathist' AND tablename <> 'version'"
     stdout_is 0
     # The numbers of one tell nothing about another: no sequence is shared.
