@@ -33,17 +33,12 @@ static struct str keep(char **to, struct str s)
     return (struct str){at, s.n};
 }
 
-static struct str id_of(const struct session *s)
-{
-    return (struct str){s->id, s->id_len};
-}
-
 /* Returns the time of the last use in microseconds since 1970; 0 if it is unreadable. */
 static int64_t used_at(const struct session *s)
 {
     int64_t at = 0;
 
-    (void)time_parse_iso((struct str){s->last_used, s->last_used_len}, &at);
+    (void)time_parse_iso(s->last_used, &at);
     return at;
 }
 
@@ -98,7 +93,7 @@ size_t browse_sessions_find(const struct browse_sessions *s, size_t history, str
 
     for (size_t i = 0; i < r->count; i++)
         if ((history == BROWSE_ANY_HISTORY || r->at[i].history == history) &&
-            str_eq(id_of(r->at[i].session), id))
+            str_eq(r->at[i].session->id, id))
             return i;
     return SIZE_MAX;
 }

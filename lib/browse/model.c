@@ -219,8 +219,7 @@ bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
         *id = b->hits.at[at].session;
     } else {
         *history = b->sessions.rows.at[at].history;
-        *id = (struct str){b->sessions.rows.at[at].session->id,
-                           b->sessions.rows.at[at].session->id_len};
+        *id = b->sessions.rows.at[at].session->id;
     }
     return true;
 }
@@ -362,8 +361,7 @@ static void renew_sessions(struct browse *b, size_t history, struct session_list
         set(&id, buf_str(&b->back.session));
     } else if (l->at < b->sessions.rows.count) {
         of = b->sessions.rows.at[l->at].history;
-        set(&id, (struct str){b->sessions.rows.at[l->at].session->id,
-                              b->sessions.rows.at[l->at].session->id_len});
+        set(&id, b->sessions.rows.at[l->at].session->id);
     }
     browse_sessions_put(&b->sessions, history, list, b->all ? b->histories : 1, b->order);
     if (id.len > 0)

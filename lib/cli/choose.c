@@ -439,11 +439,6 @@ int choose_one(struct choice *c)
     return choose_report(c);
 }
 
-static struct str id_of(const struct session *s)
-{
-    return (struct str){s->id, s->id_len};
-}
-
 /* A session whose time cannot be read is within no bounds. */
 static bool in_time(const struct filter *f, const struct session *s)
 {
@@ -451,8 +446,8 @@ static bool in_time(const struct filter *f, const struct session *s)
 
     if (!f->has_since && !f->has_until)
         return true;
-    return time_parse_iso((struct str){s->last_used, s->last_used_len}, &used) &&
-           (!f->has_since || used >= f->since) && (!f->has_until || used <= f->until);
+    return time_parse_iso(s->last_used, &used) && (!f->has_since || used >= f->since) &&
+           (!f->has_until || used <= f->until);
 }
 
 int choose_mark(const struct choice *c, const struct session_list *l, bool *marked,
@@ -471,7 +466,7 @@ int choose_mark(const struct choice *c, const struct session_list *l, bool *mark
     if (scan_open(&scan, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
         return -1;
     for (size_t i = 0; i < l->count; i++)
-        hash_map_set(&passed, id_of(&l->at[i]), 0);
+        hash_map_set(&passed, l->at[i].id, 0);
     while ((result = scan_message(&scan, &m, NULL, e)) > 0) {
         size_t *session = filter_match(&filter, &m) ? hash_map_find(&passed, m.session_id) : NULL;
 
@@ -479,7 +474,7 @@ int choose_mark(const struct choice *c, const struct session_list *l, bool *mark
             *session = 1;
     }
     for (size_t i = 0; i < l->count; i++)
-        marked[i] = marked[i] && *hash_map_find(&passed, id_of(&l->at[i]));
+        marked[i] = marked[i] && *hash_map_find(&passed, l->at[i].id);
     hash_map_release(&passed);
     message_release(&m);
     scan_close(&scan);
@@ -496,7 +491,7 @@ static int keep_chosen(const struct choice *c, struct session_list *l, const str
     int result;
 
     for (size_t i = 0; i < l->count; i++)
-        marked[i] = named->count == 0 || filter_has(named, id_of(&l->at[i]));
+        marked[i] = named->count == 0 || filter_has(named, l->at[i].id);
     result = choose_mark(c, l, marked, h, e);
     for (size_t i = 0; i < l->count && kept < limit; i++)
         if (marked[i])

@@ -19,11 +19,6 @@ bool delete_is_narrow(const struct delete_wish *w)
 
 /* ---- choosing ---- */
 
-static struct str id_of(const struct session *s)
-{
-    return (struct str){s->id, s->id_len};
-}
-
 /* Clears the marks of the sessions without a message that contains the text. */
 static int clear_unmatched(const struct session_list *l, bool *marked, const struct history *h,
                            struct str text, struct err *e)
@@ -36,7 +31,7 @@ static int clear_unmatched(const struct session_list *l, bool *marked, const str
     int result = -1;
 
     for (size_t i = 0; i < l->count; i++)
-        hash_map_set(&places, id_of(&l->at[i]), i);
+        hash_map_set(&places, l->at[i].id, i);
     pattern_init(&pattern);
     if (pattern_add(&pattern, text, e) == 0 &&
         search_open(&search, h->dir_fd, h->path, &pattern, NULL, SCAN_FORWARD, e) == 0) {
@@ -97,7 +92,7 @@ static size_t find_current(const struct deletion *d, const struct history *h, st
 
     /* A pointer that cannot be read names nothing. */
     if (session_current(h, id, NULL, NULL) > 0)
-        for (i = 0; i < d->list.count && !str_eq(id_of(&d->list.at[i]), buf_str(id));)
+        for (i = 0; i < d->list.count && !str_eq(d->list.at[i].id, buf_str(id));)
             i++;
     return i;
 }
@@ -113,7 +108,6 @@ static void add_empty(struct deletion *d, const struct history *h)
         struct session *s = session_list_add(l);
 
         s->id = session_list_keep(l, buf_str(&id));
-        s->id_len = id.len;
         s->preview = s->title = s->first_role = s->created_at = s->last_used =
             session_list_keep(l, STR(""));
     }
@@ -156,7 +150,7 @@ void delete_choose(struct deletion *d, const struct history *h, const struct del
         add_empty(d, h);
     marked = mem_zalloc(d->list.count);
     for (size_t i = 0; i < d->list.count; i++)
-        marked[i] = (!w->named || filter_has(&w->choice.filter.sessions, id_of(&d->list.at[i]))) &&
+        marked[i] = (!w->named || filter_has(&w->choice.filter.sessions, d->list.at[i].id)) &&
                     (!w->keeps || i >= w->keep);
     if (choose_mark(&w->choice, &d->list, marked, h, &e) < 0 ||
         (w->match.p && clear_unmatched(&d->list, marked, h, w->match, &e) < 0))
@@ -261,7 +255,7 @@ int delete_chosen(struct deletion *d, struct history *h, struct err *e)
     int result = -1;
 
     for (size_t i = 0; i < count; i++)
-        hash_map_set(&out.places, id_of(&d->list.at[i]), i);
+        hash_map_set(&out.places, d->list.at[i].id, i);
     if (rewrite_run(h, &by, e) >= 0) {
         settle_list(&out);
         result = delete_pointer(d, h, e);

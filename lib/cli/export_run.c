@@ -248,7 +248,7 @@ static int load_chosen(struct run *r, struct err *e)
     if (choose_list(&r->job->choice, l, r->history, NULL, limit > 0 ? limit : SIZE_MAX, e) < 0)
         return -1;
     for (size_t i = 0; i < l->count; i++)
-        hash_map_set(&r->chosen, (struct str){l->at[i].id, l->at[i].id_len}, i);
+        hash_map_set(&r->chosen, l->at[i].id, i);
     return 0;
 }
 

@@ -40,7 +40,7 @@ void list_add_id(struct buf *line, struct str id)
 static size_t print_id(struct out *out, const struct session *s, struct buf *scratch)
 {
     buf_clear(scratch);
-    list_add_id(scratch, (struct str){s->id, s->id_len});
+    list_add_id(scratch, s->id);
     out_style(out, STYLE_ID);
     out_raw(out, buf_str(scratch));
     out_style(out, STYLE_NONE);
@@ -56,7 +56,7 @@ static void print_record(struct out *out, const struct session *s, const char *h
     print_id(out, s, &line);
     buf_clear(&line);
     buf_add_byte(&line, '\t');
-    vis_add_line(&line, (struct str){s->last_used, s->last_used_len}, false);
+    vis_add_line(&line, s->last_used, false);
     buf_add_byte(&line, '\t');
     buf_add_number(&line, s->count);
     buf_add_byte(&line, '\t');
@@ -118,10 +118,10 @@ static void print_columns(struct out *out, const struct session *s, const struct
 
     buf_clear(&middle);
     buf_add_c(&middle, "  ");
-    if (time_parse_iso((struct str){s->last_used, s->last_used_len}, &us))
+    if (time_parse_iso(s->last_used, &us))
         time_add_local(&middle, us);
     else
-        vis_add_line(&middle, (struct str){s->last_used, s->last_used_len}, true);
+        vis_add_line(&middle, s->last_used, true);
     buf_addf(&middle, "  %4" PRIu64 "  ", s->count);
     used += middle.len + (form->name ? form->name_width + 2 : 0);
     if (form->name)

@@ -222,13 +222,12 @@ void remote_open_matches(struct choice *c, const struct str *texts, size_t count
 
 /* ---- sessions ---- */
 
-static char *keep_text(struct session_list *l, struct str json, size_t *n)
+static struct str keep_text(struct session_list *l, struct str json)
 {
     struct buf text = BUF_INIT(BUF_LINE);
-    char *kept;
+    struct str kept;
 
     json_decode(json, &text);
-    *n = text.len;
     kept = session_list_keep(l, buf_str(&text));
     buf_release(&text);
     return kept;
@@ -244,14 +243,14 @@ static void add_summary(struct session_list *l, struct str line)
     int64_t count = 0;
 
     json_pick(line, keys, value, sizeof keys / sizeof *keys);
-    s->id = keep_text(l, value[0], &s->id_len);
+    s->id = keep_text(l, value[0]);
     if (json_int(value[1], &count))
         s->count = (uint64_t)count;
-    s->preview = keep_text(l, value[2], &s->preview_len);
-    s->title = keep_text(l, value[3], &s->title_len);
-    s->first_role = keep_text(l, value[4], &s->first_role_len);
-    s->created_at = keep_text(l, value[5], &s->created_at_len);
-    s->last_used = keep_text(l, value[6], &s->last_used_len);
+    s->preview = keep_text(l, value[2]);
+    s->title = keep_text(l, value[3]);
+    s->first_role = keep_text(l, value[4]);
+    s->created_at = keep_text(l, value[5]);
+    s->last_used = keep_text(l, value[6]);
 }
 
 void remote_open_list(struct choice *c, struct session_list *l, size_t limit)

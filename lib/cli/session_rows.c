@@ -11,11 +11,6 @@
 #include "chathist/search/query.h"
 #include "chathist/search/search.h"
 
-static struct str id_of(const struct session *s)
-{
-    return (struct str){s->id, s->id_len};
-}
-
 /* ---- the query ---- */
 
 /* A query whose words are looked for in the messages, and if it has only words, in the titles. */
@@ -58,10 +53,9 @@ static int meets_title(struct match *m, const struct session *s, struct err *e)
     uint64_t missing = pattern_all_groups(&m->pattern);
     size_t at, len;
 
-    if (s->title_len == 0 || !query_is_words(&m->query))
+    if (s->title.n == 0 || !query_is_words(&m->query))
         return 0;
-    if (pattern_find_groups(&m->pattern, (struct str){s->title, s->title_len}, &missing, &at, &len,
-                            e) < 0)
+    if (pattern_find_groups(&m->pattern, s->title, &missing, &at, &len, e) < 0)
         return -1;
     return missing == 0;
 }
@@ -78,7 +72,7 @@ static int keep_matches(struct match *m, struct session_list *l, const struct hi
 
     history_name_add(&name, h);
     for (size_t i = 0; i < l->count; i++)
-        hash_map_set(&places, id_of(&l->at[i]), i);
+        hash_map_set(&places, l->at[i].id, i);
     result = query_enter(&m->query, h, buf_str(&name), e);
     if (result > 0)
         result = mark_messages(m, h, &places, found, e);
@@ -100,11 +94,11 @@ static int keep_matches(struct match *m, struct session_list *l, const struct hi
 /* ---- sorting ---- */
 
 /* The time of a message; one that cannot be read is the oldest. */
-static int64_t time_of(const char *text, size_t n)
+static int64_t time_of(struct str text)
 {
     int64_t us;
 
-    return time_parse_iso((struct str){text, n}, &us) ? us : INT64_MIN;
+    return time_parse_iso(text, &us) ? us : INT64_MIN;
 }
 
 static int more(uint64_t a, uint64_t b)
@@ -193,9 +187,9 @@ void session_rows_add(struct session_rows *r, size_t history, bool several)
 
         *row = (struct row){.session = s, .history = history};
         if (r->by == ROWS_CREATED)
-            row->time = time_of(s->created_at, s->created_at_len);
+            row->time = time_of(s->created_at);
         else if (several)
-            row->time = time_of(s->last_used, s->last_used_len);
+            row->time = time_of(s->last_used);
     }
     /* Of one history, the line that comes later is the newer one, whatever the clock says. So a session
      * counts as used no earlier than the one before it in the file. */
@@ -218,9 +212,9 @@ static int keep_named(const struct session_rows *r, const struct choice *c, stru
     int result;
 
     for (size_t i = 0; i < l->count; i++)
-        begins |= str_starts(id_of(&l->at[i]), id);
+        begins |= str_starts(l->at[i].id, id);
     for (size_t i = 0; i < l->count; i++)
-        marked[i] = begins ? str_starts(id_of(&l->at[i]), id) : str_ends(id_of(&l->at[i]), id);
+        marked[i] = begins ? str_starts(l->at[i].id, id) : str_ends(l->at[i].id, id);
     result = choose_mark(c, l, marked, NULL, e);
     for (size_t i = 0; i < l->count; i++)
         if (marked[i])

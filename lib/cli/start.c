@@ -170,11 +170,11 @@ static int take_generated(const struct session_list *l, struct str name, struct 
     int found = 0;
 
     for (size_t i = 0; i < l->count; i++) {
-        struct str one = {l->at[i].id, l->at[i].id_len};
+        struct str one = l->at[i].id;
 
         if (!id_session_generated(one))
             continue;
-        buf_addf(&all, "%s%s", found++ > 0 ? ", " : "", l->at[i].id);
+        buf_addf(&all, "%s%s", found++ > 0 ? ", " : "", one.p);
         buf_clear(id);
         buf_add_str(id, one);
     }

@@ -165,7 +165,7 @@ static int ambiguous(struct str name, const struct session_list *l, struct err *
     struct buf shown = BUF_INIT(BUF_SMALL);
 
     for (size_t i = 0; i < l->count && i < CANDIDATES_SHOWN; i++)
-        buf_addf(&shown, "%s%s", i > 0 ? ", " : "", l->at[i].id);
+        buf_addf(&shown, "%s%s", i > 0 ? ", " : "", l->at[i].id.p);
     err_set(e, ERR_FAILURE, "session '%.*s' is ambiguous: %s%s", (int)name.n, name.p, buf_c(&shown),
             l->count > CANDIDATES_SHOWN ? ", …" : "");
     buf_release(&shown);
@@ -184,7 +184,7 @@ static int pick(const struct history *h, struct str name, struct buf *id, struct
         result = ambiguous(name, &l, e);
     } else if (l.count == 1) {
         buf_clear(id);
-        buf_add(id, l.at[0].id, l.at[0].id_len);
+        buf_add_str(id, l.at[0].id);
     } else {
         result = absent(name, e);
     }

@@ -29,8 +29,8 @@ enum {
 };
 #define WORDS ((size_t)WORD_SUM + 1)
 #define PREAMBLE (WORDS * WORD)
-/* "HISTIDX8": the last character is the version. */
-#define MAGIC UINT64_C(0x3858444954534948)
+/* "HISTIDX9": the last character is the version. */
+#define MAGIC UINT64_C(0x3958444954534948)
 /* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal
  * distances. */
 #define SAMPLES ((size_t)8)
@@ -54,6 +54,8 @@ enum {
 /* Sessions whose records are read at once. */
 #define RECORDS_AT_ONCE ((uint64_t)1024)
 
+/* Texts of a session. */
+#define RECORD_TEXTS 7
 enum record_word {
     RECORD_COUNT,
     RECORD_TITLES,
@@ -63,18 +65,11 @@ enum record_word {
     RECORD_RANGES,
     RECORD_TEXT_AT,
     RECORD_ASKED,
-    RECORD_ID_LEN,
-    RECORD_ROLE_LEN,
-    RECORD_CREATED_LEN,
-    RECORD_LAST_USED_LEN,
-    RECORD_PREVIEW_LEN,
-    RECORD_TITLE_LEN,
-    RECORD_TITLE_KEY_LEN,
-    RECORD_WORDS,
+    RECORD_LENGTHS, /* RECORD_TEXTS words; the first one is that of the id */
+    RECORD_WORDS = RECORD_LENGTHS + RECORD_TEXTS,
 };
 /* In the first word of a range. */
 #define DECISIVE (UINT64_C(1) << 63)
-#define RECORD_TEXTS 7 /* the words from RECORD_ID_LEN on */
 
 /* ---- the file ---- */
 
@@ -250,8 +245,7 @@ static uint64_t lay_out(const struct index_header *h, uint64_t at[INDEX_PARTS])
                                          [INDEX_RANGES] = h->ranges * 2 * WORD,
                                          [INDEX_BAD] = h->bad * WORD,
                                          [INDEX_SLOTS] = h->slots * WORD,
-                                         [INDEX_BY_START] = h->sessions * WORD,
-                                         [INDEX_BY_END] = h->sessions * WORD,
+                                         [INDEX_IDS] = h->ids,
                                          [INDEX_TEXTS] = h->texts};
     uint64_t end = HEADER_WORDS * WORD;
 
@@ -270,19 +264,6 @@ static uint64_t block_sum(const char *block, uint64_t number, uint64_t salt)
 static uint64_t id_hash(struct str id)
 {
     return checksum(id, 0);
-}
-
-/* Compares two ids from their first bytes on, or with `from_end`, from their last ones back. */
-static int compare_ids(struct str a, struct str b, bool from_end)
-{
-    size_t n = a.n < b.n ? a.n : b.n;
-    int order = 0;
-
-    if (!from_end)
-        return str_compare(a, b);
-    for (size_t i = 1; i <= n && order == 0; i++)
-        order = (unsigned char)a.p[a.n - i] - (unsigned char)b.p[b.n - i];
-    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
 }
 
 /* ---- writing ---- */
@@ -355,96 +336,79 @@ static void write_words(struct index_writer *w, const uint64_t *words, size_t co
     }
 }
 
-static void write_text(struct index_writer *w, const char *text, size_t n)
+static void write_text(struct index_writer *w, struct str text)
 {
-    write_bytes(w, text, n);
+    write_bytes(w, text.p, text.n);
     write_bytes(w, "", 1);
+}
+
+struct texts {
+    struct str at[RECORD_TEXTS];
+};
+
+static struct texts texts_of(const struct session *s)
+{
+    return (struct texts){
+        {s->id, s->first_role, s->created_at, s->last_used, s->preview, s->title, s->title_key}};
 }
 
 static uint64_t text_size(const struct session *s)
 {
-    return s->id_len + s->first_role_len + s->created_at_len + s->last_used_len + s->preview_len +
-           s->title_len + s->title_key_len + RECORD_TEXTS;
-}
+    struct texts texts = texts_of(s);
+    uint64_t size = RECORD_TEXTS;
 
-struct sorted_session {
-    const struct session *session;
-    struct str id;
-    size_t table_number;
-    uint64_t number; /* of the record */
-};
+    for (size_t i = 0; i < RECORD_TEXTS; i++)
+        size += texts.at[i].n;
+    return size;
+}
 
 static int by_last_line(const void *a, const void *b)
 {
-    off_t x = ((const struct sorted_session *)a)->session->last_line;
-    off_t y = ((const struct sorted_session *)b)->session->last_line;
+    off_t x = (*(const struct session *const *)a)->last_line;
+    off_t y = (*(const struct session *const *)b)->last_line;
 
     return (x < y) - (x > y);
 }
 
-static int by_start(const void *a, const void *b)
+static const struct session **sort_sessions(const struct session_table *t)
 {
-    const struct sorted_session *x = a, *y = b;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
+    const struct session **sorted = mem_zalloc(t->list.count * sizeof(*sorted));
 
-    return compare_ids(x->id, y->id, false);
-}
-
-static int by_end(const void *a, const void *b)
-{
-    const struct sorted_session *x = a, *y = b;
-
-    return compare_ids(x->id, y->id, true);
-}
-
-static struct sorted_session *sort_sessions(const struct session_table *t)
-{
-    struct sorted_session *sorted = mem_zalloc(t->list.count * sizeof(*sorted));
-
-    for (size_t i = 0; i < t->list.count; i++) {
-        const struct session *s = &t->list.at[i];
-
-        sorted[i] = (struct sorted_session){s, {s->id, s->id_len}, i, 0};
-    }
-    qsort(sorted, t->list.count, sizeof(*sorted), by_last_line);
     for (size_t i = 0; i < t->list.count; i++)
-        sorted[i].number = i;
+        sorted[i] = &t->list.at[i];
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+    qsort(sorted, t->list.count, sizeof(*sorted), by_last_line);
     return sorted;
 }
 
-static void write_records(struct index_writer *w, const struct sorted_session *sorted, size_t count,
-                          const size_t *ranges)
+/* `ranges` holds the number of ranges of each session of the table. */
+static void write_records(struct index_writer *w, const struct session_table *t,
+                          const struct session *const *sorted, const size_t *ranges)
 {
     uint64_t range = 0, text = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        const struct session *s = sorted[i].session;
-        uint64_t own = ranges[sorted[i].table_number];
-        uint64_t record[RECORD_WORDS] = {[RECORD_COUNT] = s->count,
-                                         [RECORD_TITLES] = s->titles,
-                                         [RECORD_BYTES] = s->bytes,
-                                         [RECORD_LAST_LINE] = (uint64_t)s->last_line,
-                                         [RECORD_FIRST_RANGE] = range,
-                                         [RECORD_RANGES] = own,
-                                         [RECORD_TEXT_AT] = text,
-                                         [RECORD_ASKED] = s->asked,
-                                         [RECORD_ID_LEN] = s->id_len,
-                                         [RECORD_ROLE_LEN] = s->first_role_len,
-                                         [RECORD_CREATED_LEN] = s->created_at_len,
-                                         [RECORD_LAST_USED_LEN] = s->last_used_len,
-                                         [RECORD_PREVIEW_LEN] = s->preview_len,
-                                         [RECORD_TITLE_LEN] = s->title_len,
-                                         [RECORD_TITLE_KEY_LEN] = s->title_key_len};
+    for (size_t i = 0; i < t->list.count; i++) {
+        const struct session *s = sorted[i];
+        uint64_t own = ranges[s - t->list.at];
+        uint64_t record[RECORD_WORDS] = {
+            [RECORD_COUNT] = s->count,    [RECORD_TITLES] = s->titles,
+            [RECORD_BYTES] = s->bytes,    [RECORD_LAST_LINE] = (uint64_t)s->last_line,
+            [RECORD_FIRST_RANGE] = range, [RECORD_RANGES] = own,
+            [RECORD_TEXT_AT] = text,      [RECORD_ASKED] = s->asked};
+        struct texts texts = texts_of(s);
 
+        for (size_t j = 0; j < RECORD_TEXTS; j++)
+            record[RECORD_LENGTHS + j] = texts.at[j].n;
         write_words(w, record, RECORD_WORDS);
         range += own;
         text += text_size(s);
     }
 }
 
-/* Writes the ranges session by session: a counting sort. `counts` holds the number of ranges of
- * each session. */
+/* Writes the ranges session by session: a counting sort. */
 static void write_ranges(struct index_writer *w, const struct session_table *t,
-                         const struct sorted_session *sorted, const size_t *counts)
+                         const struct session *const *sorted, const size_t *counts)
 {
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     const struct line_range **ranges = mem_zalloc(t->range_count * sizeof(*ranges));
@@ -452,8 +416,10 @@ static void write_ranges(struct index_writer *w, const struct session_table *t,
     size_t at = 0;
 
     for (size_t i = 0; i < t->list.count; i++) {
-        next[sorted[i].table_number] = at;
-        at += counts[sorted[i].table_number];
+        size_t number = (size_t)(sorted[i] - t->list.at);
+
+        next[number] = at;
+        at += counts[number];
     }
     for (size_t i = 0; i < t->range_count; i++)
         ranges[next[t->ranges[i].owner]++] = &t->ranges[i];
@@ -468,13 +434,13 @@ static void write_ranges(struct index_writer *w, const struct session_table *t,
     free(ranges);
 }
 
-static void write_slots(struct index_writer *w, const struct sorted_session *sorted, size_t count,
+static void write_slots(struct index_writer *w, const struct session *const *sorted, size_t count,
                         uint64_t size)
 {
     uint64_t *slots = mem_zalloc((size_t)size * sizeof(*slots));
 
     for (size_t i = 0; i < count; i++) {
-        uint64_t hash = id_hash(sorted[i].id), slot = hash & (size - 1);
+        uint64_t hash = id_hash(sorted[i]->id), slot = hash & (size - 1);
 
         while (slots[slot])
             slot = (slot + 1) & (size - 1);
@@ -484,28 +450,24 @@ static void write_slots(struct index_writer *w, const struct sorted_session *sor
     free(slots);
 }
 
-static void write_texts(struct index_writer *w, const struct sorted_session *sorted, size_t count)
+static void write_texts(struct index_writer *w, const struct session *const *sorted, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct session *s = sorted[i].session;
+        struct texts texts = texts_of(sorted[i]);
 
-        write_text(w, s->id, s->id_len);
-        write_text(w, s->first_role, s->first_role_len);
-        write_text(w, s->created_at, s->created_at_len);
-        write_text(w, s->last_used, s->last_used_len);
-        write_text(w, s->preview, s->preview_len);
-        write_text(w, s->title, s->title_len);
-        write_text(w, s->title_key, s->title_key_len);
+        for (size_t j = 0; j < RECORD_TEXTS; j++)
+            write_text(w, texts.at[j]);
     }
 }
 
-/* Writes the numbers of the records in another order of the sessions. */
-static void write_order(struct index_writer *w, struct sorted_session *sorted, size_t count,
-                        int (*order)(const void *a, const void *b))
+static void write_ids(struct index_writer *w, const struct session *const *sorted, size_t count)
 {
-    qsort(sorted, count, sizeof(*sorted), order);
-    for (size_t i = 0; i < count; i++)
-        write_words(w, &sorted[i].number, 1);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t length = sorted[i]->id.n;
+
+        write_words(w, &length, 1);
+        write_bytes(w, sorted[i]->id.p, sorted[i]->id.n);
+    }
 }
 
 static struct index_header header_of(const struct session_table *t)
@@ -518,8 +480,10 @@ static struct index_header header_of(const struct session_table *t)
 
     while (h.slots < h.sessions * 2)
         h.slots *= 2;
-    for (size_t i = 0; i < t->list.count; i++)
+    for (size_t i = 0; i < t->list.count; i++) {
         h.texts += text_size(&t->list.at[i]);
+        h.ids += WORD + t->list.at[i].id.n;
+    }
     return h;
 }
 
@@ -528,7 +492,7 @@ static struct index_header header_of(const struct session_table *t)
 static bool write_index(const struct session_table *t, int fd, uint64_t salt, bool compare)
 {
     struct index_writer *w = mem_zalloc(sizeof(*w));
-    struct sorted_session *sorted = sort_sessions(t);
+    const struct session **sorted = sort_sessions(t);
     size_t *ranges = mem_zalloc(t->list.count * sizeof(*ranges));
     struct index_header h = header_of(t);
     bool written;
@@ -539,13 +503,12 @@ static bool write_index(const struct session_table *t, int fd, uint64_t salt, bo
     w->compare = compare;
     w->salt = salt;
     write_words(w, (const uint64_t *)&h, HEADER_WORDS);
-    write_records(w, sorted, t->list.count, ranges);
+    write_records(w, t, sorted, ranges);
     write_ranges(w, t, sorted, ranges);
     write_words(w, t->bad, (size_t)t->list.bad_lines);
     write_slots(w, sorted, t->list.count, h.slots);
     write_texts(w, sorted, t->list.count);
-    write_order(w, sorted, t->list.count, by_start);
-    write_order(w, sorted, t->list.count, by_end);
+    write_ids(w, sorted, t->list.count);
     if (w->filled > 0)
         end_block(w);
     write_blocks(w);
@@ -633,7 +596,8 @@ static bool read_header(struct session_index *x)
         return false;
     /* Nothing can be larger than the file, so that the sum does not overflow. */
     if (h.sessions > x->size || h.ranges > x->size || h.bad > x->size || h.slots > x->size ||
-        h.texts > x->size || h.covered > (uint64_t)x->st.st_size || (h.slots & (h.slots - 1)) != 0)
+        h.texts > x->size || h.ids > x->size || h.covered > (uint64_t)x->st.st_size ||
+        (h.slots & (h.slots - 1)) != 0)
         return false;
     end = lay_out(&h, x->at);
     if (end > x->size)
@@ -647,7 +611,7 @@ static uint64_t record_text_size(const struct session_index *x, const uint64_t *
 {
     uint64_t size = RECORD_TEXTS, left = x->header.texts;
 
-    for (size_t i = RECORD_ID_LEN; i < RECORD_ID_LEN + RECORD_TEXTS; i++) {
+    for (size_t i = RECORD_LENGTHS; i < RECORD_WORDS; i++) {
         if (record[i] > left)
             return 0;
         size += record[i];
@@ -657,7 +621,7 @@ static uint64_t record_text_size(const struct session_index *x, const uint64_t *
 
 static int read_id(const struct session_index *x, const uint64_t *record, struct buf *id)
 {
-    uint64_t length = record[RECORD_ID_LEN];
+    uint64_t length = record[RECORD_LENGTHS];
 
     if (record_text_size(x, record) == 0 ||
         read_bytes(x, x->at[INDEX_TEXTS] + record[RECORD_TEXT_AT], length,
@@ -676,7 +640,7 @@ static int is_record_of(const struct session_index *x, uint64_t number, struct s
 
     if (number < x->header.sessions && read_records(x, number, 1, record) == 0) {
         result = 0;
-        if (record[RECORD_ID_LEN] == id.n)
+        if (record[RECORD_LENGTHS] == id.n)
             result = read_id(x, record, &found) < 0 ? -1 : str_eq(buf_str(&found), id);
     }
     buf_release(&found);
@@ -700,103 +664,40 @@ int session_index_find(const struct session_index *x, struct str id, uint64_t *n
     return found;
 }
 
-/* ---- the orders of the ids ---- */
-
-int session_index_numbers(const struct session_index *x, bool at_end, uint64_t first, size_t count,
-                          uint64_t *numbers)
+int session_index_ids(const struct session_index *x, struct buf *ids)
 {
-    return read_words(x, at_end ? INDEX_BY_END : INDEX_BY_START, first, count, numbers);
-}
+    size_t size = (size_t)x->header.ids;
 
-/* Compares the beginning, or the end, of the id at that place of an order with a text of the same
- * length. Returns 0 and *order, or -1. */
-static int compare_at(const struct session_index *x, bool at_end, uint64_t place, struct str text,
-                      int *order)
-{
-    struct buf found = BUF_INIT(SIZE_MAX);
-    uint64_t number, record[RECORD_WORDS];
-    int result = session_index_numbers(x, at_end, place, 1, &number);
-
-    if (result == 0)
-        result = number < x->header.sessions ? read_records(x, number, 1, record) : -1;
-    if (result == 0)
-        result = read_id(x, record, &found);
-    if (result == 0) {
-        struct str id = buf_str(&found);
-
-        if (id.n > text.n)
-            id = (struct str){at_end ? id.p + (id.n - text.n) : id.p, text.n};
-        *order = compare_ids(id, text, at_end);
-    }
-    buf_release(&found);
-    return result;
-}
-
-/* Finds the first place from `low` on, and before `high`, whose id is not before the text, or with
- * `after`, is after it. Without one it is `high`. Returns 0 or -1. */
-static int search_order(const struct session_index *x, bool at_end, uint64_t low, uint64_t high,
-                        struct str text, bool after, uint64_t *place)
-{
-    while (low < high) {
-        uint64_t middle = low + (high - low) / 2;
-        int order = 0;
-
-        if (compare_at(x, at_end, middle, text, &order) < 0)
-            return -1;
-        if (order < 0 || (after && order == 0))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *place = low;
+    if (read_bytes(x, x->at[INDEX_IDS], size, buf_room(ids, size)) < 0)
+        return -1;
+    buf_grew(ids, size);
     return 0;
 }
 
-int session_index_named(const struct session_index *x, struct str text, bool at_end,
-                        uint64_t *first, uint64_t *count)
+bool session_index_next_id(struct str *ids, struct str *id)
 {
-    uint64_t sessions = x->header.sessions, end, named, step = 1;
-    int order = 0;
+    uint64_t length = ids->n >= WORD ? le_get(ids->p) : 0;
 
-    if (search_order(x, at_end, 0, sessions, text, false, first) < 0)
-        return -1;
-    /* Mostly few sessions have the name: the end is looked for from here, in growing steps. */
-    for (named = end = *first; end < sessions && order == 0; step *= 2) {
-        if (compare_at(x, at_end, end, text, &order) < 0)
-            return -1;
-        if (order == 0) {
-            named = end + 1;
-            end = step < sessions - end ? end + step : sessions;
-        }
-    }
-    if (search_order(x, at_end, named, end, text, true, &end) < 0)
-        return -1;
-    *count = end - *first;
-    return 0;
+    if (ids->n < WORD || length > ids->n - WORD)
+        return false;
+    *id = (struct str){ids->p + WORD, (size_t)length};
+    *ids = (struct str){id->p + id->n, ids->n - WORD - id->n};
+    return true;
 }
 
 /* ---- sessions ---- */
 
-static char *take_text(char **at, uint64_t n, size_t *length)
-{
-    char *text = *at;
-
-    *length = (size_t)n;
-    *at += n + 1;
-    return text;
-}
-
-static void add_session(struct session_list *to, const uint64_t *record, char *texts)
+static void add_session(struct session_list *to, const uint64_t *record, const char *texts)
 {
     struct session *s = session_list_add(to);
+    struct str *const own[RECORD_TEXTS] = {&s->id,        &s->first_role, &s->created_at,
+                                           &s->last_used, &s->preview,    &s->title,
+                                           &s->title_key};
 
-    s->id = take_text(&texts, record[RECORD_ID_LEN], &s->id_len);
-    s->first_role = take_text(&texts, record[RECORD_ROLE_LEN], &s->first_role_len);
-    s->created_at = take_text(&texts, record[RECORD_CREATED_LEN], &s->created_at_len);
-    s->last_used = take_text(&texts, record[RECORD_LAST_USED_LEN], &s->last_used_len);
-    s->preview = take_text(&texts, record[RECORD_PREVIEW_LEN], &s->preview_len);
-    s->title = take_text(&texts, record[RECORD_TITLE_LEN], &s->title_len);
-    s->title_key = take_text(&texts, record[RECORD_TITLE_KEY_LEN], &s->title_key_len);
+    for (size_t i = 0; i < RECORD_TEXTS; i++) {
+        *own[i] = (struct str){texts, (size_t)record[RECORD_LENGTHS + i]};
+        texts += own[i]->n + 1;
+    }
     s->asked = record[RECORD_ASKED] != 0;
     s->count = record[RECORD_COUNT];
     s->titles = record[RECORD_TITLES];

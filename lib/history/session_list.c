@@ -10,14 +10,6 @@
 #define RUN_LEAST ((size_t)64)
 #define RUN_MOST ((size_t)1024)
 
-/* Moves the texts to another list. */
-static void move_texts(struct session_list *from, struct session_list *to)
-{
-    for (size_t i = 0; i < from->texts_count; i++)
-        session_list_own(to, from->texts[i]);
-    from->texts_count = 0;
-}
-
 /* ---- by reading all lines ---- */
 
 static int by_last_line(const void *a, const void *b)
@@ -60,48 +52,13 @@ struct walk {
     struct session_list *list;
     size_t limit;
     struct str text;
-    bool at_end; /* the text is looked for at the ends of ids */
+    bool at_end;    /* the text is looked for at the ends of ids */
+    struct str ids; /* of the records that were not looked at (session_index_next_id) */
 };
 
-static struct str id_of(const struct session *s)
+static bool is_named(const struct walk *w, struct str id)
 {
-    return (struct str){s->id, s->id_len};
-}
-
-static bool is_named(const struct walk *w, const struct session *s)
-{
-    return w->at_end ? str_ends(id_of(s), w->text) : str_starts(id_of(s), w->text);
-}
-
-/* Adds what lines after those in the index say of a session. The texts are borrowed. */
-static void add_lines(struct session *s, const struct session *recent)
-{
-    bool first_message = s->count == 0 && recent->count > 0;
-
-    if (first_message) {
-        s->first_role = recent->first_role;
-        s->first_role_len = recent->first_role_len;
-    }
-    if (first_message || (!s->asked && recent->asked)) {
-        s->preview = recent->preview;
-        s->preview_len = recent->preview_len;
-        s->asked = recent->asked;
-    }
-    if (recent->titles > 0 &&
-        session_title_yields(s, (struct str){recent->title_key, recent->title_key_len})) {
-        s->title = recent->title;
-        s->title_len = recent->title_len;
-        s->title_key = recent->title_key;
-        s->title_key_len = recent->title_key_len;
-    }
-    if (recent->count > 0) {
-        s->last_used = recent->last_used;
-        s->last_used_len = recent->last_used_len;
-        s->last_line = recent->last_line;
-    }
-    s->count += recent->count;
-    s->titles += recent->titles;
-    s->bytes += recent->bytes;
+    return w->at_end ? str_ends(id, w->text) : str_starts(id, w->text);
 }
 
 /* Adds those of `count` sessions from record `first` on that have the name and no recent
@@ -113,16 +70,35 @@ static int add_records(struct walk *w, uint64_t first, uint64_t count)
     int result = session_index_sessions(w->x, first, count, l);
 
     for (size_t i = kept; i < l->count && result == 0 && kept < w->limit; i++) {
-        const struct session *recent = session_table_find(&w->x->tail, id_of(&l->at[i]), &own);
+        const struct session *recent = session_table_find(&w->x->tail, l->at[i].id, &own);
 
-        if (!is_named(w, &l->at[i]) || (recent && recent->count > 0))
+        if (!is_named(w, l->at[i].id) || (recent && recent->count > 0))
             continue;
         if (recent)
-            add_lines(&l->at[i], recent);
+            session_add_later(&l->at[i], recent);
         l->at[kept++] = l->at[i];
     }
     l->count = kept;
     return result;
+}
+
+/* Finds the next records whose ids have the name, from number *first on: those that follow each
+ * other, at most `most`. Returns how many they are, and *first. */
+static uint64_t next_named(struct walk *w, uint64_t *first, uint64_t most)
+{
+    struct str left = w->ids, id;
+    uint64_t count = 0;
+
+    while (count < most && session_index_next_id(&left, &id)) {
+        bool named = is_named(w, id);
+
+        if (!named && count > 0)
+            break;
+        *first += !named;
+        count += named;
+        w->ids = left;
+    }
+    return count;
 }
 
 /* Adds sessions in the order of the records, until there are enough. */
@@ -136,49 +112,27 @@ static int add_in_order(struct walk *w)
 
         count = count < RUN_LEAST ? RUN_LEAST : count > RUN_MOST ? RUN_MOST : count;
         count = count < sessions - first ? count : sessions - first;
+        if (w->text.n > 0)
+            count = next_named(w, &first, count);
+        if (count == 0)
+            break;
         result = add_records(w, first, count);
         first += count;
     }
     return result;
 }
 
-/* Reads the numbers of the sessions from place `first` of an order on, and adds these sessions. */
-static int add_places(struct walk *w, uint64_t first, uint64_t count)
-{
-    uint64_t sessions = w->x->header.sessions, numbers[RUN_MOST];
-    bool *wanted = mem_zalloc((size_t)sessions * sizeof(*wanted));
-    int result = 0;
-
-    while (count > 0 && result == 0) {
-        size_t n = count < RUN_MOST ? (size_t)count : RUN_MOST;
-
-        result = session_index_numbers(w->x, w->at_end, first, n, numbers);
-        for (size_t i = 0; i < n && result == 0; i++) {
-            if (numbers[i] < sessions)
-                wanted[numbers[i]] = true;
-            else
-                result = -1;
-        }
-        first += n;
-        count -= n;
-    }
-    for (uint64_t i = 0; i < sessions && w->list->count < w->limit && result == 0; i++)
-        if (wanted[i])
-            result = add_records(w, i, 1);
-    free(wanted);
-    return result;
-}
-
-/* Adds the sessions that have the name. */
+/* Adds the sessions of the records that have the name. */
 static int add_named(struct walk *w)
 {
-    uint64_t first, count;
+    struct buf ids = BUF_INIT(SIZE_MAX);
+    int result = w->text.n > 0 ? session_index_ids(w->x, &ids) : 0;
 
-    if (w->text.n == 0)
-        return add_in_order(w);
-    if (session_index_named(w->x, w->text, w->at_end, &first, &count) < 0)
-        return -1;
-    return count == w->x->header.sessions ? add_in_order(w) : add_places(w, first, count);
+    w->ids = buf_str(&ids);
+    if (result == 0)
+        result = add_in_order(w);
+    buf_release(&ids);
+    return result;
 }
 
 /* Adds a session that has lines after those in the index, with its beginning from there. If these
@@ -186,7 +140,7 @@ static int add_named(struct walk *w)
 static int add_recent(struct walk *w, const struct session *recent)
 {
     uint64_t number;
-    int found = session_index_find(w->x, id_of(recent), &number);
+    int found = session_index_find(w->x, recent->id, &number);
 
     if (found < 0)
         return -1;
@@ -195,7 +149,7 @@ static int add_recent(struct walk *w, const struct session *recent)
     } else if (recent->count > 0) {
         if (session_index_sessions(w->x, number, 1, w->list) < 0)
             return -1;
-        add_lines(&w->list->at[w->list->count - 1], recent);
+        session_add_later(&w->list->at[w->list->count - 1], recent);
     }
     return 0;
 }
@@ -211,7 +165,7 @@ static int walk_index(struct walk *w)
         memcpy(recent, tail->at, tail->count * sizeof(*recent));
     qsort(recent, tail->count, sizeof(*recent), by_last_line);
     for (size_t i = 0; i < tail->count && w->list->count < w->limit && result == 0; i++)
-        if (is_named(w, &recent[i]))
+        if (is_named(w, recent[i].id))
             result = add_recent(w, &recent[i]);
     free(recent);
     if (result == 0 && w->list->count < w->limit)
@@ -230,7 +184,7 @@ static int list_index(struct session_list *l, struct session_index *x, struct st
         w.at_end = true;
         result = walk_index(&w);
     }
-    move_texts(&x->tail.list, l);
+    session_list_take_texts(l, &x->tail.list);
     return result;
 }
 
@@ -282,9 +236,9 @@ int session_title_and_key(const struct history *h, struct str id, struct buf *ti
     if (session_list_named(&l, h, id, SIZE_MAX, e) < 0)
         return -1;
     for (size_t i = 0; i < l.count; i++)
-        if (str_eq(id_of(&l.at[i]), id)) {
-            buf_add(title, l.at[i].title, l.at[i].title_len);
-            buf_add(key, l.at[i].title_key, l.at[i].title_key_len);
+        if (str_eq(l.at[i].id, id)) {
+            buf_add_str(title, l.at[i].title);
+            buf_add_str(key, l.at[i].title_key);
         }
     session_list_release(&l);
     return 0;

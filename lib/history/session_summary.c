@@ -7,32 +7,55 @@
 #include "chathist/base/memory.h"
 
 /* Memory for texts is allocated in blocks of this size. */
-#define TEXTS_BLOCK ((size_t)16 << 10)
+#define TEXTS_BLOCK ((size_t)4 << 10)
 
 void session_add_json(struct buf *out, const struct session *s)
 {
     buf_add_byte(out, '{');
-    json_add_member(out, "session_id", (struct str){s->id, s->id_len});
-    json_add_member(out, "timestamp", (struct str){s->last_used, s->last_used_len});
+    json_add_member(out, "session_id", s->id);
+    json_add_member(out, "timestamp", s->last_used);
     json_add_member_int(out, "message_count", (int64_t)s->count);
-    json_add_member(out, "preview", (struct str){s->preview, s->preview_len});
-    if (s->title_len > 0)
-        json_add_member(out, "title", (struct str){s->title, s->title_len});
-    json_add_member(out, "first_role", (struct str){s->first_role, s->first_role_len});
-    json_add_member(out, "created_at", (struct str){s->created_at, s->created_at_len});
-    json_add_member(out, "last_accessed", (struct str){s->last_used, s->last_used_len});
+    json_add_member(out, "preview", s->preview);
+    if (s->title.n > 0)
+        json_add_member(out, "title", s->title);
+    json_add_member(out, "first_role", s->first_role);
+    json_add_member(out, "created_at", s->created_at);
+    json_add_member(out, "last_accessed", s->last_used);
     buf_add_byte(out, '}');
 }
 
 struct str session_label(const struct session *s)
 {
-    return s->title_len > 0 ? (struct str){s->title, s->title_len}
-                            : (struct str){s->preview, s->preview_len};
+    return s->title.n > 0 ? s->title : s->preview;
 }
 
 bool session_title_yields(const struct session *s, struct str key)
 {
-    return str_compare(key, (struct str){s->title_key, s->title_key_len}) >= 0;
+    return str_compare(key, s->title_key) >= 0;
+}
+
+void session_add_later(struct session *s, const struct session *later)
+{
+    bool first_message = s->count == 0 && later->count > 0;
+
+    if (first_message)
+        s->first_role = later->first_role;
+    if (first_message || (!s->asked && later->asked)) {
+        s->preview = later->preview;
+        s->asked = later->asked;
+    }
+    if (later->titles > 0 && session_title_yields(s, later->title_key)) {
+        s->title = later->title;
+        s->title_key = later->title_key;
+    }
+    if (later->count > 0) {
+        s->last_used = later->last_used;
+        s->last_line = later->last_line;
+    }
+    s->count += later->count;
+    s->titles += later->titles;
+    s->bytes += later->bytes;
+    s->end = later->end;
 }
 
 struct session *session_list_add(struct session_list *l)
@@ -50,12 +73,19 @@ char *session_list_own(struct session_list *l, char *block)
     return block;
 }
 
-char *session_list_keep(struct session_list *l, struct str text)
+void session_list_take_texts(struct session_list *l, struct session_list *from)
+{
+    for (size_t i = 0; i < from->texts_count; i++)
+        session_list_own(l, from->texts[i]);
+    from->texts_count = 0;
+}
+
+struct str session_list_keep(struct session_list *l, struct str text)
 {
     char *to;
 
     if (text.n >= TEXTS_BLOCK / 4)
-        return session_list_own(l, mem_copy(text.p, text.n));
+        return (struct str){session_list_own(l, mem_copy(text.p, text.n)), text.n};
     if (text.n >= l->texts_left) {
         session_list_own(l, mem_zalloc(TEXTS_BLOCK));
         l->texts_left = TEXTS_BLOCK;
@@ -65,7 +95,7 @@ char *session_list_keep(struct session_list *l, struct str text)
         memcpy(to, text.p, text.n);
     to[text.n] = '\0';
     l->texts_left -= text.n + 1;
-    return to;
+    return (struct str){to, text.n};
 }
 
 void session_list_release(struct session_list *l)

@@ -32,11 +32,6 @@ void session_table_release(struct session_table *t)
 
 /* ---- adding ---- */
 
-static struct str session_id(const struct session *s)
-{
-    return (struct str){s->id, s->id_len};
-}
-
 const struct session *session_table_find(const struct session_table *t, struct str id,
                                          size_t *number)
 {
@@ -56,83 +51,41 @@ static struct session *table_session(struct session_table *t, struct str id)
     const struct session *known = number < t->list.count ? &t->list.at[number] : NULL;
     struct session *s;
 
-    if (!known || !str_eq(session_id(known), id))
+    if (!known || !str_eq(known->id, id))
         known = session_table_find(t, id, &number);
     if (known)
         return &t->list.at[number];
     s = session_list_add(&t->list);
     s->id = session_list_keep(&t->list, id);
-    s->id_len = id.n;
-    hash_map_set(&t->numbers, session_id(s), t->list.count - 1);
+    hash_map_set(&t->numbers, s->id, t->list.count - 1);
     return s;
 }
 
-/* Most timestamps have the same length, and the new one can overwrite the old one. */
+/* Most timestamps have the same length, and the new one can overwrite the old one, which is in a
+ * block of the list. */
 static void set_last_used(struct session_table *t, struct session *s, struct str time)
 {
-    if (!s->last_used || s->last_used_len != time.n)
+    if (time.n == 0 || s->last_used.n != time.n)
         s->last_used = session_list_keep(&t->list, time);
-    else if (time.n > 0)
-        memcpy(s->last_used, time.p, time.n);
-    s->last_used_len = time.n;
+    else
+        memcpy((char *)(uintptr_t)s->last_used.p, time.p, time.n);
 }
 
 static void set_preview(struct session_table *t, struct session *s, struct str preview, bool asked)
 {
     s->preview = session_list_keep(&t->list, preview);
-    s->preview_len = preview.n;
     s->asked = asked;
 }
 
-/* Takes a title, unless the session has one that counts more. */
-static void set_title(struct session_table *t, struct session *s, struct str title, struct str key)
-{
-    if (s->title && !session_title_yields(s, key))
-        return;
-    s->title = session_list_keep(&t->list, title);
-    s->title_len = title.n;
-    s->title_key = session_list_keep(&t->list, key);
-    s->title_key_len = key.n;
-}
-
-static void set_role(struct session_table *t, struct session *s, struct str role)
-{
-    s->first_role = session_list_keep(&t->list, role);
-    s->first_role_len = role.n;
-}
-
-/* Notes the first line of a session. */
-static void set_first(struct session_table *t, struct session *s, struct str time, off_t at)
-{
-    s->created_at = session_list_keep(&t->list, time);
-    s->created_at_len = time.n;
-    s->first_line = at;
-    set_title(t, s, STR(""), STR(""));
-}
-
+/* Adds a session of lines that come after those of the table. The texts are not copied. */
 static size_t add_session(struct session_table *t, const struct session *from)
 {
-    struct session *s = table_session(t, session_id(from));
-    bool first = s->count + s->titles == 0;
-    bool first_message = first || (s->count == 0 && from->count > 0);
+    struct session *s = table_session(t, from->id);
 
-    if (first)
-        set_first(t, s, (struct str){from->created_at, from->created_at_len}, from->first_line);
-    if (first_message)
-        set_role(t, s, (struct str){from->first_role, from->first_role_len});
-    if (first_message || (!s->asked && from->asked))
-        set_preview(t, s, (struct str){from->preview, from->preview_len}, from->asked);
-    if (from->titles > 0)
-        set_title(t, s, (struct str){from->title, from->title_len},
-                  (struct str){from->title_key, from->title_key_len});
-    if (first || from->count > 0) {
-        set_last_used(t, s, (struct str){from->last_used, from->last_used_len});
-        s->last_line = from->last_line;
-    }
-    s->count += from->count;
-    s->titles += from->titles;
-    s->bytes += from->bytes;
-    s->end = from->end;
+    if (s->count + s->titles == 0)
+        *s = *from;
+    else
+        session_add_later(s, from);
     return (size_t)(s - t->list.at);
 }
 
@@ -176,7 +129,10 @@ static void add_title(struct session_table *t, struct session *s, const struct m
     struct buf key = BUF_INIT(BUF_LINE);
 
     message_title_key(m, &key);
-    set_title(t, s, message_title(m, &t->scratch), buf_str(&key));
+    if (session_title_yields(s, buf_str(&key))) {
+        s->title = session_list_keep(&t->list, message_title(m, &t->scratch));
+        s->title_key = session_list_keep(&t->list, buf_str(&key));
+    }
     buf_release(&key);
 }
 
@@ -185,10 +141,13 @@ static void add_message(struct session_table *t, const struct message *m, off_t 
     struct session *s = table_session(t, m->session_id);
     bool is_title = message_is_title(m), first = s->count + s->titles == 0;
 
-    if (first)
-        set_first(t, s, m->timestamp, at);
+    if (first) {
+        s->created_at = session_list_keep(&t->list, m->timestamp);
+        s->first_line = at;
+        s->title = s->title_key = session_list_keep(&t->list, STR(""));
+    }
     if (first || (s->count == 0 && !is_title))
-        set_role(t, s, m->role_text);
+        s->first_role = session_list_keep(&t->list, m->role_text);
     if (is_title)
         add_title(t, s, m);
     else
@@ -218,13 +177,14 @@ static void add_line(struct session_table *t, struct message *m, const struct li
     t->end = end;
 }
 
-/* Adds all of `next`, whose lines come after those of `t`. */
-static void join_tables(struct session_table *t, const struct session_table *next)
+/* Moves all of `next` here, whose lines come after those of `t`. */
+static void join_tables(struct session_table *t, struct session_table *next)
 {
     size_t *numbers = mem_zalloc(next->list.count * sizeof(*numbers));
 
     for (size_t i = 0; i < next->list.count; i++)
         numbers[i] = add_session(t, &next->list.at[i]);
+    session_list_take_texts(&t->list, &next->list);
     for (size_t i = 0; i < next->range_count; i++) {
         struct line_range r = next->ranges[i];
 

@@ -148,11 +148,11 @@ static void offer_sessions(const struct repl *r, struct line_words *words, struc
     if (session_list_newest(&list, &r->chat->history, SIZE_MAX, NULL) < 0)
         return;
     for (i = 0; i < list.count && words->count < SESSIONS_MAX; i++)
-        line_offer_if(words, typed, (struct str){list.at[i].id, list.at[i].id_len});
+        line_offer_if(words, typed, list.at[i].id);
     if (words->count == 0 && typed.n >= SUFFIX_LEAST)
         for (i = 0; i < list.count && words->count < SESSIONS_MAX; i++)
-            if (str_ends((struct str){list.at[i].id, list.at[i].id_len}, typed))
-                line_offer(words, (struct str){list.at[i].id, list.at[i].id_len});
+            if (str_ends(list.at[i].id, typed))
+                line_offer(words, list.at[i].id);
     session_list_release(&list);
 }
 

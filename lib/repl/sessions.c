@@ -82,7 +82,7 @@ void repl_sessions(struct repl *r, struct str text)
     }
     line_words_release(&r->listed);
     for (size_t i = 0; i < list.count && i < most; i++) {
-        add_list_number(r, (struct str){list.at[i].id, list.at[i].id_len});
+        add_list_number(r, list.at[i].id);
         list_session(r->out, &list.at[i], &(struct list_form){0});
         out_measure(r->out);
     }

@@ -255,10 +255,9 @@ static int find_titles(struct query_term *t, const struct history *h, struct err
     if (session_list_newest(&list, h, SIZE_MAX, e) < 0)
         return -1;
     for (size_t i = 0; i < list.count; i++) {
-        const struct session *s = &list.at[i];
-        struct str id = {s->id, s->id_len};
+        struct str id = list.at[i].id;
 
-        if (is_in(t, session_label(s), ANYWHERE))
+        if (is_in(t, session_label(&list.at[i]), ANYWHERE))
             hash_map_number(&t->sessions, &id);
     }
     session_list_release(&list);

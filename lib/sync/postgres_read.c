@@ -90,13 +90,6 @@ static const char SESSIONS[] =
 
 enum { SESSION_ID, SESSION_COUNT, FIRST_LINE, LAST_LINE, TITLE_LINE, PREVIEW_LINE };
 
-/* Copies a text that belongs to a message into the list. */
-static char *keep(struct session_list *l, struct str text, size_t *n)
-{
-    *n = text.n;
-    return session_list_keep(l, text);
-}
-
 static int give_session(void *arg, const struct str *value, struct err *e)
 {
     struct reading *r = arg;
@@ -106,20 +99,20 @@ static int give_session(void *arg, const struct str *value, struct err *e)
     struct buf scratch = BUF_INIT(BUF_LINE);
     int result;
 
-    s->id = keep(&l, value[SESSION_ID], &s->id_len);
+    s->id = session_list_keep(&l, value[SESSION_ID]);
     s->count = (uint64_t)pg_number(value[SESSION_COUNT]);
     s->title = s->preview = s->first_role = s->created_at = s->last_used =
-        keep(&l, STR(""), &s->title_len);
+        session_list_keep(&l, STR(""));
     if (message_parse(&m, value[FIRST_LINE])) {
-        s->created_at = keep(&l, m.timestamp, &s->created_at_len);
-        s->first_role = keep(&l, m.role_text, &s->first_role_len);
+        s->created_at = session_list_keep(&l, m.timestamp);
+        s->first_role = session_list_keep(&l, m.role_text);
     }
     if (message_parse(&m, value[LAST_LINE]))
-        s->last_used = keep(&l, m.timestamp, &s->last_used_len);
+        s->last_used = session_list_keep(&l, m.timestamp);
     if (value[TITLE_LINE].p && message_parse(&m, value[TITLE_LINE]))
-        s->title = keep(&l, message_title(&m, &scratch), &s->title_len);
+        s->title = session_list_keep(&l, message_title(&m, &scratch));
     if (value[PREVIEW_LINE].p && message_parse(&m, value[PREVIEW_LINE]))
-        s->preview = keep(&l, message_preview(&m, &scratch), &s->preview_len);
+        s->preview = session_list_keep(&l, message_preview(&m, &scratch));
     buf_clear(&r->text);
     session_add_json(&r->text, s);
     result = r->give(r->arg, buf_str(&r->text), e);

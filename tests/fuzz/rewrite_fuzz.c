@@ -95,7 +95,7 @@ static void try_delete(struct history *h, struct str text)
 
     demand(session_list_load(&list, h->dir_fd, h->path, NULL) == 0);
     if (list.count > 0)
-        buf_add(&id, list.at[0].id, list.at[0].id_len);
+        buf_add_str(&id, list.at[0].id);
     session_list_release(&list);
     if (id.len > 0) {
         struct buf wanted = lines_of(text, &id, true), got;

@@ -23,15 +23,12 @@ static void put(struct browse_sessions *s, size_t history, char letter, size_t c
 
         buf_addf(&text, "%c%zu", letter, i);
         to->id = session_list_keep(&list, buf_str(&text));
-        to->id_len = text.len;
         buf_clear(&text);
         time_add_iso(&text, (start + (int64_t)i * seconds) * TIME_SECOND);
         to->last_used = session_list_keep(&list, buf_str(&text));
-        to->last_used_len = text.len;
         to->last_line = (off_t)i;
         to->count = 10 * i;
         to->preview = to->id;
-        to->preview_len = to->id_len;
         buf_release(&text);
     }
     browse_sessions_put(s, history, &list, scope, BROWSE_NEWEST);
@@ -47,16 +44,17 @@ TEST(several_histories_are_merged_by_time)
     put(&s, 2, 'c', 3, 1, 1, 3);
     CHECK_INT(s.rows.count, 2203);
     for (size_t i = 1; i < s.rows.count; i++)
-        CHECK(strcmp(s.rows.at[i - 1].session->last_used, s.rows.at[i].session->last_used) >= 0);
-    CHECK_STR(s.rows.at[0].session->id, "b1499");
-    CHECK_STR(s.rows.at[2202].session->id, "c0");
+        CHECK(str_compare(s.rows.at[i - 1].session->last_used, s.rows.at[i].session->last_used) >=
+              0);
+    CHECK_STR(s.rows.at[0].session->id.p, "b1499");
+    CHECK_STR(s.rows.at[2202].session->id.p, "c0");
     CHECK_INT(browse_sessions_find(&s, 2, STR("c0")), 2202);
     CHECK_INT(browse_sessions_find(&s, BROWSE_ANY_HISTORY, STR("b1499")), 0);
     CHECK(browse_sessions_find(&s, 0, STR("c0")) == SIZE_MAX);
     /* Fewer of them. */
     browse_sessions_put(&s, 0, NULL, 1, BROWSE_NEWEST);
     CHECK_INT(s.rows.count, 700);
-    CHECK_STR(s.rows.at[699].session->id, "a0");
+    CHECK_STR(s.rows.at[699].session->id.p, "a0");
     browse_sessions_release(&s);
 }
 
@@ -67,7 +65,7 @@ static void check_order(struct browse_sessions *s, enum browse_order order, size
 
     browse_sessions_put(s, 0, NULL, scope, order);
     for (size_t i = 0; i < s->rows.count; i++)
-        buf_addf(&ids, "%s ", s->rows.at[i].session->id);
+        buf_addf(&ids, "%s ", s->rows.at[i].session->id.p);
     CHECK_STR(buf_c(&ids), want);
     buf_release(&ids);
 }

@@ -19,9 +19,7 @@ static void take_sessions(struct browse *b, const char *letters, bool partial)
         struct session *s = session_list_add(&list);
 
         s->id = s->preview = session_list_keep(&list, id);
-        s->id_len = s->preview_len = 2;
         s->last_used = session_list_keep(&list, STR("2024-06-27T10:00:00+00:00"));
-        s->last_used_len = 25;
         s->count = 7;
         s->last_line = (off_t)left--;
         s->end = 100;

@@ -14,7 +14,6 @@ static void take_sessions(struct browse *b, size_t count)
         struct session *s = session_list_add(&list);
 
         s->id = s->preview = session_list_keep(&list, id);
-        s->id_len = s->preview_len = 2;
         s->count = i + 1;
         s->last_line = (off_t)(count - i);
     }

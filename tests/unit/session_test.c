@@ -214,14 +214,14 @@ TEST(sessions_are_listed_by_last_use)
     CHECK_INT(session_list_load(&l, FILE_CWD, "f", NULL), 0);
     CHECK_INT(l.count, 3);
     CHECK_INT(l.bad_lines, 1);
-    CHECK_STR(l.at[0].id, "a");
-    CHECK_STR(l.at[1].id, "c");
-    CHECK_STR(l.at[2].id, "b");
+    CHECK_STR(l.at[0].id.p, "a");
+    CHECK_STR(l.at[1].id.p, "c");
+    CHECK_STR(l.at[2].id.p, "b");
     CHECK_INT(l.at[0].count, 3);
-    CHECK_STR(l.at[0].created_at, "t1");
-    CHECK_STR(l.at[0].last_used, "time5");
-    CHECK_STR(l.at[0].first_role, "system");
-    CHECK_MEM(l.at[0].preview, l.at[0].preview_len, "why \x1b[1m so\0\nlong", 17);
+    CHECK_STR(l.at[0].created_at.p, "t1");
+    CHECK_STR(l.at[0].last_used.p, "time5");
+    CHECK_STR(l.at[0].first_role.p, "system");
+    CHECK_MEM(l.at[0].preview.p, l.at[0].preview.n, "why \x1b[1m so\0\nlong", 17);
     session_add_json(&json, &l.at[0]);
     CHECK_STR(buf_c(&json),
               "{\"session_id\":\"a\",\"timestamp\":\"time5\",\"message_count\":3,"
@@ -255,20 +255,20 @@ TEST(a_title_names_a_session_and_does_not_use_it)
     h = history_f();
     CHECK_INT(session_list_newest(&l, &h, SIZE_MAX, NULL), 0);
     CHECK_INT(l.count, 4);
-    CHECK_STR(l.at[0].id, "d");
-    CHECK_STR(l.at[1].id, "c");
-    CHECK_STR(l.at[2].id, "b");
-    CHECK_STR(l.at[3].id, "a");
-    CHECK_STR(l.at[0].title, "d");
-    CHECK_STR(l.at[0].last_used, "2024-01-01T05:00:00Z");
+    CHECK_STR(l.at[0].id.p, "d");
+    CHECK_STR(l.at[1].id.p, "c");
+    CHECK_STR(l.at[2].id.p, "b");
+    CHECK_STR(l.at[3].id.p, "a");
+    CHECK_STR(l.at[0].title.p, "d");
+    CHECK_STR(l.at[0].last_used.p, "2024-01-01T05:00:00Z");
     CHECK_INT(l.at[0].count, 0);
-    CHECK_STR(l.at[1].title, "early");
-    CHECK_STR(l.at[1].preview, "c1");
-    CHECK_STR(l.at[1].first_role, "assistant");
-    CHECK_STR(l.at[2].title, "");
+    CHECK_STR(l.at[1].title.p, "early");
+    CHECK_STR(l.at[1].preview.p, "c1");
+    CHECK_STR(l.at[1].first_role.p, "assistant");
+    CHECK_STR(l.at[2].title.p, "");
     CHECK_STR(session_label(&l.at[2]).p, "another");
     CHECK_STR(session_label(&l.at[3]).p, "the \"new\" one");
-    CHECK_STR(l.at[3].last_used, "2024-01-01T00:00:00Z");
+    CHECK_STR(l.at[3].last_used.p, "2024-01-01T00:00:00Z");
     CHECK_INT(l.at[3].count, 1);
     CHECK_INT(l.at[3].titles, 2);
     session_add_json(&found, &l.at[3]);
@@ -305,7 +305,7 @@ TEST(a_preview_is_cut_at_whole_code_points)
     add_line(&text, "a", "t", "user", buf_c(&content));
     put_history(&text);
     CHECK_INT(session_list_load(&l, FILE_CWD, "f", NULL), 0);
-    CHECK_INT(l.at[0].preview_len, 50 * 2 + 50 * 4);
+    CHECK_INT(l.at[0].preview.n, 50 * 2 + 50 * 4);
     session_list_release(&l);
     buf_release(&text);
     buf_release(&content);
@@ -332,7 +332,7 @@ TEST(many_sessions_are_told_apart)
         char id[32];
 
         snprintf(id, sizeof(id), "s%d", 4999 - (int)i);
-        right = right && strcmp(l.at[i].id, id) == 0 && strcmp(l.at[i].preview, id) == 0 &&
+        right = right && strcmp(l.at[i].id.p, id) == 0 && strcmp(l.at[i].preview.p, id) == 0 &&
                 l.at[i].count == 4;
     }
     CHECK(right);
@@ -353,7 +353,7 @@ TEST(ids_that_hold_nul_differ_behind_it)
     put_history(&text);
     CHECK_INT(session_list_load(&l, FILE_CWD, "f", NULL), 0);
     CHECK_INT(l.count, 2);
-    CHECK_MEM(l.at[0].id, l.at[0].id_len, "a\0b", 3);
+    CHECK_MEM(l.at[0].id.p, l.at[0].id.n, "a\0b", 3);
     CHECK_INT(l.at[0].count, 2);
     session_list_release(&l);
     buf_release(&text);
@@ -458,7 +458,7 @@ TEST(the_end_of_a_file_tells_of_its_last_sessions)
     CHECK_INT(session_list_recent(&l, FILE_CWD, "f", 400, &whole, NULL), 0);
     CHECK(!whole);
     CHECK(l.count >= 1 && l.count < 4);
-    CHECK_STR(l.at[0].id, "s09");
+    CHECK_STR(l.at[0].id.p, "s09");
     CHECK_INT(l.at[0].end, text.len);
     session_list_release(&l);
     CHECK_INT(session_list_recent(&l, FILE_CWD, "f", (off_t)text.len, &whole, NULL), 0);

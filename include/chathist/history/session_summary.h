@@ -14,25 +14,17 @@
 struct session {
     /* These texts are NUL-terminated and belong to the list. They can also contain NUL, if another
      * program wrote it. */
-    char *id;
-    size_t id_len;
+    struct str id;
     /* The first MESSAGE_PREVIEW code points, decoded, of the first message of the user that is not
      * blank; without one, of the first message. */
-    char *preview;
-    size_t preview_len;
+    struct str preview;
     bool asked; /* the preview is of a message of the user */
     /* The title that counts (message_title), and its message_title_key; empty if the session has none. */
-    char *title;
-    size_t title_len;
-    char *title_key;
-    size_t title_key_len;
-    char *first_role;
-    size_t first_role_len;
-    char *created_at; /* the timestamp of the first line, as stored */
-    size_t created_at_len;
+    struct str title, title_key;
+    struct str first_role;
+    struct str created_at; /* the timestamp of the first line, as stored */
     /* The timestamp of the last message, as stored; without a message, of the first title. */
-    char *last_used;
-    size_t last_used_len;
+    struct str last_used;
     uint64_t count;  /* lines that are messages */
     uint64_t titles; /* lines that give a title */
     uint64_t bytes;  /* size of all these lines in the file */
@@ -57,14 +49,18 @@ struct session_list {
 struct str session_label(const struct session *s);
 /* Returns whether a later line with a title of this message_title_key gives the title. */
 bool session_title_yields(const struct session *s, struct str key);
+/* Adds what later lines of the session say of it. The texts are not copied. */
+void session_add_later(struct session *s, const struct session *later);
 void session_list_release(struct session_list *l);
 /* Appends a zeroed session and returns it. It is valid until the next call. */
 struct session *session_list_add(struct session_list *l);
 /* Returns a NUL-terminated copy of `text` that lives as long as the list. */
-char *session_list_keep(struct session_list *l, struct str text);
+struct str session_list_keep(struct session_list *l, struct str text);
 /* Takes over a block of memory that malloc gave, so that it lives as long as the list. Returns
  * it. */
 char *session_list_own(struct session_list *l, char *block);
+/* Makes the texts of another list live as long as this one. */
+void session_list_take_texts(struct session_list *l, struct session_list *from);
 
 /* Adds the summary `{"session_id","timestamp","message_count","preview","first_role","created_at",
  * "last_accessed"}`, with "title" after the preview if the session has one. */
