@@ -28,6 +28,7 @@
 
 /* The most bytes that one read asks for. */
 #define READ_SIZE ((size_t)1 << 16)
+#define COPY_SIZE ((size_t)256 << 10)
 
 int file_fill_std_fds(void)
 {
@@ -102,6 +103,18 @@ int file_rename(int dir, const char *from, const char *to)
     if (dir == FILE_CWD)
         return rename(from, to);
     return renameat(dir, path_base(from), dir, path_base(to));
+}
+
+bool file_is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+bool file_is_named(int dir, const char *path, int fd)
+{
+    struct stat named, st;
+
+    return fstat(fd, &st) == 0 && file_stat(dir, path, &named) == 0 && file_is_same(&named, &st);
 }
 
 /* openat(2) repeated over EINTR; a file that this makes has exactly `mode`, whatever the umask. */
@@ -351,6 +364,28 @@ ssize_t file_pread_full(int fd, void *p, size_t n, off_t offset)
     return read_full(fd, p, n, offset);
 }
 
+int file_copy(int to, int from, off_t at, off_t n)
+{
+    struct buf piece = BUF_INIT(COPY_SIZE);
+    int result = 0;
+
+    while (n > 0 && result == 0) {
+        size_t want = n < (off_t)COPY_SIZE ? (size_t)n : COPY_SIZE;
+        ssize_t got = file_pread_full(from, buf_room(&piece, want), want, at);
+
+        if (got == (ssize_t)want) {
+            result = file_write_all(to, piece.data, want);
+        } else {
+            errno = got < 0 ? errno : EIO;
+            result = -1;
+        }
+        at += (off_t)want;
+        n -= (off_t)want;
+    }
+    buf_release(&piece);
+    return result;
+}
+
 #define HOLE ((off_t)1 << 20)
 
 /* Returns the first offset with data at `at` or after it; `none` if only holes follow, and `at` if
@@ -524,10 +559,10 @@ static bool is_beside(struct str name, struct str base)
  * holds the lock until the file has another name. */
 static int sweep_file(int dir, const char *path, bool remove, struct err *e)
 {
-    struct stat st, named;
+    struct stat st;
     int fd = file_open_regular_at(dir, path, O_RDONLY, 0, &st, NULL, NULL);
     int left = fd >= 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-               file_stat(dir, path, &named) == 0 && named.st_ino == st.st_ino;
+               file_is_named(dir, path, fd);
 
     if (left && remove && file_unlink(dir, path) < 0 && errno != ENOENT)
         left = err_sys(e, errno, "cannot remove '%s'", path);
@@ -862,7 +897,7 @@ static bool same_inode(const char *a, const char *b)
 {
     struct stat x, y;
 
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && file_is_same(&x, &y);
 }
 
 bool path_same(const char *a, const char *b)

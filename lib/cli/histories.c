@@ -31,7 +31,7 @@ static bool same_file(const char *path, const struct stat *st)
 {
     struct stat other;
 
-    return stat(path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+    return stat(path, &other) == 0 && file_is_same(&other, st);
 }
 
 /* Does the history exist, and was it not found before? */

@@ -18,7 +18,6 @@
 #define HURRY_MS 80
 
 /* Another file is copied in pieces of this size. */
-#define PIECE ((size_t)256 << 10)
 
 /* A wait for a lock: until when, and what cuts it short. */
 struct patience {
@@ -86,16 +85,6 @@ int append_lock(int fd, const char *path, struct append_wait *wait, struct err *
     return take_lock(fd, path, &patience, e) < 0 ? -1 : 0;
 }
 
-/* Returns whether the path still names the open file. Another program may have renamed a new
- * file over it during the wait, and lines appended to the old file would be lost. */
-static bool still_named(int dir, const char *path, const struct stat *open_file)
-{
-    struct stat named;
-
-    return file_stat(dir, path, &named) == 0 && named.st_dev == open_file->st_dev &&
-           named.st_ino == open_file->st_ino;
-}
-
 /* Looks at the file that is locked. */
 static int inspect(struct append *a, const struct stat *st, struct err *e)
 {
@@ -127,7 +116,9 @@ static int open_locked(struct append *a, int dir, const char *path, int flags,
             err_sys(e, errno, "cannot open '%s'", path);
             break;
         }
-        if (still_named(dir, path, &st)) {
+        /* Another program may have renamed a new file over it during the wait, and lines that are
+         * appended to the old one would be lost. */
+        if (file_is_named(dir, path, a->fd)) {
             if (inspect(a, &st, e) < 0)
                 break;
             return 0;
@@ -206,33 +197,11 @@ int append_write(struct append *a, struct str lines, bool sync, struct err *e)
     return append_put(a, lines, sync, e) < 0 ? -1 : append_settle(a, sync, e);
 }
 
-/* Returns 0, or -1 with errno set. */
-static int copy(int to, int from, off_t at, off_t n)
-{
-    struct buf piece = BUF_INIT(PIECE);
-    ssize_t got = 0;
-
-    for (off_t done = 0; done < n && got >= 0; done += got) {
-        size_t want = n - done < (off_t)PIECE ? (size_t)(n - done) : PIECE;
-
-        buf_clear(&piece);
-        got = file_pread_full(from, buf_room(&piece, want), want, at + done);
-        if (got >= 0 && (size_t)got < want) {
-            errno = EIO; /* the file has become shorter */
-            got = -1;
-        }
-        if (got > 0 && file_write_all(to, piece.data, want) < 0)
-            got = -1;
-    }
-    buf_release(&piece);
-    return got < 0 ? -1 : 0;
-}
-
 int append_copy(struct append *a, int fd, off_t at, off_t n, bool sync, struct err *e)
 {
     int result = a->torn ? file_write_all(a->fd, "\n", 1) : 0;
 
-    return settle(a, result < 0 ? result : copy(a->fd, fd, at, n), n, sync, e);
+    return settle(a, result < 0 ? result : file_copy(a->fd, fd, at, n), n, sync, e);
 }
 
 void append_close(struct append *a)

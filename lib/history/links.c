@@ -117,7 +117,7 @@ static bool is_same_dir(int fd, int dir, const char *path)
     char *parent = path_parent(path);
     struct stat a, b;
     bool same = fstat(fd, &a) == 0 && (dir == FILE_CWD ? stat(parent, &b) : fstat(dir, &b)) == 0 &&
-                a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+                file_is_same(&a, &b);
 
     free(parent);
     return same;
@@ -133,7 +133,7 @@ char *second_name_find(const char *copies, const struct stat *st, int dir, const
 
     while (list && !name && (entry = readdir(list)))
         if (fstatat(fd, entry->d_name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
-            found.st_ino == st->st_ino && found.st_dev == st->st_dev)
+            file_is_same(&found, st))
             name = mem_copy(entry->d_name, strlen(entry->d_name));
     if (list)
         closedir(list);

@@ -876,6 +876,19 @@ bool history_is_sidecar(int fd)
     return false;
 }
 
+int history_open_index(int dir, const char *path, int flags, int *errnum)
+{
+    struct stat st;
+    int fd = file_open_regular_at(dir, path, flags, 0600, &st, errnum, NULL);
+
+    if (fd < 0 || (st.st_uid == geteuid() && (st.st_mode & 022) == 0 && st.st_nlink == 1 &&
+                   history_is_sidecar(fd)))
+        return fd;
+    close(fd);
+    *errnum = EPERM;
+    return -1;
+}
+
 static void remove_sidecar(int dir, const char *path)
 {
     int fd = file_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);

@@ -18,7 +18,7 @@
 #include "history/links.h"
 #include "chathist/history/store.h"
 
-/* The number of bytes that are written or copied at once. */
+/* The number of bytes that are written at once. */
 #define CHUNK ((size_t)256 << 10)
 /* After this many lines, h->cancel_fd is examined. */
 #define LINES_BETWEEN_LOOKS 1024
@@ -64,48 +64,16 @@ static void emit(struct rewrite *r, struct str bytes)
         flush(r);
 }
 
-/* Reads a part of the history again and passes it to `take` in pieces. Returns 0, or -1 with errno
- * set. */
-static int each_piece(int fd, struct part p, struct buf *piece,
-                      int (*take)(void *arg, struct str bytes), void *arg)
-{
-    while (p.n > 0) {
-        size_t want = p.n < (off_t)CHUNK ? (size_t)p.n : CHUNK;
-        ssize_t got;
-
-        buf_clear(piece);
-        got = file_pread_full(fd, buf_room(piece, want), want, p.at);
-        if (got >= 0 && (size_t)got < want)
-            errno = EIO; /* the file has become shorter */
-        if (got < 0 || (size_t)got < want)
-            return -1;
-        buf_grew(piece, want);
-        if (take(arg, buf_str(piece)) < 0)
-            return -1;
-        p.at += (off_t)want;
-        p.n -= (off_t)want;
-    }
-    return 0;
-}
-
-static int take_kept(void *arg, struct str bytes)
-{
-    emit(arg, bytes);
-    return 0;
-}
-
 void rewrite_keep(struct rewrite *r, const struct line *l)
 {
     r->kept = true;
     if (!l->too_long) {
         emit(r, l->text);
         emit(r, l->terminated ? STR("\n") : STR(""));
-    } else if (r->reason == 0) {
-        struct buf piece = BUF_INIT(CHUNK);
-
-        if (each_piece(r->from, (struct part){l->at, r->next - l->at}, &piece, take_kept, r) < 0)
+    } else {
+        flush(r);
+        if (r->reason == 0 && file_copy(r->fd, r->from, l->at, r->next - l->at) < 0)
             r->reason = errno;
-        buf_release(&piece);
     }
 }
 
@@ -243,7 +211,7 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
         errno = ENOENT;
     result = s.fd < 0 || fstat(s.fd, &st) < 0 ? failed(r, errno, e) : 0;
     /* The file was replaced after `end` was determined. */
-    if (result == 0 && (st.st_dev != r->old.st_dev || st.st_ino != r->old.st_ino))
+    if (result == 0 && !file_is_same(&st, &r->old))
         end = r->done;
     scan_between(&s, r->done, end);
     r->from = s.fd;
@@ -283,7 +251,7 @@ static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
 
     if (look_at_old(r, a, e) < 0)
         return -1;
-    same = before.st_dev == r->old.st_dev && before.st_ino == r->old.st_ino && a->end >= r->done;
+    same = file_is_same(&before, &r->old) && a->end >= r->done;
     if (!same && (copy_rights(r) < 0 ? failed(r, errno, e) : start_again(r, e)) < 0)
         return -1;
     if (pass(r, a->end, true, e) < 0)
@@ -300,25 +268,16 @@ char *rewrite_quarantine(const char *history_path)
     return path_with_suffix(history_path, ".quarantine");
 }
 
-static int add_aside(void *arg, struct str bytes)
-{
-    const struct append *q = arg;
-
-    return file_write_all(q->fd, bytes.p, bytes.n);
-}
-
 /* Returns 0, or -1 with errno set. */
 static int write_aside(const struct rewrite *r, int from, struct append *q)
 {
-    struct buf piece = BUF_INIT(CHUNK);
-    int result = q->torn ? add_aside(q, STR("\n")) : 0;
+    int result = q->torn ? file_write_all(q->fd, "\n", 1) : 0;
 
     for (size_t i = 0; i < r->aside_count && result == 0; i++) {
-        result = each_piece(from, r->aside[i], &piece, add_aside, q);
+        result = file_copy(q->fd, from, r->aside[i].at, r->aside[i].n);
         if (result == 0)
-            result = add_aside(q, STR("\n"));
+            result = file_write_all(q->fd, "\n", 1);
     }
-    buf_release(&piece);
     if (result < 0 || system_sync_data(q->fd) < 0)
         return -1;
     return q->fresh ? file_sync_dir(q->dir, q->path) : 0;

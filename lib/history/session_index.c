@@ -73,36 +73,14 @@ enum record_word {
 
 /* ---- the file ---- */
 
-static bool is_own(const struct stat *st)
-{
-    return st->st_uid == geteuid() && (st->st_mode & 022) == 0 && st->st_nlink == 1;
-}
-
-/* Opens the file for reading, and for writing if possible. Returns the descriptor; -1 if it does
- * not exist (*errnum is ENOENT), or is not a regular file that only this user can write, with one
- * name and the first bytes of an index. */
+/* Opens the file for reading, and for writing if possible (history_open_index). */
 static int open_index_file(int dir, const char *path, int *errnum)
 {
-    struct stat st;
-    int fd = file_open_regular_at(dir, path, O_RDWR, 0, &st, errnum, NULL);
+    int fd = history_open_index(dir, path, O_RDWR, errnum);
 
     if (fd < 0 && (*errnum == EACCES || *errnum == EROFS || *errnum == EPERM))
-        fd = file_open_regular_at(dir, path, O_RDONLY, 0, &st, errnum, NULL);
-    if (fd >= 0 && (!is_own(&st) || !history_is_sidecar(fd))) {
-        close(fd);
-        *errnum = EPERM;
-        return -1;
-    }
+        fd = history_open_index(dir, path, O_RDONLY, errnum);
     return fd;
-}
-
-/* Returns whether the path names that file. */
-static bool is_named(int dir, const char *path, const struct stat *st)
-{
-    struct stat named;
-
-    return file_stat(dir, path, &named) == 0 && named.st_dev == st->st_dev &&
-           named.st_ino == st->st_ino;
 }
 
 /* Opens the temporary file for a new index, FILE.idx.tmp, empty and locked. A file that a killed
@@ -110,12 +88,11 @@ static bool is_named(int dir, const char *path, const struct stat *st)
  * made. */
 static int open_new(int dir, const char *name)
 {
-    struct stat st;
-    int fd = file_open_regular_at(dir, name, O_RDWR | O_CREAT, 0600, &st, NULL, NULL);
+    int reason, fd = history_open_index(dir, name, O_RDWR | O_CREAT, &reason);
 
     /* It may have been renamed or removed before it was locked. */
-    if (fd >= 0 && (!is_own(&st) || !history_is_sidecar(fd) || flock(fd, LOCK_EX | LOCK_NB) < 0 ||
-                    !is_named(dir, name, &st) || ftruncate(fd, 0) < 0)) {
+    if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) < 0 || !file_is_named(dir, name, fd) ||
+                    ftruncate(fd, 0) < 0)) {
         close(fd);
         fd = -1;
     }
@@ -126,9 +103,8 @@ static int open_new(int dir, const char *name)
  * was renamed. */
 static bool close_new(const struct history *h, int fd, const char *name, bool whole)
 {
-    struct stat st;
     /* If it was removed meanwhile, a file of that name belongs to another program. */
-    bool ours = fstat(fd, &st) == 0 && is_named(h->dir_fd, name, &st);
+    bool ours = file_is_named(h->dir_fd, name, fd);
     bool put = ours && whole && file_rename(h->dir_fd, name, h->index) == 0;
 
     if (ours && !put)
@@ -882,7 +858,7 @@ static void drop_file(struct session_index *x)
  * from which lines were deleted, and these must not stay in an index. */
 static bool is_current(const struct session_index *x)
 {
-    return is_named(x->h->dir_fd, x->h->path, &x->st);
+    return file_is_named(x->h->dir_fd, x->h->path, x->scan.fd);
 }
 
 /* Writes a new file from the tail, which holds all lines. It is not synced: after a power cut

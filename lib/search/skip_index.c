@@ -104,23 +104,9 @@ static void add_block_sum(uint64_t *sum, uint64_t block)
 static int open_file(const struct history *h, int flags)
 {
     const char *path = history_index(h) ? h->skip : NULL;
-    struct stat st;
-    int fd = path ? file_open_regular_at(h->dir_fd, path, flags, 0600, &st, NULL, NULL) : -1;
+    int reason;
 
-    if (fd >= 0 && (st.st_uid != geteuid() || (st.st_mode & 022) != 0 || st.st_nlink != 1 ||
-                    !history_is_sidecar(fd))) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-static bool is_named(int dir, const char *path, int fd)
-{
-    struct stat named, st;
-
-    return fstat(fd, &st) == 0 && file_stat(dir, path, &named) == 0 && named.st_dev == st.st_dev &&
-           named.st_ino == st.st_ino;
+    return path ? history_open_index(h->dir_fd, path, flags, &reason) : -1;
 }
 
 /* Opens the index for writing, made if it is missing. Returns -1 if another program has it open for
@@ -129,7 +115,7 @@ static int lock_file(const struct history *h)
 {
     int fd = open_file(h, O_RDWR | O_CREAT);
 
-    if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) < 0 || !is_named(h->dir_fd, h->skip, fd))) {
+    if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) < 0 || !file_is_named(h->dir_fd, h->skip, fd))) {
         close(fd);
         fd = -1;
     }
@@ -660,7 +646,7 @@ static void update_file(struct growth *g)
     for (size_t i = 0; i * SKIP_SECTION_BLOCKS < g->map->count && result == DONE; i++)
         result = update_section(g, i);
     /* A cache must not take the last of a disk, nor keep text that was erased meanwhile. */
-    if (result == UNWRITABLE || !is_named(g->history->dir_fd, g->history->path, g->scan.fd))
+    if (result == UNWRITABLE || !file_is_named(g->history->dir_fd, g->history->path, g->scan.fd))
         file_unlink(g->history->dir_fd, g->history->skip);
     buf_release(&g->block);
     searched_text_release(&g->texts);

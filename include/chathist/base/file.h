@@ -36,6 +36,10 @@ int file_fill_std_fds(void);
 int file_stat(int dir, const char *path, struct stat *st);
 int file_unlink(int dir, const char *path);
 int file_rename(int dir, const char *from, const char *to);
+/* Are they of one file? */
+bool file_is_same(const struct stat *a, const struct stat *b);
+/* Is the path now a name of the open file? A link is not. */
+bool file_is_named(int dir, const char *path, int fd);
 
 /* Opens a regular file: a symbolic link, FIFO, device or directory is refused with a message that
  * names it (links in the directories above are followed). `flags` as for open(2); O_CLOEXEC,
@@ -70,6 +74,9 @@ ssize_t file_write_now(int fd, const void *p, size_t n);
 /* Reads n bytes, or fewer if the file ends before. Returns their number, or -1 with errno set. */
 ssize_t file_read_full(int fd, void *p, size_t n);
 ssize_t file_pread_full(int fd, void *p, size_t n, off_t offset);
+/* Writes n bytes of another file, those from `at` on. Returns 0, or -1 with errno set: EIO if that
+ * file ends before. */
+int file_copy(int to, int from, off_t at, off_t n);
 /* Does the file, whose fstat is *st, have holes of 1 MiB or more in total, which read as zeros? */
 bool file_is_sparse(int fd, const struct stat *st);
 /* Returns where the hole ends that has the byte at `at`, or begins that ends at `at`; `at` without a
