@@ -28,19 +28,18 @@
 struct reference {
     uint64_t line;
     enum field field;
-    struct str id; /* owned by names */
+    struct str id; /* a key of `absent` */
 };
 
 struct walk {
     struct check *c;
     const struct history *h;
-    struct hash_map ids;      /* message id -> line */
-    struct hash_map sessions; /* session id -> 0 */
-    struct hash_map calls;    /* session id, NUL, id of a tool call -> line */
+    struct hash_map ids; /* message id -> line */
+    struct hash_map sessions;
+    struct hash_map calls;  /* session id, NUL, id of a tool call */
+    struct hash_map absent; /* ids of messages that a line names before they are there */
     struct reference *references;
     size_t references_count, references_cap;
-    char **names; /* what the maps and references borrow */
-    size_t names_count, names_cap;
     struct buf scratch;
 };
 
@@ -72,39 +71,31 @@ static void report(struct walk *w, bool warning, const char *file, uint64_t line
 
 /* ---- names ---- */
 
-static struct str keep(struct walk *w, struct str name)
-{
-    w->names = mem_grow(w->names, &w->names_cap, w->names_count + 1, sizeof(*w->names));
-    w->names[w->names_count] = mem_copy(name.p, name.n);
-    return (struct str){w->names[w->names_count++], name.n};
-}
-
 static void note_id(struct walk *w, struct str id, uint64_t line)
 {
-    const size_t *first = hash_map_find(&w->ids, id);
+    size_t count = w->ids.count, first = hash_map_number(&w->ids, &id);
 
-    if (first)
+    if (w->ids.count == count)
         report(w, true, w->h->path, line, "the id '%.*s' is that of line %zu, too", SHOWN(id),
-               *first);
+               first);
     else
-        hash_map_set(&w->ids, keep(w, id), (size_t)line);
+        *hash_map_find(&w->ids, id) = (size_t)line;
 }
 
 static void note_session(struct walk *w, struct str id)
 {
-    if (hash_map_find(&w->sessions, id))
-        return;
-    hash_map_set(&w->sessions, keep(w, id), 0);
-    w->c->sessions++;
+    hash_map_number(&w->sessions, &id);
+    w->c->sessions = w->sessions.count;
 }
 
 static void note_reference(struct walk *w, enum field field, struct str id, uint64_t line)
 {
     if (!id.p || hash_map_find(&w->ids, id))
         return;
+    hash_map_number(&w->absent, &id);
     w->references = mem_grow(w->references, &w->references_cap, w->references_count + 1,
                              sizeof(*w->references));
-    w->references[w->references_count++] = (struct reference){line, field, keep(w, id)};
+    w->references[w->references_count++] = (struct reference){line, field, id};
 }
 
 static void note_references(struct walk *w, const struct message *m, uint64_t line)
@@ -140,7 +131,7 @@ static void set_call_key(struct buf *key, struct str session, struct str call)
     buf_add_str(key, call);
 }
 
-static void note_calls(struct walk *w, const struct message *m, uint64_t line)
+static void note_calls(struct walk *w, const struct message *m)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
     struct buf key = BUF_INIT(2 * BUF_LINE);
@@ -148,9 +139,11 @@ static void note_calls(struct walk *w, const struct message *m, uint64_t line)
     while (!it.object && json_next(&it)) {
         struct str id = json_text(json_get(it.value, "id"), &w->scratch);
 
+        if (!id.p)
+            continue;
         set_call_key(&key, m->session_id, id);
-        if (id.p && !hash_map_find(&w->calls, buf_str(&key)))
-            hash_map_set(&w->calls, keep(w, buf_str(&key)), (size_t)line);
+        id = buf_str(&key);
+        hash_map_number(&w->calls, &id);
     }
     buf_release(&key);
 }
@@ -176,7 +169,7 @@ static void check_message(struct walk *w, const struct message *m, uint64_t line
     note_session(w, m->session_id);
     note_id(w, m->id, line);
     note_references(w, m, line);
-    note_calls(w, m, line);
+    note_calls(w, m);
     if (m->role == ROLE_TOOL)
         check_result(w, m, line);
 }
@@ -352,10 +345,8 @@ int check_run(struct check *c, const struct history *h, struct err *e)
     hash_map_release(&w.ids);
     hash_map_release(&w.sessions);
     hash_map_release(&w.calls);
+    hash_map_release(&w.absent);
     free(w.references);
-    while (w.names_count > 0)
-        free(w.names[--w.names_count]);
-    free(w.names);
     buf_release(&w.scratch);
     return result;
 }

@@ -78,21 +78,13 @@ static size_t place_of(struct stats_table *t, struct str key, int64_t day)
 
 /* ---- sessions ---- */
 
-static bool add_once(struct stats *s, struct hash_map *map, struct str key, size_t *value)
+/* Numbers the keys of a map from 0. Returns whether this one is new. */
+static bool add_once(struct hash_map *map, struct str key, size_t *number)
 {
-    const size_t *found = hash_map_find(map, key);
-    char *own;
+    size_t count = map->count;
 
-    if (found) {
-        *value = *found;
-        return false;
-    }
-    own = mem_copy(key.p, key.n);
-    s->owned = mem_grow(s->owned, &s->owned_cap, s->owned_count + 1, sizeof *s->owned);
-    s->owned[s->owned_count++] = own;
-    *value = map->count;
-    hash_map_set(map, (struct str){own, key.n}, *value);
-    return true;
+    *number = hash_map_number(map, &key);
+    return *number == count;
 }
 
 /* ---- counting ---- */
@@ -199,7 +191,7 @@ static void count_in(struct stats *s, size_t place, const struct facts *f)
 
     add_count(&row->count, &f->count);
     add_cost(&row->costs, f);
-    if (add_once(s, &s->pairs, (struct str){(const char *)pair, sizeof pair}, &ignored))
+    if (add_once(&s->pairs, (struct str){(const char *)pair, sizeof pair}, &ignored))
         row->count.sessions++;
 }
 
@@ -261,7 +253,7 @@ static void stats_add(struct stats *s, const struct message *m)
     struct facts f = {.count = count_of(m)};
     bool of_answers = s->rows.by == STATS_MODEL || s->rows.by == STATS_PROVIDER;
 
-    if (add_once(s, &s->sessions, m->session_id, &f.session))
+    if (add_once(&s->sessions, m->session_id, &f.session))
         s->total.sessions++;
     if (s->prices && f.count.answers > 0)
         take_cost(s->prices, m, &f);
@@ -399,8 +391,5 @@ void stats_release(struct stats *s)
     free(s->total_costs.at);
     hash_map_release(&s->sessions);
     hash_map_release(&s->pairs);
-    for (size_t i = 0; i < s->owned_count; i++)
-        free(s->owned[i]);
-    free(s->owned);
     *s = (struct stats){0};
 }

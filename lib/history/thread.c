@@ -47,10 +47,8 @@ static struct outline_line outline_of(const struct message *m)
 
 /* What lines say of earlier ones. */
 struct state {
-    struct hash_map replaced; /* ids in `replaces`; the keys are owned */
-    char **keys;
-    size_t keys_count, keys_cap;
-    char **waiting; /* prompts that lines name, and that were not met yet */
+    struct hash_map replaced; /* ids in `replaces` */
+    char **waiting;           /* prompts that lines name, and that were not met yet */
     size_t waiting_count, waiting_cap;
     bool reset; /* older lines do not belong to the thread */
 };
@@ -58,24 +56,16 @@ struct state {
 static void state_release(struct state *s)
 {
     hash_map_release(&s->replaced);
-    for (size_t i = 0; i < s->keys_count; i++)
-        free(s->keys[i]);
     for (size_t i = 0; i < s->waiting_count; i++)
         free(s->waiting[i]);
-    free(s->keys);
     free(s->waiting);
-}
-
-static bool is_replaced(const struct state *s, struct str id)
-{
-    return s->replaced.size > 0 && hash_map_find(&s->replaced, id);
 }
 
 /* Takes in what the next older line says. Returns whether the line itself belongs to the thread: it
  * is no title, no later line names it in `replaces`, and no reset comes after it. */
 static bool stands(struct state *s, const struct outline_line *l)
 {
-    bool out = s->reset || is_replaced(s, l->id);
+    bool out = s->reset || hash_map_find(&s->replaced, l->id);
     struct json_iter it = json_iter(l->replaces);
     struct buf scratch = BUF_INIT(BUF_LINE);
 
@@ -84,11 +74,8 @@ static bool stands(struct state *s, const struct outline_line *l)
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
 
-        if (!id.p || is_replaced(s, id))
-            continue;
-        s->keys = mem_grow(s->keys, &s->keys_cap, s->keys_count + 1, sizeof *s->keys);
-        s->keys[s->keys_count] = mem_copy(id.p, id.n);
-        hash_map_set(&s->replaced, (struct str){s->keys[s->keys_count++], id.n}, 1);
+        if (id.p)
+            hash_map_number(&s->replaced, &id);
     }
     buf_release(&scratch);
     s->reset = s->reset || (!out && l->reset);
@@ -662,7 +649,7 @@ static bool takes_out(const struct outline_line *l, struct str id)
     bool out;
 
     (void)stands(&s, l);
-    out = s.reset || is_replaced(&s, id);
+    out = s.reset || hash_map_find(&s.replaced, id);
     state_release(&s);
     return out;
 }

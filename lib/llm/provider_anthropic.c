@@ -5,6 +5,7 @@
 
 #include "chathist/base/checksum.h"
 #include "chathist/base/cjson.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
@@ -36,8 +37,8 @@ struct composer {
     struct str text;  /* the only block so far, a text; it is sent as a string */
     cJSON *blocks;    /* the blocks so far, or NULL */
     struct call_ids ids;
-    struct buf names; /* the tools in `tools`, each between line feeds */
-    cJSON *tools;     /* a declaration of each tool that was called */
+    struct hash_map names; /* of the tools in `tools` */
+    cJSON *tools;          /* a declaration of each tool that was called */
 };
 
 static void compose_init(struct composer *c, const char *provider, const struct context *context)
@@ -45,10 +46,8 @@ static void compose_init(struct composer *c, const char *provider, const struct 
     *c = (struct composer){.provider = provider,
                            .context = context,
                            .messages = cjson_array(),
-                           .names = BUF_INIT(BUF_LINE),
                            .tools = cjson_array()};
     wire_call_ids_init(&c->ids, false);
-    buf_add_byte(&c->names, '\n');
 }
 
 static void compose_release(struct composer *c)
@@ -56,7 +55,7 @@ static void compose_release(struct composer *c)
     cJSON_Delete(c->messages);
     cJSON_Delete(c->tools);
     wire_call_ids_release(&c->ids);
-    buf_release(&c->names);
+    hash_map_release(&c->names);
 }
 
 static cJSON *block_of(const char *type)
@@ -179,20 +178,16 @@ static void add_input(struct buf *out, struct str args)
 
 static void declare_tool(struct composer *c, struct str name)
 {
-    struct buf entry = BUF_INIT(BUF_SMALL);
+    size_t count = c->names.count;
     cJSON *tool;
 
-    buf_add_byte(&entry, '\n');
-    buf_add_str(&entry, name);
-    buf_add_byte(&entry, '\n');
-    if (!str_find(buf_str(&c->names), buf_str(&entry))) {
-        buf_add(&c->names, entry.data + 1, entry.len - 1);
-        tool = cjson_object();
-        cjson_set_text(tool, "name", name);
-        cjson_set_raw(tool, "input_schema", STR("{\"type\":\"object\"}"));
-        cjson_push(c->tools, tool);
-    }
-    buf_release(&entry);
+    hash_map_number(&c->names, &name);
+    if (c->names.count == count)
+        return;
+    tool = cjson_object();
+    cjson_set_text(tool, "name", name);
+    cjson_set_raw(tool, "input_schema", STR("{\"type\":\"object\"}"));
+    cjson_push(c->tools, tool);
 }
 
 /* Declares the tools that are called in the context. They come before the messages in the checksum,

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/llm/http.h"
 
@@ -102,24 +103,21 @@ static bool is_token(struct str name)
     return is;
 }
 
-/* Adds a name in lower case to the lines of names. Returns false if it is there already. */
-static bool is_new(struct buf *names, struct str name)
+/* Notes a name in lower case. Returns false if it was noted already. */
+static bool is_new(struct hash_map *names, struct str name)
 {
-    struct buf line = BUF_INIT(SIZE_MAX);
-    bool found;
+    struct buf lower = BUF_INIT(SIZE_MAX);
+    size_t count = names->count;
 
-    buf_add_byte(&line, '\n');
     for (size_t i = 0; i < name.n; i++)
-        buf_add_byte(&line, name.p[i] >= 'A' && name.p[i] <= 'Z' ? (char)(name.p[i] - 'A' + 'a')
-                                                                 : name.p[i]);
-    buf_add_byte(&line, '\n');
-    found = str_find(buf_str(names), buf_str(&line));
-    buf_add_str(names, buf_str(&line));
-    buf_release(&line);
-    return !found;
+        buf_add_byte(&lower, ascii_lower(name.p[i]));
+    name = buf_str(&lower);
+    hash_map_number(names, &name);
+    buf_release(&lower);
+    return names->count > count;
 }
 
-static bool annotation_valid(struct str schema, struct str annotation, struct buf *names)
+static bool annotation_valid(struct str schema, struct str annotation, struct hash_map *names)
 {
     struct buf name = BUF_INIT(SIZE_MAX), type = BUF_INIT(SIZE_MAX);
     struct str text = json_text(annotation, &name);
@@ -137,7 +135,7 @@ static bool annotation_valid(struct str schema, struct str annotation, struct bu
  * object `properties` of one of these two, or anywhere else. */
 enum place { PARAMETER, ARGUMENTS, PROPERTIES, ELSEWHERE };
 
-static bool is_valid(struct str value, enum place place, struct buf *names, int depth)
+static bool is_valid(struct str value, enum place place, struct hash_map *names, int depth)
 {
     struct json_iter it = json_iter(value);
     bool valid = true;
@@ -163,9 +161,9 @@ static bool is_valid(struct str value, enum place place, struct buf *names, int 
 
 bool mcp_mirror_valid(struct str schema)
 {
-    struct buf names = BUF_INIT(SIZE_MAX);
+    struct hash_map names = {0};
     bool valid = is_valid(schema, ARGUMENTS, &names, 0);
 
-    buf_release(&names);
+    hash_map_release(&names);
     return valid;
 }

@@ -6,7 +6,6 @@
 #include "chathist/base/memory.h"
 
 struct context_session {
-    char *id;
     struct context_group later; /* messages in no group; the last `after` of them count */
     bool gap;                   /* messages between the group and `later` were dropped */
     size_t group;               /* SIZE_MAX: it has no group yet */
@@ -22,10 +21,8 @@ void match_context_release(struct match_context *c)
 {
     for (size_t i = 0; i < c->count; i++)
         free(c->groups[i].at);
-    for (size_t i = 0; i < c->sessions_count; i++) {
-        free(c->sessions[i].id);
+    for (size_t i = 0; i < c->sessions_count; i++)
         free(c->sessions[i].later.at);
-    }
     free(c->groups);
     free(c->sessions);
     hash_map_release(&c->by_id);
@@ -40,16 +37,13 @@ static void push_item(struct context_group *items, struct context_item item)
 
 static struct context_session *session_of(struct match_context *c, struct str id)
 {
-    size_t *known = c->by_id.size > 0 ? hash_map_find(&c->by_id, id) : NULL;
-    char *copy;
+    size_t number = hash_map_number(&c->by_id, &id);
 
-    if (known)
-        return &c->sessions[*known];
-    copy = mem_copy(id.p, id.n);
-    hash_map_set(&c->by_id, (struct str){copy, id.n}, c->sessions_count);
+    if (number < c->sessions_count)
+        return &c->sessions[number];
     c->sessions =
         mem_grow(c->sessions, &c->sessions_cap, c->sessions_count + 1, sizeof *c->sessions);
-    c->sessions[c->sessions_count] = (struct context_session){.id = copy, .group = SIZE_MAX};
+    c->sessions[c->sessions_count] = (struct context_session){.group = SIZE_MAX};
     return &c->sessions[c->sessions_count++];
 }
 

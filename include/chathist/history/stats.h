@@ -87,8 +87,6 @@ struct stats {
     int64_t first, last; /* microseconds */
     /* private */
     struct hash_map sessions, pairs;
-    char **owned; /* the keys of these two maps */
-    size_t owned_count, owned_cap;
 };
 
 void stats_init(struct stats *s, enum stats_by by);
