@@ -413,58 +413,20 @@ bool context_in_loop(const struct context *c, size_t i)
 
 /* ---- settling ---- */
 
-/* The tool results, ordered by the call that they answer and then by their place. */
-struct result {
-    const char *id;
-    size_t at;
-    bool taken;
-};
+#define NONE SIZE_MAX
 
+/* The tool results that no call has taken. */
 struct results {
-    struct result *at;
-    size_t count;
+    struct hash_map first; /* id of the call -> the first one, or NONE */
+    size_t *next;          /* of each message: the next one of the same id, or NONE */
 };
 
-static int result_order(const void *a, const void *b)
+static void note_result(struct results *r, struct str id, size_t at)
 {
-    const struct result *x = a, *y = b;
-    int by_id = strcmp(x->id, y->id);
+    const size_t *first = hash_map_find(&r->first, id);
 
-    return by_id != 0 ? by_id : (x->at > y->at) - (x->at < y->at);
-}
-
-static void results_of(const struct context *c, struct results *r)
-{
-    size_t cap = 0;
-
-    memset(r, 0, sizeof *r);
-    for (size_t i = 0; i < c->count; i++) {
-        if (c->at[i].role != ROLE_TOOL || !c->at[i].tool_call_id)
-            continue;
-        r->at = mem_grow(r->at, &cap, r->count + 1, sizeof *r->at);
-        r->at[r->count++] = (struct result){c->at[i].tool_call_id, i, false};
-    }
-    if (r->count > 1)
-        qsort(r->at, r->count, sizeof *r->at, result_order);
-}
-
-/* Returns the first result of that id after `call` which no later call has taken, or NULL. */
-static struct result *results_find(const struct results *r, const char *id, size_t call)
-{
-    struct result key = {id, call, false};
-    size_t low = 0, high = r->count;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (result_order(&r->at[mid], &key) <= 0)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    while (low < r->count && r->at[low].taken && strcmp(r->at[low].id, id) == 0)
-        low++;
-    return low < r->count && strcmp(r->at[low].id, id) == 0 ? &r->at[low] : NULL;
+    r->next[at] = first ? *first : NONE;
+    hash_map_set(&r->first, id, at);
 }
 
 /* Reverses the order of the messages from `first` on. */
@@ -493,22 +455,19 @@ static void take_results(struct context *to, struct context *from, size_t call, 
     size_t first = to->count;
 
     for (struct json_iter it = json_iter(str_of(from->at[call].tool_calls)); json_next(&it);) {
-        struct result *found;
+        size_t *at;
 
         buf_clear(&id);
         json_decode(json_get(it.value, "id"), &id);
-        found = results_find(r, buf_c(&id), call);
-        if (found) {
-            char *key = from->at[found->at].tool_call_id;
-
-            move_message(to, &from->at[found->at]);
-            from->at[found->at].tool_call_id = key; /* r is still sorted by it */
-            found->taken = true;
-        } else {
-            push_message(to, ROLE_TOOL,
-                         json_type(json_get(it.value, "args")) == JSON_OBJECT ? STR(NO_RESULT)
-                                                                              : STR(BAD_ARGUMENTS));
+        at = hash_map_find(&r->first, str_of(buf_c(&id)));
+        if (at && *at != NONE) {
+            move_message(to, &from->at[*at]);
+            *at = r->next[*at];
+            continue;
         }
+        push_message(to, ROLE_TOOL,
+                     json_type(json_get(it.value, "args")) == JSON_OBJECT ? STR(NO_RESULT)
+                                                                          : STR(BAD_ARGUMENTS));
         to->at[to->count - 1].tool_call_id = mem_copy(buf_c(&id), id.len);
     }
     buf_release(&id);
@@ -520,23 +479,26 @@ static void take_results(struct context *to, struct context *from, size_t call, 
  */
 static void pair_results(struct context *c)
 {
-    struct results results;
+    struct results results = {.next = mem_zalloc(c->count * sizeof *results.next)};
     struct context paired;
     size_t turn = turn_start(c), in_turn = 0;
 
-    results_of(c, &results);
     context_init(&paired);
     for (size_t i = c->count; i-- > 0;) {
-        if (c->at[i].role != ROLE_TOOL) {
-            if (c->at[i].tool_calls)
-                take_results(&paired, c, i, &results);
-            move_message(&paired, &c->at[i]);
-        }
+        struct context_message *m = &c->at[i];
+
+        if (m->role == ROLE_TOOL && m->tool_call_id)
+            note_result(&results, str_of(m->tool_call_id), i);
+        if (m->role != ROLE_TOOL && m->tool_calls)
+            take_results(&paired, c, i, &results);
+        if (m->role != ROLE_TOOL)
+            move_message(&paired, m);
         if (i == turn)
             in_turn = paired.count;
     }
     reverse_messages(&paired, 0);
-    free(results.at);
+    hash_map_release(&results.first);
+    free(results.next);
     for (size_t i = 0; i < c->count; i++)
         release_message(&c->at[i]);
     free(c->at);
