@@ -659,24 +659,10 @@ static bool anthropic_drop_unsupported(const struct provider *p, struct ask *ask
     return ask->dropped != before;
 }
 
-/* A token of a gateway is sent as a Bearer token, and a key in a header of Anthropic's. */
-static int add_own_headers(const struct provider *p, const struct ask *ask, struct http_request *r,
-                           struct err *e)
-{
-    if (wire_add_header(r, ask, "anthropic-version", STR(API_VERSION), e) != 0)
-        return -1;
-    if (!ask->key || !*ask->key)
-        return 0;
-    if (ask->key_from && strcmp(ask->key_from, p->token_variable) == 0)
-        return wire_add_bearer(r, ask, e);
-    return wire_add_header(r, ask, "x-api-key", str_trim(str_of(ask->key)), e);
-}
-
 static int anthropic_request(const struct provider *p, const struct ask *ask,
                              struct http_request *r, struct err *e)
 {
-    if (wire_begin_post(r, p, ask, "/v1", "/messages", e) != 0 ||
-        add_own_headers(p, ask, r, e) != 0)
+    if (wire_begin_post(r, p, ask, "/v1", "/messages", e) != 0)
         return -1;
     return anthropic_set_body(p, ask, r, e);
 }
@@ -685,9 +671,7 @@ static int anthropic_request(const struct provider *p, const struct ask *ask,
 static int anthropic_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                             struct err *e)
 {
-    return wire_begin_get(r, p, ask, "/v1", "/models?limit=1000", e) != 0
-               ? -1
-               : add_own_headers(p, ask, r, e);
+    return wire_begin_get(r, p, ask, "/v1", "/models?limit=1000", e);
 }
 
 /* ---- the response ---- */
@@ -898,6 +882,9 @@ const struct provider provider_anthropic = {
     .needs_key = true,
     .key_variable = "ANTHROPIC_API_KEY",
     .token_variable = "ANTHROPIC_AUTH_TOKEN",
+    .key_header = "x-api-key",
+    .version_header = "anthropic-version",
+    .version = API_VERSION,
     .retry_after_max = 60000,
     .base_variable = "ANTHROPIC_BASE_URL",
     .hosted_tools = true,

@@ -280,7 +280,7 @@ static int set_body(const struct provider *p, const struct ask *ask, struct http
 static int ollama_request(const struct provider *p, const struct ask *ask, struct http_request *r,
                           struct err *e)
 {
-    if (wire_begin_post(r, p, ask, "/api", "/chat", e) != 0 || wire_add_bearer(r, ask, e) != 0)
+    if (wire_begin_post(r, p, ask, "/api", "/chat", e) != 0)
         return -1;
     return set_body(p, ask, r, e);
 }
@@ -318,18 +318,14 @@ static bool ollama_drop_unsupported(const struct provider *p, struct ask *ask, i
 static int ollama_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                          struct err *e)
 {
-    if (wire_begin_get(r, p, ask, "/api", "/tags", e) != 0)
-        return -1;
-    return wire_add_bearer(r, ask, e);
+    return wire_begin_get(r, p, ask, "/api", "/tags", e);
 }
 
 /* GET /api/ps, "List Running Models". */
 static int ask_loaded(const struct provider *p, const struct ask *ask, struct http_request *r,
                       struct err *e)
 {
-    if (wire_begin_get(r, p, ask, "/api", "/ps", e) != 0)
-        return -1;
-    return wire_add_bearer(r, ask, e);
+    return wire_begin_get(r, p, ask, "/api", "/ps", e);
 }
 
 /* Is this the model's name? A name without a tag means the tag `latest`. */
@@ -360,7 +356,7 @@ static int ask_shown(const struct provider *p, const struct ask *ask, struct htt
 {
     cJSON *body;
 
-    if (wire_begin_post(r, p, ask, "/api", "/show", e) != 0 || wire_add_bearer(r, ask, e) != 0)
+    if (wire_begin_post(r, p, ask, "/api", "/show", e) != 0)
         return -1;
     body = cjson_object();
     cjson_set_text(body, "model", str_of(ask->model));

@@ -413,8 +413,7 @@ static bool openai_drop_unsupported(const struct provider *p, struct ask *ask, i
 static int openai_request(const struct provider *p, const struct ask *ask, struct http_request *r,
                           struct err *e)
 {
-    if (wire_begin_post(r, p, ask, "", "/chat/completions", e) != 0 ||
-        wire_add_bearer(r, ask, e) != 0)
+    if (wire_begin_post(r, p, ask, "", "/chat/completions", e) != 0)
         return -1;
     return openai_body_set(p, ask, r, e);
 }
@@ -422,7 +421,7 @@ static int openai_request(const struct provider *p, const struct ask *ask, struc
 static int openai_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                          struct err *e)
 {
-    return wire_begin_get(r, p, ask, "", "/models", e) != 0 ? -1 : wire_add_bearer(r, ask, e);
+    return wire_begin_get(r, p, ask, "", "/models", e);
 }
 
 /* Adds the base URL without `end`. Returns whether it ends so. */
@@ -445,6 +444,7 @@ static int gemini_models(const struct provider *p, const struct ask *ask, struct
                          struct err *e)
 {
     struct buf root = BUF_INIT(BUF_LINE);
+    struct provider own_api = *p;
     struct ask own = *ask;
     int rc;
 
@@ -452,9 +452,8 @@ static int gemini_models(const struct provider *p, const struct ask *ask, struct
         rc = openai_models(p, ask, r, e);
     } else {
         own.base_url = buf_c(&root);
-        rc = wire_begin_get(r, p, &own, "/v1beta", "/models?pageSize=1000", e);
-        if (rc == 0 && ask->key && *ask->key)
-            rc = wire_add_header(r, ask, "x-goog-api-key", str_trim(str_of(ask->key)), e);
+        own_api.key_header = "x-goog-api-key";
+        rc = wire_begin_get(r, &own_api, &own, "/v1beta", "/models?pageSize=1000", e);
     }
     buf_release(&root);
     return rc;
@@ -471,7 +470,7 @@ static int llamacpp_window(const struct provider *p, const struct ask *ask, stru
 
     base_without(p, ask, "/v1", &root);
     at_root.base_url = buf_c(&root);
-    rc = wire_begin_get(r, p, &at_root, "", "/props", e) != 0 ? -1 : wire_add_bearer(r, ask, e);
+    rc = wire_begin_get(r, p, &at_root, "", "/props", e);
     buf_release(&root);
     return rc;
 }

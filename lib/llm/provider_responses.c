@@ -350,7 +350,7 @@ static int responses_request(const struct provider *p, const struct ask *ask,
 {
     cJSON *t;
 
-    if (wire_begin_post(r, p, ask, "", "/responses", e) != 0 || wire_add_bearer(r, ask, e) != 0)
+    if (wire_begin_post(r, p, ask, "", "/responses", e) != 0)
         return -1;
     t = cjson_object();
     cjson_set_text(t, "model", str_of(ask->model));
@@ -372,7 +372,7 @@ static int responses_request(const struct provider *p, const struct ask *ask,
 static int responses_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                             struct err *e)
 {
-    return wire_begin_get(r, p, ask, "", "/models", e) != 0 ? -1 : wire_add_bearer(r, ask, e);
+    return wire_begin_get(r, p, ask, "", "/models", e);
 }
 
 /* ---- what the server refuses ---- */

@@ -49,55 +49,62 @@ static bool has_header(const struct ask *ask, const char *name)
     return false;
 }
 
-int wire_add_header(struct http_request *r, const struct ask *ask, const char *name,
-                    struct str value, struct err *e)
+/* Adds a header of the provider, unless the user gave one of that name. */
+static int add_header(struct http_request *r, const struct ask *ask, const char *name,
+                      struct str value, struct err *e)
 {
     return has_header(ask, name) ? 0 : http_add_header(r, name, value, e);
 }
 
-int wire_add_bearer(struct http_request *r, const struct ask *ask, struct err *e)
+/* Adds the key, if there is one: in the header of the provider, or as a Bearer token (RFC 6750). */
+static int add_key(struct http_request *r, const struct provider *p, const struct ask *ask,
+                   struct err *e)
 {
+    bool token =
+        ask->key_from && p->token_variable && strcmp(ask->key_from, p->token_variable) == 0;
     struct buf value = BUF_INIT(BUF_SMALL);
     int rc;
 
     if (!ask->key || !*ask->key)
         return 0;
+    if (p->key_header && !token)
+        return add_header(r, ask, p->key_header, str_trim(str_of(ask->key)), e);
     buf_add_c(&value, "Bearer ");
     buf_add_str(&value, str_trim(str_of(ask->key)));
-    rc = wire_add_header(r, ask, "Authorization", buf_str(&value), e);
+    rc = add_header(r, ask, "Authorization", buf_str(&value), e);
     buf_release(&value);
     return rc;
 }
 
-/* Adds the headers of the user. */
-static int add_headers(struct http_request *r, const struct ask *ask, struct err *e)
+static int begin(struct http_request *r, const struct provider *p, const struct ask *ask,
+                 struct str accept, struct err *e)
 {
+    if (add_header(r, ask, "Accept", accept, e) != 0)
+        return -1;
     for (size_t i = 0; i < ask->headers_count; i++)
         if (http_add_header(r, ask->headers[i].name, str_of(ask->headers[i].value), e) != 0)
             return -1;
-    return 0;
+    if (p->version_header && add_header(r, ask, p->version_header, str_of(p->version), e) != 0)
+        return -1;
+    return add_key(r, p, ask, e);
 }
 
 int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
                     const char *version, const char *path, struct err *e)
 {
     struct str stream = p->lines ? STR("application/x-ndjson") : STR("text/event-stream");
-    struct str accept = ask->stream ? stream : STR("application/json");
 
     add_url(r, p, ask, version, path);
-    if (wire_add_header(r, ask, "Content-Type", STR("application/json"), e) != 0 ||
-        wire_add_header(r, ask, "Accept", accept, e) != 0)
+    if (add_header(r, ask, "Content-Type", STR("application/json"), e) != 0)
         return -1;
-    return add_headers(r, ask, e);
+    return begin(r, p, ask, ask->stream ? stream : STR("application/json"), e);
 }
 
 int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
                    const char *version, const char *path, struct err *e)
 {
     add_url(r, p, ask, version, path);
-    if (wire_add_header(r, ask, "Accept", STR("application/json"), e) != 0)
-        return -1;
-    return add_headers(r, ask, e);
+    return begin(r, p, ask, STR("application/json"), e);
 }
 
 bool wire_has_option(const struct ask *ask, const char *key)

@@ -28,18 +28,13 @@ extern const struct provider provider_responses;
 
 /* ---- requests ---- */
 
-/* Begin a request: the URL, and the headers that hold no key, with those of the user. The URL is
+/* Begin a request: the URL, and the headers with those of the user and the key. The URL is
  * the base URL, then `version` ("/v1" or "") unless the base URL ends in it, then the path. If the
  * base URL has a query, it is appended to the path's. */
 int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
                     const char *version, const char *path, struct err *e);
 int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
                    const char *version, const char *path, struct err *e);
-/* Adds a header of the provider, unless the user gave one of that name (ask->headers). */
-int wire_add_header(struct http_request *r, const struct ask *ask, const char *name,
-                    struct str value, struct err *e);
-/* Adds the key as a Bearer token (RFC 6750), if there is one. */
-int wire_add_bearer(struct http_request *r, const struct ask *ask, struct err *e);
 /* Returns true if the user gave an option of that name. */
 bool wire_has_option(const struct ask *ask, const char *key);
 /* Ends a request: adds effort, the limit of tokens and the options of the user to `body`

@@ -117,6 +117,9 @@ struct provider {
      * this provider. */
     const char *shared_key_variable;
     const char *token_variable; /* a Bearer token, used if key_variable is not set */
+    const char *key_header;     /* of the key; NULL: it is sent as a Bearer token */
+    /* A header that each request has, or NULL. */
+    const char *version_header, *version;
     const char *base_variable;
     /* The name under which its key and its settings are configured (keys/NAME, option.NAME.KEY and
      * so on), if that is not only its own name. */
