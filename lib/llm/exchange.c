@@ -10,7 +10,6 @@
 #include "chathist/llm/provider_error.h"
 #include "chathist/llm/refused_fields.h"
 #include "chathist/llm/sse.h"
-#include "llm/ndjson.h"
 
 /* ---- whether and when to try again ---- */
 
@@ -124,7 +123,6 @@ struct exchange {
     const struct ask *ask;
     struct response *response;
     struct sse sse;
-    struct ndjson lines; /* in place of sse if the provider sends lines */
     enum form form;
     struct http_head head;
     struct buf body;  /* everything but an event stream */
@@ -229,13 +227,13 @@ static int keep_body(struct exchange *x, struct str piece, struct err *e)
 
 static int feed_events(struct exchange *x, struct str piece, struct err *e)
 {
-    int rc = x->provider->lines ? ndjson_feed(&x->lines, piece, e) : sse_feed(&x->sse, piece, e);
+    int rc = sse_feed(&x->sse, piece, e);
 
     if (rc != 0) {
         x->failed = !x->response->sink_failed;
         return -1;
     }
-    x->ended = x->sse.done || x->lines.done;
+    x->ended = x->sse.done;
     /* A connection that is kept is read to the end of the body. */
     return x->ended && !x->ask->limits.pool ? -1 : 0;
 }
@@ -334,8 +332,7 @@ static int conclude(struct exchange *x, struct err *e)
     }
     if (x->form == FORM_OTHER || (x->form == FORM_OPEN && !is_event_stream(x)))
         return no_answer(x, e);
-    if (x->form == FORM_EVENTS &&
-        (x->provider->lines ? ndjson_end(&x->lines, e) : sse_end(&x->sse, e)) != 0)
+    if (x->form == FORM_EVENTS && sse_end(&x->sse, e) != 0)
         return -1;
     if (x->response->finished)
         return 0;
@@ -413,13 +410,12 @@ static void exchange_init(struct exchange *x)
     http_head_init(&x->head);
     buf_init(&x->body, WHOLE_MAX);
     sse_init(&x->sse, on_event, x);
-    ndjson_init(&x->lines, on_event, x);
+    x->sse.lines = x->provider->lines;
 }
 
 static void exchange_release(struct exchange *x)
 {
     sse_release(&x->sse);
-    ndjson_release(&x->lines);
     http_head_release(&x->head);
     buf_release(&x->body);
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 
 #define BOM "\xef\xbb\xbf"
@@ -93,6 +94,12 @@ static int take_line(struct sse *s, struct str line, struct err *e)
         line.n -= 3;
     }
     s->started = true;
+    if (s->lines) {
+        line = str_trim(line);
+        if (line.n > 0 && take_field(s, STR("data"), line, e) != 0)
+            return -1;
+        line.n = 0;
+    }
     if (line.n == 0)
         return dispatch(s, e);
 
@@ -144,7 +151,7 @@ int sse_feed(struct sse *s, struct str piece, struct err *e)
             at++;
         s->after_cr = false;
         lf = find_next(lf, at, end, '\n');
-        cr = find_next(cr, at, end, '\r');
+        cr = s->lines ? end : find_next(cr, at, end, '\r');
 
         const char *stop = lf < cr ? lf : cr;
         struct str part = {at, (size_t)(stop - at)};
@@ -163,7 +170,9 @@ int sse_feed(struct sse *s, struct str piece, struct err *e)
 
 int sse_end(struct sse *s, struct err *e)
 {
-    if (s->done)
+    struct str value;
+
+    if (s->done || (s->lines && !json_check(buf_str(&s->line), &value, NULL)))
         return 0;
     if (s->line.len > 0 && end_line(s, (struct str){"", 0}, e) != 0)
         return -1;

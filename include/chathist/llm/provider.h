@@ -136,7 +136,7 @@ struct provider {
     struct {
         const char *path, *list;
     } probe;
-    bool lines; /* a stream is lines of JSON (llm/ndjson), not server-sent events */
+    bool lines; /* a stream is lines of JSON, not server-sent events */
     /* The server may leave out the beginning of a conversation without saying so, and its count of
      * the input shows it, unless the server is one that does not count tokens from its cache. */
     bool cuts_silently;

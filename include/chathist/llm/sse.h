@@ -4,6 +4,9 @@
  * The stream is UTF-8; a byte order mark at its start is dropped. A line ends in LF, CR or CRLF. A
  * code point or a CRLF may be split between two pieces. Ill-formed UTF-8 in data becomes U+FFFD.
  * The parser does not reconnect; for a caller that does, it keeps the fields `id` and `retry`.
+ *
+ * A stream may also be lines of JSON, as Ollama sends: each line that is not blank is the data of an
+ * event. The last one may lack its line end, but it must be a complete value.
  */
 #ifndef CHATHIST_LLM_SSE_H
 #define CHATHIST_LLM_SSE_H
@@ -25,6 +28,7 @@ typedef int sse_fn(void *arg, struct str event, struct str data, struct err *e);
 struct sse {
     sse_fn *fn;
     void *arg;
+    bool lines;      /* the stream is lines of JSON; the caller may set this before it begins */
     struct buf line; /* the beginning of an incomplete line */
     struct buf event, data;
     struct buf last_id; /* the last event ID: of the last event that is complete; empty: none */
