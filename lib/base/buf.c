@@ -69,7 +69,7 @@ struct str str_word(struct str *rest)
 
     while (n < word.n && !ascii_is_space(word.p[n]))
         n++;
-    *rest = n > 0 ? (struct str){word.p + n, word.n - n} : STR_NONE;
+    *rest = n > 0 ? str_skip(word, n) : STR_NONE;
     return n > 0 ? (struct str){word.p, n} : STR_NONE;
 }
 

@@ -816,7 +816,7 @@ int file_search_upwards(const char *from, int (*look)(void *arg, int fd, const c
 
     if (stat(from, &start) < 0)
         return err_sys(e, errno, "cannot open '%s'", from);
-    dir = mem_copy(from, strlen(from));
+    dir = mem_text(from);
     while (!top && found == 0 && (step = open_step(dir, start.st_dev, &fd, e)) > 0) {
         char *parent = path_parent(dir);
 
@@ -886,7 +886,7 @@ char *path_beside(const char *self, const char *name)
 {
     char *parent = strchr(self, '/') ? path_parent(self) : NULL;
     char *dir = parent ? path_real(parent, NULL) : NULL;
-    char *path = dir ? path_join(dir, name) : mem_copy(name, strlen(name));
+    char *path = dir ? path_join(dir, name) : mem_text(name);
 
     free(parent);
     free(dir);

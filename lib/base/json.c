@@ -405,7 +405,7 @@ struct json_iter json_iter(struct str value)
     struct json_iter it = {STR_NONE, STR_NONE, STR_NONE, json_type(value) == JSON_OBJECT};
 
     if (it.object || json_type(value) == JSON_ARRAY)
-        it.rest = (struct str){value.p + 1, value.n - 1};
+        it.rest = str_skip(value, 1);
     return it;
 }
 
@@ -637,8 +637,7 @@ bool json_key_is(struct str raw_key, const char *name)
             p++;
         if (!str_starts(want, (struct str){bytes, n}))
             return false;
-        want.p += n;
-        want.n -= n;
+        want = str_skip(want, n);
     }
     return want.n == 0;
 }

@@ -69,6 +69,11 @@ char *mem_copy(const void *p, size_t n)
     return copy;
 }
 
+char *mem_text(const char *text)
+{
+    return text ? mem_copy(text, strlen(text)) : NULL;
+}
+
 void *mem_grow(void *p, size_t *cap, size_t need, size_t size)
 {
     if (p && need <= *cap)

@@ -30,8 +30,6 @@ struct regex {
     "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}]"
 
 /* The beginning of a pattern, for a message. */
-#define SHOWN(text) (int)((text).n > 200 ? 200 : (text).n), (text).n ? (text).p : ""
-
 /* Compiles a pattern with options, and ECMA-262's escapes with `ecma`. Returns NULL with *e set,
  * which may be NULL. */
 static pcre2_code *compile(struct str pattern, uint32_t options, bool ecma, struct err *e)
@@ -55,7 +53,7 @@ static pcre2_code *compile(struct str pattern, uint32_t options, bool ecma, stru
     if (!compiled) {
         if (pcre2_get_error_message(code, reason, sizeof reason) < 0)
             reason[0] = '\0';
-        err_set(e, ERR_USAGE, "bad regular expression '%.*s': %s (offset %zu)", SHOWN(pattern),
+        err_set(e, ERR_USAGE, "bad regular expression '%.*s': %s (offset %zu)", ERR_SHOWN(pattern),
                 (const char *)reason, offset);
     }
     return compiled;
@@ -101,7 +99,7 @@ static pcre2_code *compile_words(struct str pattern, uint32_t options)
         buf_clear(&whole);
         buf_add_str(&whole, start);
         buf_add_c(&whole, "(?<!" WORD ")(?:");
-        buf_add_str(&whole, (struct str){pattern.p + start.n, pattern.n - start.n});
+        buf_add_str(&whole, str_skip(pattern, start.n));
         buf_add_c(&whole, endings[i]);
         buf_add_c(&whole, ")(?!" WORD ")");
         compiled = compile(buf_str(&whole), options, false, NULL);
@@ -157,7 +155,7 @@ struct regex *regex_new(struct str pattern, bool caseless, bool words, struct er
         compiled = compile_words(buf_str(&repaired), options);
         if (!compiled)
             err_set(e, ERR_USAGE, "bad regular expression '%.*s': not for whole words",
-                    SHOWN(buf_str(&repaired)));
+                    ERR_SHOWN(buf_str(&repaired)));
     }
     buf_release(&repaired);
     return complete(compiled);

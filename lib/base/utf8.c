@@ -156,6 +156,11 @@ static size_t common_eight(struct str s, size_t i)
     return 0;
 }
 
+struct str utf8_without_bom(struct str text)
+{
+    return str_starts(text, UTF8_BOM) ? str_skip(text, UTF8_BOM.n) : text;
+}
+
 size_t utf8_valid_beyond_ascii(struct str s)
 {
     size_t i = 0;
@@ -167,7 +172,7 @@ size_t utf8_valid_beyond_ascii(struct str s)
         if (!length)
             length = common_length(s, i);
         if (!length)
-            length = utf8_decode((struct str){s.p + i, s.n - i}, &cp);
+            length = utf8_decode(str_skip(s, i), &cp);
         if (cp < 0)
             break;
         i += length;

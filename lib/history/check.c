@@ -66,9 +66,6 @@ static void report(struct walk *w, bool warning, const char *file, uint64_t line
     buf_release(&visible);
 }
 
-/* Arguments for "%.*s": a name, or the beginning of a very long one. */
-#define SHOWN(name) (int)((name).n > 200 ? 200 : (name).n), (name).n ? (name).p : ""
-
 /* ---- names ---- */
 
 static void note_id(struct walk *w, struct str id, uint64_t line)
@@ -76,7 +73,7 @@ static void note_id(struct walk *w, struct str id, uint64_t line)
     size_t count = w->ids.count, first = hash_map_number(&w->ids, &id);
 
     if (w->ids.count == count)
-        report(w, true, w->h->path, line, "the id '%.*s' is that of line %zu, too", SHOWN(id),
+        report(w, true, w->h->path, line, "the id '%.*s' is that of line %zu, too", ERR_SHOWN(id),
                first);
     else
         *hash_map_find(&w->ids, id) = (size_t)line;
@@ -117,7 +114,7 @@ static void report_references(struct walk *w)
 
         if (!hash_map_find(&w->ids, r->id))
             report(w, true, w->h->path, r->line, "'%s' names no message: '%.*s'",
-                   field_name(r->field), SHOWN(r->id));
+                   field_name(r->field), ERR_SHOWN(r->id));
     }
 }
 
@@ -157,7 +154,7 @@ static void check_result(struct walk *w, const struct message *m, uint64_t line)
     if (!id.p)
         report(w, true, w->h->path, line, "a tool result without the id of its call");
     else if (!hash_map_find(&w->calls, buf_str(&key)))
-        report(w, true, w->h->path, line, "a tool result without its call '%.*s'", SHOWN(id));
+        report(w, true, w->h->path, line, "a tool result without its call '%.*s'", ERR_SHOWN(id));
     buf_release(&key);
 }
 
@@ -412,8 +409,7 @@ static bool next_message(struct str *rest, struct str *garbage, struct str *mess
             garbage->n = (size_t)(brace - rest->p);
             return starts_message(from, message) && take_message(rest, *message);
         }
-        from.p++;
-        from.n--;
+        from = str_skip(from, 1);
     }
     return false;
 }

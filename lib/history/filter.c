@@ -59,8 +59,7 @@ static bool has_model(const struct filter *f, const struct message *m)
 static struct str plain_path(struct str path)
 {
     while (path.n > 2 && path.p[0] == '.' && path.p[1] == '/') {
-        path.p += 2;
-        path.n -= 2;
+        path = str_skip(path, 2);
         for (; path.n > 1 && path.p[0] == '/'; path.n--)
             path.p++;
     }

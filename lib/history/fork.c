@@ -14,8 +14,6 @@
 /* A suffix that names a message is at least this long. */
 #define SUFFIX_MIN 4
 
-#define SHOWN(name) (int)((name).n > 200 ? 200 : (name).n), (name).n ? (name).p : ""
-
 /* ---- where it ends ---- */
 
 enum how { WHOLE, PREFIX, SUFFIX };
@@ -63,10 +61,10 @@ static int resolve(const struct outline *t, struct str name, size_t *place, stru
     size_t found = look_all_ways(t, name, place);
 
     if (found == 0)
-        return err_set(e, ERR_ABSENT, "no message '%.*s' in the session", SHOWN(name));
+        return err_set(e, ERR_ABSENT, "no message '%.*s' in the session", ERR_SHOWN(name));
     if (found > 1 && !str_eq(t->line[*place].id, name))
         return err_set(e, ERR_FAILURE, "message '%.*s' is ambiguous: %zu are called so",
-                       SHOWN(name), found);
+                       ERR_SHOWN(name), found);
     return 0;
 }
 
@@ -109,7 +107,7 @@ static int load(struct outline *t, const struct history *h, struct str session, 
     if (outline_find(t, h, session, false, e) < 0)
         return -1;
     if (t->count == 0)
-        result = err_set(e, ERR_ABSENT, "session '%.*s' has no messages", SHOWN(session));
+        result = err_set(e, ERR_ABSENT, "session '%.*s' has no messages", ERR_SHOWN(session));
     else if (!at.p)
         *place = t->count - 1;
     else if (look(t, at, WHOLE, place) == 0)
@@ -242,8 +240,8 @@ static int copy_line(struct copy *c, size_t i, const struct message *m, struct g
 
     draft_init(&d);
     if (draft_from_json(&d, m->line, &why) < 0)
-        result =
-            err_set(e, ERR_FAILURE, "cannot copy message '%.*s': %s", SHOWN(m->id), err_text(&why));
+        result = err_set(e, ERR_FAILURE, "cannot copy message '%.*s': %s", ERR_SHOWN(m->id),
+                         err_text(&why));
     err_release(&why);
     if (result == 0) {
         set_id(c, i, &d);

@@ -134,7 +134,7 @@ char *second_name_find(const char *copies, const struct stat *st, int dir, const
     while (list && !name && (entry = readdir(list)))
         if (fstatat(fd, entry->d_name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
             file_is_same(&found, st))
-            name = mem_copy(entry->d_name, strlen(entry->d_name));
+            name = mem_text(entry->d_name);
     if (list)
         closedir(list);
     if (fd >= 0)

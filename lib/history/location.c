@@ -128,8 +128,7 @@ static char *read_path(int dir, const char *name, const char *prefix, const char
     if (st.st_uid == geteuid() && file_read_all(fd, &text) == 0 &&
         str_starts(buf_str(&text), str_of(prefix))) {
         path = buf_str(&text);
-        path.p += strlen(prefix);
-        path.n -= strlen(prefix);
+        path = str_skip(path, strlen(prefix));
         while (path.n > 0 && (path.p[path.n - 1] == '\n' || path.p[path.n - 1] == '\r'))
             path.n--;
         copy = mem_copy(path.p, path.n);
@@ -164,11 +163,10 @@ static int open_common(struct git_dirs *g, const char *named, char **unusable, s
 {
     static const char *const names[] = {"objects", "refs", NULL};
 
-    g->common_path =
-        named ? mem_copy(named, strlen(named)) : read_path(g->git, "commondir", "", g->git_path);
+    g->common_path = named ? mem_text(named) : read_path(g->git, "commondir", "", g->git_path);
     if (g->common_path)
         return open_dir(&g->common, AT_FDCWD, g->common_path, g->common_path, names, unusable, e);
-    g->common_path = mem_copy(g->git_path, strlen(g->git_path));
+    g->common_path = mem_text(g->git_path);
     g->common = g->git;
 
     int found = has(g->common, g->common_path, names, e);
@@ -221,7 +219,7 @@ static int look_in(struct git_dirs *g, int tree, const char *tree_path, const ch
     }
     if (result > 0) {
         g->tree = fcntl(tree, F_DUPFD_CLOEXEC, 0);
-        g->tree_path = mem_copy(tree_path, strlen(tree_path));
+        g->tree_path = mem_text(tree_path);
     }
     return result;
 }
@@ -285,11 +283,6 @@ static int git_dirs_open(struct git_dirs *g, const char *cwd, const char *dir, c
 }
 
 /* ---- names ---- */
-
-static char *copy_of(const char *text)
-{
-    return mem_copy(text, strlen(text));
-}
 
 static void free_paths(struct history *h)
 {
@@ -407,7 +400,7 @@ static void set_trust(struct history *h)
     marked = trust_marked(h->dir_fd, h->token_path, &e);
     h->marked = marked > 0;
     if (marked < 0)
-        h->doubt = copy_of(err_text(&e));
+        h->doubt = mem_text(err_text(&e));
     h->trusted = h->trusted && (h->marked || (marked == 0 && !state));
     err_release(&e);
 }
@@ -584,10 +577,10 @@ static int locate_nowhere(struct history *h, bool may_be_nowhere, enum err_kind 
     if (!may_be_nowhere)
         return err_set(e, kind, "%s", why);
     h->kind = HISTORY_USER;
-    h->path = copy_of("");
-    h->pointer = copy_of("");
-    h->dir = copy_of("");
-    h->nowhere = copy_of(why);
+    h->path = mem_text("");
+    h->pointer = mem_text("");
+    h->dir = mem_text("");
+    h->nowhere = mem_text(why);
     h->trusted = true;
     return 0;
 }
@@ -616,7 +609,7 @@ static int locate_explicit(struct history *h, const char *file)
 {
     h->kind = HISTORY_EXPLICIT;
     h->dir_fd = h->pointer_fd = FILE_CWD;
-    h->path = copy_of(file);
+    h->path = mem_text(file);
     h->pointer = path_with_suffix(file, ".session");
     h->index = path_with_suffix(file, ".idx");
     h->skip = path_with_suffix(file, ".skip");
@@ -772,7 +765,7 @@ int locate_all(const struct locate_from *from, void (*found)(void *arg, struct h
         return err_set(e, ERR_FAILURE,
                        "no register is known: neither HOME nor XDG_STATE_HOME is an absolute path");
     }
-    path = copy_of(own.register_path);
+    path = mem_text(own.register_path);
     if (locate_of_user(&own, from, NULL) == 0)
         found(arg, own);
     else

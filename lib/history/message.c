@@ -116,13 +116,6 @@ static size_t field_of(struct str raw_key, size_t first)
 
 /* ---- a line that was read ---- */
 
-static struct str without_bom(struct str line)
-{
-    struct str bom = STR("\xef\xbb\xbf");
-
-    return str_starts(line, bom) ? (struct str){line.p + bom.n, line.n - bom.n} : line;
-}
-
 static bool is_content_null(size_t f, struct str value)
 {
     return f == FIELD_CONTENT && json_type(value) == JSON_NULL;
@@ -194,8 +187,8 @@ bool message_parse(struct message *m, struct str line)
     size_t count = sizeof(decoded) / sizeof(decoded[0]);
     struct places places = {.field = m->field};
 
-    if (!check_fields(without_bom(line), &m->line, &places) || json_type(m->line) != JSON_OBJECT ||
-        required_defect(m->field, places.plain))
+    if (!check_fields(utf8_without_bom(line), &m->line, &places) ||
+        json_type(m->line) != JSON_OBJECT || required_defect(m->field, places.plain))
         return false;
 
     /* Every text with escapes is added to `own`, which may move; so it is pointed into at the
@@ -234,7 +227,7 @@ static bool all_nul(struct str s)
 
 const char *message_defect(struct str line)
 {
-    struct str text = without_bom(line);
+    struct str text = utf8_without_bom(line);
     struct str field[FIELD_COUNT];
     struct places places = {.field = field};
     struct str value;
@@ -525,7 +518,7 @@ int draft_from_json(struct draft *d, struct str object, struct err *e)
     struct places places = {.field = field};
     struct str value;
 
-    if (!check_fields(without_bom(object), &value, &places))
+    if (!check_fields(utf8_without_bom(object), &value, &places))
         return err_set(e, ERR_USAGE, "not valid JSON");
     if (json_type(value) != JSON_OBJECT)
         return err_set(e, ERR_USAGE, "not a JSON object");

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chathist/base/memory.h"
+#include "chathist/base/utf8.h"
 
 #define NONE SIZE_MAX
 
@@ -97,8 +98,7 @@ int prices_read(struct prices *p, struct str text, const char *file, struct err 
     int result = 0;
 
     buf_clear(&p->last);
-    if (str_starts(text, STR("\xef\xbb\xbf"))) /* a byte order mark */
-        text = (struct str){text.p + 3, text.n - 3};
+    text = utf8_without_bom(text);
     for (size_t number = 1; result == 0 && text.p; number++) {
         struct str line = str_trim(str_cut(&text, '\n'));
 

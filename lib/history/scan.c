@@ -45,7 +45,7 @@ int scan_open(struct scan *s, int dir, const char *path, enum scan_way way, stru
     s->size = s->fd < 0 ? 0 : st.st_size;
     s->sparse = s->fd >= 0 && file_is_sparse(s->fd, &st);
     s->next = way == SCAN_FORWARD ? 0 : s->size;
-    s->path = mem_copy(path, strlen(path));
+    s->path = mem_text(path);
     return 0;
 }
 
@@ -58,7 +58,7 @@ void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end)
                           .sparse = s->sparse,
                           .size = end,
                           .next = at,
-                          .path = mem_copy(s->path, strlen(s->path)),
+                          .path = mem_text(s->path),
                           .shared = true};
     buf_init(&part->block, SIZE_MAX);
 }
@@ -450,7 +450,7 @@ bool scan_may_give(const struct scan *s, struct str text)
 
         size_t passed = (size_t)(backslash - text.p) + 1;
 
-        text = (struct str){text.p + passed, text.n - passed};
+        text = str_skip(text, passed);
         if (text.n && text.p[0] == 'u')
             return true;
     }

@@ -73,7 +73,7 @@ int session_make_current(struct history *h, struct str id, struct err *e)
     /* The pointer would not be followed: some other client's idea of an id. */
     if (!id_session_valid(id))
         return err_set(e, ERR_USAGE, "cannot continue session '%.*s': not an id that chat takes",
-                       (int)(id.n > 200 ? 200 : id.n), id.p);
+                       ERR_SHOWN(id));
     result = history_enter(h, e);
     if (result == 0) {
         buf_add_str(&line, id);
@@ -156,8 +156,7 @@ int session_last(const struct history *h, struct buf *id, struct err *e)
 
 static int absent(struct str name, struct err *e)
 {
-    return err_set(e, ERR_ABSENT, "no session '%.*s'", (int)(name.n > 200 ? 200 : name.n),
-                   name.p ? name.p : "");
+    return err_set(e, ERR_ABSENT, "no session '%.*s'", ERR_SHOWN(name));
 }
 
 static int ambiguous(struct str name, const struct session_list *l, struct err *e)

@@ -61,8 +61,7 @@ static bool is_word(struct str text)
         size_t n = cp < 0x80 ? 1 : utf8_decode(text, &cp);
 
         word = n > 0 && cp > ' ' && !vis_unsafe(cp);
-        text.p += n;
-        text.n -= n;
+        text = str_skip(text, n);
     }
     return word;
 }
@@ -112,8 +111,7 @@ int draft_storable(const struct draft *d, struct err *e)
         struct str text = json_text(buf_str(&d->field[rules[i].field]), &scratch);
 
         if (draft_has(d, rules[i].field) && !is_good(rules[i].field, text))
-            result = err_set(e, ERR_USAGE, "'%.*s' is no %s", (int)(text.n > 200 ? 200 : text.n),
-                             text.p ? text.p : "", rules[i].what);
+            result = err_set(e, ERR_USAGE, "'%.*s' is no %s", ERR_SHOWN(text), rules[i].what);
     }
     buf_release(&scratch);
     return result;

@@ -43,7 +43,7 @@ int attachment_list_add(struct attachment_list *l, const char *type, const char 
     buf_add_base64(&base64, bytes);
     l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
     a = &l->at[l->count++];
-    *a = (struct attachment){type, buf_detach(&base64), mem_copy(name, strlen(name)), bytes.n, ""};
+    *a = (struct attachment){type, buf_detach(&base64), mem_text(name), bytes.n, ""};
     for (size_t i = 0; i < sizeof hash; i++)
         snprintf(&a->sha256[2 * i], 3, "%02x", hash[i]);
     l->bytes += bytes.n;

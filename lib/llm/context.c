@@ -208,7 +208,7 @@ void context_add_calls(struct context *c, struct str content, struct str calls, 
     to->tool_calls = strict_calls(calls);
     if (to->tool_calls && thinking.n > 0) {
         to->thinking = mem_copy(thinking.p, thinking.n);
-        to->provider = mem_copy(provider, strlen(provider));
+        to->provider = mem_text(provider);
     }
 }
 
@@ -590,8 +590,6 @@ void context_settle(struct context *c)
 
 /* ---- conversations given as text ---- */
 
-#define BOM "\xef\xbb\xbf"
-
 /* Reads the members that count. If a key is repeated, the last one counts, as in a history line. */
 static void read_entry(struct message *m, struct str object)
 {
@@ -697,10 +695,7 @@ size_t messages_add(struct context *c, struct str text)
     struct str value;
     size_t bad;
 
-    if (str_starts(text, STR(BOM))) {
-        text.p += strlen(BOM);
-        text.n -= strlen(BOM);
-    }
+    text = utf8_without_bom(text);
     if (utf8_valid(text) < text.n) {
         utf8_add_repaired(&repaired, text);
         text = buf_str(&repaired);

@@ -6,6 +6,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider_error.h"
 #include "chathist/llm/refused_fields.h"
@@ -107,8 +108,6 @@ int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head
 /* The status that stands for an error at the start of a stream of status 200. */
 #define EARLY_STATUS 503
 
-#define BOM "\xef\xbb\xbf"
-
 /* The form of the response body. */
 enum form {
     FORM_OPEN, /* not yet known */
@@ -181,11 +180,7 @@ static enum form form_of_field(struct str text)
 /* Returns the body without a byte order mark and without blanks at its ends. */
 static struct str without_bom_and_blanks(struct str body)
 {
-    if (str_starts(body, STR(BOM))) {
-        body.p += strlen(BOM);
-        body.n -= strlen(BOM);
-    }
-    return str_trim(body);
+    return str_trim(utf8_without_bom(body));
 }
 
 /* Decides about the form by the beginning of the body. */
@@ -195,7 +190,7 @@ static enum form form_of(const struct exchange *x, struct str body)
 
     if (text.n == 0)
         return body.n > BLANK_MAX ? FORM_EVENTS : FORM_OPEN;
-    if (str_starts(STR(BOM), body))
+    if (str_starts(UTF8_BOM, body))
         return FORM_OPEN;
     if (x->provider->lines && is_event_stream(x))
         return FORM_EVENTS;

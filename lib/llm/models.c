@@ -111,7 +111,7 @@ static int read_list(struct model_list *l, struct str body, struct err *e)
                    name = json_text(id.p ? id : json_get(it.value, "name"), &scratch);
 
         if (!id.p && str_starts(name, STR("models/"))) /* Gemini */
-            name = (struct str){name.p + 7, name.n - 7};
+            name = str_skip(name, 7);
         model_list_add(l, name);
         if (l->count > before)
             l->windows[before] = read_window(it.value);

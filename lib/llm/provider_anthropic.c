@@ -618,10 +618,9 @@ static bool lower_limit(struct ask *ask, struct str body)
     most = most.p && str_find(before, STR(MAX_TOKENS)) ? str_trim(most) : STR("");
     while (n < most.n && n < 9 && most.p[n] >= '0' && most.p[n] <= '9')
         n++;
-    field.path = mem_copy("max_tokens", strlen("max_tokens"));
-    field.only = mem_copy(MAX_TOKENS, strlen(MAX_TOKENS));
-    field.value =
-        n > 0 ? mem_copy(most.p, n) : mem_copy(MAX_TOKENS_SMALL, strlen(MAX_TOKENS_SMALL));
+    field.path = mem_text("max_tokens");
+    field.only = mem_text(MAX_TOKENS);
+    field.value = n > 0 ? mem_copy(most.p, n) : mem_text(MAX_TOKENS_SMALL);
     field.since = time_now();
     return refused_fields_add(ask->refused, field);
 }

@@ -205,7 +205,7 @@ static struct str next_delta(struct str *rest, size_t least)
     while (n < rest->n && is_blank(rest->p[n]))
         n++;
     delta = (struct str){rest->p, n};
-    *rest = (struct str){rest->p + n, rest->n - n};
+    *rest = str_skip(*rest, n);
     return delta;
 }
 

@@ -208,7 +208,7 @@ static bool without_nan(struct str data, struct buf *out)
         else if (out->data[i] == '"')
             inside = !inside;
         for (size_t k = 0; !inside && k < sizeof words / sizeof *words; k++)
-            if (str_starts((struct str){data.p + i, data.n - i}, str_of(words[k]))) {
+            if (str_starts(str_skip(data, i), str_of(words[k]))) {
                 memset(out->data + i, ' ', strlen(words[k]));
                 memset(out->data + i, '"', 2);
                 i += strlen(words[k]) - 1;

@@ -245,8 +245,8 @@ static bool learn_effort(struct reading *r, const char *path)
         return false;
     buf_addf(&r->notice, "the server does not know the effort '%s': asking with '%s'",
              highest ? "max" : "minimal", effort);
-    learn(r, (struct refused_field){mem_copy(path, strlen(path)), copy_str(value),
-                                    json_string(effort), NULL, false, 0});
+    learn(r, (struct refused_field){mem_text(path), copy_str(value), json_string(effort), NULL,
+                                    false, 0});
     return true;
 }
 
@@ -280,8 +280,7 @@ static bool learn_limit(struct reading *r, const char *path)
         was_renamed_to(r->ask->refused, path))
         return false;
     buf_addf(&r->notice, "the server refuses '%s': asking with '%s'", path, other);
-    learn(r, (struct refused_field){mem_copy(path, strlen(path)), NULL, NULL,
-                                    mem_copy(other, strlen(other)), false, 0});
+    learn(r, (struct refused_field){mem_text(path), NULL, NULL, mem_text(other), false, 0});
     return true;
 }
 
@@ -299,8 +298,7 @@ static bool learn_tools_without_effort(struct reading *r)
         return false;
     buf_addf(&r->notice, "the server takes tools only without reasoning: asking with %s 'none'",
              effort);
-    learn(r, (struct refused_field){mem_copy(effort, strlen(effort)), NULL, json_string("none"),
-                                    NULL, true, 0});
+    learn(r, (struct refused_field){mem_text(effort), NULL, json_string("none"), NULL, true, 0});
     return true;
 }
 
@@ -335,7 +333,7 @@ static bool learn_field(struct reading *r, struct str path)
     if (!is_needed(r, str_of(field)) && !learn_effort(r, field) && !learn_limit(r, field) &&
         field_from(r->provider, r->ask, field) != ASK_FLAG) {
         buf_addf(&r->notice, "the server refuses '%s': asking without it", field);
-        learn(r, (struct refused_field){.path = mem_copy(field, strlen(field))});
+        learn(r, (struct refused_field){.path = mem_text(field)});
     }
     free(field);
     return true;

@@ -877,7 +877,7 @@ struct schema *schema_read(const char *file, struct err *e)
     } else if (file_read(file, &text, e) < 0) {
         e->kind = ERR_USAGE;
     } else if ((s = schema_new(buf_str(&text), &why)) && cJSON_IsObject(s->root)) {
-        s->file = mem_copy(file, strlen(file));
+        s->file = mem_text(file);
     } else {
         err_set(e, ERR_USAGE, "cannot use schema '%s': %s", file,
                 s ? "is not an object" : err_text(&why));

@@ -5,8 +5,6 @@
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 
-#define BOM "\xef\xbb\xbf"
-
 void sse_init(struct sse *s, sse_fn *fn, void *arg)
 {
     memset(s, 0, sizeof *s);
@@ -89,10 +87,8 @@ static int take_field(struct sse *s, struct str name, struct str value, struct e
 /* Reads a complete line, given without its line end. */
 static int take_line(struct sse *s, struct str line, struct err *e)
 {
-    if (!s->started && str_starts(line, STR(BOM))) {
-        line.p += 3;
-        line.n -= 3;
-    }
+    if (!s->started)
+        line = utf8_without_bom(line);
     s->started = true;
     if (s->lines) {
         line = str_trim(line);
@@ -106,10 +102,8 @@ static int take_line(struct sse *s, struct str line, struct err *e)
     struct str value = line;
     struct str name = str_cut(&value, ':'); /* empty for a comment line */
 
-    if (value.n > 0 && value.p[0] == ' ') {
-        value.p++;
-        value.n--;
-    }
+    if (value.n > 0 && value.p[0] == ' ')
+        value = str_skip(value, 1);
     return take_field(s, name, value, e);
 }
 

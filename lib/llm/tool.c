@@ -232,10 +232,8 @@ struct run {
 /* Drops the end of a code point that was cut in two at the start of the text. */
 static struct str whole_start(struct str text)
 {
-    while (text.n > 0 && ((unsigned char)text.p[0] & 0xC0) == 0x80) {
-        text.p++;
-        text.n--;
-    }
+    while (text.n > 0 && ((unsigned char)text.p[0] & 0xC0) == 0x80)
+        text = str_skip(text, 1);
     return text;
 }
 
@@ -512,7 +510,7 @@ int tool_exec_load(struct tool_exec *t, const char *path, char *const env[], int
     int result;
 
     *t = (struct tool_exec){
-        .tool = {.kind = &calls, .source = t}, .path = mem_copy(path, strlen(path)), .env = env};
+        .tool = {.kind = &calls, .source = t}, .path = mem_text(path), .env = env};
     /* Running a directory fails with "permission denied", which would not help. */
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         result = err_set(e, ERR_USAGE, "cannot use the tool '%s': is a directory", path);

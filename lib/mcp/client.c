@@ -928,7 +928,7 @@ bool mcp_renew(struct mcp_server *const *servers, size_t count, int64_t ms, int 
 void mcp_init(struct mcp_server *s, const char *name, const struct mcp_transport *transport,
               void *link, const struct mcp_watch *watch)
 {
-    *s = (struct mcp_server){.name = mem_copy(name, strlen(name)),
+    *s = (struct mcp_server){.name = mem_text(name),
                              .transport = transport,
                              .link = link,
                              .fault = ERR_INIT,

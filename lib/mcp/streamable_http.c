@@ -696,11 +696,6 @@ static void remote_forget(struct mcp_server *s, int64_t id)
 
 /* ---- start and end ---- */
 
-static char *copy_or_null(const char *text)
-{
-    return text ? mem_copy(text, strlen(text)) : NULL;
-}
-
 void mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r,
               const struct mcp_watch *watch)
 {
@@ -714,11 +709,11 @@ void mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r
     l->headers = mem_grow(NULL, &room, r->headers_count + 1, sizeof *l->headers);
     for (; l->headers_count < r->headers_count; l->headers_count++)
         l->headers[l->headers_count] =
-            (struct header){.name = copy_or_null(r->headers[l->headers_count].name),
-                            .value = copy_or_null(r->headers[l->headers_count].value),
+            (struct header){.name = mem_text(r->headers[l->headers_count].name),
+                            .value = mem_text(r->headers[l->headers_count].value),
                             .secret = r->headers[l->headers_count].secret};
-    l->ca_file = copy_or_null(r->limits->ca_file);
-    l->ca_dir = copy_or_null(r->limits->ca_dir);
+    l->ca_file = mem_text(r->limits->ca_file);
+    l->ca_dir = mem_text(r->limits->ca_dir);
     l->limits = (struct http_limits){.connect_ms = r->limits->connect_ms,
                                      .cancel_fd = -1,
                                      .ca_file = l->ca_file,

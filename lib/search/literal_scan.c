@@ -283,8 +283,7 @@ void literal_scan_add(struct literal_scan *s, struct str text, bool exact)
             add_character(s, &u, same[i]);
         literal.units = mem_grow(literal.units, &literal.cap, literal.count + 1, sizeof u);
         literal.units[literal.count++] = u;
-        text.p += bytes;
-        text.n -= bytes;
+        text = str_skip(text, bytes);
     }
     s->literals = mem_grow(s->literals, &s->cap, s->count + 1, sizeof *s->literals);
     s->literals[s->count++] = literal;

@@ -207,7 +207,7 @@ bool pattern_is_literal(const struct pattern *p)
 /* Returns the length of the code point at an offset before the end. *cp is -1 for invalid bytes. */
 static size_t step_at(struct str text, size_t at, int32_t *cp)
 {
-    size_t n = utf8_decode((struct str){text.p + at, text.n - at}, cp);
+    size_t n = utf8_decode(str_skip(text, at), cp);
 
     return n ? n : text.n - at;
 }
@@ -314,7 +314,7 @@ static bool find_folded(struct pattern *p, struct pattern_needle *n, size_t from
             advance(p->text, &n->text_at, &n->folded_at, from, SIZE_MAX);
         at = p->moved ? n->folded_at : from - p->piece_at;
         folded = buf_str(&p->folded);
-        found = str_find((struct str){folded.p + at, folded.n - at}, needle);
+        found = str_find(str_skip(folded, at), needle);
         if (found)
             break;
         if (p->piece_end == p->text.n)
@@ -337,8 +337,7 @@ static bool find_folded(struct pattern *p, struct pattern_needle *n, size_t from
 
 static bool find_exact(const struct pattern *p, struct pattern_needle *n, size_t from)
 {
-    const char *found =
-        str_find((struct str){p->text.p + from, p->text.n - from}, buf_str(&n->bytes));
+    const char *found = str_find(str_skip(p->text, from), buf_str(&n->bytes));
 
     n->at = found ? (size_t)(found - p->text.p) : 0;
     n->len = n->bytes.len;

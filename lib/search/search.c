@@ -329,7 +329,7 @@ static size_t step_back(struct str s, size_t at, size_t count)
 
 static size_t step_forward(struct str s, size_t at, size_t count)
 {
-    return at + utf8_first((struct str){s.p + at, s.n - at}, count).n;
+    return at + utf8_first(str_skip(s, at), count).n;
 }
 
 #define ELLIPSIS "\xe2\x80\xa6"

@@ -230,7 +230,7 @@ static int find_logs(struct folder *f, struct err *e)
             continue;
         f->logs = mem_grow(f->logs, &f->cap, f->count + 1, sizeof *f->logs);
         f->logs[f->count] = (struct log){
-            .machine = mem_copy(entry->d_name, strlen(entry->d_name)),
+            .machine = mem_text(entry->d_name),
             .fd = fd,
             .own = strcmp(entry->d_name, f->machine) == 0,
         };
@@ -725,8 +725,7 @@ static int make_own(struct folder *f, struct err *e)
     if (fd < 0)
         return -1;
     f->logs = mem_grow(f->logs, &f->cap, f->count + 1, sizeof *f->logs);
-    f->logs[f->count++] =
-        (struct log){.machine = mem_copy(f->machine, strlen(f->machine)), .fd = fd, .own = true};
+    f->logs[f->count++] = (struct log){.machine = mem_text(f->machine), .fd = fd, .own = true};
     return 0;
 }
 

@@ -596,7 +596,7 @@ static int get_hello(struct peer *p, uint64_t *deletions, uint64_t *lines, struc
         return peer_refused(p, line, e);
     if (!str_eq_c(str_word(&rest), "hist-sync")) {
         err_set(e, ERR_FAILURE, "'%s' does not answer as hist-sync does: '%.*s'", p->name,
-                (int)(line.n < 200 ? line.n : 200), line.p);
+                ERR_SHOWN(line));
         return -1;
     }
     if (!str_eq_c(str_word(&rest), "1")) {
@@ -775,7 +775,7 @@ static int parse_address(struct address *a, const char *place, struct err *e)
 static void add_word(struct words *w, const char *text)
 {
     w->at = mem_grow(w->at, &w->cap, w->count + 2, sizeof(*w->at));
-    w->at[w->count++] = mem_copy(text, strlen(text));
+    w->at[w->count++] = mem_text(text);
     w->at[w->count] = NULL;
 }
 

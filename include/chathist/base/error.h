@@ -50,6 +50,9 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
 /* The same with `: strerror(errnum)` appended; the kind is ERR_FAILURE. */
 int err_sys(struct err *e, int errnum, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* The arguments for "%.*s" that show a text, or the beginning of a very long one. */
+#define ERR_SHOWN(text) (int)((text).n > 200 ? 200 : (text).n), (text).n ? (text).p : ""
+
 /* Returns the message, or "" without an error; borrowed until e changes. */
 const char *err_text(const struct err *e);
 

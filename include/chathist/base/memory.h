@@ -17,6 +17,8 @@ void *mem_zalloc(size_t n) __attribute__((malloc, warn_unused_result));
 void *mem_resize(void *p, size_t count, size_t size) __attribute__((warn_unused_result));
 /* Copies n bytes and appends a NUL byte. */
 char *mem_copy(const void *p, size_t n) __attribute__((malloc, warn_unused_result));
+/* Copies a C string; NULL gives NULL. */
+char *mem_text(const char *text) __attribute__((malloc, warn_unused_result));
 /* Makes room in an array for `need` elements of `size` bytes by doubling it. *cap is the number of
  * elements that fit, 0 while p is NULL. Returns the array, which may have moved. */
 void *mem_grow(void *p, size_t *cap, size_t need, size_t size) __attribute__((warn_unused_result));

@@ -27,6 +27,8 @@ size_t utf8_encode(int32_t cp, char out[4]);
 size_t utf8_ascii(struct str s);
 /* Returns the length of the valid prefix of s, without a code point that the end of s cuts off. */
 size_t utf8_valid(struct str s);
+#define UTF8_BOM STR("\xef\xbb\xbf") /* a byte order mark */
+struct str utf8_without_bom(struct str text);
 /* The same, but stops at the first ASCII character. */
 size_t utf8_valid_beyond_ascii(struct str s);
 /* Adds s to out and replaces each ill-formed sequence by U+FFFD. */
