@@ -17,6 +17,15 @@ bool str_eq(struct str a, struct str b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0);
 }
 
+bool str_eq_lower(struct str a, const char *lower)
+{
+    size_t i = 0;
+
+    while (i < a.n && ascii_lower(a.p[i]) == lower[i] && lower[i])
+        i++;
+    return i == a.n && !lower[i];
+}
+
 int str_compare(struct str a, struct str b)
 {
     size_t n = a.n < b.n ? a.n : b.n;

@@ -12,15 +12,6 @@ static const char *skip_space(const char *p, const char *end)
     return p;
 }
 
-/* Returns the value of a hexadecimal digit, or -1. */
-static int hex_digit(char c)
-{
-    if (ascii_is_digit(c))
-        return c - '0';
-    c = ascii_lower(c);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* ---- checking ----
  *
  * This scanner reads every byte of a history, so its common case, plain text inside strings, is a
@@ -38,7 +29,7 @@ static bool check_escape(const char **at, const char *end)
         return false;
     (*at)++;
     for (int i = 0; *p == 'u' && i < 4; i++, (*at)++)
-        if (*at == end || hex_digit(**at) < 0)
+        if (*at == end || ascii_hex_value(**at) < 0)
             return false;
     return true;
 }
@@ -548,7 +539,7 @@ int32_t json_hex4(const char *p, const char *end)
     if (end - p < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(p[i]);
+        int digit = ascii_hex_value(p[i]);
 
         if (digit < 0)
             return -1;

@@ -35,28 +35,13 @@ static void head_clear(struct http_head *h)
         buf_clear(&h->field[i]);
 }
 
-static char lower_ascii(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
-}
-
-static bool head_is_field(struct str name, const char *wanted)
-{
-    if (name.n != strlen(wanted))
-        return false;
-    for (size_t i = 0; i < name.n; i++)
-        if (lower_ascii(name.p[i]) != wanted[i])
-            return false;
-    return true;
-}
-
 static void head_read_field(struct http_head *h, struct str line)
 {
     struct str value = line;
     struct str name = str_cut(&value, ':');
 
     for (int i = 0; i < HTTP_FIELDS; i++)
-        if (head_is_field(name, head_names[i])) {
+        if (str_eq_lower(name, head_names[i])) {
             buf_clear(&h->field[i]);
             buf_add_str(&h->field[i], str_trim(value));
         }
@@ -72,7 +57,7 @@ static void reduce_media_type(struct buf *type)
     buf_truncate(type, skipped + media.n);
     buf_consume(type, skipped);
     for (size_t i = 0; i < type->len; i++)
-        type->data[i] = lower_ascii(type->data[i]);
+        type->data[i] = ascii_lower(type->data[i]);
 }
 
 /* ---- the timer: how long the server may still be silent ----

@@ -144,21 +144,9 @@ static const char *find_word(struct str text, const char *needle)
 {
     size_t n = strlen(needle);
 
-    for (size_t i = 0; i + n <= text.n; i++) {
-        size_t k = 0;
-
-        while (k < n) {
-            char c = text.p[i + k];
-
-            if (c >= 'A' && c <= 'Z')
-                c = (char)(c - 'A' + 'a');
-            if (c != needle[k])
-                break;
-            k++;
-        }
-        if (k == n)
+    for (size_t i = 0; i + n <= text.n; i++)
+        if (str_eq_lower((struct str){text.p + i, n}, needle))
             return text.p + i;
-    }
     return NULL;
 }
 

@@ -23,8 +23,7 @@ bool tool_name_valid(struct str name)
     for (size_t i = 0; i < name.n; i++) {
         char c = name.p[i];
 
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-              c == '_' || c == '-'))
+        if (!ascii_is_letter(c) && !ascii_is_digit(c) && c != '_' && c != '-')
             return false;
     }
     return name.n > 0 && name.n <= TOOL_NAME_MAX;

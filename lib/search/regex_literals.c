@@ -325,14 +325,6 @@ static void read_character(struct reader *r, struct part *p)
         set_character(p, cp);
 }
 
-static int hex_digit(char c)
-{
-    static const char digits[] = "0123456789abcdef";
-    const char *found = c ? strchr(digits, ascii_lower(c)) : NULL;
-
-    return found ? (int)(found - digits) : -1;
-}
-
 /* Reads the number of \xHH or \x{HHH}. */
 static void read_hex(struct reader *r, struct part *p)
 {
@@ -340,8 +332,8 @@ static void read_hex(struct reader *r, struct part *p)
     int32_t cp = 0;
     size_t n = 0;
 
-    for (; r->p < r->end && n < (braces ? 6 : 2) && hex_digit(*r->p) >= 0; n++)
-        cp = cp * 16 + hex_digit(*r->p++);
+    for (; r->p < r->end && n < (braces ? 6 : 2) && ascii_hex_value(*r->p) >= 0; n++)
+        cp = cp * 16 + ascii_hex_value(*r->p++);
     if (n == 0 || (braces && !take(r, "}")) || cp > 0x10ffff || (cp >= 0xd800 && cp < 0xe000))
         fail(r);
     else

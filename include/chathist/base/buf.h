@@ -31,6 +31,8 @@ struct str str_of(const char *s);
 /* Compares bytes. An absent str equals an empty one. */
 bool str_eq(struct str a, struct str b);
 bool str_eq_c(struct str a, const char *b);
+/* Compares without regard to the case of ASCII letters; `lower` has small ones. */
+bool str_eq_lower(struct str a, const char *lower);
 /* Compares byte by byte: less than, equal to or greater than 0. A text comes before its continuations. */
 int str_compare(struct str a, struct str b);
 /* Returns how often a byte occurs. */
@@ -70,6 +72,15 @@ static inline char ascii_lower(char c)
 static inline bool ascii_is_letter(char c)
 {
     return ascii_lower(c) >= 'a' && ascii_lower(c) <= 'z';
+}
+
+/* Returns the value of a hexadecimal digit, or -1. */
+static inline int ascii_hex_value(char c)
+{
+    if (ascii_is_digit(c))
+        return c - '0';
+    c = ascii_lower(c);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 static inline bool ascii_is_space(char c)
