@@ -44,7 +44,7 @@ bool id_session_generated(struct str id)
     if (digits == 0 || id.n != i + 1 + ID_SESSION_DIGITS || id.p[i] != '_')
         return false;
     while (++i < id.n)
-        if (!strchr("0123456789abcdef", id.p[i]))
+        if (ascii_hex_value(id.p[i]) < 0 || ascii_lower(id.p[i]) != id.p[i])
             return false;
     return true;
 }
@@ -55,8 +55,7 @@ bool id_is_uuid(struct str id)
     bool is = id.n == strlen(form);
 
     for (size_t i = 0; is && i < id.n; i++)
-        is = form[i] == '-' ? id.p[i] == '-'
-                            : id.p[i] != '\0' && strchr("0123456789abcdefABCDEF", id.p[i]);
+        is = form[i] == '-' ? id.p[i] == '-' : ascii_hex_value(id.p[i]) >= 0;
     return is;
 }
 

@@ -33,6 +33,16 @@ TEST(session_ids_have_their_form)
     buf_release(&b);
 }
 
+TEST(only_an_id_of_that_form_is_generated)
+{
+    CHECK(id_session_generated(STR("sess_1719500000000_0a9f3c")));
+    CHECK(!id_session_generated(STR("sess_1719500000000_0A9f3c")));
+    CHECK(!id_session_generated(STR("sess_1719500000000_0a9f3")));
+    CHECK(!id_session_generated(STR("sess_1719500000000_0a9\0003c")));
+    CHECK(id_is_uuid(STR("0a9f3c00-0000-4000-8000-00000000000F")));
+    CHECK(!id_is_uuid(STR("0a9f3c00-0000-4000-8000-0000000000\00000")));
+}
+
 TEST(ids_are_appended_and_differ)
 {
     struct buf a = BUF_INIT(BUF_SMALL), b = BUF_INIT(BUF_SMALL);
