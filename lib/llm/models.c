@@ -397,33 +397,23 @@ bool model_cache_load(const char *dir, const struct provider *p, const char *bas
 {
     char *path = model_cache_path(dir, p, base_url);
     struct buf text = BUF_INIT(BUF_SMALL);
-    struct stat st;
-    bool found = false;
-    int fd = path ? file_open_regular(path, O_RDONLY, 0, &st, NULL, NULL) : -1;
+    struct str rest = STR_NONE;
 
     *l = (struct model_list){0};
-    free(path);
-    if (fd < 0)
-        return false;
-    int64_t age = time_now() - (int64_t)st.st_mtime * TIME_SECOND;
+    if (model_cache_is_fresh(dir, p, base_url, max_age) && file_read_state(path, &text, NULL) > 0)
+        rest = buf_str(&text);
+    while (rest.p) {
+        struct str window = str_cut(&rest, '\n'), id = str_cut(&window, '\t');
+        size_t before = l->count;
 
-    if (age >= 0 && age <= max_age && file_read_all(fd, &text) == 0) {
-        struct str rest = buf_str(&text);
-
-        while (rest.p) {
-            struct str window = str_cut(&rest, '\n'), id = str_cut(&window, '\t');
-            size_t before = l->count;
-
-            if (is_cacheable(id))
-                model_list_add(l, id);
-            if (l->count > before && window.p)
-                json_int(window, &l->windows[before]);
-        }
-        found = l->count > 0;
+        if (is_cacheable(id))
+            model_list_add(l, id);
+        if (l->count > before && window.p)
+            json_int(window, &l->windows[before]);
     }
-    close(fd);
+    free(path);
     buf_release(&text);
-    return found;
+    return l->count > 0;
 }
 
 int model_cache_store(const char *dir, const struct provider *p, const char *base_url,

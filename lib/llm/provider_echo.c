@@ -144,17 +144,12 @@ static int echo_request(const struct provider *p, const struct ask *ask, struct 
 
 /* ---- making the response ---- */
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static int64_t count_words(struct str s)
 {
     int64_t words = 0;
 
-    for (size_t i = 0; i < s.n; i++)
-        words += !is_blank(s.p[i]) && (i == 0 || is_blank(s.p[i - 1]));
+    while (str_word(&s).p)
+        words++;
     return words;
 }
 
@@ -200,9 +195,9 @@ static struct str next_delta(struct str *rest, size_t least)
     size_t n = 0;
     struct str delta;
 
-    while (n < rest->n && (n < least || !is_blank(rest->p[n])))
+    while (n < rest->n && (n < least || !ascii_is_space(rest->p[n])))
         n++;
-    while (n < rest->n && is_blank(rest->p[n]))
+    while (n < rest->n && ascii_is_space(rest->p[n]))
         n++;
     delta = (struct str){rest->p, n};
     *rest = str_skip(*rest, n);

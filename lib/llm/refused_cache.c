@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chathist/base/file.h"
@@ -74,28 +73,16 @@ static bool read_line(struct str line, char **model, struct refused_field *f)
     return false;
 }
 
-static void read_cache(const char *path, struct buf *text)
-{
-    struct stat st;
-    int fd = path ? file_open_regular(path, O_RDONLY, 0, &st, NULL, NULL) : -1;
-
-    if (fd < 0)
-        return;
-    if (file_read_all(fd, text) < 0)
-        buf_clear(text);
-    close(fd);
-}
-
 /* Reads the lines of the cache: those of `model` into f (unless it is NULL), the others into
  * `others` (unless it is NULL). */
 static void read_lines(const char *path, const char *model, struct refused_fields *f,
                        struct buf *others)
 {
     struct buf text = BUF_INIT(BUF_LINE);
-    struct str rest;
+    struct str rest = STR_NONE;
 
-    read_cache(path, &text);
-    rest = buf_str(&text);
+    if (path && file_read_state(path, &text, NULL) > 0)
+        rest = buf_str(&text);
     while (rest.p && rest.n > 0) {
         struct str line = str_cut(&rest, '\n');
         struct refused_field field = {0};

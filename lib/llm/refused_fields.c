@@ -143,11 +143,6 @@ static bool is_needed(const struct reading *r, struct str path)
     return r->provider->needs_limit && limit && str_eq_c(path, limit);
 }
 
-static bool is_path_inside(struct str path, struct str outer)
-{
-    return str_starts(path, outer) && (path.n == outer.n || path.p[outer.n] == '.');
-}
-
 /* Returns whether the value of an option of the user reaches the field, or is inside of it. */
 static bool option_reaches(const struct provider *p, const struct ask_option *option,
                            const char *path)
@@ -157,11 +152,11 @@ static bool option_reaches(const struct provider *p, const struct ask_option *op
     bool reaches;
 
     body_option_path(p, option->key, &own);
-    if (is_path_inside(str_of(path), buf_str(&own)) && path[own.len] == '.')
+    if (body_path_is_inside(str_of(path), buf_str(&own)) && path[own.len] == '.')
         reaches = !json_check(option->value, &value, NULL) || json_type(value) != JSON_OBJECT ||
                   body_field_in(value, path + own.len + 1).p;
     else
-        reaches = is_path_inside(buf_str(&own), str_of(path));
+        reaches = body_path_is_inside(buf_str(&own), str_of(path));
     buf_release(&own);
     return reaches;
 }

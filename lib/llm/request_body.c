@@ -171,6 +171,11 @@ static bool is_inner_option(const struct provider *p, const char *key)
     return p->options_field != NULL;
 }
 
+bool body_path_is_inside(struct str path, struct str outer)
+{
+    return str_starts(path, outer) && (path.n == outer.n || path.p[outer.n] == '.');
+}
+
 void body_option_path(const struct provider *p, const char *key, struct buf *out)
 {
     if (is_inner_option(p, key))
@@ -198,21 +203,16 @@ struct adding {
     struct err *e;
 };
 
-static bool is_inside(struct str path, const char *outer)
-{
-    return str_starts(path, str_of(outer)) &&
-           (path.n == strlen(outer) || path.p[strlen(outer)] == '.');
-}
-
 /* Finds the setting that decides the field a->path, the object around it, or a field inside of it,
  * which would be lost with its object. */
 static const struct decided *find_decided(const struct adding *a)
 {
-    for (size_t i = 0; i < DECIDED; i++) {
-        const char *path = a->decided[i].path;
+    struct str own = buf_str(&a->path);
 
-        if (path &&
-            (is_inside(buf_str(&a->path), path) || is_inside(str_of(path), buf_c(&a->path))))
+    for (size_t i = 0; i < DECIDED; i++) {
+        struct str path = str_of(a->decided[i].path);
+
+        if (path.p && (body_path_is_inside(own, path) || body_path_is_inside(path, own)))
             return &a->decided[i];
     }
     return NULL;

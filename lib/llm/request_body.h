@@ -28,6 +28,8 @@ struct str body_field_in(struct str value, const char *path);
  * an object that becomes empty. Nothing happens if the path leads through another type than an
  * object. */
 void body_set_field(cJSON *body, const char *path, struct str value);
+/* Is it that path, or one inside of it? */
+bool body_path_is_inside(struct str path, struct str outer);
 /* Adds the path of the field that an option sets. */
 void body_option_path(const struct provider *p, const char *key, struct buf *out);
 /* Adds effort, limit and options. Returns 0, or -1 with ERR_USAGE for two settings that want

@@ -62,7 +62,8 @@ void mcp_give_up(struct mcp_server *s, enum err_kind kind, const char *fmt, ...)
         s->transport->add_log(s, &text);
     err_set(&s->fault, fault_kind(kind), "%s", buf_c(&text));
     buf_release(&text);
-    s->transport->drop(s);
+    if (s->transport->drop)
+        s->transport->drop(s);
 }
 
 static void tell(const struct mcp_server *s, enum mcp_news news, struct str text)

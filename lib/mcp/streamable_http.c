@@ -641,12 +641,6 @@ static void look_at_all(struct link *l)
         l->opening = NULL;
 }
 
-static void remote_drop(struct mcp_server *s)
-{
-    /* A sink may call this, and then no exchange can be ended yet: remote_step does that. */
-    (void)s;
-}
-
 static void drop_posts(struct link *l)
 {
     while (l->first) {
@@ -807,5 +801,4 @@ const struct mcp_transport mcp_http_transport = {.discover_first = true,
                                                  .fds = remote_fds,
                                                  .step = remote_step,
                                                  .forget = remote_forget,
-                                                 .drop = remote_drop,
                                                  .end = remote_end};

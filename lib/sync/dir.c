@@ -680,7 +680,7 @@ static int leave_copied(struct folder *f, struct err *e)
 
     if (!is_copied(f))
         return 0;
-    name = sync_machine_rename(f->job->history, e);
+    name = sync_machine(f->job->history, MACHINE_RENAMED, e);
     if (!name)
         return -1;
     buf_addf(&text,
@@ -1149,7 +1149,8 @@ int sync_dir(struct sync_job *job, struct err *e)
         return err_sys(e, errno, "cannot open directory '%s'", job->place);
     add_dir_name(&f.name, job->name);
     if (job->options.dry_run || (sync_state_make(job->history, e) == 0 && lock_machine(&f, e) == 0))
-        f.machine = sync_machine(job->history, !job->options.dry_run, e);
+        f.machine =
+            sync_machine(job->history, job->options.dry_run ? MACHINE_UNKEPT : MACHINE_KEPT, e);
     if (f.machine && (job->options.dry_run || lock_own(&f, e) == 0))
         result = run(&f, e);
     if (f.own_fd >= 0)

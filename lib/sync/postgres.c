@@ -10,6 +10,7 @@
 #include <libpq-fe.h>
 #endif
 
+#include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 
@@ -466,12 +467,10 @@ bool pg_failed_on_data(const struct pg *p)
 
 int64_t pg_number(struct str value)
 {
-    bool negative = value.n > 0 && value.p[0] == '-';
-    uint64_t n = 0;
+    int64_t n = 0;
 
-    for (size_t i = negative ? 1 : 0; i < value.n && ascii_is_digit(value.p[i]); i++)
-        n = 10 * n + (uint64_t)(value.p[i] - '0');
-    return (int64_t)(negative ? 0 - n : n);
+    (void)json_int(value, &n);
+    return n;
 }
 
 void pg_add_number(struct buf *out, int64_t n)

@@ -102,13 +102,15 @@ static int replace_name(const char *path, struct buf *name, struct str system, s
     return result;
 }
 
-char *sync_machine(const struct history *h, bool make, struct err *e)
+char *sync_machine(const struct history *h, enum machine_name which, struct err *e)
 {
     char *path = sync_state_file(h, "machine", e);
     struct buf text = BUF_INIT(ID_MOST), system = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
     struct str rest, kept;
-    int result = path ? file_read_state(path, &text, e) : -1;
+    int result = path ? 0 : -1;
 
+    if (path && which != MACHINE_RENAMED)
+        result = file_read_state(path, &text, e);
     add_system(&system);
     rest = buf_str(&text);
     kept = str_cut(&rest, '\n');
@@ -116,29 +118,12 @@ char *sync_machine(const struct history *h, bool make, struct err *e)
         str_eq(str_trim(rest), buf_str(&system))) {
         buf_add_str(&name, kept);
     } else if (result >= 0) {
-        result = replace_name(make ? path : NULL, &name, buf_str(&system), e);
+        result = replace_name(which == MACHINE_UNKEPT ? NULL : path, &name, buf_str(&system), e);
     }
     free(path);
     buf_release(&text);
     buf_release(&system);
     if (result >= 0)
-        return buf_detach(&name);
-    buf_release(&name);
-    return NULL;
-}
-
-char *sync_machine_rename(const struct history *h, struct err *e)
-{
-    char *path = sync_state_file(h, "machine", e);
-    struct buf system = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
-    int result = -1;
-
-    add_system(&system);
-    if (path)
-        result = replace_name(path, &name, buf_str(&system), e);
-    free(path);
-    buf_release(&system);
-    if (result == 0)
         return buf_detach(&name);
     buf_release(&name);
     return NULL;
