@@ -58,24 +58,13 @@ static void compose_release(struct composer *c)
     hash_map_release(&c->names);
 }
 
-static cJSON *block_of(const char *type)
-{
-    cJSON *block = cjson_object();
-
-    cjson_set_text(block, "type", str_of(type));
-    return block;
-}
-
 /* Turns the only text into a block, so that other blocks can follow. */
 static cJSON *compose_open_blocks(struct composer *c)
 {
     if (!c->blocks)
         c->blocks = cjson_array();
     if (c->text.p) {
-        cJSON *block = block_of("text");
-
-        cjson_set_text(block, "text", c->text);
-        cjson_push(c->blocks, block);
+        cjson_push(c->blocks, wire_text_part("text", c->text));
         c->text = STR_NONE;
     }
     return c->blocks;
@@ -140,8 +129,8 @@ static void compose_text(struct composer *c, enum role role, struct str text)
  * "PDF support"). */
 static cJSON *attachment_block(const struct attachment *a)
 {
-    cJSON *block = block_of(attachment_is_image(a) ? "image" : "document");
-    cJSON *source = block_of("base64");
+    cJSON *block = wire_of_type(attachment_is_image(a) ? "image" : "document");
+    cJSON *source = wire_of_type("base64");
 
     cjson_set_text(source, "media_type", str_of(a->type));
     cjson_set_text(source, "data", str_of(a->base64));
@@ -213,7 +202,7 @@ static void declare_called_tools(struct composer *c)
 static void compose_call(struct composer *c, struct str call)
 {
     struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
-    cJSON *block = block_of("tool_use");
+    cJSON *block = wire_of_type("tool_use");
 
     wire_add_call_id(&c->ids, json_text(json_get(call, "id"), &text), &out);
     cjson_set_text(block, "id", buf_str(&out));
@@ -282,23 +271,6 @@ static void compose_answer(struct composer *c, size_t at)
         compose_call(c, calls.value);
 }
 
-/* The content of a result with images ("Tool use", tool_result: text and image blocks). */
-static cJSON *result_content(const struct context_message *m)
-{
-    struct str text = {m->content, m->n};
-    cJSON *blocks = cjson_array();
-
-    if (str_trim(text).n > 0) {
-        cJSON *block = block_of("text");
-
-        cjson_set_text(block, "text", text);
-        cjson_push(blocks, block);
-    }
-    for (size_t i = 0; i < m->attachments_count; i++)
-        cjson_push(blocks, attachment_block(&m->attachments[i]));
-    return blocks;
-}
-
 /* Adds the result of the next call. Results follow their calls in the same order (context_settle).
  */
 static void compose_result(struct composer *c, const struct context_message *m)
@@ -309,10 +281,11 @@ static void compose_result(struct composer *c, const struct context_message *m)
 
     if (wire_add_result_id(&c->ids, &id)) {
         compose_turn(c, ROLE_TOOL);
-        block = block_of("tool_result");
+        block = wire_of_type("tool_result");
         cjson_set_text(block, "tool_use_id", buf_str(&id));
+        /* "Tool use", tool_result: text, or text and image blocks. */
         if (m->attachments_count > 0)
-            cjson_set(block, "content", result_content(m));
+            cjson_set(block, "content", wire_parts(m, "text", attachment_block));
         else if (str_trim(text).n > 0)
             cjson_set_text(block, "content", text);
         cjson_push(compose_open_blocks(c), block);
@@ -399,13 +372,9 @@ static cJSON *anthropic_tools_tree(const struct ask *ask)
     cJSON *array = cjson_array();
 
     for (size_t i = 0; i < ask->tools_count; i++) {
-        const struct tool *tool = ask->tools[i];
         cJSON *t = cjson_object();
 
-        cjson_set_text(t, "name", str_of(tool->name));
-        if (*tool->description)
-            cjson_set_text(t, "description", str_of(tool->description));
-        cjson_set_raw(t, "input_schema", str_of(tool->parameters));
+        wire_set_tool(t, ask->tools[i], "input_schema");
         cjson_push(array, t);
     }
     for (size_t i = 0; i < ask->hosted_tools_count; i++)
@@ -438,10 +407,9 @@ static bool takes_format(const struct ask *ask)
 
 static void set_format(cJSON *body, const struct ask *ask)
 {
-    cJSON *format = cjson_object();
+    cJSON *format = wire_of_type("json_schema");
     struct buf text = BUF_INIT(SIZE_MAX);
 
-    cjson_set_text(format, "type", STR("json_schema"));
     cjson_set(format, "schema", wire_schema(ask));
     cjson_print(format, &text);
     body_set_field(body, "output_config.format", buf_str(&text));

@@ -96,15 +96,6 @@ static void set_result(cJSON *message, struct json_iter *calls, struct call_ids 
     buf_release(&text);
 }
 
-static cJSON *text_message(enum role role, struct str text)
-{
-    cJSON *message = cjson_object();
-
-    cjson_set_text(message, "role", str_of(role_name(role)));
-    cjson_set_text(message, "content", text);
-    return message;
-}
-
 /* Adds the images of the results that end with at[i] in a message of the user, because the templates
  * of most models take images from the user alone. */
 static void push_result_images(cJSON *array, const struct context *c, size_t i)
@@ -119,7 +110,7 @@ static void push_result_images(cJSON *array, const struct context *c, size_t i)
             continue;
         all.attachments = c->at[i].attachments;
         all.attachments_count = c->at[i].attachments_count;
-        message = text_message(ROLE_USER, STR("The images of the result of a tool:"));
+        message = wire_message(ROLE_USER, STR("The images of the result of a tool:"));
         set_images(message, &all);
         cjson_push(array, message);
     }
@@ -133,10 +124,10 @@ static cJSON *ollama_messages(const struct context *c, struct str system)
 
     wire_call_ids_init(&ids, false);
     if (str_trim(system).n > 0)
-        cjson_push(array, text_message(ROLE_SYSTEM, system));
+        cjson_push(array, wire_message(ROLE_SYSTEM, system));
     for (size_t i = 0; i < c->count; i++) {
         const struct context_message *m = &c->at[i];
-        cJSON *message = text_message(m->role, (struct str){m->content, m->n});
+        cJSON *message = wire_message(m->role, (struct str){m->content, m->n});
 
         openai_fill_gap(array, c, i);
         if (m->role == ROLE_TOOL) {

@@ -14,21 +14,11 @@
 
 /* ---- reasoning that goes back to its server ---- */
 
-static bool same_text(struct str a, struct str b)
-{
-    struct buf x = BUF_INIT(BUF_LINE), y = BUF_INIT(BUF_LINE);
-    bool same = str_eq(json_text(a, &x), json_text(b, &y));
-
-    buf_release(&x);
-    buf_release(&y);
-    return same;
-}
-
 /* Adds the member `extra_content` that came with the call of that id. */
 static void set_extra(cJSON *call, struct str id, struct str thinking)
 {
     for (struct json_iter it = json_iter(thinking); json_next(&it);)
-        if (json_has_type(it.value, "extra_content") && same_text(json_get(it.value, "id"), id) &&
+        if (json_has_type(it.value, "extra_content") && json_equal(json_get(it.value, "id"), id) &&
             json_type(json_get(it.value, "extra_content")) == JSON_OBJECT)
             cjson_set_raw(call, "extra_content", json_get(it.value, "extra_content"));
 }
@@ -81,43 +71,16 @@ static cJSON *calls_tree(struct str calls, struct str thinking, struct call_ids 
 static cJSON *attachment_part(const struct attachment *a)
 {
     bool image = attachment_is_image(a);
-    cJSON *part = cjson_object(), *inner = cjson_object();
+    cJSON *part = wire_of_type(image ? "image_url" : "file"), *inner = cjson_object();
     struct buf data = BUF_INIT(SIZE_MAX);
 
     wire_add_data_url(&data, a);
-    cjson_set_text(part, "type", image ? STR("image_url") : STR("file"));
     if (!image)
         cjson_set_text(inner, "filename", str_of(a->name));
     cjson_set_text(inner, image ? "url" : "file_data", buf_str(&data));
     cjson_set(part, image ? "image_url" : "file", inner);
     buf_release(&data);
     return part;
-}
-
-/* Makes the content parts of a message: its text, if there is any, and its attachments. */
-static cJSON *parts_tree(const struct context_message *m)
-{
-    cJSON *array = cjson_array();
-
-    if (str_trim((struct str){m->content, m->n}).n > 0) {
-        cJSON *part = cjson_object();
-
-        cjson_set_text(part, "type", STR("text"));
-        cjson_set_text(part, "text", (struct str){m->content, m->n});
-        cjson_push(array, part);
-    }
-    for (size_t i = 0; i < m->attachments_count; i++)
-        cjson_push(array, attachment_part(&m->attachments[i]));
-    return array;
-}
-
-static cJSON *text_tree(enum role role, struct str text)
-{
-    cJSON *t = cjson_object();
-
-    cjson_set_text(t, "role", str_of(role_name(role)));
-    cjson_set_text(t, "content", text);
-    return t;
 }
 
 static void set_result_id(cJSON *t, struct call_ids *ids)
@@ -141,7 +104,7 @@ static cJSON *message_tree(const struct context_message *m, const char *provider
     if (m->tool_call_id)
         set_result_id(t, ids);
     if (m->attachments_count > 0 && m->role != ROLE_TOOL)
-        cjson_set(t, "content", parts_tree(m));
+        cjson_set(t, "content", wire_parts(m, "text", attachment_part));
     else
         cjson_set_text(t, "content", (struct str){m->content, m->n});
     if (m->tool_calls) {
@@ -154,16 +117,16 @@ static cJSON *message_tree(const struct context_message *m, const char *provider
 void openai_fill_gap(cJSON *array, const struct context *c, size_t i)
 {
     if (i == 0 && c->at[i].role != ROLE_USER)
-        cjson_push(array, text_tree(ROLE_USER, STR(STAND_IN)));
+        cjson_push(array, wire_message(ROLE_USER, STR(STAND_IN)));
     if (i > 0 && c->at[i].role == ROLE_USER && c->at[i - 1].role == ROLE_TOOL)
-        cjson_push(array, text_tree(ROLE_ASSISTANT, STR(STAND_IN)));
+        cjson_push(array, wire_message(ROLE_ASSISTANT, STR(STAND_IN)));
 }
 
 /* Adds the images of the results that end with at[i], in a message of the user: the content of a
  * tool message is text (openai-openapi, ChatCompletionRequestToolMessage). */
 static void add_result_images(cJSON *array, const struct context *c, size_t i)
 {
-    cJSON *parts, *part, *t;
+    cJSON *parts, *t;
     size_t from = i, images = c->at[i].attachments_count;
 
     for (; from > 0 && c->at[from - 1].role == ROLE_TOOL; from--)
@@ -171,11 +134,8 @@ static void add_result_images(cJSON *array, const struct context *c, size_t i)
     if (images == 0)
         return;
     parts = cjson_array();
-    part = cjson_object();
     t = cjson_object();
-    cjson_set_text(part, "type", STR("text"));
-    cjson_set_text(part, "text", STR("The images of the results of the tools:"));
-    cjson_push(parts, part);
+    cjson_push(parts, wire_text_part("text", STR("The images of the results of the tools:")));
     for (; from <= i; from++)
         for (size_t k = 0; k < c->at[from].attachments_count; k++)
             cjson_push(parts, attachment_part(&c->at[from].attachments[k]));
@@ -192,7 +152,7 @@ cJSON *openai_messages(const struct context *c, struct str system, const char *p
 
     wire_call_ids_init(&ids, short_ids);
     if (str_trim(system).n > 0)
-        cjson_push(array, text_tree(ROLE_SYSTEM, system));
+        cjson_push(array, wire_message(ROLE_SYSTEM, system));
     for (size_t i = 0; i < c->count; i++) {
         openai_fill_gap(array, c, i);
         cjson_push(array, message_tree(&c->at[i], provider, &ids));
@@ -275,15 +235,9 @@ cJSON *openai_tools(const struct ask *ask)
     cJSON *array = cjson_array();
 
     for (size_t i = 0; i < ask->tools_count; i++) {
-        const struct tool *tool = ask->tools[i];
-        cJSON *function = cjson_object();
-        cJSON *t = cjson_object();
+        cJSON *function = cjson_object(), *t = wire_of_type("function");
 
-        cjson_set_text(function, "name", str_of(tool->name));
-        if (*tool->description)
-            cjson_set_text(function, "description", str_of(tool->description));
-        cjson_set_raw(function, "parameters", str_of(tool->parameters));
-        cjson_set_text(t, "type", STR("function"));
+        wire_set_tool(function, ask->tools[i], "parameters");
         cjson_set(t, "function", function);
         cjson_push(array, t);
     }
@@ -324,12 +278,11 @@ static cJSON *openai_messages_tree(const struct provider *p, const struct ask *a
  * Ollama and llama.cpp read the schema and ignore `strict`. */
 static void set_response_format(cJSON *body, const struct ask *ask)
 {
-    cJSON *format = cjson_object(), *inner = cjson_object();
+    cJSON *format = wire_of_type("json_schema"), *inner = cjson_object();
 
     cjson_set_text(inner, "name", STR("answer"));
     cjson_set(inner, "schema", wire_schema(ask));
     cjson_set(inner, "strict", cJSON_CreateBool(ask->schema_fits & SCHEMA_STRICT));
-    cjson_set_text(format, "type", STR("json_schema"));
     cjson_set(format, "json_schema", inner);
     cjson_set(body, "response_format", format);
 }
@@ -338,9 +291,8 @@ static void set_response_format(cJSON *body, const struct ask *ask)
  * github.com/abetlen/llama-cpp-python README "JSON Schema Mode"; llama.cpp accepts it, too). */
 static void set_json_object(cJSON *body, const struct ask *ask)
 {
-    cJSON *format = cjson_object();
+    cJSON *format = wire_of_type("json_object");
 
-    cjson_set_text(format, "type", STR("json_object"));
     cjson_set(format, "schema", wire_schema(ask));
     cjson_set(body, "response_format", format);
 }

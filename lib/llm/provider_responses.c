@@ -36,27 +36,11 @@ struct input {
     size_t answers; /* how many messages of the model have been written */
 };
 
-static cJSON *item_of(const char *type)
-{
-    cJSON *item = cjson_object();
-
-    cjson_set_text(item, "type", str_of(type));
-    return item;
-}
-
-static cJSON *text_part(const char *type, struct str text)
-{
-    cJSON *part = item_of(type);
-
-    cjson_set_text(part, "text", text);
-    return part;
-}
-
 /* Makes the part of an image (InputImageContent) or of a PDF (InputFileContent). */
 static cJSON *attachment_part(const struct attachment *a)
 {
     bool image = attachment_is_image(a);
-    cJSON *part = item_of(image ? "input_image" : "input_file");
+    cJSON *part = wire_of_type(image ? "input_image" : "input_file");
     struct buf url = BUF_INIT(SIZE_MAX);
 
     wire_add_data_url(&url, a);
@@ -69,28 +53,14 @@ static cJSON *attachment_part(const struct attachment *a)
     return part;
 }
 
-/* Makes the content parts of a prompt or of the output of a call: the text, if there is any, and the
- * attachments. */
-static cJSON *content_parts(const struct context_message *m)
-{
-    struct str text = {m->content, m->n};
-    cJSON *parts = cjson_array();
-
-    if (str_trim(text).n > 0)
-        cjson_push(parts, text_part("input_text", text));
-    for (size_t i = 0; i < m->attachments_count; i++)
-        cjson_push(parts, attachment_part(&m->attachments[i]));
-    return parts;
-}
-
 /* Every item has a type, because llama.cpp refuses those without. */
 static void input_add_prompt(struct input *in, const struct context_message *m)
 {
-    cJSON *item = item_of("message");
+    cJSON *item = wire_of_type("message");
 
     cjson_set_text(item, "role", STR("user"));
     if (m->attachments_count > 0)
-        cjson_set(item, "content", content_parts(m));
+        cjson_set(item, "content", wire_parts(m, "input_text", attachment_part));
     else
         cjson_set_text(item, "content", (struct str){m->content, m->n});
     cjson_push(in->items, item);
@@ -106,8 +76,8 @@ static void input_add_answer(struct input *in, struct str text)
 
     if (str_trim(text).n == 0)
         return;
-    item = item_of("message");
-    part = text_part("output_text", text);
+    item = wire_of_type("message");
+    part = wire_text_part("output_text", text);
     parts = cjson_array();
     buf_addf(&id, "msg_%zu", ++in->answers);
     cjson_set_text(item, "id", buf_str(&id));
@@ -136,7 +106,7 @@ static void input_add_call(struct input *in, struct str call, struct str own)
         json_type(json_get(call, "args")) == JSON_OBJECT) {
         cjson_push(in->items, cjson_raw(own));
     } else {
-        item = item_of("function_call");
+        item = wire_of_type("function_call");
         cjson_set_text(item, "call_id", buf_str(&id));
         cjson_set_text(item, "name", buf_str(&name));
         wire_add_arguments(&out, json_get(call, "args"));
@@ -156,10 +126,10 @@ static void input_add_result(struct input *in, const struct context_message *m)
     cJSON *item;
 
     if (wire_add_result_id(&in->ids, &id)) {
-        item = item_of("function_call_output");
+        item = wire_of_type("function_call_output");
         cjson_set_text(item, "call_id", buf_str(&id));
         if (m->attachments_count > 0)
-            cjson_set(item, "output", content_parts(m));
+            cjson_set(item, "output", wire_parts(m, "input_text", attachment_part));
         else
             cjson_set_text(item, "output", (struct str){m->content, m->n});
         cjson_push(in->items, item);
@@ -294,15 +264,11 @@ static cJSON *responses_tools(const struct ask *ask)
     cJSON *tools = cjson_array();
 
     for (size_t i = 0; i < ask->hosted_tools_count; i++)
-        cjson_push(tools, item_of(ask->hosted_tools[i]));
+        cjson_push(tools, wire_of_type(ask->hosted_tools[i]));
     for (size_t i = 0; i < ask->tools_count; i++) {
-        const struct tool *tool = ask->tools[i];
-        cJSON *t = item_of("function");
+        cJSON *t = wire_of_type("function");
 
-        cjson_set_text(t, "name", str_of(tool->name));
-        if (*tool->description)
-            cjson_set_text(t, "description", str_of(tool->description));
-        cjson_set_raw(t, "parameters", str_of(tool->parameters));
+        wire_set_tool(t, ask->tools[i], "parameters");
         cjson_set(t, "strict", cJSON_CreateFalse());
         cjson_push(tools, t);
     }
@@ -312,7 +278,7 @@ static cJSON *responses_tools(const struct ask *ask)
 /* Sets `text.format` of the type `json_schema` (TextResponseFormatJsonSchema). */
 static void set_text_format(cJSON *body, const struct ask *ask)
 {
-    cJSON *text = cjson_object(), *format = item_of("json_schema");
+    cJSON *text = cjson_object(), *format = wire_of_type("json_schema");
 
     cjson_set_text(format, "name", STR("answer"));
     cjson_set(format, "schema", wire_schema(ask));

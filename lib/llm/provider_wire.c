@@ -128,6 +128,52 @@ int wire_end_body(cJSON *body, const struct provider *p, const struct ask *ask,
     return rc;
 }
 
+cJSON *wire_of_type(const char *type)
+{
+    cJSON *t = cjson_object();
+
+    cjson_set_text(t, "type", str_of(type));
+    return t;
+}
+
+cJSON *wire_text_part(const char *type, struct str text)
+{
+    cJSON *part = wire_of_type(type);
+
+    cjson_set_text(part, "text", text);
+    return part;
+}
+
+cJSON *wire_parts(const struct context_message *m, const char *text_type,
+                  cJSON *(*part)(const struct attachment *a))
+{
+    struct str text = {m->content, m->n};
+    cJSON *parts = cjson_array();
+
+    if (str_trim(text).n > 0)
+        cjson_push(parts, wire_text_part(text_type, text));
+    for (size_t i = 0; i < m->attachments_count; i++)
+        cjson_push(parts, part(&m->attachments[i]));
+    return parts;
+}
+
+cJSON *wire_message(enum role role, struct str text)
+{
+    cJSON *message = cjson_object();
+
+    cjson_set_text(message, "role", str_of(role_name(role)));
+    cjson_set_text(message, "content", text);
+    return message;
+}
+
+void wire_set_tool(cJSON *to, const struct tool *tool, const char *schema)
+{
+    cjson_set_text(to, "name", str_of(tool->name));
+    if (*tool->description)
+        cjson_set_text(to, "description", str_of(tool->description));
+    cjson_set_raw(to, schema, str_of(tool->parameters));
+}
+
 cJSON *wire_schema(const struct ask *ask)
 {
     cJSON *t = cjson_object();

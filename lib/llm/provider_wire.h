@@ -43,6 +43,20 @@ bool wire_has_option(const struct ask *ask, const char *key);
 int wire_end_body(cJSON *body, const struct provider *p, const struct ask *ask,
                   struct http_request *r, struct err *e);
 
+/* ---- parts of a body; the caller frees them ---- */
+
+/* {"type": type} */
+cJSON *wire_of_type(const char *type);
+/* {"type": type, "text": text} */
+cJSON *wire_text_part(const char *type, struct str text);
+/* The parts of a message: its text, if that is not blank, and its attachments, which `part` makes. */
+cJSON *wire_parts(const struct context_message *m, const char *text_type,
+                  cJSON *(*part)(const struct attachment *a));
+/* {"role": ROLE, "content": text} */
+cJSON *wire_message(enum role role, struct str text);
+/* Sets `name`, `description` if there is one, and the schema of the arguments. */
+void wire_set_tool(cJSON *to, const struct tool *tool, const char *schema);
+
 /* Returns the schema for the answer without `$schema`, which names the language that it is written
  * in. The caller frees it. */
 cJSON *wire_schema(const struct ask *ask);
