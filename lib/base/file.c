@@ -105,6 +105,12 @@ int file_rename(int dir, const char *from, const char *to)
     return renameat(dir, path_base(from), dir, path_base(to));
 }
 
+void file_close(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
 bool file_is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
@@ -213,8 +219,7 @@ int file_open_regular_at(int dir, const char *path, int flags, mode_t mode, stru
     err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, kind_name(st->st_mode));
 
 out:
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     if (errnum)
         *errnum = reason;
     return -1;
@@ -566,8 +571,7 @@ static int sweep_file(int dir, const char *path, bool remove, struct err *e)
 
     if (left && remove && file_unlink(dir, path) < 0 && errno != ENOENT)
         left = err_sys(e, errno, "cannot remove '%s'", path);
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return left;
 }
 
@@ -727,8 +731,7 @@ int file_sync_dir_of(const char *path)
     int result = fd < 0 ? -1 : sync_dir(fd);
     int saved = errno;
 
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     free(dir);
     errno = saved;
     return result;
@@ -1085,8 +1088,7 @@ bool owner_foreign_listener(unsigned port, uid_t *uid)
 
         if (fd >= 0 && file_read_all(fd, &text) < 0)
             buf_clear(&text);
-        if (fd >= 0)
-            close(fd);
+        file_close(fd);
         rest = buf_str(&text);
         while (!found && rest.n > 0)
             found = is_foreign_line(str_cut(&rest, '\n'), port, uid);

@@ -437,8 +437,7 @@ static bool has_terminal(void)
 {
     int fd = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return fd >= 0;
 }
 

@@ -206,7 +206,6 @@ int append_copy(struct append *a, int fd, off_t at, off_t n, bool sync, struct e
 
 void append_close(struct append *a)
 {
-    if (a->fd >= 0)
-        close(a->fd);
+    file_close(a->fd);
     a->fd = -1;
 }

@@ -278,8 +278,7 @@ static bool is_half_made(const struct history *h, bool remove)
 
     if (left && remove)
         (void)file_unlink(h->dir_fd, making);
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     free(making);
     return left;
 }

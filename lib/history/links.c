@@ -84,8 +84,7 @@ void second_name_keep(const char *copies, const char *repository, int dir, const
         if (made < 0 && errno != EEXIST)
             break;
     }
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     buf_release(&name);
 }
 
@@ -106,8 +105,7 @@ char *second_name_of_earlier(const char *copies, const char *repository, ino_t n
             earlier = path_join(copies, buf_c(&name));
         }
     }
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     buf_release(&name);
     return earlier;
 }
@@ -137,8 +135,7 @@ char *second_name_find(const char *copies, const struct stat *st, int dir, const
             name = mem_text(entry->d_name);
     if (list)
         closedir(list);
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return name;
 }
 
@@ -151,8 +148,7 @@ int second_name_remove(const char *copies, const char *name, struct err *e)
         result = system_sync(fd);
     if (result < 0)
         err_sys(e, errno, "cannot remove '%s/%s', which keeps the erased messages", copies, name);
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return result;
 }
 

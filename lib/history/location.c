@@ -69,10 +69,8 @@ static void git_dirs_close(struct git_dirs *g)
 {
     if (g->common >= 0 && g->common != g->git)
         close(g->common);
-    if (g->git >= 0)
-        close(g->git);
-    if (g->tree >= 0)
-        close(g->tree);
+    file_close(g->git);
+    file_close(g->tree);
     free(g->git_path);
     free(g->common_path);
     free(g->tree_path);
@@ -95,8 +93,7 @@ static int open_own(int at, const char *name, const char *path, const char **why
     } else {
         return fd;
     }
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return -1;
 }
 
@@ -314,8 +311,7 @@ static void close_dirs(struct history *h)
 {
     if (h->pointer_fd >= 0 && h->pointer_fd != h->dir_fd)
         close(h->pointer_fd);
-    if (h->dir_fd >= 0)
-        close(h->dir_fd);
+    file_close(h->dir_fd);
     h->dir_fd = h->pointer_fd = FILE_ABSENT;
 }
 
@@ -360,8 +356,7 @@ static bool is_own_file(int dir, const char *path)
     int fd = file_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);
     bool own = fd < 0 || !owner_fault(fd, OWNER_USER);
 
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return own;
 }
 
@@ -476,8 +471,7 @@ static void look_in_work_tree(struct history *h, bool reader)
     }
 
 out:
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     free(dir);
 }
 
@@ -793,8 +787,7 @@ bool history_forbidden(const struct history *h)
     int reason = 0;
     int fd = file_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, NULL, &reason, NULL);
 
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return fd < 0 && (reason == EACCES || reason == EPERM);
 }
 

@@ -130,8 +130,7 @@ static void take(struct partial_left *left, const char *parent, const char *name
         left->at[left->count++] = f;
         return;
     }
-    if (f.fd >= 0)
-        close(f.fd);
+    file_close(f.fd);
     free(f.path);
 }
 

@@ -421,8 +421,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
     }
     if (r.name.len > 0)
         file_unlink(h->dir_fd, buf_c(&r.name));
-    if (r.fd >= 0)
-        close(r.fd);
+    file_close(r.fd);
     buf_release(&r.name);
     buf_release(&r.pending);
     buf_release(&r.erased);

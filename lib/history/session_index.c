@@ -848,8 +848,7 @@ int session_index_count_bad(struct session_index *x, struct str id, off_t from, 
 /* Stops using the file. */
 static void drop_file(struct session_index *x)
 {
-    if (x->fd >= 0)
-        close(x->fd);
+    file_close(x->fd);
     x->fd = -1;
     x->header = (struct index_header){0};
 }
@@ -993,8 +992,7 @@ bool session_index_blocked(const struct history *h, bool *removable)
     struct stat st;
     int reason = 0, fd = path ? open_index_file(h->dir_fd, path, &reason) : -1;
 
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     if (!path || fd >= 0 || reason == ENOENT)
         return false;
     *removable =

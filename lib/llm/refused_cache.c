@@ -138,8 +138,7 @@ int refused_fields_store(struct refused_fields *f, const char *dir, const struct
         for (size_t i = 0; i < f->count; i++)
             add_line(&text, &f->at[i], model);
         result = file_replace(path, buf_str(&text), e);
-        if (lock >= 0)
-            close(lock);
+        file_close(lock);
     }
     if (result == 0)
         f->stored = f->count;

@@ -398,8 +398,7 @@ void skip_map_load(struct skip_map *m, const struct history *h, const struct ski
         free(m->sums);
         m->sums = NULL;
     }
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
 }
 
 /* Returns whether the block must be read that ends at `end` or that `end` is in. */

@@ -224,8 +224,7 @@ static int find_logs(struct folder *f, struct err *e)
         int machine = is_machine_name(entry->d_name) ? open_below(f->fd, entry->d_name) : -1;
         int fd = machine >= 0 ? open_below(machine, buf_c(&f->name)) : -1;
 
-        if (machine >= 0)
-            close(machine);
+        file_close(machine);
         if (fd < 0)
             continue;
         f->logs = mem_grow(f->logs, &f->cap, f->count + 1, sizeof *f->logs);
@@ -311,8 +310,7 @@ static bool take_segment(struct folder *f, struct str object)
         s->end = end;
         s->lines = lines;
     }
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return good;
 }
 
@@ -720,8 +718,7 @@ static int make_own(struct folder *f, struct err *e)
         fd = open_below(machine, buf_c(&f->name));
     if (fd < 0)
         folder_error(f, "open directory", f->machine, e);
-    if (machine >= 0)
-        close(machine);
+    file_close(machine);
     if (fd < 0)
         return -1;
     f->logs = mem_grow(f->logs, &f->cap, f->count + 1, sizeof *f->logs);
@@ -774,8 +771,7 @@ static int close_segment(struct writer *w, struct err *e)
 
     if (w->fd >= 0 && result == 0 && system_sync(w->fd) < 0)
         result = folder_error(w->f, "write to", w->f->machine, e);
-    if (w->fd >= 0)
-        close(w->fd);
+    file_close(w->fd);
     w->fd = -1;
     return result;
 }
@@ -1036,8 +1032,7 @@ static int write_all(struct folder *f, struct err *e)
     if (check_numbers(&w, e) == 0 && write_deletions(&w, e) == 0 && erase_own(&w, e) == 0 &&
         begin_after_asked(&w, e) == 0 && fill_gaps(&w, e) == 0 && write_lines(&w, e) == 0)
         result = 0;
-    if (w.fd >= 0)
-        close(w.fd);
+    file_close(w.fd);
     buf_release(&w.pending);
     return result;
 }
@@ -1153,8 +1148,7 @@ int sync_dir(struct sync_job *job, struct err *e)
             sync_machine(job->history, job->options.dry_run ? MACHINE_UNKEPT : MACHINE_KEPT, e);
     if (f.machine && (job->options.dry_run || lock_own(&f, e) == 0))
         result = run(&f, e);
-    if (f.own_fd >= 0)
-        close(f.own_fd);
+    file_close(f.own_fd);
     append_close(&f.lock);
     for (size_t i = 0; i < f.count; i++) {
         close(f.logs[i].fd);

@@ -381,8 +381,7 @@ static bool cache_load_facts(struct merge *m)
                    (ssize_t)(n * sizeof(*m->facts)) &&
                body_sum(m->facts, n) == body;
     }
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return good;
 }
 
@@ -553,8 +552,7 @@ static int open_again(struct merge *m, struct stat *st, struct err *e)
     struct err why = ERR_INIT;
     int missing = 0;
 
-    if (m->fd >= 0)
-        close(m->fd);
+    file_close(m->fd);
     m->fd = file_open_regular_at(m->h->dir_fd, m->h->path, O_RDONLY, 0, st, &missing, &why);
     if (m->fd < 0 && missing != ENOENT)
         err_set(e, why.kind, "%s", err_text(&why));
@@ -780,8 +778,7 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
         m->cached = m->covered;
     else
         forget(m);
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     if ((!o->dry_run && write_deletions(m, STR(""), e) < 0) || catch_up(m, e) < 0) {
         merge_close(m);
         return NULL;
@@ -795,8 +792,7 @@ void merge_close(struct merge *m)
     if (!m)
         return;
     cache_save(m);
-    if (m->fd >= 0)
-        close(m->fd);
+    file_close(m->fd);
     free(m->deleted_path);
     free(m->cache_path);
     free(m->facts);

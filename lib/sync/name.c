@@ -111,10 +111,8 @@ static int read_config(const struct history *h, struct buf *text, struct err *e)
         result = file_read_all(fd, text);
     if (result < 0)
         err_set(e, ERR_USAGE, "cannot read git's configuration beside '%s'", h->dir);
-    if (fd >= 0)
-        close(fd);
-    if (common >= 0)
-        close(common);
+    file_close(fd);
+    file_close(common);
     return result;
 }
 

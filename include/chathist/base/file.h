@@ -51,6 +51,9 @@ int file_open_regular(const char *path, int flags, mode_t mode, struct stat *st,
 int file_open_regular_at(int dir, const char *path, int flags, mode_t mode, struct stat *st,
                          int *errnum, struct err *e);
 
+/* Closes a descriptor, unless it is negative. */
+void file_close(int fd);
+
 /* Waits for `ms` milliseconds, or until fd (-1: none) can be read. Returns 1 if it can be read, 0
  * after that time, -1 with errno set. */
 int file_wait(int fd, int64_t ms);
