@@ -51,8 +51,6 @@ enum {
 #define BAD_BLOCK ((size_t)4096)
 /* A larger file is not an index. */
 #define INDEX_MOST ((off_t)1 << 36)
-/* Sessions whose records are read at once. */
-#define RECORDS_AT_ONCE ((uint64_t)1024)
 
 /* Texts of a session. */
 #define RECORD_TEXTS 7
@@ -715,22 +713,15 @@ static int add_sessions(const struct session_index *x, const uint64_t *records, 
 int session_index_sessions(const struct session_index *x, uint64_t first, uint64_t count,
                            struct session_list *to)
 {
-    size_t room = (size_t)(count < RECORDS_AT_ONCE ? count : RECORDS_AT_ONCE);
     uint64_t *records;
-    int result = 0;
+    int result;
 
     if (first > x->header.sessions || count > x->header.sessions - first)
         return -1;
-    records = mem_zalloc(room * RECORD_WORDS * sizeof(*records));
-    while (count > 0 && result == 0) {
-        size_t n = count < room ? (size_t)count : room;
-
-        result = read_records(x, first, n, records);
-        if (result == 0)
-            result = add_sessions(x, records, n, to);
-        first += n;
-        count -= n;
-    }
+    records = mem_zalloc((size_t)count * RECORD_WORDS * sizeof(*records));
+    result = read_records(x, first, (size_t)count, records);
+    if (result == 0 && count > 0)
+        result = add_sessions(x, records, (size_t)count, to);
     free(records);
     return result;
 }

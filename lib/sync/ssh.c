@@ -72,27 +72,23 @@ struct peer {
 
 static int peer_timeout(const struct peer *p, struct err *e)
 {
-    err_set(e, ERR_TIMEOUT, "'%s' does not answer", p->name);
-    return -1;
+    return err_set(e, ERR_TIMEOUT, "'%s' does not answer", p->name);
 }
 
 static int peer_gone(const struct peer *p, struct err *e)
 {
-    err_set(e, ERR_NETWORK, "the connection to '%s' ended too early", p->name);
-    return -1;
+    return err_set(e, ERR_NETWORK, "the connection to '%s' ended too early", p->name);
 }
 
 static int peer_wrong(const struct peer *p, struct err *e)
 {
-    err_set(e, ERR_FAILURE, "'%s' does not follow the protocol of hist-sync", p->name);
-    return -1;
+    return err_set(e, ERR_FAILURE, "'%s' does not follow the protocol of hist-sync", p->name);
 }
 
 /* The line is `X MESSAGE`. */
 static int peer_refused(const struct peer *p, struct str line, struct err *e)
 {
-    err_set(e, ERR_FAILURE, "%s: %.*s", p->name, (int)line.n - 2, line.p + 2);
-    return -1;
+    return err_set(e, ERR_FAILURE, "%s: %.*s", p->name, (int)line.n - 2, line.p + 2);
 }
 
 static int peer_flush(struct peer *p, struct err *e)
@@ -165,15 +161,21 @@ static int peer_line(struct peer *p, size_t most, struct str *line, struct err *
             p->used += line->n + 1;
             return 1;
         }
-        if (end || n > most) {
-            err_set(e, ERR_FAILURE, "'%s' sent a line that is too long", p->name);
-            return -1;
-        }
+        if (end || n > most)
+            return err_set(e, ERR_FAILURE, "'%s' sent a line that is too long", p->name);
         looked = n;
         result = peer_more(p, e);
         if (result <= 0)
             return result < 0 ? -1 : n > 0 ? peer_gone(p, e) : 0;
     }
+}
+
+/* The same for a line that has to come: 0 or -1. */
+static int peer_next_line(struct peer *p, struct str *line, struct err *e)
+{
+    int result = peer_line(p, WORDS_MOST, line, e);
+
+    return result > 0 ? 0 : result < 0 ? -1 : peer_gone(p, e);
 }
 
 static void put_number(struct peer *p, uint64_t n)
@@ -189,10 +191,9 @@ static int get_count(struct peer *p, const char *word, uint64_t most, uint64_t *
 {
     struct str line, got;
     char digits[20] = "", *end;
-    int result = peer_line(p, WORDS_MOST, &line, e);
 
-    if (result <= 0)
-        return result < 0 ? -1 : peer_gone(p, e);
+    if (peer_next_line(p, &line, e) < 0)
+        return -1;
     got = str_word(&line);
     if (str_eq_c(got, word) && line.n > 1 && line.n < sizeof(digits)) {
         memcpy(digits, line.p + 1, line.n - 1);
@@ -469,10 +470,9 @@ static int answer_client(struct exchange *x, struct err *e)
     for (;;) {
         struct str line;
         uint64_t n;
-        int result = peer_line(x->peer, WORDS_MOST, &line, e);
 
-        if (result <= 0)
-            return result < 0 ? -1 : peer_gone(x->peer, e);
+        if (peer_next_line(x->peer, &line, e) < 0)
+            return -1;
         x->peer->used -= line.n + 1;
         if (str_starts(line, STR("want ")))
             return get_count(x->peer, "want", WANT_MOST, &n, e) < 0 ? -1 : take_wants(x, n, e);
@@ -587,22 +587,17 @@ static void put_hello(struct peer *p, const struct merge *m)
 static int get_hello(struct peer *p, uint64_t *deletions, uint64_t *lines, struct err *e)
 {
     struct str line = STR_NONE, rest;
-    int result = peer_line(p, WORDS_MOST, &line, e);
 
-    if (result <= 0)
-        return result < 0 ? -1 : peer_gone(p, e);
+    if (peer_next_line(p, &line, e) < 0)
+        return -1;
     rest = line;
     if (str_starts(line, STR("X ")))
         return peer_refused(p, line, e);
-    if (!str_eq_c(str_word(&rest), "hist-sync")) {
-        err_set(e, ERR_FAILURE, "'%s' does not answer as hist-sync does: '%.*s'", p->name,
-                ERR_SHOWN(line));
-        return -1;
-    }
-    if (!str_eq_c(str_word(&rest), "1")) {
-        err_set(e, ERR_FAILURE, "'%s' has another version of hist-sync", p->name);
-        return -1;
-    }
+    if (!str_eq_c(str_word(&rest), "hist-sync"))
+        return err_set(e, ERR_FAILURE, "'%s' does not answer as hist-sync does: '%.*s'", p->name,
+                       ERR_SHOWN(line));
+    if (!str_eq_c(str_word(&rest), "1"))
+        return err_set(e, ERR_FAILURE, "'%s' has another version of hist-sync", p->name);
     return digest_parse(str_word(&rest), deletions) && digest_parse(str_word(&rest), lines)
                ? 0
                : peer_wrong(p, e);
@@ -713,11 +708,6 @@ static void address_release(struct address *a)
     free(a->path);
 }
 
-static char *text_of(struct str s)
-{
-    return mem_copy(s.p, s.n);
-}
-
 static bool is_host(struct str host)
 {
     for (size_t i = 0; i < host.n; i++)
@@ -748,11 +738,10 @@ static int parse_address(struct address *a, const char *place, struct err *e)
     }
     for (size_t i = 0; i < port.n; i++)
         good = good && ascii_is_digit(port.p[i]);
-    if (!good || !is_host(host) || (port.p && (port.n == 0 || port.n > 5))) {
-        err_set(e, ERR_USAGE, "bad place '%s': ssh://[user@]host[:port][/path] is expected", place);
-        return -1;
-    }
-    a->host = text_of(host);
+    if (!good || !is_host(host) || (port.p && (port.n == 0 || port.n > 5)))
+        return err_set(e, ERR_USAGE, "bad place '%s': ssh://[user@]host[:port][/path] is expected",
+                       place);
+    a->host = mem_copy(host.p, host.n);
     for (char *from = a->host, *to = a->host;; from++) {
         if (*from != '[')
             *to++ = *from;
@@ -760,13 +749,13 @@ static int parse_address(struct address *a, const char *place, struct err *e)
             break;
     }
     if (port.p)
-        a->port = text_of(port);
+        a->port = mem_copy(port.p, port.n);
     if (path.p && path.n > 0) {
         /* ssh://host/~/x is below the home directory, in which the command runs. */
         if (str_starts(path, STR("~/")))
-            a->path = text_of(str_skip(path, 2));
+            a->path = mem_copy(path.p + 2, path.n - 2);
         else
-            a->path = text_of((struct str){path.p - 1, path.n + 1});
+            a->path = mem_copy(path.p - 1, path.n + 1);
     }
     return 0;
 }
