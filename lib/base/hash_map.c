@@ -81,6 +81,14 @@ size_t hash_map_number(struct hash_map *m, struct str *key)
     return slot->value;
 }
 
+bool hash_map_add(struct hash_map *m, struct str key)
+{
+    size_t before = m->count;
+
+    (void)hash_map_number(m, &key);
+    return m->count > before;
+}
+
 void hash_map_release(struct hash_map *m)
 {
     for (size_t i = 0; m->copies && i < m->count; i++)

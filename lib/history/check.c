@@ -81,8 +81,7 @@ static void note_id(struct walk *w, struct str id, uint64_t line)
 
 static void note_session(struct walk *w, struct str id)
 {
-    hash_map_number(&w->sessions, &id);
-    w->c->sessions = w->sessions.count;
+    w->c->sessions += hash_map_add(&w->sessions, id);
 }
 
 static void note_reference(struct walk *w, enum field field, struct str id, uint64_t line)
@@ -136,11 +135,9 @@ static void note_calls(struct walk *w, const struct message *m)
     while (!it.object && json_next(&it)) {
         struct str id = json_text(json_get(it.value, "id"), &w->scratch);
 
-        if (!id.p)
-            continue;
         set_call_key(&key, m->session_id, id);
-        id = buf_str(&key);
-        hash_map_number(&w->calls, &id);
+        if (id.p)
+            (void)hash_map_add(&w->calls, buf_str(&key));
     }
     buf_release(&key);
 }

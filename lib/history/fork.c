@@ -153,7 +153,7 @@ static void find_named(struct copy *c)
         struct str name = json_text(c->from->line[i].reply_to, &scratch);
 
         if (name.p)
-            hash_map_number(&c->names, &name);
+            (void)hash_map_add(&c->names, name);
     }
     buf_release(&scratch);
     c->named = mem_zalloc((c->names.count + 1) * sizeof(*c->named));
@@ -177,9 +177,6 @@ static void copy_release(struct copy *c)
 /* Draws an id that differs from the other new ids of the same millisecond. */
 static void draw_id(struct copy *c, struct buf *id)
 {
-    size_t before;
-    struct str key;
-
     do {
         int64_t ms = time_now() / 1000;
 
@@ -188,9 +185,7 @@ static void draw_id(struct copy *c, struct buf *id)
         c->ms = ms;
         buf_clear(id);
         id_add_message(id, ms);
-        before = c->drawn.count;
-        key = buf_str(id);
-    } while (hash_map_number(&c->drawn, &key) < before);
+    } while (!hash_map_add(&c->drawn, buf_str(id)));
 }
 
 static struct str id_of_named(struct copy *c, struct named *n)

@@ -309,7 +309,7 @@ void message_sources(struct str citations, struct hash_map *urls)
             url = json_get(json_get(it.value, "url_citation"), "url");
         url = json_text(url, &scratch);
         if (url.n > 0)
-            hash_map_number(urls, &url);
+            (void)hash_map_add(urls, url);
     }
     buf_release(&scratch);
 }

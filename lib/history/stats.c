@@ -76,17 +76,6 @@ static size_t place_of(struct stats_table *t, struct str key, int64_t day)
     return t->count - 1;
 }
 
-/* ---- sessions ---- */
-
-/* Numbers the keys of a map from 0. Returns whether this one is new. */
-static bool add_once(struct hash_map *map, struct str key, size_t *number)
-{
-    size_t count = map->count;
-
-    *number = hash_map_number(map, &key);
-    return *number == count;
-}
-
 /* ---- counting ---- */
 
 /* The counts of one message. */
@@ -186,13 +175,12 @@ static void take_cost(struct prices *p, const struct message *m, struct facts *f
 
 static void count_in(struct stats *s, size_t place, const struct facts *f)
 {
-    size_t pair[2] = {place, f->session}, ignored;
+    size_t pair[2] = {place, f->session};
     struct stats_row *row = &s->rows.at[place];
 
     add_count(&row->count, &f->count);
     add_cost(&row->costs, f);
-    if (add_once(&s->pairs, (struct str){(const char *)pair, sizeof pair}, &ignored))
-        row->count.sessions++;
+    row->count.sessions += hash_map_add(&s->pairs, (struct str){(const char *)pair, sizeof pair});
 }
 
 static void count_calls(struct stats *s, const struct message *m, const struct facts *f)
@@ -251,10 +239,11 @@ static void take_time(struct stats *s, const struct message *m, struct facts *f)
 static void stats_add(struct stats *s, const struct message *m)
 {
     struct facts f = {.count = count_of(m)};
+    struct str session = m->session_id;
     bool of_answers = s->rows.by == STATS_MODEL || s->rows.by == STATS_PROVIDER;
 
-    if (add_once(&s->sessions, m->session_id, &f.session))
-        s->total.sessions++;
+    f.session = hash_map_number(&s->sessions, &session);
+    s->total.sessions = s->sessions.count;
     if (s->prices && f.count.answers > 0)
         take_cost(s->prices, m, &f);
     add_count(&s->total, &f.count);

@@ -167,11 +167,9 @@ static void add_input(struct buf *out, struct str args)
 
 static void declare_tool(struct composer *c, struct str name)
 {
-    size_t count = c->names.count;
     cJSON *tool;
 
-    hash_map_number(&c->names, &name);
-    if (c->names.count == count)
+    if (!hash_map_add(&c->names, name))
         return;
     tool = cjson_object();
     cjson_set_text(tool, "name", name);

@@ -385,15 +385,6 @@ static uint64_t *call_id_next(struct call_ids *ids, struct str id)
     return &ids->next[number];
 }
 
-/* Takes an id. Returns false if an earlier call of the request has it. */
-static bool call_id_take(struct call_ids *ids, struct str id)
-{
-    size_t before = ids->taken.count;
-
-    (void)hash_map_number(&ids->taken, &id);
-    return ids->taken.count > before;
-}
-
 void wire_add_call_id(struct call_ids *ids, struct str id, struct buf *out)
 {
     uint64_t *next = call_id_next(ids, id);
@@ -403,7 +394,8 @@ void wire_add_call_id(struct call_ids *ids, struct str id, struct buf *out)
         buf_add_str(&made, id);
     else
         call_id_make(ids, &made, (*next)++);
-    while (!call_id_take(ids, buf_str(&made)))
+    /* An earlier call of the request may have the id. */
+    while (!hash_map_add(&ids->taken, buf_str(&made)))
         call_id_make(ids, &made, (*next)++);
     buf_add_str(&ids->waiting, buf_str(&made));
     buf_add_byte(&ids->waiting, '\n');

@@ -107,14 +107,13 @@ static bool is_token(struct str name)
 static bool is_new(struct hash_map *names, struct str name)
 {
     struct buf lower = BUF_INIT(SIZE_MAX);
-    size_t count = names->count;
+    bool is;
 
     for (size_t i = 0; i < name.n; i++)
         buf_add_byte(&lower, ascii_lower(name.p[i]));
-    name = buf_str(&lower);
-    hash_map_number(names, &name);
+    is = hash_map_add(names, buf_str(&lower));
     buf_release(&lower);
-    return names->count > count;
+    return is;
 }
 
 static bool annotation_valid(struct str schema, struct str annotation, struct hash_map *names)

@@ -255,10 +255,10 @@ static int find_titles(struct query_term *t, const struct history *h, struct err
     if (session_list_newest(&list, h, SIZE_MAX, e) < 0)
         return -1;
     for (size_t i = 0; i < list.count; i++) {
-        struct str id = list.at[i].id;
+        const struct session *s = &list.at[i];
 
-        if (is_in(t, session_label(&list.at[i]), ANYWHERE))
-            hash_map_number(&t->sessions, &id);
+        if (is_in(t, session_label(s), ANYWHERE))
+            (void)hash_map_add(&t->sessions, s->id);
     }
     session_list_release(&list);
     return 0;

@@ -618,11 +618,7 @@ void merge_deletion(const struct merge *m, size_t i, struct str *session, struct
 
 static void take_deletion(struct merge *m, struct str session, struct str id)
 {
-    size_t before = m->deleted.count;
-    struct str key = deletion_key(m, session, id);
-
-    (void)hash_map_number(&m->deleted, &key);
-    if (m->deleted.count > before)
+    if (hash_map_add(&m->deleted, deletion_key(m, session, id)))
         m->deleted_sum += merge_deletion_digest(session, id);
 }
 
@@ -937,9 +933,7 @@ static void report_received(struct merge *m, const struct fact *here)
 int merge_add(struct merge *m, struct str line, struct err *e)
 {
     const struct fact *other;
-    struct str name;
     uint64_t key, digest;
-    size_t before = m->waiting.count;
 
     /* JSON from a database may have newlines between its tokens. */
     if ((line.n > 0 && memchr(line.p, '\n', line.n)) || !message_parse(&m->message, line) ||
@@ -954,9 +948,7 @@ int merge_add(struct merge *m, struct str line, struct err *e)
     if (is_known(m, key, digest, &other) ||
         merge_is_deleted(m, m->message.session_id, m->message.id))
         return 0;
-    name = (struct str){(const char *)&digest, sizeof(digest)};
-    (void)hash_map_number(&m->waiting, &name);
-    if (m->waiting.count == before)
+    if (!hash_map_add(&m->waiting, (struct str){(const char *)&digest, sizeof(digest)}))
         return 0;
     if (other)
         report_received(m, other);
@@ -1015,7 +1007,6 @@ int merge_store(struct merge *m, struct err *e)
             m->count.received += m->stored;
             buf_clear(&m->pending);
             hash_map_release(&m->waiting);
-            m->waiting = (struct hash_map){0};
             result = catch_up(m, e);
         }
     }

@@ -35,6 +35,8 @@ void hash_map_set(struct hash_map *m, struct str key, size_t value);
 /* Returns the number of a key. A new key gets the next number: it was new if the result is the
  * count from before. *key becomes the map's copy, which lives as long as the map. */
 size_t hash_map_number(struct hash_map *m, struct str *key);
+/* The same if the number is not wanted now. Returns whether the key was new. */
+bool hash_map_add(struct hash_map *m, struct str key);
 void hash_map_release(struct hash_map *m);
 /* Returns the hash that the map uses: FNV-1a over the bytes, then mixed. It is stored in files. */
 uint64_t hash_map_hash(struct str key);
