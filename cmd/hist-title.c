@@ -35,7 +35,7 @@ static void print_title(struct out *out, const struct history *h, struct str id,
     struct buf title = BUF_INIT(BUF_LINE), line = BUF_INIT(8 * BUF_LINE);
     struct err e = ERR_INIT;
 
-    if (session_title(h, id, &title, &e) < 0)
+    if (session_title(h, id, &title, NULL, &e) < 0)
         die_err(&e);
     if (json) {
         buf_add_byte(&line, '{');

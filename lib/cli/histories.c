@@ -224,7 +224,7 @@ static int copy_title(struct history *to, const struct history *from, struct str
                       struct str copy, struct err *e)
 {
     struct buf title = BUF_INIT(BUF_LINE);
-    int result = session_title(from, session, &title, e);
+    int result = session_title(from, session, &title, NULL, e);
 
     if (result == 0 && title.len > 0)
         result = session_set_title(to, copy, buf_str(&title), e);

@@ -241,7 +241,7 @@ size_t show_session(struct out *o, const struct history *h, struct str id, struc
     count = tail.whole ? tail.thread.count : SHOW_NOT_COUNTED;
     skipped = n > s->last ? n - s->last : 0;
     buf_clear(&s->title);
-    if (s->document && session_title(h, id, &s->title, &e) < 0)
+    if (s->document && session_title(h, id, &s->title, NULL, &e) < 0)
         die_err(&e);
     show_messages(o, s, wanted + skipped, n - skipped);
     if (tail.thread.bad_lines > s->bad_lines)

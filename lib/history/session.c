@@ -241,7 +241,7 @@ int session_draft_title(const struct history *h, struct str id, struct str title
     text = str_trim(buf_str(&line));
     if (utf8_count(text) > MESSAGE_TITLE) {
         err_set(e, ERR_USAGE, "a title has at most %d characters", MESSAGE_TITLE);
-    } else if (session_title_and_key(h, id, &known, &key, e) == 0) {
+    } else if (session_title(h, id, &known, &key, e) == 0) {
         draft_title(d, text, buf_str(&key));
         draft_set_text(d, FIELD_SESSION_ID, id);
         result = !str_eq(text, buf_str(&known));

@@ -219,17 +219,8 @@ int session_list_newest(struct session_list *l, const struct history *h, size_t 
     return session_list_named(l, h, STR(""), limit, e);
 }
 
-int session_title(const struct history *h, struct str id, struct buf *title, struct err *e)
-{
-    struct buf key = BUF_INIT(BUF_LINE);
-    int result = session_title_and_key(h, id, title, &key, e);
-
-    buf_release(&key);
-    return result;
-}
-
-int session_title_and_key(const struct history *h, struct str id, struct buf *title,
-                          struct buf *key, struct err *e)
+int session_title(const struct history *h, struct str id, struct buf *title, struct buf *key,
+                  struct err *e)
 {
     struct session_list l;
 
@@ -238,7 +229,8 @@ int session_title_and_key(const struct history *h, struct str id, struct buf *ti
     for (size_t i = 0; i < l.count; i++)
         if (str_eq(l.at[i].id, id)) {
             buf_add_str(title, l.at[i].title);
-            buf_add_str(key, l.at[i].title_key);
+            if (key)
+                buf_add_str(key, l.at[i].title_key);
         }
     session_list_release(&l);
     return 0;

@@ -343,7 +343,7 @@ void repl_title(struct repl *r, struct str text)
     int result;
 
     if (text.n == 0) {
-        if (session_title(&chat->history, id, &title, &e) < 0)
+        if (session_title(&chat->history, id, &title, NULL, &e) < 0)
             repl_report(&e);
         else
             repl_say(r, "%s", title.len > 0 ? buf_c(&title) : "the session has no title");
@@ -459,7 +459,7 @@ void repl_info(struct repl *r, struct str rest)
     (void)rest;
     info_line(r, "session", "%s", buf_c(&chat->session.id));
     if (!chat->in_memory &&
-        session_title(&chat->history, buf_str(&chat->session.id), &title, &e) < 0)
+        session_title(&chat->history, buf_str(&chat->session.id), &title, NULL, &e) < 0)
         repl_report(&e);
     if (title.len > 0)
         info_line(r, "title", "%s", buf_c(&title));

@@ -276,7 +276,7 @@ TEST(a_title_names_a_session_and_does_not_use_it)
                                         "\"the \\\"new\\\" one\",\"first_role\":\"user\"")));
     session_list_release(&l);
     buf_clear(&found);
-    CHECK_INT(session_title(&h, STR("a"), &found, NULL), 0);
+    CHECK_INT(session_title(&h, STR("a"), &found, NULL, NULL), 0);
     CHECK_STR(buf_c(&found), "the \"new\" one");
     CHECK_INT(session_last(&h, &found, NULL), 1);
     CHECK_STR(buf_c(&found), "c");

@@ -376,7 +376,7 @@ static void check_titles(void)
         for (unsigned machine = 0; machine < MACHINES; machine++) {
             struct history h = machine_open(machine);
 
-            CHECK_INT(session_title(&h, str_of(id), &titles[machine], NULL), 0);
+            CHECK_INT(session_title(&h, str_of(id), &titles[machine], NULL, NULL), 0);
             CHECK(str_eq(buf_str(&titles[machine]), buf_str(&titles[0])));
             history_release(&h);
         }

@@ -38,10 +38,8 @@ int session_list_named(struct session_list *l, const struct history *h, struct s
                        size_t limit, struct err *e);
 
 /* Finds the title of the session with that id. Returns 0, and adds the title to `title`, nothing if
- * it has none; or -1 with *err set. */
-int session_title(const struct history *h, struct str id, struct buf *title, struct err *e);
-/* The same, and adds its message_title_key to `key`. */
-int session_title_and_key(const struct history *h, struct str id, struct buf *title,
-                          struct buf *key, struct err *e);
+ * it has none, and its message_title_key to `key`, unless that is NULL; or -1 with *err set. */
+int session_title(const struct history *h, struct str id, struct buf *title, struct buf *key,
+                  struct err *e);
 
 #endif
