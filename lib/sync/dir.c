@@ -172,8 +172,8 @@ static void leave_out(struct folder *f, struct log *l, struct err *why)
     l->waits_for = NULL;
     if (f->fault.kind == ERR_NONE)
         err_set(&f->fault, ERR_FAILURE, "%s", err_text(why));
-    else if (f->job->options.warn)
-        f->job->options.warn(f->job->options.arg, err_text(why));
+    else
+        merge_warn(f->merge, "%s", err_text(why));
     err_release(why);
 }
 
@@ -673,7 +673,6 @@ static bool is_copied(const struct folder *f)
 /* Takes a new name, if a copy of this home directory has the same one. What was read stays read. */
 static int leave_copied(struct folder *f, struct err *e)
 {
-    struct buf text = BUF_INIT(BUF_SMALL);
     char *name;
 
     if (!is_copied(f))
@@ -681,12 +680,10 @@ static int leave_copied(struct folder *f, struct err *e)
     name = sync_machine(f->job->history, MACHINE_RENAMED, e);
     if (!name)
         return -1;
-    buf_addf(&text,
-             "another home directory writes to '%s/%s', too: the name of this machine is now '%s'",
-             f->job->place, f->machine, name);
-    if (f->job->options.warn)
-        f->job->options.warn(f->job->options.arg, buf_c(&text));
-    buf_release(&text);
+    merge_warn(
+        f->merge,
+        "another home directory writes to '%s/%s', too: the name of this machine is now '%s'",
+        f->job->place, f->machine, name);
     find_log(f, str_of(f->machine))->own = false;
     free(f->machine);
     f->machine = name;
@@ -1041,20 +1038,16 @@ static int write_all(struct folder *f, struct err *e)
 
 static void report_waiting(const struct folder *f)
 {
-    struct buf text = BUF_INIT(BUF_SMALL);
-
-    for (size_t i = 0; i < f->count && f->job->options.warn; i++) {
+    for (size_t i = 0; i < f->count; i++) {
         const struct log *l = &f->logs[i];
 
-        if (!l->waits_for)
-            continue;
-        buf_clear(&text);
-        buf_addf(&text,
-                 "the newest lines in '%s/%s' wait for files in '%s/%s' that have not arrived yet",
-                 f->job->place, l->machine, f->job->place, l->waits_for);
-        f->job->options.warn(f->job->options.arg, buf_c(&text));
+        if (l->waits_for)
+            merge_warn(
+                f->merge,
+                "the newest lines in '%s/%s' wait for files in '%s/%s' that have not arrived "
+                "yet",
+                f->job->place, l->machine, f->job->place, l->waits_for);
     }
-    buf_release(&text);
 }
 
 /* Only one program of this machine writes to its files at a time. */

@@ -200,9 +200,7 @@ bool digest_parse(struct str digits, uint64_t *digest)
 
 /* ---- messages for the user ---- */
 
-static void warn(struct merge *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static void warn(struct merge *m, const char *fmt, ...)
+void merge_warn(struct merge *m, const char *fmt, ...)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
     va_list ap;
@@ -907,12 +905,12 @@ void merge_report_conflict(struct merge *m, struct str here, struct str there)
     their_text = message_preview(&theirs, &a);
     if (message_parse(&ours, here))
         our_text = message_preview(&ours, &b);
-    warn(m,
-         "two messages of session '%.*s' have the id '%.*s', and both are kept: '%.*s' here, "
-         "'%.*s' %s%s",
-         (int)theirs.session_id.n, theirs.session_id.p, (int)theirs.id.n, theirs.id.p,
-         (int)our_text.n, our_text.p, (int)their_text.n, their_text.p,
-         m->options.mark ? "in " : "there", m->options.mark ? m->options.mark : "");
+    merge_warn(m,
+               "two messages of session '%.*s' have the id '%.*s', and both are kept: '%.*s' here, "
+               "'%.*s' %s%s",
+               (int)theirs.session_id.n, theirs.session_id.p, (int)theirs.id.n, theirs.id.p,
+               (int)our_text.n, our_text.p, (int)their_text.n, their_text.p,
+               m->options.mark ? "in " : "there", m->options.mark ? m->options.mark : "");
     message_release(&ours);
     message_release(&theirs);
     buf_release(&a);
