@@ -114,8 +114,7 @@ static bool begin(struct history *h, struct buf *id, const char *reset, const ch
         id_add_session(id, time_now() / 1000);
     }
     if (system) {
-        buf_clear(&kept);
-        buf_add_c(&kept, system);
+        buf_set(&kept, str_of(system));
     }
     if (system || (reset && seen))
         store_system(h, buf_str(id), buf_str(&kept), reset && seen);

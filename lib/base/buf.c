@@ -203,6 +203,12 @@ void buf_add_str(struct buf *b, struct str s)
     buf_add(b, s.p, s.n);
 }
 
+void buf_set(struct buf *b, struct str s)
+{
+    buf_clear(b);
+    buf_add_str(b, s);
+}
+
 void buf_add_c(struct buf *b, const char *s)
 {
     buf_add_str(b, str_of(s));

@@ -441,8 +441,7 @@ static void choose_fork(struct browse *b, struct str id)
         browse_choose(b, place);
         return;
     }
-    buf_clear(&b->back.session);
-    buf_add_str(&b->back.session, id);
+    buf_set(&b->back.session, id);
     b->back.row = 0;
     b->back.list = true;
     b->back.text = false;

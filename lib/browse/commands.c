@@ -277,8 +277,7 @@ static bool take_subject(struct browse *b)
 
     if (!browse_chosen(b, &b->subject.history, &id))
         return false;
-    buf_clear(&b->subject.id);
-    buf_add_str(&b->subject.id, id);
+    buf_set(&b->subject.id, id);
     return true;
 }
 

@@ -109,17 +109,11 @@ void browse_release(struct browse *b)
     buf_release(&b->back.at);
 }
 
-static void set(struct buf *to, struct str text)
-{
-    buf_clear(to);
-    buf_add_str(to, text);
-}
-
 /* ---- reports and questions ---- */
 
 void browse_say(struct browse *b, const char *text)
 {
-    set(&b->status, str_of(text));
+    buf_set(&b->status, str_of(text));
 }
 
 void browse_add_file_name(struct buf *out, const struct browse *b)
@@ -295,14 +289,14 @@ static void want_messages(struct browse *b, size_t history, struct str id)
     struct browse_target *t = &b->target;
 
     if (!browse_target_is(t, history, id)) {
-        set(&t->id, id);
+        buf_set(&t->id, id);
         t->history = history;
         if (browse_act_waits(b) && b->waits.chosen) {
             b->waits.count--;
             browse_say(b, "given up: another session is chosen");
         }
     }
-    set(&t->hit, browse_chosen_hit(b));
+    buf_set(&t->hit, browse_chosen_hit(b));
     find_range(b, t, id);
     b->thread_number++;
     b->wants.thread = true;
@@ -358,10 +352,10 @@ static void renew_sessions(struct browse *b, size_t history, struct session_list
     struct buf id = BUF_INIT(BUF_LINE);
 
     if (back) {
-        set(&id, buf_str(&b->back.session));
+        buf_set(&id, buf_str(&b->back.session));
     } else if (l->at < b->sessions.rows.count) {
         of = b->sessions.rows.at[l->at].history;
-        set(&id, b->sessions.rows.at[l->at].session->id);
+        buf_set(&id, b->sessions.rows.at[l->at].session->id);
     }
     browse_sessions_put(&b->sessions, history, list, b->all ? b->histories : 1, b->order);
     if (id.len > 0)
@@ -414,8 +408,8 @@ void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
     b->every = every;
     b->shown.end = b->target.end;
     b->shown.history = b->target.history;
-    set(&b->shown.id, buf_str(&b->target.id));
-    set(&b->shown.hit, buf_str(&b->target.hit));
+    buf_set(&b->shown.id, buf_str(&b->target.id));
+    buf_set(&b->shown.hit, buf_str(&b->target.hit));
     if (b->back.text && str_eq(buf_str(&b->shown.id), buf_str(&b->back.session))) {
         show_hit(b);
         browse_pane_return(&b->pane, buf_str(&b->back.top), b->back.top_part, b->back.top_line,
@@ -466,7 +460,7 @@ void browse_search(struct browse *b, bool again)
     b->repeating = again && b->searching && (b->repeating || b->hits_number == b->search_number);
     b->search_number++;
     b->wants.hits = 0;
-    set(&b->searched, text);
+    buf_set(&b->searched, text);
     if (!again)
         browse_set_found(b, false);
     b->wants.search = true;
@@ -497,7 +491,7 @@ void browse_end_search(struct browse *b)
     size_t history = 0, place = SIZE_MAX;
 
     if (b->searching && browse_chosen(b, &history, &chosen))
-        set(&id, chosen);
+        buf_set(&id, chosen);
     b->waits.count = 0;
     b->back.list = b->back.text = false;
     browse_edit_set(&b->query, STR(""));
@@ -511,7 +505,7 @@ void browse_end_search(struct browse *b)
 
 void browse_open(struct browse *b, size_t history, struct str id)
 {
-    set(&b->back.session, id);
+    buf_set(&b->back.session, id);
     b->back.row = 0;
     b->back.list = true;
     b->back.text = false;

@@ -326,8 +326,7 @@ static void add_environment(struct buf *r)
     struct buf set = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
 
     while (names.p) {
-        buf_clear(&name);
-        buf_add_str(&name, str_cut(&names, ' '));
+        buf_set(&name, str_cut(&names, ' '));
         if (config_env(buf_c(&name)))
             buf_addf(&set, "%s%s", set.len > 0 ? " " : "", buf_c(&name));
     }

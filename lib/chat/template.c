@@ -430,8 +430,7 @@ void presets_expand(struct presets *p, const struct chat_args *a, struct buf *pr
                 buf_add_c(&text, "\n\n");
             buf_add_str(&text, buf_str(prompt));
         }
-        buf_clear(prompt);
-        buf_add_str(prompt, buf_str(&text));
+        buf_set(prompt, buf_str(&text));
         if (text.overflow)
             die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
         if (prompt->len == 0)

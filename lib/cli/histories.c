@@ -174,8 +174,7 @@ static int look_up(const struct history *h, struct str name, bool whole, struct 
     }
     found = session_exists(h, name, e);
     if (found > 0) {
-        buf_clear(id);
-        buf_add_str(id, name);
+        buf_set(id, name);
     }
     return found;
 }
@@ -194,8 +193,7 @@ static int look_up_all(const struct histories *l, size_t first, struct str name,
         if (found > 0) {
             buf_add_c(names, count > 0 ? ", " : "");
             history_name_add(names, &l->at[i]);
-            buf_clear(id);
-            buf_add_str(id, buf_str(&one));
+            buf_set(id, buf_str(&one));
             *place = i;
         }
         count = found < 0 ? -1 : count + found;

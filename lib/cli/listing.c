@@ -116,8 +116,7 @@ static void print_columns(struct out *out, const struct session *s, const struct
     size_t used = print_id(out, s, &middle);
     int64_t us;
 
-    buf_clear(&middle);
-    buf_add_c(&middle, "  ");
+    buf_set(&middle, STR("  "));
     if (time_parse_iso(s->last_used, &us))
         time_add_local(&middle, us);
     else

@@ -175,8 +175,7 @@ static int take_generated(const struct session_list *l, struct str name, struct 
         if (!id_session_generated(one))
             continue;
         buf_addf(&all, "%s%s", found++ > 0 ? ", " : "", one.p);
-        buf_clear(id);
-        buf_add_str(id, one);
+        buf_set(id, one);
     }
     if (found > 1)
         found = err_set(e, ERR_USAGE, "session '%.*s' is ambiguous: %s", (int)name.n, name.p,

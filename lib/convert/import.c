@@ -149,8 +149,7 @@ static const struct entry *entry_find(const struct import *im, struct str key)
 /* Sets `key` to A, the byte between, and B. */
 static struct str join(struct buf *key, struct str a, char between, struct str b)
 {
-    buf_clear(key);
-    buf_add_str(key, a);
+    buf_set(key, a);
     buf_add_byte(key, between);
     buf_add_str(key, b);
     return buf_str(key);
@@ -305,8 +304,7 @@ static size_t tally_of(struct import *im, const struct message *m, struct str se
 /* Sets `key` to the key of the nth of equal lines. */
 static struct str nth_key(struct buf *key, const struct tally *t, size_t n)
 {
-    buf_clear(key);
-    buf_add_str(key, t->key);
+    buf_set(key, t->key);
     buf_addf(key, "\n%zu", n);
     return buf_str(key);
 }

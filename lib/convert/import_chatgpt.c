@@ -104,8 +104,7 @@ static void make_call(struct reader *r, struct str id, struct str recipient)
     import_add_call(&r->m, id, json_text(recipient, &name), buf_str(&args));
     r->m.calls.overflow = r->m.calls.overflow || args.overflow;
     buf_clear(&r->m.text);
-    buf_clear(&r->call_id);
-    buf_add_str(&r->call_id, id);
+    buf_set(&r->call_id, id);
     buf_release(&name);
     buf_release(&args);
 }

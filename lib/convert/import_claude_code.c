@@ -135,8 +135,7 @@ static void set_session(struct import_message *m, struct reader *r, const struct
     }
     import_set_session(m, FORMAT, buf_str(&id));
     if (!json_is_true(value[KEY_SIDECHAIN])) {
-        buf_clear(&r->session);
-        buf_add_str(&r->session, buf_str(&m->session));
+        buf_set(&r->session, buf_str(&m->session));
     }
     buf_release(&id);
     buf_release(&agent);
@@ -240,8 +239,7 @@ static int take_answer(struct reader *r, const struct str *value, struct err *e)
         usage_init(&m->usage);
     }
     if (json_is_true(value[KEY_API_ERROR])) {
-        buf_clear(&m->finish);
-        buf_add_c(&m->finish, "error");
+        buf_set(&m->finish, STR("error"));
     }
 out:
     buf_release(&scratch);

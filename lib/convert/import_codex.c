@@ -369,8 +369,7 @@ static int take_event(struct reader *r, struct str event, struct err *e)
             result = give_prompt(r, e);
             buf_add_str(&r->prompt, buf_str(&text));
             r->prompt_number = r->source->number;
-            buf_clear(&r->prompt_time);
-            buf_add_str(&r->prompt_time, r->time);
+            buf_set(&r->prompt_time, r->time);
         }
     }
     buf_release(&text);

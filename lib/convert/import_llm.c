@@ -292,12 +292,10 @@ static int give_system(struct reader *r, sqlite3_stmt *row, struct err *e)
     import_add_text(&r->m, column(row, R_SYSTEM));
     if (!str_eq(buf_str(&r->session), buf_str(&r->m.session)))
         buf_clear(&r->system);
-    buf_clear(&r->session);
-    buf_add_str(&r->session, buf_str(&r->m.session));
+    buf_set(&r->session, buf_str(&r->m.session));
     if (r->m.text.len == 0 || str_eq(buf_str(&r->system), buf_str(&r->m.text)))
         import_message_clear(&r->m, ROLE_SYSTEM);
-    buf_clear(&r->system);
-    buf_add_str(&r->system, buf_str(&r->m.text));
+    buf_set(&r->system, buf_str(&r->m.text));
     return give(r, e);
 }
 
@@ -512,8 +510,7 @@ static int follow(struct reader *r, struct str hash, struct err *e)
             link.role = ROLE_USER;
         r->links = mem_grow(r->links, &r->links_cap, r->links_count + 1, sizeof *r->links);
         r->links[r->links_count++] = link;
-        buf_clear(&at);
-        buf_add_str(&at, column(q, M_PARENT));
+        buf_set(&at, column(q, M_PARENT));
     }
     if (got == 0)
         import_bad(r->source, r->too_long ? "longer than 64 MiB" : "a message of it is missing");
@@ -572,8 +569,7 @@ static int read_turns(struct reader *r, struct err *e)
 
         if (!str_eq(thread, buf_str(&r->thread)))
             hash_map_release(&r->seen);
-        buf_clear(&r->thread);
-        buf_add_str(&r->thread, thread);
+        buf_set(&r->thread, thread);
         r->source->number++;
         if (give_turn(r, sqlite3_column_int64(rows, 0), e) < 0)
             return -1;

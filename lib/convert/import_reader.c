@@ -355,8 +355,7 @@ static void add_part(struct import_message *m, char before, struct str part)
 
 void import_set_part(struct import_message *m, struct str part)
 {
-    buf_clear(&m->origin);
-    buf_add_str(&m->origin, buf_str(&m->session));
+    buf_set(&m->origin, buf_str(&m->session));
     add_part(m, '/', part);
 }
 
@@ -465,8 +464,7 @@ void import_set_finish(struct import_message *m, struct str value)
     import_set_text(&m->finish, value);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (str_eq_c(buf_str(&m->finish), names[i][0])) {
-            buf_clear(&m->finish);
-            buf_add_c(&m->finish, names[i][1]);
+            buf_set(&m->finish, str_of(names[i][1]));
             return;
         }
     }
@@ -489,8 +487,7 @@ void import_add_refusal(struct import_message *m, struct str refusal)
     if (json_type(refusal) != JSON_STRING || refusal.n <= 2)
         return;
     add_string(m, refusal);
-    buf_clear(&m->finish);
-    buf_add_c(&m->finish, "content_filter");
+    buf_set(&m->finish, STR("content_filter"));
 }
 
 static void add_block(struct import_message *m, struct str block)

@@ -273,8 +273,7 @@ static int continue_session(struct repl *r, const struct buf *id, struct err *e)
     if (!chat->in_memory && start_try_current(&chat->config, &chat->history, buf_str(id),
                                               chat->args->common.quiet, e) < 0)
         return -1;
-    buf_clear(&chat->session.id);
-    buf_add_str(&chat->session.id, buf_str(id));
+    buf_set(&chat->session.id, buf_str(id));
     chat->session.fresh = chat->session.make_current = false;
     repl_forget_system(r);
     return chat->in_memory ? repl_copy_to_memory(chat, e) : 0;

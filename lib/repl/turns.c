@@ -78,8 +78,7 @@ static void go_on_in_memory(struct chat_session *chat, struct turn *turn)
 
 void repl_set_system(struct repl *r, struct str text)
 {
-    buf_clear(&r->system);
-    buf_add_str(&r->system, text);
+    buf_set(&r->system, text);
     r->has_system = true;
 }
 

@@ -112,6 +112,8 @@ void buf_init(struct buf *b, size_t max);
 void buf_release(struct buf *b);
 /* Removes the bytes and resets overflow, but keeps the memory. */
 void buf_clear(struct buf *b);
+/* Replaces the content by bytes that are not part of b. */
+void buf_set(struct buf *b, struct str s);
 /* Shortens the content to `len` bytes. Does nothing if it is shorter. */
 void buf_truncate(struct buf *b, size_t len);
 /* Gives the bytes to the caller, who frees them: NUL-terminated, never NULL. b is empty afterwards.
