@@ -84,11 +84,8 @@ static int take_word(struct words *w, struct str *rest, struct err *e)
     }
     if (!wrong && word.overflow)
         wrong = "a word is too long";
-    if (!wrong) {
-        w->at = mem_grow(w->at, &w->cap, w->count + 2, sizeof *w->at);
-        w->at[w->count++] = buf_detach(&word);
-        w->at[w->count] = NULL;
-    }
+    if (!wrong)
+        words_add(w, buf_str(&word));
     buf_release(&word);
     return wrong ? err_set(e, ERR_USAGE, "%s", wrong) : 0;
 }
@@ -130,6 +127,13 @@ void words_quote(struct buf *out, const char *word)
             buf_add_byte(out, *word);
     }
     buf_add_byte(out, '\'');
+}
+
+void words_add(struct words *w, struct str word)
+{
+    w->at = mem_grow(w->at, &w->cap, w->count + 2, sizeof *w->at);
+    w->at[w->count++] = mem_copy(word.p, word.n);
+    w->at[w->count] = NULL;
 }
 
 void words_release(struct words *w)

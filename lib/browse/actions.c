@@ -21,16 +21,9 @@ void browse_act_init(struct browse_act *a, const struct history *histories, cons
 
 /* ---- commands ---- */
 
-static void push(struct words *w, const char *text, size_t n)
+static void push(struct words *w, const char *word)
 {
-    w->at = mem_grow(w->at, &w->cap, w->count + 2, sizeof *w->at);
-    w->at[w->count++] = mem_copy(text, n);
-    w->at[w->count] = NULL;
-}
-
-static void push_c(struct words *w, const char *text)
-{
-    push(w, text, strlen(text));
+    words_add(w, str_of(word));
 }
 
 /* Adds the command for a program of the suite. It runs in the directory of a history that is not
@@ -47,18 +40,18 @@ static void push_program(struct words *w, const struct browse_act *a, const char
     if (elsewhere) {
         char *parent = path_parent(h->dir);
 
-        push_c(w, "sh");
-        push_c(w, "-c");
-        push_c(w,
-               "cd -- \"$1\" && shift && unset CHAT_HISTORY GIT_DIR GIT_COMMON_DIR && exec \"$@\"");
-        push_c(w, "sh");
-        push_c(w, parent);
+        push(w, "sh");
+        push(w, "-c");
+        push(w,
+             "cd -- \"$1\" && shift && unset CHAT_HISTORY GIT_DIR GIT_COMMON_DIR && exec \"$@\"");
+        push(w, "sh");
+        push(w, parent);
         free(parent);
     }
-    push_c(w, path);
+    push(w, path);
     if (h->kind == HISTORY_EXPLICIT) {
-        push_c(w, "--history");
-        push_c(w, h->path);
+        push(w, "--history");
+        push(w, h->path);
     }
     free(path);
     free(name);
@@ -70,8 +63,8 @@ static void push_session(struct words *w, struct str id)
     struct buf quoted = BUF_INIT(8 * BUF_LINE);
 
     json_add_string(&quoted, id);
-    push_c(w, "--");
-    push(w, quoted.data, quoted.len);
+    push(w, "--");
+    words_add(w, buf_str(&quoted));
     buf_release(&quoted);
 }
 
@@ -82,7 +75,7 @@ static void push_file(struct words *w, struct str name)
     char *here = getcwd(NULL, 0);
     char *path = path_join(here ? here : "", given);
 
-    push_c(w, path);
+    push(w, path);
     free(path);
     free(here);
     free(given);
@@ -128,19 +121,19 @@ bool browse_act_command(const struct browse_act *a, const struct browse *b,
         return false;
     if (command == BROWSE_EXPORT) {
         push_program(argv, a, "hist-export", history);
-        push_c(argv, "-q");
-        push_c(argv, "-o");
+        push(argv, "-q");
+        push(argv, "-o");
         push_file(argv, buf_str(&b->name.text));
     } else if (command == BROWSE_DELETE) {
         push_program(argv, a, "hist-delete", history);
-        push_c(argv, "--force");
+        push(argv, "--force");
     } else {
         push_program(argv, a, "hist-fork", history);
-        push_c(argv, "-q");
-        push_c(argv, "--detached");
+        push(argv, "-q");
+        push(argv, "--detached");
         if (m) {
-            push_c(argv, "--at");
-            push(argv, m->id.p, m->id.n);
+            push(argv, "--at");
+            words_add(argv, m->id);
         }
     }
     push_session(argv, id);
@@ -220,10 +213,10 @@ static int read_session(const struct browse_act *a, size_t history, struct str i
     int status;
 
     push_program(&argv, a, "hist-show", history);
-    push_c(&argv, "--no-pager");
+    push(&argv, "--no-pager");
     if (messages < SIZE_MAX) {
         buf_addf(&number, "-n%zu", messages);
-        push_c(&argv, buf_c(&number));
+        push(&argv, buf_c(&number));
     }
     push_session(&argv, id);
     status = process_read(argv.at, NULL, out, -1, e);
@@ -290,16 +283,16 @@ int browse_act_chat(const struct browse_act *a, const struct browse *b, struct e
 
     if (!browse_chosen(b, &history, &id))
         return err_set(e, ERR_ABSENT, "there is no session to continue");
-    push_c(&argv, "sh");
-    push_c(&argv, "-c");
-    push_c(&argv, "exec </dev/tty >/dev/tty 2>&1; \"$@\"; status=$?; "
-                  "[ $status -eq 0 ] || { printf 'Enter: back to " PROGRAM_PREFIX
-                  "hist-browse '; read -r _; }; "
-                  "exit $status");
-    push_c(&argv, "sh");
+    push(&argv, "sh");
+    push(&argv, "-c");
+    push(&argv, "exec </dev/tty >/dev/tty 2>&1; \"$@\"; status=$?; "
+                "[ $status -eq 0 ] || { printf 'Enter: back to " PROGRAM_PREFIX
+                "hist-browse '; read -r _; }; "
+                "exit $status");
+    push(&argv, "sh");
     push_program(&argv, a, "chat", history);
-    push_c(&argv, "-s");
-    push(&argv, id.p, id.n);
+    push(&argv, "-s");
+    words_add(&argv, id);
     status = process_run(argv.at, -1, e);
     words_release(&argv);
     return status > 0 ? report_status(status, "chat", e) : status;
@@ -329,12 +322,12 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
         close(fd);
     if (status == 0) {
         buf_addf(&number, "%zu", line);
-        push_c(&argv, "sh");
-        push_c(&argv, "-c");
-        push_c(&argv, command == BROWSE_PAGER ? pager_script : editor_script);
-        push_c(&argv, "hist-browse");
-        push_c(&argv, file);
-        push_c(&argv, buf_c(&number));
+        push(&argv, "sh");
+        push(&argv, "-c");
+        push(&argv, command == BROWSE_PAGER ? pager_script : editor_script);
+        push(&argv, "hist-browse");
+        push(&argv, file);
+        push(&argv, buf_c(&number));
         status = process_run(argv.at, -1, e);
     }
     buf_release(&number);

@@ -67,12 +67,6 @@ static void add_configured_options(struct request_settings *r, const struct conf
     }
 }
 
-static void add_hosted(struct request_settings *r, struct str name)
-{
-    r->hosted = mem_grow(r->hosted, &r->hosted_cap, r->hosted_count + 1, sizeof *r->hosted);
-    r->hosted[r->hosted_count++] = mem_copy(name.p, name.n);
-}
-
 /* Adds those of the flags, or without -T those of the user configuration. It is for all providers, so
  * it does not count for those without such tools. */
 static void add_all_hosted(struct request_settings *r, const struct config *c,
@@ -81,17 +75,16 @@ static void add_all_hosted(struct request_settings *r, const struct config *c,
     struct str rest = str_of(c->value[SETTING_TOOLS]), word;
 
     for (size_t i = 0; i < a->hosted.count; i++)
-        add_hosted(r, str_of(a->hosted.at[i]));
+        words_add(&r->hosted, str_of(a->hosted.at[i]));
     while (!a->tools.at && p->hosted_tools && (word = str_word(&rest)).p)
         if (str_starts(word, STR("@")) && word.n > 1)
-            add_hosted(r, (struct str){word.p + 1, word.n - 1});
+            words_add(&r->hosted, str_skip(word, 1));
 }
 
-/* Removes all settings but keeps the arrays. */
+/* Removes all settings but keeps the array of options. */
 static void clear(struct request_settings *r)
 {
-    while (r->hosted_count > 0)
-        free(r->hosted[--r->hosted_count]);
+    words_release(&r->hosted);
     r->options_count = 0;
 }
 
@@ -126,8 +119,8 @@ void request_settings_fill(const struct request_settings *r, struct ask *ask)
 {
     ask->options = r->options;
     ask->options_count = r->options_count;
-    ask->hosted_tools = (const char *const *)r->hosted;
-    ask->hosted_tools_count = r->hosted_count;
+    ask->hosted_tools = (const char *const *)r->hosted.at;
+    ask->hosted_tools_count = r->hosted.count;
     ask->effort = r->effort;
     ask->effort_from = r->effort_from;
     ask->max_tokens = r->max_tokens;
@@ -137,7 +130,6 @@ void request_settings_fill(const struct request_settings *r, struct ask *ask)
 void request_settings_release(struct request_settings *r)
 {
     clear(r);
-    free(r->hosted);
     free(r->options);
     *r = (struct request_settings){0};
 }

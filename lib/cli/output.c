@@ -60,11 +60,10 @@ static int split_pager_command(struct words *w, const char *name, struct err *e)
 {
     if (!strpbrk(name, "|&;<>()$`*?[#~=%\n"))
         return words_split(w, str_of(name), e);
-    if (words_split(w, STR("sh -c x"), e) < 0)
-        return -1;
-    free(w->at[2]);
-    w->at[2] = strdup(name);
-    return w->at[2] ? 0 : err_sys(e, ENOMEM, "cannot run '%s'", name);
+    words_add(w, STR("sh"));
+    words_add(w, STR("-c"));
+    words_add(w, str_of(name));
+    return 0;
 }
 
 /* Starts the pager. Returns the writing end of its input, or -1 with *e set. */

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "chathist/base/file.h"
@@ -83,24 +82,18 @@ static void write_file(const char *path, struct str text)
 
 /* ---- hist-sync ---- */
 
-struct arguments {
-    char **at;
-    size_t count, cap;
-};
-
-static void add_argument(struct arguments *a, const char *option, struct str value)
+static void add_argument(struct words *argv, const char *option, struct str value)
 {
     struct buf word = BUF_INIT(BUF_LINE);
 
     buf_add_c(&word, option);
     buf_add_str(&word, value);
-    a->at = mem_grow(a->at, &a->cap, a->count + 2, sizeof *a->at);
-    a->at[a->count++] = buf_detach(&word);
-    a->at[a->count] = NULL;
+    words_add(argv, buf_str(&word));
+    buf_release(&word);
 }
 
 /* Begins the command line with the options that choose histories. */
-static void begin(struct arguments *a, const struct choice *c, bool all)
+static void begin(struct words *a, const struct choice *c, bool all)
 {
     if (c->repo)
         die_usage("--remote does not go with --repo");
@@ -117,7 +110,7 @@ static void begin(struct arguments *a, const struct choice *c, bool all)
         add_argument(a, "--history=", str_of(c->common.history));
 }
 
-static void add_limit(struct arguments *a, size_t limit)
+static void add_limit(struct words *a, size_t limit)
 {
     struct buf number = BUF_INIT(BUF_SMALL);
 
@@ -130,7 +123,7 @@ static void add_limit(struct arguments *a, size_t limit)
 
 /* Runs the command, adds its output to `out`, and releases the arguments. If it fails, ends the
  * program with its exit status. */
-static void run(struct arguments *a, struct buf *out)
+static void run(struct words *a, struct buf *out)
 {
     struct err e = ERR_INIT;
     int status = process_read(a->at, NULL, out, -1, &e);
@@ -139,9 +132,7 @@ static void run(struct arguments *a, struct buf *out)
         die_err(&e);
     if (status > 0)
         exit(status);
-    for (size_t i = 0; i < a->count; i++)
-        free(a->at[i]);
-    free(a->at);
+    words_release(a);
 }
 
 /* ---- messages ---- */
@@ -149,7 +140,7 @@ static void run(struct arguments *a, struct buf *out)
 /* Adds the lines of one named session, and makes the name exact. */
 static void add_session(struct choice *c, struct named_session *name, struct buf *lines)
 {
-    struct arguments a = {0};
+    struct words a = {0};
     struct message m = MESSAGE_INIT;
     size_t from = lines->len;
     struct str rest;
@@ -202,7 +193,7 @@ static void add_reversed(struct buf *out, struct str lines)
 void remote_open_matches(struct choice *c, const struct str *texts, size_t count, size_t limit)
 {
     struct buf found = BUF_INIT(SIZE_MAX), lines = BUF_INIT(SIZE_MAX);
-    struct arguments a = {0};
+    struct words a = {0};
 
     if (c->names.count > 0) {
         remote_open_sessions(c, NULL);
@@ -256,7 +247,7 @@ static void add_summary(struct session_list *l, struct str line)
 void remote_open_list(struct choice *c, struct session_list *l, size_t limit)
 {
     struct buf lines = BUF_INIT(SIZE_MAX);
-    struct arguments a = {0};
+    struct words a = {0};
     struct str rest;
 
     *l = (struct session_list){0};

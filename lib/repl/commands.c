@@ -135,7 +135,7 @@ static void offer_commands(struct line_words *words, struct str typed, const cha
             continue;
         buf_clear(&name);
         buf_addf(&name, "%s%s", before, c->name);
-        line_offer_if(words, typed, buf_str(&name));
+        line_offer(words, typed, buf_str(&name));
     }
     buf_release(&name);
 }
@@ -147,12 +147,12 @@ static void offer_sessions(const struct repl *r, struct line_words *words, struc
 
     if (session_list_newest(&list, &r->chat->history, SIZE_MAX, NULL) < 0)
         return;
-    for (i = 0; i < list.count && words->count < SESSIONS_MAX; i++)
-        line_offer_if(words, typed, list.at[i].id);
-    if (words->count == 0 && typed.n >= SUFFIX_LEAST)
-        for (i = 0; i < list.count && words->count < SESSIONS_MAX; i++)
+    for (i = 0; i < list.count && words->all.count < SESSIONS_MAX; i++)
+        line_offer(words, typed, list.at[i].id);
+    if (words->all.count == 0 && typed.n >= SUFFIX_LEAST)
+        for (i = 0; i < list.count && words->all.count < SESSIONS_MAX; i++)
             if (str_ends(list.at[i].id, typed))
-                line_offer(words, list.at[i].id);
+                words_add(&words->all, list.at[i].id);
     session_list_release(&list);
 }
 
@@ -166,7 +166,7 @@ static void offer_preset(void *arg, const char *kind, const char *name)
     struct offered *o = arg;
 
     (void)kind;
-    line_offer_if(o->words, o->typed, str_of(name));
+    line_offer(o->words, o->typed, str_of(name));
 }
 
 /* Offers the names of personas or templates. */
@@ -191,7 +191,7 @@ static void offer_fields(struct line_words *words, struct str typed)
     words->from += n;
     typed = str_skip(typed, n);
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        line_offer_if(words, typed, str_of(fields[i]));
+        line_offer(words, typed, str_of(fields[i]));
 }
 
 static bool is_dot(struct str path)
@@ -217,7 +217,7 @@ static void offer_files(const struct repl *r, struct line_words *words, struct s
             buf_clear(&word);
             buf_addf(&word, "%s%s", below_home ? "~" : "", found.gl_pathv[i] + home);
             if (!is_dot(buf_str(&word)))
-                line_offer(words, buf_str(&word));
+                words_add(&words->all, buf_str(&word));
         }
         globfree(&found);
     }
@@ -258,7 +258,7 @@ void repl_complete(void *arg, struct str before, struct line_words *words)
     if (command->takes == REPL_TAKES_COMMAND)
         offer_commands(words, typed, "");
     if (command->takes == REPL_TAKES_ALL)
-        line_offer_if(words, typed, STR("all"));
+        line_offer(words, typed, STR("all"));
     if (command->takes == REPL_TAKES_QUERY)
         offer_fields(words, typed);
     if (command->takes == REPL_TAKES_SETTING)

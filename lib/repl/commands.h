@@ -28,8 +28,8 @@ struct repl {
     struct out *out;
     struct buf system; /* becomes the system prompt with the next turn */
     bool has_system;
-    struct line_words files;  /* attached to the next prompt */
-    struct line_words listed; /* session ids of the last numbered list */
+    struct words files;       /* attached to the next prompt */
+    struct words listed;      /* session ids of the last numbered list */
     struct model_list models; /* of that provider's server, once they were requested */
     const struct provider *models_of;
     int signal; /* the signal that ends the program; 0: none */

@@ -33,7 +33,7 @@ void repl_file(struct repl *r, struct str name)
     char *file = repl_file_of(r, name);
 
     if (str_eq_c(name, "-"))
-        line_words_release(&r->files);
+        words_release(&r->files);
     else if (name.n > 0 && repl_attach(r, file, &e) < 0)
         repl_report(&e);
     for (size_t i = 0; i < r->files.count; i++)

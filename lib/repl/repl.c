@@ -298,8 +298,8 @@ int repl_run(struct chat_session *chat)
     events_spent_in_all(&chat->events);
     chat->consent.lend = NULL;
     line_close(r.line);
-    line_words_release(&r.listed);
-    line_words_release(&r.files);
+    words_release(&r.listed);
+    words_release(&r.files);
     model_list_release(&r.models);
     buf_release(&r.system);
     free(path);

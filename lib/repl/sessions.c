@@ -43,7 +43,7 @@ static void add_list_number(struct repl *r, struct str id)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
-    line_offer(&r->listed, id);
+    words_add(&r->listed, id);
     buf_addf(&text, "%2zu  ", r->listed.count);
     out_raw(r->out, buf_str(&text));
     r->out->columns -= r->out->columns > text.len ? text.len : 0;
@@ -80,7 +80,7 @@ void repl_sessions(struct repl *r, struct str text)
         repl_report(&e);
         return;
     }
-    line_words_release(&r->listed);
+    words_release(&r->listed);
     for (size_t i = 0; i < list.count && i < most; i++) {
         add_list_number(r, list.at[i].id);
         list_session(r->out, &list.at[i], &(struct list_form){0});
@@ -202,7 +202,7 @@ static int look(struct looking *l, struct err *e)
     struct buf name = BUF_INIT(BUF_LINE);
     int result;
 
-    line_words_release(&r->listed);
+    words_release(&r->listed);
     h.cancel = l->cancel;
     history_name_add(&name, &h);
     result = query_enter(&l->query, &h, buf_str(&name), e);

@@ -45,9 +45,9 @@ void repl_offer_models(struct repl *r, struct line_words *words, struct str type
         buf_clear(&name);
         buf_addf(&name, "%s:%s", r->models_of->name, r->models.at[i]);
         if (typed.n > 0 && str_starts(bare, typed))
-            line_offer(words, bare);
+            words_add(&words->all, bare);
         else
-            line_offer_if(words, typed, buf_str(&name));
+            line_offer(words, typed, buf_str(&name));
     }
     buf_release(&name);
 }
@@ -300,16 +300,16 @@ void repl_offer_settings(struct repl *r, struct line_words *words, struct str ty
     struct str key = {typed.p, blank ? (size_t)(blank - typed.p) : typed.n};
 
     if (!blank) {
-        line_offer_if(words, typed, STR("model"));
+        line_offer(words, typed, STR("model"));
         for (size_t i = 0; i < SETTINGS; i++)
-            line_offer_if(words, typed, str_of(settings[i].name));
-        line_offer_if(words, typed, OPTION);
+            line_offer(words, typed, str_of(settings[i].name));
+        line_offer(words, typed, OPTION);
         return;
     }
     words->from += key.n + 1;
     typed = str_skip(typed, key.n + 1);
     for (size_t i = 0; str_eq_c(key, "effort") && i < sizeof levels / sizeof *levels; i++)
-        line_offer_if(words, typed, str_of(levels[i]));
+        line_offer(words, typed, str_of(levels[i]));
     if (str_eq_c(key, "model"))
         repl_offer_models(r, words, typed);
 }

@@ -105,7 +105,7 @@ int repl_attach(struct repl *r, const char *file, struct err *e)
     attachment_list_release(&attachments);
     buf_release(&tried);
     if (result == 0)
-        line_offer(&r->files, str_of(file));
+        words_add(&r->files, str_of(file));
     return result;
 }
 
@@ -141,7 +141,7 @@ static void run_turn(struct repl *r, struct turn *turn)
     }
     status = chat_session_run(chat, turn);
     if (turn->files)
-        line_words_release(&r->files);
+        words_release(&r->files);
     if (turn->prompt_stored || turn->unstored_count > 0)
         repl_forget_system(r);
     if (turn->unstored_count > 0)

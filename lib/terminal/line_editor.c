@@ -41,6 +41,8 @@
 #define UNDO_TEXT_MAX 65536
 /* Marks escape sequences in the prompt, which libedit does not count as columns. */
 #define PROMPT_STYLE L'\001'
+/* The minimum width of a column of words. */
+#define WORD_COLUMNS_LEAST 20
 
 struct line {
     struct line_setup setup;
@@ -856,13 +858,68 @@ static unsigned char edit_text(EditLine *el, int c)
     return CC_REFRESH;
 }
 
+/* ---- completion ---- */
+
+void line_offer(struct line_words *w, struct str typed, struct str word)
+{
+    if (str_starts(word, typed))
+        words_add(&w->all, word);
+}
+
+/* Returns the longest common beginning of the words in whole code points, borrowed from them. There
+ * is at least one word. */
+static struct str common_beginning(const struct words *w)
+{
+    struct str all = str_of(w->at[0]);
+
+    for (size_t i = 1; i < w->count; i++) {
+        size_t n = 0;
+
+        while (n < all.n && w->at[i][n] == all.p[n])
+            n++;
+        all.n = n;
+    }
+    all.n = utf8_valid(all);
+    return all;
+}
+
+/* Adds the words as a table: made visible, in lines of at most `columns` columns unless a word is
+ * longer, each line ended by CR LF. */
+static void add_table(struct buf *out, const struct words *w, size_t columns)
+{
+    struct buf word = BUF_INIT(BUF_SMALL);
+    size_t width = WORD_COLUMNS_LEAST, at = 0;
+
+    for (size_t i = 0; i < w->count; i++) {
+        size_t needed = wide_columns(str_of(w->at[i])) + 2;
+
+        width = needed > width ? needed : width;
+    }
+    for (size_t i = 0; i < w->count; i++) {
+        buf_clear(&word);
+        vis_add_line(&word, str_of(w->at[i]), true);
+        if (at > 0 && at + width > columns) {
+            buf_add_c(out, "\r\n");
+            at = 0;
+        }
+        buf_add_str(out, buf_str(&word));
+        at += width;
+        if (i + 1 == w->count || at + width > columns)
+            continue;
+        for (size_t n = wide_columns(buf_str(&word)); n < width; n++)
+            buf_add_byte(out, ' ');
+    }
+    buf_add_c(out, "\r\n");
+    buf_release(&word);
+}
+
 /* Prints the words below the line, in columns. */
-static void print_words(const struct line *l, const struct line_words *words)
+static void print_words(const struct line *l, const struct words *words)
 {
     struct buf out = BUF_INIT(BUF_LINE);
 
     buf_add_c(&out, "\r\n");
-    line_words_add_table(&out, words, terminal_columns(l));
+    add_table(&out, words, terminal_columns(l));
     write_terminal(buf_str(&out));
     buf_release(&out);
 }
@@ -874,16 +931,16 @@ static unsigned char insert_or_print_words(struct line *l, struct str before,
     struct str typed = {before.p + words->from, before.n - words->from};
     struct str all;
 
-    if (words->count == 0)
+    if (words->all.count == 0)
         return CC_ERROR;
-    all = line_words_common(words);
-    if (words->count > 1 && all.n <= typed.n) {
-        print_words(l, words);
+    all = common_beginning(&words->all);
+    if (words->all.count > 1 && all.n <= typed.n) {
+        print_words(l, &words->all);
         return CC_REDISPLAY;
     }
     el_deletestr(l->el, (int)utf8_count(typed));
     insert_text(l->el, all);
-    if (words->count == 1 && !str_ends(all, STR("/")) && !str_ends(all, STR(":")) &&
+    if (words->all.count == 1 && !str_ends(all, STR("/")) && !str_ends(all, STR(":")) &&
         !str_ends(all, STR("option.")))
         insert_text(l->el, STR(" "));
     return CC_REFRESH;
@@ -901,7 +958,7 @@ static unsigned char complete_word(EditLine *el, int c)
     wide_encode(&text, info->buffer, (size_t)(info->cursor - info->buffer));
     l->setup.complete(l->setup.arg, buf_str(&text), &words);
     result = insert_or_print_words(l, buf_str(&text), &words);
-    line_words_release(&words);
+    words_release(&words.all);
     buf_release(&text);
     return result;
 }

@@ -1,7 +1,7 @@
 /*
  * process - other programs: their command lines, pipes, environments, starts and ends.
  *
- *     words_split, words_release     a command as a user writes it, split without a shell
+ *     words_split, words_add         a command as a user writes it, split without a shell
  *     words_quote                    the opposite: a word for a command of the shell
  *     pipe_open, pipe_open_wake      pipes that no program inherits
  *     spawn                          starts a program; the functions below use it
@@ -24,7 +24,7 @@
 
 /* ---- command lines ---- */
 
-/* The words of a command. */
+/* The words of a command, or a list of texts for another purpose. */
 struct words {
     char **at; /* ends with NULL, as execv(3) wants it; owned */
     size_t count;
@@ -42,6 +42,8 @@ struct words {
  * backslash, contains a NUL byte or has no word. Call words_release in both cases.
  */
 int words_split(struct words *w, struct str text, struct err *e);
+/* Adds a copy of a word. *w was zero-initialised or split. */
+void words_add(struct words *w, struct str word);
 void words_release(struct words *w);
 /* Adds a word as the shell reads it back, in quotes if it needs them. */
 void words_quote(struct buf *out, const char *word);

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "chathist/base/error.h"
+#include "chathist/base/process.h"
 #include "chathist/chat/chat_args.h"
 #include "chathist/cli/config.h"
 #include "chathist/llm/provider.h"
@@ -33,8 +34,7 @@ void option_set_release(struct option_set *s);
 struct request_settings {
     struct ask_option *options;
     size_t options_count, options_cap;
-    char **hosted; /* tools of the server, without the @; owned */
-    size_t hosted_count, hosted_cap;
+    struct words hosted; /* tools of the server, without the @ */
     const char *effort;
     int64_t max_tokens;
     enum ask_from effort_from, max_tokens_from;

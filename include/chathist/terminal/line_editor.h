@@ -22,9 +22,18 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "chathist/terminal/line_words.h"
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
+#include "chathist/base/process.h"
+
+/* The words that could complete the text before the cursor. */
+struct line_words {
+    size_t from; /* where in that text the words begin, in bytes */
+    struct words all;
+};
+
+/* Adds a word if it begins with `typed`. */
+void line_offer(struct line_words *w, struct str typed, struct str word);
 
 struct line_setup {
     /* Offers words for the text before the cursor. It must not print or end the program, because
