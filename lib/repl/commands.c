@@ -140,7 +140,19 @@ static void offer_commands(struct line_words *words, struct str typed, const cha
     buf_release(&name);
 }
 
-static void offer_sessions(const struct repl *r, struct line_words *words, struct str typed)
+static void offer_names(struct repl *r, struct line_words *words, struct str typed)
+{
+    (void)r;
+    offer_commands(words, typed, "");
+}
+
+static void offer_all(struct repl *r, struct line_words *words, struct str typed)
+{
+    (void)r;
+    line_offer(words, typed, STR("all"));
+}
+
+static void offer_sessions(struct repl *r, struct line_words *words, struct str typed)
 {
     struct session_list list;
     size_t i;
@@ -169,7 +181,6 @@ static void offer_preset(void *arg, const char *kind, const char *name)
     line_offer(o->words, o->typed, str_of(name));
 }
 
-/* Offers the names of personas or templates. */
 static void offer_presets(const char *what, struct line_words *words, struct str typed)
 {
     struct offered o = {words, typed};
@@ -178,14 +189,27 @@ static void offer_presets(const char *what, struct line_words *words, struct str
         presets_each(what, offer_preset, &o, NULL);
 }
 
+static void offer_personas(struct repl *r, struct line_words *words, struct str typed)
+{
+    (void)r;
+    offer_presets("personas", words, typed);
+}
+
+static void offer_templates(struct repl *r, struct line_words *words, struct str typed)
+{
+    (void)r;
+    offer_presets("templates", words, typed);
+}
+
 /* Offers the fields of a query for its last word, and the roles. */
-static void offer_fields(struct line_words *words, struct str typed)
+static void offer_fields(struct repl *r, struct line_words *words, struct str typed)
 {
     static const char *const fields[] = {"role:user", "role:assistant", "role:system", "role:tool",
                                          "since:",    "until:",         "model:",      "file:",
                                          "tool:",     "title:",         "session:",    "id:"};
     size_t n = typed.n;
 
+    (void)r;
     while (n > 0 && typed.p[n - 1] != ' ')
         n--;
     words->from += n;
@@ -201,7 +225,7 @@ static bool is_dot(struct str path)
 }
 
 /* Offers files whose names begin with the typed text; hidden ones after a typed dot. */
-static void offer_files(const struct repl *r, struct line_words *words, struct str typed)
+static void offer_files(struct repl *r, struct line_words *words, struct str typed)
 {
     struct buf pattern = BUF_INIT(BUF_SMALL), word = BUF_INIT(BUF_SMALL);
     char *path = repl_file_of(r, typed);
@@ -240,7 +264,7 @@ void repl_complete(void *arg, struct str before, struct line_words *words)
         return;
     }
     command = repl_find_command((struct str){name.p + 1, name.n - 1});
-    if (!command)
+    if (!command || !command->offer)
         return;
     while (str_starts(typed, STR(" ")) ||
            (command->run == repl_save && str_starts(typed, STR("-a ")))) {
@@ -249,24 +273,7 @@ void repl_complete(void *arg, struct str before, struct line_words *words)
         typed = (struct str){typed.p + n, typed.n - n};
     }
     words->from = (size_t)(typed.p - before.p);
-    if (command->takes == REPL_TAKES_SESSION)
-        offer_sessions(r, words, typed);
-    if (command->takes == REPL_TAKES_MODEL)
-        repl_offer_models(r, words, typed);
-    if (command->takes == REPL_TAKES_FILE)
-        offer_files(r, words, typed);
-    if (command->takes == REPL_TAKES_COMMAND)
-        offer_commands(words, typed, "");
-    if (command->takes == REPL_TAKES_ALL)
-        line_offer(words, typed, STR("all"));
-    if (command->takes == REPL_TAKES_QUERY)
-        offer_fields(words, typed);
-    if (command->takes == REPL_TAKES_SETTING)
-        repl_offer_settings(r, words, typed);
-    if (command->takes == REPL_TAKES_PERSONA)
-        offer_presets("personas", words, typed);
-    if (command->takes == REPL_TAKES_TEMPLATE)
-        offer_presets("templates", words, typed);
+    command->offer(r, words, typed);
 }
 
 /* ---- the table ---- */
@@ -274,43 +281,38 @@ void repl_complete(void *arg, struct str before, struct line_words *words)
 static const struct repl_command *first_command(void)
 {
     static const struct repl_command commands[] = {
-        {"Sessions", "", REPL_TAKES_TEXT, "", NULL},
-        {"new", "[SYSTEM]", REPL_TAKES_TEXT, "start a new session", repl_new},
-        {"load", "SESSION|N", REPL_TAKES_SESSION,
-         "continue a past session, or the Nth of the last list", repl_load},
-        {"search", "QUERY", REPL_TAKES_QUERY, "search all messages, the newest first", repl_search},
-        {"browse", "[QUERY]", REPL_TAKES_QUERY,
-         "look through the history, and continue a session or take a message", repl_browse},
-        {"sessions", "[N|all]", REPL_TAKES_ALL, "list the sessions, the last used first",
-         repl_sessions},
-        {"title", "[TEXT]", REPL_TAKES_TEXT, "name this session (-: no name), or show its name",
-         repl_title},
-        {"info", "", REPL_TAKES_TEXT, "describe this session: place, model, tokens, cost",
-         repl_info},
-        {"Prompts and answers", "", REPL_TAKES_TEXT, "", NULL},
-        {"regenerate", "", REPL_TAKES_TEXT, "answer the last prompt again", repl_regenerate},
-        {"edit", "[TEXT]", REPL_TAKES_TEXT, "replace the last prompt, without TEXT in the editor",
-         repl_edit},
-        {"template", "[NAME [TEXT]]", REPL_TAKES_TEMPLATE,
-         "send a prompt made of a template, or list them", repl_template},
-        {"copy", "", REPL_TAKES_TEXT, "copy the last answer to the clipboard", repl_copy},
-        {"file", "[FILE|-]", REPL_TAKES_FILE,
-         "attach a file to the next prompt (-: none), or list them", repl_file},
-        {"save", "[-a] FILE", REPL_TAKES_FILE,
-         "write the conversation, or (-a) the last answer, to a file", repl_save},
-        {"Settings", "", REPL_TAKES_TEXT, "", NULL},
-        {"model", "[NAME]", REPL_TAKES_MODEL, "ask another model, or list them", repl_model},
-        {"system", "[TEXT]", REPL_TAKES_TEXT, "set the system prompt (\"\": none), or show it",
-         repl_system},
-        {"role", "[PERSONA]", REPL_TAKES_PERSONA, "take a persona from now on, or list them",
-         repl_role},
-        {"set", "[KEY VALUE]", REPL_TAKES_SETTING,
-         "change a setting or option (-: none), or list them", repl_set},
-        {"tools", "", REPL_TAKES_TEXT, "list the tools that the model may call", repl_tools},
-        {"This program", "", REPL_TAKES_TEXT, "", NULL},
-        {"help", "[COMMAND]", REPL_TAKES_COMMAND, "list the commands", help},
-        {"quit", "", REPL_TAKES_TEXT, "leave, as Ctrl-D does", leave},
-        {"exit", "", REPL_TAKES_TEXT, "leave, as Ctrl-D does", leave},
+        {"Sessions", "", "", NULL, NULL},
+        {"new", "[SYSTEM]", "start a new session", repl_new, NULL},
+        {"load", "SESSION|N", "continue a past session, or the Nth of the last list", repl_load,
+         offer_sessions},
+        {"search", "QUERY", "search all messages, the newest first", repl_search, offer_fields},
+        {"browse", "[QUERY]", "look through the history, and continue a session or take a message",
+         repl_browse, offer_fields},
+        {"sessions", "[N|all]", "list the sessions, the last used first", repl_sessions, offer_all},
+        {"title", "[TEXT]", "name this session (-: no name), or show its name", repl_title, NULL},
+        {"info", "", "describe this session: place, model, tokens, cost", repl_info, NULL},
+        {"Prompts and answers", "", "", NULL, NULL},
+        {"regenerate", "", "answer the last prompt again", repl_regenerate, NULL},
+        {"edit", "[TEXT]", "replace the last prompt, without TEXT in the editor", repl_edit, NULL},
+        {"template", "[NAME [TEXT]]", "send a prompt made of a template, or list them",
+         repl_template, offer_templates},
+        {"copy", "", "copy the last answer to the clipboard", repl_copy, NULL},
+        {"file", "[FILE|-]", "attach a file to the next prompt (-: none), or list them", repl_file,
+         offer_files},
+        {"save", "[-a] FILE", "write the conversation, or (-a) the last answer, to a file",
+         repl_save, offer_files},
+        {"Settings", "", "", NULL, NULL},
+        {"model", "[NAME]", "ask another model, or list them", repl_model, repl_offer_models},
+        {"system", "[TEXT]", "set the system prompt (\"\": none), or show it", repl_system, NULL},
+        {"role", "[PERSONA]", "take a persona from now on, or list them", repl_role,
+         offer_personas},
+        {"set", "[KEY VALUE]", "change a setting or option (-: none), or list them", repl_set,
+         repl_offer_settings},
+        {"tools", "", "list the tools that the model may call", repl_tools, NULL},
+        {"This program", "", "", NULL, NULL},
+        {"help", "[COMMAND]", "list the commands", help, offer_names},
+        {"quit", "", "leave, as Ctrl-D does", leave, NULL},
+        {"exit", "", "leave, as Ctrl-D does", leave, NULL},
         {0},
     };
 

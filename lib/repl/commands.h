@@ -38,28 +38,15 @@ struct repl {
 
 /* ---- commands ---- */
 
-/* The argument of a command; completion offers values of this kind. */
-enum repl_takes {
-    REPL_TAKES_TEXT,
-    REPL_TAKES_SESSION,
-    REPL_TAKES_MODEL,
-    REPL_TAKES_FILE,
-    REPL_TAKES_COMMAND,
-    REPL_TAKES_ALL,
-    REPL_TAKES_QUERY,
-    REPL_TAKES_SETTING,
-    REPL_TAKES_PERSONA,
-    REPL_TAKES_TEMPLATE,
-};
-
 struct repl_command {
     const char *name; /* without its slash; NULL ends the table */
     const char *args; /* as help shows them; "" for no argument */
-    enum repl_takes takes;
     const char *help;
     /* `rest` is the argument without blanks around it. NULL: the row is the title of the group of
      * commands that follows. */
     void (*run)(struct repl *r, struct str rest);
+    /* Offers words for what is typed after the command. NULL: there are none to offer. */
+    void (*offer)(struct repl *r, struct line_words *words, struct str typed);
 };
 
 /* Returns the command of this name, or NULL. */
