@@ -108,14 +108,14 @@ static int act(struct out *out, const struct browse_outcome *o, struct choice *a
     if (o->nothing)
         return exit_code(ERR_ABSENT);
     if (print && strcmp(print, "chat") == 0) {
-        print_for_chat(out, o, &all->at[o->history]);
+        print_for_chat(out, o, &all->histories.at[o->history]);
         return 0;
     }
     if (o->end == BROWSE_CHOSEN_TO_LOAD)
-        start_make_current(&all->config, &all->at[o->history], buf_str(&o->session), quiet);
+        start_make_current(&all->config, &all->histories.at[o->history], buf_str(&o->session), quiet);
     if (o->history > 0 && (o->end == BROWSE_CHOSEN_TO_LOAD ||
                            (o->end == BROWSE_CHOSEN && print && strcmp(print, "id") == 0)))
-        return act_elsewhere(o, &all->at[o->history], quiet);
+        return act_elsewhere(o, &all->histories.at[o->history], quiet);
     print_chosen(out, o, o->end == BROWSE_CHOSEN_TO_PROMPT ? "text" : print ? print : "id");
     return 0;
 }
@@ -199,8 +199,8 @@ int main(int argc, char **argv)
     choose_open(&all, CHOOSE_USERS, NULL);
     out_start(&out, args.common.color);
 
-    setup.histories = all.at;
-    setup.count = all.count;
+    setup.histories = all.histories.at;
+    setup.count = all.histories.count;
     setup.choosing = print != NULL;
     setup.for_chat = print && strcmp(print, "chat") == 0;
     setup.color = term_wants_color(true, args.common.color);
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
         warn_err(&outcome.failed);
     if (outcome.signal)
         die_signal(outcome.signal);
-    start_report_bad(&all.at[0], outcome.bad_lines, args.common.quiet);
+    start_report_bad(&all.histories.at[0], outcome.bad_lines, args.common.quiet);
     status = act(&out, &outcome, &all, print, args.common.quiet);
 
     browse_outcome_release(&outcome);

@@ -170,7 +170,7 @@ int main(int argc, char **argv)
     quiet = args.common.quiet;
     form.json = args.common.json;
     choose_open(&wish.choice, CHOOSE_ANYWHERE, NULL);
-    h = wish.choice.at;
+    h = wish.choice.histories.at;
     if (choose_home(&wish.choice) != h)
         refuse_elsewhere(&wish.choice);
     out_start(&out, args.common.color);

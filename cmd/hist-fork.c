@@ -46,7 +46,7 @@ int main(int argc, char **argv)
             detached = true;
     }
     choose_open(&choice, CHOOSE_ANYWHERE, "current");
-    h = choice.at;
+    h = choice.histories.at;
     out_start(&out, args.common.color);
 
     status = choose_one(&choice);

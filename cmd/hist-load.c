@@ -111,7 +111,7 @@ static void open_remote(struct choice *c)
     buf_add_str(&id, far.filter.sessions.at[0]);
     c->names = (struct choice_list){0};
     choose_open(c, CHOOSE_PLACE, buf_c(&id));
-    if (merge_lines_of(c->at, far.at, c->common.quiet, &e) < 0)
+    if (merge_lines_of(c->histories.at, far.histories.at, c->common.quiet, &e) < 0)
         die_err(&e);
     buf_release(&id);
     choose_release(&far);
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
         open_remote(&choice);
     else
         choose_open(&choice, CHOOSE_ANYWHERE, "last");
-    h = choice.at;
+    h = choice.histories.at;
     out_start(&out, args.common.color);
     if (!choice.unpaged)
         out_page(&out);

@@ -50,10 +50,10 @@ static size_t name_width(const struct choice *c)
 {
     size_t width = 0;
 
-    for (size_t i = 0; i < c->count; i++) {
+    for (size_t i = 0; i < c->histories.count; i++) {
         struct buf name = BUF_INIT(BUF_SMALL);
 
-        history_name_add(&name, &c->at[i]);
+        history_name_add(&name, &c->histories.at[i]);
         if (name.len > width)
             width = name.len;
         buf_release(&name);
@@ -67,7 +67,7 @@ static void print_rows(struct out *out, const struct choice *c, const struct ses
     struct buf name = BUF_INIT(BUF_SMALL);
 
     for (size_t i = 0; i < rows->count; i++) {
-        const struct history *h = &c->at[rows->at[i].history];
+        const struct history *h = &c->histories.at[rows->at[i].history];
 
         buf_clear(&name);
         history_name_add(&name, h);
@@ -77,8 +77,8 @@ static void print_rows(struct out *out, const struct choice *c, const struct ses
         }
         list_session(out, rows->at[i].session, &form);
     }
-    for (size_t i = 0; i < c->count; i++)
-        start_report_bad(&c->at[i], rows->lists[i].bad_lines, c->common.quiet);
+    for (size_t i = 0; i < c->histories.count; i++)
+        start_report_bad(&c->histories.at[i], rows->lists[i].bad_lines, c->common.quiet);
     buf_release(&name);
 }
 
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
     print_rows(&out, &choice, &rows);
     status = choose_report(&choice);
 
-    session_rows_release(&rows, choice.count);
+    session_rows_release(&rows, choice.histories.count);
     choose_release(&choice);
     return out_close(&out, status, exit_code(ERR_FAILURE));
 }

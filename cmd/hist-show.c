@@ -56,12 +56,12 @@ int main(int argc, char **argv)
     if (!choice.unpaged)
         out_page(&out);
 
-    bad = mem_zalloc(choice.count * sizeof *bad);
-    for (size_t i = 0; i < choice.count; i++)
-        bad[i] = show_history(&out, &choice, &choice.at[i], &show);
+    bad = mem_zalloc(choice.histories.count * sizeof *bad);
+    for (size_t i = 0; i < choice.histories.count; i++)
+        bad[i] = show_history(&out, &choice, &choice.histories.at[i], &show);
     show_end(&out, &show, choose_status(&choice) == 0);
-    for (size_t i = 0; i < choice.count; i++)
-        start_report_bad(&choice.at[i], bad[i], args.common.quiet);
+    for (size_t i = 0; i < choice.histories.count; i++)
+        start_report_bad(&choice.histories.at[i], bad[i], args.common.quiet);
     status = choose_report(&choice);
 
     free(bad);

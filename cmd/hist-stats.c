@@ -91,8 +91,8 @@ int main(int argc, char **argv)
 
     stats_init(&stats, by);
     stats.prices = cost ? &prices : NULL;
-    for (size_t i = 0; i < choice.count; i++)
-        count_history(&stats, &choice, &choice.at[i], newest);
+    for (size_t i = 0; i < choice.histories.count; i++)
+        count_history(&stats, &choice, &choice.histories.at[i], newest);
     status = choose_report(&choice);
     stats_sort(&stats);
     if (stats.total.messages > 0 || status == 0)

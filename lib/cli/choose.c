@@ -108,41 +108,12 @@ bool choose_restricts(const struct choice *c)
 
 /* ---- histories ---- */
 
-/* Gives the histories of the choice to a function on lists, and takes them back. */
-static struct histories list_of(const struct choice *c)
-{
-    return (struct histories){c->at, c->count, c->cap};
-}
-
-static void take_list(struct choice *c, struct histories l)
-{
-    c->at = l.at;
-    c->count = l.count;
-    c->cap = l.cap;
-}
-
-static void add(struct choice *c, struct history history)
-{
-    struct histories l = list_of(c);
-
-    histories_add(&l, history);
-    take_list(c, l);
-}
-
 void choose_add_file(struct choice *c, const char *file)
 {
     struct history h;
 
     start_reader_of_file(&c->config, &h, file, c->common.quiet);
-    add(c, h);
-}
-
-static void add_all(struct choice *c)
-{
-    struct histories l = list_of(c);
-
-    histories_add_all(&l, &c->config);
-    take_list(c, l);
+    histories_add(&c->histories, h);
 }
 
 /* Opens the history that start_reader finds, and with `foreign` the foreign ones beside it. */
@@ -151,7 +122,7 @@ static void open_found(struct choice *c, bool foreign)
     struct history first;
 
     start_reader(&c->config, &first, &c->common, foreign);
-    add(c, first);
+    histories_add(&c->histories, first);
     for (size_t i = 0; foreign && i < first.foreign_count; i++)
         if (strcmp(first.foreign[i], first.path) != 0)
             choose_add_file(c, first.foreign[i]);
@@ -164,9 +135,9 @@ static void open_users(struct choice *c, bool all)
     start_history(&c->config, &first, &c->common);
     if (all)
         start_expect(&first);
-    add(c, first);
+    histories_add(&c->histories, first);
     if (all && c->config.state_home)
-        add_all(c);
+        histories_add_all(&c->histories, &c->config);
 }
 
 static void open_given(struct choice *c)
@@ -178,13 +149,9 @@ static void open_given(struct choice *c)
     for (size_t i = 0; i < c->files.count; i++)
         choose_add_file(c, c->files.at[i]);
     if (c->all)
-        add_all(c);
-    if (c->repo) {
-        struct histories l = list_of(c);
-
-        histories_restrict(&l, c->repo);
-        take_list(c, l);
-    }
+        histories_add_all(&c->histories, &c->config);
+    if (c->repo)
+        histories_restrict(&c->histories, c->repo);
 }
 
 /* ---- names of sessions ---- */
@@ -268,9 +235,9 @@ static bool is_here(const struct choice *c, const struct named_session *name)
     if (!name->exact && (str_eq_c(text, "current") || str_eq_c(text, "last") || text.n == 0))
         return true;
     if (name->exact)
-        here = session_exists(&c->at[0], text, &e) != 0;
+        here = session_exists(&c->histories.at[0], text, &e) != 0;
     else
-        here = session_resolve(&c->at[0], text, &id, &e) == 0 || e.kind != ERR_ABSENT;
+        here = session_resolve(&c->histories.at[0], text, &id, &e) == 0 || e.kind != ERR_ABSENT;
     err_release(&e);
     buf_release(&id);
     return here;
@@ -281,7 +248,7 @@ static void keep_homes(struct choice *c)
 {
     size_t kept = 1;
 
-    for (size_t i = 1; i < c->count; i++) {
+    for (size_t i = 1; i < c->histories.count; i++) {
         bool is_home = false;
 
         for (size_t k = 0; k < c->sessions_count; k++)
@@ -290,11 +257,11 @@ static void keep_homes(struct choice *c)
                 is_home = true;
             }
         if (is_home)
-            c->at[kept++] = c->at[i];
+            c->histories.at[kept++] = c->histories.at[i];
         else
-            history_release(&c->at[i]);
+            history_release(&c->histories.at[i]);
     }
-    c->count = kept;
+    c->histories.count = kept;
 }
 
 /* Finds the sessions that the present history does not have in the others of the user. */
@@ -306,17 +273,15 @@ static void look_elsewhere(struct choice *c)
 
     for (size_t i = 0; i < c->sessions_count; i++) {
         struct named_session *name = &c->sessions[i];
-        struct histories l;
 
         name->bound = true;
         if (is_here(c, name))
             continue;
         if (!opened)
-            add_all(c);
+            histories_add_all(&c->histories, &c->config);
         opened = true;
-        l = list_of(c);
-        if (histories_find(&l, 1, (struct str){name->text, name->len}, name->exact, &name->home,
-                           &id, &e) < 0)
+        if (histories_find(&c->histories, 1, (struct str){name->text, name->len}, name->exact,
+                           &name->home, &id, &e) < 0)
             die_err(&e);
     }
     if (opened)
@@ -331,7 +296,7 @@ struct history *choose_home(const struct choice *c)
     for (size_t i = 1; i < c->sessions_count; i++)
         if (c->sessions[i].home != home)
             die_usage("the sessions are in several histories: name those of one");
-    return &c->at[home];
+    return &c->histories.at[home];
 }
 
 void choose_tell_homes(const struct choice *c)
@@ -344,7 +309,7 @@ void choose_tell_homes(const struct choice *c)
         if (one->home == 0)
             continue;
         buf_clear(&name);
-        history_name_add(&name, &c->at[one->home]);
+        history_name_add(&name, &c->histories.at[one->home]);
         warnf("session '%.*s' is in %s", (int)(one->len > 200 ? 200 : one->len), one->text,
               buf_c(&name));
     }
@@ -362,13 +327,13 @@ void choose_open(struct choice *c, enum choose_reach reach, const char *otherwis
     }
     read_names(c, otherwise);
     if (reach == CHOOSE_ANYWHERE && c->files.count == 0 && !c->all && c->config.state_home &&
-        c->at[0].kind != HISTORY_EXPLICIT)
+        c->histories.at[0].kind != HISTORY_EXPLICIT)
         look_elsewhere(c);
 }
 
 bool choose_many(const struct choice *c)
 {
-    return !c->remote && (c->all || c->count > 1);
+    return !c->remote && (c->all || c->histories.count > 1);
 }
 
 /* ---- sessions ---- */
@@ -412,7 +377,7 @@ bool choose_in(struct choice *c, const struct history *h)
     for (size_t i = 0; i < c->sessions_count; i++) {
         struct named_session *name = &c->sessions[i];
 
-        if (name->bound && h != &c->at[name->home])
+        if (name->bound && h != &c->histories.at[name->home])
             continue;
         /* An empty id is not an absent one. */
         if (resolve(c, h, name))
@@ -536,9 +501,7 @@ int choose_report(const struct choice *c)
 
 void choose_release(struct choice *c)
 {
-    for (size_t i = 0; i < c->count; i++)
-        history_release(&c->at[i]);
-    free(c->at);
+    histories_release(&c->histories);
     config_release(&c->config);
     for (size_t i = 0; i < c->sessions_count; i++) {
         free(c->sessions[i].text);

@@ -997,8 +997,8 @@ int export_run_all(struct export_job *job, struct out *out)
 
     if (state)
         make_directory(state);
-    for (size_t i = 0; i < job->choice.count; i++) {
-        const struct history *h = &job->choice.at[i];
+    for (size_t i = 0; i < job->choice.histories.count; i++) {
+        const struct history *h = &job->choice.histories.at[i];
         char *own_output = output ? entry_of(output, h) : NULL;
         char *own_state = state ? entry_of(state, h) : NULL;
         int one;

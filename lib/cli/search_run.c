@@ -465,8 +465,8 @@ static void search_nearly(struct search_run *r)
         search_learned_free(r->searched[i].learned, NULL);
     r->searched_count = 0;
     r->may_lack = 1;
-    for (size_t i = 0; i < r->choice.count; i++)
-        search_history(r, &r->choice.at[i]);
+    for (size_t i = 0; i < r->choice.histories.count; i++)
+        search_history(r, &r->choice.histories.at[i]);
     if (r->count > 0 && !r->choice.common.quiet)
         warnf("no session has all of the texts; these have all but one");
 }
@@ -478,8 +478,8 @@ int search_run_histories(struct search_run *r)
     bool found;
     int absent;
 
-    for (size_t i = 0; i < r->choice.count; i++)
-        search_history(r, &r->choice.at[i]);
+    for (size_t i = 0; i < r->choice.histories.count; i++)
+        search_history(r, &r->choice.histories.at[i]);
     if (r->nearly && r->count == 0 && r->wanted_count > 1 && !r->failed)
         search_nearly(r);
     found = r->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;

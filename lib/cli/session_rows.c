@@ -249,15 +249,15 @@ int session_rows_load(struct session_rows *r, struct choice *c, struct err *e)
 
     if (c->remote)
         return load_remote(r, c, e);
-    r->lists = mem_zalloc(c->count * sizeof *r->lists);
+    r->lists = mem_zalloc(c->histories.count * sizeof *r->lists);
     if (r->match && query_open(&m.query, &m.pattern, str_of(r->match), time_now(), e) < 0)
         return -1;
-    for (size_t i = 0; i < c->count && result == 0; i++) {
-        result = choose_list(c, &r->lists[i], &c->at[i], r->id, most, e);
+    for (size_t i = 0; i < c->histories.count && result == 0; i++) {
+        result = choose_list(c, &r->lists[i], &c->histories.at[i], r->id, most, e);
         if (result == 0 && r->match)
-            result = keep_matches(&m, &r->lists[i], &c->at[i], e);
+            result = keep_matches(&m, &r->lists[i], &c->histories.at[i], e);
         if (result == 0)
-            session_rows_add(r, i, c->count > 1);
+            session_rows_add(r, i, c->histories.count > 1);
     }
     if (r->match)
         match_close(&m);

@@ -85,8 +85,7 @@ struct choice {
     struct choice_list files; /* --history */
     /* Set by choose_open: */
     struct config config;
-    struct history *at;
-    size_t count, cap;
+    struct histories histories;
     /* private */
     bool must_name; /* `last` is refused as in start_resolve_named */
     struct named_session {
