@@ -158,7 +158,8 @@ static void open_given(struct choice *c)
 
 static void add_name(struct choice *c, struct str name, bool exact)
 {
-    struct buf decoded = BUF_INIT(BUF_LINE);
+    struct named_session added = {
+        .name = BUF_INIT(BUF_LINE), .exact = exact, .id = BUF_INIT(BUF_LINE)};
 
     if (str_starts(name, STR("\""))) {
         struct str json;
@@ -166,18 +167,14 @@ static void add_name(struct choice *c, struct str name, bool exact)
         if (!json_check(name, &json, NULL))
             die_usage("bad session id %.*s: not a JSON string", (int)(name.n > 200 ? 200 : name.n),
                       name.p);
-        json_decode(json, &decoded);
-        name = buf_str(&decoded);
-        exact = true;
+        json_decode(json, &added.name);
+        added.exact = true;
+    } else {
+        buf_add_str(&added.name, name);
     }
     c->sessions =
         mem_grow(c->sessions, &c->sessions_cap, c->sessions_count + 1, sizeof *c->sessions);
-    c->sessions[c->sessions_count++] =
-        (struct named_session){.text = mem_copy(name.n ? name.p : "", name.n),
-                               .len = name.n,
-                               .exact = exact,
-                               .id = BUF_INIT(BUF_LINE)};
-    buf_release(&decoded);
+    c->sessions[c->sessions_count++] = added;
 }
 
 static void add_lines(struct choice *c)
@@ -227,17 +224,15 @@ void choose_begin(struct choice *c, const char *otherwise)
 /* Does the present history have the session, or must it decide about the name? */
 static bool is_here(const struct choice *c, const struct named_session *name)
 {
-    struct str text = {name->text, name->len};
+    struct str text = buf_str(&name->name);
     struct buf id = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
     bool here;
 
     if (!name->exact && (str_eq_c(text, "current") || str_eq_c(text, "last") || text.n == 0))
         return true;
-    if (name->exact)
-        here = session_exists(&c->histories.at[0], text, &e) != 0;
-    else
-        here = session_resolve(&c->histories.at[0], text, &id, &e) == 0 || e.kind != ERR_ABSENT;
+    here = history_look_up(&c->histories.at[0], text, name->exact, &id, &e) == 0 ||
+           e.kind != ERR_ABSENT;
     err_release(&e);
     buf_release(&id);
     return here;
@@ -280,8 +275,8 @@ static void look_elsewhere(struct choice *c)
         if (!opened)
             histories_add_all(&c->histories, &c->config);
         opened = true;
-        if (histories_find(&c->histories, 1, (struct str){name->text, name->len}, name->exact,
-                           &name->home, &id, &e) < 0)
+        if (histories_find(&c->histories, 1, buf_str(&name->name), name->exact, &name->home, &id,
+                           &e) < 0)
             die_err(&e);
     }
     if (opened)
@@ -310,8 +305,8 @@ void choose_tell_homes(const struct choice *c)
             continue;
         buf_clear(&name);
         history_name_add(&name, &c->histories.at[one->home]);
-        warnf("session '%.*s' is in %s", (int)(one->len > 200 ? 200 : one->len), one->text,
-              buf_c(&name));
+        warnf("session '%.*s' is in %s", (int)(one->name.len > 200 ? 200 : one->name.len),
+              buf_c(&one->name), buf_c(&name));
     }
     buf_release(&name);
 }
@@ -338,31 +333,17 @@ bool choose_many(const struct choice *c)
 
 /* ---- sessions ---- */
 
-static int resolve_exact(const struct history *h, struct str text, struct buf *id, struct err *e)
-{
-    int found = session_exists(h, text, e);
-
-    if (found == 0)
-        return err_set(e, ERR_ABSENT, "no session '%.*s'", (int)(text.n > 200 ? 200 : text.n),
-                       text.n ? text.p : "");
-    if (found > 0)
-        buf_add_str(id, text);
-    return found > 0 ? 0 : -1;
-}
-
 /* Looks a session up. Returns whether the history has it; any other error ends the program. */
 static bool resolve(struct choice *c, const struct history *h, struct named_session *name)
 {
-    struct str text = {name->text, name->len};
+    struct str text = buf_str(&name->name);
     int result;
 
     buf_clear(&name->id);
-    if (name->exact)
-        result = resolve_exact(h, text, &name->id, &name->absent);
-    else if (c->must_name)
+    if (c->must_name && !name->exact)
         result = start_resolve_named(h, text, &name->id, &name->absent);
     else
-        result = session_resolve(h, text, &name->id, &name->absent);
+        result = history_look_up(h, text, name->exact, &name->id, &name->absent);
     if (result < 0 && name->absent.kind == ERR_USAGE)
         die_usage("%s", err_text(&name->absent));
     if (result < 0 && name->absent.kind != ERR_ABSENT)
@@ -381,7 +362,7 @@ bool choose_in(struct choice *c, const struct history *h)
             continue;
         /* An empty id is not an absent one. */
         if (resolve(c, h, name))
-            filter_add(&c->filter.sessions, (struct str){buf_c(&name->id), name->id.len});
+            filter_add(&c->filter.sessions, buf_str(&name->id));
     }
     return c->filter.sessions.count > 0 || (c->names.count == 0 && c->sessions_count == 0);
 }
@@ -504,7 +485,7 @@ void choose_release(struct choice *c)
     histories_release(&c->histories);
     config_release(&c->config);
     for (size_t i = 0; i < c->sessions_count; i++) {
-        free(c->sessions[i].text);
+        buf_release(&c->sessions[i].name);
         err_release(&c->sessions[i].absent);
         buf_release(&c->sessions[i].id);
     }

@@ -158,45 +158,43 @@ bool history_is_own(const struct history *h)
                           strncmp(path_base(h->path), "foreign", strlen("foreign")) != 0);
 }
 
-/* Looks a name up, as a whole id or else as a part of one. Returns 1 and *id, 0, or -1 with *e. */
-static int look_up(const struct history *h, struct str name, bool whole, struct buf *id,
-                   struct err *e)
+int history_look_up(const struct history *h, struct str name, bool exact, struct buf *id,
+                    struct err *e)
 {
     int found;
 
-    if (!whole) {
-        found = session_resolve(h, name, id, e) == 0 ? 1 : -1;
-        if (found < 0 && e->kind == ERR_ABSENT) {
-            err_release(e);
-            found = 0;
-        }
-        return found;
-    }
+    if (!exact)
+        return session_resolve(h, name, id, e);
     found = session_exists(h, name, e);
-    if (found > 0) {
+    if (found == 0)
+        return err_set(e, ERR_ABSENT, "no session '%.*s'", (int)(name.n > 200 ? 200 : name.n),
+                       name.n ? name.p : "");
+    if (found > 0)
         buf_set(id, name);
-    }
-    return found;
+    return found > 0 ? 0 : -1;
 }
 
 /* Looks a name up in all histories from `first` on. Returns in how many it was found, and their
  * names; or -1 with *e set. */
-static int look_up_all(const struct histories *l, size_t first, struct str name, bool whole,
+static int look_up_all(const struct histories *l, size_t first, struct str name, bool exact,
                        size_t *place, struct buf *id, struct buf *names, struct err *e)
 {
     struct buf one = BUF_INIT(BUF_LINE);
     int count = 0;
 
     for (size_t i = first; i < l->count && count >= 0; i++) {
-        int found = history_is_own(&l->at[i]) ? look_up(&l->at[i], name, whole, &one, e) : 0;
-
-        if (found > 0) {
-            buf_add_c(names, count > 0 ? ", " : "");
+        if (!history_is_own(&l->at[i]))
+            continue;
+        if (history_look_up(&l->at[i], name, exact, &one, e) == 0) {
+            buf_add_c(names, count++ > 0 ? ", " : "");
             history_name_add(names, &l->at[i]);
             buf_set(id, buf_str(&one));
             *place = i;
+        } else if (e->kind == ERR_ABSENT) {
+            err_release(e);
+        } else {
+            count = -1;
         }
-        count = found < 0 ? -1 : count + found;
     }
     buf_release(&one);
     return count;

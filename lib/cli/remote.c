@@ -8,7 +8,6 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
-#include "chathist/base/memory.h"
 #include "chathist/base/process.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
@@ -145,14 +144,12 @@ static void add_session(struct choice *c, struct named_session *name, struct buf
     size_t from = lines->len;
     struct str rest;
 
-    begin(&a, c, c->all || name->exact || !str_eq_c((struct str){name->text, name->len}, "last"));
-    add_argument(&a, "--show=", (struct str){name->text, name->len});
+    begin(&a, c, c->all || name->exact || !str_eq_c(buf_str(&name->name), "last"));
+    add_argument(&a, "--show=", buf_str(&name->name));
     run(&a, lines);
     rest = (struct str){buf_c(lines) + from, lines->len - from};
     if (message_parse(&m, str_cut(&rest, '\n'))) {
-        free(name->text);
-        name->text = mem_copy(m.session_id.p, m.session_id.n);
-        name->len = m.session_id.n;
+        buf_set(&name->name, m.session_id);
         name->exact = true;
     }
     message_release(&m);

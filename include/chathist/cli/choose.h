@@ -89,8 +89,7 @@ struct choice {
     /* private */
     bool must_name; /* `last` is refused as in start_resolve_named */
     struct named_session {
-        char *text;
-        size_t len;
+        struct buf name;
         bool exact; /* it is a whole id, not a part of one, nor `last` or `current` */
         bool found; /* a history has it */
         bool bound; /* only the history with the number `home` is asked */
