@@ -127,7 +127,7 @@ static void set_sync(struct run *r, struct history *h)
 {
     struct err e = ERR_INIT;
 
-    if (config_fsync(&r->config, &h->sync, &e) < 0)
+    if (config_switch(&r->config, SETTING_FSYNC, &h->sync, &e) < 0)
         die_err(&e);
 }
 

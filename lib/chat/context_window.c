@@ -36,8 +36,9 @@ int context_limits_choose(struct context_limits *l, const struct config *c, size
     size_t tokens, room = window / 4;
     bool known = window > 0;
 
-    if (config_max_messages(c, &l->messages, e) < 0 || config_max_bytes(c, &l->bytes, e) < 0 ||
-        config_max_input_tokens(c, &tokens, e) < 0)
+    if (config_limit(c, SETTING_MAX_MESSAGES, &l->messages, e) < 0 ||
+        config_limit(c, SETTING_MAX_BYTES, &l->bytes, e) < 0 ||
+        config_limit(c, SETTING_MAX_INPUT_TOKENS, &tokens, e) < 0)
         return -1;
     if (answer > 0 && (uint64_t)answer < window / 2)
         room = (size_t)answer;

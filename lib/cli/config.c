@@ -11,6 +11,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/options.h"
 
 /* The configuration key and the environment variable of each setting. History and session have no
  * key, because they are chosen for the moment. Programs that may be run have no variable, because
@@ -366,24 +367,16 @@ static int bad_value(const struct config *c, enum setting s, const char *wanted,
                    settings[s].variable ? settings[s].variable : settings[s].key, wanted);
 }
 
-static int get_number(const struct config *c, enum setting s, size_t otherwise, size_t *n,
-                      struct err *e)
+int config_limit(const struct config *c, enum setting s, size_t *n, struct err *e)
 {
     const char *text = c->value[s];
 
-    *n = otherwise;
-    if (!text)
+    *n = s == SETTING_MAX_MESSAGES ? MAX_MESSAGES
+         : s == SETTING_MAX_BYTES  ? MAX_BYTES
+                                   : MAX_INPUT_TOKENS;
+    if (!text || !*text || opt_read_count(str_of(text), n))
         return 0;
-    *n = SIZE_MAX;
-    if (strcmp(text, "all") == 0)
-        return 0;
-    *n = 0;
-    for (; *text; text++) {
-        if (*text < '0' || *text > '9' || *n > (SIZE_MAX - 9) / 10)
-            return bad_value(c, s, "a number or 'all'", e);
-        *n = *n * 10 + (size_t)(*text - '0');
-    }
-    return 0;
+    return bad_value(c, s, "a number or 'all'", e);
 }
 
 int config_session_timeout(const struct config *c, int64_t *ms, struct err *e)
@@ -398,21 +391,6 @@ int config_session_timeout(const struct config *c, int64_t *ms, struct err *e)
     else if (!time_parse_span(str_of(text), ms))
         return bad_value(c, SETTING_SESSION_TIMEOUT, "a time such as 90s, 30min, 2h, or 'off'", e);
     return 0;
-}
-
-int config_max_messages(const struct config *c, size_t *n, struct err *e)
-{
-    return get_number(c, SETTING_MAX_MESSAGES, MAX_MESSAGES, n, e);
-}
-
-int config_max_bytes(const struct config *c, size_t *n, struct err *e)
-{
-    return get_number(c, SETTING_MAX_BYTES, MAX_BYTES, n, e);
-}
-
-int config_max_input_tokens(const struct config *c, size_t *n, struct err *e)
-{
-    return get_number(c, SETTING_MAX_INPUT_TOKENS, MAX_INPUT_TOKENS, n, e);
 }
 
 bool is_effort(const char *text)
@@ -436,20 +414,20 @@ int config_effort(const struct config *c, const char **level, struct err *e)
 int config_max_tokens(const struct config *c, int64_t *n, struct err *e)
 {
     const char *text = c->value[SETTING_MAX_TOKENS];
+    size_t read = 0;
 
     *n = 0;
-    for (; text && *text; text++) {
-        if (*text < '0' || *text > '9' || *n > INT32_MAX / 10 - 1)
-            return bad_value(c, SETTING_MAX_TOKENS, "a number", e);
-        *n = *n * 10 + (*text - '0');
-    }
-    if (*n == 0 && c->value[SETTING_MAX_TOKENS] && *c->value[SETTING_MAX_TOKENS])
+    if (!text || !*text)
+        return 0;
+    if (!opt_read_count(str_of(text), &read) || read > INT32_MAX)
+        return bad_value(c, SETTING_MAX_TOKENS, "a number", e);
+    if (read == 0)
         return bad_value(c, SETTING_MAX_TOKENS, "a number of at least 1", e);
+    *n = (int64_t)read;
     return 0;
 }
 
-/* Reads a switch whose default is on. */
-static int get_switch(const struct config *c, enum setting s, bool *on, struct err *e)
+int config_switch(const struct config *c, enum setting s, bool *on, struct err *e)
 {
     const char *text = c->value[s];
     bool off = text && (strcmp(text, "0") == 0 || strcmp(text, "off") == 0);
@@ -458,16 +436,6 @@ static int get_switch(const struct config *c, enum setting s, bool *on, struct e
     if (text && !off && strcmp(text, "1") != 0 && strcmp(text, "on") != 0)
         return bad_value(c, s, "1, 0, on or off", e);
     return 0;
-}
-
-int config_fsync(const struct config *c, bool *on, struct err *e)
-{
-    return get_switch(c, SETTING_FSYNC, on, e);
-}
-
-int config_history_copy(const struct config *c, bool *on, struct err *e)
-{
-    return get_switch(c, SETTING_HISTORY_COPY, on, e);
 }
 
 /* Returns the path of the file of prices; NULL with *e set; or NULL alone if no file is named and

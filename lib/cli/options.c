@@ -389,41 +389,45 @@ char **opt_operands(struct opt_parser *p, size_t *count)
 
 /* Reads the number at the beginning of *text, and moves *text to its end. Returns false if *text
  * begins with another character, or if the number is larger than `most`. */
-static bool read_digits(const char **text, uint64_t most, uint64_t *n)
+static bool read_digits(struct str *text, uint64_t most, uint64_t *n)
 {
-    const char *c = *text;
+    size_t i = 0;
 
-    for (*n = 0; *c >= '0' && *c <= '9'; c++) {
-        unsigned digit = (unsigned)(*c - '0');
+    for (*n = 0; i < text->n && ascii_is_digit(text->p[i]); i++) {
+        unsigned digit = (unsigned)(text->p[i] - '0');
 
         if (*n > (most - digit) / 10)
             return false;
         *n = *n * 10 + digit;
     }
-    if (c == *text)
-        return false;
-    *text = c;
-    return true;
+    *text = str_skip(*text, i);
+    return i > 0;
+}
+
+bool opt_read_count(struct str text, size_t *n)
+{
+    uint64_t read = SIZE_MAX;
+    bool good = str_eq_c(text, "all") || (read_digits(&text, SIZE_MAX, &read) && text.n == 0);
+
+    *n = (size_t)read;
+    return good;
 }
 
 size_t opt_count(const char *option, const char *value)
 {
-    const char *end = value;
-    uint64_t n;
+    size_t n;
 
-    if (strcmp(value, "all") == 0)
-        return SIZE_MAX;
-    if (!read_digits(&end, SIZE_MAX, &n) || *end || n == 0)
+    if (!opt_read_count(str_of(value), &n) || n == 0)
         die_usage("bad value '%s' for %s: a number from 1 or 'all' is expected", value, option);
-    return (size_t)n;
+    return n;
 }
 
 unsigned opt_number(const char *option, const char *value)
 {
-    const char *end = value;
+    struct str rest = str_of(value);
     uint64_t n;
 
-    if (!read_digits(&end, UINT_MAX, &n) || *end)
+    if (!read_digits(&rest, UINT_MAX, &n) || rest.n > 0)
         die_usage("bad value '%s' for %s: a number is expected", value, option);
     return (unsigned)n;
 }
@@ -448,17 +452,17 @@ void opt_when(const char *option, const char *value, int64_t *first, int64_t *la
 uint64_t opt_size(const char *option, const char *value)
 {
     static const char units[] = "kKmMgGtT";
-    const char *c = value;
+    struct str rest = str_of(value);
     uint64_t n;
-    bool good = read_digits(&c, UINT64_MAX, &n);
-    const char *unit = *c ? strchr(units, *c) : NULL;
+    bool good = read_digits(&rest, UINT64_MAX, &n);
+    const char *unit = rest.n > 0 ? strchr(units, rest.p[0]) : NULL;
     unsigned shift = unit ? 10 * ((unsigned)(unit - units) / 2 + 1) : 0;
 
-    c += unit != NULL;
-    if (unit && c[0] == 'i' && c[1] == 'B')
-        c++;
-    c += *c == 'B';
-    if (!good || *c || n > UINT64_MAX >> shift)
+    rest = str_skip(rest, unit ? 1 : 0);
+    if (unit && str_starts(rest, STR("iB")))
+        rest = str_skip(rest, 1);
+    rest = str_skip(rest, str_starts(rest, STR("B")) ? 1 : 0);
+    if (!good || rest.n > 0 || n > UINT64_MAX >> shift)
         die_usage("bad value '%s' for %s: a size such as 500k or 10M is expected", value, option);
     return n << shift;
 }

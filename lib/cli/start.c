@@ -39,7 +39,7 @@ struct locate_from start_from(const struct config *c)
     struct err e = ERR_INIT;
     bool copies;
 
-    if (config_history_copy(c, &copies, &e) < 0)
+    if (config_switch(c, SETTING_HISTORY_COPY, &copies, &e) < 0)
         die_err(&e);
     return (struct locate_from){.cwd = c->cwd,
                                 .data_home = c->data_home,
@@ -64,7 +64,7 @@ static void open_history(const struct config *c, struct history *h, const char *
     from.reader = use == TO_READ;
     if (locate(h, &from, &e) < 0)
         die_err(&e);
-    if (config_fsync(c, &h->sync, &e) < 0)
+    if (config_switch(c, SETTING_FSYNC, &h->sync, &e) < 0)
         die_err(&e);
     h->tell = quiet ? NULL : tell_wait;
     h->on_foreign = quiet ? NULL : tell_trust;

@@ -53,16 +53,9 @@ static void add_list_number(struct repl *r, struct str id)
 /* Reads 1, 2, ... or `all`. Returns 0 for any other text. */
 static size_t read_count(struct str text)
 {
-    size_t n = 0;
+    size_t n;
 
-    if (str_eq_c(text, "all"))
-        return SIZE_MAX;
-    for (size_t i = 0; i < text.n; i++) {
-        if (text.p[i] < '0' || text.p[i] > '9' || n > SIZE_MAX / 100)
-            return 0;
-        n = n * 10 + (size_t)(text.p[i] - '0');
-    }
-    return n;
+    return opt_read_count(text, &n) ? n : 0;
 }
 
 void repl_sessions(struct repl *r, struct str text)

@@ -188,20 +188,11 @@ static int check_setting(const struct config *c, enum setting s, struct err *e)
     int64_t number;
     size_t limit;
 
-    switch (s) {
-    case SETTING_EFFORT:
+    if (s == SETTING_EFFORT)
         return config_effort(c, &level, e);
-    case SETTING_MAX_TOKENS:
+    if (s == SETTING_MAX_TOKENS)
         return config_max_tokens(c, &number, e);
-    case SETTING_MAX_MESSAGES:
-        return config_max_messages(c, &limit, e);
-    case SETTING_MAX_BYTES:
-        return config_max_bytes(c, &limit, e);
-    case SETTING_MAX_INPUT_TOKENS:
-        return config_max_input_tokens(c, &limit, e);
-    default:
-        return 0;
-    }
+    return config_limit(c, s, &limit, e);
 }
 
 /* Changes a setting of the configuration for this conversation. Returns 0, or -1 with *e set and

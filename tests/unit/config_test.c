@@ -57,11 +57,11 @@ TEST(nothing_is_set_by_default)
         CHECK(c.value[i] == NULL);
     CHECK_INT(config_session_timeout(&c, &ms, &e), 0);
     CHECK_INT(ms, 30 * 60 * 1000);
-    CHECK_INT(config_max_messages(&c, &n, &e), 0);
+    CHECK_INT(config_limit(&c, SETTING_MAX_MESSAGES, &n, &e), 0);
     CHECK_INT(n, 20);
-    CHECK_INT(config_max_bytes(&c, &n, &e), 0);
+    CHECK_INT(config_limit(&c, SETTING_MAX_BYTES, &n, &e), 0);
     CHECK_INT(n, 102400);
-    CHECK_INT(config_fsync(&c, &sync, &e), 0);
+    CHECK_INT(config_switch(&c, SETTING_FSYNC, &sync, &e), 0);
     CHECK(sync);
     CHECK_STR(c.home, scratch_dir);
     CHECK_STR(c.cwd, scratch_dir);
@@ -177,6 +177,7 @@ TEST(values)
         {SETTING_SESSION_TIMEOUT, "-5", -1, 0},
         {SETTING_MAX_MESSAGES, "all", 0, -1}, /* SIZE_MAX */
         {SETTING_MAX_MESSAGES, "0", 0, 0},
+        {SETTING_MAX_MESSAGES, "", 0, 20}, /* not set */
         {SETTING_MAX_MESSAGES, "18446744073709551616", -1, 0},
         {SETTING_MAX_MESSAGES, "5x", -1, 0},
         {SETTING_MAX_MESSAGES, " 5", -1, 0},
@@ -191,7 +192,7 @@ TEST(values)
 
         config_set(&c, rows[i].setting, rows[i].text);
         if (rows[i].setting == SETTING_MAX_MESSAGES)
-            result = config_max_messages(&c, &n, &e);
+            result = config_limit(&c, SETTING_MAX_MESSAGES, &n, &e);
         else
             result = config_session_timeout(&c, &got, &e);
         if (rows[i].setting == SETTING_MAX_MESSAGES)

@@ -99,16 +99,14 @@ int config_check_owner(const char *file, struct err *e);
 /* Each of these reads one setting. Returns 0, or -1 with *err set to ERR_USAGE if its value is
  * bad. */
 int config_session_timeout(const struct config *c, int64_t *ms, struct err *e); /* off: -1 */
-int config_max_messages(const struct config *c, size_t *n, struct err *e);      /* all: SIZE_MAX */
-int config_max_bytes(const struct config *c, size_t *n, struct err *e);
-int config_max_input_tokens(const struct config *c, size_t *n, struct err *e); /* all: SIZE_MAX */
+/* max_messages, max_bytes or max_input_tokens; all: SIZE_MAX. */
+int config_limit(const struct config *c, enum setting s, size_t *n, struct err *e);
 /* How much models reason (is_effort). NULL: not set. */
 int config_effort(const struct config *c, const char **level, struct err *e);
 /* The most tokens of a response. 0: not set. */
 int config_max_tokens(const struct config *c, int64_t *n, struct err *e);
-int config_fsync(const struct config *c, bool *on, struct err *e);
-/* Should a repository's history get a second name in the data directory? */
-int config_history_copy(const struct config *c, bool *on, struct err *e);
+/* A switch that is on by default: fsync, or history_copy. */
+int config_switch(const struct config *c, enum setting s, bool *on, struct err *e);
 /* Reads the file of prices: the one that the user configuration names, else `prices` beside it if
  * that exists. Returns 1, 0 without such a file, or -1 with *err set to ERR_USAGE. */
 int config_prices(const struct config *c, struct prices *p, struct err *e);

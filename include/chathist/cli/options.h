@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "chathist/base/buf.h"
+
 /* The argument of an option or an operand; completion offers values of this kind. */
 enum opt_kind {
     OPT_FLAG, /* no argument */
@@ -99,6 +101,9 @@ unsigned opt_number(const char *option, const char *value);   /* 0, 1, 2, ... */
 long opt_milliseconds(const char *option, const char *value); /* `90`, `30s`, `5m`; `0` for none */
 /* Sets the first and the last microsecond of a time (time_parse_when). */
 void opt_when(const char *option, const char *value, int64_t *first, int64_t *last);
+
+/* Reads `all` (SIZE_MAX) or 0, 1, 2, ... Returns false for any other text. */
+bool opt_read_count(struct str text, size_t *n);
 
 /* Reads a number of bytes: `500000`, `500k`, `10M`, `2GiB`; the units are powers of 1024. */
 uint64_t opt_size(const char *option, const char *value);
