@@ -1,6 +1,5 @@
 /* hist-sessions - list sessions, the last used first. */
 #include <stdint.h>
-#include <string.h>
 
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
@@ -11,6 +10,7 @@
 
 #define LIMIT_ON_TERMINAL 50
 #define NAME_COLUMNS ((size_t)24)
+/* In the order of enum rows_by. */
 #define SORT_KEYS "last|created|count|size|title"
 
 enum { KEY_ID = OPT_LONG, KEY_SORT, KEY_REVERSE, KEY_MATCH };
@@ -30,20 +30,6 @@ static const struct opt options[] = {
 };
 static const struct program program = {"hist-sessions", "list sessions, the last used first", "",
                                        OPT_FLAG, options};
-
-static enum rows_by order_named(const char *name)
-{
-    static const char *const names[] = {[ROWS_LAST] = "last",
-                                        [ROWS_CREATED] = "created",
-                                        [ROWS_COUNT] = "count",
-                                        [ROWS_SIZE] = "size",
-                                        [ROWS_TITLE] = "title"};
-    size_t i = 0;
-
-    while (i < ROWS_TITLE && strcmp(names[i], name) != 0)
-        i++;
-    return (enum rows_by)i;
-}
 
 /* Returns the columns of the longest name of a history, at most NAME_COLUMNS. */
 static size_t name_width(const struct choice *c)
@@ -99,7 +85,7 @@ int main(int argc, char **argv)
         else if (key == KEY_MATCH)
             rows.match = value;
         else if (key == KEY_SORT)
-            rows.by = order_named(value);
+            rows.by = (enum rows_by)opt_choice(SORT_KEYS, value);
         else
             rows.reverse = true;
     }

@@ -9,9 +9,11 @@
 
 enum { KEY_BY = OPT_LONG, KEY_NEWEST, KEY_COST };
 
+/* In the order of enum stats_by. */
+#define GROUPS "day|week|month|model|provider|role|tool|session"
+
 static const struct opt options[] = {
-    {KEY_BY, "by", OPT_GROUP, "WHAT",
-     "day, week, month, model, provider, role, tool or session (day)"},
+    {KEY_BY, "by", OPT_CHOICE, GROUPS, "count by days, the default, or by this"},
     {KEY_COST, "cost", OPT_FLAG, NULL, "what the answers cost, instead of messages and tokens"},
     CHOOSE_MESSAGES,
     {KEY_NEWEST, "newest", OPT_NUMBER, "N", "only the newest N of these messages, or all"},
@@ -23,22 +25,6 @@ static const struct opt options[] = {
 };
 static const struct program program = {"hist-stats", "count messages and tokens", "", OPT_FLAG,
                                        options};
-
-static enum stats_by parse_by(const char *value)
-{
-    struct nearest meant = {.typed = value};
-
-    for (int by = 0; by < STATS_BY_COUNT; by++) {
-        nearest_offer(&meant, stats_by_name((enum stats_by)by));
-        if (str_eq_c(str_of(value), stats_by_name((enum stats_by)by)))
-            return (enum stats_by)by;
-    }
-    if (meant.name)
-        die_usage("bad value '%s' for --by: did you mean %s?", value, meant.name);
-    die_usage("bad value '%s' for --by: day, week, month, model, provider, role, tool or session "
-              "is expected",
-              value);
-}
 
 static void count_history(struct stats *s, struct choice *c, const struct history *h, size_t newest)
 {
@@ -74,7 +60,7 @@ int main(int argc, char **argv)
     opt_start(&args, &program, argc, argv);
     while ((key = choose_next(&choice, &args, &value)) != 0) {
         if (key == KEY_BY)
-            by = parse_by(value);
+            by = (enum stats_by)opt_choice(GROUPS, value);
         else if (key == KEY_COST)
             cost = true;
         else

@@ -163,8 +163,6 @@ function __chathist_options -a name
                 set -a spec -x -a 'auto always never'
             case choice
                 set -a spec -x -a (string replace -a '|' ' ' -- $fields[4])
-            case group
-                set -a spec -x -a 'day week month model provider role tool session'
             case session
                 set -a spec -x -k -a "(__chathist_sessions "(string replace -ra '[^A-Z]' '' -- $fields[4])")"
             case model

@@ -77,8 +77,7 @@ static const char *const kind_names[] = {
     [OPT_FILE] = "file",         [OPT_SESSION] = "session",   [OPT_ROLE] = "role",
     [OPT_MODEL] = "model",       [OPT_PROVIDER] = "provider", [OPT_WHEN] = "when",
     [OPT_TEMPLATE] = "template", [OPT_PERSONA] = "persona",   [OPT_TOOL] = "tool",
-    [OPT_MCP] = "mcp",           [OPT_TIME] = "time",         [OPT_GROUP] = "group",
-    [OPT_CHOICE] = "choice",
+    [OPT_MCP] = "mcp",           [OPT_TIME] = "time",         [OPT_CHOICE] = "choice",
 };
 
 /* Returns the row with this name, or NULL. */
@@ -411,6 +410,16 @@ bool opt_read_count(struct str text, size_t *n)
 
     *n = (size_t)read;
     return good;
+}
+
+size_t opt_choice(const char *words, const char *value)
+{
+    struct str rest = str_of(words);
+    size_t i = 0;
+
+    while (rest.p && !str_eq_c(str_cut(&rest, '|'), value))
+        i++;
+    return i;
 }
 
 size_t opt_count(const char *option, const char *value)

@@ -30,7 +30,6 @@ enum opt_kind {
     OPT_TEMPLATE,
     OPT_PERSONA, /* a system prompt of the user; OPT_ROLE is the role of a message */
     OPT_TIME,    /* a time for time_parse_when */
-    OPT_GROUP,   /* a name for stats_by_name */
     OPT_CHOICE,  /* one of the words in `meta`, `this|that` */
 };
 
@@ -93,6 +92,9 @@ void opt_start(struct opt_parser *p, const struct program *program, int argc, ch
 int opt_next(struct opt_parser *p, char **value);
 /* Returns the *count operands, borrowed from argv, after opt_next returned 0. */
 char **opt_operands(struct opt_parser *p, size_t *count);
+
+/* Returns the number of a value of OPT_CHOICE among its words, from 0. */
+size_t opt_choice(const char *words, const char *value);
 
 /* Each of these reads an argument. A bad one ends the program with exit code 2 and a message that
  * names the option. */
