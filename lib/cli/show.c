@@ -22,15 +22,12 @@ static void show_time(struct out *o, struct str timestamp)
     struct buf text = BUF_INIT(BUF_SMALL);
     int64_t us;
 
-    if (time_parse_iso(timestamp, &us) && o->terminal) {
+    if (!o->terminal)
+        export_add_time(&text, timestamp);
+    else if (time_parse_iso(timestamp, &us))
         time_add_local(&text, us);
-    } else if (time_parse_iso(timestamp, &us)) {
-        time_add_iso(&text, us);
-        text.data[10] = ' ';
-        buf_truncate(&text, 19);
-    } else {
-        vis_add_line(&text, timestamp, o->terminal);
-    }
+    else
+        vis_add_line(&text, timestamp, true);
     out_raw(o, buf_str(&text));
     buf_release(&text);
 }
@@ -45,52 +42,10 @@ static void show_line(struct out *o, struct str text)
     buf_release(&line);
 }
 
-static void show_calls(struct out *o, const struct message *m)
-{
-    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
-    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
-    struct message_call call;
-
-    while (message_next_call(&it, &call, &args)) {
-        out_raw(o, STR("[tool call] "));
-        show_line(o, json_text(call.name, &scratch));
-        out_byte(o, ' ');
-        show_line(o, call.args);
-        out_byte(o, '\n');
-    }
-    buf_release(&scratch);
-    buf_release(&args);
-}
-
-static void show_sources(struct out *o, const struct message *m)
-{
-    struct hash_map urls = {0};
-
-    message_sources(m->field[FIELD_CITATIONS], &urls);
-    for (size_t i = 0; i < urls.count; i++) {
-        out_raw(o, STR("[source] "));
-        show_line(o, str_of(urls.copies[i]));
-        out_byte(o, '\n');
-    }
-    hash_map_release(&urls);
-}
-
-/* Prints why a response is incomplete. */
-static void show_end_of(struct out *o, const struct message *m, struct buf *scratch)
-{
-    struct str reason = export_finish(m, scratch);
-
-    if (reason.n == 0)
-        return;
-    out_raw(o, STR("[ended] "));
-    show_line(o, reason);
-    out_byte(o, '\n');
-}
-
 /* Prints `[role] time`, the text, its calls and sources, why it is incomplete, and a blank line. */
 static void show_message(struct out *o, const struct message *m)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE), details = BUF_INIT(SIZE_MAX);
     struct str content = message_content(m, &scratch);
 
     out_style(o, STYLE_ROLE);
@@ -109,11 +64,11 @@ static void show_message(struct out *o, const struct message *m)
         if (content.p[content.n - 1] != '\n')
             out_byte(o, '\n');
     }
-    show_calls(o, m);
-    show_sources(o, m);
-    show_end_of(o, m, &scratch);
+    export_add_details(&details, m, o->terminal);
+    out_raw(o, buf_str(&details));
     out_byte(o, '\n');
     buf_release(&scratch);
+    buf_release(&details);
 }
 
 /* Returns the *n messages of a thread that the filter accepts, borrowed from the thread. The caller

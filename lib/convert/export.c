@@ -224,6 +224,39 @@ struct str export_finish(const struct message *m, struct buf *scratch)
     return finish;
 }
 
+static void add_detail(struct buf *out, const char *what, struct str text, bool safe)
+{
+    buf_addf(out, "[%s] ", what);
+    vis_add_line(out, text, safe);
+    buf_add_byte(out, '\n');
+}
+
+void export_add_details(struct buf *out, const struct message *m, bool safe)
+{
+    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct message_call call;
+    struct hash_map urls = {0};
+    struct str finish;
+
+    while (message_next_call(&it, &call, &args)) {
+        buf_add_c(out, "[tool call] ");
+        vis_add_line(out, json_text(call.name, &scratch), safe);
+        buf_add_byte(out, ' ');
+        vis_add_line(out, call.args, safe);
+        buf_add_byte(out, '\n');
+    }
+    message_sources(m->field[FIELD_CITATIONS], &urls);
+    for (size_t i = 0; i < urls.count; i++)
+        add_detail(out, "source", str_of(urls.copies[i]), safe);
+    finish = export_finish(m, &scratch);
+    if (finish.n > 0)
+        add_detail(out, "ended", finish, safe);
+    hash_map_release(&urls);
+    buf_release(&scratch);
+    buf_release(&args);
+}
+
 /* ---- json: `{"messages":[...]}` ---- */
 
 static void json_begin(struct export *x)
@@ -298,40 +331,10 @@ static void txt_session(struct export *x, const struct export_session *s)
     buf_add_c(&x->out, "\n\n");
 }
 
-static void txt_add_calls(struct buf *out, const struct message *m)
-{
-    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
-    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
-    struct message_call call;
-
-    while (message_next_call(&it, &call, &args)) {
-        buf_add_c(out, "[tool call] ");
-        export_add_label(out, json_text(call.name, &scratch));
-        buf_add_byte(out, ' ');
-        export_add_label(out, call.args);
-        buf_add_byte(out, '\n');
-    }
-    buf_release(&scratch);
-    buf_release(&args);
-}
-
-static void txt_add_sources(struct buf *out, const struct message *m)
-{
-    struct hash_map urls = {0};
-
-    message_sources(m->field[FIELD_CITATIONS], &urls);
-    for (size_t i = 0; i < urls.count; i++) {
-        buf_add_c(out, "[source] ");
-        export_add_label(out, str_of(urls.copies[i]));
-        buf_add_byte(out, '\n');
-    }
-    hash_map_release(&urls);
-}
-
 static void txt_message(struct export *x, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str content = message_content(m, &scratch), finish;
+    struct str content = message_content(m, &scratch);
 
     buf_add_byte(&x->out, '[');
     export_add_label(&x->out, m->role_text);
@@ -341,14 +344,7 @@ static void txt_message(struct export *x, const struct message *m)
     buf_add_str(&x->out, content);
     if (content.n > 0 && content.p[content.n - 1] != '\n')
         buf_add_byte(&x->out, '\n');
-    txt_add_calls(&x->out, m);
-    txt_add_sources(&x->out, m);
-    finish = export_finish(m, &scratch);
-    if (finish.n > 0) {
-        buf_add_c(&x->out, "[ended] ");
-        export_add_label(&x->out, finish);
-        buf_add_byte(&x->out, '\n');
-    }
+    export_add_details(&x->out, m, false);
     buf_add_byte(&x->out, '\n');
     buf_release(&scratch);
 }

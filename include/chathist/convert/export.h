@@ -108,5 +108,8 @@ void export_add_label(struct buf *out, struct str text);
 /* Returns the finish_reason, decoded into scratch, if it says more than that the response is
  * complete: STR_NONE for `stop`, `tool_calls` and an absent one. */
 struct str export_finish(const struct message *m, struct buf *scratch);
+/* Appends what a message has beside its text, each on a line: `[tool call] NAME ARGUMENTS`,
+ * `[source] URL`, `[ended] REASON`. `safe` is that of vis_add_line. */
+void export_add_details(struct buf *out, const struct message *m, bool safe);
 
 #endif
