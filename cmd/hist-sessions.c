@@ -7,6 +7,7 @@
 #include "chathist/cli/output.h"
 #include "chathist/cli/session_rows.h"
 #include "chathist/cli/start.h"
+#include "chathist/cli/wide.h"
 
 #define LIMIT_ON_TERMINAL 50
 #define NAME_COLUMNS ((size_t)24)
@@ -34,16 +35,16 @@ static const struct program program = {"hist-sessions", "list sessions, the last
 /* Returns the columns of the longest name of a history, at most NAME_COLUMNS. */
 static size_t name_width(const struct choice *c)
 {
+    struct buf name = BUF_INIT(BUF_SMALL);
     size_t width = 0;
 
     for (size_t i = 0; i < c->histories.count; i++) {
-        struct buf name = BUF_INIT(BUF_SMALL);
-
+        buf_clear(&name);
         history_name_add(&name, &c->histories.at[i]);
-        if (name.len > width)
-            width = name.len;
-        buf_release(&name);
+        if (wide_columns(buf_str(&name)) > width)
+            width = wide_columns(buf_str(&name));
     }
+    buf_release(&name);
     return width < NAME_COLUMNS ? width : NAME_COLUMNS;
 }
 

@@ -249,20 +249,10 @@ static void add_when(struct buf *out, int64_t used, int64_t now, size_t columns)
 static void add_place(struct buf *out, const struct history *h, size_t columns)
 {
     struct buf name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
-    struct str end;
 
     history_name_add(&name, h);
     vis_add_line(&text, buf_str(&name), true);
-    end = buf_str(&text);
-    while (wide_columns(end) > columns - (end.n < text.len)) {
-        size_t n = utf8_first(end, 1).n;
-
-        end = (struct str){end.p + n, end.n - n};
-    }
-    if (end.n < text.len)
-        buf_add_c(out, "\xe2\x80\xa6");
-    buf_add_str(out, end);
-    buf_addf(out, "%*s", (int)(columns - (end.n < text.len) - wide_columns(end)), "");
+    wide_add_end(out, buf_str(&text), columns);
     buf_release(&name);
     buf_release(&text);
 }

@@ -12,6 +12,7 @@
 #include "chathist/terminal/markdown_layout.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/wide.h"
 
 /* The maximum width of a line without a terminal. */
 #define LINE_COLUMNS 200
@@ -63,17 +64,12 @@ static void stderr_text_line(struct stderr_text *a, bool wanted, struct str text
 {
     size_t columns = a->terminal ? term_columns(STDERR_FILENO) : LINE_COLUMNS;
     struct buf visible = BUF_INIT(8 * BUF_LINE), line = BUF_INIT(8 * BUF_LINE);
-    struct str shown;
 
     if (!a->terminal && !wanted)
         return;
     vis_add_line(&visible, text, true);
-    shown = utf8_fit(buf_str(&visible), columns);
-    if (shown.n < visible.len)
-        shown = utf8_fit(shown, columns - 1);
     buf_add_c(&line, a->color ? term_style(STYLE_DIM) : "");
-    buf_add_str(&line, shown);
-    buf_add_c(&line, shown.n < visible.len ? "\xe2\x80\xa6" : "");
+    wide_add_fitted(&line, buf_str(&visible), columns);
     buf_add_c(&line, a->color ? term_style(STYLE_NONE) : "");
     buf_add_byte(&line, '\n');
     write_stderr(&line);

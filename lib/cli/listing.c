@@ -6,6 +6,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/cli/wide.h"
 #include "chathist/history/message.h"
 
 static bool reads_back(struct str id)
@@ -70,49 +71,11 @@ static void print_record(struct out *out, const struct session *s, const char *h
     buf_release(&line);
 }
 
-static size_t columns_of(struct str text)
-{
-    size_t columns = 0;
-
-    while (text.n > 0) {
-        int32_t cp;
-        size_t n = utf8_decode(text, &cp);
-
-        columns += (size_t)utf8_width(cp);
-        text = (struct str){text.p + n, text.n - n};
-    }
-    return columns;
-}
-
-/* Adds the name of a history, filled up to its width, or cut to its end, which says most. */
-static void add_name(struct buf *line, const struct list_form *form)
-{
-    struct buf name = BUF_INIT(BUF_SMALL);
-    struct str shown;
-    size_t used;
-
-    vis_add_line(&name, str_of(form->name), true);
-    shown = buf_str(&name);
-    used = columns_of(shown);
-    if (used > form->name_width) {
-        buf_add_c(line, "…");
-        while ((used = columns_of(shown) + 1) > form->name_width) {
-            int32_t cp;
-            size_t n = utf8_decode(shown, &cp);
-
-            shown = (struct str){shown.p + n, shown.n - n};
-        }
-    }
-    buf_add_str(line, shown);
-    for (; used < form->name_width + 2; used++)
-        buf_add_byte(line, ' ');
-    buf_release(&name);
-}
-
 /* Prints the same for a terminal: local time, columns, a label that fits. */
 static void print_columns(struct out *out, const struct session *s, const struct list_form *form)
 {
-    struct buf middle = BUF_INIT(8 * BUF_LINE), label = BUF_INIT(BUF_SMALL);
+    struct buf middle = BUF_INIT(8 * BUF_LINE), label = BUF_INIT(BUF_SMALL),
+               name = BUF_INIT(BUF_SMALL);
     size_t used = print_id(out, s, &middle);
     int64_t us;
 
@@ -123,14 +86,18 @@ static void print_columns(struct out *out, const struct session *s, const struct
         vis_add_line(&middle, s->last_used, true);
     buf_addf(&middle, "  %4" PRIu64 "  ", s->count);
     used += middle.len + (form->name ? form->name_width + 2 : 0);
-    if (form->name)
-        add_name(&middle, form);
+    if (form->name) {
+        vis_add_line(&name, str_of(form->name), true);
+        wide_add_end(&middle, buf_str(&name), form->name_width);
+        buf_add_c(&middle, "  ");
+    }
     out_raw(out, buf_str(&middle));
     vis_add_line(&label, session_label(s), true);
     out_raw(out, utf8_fit(buf_str(&label), out->columns > used ? out->columns - used : 1));
     out_byte(out, '\n');
     buf_release(&middle);
     buf_release(&label);
+    buf_release(&name);
 }
 
 static void print_json(struct out *out, const struct session *s, const char *history)

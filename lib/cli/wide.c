@@ -77,6 +77,33 @@ size_t wide_columns(struct str text)
     return columns;
 }
 
+void wide_add_fitted(struct buf *out, struct str text, size_t columns)
+{
+    struct str shown = utf8_fit(text, columns);
+
+    if (shown.n < text.n)
+        shown = utf8_fit(shown, columns - 1);
+    buf_add_str(out, shown);
+    if (shown.n < text.n)
+        buf_add_c(out, "\xe2\x80\xa6");
+}
+
+void wide_add_end(struct buf *out, struct str text, size_t columns)
+{
+    struct str end = text;
+    size_t used = wide_columns(end);
+
+    while (end.n > 0 && used > columns) {
+        end = str_skip(end, utf8_first(end, 1).n);
+        used = wide_columns(end) + 1;
+    }
+    if (end.n < text.n)
+        buf_add_c(out, "\xe2\x80\xa6");
+    buf_add_str(out, end);
+    for (; used < columns; used++)
+        buf_add_byte(out, ' ');
+}
+
 void wide_advance(struct wide_place *at, wchar_t c, size_t columns)
 {
     size_t width = (size_t)utf8_width((int32_t)c);

@@ -12,6 +12,7 @@
 #include "chathist/chat/prompt.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
+#include "chathist/cli/wide.h"
 #include "chathist/history/scan.h"
 
 /* ---- typed text ---- */
@@ -26,13 +27,9 @@
 static void add_name(struct buf *out, struct str name)
 {
     struct buf safe = BUF_INIT(BUF_SMALL);
-    struct str fits;
 
     vis_add_line(&safe, name, true);
-    fits = utf8_fit(buf_str(&safe), NAME_COLUMNS);
-    buf_add_str(out, fits);
-    if (fits.n < safe.len)
-        buf_add_c(out, "\xe2\x80\xa6");
+    wide_add_fitted(out, buf_str(&safe), NAME_COLUMNS);
     buf_release(&safe);
 }
 

@@ -26,6 +26,7 @@
 #include "chathist/cli/show.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
+#include "chathist/cli/wide.h"
 #include "chathist/history/session.h"
 #include "chathist/history/stats.h"
 #include "chathist/history/thread.h"
@@ -503,22 +504,19 @@ static void add_age(struct buf *out, int64_t then, int64_t now)
 /* Prints the beginning of a message, dim. */
 static void print_short(struct repl *r, const char *who, const struct message *m)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE), line = BUF_INIT(SIZE_MAX);
+    struct buf scratch = BUF_INIT(BUF_LINE), line = BUF_INIT(SIZE_MAX), shown = BUF_INIT(SIZE_MAX);
     size_t room = (r->out->columns ? r->out->columns : 80) * LAST_LINES;
-    struct str shown;
 
     buf_addf(&line, "%s ", who);
     vis_add_line(&line, message_content(m, &scratch), true);
-    shown = utf8_fit(buf_str(&line), room);
-    if (shown.n < line.len)
-        shown = utf8_fit(shown, room - 1);
+    wide_add_fitted(&shown, buf_str(&line), room);
     out_style(r->out, STYLE_DIM);
-    out_raw(r->out, shown);
-    out_raw(r->out, shown.n < line.len ? STR("\xe2\x80\xa6") : STR(""));
+    out_raw(r->out, buf_str(&shown));
     out_style(r->out, STYLE_NONE);
     out_byte(r->out, '\n');
     buf_release(&scratch);
     buf_release(&line);
+    buf_release(&shown);
 }
 
 static void print_exchange(struct repl *r, const struct message *prompt,

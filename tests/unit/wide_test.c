@@ -37,6 +37,36 @@ TEST(columns)
     CHECK_INT(wide_columns(STR("\xff\xe4")), 2);
 }
 
+TEST(text_cut_to_columns)
+{
+    static const struct {
+        const char *text;
+        size_t columns;
+        const char *fitted, *end;
+    } rows[] = {
+        {"abcde", 5, "abcde", "abcde"},
+        {"abc", 5, "abc", "abc  "},
+        {"abcde", 4, "abc\xe2\x80\xa6",
+         "\xe2\x80\xa6"
+         "cde"},
+        {"abcde", 1, "\xe2\x80\xa6", "\xe2\x80\xa6"},
+        {"\xe4\xbd\xa0\xe5\xa5\xbd\xe5\x90\x97", 4, "\xe4\xbd\xa0\xe2\x80\xa6",
+         "\xe2\x80\xa6\xe5\x90\x97 "},
+        {"", 2, "", "  "},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buf out = BUF_INIT(BUF_SMALL);
+
+        wide_add_fitted(&out, str_of(rows[i].text), rows[i].columns);
+        CHECK_STR(buf_c(&out), rows[i].fitted);
+        buf_clear(&out);
+        wide_add_end(&out, str_of(rows[i].text), rows[i].columns);
+        CHECK_STR(buf_c(&out), rows[i].end);
+        buf_release(&out);
+    }
+}
+
 static size_t rows(struct str text, size_t before, size_t columns)
 {
     struct wide w = {0};

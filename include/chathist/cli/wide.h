@@ -28,6 +28,11 @@ void wide_release(struct wide *w);
 void wide_encode(struct buf *out, const wchar_t *from, size_t n);
 /* Returns the columns that a text takes on a terminal. */
 size_t wide_columns(struct str text);
+/* Adds as much of a visible text as fits into `columns`, with `…` at its end if it was cut. */
+void wide_add_fitted(struct buf *out, struct str text, size_t columns);
+/* Adds the end of a visible text in exactly `columns`: with `…` before it if it was cut, else with
+ * blanks after it. */
+void wide_add_end(struct buf *out, struct str text, size_t columns);
 /* A place on a terminal, counted from the start of a text. */
 struct wide_place {
     size_t row, column;
