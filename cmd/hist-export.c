@@ -2,6 +2,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "chathist/base/file.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/export_run.h"
@@ -74,8 +75,7 @@ static bool is_directory(const char *path)
 /* Ends the program for a name such as `report.pdf`, because no format has this suffix. */
 static void check_ending(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
+    const char *name = path_base(path);
     const char *dot = strrchr(name, '.');
 
     if (dot && dot > name)

@@ -21,6 +21,7 @@
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/config.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/wide.h"
 
 /* The bytes of a key that begins with ESC arrive within this many milliseconds, those of a sequence
@@ -243,10 +244,10 @@ struct browse_view *browse_view_open(bool color, bool mouse, struct err *e)
         free_view(v);
         return NULL;
     }
-    if (term && *term && strcmp(term, "dumb") != 0)
+    if (!term_is_dumb())
         v->screen = newterm(term, v->out, v->in);
     /* A newer terminal than this machine knows, such as xterm-kitty after a login from elsewhere. */
-    if (!v->screen && term && *term && strcmp(term, "dumb") != 0)
+    if (!v->screen && !term_is_dumb())
         v->screen = newterm(INSTEAD, v->out, v->in);
     if (!v->screen || !can_be_drawn_on()) {
         if (v->screen) {

@@ -160,22 +160,15 @@ static void add_file(struct buf *r, const char *name, const char *dir, const cha
  * file is. */
 static bool is_companion(const struct history *h, const char *name)
 {
-    const char *slash = strrchr(h->path, '/'), *file = slash ? slash + 1 : h->path;
-
     return name[0] != '.' &&
-           (h->kind != HISTORY_EXPLICIT || str_starts(str_of(name), str_of(file)));
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
+           (h->kind != HISTORY_EXPLICIT || str_starts(str_of(name), str_of(path_base(h->path))));
 }
 
 /* Adds the files of the history with their sizes. */
 static void add_files(struct buf *r, const struct history *h, const char *dir)
 {
     struct dirent **entries = NULL;
-    int count = dir ? scandir(dir, &entries, NULL, by_name) : 0;
+    int count = dir ? scandir(dir, &entries, NULL, alphasort) : 0;
     struct stat st;
 
     add_value(r, "files", "{");

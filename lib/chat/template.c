@@ -461,11 +461,6 @@ static bool is_listed(const char *name)
     return name[0] != '.' && !str_ends(rest, STR("~"));
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 static void list_one(void *arg, const char *kind, const char *name)
 {
     struct preset p = PRESET_INIT(kind);
@@ -491,7 +486,7 @@ int presets_each(const char *what, preset_fn *fn, void *arg, struct err *e)
 {
     char *kind = mem_copy(what, strlen(what) - 1), *dir = config_user_file(what);
     struct dirent **entries = NULL;
-    int count = dir ? scandir(dir, &entries, NULL, by_name) : 0, result = 0;
+    int count = dir ? scandir(dir, &entries, NULL, alphasort) : 0, result = 0;
 
     if (count < 0 && errno != ENOENT && errno != ENOTDIR)
         result = err_sys(e, errno, "cannot open '%s'", dir);

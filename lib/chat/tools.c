@@ -13,6 +13,7 @@
 #include "chathist/cli/config.h"
 #include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/signals.h"
 #include "chathist/llm/provider_error.h"
 #include "chathist/llm/provider.h"
@@ -237,8 +238,7 @@ static void add_call(struct buf *out, struct str name, struct str args, bool who
  * whose control characters are made visible. */
 static void add_question(struct buf *out, struct str name)
 {
-    const char *term = config_env("TERM");
-    bool plain = !term || strcmp(term, "dumb") == 0;
+    bool plain = term_is_dumb();
 
     buf_addf(out, "%srun '%.*s'?%s [y]es, [n]o, [a]lways (this tool, this run): ",
              plain ? "" : "\033[7m", (int)name.n, name.p, plain ? "" : "\033[0m");

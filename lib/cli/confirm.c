@@ -47,9 +47,8 @@ int confirm_line(int tty, int cancel_fd, struct buf *line)
 char confirm_letter(const struct buf *line)
 {
     struct str text = str_trim(buf_str(line));
-    char c = text.n > 0 ? text.p[0] : '\0';
 
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    return text.n > 0 ? ascii_lower(text.p[0]) : '\0';
 }
 
 int confirm_yes(const char *question)

@@ -37,7 +37,7 @@ static struct {
 
 static int pager_end(void);
 
-static bool is_dumb(void)
+bool term_is_dumb(void)
 {
     const char *term = config_env("TERM");
 
@@ -50,7 +50,7 @@ static const char *wanted_pager(void)
     const char *name = getenv("PAGER");
 
     if (!name)
-        return is_dumb() ? NULL : "less";
+        return term_is_dumb() ? NULL : "less";
     return *name == '\0' || strcmp(name, "cat") == 0 ? NULL : name;
 }
 
@@ -246,11 +246,9 @@ static size_t terminal_rows(int fd)
 
 bool term_wants_color(bool terminal, enum color_when when)
 {
-    const char *term = config_env("TERM");
-
     if (when != COLOR_AUTO)
         return when == COLOR_ALWAYS;
-    return terminal && !config_env("NO_COLOR") && term && strcmp(term, "dumb") != 0;
+    return terminal && !config_env("NO_COLOR") && !term_is_dumb();
 }
 
 const char *term_style(enum out_style s)

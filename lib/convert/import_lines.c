@@ -13,11 +13,6 @@
 /* The beginning of a document. */
 #define DOCUMENT "{\"messages\":["
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
 /* Returns the offset of the array of a document, or 0 if the file is no document. The elements are
  * not examined. */
 static size_t document_begin(struct str head)
@@ -29,7 +24,7 @@ static size_t document_begin(struct str head)
     for (size_t i = 0; i < rest.n && matched < begin.n; i++) {
         if (rest.p[i] == begin.p[matched])
             matched++;
-        else if (!is_space(rest.p[i]))
+        else if (!ascii_is_space(rest.p[i]))
             return 0;
         if (matched == begin.n)
             return (size_t)(rest.p + i - head.p);

@@ -137,11 +137,6 @@ int source_line(struct source *s, struct str *line, struct err *e)
 
 /* ---- values ---- */
 
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 /* Skips white space and commas, and gives the next byte, without skipping it. Returns 1; 0 at the
  * end; -1 with *e set. */
 static int skip_space(struct source *s, char *c, struct err *e)
@@ -151,7 +146,7 @@ static int skip_space(struct source *s, char *c, struct err *e)
 
         for (; s->from < s->block.len; s->from++) {
             *c = s->block.data[s->from];
-            if (!is_space(*c) && *c != ',')
+            if (!ascii_is_space(*c) && *c != ',')
                 return 1;
         }
         s->seen = s->from;
@@ -297,8 +292,7 @@ void import_message_rewind(struct import_message *m)
 
 static bool is_id_byte(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == ':' || c == '-';
+    return ascii_is_letter(c) || ascii_is_digit(c) || c == '.' || c == '_' || c == ':' || c == '-';
 }
 
 void import_add_session(struct buf *out, const char *format, struct str id)

@@ -17,7 +17,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
-#include "chathist/cli/config.h"
+#include "chathist/cli/output.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/wide.h"
 
@@ -1106,11 +1106,10 @@ static void set_keys(struct line *l)
 int line_open(struct line **out, const struct line_setup *setup, struct err *e)
 {
     struct line *l = mem_zalloc(sizeof *l);
-    const char *term = config_env("TERM");
     HistEventW event;
 
     l->setup = *setup;
-    l->dumb = !term || strcmp(term, "dumb") == 0;
+    l->dumb = term_is_dumb();
     l->unread = -1;
     *out = l;
     if (tcgetattr(STDIN_FILENO, &l->found) < 0)

@@ -47,6 +47,8 @@ enum out_style {
     STYLE_PLOT,
 };
 
+/* Returns true if the terminal, by TERM, knows no escape sequences. */
+bool term_is_dumb(void);
 /* Returns true if a stream gets colours: as --color says, else by TERM and NO_COLOR for a
  * terminal. */
 bool term_wants_color(bool terminal, enum color_when when);
