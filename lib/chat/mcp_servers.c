@@ -11,8 +11,6 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
 #include "chathist/llm/http.h"
-#include "chathist/llm/provider_error.h"
-#include "chat/secret_command.h"
 
 /* ---- which servers are wanted ---- */
 
@@ -118,28 +116,20 @@ static int set_cwd(struct mcp_config *config, const struct config *c, struct err
 static int add_header(struct mcp_config *config, const char *key, const char *header,
                       const char *value, bool command, struct err *e)
 {
-    struct err why = ERR_INIT;
-    int result = http_check_header(header, command ? STR("") : str_of(value), &why);
+    struct buf setting = BUF_INIT(BUF_SMALL);
+    int result;
 
-    if (result < 0)
-        err_set(e, ERR_USAGE, "cannot use 'mcp.%s': %s", key, err_text(&why));
-    err_release(&why);
-    if (result < 0)
-        return -1;
+    buf_addf(&setting, "mcp.%s", key);
+    result = server_headers_add(&config->headers, buf_c(&setting), header, value, command, e);
     /* A header may be a secret, which others on the way could read. */
-    if (str_starts(str_of(config->text), STR("http://")) && !http_is_loopback(config->text))
-        return err_set(
-            e, ERR_USAGE,
-            "cannot use 'mcp.%s': refusing to send a header to '%s' over plain http: use "
-            "https",
-            key, config->text);
-    config->headers = mem_grow(config->headers, &config->headers_cap, config->headers_count + 1,
-                               sizeof *config->headers);
-    config->headers[config->headers_count++] =
-        (struct mcp_header){.name = copy(header),
-                            .value = command ? NULL : copy(value),
-                            .command = command ? copy(value) : NULL};
-    return 0;
+    if (result == 0 && str_starts(str_of(config->text), STR("http://")) &&
+        !http_is_loopback(config->text))
+        result =
+            err_set(e, ERR_USAGE,
+                    "cannot use '%s': refusing to send a header to '%s' over plain http: use https",
+                    buf_c(&setting), config->text);
+    buf_release(&setting);
+    return result;
 }
 
 static int set_headers(struct mcp_config *config, const struct config *c, struct err *e)
@@ -310,23 +300,6 @@ int mcp_configs_read(struct mcp_configs *w, const struct config *c, const char *
     return result;
 }
 
-static void wipe(char *secret)
-{
-    if (secret)
-        mem_wipe(secret, strlen(secret));
-    free(secret);
-}
-
-static void release_headers(struct mcp_config *config)
-{
-    for (size_t i = 0; i < config->headers_count; i++) {
-        free(config->headers[i].name);
-        free(config->headers[i].command);
-        wipe(config->headers[i].value);
-    }
-    free(config->headers);
-}
-
 void mcp_configs_release(struct mcp_configs *w)
 {
     for (size_t i = 0; i < w->count; i++) {
@@ -334,7 +307,7 @@ void mcp_configs_release(struct mcp_configs *w)
         free(w->at[i].text);
         free(w->at[i].cwd);
         words_release(&w->at[i].command);
-        release_headers(&w->at[i]);
+        server_headers_release(&w->at[i].headers);
     }
     free(w->at);
     *w = (struct mcp_configs){0};
@@ -438,48 +411,17 @@ bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, 
 
 /* ---- start and end ---- */
 
-/* Runs the commands that print headers, before signals are caught for the start. */
-static int fetch_headers(struct mcp_config *config, const struct config *c, struct err *e)
-{
-    for (size_t i = 0; i < config->headers_count; i++) {
-        struct mcp_header *h = &config->headers[i];
-        struct buf setting = BUF_INIT(BUF_SMALL);
-        struct secret_command command = {
-            .command = h->command, .dir = config_command_dir(c), .what = "value", .blanks = true};
-
-        if (h->value)
-            continue;
-        buf_addf(&setting, "mcp.%s.header_command.%s", config->name, h->name);
-        command.setting = buf_c(&setting);
-        h->value = secret_command_run(&command, e);
-        buf_release(&setting);
-        if (!h->value)
-            return -1;
-    }
-    return 0;
-}
-
 static void open_remote(struct mcp_server *s, const struct mcp_config *config,
                         const struct mcp_watch *watch)
 {
     struct http_limits limits = {.connect_ms = HTTP_CONNECT_MS};
-    struct ask_header *headers = NULL;
-    size_t cap = 0;
-    struct mcp_remote r = {.url = config->text, .limits = &limits};
+    struct mcp_remote r = {.url = config->text,
+                           .limits = &limits,
+                           .headers = config->headers.ready,
+                           .headers_count = config->headers.ready_count};
 
     server_trust(&limits);
-    headers = mem_grow(headers, &cap, config->headers_count + 1, sizeof *headers);
-    for (; r.headers_count < config->headers_count; r.headers_count++) {
-        const struct mcp_header *from = &config->headers[r.headers_count];
-
-        headers[r.headers_count] =
-            (struct ask_header){.name = from->name,
-                                .value = from->value,
-                                .secret = from->command || header_names_secret(from->name)};
-    }
-    r.headers = headers;
     mcp_open(s, config->name, &r, watch);
-    free(headers);
 }
 
 static int start_all(struct mcp_servers *m, const struct mcp_configs *wanted, char *const env[],
@@ -571,8 +513,9 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
 
     m->open = true;
     result = mcp_configs_read(&wanted, c, options, &e);
+    /* The commands that print headers are run before signals are caught for the start. */
     for (size_t i = 0; result == 0 && i < wanted.count; i++)
-        result = fetch_headers(&wanted.at[i], c, &e);
+        result = server_headers_load(&wanted.at[i].headers, config_command_dir(c), &e);
     if (result < 0 || (wanted.count > 0 && get_ready(m, &wanted, secrets, &e) < 0))
         die_err(&e);
     gather_instructions(m, &wanted);

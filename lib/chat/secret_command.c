@@ -2,10 +2,18 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "chathist/base/memory.h"
 #include "chathist/base/process.h"
 #include "chathist/cli/signals.h"
+
+void secret_free(char *secret)
+{
+    if (secret)
+        mem_wipe(secret, strlen(secret));
+    free(secret);
+}
 
 void secret_buf_init(struct buf *b)
 {

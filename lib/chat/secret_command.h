@@ -30,6 +30,8 @@ char *secret_command_run(const struct secret_command *c, struct err *e);
 /* Can this be sent in a header? It is not empty and has no control characters, and without
  * `blanks` no white space. */
 bool secret_valid(struct str secret, bool blanks);
+/* Overwrites a secret and frees it; NULL is allowed. */
+void secret_free(char *secret);
 /* A buffer of SECRET_MAX bytes. It has its full size at once, because growing would leave a copy of
  * the secret in freed memory. */
 void secret_buf_init(struct buf *b);

@@ -34,14 +34,6 @@ static char *copy_or_null(const char *s)
     return s ? mem_copy(s, strlen(s)) : NULL;
 }
 
-/* Overwrites a key and frees it. */
-static void key_wipe(char *key)
-{
-    if (key)
-        mem_wipe(key, strlen(key));
-    free(key);
-}
-
 /* Sets the source, unless it is set already or the value is empty. */
 static void offer_key(struct key_source *s, enum key_kind kind, const char *value, const char *name)
 {
@@ -109,7 +101,7 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
 
 static void key_source_release(struct key_source *s)
 {
-    key_wipe(s->value);
+    secret_free(s->value);
     free(s->dir);
     free(s->name);
     *s = (struct key_source){0};
@@ -144,14 +136,6 @@ static void key_check_names(const struct config *c)
 }
 
 /* ---- getting it ---- */
-
-static char *from_command(const struct key_source *s, struct err *e)
-{
-    struct secret_command c = {
-        .command = s->value, .dir = s->dir, .setting = s->name, .what = "key"};
-
-    return secret_command_run(&c, e);
-}
 
 static int refuse_key_file(const char *file, const char *reason, struct err *e)
 {
@@ -223,11 +207,14 @@ static char *from_file(const char *file, struct err *e)
 
 static char *key_fetch(const struct key_source *s, struct err *e)
 {
+    struct secret_command command = {
+        .command = s->value, .dir = s->dir, .setting = s->name, .what = "key"};
+
     switch (s->kind) {
     case KEY_VARIABLE:
         return copy_or_null(s->value);
     case KEY_COMMAND:
-        return from_command(s, e);
+        return secret_command_run(&command, e);
     case KEY_FILE:
         return from_file(s->value, e);
     case KEY_NONE:
@@ -716,7 +703,7 @@ void server_release(struct server *s)
     free(s->model);
     free(s->base_url);
     key_source_release(&s->key_source);
-    key_wipe(s->key);
+    secret_free(s->key);
     refused_fields_release(&s->refused);
     server_headers_release(&s->headers);
     free(s->command_dir);

@@ -13,9 +13,7 @@
 
 static void header_release(struct server_header *header)
 {
-    if (header->secret)
-        mem_wipe(header->secret, strlen(header->secret));
-    free(header->secret);
+    secret_free(header->secret);
     free(header->setting);
 }
 
@@ -44,25 +42,34 @@ static void add_header(struct server_headers *h, struct server_header header)
     h->at[h->count++] = header;
 }
 
+int server_headers_add(struct server_headers *h, const char *setting, const char *name,
+                       const char *text, bool command, struct err *e)
+{
+    struct err why = ERR_INIT;
+    int result = http_check_header(name, command ? STR("") : str_of(text), &why);
+
+    if (result < 0)
+        err_set(e, ERR_USAGE, "cannot use '%s': %s", setting, err_text(&why));
+    else
+        add_header(h, (struct server_header){
+                          .header = {name, command ? NULL : text, ASK_CONFIGURATION, false},
+                          .command = command ? text : NULL,
+                          .setting = mem_copy(setting, strlen(setting))});
+    err_release(&why);
+    return result;
+}
+
 /* Adds the header of one key of the configuration. */
 static int add_configured(struct server_headers *h, const struct config_named *named,
                           const char *name, struct err *e)
 {
     bool command = named->setting == SETTING_HEADER_COMMAND;
     struct buf setting = BUF_INIT(BUF_SMALL);
-    struct err why = ERR_INIT;
-    int result = http_check_header(name, command ? STR("") : str_of(named->value), &why);
+    int result;
 
     buf_addf(&setting, "header%s.%s", command ? "_command" : "", named->name);
-    if (result < 0)
-        err_set(e, ERR_USAGE, "cannot use '%s': %s", buf_c(&setting), err_text(&why));
-    else
-        add_header(h, (struct server_header){
-                          .header = {name, command ? NULL : named->value, ASK_CONFIGURATION, false},
-                          .command = command ? named->value : NULL,
-                          .setting = mem_copy(setting.data, setting.len)});
+    result = server_headers_add(h, buf_c(&setting), name, named->value, command, e);
     buf_release(&setting);
-    err_release(&why);
     return result;
 }
 

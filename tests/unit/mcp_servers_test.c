@@ -37,11 +37,12 @@ static void check(const char *file, const char *const *options, const char *want
                 buf_addf(&got, " %s", w.at[i].command.at[j]);
             if (w.at[i].command.count == 0)
                 buf_addf(&got, " <%s>", w.at[i].text);
-            for (size_t j = 0; j < w.at[i].headers_count; j++)
-                buf_addf(&got, " %s%s%s", w.at[i].headers[j].name,
-                         w.at[i].headers[j].value ? "=" : "$",
-                         w.at[i].headers[j].value ? w.at[i].headers[j].value
-                                                  : w.at[i].headers[j].command);
+            for (size_t j = 0; j < w.at[i].headers.count; j++) {
+                const struct server_header *h = &w.at[i].headers.at[j];
+
+                buf_addf(&got, " %s%s%s", h->header.name, h->header.value ? "=" : "$",
+                         h->header.value ? h->header.value : h->command);
+            }
             if (w.at[i].cwd)
                 buf_addf(&got, " @%s", w.at[i].cwd);
             buf_add_c(&got, "|");

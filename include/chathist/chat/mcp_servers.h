@@ -18,6 +18,7 @@
 
 #include "chathist/base/error.h"
 #include "chathist/base/process.h"
+#include "chathist/chat/server_headers.h"
 #include "chathist/cli/config.h"
 #include "chathist/mcp/client.h"
 #include "chathist/llm/tool.h"
@@ -30,12 +31,7 @@ struct mcp_config {
     char *cwd;            /* where it runs; NULL: in the working directory */
     bool no_instructions; /* `mcp.NAME.instructions = off` */
     /* `mcp.NAME.header.X = VALUE` and `mcp.NAME.header_command.X = COMMAND` */
-    struct mcp_header {
-        char *name;
-        char *value;   /* NULL: the command prints it */
-        char *command; /* NULL: the value is given */
-    } * headers;
-    size_t headers_count, headers_cap;
+    struct server_headers headers;
 };
 
 struct mcp_configs {

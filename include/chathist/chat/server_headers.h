@@ -1,6 +1,7 @@
 /*
- * server_headers - the headers that the user wants in each request to the model server: those of
- * --header, and in the user configuration `header.NAME = VALUE` and `header_command.NAME = COMMAND`,
+ * server_headers - the headers that the user wants in each request to a server.
+ *
+ * For the model server these are those of --header, and in the user configuration `header.NAME = VALUE` and `header_command.NAME = COMMAND`,
  * of which the command prints the value. `header.PROVIDER.NAME` is for one provider.
  *
  * Of headers with the same name, one for the provider replaces one for all, and --header replaces
@@ -37,6 +38,12 @@ struct server_headers {
 int server_headers_choose(struct server_headers *h, const struct config *c,
                           const struct provider *p, bool named, const struct ask_header *given,
                           size_t given_count, struct err *e);
+/* Adds a header of the configuration with the value `text`, or with `command` one whose value that
+ * command prints, in place of one with the same name. `setting` is the key of the configuration; it
+ * is copied, the other texts are borrowed. Returns 0, or -1 with ERR_USAGE for a name or value that
+ * cannot be sent. */
+int server_headers_add(struct server_headers *h, const char *setting, const char *name,
+                       const char *text, bool command, struct err *e);
 /* Does one of them hold a key, so that the server needs no other? */
 bool server_headers_hold_key(const struct server_headers *h);
 /* Runs the commands that have not run, in `dir`, and makes h->ready complete. Returns 0, or -1 with
