@@ -1,13 +1,11 @@
 #include "chathist/terminal/clipboard.h"
 
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include "chathist/base/file.h"
-#include "chathist/base/memory.h"
 #include "chathist/base/process.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/config.h"
@@ -16,40 +14,6 @@
 #define COPY_MS ((int64_t)2000)
 /* GNU screen passes the content of a device control string on to the terminal, up to this size. */
 #define SCREEN_PIECE ((size_t)240)
-
-struct clipboard_program {
-    struct words argv;
-    struct child child;
-    bool started;
-    size_t written; /* bytes of the text that it got */
-    int unread;     /* bytes of these that it has not read yet */
-    int64_t until;  /* when it is ended, unless it reads */
-    struct clipboard_program *next;
-};
-
-static void drop_program(struct clipboard *c)
-{
-    struct clipboard_program *p = c->programs;
-
-    c->programs = p->next;
-    words_release(&p->argv);
-    free(p);
-}
-
-static void add_program(struct clipboard *c, const char *command)
-{
-    struct clipboard_program *p = mem_zalloc(sizeof *p), **end = &c->programs;
-
-    p->child = (struct child)CHILD_INIT;
-    if (words_split(&p->argv, str_of(command), NULL) < 0) {
-        words_release(&p->argv);
-        free(p);
-        return;
-    }
-    while (*end)
-        end = &(*end)->next;
-    *end = p;
-}
 
 /* ---- the terminal ---- */
 
@@ -91,66 +55,71 @@ static bool send_to_terminal(int fd, struct str text)
 
 /* ---- programs ---- */
 
-static bool start_program(struct clipboard_program *p)
+/* Starts the present program. Returns false if that fails. */
+static bool start_program(struct clipboard *c)
 {
-    struct err e = ERR_INIT;
+    struct words argv;
     int result;
 
-    p->started = true;
-    p->until = time_ticks() + COPY_MS;
-    result = child_start(&p->child, p->argv.at, NULL, NULL, &e);
-    err_release(&e);
+    c->started = true;
+    c->written = 0;
+    c->unread = 0;
+    c->until = time_ticks() + COPY_MS;
+    result = words_split(&argv, str_of(c->commands[c->at]), NULL);
+    if (result == 0)
+        result = child_start(&c->child, argv.at, NULL, NULL, NULL);
+    words_release(&argv);
     return result == 0;
 }
 
 /* Writes on. Returns false if the program does not read. */
-static bool feed_program(struct clipboard_program *p, struct str text)
+static bool feed_program(struct clipboard *c)
 {
-    struct pollfd to = {.fd = p->child.in, .events = 0};
-    struct str rest = {text.p + p->written, text.n - p->written};
-    size_t taken = rest.n == 0 ? 0 : child_write(&p->child.in, rest);
+    struct pollfd to = {.fd = c->child.in, .events = 0};
+    struct str rest = str_skip(buf_str(&c->text), c->written);
+    size_t taken = rest.n == 0 ? 0 : child_write(&c->child.in, rest);
     int unread = 0;
 
-    p->written += taken;
+    c->written += taken;
     /* 0 where the system cannot say. */
-    if (p->child.in < 0 || ioctl(p->child.in, FIONREAD, &unread) < 0)
+    if (c->child.in < 0 || ioctl(c->child.in, FIONREAD, &unread) < 0)
         unread = 0;
-    if (taken > 0 || unread < p->unread)
-        p->until = time_ticks() + COPY_MS;
-    p->unread = unread;
-    if (p->written == text.n && unread == 0) {
-        child_close(&p->child.in);
-        p->until = time_ticks() + COPY_MS;
+    if (taken > 0 || unread < c->unread)
+        c->until = time_ticks() + COPY_MS;
+    c->unread = unread;
+    if (c->written == c->text.len && unread == 0) {
+        child_close(&c->child.in);
+        c->until = time_ticks() + COPY_MS;
         return true;
     }
     /* The reader has closed its end. */
-    if (p->child.in < 0 || (poll(&to, 1, 0) > 0 && to.revents & POLLERR))
+    if (c->child.in < 0 || (poll(&to, 1, 0) > 0 && to.revents & POLLERR))
         return false;
-    return time_ticks() < p->until;
+    return time_ticks() < c->until;
 }
 
 /* Starts a program, or gives it the text. Returns true when it is known whether it has accepted
  * it. */
-static bool step_program(struct clipboard_program *p, struct str text, bool *kept)
+static bool step_program(struct clipboard *c, bool *kept)
 {
     *kept = false;
-    if (!p->started && !start_program(p))
+    if (!c->started && !start_program(c))
         return true;
-    child_close(&p->child.out);
-    child_close(&p->child.err);
-    if (p->child.in >= 0) {
-        if (feed_program(p, text))
+    child_close(&c->child.out);
+    child_close(&c->child.err);
+    if (c->child.in >= 0) {
+        if (feed_program(c))
             return false;
-        child_end(&p->child, 0);
+        child_end(&c->child, 0);
         return true;
     }
-    if (!child_ended(&p->child) && time_ticks() < p->until)
+    if (!child_ended(&c->child) && time_ticks() < c->until)
         return false;
     /* A program that still runs owns the clipboard, or what it has left running, so that its group
      * is not ended. */
-    *kept = !child_ended(&p->child) || p->child.status == 0;
-    if (child_ended(&p->child))
-        (void)waitpid(p->child.pid, NULL, 0);
+    *kept = !child_ended(&c->child) || c->child.status == 0;
+    if (child_ended(&c->child))
+        (void)waitpid(c->child.pid, NULL, 0);
     return true;
 }
 
@@ -170,6 +139,7 @@ void clipboard_start(struct clipboard *c, struct str text, int fd)
     };
 
     clipboard_stop(c);
+    c->count = c->at = 0;
     c->text.max = SIZE_MAX;
     buf_add_str(&c->text, text);
     c->sent = send_to_terminal(fd, text);
@@ -177,7 +147,7 @@ void clipboard_start(struct clipboard *c, struct str text, int fd)
     c->copying = true;
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
         if (programs[i].at_hand)
-            add_program(c, programs[i].command);
+            c->commands[c->count++] = programs[i].command;
 }
 
 static void add_result(const struct clipboard *c, struct buf *said)
@@ -201,16 +171,15 @@ bool clipboard_step(struct clipboard *c, struct buf *said)
 
     if (!c->copying)
         return false;
-    while (c->programs && step_program(c->programs, buf_str(&c->text), &kept)) {
-        bool is_tmux = strcmp(c->programs->argv.at[0], "tmux") == 0;
+    while (c->at < c->count && step_program(c, &kept)) {
+        bool is_tmux = str_starts(str_of(c->commands[c->at]), STR("tmux "));
 
         c->kept = c->kept || kept;
-        drop_program(c);
+        c->started = false;
         /* The text goes to tmux and to the desktop. */
-        while (kept && !is_tmux && c->programs)
-            drop_program(c);
+        c->at = kept && !is_tmux ? c->count : c->at + 1;
     }
-    if (c->programs)
+    if (c->at < c->count)
         return false;
     c->copying = false;
     add_result(c, said);
@@ -225,17 +194,16 @@ bool clipboard_busy(const struct clipboard *c)
 
 int clipboard_fd(const struct clipboard *c)
 {
-    return c->programs && c->programs->written < c->text.len ? c->programs->child.in : -1;
+    return c->started && c->written < c->text.len ? c->child.in : -1;
 }
 
 void clipboard_stop(struct clipboard *c)
 {
-    if (c->programs && c->programs->started) {
-        child_term(&c->programs->child);
-        child_end(&c->programs->child, 0);
+    if (c->started) {
+        child_term(&c->child);
+        child_end(&c->child, 0);
     }
-    while (c->programs)
-        drop_program(c);
+    c->started = false;
     buf_release(&c->text);
     c->copying = false;
 }

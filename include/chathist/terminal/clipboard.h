@@ -12,20 +12,27 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "chathist/base/buf.h"
+#include "chathist/base/process.h"
 
 /* Most terminals accept at most this many bytes in one OSC 52 sequence. */
 #define CLIPBOARD_TERMINAL_MAX ((size_t)74994)
 /* clipboard_step is called again after this many milliseconds. */
 #define CLIPBOARD_STEP_MS 20
 
-struct clipboard_program;
-
 /* A text that is being copied. Initialise with zeros. */
 struct clipboard {
     /* private */
-    struct clipboard_program *programs; /* tried in order */
+    const char *commands[5]; /* of the programs, tried in order */
+    size_t count;
+    size_t at;    /* the number of the present one */
+    bool started; /* it runs: */
+    struct child child;
+    size_t written; /* bytes of the text that it got */
+    int unread;     /* bytes of these that it has not read yet */
+    int64_t until;  /* when it is ended, unless it reads */
     struct buf text;
     bool copying;
     bool sent; /* the text was also sent to the terminal, which does not answer */
