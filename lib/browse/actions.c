@@ -14,11 +14,6 @@
 #include "chathist/base/utf8.h"
 #include "chathist/cli/config.h"
 
-void browse_act_init(struct browse_act *a, const struct history *histories, const char *self)
-{
-    *a = (struct browse_act){.histories = histories, .self = self};
-}
-
 /* ---- commands ---- */
 
 static void push(struct words *w, const char *word)
@@ -29,12 +24,12 @@ static void push(struct words *w, const char *word)
 /* Adds the command for a program of the suite. It runs in the directory of a history that is not
  * the user's current one, so that it finds that history by the same rules, with its pointer and
  * index. */
-static void push_program(struct words *w, const struct browse_act *a, const char *program,
+static void push_program(struct words *w, const struct browse *b, const char *program,
                          size_t history)
 {
-    const struct history *h = &a->histories[history];
+    const struct history *h = &b->places[history];
     char *name = path_with_suffix(PROGRAM_PREFIX, program);
-    char *path = path_beside(a->self, name);
+    char *path = path_beside(b->self, name);
     bool elsewhere = history > 0 && h->kind != HISTORY_EXPLICIT && h->dir;
 
     if (elsewhere) {
@@ -109,8 +104,7 @@ bool browse_act_overwrites(const struct browse *b)
     return stat(buf_c(&b->name.text), &st) == 0 && S_ISREG(st.st_mode);
 }
 
-bool browse_act_command(const struct browse_act *a, const struct browse *b,
-                        enum browse_command command, struct words *argv)
+bool browse_act_command(const struct browse *b, enum browse_command command, struct words *argv)
 {
     const struct message *m = browse_message(b);
     size_t history = b->subject.history;
@@ -120,15 +114,15 @@ bool browse_act_command(const struct browse_act *a, const struct browse *b,
     if (command == BROWSE_FORK && !browse_chosen(b, &history, &id))
         return false;
     if (command == BROWSE_EXPORT) {
-        push_program(argv, a, "hist-export", history);
+        push_program(argv, b, "hist-export", history);
         push(argv, "-q");
         push(argv, "-o");
         push_file(argv, buf_str(&b->name.text));
     } else if (command == BROWSE_DELETE) {
-        push_program(argv, a, "hist-delete", history);
+        push_program(argv, b, "hist-delete", history);
         push(argv, "--force");
     } else {
-        push_program(argv, a, "hist-fork", history);
+        push_program(argv, b, "hist-fork", history);
         push(argv, "-q");
         push(argv, "--detached");
         if (m) {
@@ -205,14 +199,14 @@ static int put_message(int fd, const struct message *m)
 }
 
 /* Appends the text of the last messages of a session. Returns 0, or -1 with *e set. */
-static int read_session(const struct browse_act *a, size_t history, struct str id, size_t messages,
+static int read_session(const struct browse *b, size_t history, struct str id, size_t messages,
                         struct buf *out, struct err *e)
 {
     struct buf number = BUF_INIT(BUF_SMALL);
     struct words argv = {0};
     int status;
 
-    push_program(&argv, a, "hist-show", history);
+    push_program(&argv, b, "hist-show", history);
     push(&argv, "--no-pager");
     if (messages < SIZE_MAX) {
         buf_addf(&number, "-n%zu", messages);
@@ -225,23 +219,23 @@ static int read_session(const struct browse_act *a, size_t history, struct str i
     return status > 0 ? report_status(status, "hist-show", e) : status;
 }
 
-int browse_act_read_session(const struct browse_act *a, const struct browse_target *t,
-                            struct buf *out, struct err *e)
+int browse_act_read_session(const struct browse *b, const struct browse_target *t, struct buf *out,
+                            struct err *e)
 {
-    return read_session(a, t->history, buf_str(&t->id), SIZE_MAX, out, e);
+    return read_session(b, t->history, buf_str(&t->id), SIZE_MAX, out, e);
 }
 
 /* Writes the text of a session, and sets *line to the line in it where the last messages begin.
  * Returns 0, or -1 with *e set. */
-static int put_session(int fd, const struct browse_act *a, size_t history, struct str id,
+static int put_session(int fd, const struct browse *b, size_t history, struct str id,
                        size_t messages, size_t *line, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX), end = BUF_INIT(SIZE_MAX);
     struct vis vis = {0};
-    int result = read_session(a, history, id, SIZE_MAX, &text, e);
+    int result = read_session(b, history, id, SIZE_MAX, &text, e);
 
     if (result == 0 && messages < SIZE_MAX)
-        result = read_session(a, history, id, messages, &end, e);
+        result = read_session(b, history, id, messages, &end, e);
     if (result == 0 && put_visible(fd, &vis, buf_str(&text), true) < 0)
         result = err_sys(e, errno, "cannot write a temporary file");
     if (end.len > 0 && end.len <= text.len)
@@ -274,7 +268,7 @@ static size_t line_of_hit(const struct browse_pane *p, const struct message *m)
     return line;
 }
 
-int browse_act_chat(const struct browse_act *a, const struct browse *b, struct err *e)
+int browse_act_chat(const struct browse *b, struct err *e)
 {
     struct words argv = {0};
     size_t history;
@@ -290,7 +284,7 @@ int browse_act_chat(const struct browse_act *a, const struct browse *b, struct e
                 "hist-browse '; read -r _; }; "
                 "exit $status");
     push(&argv, "sh");
-    push_program(&argv, a, "chat", history);
+    push_program(&argv, b, "chat", history);
     push(&argv, "-s");
     words_add(&argv, id);
     status = process_run(argv.at, -1, e);
@@ -298,8 +292,7 @@ int browse_act_chat(const struct browse_act *a, const struct browse *b, struct e
     return status > 0 ? report_status(status, "chat", e) : status;
 }
 
-int browse_act_open(const struct browse_act *a, const struct browse *b, enum browse_command command,
-                    struct err *e)
+int browse_act_open(const struct browse *b, enum browse_command command, struct err *e)
 {
     const struct message *m = b->focus == BROWSE_TEXT ? browse_message(b) : NULL;
     const char *what = command == BROWSE_PAGER ? "the pager" : "the editor";
@@ -315,7 +308,7 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
     fd = make_file(&file, e);
     status = fd < 0 ? -1
              : m    ? put_message(fd, m)
-                    : put_session(fd, a, history, id, messages_from_here(b, history, id), &line, e);
+                    : put_session(fd, b, history, id, messages_from_here(b, history, id), &line, e);
     if (fd >= 0 && m && status < 0)
         err_sys(e, errno, "cannot write '%s'", file);
     if (fd >= 0)
@@ -345,10 +338,10 @@ int browse_act_open(const struct browse_act *a, const struct browse *b, enum bro
 /* How long a program that is stopped may take to end. */
 #define GRACE_MS 2000
 
-static void add_job(struct browse_job **end, enum browse_command about, struct str name,
-                    struct words *argv)
+void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
+                     struct words *argv)
 {
-    struct browse_job *job = mem_zalloc(sizeof *job);
+    struct browse_job *job = mem_zalloc(sizeof *job), **end = &j->first;
 
     job->about = about;
     job->argv = *argv;
@@ -363,33 +356,16 @@ static void add_job(struct browse_job **end, enum browse_command about, struct s
     *end = job;
 }
 
-void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
-                     struct words *argv)
+static void drop_job(struct browse_jobs *j)
 {
-    add_job(&j->first, about, name, argv);
-}
+    struct browse_job *job = j->first;
 
-static void drop_job(struct browse_job **first)
-{
-    struct browse_job *job = *first;
-
-    *first = job->next;
+    j->first = job->next;
     words_release(&job->argv);
     buf_release(&job->name);
     buf_release(&job->out);
     buf_release(&job->said);
     free(job);
-}
-
-/* Ends a program, and forgets all of the list. */
-static void stop_jobs(struct browse_job **first, int64_t grace_ms)
-{
-    if (*first && (*first)->started) {
-        child_term(&(*first)->child);
-        child_end(&(*first)->child, grace_ms);
-    }
-    while (*first)
-        drop_job(first);
 }
 
 static bool start_job(struct browse_job *job)
@@ -485,7 +461,7 @@ void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failu
     buf_release(&said);
     while (j->first && step_job(j->first)) {
         report_job(j->first, b, failures);
-        drop_job(&j->first);
+        drop_job(j);
         j->changed = true;
     }
 }
@@ -493,5 +469,10 @@ void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failu
 void browse_jobs_stop(struct browse_jobs *j)
 {
     clipboard_stop(&j->clipboard);
-    stop_jobs(&j->first, GRACE_MS);
+    if (j->first && j->first->started) {
+        child_term(&j->first->child);
+        child_end(&j->first->child, GRACE_MS);
+    }
+    while (j->first)
+        drop_job(j);
 }

@@ -14,18 +14,9 @@
 #include "chathist/history/location.h"
 #include "browse/model.h"
 
-struct browse_act {
-    const struct history *histories; /* borrowed; the first is the one the user meant */
-    const char *self;                /* argv[0]: the sister programs are beside it (path_beside) */
-};
-
-/* `self` is argv[0], borrowed. */
-void browse_act_init(struct browse_act *a, const struct history *histories, const char *self);
-
 /* Builds the command line for BROWSE_FORK (of the chosen session), BROWSE_EXPORT or BROWSE_DELETE
  * (of b->subject). Returns false without a session. The caller releases argv. */
-bool browse_act_command(const struct browse_act *a, const struct browse *b,
-                        enum browse_command command, struct words *argv);
+bool browse_act_command(const struct browse *b, enum browse_command command, struct words *argv);
 /* Completes the file name that the user typed: expands `~/`, and appends the default file name to
  * the name of a directory. */
 void browse_act_settle_name(struct browse *b);
@@ -35,15 +26,14 @@ bool browse_act_overwrites(const struct browse *b);
  * (BROWSE_PAGER) or the editor. That program has the terminal until it ends, and gets Ctrl-C: the
  * worker thread blocks all signals, and the programs inherit no ignored ones. Returns 0, or -1 with
  * *e set. */
-int browse_act_open(const struct browse_act *a, const struct browse *b, enum browse_command command,
-                    struct err *e);
+int browse_act_open(const struct browse *b, enum browse_command command, struct err *e);
 
 /* Appends the text of a session, as hist-show prints it. Returns 0, or -1 with *e set. */
-int browse_act_read_session(const struct browse_act *a, const struct browse_target *t,
-                            struct buf *out, struct err *e);
+int browse_act_read_session(const struct browse *b, const struct browse_target *t, struct buf *out,
+                            struct err *e);
 /* Runs an interactive `chat` in the chosen session. It has the terminal until it ends. Returns 0,
  * or -1 with *e set. */
-int browse_act_chat(const struct browse_act *a, const struct browse *b, struct err *e);
+int browse_act_chat(const struct browse *b, struct err *e);
 
 /* ---- programs beside the browser ----
  *

@@ -34,7 +34,6 @@ struct loop {
     struct browse b;
     struct browse_view *view;
     struct browse_work *work;
-    struct browse_act act;
     struct browse_jobs jobs;
     struct browse_stamp *stamps; /* of the files of the histories */
     struct buf name;             /* of the history, the key in the state file */
@@ -82,7 +81,7 @@ static int text_to_copy(struct loop *l, enum browse_command command, struct buf 
     if (command == BROWSE_COPY_ID)
         buf_add_str(out, buf_str(&l->b.subject.id));
     else if (command == BROWSE_COPY_SESSION)
-        result = browse_act_read_session(&l->act, &l->b.subject, out, e);
+        result = browse_act_read_session(&l->b, &l->b.subject, out, e);
     else if (!m)
         result = err_set(e, ERR_ABSENT, "there is no message to copy");
     else if (command == BROWSE_COPY)
@@ -113,8 +112,8 @@ static void open_with(struct loop *l, enum browse_command command)
 
     browse_view_leave(l->view);
     line_signals_edit(false);
-    if ((command == BROWSE_CHAT ? browse_act_chat(&l->act, &l->b, &e)
-                                : browse_act_open(&l->act, &l->b, command, &e)) < 0)
+    if ((command == BROWSE_CHAT ? browse_act_chat(&l->b, &e)
+                                : browse_act_open(&l->b, command, &e)) < 0)
         say_err(l, &e);
     line_signals_edit(true);
     browse_view_return(l->view);
@@ -125,7 +124,7 @@ static void run(struct loop *l, enum browse_command command)
 {
     struct words argv;
 
-    if (!browse_act_command(&l->act, &l->b, command, &argv)) {
+    if (!browse_act_command(&l->b, command, &argv)) {
         browse_say(&l->b, "there is no session");
         return;
     }
@@ -345,7 +344,7 @@ static void begin(struct loop *l)
     l->b.places = s->histories;
     l->b.choosing = s->choosing;
     l->b.for_chat = s->for_chat;
-    browse_act_init(&l->act, s->histories, s->self);
+    l->b.self = s->self;
     if (s->session.p)
         browse_open(&l->b, s->session_history, s->session);
     else if (s->query.p)

@@ -112,6 +112,7 @@ struct browse {
     bool most_hits;          /* the session with the most hits is first, not the newest */
     size_t histories;
     const struct history *places; /* the histories, borrowed; may be NULL */
+    const char *self;             /* argv[0]: the other programs are beside it; borrowed */
     bool choosing, for_chat;      /* as in struct browse_setup */
 
     struct browse_sessions sessions;
