@@ -436,8 +436,6 @@ static enum browse_command press_help(struct browse *b, int32_t key)
 static enum browse_command press_answer(struct browse *b, int32_t key)
 {
     b->mode = BROWSE_NORMAL;
-    if (key == BROWSE_CTRL('c'))
-        return BROWSE_CANCEL;
     return key == 'y' || key == 'Y' ? b->asked : BROWSE_NOTHING;
 }
 
@@ -445,8 +443,6 @@ static enum browse_command press_part(struct browse *b, int32_t key)
 {
     b->mode = BROWSE_NORMAL;
     switch (key) {
-    case BROWSE_CTRL('c'):
-        return BROWSE_CANCEL;
     case 'm':
         return BROWSE_COPY;
     case 'c':
@@ -460,36 +456,27 @@ static enum browse_command press_part(struct browse *b, int32_t key)
     }
 }
 
+/* Applies a key to a text that is typed at the foot. Enter and Esc end it. Returns true for Enter. */
+static bool press_line(struct browse *b, struct browse_edit *line, int32_t key)
+{
+    if (key == BROWSE_KEY_ENTER || key == BROWSE_KEY_ESCAPE)
+        b->mode = BROWSE_NORMAL;
+    else
+        browse_edit_key(line, key);
+    return key == BROWSE_KEY_ENTER;
+}
+
 static enum browse_command press_find(struct browse *b, int32_t key)
 {
-    if (key == BROWSE_CTRL('c'))
-        return BROWSE_CANCEL;
-    if (key == BROWSE_KEY_ESCAPE) {
-        b->mode = BROWSE_NORMAL;
-    } else if (key == BROWSE_KEY_ENTER) {
-        b->mode = BROWSE_NORMAL;
-        browse_set_found(b, b->find.text.len > 0);
-        if (b->found)
-            return carry_out_or_wait(b, BROWSE_NEXT_HIT);
-    } else {
-        browse_edit_key(&b->find, key);
-    }
-    return BROWSE_NOTHING;
+    if (!press_line(b, &b->find, key))
+        return BROWSE_NOTHING;
+    browse_set_found(b, b->find.text.len > 0);
+    return b->found ? carry_out_or_wait(b, BROWSE_NEXT_HIT) : BROWSE_NOTHING;
 }
 
 static enum browse_command press_name(struct browse *b, int32_t key)
 {
-    if (key == BROWSE_CTRL('c'))
-        return BROWSE_CANCEL;
-    if (key == BROWSE_KEY_ESCAPE || (key == BROWSE_KEY_ENTER && b->name.text.len == 0)) {
-        b->mode = BROWSE_NORMAL;
-    } else if (key == BROWSE_KEY_ENTER) {
-        b->mode = BROWSE_NORMAL;
-        return BROWSE_EXPORT;
-    } else {
-        browse_edit_key(&b->name, key);
-    }
-    return BROWSE_NOTHING;
+    return press_line(b, &b->name, key) && b->name.text.len > 0 ? BROWSE_EXPORT : BROWSE_NOTHING;
 }
 
 /* ---- waiting for data ---- */
@@ -623,6 +610,8 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
     cancel_act(b);
     if (b->mode == BROWSE_HELPING)
         return press_help(b, key);
+    if (b->mode != BROWSE_NORMAL && key == BROWSE_CTRL('c'))
+        return BROWSE_CANCEL;
     if (b->mode == BROWSE_ASKING)
         return press_answer(b, key);
     if (b->mode == BROWSE_NAMING)
