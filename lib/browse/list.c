@@ -134,9 +134,9 @@ static void number_group(struct browse_hits *h, struct browse_hit *hit)
     buf_release(&key);
 }
 
-/* The hits of a session: their number, and where the next one is to stand. */
+/* A session, and the number of its hits. */
 struct place {
-    size_t group, count, next;
+    size_t group, count;
 };
 
 static int most_first(const void *a, const void *b)
@@ -148,17 +148,11 @@ static int most_first(const void *a, const void *b)
     return (x->group > y->group) - (x->group < y->group);
 }
 
-static int by_group(const void *a, const void *b)
-{
-    const struct place *x = a, *y = b;
-
-    return (x->group > y->group) - (x->group < y->group);
-}
-
 void browse_hits_sort(struct browse_hits *h, bool most)
 {
     size_t groups = h->groups.count, sum = 0;
     struct place *places = mem_zalloc((groups + 1) * sizeof *places);
+    size_t *next = mem_zalloc((groups + 1) * sizeof *next); /* where the next hit is to stand */
     struct browse_hit *sorted = mem_zalloc(h->cap * sizeof *sorted);
 
     for (size_t i = 0; i < groups; i++)
@@ -168,14 +162,13 @@ void browse_hits_sort(struct browse_hits *h, bool most)
     if (most)
         qsort(places, groups, sizeof *places, most_first);
     for (size_t i = 0; i < groups; i++) {
-        places[i].next = sum;
+        next[places[i].group] = sum;
         sum += places[i].count;
     }
-    if (most)
-        qsort(places, groups, sizeof *places, by_group);
     for (size_t i = 0; i < h->count; i++)
-        sorted[places[h->at[i].group].next++] = h->at[i];
+        sorted[next[h->at[i].group]++] = h->at[i];
     free(places);
+    free(next);
     free(h->at);
     h->at = sorted;
 }

@@ -213,18 +213,10 @@ static unsigned hit_here(struct laying *l)
                                                               : BROWSE_HIT;
 }
 
-static unsigned styles_of(unsigned markdown)
-{
-    return (markdown & MARKDOWN_BOLD ? BROWSE_BOLD : 0U) |
-           (markdown & MARKDOWN_ITALIC ? BROWSE_ITALIC : 0U) |
-           (markdown & MARKDOWN_CODE ? BROWSE_CODE : 0U) |
-           (markdown & MARKDOWN_MARK ? BROWSE_DIM : 0U);
-}
-
 static void feed(void *arg, unsigned markdown, struct str text)
 {
     struct laying *l = arg;
-    unsigned styles = l->how->styles | styles_of(markdown);
+    unsigned styles = l->how->styles | (markdown & ~(unsigned)MARKDOWN_BLOCK);
 
     while (text.n > 0) {
         int32_t cp;

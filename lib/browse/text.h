@@ -20,12 +20,12 @@
 #include "chathist/history/thread.h"
 #include "chathist/search/pattern.h"
 
-/* Styles; a set of bits. */
+/* Styles; a set of bits. The first ones are those of Markdown. */
 enum {
-    BROWSE_BOLD = 1,
-    BROWSE_ITALIC = 2,
-    BROWSE_CODE = 4,
-    BROWSE_DIM = 8,
+    BROWSE_BOLD = MARKDOWN_BOLD,
+    BROWSE_ITALIC = MARKDOWN_ITALIC,
+    BROWSE_CODE = MARKDOWN_CODE,
+    BROWSE_DIM = MARKDOWN_MARK,
     BROWSE_HIT = 16,
     BROWSE_HEAD = 32,  /* a message's header */
     BROWSE_TOOL = 64,  /* a tool call or result */
