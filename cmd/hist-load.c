@@ -109,7 +109,7 @@ static void open_remote(struct choice *c)
     if (choose_one(&far) != 0)
         exit(exit_code(ERR_ABSENT));
     buf_add_str(&id, far.filter.sessions.at[0]);
-    c->names = (struct choice_list){0};
+    c->names = (struct arg_list){0};
     choose_open(c, CHOOSE_PLACE, buf_c(&id));
     if (merge_lines_of(c->histories.at, far.histories.at, c->common.quiet, &e) < 0)
         die_err(&e);

@@ -55,8 +55,8 @@ static const struct program program = {"hist-search", "search messages, the newe
 
 /* Arguments that are combined after the last option. */
 struct raw {
-    struct choice_list texts;
-    struct choice_list operands;
+    struct arg_list texts;
+    struct arg_list operands;
     const char *query;
     size_t around; /* -C */
 };
@@ -128,7 +128,7 @@ static void take(struct search_run *r, struct raw *raw, int key, char *value)
 {
     switch (key) {
     case 'e':
-        choice_add(&raw->texts, value);
+        arg_list_add(&raw->texts, value);
         break;
     case KEY_QUERY:
         raw->query = value;
@@ -258,7 +258,7 @@ static void add_texts(struct search_run *r, const struct raw *raw, char *const *
 static void open_remote(struct search_run *r, const struct raw *raw)
 {
     struct choice *c = &r->choice;
-    const struct choice_list *given = raw->texts.count > 0 ? &raw->texts : &raw->operands;
+    const struct arg_list *given = raw->texts.count > 0 ? &raw->texts : &raw->operands;
     struct str *texts = mem_zalloc((given->count + 1) * sizeof *texts);
     bool all = r->what != SEARCH_MESSAGES || r->reverse || r->pattern.words ||
                r->pattern.case_sensitive || !filter_is_empty(&c->filter) || c->limit == SIZE_MAX;
@@ -293,7 +293,7 @@ static void parse(struct search_run *r, struct raw *raw, int argc, char **argv)
         die_usage("a text to search for is expected");
     add_texts(r, raw, words, count);
     for (size_t i = 0; i < count; i++)
-        choice_add(&raw->operands, words[i]);
+        arg_list_add(&raw->operands, words[i]);
 }
 
 int main(int argc, char **argv)

@@ -20,7 +20,7 @@ static const struct program program = {"hist-title", "give a session a title, or
                                        "[SESSION|- [TEXT]...]", OPT_SESSION, options};
 
 /* Takes the operands after the session, joined by blanks, as the title. */
-static void take_words(struct choice_list *names, struct buf *title)
+static void take_words(struct arg_list *names, struct buf *title)
 {
     for (size_t i = 1; i < names->count; i++) {
         buf_add_c(title, i > 1 ? " " : "");

@@ -105,13 +105,6 @@ _Static_assert(sizeof options / sizeof *options <= 64, "chat_args.given has a bi
 static const struct program program = {"chat", "talk to a language model", "[PROMPT]...", OPT_TEXT,
                                        options};
 
-static void add_value(struct arg_list *l, const char *value)
-{
-    l->at = mem_grow(l->at, &l->cap, l->count + 2, sizeof *l->at);
-    l->at[l->count++] = value;
-    l->at[l->count] = NULL;
-}
-
 static void add_option(struct chat_args *a, char *text)
 {
     char *equals = strchr(text, '=');
@@ -143,14 +136,14 @@ static void add_header(struct chat_args *a, char *text)
 static void add_tool(struct chat_args *a, const char *name)
 {
     if (*name != '@') {
-        add_value(&a->tools, name);
+        arg_list_add(&a->tools, name);
         return;
     }
     if (!name[1])
         die_usage("bad value '@' for --tool: the name of a tool is expected after it");
-    add_value(&a->hosted, name + 1);
+    arg_list_add(&a->hosted, name + 1);
     /* The tools of the user configuration are replaced in any case. */
-    add_value(&a->tools, "");
+    arg_list_add(&a->tools, "");
 }
 
 static void take_flag(struct chat_args *a, int key)
@@ -275,12 +268,12 @@ static void take_option(struct chat_args *a, int key, char *value)
             a->given |= UINT64_C(1) << i;
     switch (key) {
     case 'f':
-        add_value(&a->files, strcmp(value, "-") == 0 ? ATTACH_STDIN : value);
+        arg_list_add(&a->files, strcmp(value, "-") == 0 ? ATTACH_STDIN : value);
         break;
     case KEY_VAR:
         if (!strchr(value, '='))
             die_usage("bad value '%s' for --var: NAME=VALUE is expected", value);
-        add_value(&a->vars, value);
+        arg_list_add(&a->vars, value);
         break;
     case 'T':
         add_tool(a, value);
@@ -294,7 +287,7 @@ static void take_option(struct chat_args *a, int key, char *value)
         a->setting[SETTING_EFFORT] = value;
         break;
     case KEY_MCP:
-        add_value(&a->mcp, value);
+        arg_list_add(&a->mcp, value);
         break;
     case KEY_TEMPLATES:
     case KEY_PERSONAS:

@@ -20,12 +20,6 @@
 
 /* ---- the options ---- */
 
-void choice_add(struct choice_list *l, char *value)
-{
-    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
-    l->at[l->count++] = value;
-}
-
 /* The last --since counts, and the last --until. */
 static void take_time(struct filter *f, int key, const char *value)
 {
@@ -49,7 +43,7 @@ static bool take(struct choice *c, int key, char *value)
         filter_add(&c->filter.roles, str_of(value));
         break;
     case 's':
-        choice_add(&c->names, value);
+        arg_list_add(&c->names, value);
         break;
     case 'n':
         c->limit = opt_count("--limit", value);
@@ -75,7 +69,7 @@ static bool take(struct choice *c, int key, char *value)
         c->unpaged = true;
         break;
     case OPT_HISTORY:
-        choice_add(&c->files, value);
+        arg_list_add(&c->files, value);
         break;
     default:
         return false;
@@ -95,7 +89,7 @@ int choose_next(struct choice *c, struct opt_parser *p, char **value)
     c->common = p->common;
     operands = opt_operands(p, &count);
     for (size_t i = 0; i < count && p->program->operand_kind == OPT_SESSION; i++)
-        choice_add(&c->names, operands[i]);
+        arg_list_add(&c->names, operands[i]);
     return 0;
 }
 

@@ -412,6 +412,13 @@ bool opt_read_count(struct str text, size_t *n)
     return good;
 }
 
+void arg_list_add(struct arg_list *l, const char *value)
+{
+    l->at = mem_grow(l->at, &l->cap, l->count + 2, sizeof *l->at);
+    l->at[l->count++] = value;
+    l->at[l->count] = NULL;
+}
+
 size_t opt_choice(const char *words, const char *value)
 {
     struct str rest = str_of(words);

@@ -14,12 +14,6 @@
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider.h"
 
-/* The values of an option that may be repeated. */
-struct arg_list {
-    const char **at; /* ends with NULL, or is NULL */
-    size_t count, cap;
-};
-
 /* The name of standard input in chat_args.files (`-f -`); it must not be empty. */
 #define ATTACH_STDIN "/dev/stdin"
 

@@ -65,24 +65,16 @@ enum {
      "print long output on the terminal, without a pager"}
 /* clang-format on */
 
-/* Arguments, borrowed from argv. */
-struct choice_list {
-    char **at;
-    size_t count, cap;
-};
-
-void choice_add(struct choice_list *l, char *value);
-
 /* Zero-initialise. */
 struct choice {
     struct opt_common common;
     struct filter filter; /* its sessions are those of the last choose_in */
     size_t limit;         /* SIZE_MAX: all; 0: not given */
     bool all, unpaged;
-    bool remote;              /* --remote: one of the functions of cli/remote.h is called */
-    const char *repo;         /* --repo, or NULL */
-    struct choice_list names; /* of sessions: -s and the operands */
-    struct choice_list files; /* --history */
+    bool remote;           /* --remote: one of the functions of cli/remote.h is called */
+    const char *repo;      /* --repo, or NULL */
+    struct arg_list names; /* of sessions: -s and the operands */
+    struct arg_list files; /* --history */
     /* Set by choose_open: */
     struct config config;
     struct histories histories;

@@ -80,6 +80,15 @@ struct opt_parser {
     char *letters;
 };
 
+/* Arguments of an option that may be repeated, borrowed from argv. Zero-initialise; the caller frees
+ * `at`. */
+struct arg_list {
+    const char **at; /* ends with NULL, or is NULL */
+    size_t count, cap;
+};
+
+void arg_list_add(struct arg_list *l, const char *value);
+
 /* The version of the suite, `0.1.0`. */
 const char *opt_version(void);
 
