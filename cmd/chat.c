@@ -55,7 +55,7 @@ int main(int argc, char **argv)
     struct attachment_list attachments = {0};
     struct chat_args args;
     bool interactive;
-    int status;
+    int status, printed;
 
     /* With --json, an error in the command line is an event, too. */
     die_start("chat");
@@ -69,7 +69,7 @@ int main(int argc, char **argv)
     if (args.list) {
         presets_list(args.list, &chat.events.out);
         chat_args_release(&args);
-        return out_close(&chat.events.out, 0, exit_code(ERR_FAILURE));
+        return out_close(&chat.events.out, 0);
     }
     presets_load(&presets, &args);
     interactive = input_interactive(&args);
@@ -88,7 +88,8 @@ int main(int argc, char **argv)
     mcp_servers_close(&chat.mcp, status > 128);
     if (status > 128)
         die_signal(status - 128);
-    status = out_close(&chat.events.out, status, status ? status : exit_code(ERR_FAILURE));
+    printed = out_close(&chat.events.out, 0);
+    status = status ? status : printed;
     chat_session_close(&chat);
     buf_release(&prompt);
     attachment_list_release(&attachments);

@@ -73,5 +73,5 @@ int main(int argc, char **argv)
         history_release(&history);
         config_release(&config);
     }
-    return out_close(&out, 0, exit_code(ERR_FAILURE));
+    return out_close(&out, 0);
 }

@@ -325,5 +325,5 @@ int main(int argc, char **argv)
     resume_release(&t.resume);
     history_release(&t.history);
     config_release(&t.config);
-    return out_close(&t.out, t.status ? t.status : status, exit_code(ERR_FAILURE));
+    return out_close(&t.out, t.status ? t.status : status);
 }

@@ -112,7 +112,8 @@ static int act(struct out *out, const struct browse_outcome *o, struct choice *a
         return 0;
     }
     if (o->end == BROWSE_CHOSEN_TO_LOAD)
-        start_make_current(&all->config, &all->histories.at[o->history], buf_str(&o->session), quiet);
+        start_make_current(&all->config, &all->histories.at[o->history], buf_str(&o->session),
+                           quiet);
     if (o->history > 0 && (o->end == BROWSE_CHOSEN_TO_LOAD ||
                            (o->end == BROWSE_CHOSEN && print && strcmp(print, "id") == 0)))
         return act_elsewhere(o, &all->histories.at[o->history], quiet);
@@ -225,5 +226,5 @@ int main(int argc, char **argv)
     buf_release(&query);
     buf_release(&session);
     free(state);
-    return out_close(&out, status, exit_code(ERR_FAILURE));
+    return out_close(&out, status);
 }

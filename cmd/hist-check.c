@@ -175,5 +175,5 @@ int main(int argc, char **argv)
 
     history_release(&history);
     config_release(&config);
-    return out_close(&report.out, problems ? exit_code(ERR_ABSENT) : 0, exit_code(ERR_FAILURE));
+    return out_close(&report.out, problems ? exit_code(ERR_ABSENT) : 0);
 }

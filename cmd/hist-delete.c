@@ -193,5 +193,5 @@ int main(int argc, char **argv)
 
     session_list_release(&deletion.list);
     choose_release(&wish.choice);
-    return out_close(&out, status, exit_code(ERR_FAILURE));
+    return out_close(&out, status);
 }

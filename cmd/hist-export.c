@@ -159,5 +159,5 @@ int main(int argc, char **argv)
                             : export_run(&job, choose_home(&job.choice), &out);
 
     choose_release(&job.choice);
-    return out_close(&out, status, exit_code(ERR_FAILURE));
+    return out_close(&out, status);
 }

@@ -64,5 +64,5 @@ int main(int argc, char **argv)
 
     buf_release(&id);
     choose_release(&choice);
-    return out_close(&out, status, exit_code(ERR_FAILURE));
+    return out_close(&out, status);
 }

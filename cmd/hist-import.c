@@ -201,5 +201,5 @@ int main(int argc, char **argv)
     import_files_release(&r.files);
     history_release(&r.history);
     config_release(&r.config);
-    return out_close(&r.out, r.status, exit_code(ERR_FAILURE));
+    return out_close(&r.out, r.status);
 }

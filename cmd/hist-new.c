@@ -174,5 +174,5 @@ int main(int argc, char **argv)
     buf_release(&id);
     history_release(&history);
     config_release(&config);
-    return out_close(&out, 0, exit_code(ERR_FAILURE));
+    return out_close(&out, 0);
 }

@@ -323,5 +323,5 @@ int main(int argc, char **argv)
     query_release(&run.query);
     pattern_release(&run.pattern);
     choose_release(&run.choice);
-    return out_close(&run.out, status, exit_code(ERR_FAILURE));
+    return out_close(&run.out, status);
 }

@@ -101,5 +101,5 @@ int main(int argc, char **argv)
 
     session_rows_release(&rows, choice.histories.count);
     choose_release(&choice);
-    return out_close(&out, status, exit_code(ERR_FAILURE));
+    return out_close(&out, status);
 }

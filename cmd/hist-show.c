@@ -66,5 +66,5 @@ int main(int argc, char **argv)
 
     free(bad);
     choose_release(&choice);
-    return out_close(&out, status, exit_code(ERR_FAILURE));
+    return out_close(&out, status);
 }

@@ -87,5 +87,5 @@ int main(int argc, char **argv)
     stats_release(&stats);
     prices_release(&prices);
     choose_release(&choice);
-    return out_close(&out, status, exit_code(ERR_FAILURE));
+    return out_close(&out, status);
 }

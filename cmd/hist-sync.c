@@ -383,5 +383,5 @@ int main(int argc, char **argv)
     histories_release(&r.histories);
     history_release(&h);
     config_release(&r.config);
-    return out_close(&r.out, r.status, exit_code(ERR_FAILURE));
+    return out_close(&r.out, r.status);
 }

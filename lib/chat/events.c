@@ -439,7 +439,7 @@ static void end_early(void *arg, const struct err *e)
     struct events *ev = arg;
 
     events_error(ev, e, exit_code(e->kind));
-    out_close(&ev->out, 0, 0);
+    out_close(&ev->out, 0);
 }
 
 void events_start(struct events *ev, const struct opt_common *o, bool verbose)

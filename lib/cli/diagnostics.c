@@ -23,14 +23,14 @@ static void *last_words_arg;
 
 /* Exit codes by kind of error: chat and hist-sync have more of them than the other programs. */
 static const struct {
-    enum err_kind kind;
     int hist, chat;
 } codes[] = {
-    {ERR_NONE, 0, 0},     {ERR_FAILURE, 2, 1},    {ERR_USAGE, 2, 2},   {ERR_ABSENT, 1, 2},
-    {ERR_REQUEST, 2, 1},  {ERR_AUTH, 2, 3},       {ERR_NETWORK, 2, 4}, {ERR_BUSY, 2, 5},
-    {ERR_REFUSED, 2, 6},  {ERR_INCOMPLETE, 2, 7}, {ERR_UNSAVED, 2, 8}, {ERR_LIMIT, 2, 9},
-    {ERR_SIGNAL, 2, 1},   {ERR_TIMEOUT, 2, 4},    {ERR_QUOTA, 2, 5},   {ERR_UNTRUSTED, 2, 4},
-    {ERR_TOO_LONG, 2, 6},
+    [ERR_NONE] = {0, 0},       [ERR_FAILURE] = {2, 1},  [ERR_USAGE] = {2, 2},
+    [ERR_ABSENT] = {1, 2},     [ERR_REQUEST] = {2, 1},  [ERR_AUTH] = {2, 3},
+    [ERR_NETWORK] = {2, 4},    [ERR_BUSY] = {2, 5},     [ERR_REFUSED] = {2, 6},
+    [ERR_INCOMPLETE] = {2, 7}, [ERR_UNSAVED] = {2, 8},  [ERR_LIMIT] = {2, 9},
+    [ERR_SIGNAL] = {2, 1},     [ERR_TIMEOUT] = {2, 4},  [ERR_QUOTA] = {2, 5},
+    [ERR_UNTRUSTED] = {2, 4},  [ERR_TOO_LONG] = {2, 6},
 };
 
 static void erase_spinner(void);
@@ -121,10 +121,7 @@ void hintf(bool wanted, const char *fmt, ...)
 
 int exit_code(enum err_kind kind)
 {
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
-        if (codes[i].kind == kind)
-            return has_many_codes ? codes[i].chat : codes[i].hist;
-    return 2;
+    return has_many_codes ? codes[kind].chat : codes[kind].hist;
 }
 
 void die_before(die_fn *fn, void *arg)

@@ -489,7 +489,7 @@ void out_page_end(struct out *o)
         o->unseen = true;
 }
 
-int out_close(struct out *o, int status, int failure)
+int out_close(struct out *o, int status)
 {
     int failed;
 
@@ -498,11 +498,11 @@ int out_close(struct out *o, int status, int failure)
     buf_release(&o->scratch);
     buf_release(&o->pending);
     if (o->unseen)
-        return failure;
+        return exit_code(ERR_FAILURE);
     if (failed == 0 || (o->paged && o->error == EPIPE))
         return status;
     if (o->error == EPIPE)
         die_signal(SIGPIPE);
     warnf("cannot write to standard output: %s", strerror(o->error));
-    return failure;
+    return exit_code(ERR_FAILURE);
 }

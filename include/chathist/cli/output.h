@@ -85,9 +85,9 @@ void out_json_line(struct out *o, struct str line);
 /* Writes the buffered output, except output that out_page holds back. Returns 0, or -1 with
  * errno. */
 int out_flush(struct out *o);
-/* Writes everything and closes. Returns `status`; if that fails, prints an error and returns
- * `failure`. A closed pipe ends the program by SIGPIPE, but a pager that was left early is no
- * failure. It is the last line of main: return out_close(&out, 0, 2). */
-int out_close(struct out *o, int status, int failure);
+/* Writes everything and closes. Returns `status`; if that fails, prints an error and returns the
+ * exit code of ERR_FAILURE. A closed pipe ends the program by SIGPIPE, but a pager that was left
+ * early is no failure. It is the last line of main: return out_close(&out, 0). */
+int out_close(struct out *o, int status);
 
 #endif
