@@ -255,19 +255,6 @@ static void add_prompt_lines(struct turn *t)
         draft_push_text(d, FIELD_FILES, str_of(*f));
 }
 
-static void set_usage_field(struct draft *d, const struct response *a)
-{
-    struct buf usage = BUF_INIT(BUF_SMALL);
-
-    if (!usage_known(&a->usage))
-        return;
-    buf_add_c(&usage, "{");
-    usage_add_members(&a->usage, &usage);
-    buf_add_c(&usage, "}");
-    draft_set(d, FIELD_USAGE, buf_str(&usage));
-    buf_release(&usage);
-}
-
 static void set_server(const struct turn *t, struct draft *d)
 {
     /* The requested model may be an alias or a router; the answer names the real one. */
@@ -300,7 +287,7 @@ static void add_answer_line(struct turn *t)
     if (t->kind == TURN_AGAIN && t->finished)
         push_replaces(t, d);
     set_server(t, d);
-    set_usage_field(d, a);
+    draft_set_usage(d, &a->usage);
     if (a->finish_reason)
         draft_set_text(d, FIELD_FINISH_REASON, str_of(a->finish_reason));
     else if (!a->finished)

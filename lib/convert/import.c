@@ -68,15 +68,15 @@ struct import {
     struct history *history;
     struct import_options options;
     uint64_t bad_lines;
-    struct hash_map known; /* -> entries */
+    struct hash_map known; /* -> entries, as many as it has keys; so have the next two */
     struct entry *entries;
-    size_t entries_count, entries_cap;
+    size_t entries_cap;
     struct hash_map lines; /* -> tallies */
     struct tally *tallies;
-    size_t tallies_count, tallies_cap;
+    size_t tallies_cap;
     struct hash_map session_names; /* -> sessions */
     struct session *sessions;
-    size_t sessions_count, sessions_cap;
+    size_t sessions_cap;
     /* Set at the first line in our own form. From then on all lines and sessions are counted. */
     bool has_tally;
     off_t seen; /* the history has been read up to this offset */
@@ -129,11 +129,11 @@ void import_format_names(struct buf *out)
 /* Notes that a file, or the history (0), has something. Returns the index of its entry. */
 static size_t enter(struct import *im, struct str key, size_t source)
 {
-    size_t i = hash_map_number(&im->known, &key);
+    size_t count = im->known.count, i = hash_map_number(&im->known, &key);
 
-    if (i == im->entries_count) {
+    if (i == count) {
         im->entries = mem_grow(im->entries, &im->entries_cap, i + 1, sizeof *im->entries);
-        im->entries[im->entries_count++] = (struct entry){.key = key};
+        im->entries[i] = (struct entry){.key = key};
     }
     im->entries[i].source = source;
     return i;
@@ -197,7 +197,7 @@ static size_t enter_line(struct import *im, const struct message *m, size_t sour
     if (message_is_title(m))
         note_title(im, m);
     while (next_part(session, &parts, &key)) {
-        size_t count = im->entries_count, i = enter(im, buf_str(&key), source);
+        size_t count = im->known.count, i = enter(im, buf_str(&key), source);
 
         if (i < count)
             continue;
@@ -289,14 +289,14 @@ static size_t tally_of(struct import *im, const struct message *m, struct str se
 {
     char text[32];
     struct str key = {text, 0};
-    size_t i;
+    size_t count = im->lines.count, i;
 
     key.n = (size_t)snprintf(text, sizeof text, "\n%016" PRIx64,
                              m->id.n > 0 ? hash_texts(m, session) : hash_members(m, session));
     i = hash_map_number(&im->lines, &key);
-    if (i == im->tallies_count) {
+    if (i == count) {
         im->tallies = mem_grow(im->tallies, &im->tallies_cap, i + 1, sizeof *im->tallies);
-        im->tallies[im->tallies_count++] = (struct tally){.key = key};
+        im->tallies[i] = (struct tally){.key = key};
     }
     return i;
 }
@@ -312,11 +312,11 @@ static struct str nth_key(struct buf *key, const struct tally *t, size_t n)
 /* Returns the index of a session, and adds the session if necessary. */
 static size_t session_of(struct import *im, struct str name)
 {
-    size_t i = hash_map_number(&im->session_names, &name);
+    size_t count = im->session_names.count, i = hash_map_number(&im->session_names, &name);
 
-    if (i == im->sessions_count) {
+    if (i == count) {
         im->sessions = mem_grow(im->sessions, &im->sessions_cap, i + 1, sizeof *im->sessions);
-        im->sessions[im->sessions_count++] = (struct session){.name = name};
+        im->sessions[i] = (struct session){.name = name};
     }
     return i;
 }
@@ -348,9 +348,9 @@ static int read_history(struct import *im, struct err *e)
     /* A history that became shorter was replaced. */
     if (im->seen > scan.size)
         im->seen = 0;
-    for (size_t i = 0; im->seen == 0 && i < im->tallies_count; i++)
+    for (size_t i = 0; im->seen == 0 && i < im->lines.count; i++)
         im->tallies[i].stored = 0;
-    for (size_t i = 0; im->seen == 0 && i < im->sessions_count; i++)
+    for (size_t i = 0; im->seen == 0 && i < im->session_names.count; i++)
         im->sessions[i].lines = 0;
     scan_from(&scan, im->seen);
     while ((got = scan_message(&scan, &m, NULL, e)) > 0) {
@@ -727,19 +727,6 @@ static void set_array(struct draft *d, enum field f, const struct buf *elements)
     buf_release(&array);
 }
 
-static void set_usage(struct draft *d, const struct import_message *m)
-{
-    struct buf usage = BUF_INIT(BUF_SMALL);
-
-    if (!usage_known(&m->usage))
-        return;
-    buf_add_byte(&usage, '{');
-    usage_add_members(&m->usage, &usage);
-    buf_add_byte(&usage, '}');
-    draft_set(d, FIELD_USAGE, buf_str(&usage));
-    buf_release(&usage);
-}
-
 static void fill_draft(struct import *im, struct draft *d, const struct import_message *m)
 {
     struct buf text = BUF_INIT(BUF_LINE);
@@ -763,7 +750,7 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     draft_set_text(d, FIELD_ORIGIN, buf_str(&m->origin));
     set_optional(d, FIELD_MODEL, &m->model);
     set_optional(d, FIELD_PROVIDER, &m->provider);
-    set_usage(d, m);
+    draft_set_usage(d, &m->usage);
     set_optional(d, FIELD_FINISH_REASON, &m->finish);
     buf_release(&text);
 }
@@ -918,7 +905,7 @@ int import_finish(struct import *im, struct err *e)
 {
     int result = store_pending(im, e);
 
-    for (size_t i = 0; i < im->sessions_count; i++) {
+    for (size_t i = 0; i < im->session_names.count; i++) {
         const struct session *s = &im->sessions[i];
 
         if (s->existed && s->added > 0)

@@ -16,6 +16,7 @@
 #include "chathist/base/error.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
+#include "chathist/base/usage.h"
 
 enum field {
     FIELD_ID,
@@ -143,6 +144,8 @@ void draft_release(struct draft *d);
 void draft_set(struct draft *d, enum field f, struct str json);
 void draft_set_text(struct draft *d, enum field f, struct str text);
 void draft_set_int(struct draft *d, enum field f, long long n);
+/* Sets FIELD_USAGE, unless nothing is known. */
+void draft_set_usage(struct draft *d, const struct usage *u);
 /* Adds one string to an array field (files, replaces, …), and makes the array if it is absent. */
 void draft_push_text(struct draft *d, enum field f, struct str text);
 bool draft_has(const struct draft *d, enum field f);
