@@ -679,44 +679,60 @@ static int write_named(struct run *r, struct export *x, struct err *e)
 
 /* ---- destinations ---- */
 
-/* Writes a document of all selected messages. `follows`: the file already has a document. */
-static int write_document(struct run *r, export_sink *sink, void *arg, bool follows, struct err *e)
+/* Writes what is exported, the sessions in their order. */
+static int write_all(struct run *r, struct export *x, struct err *e)
+{
+    return r->job->messages ? write_named(r, x, e)
+           : is_streamed(r) ? write_stream(r, x, e)
+                            : write_selected(r, x, e);
+}
+
+/* Writes a document of one session, or of all (SELECTION_NONE). `follows`: the file already has a
+ * document. */
+static int write_document(struct run *r, struct reader *d, size_t session, export_sink *sink,
+                          void *arg, bool follows, struct err *e)
 {
     struct export x;
     int rc = export_begin(&x, r->job->format, sink, arg, e);
 
     x.sessions = follows;
     if (rc == 0)
-        rc = r->job->messages ? write_named(r, &x, e)
-             : is_streamed(r) ? write_stream(r, &x, e)
-                              : write_selected(r, &x, e);
+        rc = session == SELECTION_NONE ? write_all(r, &x, e) : write_session(r, d, &x, session, e);
     if (rc == 0)
         rc = export_end(&x, e);
     export_release(&x);
     return rc;
 }
 
+/* Replaces a file by a document of one session, or of all. The file of one session stays if it has
+ * this content already. */
+static int replace_file(struct run *r, struct reader *d, size_t session, const char *path,
+                        struct err *e)
+{
+    struct file_replace f;
+
+    if (file_replace_begin(&f, path, e) < 0)
+        return -1;
+    f.one_of_many = session != SELECTION_NONE;
+    if (write_document(r, d, session, write_to_file, &f, false, e) < 0) {
+        file_replace_drop(&f);
+        return -1;
+    }
+    if (!f.one_of_many || !is_unchanged(&f))
+        return file_replace_end(&f, e);
+    file_replace_drop(&f);
+    return 0;
+}
+
 static int to_stdout(struct run *r, struct err *e)
 {
-    if (write_document(r, export_to_stdout, &r->to_stdout, false, e) < 0)
+    if (write_document(r, r->readers, SELECTION_NONE, export_to_stdout, &r->to_stdout, false, e) <
+        0)
         return -1;
     /* After a failure, which out_close reports, no line counts as exported. */
     if (r->job->state && out_flush(r->to_stdout.out) < 0)
         r->select.moved = false;
     return 0;
-}
-
-static int to_file(struct run *r, struct err *e)
-{
-    struct file_replace f;
-
-    if (file_replace_begin(&f, r->job->output, e) < 0)
-        return -1;
-    if (write_document(r, write_to_file, &f, false, e) < 0) {
-        file_replace_drop(&f);
-        return -1;
-    }
-    return file_replace_end(&f, e);
 }
 
 static int to_growing_file(struct run *r, struct err *e)
@@ -730,7 +746,7 @@ static int to_growing_file(struct run *r, struct err *e)
     if (growth_open(&g, r->job->output, &r->select, r->count > 0, &wait, e) < 0)
         return -1;
     if (r->count > 0) {
-        rc = write_document(r, write_to_growth, &g, g.before > 0, e);
+        rc = write_document(r, r->readers, SELECTION_NONE, write_to_growth, &g, g.before > 0, e);
         if (rc == 0)
             rc = growth_end(&g, e);
         /* If this fails, the next run does it: the state has the length. */
@@ -740,40 +756,6 @@ static int to_growing_file(struct run *r, struct err *e)
     r->select.moved = r->select.moved || r->select.growing;
     append_close(&g.file);
     return rc;
-}
-
-/* Writes a document of one session. */
-static int write_session_to(struct run *r, struct reader *d, size_t session, struct file_replace *f,
-                            struct err *e)
-{
-    struct export x;
-    int rc = export_begin(&x, r->job->format, write_to_file, f, e);
-
-    if (rc == 0)
-        rc = write_session(r, d, &x, session, e);
-    if (rc == 0)
-        rc = export_end(&x, e);
-    export_release(&x);
-    return rc;
-}
-
-/* Writes the file of a session; an old one with the same content stays. */
-static int to_session_file(struct run *r, struct reader *d, const char *path, size_t session,
-                           struct err *e)
-{
-    struct file_replace f;
-
-    if (file_replace_begin(&f, path, e) < 0)
-        return -1;
-    f.one_of_many = true;
-    if (write_session_to(r, d, session, &f, e) < 0) {
-        file_replace_drop(&f);
-        return -1;
-    }
-    if (!is_unchanged(&f))
-        return file_replace_end(&f, e);
-    file_replace_drop(&f);
-    return 0;
 }
 
 static void do_files(void *ctx, size_t number, size_t thread)
@@ -797,7 +779,7 @@ static void do_files(void *ctx, size_t number, size_t thread)
         buf_clear(&name);
         add_file_name(&name, r->job->format, &d->line);
         path = path_join(r->job->output, buf_c(&name));
-        piece->rc = to_session_file(r, d, path, r->order[i], &piece->error);
+        piece->rc = replace_file(r, d, r->order[i], path, &piece->error);
         free(path);
     }
     buf_release(&name);
@@ -860,7 +842,7 @@ static int write_output(struct run *r, struct err *e)
     if (r->job->state)
         return to_growing_file(r, e);
     (void)file_sweep(FILE_CWD, r->job->output, true, true, NULL);
-    return to_file(r, e);
+    return replace_file(r, r->readers, SELECTION_NONE, r->job->output, e);
 }
 
 /* Selects lines of the history. Returns 1; 0 if every named session is absent; -1 with *e set. If
