@@ -208,16 +208,6 @@ bool consent_matches(const char *patterns, struct str name)
     return false;
 }
 
-static bool is_always(const struct consent *c, struct str name)
-{
-    struct str rest = buf_str(&c->always);
-
-    while (rest.n > 0)
-        if (str_eq(str_cut(&rest, '\n'), name))
-            return true;
-    return false;
-}
-
 static void add_call(struct buf *out, struct str name, struct str args, bool whole)
 {
     struct buf text = BUF_INIT(BUF_LINE), visible = BUF_INIT(8 * BUF_LINE);
@@ -274,7 +264,7 @@ static enum consent_answer ask_on(struct consent *c, int tty, struct str name, s
     }
     if (answer == CONSENT_YES && confirm_letter(&line) == 'a') {
         buf_add_str(&c->always, name);
-        buf_add_byte(&c->always, '\n');
+        buf_add_byte(&c->always, ' ');
     }
     buf_release(&text);
     buf_release(&line);
@@ -286,7 +276,7 @@ enum consent_answer consent_ask(struct consent *c, struct str name, struct str a
     enum consent_answer answer;
     int tty;
 
-    if (c->all || consent_matches(c->allowed, name) || is_always(c, name))
+    if (c->all || consent_matches(c->allowed, name) || consent_matches(buf_c(&c->always), name))
         return CONSENT_GIVEN;
     tty = confirm_open();
     if (tty < 0)

@@ -56,7 +56,7 @@ struct consent {
     /* Called with true before the terminal is read, and with false afterwards; may be NULL. */
     void (*lend)(void *arg, bool lent);
     void *lend_arg;
-    struct buf always; /* names that were answered with "always", each with a newline */
+    struct buf always; /* names that were answered with "always", in the form of `allowed` */
 };
 
 #define CONSENT_INIT                                                                               \
