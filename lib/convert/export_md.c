@@ -37,13 +37,8 @@ static struct str take_line(struct content *c)
     if (line.n < c->rest.n && line.p[line.n++] == '\r' && line.n < c->rest.n &&
         line.p[line.n] == '\n')
         line.n++;
-    c->rest = (struct str){line.p + line.n, c->rest.n - line.n};
+    c->rest = str_skip(c->rest, line.n);
     return line;
-}
-
-static struct str skip(struct str s, size_t n)
-{
-    return (struct str){s.p + n, s.n - n};
 }
 
 static size_t run(struct str s, char c)
@@ -135,7 +130,7 @@ static void add_plain(struct content *c, struct str line, struct str text, struc
 static void add_line(struct content *c, struct str line, struct buf *out)
 {
     size_t indent = run(line, ' ');
-    struct str text = skip(line, indent <= 3 ? indent : 0);
+    struct str text = str_skip(line, indent <= 3 ? indent : 0);
     char mark = '\0';
     size_t n = indent <= 3 ? fence_of(text, &mark) : 0;
 
@@ -145,7 +140,7 @@ static void add_line(struct content *c, struct str line, struct buf *out)
             c->html_end = NULL;
     } else if (c->fence) {
         buf_add_str(out, line);
-        if (n >= c->fence_n && mark == c->fence && str_trim(skip(text, n)).n == 0)
+        if (n >= c->fence_n && mark == c->fence && str_trim(str_skip(text, n)).n == 0)
             c->fence = '\0';
     } else if (n > 0) {
         buf_add_str(out, line);
@@ -177,7 +172,7 @@ static void add_words(struct content *c, struct buf *out)
         c->paragraph = !c->fence;
     }
     buf_add(out, c->rest.p, n);
-    c->rest = skip(c->rest, n);
+    c->rest = str_skip(c->rest, n);
 }
 
 static void end_line(struct buf *out)
@@ -219,7 +214,7 @@ static void add_code(struct buf *out, const char *language, struct str text)
     size_t longest = 2;
 
     for (size_t i = 0; i < text.n; i++) {
-        size_t n = run(skip(text, i), '`');
+        size_t n = run(str_skip(text, i), '`');
 
         if (n > longest)
             longest = n;
@@ -271,7 +266,7 @@ static void escape_markup(struct buf *out, size_t from)
             buf_add_byte(out, '\\');
             buf_add_byte(out, rest.p[n++]);
         }
-        rest = skip(rest, n);
+        rest = str_skip(rest, n);
     }
     buf_release(&text);
 }
