@@ -46,12 +46,6 @@ struct run {
 
 /* ---- reports ---- */
 
-static void report(void *arg, const char *message)
-{
-    (void)arg;
-    warnf("%s", message);
-}
-
 static void print_line(void *arg, struct str line)
 {
     struct run *r = arg;
@@ -179,7 +173,7 @@ int main(int argc, char **argv)
         die_usage("a file or directory is expected, or --scan");
     start_history(&r.config, &r.history, &args.common);
     out_start(&r.out, args.common.color);
-    r.options.listener = (struct import_listener){r.quiet ? NULL : report, report_done,
+    r.options.listener = (struct import_listener){r.quiet ? NULL : warn_message, report_done,
                                                   r.json ? print_line : NULL, show_work, &r};
     /* A foreign history is set aside before it is read: its lines are not the user's. */
     if (!r.options.dry_run && !r.json && !r.history.trusted && history_enter(&r.history, &e) < 0)

@@ -64,16 +64,10 @@ static bool copy_here(struct history *here, struct history *home, struct str ses
     return copied > 0;
 }
 
-static void warn(void *arg, const char *message)
-{
-    (void)arg;
-    warnf("%s", message);
-}
-
 /* Stores the lines of `far` that the history does not have. */
 static int merge_lines_of(struct history *h, const struct history *far, bool quiet, struct err *e)
 {
-    struct merge_options o = {.mark = "the database", .warn = quiet ? NULL : warn};
+    struct merge_options o = {.mark = "the database", .warn = quiet ? NULL : warn_message};
     struct message m = MESSAGE_INIT;
     struct scan scan;
     struct merge *merge = merge_open(h, &o, e);

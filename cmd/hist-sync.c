@@ -53,12 +53,6 @@ struct run {
     int status;
 };
 
-static void report(void *arg, const char *message)
-{
-    (void)arg;
-    warnf("%s", message);
-}
-
 static bool is_verb(const struct run *r, const char *verb)
 {
     return r->verb && strcmp(r->verb, verb) == 0;
@@ -142,7 +136,7 @@ static void sync_one(struct run *r, struct history *h)
     job.options =
         (struct merge_options){.dry_run = r->dry_run,
                                .mark = sync_is_postgres(r->place) ? "the database" : r->place,
-                               .warn = r->quiet ? NULL : report};
+                               .warn = r->quiet ? NULL : warn_message};
     if (r->name)
         buf_add_c(&name, r->name);
     if (!r->name && sync_name(&name, h, &e) < 0 && r->all) {
@@ -272,7 +266,7 @@ static void read_database(struct run *r, const struct history *h)
 
 static void make_tables(struct run *r)
 {
-    struct sync_job job = {.place = r->place, .options = {.warn = r->quiet ? NULL : report}};
+    struct sync_job job = {.place = r->place, .options = {.warn = r->quiet ? NULL : warn_message}};
     struct err e = ERR_INIT;
 
     if (sync_postgres_init(&job, &e) < 0)

@@ -99,6 +99,12 @@ void warnf(const char *fmt, ...)
     va_end(ap);
 }
 
+void warn_message(void *unused, const char *message)
+{
+    (void)unused;
+    print_line(tool, str_of(message));
+}
+
 void notef(const char *fmt, ...)
 {
     va_list ap;

@@ -19,6 +19,8 @@ void die_start(const char *tool);
 /* Print `tool: text` on stderr. */
 void warn_err(const struct err *e);
 void warnf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* The same as a function that others call with a message. */
+void warn_message(void *unused, const char *message);
 /* Prints a line for --verbose, without the name of the tool. */
 void notef(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Prints a hint like warnf, but only if stderr is a terminal or `wanted` is true. */
