@@ -73,6 +73,7 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
                      bool any)
 {
     const char *command = c->value[SETTING_API_KEY_COMMAND];
+    const char *const variables[] = {p->key_variable, p->shared_key_variable, p->token_variable};
     bool in_environment = c->from[SETTING_API_KEY_COMMAND] == CONFIG_ENVIRONMENT;
     struct buf own = BUF_INIT(BUF_SMALL);
     char *file = key_file(c, key_name(p));
@@ -81,20 +82,15 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
     buf_addf(&own, "api_key_command.%s", key_name(p));
     if (any)
         offer_key(s, KEY_VARIABLE, config_env("CHAT_API_KEY"), "CHAT_API_KEY");
-    if (p->key_variable)
-        offer_key(s, KEY_VARIABLE, config_env(p->key_variable), p->key_variable);
-    if (p->shared_key_variable)
-        offer_key(s, KEY_VARIABLE, config_env(p->shared_key_variable), p->shared_key_variable);
-    if (p->token_variable)
-        offer_key(s, KEY_VARIABLE, config_env(p->token_variable), p->token_variable);
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        if (variables[i])
+            offer_key(s, KEY_VARIABLE, config_env(variables[i]), variables[i]);
     if (any && in_environment)
         offer_key(s, KEY_COMMAND, command, "CHAT_API_KEY_COMMAND");
     offer_key(s, KEY_COMMAND, config_named(c, SETTING_API_KEY_COMMAND, key_name(p)), buf_c(&own));
     offer_key(s, KEY_FILE, file, "");
     if (any)
         offer_key(s, KEY_COMMAND, command, "api_key_command");
-    if (s->kind == KEY_COMMAND)
-        s->dir = copy_or_null(config_command_dir(c));
     buf_release(&own);
     free(file);
 }
@@ -102,7 +98,6 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
 static void key_source_release(struct key_source *s)
 {
     secret_free(s->value);
-    free(s->dir);
     free(s->name);
     *s = (struct key_source){0};
 }
@@ -205,10 +200,10 @@ static char *from_file(const char *file, struct err *e)
     return key;
 }
 
-static char *key_fetch(const struct key_source *s, struct err *e)
+static char *key_fetch(const struct key_source *s, const char *command_dir, struct err *e)
 {
     struct secret_command command = {
-        .command = s->value, .dir = s->dir, .setting = s->name, .what = "key"};
+        .command = s->value, .dir = command_dir, .setting = s->name, .what = "key"};
 
     switch (s->kind) {
     case KEY_VARIABLE:
@@ -431,7 +426,7 @@ static int choose_key(struct server *s, const struct config *c, struct err *e)
         return 0;
     key_find(&s->key_source, c, p, p->needs_key || !own);
     if (s->key_source.kind == KEY_VARIABLE)
-        s->key = key_fetch(&s->key_source, e);
+        s->key = key_fetch(&s->key_source, s->command_dir, e);
     if (s->key_source.kind == KEY_NONE && own && p->needs_key &&
         !server_headers_hold_key(&s->headers))
         return err_set(e, ERR_USAGE, "no key for '%s': set %s or CHAT_API_KEY", p->name,
@@ -442,7 +437,7 @@ static int choose_key(struct server *s, const struct config *c, struct err *e)
 int server_try_key(struct server *s, struct err *e)
 {
     if (!s->key && s->key_source.kind != KEY_NONE) {
-        s->key = key_fetch(&s->key_source, e);
+        s->key = key_fetch(&s->key_source, s->command_dir, e);
         if (!s->key)
             return -1;
     }

@@ -13,6 +13,7 @@
 #include "chathist/cli/config.h"
 #include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/options.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/signals.h"
 #include "chathist/llm/provider_error.h"
@@ -22,8 +23,7 @@
 
 char **clean_env(const char *const *secrets)
 {
-    const char **names = NULL;
-    size_t count = 0, cap = 0;
+    struct arg_list names = {0};
     char **env;
 
     for (const struct provider *const *p = provider_all(); *p; p++) {
@@ -31,17 +31,13 @@ char **clean_env(const char *const *secrets)
                                          (*p)->token_variable};
 
         for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
-            if (variables[i]) {
-                names = mem_grow(names, &cap, count + 1, sizeof *names);
-                names[count++] = variables[i];
-            }
+            if (variables[i])
+                arg_list_add(&names, variables[i]);
     }
-    names = mem_grow(names, &cap, count + 3, sizeof *names);
-    names[count++] = "CHAT_API_KEY";
-    names[count++] = "CHAT_API_KEY_COMMAND";
-    names[count] = NULL;
-    env = child_env_without(names, STR_NONE);
-    free(names);
+    arg_list_add(&names, "CHAT_API_KEY");
+    arg_list_add(&names, "CHAT_API_KEY_COMMAND");
+    env = child_env_without(names.at, STR_NONE);
+    free(names.at);
     clean_env_more(env, secrets);
     return env;
 }

@@ -206,7 +206,6 @@ static void add_option(void *arg, const struct opt *o)
 void opt_start(struct opt_parser *p, const struct program *program, int argc, char **argv)
 {
     static const struct opt helper = {COMPLETION_TABLE, "completion-table", OPT_FLAG, NULL, ""};
-    static const struct opt end = {0, NULL, OPT_FLAG, NULL, NULL};
     struct tables t = {NULL, 0, 0, BUF_INIT(BUF_SMALL)};
 
     die_start(program->name);
@@ -215,8 +214,8 @@ void opt_start(struct opt_parser *p, const struct program *program, int argc, ch
     buf_add_byte(&t.letters, ':');
     each_option(program, add_option, &t);
     add_option(&t, &helper);
-    add_option(&t, &end);
-    t.longs[t.count - 1] = (struct option){NULL, 0, NULL, 0};
+    t.longs = mem_grow(t.longs, &t.cap, t.count + 1, sizeof *t.longs);
+    t.longs[t.count] = (struct option){0};
     p->table = t.longs;
     p->letters = buf_detach(&t.letters);
     opterr = 0;

@@ -25,7 +25,6 @@ enum key_kind { KEY_NONE, KEY_VARIABLE, KEY_COMMAND, KEY_FILE };
 struct key_source {
     enum key_kind kind;
     char *value; /* the key, the command, or the name of the file; NULL for KEY_NONE */
-    char *dir;   /* for KEY_COMMAND: where it runs (config_command_dir); else NULL */
     char *name;  /* the variable, or the key of the configuration; NULL for KEY_NONE */
 };
 
@@ -37,7 +36,7 @@ struct server {
     struct key_source key_source;
     bool found; /* by a probe of the loopback ports */
     struct server_headers headers;
-    char *command_dir; /* where the commands of headers run; owned */
+    char *command_dir; /* where the commands of the key and of headers run; owned */
     const char **secrets;
     struct refused_fields refused; /* by the model at this server */
     bool refused_loaded;
