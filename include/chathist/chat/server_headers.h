@@ -1,8 +1,9 @@
 /*
  * server_headers - the headers that the user wants in each request to a server.
  *
- * For the model server these are those of --header, and in the user configuration `header.NAME = VALUE` and `header_command.NAME = COMMAND`,
- * of which the command prints the value. `header.PROVIDER.NAME` is for one provider.
+ * For the model server these are those of --header, and in the user configuration `header.NAME =
+ * VALUE` and `header_command.NAME = COMMAND`, of which the command prints the value.
+ * `header.PROVIDER.NAME` is for one provider.
  *
  * Of headers with the same name, one for the provider replaces one for all, and --header replaces
  * both. --header itself can repeat a name.
