@@ -75,7 +75,7 @@ int main(int argc, char **argv)
     interactive = input_interactive(&args);
     if (!args.models && !interactive)
         input_prompt(&prompt, &attachments, &args);
-    presets_expand(&presets, &args, &prompt);
+    presets_expand(&presets, &args, &prompt, attachments.count > 0);
     if (args.messages)
         input_messages(&messages, &args);
     chat_session_open(&chat, &args);

@@ -83,7 +83,7 @@ void input_edit(struct buf *prompt, const struct history *h, struct str session)
         return;
     if (result < 0 || editor_edit(prompt, &e) < 0)
         die_err(&e);
-    if (prompt->len == 0)
+    if (str_trim(buf_str(prompt)).n == 0)
         die_usage("no prompt: the editor left none");
 }
 

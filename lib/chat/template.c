@@ -417,7 +417,7 @@ void presets_load(struct presets *p, struct chat_args *a)
         a->system = p->template.system;
 }
 
-void presets_expand(struct presets *p, const struct chat_args *a, struct buf *prompt)
+void presets_expand(struct presets *p, const struct chat_args *a, struct buf *prompt, bool attached)
 {
     struct buf text = BUF_INIT(PROMPT_MAX);
 
@@ -433,7 +433,7 @@ void presets_expand(struct presets *p, const struct chat_args *a, struct buf *pr
         buf_set(prompt, buf_str(&text));
         if (text.overflow)
             die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
-        if (prompt->len == 0)
+        if (!attached && str_trim(buf_str(prompt)).n == 0)
             die_usage("no prompt: template '%s' is empty", a->template_name);
     }
     check_used(p);

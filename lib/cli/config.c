@@ -104,11 +104,15 @@ int config_check_owner(const char *file, struct err *e)
 
 int config_open(const char *file, struct err *e)
 {
+    struct stat st;
     const char *why;
     int fd;
 
     if (check_dir_of(file, e) < 0)
         return -1;
+    /* Opening a FIFO would wait for a writer. */
+    if (stat(file, &st) == 0 && S_ISFIFO(st.st_mode))
+        return err_set(e, ERR_USAGE, "cannot read '%s': is a FIFO", file);
     fd = file_open_input(file, e);
     if (fd < 0)
         return -1;
@@ -225,9 +229,6 @@ static int read_config_text(const char *file, struct buf *text, struct err *e)
     if (stat(file, &st) < 0)
         return errno == ENOENT || errno == ENOTDIR ? 0
                                                    : err_sys(e, errno, "cannot open '%s'", file);
-    /* Opening a FIFO would wait for a writer. */
-    if (S_ISFIFO(st.st_mode))
-        return err_set(e, ERR_USAGE, "cannot read '%s': is a FIFO", file);
     fd = config_open(file, e);
     if (fd < 0)
         return -1;

@@ -202,7 +202,7 @@ void repl_edit(struct repl *r, struct str text)
         repl_report(&e);
     else if (found == 0)
         warnf("there is no prompt yet to be edited");
-    else if (text.n == 0)
+    else if (str_trim(text).n == 0)
         warnf("no prompt: the editor left none");
     else
         repl_ask(r, TURN_EDIT, text);

@@ -293,6 +293,9 @@ END
     : >edited
     EDITOR="'./my editor'" run_expect 2 on_tty chat -s s --edit
     stdout_has 'chat: no prompt: the editor left none'
+    printf ' \n\n' >edited
+    EDITOR="'./my editor'" run_expect 2 on_tty chat -s s --edit
+    stdout_has 'chat: no prompt: the editor left none'
     TMPDIR=$WORK/nowhere run_expect 1 on_tty chat -s s --edit
     stdout_has "chat: cannot make '$WORK/nowhere/chat-prompt."
     unchanged "$HISTORY"

@@ -72,6 +72,14 @@ refused() {
     sends 'Explain pipes.' -t may
     sends 'Explain files.' -t may files
     refused "no prompt: template 'empty' is empty" -t empty
+    put template blank '   ' ''
+    refused "no prompt: template 'blank' is empty" -t blank
+    mkfifo "$CONFIG/templates/fifo"
+    refused "cannot read '$CONFIG/templates/fifo': is a FIFO" -t fifo hello
+    rm "$CONFIG/templates/fifo"
+    printf '\x89PNG\r\n\x1a\n' >image.png
+    run_expect 0 chat -1 -t empty -f image.png
+    stdout_is '' '[1 message, 1 image]'
     sends hello -t empty hello
     [[ ! -e $HISTORY ]]
 }

@@ -104,8 +104,9 @@ struct presets {
  * were given; they borrow from p. An error ends the program. */
 void presets_load(struct presets *p, struct chat_args *a);
 /* Expands the template, if there is one, with the prompt. A --var that neither file contains is an
- * error, which ends the program. */
-void presets_expand(struct presets *p, const struct chat_args *a, struct buf *prompt);
+ * error, which ends the program, and so is a blank prompt, unless something is attached. */
+void presets_expand(struct presets *p, const struct chat_args *a, struct buf *prompt,
+                    bool attached);
 void presets_release(struct presets *p);
 
 /* Calls fn with each name in `templates` or `personas`, sorted. Returns 0, or -1 with *e set. */
