@@ -53,6 +53,7 @@ int main(int argc, char **argv)
     struct presets presets = PRESETS_INIT;
     struct buf prompt = BUF_INIT(PROMPT_MAX), messages = BUF_INIT(MESSAGES_MAX);
     struct attachment_list attachments = {0};
+    struct err e = ERR_INIT;
     struct chat_args args;
     bool interactive;
     int status, printed;
@@ -67,7 +68,8 @@ int main(int argc, char **argv)
         events_show_markdown(&chat.events);
     signal(SIGPIPE, SIG_IGN);
     if (args.list) {
-        presets_list(args.list, &chat.events.out);
+        if (presets_list(args.list, &chat.events.out, &e) < 0)
+            die_err(&e);
         chat_args_release(&args);
         return out_close(&chat.events.out, 0);
     }

@@ -486,7 +486,8 @@ int presets_each(const char *what, preset_fn *fn, void *arg, struct err *e)
 {
     char *kind = mem_copy(what, strlen(what) - 1), *dir = config_user_file(what);
     struct dirent **entries = NULL;
-    int count = dir ? scandir(dir, &entries, NULL, alphasort) : 0, result = 0;
+    int result = dir ? config_check_owner(dir, e) : 0;
+    int count = dir && result == 0 ? scandir(dir, &entries, NULL, alphasort) : 0;
 
     if (count < 0 && errno != ENOENT && errno != ENOTDIR)
         result = err_sys(e, errno, "cannot open '%s'", dir);
@@ -505,11 +506,7 @@ int presets_each(const char *what, preset_fn *fn, void *arg, struct err *e)
     return result;
 }
 
-void presets_list(const char *what, struct out *out)
+int presets_list(const char *what, struct out *out, struct err *e)
 {
-    struct err e = ERR_INIT;
-
-    if (presets_each(what, list_one, out, &e) < 0)
-        warn_err(&e);
-    err_release(&e);
+    return presets_each(what, list_one, out, e);
 }

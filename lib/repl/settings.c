@@ -340,7 +340,8 @@ void repl_role(struct repl *r, struct str rest)
     struct err e = ERR_INIT;
 
     if (rest.n == 0) {
-        presets_list("personas", r->out);
+        if (presets_list("personas", r->out, &e) < 0)
+            repl_report(&e);
     } else if (preset_load(&p, name, &e) < 0 || preset_expand(&p, NULL, 0, &text, &e) < 0) {
         repl_report(&e);
     } else if (take_settings(r, &p) && text.len > 0) {
@@ -403,13 +404,14 @@ void repl_template(struct repl *r, struct str rest)
     char *name = mem_copy(word.p ? word.p : "", word.n);
     struct err e = ERR_INIT;
 
-    if (word.n == 0)
-        presets_list("templates", r->out);
-    else if (preset_load(&p, name, &e) < 0 || expand_typed(&p, str_trim(rest), &prompt, &e) < 0)
+    if (word.n == 0) {
+        if (presets_list("templates", r->out, &e) < 0)
+            repl_report(&e);
+    } else if (preset_load(&p, name, &e) < 0 || expand_typed(&p, str_trim(rest), &prompt, &e) < 0) {
         repl_report(&e);
-    else if (str_trim(buf_str(&prompt)).n == 0)
+    } else if (str_trim(buf_str(&prompt)).n == 0) {
         warnf("no prompt: template '%s' is empty", name);
-    else if (take_settings(r, &p)) {
+    } else if (take_settings(r, &p)) {
         if (p.system)
             repl_set_system(r, str_of(p.system));
         repl_ask(r, TURN_NEXT, buf_str(&prompt));

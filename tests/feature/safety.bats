@@ -105,6 +105,11 @@ need_other() {
     chmod 777 "$CONFIG/templates"
     run_expect 2 chat -N -t t hello
     stderr_is "chat: cannot use '$CONFIG/templates': others can write it (chmod go-w)"
+    # The list says so once.
+    cp "$CONFIG/templates/t" "$CONFIG/templates/u"
+    run_expect 2 chat --templates
+    stdout_empty
+    stderr_is "chat: cannot use '$CONFIG/templates': others can write it (chmod go-w)"
 
     printf '#!/bin/sh\necho ran >>%q\necho "{\\"name\\":\\"f\\"}"\n' "$WORK/ran" >"$CONFIG/tools/f"
     chmod 777 "$CONFIG/tools/f"

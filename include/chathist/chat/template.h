@@ -113,7 +113,8 @@ void presets_release(struct presets *p);
 typedef void preset_fn(void *arg, const char *kind, const char *name);
 int presets_each(const char *what, preset_fn *fn, void *arg, struct err *e);
 /* Prints the names for --templates or --personas with the beginning of each text, sorted and
- * separated by a tab. */
-void presets_list(const char *what, struct out *out);
+ * separated by a tab. Returns 0, or -1 with *e set if their directory cannot be read or is not
+ * trusted; a text that cannot be read is a warning. */
+int presets_list(const char *what, struct out *out, struct err *e);
 
 #endif
