@@ -985,6 +985,13 @@ static bool is_free(const struct line *l, struct str key, const char *command)
     return is;
 }
 
+/* Binds a key in the map of libedit, and in the one for the command mode of vi. */
+static void bind_in_both(const struct line *l, const char *key, const char *command)
+{
+    el_set(l->el, EL_BIND, key, command, NULL);
+    el_set(l->el, EL_BIND, "-a", key, command, NULL);
+}
+
 /* Binds a key to a command of libedit or ours (NULL: none), unless ~/.editrc has bound it. */
 __attribute__((format(printf, 3, 4))) static void
 bind_key(const struct line *l, const char *command, const char *fmt, ...)
@@ -997,8 +1004,7 @@ bind_key(const struct line *l, const char *command, const char *fmt, ...)
     va_end(ap);
     if (command && is_free(l, buf_str(&key), command)) {
         add_key_name(&name, buf_str(&key));
-        el_set(l->el, EL_BIND, buf_c(&name), command, NULL);
-        el_set(l->el, EL_BIND, "-a", buf_c(&name), command, NULL);
+        bind_in_both(l, buf_c(&name), command);
     }
     buf_release(&key);
     buf_release(&name);
@@ -1092,8 +1098,8 @@ static void set_keys(struct line *l)
     el_source(el, NULL);
     l->vi = el_get(el, EL_EDITOR, &editor) == 0 && strcmp(editor, "emacs") != 0;
     bind_terminal_keys(l);
-    el_set(el, EL_BIND, "\\201", "ed-prev-history", NULL);
-    el_set(el, EL_BIND, "\\202", "ed-next-history", NULL);
+    bind_in_both(l, "\\201", "ed-prev-history");
+    bind_in_both(l, "\\202", "ed-next-history");
     if (l->vi)
         el_set(el, EL_BIND, "\\200", "vi-command-mode", NULL);
     else

@@ -693,6 +693,20 @@ cursor_has_left() {
     said 2 $'Xpasted\nlines' $'Xpasted\nlines\n[1 message]'
 }
 
+@test "interactive: the arrow keys go through earlier prompts in the command mode of vi" {
+    echo 'bind -v' >"$HOME/.editrc"
+    terminal
+    converse
+    type_lines first
+    screen_has '[1 message]'
+    keys -l x
+    press_escape
+    keys Up
+    screen_counts 2 'talk> first'
+    keys Down
+    screen_has 'talk> x'
+}
+
 # ---- leaving and stopping
 
 @test "interactive: signals end it, the terminal is as it was" {
