@@ -760,14 +760,6 @@ static int parse_address(struct address *a, const char *place, struct err *e)
     return 0;
 }
 
-/* Adds the arguments after the words of the ssh command. They are owned by `w`. */
-static void add_word(struct words *w, const char *text)
-{
-    w->at = mem_grow(w->at, &w->cap, w->count + 2, sizeof(*w->at));
-    w->at[w->count++] = mem_text(text);
-    w->at[w->count] = NULL;
-}
-
 static int make_command(struct words *w, const struct sync_job *job, const struct address *a,
                         struct err *e)
 {
@@ -776,11 +768,11 @@ static int make_command(struct words *w, const struct sync_job *job, const struc
     if (words_split(w, str_of(job->ssh ? job->ssh : "ssh -C"), e) < 0)
         return -1;
     if (a->port) {
-        add_word(w, "-p");
-        add_word(w, a->port);
+        words_add(w, STR("-p"));
+        words_add(w, str_of(a->port));
     }
-    add_word(w, "--");
-    add_word(w, a->host);
+    words_add(w, STR("--"));
+    words_add(w, str_of(a->host));
     buf_addf(&remote, "%s --serve%s%s", job->program, job->options.dry_run ? " --dry-run" : "",
              job->options.warn ? "" : " --quiet");
     buf_add_c(&remote, " --name ");
@@ -789,7 +781,7 @@ static int make_command(struct words *w, const struct sync_job *job, const struc
         buf_add_c(&remote, " --history ");
         words_quote(&remote, a->path);
     }
-    add_word(w, buf_c(&remote));
+    words_add(w, buf_str(&remote));
     buf_release(&remote);
     return 0;
 }
