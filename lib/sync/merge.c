@@ -747,6 +747,17 @@ static int check_place(const struct history *h, struct err *e)
     return 0;
 }
 
+static void report_refused(struct merge *m)
+{
+    uint64_t n = m->covered.refused;
+
+    if (n > 0)
+        merge_warn(m,
+                   "%" PRIu64 " line%s of '%s' %s not synchronised: the id, the session id or the "
+                   "time is not valid",
+                   n, n == 1 ? "" : "s", m->h->path, n == 1 ? "is" : "are");
+}
+
 struct merge *merge_open(struct history *h, const struct merge_options *o, struct err *e)
 {
     struct merge *m;
@@ -778,6 +789,7 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
         return NULL;
     }
     m->keeps = true;
+    report_refused(m);
     return m;
 }
 

@@ -687,6 +687,25 @@ SCRIPT
     done
 }
 
+@test "hist-sync: lines of the history that cannot be synchronised are reported" {
+    as a
+    ask s1 one
+    history=$HOME/.local/share/aicoder/history.jsonl
+    line='{"id":"m1","session_id":"s2","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"x"}'
+    printf '%s\n' "${line/s2/a name}" "${line/m1/m 1}" "${line/2024/}" "$line" >>"$history"
+    for sent in $'own\t3 sent' ''; do
+        run_expect 0 hist-sync folder
+        printf '%s' "${sent:+$sent$'\n'}" >wanted
+        cmp wanted "$OUT"
+        stderr_is "hist-sync: 3 lines of '$history' are not synchronised: the id, the session id or the time is not valid"
+    done
+    run_expect 0 hist-sync -q folder
+    stderr_empty
+    run_expect 0 hist-delete --force 'a name'
+    run_expect 0 hist-sync folder
+    stderr_is "hist-sync: 2 lines of '$history' are not synchronised: the id, the session id or the time is not valid"
+}
+
 @test "hist-sync: lines that the other end cannot take are reported" {
     printf 'hist-sync 1 0000000000000000 0000000000000001\nwant 0\nF{}\nF[]\nE\n' >asked
     run_expect 0 bash -c 'set -o pipefail; hist-sync --serve --name own <asked | cat'
