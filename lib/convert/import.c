@@ -87,6 +87,7 @@ struct import {
     const struct source *source; /* that is being read, or NULL */
     struct hash_map given;       /* sessions of which it gave messages */
     size_t source_number;
+    struct str skipped;     /* id of the line that import_skips counted last */
     int64_t time;           /* of the message before */
     struct hash_map titled; /* sessions with a title, and the time of their latest one */
     int64_t *title_times;
@@ -830,6 +831,19 @@ int import_give_title(struct source *s, struct str session, struct str title, st
     return result;
 }
 
+bool import_skips(struct source *s, struct str session, struct str part)
+{
+    struct buf key = BUF_INIT(BUF_SMALL);
+    const struct entry *entry = entry_find(s->import, join(&key, session, '/', part));
+
+    buf_release(&key);
+    if (entry && !str_eq(entry->id, s->import->skipped)) {
+        s->import->skipped = entry->id;
+        count_of(s->import)->known++;
+    }
+    return entry != NULL;
+}
+
 bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id)
 {
     struct buf key = BUF_INIT(BUF_SMALL);
@@ -876,6 +890,7 @@ static int read_source(struct import *im, struct source *s, const struct import_
     result = f->read(s, e);
     im->source = NULL;
     hash_map_release(&im->given);
+    im->skipped = STR_NONE;
     /* Without lines that wait, the result can be reported now. */
     if (im->pending_count == 0 || im->options.dry_run)
         (void)store_pending(im, NULL);

@@ -210,7 +210,7 @@ static int take_answer(struct reader *r, const struct str *value, struct err *e)
     import_message_clear(&r->other, ROLE_ASSISTANT);
     set_session(&r->other, r, value);
     /* An earlier import may have stored some records of a response before others were written. */
-    if (import_knows(r->source, buf_str(&r->other.session), uuid, NULL)) {
+    if (import_skips(r->source, buf_str(&r->other.session), uuid)) {
         set_usage(&r->other, json_get(message, "usage"), value[KEY_COST]);
         count_once(r, id, &r->other);
         goto out;

@@ -149,7 +149,7 @@ static struct import_message *answer_of_line(struct reader *r)
     char text[24];
 
     begin(r, &r->other, ROLE_ASSISTANT);
-    if (is_known(r, &r->other, r->source->number, NULL)) {
+    if (import_skips(r->source, buf_str(&r->other.session), part_of(r->source->number, text))) {
         note_said(r, &r->other);
         m = NULL;
     } else if (m->origin.len > 0) {

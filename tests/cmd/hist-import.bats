@@ -836,6 +836,18 @@ END
     bad_lines s.jsonl 2 'a message of an unknown type'
 }
 
+@test "import: the second time as many messages are known as were new the first time" {
+    database llm
+    for file in "$FORMATS"/{chatgpt/*.json,codex/sessions/2025/10/02/*c0de.jsonl,aichat/*.yaml,messages/*} llm.db \
+        "$FORMATS"/claude-code/projects/*/*.jsonl; do
+        hist-import -qv "$file" >new 2>first || :
+        hist-import -qv "$file" >none 2>second || :
+        [[ $(<none) == 0 && $(<new) -gt 0 ]]
+        sed 's/\([0-9]*\) new, 0 known/0 new, \1 known/' first >wanted
+        same "$file" wanted second
+    done
+}
+
 # codex TYPE PAYLOAD: a record of Codex, a second after the one before.
 codex() {
     CODEX_TIME=$((${CODEX_TIME:-9} + 1))
