@@ -92,17 +92,20 @@ static int read_list(struct model_list *l, struct str body, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_SMALL);
     struct json_iter it;
-    struct str value;
+    struct str value, answer;
 
-    if (!json_check(body, &value, NULL))
+    if (!json_check(body, &answer, NULL))
         return err_set(e, ERR_BUSY, "the server's list of models is not JSON");
+    value = answer;
     if (json_type(value) == JSON_OBJECT) { /* Together AI sends only the array */
         struct str data = json_get(value, "data");
 
         value = data.p ? data : json_get(value, "models"); /* Ollama */
     }
     if (json_type(value) != JSON_ARRAY)
-        return err_set(e, ERR_BUSY, "the server's answer is not a list of models");
+        return provider_error_reported(answer)
+                   ? provider_error_set_reported(e, answer)
+                   : err_set(e, ERR_BUSY, "the server's answer is not a list of models");
     it = json_iter(value);
     while (json_next(&it)) {
         size_t before = l->count;

@@ -776,6 +776,11 @@ END
     stderr_is 'chat: HTTP 401: wrong key *** (key from OPENAI_API_KEY)'
     run_expect 4 chat --models --base-url "http://127.0.0.1:$(unused_port)/v1"
     one_line_of_stderr
+    printf '%s\n' 'path: /v1/models' '' '{"error":{"message":"no list for test-key-1","code":401}}' >denied.http
+    start_llm ./denied.http --reply hi
+    run_expect 3 chat --models
+    stdout_empty
+    stderr_is 'chat: server error 401: no list for ***'
 }
 
 @test "wire: a server that repeats the key in its answer" {
