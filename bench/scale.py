@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -63,7 +64,7 @@ class Place:
 
     def words(self, argv):
         names = {'HISTORY': self.history, 'GROWN': self.grown, 'SEARCHED': self.searched, 'SESSION': self.session,
-                 'DB': self.path('db'), 'COPY': self.path('copy'), 'NEW': self.path('new')}
+                 'DB': self.path('db'), 'COPY': self.path('copy'), 'NEW': self.path('new'), 'OUT': self.path('out')}
         return [names.get(word, word) for word in argv]
 
     def fresh_copy(self):
@@ -96,6 +97,10 @@ def search(*argv):
 
 def program(name, *argv, history='HISTORY'):
     return [f'{BIN}/{name}', '--history', history, *argv]
+
+
+def into_file(name, *argv):
+    return ['sh', '-c', 'exec "$@" >"$0"', 'OUT', *program(name, *argv)]
 
 
 def rows():
@@ -134,16 +139,18 @@ def rows():
         Row('chat (echo), a turn', program('chat', '--no-stdin', 'hello', history='GROWN')),
         Row('hist-stats', program('hist-stats'), rounds=3),
         Row('hist-check', program('hist-check'), rounds=3),
-        Row('hist-export -f jsonl', program('hist-export', '--all', '-f', 'jsonl'), rounds=3),
-        Row('hist-export -f md', program('hist-export', '--all', '-f', 'md'), rounds=3),
-        Row('hist-export -f html', program('hist-export', '--all', '-f', 'html'), rounds=3),
+        Row('cp', ['cp', 'HISTORY', 'OUT'], rounds=3),
+        Row('hist-export -f jsonl', into_file('hist-export', '--all', '-f', 'jsonl'), rounds=3),
+        Row('hist-export -f md', into_file('hist-export', '--all', '-f', 'md'), rounds=3),
+        Row('hist-export -f html', into_file('hist-export', '--all', '-f', 'html'), rounds=3),
         Row('hist-import of our lines', program('hist-import', '-q', 'HISTORY', history='NEW'),
             rounds=3, prepare=Place.fresh_new),
         Row('hist-delete of a session', program('hist-delete', '-q', '--force', 'SESSION',
                                                 history='COPY'),
             rounds=3, prepare=Place.fresh_copy),
     ]
-    return [row for row in found if '/' in row.argv[0] or shutil.which(row.argv[0])]
+    return [row for row in found if ('/' in row.argv[0] or shutil.which(row.argv[0]))
+            and re.search(os.environ.get('ROWS', ''), row.name)]
 
 
 def timed(commands, rounds):

@@ -2,7 +2,8 @@
 # Cost over size: every program on histories of SIZES (10M 100M 1G) that were appended line by line, beside
 # rg, grep, jq, sqlite3 (LIKE and FTS5), the floor (every byte read and added up) and a program that does
 # nothing; medians of ROUNDS (21) rounds in turns of whole processes. Those that count must give the same
-# counts. A peer that is not installed is skipped.
+# counts. A peer that is not installed is skipped. ROWS is an expression for the names of rows, if not all are
+# wanted; the floor must be one.
 # Writes a table and a plot to OUT (build/bench): scale.md, scale.svg. Exit status 2 when counts differ.
 set -euo pipefail
 cd "$(dirname "$0")/.."
