@@ -32,8 +32,9 @@
 #define ORDER_MS 500
 /* How long a stream may stay open after the answer. */
 #define LINGER_MS 1000
-/* How long to wait before a stream is resumed if the server does not say, and at most. */
+/* How long to wait before a stream is resumed if the server does not say, at least and at most. */
 #define RESUME_MS ((int64_t)1000)
+#define RESUME_MIN_MS ((int64_t)100)
 #define RESUME_MAX_MS ((int64_t)60000)
 /* How many times in a row a stream is resumed that then brings no event. */
 #define RESUMES_MAX 5
@@ -506,13 +507,14 @@ static bool resume(struct post *p)
 {
     int64_t wait = p->sse.retry_ms >= 0 ? p->sse.retry_ms : RESUME_MS;
 
+    wait = wait < RESUME_MIN_MS ? RESUME_MIN_MS : wait > RESUME_MAX_MS ? RESUME_MAX_MS : wait;
     if (p->sse.last_id.len > 0) {
         buf_clear(&p->last_id);
         buf_add_str(&p->last_id, buf_str(&p->sse.last_id));
     }
     if (p->last_id.len == 0 || p->server->stateless || p->resumes++ == RESUMES_MAX)
         return false;
-    p->begin_at = time_ticks() + (wait < RESUME_MAX_MS ? wait : RESUME_MAX_MS);
+    p->begin_at = time_ticks() + wait;
     http_end(p->transfer);
     p->transfer = NULL;
     err_release(&p->e);

@@ -128,6 +128,11 @@ refuses() {
     result resumed
     requests 'map(select(.method == "GET"))[].headers | .accept, .["last-event-id"], .["mcp-session-id"]' \
         text/event-stream first session-0
+    # A server that wants that at once, for ever, is not asked all the time.
+    start_mcp
+    start_llm --call 'fake__crumble {}' --reply finished
+    run_expect 0 chat --yes --tool-timeout 1s --mcp "fake=$MCP" hello
+    requests 'map(select(.method == "GET")) | length | . > 1 and . < 12' true
 }
 
 @test "mcp_http: calls that get no answer fail, and the server can be used further" {
