@@ -159,8 +159,7 @@ static void add_name(struct choice *c, struct str name, bool exact)
         struct str json;
 
         if (!json_check(name, &json, NULL))
-            die_usage("bad session id %.*s: not a JSON string", (int)(name.n > 200 ? 200 : name.n),
-                      name.p);
+            die_usage("bad session id %.*s: not a JSON string", ERR_SHOWN(name));
         json_decode(json, &added.name);
         added.exact = true;
     } else {
@@ -299,8 +298,7 @@ void choose_tell_homes(const struct choice *c)
             continue;
         buf_clear(&name);
         history_name_add(&name, &c->histories.at[one->home]);
-        warnf("session '%.*s' is in %s", (int)(one->name.len > 200 ? 200 : one->name.len),
-              buf_c(&one->name), buf_c(&name));
+        warnf("session '%.*s' is in %s", ERR_SHOWN(buf_str(&one->name)), buf_c(&name));
     }
     buf_release(&name);
 }
@@ -405,16 +403,11 @@ int choose_mark(const struct choice *c, const struct session_list *l, bool *mark
         return 0;
     if (scan_open(&scan, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
         return -1;
+    while ((result = scan_message(&scan, &m, NULL, e)) > 0)
+        if (filter_match(&filter, &m))
+            hash_map_add(&passed, m.session_id);
     for (size_t i = 0; i < l->count; i++)
-        hash_map_set(&passed, l->at[i].id, 0);
-    while ((result = scan_message(&scan, &m, NULL, e)) > 0) {
-        size_t *session = filter_match(&filter, &m) ? hash_map_find(&passed, m.session_id) : NULL;
-
-        if (session)
-            *session = 1;
-    }
-    for (size_t i = 0; i < l->count; i++)
-        marked[i] = marked[i] && *hash_map_find(&passed, l->at[i].id);
+        marked[i] = marked[i] && hash_map_find(&passed, l->at[i].id);
     hash_map_release(&passed);
     message_release(&m);
     scan_close(&scan);

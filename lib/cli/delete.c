@@ -23,30 +23,22 @@ bool delete_is_narrow(const struct delete_wish *w)
 static int clear_unmatched(const struct session_list *l, bool *marked, const struct history *h,
                            struct str text, struct err *e)
 {
-    bool *found = mem_zalloc(l->count);
-    struct hash_map places = {0};
+    struct hash_map found = {0};
     struct pattern pattern;
     struct search search;
     struct hit hit;
     int result = -1;
 
-    for (size_t i = 0; i < l->count; i++)
-        hash_map_set(&places, l->at[i].id, i);
     pattern_init(&pattern);
     if (pattern_add(&pattern, text, e) == 0 &&
         search_open(&search, h->dir_fd, h->path, &pattern, NULL, SCAN_FORWARD, e) == 0) {
-        while ((result = search_next(&search, &hit, e)) > 0) {
-            const size_t *place = hash_map_find(&places, hit.message->session_id);
-
-            if (place)
-                found[*place] = true;
-        }
+        while ((result = search_next(&search, &hit, e)) > 0)
+            hash_map_add(&found, hit.message->session_id);
         search_close(&search);
     }
     for (size_t i = 0; i < l->count; i++)
-        marked[i] = marked[i] && found[i];
-    free(found);
-    hash_map_release(&places);
+        marked[i] = marked[i] && hash_map_find(&found, l->at[i].id);
+    hash_map_release(&found);
     pattern_release(&pattern);
     return result;
 }

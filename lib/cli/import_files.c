@@ -20,7 +20,7 @@ static void add_file(struct import_files *f, const char *path, bool named, const
     int64_t last = st ? system_mtime(st) / 1000 : 0;
 
     f->at = mem_grow(f->at, &f->cap, f->count + 1, sizeof *f->at);
-    f->at[f->count++] = (struct import_file){mem_copy(path, strlen(path)), named, last};
+    f->at[f->count++] = (struct import_file){mem_text(path), named, last};
 }
 
 static bool is_wanted(const char *name)
@@ -46,9 +46,8 @@ static bool visit_once(struct import_files *f, const struct stat *st)
 {
     uint64_t id[] = {(uint64_t)st->st_dev, (uint64_t)st->st_ino};
     struct str key = {(const char *)id, sizeof id};
-    size_t before = f->seen.count;
 
-    return hash_map_number(&f->seen, &key) == before;
+    return hash_map_add(&f->seen, key);
 }
 
 static void walk(struct import_files *f, const char *path, const struct stat *at, int depth)

@@ -25,9 +25,9 @@ static void match_close(struct match *m)
     query_release(&m->query);
 }
 
-/* Marks the sessions of which a message meets the query. Returns 0, or -1 with *e set. */
-static int mark_messages(struct match *m, const struct history *h, const struct hash_map *places,
-                         bool *found, struct err *e)
+/* Adds the ids of the sessions of which a message meets the query. Returns 0, or -1 with *e set. */
+static int find_messages(struct match *m, const struct history *h, struct hash_map *found,
+                         struct err *e)
 {
     struct search search;
     struct hit hit;
@@ -37,12 +37,8 @@ static int mark_messages(struct match *m, const struct history *h, const struct 
         return -1;
     search.history = h;
     search.query = &m->query;
-    while ((result = search_next(&search, &hit, e)) > 0) {
-        const size_t *place = hash_map_find(places, hit.message->session_id);
-
-        if (place)
-            found[*place] = true;
-    }
+    while ((result = search_next(&search, &hit, e)) > 0)
+        hash_map_add(found, hit.message->session_id);
     search_close(&search);
     return result < 0 ? -1 : 0;
 }
@@ -64,30 +60,26 @@ static int meets_title(struct match *m, const struct session *s, struct err *e)
 static int keep_matches(struct match *m, struct session_list *l, const struct history *h,
                         struct err *e)
 {
-    bool *found = mem_zalloc(l->count);
-    struct hash_map places = {0};
+    struct hash_map found = {0};
     struct buf name = BUF_INIT(BUF_SMALL);
     size_t kept = 0;
     int result;
 
     history_name_add(&name, h);
-    for (size_t i = 0; i < l->count; i++)
-        hash_map_set(&places, l->at[i].id, i);
     result = query_enter(&m->query, h, buf_str(&name), e);
     if (result > 0)
-        result = mark_messages(m, h, &places, found, e);
+        result = find_messages(m, h, &found, e);
     for (size_t i = 0; i < l->count && result >= 0; i++) {
-        int titled = found[i] ? 1 : meets_title(m, &l->at[i], e);
+        int meets = hash_map_find(&found, l->at[i].id) ? 1 : meets_title(m, &l->at[i], e);
 
-        if (titled < 0)
+        if (meets < 0)
             result = -1;
-        if (titled > 0)
+        if (meets > 0)
             l->at[kept++] = l->at[i];
     }
     l->count = kept;
-    hash_map_release(&places);
+    hash_map_release(&found);
     buf_release(&name);
-    free(found);
     return result < 0 ? -1 : 0;
 }
 
@@ -145,8 +137,8 @@ static int by_title(const void *a, const void *b)
         size_t n = utf8_decode(s, &c), k = utf8_decode(t, &d);
 
         order = utf8_fold(c) - utf8_fold(d);
-        s = (struct str){s.p + n, s.n - n};
-        t = (struct str){t.p + k, t.n - k};
+        s = str_skip(s, n);
+        t = str_skip(t, k);
     }
     if (order == 0)
         order = (s.n > 0) - (t.n > 0);

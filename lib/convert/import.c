@@ -779,7 +779,6 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
 {
     struct import *im = s->import;
     struct buf line = BUF_INIT(BUF_LINE + 1);
-    struct str session = buf_str(&m->session);
     struct err why = ERR_INIT;
     struct draft d;
     bool overflow = m->text.overflow || m->calls.overflow || m->origin.overflow;
@@ -788,7 +787,7 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
     if (import_is_empty(m))
         return 0;
     tick(im);
-    (void)hash_map_number(&im->given, &session);
+    hash_map_add(&im->given, buf_str(&m->session));
     if (is_origin_known(im, buf_str(&m->origin))) {
         count_of(im)->known += m->role != ROLE_OTHER;
         return 0;
