@@ -596,7 +596,7 @@ static size_t next_cell(struct str *text, wchar_t cell[CELL])
         if (count > 0 && columns > 0)
             break;
         n = n > 0 ? n : text->n;
-        *text = (struct str){text->p + n, text->n - n};
+        *text = str_skip(*text, n);
         if (count == 0) {
             width = columns;
             cell[count++] = cp < 0 ? L'\xfffd' : (wchar_t)cp;
@@ -643,7 +643,7 @@ static void draw_text(struct pen *p, struct str text, unsigned styles)
             attr_set(a, pair, NULL);
             mvaddnstr((int)p->row, (int)p->column, text.p, (int)ascii);
             p->column += ascii;
-            text = (struct str){text.p + ascii, text.n - ascii};
+            text = str_skip(text, ascii);
             if (p->column >= p->end)
                 return;
             continue;
@@ -790,8 +790,7 @@ static void draw_frame(const struct browse_view *v, struct browse *b, const stru
 }
 
 /* Draws a prompt and the text typed after it, and leaves the cursor there. */
-static void draw_edit(const struct browse_view *v, const struct browse_edit *e, struct pen p,
-                      struct str prompt, bool focused)
+static void draw_edit(struct pen p, struct str prompt, const struct browse_edit *e, bool focused)
 {
     size_t column, from;
     struct str shown;
@@ -803,7 +802,6 @@ static void draw_edit(const struct browse_view *v, const struct browse_edit *e, 
     curs_set(focused);
     if (focused)
         move((int)p.row, (int)(from + column));
-    (void)v;
 }
 
 static void draw_help(const struct browse_view *v, const struct browse *b)
@@ -837,7 +835,7 @@ static void draw_foot(const struct browse_view *v, const struct browse *b,
     if (b->mode == BROWSE_NAMING || b->mode == BROWSE_FINDING) {
         bool naming = b->mode == BROWSE_NAMING;
 
-        draw_edit(v, naming ? &b->name : &b->find, p, naming ? STR("export to: ") : STR("find: "),
+        draw_edit(p, naming ? STR("export to: ") : STR("find: "), naming ? &b->name : &b->find,
                   true);
         return;
     }
@@ -909,11 +907,11 @@ void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now)
         p.end = b->columns - columns - 1;
     }
     if (b->mode == BROWSE_NAMING || b->mode == BROWSE_FINDING) {
-        draw_edit(v, &b->query, p, STR("> "), false);
+        draw_edit(p, STR("> "), &b->query, false);
         draw_foot(v, b, &a);
     } else {
         draw_foot(v, b, &a);
-        draw_edit(v, &b->query, p, STR("> "), b->focus == BROWSE_BOX && b->mode == BROWSE_NORMAL);
+        draw_edit(p, STR("> "), &b->query, b->focus == BROWSE_BOX && b->mode == BROWSE_NORMAL);
     }
     refresh_at_once(v);
     buf_release(&state);

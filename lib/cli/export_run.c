@@ -923,7 +923,7 @@ static int run_one(struct export_job *job, const struct history *h, struct out *
     if (rc < 0 && (!goes_on || e.kind == ERR_SIGNAL))
         die_interrupted(&e);
     if (rc < 0) {
-        warnf("%s", err_text(&e));
+        warn_err(&e);
         r.status = exit_code(e.kind);
         err_release(&e);
     }
@@ -981,18 +981,17 @@ int export_run_all(struct export_job *job, struct out *out)
         make_directory(state);
     for (size_t i = 0; i < job->choice.histories.count; i++) {
         const struct history *h = &job->choice.histories.at[i];
-        char *own_output = output ? entry_of(output, h) : NULL;
-        char *own_state = state ? entry_of(state, h) : NULL;
+        char *own_output, *own_state;
         int one;
 
-        job->output = own_output;
-        job->state = own_state;
-        if (history_is_own(h)) {
-            if (own_output)
-                make_directory(own_output);
-            one = run_one(job, h, out, true);
-            status = one > status ? one : status;
-        }
+        if (!history_is_own(h))
+            continue;
+        job->output = own_output = output ? entry_of(output, h) : NULL;
+        job->state = own_state = state ? entry_of(state, h) : NULL;
+        if (output)
+            make_directory(own_output);
+        one = run_one(job, h, out, true);
+        status = one > status ? one : status;
         free(own_output);
         free(own_state);
     }
