@@ -147,7 +147,7 @@ static struct str first_words(struct str text, size_t columns, struct str *rest)
             continue;
     if (n == 0)
         n = columns;
-    *rest = (struct str){text.p + n, text.n - n};
+    *rest = str_skip(text, n);
     *rest = str_trim(*rest);
     return (struct str){text.p, n};
 }
@@ -256,7 +256,7 @@ static size_t before(const struct browse_edit *e, size_t at)
         do
             at--;
         while (utf8_inside(text, at));
-        (void)utf8_decode((struct str){text.p + at, text.n - at}, &cp);
+        (void)utf8_decode(str_skip(text, at), &cp);
         if (utf8_width(cp) > 0)
             break;
     }
@@ -270,7 +270,7 @@ static size_t behind(const struct browse_edit *e, size_t at)
 
     while (at < text.n) {
         int32_t cp;
-        size_t n = utf8_decode((struct str){text.p + at, text.n - at}, &cp);
+        size_t n = utf8_decode(str_skip(text, at), &cp);
 
         if (passed && utf8_width(cp) > 0)
             break;

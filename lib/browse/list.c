@@ -314,7 +314,7 @@ static struct str from_mark(const struct browse_hit *h, size_t columns, struct b
 
     *mark = h->mark;
     for (size_t at = 0; at < h->mark.at;) {
-        struct str one = utf8_first((struct str){text.p + at, text.n - at}, 1);
+        struct str one = utf8_first(str_skip(text, at), 1);
 
         before++;
         at += one.n;
@@ -323,9 +323,9 @@ static struct str from_mark(const struct browse_hit *h, size_t columns, struct b
     if (before + utf8_count((struct str){text.p + mark->at, mark->n}) < columns)
         return text;
     for (size_t keep_columns = columns / 3; before > keep_columns; before--)
-        cut += utf8_first((struct str){text.p + cut, text.n - cut}, 1).n;
+        cut += utf8_first(str_skip(text, cut), 1).n;
     mark->at -= cut;
-    return (struct str){text.p + cut, text.n - cut};
+    return str_skip(text, cut);
 }
 
 void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool follows,

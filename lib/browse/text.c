@@ -229,7 +229,7 @@ static void feed(void *arg, unsigned markdown, struct str text)
         else if (!line_end)
             add_character(l, (struct str){text.p, n}, cp, styles | hit_here(l));
         l->offset += n;
-        text = (struct str){text.p + n, text.n - n};
+        text = str_skip(text, n);
     }
 }
 
@@ -715,7 +715,7 @@ static void cut(struct browse_parts *p, size_t message, struct str text)
     size_t at = 0;
 
     while (text.n - at > BROWSE_PART) {
-        size_t n = part_end((struct str){text.p + at, text.n - at});
+        size_t n = part_end(str_skip(text, at));
 
         add_part(p, message, at, n);
         p->at[p->count - 1].state = state;

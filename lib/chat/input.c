@@ -238,7 +238,7 @@ static int run_editor(char *file, struct err *e)
 
     buf_addf(&script, "%s \"$@\"", name);
     argv[2] = buf_detach(&script);
-    argv[3] = mem_copy(name, strlen(name));
+    argv[3] = mem_text(name);
     status = process_run(argv, isatty(STDOUT_FILENO) ? -1 : STDERR_FILENO, e);
     free(argv[2]);
     free(argv[3]);

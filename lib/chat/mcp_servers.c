@@ -14,11 +14,6 @@
 
 /* ---- which servers are wanted ---- */
 
-static char *copy(const char *s)
-{
-    return mem_copy(s, strlen(s));
-}
-
 static bool is_url(const char *text)
 {
     return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
@@ -57,7 +52,7 @@ static int add_config(struct mcp_configs *w, const char *name, const char *text,
         return err_set(e, ERR_USAGE, "two MCP servers have the name '%s'", name);
     w->at = mem_grow(w->at, &w->cap, w->count + 1, sizeof *w->at);
     config = &w->at[w->count++];
-    *config = (struct mcp_config){.name = copy(name), .text = copy(text)};
+    *config = (struct mcp_config){.name = mem_text(name), .text = mem_text(text)};
     if (is_url(text))
         return check_url(text, e);
     if (words_split(&config->command, str_of(text), &why) == 0)
@@ -95,9 +90,9 @@ static int set_cwd(struct mcp_config *config, const struct config *c, struct err
     struct stat st;
 
     if (!value)
-        config->cwd = copy(config_command_dir(c));
+        config->cwd = mem_text(config_command_dir(c));
     else if (*value == '/')
-        config->cwd = copy(value);
+        config->cwd = mem_text(value);
     else if (strcmp(value, "~") == 0 || strncmp(value, "~/", 2) == 0)
         config->cwd = path_join(config_command_dir(c), value[1] ? value + 2 : "");
     else if (strcmp(value, ".") != 0)

@@ -29,18 +29,12 @@
 
 /* ---- where a key comes from ---- */
 
-static char *copy_or_null(const char *s)
-{
-    return s ? mem_copy(s, strlen(s)) : NULL;
-}
-
 /* Sets the source, unless it is set already or the value is empty. */
 static void offer_key(struct key_source *s, enum key_kind kind, const char *value, const char *name)
 {
     if (s->kind != KEY_NONE || !value || !*value)
         return;
-    *s =
-        (struct key_source){.kind = kind, .value = copy_or_null(value), .name = copy_or_null(name)};
+    *s = (struct key_source){.kind = kind, .value = mem_text(value), .name = mem_text(name)};
 }
 
 /* Returns the name of the provider's key file if it exists, else NULL. The caller frees it. */
@@ -207,7 +201,7 @@ static char *key_fetch(const struct key_source *s, const char *command_dir, stru
 
     switch (s->kind) {
     case KEY_VARIABLE:
-        return copy_or_null(s->value);
+        return mem_text(s->value);
     case KEY_COMMAND:
         return secret_command_run(&command, e);
     case KEY_FILE:
@@ -283,7 +277,7 @@ static int choose_named(struct server *s, const struct config *c, struct err *e)
         s->provider = named;
         model = NULL;
     }
-    s->model = copy_or_null(model);
+    s->model = mem_text(model);
     return check_flags(
         s, c, c->from[s->provider == of_model ? SETTING_MODEL : SETTING_PROVIDER] != CONFIG_FLAG,
         e);
@@ -340,7 +334,7 @@ static char *url_of_variable(const struct provider *p)
 
     if (!value)
         return NULL;
-    return strcmp(p->base_variable, "OLLAMA_HOST") == 0 ? url_of_host(value) : copy_or_null(value);
+    return strcmp(p->base_variable, "OLLAMA_HOST") == 0 ? url_of_host(value) : mem_text(value);
 }
 
 /* The message leaves out the parts that may be secret: user, password and query. */
@@ -375,11 +369,11 @@ static int choose_url(struct server *s, const struct config *c, struct err *e)
     if (!s->provider->base_url)
         return 0;
     if (set && c->from[SETTING_BASE_URL] != CONFIG_FILE)
-        s->base_url = copy_or_null(set);
+        s->base_url = mem_text(set);
     if (!s->base_url)
         s->base_url = url_of_variable(s->provider);
     if (!s->base_url)
-        s->base_url = copy_or_null(set ? set : s->provider->base_url);
+        s->base_url = mem_text(set ? set : s->provider->base_url);
     return check_url(s->base_url, e);
 }
 
@@ -512,7 +506,7 @@ static bool probe_loopback(struct server *s)
             continue;
         urls[count] = url_of_variable(*p);
         if (!urls[count])
-            urls[count] = copy_or_null((*p)->base_url);
+            urls[count] = mem_text((*p)->base_url);
         probes[count] = (struct model_probe){.provider = *p, .base_url = urls[count]};
         count++;
     }
@@ -564,7 +558,7 @@ int server_choose(struct server *s, const struct config *c, const struct ask_hea
 {
     const char *name = c->value[SETTING_PROVIDER];
 
-    *s = (struct server){.command_dir = copy_or_null(config_command_dir(c))};
+    *s = (struct server){.command_dir = mem_text(config_command_dir(c))};
     key_check_names(c);
     if (choose_named(s, c, e) < 0)
         return -1;
@@ -652,7 +646,7 @@ int server_choose_model(struct server *s, struct err *e)
     server_address(s, &ask);
     result = model_list_load(&list, s->provider, &ask, e);
     if (result == 0 && (list.count == 1 || (s->found && list.count > 0)))
-        s->model = copy_or_null(list.at[0]);
+        s->model = mem_text(list.at[0]);
     else if (result == 0)
         result = too_many(s, &list, e);
     model_list_release(&list);

@@ -54,7 +54,7 @@ int server_headers_add(struct server_headers *h, const char *setting, const char
         add_header(h, (struct server_header){
                           .header = {name, command ? NULL : text, ASK_CONFIGURATION, false},
                           .command = command ? text : NULL,
-                          .setting = mem_copy(setting, strlen(setting))});
+                          .setting = mem_text(setting)});
     err_release(&why);
     return result;
 }

@@ -171,7 +171,7 @@ static char *preset_file(const struct preset *p, struct err *e)
     char *file;
 
     if (strchr(p->name, '/'))
-        return mem_copy(p->name, strlen(p->name));
+        return mem_text(p->name);
     /* Names that begin with a dot are refused: `..`, and files that editors leave. */
     if (p->name[0] == '.' || p->name[0] == '\0') {
         err_set(e, ERR_USAGE, "bad name '%s' for a %s", p->name, p->kind);

@@ -87,7 +87,7 @@ static char *tool_path(const char *name, const struct config *c)
     char *dir, *path;
 
     if (strchr(name, '/'))
-        return mem_copy(name, strlen(name));
+        return mem_text(name);
     if (!c->config_home)
         die_usage("cannot find the tool '%s': there is no home directory", name);
     dir = path_join(c->config_home, "chathist/tools");

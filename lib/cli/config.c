@@ -61,7 +61,7 @@ static void set_value(struct config *c, enum setting s, const char *value, enum 
     if (!value)
         return;
     free(c->value[s]);
-    c->value[s] = mem_copy(value, strlen(value));
+    c->value[s] = mem_text(value);
     c->from[s] = from;
 }
 
@@ -271,7 +271,7 @@ static char *home_dir(void)
         pw = getpwuid(geteuid());
         home = pw ? pw->pw_dir : NULL;
     }
-    return home && *home == '/' ? mem_copy(home, strlen(home)) : NULL;
+    return home && *home == '/' ? mem_text(home) : NULL;
 }
 
 /* Returns an XDG base directory, or NULL if it is not set and the home directory is unknown. The
@@ -281,7 +281,7 @@ static char *xdg_dir(const struct config *c, const char *variable, const char *f
     const char *dir = config_env(variable);
 
     if (dir && *dir == '/')
-        return mem_copy(dir, strlen(dir));
+        return mem_text(dir);
     return c->home ? path_join(c->home, fallback) : NULL;
 }
 
@@ -448,7 +448,7 @@ static char *prices_file(const struct config *c, struct err *e)
     if (!value || !*value)
         return c->config_home ? path_join(c->config_home, "chathist/prices") : NULL;
     if (*value == '/')
-        return mem_copy(value, strlen(value));
+        return mem_text(value);
     if (strncmp(value, "~/", 2) == 0 && c->home)
         return path_join(c->home, value + 2);
     bad_value(c, SETTING_PRICES, "a path that begins with '/' or '~/'", e);

@@ -167,8 +167,7 @@ int history_look_up(const struct history *h, struct str name, bool exact, struct
         return session_resolve(h, name, id, e);
     found = session_exists(h, name, e);
     if (found == 0)
-        return err_set(e, ERR_ABSENT, "no session '%.*s'", (int)(name.n > 200 ? 200 : name.n),
-                       name.n ? name.p : "");
+        return err_set(e, ERR_ABSENT, "no session '%.*s'", ERR_SHOWN(name));
     if (found > 0)
         buf_set(id, name);
     return found > 0 ? 0 : -1;
@@ -210,7 +209,7 @@ int histories_find(const struct histories *l, size_t first, struct str name, boo
         count = look_up_all(l, first, name, false, place, id, &names, e);
     if (count > 1)
         count = err_set(e, ERR_FAILURE, "session '%.*s' is in several histories: %s",
-                        (int)(name.n > 200 ? 200 : name.n), name.p, buf_c(&names));
+                        ERR_SHOWN(name), buf_c(&names));
     buf_release(&names);
     return count;
 }

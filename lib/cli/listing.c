@@ -19,7 +19,7 @@ static bool reads_back(struct str id)
         size_t n = utf8_decode(id, &cp);
 
         safe = n > 0 && cp >= 0 && cp != '\n' && cp != '\t' && !vis_unsafe(cp);
-        id = (struct str){id.p + n, id.n - n};
+        id = str_skip(id, n);
     }
     return safe;
 }

@@ -332,7 +332,7 @@ static void die_option(struct opt_parser *p, int key)
 /* Ends the program unless the value is one of the words `this|that` of a choice. */
 static void check_choice(const struct opt *o, const char *value)
 {
-    char *words = mem_copy(o->meta, strlen(o->meta));
+    char *words = mem_text(o->meta);
     struct nearest meant = {.typed = value};
     struct buf list = BUF_INIT(BUF_SMALL);
     bool known = false;

@@ -248,13 +248,13 @@ static size_t *make_plain(struct str text, struct buf *plain)
 {
     size_t *place = NULL, i = 0, n;
 
-    while (i < text.n && invisible((struct str){text.p + i, text.n - i}) == 0)
+    while (i < text.n && invisible(str_skip(text, i)) == 0)
         i++;
     if (i == text.n)
         return NULL;
     place = mem_zalloc(text.n * sizeof *place);
     for (i = 0; i < text.n; i += n) {
-        n = invisible((struct str){text.p + i, text.n - i});
+        n = invisible(str_skip(text, i));
         if (n > 0)
             continue;
         n = 1;
@@ -357,7 +357,7 @@ size_t redact_json(struct redactor *r, struct str json, struct buf *out)
         struct str string;
 
         buf_add(out, json.p, before);
-        json = (struct str){json.p + before, json.n - before};
+        json = str_skip(json, before);
         if (!quote)
             break;
         string = (struct str){json.p, string_length(json)};

@@ -270,7 +270,7 @@ void repl_complete(void *arg, struct str before, struct line_words *words)
            (command->run == repl_save && str_starts(typed, STR("-a ")))) {
         size_t n = typed.p[0] == ' ' ? 1 : 3;
 
-        typed = (struct str){typed.p + n, typed.n - n};
+        typed = str_skip(typed, n);
     }
     words->from = (size_t)(typed.p - before.p);
     command->offer(r, words, typed);

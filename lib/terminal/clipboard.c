@@ -25,7 +25,7 @@ static void wrap_for_screen(struct buf *out, struct str sequence)
         buf_add_c(out, "\033P");
         buf_add(out, sequence.p, n);
         buf_add_c(out, "\033\\");
-        sequence = (struct str){sequence.p + n, sequence.n - n};
+        sequence = str_skip(sequence, n);
     }
 }
 

@@ -208,7 +208,7 @@ void markdown_feed(struct markdown *m, struct str piece)
             pass_byte(m, c);
         }
     }
-    emit_piece(m, styles, (struct str){piece.p + from, piece.n - from});
+    emit_piece(m, styles, str_skip(piece, from));
 }
 
 void markdown_end(struct markdown *m)
@@ -243,7 +243,7 @@ static bool take_fence(struct str line, struct fence *f, struct str *rest)
     while (i < line.n && line.p[i] == f->mark)
         i++;
     f->length = i - f->indent;
-    *rest = str_trim((struct str){line.p + i, line.n - i});
+    *rest = str_trim(str_skip(line, i));
     return f->length >= FENCE_MIN;
 }
 
