@@ -29,8 +29,8 @@ enum {
 };
 #define WORDS ((size_t)WORD_SUM + 1)
 #define PREAMBLE (WORDS * WORD)
-/* "HISTIDX9": the last character is the version. */
-#define MAGIC UINT64_C(0x3958444954534948)
+/* "HISTIDX8": the last character is the version. */
+#define MAGIC UINT64_C(0x3858444954534948)
 /* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal
  * distances. */
 #define SAMPLES ((size_t)8)
@@ -219,7 +219,8 @@ static uint64_t lay_out(const struct index_header *h, uint64_t at[INDEX_PARTS])
                                          [INDEX_RANGES] = h->ranges * 2 * WORD,
                                          [INDEX_BAD] = h->bad * WORD,
                                          [INDEX_SLOTS] = h->slots * WORD,
-                                         [INDEX_IDS] = h->ids,
+                                         [INDEX_BY_START] = h->sessions * WORD,
+                                         [INDEX_BY_END] = h->sessions * WORD,
                                          [INDEX_TEXTS] = h->texts};
     uint64_t end = HEADER_WORDS * WORD;
 
@@ -238,6 +239,19 @@ static uint64_t block_sum(const char *block, uint64_t number, uint64_t salt)
 static uint64_t id_hash(struct str id)
 {
     return checksum(id, 0);
+}
+
+/* Compares two ids from their first bytes on, or with `from_end`, from their last ones back. */
+static int compare_ids(struct str a, struct str b, bool from_end)
+{
+    size_t n = a.n < b.n ? a.n : b.n;
+    int order = 0;
+
+    if (!from_end)
+        return str_compare(a, b);
+    for (size_t i = 1; i <= n && order == 0; i++)
+        order = (unsigned char)a.p[a.n - i] - (unsigned char)b.p[b.n - i];
+    return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
 }
 
 /* ---- writing ---- */
@@ -336,34 +350,53 @@ static uint64_t text_size(const struct session *s)
     return size;
 }
 
+struct sorted_session {
+    const struct session *session;
+    uint64_t number; /* of the record */
+};
+
 static int by_last_line(const void *a, const void *b)
 {
-    off_t x = (*(const struct session *const *)a)->last_line;
-    off_t y = (*(const struct session *const *)b)->last_line;
+    off_t x = ((const struct sorted_session *)a)->session->last_line;
+    off_t y = ((const struct sorted_session *)b)->session->last_line;
 
     return (x < y) - (x > y);
 }
 
-static const struct session **sort_sessions(const struct session_table *t)
+static int by_start(const void *a, const void *b)
 {
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-    const struct session **sorted = mem_zalloc(t->list.count * sizeof(*sorted));
+    const struct sorted_session *x = a, *y = b;
+
+    return compare_ids(x->session->id, y->session->id, false);
+}
+
+static int by_end(const void *a, const void *b)
+{
+    const struct sorted_session *x = a, *y = b;
+
+    return compare_ids(x->session->id, y->session->id, true);
+}
+
+static struct sorted_session *sort_sessions(const struct session_table *t)
+{
+    struct sorted_session *sorted = mem_zalloc(t->list.count * sizeof(*sorted));
 
     for (size_t i = 0; i < t->list.count; i++)
-        sorted[i] = &t->list.at[i];
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+        sorted[i].session = &t->list.at[i];
     qsort(sorted, t->list.count, sizeof(*sorted), by_last_line);
+    for (size_t i = 0; i < t->list.count; i++)
+        sorted[i].number = i;
     return sorted;
 }
 
 /* `ranges` holds the number of ranges of each session of the table. */
 static void write_records(struct index_writer *w, const struct session_table *t,
-                          const struct session *const *sorted, const size_t *ranges)
+                          const struct sorted_session *sorted, const size_t *ranges)
 {
     uint64_t range = 0, text = 0;
 
     for (size_t i = 0; i < t->list.count; i++) {
-        const struct session *s = sorted[i];
+        const struct session *s = sorted[i].session;
         uint64_t own = ranges[s - t->list.at];
         uint64_t record[RECORD_WORDS] = {
             [RECORD_COUNT] = s->count,    [RECORD_TITLES] = s->titles,
@@ -382,7 +415,7 @@ static void write_records(struct index_writer *w, const struct session_table *t,
 
 /* Writes the ranges session by session: a counting sort. */
 static void write_ranges(struct index_writer *w, const struct session_table *t,
-                         const struct session *const *sorted, const size_t *counts)
+                         const struct sorted_session *sorted, const size_t *counts)
 {
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     const struct line_range **ranges = mem_zalloc(t->range_count * sizeof(*ranges));
@@ -390,7 +423,7 @@ static void write_ranges(struct index_writer *w, const struct session_table *t,
     size_t at = 0;
 
     for (size_t i = 0; i < t->list.count; i++) {
-        size_t number = (size_t)(sorted[i] - t->list.at);
+        size_t number = (size_t)(sorted[i].session - t->list.at);
 
         next[number] = at;
         at += counts[number];
@@ -408,13 +441,13 @@ static void write_ranges(struct index_writer *w, const struct session_table *t,
     free(ranges);
 }
 
-static void write_slots(struct index_writer *w, const struct session *const *sorted, size_t count,
+static void write_slots(struct index_writer *w, const struct sorted_session *sorted, size_t count,
                         uint64_t size)
 {
     uint64_t *slots = mem_zalloc((size_t)size * sizeof(*slots));
 
     for (size_t i = 0; i < count; i++) {
-        uint64_t hash = id_hash(sorted[i]->id), slot = hash & (size - 1);
+        uint64_t hash = id_hash(sorted[i].session->id), slot = hash & (size - 1);
 
         while (slots[slot])
             slot = (slot + 1) & (size - 1);
@@ -424,24 +457,23 @@ static void write_slots(struct index_writer *w, const struct session *const *sor
     free(slots);
 }
 
-static void write_texts(struct index_writer *w, const struct session *const *sorted, size_t count)
+static void write_texts(struct index_writer *w, const struct sorted_session *sorted, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct texts texts = texts_of(sorted[i]);
+        struct texts texts = texts_of(sorted[i].session);
 
         for (size_t j = 0; j < RECORD_TEXTS; j++)
             write_text(w, texts.at[j]);
     }
 }
 
-static void write_ids(struct index_writer *w, const struct session *const *sorted, size_t count)
+/* Writes the numbers of the records in another order of the sessions. */
+static void write_order(struct index_writer *w, struct sorted_session *sorted, size_t count,
+                        int (*order)(const void *a, const void *b))
 {
-    for (size_t i = 0; i < count; i++) {
-        uint64_t length = sorted[i]->id.n;
-
-        write_words(w, &length, 1);
-        write_bytes(w, sorted[i]->id.p, sorted[i]->id.n);
-    }
+    qsort(sorted, count, sizeof(*sorted), order);
+    for (size_t i = 0; i < count; i++)
+        write_words(w, &sorted[i].number, 1);
 }
 
 static struct index_header header_of(const struct session_table *t)
@@ -454,10 +486,8 @@ static struct index_header header_of(const struct session_table *t)
 
     while (h.slots < h.sessions * 2)
         h.slots *= 2;
-    for (size_t i = 0; i < t->list.count; i++) {
+    for (size_t i = 0; i < t->list.count; i++)
         h.texts += text_size(&t->list.at[i]);
-        h.ids += WORD + t->list.at[i].id.n;
-    }
     return h;
 }
 
@@ -466,7 +496,7 @@ static struct index_header header_of(const struct session_table *t)
 static bool write_index(const struct session_table *t, int fd, uint64_t salt, bool compare)
 {
     struct index_writer *w = mem_zalloc(sizeof(*w));
-    const struct session **sorted = sort_sessions(t);
+    struct sorted_session *sorted = sort_sessions(t);
     size_t *ranges = mem_zalloc(t->list.count * sizeof(*ranges));
     struct index_header h = header_of(t);
     bool written;
@@ -482,7 +512,8 @@ static bool write_index(const struct session_table *t, int fd, uint64_t salt, bo
     write_words(w, t->bad, (size_t)t->list.bad_lines);
     write_slots(w, sorted, t->list.count, h.slots);
     write_texts(w, sorted, t->list.count);
-    write_ids(w, sorted, t->list.count);
+    write_order(w, sorted, t->list.count, by_start);
+    write_order(w, sorted, t->list.count, by_end);
     if (w->filled > 0)
         end_block(w);
     write_blocks(w);
@@ -570,8 +601,7 @@ static bool read_header(struct session_index *x)
         return false;
     /* Nothing can be larger than the file, so that the sum does not overflow. */
     if (h.sessions > x->size || h.ranges > x->size || h.bad > x->size || h.slots > x->size ||
-        h.texts > x->size || h.ids > x->size || h.covered > (uint64_t)x->st.st_size ||
-        (h.slots & (h.slots - 1)) != 0)
+        h.texts > x->size || h.covered > (uint64_t)x->st.st_size || (h.slots & (h.slots - 1)) != 0)
         return false;
     end = lay_out(&h, x->at);
     if (end > x->size)
@@ -638,25 +668,79 @@ int session_index_find(const struct session_index *x, struct str id, uint64_t *n
     return found;
 }
 
-int session_index_ids(const struct session_index *x, struct buf *ids)
-{
-    size_t size = (size_t)x->header.ids;
+/* ---- the orders of the ids ---- */
 
-    if (read_bytes(x, x->at[INDEX_IDS], size, buf_room(ids, size)) < 0)
-        return -1;
-    buf_grew(ids, size);
+int session_index_numbers(const struct session_index *x, bool at_end, uint64_t first, size_t count,
+                          uint64_t *numbers)
+{
+    return read_words(x, at_end ? INDEX_BY_END : INDEX_BY_START, first, count, numbers);
+}
+
+/* Compares the beginning, or the end, of the id at that place of an order with a text of the same
+ * length. Returns 0 and *order, or -1. */
+static int compare_at(const struct session_index *x, bool at_end, uint64_t place, struct str text,
+                      int *order)
+{
+    struct buf found = BUF_INIT(SIZE_MAX);
+    uint64_t number, record[RECORD_WORDS];
+    int result = session_index_numbers(x, at_end, place, 1, &number);
+
+    if (result == 0)
+        result = number < x->header.sessions ? read_records(x, number, 1, record) : -1;
+    if (result == 0)
+        result = read_id(x, record, &found);
+    if (result == 0) {
+        struct str id = buf_str(&found);
+
+        if (id.n > text.n)
+            id = (struct str){at_end ? id.p + (id.n - text.n) : id.p, text.n};
+        *order = compare_ids(id, text, at_end);
+    }
+    buf_release(&found);
+    return result;
+}
+
+/* Finds the first place from `low` on, and before `high`, whose id is not before the text, or with
+ * `after`, is after it. Without one it is `high`. Returns 0 or -1. */
+static int search_order(const struct session_index *x, bool at_end, uint64_t low, uint64_t high,
+                        struct str text, bool after, uint64_t *place)
+{
+    while (low < high) {
+        uint64_t middle = low + (high - low) / 2;
+        int order = 0;
+
+        if (compare_at(x, at_end, middle, text, &order) < 0)
+            return -1;
+        if (order < 0 || (after && order == 0))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *place = low;
     return 0;
 }
 
-bool session_index_next_id(struct str *ids, struct str *id)
+int session_index_named(const struct session_index *x, struct str text, bool at_end,
+                        uint64_t *first, uint64_t *count)
 {
-    uint64_t length = ids->n >= WORD ? le_get(ids->p) : 0;
+    uint64_t sessions = x->header.sessions, end, named, step = 1;
+    int order = 0;
 
-    if (ids->n < WORD || length > ids->n - WORD)
-        return false;
-    *id = (struct str){ids->p + WORD, (size_t)length};
-    *ids = (struct str){id->p + id->n, ids->n - WORD - id->n};
-    return true;
+    if (search_order(x, at_end, 0, sessions, text, false, first) < 0)
+        return -1;
+    /* Mostly few sessions have the name: the end is looked for from here, in growing steps. */
+    for (named = end = *first; end < sessions && order == 0; step *= 2) {
+        if (compare_at(x, at_end, end, text, &order) < 0)
+            return -1;
+        if (order == 0) {
+            named = end + 1;
+            end = step < sessions - end ? end + step : sessions;
+        }
+    }
+    if (search_order(x, at_end, named, end, text, true, &end) < 0)
+        return -1;
+    *count = end - *first;
+    return 0;
 }
 
 /* ---- sessions ---- */

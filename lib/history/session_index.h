@@ -22,8 +22,8 @@
  *     slots    a hash table of the ids: the upper half of the hash, and the number of the record + 1
  *     texts    for each session: id, first role, first and last timestamp, preview, title and its
  *              key, each with a NUL
- *     ids      for each session, the length of its id, and the id again, so that all can be looked
- *              through at once
+ *     by start the numbers of the records in the order of the ids, byte by byte
+ *     by end   the same in the order of the ids when they are read backwards
  *
  * If a line is edited in place without changing its length, and another one is appended before the
  * next reader looks, the edit is not noticed unless it is in a sample. session_index_is_wrong finds
@@ -49,8 +49,8 @@
 struct index_header {
     uint64_t covered; /* the lines in the first `covered` bytes of the history are in the index */
     uint64_t sessions, ranges, bad;
-    uint64_t slots;      /* a power of two */
-    uint64_t texts, ids; /* sizes in bytes */
+    uint64_t slots; /* a power of two */
+    uint64_t texts; /* size in bytes */
 };
 
 enum index_part {
@@ -59,7 +59,8 @@ enum index_part {
     INDEX_BAD,
     INDEX_SLOTS,
     INDEX_TEXTS,
-    INDEX_IDS,
+    INDEX_BY_START,
+    INDEX_BY_END,
     INDEX_PARTS,
 };
 
@@ -95,10 +96,14 @@ int session_index_find(const struct session_index *x, struct str id, uint64_t *n
 /* Adds `count` sessions to the list, from record `first` on. */
 int session_index_sessions(const struct session_index *x, uint64_t first, uint64_t count,
                            struct session_list *to);
-/* Reads the ids of all records, in their order, for session_index_next_id. */
-int session_index_ids(const struct session_index *x, struct buf *ids);
-/* Takes the next id off. Returns false if there is none. */
-bool session_index_next_id(struct str *ids, struct str *id);
+
+/* Finds the sessions whose ids begin (or end) with `text`: they follow each other in that order of
+ * the ids. */
+int session_index_named(const struct session_index *x, struct str text, bool at_end,
+                        uint64_t *first, uint64_t *count);
+/* Reads the numbers of their records. */
+int session_index_numbers(const struct session_index *x, bool at_end, uint64_t first, size_t count,
+                          uint64_t *numbers);
 
 /* The lines of one session. */
 struct session_lines {

@@ -52,8 +52,7 @@ struct walk {
     struct session_list *list;
     size_t limit;
     struct str text;
-    bool at_end;    /* the text is looked for at the ends of ids */
-    struct str ids; /* of the records that were not looked at (session_index_next_id) */
+    bool at_end; /* the text is looked for at the ends of ids */
 };
 
 static bool is_named(const struct walk *w, struct str id)
@@ -82,25 +81,6 @@ static int add_records(struct walk *w, uint64_t first, uint64_t count)
     return result;
 }
 
-/* Finds the next records whose ids have the name, from number *first on: those that follow each
- * other, at most `most`. Returns how many they are, and *first. */
-static uint64_t next_named(struct walk *w, uint64_t *first, uint64_t most)
-{
-    struct str left = w->ids, id;
-    uint64_t count = 0;
-
-    while (count < most && session_index_next_id(&left, &id)) {
-        bool named = is_named(w, id);
-
-        if (!named && count > 0)
-            break;
-        *first += !named;
-        count += named;
-        w->ids = left;
-    }
-    return count;
-}
-
 /* Adds sessions in the order of the records, until there are enough. */
 static int add_in_order(struct walk *w)
 {
@@ -112,27 +92,49 @@ static int add_in_order(struct walk *w)
 
         count = count < RUN_LEAST ? RUN_LEAST : count > RUN_MOST ? RUN_MOST : count;
         count = count < sessions - first ? count : sessions - first;
-        if (w->text.n > 0)
-            count = next_named(w, &first, count);
-        if (count == 0)
-            break;
         result = add_records(w, first, count);
         first += count;
     }
     return result;
 }
 
-/* Adds the sessions of the records that have the name. */
+/* Reads the numbers of the sessions from place `first` of an order on, and adds these sessions. */
+static int add_places(struct walk *w, uint64_t first, uint64_t count)
+{
+    uint64_t sessions = w->x->header.sessions, numbers[RUN_MOST];
+    bool *wanted = mem_zalloc((size_t)sessions * sizeof(*wanted));
+    int result = 0;
+
+    while (count > 0 && result == 0) {
+        size_t n = count < RUN_MOST ? (size_t)count : RUN_MOST;
+
+        result = session_index_numbers(w->x, w->at_end, first, n, numbers);
+        for (size_t i = 0; i < n && result == 0; i++) {
+            if (numbers[i] < sessions)
+                wanted[numbers[i]] = true;
+            else
+                result = -1;
+        }
+        first += n;
+        count -= n;
+    }
+    for (uint64_t i = 0; i < sessions && w->list->count < w->limit && result == 0; i++)
+        if (wanted[i])
+            result = add_records(w, i, 1);
+    free(wanted);
+    return result;
+}
+
+/* Adds the sessions that have the name. */
 static int add_named(struct walk *w)
 {
-    struct buf ids = BUF_INIT(SIZE_MAX);
-    int result = w->text.n > 0 ? session_index_ids(w->x, &ids) : 0;
+    uint64_t first, count;
 
-    w->ids = buf_str(&ids);
-    if (result == 0)
-        result = add_in_order(w);
-    buf_release(&ids);
-    return result;
+    if (w->text.n == 0)
+        return add_in_order(w);
+    if (session_index_named(w->x, w->text, w->at_end, &first, &count) < 0)
+        return -1;
+    return count == w->x->header.sessions ? add_in_order(w) : add_places(w, first, count);
 }
 
 /* Adds a session that has lines after those in the index, with its beginning from there. If these

@@ -391,7 +391,7 @@ TEST(another_version_is_made_anew)
     overwrite("h.idx", 7, "2", 1);
     CHECK(agrees());
     now = scratch_get("h.idx");
-    CHECK(now.len > 8 && memcmp(now.data, "HISTIDX9", 8) == 0);
+    CHECK(now.len > 8 && memcmp(now.data, "HISTIDX8", 8) == 0);
     buf_release(&now);
     scratch_leave();
 }
