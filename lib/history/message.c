@@ -364,8 +364,7 @@ const struct message *message_find_title(const struct message *at, size_t count)
         if (found && str_compare(buf_str(&key), buf_str(&best)) < 0)
             continue;
         found = &at[i];
-        buf_clear(&best);
-        buf_add_str(&best, buf_str(&key));
+        buf_set(&best, buf_str(&key));
     }
     buf_release(&key);
     buf_release(&best);

@@ -145,8 +145,7 @@ static const struct price *find_price(struct prices *p, struct str provider, str
             if (fnmatch(p->at[i].pattern, buf_c(&name) + at, 0) == 0 ||
                 (provider.n > 0 && fnmatch(p->at[i].pattern, buf_c(&name), 0) == 0))
                 p->found = i;
-        buf_clear(&p->last);
-        buf_add_str(&p->last, buf_str(&name));
+        buf_set(&p->last, buf_str(&name));
     }
     buf_release(&name);
     return p->found == NONE ? NULL : &p->at[p->found];

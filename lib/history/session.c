@@ -58,8 +58,7 @@ int session_current(const struct history *h, struct buf *id, int64_t *since, str
 
     if (!id_session_valid(name))
         return 0;
-    buf_clear(id);
-    buf_add_str(id, name);
+    buf_set(id, name);
     if (since)
         *since = system_mtime(&st) / 1000;
     return 1;
@@ -103,8 +102,7 @@ static int newest(const struct history *h, struct buf *id, struct err *e)
         is_title = message_is_title(&m);
         if (found && is_title)
             continue;
-        buf_clear(id);
-        buf_add_str(id, m.session_id);
+        buf_set(id, m.session_id);
         found = true;
     }
     message_release(&m);
@@ -182,8 +180,7 @@ static int pick(const struct history *h, struct str name, struct buf *id, struct
     if (l.count > 1) {
         result = ambiguous(name, &l, e);
     } else if (l.count == 1) {
-        buf_clear(id);
-        buf_add_str(id, l.at[0].id);
+        buf_set(id, l.at[0].id);
     } else {
         result = absent(name, e);
     }
@@ -221,8 +218,7 @@ int session_resolve(const struct history *h, struct str name, struct buf *id, st
     if (found < 0)
         return -1;
     if (found > 0) {
-        buf_clear(id);
-        buf_add_str(id, name);
+        buf_set(id, name);
         return 0;
     }
     return pick(h, name, id, e);
@@ -347,8 +343,7 @@ static int join_or_lead(struct resume *r, struct history *h, struct err *e)
 
     found = choose_current(&id, h, r->timeout_ms, e);
     if (found > 0) {
-        buf_clear(&r->id);
-        buf_add_str(&r->id, buf_str(&id));
+        buf_set(&r->id, buf_str(&id));
         r->fresh = false;
     }
     buf_release(&id);

@@ -42,8 +42,7 @@ static void head_read_field(struct http_head *h, struct str line)
 
     for (int i = 0; i < HTTP_FIELDS; i++)
         if (str_eq_lower(name, head_names[i])) {
-            buf_clear(&h->field[i]);
-            buf_add_str(&h->field[i], str_trim(value));
+            buf_set(&h->field[i], str_trim(value));
         }
 }
 

@@ -246,8 +246,7 @@ static bool without_nan(struct str data, struct buf *out)
     static const char *const words[] = {"NaN", "-Infinity", "Infinity"};
     bool inside = false, found = false;
 
-    buf_clear(out);
-    buf_add_str(out, data);
+    buf_set(out, data);
     for (size_t i = 0; i < out->len; i++) {
         if (inside && out->data[i] == '\\')
             i++;
@@ -366,8 +365,7 @@ static uint64_t call_id_hash(struct str text)
 /* Makes an id of a number. */
 static void call_id_make(const struct call_ids *ids, struct buf *id, uint64_t number)
 {
-    buf_clear(id);
-    buf_add_c(id, ids->nine ? "" : "call_");
+    buf_set(id, str_of(ids->nine ? "" : "call_"));
     for (size_t i = 0; i < SHORT_ID; i++, number /= call_id_alnum.n)
         buf_add_byte(id, call_id_alnum.p[number % call_id_alnum.n]);
 }

@@ -361,8 +361,7 @@ static bool is_limit_again(cJSON *body, struct adding *a, const struct provider 
     if (!d->path || !p->limit_elsewhere || strcmp(key, d->path) == 0 ||
         (strcmp(key, p->limit_field) != 0 && strcmp(key, p->limit_elsewhere) != 0))
         return false;
-    buf_clear(&a->path);
-    buf_add_c(&a->path, d->path);
+    buf_set(&a->path, str_of(d->path));
     if (a->option->from > d->from) {
         body_set_field(body, d->path, STR_NONE);
         done = false;

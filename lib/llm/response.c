@@ -94,8 +94,7 @@ static struct str without_key(const struct response *a, struct str text, struct 
 {
     if (!holds_secret(a, text))
         return text;
-    buf_clear(scratch);
-    buf_add_str(scratch, text);
+    buf_set(scratch, text);
     mask(a, scratch, 0, 0);
     return buf_str(scratch);
 }
@@ -298,8 +297,7 @@ static void settle_extras(struct response *a)
 
         if (c->extra.len == 0)
             continue;
-        buf_clear(&block);
-        buf_add_c(&block, "{");
+        buf_set(&block, STR("{"));
         json_add_member(&block, "type", STR("extra_content"));
         json_add_member(&block, "id", buf_str(&c->id));
         json_add_key(&block, "extra_content");
@@ -338,8 +336,7 @@ void response_settle_calls(struct response *a)
         if (c->name.len == 0)
             buf_add_c(&c->name, "unnamed");
         if (str_trim(buf_str(&c->args)).n == 0) {
-            buf_clear(&c->args);
-            buf_add_c(&c->args, "{}");
+            buf_set(&c->args, STR("{}"));
         }
     }
     opaque_settle(&a->opaque, a->calls_count > 0);

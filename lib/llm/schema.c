@@ -402,15 +402,13 @@ static bool check_any_of(struct walk *w, const struct target *t, const cJSON *wa
         any = apply(w, schema, t->value);
         if (!any && w->why_level > level) {
             level = w->why_level;
-            buf_clear(&deepest);
-            buf_add_str(&deepest, buf_str(&w->why));
+            buf_set(&deepest, buf_str(&w->why));
         }
     }
     if (!any && !w->stopped) {
         mistake(w, "matches none of 'anyOf'");
         if (deepest.len > 0) {
-            buf_clear(&w->why);
-            buf_add_str(&w->why, buf_str(&deepest));
+            buf_set(&w->why, buf_str(&deepest));
             w->why_level = level;
         }
     }

@@ -40,8 +40,7 @@ static int dispatch(struct sse *s, struct err *e)
 {
     int rc = 0;
 
-    buf_clear(&s->last_id);
-    buf_add_str(&s->last_id, buf_str(&s->id));
+    buf_set(&s->last_id, buf_str(&s->id));
     if (s->data.len > 0) {
         struct str event = s->event.len > 0 ? buf_str(&s->event) : STR("message");
 
@@ -76,8 +75,7 @@ static int take_field(struct sse *s, struct str name, struct str value, struct e
         buf_clear(&s->event);
         utf8_add_repaired(&s->event, value);
     } else if (str_eq_c(name, "id") && !memchr(value.n ? value.p : "", '\0', value.n)) {
-        buf_clear(&s->id);
-        buf_add_str(&s->id, value);
+        buf_set(&s->id, value);
     } else if (str_eq_c(name, "retry")) {
         take_retry(s, value);
     }

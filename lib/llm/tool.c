@@ -458,8 +458,7 @@ static int declare_parameters(struct tool *t, struct str object, struct err *e)
         buf_add_c(&text, "{\"type\":\"object\"");
         buf_add_c(&text, out.len > 2 ? "," : "");
         buf_add(&text, out.data + 1, out.len - 1);
-        buf_clear(&out);
-        buf_add_str(&out, buf_str(&text));
+        buf_set(&out, buf_str(&text));
     }
     t->parameters = buf_detach(&out);
     buf_release(&text);

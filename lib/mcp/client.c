@@ -220,8 +220,7 @@ void mcp_name_tools(struct mcp_server *s, const struct tool *const *others, size
             buf_clear(&number);
             if (n > 1)
                 buf_addf(&number, "_%zu", n);
-            buf_clear(&name);
-            buf_add_str(&name, buf_str(&full));
+            buf_set(&name, buf_str(&full));
             buf_truncate(&name, TOOL_NAME_MAX - number.len);
             buf_add_str(&name, buf_str(&number));
         }
@@ -652,8 +651,7 @@ void mcp_lose_answer(struct mcp_server *s, int64_t id, const struct err *why)
                         err_text(why));
         } else {
             if (s->state == MCP_GREETING || s->refused.len == 0) {
-                buf_clear(&s->refused);
-                buf_add_c(&s->refused, err_text(why));
+                buf_set(&s->refused, str_of(err_text(why)));
             }
             greet_again(s, why->kind);
         }

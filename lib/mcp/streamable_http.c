@@ -141,8 +141,7 @@ static void mask_escaped(struct buf *text, struct str secret)
             buf_add(&shown, rest.p, n);
         }
     }
-    buf_clear(text);
-    buf_add_str(text, buf_str(&shown));
+    buf_set(text, buf_str(&shown));
     buf_release(&shown);
 }
 
@@ -201,8 +200,7 @@ static void take_endpoint(struct mcp_server *s, struct str data)
         !http_same_origin(buf_c(&l->url), buf_c(&url))) {
         mcp_give_up(s, ERR_LIMIT, "names an endpoint for messages that is not its own");
     } else {
-        buf_clear(&l->endpoint);
-        buf_add_str(&l->endpoint, buf_str(&url));
+        buf_set(&l->endpoint, buf_str(&url));
     }
     buf_release(&reference);
     buf_release(&url);
@@ -338,8 +336,7 @@ static void begin_post(struct post *p)
     buf_clear(&p->body);
     sse_release(&p->sse);
     sse_init(&p->sse, take_event, p);
-    buf_clear(&p->session);
-    buf_add_str(&p->session, buf_str(&l->session));
+    buf_set(&p->session, buf_str(&l->session));
     buf_clear(&p->request.url);
     buf_add_str(&p->request.url,
                 buf_str(l->endpoint.len > 0 && p->kind <= POST_NOTICE ? &l->endpoint : &l->url));
@@ -446,8 +443,7 @@ static bool redirect(struct post *p, struct err *why)
     if (same) {
         struct buf *to = l->endpoint.len > 0 ? &l->endpoint : &l->url;
 
-        buf_clear(to);
-        buf_add_str(to, buf_str(&url));
+        buf_set(to, buf_str(&url));
     } else if (http_origin(buf_c(&url), &origin)) {
         err_set(why, ERR_REQUEST, "HTTP %d: redirect to '%s' is not followed", p->head.status,
                 buf_c(&origin));
@@ -509,8 +505,7 @@ static bool resume(struct post *p)
 
     wait = wait < RESUME_MIN_MS ? RESUME_MIN_MS : wait > RESUME_MAX_MS ? RESUME_MAX_MS : wait;
     if (p->sse.last_id.len > 0) {
-        buf_clear(&p->last_id);
-        buf_add_str(&p->last_id, buf_str(&p->sse.last_id));
+        buf_set(&p->last_id, buf_str(&p->sse.last_id));
     }
     if (p->last_id.len == 0 || p->server->stateless || p->resumes++ == RESUMES_MAX)
         return false;

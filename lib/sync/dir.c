@@ -446,8 +446,7 @@ static int take_head(struct folder *f, struct log *l, const struct segment *s, s
         return 0;
     }
     if (l->own) {
-        buf_clear(&f->last);
-        buf_add_str(&f->last, json_body(v[3]));
+        buf_set(&f->last, json_body(v[3]));
     }
     for (it = json_iter(v[2]); json_next(&it);) {
         const struct log *other = find_log(f, it.key);

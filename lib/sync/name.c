@@ -89,8 +89,7 @@ static size_t find_url(struct str text, struct buf *url)
         } else if (remote.p && add_url(&one, line)) {
             origin = str_eq_c(remote, "origin");
             count++;
-            buf_clear(url);
-            buf_add_str(url, str_trim(buf_str(&one)));
+            buf_set(url, str_trim(buf_str(&one)));
             /* The first URL of a remote is the one from which git fetches. */
             remote = STR_NONE;
         }

@@ -29,8 +29,7 @@ static int keep_value(void *arg, const struct str *value, struct err *e)
     struct reading *r = arg;
 
     (void)e;
-    buf_clear(&r->text);
-    buf_add_str(&r->text, value[0]);
+    buf_set(&r->text, value[0]);
     r->rows++;
     return 0;
 }
