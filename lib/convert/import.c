@@ -872,7 +872,7 @@ struct import *import_new(struct history *h, const struct import_options *o, uin
     return im;
 }
 
-/* Imports a source. Returns 0, or -1 with *e set. */
+/* Imports a source. Returns 0, or -1 with *e set: ERR_ABSENT if it is not in the format. */
 static int read_source(struct import *im, struct source *s, const struct import_format *f,
                        struct err *e)
 {
@@ -890,6 +890,8 @@ static int read_source(struct import *im, struct source *s, const struct import_
     im->source = NULL;
     hash_map_release(&im->given);
     im->skipped = STR_NONE;
+    if (result < 0 && e->kind == ERR_ABSENT)
+        im->results_count--;
     /* Without lines that wait, the result can be reported now. */
     if (im->pending_count == 0 || im->options.dry_run)
         (void)store_pending(im, NULL);
@@ -898,6 +900,7 @@ static int read_source(struct import *im, struct source *s, const struct import_
 
 int import_file(struct import *im, const char *path, const struct import_format *f, struct err *e)
 {
+    const struct import_format *found = f;
     struct source s;
     struct str head;
     int result;
@@ -906,12 +909,20 @@ int import_file(struct import *im, const char *path, const struct import_format 
         return -1;
     result = source_head(&s, &head, e);
     if (result == 0 && !f && head.n > 0)
-        f = import_format_of(head);
-    if (result == 0 && f)
-        result = read_source(im, &s, f, e) < 0 ? -1 : 1;
+        found = import_format_of(head);
+    if (result == 0 && found)
+        result = read_source(im, &s, found, e) < 0 ? -1 : 1;
     else if (result == 0)
         result = head.n == 0; /* an empty file has nothing to import */
     source_close(&s);
+    if (result < 0 && e->kind == ERR_ABSENT) {
+        if (f) {
+            e->kind = ERR_FAILURE;
+        } else {
+            err_release(e);
+            result = 0;
+        }
+    }
     return result;
 }
 

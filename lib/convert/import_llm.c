@@ -662,11 +662,31 @@ static int check_tables(struct reader *r, struct err *e)
     return result == 0 ? 0 : -1;
 }
 
-/* Makes the statements. Returns 0; -1 with *e set if it is no database of llm, or one of a version
- * whose messages cannot be read. */
+static int refuse_other(const struct reader *r, struct err *e)
+{
+    return err_set(e, ERR_ABSENT, "cannot import '%s': it is no database of llm", r->source->name);
+}
+
+/* Returns 0 if the database has a table of llm, or -1 with *e set. */
+static int check_names(struct reader *r, struct err *e)
+{
+    static const char sql[] =
+        "SELECT 1 FROM sqlite_master WHERE lower(name) IN ('responses', 'turns')";
+    sqlite3_stmt *names = NULL;
+    int result;
+
+    if (sqlite3_prepare_v2(r->db, sql, -1, &names, NULL) != SQLITE_OK)
+        return fail(r, e);
+    result = step(r, names, e);
+    sqlite3_finalize(names);
+    return result == 0 ? refuse_other(r, e) : result < 0 ? -1 : 0;
+}
+
+/* Makes the statements. Returns 0; -1 with *e set if it is no database of llm (ERR_ABSENT), or one of
+ * a version whose messages cannot be read. */
 static int prepare(struct reader *r, struct err *e)
 {
-    if (check_tables(r, e) < 0)
+    if (check_names(r, e) < 0 || check_tables(r, e) < 0)
         return -1;
     for (size_t i = 0; i < QUERY_COUNT; i++)
         if (queries[i] && prepare_one(r, (enum query)i, queries[i], e) < 0)
@@ -683,7 +703,7 @@ static int prepare(struct reader *r, struct err *e)
         return -1;
     if (r->query[RESPONSES] || (r->query[TURNS] && r->query[MESSAGE] && r->query[PARTS]))
         return 0;
-    return err_set(e, ERR_FAILURE, "cannot import '%s': it is no database of llm", r->source->name);
+    return refuse_other(r, e);
 }
 
 /* Called every WORK_STEP instructions. Returning 1 ends the statement. */

@@ -327,6 +327,26 @@ MESSAGES='CREATE TABLE messages(hash TEXT, parent_hash TEXT, role TEXT);
     stderr_is "$error tool_call_id"
 }
 
+@test "import: a database of another program in a directory is left alone" {
+    mkdir dir
+    cp "$FORMATS/messages/anthropic.json" dir
+    python3 -c 'import sqlite3
+db = sqlite3.connect("dir/other.db")
+db.executescript("CREATE TABLE t(a); CREATE VIEW messages AS SELECT a FROM t;")'
+    run_expect 0 hist-import --dry-run dir
+    stdout_is $'messages\t6\tdir/anthropic.json'
+    stderr_empty
+    run_expect 0 hist-import dir
+    stdout_is 6
+    run_expect 0 hist-import -v dir
+    stdout_is 0
+    stderr_has 'dir/other.db: no known format'
+    run_expect 2 hist-import dir/other.db
+    stderr_has "cannot import 'dir/other.db': its format is none of "
+    run_expect 2 hist-import -f llm dir/other.db
+    stderr_is "hist-import: cannot import 'dir/other.db': it is no database of llm"
+}
+
 @test "import: a database of llm whose tables are views, generated or virtual is refused at once" {
     local columns="'m' AS model, NULL AS prompt, NULL AS system, NULL AS conversation_id, '' AS datetime_utc" name
     local endless="CREATE VIEW responses AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
