@@ -10,6 +10,14 @@
 #define RUN_LEAST ((size_t)64)
 #define RUN_MOST ((size_t)1024)
 
+/* Makes the texts of another list live as long as this one. */
+static void take_texts(struct session_list *l, struct session_list *from)
+{
+    for (size_t i = 0; i < from->texts_count; i++)
+        session_list_own(l, from->texts[i]);
+    from->texts_count = from->texts_left = 0;
+}
+
 /* ---- by reading all lines ---- */
 
 static int by_last_line(const void *a, const void *b)
@@ -186,7 +194,7 @@ static int list_index(struct session_list *l, struct session_index *x, struct st
         w.at_end = true;
         result = walk_index(&w);
     }
-    session_list_take_texts(l, &x->tail.list);
+    take_texts(l, &x->tail.list);
     return result;
 }
 

@@ -73,13 +73,6 @@ char *session_list_own(struct session_list *l, char *block)
     return block;
 }
 
-void session_list_take_texts(struct session_list *l, struct session_list *from)
-{
-    for (size_t i = 0; i < from->texts_count; i++)
-        session_list_own(l, from->texts[i]);
-    from->texts_count = 0;
-}
-
 struct str session_list_keep(struct session_list *l, struct str text)
 {
     char *to;

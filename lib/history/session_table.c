@@ -77,15 +77,33 @@ static void set_preview(struct session_table *t, struct session *s, struct str p
     s->asked = asked;
 }
 
-/* Adds a session of lines that come after those of the table. The texts are not copied. */
+/* Copies a text that is not the one from before. */
+static void keep_new(struct session_table *t, struct str *text, struct str before)
+{
+    if (text->p != before.p)
+        *text = session_list_keep(&t->list, *text);
+}
+
+/* Adds a session of lines that come after those of the table. Only texts that count are copied: in a
+ * large history each piece may have the same sessions. */
 static size_t add_session(struct session_table *t, const struct session *from)
 {
-    struct session *s = table_session(t, from->id);
+    struct session *s = table_session(t, from->id), before = *s;
 
     if (s->count + s->titles == 0)
         *s = *from;
     else
         session_add_later(s, from);
+    s->id = before.id;
+    keep_new(t, &s->preview, before.preview);
+    keep_new(t, &s->title, before.title);
+    keep_new(t, &s->title_key, before.title_key);
+    keep_new(t, &s->first_role, before.first_role);
+    keep_new(t, &s->created_at, before.created_at);
+    if (s->last_used.p != before.last_used.p) {
+        s->last_used = before.last_used;
+        set_last_used(t, s, from->last_used);
+    }
     return (size_t)(s - t->list.at);
 }
 
@@ -177,14 +195,13 @@ static void add_line(struct session_table *t, struct message *m, const struct li
     t->end = end;
 }
 
-/* Moves all of `next` here, whose lines come after those of `t`. */
-static void join_tables(struct session_table *t, struct session_table *next)
+/* Adds all of `next`, whose lines come after those of `t`. */
+static void join_tables(struct session_table *t, const struct session_table *next)
 {
     size_t *numbers = mem_zalloc(next->list.count * sizeof(*numbers));
 
     for (size_t i = 0; i < next->list.count; i++)
         numbers[i] = add_session(t, &next->list.at[i]);
-    session_list_take_texts(&t->list, &next->list);
     for (size_t i = 0; i < next->range_count; i++) {
         struct line_range r = next->ranges[i];
 

@@ -237,6 +237,33 @@ TEST(the_file_follows_what_is_appended)
     scratch_leave();
 }
 
+/* A large history is read in pieces, and each of these has a few lines of every session. */
+TEST(the_list_of_sessions_keeps_each_text_once)
+{
+    struct session_list list;
+
+    begin(0);
+    for (int i = 0; i < 30000; i++) {
+        struct buf line = BUF_INIT(BUF_SMALL);
+
+        buf_addf(&line,
+                 "{\"id\":\"%d\",\"session_id\":\"session-%d\",\"timestamp\":\"time %d\","
+                 "\"role\":\"user\",\"content\":\"%0200d\"}\n",
+                 i, i % SESSIONS, 100000 + i, i);
+        append(line.data, line.len);
+        buf_release(&line);
+    }
+    CHECK_INT(session_list_load(&list, FILE_CWD, "h", NULL), 0);
+    CHECK_INT(list.count, SESSIONS);
+    CHECK(list.texts_count <= 4);
+    CHECK(str_eq_c(list.at[0].id, "session-39"));
+    CHECK(str_eq_c(list.at[0].created_at, "time 100039"));
+    CHECK(str_eq_c(list.at[0].last_used, "time 129999"));
+    session_list_release(&list);
+    CHECK(agrees());
+    scratch_leave();
+}
+
 TEST(our_own_appending_keeps_it)
 {
     begin(1200);

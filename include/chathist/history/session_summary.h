@@ -59,8 +59,6 @@ struct str session_list_keep(struct session_list *l, struct str text);
 /* Takes over a block of memory that malloc gave, so that it lives as long as the list. Returns
  * it. */
 char *session_list_own(struct session_list *l, char *block);
-/* Makes the texts of another list live as long as this one. */
-void session_list_take_texts(struct session_list *l, struct session_list *from);
 
 /* Adds the summary `{"session_id","timestamp","message_count","preview","first_role","created_at",
  * "last_accessed"}`, with "title" after the preview if the session has one. */
