@@ -1105,6 +1105,8 @@ static int run(struct folder *f, struct err *e)
     if (!state)
         return -1;
     f->merge = merge_open(job->history, &job->options, e);
+    if (f->merge)
+        merge_report_refused(f->merge);
     if (f->merge && find_logs(f, e) == 0) {
         read_state(f, state);
         merge_follow(f->merge, &f->from);

@@ -747,7 +747,7 @@ static int check_place(const struct history *h, struct err *e)
     return 0;
 }
 
-static void report_refused(struct merge *m)
+void merge_report_refused(struct merge *m)
 {
     uint64_t n = m->covered.refused;
 
@@ -789,7 +789,6 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
         return NULL;
     }
     m->keeps = true;
-    report_refused(m);
     return m;
 }
 

@@ -796,6 +796,8 @@ int sync_postgres(struct sync_job *job, struct err *e)
 
     r.merge = merge_open(job->history, &job->options, e);
     if (r.merge) {
+        if (job->push)
+            merge_report_refused(r.merge);
         result = run_steps(&r, e);
         job->count = *merge_counts(r.merge);
     }

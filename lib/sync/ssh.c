@@ -637,6 +637,7 @@ static int talk(struct merge *m, struct peer *p, bool client, struct err *e)
 {
     uint64_t deletions, lines;
 
+    merge_report_refused(m);
     if (greet(m, p, client, &deletions, &lines, e) < 0)
         return -1;
     if (deletions != merge_deletion_set(m) &&

@@ -101,6 +101,10 @@ same_as_far() {
         'and more' "$(tail -n 1 history.jsonl | jq -r .content)"
     run_expect 1 hist-load --remote absent
     unchanged history.jsonl
+    # Nothing is sent, so the lines that cannot be sent do not matter.
+    hist_line 'a name' user hello >>history.jsonl
+    run_expect 0 hist-load --remote s1
+    stderr_empty
 }
 
 @test "remote: no server, no place, no hist-sync" {

@@ -128,6 +128,8 @@ int merge_delete(struct merge *m, struct str session, struct str id);
  * without white space or control characters, a valid session id and time. Returns 1; 0 if the line is
  * known, or deleted, or refused; -1 with *e set. */
 int merge_add(struct merge *m, struct str line, struct err *e);
+/* Tells the user how many lines of the history cannot be sent, if there are any. */
+void merge_report_refused(struct merge *m);
 /* Tells the user, if options.warn is set. */
 void merge_warn(struct merge *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Counts and reports a line here and another one, of the other copy, with the same session and id. merge_add
