@@ -113,9 +113,8 @@ static bool begin(struct history *h, struct buf *id, const char *reset, const ch
     } else {
         id_add_session(id, time_now() / 1000);
     }
-    if (system) {
+    if (system)
         buf_set(&kept, str_of(system));
-    }
     if (system || (reset && seen))
         store_system(h, buf_str(id), buf_str(&kept), reset && seen);
     buf_release(&kept);

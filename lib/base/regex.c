@@ -29,7 +29,6 @@ struct regex {
     "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}"                      \
     "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}]"
 
-/* The beginning of a pattern, for a message. */
 /* Compiles a pattern with options, and ECMA-262's escapes with `ecma`. Returns NULL with *e set,
  * which may be NULL. */
 static pcre2_code *compile(struct str pattern, uint32_t options, bool ecma, struct err *e)

@@ -134,9 +134,8 @@ static void set_session(struct import_message *m, struct reader *r, const struct
         buf_add_str(&id, text.n > 0 ? text : STR("sidechain"));
     }
     import_set_session(m, FORMAT, buf_str(&id));
-    if (!json_is_true(value[KEY_SIDECHAIN])) {
+    if (!json_is_true(value[KEY_SIDECHAIN]))
         buf_set(&r->session, buf_str(&m->session));
-    }
     buf_release(&id);
     buf_release(&agent);
 }
@@ -238,9 +237,8 @@ static int take_answer(struct reader *r, const struct str *value, struct err *e)
         buf_clear(&m->model);
         usage_init(&m->usage);
     }
-    if (json_is_true(value[KEY_API_ERROR])) {
+    if (json_is_true(value[KEY_API_ERROR]))
         buf_set(&m->finish, STR("error"));
-    }
 out:
     buf_release(&scratch);
     return result;

@@ -17,8 +17,6 @@
 /* How long it is still tried once the caller wants to be gone. */
 #define HURRY_MS 80
 
-/* Another file is copied in pieces of this size. */
-
 /* A wait for a lock: until when, and what cuts it short. */
 struct patience {
     struct append_wait *wait;

@@ -28,9 +28,9 @@ extern const struct provider provider_responses;
 
 /* ---- requests ---- */
 
-/* Begin a request: the URL, and the headers with those of the user and the key. The URL is
- * the base URL, then `version` ("/v1" or "") unless the base URL ends in it, then the path. If the
- * base URL has a query, it is appended to the path's. */
+/* Begin a request: the URL and all headers, also those of the user and the one with the key. The
+ * URL is the base URL, then `version` ("/v1" or "") unless the base URL ends in it, then the path.
+ * If the base URL has a query, it is appended to the path's. Return 0, or -1 with *e set. */
 int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
                     const char *version, const char *path, struct err *e);
 int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,

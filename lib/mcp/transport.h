@@ -36,7 +36,8 @@ struct mcp_transport {
     void (*forget)(struct mcp_server *s, int64_t id);
     /* Adds `: TEXT`, what the server itself says about its failure. May be NULL. */
     void (*add_log)(struct mcp_server *s, struct buf *out);
-    /* mcp/client has given the server up: the transport sends and reads nothing more. Called within `step`, too. May be NULL: `step` does that. */
+    /* mcp/client has given the server up: the transport sends and reads nothing more. Called within
+     * `step`, too. May be NULL, if `step` ends the exchanges of such a server by itself. */
     void (*drop)(struct mcp_server *s);
     /* Ends the servers, all of this transport, side by side, and frees their links. The arguments
      * are those of mcp_end. */

@@ -162,9 +162,9 @@ const char *history_index(const struct history *h);
 /* Returns whether a file is empty, or begins as every version of the two indexes does. Any other
  * file with the name of an index belongs to the user and is not removed. */
 bool history_is_sidecar(int fd);
-/* Opens an index file, or makes it with O_CREAT. Returns the descriptor; -1 with *errnum set: ENOENT if
- * it does not exist, EPERM if it is a regular file, but no sidecar that only this user can write and
- * that has one name. */
+/* Opens an index file; with O_CREAT in `flags`, makes a missing one. Returns the descriptor; or -1
+ * with *errnum set: ENOENT for a missing file, EPERM for a regular file that is no sidecar
+ * (history_is_sidecar), has a second name, or can be written by another user. */
 int history_open_index(int dir, const char *path, int flags, int *errnum);
 /* Removes both indexes and an unfinished one, whichever program made them. */
 void history_remove_index(const struct history *h);

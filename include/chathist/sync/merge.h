@@ -151,14 +151,14 @@ char *sync_state_file(const struct history *h, const char *name, struct err *e);
 /* Returns the path of such a file with notes about this history: `kind` is its ending, and
  * `place` says with which other copy (NULL: none). The caller frees it. Returns NULL with *e set. */
 char *merge_state_path(const struct history *h, const char *kind, const char *place, struct err *e);
-/* Returns the name of this machine: its host name and six random digits. It is made once and kept in
- * the state directory; a copy of that directory on another machine gets a new name. The caller frees it.
- * Returns NULL with *e set. */
 enum machine_name {
     MACHINE_KEPT,
     MACHINE_UNKEPT,  /* if it has no name yet, the new one is not kept */
     MACHINE_RENAMED, /* it gets a new name in any case */
 };
+/* Returns the name of this machine: its host name and six random digits. It is made once and kept in
+ * the state directory; a copy of that directory on another machine gets a new name. The caller frees
+ * it. Returns NULL with *e set. */
 char *sync_machine(const struct history *h, enum machine_name which, struct err *e);
 
 #endif
