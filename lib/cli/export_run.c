@@ -806,13 +806,10 @@ static int to_directory(struct run *r, struct err *e)
 /* Ends the program if an output would overwrite the history or one of its companions. */
 static void check_place(const struct run *r, const char *path, const char *option)
 {
-    if (!path)
-        return;
-    if (path_same(path, r->history->path))
-        die_usage("%s: '%s' is the history", option, path);
-    if (path_same(path, r->history->pointer) || path_same(path, r->history->index) ||
-        path_same(path, r->history->skip))
-        die_usage("%s: '%s' belongs to the history", option, path);
+    const char *why = path ? history_file_of(r->history, path) : NULL;
+
+    if (why)
+        die_usage("%s: '%s' %s", option, path, why);
 }
 
 static void check_places(const struct run *r)

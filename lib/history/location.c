@@ -849,6 +849,22 @@ const char *history_index(const struct history *h)
     return h->trusted && !h->unreadable ? h->index : NULL;
 }
 
+const char *history_file_of(const struct history *h, const char *path)
+{
+    char *files[] = {path_with_suffix(h->path, ".deleted"),
+                     path_with_suffix(h->path, ".quarantine"),
+                     h->dir ? path_join(h->dir, TRUST_OWNER) : NULL};
+    bool own = path_same(path, h->pointer) || path_same(path, h->index) || path_same(path, h->skip);
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        own = own || (files[i] && path_same(path, files[i]));
+        free(files[i]);
+    }
+    if (path_same(path, h->path))
+        return "is the history";
+    return own ? "belongs to the history" : NULL;
+}
+
 bool history_is_sidecar(int fd)
 {
     static const char *const begins[] = {"\0\0\0\0\0\0\0", "HISTIDX", "SKIPIDX"};

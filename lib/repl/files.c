@@ -121,8 +121,12 @@ void repl_copy(struct repl *r, struct str rest)
  * refuses, or -1 with *e set. */
 static int write_file(struct repl *r, const char *path, struct str text, struct err *e)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), result;
+    const char *why = history_file_of(&r->chat->history, path);
+    int fd, result;
 
+    if (why)
+        return err_set(e, ERR_USAGE, "'%s' %s", path, why);
+    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST) {
         if (file_check_regular(path, e) < 0)
             return -1;

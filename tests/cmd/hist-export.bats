@@ -560,7 +560,7 @@ no_temporaries() {
             stderr_has "'$output' is the history"
         done
     done
-    for output in "$HISTORY.session" "$HISTORY.idx"; do
+    for output in "$HISTORY.session" "$HISTORY.idx" "$HISTORY.deleted" "$HISTORY.quarantine"; do
         run_expect 2 hist-export -a -f md -o "$output"
         stderr_has 'belongs to the history'
     done
@@ -569,6 +569,12 @@ no_temporaries() {
     stderr_has "cannot be both"
     same history before "$HISTORY"
     [[ ! -e st && ! -e state ]]
+    # The mark of a repository's history, without which it is a stranger's.
+    unset CHAT_HISTORY
+    make_repo
+    run_expect 0 chat -p echo -s s hello
+    run_expect 2 hist-export -o .git/aicoder/owner s
+    stderr_has 'belongs to the history'
 }
 
 @test "hist-export: --incremental after a rewrite knows lines of one id apart" {

@@ -1021,6 +1021,11 @@ X
     mkfifo fifo
     type_lines '/save fifo' '/save .'
     screen_has "cannot open 'fifo': is a FIFO" 'fifo: not saved' "cannot open '.': is a directory"
+    # Not the history, of which that would be the end.
+    cp "$HISTORY" before
+    type_lines "/save $(basename "$HISTORY")" "/save -a $(basename "$HISTORY").session"
+    screen_has "'$(basename "$HISTORY")' is the history" 'belongs to the history'
+    same history before "$HISTORY"
     type_lines /new '/save empty.md'
     screen_has 'there is nothing yet to be saved'
 }

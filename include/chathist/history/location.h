@@ -157,6 +157,9 @@ void history_keep_copy(const struct history *h, const struct stat *st);
 /* Returns the path of the session index, or NULL if it must not be used: an index that came with an
  * untrusted directory is not read. */
 const char *history_index(const struct history *h);
+/* For programs that write a file of the user's choice: returns "is the history" or "belongs to the
+ * history" if the path is one of its files, else NULL. */
+const char *history_file_of(const struct history *h, const char *path);
 /* While an index is being made, its name has this ending. */
 #define HISTORY_INDEX_MAKING ".tmp"
 /* Returns whether a file is empty, or begins as every version of the two indexes does. Any other
