@@ -254,8 +254,11 @@ struct browse_view *browse_view_open(bool color, bool mouse, struct err *e)
             endwin();
             delscreen(v->screen);
         }
-        err_set(e, ERR_USAGE, "cannot browse on a terminal of the type '%s': see " OTHERS,
-                term ? term : "");
+        if (term)
+            err_set(e, ERR_USAGE, "cannot browse on a terminal of the type '%s': see " OTHERS,
+                    term);
+        else
+            err_set(e, ERR_USAGE, "TERM, the type of the terminal, is not set: see " OTHERS);
         free_view(v);
         return NULL;
     }

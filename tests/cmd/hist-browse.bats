@@ -1247,6 +1247,8 @@ END
     terminal
     type_lines 'TERM=dumb hist-browse; echo "status $?"'
     screen_has "hist-browse: cannot browse on a terminal of the type 'dumb': see hist-sessions," 'status 2'
+    type_lines 'clear; env -u TERM hist-browse; echo "status $?"'
+    screen_has 'hist-browse: TERM, the type of the terminal, is not set: see hist-sessions,' 'status 2'
     # curses loses some memory when it does not know a terminal.
     ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
     type_lines "export ASAN_OPTIONS='$ASAN_OPTIONS'"
