@@ -13,7 +13,7 @@ enum { KEY_BY = OPT_LONG, KEY_NEWEST, KEY_COST };
 #define GROUPS "day|week|month|model|provider|role|tool|session"
 
 static const struct opt options[] = {
-    {KEY_BY, "by", OPT_CHOICE, GROUPS, "count by days, the default, or by this"},
+    {KEY_BY, "by", OPT_CHOICE, GROUPS, "count by this (day)"},
     {KEY_COST, "cost", OPT_FLAG, NULL, "what the answers cost, instead of messages and tokens"},
     CHOOSE_MESSAGES,
     {KEY_NEWEST, "newest", OPT_NUMBER, "N", "only the newest N of these messages, or all"},

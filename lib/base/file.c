@@ -372,23 +372,22 @@ ssize_t file_pread_full(int fd, void *p, size_t n, off_t offset)
 int file_copy(int to, int from, off_t at, off_t n)
 {
     struct buf piece = BUF_INIT(COPY_SIZE);
-    int result = 0;
+    int error = 0;
 
-    while (n > 0 && result == 0) {
+    while (n > 0 && error == 0) {
         size_t want = n < (off_t)COPY_SIZE ? (size_t)n : COPY_SIZE;
         ssize_t got = file_pread_full(from, buf_room(&piece, want), want, at);
 
-        if (got == (ssize_t)want) {
-            result = file_write_all(to, piece.data, want);
-        } else {
-            errno = got < 0 ? errno : EIO;
-            result = -1;
-        }
+        if (got != (ssize_t)want)
+            error = got < 0 ? errno : EIO;
+        else if (file_write_all(to, piece.data, want) < 0)
+            error = errno;
         at += (off_t)want;
         n -= (off_t)want;
     }
     buf_release(&piece);
-    return result;
+    errno = error;
+    return error == 0 ? 0 : -1;
 }
 
 #define HOLE ((off_t)1 << 20)
