@@ -70,25 +70,30 @@ struct peer {
     struct buf output;
 };
 
+/* clang's analyzer has to see that these, peer_line and get_hello return -1. */
 static int peer_timeout(const struct peer *p, struct err *e)
 {
-    return err_set(e, ERR_TIMEOUT, "'%s' does not answer", p->name);
+    err_set(e, ERR_TIMEOUT, "'%s' does not answer", p->name);
+    return -1;
 }
 
 static int peer_gone(const struct peer *p, struct err *e)
 {
-    return err_set(e, ERR_NETWORK, "the connection to '%s' ended too early", p->name);
+    err_set(e, ERR_NETWORK, "the connection to '%s' ended too early", p->name);
+    return -1;
 }
 
 static int peer_wrong(const struct peer *p, struct err *e)
 {
-    return err_set(e, ERR_FAILURE, "'%s' does not follow the protocol of hist-sync", p->name);
+    err_set(e, ERR_FAILURE, "'%s' does not follow the protocol of hist-sync", p->name);
+    return -1;
 }
 
 /* The line is `X MESSAGE`. */
 static int peer_refused(const struct peer *p, struct str line, struct err *e)
 {
-    return err_set(e, ERR_FAILURE, "%s: %.*s", p->name, (int)line.n - 2, line.p + 2);
+    err_set(e, ERR_FAILURE, "%s: %.*s", p->name, (int)line.n - 2, line.p + 2);
+    return -1;
 }
 
 static int peer_flush(struct peer *p, struct err *e)
@@ -161,8 +166,10 @@ static int peer_line(struct peer *p, size_t most, struct str *line, struct err *
             p->used += line->n + 1;
             return 1;
         }
-        if (end || n > most)
-            return err_set(e, ERR_FAILURE, "'%s' sent a line that is too long", p->name);
+        if (end || n > most) {
+            err_set(e, ERR_FAILURE, "'%s' sent a line that is too long", p->name);
+            return -1;
+        }
         looked = n;
         result = peer_more(p, e);
         if (result <= 0)
@@ -593,11 +600,15 @@ static int get_hello(struct peer *p, uint64_t *deletions, uint64_t *lines, struc
     rest = line;
     if (str_starts(line, STR("X ")))
         return peer_refused(p, line, e);
-    if (!str_eq_c(str_word(&rest), "hist-sync"))
-        return err_set(e, ERR_FAILURE, "'%s' does not answer as hist-sync does: '%.*s'", p->name,
-                       ERR_SHOWN(line));
-    if (!str_eq_c(str_word(&rest), "1"))
-        return err_set(e, ERR_FAILURE, "'%s' has another version of hist-sync", p->name);
+    if (!str_eq_c(str_word(&rest), "hist-sync")) {
+        err_set(e, ERR_FAILURE, "'%s' does not answer as hist-sync does: '%.*s'", p->name,
+                ERR_SHOWN(line));
+        return -1;
+    }
+    if (!str_eq_c(str_word(&rest), "1")) {
+        err_set(e, ERR_FAILURE, "'%s' has another version of hist-sync", p->name);
+        return -1;
+    }
     return digest_parse(str_word(&rest), deletions) && digest_parse(str_word(&rest), lines)
                ? 0
                : peer_wrong(p, e);
