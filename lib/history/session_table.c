@@ -68,6 +68,7 @@ static void set_last_used(struct session_table *t, struct session *s, struct str
     if (time.n == 0 || s->last_used.n != time.n)
         s->last_used = session_list_keep(&t->list, time);
     else
+        /* NOLINTNEXTLINE(performance-no-int-to-ptr): only takes the const away */
         memcpy((char *)(uintptr_t)s->last_used.p, time.p, time.n);
 }
 
