@@ -297,7 +297,7 @@ static void add_name(struct buf *out, struct str text)
 static void session(struct export *x, const struct export_session *s)
 {
     struct buf *out = &x->out;
-    size_t from;
+    struct buf times = BUF_INIT(2 * BUF_LINE);
 
     buf_add_c(out, x->sessions > 0 ? "\n# " : "# ");
     if (s->title.n > 0)
@@ -307,9 +307,9 @@ static void session(struct export *x, const struct export_session *s)
     buf_add_c(out, "\n\n- session: ");
     add_name(out, s->id);
     buf_add_c(out, "\n- time: ");
-    from = out->len;
-    export_add_times(out, s);
-    escape_markup(out, from);
+    export_add_times(&times, s);
+    add_label(out, buf_str(&times));
+    buf_release(&times);
     buf_add_c(out, " UTC\n");
     if (s->model.n > 0) {
         buf_add_c(out, "- model: ");
