@@ -39,10 +39,12 @@ static size_t name_width(const struct choice *c)
     size_t width = 0;
 
     for (size_t i = 0; i < c->histories.count; i++) {
+        size_t columns;
+
         buf_clear(&name);
         history_name_add(&name, &c->histories.at[i]);
-        if (wide_columns(buf_str(&name)) > width)
-            width = wide_columns(buf_str(&name));
+        columns = wide_columns(buf_str(&name));
+        width = columns > width ? columns : width;
     }
     buf_release(&name);
     return width < NAME_COLUMNS ? width : NAME_COLUMNS;

@@ -21,18 +21,6 @@ static bool has_many_codes;
 static die_fn *last_words;
 static void *last_words_arg;
 
-/* Exit codes by kind of error: chat and hist-sync have more of them than the other programs. */
-static const struct {
-    int hist, chat;
-} codes[] = {
-    [ERR_NONE] = {0, 0},       [ERR_FAILURE] = {2, 1},  [ERR_USAGE] = {2, 2},
-    [ERR_ABSENT] = {1, 2},     [ERR_REQUEST] = {2, 1},  [ERR_AUTH] = {2, 3},
-    [ERR_NETWORK] = {2, 4},    [ERR_BUSY] = {2, 5},     [ERR_REFUSED] = {2, 6},
-    [ERR_INCOMPLETE] = {2, 7}, [ERR_UNSAVED] = {2, 8},  [ERR_LIMIT] = {2, 9},
-    [ERR_SIGNAL] = {2, 1},     [ERR_TIMEOUT] = {2, 4},  [ERR_QUOTA] = {2, 5},
-    [ERR_UNTRUSTED] = {2, 4},  [ERR_TOO_LONG] = {2, 6},
-};
-
 static void erase_spinner(void);
 
 /* One write, so that messages of several programs on one terminal are not mixed. */
@@ -125,9 +113,46 @@ void hintf(bool wanted, const char *fmt, ...)
     va_end(ap);
 }
 
+/* The codes of chat and hist-sync, which have more of them than the other programs. */
+static int code_of_many(enum err_kind kind)
+{
+    switch (kind) {
+    case ERR_NONE:
+        return 0;
+    case ERR_FAILURE:
+    case ERR_REQUEST:
+    case ERR_SIGNAL:
+        return 1;
+    case ERR_USAGE:
+    case ERR_ABSENT:
+        return 2;
+    case ERR_AUTH:
+        return 3;
+    case ERR_NETWORK:
+    case ERR_UNTRUSTED:
+    case ERR_TIMEOUT:
+        return 4;
+    case ERR_BUSY:
+    case ERR_QUOTA:
+        return 5;
+    case ERR_REFUSED:
+    case ERR_TOO_LONG:
+        return 6;
+    case ERR_INCOMPLETE:
+        return 7;
+    case ERR_UNSAVED:
+        return 8;
+    case ERR_LIMIT:
+        return 9;
+    }
+    return 2;
+}
+
 int exit_code(enum err_kind kind)
 {
-    return has_many_codes ? codes[kind].chat : codes[kind].hist;
+    if (has_many_codes)
+        return code_of_many(kind);
+    return kind == ERR_NONE ? 0 : kind == ERR_ABSENT ? 1 : 2;
 }
 
 void die_before(die_fn *fn, void *arg)

@@ -137,7 +137,7 @@ static void note_calls(struct walk *w, const struct message *m)
 
         set_call_key(&key, m->session_id, id);
         if (id.p)
-            (void)hash_map_add(&w->calls, buf_str(&key));
+            hash_map_add(&w->calls, buf_str(&key));
     }
     buf_release(&key);
 }

@@ -9,7 +9,7 @@
 
 char *deletions_path(const char *history_path)
 {
-    return path_with_suffix(history_path, ".deleted");
+    return path_with_suffix(history_path, HISTORY_DELETED);
 }
 
 void deletions_add(struct buf *out, struct str session, struct str id)

@@ -153,7 +153,7 @@ static void find_named(struct copy *c)
         struct str name = json_text(c->from->line[i].reply_to, &scratch);
 
         if (name.p)
-            (void)hash_map_add(&c->names, name);
+            hash_map_add(&c->names, name);
     }
     buf_release(&scratch);
     c->named = mem_zalloc((c->names.count + 1) * sizeof(*c->named));

@@ -851,8 +851,8 @@ const char *history_index(const struct history *h)
 
 const char *history_file_of(const struct history *h, const char *path)
 {
-    char *files[] = {path_with_suffix(h->path, ".deleted"),
-                     path_with_suffix(h->path, ".quarantine"),
+    char *files[] = {path_with_suffix(h->path, HISTORY_DELETED),
+                     path_with_suffix(h->path, HISTORY_QUARANTINE),
                      h->dir ? path_join(h->dir, TRUST_OWNER) : NULL};
     bool own = path_same(path, h->pointer) || path_same(path, h->index) || path_same(path, h->skip);
 
@@ -1024,7 +1024,7 @@ static int remove_leads(void *arg, struct err *e)
 
     history_remove_index(h);
     (void)file_unlink(h->dir_fd, FILE_NAME ".group");
-    (void)file_unlink(h->dir_fd, FILE_NAME ".deleted");
+    (void)file_unlink(h->dir_fd, FILE_NAME HISTORY_DELETED);
     free(pointer);
     return result;
 }

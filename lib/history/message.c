@@ -309,7 +309,7 @@ void message_sources(struct str citations, struct hash_map *urls)
             url = json_get(json_get(it.value, "url_citation"), "url");
         url = json_text(url, &scratch);
         if (url.n > 0)
-            (void)hash_map_add(urls, url);
+            hash_map_add(urls, url);
     }
     buf_release(&scratch);
 }

@@ -265,7 +265,7 @@ static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
 
 char *rewrite_quarantine(const char *history_path)
 {
-    return path_with_suffix(history_path, ".quarantine");
+    return path_with_suffix(history_path, HISTORY_QUARANTINE);
 }
 
 /* Returns 0, or -1 with errno set. */

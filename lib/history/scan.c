@@ -369,7 +369,9 @@ off_t scan_offset(const struct scan *s)
 /* How much is read at once to find the end of a line. */
 #define SHORT_BLOCK ((size_t)16 << 10)
 
-int scan_line_after(const struct scan *s, off_t at, off_t *next, struct err *e)
+/* Sets *next to the beginning of the first line after the offset `at`, or to the end of the file.
+ * Returns 0, or -1 with *e set. */
+static int line_after(const struct scan *s, off_t at, off_t *next, struct err *e)
 {
     struct scan part;
     struct line l;
@@ -393,7 +395,7 @@ int scan_split(const struct scan *s, off_t *next, off_t n, struct scan *part, st
 
     if (at >= s->size)
         return 0;
-    if (scan_line_after(s, at + n, next, e) < 0)
+    if (line_after(s, at + n, next, e) < 0)
         return -1;
     scan_share(part, s, at, *next);
     return 1;

@@ -75,7 +75,7 @@ static bool stands(struct state *s, const struct outline_line *l)
         struct str id = json_text(it.value, &scratch);
 
         if (id.p)
-            (void)hash_map_add(&s->replaced, id);
+            hash_map_add(&s->replaced, id);
     }
     buf_release(&scratch);
     s->reset = s->reset || (!out && l->reset);

@@ -41,9 +41,8 @@ static void head_read_field(struct http_head *h, struct str line)
     struct str name = str_cut(&value, ':');
 
     for (int i = 0; i < HTTP_FIELDS; i++)
-        if (str_eq_lower(name, head_names[i])) {
+        if (str_eq_lower(name, head_names[i]))
             buf_set(&h->field[i], str_trim(value));
-        }
 }
 
 /* `Text/Event-Stream; charset=x` becomes `text/event-stream`. */

@@ -373,17 +373,24 @@ char *model_cache_path(const char *dir, const struct provider *p, const char *ba
     return path;
 }
 
-bool model_cache_is_fresh(const char *dir, const struct provider *p, const char *base_url,
-                          int64_t max_age)
+static bool is_fresh(const char *path, int64_t max_age)
 {
-    char *path = model_cache_path(dir, p, base_url);
     struct stat st;
     int64_t age = -1;
 
     if (path && lstat(path, &st) == 0)
         age = time_now() - (int64_t)st.st_mtime * TIME_SECOND;
-    free(path);
     return age >= 0 && age <= max_age;
+}
+
+bool model_cache_is_fresh(const char *dir, const struct provider *p, const char *base_url,
+                          int64_t max_age)
+{
+    char *path = model_cache_path(dir, p, base_url);
+    bool fresh = is_fresh(path, max_age);
+
+    free(path);
+    return fresh;
 }
 
 /* Can the name be in the cache? A file that was damaged may hold anything. */
@@ -403,7 +410,7 @@ bool model_cache_load(const char *dir, const struct provider *p, const char *bas
     struct str rest = STR_NONE;
 
     *l = (struct model_list){0};
-    if (model_cache_is_fresh(dir, p, base_url, max_age) && file_read_state(path, &text, NULL) > 0)
+    if (is_fresh(path, max_age) && file_read_state(path, &text, NULL) > 0)
         rest = buf_str(&text);
     while (rest.p) {
         struct str window = str_cut(&rest, '\n'), id = str_cut(&window, '\t');

@@ -335,9 +335,8 @@ void response_settle_calls(struct response *a)
         }
         if (c->name.len == 0)
             buf_add_c(&c->name, "unnamed");
-        if (str_trim(buf_str(&c->args)).n == 0) {
+        if (str_trim(buf_str(&c->args)).n == 0)
             buf_set(&c->args, STR("{}"));
-        }
     }
     opaque_settle(&a->opaque, a->calls_count > 0);
     settle_extras(a);

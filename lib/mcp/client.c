@@ -650,9 +650,8 @@ void mcp_lose_answer(struct mcp_server *s, int64_t id, const struct err *why)
                         fault_kind(why->kind) == ERR_LIMIT ? "cannot be used" : "cannot be reached",
                         err_text(why));
         } else {
-            if (s->state == MCP_GREETING || s->refused.len == 0) {
+            if (s->state == MCP_GREETING || s->refused.len == 0)
                 buf_set(&s->refused, str_of(err_text(why)));
-            }
             greet_again(s, why->kind);
         }
     } else if (call) {

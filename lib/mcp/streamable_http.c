@@ -337,9 +337,8 @@ static void begin_post(struct post *p)
     sse_release(&p->sse);
     sse_init(&p->sse, take_event, p);
     buf_set(&p->session, buf_str(&l->session));
-    buf_clear(&p->request.url);
-    buf_add_str(&p->request.url,
-                buf_str(l->endpoint.len > 0 && p->kind <= POST_NOTICE ? &l->endpoint : &l->url));
+    buf_set(&p->request.url,
+            buf_str(l->endpoint.len > 0 && p->kind <= POST_NOTICE ? &l->endpoint : &l->url));
     buf_clear(&p->request.body);
     if (p->kind <= POST_NOTICE && p->last_id.len == 0)
         buf_add_str(&p->request.body, buf_str(&p->message));
@@ -504,9 +503,8 @@ static bool resume(struct post *p)
     int64_t wait = p->sse.retry_ms >= 0 ? p->sse.retry_ms : RESUME_MS;
 
     wait = wait < RESUME_MIN_MS ? RESUME_MIN_MS : wait > RESUME_MAX_MS ? RESUME_MAX_MS : wait;
-    if (p->sse.last_id.len > 0) {
+    if (p->sse.last_id.len > 0)
         buf_set(&p->last_id, buf_str(&p->sse.last_id));
-    }
     if (p->last_id.len == 0 || p->server->stateless || p->resumes++ == RESUMES_MAX)
         return false;
     p->begin_at = time_ticks() + wait;

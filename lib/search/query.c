@@ -258,7 +258,7 @@ static int find_titles(struct query_term *t, const struct history *h, struct err
         const struct session *s = &list.at[i];
 
         if (is_in(t, session_label(s), ANYWHERE))
-            (void)hash_map_add(&t->sessions, s->id);
+            hash_map_add(&t->sessions, s->id);
     }
     session_list_release(&list);
     return 0;

@@ -445,9 +445,8 @@ static int take_head(struct folder *f, struct log *l, const struct segment *s, s
         leave_out(f, l, &why);
         return 0;
     }
-    if (l->own) {
+    if (l->own)
         buf_set(&f->last, json_body(v[3]));
-    }
     for (it = json_iter(v[2]); json_next(&it);) {
         const struct log *other = find_log(f, it.key);
         bool to_own = str_eq_c(it.key, f->machine);

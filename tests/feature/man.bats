@@ -220,7 +220,7 @@ END
     awk '/^\.S[sh]/ { on = /Events/ } on' "$MAN/chat.1" | sed -nE 's/^\.It Cm ([a-z_]+)$/\1/p' | sort >got
     lines_same events wanted got
 
-    grep -oE '\[ERR_[A-Z_]+\] = \{[0-9]+, [0-9]+\}' "$ROOT/lib/cli/diagnostics.c" | grep -oE '[0-9]+}' | tr -d '}' |
+    sed -n '/^static int code_of_many/,/^}/p' "$ROOT/lib/cli/diagnostics.c" | sed -n 's/^ *return \([0-9]*\);/\1/p' |
         sort -nu >wanted
     section "$MAN/chat.1" 'EXIT STATUS' | sed -nE 's/^\.It ([0-9]+)$/\1/p' >got
     lines_same 'exit codes' wanted got

@@ -160,6 +160,9 @@ const char *history_index(const struct history *h);
 /* For programs that write a file of the user's choice: returns "is the history" or "belongs to the
  * history" if the path is one of its files, else NULL. */
 const char *history_file_of(const struct history *h, const char *path);
+/* The endings of the list of deletions, and of the file for damaged lines. */
+#define HISTORY_DELETED ".deleted"
+#define HISTORY_QUARANTINE ".quarantine"
 /* While an index is being made, its name has this ending. */
 #define HISTORY_INDEX_MAKING ".tmp"
 /* Returns whether a file is empty, or begins as every version of the two indexes does. Any other

@@ -85,9 +85,6 @@ int scan_line(struct scan *s, struct line *l, struct err *e);
 void scan_between(struct scan *s, off_t at, off_t end);
 /* Returns the offset of the next line of a forward scan. */
 off_t scan_offset(const struct scan *s);
-/* Sets *next to the beginning of the first line after the offset `at`, or to the end of the file.
- * Returns 0, or -1 with *e set. */
-int scan_line_after(const struct scan *s, off_t at, off_t *next, struct err *e);
 /* Opens `part`, as scan_share does, for about n bytes of whole lines from *next on, and moves *next
  * to their end. Returns 1; 0 at the end of the file, with nothing to close; or -1 with *e set,
  * nothing to close, and *next at the end. */
