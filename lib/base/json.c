@@ -962,9 +962,12 @@ void json_add_member_int(struct buf *out, const char *key, int64_t n)
 
 void json_add_compact(struct buf *out, struct str value)
 {
-    const char *p = value.p, *end = p + value.n;
-    const char *from = p; /* where the text that is not yet copied begins */
+    const char *p = value.p, *from = p; /* from: where the text that is not yet copied begins */
+    const char *end;
 
+    if (value.n == 0)
+        return; /* p may be NULL, to which nothing is added */
+    end = p + value.n;
     while (p < end) {
         if (*p == '"') {
             p = skip_string(p, end);
