@@ -404,7 +404,7 @@ static bool report_unstored(struct chat_session *t, int result, struct err *e)
     if (result >= 0)
         return true;
     err_set(&unsaved, e->kind, "not stored: %s%s", err_text(e),
-            t->history.path && t->history.kind != HISTORY_EXPLICIT
+            t->history.path && t->history.kind != HISTORY_EXPLICIT && e->kind != ERR_ABSENT
                 ? " (CHAT_HISTORY can name another file)"
                 : "");
     if (strcmp(err_text(&unsaved), err_text(&t->unsaved)) != 0 &&
@@ -565,7 +565,7 @@ static void exchange_rounds(struct chat_session *t, struct turn *turn, struct er
     /* Before the history is locked, because a server of tools may want to write to it. */
     int result = renew_tools(t, turn, e);
     struct draft title;
-    bool titles;
+    bool titles, kept;
 
     draft_init(&title);
     titles = wants_title(t) && session_draft_title(&t->history, turn->session,
@@ -580,9 +580,11 @@ static void exchange_rounds(struct chat_session *t, struct turn *turn, struct er
         else if (result == 0)
             ask(turn, &prompt, t, e);
         end_prompt(&prompt); /* no connection was made */
-        if (keep_lines(t, turn, turn_store_answer) || prompt.stored)
+        kept = keep_lines(t, turn, turn_store_answer);
+        if (kept || prompt.stored)
             settle(t);
-        keep_title(t);
+        if (kept)
+            keep_title(t);
     } while (turn->calling && run_calls(t, turn, e) == 0 && renew_tools(t, turn, e) == 0);
     t->cut_noted = turn->cut_noted;
 }

@@ -343,7 +343,15 @@ void turn_await(struct turn *t)
 static void turn_store_begin(struct turn *t)
 {
     if (t->unstored_count > 0 && !t->memory)
-        t->storing = store_append_begin(t->history, t->unstored, t->unstored_count);
+        t->storing =
+            store_append_begin(t->history, t->unstored, t->unstored_count, buf_str(&t->prompt_id));
+}
+
+/* The lines are stored, or must not be stored at all. */
+static void forget_lines(struct turn *t)
+{
+    drop_lines(t);
+    partial_end(&t->partial, true);
 }
 
 static int turn_store_end(struct turn *t, struct err *e)
@@ -355,7 +363,9 @@ static int turn_store_end(struct turn *t, struct err *e)
     result = t->memory ? turn_remember(t, t->memory, e) : store_append_end(t->storing, e);
     t->storing = NULL;
     if (result < 0) {
-        if (e)
+        if (e && e->kind == ERR_ABSENT)
+            forget_lines(t);
+        else if (e)
             e->kind = ERR_UNSAVED;
         return -1;
     }
@@ -368,8 +378,7 @@ static int turn_store_end(struct turn *t, struct err *e)
             keep_id(&t->answer_id, d);
     }
     t->prompt_stored = true;
-    drop_lines(t);
-    partial_end(&t->partial, true);
+    forget_lines(t);
     return 0;
 }
 

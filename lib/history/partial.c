@@ -149,9 +149,7 @@ void partial_find(struct partial_left *left, const struct history *h)
     free(parent);
 }
 
-/* Is the answer still to be stored: is its prompt there, and no line after it with its id? 1, 0,
- * -1. */
-static int is_due(const struct history *h, struct str id, struct str prompt)
+int partial_is_due(const struct history *h, struct str id, struct str prompt)
 {
     struct message m = MESSAGE_INIT;
     struct scan s;
@@ -161,7 +159,7 @@ static int is_due(const struct history *h, struct str id, struct str prompt)
         return -1;
     while ((result = scan_message(&s, &m, NULL, NULL)) > 0) {
         due = str_eq(m.id, prompt);
-        if (due || str_eq(m.id, id))
+        if (due || (id.n > 0 && str_eq(m.id, id)))
             break;
     }
     message_release(&m);
@@ -196,8 +194,8 @@ static void add_line(const struct history *h, struct partial_file *f, struct buf
     draft_init(&d);
     rest = read_file(f, &d, &text);
     if (rest.p)
-        due = is_due(h, json_text(buf_str(&d.field[FIELD_ID]), &id),
-                     json_text(buf_str(&d.field[FIELD_REPLY_TO]), &prompt));
+        due = partial_is_due(h, json_text(buf_str(&d.field[FIELD_ID]), &id),
+                             json_text(buf_str(&d.field[FIELD_REPLY_TO]), &prompt));
     if (due > 0) {
         draft_set_text(&d, FIELD_CONTENT, rest);
         due = draft_format(&d, lines, NULL);

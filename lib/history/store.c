@@ -269,7 +269,8 @@ struct store_write {
     struct draft *drafts; /* borrowed */
     struct missing *missing;
     size_t count;
-    bool begun; /* the file is locked, and finish_write is to be called */
+    struct str prompt; /* borrowed */
+    bool begun;        /* the file is locked, and finish_write is to be called */
 };
 
 /* `fill` adds the lines, given the end of the history. Before them go the answers of turns that
@@ -315,7 +316,10 @@ static bool begin_write(struct store_write *w, store_lines_fn *fill, void *arg, 
     w->result = history_enter(w->h, &w->e) < 0 || lock(w->h, &w->a, &w->e) < 0 ? -1 : 0;
     if (w->result < 0)
         return false;
-    w->result = put_lines(w, fill, arg, tail);
+    if (w->prompt.n > 0 && partial_is_due(w->h, STR_NONE, w->prompt) == 0)
+        w->result = err_set(&w->e, ERR_ABSENT, "the prompt was deleted meanwhile");
+    else
+        w->result = put_lines(w, fill, arg, tail);
     return true;
 }
 
@@ -342,11 +346,12 @@ int store_append_lines(struct history *h, store_lines_fn *make, void *arg, struc
     return take_result(&w, e);
 }
 
-struct store_write *store_append_begin(struct history *h, struct draft *drafts, size_t count)
+struct store_write *store_append_begin(struct history *h, struct draft *drafts, size_t count,
+                                       struct str prompt)
 {
     struct store_write *w = mem_zalloc(sizeof *w);
 
-    *w = (struct store_write){.h = h, .drafts = drafts, .count = count};
+    *w = (struct store_write){.h = h, .drafts = drafts, .count = count, .prompt = prompt};
     w->missing = mem_zalloc(count * sizeof(*w->missing));
 
     struct batch batch = {drafts, w->missing, count, BUF_INIT(BUF_SMALL)};
@@ -377,7 +382,7 @@ int store_append_end(struct store_write *w, struct err *e)
 
 int store_append(struct history *h, struct draft *drafts, size_t count, struct err *e)
 {
-    return store_append_end(store_append_begin(h, drafts, count), e);
+    return store_append_end(store_append_begin(h, drafts, count, STR_NONE), e);
 }
 
 int store_append_group(struct history *h, store_group_fn *make, void *arg, struct err *e)

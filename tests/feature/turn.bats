@@ -96,6 +96,43 @@ every_tool_reads() {
     ends_with user:hello: assistant:hi:stop
 }
 
+@test "turn: an answer is not stored if its prompt is deleted while the model answers" {
+    use_history
+    start_llm --hook 'hist-delete -q --force "$(cat delete)"' --reply one --reply two --reply three
+    run_expect 0 hist-append -q -s other x
+    # Nothing of the session comes back: no answer, no title, and no text beside the history.
+    echo s >delete
+    run_expect 8 chat -s s --title T hello
+    stdout_is one
+    stderr_is 'chat: not stored: the prompt was deleted meanwhile'
+    lines_are_whole 1
+    [[ $(partials) == '' ]]
+    # The answer to a prompt that was stored earlier.
+    run_expect 0 chat -p echo -s s hello
+    run_expect 8 chat -s s --regenerate
+    stdout_is two
+    stderr_is 'chat: not stored: the prompt was deleted meanwhile'
+    lines_are_whole 1
+    # Another session is deleted.
+    echo other >delete
+    run_expect 0 chat -s s hello
+    lines_are_whole 2
+    ends_with user:hello: assistant:three:stop
+}
+
+@test "turn: results and answers are not stored if their prompt is deleted while a tool runs" {
+    use_history
+    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo %s; exit; }\nhist-delete -q --force s\n' \
+        "'{\"name\":\"add\"}'" >add
+    chmod +x add
+    start_llm openai/tools-one --reply 'It is 5.'
+    run_expect 8 chat -s s --yes -T ./add hello
+    stdout_is 'It is 5.'
+    stderr_is 'chat: not stored: the prompt was deleted meanwhile'
+    lines_are_whole 0
+    [[ $(partials) == '' ]]
+}
+
 # ---- kill -9
 
 # changes COMMAND...: the system calls of the command, from the first that names a history or .aicoder on, that

@@ -130,7 +130,8 @@ void turn_await(struct turn *t);
 int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
 /* Stores the answer, and before it lines that could not be stored earlier. If no text arrived, the
  * line has the content "" and a finish_reason (`error`, `interrupted`) that keeps the answer and
- * its prompt out of every later request (llm/context). Returns 0, or -1 with *e set. */
+ * its prompt out of every later request (llm/context). Returns 0, or -1 with *e set: ERR_ABSENT if
+ * the prompt was deleted meanwhile; then neither this nor another program stores the lines. */
 int turn_store_answer(struct turn *t, struct err *e);
 /* Adds the lines that could not be stored to `memory`. Returns 0, or -1 with *e set. */
 int turn_remember(struct turn *t, struct buf *memory, struct err *e);

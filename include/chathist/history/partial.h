@@ -55,6 +55,11 @@ struct partial_left {
     size_t count, cap;
 };
 
+/* Returns whether the answer to a prompt is still to be stored: 1 if the history has the prompt and
+ * after it no line with the answer's id (STR_NONE: the answer has no id yet), 0 if not, -1 if it
+ * cannot be read. */
+int partial_is_due(const struct history *h, struct str id, struct str prompt);
+
 /* Finds the files that belong to the user and whose turn no longer runs, and locks them. A
  * directory that cannot be listed has none. */
 void partial_find(struct partial_left *left, const struct history *h);

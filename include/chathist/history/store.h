@@ -38,10 +38,12 @@ int store_append(struct history *h, struct draft *drafts, size_t count, struct e
 /* The two halves of store_append. The first one locks the history and writes the lines. The second
  * one syncs them, gives up the lock and returns the result, so that the caller can begin something
  * between them that then goes on by itself, such as to connect to a server. The drafts stay valid,
- * and the history is not used, until then. store_append_begin never returns NULL; store_append_end
- * frees what it returned. */
+ * and the history is not used, until then. If `prompt` is not empty, it is the id of the message
+ * that the lines answer: nothing is stored, with ERR_ABSENT, if it was deleted. store_append_begin
+ * never returns NULL; store_append_end frees what it returned. */
 struct store_write;
-struct store_write *store_append_begin(struct history *h, struct draft *drafts, size_t count);
+struct store_write *store_append_begin(struct history *h, struct draft *drafts, size_t count,
+                                       struct str prompt);
 int store_append_end(struct store_write *w, struct err *e);
 /* A callback that makes the lines to append. It adds complete lines with their newlines to `lines`,
  * each a valid message, or no line at all. It is called under the lock; `at` is the offset at which
