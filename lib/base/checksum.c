@@ -60,6 +60,24 @@ uint64_t checksum(struct str bytes, uint64_t before)
     return sum_end(mix(sum, le_get(rest)));
 }
 
+#define LANES 4
+#define STRIDE (LANES * sizeof(uint64_t))
+
+uint64_t checksum_long(struct str bytes, uint64_t before)
+{
+    uint64_t sums[LANES];
+    size_t i = 0;
+
+    if (bytes.n < STRIDE)
+        return checksum(bytes, before);
+    for (size_t k = 0; k < LANES; k++)
+        sums[k] = k + 1;
+    for (; bytes.n - i >= STRIDE; i += STRIDE)
+        for (size_t k = 0; k < LANES; k++)
+            sums[k] = mix(sums[k], le_get(bytes.p + i + k * sizeof(uint64_t)));
+    return checksum((struct str){bytes.p + i, bytes.n - i}, checksum_words(sums, LANES, before));
+}
+
 uint64_t checksum_words(const uint64_t *words, size_t n, uint64_t before)
 {
     uint64_t sum = sum_begin(n, before);

@@ -60,7 +60,7 @@ static bool is_word(struct str text)
         int32_t cp = (unsigned char)*text.p;
         size_t n = cp < 0x80 ? 1 : utf8_decode(text, &cp);
 
-        word = n > 0 && cp > ' ' && !vis_unsafe(cp);
+        word = n > 0 && cp > ' ' && (cp < 0x7f || !vis_unsafe(cp));
         text = str_skip(text, n);
     }
     return word;

@@ -74,20 +74,10 @@ static uint64_t state_of(int history_fd)
     return checksum_words(words, sizeof(words) / sizeof(*words), 0) | 1;
 }
 
-/* Four sums side by side, for one alone would wait for each multiplication. Never 0. */
+/* Never 0. */
 static uint64_t block_sum(const char *bytes, size_t n)
 {
-    static const uint64_t factor = UINT64_C(0xff51afd7ed558ccd);
-    uint64_t sums[4] = {1, 2, 3, 4};
-
-    for (size_t i = 0; i + 32 <= n; i += 32) {
-        for (size_t k = 0; k < 4; k++) {
-            uint64_t word = (sums[k] ^ le_get(bytes + i + k * 8)) * factor;
-
-            sums[k] = word ^ word >> 32;
-        }
-    }
-    return checksum((struct str){bytes + n / 32 * 32, n % 32}, checksum_words(sums, 4, 0)) | 1;
+    return checksum_long((struct str){bytes, n}, 0) | 1;
 }
 
 /* Adds the next block of a section to its checksum. */

@@ -51,7 +51,7 @@ struct covered {
     uint64_t refused;     /* lines that cannot be synchronised */
     uint64_t deleted_end; /* of FILE.deleted: none of the lines is deleted before that */
 };
-#define MAGIC UINT64_C(0x314e595354534948) /* "HISTSYN1" */
+#define MAGIC UINT64_C(0x324e595354534948) /* "HISTSYN2" */
 #define NUMBERS (sizeof(struct covered) / sizeof(uint64_t))
 /* The magic, the numbers, and a checksum of the numbers and of the facts. */
 #define HEAD (8 + 8 * (NUMBERS + 2))
@@ -107,7 +107,7 @@ static uint64_t spread(uint64_t n)
 
 uint64_t merge_digest_of(struct str line)
 {
-    return spread(checksum(line, UINT64_C(0x6c696e65)));
+    return spread(checksum_long(line, UINT64_C(0x6c696e65)));
 }
 
 static uint64_t key_of(struct str session, struct str id)
@@ -334,7 +334,7 @@ static void numbers_put(char *head, const struct covered *c, uint64_t body)
 
 static uint64_t body_sum(const struct fact *facts, size_t n)
 {
-    return checksum((struct str){(const char *)facts, n * sizeof(*facts)}, 1);
+    return checksum_long((struct str){(const char *)facts, n * sizeof(*facts)}, 1);
 }
 
 /* Reads the beginning of the file. Returns whether it is one of these. */

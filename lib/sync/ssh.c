@@ -3,8 +3,8 @@
  *
  * Both sides speak in turn, so that neither waits for room in a pipe while the other does, too:
  *
- *     server   hist-sync 1 DELETIONS LINES\n   the version, and numbers for its sets of both
- *     client   hist-sync 1 DELETIONS LINES\n   if both are equal, this is all
+ *     server   hist-sync 2 DELETIONS LINES\n   the version, and numbers for its sets of both
+ *     client   hist-sync 2 DELETIONS LINES\n   if both are equal, this is all
  *     client   ranges N\n                      then N ranges
  *     server   an answer for each part of each range; the client asks again about smaller ranges
  *     client   want N\n                        then N digests of facts that the server has
@@ -13,7 +13,7 @@
  *     server   X MESSAGE\n                     instead of anything, if it cannot continue
  *
  * If the deletions differ, they are exchanged first, so that no line is sent that is erased then. After
- * that both sides send `hist-sync 1 DELETIONS LINES` again, and exchange the lines if these differ.
+ * that both sides send `hist-sync 2 DELETIONS LINES` again, and exchange the lines if these differ.
  *
  * A fact is a deletion, or a line. A range holds the facts whose digests begin with certain bits. It is
  * sent as the number of bits, these bits, and for each of its 16 parts a checksum of the digests of
@@ -40,7 +40,7 @@
 #include "chathist/history/deletions.h"
 #include "chathist/sync/sync.h"
 
-#define VERSION 1
+#define VERSION "2"
 #define TIMEOUT_MS ((int64_t)300000)
 /* The longest line that is no fact. */
 #define WORDS_MOST ((size_t)4096)
@@ -586,7 +586,7 @@ static int take_facts(struct exchange *x, struct err *e)
 
 static void put_hello(struct peer *p, const struct merge *m)
 {
-    buf_addf(&p->output, "hist-sync %d %016" PRIx64 " %016" PRIx64 "\n", VERSION,
+    buf_addf(&p->output, "hist-sync %s %016" PRIx64 " %016" PRIx64 "\n", VERSION,
              merge_deletion_set(m), merge_line_set(m));
 }
 
@@ -605,7 +605,7 @@ static int get_hello(struct peer *p, uint64_t *deletions, uint64_t *lines, struc
                 ERR_SHOWN(line));
         return -1;
     }
-    if (!str_eq_c(str_word(&rest), "1")) {
+    if (!str_eq_c(str_word(&rest), VERSION)) {
         err_set(e, ERR_FAILURE, "'%s' has another version of hist-sync", p->name);
         return -1;
     }

@@ -672,12 +672,12 @@ SCRIPT
 
     # What a hostile end sends: nothing of it is stored, printed as it is, or waited for.
     cp "$HOME/.local/share/aicoder/history.jsonl" before
-    hello='hist-sync 1 0000000000000000 0000000000000001'
+    hello='hist-sync 2 0000000000000000 0000000000000001'
     good='{"id":"1-a","session_id":"s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"x"}'
     # The command answers at once, whatever it is asked.
     printf '#!/bin/sh\ncat answer\nexec >&-\ncat >/dev/null\n' >hostile
     chmod +x hostile
-    for answer in "1 X \\033[31mred" '1 welcome to b' '1 hist-sync 2 x' '1 hist-sync 1 x y' "4 $hello\\nE" \
+    for answer in "1 X \\033[31mred" '1 welcome to b' '1 hist-sync 3 x' '1 hist-sync 2 x y' "4 $hello\\nE" \
         "4 $hello\\n\\005\\005" \
         "0 $hello\\n$(printf '\\001%.0s' {1..16})E\\nF{}\\nFx\\nF${good/1-a/1 a}\\nF${good/\"s\"/\"..\/x\"}\\nF[]\\nE\\nE"; do
         printf '%b\n' "${answer#* }" >answer
@@ -707,7 +707,7 @@ SCRIPT
 }
 
 @test "hist-sync: lines that the other end cannot take are reported" {
-    printf 'hist-sync 1 0000000000000000 0000000000000001\nwant 0\nF{}\nF[]\nE\n' >asked
+    printf 'hist-sync 2 0000000000000000 0000000000000001\nwant 0\nF{}\nF[]\nE\n' >asked
     run_expect 0 bash -c 'set -o pipefail; hist-sync --serve --name own <asked | cat'
     stderr_is "hist-sync: 2 lines for 'own' in the other copy are left out: damaged, or no message"
     run_expect 0 bash -c 'set -o pipefail; hist-sync --serve --quiet --name own <asked | cat'

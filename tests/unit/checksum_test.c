@@ -27,15 +27,23 @@ TEST(sums_are_the_same_for_ever)
     CHECK(checksum_words(words, 3, 0) == UINT64_C(0x4341c07119a039c4));
 }
 
-/* Returns whether each changed bit of the text changes its sum. */
-static bool sees_each_bit(char *text, size_t n)
+/* The text is longer than four words, and ends within one. */
+TEST(long_sums_are_the_same_for_ever)
 {
-    uint64_t sum = checksum((struct str){text, n}, 0);
+    CHECK(checksum_long(STR("a history line"), 7) == checksum(STR("a history line"), 7));
+    CHECK(checksum_long(STR("thirty-two bytes and then a few more"), 7) ==
+          UINT64_C(0x9424e1848d1b00b4));
+}
+
+/* Returns whether each changed bit of the text changes its sum. */
+static bool sees_each_bit(uint64_t (*sum_of)(struct str, uint64_t), char *text, size_t n)
+{
+    uint64_t sum = sum_of((struct str){text, n}, 0);
     bool all = true;
 
     for (size_t i = 0; i < n * 8; i++) {
         text[i / 8] = (char)(text[i / 8] ^ 1 << i % 8);
-        all = all && checksum((struct str){text, n}, 0) != sum;
+        all = all && sum_of((struct str){text, n}, 0) != sum;
         text[i / 8] = (char)(text[i / 8] ^ 1 << i % 8);
     }
     return all;
@@ -46,7 +54,9 @@ TEST(a_changed_bit_changes_the_sum)
     char text[] =
         "twenty-one bytes long, and if all of it is taken, far longer than sixty-four bytes";
     uint64_t words[] = {1, 2, 3}, of_words = checksum_words(words, 3, 0);
-    bool all = sees_each_bit(text, 21) && sees_each_bit(text, sizeof(text) - 1);
+    bool all = sees_each_bit(checksum, text, 21) &&
+               sees_each_bit(checksum, text, sizeof(text) - 1) &&
+               sees_each_bit(checksum_long, text, sizeof(text) - 1);
 
     for (size_t i = 0; i < 3 * 64; i++) {
         words[i / 64] ^= UINT64_C(1) << i % 64;

@@ -249,7 +249,7 @@ static pid_t start_exchange(int *to, int *from)
     close(back[1]);
     *to = there[1];
     *from = back[0];
-    read_from(*from, strlen("hist-sync 1 ") + 34, &in);
+    read_from(*from, strlen("hist-sync 2 ") + 34, &in);
     buf_add_str(&out, (struct str){in.data, in.len - 17});
     buf_add_c(&out, "0000000000000000\nranges 1\n");
     for (size_t i = 0; i < 9 + 16 * 8; i++)
