@@ -437,6 +437,9 @@ static void take_greeting(struct mcp_server *s, struct str result)
         notify(s, "notifications/initialized", STR_NONE);
         take_instructions(s, result);
         list_if_any(s, result);
+    } else if (version.n == 0) {
+        mcp_give_up(s, ERR_LIMIT,
+                    "cannot be used: its answer to initialize has no protocolVersion");
     } else {
         mcp_give_up(s, ERR_LIMIT, "speaks protocol version '%.*s', which is not known",
                     (int)(version.n < 64 ? version.n : 64), version.p ? version.p : "");
@@ -582,8 +585,13 @@ static void finish_call(struct tool_job *job, const struct jsonrpc_message *m)
 static int take_answer(struct mcp_server *s, const struct jsonrpc_message *m, struct err *e)
 {
     struct mcp_call *call = m->number > 0 ? find_call(s, m->number) : NULL;
+    bool first = s->state == MCP_GREETING || s->state == MCP_DISCOVERING;
     bool step = m->number > 0 && m->number == s->awaited;
 
+    /* An error has no id if the server could not read the request; here there is only one. */
+    step = step || (first && m->kind == JSONRPC_ERROR && json_is_null(m->id));
+    if (step && m->kind == JSONRPC_ERROR && json_is_null(m->body))
+        return err_set(e, ERR_LIMIT, "its answer has neither a result nor an error");
     /* With other answers a server could send messages without end. */
     if (call || step)
         s->unasked = 0;
@@ -592,7 +600,8 @@ static int take_answer(struct mcp_server *s, const struct jsonrpc_message *m, st
     if (call)
         finish_call(remove_call(s, call), m);
     else if (m->number <= 0 || m->number > s->last_id)
-        return jsonrpc_noise(&s->in, m->body, e);
+        return first ? err_set(e, ERR_LIMIT, "its answer does not have the id of the request")
+                     : jsonrpc_noise(&s->in, m->body, e);
     /* Other ids are those of calls that were given up. */
     return 0;
 }

@@ -42,11 +42,12 @@ static bool is_id(struct str value)
     return json_type(value) == JSON_STRING || json_type(value) == JSON_NUMBER;
 }
 
-/* Reads a message. Returns false if the object is not a message. The method is decoded into `method`. */
+/* Reads a message. Returns false if the object is not a message. The method is decoded into
+ * `method`. */
 static bool read_message(struct str object, struct jsonrpc_message *m, struct buf *method)
 {
-    enum { ID, METHOD, PARAMS, RESULT, ERROR, COUNT };
-    static const char *const keys[COUNT] = {"id", "method", "params", "result", "error"};
+    enum { VERSION, ID, METHOD, PARAMS, RESULT, ERROR, COUNT };
+    static const char *const keys[COUNT] = {"jsonrpc", "id", "method", "params", "result", "error"};
     struct str got[COUNT];
     int64_t number;
 
@@ -60,9 +61,12 @@ static bool read_message(struct str object, struct jsonrpc_message *m, struct bu
         m->kind = is_id(m->id) ? JSONRPC_REQUEST : JSONRPC_NOTIFICATION;
         return true;
     }
-    m->kind = json_type(got[ERROR]) == JSON_OBJECT ? JSONRPC_ERROR : JSONRPC_RESULT;
+    m->kind =
+        json_type(got[ERROR]) == JSON_OBJECT || got[RESULT].n == 0 ? JSONRPC_ERROR : JSONRPC_RESULT;
     m->body = got[m->kind == JSONRPC_ERROR ? ERROR : RESULT];
-    return m->kind == JSONRPC_ERROR || (is_id(m->id) && m->body.n > 0);
+    /* An answer without a result and an error is an error: its request gets no other one. */
+    return json_type(got[ERROR]) == JSON_OBJECT ||
+           (is_id(m->id) && (m->body.n > 0 || got[VERSION].n > 0));
 }
 
 static int take_object(struct jsonrpc *r, struct str object, struct err *e)
@@ -91,6 +95,15 @@ static int take_value(struct jsonrpc *r, struct str value, struct err *e)
     return result;
 }
 
+/* Is a line that is no JSON meant as a message? Its receiver would wait for it. */
+static bool is_broken_message(struct str line)
+{
+    /* Frames with headers are the transport of the Language Server Protocol. They end without a
+     * newline, so the reader would wait for the rest of the line. */
+    return str_starts(line, STR("Content-Length:")) ||
+           (str_starts(line, STR("{")) && str_find(line, STR("\"jsonrpc\"")));
+}
+
 int jsonrpc_take(struct jsonrpc *r, struct str line, struct err *e)
 {
     struct buf repaired = BUF_INIT(3 * JSONRPC_MESSAGE_MAX);
@@ -100,18 +113,19 @@ int jsonrpc_take(struct jsonrpc *r, struct str line, struct err *e)
     line = str_trim(line);
     if (line.n == 0)
         return 0;
-    /* Frames with headers are the transport of the Language Server Protocol. They end without a
-     * newline, so the reader would wait for the rest of the line. */
-    if (str_starts(line, STR("Content-Length:")))
-        r->noise = JSONRPC_NOISE_MAX;
     if (utf8_valid(line) < line.n) {
         utf8_add_repaired(&repaired, line);
         line = buf_str(&repaired);
     }
-    if (json_check(line, &value, NULL))
+    if (json_check(line, &value, NULL)) {
         result = take_value(r, value, e);
-    else
+    } else {
+        if (is_broken_message(line)) {
+            r->noise = JSONRPC_NOISE_MAX;
+            buf_clear(&r->shown);
+        }
         result = jsonrpc_noise(r, line, e);
+    }
     buf_release(&repaired);
     return result;
 }
@@ -169,7 +183,8 @@ void jsonrpc_add_answer(struct buf *out, struct str id, const char *member, stru
 void jsonrpc_describe_error(struct buf *out, struct str error)
 {
     struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
-    struct str text = str_trim(json_text(json_get(error, "message"), &scratch));
+    struct str message = json_type(error) == JSON_STRING ? error : json_get(error, "message");
+    struct str text = str_trim(json_text(message, &scratch));
     int64_t code;
 
     if (text.n > ERROR_TEXT_MAX) {

@@ -93,6 +93,35 @@ gone() {
     offers a__tool0 'a=./fake-mcp --many 1 --banner'
 }
 
+# starts_with LINE...: a server that answers its requests with these lines.
+starts_with() {
+    printf '%s\n' '#!/bin/sh' "$(printf "read -r line && echo '%s'\n" "$@")" 'cat >input' >server
+    chmod +x server
+    run_expect 9 chat --dry-run --mcp a=./server hello
+}
+
+@test "mcp: an answer to initialize that is wrong is reported at once" {
+    for result in '{"protocolVersion":5}' '{}' '"x"' null '[]'; do
+        starts_with '{"jsonrpc":"2.0","id":1,"result":'"$result}"
+        stderr_is "chat: MCP server 'a' cannot be used: its answer to initialize has no protocolVersion"
+    done
+    starts_with '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1"}}'
+    stderr_is "chat: MCP server 'a' speaks protocol version '1', which is not known"
+    starts_with '{"jsonrpc":"2.0","id":1}'
+    stderr_is "chat: MCP server 'a' cannot be used: its answer has neither a result nor an error"
+    starts_with '{"jsonrpc":"2.0","id":"1","result":{"protocolVersion":"2025-06-18","capabilities":{}}}'
+    stderr_is "chat: MCP server 'a' cannot be used: its answer does not have the id of the request"
+    starts_with '{"jsonrpc":"2.0","id":1,"result":{'
+    stderr_is "chat: MCP server 'a' cannot be used: it writes what is no message: '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{'"
+    for n in 1 2; do printf '{"jsonrpc":"2.0","id":%s,"error":"bad"}\n' $n; done >answers
+    mapfile -t answers <answers
+    starts_with "${answers[@]}"
+    stderr_is "chat: MCP server 'a' refuses to begin: bad"
+    error='{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"Parse error"}}'
+    starts_with "$error" "$error"
+    stderr_is "chat: MCP server 'a' refuses to begin: Parse error (-32700)"
+}
+
 @test "mcp: control characters of a server's last words are shown" {
     printf '#!/bin/sh\nprintf "red \\033[31mtext\\n\\007bell" >&2\nexit 4\n' >angry
     chmod +x angry

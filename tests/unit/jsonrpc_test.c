@@ -94,6 +94,22 @@ TEST(an_error_may_be_about_no_request)
     check("{\"id\":null,\"error\":{}}\n", "error id=null -1 method= body={}\n0 noise");
 }
 
+TEST(an_answer_without_result_and_error_is_an_error)
+{
+    check("{\"jsonrpc\":\"2.0\",\"id\":1}\n"
+          "{\"jsonrpc\":\"2.0\",\"id\":2,\"error\":\"bad\"}\n"
+          "{\"jsonrpc\":\"2.0\",\"id\":3,\"error\":null,\"result\":0}\n"
+          "{\"jsonrpc\":\"2.0\",\"id\":null}\n",
+          "error id=1 1 method= body=\nerror id=2 2 method= body=\"bad\"\n"
+          "result id=3 3 method= body=0\n1 noise");
+}
+
+TEST(a_broken_message_ends_it)
+{
+    check("a banner\n{level: 30}\ngot {\"jsonrpc\":\"2.0\"\n {\"jsonrpc\":\"2.0\",\"id\":1\nx\n",
+          "! it writes what is no message: '{\"jsonrpc\":\"2.0\",\"id\":1'\n201 noise");
+}
+
 TEST(bytes_that_are_not_utf8_are_replaced)
 {
     check_bytes(STR("{\"id\":1,\"result\":\"a\xff\xc3\"}\n"),

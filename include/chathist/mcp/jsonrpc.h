@@ -32,7 +32,7 @@ struct jsonrpc_message {
     struct str id;     /* JSON: a string or a number; in an error it may be null */
     int64_t number;    /* the id as a number; -1 if it is not a number or negative */
     struct str method; /* text; in requests and notifications */
-    struct str body;   /* JSON: params, result or error */
+    struct str body;   /* JSON: params, result or error; an error that is none at all: STR_NONE */
 };
 
 /* Receives a message. Returns 0, or -1 with *e set to stop reading. */
@@ -49,8 +49,8 @@ struct jsonrpc {
 void jsonrpc_init(struct jsonrpc *r, jsonrpc_fn *fn, void *arg);
 void jsonrpc_release(struct jsonrpc *r);
 /* Reads the next bytes. Bytes that are not UTF-8 become U+FFFD; then a line that is not a message
- * is skipped. Returns 0, or -1 with *e set if fn failed, a message is too long, or too many lines
- * were not messages. Nothing more may be fed then. */
+ * is skipped. Returns 0, or -1 with *e set if fn failed, a message is too long or is not JSON, or
+ * too many lines were not messages. Nothing more may be fed then. */
 int jsonrpc_feed(struct jsonrpc *r, struct str bytes, struct err *e);
 /* Reads a line without its newline, or what another transport calls a message. Returns like
  * jsonrpc_feed. */
