@@ -411,12 +411,21 @@ int turn_store_answer(struct turn *t, struct err *e)
 
 /* ---- asking ---- */
 
+static int unknown_tool(const struct tool_call *call, struct err *e)
+{
+    struct buf shown = BUF_INIT(BUF_SMALL);
+
+    vis_add_line(&shown, buf_str(&call->name), true);
+    err_set(e, ERR_LIMIT, "the model called the tool '%s', which it was not given", buf_c(&shown));
+    buf_release(&shown);
+    return -1;
+}
+
 /* Returns 0 if the calls of the answer can be run, else -1 with *e set. */
 static int check_calls(const struct turn *t, struct err *e)
 {
     if (t->ask.tools_count == 0)
-        return err_set(e, ERR_LIMIT, "the model called the tool '%s', which it was not given",
-                       buf_c(&t->answer.calls[0].name));
+        return unknown_tool(&t->answer.calls[0], e);
     if (t->rounds >= t->max_rounds)
         return err_set(e, ERR_LIMIT,
                        "the model goes on calling tools after %u rounds: the last calls were not "
@@ -595,15 +604,18 @@ static void refuse_arguments(struct round_call *c)
 static void look_up(const struct turn *t, struct round_call *c)
 {
     struct tool_job *job = &c->job;
+    struct buf shown = BUF_INIT(BUF_SMALL);
 
     buf_init(&job->result, TOOL_RESULT_MAX);
     job->tool = find_tool(&t->ask, buf_str(&c->call->name));
     job->timeout_ms = t->tool_timeout_ms;
+    vis_add_line(&shown, buf_str(&c->call->name), true);
     if (!job->tool)
-        tool_fail(job, "there is no tool '%s'", buf_c(&c->call->name));
+        tool_fail(job, "there is no tool '%s'", buf_c(&shown));
     else if (!json_check(buf_str(&c->call->args), &job->args, NULL) ||
              json_type(job->args) != JSON_OBJECT)
         refuse_arguments(c);
+    buf_release(&shown);
 }
 
 void round_begin(struct turn *t)

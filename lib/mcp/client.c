@@ -88,6 +88,18 @@ static char *text_of(struct str object, const char *key)
     return buf_detach(&text);
 }
 
+/* Returns the name of a tool, or "" if it contains U+0000: the text up to that may be the name of
+ * another tool. The caller frees it. */
+static char *name_of(struct str entry)
+{
+    struct buf text = BUF_INIT(MCP_LIST_MAX);
+
+    json_decode(json_get(entry, "name"), &text);
+    if (text.len > 0 && memchr(text.data, '\0', text.len))
+        buf_clear(&text);
+    return buf_detach(&text);
+}
+
 /* The caller frees the text. */
 static char *description_of(struct str entry)
 {
@@ -142,7 +154,7 @@ static bool has_tool(const struct mcp_list *list, const char *name)
 static void add_tool(struct mcp_server *s, struct str entry, const struct tool_kind *kind)
 {
     struct mcp_list *list = &s->coming;
-    char *name = text_of(entry, "name");
+    char *name = name_of(entry);
     struct mcp_tool *t;
     bool valid = *name != '\0' && !has_tool(list, name) && !needs_task(entry);
 

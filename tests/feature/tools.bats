@@ -47,6 +47,24 @@ lines() {
     request_messages_are 3 'user:What is 2 + 3?' 'assistant:[add {"a":2,"b":3}]' $'tool:5\n' 'assistant:It is 5.' user:Sure?
 }
 
+@test "tools: a name with U+0000 is not the name of the tool with its beginning" {
+    put_tool add 'touch ran'
+    put_tool get_weather 'touch ran'
+    sed 's/"name":"add"/"name":"add\\u0000x"/' "$FIXTURES/openai/tools-one.http" >openai.http
+    sed 's/"name":"get_weather"/"name":"get_weather\\u0000x"/' "$FIXTURES/anthropic/calls.http" >anthropic.http
+    start_llm ./openai.http --reply 'done' ./openai.http ./anthropic.http anthropic/normal
+    run_expect 0 chat --yes -T ./add hello
+    json_is "$HISTORY" 'select(.tool_calls) | .tool_calls[].name == "add\u0000x"' true
+    json_is "$HISTORY" 'select(.role == "tool") | .content' "there is no tool 'add^@x'"
+    run_expect 9 chat hello
+    stderr_is "chat: the model called the tool 'add^@x', which it was not given"
+    export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=test-key-1
+    run_expect 0 chat -N -m anthropic:m --yes -T ./get_weather hello
+    json_is "$HISTORY" 'select(.role == "tool") | .content' "there is no tool 'add^@x'" "there is no tool 'get_weather^@x'" \
+        "there is no tool 'get_time'"
+    [[ ! -e ran ]]
+}
+
 @test "tools: a failure after a round leaves the calls and results to the next turn, and no mark" {
     put_tool add 'jq ".a + .b"'
     start_llm openai/tools-one openai/http-400 --reply fine --reply again
