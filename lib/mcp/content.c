@@ -55,7 +55,9 @@ static void add_block(struct buf *out, struct str block)
     struct str type = json_text(json_get(block, "type"), &scratch);
     struct str resource = json_get(block, "resource");
 
-    if (str_eq_c(type, "text"))
+    if (json_type(block) == JSON_STRING)
+        json_decode(block, out);
+    else if (str_eq_c(type, "text"))
         json_decode(json_get(block, "text"), out);
     else if (!str_eq_c(type, "resource"))
         add_described(out, type.n > 0 ? type : STR("unknown"), block, "data");
@@ -116,17 +118,27 @@ static void add_image(struct attachment_list *images, struct str block)
     buf_release(&bytes);
 }
 
+static void add_content(struct buf *text, struct attachment_list *images, struct str block)
+{
+    add_block(text, block);
+    if (images)
+        add_image(images, block);
+}
+
+/* The content is an array of blocks (schema/2025-11-25, CallToolResult). Servers also send one
+ * block, and texts in the place of blocks. */
 static void add_blocks(struct buf *text, struct attachment_list *images, struct str result)
 {
     struct str structured = json_get(result, "structuredContent");
-    struct json_iter it = json_iter(json_get(result, "content"));
+    struct str content = json_get(result, "content");
+    struct json_iter it = json_iter(content);
 
-    for (bool first = true; json_next(&it); first = false) {
+    if (json_type(content) != JSON_ARRAY && !json_is_null(content))
+        add_content(text, images, content);
+    for (bool first = true; json_type(content) == JSON_ARRAY && json_next(&it); first = false) {
         if (!first)
             buf_add_byte(text, '\n');
-        add_block(text, it.value);
-        if (images)
-            add_image(images, it.value);
+        add_content(text, images, it.value);
     }
     if (text->len == 0 && !json_is_null(structured))
         json_add_compact(text, structured);

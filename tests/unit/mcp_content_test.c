@@ -29,6 +29,16 @@ TEST(text_blocks_are_joined)
     check("[]", "", false);
 }
 
+TEST(content_that_is_no_list_of_blocks)
+{
+    check("{\"content\":\"a \\u00e9\"}", "a \xc3\xa9", false);
+    check("{\"content\":\"no such file\",\"isError\":true}", "no such file", true);
+    check("{\"content\":{\"type\":\"text\",\"text\":\"a\"}}", "a", false);
+    check("{\"content\":[\"a\",{\"type\":\"text\",\"text\":\"b\"}]}", "a\nb", false);
+    check("{\"content\":null,\"structuredContent\":[1]}", "[1]", false);
+    check("{\"content\":7}", "[unknown]", false);
+}
+
 TEST(a_tool_can_fail)
 {
     check("{\"content\":[{\"type\":\"text\",\"text\":\"no such file\"}],\"isError\":true}",
