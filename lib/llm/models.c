@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
@@ -91,6 +92,7 @@ static int64_t read_window(struct str model)
 static int read_list(struct model_list *l, struct str body, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_SMALL);
+    struct hash_map seen = {0};
     struct json_iter it;
     struct str value, answer;
 
@@ -115,10 +117,12 @@ static int read_list(struct model_list *l, struct str body, struct err *e)
 
         if (!id.p && str_starts(name, STR("models/"))) /* Gemini */
             name = str_skip(name, 7);
-        model_list_add(l, name);
+        if (name.n > 0 && hash_map_add(&seen, name))
+            model_list_add(l, name);
         if (l->count > before)
             l->windows[before] = read_window(it.value);
     }
+    hash_map_release(&seen);
     buf_release(&scratch);
     return 0;
 }

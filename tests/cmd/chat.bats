@@ -980,6 +980,17 @@ continues() {
     CHAT_PROVIDER=none run_expect 2 chat hello
 }
 
+@test "chat: a model that the server lists twice is one model" {
+    use_history
+    start_llm --models only,only --reply hi
+    unset CHAT_MODEL
+    run_expect 0 chat hello
+    stdout_is hi
+    [[ $(request "$(last_request)" | jq -r .model) == only ]]
+    run_expect 0 chat --models
+    stdout_is openai:only
+}
+
 # ---- keys
 
 # nowhere KEY: neither in what was printed, nor in any file that was written.
