@@ -462,6 +462,15 @@ int server_check_key(const struct server *s, struct err *e)
     return -1;
 }
 
+int server_check_key_file(const struct server *s, struct err *e)
+{
+    char *key = s->key_source.kind == KEY_FILE ? from_file(s->key_source.value, e) : NULL;
+    bool bad = s->key_source.kind == KEY_FILE && !key;
+
+    secret_free(key);
+    return bad ? -1 : 0;
+}
+
 /* ---- all together ---- */
 
 /* May a server be used that a probe found at its usual port? Any user can listen there, so it must

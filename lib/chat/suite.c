@@ -283,6 +283,8 @@ static void add_server(struct buf *r, const struct config *c)
         if (server.base_url && http_origin(server.base_url, &origin))
             add_text(r, "server", buf_c(&origin));
         add_key(r, &server.key_source);
+        if (server_check_key_file(&server, &e) < 0)
+            add_text(r, "key_error", err_text(&e));
     }
     err_release(&e);
     server_release(&server);

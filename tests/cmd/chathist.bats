@@ -126,6 +126,25 @@ load ../helper
     json_is report '.key_from' "$HOME/.config/chathist/keys/openai"
 }
 
+@test "chathist: info says what chat says about a key file that cannot be used" {
+    file=$HOME/.config/chathist/keys/openai
+    mkdir -p "${file%/*}"
+    echo sk-0123456789abcdef >"$file"
+    chmod 644 "$file"
+    run_expect 2 chat -p openai --base-url http://127.0.0.1:9 -m m hello
+    stderr_is "chat: cannot use the key in '$file': others have access to it (chmod 600 '$file')"
+    run_expect 0 chathist info --json
+    stdout_json '.key_from, .key_error' "$file" "cannot use the key in '$file': others have access to it (chmod 600 '$file')"
+    run_expect 0 chathist info
+    stdout_matches "^key error +cannot use the key in '$file': others have access to it"
+    chmod 600 "$file"
+    run_expect 0 chathist info --json
+    stdout_json .key_error null
+    : >"$file"
+    run_expect 0 chathist info --json
+    stdout_json .key_error "cannot use the key in '$file': it is empty"
+}
+
 @test "chathist: info: a configuration that is wrong" {
     use_echo
     mkdir -p "$HOME/.config/chathist"

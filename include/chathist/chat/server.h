@@ -50,6 +50,9 @@ int server_choose(struct server *s, const struct config *c, const struct ask_hea
 /* Returns -1 with ERR_USAGE if a key or a header of the user would be sent unencrypted to another machine. The name of the
  * host is not resolved, because the answer of a name server proves nothing. */
 int server_check_key(const struct server *s, struct err *e);
+/* Returns -1 with ERR_USAGE, as server_try_key does, if the key is in a file that cannot be used.
+ * Runs no command. */
+int server_check_key_file(const struct server *s, struct err *e);
 /* Loads the key and the headers before the first request, if they are not loaded. A command runs in
  * the home directory on the terminal of the program, and its first line is the key. Returns 0, or
  * -1: ERR_USAGE if the command fails or prints no key, or the file is unreadable, not the user's or
