@@ -908,6 +908,11 @@ int import_file(struct import *im, const char *path, const struct import_format 
     if (source_open(&s, path, e) < 0)
         return -1;
     result = source_head(&s, &head, e);
+    if (result == 0 && str_starts(head, STR("PK\x03\x04"))) /* APPNOTE.TXT, 4.3.7 */
+        result = err_set(e, ERR_FAILURE,
+                         "cannot import '%s': it is a zip archive: unzip it and import its "
+                         "conversations.json",
+                         s.name);
     if (result == 0 && !f && head.n > 0)
         found = import_format_of(head);
     if (result == 0 && found)

@@ -135,6 +135,18 @@ contents() {
     again one.json
 }
 
+@test "import: a zip archive, as ChatGPT exports it, is to be unzipped" {
+    python3 -c 'import zipfile; zipfile.ZipFile("export.zip", "w").writestr("conversations.json", "[]")'
+    for format in '' '-f chatgpt'; do
+        # shellcheck disable=SC2086
+        run_expect 2 hist-import $format export.zip
+        stdout_empty
+        stderr_is "hist-import: cannot import 'export.zip': it is a zip archive: unzip it and import its conversations.json"
+    done
+    run_expect 2 hist-import - <export.zip
+    stderr_has 'unzip it'
+}
+
 @test "import: titles that other programs gave, once each" {
     local id=11111111-2222-4333-8444-555555555555 uuid=aaaaaaaa-2222-4333-8444-555555555555
     printf '%s\n' '{"type":"summary","summary":"of another file","leafUuid":"x"}' \
