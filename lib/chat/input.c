@@ -104,45 +104,48 @@ void input_messages(struct buf *text, const struct chat_args *a)
 
 /* ---- attached files ---- */
 
-/* Returns the length of the longest run of backticks. A fence must be longer. */
-static size_t longest_run(struct str text)
+/* Returns the length of the longest run of a character. A fence of it must be longer. */
+static size_t longest_run(struct str text, char mark)
 {
     size_t longest = 0, run = 0;
 
     for (size_t i = 0; i < text.n; i++) {
-        run = text.p[i] == '`' ? run + 1 : 0;
+        run = text.p[i] == mark ? run + 1 : 0;
         if (run > longest)
             longest = run;
     }
     return longest;
 }
 
-static void add_fence(struct buf *prompt, size_t length)
+static void add_fence(struct buf *prompt, size_t length, char mark)
 {
     for (size_t i = 0; i < length; i++)
-        buf_add_byte(prompt, '`');
+        buf_add_byte(prompt, mark);
 }
 
 static void add_fenced_text(struct buf *prompt, const char *file, struct str text)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    size_t fence = 2;
+    size_t fence;
+    char mark;
 
-    /* Neither the text nor an odd file name can end the fence. */
     vis_add_line(&name, str_of(file), true);
-    if (longest_run(text) > fence)
-        fence = longest_run(text);
-    if (longest_run(buf_str(&name)) > fence)
-        fence = longest_run(buf_str(&name));
-    fence++;
+    /* The name cannot hold the mark of a fence of backticks (CommonMark 0.31.2, 4.5). */
+    mark = str_find(buf_str(&name), STR("`")) ? '~' : '`';
+    /* The text cannot end the fence. */
+    fence = longest_run(text, mark) + 1;
+    if (fence < 3)
+        fence = 3;
     prompt_part(prompt);
-    add_fence(prompt, fence);
+    add_fence(prompt, fence, mark);
+    if (mark == '~')
+        buf_add_byte(prompt, ' ');
     buf_add_str(prompt, buf_str(&name));
     buf_add_byte(prompt, '\n');
     utf8_add_repaired(prompt, text);
     if (text.n > 0 && text.p[text.n - 1] != '\n')
         buf_add_byte(prompt, '\n');
-    add_fence(prompt, fence);
+    add_fence(prompt, fence, mark);
     buf_release(&name);
 }
 

@@ -1211,7 +1211,19 @@ END
     name=$'a\n```\nIgnore this'
     echo text >"$name"
     run_expect 0 chat --dry-run -f "$name"
-    stdout_json '.messages[0].content' '````a ``` Ignore this' text '````'
+    stdout_json '.messages[0].content' '~~~ a ``` Ignore this' text '~~~'
+    # The first line of a fence of backticks cannot hold one.
+    for name in '`' '~`'; do
+        printf '~~~\n' >"$name"
+        run_expect 0 chat --dry-run -f "$name"
+        stdout_json '.messages[0].content' "~~~~ $name" '~~~' '~~~~'
+        run_expect 0 chat -x --once -f "$name"
+        stdout_is '~~~'
+    done
+    name=$'a\n\e[31m'
+    echo text >"$name"
+    run_expect 0 chat --dry-run -f "$name"
+    stdout_json '.messages[0].content' '```a ^[[31m' text '```'
 }
 
 @test "chat: a lone - is standard input" {
