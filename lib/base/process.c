@@ -244,8 +244,8 @@ void process_hide(void)
 #define APART POSIX_SPAWN_SETPGROUP
 #endif
 
-/* Closes the descriptors that a library made without close-on-exec, as some versions of libcurl do, and
- * those of the parent. */
+/* Closes the descriptors that a library made without close-on-exec, as some versions of libcurl do,
+ * and those of the parent. */
 #if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 34)
 static int close_others(posix_spawn_file_actions_t *actions)
 {

@@ -143,8 +143,8 @@ static int report_status(int status, const char *what, struct err *e)
                          : err_set(e, ERR_FAILURE, "%s failed with status %d", what, status);
 }
 
-/* PAGER and EDITOR are shell commands, so a shell runs them. $1 is the file, $2 the line to begin at:
- * less reads it from LESS, and these editors take it as an option. */
+/* PAGER and EDITOR are shell commands, so a shell runs them. $1 is the file, $2 the line to begin
+ * at: less reads it from LESS, and these editors take it as an option. */
 static const char pager_script[] = "exec </dev/tty >/dev/tty 2>&1\n"
                                    "case ${PAGER-} in '' | cat) PAGER='less -+F' ;; esac\n"
                                    "export LESS=\"+$2g\\$ ${LESS-}\"\n"

@@ -456,7 +456,8 @@ static enum browse_command press_part(struct browse *b, int32_t key)
     }
 }
 
-/* Applies a key to a text that is typed at the foot. Enter and Esc end it. Returns true for Enter. */
+/* Applies a key to a text that is typed at the foot. Enter and Esc end it. Returns true for
+ * Enter. */
 static bool press_line(struct browse *b, struct browse_edit *line, int32_t key)
 {
     if (key == BROWSE_KEY_ENTER || key == BROWSE_KEY_ESCAPE)

@@ -1,6 +1,7 @@
 /*
  * model - the state of the browser, which keys and results change. It knows no terminal and no
- * file, and asks the clock only for queries such as since:7d: it requests data by `wants` and `search_due`, and the caller passes the results in.
+ * file, and asks the clock only for queries such as since:7d: it requests data by `wants` and
+ * `search_due`, and the caller passes the results in.
  *
  *     browse_init -> browse_resize -> browse_press, browse_take_*, browse_tick -> browse_release
  *

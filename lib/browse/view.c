@@ -246,7 +246,8 @@ struct browse_view *browse_view_open(bool color, bool mouse, struct err *e)
     }
     if (!term_is_dumb())
         v->screen = newterm(term, v->out, v->in);
-    /* A newer terminal than this machine knows, such as xterm-kitty after a login from elsewhere. */
+    /* A newer terminal than this machine knows, such as xterm-kitty after a login from
+     * elsewhere. */
     if (!v->screen && !term_is_dumb())
         v->screen = newterm(INSTEAD, v->out, v->in);
     if (!v->screen || !can_be_drawn_on()) {
@@ -391,8 +392,8 @@ static int32_t with_alt(wint_t key)
     }
 }
 
-/* Returns the luma (Rec. 601) of a colour `RRRR/GGGG/BBBB`, each part with one to four hex digits, in
- * thousandths; -1 for another text. */
+/* Returns the luma (Rec. 601) of a colour `RRRR/GGGG/BBBB`, each part with one to four hex digits,
+ * in thousandths; -1 for another text. */
 static long lightness(const char *color)
 {
     static const long weights[] = {299, 587, 114};
@@ -433,9 +434,9 @@ static int32_t read_answer(struct browse_view *v)
     return 0;
 }
 
-/* Reads on after ESC: it was the Escape key, pressed once or twice, a letter with Alt, or a sequence that
- * curses does not know and that is read to its end. Returns the key, -1 if it has no meaning, 0 for the mark of
- * a paste. */
+/* Reads on after ESC: it was the Escape key, pressed once or twice, a letter with Alt, or a
+ * sequence that curses does not know and that is read to its end. Returns the key, -1 if it has no
+ * meaning, 0 for the mark of a paste. */
 static int32_t escape(struct browse_view *v)
 {
     unsigned number = 0;

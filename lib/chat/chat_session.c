@@ -229,8 +229,8 @@ static bool fits_anywhere(const struct chat_session *t, const struct turn *turn)
 }
 
 /* Finds out how many tokens the context of the model can hold. A server with a question for it is
- * asked, as far as the answer matters (`small`: the turn fits into any context); of other servers only
- * the cache is read, so that no request is in the way of an answer. */
+ * asked, as far as the answer matters (`small`: the turn fits into any context); of other servers
+ * only the cache is read, so that no request is in the way of an answer. */
 static void learn_window(const struct chat_session *t, const struct ask *ask, bool small,
                          struct model_window *w)
 {
@@ -309,8 +309,8 @@ static void learn_windows(struct chat_session *t, const struct turn *turn)
     free(dir);
 }
 
-/* Adds what MCP servers say about their tools to the system prompt of the request. It is not stored,
- * because it is not the user's and belongs to servers that a later turn may not have. */
+/* Adds what MCP servers say about their tools to the system prompt of the request. It is not
+ * stored, because it is not the user's and belongs to servers that a later turn may not have. */
 static void add_instructions(const struct chat_session *t, struct context *c)
 {
     struct str instructions = mcp_servers_instructions(&t->mcp);

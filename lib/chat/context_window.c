@@ -83,8 +83,8 @@ struct sample {
     struct str model;
 };
 
-/* Adds what lies between the last answer and this one, unless another model wrote it, or the context was
- * cut in between: then the numbers cannot be compared. */
+/* Adds what lies between the last answer and this one, unless another model wrote it, or the
+ * context was cut in between: then the numbers cannot be compared. */
 static void compare_usage(const struct sample *last, const struct message *m, int64_t tokens,
                           size_t *all_bytes, size_t *all_tokens)
 {

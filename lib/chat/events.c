@@ -117,7 +117,8 @@ void events_session(struct events *ev, struct str id)
     add_event(ev, "session_id", "session_id", id);
 }
 
-/* Returns the cost of a turn by the user's prices. If the server reported it, no currency is set. */
+/* Returns the cost of a turn by the user's prices. If the server reported it, no currency is
+ * set. */
 static struct cost computed_cost(const struct events *ev, const struct turn *t)
 {
     const char *model = t->answer.model ? t->answer.model : t->ask.model;

@@ -67,8 +67,8 @@ static void add_configured_options(struct request_settings *r, const struct conf
     }
 }
 
-/* Adds those of the flags, or without -T those of the user configuration. It is for all providers, so
- * it does not count for those without such tools. */
+/* Adds those of the flags, or without -T those of the user configuration. It is for all providers,
+ * so it does not count for those without such tools. */
 static void add_all_hosted(struct request_settings *r, const struct config *c,
                            const struct chat_args *a, const struct provider *p)
 {

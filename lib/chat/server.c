@@ -502,8 +502,8 @@ static bool is_set(const char *variable)
 /* The most servers that are looked for. */
 #define PROBES_MAX 8
 
-/* Looks for a server on the loopback ports. Returns false if none answers. One that another user owns
- * is passed over, and then the others are looked for again. */
+/* Looks for a server on the loopback ports. Returns false if none answers. One that another user
+ * owns is passed over, and then the others are looked for again. */
 static bool probe_loopback(struct server *s)
 {
     struct model_probe probes[PROBES_MAX] = {0};

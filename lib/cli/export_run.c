@@ -257,7 +257,8 @@ static bool is_chosen(const struct run *r, struct str session_id)
     return !is_restricted(r) || hash_map_find(&r->chosen, session_id);
 }
 
-/* Returns whether the lines can be exported as they are read, so that none has to be found again. */
+/* Returns whether the lines can be exported as they are read, so that none has to be found
+ * again. */
 static bool is_streamed(const struct run *r)
 {
     const struct export_job *job = r->job;
@@ -891,7 +892,8 @@ static int from_history(struct run *r, struct err *e)
     return rc;
 }
 
-/* A failure ends the program, except, if other histories follow (`goes_on`), one of this history. */
+/* A failure ends the program, except, if other histories follow (`goes_on`), one of this
+ * history. */
 static int run_one(struct export_job *job, const struct history *h, struct out *out, bool goes_on)
 {
     struct err e = ERR_INIT;

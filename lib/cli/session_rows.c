@@ -183,8 +183,8 @@ void session_rows_add(struct session_rows *r, size_t history, bool several)
         else if (several)
             row->time = time_of(s->last_used);
     }
-    /* Of one history, the line that comes later is the newer one, whatever the clock says. So a session
-     * counts as used no earlier than the one before it in the file. */
+    /* Of one history, the line that comes later is the newer one, whatever the clock says. So a
+     * session counts as used no earlier than the one before it in the file. */
     for (size_t i = 1; several && r->by != ROWS_CREATED && i < l->count; i++) {
         struct row *row = &r->at[r->count - 1 - i];
 
@@ -193,8 +193,8 @@ void session_rows_add(struct session_rows *r, size_t history, bool several)
     }
 }
 
-/* Keeps the sessions whose id begins, or without such a session ends, with r->id, and those that were
- * used within the times. Returns 0, or -1 with *e set. */
+/* Keeps the sessions whose id begins, or without such a session ends, with r->id, and those that
+ * were used within the times. Returns 0, or -1 with *e set. */
 static int keep_named(const struct session_rows *r, const struct choice *c, struct session_list *l,
                       struct err *e)
 {

@@ -407,8 +407,8 @@ static void add_cost_line(struct chart *chart, const struct prices *p, const str
     buf_add_number(&line->cells[4], c->answers);
 }
 
-/* Fills a chart of costs: reported, computed, and of how many answers. Each currency has its own lines,
- * and its own longest bar. */
+/* Fills a chart of costs: reported, computed, and of how many answers. Each currency has its own
+ * lines, and its own longest bar. */
 static void fill_cost_chart(struct chart *chart, const struct stats *s, const struct stats_row *at,
                             size_t count)
 {

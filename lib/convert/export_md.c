@@ -1,11 +1,12 @@
 /*
  * export_md - a conversation as Markdown (CommonMark 0.31 with fenced code).
  *
- * Each session has a heading of level 1, each message a heading of level 2. Content is not changed, so that its lists, tables and code are rendered, except for text that would break the
- * structure of the document: headings become two levels lower (`#` gets two more, up to six), the
- * line below a heading that is underlined is escaped, a code fence that is left open is closed, and
- * the `<` of an HTML block that nothing ends is escaped. Arguments and results of tools are code,
- * in a fence longer than any inside.
+ * Each session has a heading of level 1, each message a heading of level 2. Content is not changed,
+ * so that its lists, tables and code are rendered, except for text that would break the structure
+ * of the document: headings become two levels lower (`#` gets two more, up to six), the line below
+ * a heading that is underlined is escaped, a code fence that is left open is closed, and the `<` of
+ * an HTML block that nothing ends is escaped. Arguments and results of tools are code, in a fence
+ * longer than any inside.
  */
 #include <string.h>
 #include <strings.h>

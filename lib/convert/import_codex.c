@@ -14,10 +14,11 @@
  *     project.
  *   - compacted: a summary that replaces earlier messages becomes a system message.
  *   - turn_context has the model.
- *   - event_msg: thread_name_updated has the name that the user gave. token_count has the usage of the response before it. user_message repeats a
- *     prompt; it is imported if no response item has the prompt. thread_rolled_back removes the
- *     last `num_turns` prompts and everything after them: the next message of the rollout then has
- *     `replaces` with their ids. Other events repeat response items.
+ *   - event_msg: thread_name_updated has the name that the user gave. token_count has the usage of
+ *     the response before it. user_message repeats a prompt; it is imported if no response item has
+ *     the prompt. thread_rolled_back removes the last `num_turns` prompts and everything after
+ *     them: the next message of the rollout then has `replaces` with their ids. Other events repeat
+ *     response items.
  *   - Reasoning, searches, generated images, encrypted summaries, lists of tools and messages
  *     between agents are not imported. Records and items of an unknown type are reported.
  *

@@ -682,8 +682,8 @@ static int check_names(struct reader *r, struct err *e)
     return result == 0 ? refuse_other(r, e) : result < 0 ? -1 : 0;
 }
 
-/* Makes the statements. Returns 0; -1 with *e set if it is no database of llm (ERR_ABSENT), or one of
- * a version whose messages cannot be read. */
+/* Makes the statements. Returns 0; -1 with *e set if it is no database of llm (ERR_ABSENT), or one
+ * of a version whose messages cannot be read. */
 static int prepare(struct reader *r, struct err *e)
 {
     if (check_names(r, e) < 0 || check_tables(r, e) < 0)

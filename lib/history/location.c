@@ -1013,8 +1013,8 @@ static int make(struct history *h, struct err *e)
 
 /* ---- entering ---- */
 
-/* Removes what would lead the programs: the pointer, the indexes, the file of a group of lines, and the
- * deletions.
+/* Removes what would lead the programs: the pointer, the indexes, the file of a group of lines, and
+ * the deletions.
  * For trust_mark: an unmarked directory becomes the user's, with its history. */
 static int remove_leads(void *arg, struct err *e)
 {

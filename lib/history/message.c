@@ -142,8 +142,8 @@ static void note(void *ctx, struct str raw_key, struct str value)
 }
 
 /* Checks that a line begins as our programs write it, with an id, a session id, a time and a role
- * without escapes. Sets these fields to their JSON values and returns the offset of the next member,
- * or 0. */
+ * without escapes. Sets these fields to their JSON values and returns the offset of the next
+ * member, or 0. */
 static size_t own_line_head(struct str line, struct str field[FIELD_CONTENT]);
 
 /* Is it JSON? Notes where the fields are when it is an object, and what else it is, if that. */

@@ -40,7 +40,8 @@ static size_t take_currency(struct prices *p, struct str code)
     return i;
 }
 
-/* fnmatch takes a bracket that is not closed for an ordinary character, which no model's name has. */
+/* fnmatch takes a bracket that is not closed for an ordinary character, which no model's name
+ * has. */
 static bool is_pattern(struct str pattern)
 {
     const char *open = memchr(pattern.p, '[', pattern.n);

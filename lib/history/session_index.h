@@ -19,7 +19,8 @@
  *     ranges   for each session, in the order of the records: the beginning and the end of each
  *              struct line_range, and in the highest bit of the beginning, whether it is decisive
  *     bad      the offsets of lines that are not valid messages
- *     slots    a hash table of the ids: the upper half of the hash, and the number of the record + 1
+ *     slots    a hash table of the ids: the upper half of the hash, and the number of the record
+ *              + 1
  *     texts    for each session: id, first role, first and last timestamp, preview, title and its
  *              key, each with a NUL
  *     by start the numbers of the records in the order of the ids, byte by byte

@@ -85,8 +85,8 @@ static void keep_new(struct session_table *t, struct str *text, struct str befor
         *text = session_list_keep(&t->list, *text);
 }
 
-/* Adds a session of lines that come after those of the table. Only texts that count are copied: in a
- * large history each piece may have the same sessions. */
+/* Adds a session of lines that come after those of the table. Only texts that count are copied: in
+ * a large history each piece may have the same sessions. */
 static size_t add_session(struct session_table *t, const struct session *from)
 {
     struct session *s = table_session(t, from->id), before = *s;

@@ -231,10 +231,10 @@ static void compose_blocks(struct composer *c, struct str blocks, struct json_it
 }
 
 /* Returns the blocks of the message that go back, or STR_NONE. They do if the same provider wrote
- * them after the same request as now (platform documentation, "Preserved thinking": a thinking block
- * is refused if the system prompt, the tools or a message before it changed; thinking may be left
- * out from the beginning of a conversation on). Blocks that are not bound were stored by an earlier
- * version; they go back while a loop of calls and results lasts. */
+ * them after the same request as now (platform documentation, "Preserved thinking": a thinking
+ * block is refused if the system prompt, the tools or a message before it changed; thinking may be
+ * left out from the beginning of a conversation on). Blocks that are not bound were stored by an
+ * earlier version; they go back while a loop of calls and results lasts. */
 static struct str blocks_to_send(const struct composer *c, size_t at)
 {
     const struct context_message *m = &c->context->at[at];
@@ -713,9 +713,9 @@ static int anthropic_read_delta(struct response *a, int64_t index, struct str de
     return 0;
 }
 
-/* Reads the counts. They are running totals, each of which may be missing. The tokens of the cache are
- * sent beside those of the input, but are included in the input here. Some servers send 0 for all
- * input at the end; this does not replace earlier counts. */
+/* Reads the counts. They are running totals, each of which may be missing. The tokens of the cache
+ * are sent beside those of the input, but are included in the input here. Some servers send 0 for
+ * all input at the end; this does not replace earlier counts. */
 static void anthropic_read_usage(struct response *a, struct str usage)
 {
     struct usage counts, *all = &a->usage;

@@ -198,8 +198,8 @@ static bool mentions_any(const struct buf *text, const char *const *needles)
     return false;
 }
 
-/* Does the server's error have one of these names or, unless it is about the key or the rate, one of
- * these phrases? `too many tokens` of a rate limit may succeed later. */
+/* Does the server's error have one of these names or, unless it is about the key or the rate, one
+ * of these phrases? `too many tokens` of a rate limit may succeed later. */
 static bool is_about(const struct server_error *f, const char *const *names,
                      const char *const *phrases)
 {

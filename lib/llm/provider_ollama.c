@@ -1,13 +1,13 @@
 /*
  * provider_ollama - Ollama's own API.
  *
- * Ollama is also compatible with OpenAI's chat completions (llm/provider_openai), but only its own API
- * can set the size of the context, `num_ctx`. The default of that size is small, and Ollama leaves out
- * the beginning of a longer conversation without a word.
+ * Ollama is also compatible with OpenAI's chat completions (llm/provider_openai), but only its own
+ * API can set the size of the context, `num_ctx`. The default of that size is small, and Ollama
+ * leaves out the beginning of a longer conversation without a word.
  *
- * Sources: docs/api.md and docs/openapi.yaml of github.com/ollama/ollama, and its code, of August 2026:
- * api/types.go (the fields), server/routes.go (which errors come how), server/sched.go (which options
- * make it load a model again).
+ * Sources: docs/api.md and docs/openapi.yaml of github.com/ollama/ollama, and its code, of August
+ * 2026: api/types.go (the fields), server/routes.go (which errors come how), server/sched.go (which
+ * options make it load a model again).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -80,7 +80,8 @@ static void set_images(cJSON *message, const struct context_message *m)
     buf_release(&json);
 }
 
-/* Sets id and name of the call that a result answers. Results follow their calls in the same order. */
+/* Sets id and name of the call that a result answers. Results follow their calls in the same
+ * order. */
 static void set_result(cJSON *message, struct json_iter *calls, struct call_ids *ids)
 {
     struct buf id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
@@ -96,8 +97,8 @@ static void set_result(cJSON *message, struct json_iter *calls, struct call_ids 
     buf_release(&text);
 }
 
-/* Adds the images of the results that end with at[i] in a message of the user, because the templates
- * of most models take images from the user alone. */
+/* Adds the images of the results that end with at[i] in a message of the user, because the
+ * templates of most models take images from the user alone. */
 static void push_result_images(cJSON *array, const struct context *c, size_t i)
 {
     struct context_message all = {0};
@@ -149,8 +150,8 @@ static cJSON *ollama_messages(const struct context *c, struct str system)
 
 /* ---- the size of the context ---- */
 
-/* A request of no more tokens than this fits into every default of Ollama with an answer: 2,048 in the
- * versions before 2025, 4,096 or more since then (docs/context-length.mdx). */
+/* A request of no more tokens than this fits into every default of Ollama with an answer: 2,048 in
+ * the versions before 2025, 4,096 or more since then (docs/context-length.mdx). */
 #define INPUT_ANY 1024
 /* The smallest size in a request. Larger ones are twice as large each, because Ollama loads the
  * model again for another size (server/sched.go, needsReload), which takes seconds. */
@@ -186,8 +187,8 @@ static bool fits(const struct ask *ask, int64_t input, int64_t size)
     return input <= size - room;
 }
 
-/* Returns the size of the context to ask for, 0 for Ollama's own. The size that the model was loaded
- * with is kept if it is enough. */
+/* Returns the size of the context to ask for, 0 for Ollama's own. The size that the model was
+ * loaded with is kept if it is enough. */
 static int64_t choose_num_ctx(const struct ask *ask)
 {
     int64_t input = input_tokens(ask), size = NUM_CTX_LEAST, full;
@@ -213,8 +214,9 @@ enum dropped {
     DROP_FORMAT = 1 << 1, /* the schema is described in the system prompt */
 };
 
-/* `think` (docs/capabilities/thinking.mdx): false, true or a level. A model without levels takes each of
- * them for true. Newer versions think unless this is false, older ones only if it is true. */
+/* `think` (docs/capabilities/thinking.mdx): false, true or a level. A model without levels takes
+ * each of them for true. Newer versions think unless this is false, older ones only if it is
+ * true. */
 static void set_think(cJSON *body, const struct ask *ask)
 {
     static const char *const levels[][2] = {
@@ -243,8 +245,8 @@ static void set_num_ctx(cJSON *body, const struct ask *ask)
     buf_release(&options);
 }
 
-/* `truncate` is false so that Ollama reports a conversation that is too long, instead of leaving out
- * its beginning (api/types.go, ChatRequest; versions before the end of 2025 ignore it). */
+/* `truncate` is false so that Ollama reports a conversation that is too long, instead of leaving
+ * out its beginning (api/types.go, ChatRequest; versions before the end of 2025 ignore it). */
 static int set_body(const struct provider *p, const struct ask *ask, struct http_request *r,
                     struct err *e)
 {
@@ -469,7 +471,8 @@ static int ollama_event(struct response *a, struct str event, struct str data, s
     return wire_parse_event(a, data, &value, e) != 0 ? -1 : read_object(a, value, e);
 }
 
-/* Reads a whole response. Some gateways send the lines of a stream as one document of another type. */
+/* Reads a whole response. Some gateways send the lines of a stream as one document of another
+ * type. */
 static int ollama_whole(struct response *a, struct str body, struct err *e)
 {
     struct str rest = body, value;

@@ -341,8 +341,8 @@ static bool names_results(const struct context *c, struct str body)
 
 /* A server that refuses a field names it: HTTP 400 (OpenAI's wording, Azure, DeepSeek, Groq,
  * gateways), 422 (pydantic) or 500 (llama-cpp-python). Other fields than these two are left to
- * llm/refused_fields. A field that the user set with an option is not left out. If the server cannot
- * enforce a schema, the system prompt describes it; chat checks the answer in any case. */
+ * llm/refused_fields. A field that the user set with an option is not left out. If the server
+ * cannot enforce a schema, the system prompt describes it; chat checks the answer in any case. */
 static bool openai_drop_unsupported(const struct provider *p, struct ask *ask, int status,
                                     struct str body, const struct response *a)
 {

@@ -139,8 +139,8 @@ static void input_add_result(struct input *in, const struct context_message *m)
 
 /* ---- items of earlier responses ---- */
 
-/* Are these the same texts but for white space? The text of an answer has a blank line between those of
- * its items. */
+/* Are these the same texts but for white space? The text of an answer has a blank line between
+ * those of its items. */
 static bool same_words(struct str a, struct str b)
 {
     static const struct str blanks = STR(" \t\r\n");
@@ -176,9 +176,9 @@ static bool items_have_text(struct str items, const struct context_message *m)
     return same;
 }
 
-/* Returns the stored items of the message if they can go back: this provider wrote them, they have its
- * text, each call of the message has its item, and no other text was merged into it. Otherwise returns STR_NONE.
- * `openai` at another base URL stores objects of other types. */
+/* Returns the stored items of the message if they can go back: this provider wrote them, they have
+ * its text, each call of the message has its item, and no other text was merged into it. Otherwise
+ * returns STR_NONE. `openai` at another base URL stores objects of other types. */
 static struct str own_items(const struct context_message *m, const char *provider)
 {
     bool own = m->thinking && !m->merged && strcmp(m->provider, provider) == 0;
@@ -299,8 +299,8 @@ static void set_instructions(cJSON *body, const struct ask *ask)
     buf_release(&system);
 }
 
-/* Requests with the same beginning and the same key reach the same machine, whose cache has the beginning
- * (OpenAI, "Prompt caching", `prompt_cache_key`). The key says nothing about the user. */
+/* Requests with the same beginning and the same key reach the same machine, whose cache has the
+ * beginning (OpenAI, "Prompt caching", `prompt_cache_key`). The key says nothing about the user. */
 static void set_cache_key(cJSON *body, const struct provider *p, const struct ask *ask)
 {
     struct buf key = BUF_INIT(BUF_SMALL);

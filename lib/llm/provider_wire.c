@@ -237,10 +237,10 @@ int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct st
     return -1;
 }
 
-/* Copies data to `out` with an empty string and blanks in place of NaN and Infinity outside of strings,
- * which Python's json module writes for numbers (docs.python.org/3/library/json.html, "Infinite and NaN
- * Number Values"). Where a number is wanted, an empty string counts as a missing one. Returns false if
- * there is none of them. */
+/* Copies data to `out` with an empty string and blanks in place of NaN and Infinity outside of
+ * strings, which Python's json module writes for numbers (docs.python.org/3/library/json.html,
+ * "Infinite and NaN Number Values"). Where a number is wanted, an empty string counts as a missing
+ * one. Returns false if there is none of them. */
 static bool without_nan(struct str data, struct buf *out)
 {
     static const char *const words[] = {"NaN", "-Infinity", "Infinity"};
@@ -370,8 +370,8 @@ static void call_id_make(const struct call_ids *ids, struct buf *id, uint64_t nu
         buf_add_byte(id, call_id_alnum.p[number % call_id_alnum.n]);
 }
 
-/* Returns the number of which the next replacement for an id is made. The k-th call with the same id
- * does not try the replacements of those before it again. */
+/* Returns the number of which the next replacement for an id is made. The k-th call with the same
+ * id does not try the replacements of those before it again. */
 static uint64_t *call_id_next(struct call_ids *ids, struct str id)
 {
     size_t known = ids->given.count, number = hash_map_number(&ids->given, &id);

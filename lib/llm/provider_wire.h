@@ -49,7 +49,8 @@ int wire_end_body(cJSON *body, const struct provider *p, const struct ask *ask,
 cJSON *wire_of_type(const char *type);
 /* {"type": type, "text": text} */
 cJSON *wire_text_part(const char *type, struct str text);
-/* The parts of a message: its text, if that is not blank, and its attachments, which `part` makes. */
+/* The parts of a message: its text, if that is not blank, and its attachments, which `part`
+ * makes. */
 cJSON *wire_parts(const struct context_message *m, const char *text_type,
                   cJSON *(*part)(const struct attachment *a));
 /* {"role": ROLE, "content": text} */
@@ -114,8 +115,8 @@ void wire_add_arguments(struct buf *out, struct str args);
 
 /* Sets the model of the response, a JSON string, unless it is set. */
 void wire_take_model(struct response *a, struct str model);
-/* Reads the counts of a `usage` object, by a list that ends with inner NULL. A later row of the same
- * kind replaces an earlier one. */
+/* Reads the counts of a `usage` object, by a list that ends with inner NULL. A later row of the
+ * same kind replaces an earlier one. */
 struct wire_usage {
     enum usage_kind kind;
     const char *outer, *inner; /* if outer is NULL, a member of `usage` itself */
@@ -130,15 +131,15 @@ struct str wire_finish(struct str reason, const struct wire_name *names);
 /* Sets the error of an event or response that cannot be used: `what: 'its beginning'`. Returns
  * -1. */
 int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct str data);
-/* Reads an event whose data is an object with a member `type`; if it has none, the name of the event
- * is the type. Returns what `known` does, 0 for an event without data, or -1 with *e set if the
- * event reports an error or cannot be used. */
+/* Reads an event whose data is an object with a member `type`; if it has none, the name of the
+ * event is the type. Returns what `known` does, 0 for an event without data, or -1 with *e set if
+ * the event reports an error or cannot be used. */
 typedef int wire_typed_event(struct response *a, struct str type, struct str object, struct err *e);
 int wire_read_typed_event(struct response *a, struct str event, struct str data,
                           wire_typed_event *known, struct err *e);
 /* Parse the data of an event, or a whole response. Return 0, or -1 with *e set if it is not JSON or
- * is nested too deeply. In an event, NaN and Infinity are accepted and count as missing; its value is
- * valid until the next event. */
+ * is nested too deeply. In an event, NaN and Infinity are accepted and count as missing; its value
+ * is valid until the next event. */
 int wire_parse_event(struct response *a, struct str data, struct str *value, struct err *e);
 int wire_parse_whole(struct str body, struct str *value, struct err *e);
 

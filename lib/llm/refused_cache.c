@@ -1,5 +1,5 @@
-/* The cache of llm/refused_fields: a file for each server, as for the lists of models, with a line of
- * JSON for each field. */
+/* The cache of llm/refused_fields: a file for each server, as for the lists of models, with a line
+ * of JSON for each field. */
 #include "chathist/llm/refused_fields.h"
 
 #include <fcntl.h>
@@ -112,9 +112,9 @@ void refused_fields_load(struct refused_fields *f, const char *dir, const struct
     free(path);
 }
 
-/* Opens and locks the directory of the cache, so that chats at once do not lose each other's lines. If
- * another chat keeps the lock for a second, as one that is stopped does, this one goes on without it.
- * Returns a descriptor, or -1. */
+/* Opens and locks the directory of the cache, so that chats at once do not lose each other's lines.
+ * If another chat keeps the lock for a second, as one that is stopped does, this one goes on
+ * without it. Returns a descriptor, or -1. */
 static int lock_dir(const char *dir)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

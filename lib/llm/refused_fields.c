@@ -280,8 +280,8 @@ static bool learn_limit(struct reading *r, const char *path)
 }
 
 /* Sets the effort `none` for requests with tools. OpenAI's words: "Function tools with
- * reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools, use
- * /v1/responses or set reasoning_effort to 'none'." */
+ * reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools,
+ * use /v1/responses or set reasoning_effort to 'none'." */
 static bool learn_tools_without_effort(struct reading *r)
 {
     const char *effort = r->provider->effort_field;

@@ -233,8 +233,8 @@ static void conflict(struct adding *a, const struct decided *d)
                 d->key, key, path);
 }
 
-/* Adds to `out` the new value of the field a->path: `ours`, the present one, or `theirs`, that of the
- * option. */
+/* Adds to `out` the new value of the field a->path: `ours`, the present one, or `theirs`, that of
+ * the option. */
 static void add_chosen(struct adding *a, struct buf *out, struct str ours, struct str theirs)
 {
     const struct decided *d = find_decided(a);

@@ -7,8 +7,8 @@
  *  - An object is merged into an object member by member; `tools` is joined with the tools that are
  *    there; any other value replaces the old one.
  *  - A field that another setting of the user decides (--effort, --max-tokens, --schema, -T) is
- *    decided by the stronger of the two (enum ask_from). If they are equally strong and want different
- *    values, that is an error. The field of --schema is one value: nothing is merged into it.
+ *    decided by the stronger of the two (enum ask_from). If they are equally strong and want
+ *    different values, that is an error. The field of --schema is one value: nothing is merged into it.
  */
 #ifndef CHATHIST_LLM_REQUEST_BODY_H
 #define CHATHIST_LLM_REQUEST_BODY_H
@@ -24,8 +24,8 @@
 struct str body_field(const cJSON *body, const char *path, struct buf *scratch);
 /* The same in the JSON text of an object; NULL is the path of the value itself. */
 struct str body_field_in(struct str value, const char *path);
-/* Sets the field to `value`, JSON, and makes the objects around it; STR_NONE removes it, and with it
- * an object that becomes empty. Nothing happens if the path leads through another type than an
+/* Sets the field to `value`, JSON, and makes the objects around it; STR_NONE removes it, and with
+ * it an object that becomes empty. Nothing happens if the path leads through another type than an
  * object. */
 void body_set_field(cJSON *body, const char *path, struct str value);
 /* Is it that path, or one inside of it? */
@@ -35,8 +35,8 @@ void body_option_path(const struct provider *p, const char *key, struct buf *out
 /* Adds effort, limit and options. Returns 0, or -1 with ERR_USAGE for two settings that want
  * different values. */
 int body_add_options(cJSON *body, const struct provider *p, const struct ask *ask, struct err *e);
-/* Changes the fields that the server has refused before (ask->refused), unless a flag of the user set
- * them. */
+/* Changes the fields that the server has refused before (ask->refused), unless a flag of the user
+ * set them. */
 void body_leave_refused(cJSON *body, const struct provider *p, const struct ask *ask);
 
 #endif

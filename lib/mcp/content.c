@@ -78,7 +78,8 @@ static int digit_value(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* Adds the bytes that a text in base64 (RFC 4648 section 4) means. Returns false if the text is not base64. */
+/* Adds the bytes that a text in base64 (RFC 4648 section 4) means. Returns false if the text is not
+ * base64. */
 static bool add_decoded(struct buf *out, struct str text)
 {
     unsigned bits = 0, count = 0;

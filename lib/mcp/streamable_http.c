@@ -1,10 +1,10 @@
 /*
  * Streamable HTTP (modelcontextprotocol.io/specification/2025-11-25/basic/transports and
- * 2026-07-28/basic/transports/streamable-http): each message has its own POST request. The response to
- * a request is JSON or a stream of events, which may carry other messages before the answer. A
+ * 2026-07-28/basic/transports/streamable-http): each message has its own POST request. The response
+ * to a request is JSON or a stream of events, which may carry other messages before the answer. A
  * server with sessions names one in the response to initialize, and every later request repeats the
- * name. In the older transport (2024-11-05/basic/transports, "HTTP with SSE") all answers come on the
- * stream of one GET, whose first event names the URL for messages.
+ * name. In the older transport (2024-11-05/basic/transports, "HTTP with SSE") all answers come on
+ * the stream of one GET, whose first event names the URL for messages.
  */
 #include "mcp/transport.h"
 
@@ -94,7 +94,8 @@ struct post {
 
 /* ---- messages of the server ---- */
 
-/* Returns the length of the JSON escape at the beginning of the text if it stands for this byte, or 0. */
+/* Returns the length of the JSON escape at the beginning of the text if it stands for this byte, or
+ * 0. */
 static size_t escape_of(struct str text, char byte)
 {
     char code[8];
@@ -107,8 +108,8 @@ static size_t escape_of(struct str text, char byte)
     return text.n >= 6 && strncasecmp(text.p, code, 6) == 0 ? 6 : 0;
 }
 
-/* Returns the length of the secret at the beginning of the text, or 0. Some servers write `/`, `+` or
- * `&` as escapes. */
+/* Returns the length of the secret at the beginning of the text, or 0. Some servers write `/`, `+`
+ * or `&` as escapes. */
 static size_t secret_at(struct str text, struct str secret)
 {
     size_t at = 0;
@@ -351,11 +352,11 @@ static void begin_post(struct post *p)
                              &p->sink, &p->e);
 }
 
-/* Begins what may be begun. The server handles requests side by side, so that what is sent first does
- * not have to arrive first. Nothing is sent before the server has accepted `initialized`; other
- * notifications hold up the messages after them for a moment only, because a server whose call is
- * cancelled may hang. The end of the session, which may have less time than that, waits for none.
- * Returns whether something began. */
+/* Begins what may be begun. The server handles requests side by side, so that what is sent first
+ * does not have to arrive first. Nothing is sent before the server has accepted `initialized`;
+ * other notifications hold up the messages after them for a moment only, because a server whose
+ * call is cancelled may hang. The end of the session, which may have less time than that, waits for
+ * none. Returns whether something began. */
 static bool begin_posts(struct link *l)
 {
     bool any = false, held = false;
@@ -429,8 +430,8 @@ static bool take_error(struct post *p)
     return true;
 }
 
-/* Follows a redirect within the server. Any other redirect would hand the headers to another server. Returns
- * whether the message is to be sent again. */
+/* Follows a redirect within the server. Any other redirect would hand the headers to another
+ * server. Returns whether the message is to be sent again. */
 static bool redirect(struct post *p, struct err *why)
 {
     struct link *l = p->server->link;
@@ -714,8 +715,8 @@ void mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r
     mcp_greet(s);
 }
 
-/* Sends DELETE for the session, which says that it is not needed any more, and drops the requests, whose
- * answers are not used any more. */
+/* Sends DELETE for the session, which says that it is not needed any more, and drops the requests,
+ * whose answers are not used any more. */
 static void begin_end(struct mcp_server *s)
 {
     struct link *l = s->link;

@@ -145,8 +145,8 @@ static int print_hits(struct looking *l, struct err *e)
     return found;
 }
 
-/* Prints the hits of a search for sessions, as many as the list has room for. Returns 0, or -1 with *e
- * set. */
+/* Prints the hits of a search for sessions, as many as the list has room for. Returns 0, or -1 with
+ * *e set. */
 static int print_found(struct looking *l, const struct session_hits *hits, struct err *e)
 {
     struct buf line = BUF_INIT(BUF_LINE);

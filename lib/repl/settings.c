@@ -13,7 +13,8 @@
 #include "chathist/cli/signals.h"
 #include "chathist/history/thread.h"
 
-/* Requests the models of the present server, unless they are known. Returns 0, or -1 with *e set. */
+/* Requests the models of the present server, unless they are known. Returns 0, or -1 with *e
+ * set. */
 static int load_models(struct repl *r, const struct http_limits *limits, struct err *e)
 {
     struct http_limits own = *limits;

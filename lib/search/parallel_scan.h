@@ -50,8 +50,8 @@ struct parallel_scan_job {
     const atomic_bool *cancel; /* the search ends when another thread sets it; NULL: never */
 };
 
-/* A line to report: a hit, a message that could not be matched (see pattern_find), or a line that is
- * no valid message. */
+/* A line to report: a hit, a message that could not be matched (see pattern_find), or a line that
+ * is no valid message. */
 struct scan_item {
     off_t at;
     size_t n; /* without its newline */
@@ -62,11 +62,12 @@ struct scan_item {
 struct parallel_scan *parallel_scan_new(const struct parallel_scan_job *job);
 void parallel_scan_free(struct parallel_scan *s);
 /* Returns 1 and the next older hit of a job that lists, or message that could not be matched; 0 at
- * the beginning of the file; or -1 with *e set. Adds the bad lines that were met on the way to *bad. */
+ * the beginning of the file; or -1 with *e set. Adds the bad lines that were met on the way to
+ * *bad. */
 int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t *bad,
                        struct err *e);
-/* Counts all hits and bad lines, of a job that does not list. Returns 1; 0 if a message could not be
- * matched, so that the count is not right; -1 with *e set. */
+/* Counts all hits and bad lines, of a job that does not list. Returns 1; 0 if a message could not
+ * be matched, so that the count is not right; -1 with *e set. */
 int parallel_scan_count(struct parallel_scan *s, uint64_t *hits, uint64_t *bad, struct err *e);
 
 /* Returns whether every part of the history was looked at that had to be. *hits is set to the

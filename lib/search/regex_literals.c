@@ -507,8 +507,8 @@ static unsigned read_number(struct reader *r)
     return n;
 }
 
-/* Reads {N}, {N,} or {N,M}. Returns false if these characters stand for themselves. Versions of PCRE2
- * differ about {,M} and about spaces. */
+/* Reads {N}, {N,} or {N,M}. Returns false if these characters stand for themselves. Versions of
+ * PCRE2 differ about {,M} and about spaces. */
 static bool read_braces(struct reader *r, unsigned *least, unsigned *most)
 {
     const char *start = r->p;

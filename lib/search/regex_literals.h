@@ -2,8 +2,8 @@
  * regex_literals - texts that every match of a regular expression holds.
  *
  * The expression is read in PCRE2's syntax (pcre2pattern(3)), but not all of it: the
- * functions find nothing in an expression with other elements. They find clauses. A clause is a set of
- * texts, and every match holds one of them, so that a text without any of them has no match.
+ * functions find nothing in an expression with other elements. They find clauses. A clause is a set
+ * of texts, and every match holds one of them, so that a text without any of them has no match.
  */
 #ifndef CHATHIST_SEARCH_REGEX_LITERALS_H
 #define CHATHIST_SEARCH_REGEX_LITERALS_H

@@ -60,8 +60,8 @@ static void start(struct search *s, bool list)
         return;
     f = mem_zalloc(sizeof *f);
     literals = find_literals(s, f);
-    /* Unwanted words are looked for in what the scan finds, so it must find too much, not too little;
-     * and looking at every line twice takes longer than once. */
+    /* Unwanted words are looked for in what the scan finds, so it must find too much, not too
+     * little; and looking at every line twice takes longer than once. */
     if (!literals && s->query && query_has_unwanted(s->query)) {
         fast_free(f);
         return;
@@ -145,8 +145,8 @@ static void read_text(struct search *s, struct hit *h, size_t number)
         (void)searched_text_next(s->texts, &h->text);
 }
 
-/* Returns 1 and the first match if the message that was read matches the pattern and has no unwanted
- * word; 0 if not; -1 with *e set. */
+/* Returns 1 and the first match if the message that was read matches the pattern and has no
+ * unwanted word; 0 if not; -1 with *e set. */
 static int match_texts(struct search *s, struct text_match *m, struct err *e)
 {
     struct str text;

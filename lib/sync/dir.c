@@ -4,21 +4,22 @@
  *     DIR/MACHINE/NAME/deleted.jsonl        deletions, as in FILE.deleted
  *     DIR/MACHINE/NAME/lines-000001.jsonl   lines of the history, and further files of about 8 MiB
  *
- * A machine writes below its own name alone, and adds only what no machine has written there before.
- * All files are appended to, except that a machine rewrites its own if lines of them are deleted: they
- * become empty lines, so that the numbers of the others stay. So the programs that carry the files
- * never find two versions of one, and carry a full file only once.
+ * A machine writes below its own name alone, and adds only what no machine has written there
+ * before. All files are appended to, except that a machine rewrites its own if lines of them are
+ * deleted: they become empty lines, so that the numbers of the others stay. So the programs that
+ * carry the files never find two versions of one, and carry a full file only once.
  *
- * The lines that are added in one run follow a line `{"chathist_sync":1,"name":NAME,"run":RUN,"after":
- * {MACHINE:[FILE,LINES],…}}`, which says how much the writer had read of each other machine. A reader takes
- * the lines only after it has read as much, because files may arrive in another order. So a
- * conversation that was continued on another machine is never stored before its beginning. A machine
- * whose directory is absent is not waited for. A machine whose files vanished, and were read further
- * by others than it has them now, begins a file with a higher number, so that no machine waits for lines
- * that never come. RUN is a random text. If the last run that wrote to the files of this machine is
- * none of the last runs that this home directory remembers, a copy of it is in use elsewhere under the
- * same name: then this one takes another name. If a file cannot be used, it and the later ones of its
- * machine are left out, and no lines of others wait for them.
+ * The lines that are added in one run follow a line
+ * `{"chathist_sync":1,"name":NAME,"run":RUN,"after": {MACHINE:[FILE,LINES],…}}`, which says how
+ * much the writer had read of each other machine. A reader takes the lines only after it has read
+ * as much, because files may arrive in another order. So a conversation that was continued on
+ * another machine is never stored before its beginning. A machine whose directory is absent is not
+ * waited for. A machine whose files vanished, and were read further by others than it has them now,
+ * begins a file with a higher number, so that no machine waits for lines that never come. RUN is a
+ * random text. If the last run that wrote to the files of this machine is none of the last runs
+ * that this home directory remembers, a copy of it is in use elsewhere under the same name: then
+ * this one takes another name. If a file cannot be used, it and the later ones of its machine are
+ * left out, and no lines of others wait for them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -164,8 +165,8 @@ static void add_segment(struct log *l, unsigned number)
     l->segments[l->count++] = (struct segment){.number = number};
 }
 
-/* Leaves out the rest of a machine's files, because one of them cannot be used. The other machines are
- * synchronised. The first such error becomes that of the run, the others are warnings. */
+/* Leaves out the rest of a machine's files, because one of them cannot be used. The other machines
+ * are synchronised. The first such error becomes that of the run, the others are warnings. */
 static void leave_out(struct folder *f, struct log *l, struct err *why)
 {
     l->left_out = true;
@@ -431,8 +432,8 @@ static int check_head(const struct folder *f, const struct log *l, const struct 
     return result;
 }
 
-/* Reads the line at the beginning of a batch. Returns 1, or 0 if other files must be read first, or if
- * this one is left out. */
+/* Reads the line at the beginning of a batch. Returns 1, or 0 if other files must be read first, or
+ * if this one is left out. */
 static int take_head(struct folder *f, struct log *l, const struct segment *s, struct str object)
 {
     static const char *const keys[] = {"chathist_sync", "name", "after", "run"};
@@ -465,7 +466,8 @@ static int take_head(struct folder *f, struct log *l, const struct segment *s, s
     return 1;
 }
 
-/* Takes a line of a file. Returns 1; 0 if it has to wait, or the file is left out; -1 with *e set. */
+/* Takes a line of a file. Returns 1; 0 if it has to wait, or the file is left out; -1 with *e
+ * set. */
 static int take_line(struct folder *f, struct log *l, struct segment *s, const struct line *line,
                      struct err *e)
 {
@@ -488,8 +490,8 @@ static int take_line(struct folder *f, struct log *l, struct segment *s, const s
     return 1;
 }
 
-/* Reads the new lines of a file. Returns 1 if it was read to its end, 0 if a line has to wait or the file
- * is left out, -1 with *e set. */
+/* Reads the new lines of a file. Returns 1 if it was read to its end, 0 if a line has to wait or
+ * the file is left out, -1 with *e set. */
 static int read_lines(struct folder *f, struct log *l, struct segment *s, struct err *e)
 {
     struct buf path = BUF_INIT(BUF_SMALL);
@@ -579,7 +581,8 @@ static int read_log(struct folder *f, struct log *l, struct err *e)
 }
 
 /* Returns whether the files of this machine wait, or something waits for them. Only this machine
- * knows that nothing more of them will arrive; and it may not write to a file that it has not read. */
+ * knows that nothing more of them will arrive; and it may not write to a file that it has not
+ * read. */
 static bool own_waits(const struct folder *f)
 {
     for (size_t i = 0; i < f->count; i++) {
@@ -892,9 +895,9 @@ static int write_lines(struct writer *w, struct err *e)
 
 /* ---- erasing ---- */
 
-/* Copies a file, with an empty line for each line that is deleted, so that the numbers of the others
- * stay. A line that is too long to be a message becomes empty, too. Returns how many are deleted and
- * sets *end to the size of the copy, or returns -1. */
+/* Copies a file, with an empty line for each line that is deleted, so that the numbers of the
+ * others stay. A line that is too long to be a message becomes empty, too. Returns how many are
+ * deleted and sets *end to the size of the copy, or returns -1. */
 static int copy_kept(struct folder *f, const struct log *l, struct file_replace *r, uint64_t *end,
                      struct err *e)
 {
@@ -957,8 +960,8 @@ static int erase_own(struct writer *w, struct err *e)
     return 0;
 }
 
-/* Returns 0, or -1 with *e set if more files of this machine are missing than can have been lost: then a
- * file has a name that no program of ours gave it. */
+/* Returns 0, or -1 with *e set if more files of this machine are missing than can have been lost:
+ * then a file has a name that no program of ours gave it. */
 static int check_numbers(const struct writer *w, struct err *e)
 {
     unsigned last = last_number(w->log);
@@ -970,8 +973,8 @@ static int check_numbers(const struct writer *w, struct err *e)
                    last, w->f->job->place, w->log->machine);
 }
 
-/* Makes the files of this machine again that are missing between others, without lines: readers wait
- * for them. */
+/* Makes the files of this machine again that are missing between others, without lines: readers
+ * wait for them. */
 static int fill_gaps(struct writer *w, struct err *e)
 {
     for (unsigned n = 1; n < last_number(w->log); n++)
@@ -1061,9 +1064,9 @@ static int lock_machine(struct folder *f, struct err *e)
     return result;
 }
 
-/* Waits for another home directory that has the same name, because it is a copy. It may be in use on
- * this machine, too; its lock is another one. Where directories have no locks, and before this one exists,
- * nothing is locked: then the first file is made by one program only. */
+/* Waits for another home directory that has the same name, because it is a copy. It may be in use
+ * on this machine, too; its lock is another one. Where directories have no locks, and before this
+ * one exists, nothing is locked: then the first file is made by one program only. */
 static int lock_own(struct folder *f, struct err *e)
 {
     struct append_wait wait = history_wait(f->job->history);
@@ -1080,8 +1083,8 @@ static int lock_own(struct folder *f, struct err *e)
     return result;
 }
 
-/* Returns whether the positions of this run are to be stored: not if the files of this machine were left out,
- * because lines are not written there. */
+/* Returns whether the positions of this run are to be stored: not if the files of this machine were
+ * left out, because lines are not written there. */
 static bool keeps_state(const struct folder *f)
 {
     const struct log *own = find_log(f, str_of(f->machine));

@@ -281,8 +281,8 @@ static bool is_known(const struct merge *m, uint64_t key, uint64_t digest,
 #define AHEAD 16
 
 /* Takes the facts that were found after the others, without those that are repeated. All slots are
- * looked at one after the other, so that the processor can fetch some in advance: a slot is nearly always
- * elsewhere in memory. */
+ * looked at one after the other, so that the processor can fetch some in advance: a slot is nearly
+ * always elsewhere in memory. */
 static void take_found(struct merge *m)
 {
     struct covered *c = &m->covered;
@@ -558,7 +558,8 @@ static int open_again(struct merge *m, struct stat *st, struct err *e)
     return m->fd >= 0 ? 1 : missing == ENOENT ? 0 : -1;
 }
 
-/* Returns the digests of the lines before the cursor, and sets the cursor to 0. The caller frees them. */
+/* Returns the digests of the lines before the cursor, and sets the cursor to 0. The caller frees
+ * them. */
 static uint64_t *take_followed(struct merge *m, size_t *n)
 {
     uint64_t *digests;

@@ -226,7 +226,8 @@ static int fail_connection(struct pg *p, struct err *e)
     find_state(p, text);
     if (p->state[0])
         return fail(p, message, e);
-    /* libpq reads some values only now: `invalid integer value "pass" for connection option "port"`. */
+    /* libpq reads some values only now: `invalid integer value "pass" for connection option
+     * "port"`. */
     if (str_starts(message, STR("invalid ")) && str_find(message, STR("\"")))
         return fail_uri(text, e);
     return err_set(e, PQconnectionNeedsPassword(p->conn) ? ERR_AUTH : ERR_NETWORK,

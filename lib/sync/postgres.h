@@ -31,8 +31,8 @@ struct pg *pg_open(const char *place, pg_warn *warn, void *arg, struct err *e);
 /* Frees it; NULL is allowed. A transaction that is open is undone. */
 void pg_close(struct pg *p);
 
-/* Called with the values of a row, absent ones for NULL, borrowed until it returns. Returns 0, or -1
- * with *e set, which ends the query. */
+/* Called with the values of a row, absent ones for NULL, borrowed until it returns. Returns 0, or
+ * -1 with *e set, which ends the query. */
 typedef int pg_row(void *arg, const struct str *value, struct err *e);
 /* Runs one command with `count` parameters $1, $2, …, and calls `row` (may be NULL) for each row of
  * the result as it arrives. Returns 0, or -1 with *e set. */

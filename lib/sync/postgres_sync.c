@@ -12,7 +12,8 @@
 #include "chathist/history/message.h"
 #include "sync/postgres.h"
 
-/* A batch is a transaction. It has at most this many lines, and ends when it has this many bytes. */
+/* A batch is a transaction. It has at most this many lines, and ends when it has this many
+ * bytes. */
 #define BATCH_LINES 10000
 #define BATCH_BYTES ((size_t)8 << 20)
 /* Longer ids do not fit into an index of PostgreSQL. */
@@ -365,8 +366,9 @@ static const char INSERT_LINES[] =
 
 static const char FIND_CONFLICTS[] =
     "SELECT b.line, m.line FROM pg_temp.chathist_batch b"
-    /* A new database has no statistics. OFFSET 0 keeps the planner from a join that compares each row
-     * of the batch with each of the history, and only the primary key gives this order without a sort. */
+    /* A new database has no statistics. OFFSET 0 keeps the planner from a join that compares each
+     * row of the batch with each of the history, and only the primary key gives this order without
+     * a sort. */
     " CROSS JOIN LATERAL (SELECT line FROM chathist.messages WHERE owner = current_user"
     " AND history = $1 AND session = b.session AND id = b.id"
     " ORDER BY digest OFFSET 0) m"
@@ -616,8 +618,8 @@ static int set_pulled(struct run *r, int64_t number, struct err *e)
     return cursor_save(r, e);
 }
 
-/* Fetches the lines of the rows that the history does not have. The deletions up to the number `last`
- * are in the history. */
+/* Fetches the lines of the rows that the history does not have. The deletions up to the number
+ * `last` are in the history. */
 static int pull_lines(struct run *r, const struct rows *rows, int64_t last, struct err *e)
 {
     struct digests here = digests_of_history(r->merge);

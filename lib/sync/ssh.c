@@ -12,15 +12,17 @@
  *     server   likewise, after it has stored those of the client
  *     server   X MESSAGE\n                     instead of anything, if it cannot continue
  *
- * If the deletions differ, they are exchanged first, so that no line is sent that is erased then. After
- * that both sides send `hist-sync 2 DELETIONS LINES` again, and exchange the lines if these differ.
+ * If the deletions differ, they are exchanged first, so that no line is sent that is erased then.
+ * After that both sides send `hist-sync 2 DELETIONS LINES` again, and exchange the lines if these
+ * differ.
  *
- * A fact is a deletion, or a line. A range holds the facts whose digests begin with certain bits. It is
- * sent as the number of bits, these bits, and for each of its 16 parts a checksum of the digests of
- * the client's facts in it. Numbers have 64 bits, little-endian. The answer for a part is one byte:
- * it is equal; the server has nothing there, or the client has nothing; it is to be split again; or the
- * digests of the few facts that the server has there follow. So the difference of two histories is
- * found with traffic in proportion to the difference, without anything that was remembered.
+ * A fact is a deletion, or a line. A range holds the facts whose digests begin with certain bits.
+ * It is sent as the number of bits, these bits, and for each of its 16 parts a checksum of the
+ * digests of the client's facts in it. Numbers have 64 bits, little-endian. The answer for a part
+ * is one byte: it is equal; the server has nothing there, or the client has nothing; it is to be
+ * split again; or the digests of the few facts that the server has there follow. So the difference
+ * of two histories is found with traffic in proportion to the difference, without anything that was
+ * remembered.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -149,8 +151,8 @@ static int peer_bytes(struct peer *p, size_t n, const char **bytes, struct err *
     return 0;
 }
 
-/* Reads a line of at most `most` bytes, without its newline, borrowed until the next read. Returns 1, 0
- * at the end of the stream, or -1 with *e set. */
+/* Reads a line of at most `most` bytes, without its newline, borrowed until the next read. Returns
+ * 1, 0 at the end of the stream, or -1 with *e set. */
 static int peer_line(struct peer *p, size_t most, struct str *line, struct err *e)
 {
     size_t looked = 0;
@@ -263,7 +265,8 @@ static void exchange_end(struct exchange *x)
     buf_release(&x->want);
 }
 
-/* A range: the digests whose first `bits` bits are those of `prefix`; the rest of `prefix` is zeros. */
+/* A range: the digests whose first `bits` bits are those of `prefix`; the rest of `prefix` is
+ * zeros. */
 struct range {
     unsigned bits;
     uint64_t prefix;
@@ -510,7 +513,8 @@ static int put_fact(struct exchange *x, size_t i, struct buf *line, struct err *
     return 0;
 }
 
-/* Returns whether the fact that has the number i now is to be sent, although numbers have changed. */
+/* Returns whether the fact that has the number i now is to be sent, although numbers have
+ * changed. */
 static bool is_chosen(const struct exchange *x, size_t i)
 {
     uint64_t digest = digest_of(x->merge, x->deletions, i);
@@ -519,8 +523,8 @@ static bool is_chosen(const struct exchange *x, size_t i)
     return at < x->count && x->items.at[at].digest == digest && x->send[x->items.at[at].number];
 }
 
-/* Sends the facts that the other side does not have, in their order here. Lines have other numbers if
- * some were erased meanwhile, because the other side or another program deleted them. */
+/* Sends the facts that the other side does not have, in their order here. Lines have other numbers
+ * if some were erased meanwhile, because the other side or another program deleted them. */
 static int send_facts(struct exchange *x, struct err *e)
 {
     struct buf line = BUF_INIT(BUF_LINE);
@@ -630,8 +634,8 @@ static int exchange(struct merge *m, struct peer *p, bool deletions, bool client
     return result;
 }
 
-/* Exchanges the numbers of both sides. The client waits for those of the server: what it writes while
- * ssh asks for a password could be lost. */
+/* Exchanges the numbers of both sides. The client waits for those of the server: what it writes
+ * while ssh asks for a password could be lost. */
 static int greet(struct merge *m, struct peer *p, bool client, uint64_t *deletions, uint64_t *lines,
                  struct err *e)
 {
@@ -810,7 +814,8 @@ static void explain(const struct sync_job *job, int status, struct err *e)
                 job->place, WEXITSTATUS(status));
 }
 
-/* Waits until the ssh command ends. After `ms` it is terminated, and then killed. Returns its status. */
+/* Waits until the ssh command ends. After `ms` it is terminated, and then killed. Returns its
+ * status. */
 static int wait_for(pid_t pid, int64_t ms)
 {
     int64_t now = time_ticks(), end = now + ms, kill_at = end + END_MS;

@@ -188,9 +188,9 @@ static void draw_again(const struct line *l, size_t above)
 
 /* ---- a text that is taller than the terminal ---- */
 
-/* libedit draws all of a text, and moves the cursor as if the terminal had rows for it. So its output
- * is dropped while a text fills the terminal, and a part of the text around the cursor is drawn
- * here. */
+/* libedit draws all of a text, and moves the cursor as if the terminal had rows for it. So its
+ * output is dropped while a text fills the terminal, and a part of the text around the cursor is
+ * drawn here. */
 
 static bool is_tall(const struct line *l)
 {
@@ -347,9 +347,9 @@ static void settle_view(struct line *l, bool drawn)
         draw_window(l);
 }
 
-/* libedit asks its output for the size of the terminal. It keeps the place of the cursor, which can be
- * outside of a smaller terminal, until it draws the line again, and would write the next character
- * there; so a tall text is drawn to nowhere. The callers draw one that is not tall. */
+/* libedit asks its output for the size of the terminal. It keeps the place of the cursor, which can
+ * be outside of a smaller terminal, until it draws the line again, and would write the next
+ * character there; so a tall text is drawn to nowhere. The callers draw one that is not tall. */
 static void renew_size(struct line *l)
 {
     if (l->tall)
@@ -471,9 +471,10 @@ static void add_key_name(struct buf *out, struct str key)
         buf_addf(out, "\\%03o", (unsigned char)key.p[i]);
 }
 
-/* Finds out which command libedit has for a sequence, its own, ours or one of ~/.editrc. libedit has
- * no function for that question, so it is asked to print the binding: `"^[[A" -> ed-prev-history`.
- * For an unknown sequence it prints an error without "->". Returns whether it has one. */
+/* Finds out which command libedit has for a sequence, its own, ours or one of ~/.editrc. libedit
+ * has no function for that question, so it is asked to print the binding: `"^[[A" ->
+ * ed-prev-history`. For an unknown sequence it prints an error without "->". Returns whether it has
+ * one. */
 static bool find_binding(const struct line *l, struct str key, struct buf *command)
 {
     char *said = NULL;
@@ -783,8 +784,8 @@ static unsigned char recall_entry(struct line *l, bool up)
     return CC_NORM;
 }
 
-/* Moves the cursor to the same column of the line above (`up`) or below. On the first or last line the
- * key recalls an entry of the history. */
+/* Moves the cursor to the same column of the line above (`up`) or below. On the first or last line
+ * the key recalls an entry of the history. */
 static unsigned char move_by_line(EditLine *el, bool up)
 {
     const LineInfoW *info = el_wline(el);

@@ -33,7 +33,8 @@ bool str_eq(struct str a, struct str b);
 bool str_eq_c(struct str a, const char *b);
 /* Compares without regard to the case of ASCII letters; `lower` has small ones. */
 bool str_eq_lower(struct str a, const char *lower);
-/* Compares byte by byte: less than, equal to or greater than 0. A text comes before its continuations. */
+/* Compares byte by byte: less than, equal to or greater than 0. A text comes before its
+ * continuations. */
 int str_compare(struct str a, struct str b);
 /* Returns how often a byte occurs. */
 size_t str_count(struct str s, char byte);

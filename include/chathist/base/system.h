@@ -1,8 +1,10 @@
 /*
- * system: syncs and times of files, and random numbers, which the systems name or do in different ways.
+ * system: syncs and times of files, and random numbers, which the systems name or do in different
+ * ways.
  *
- * The other differences are in the modules that they belong to, after #ifdef __linux__: base/file (file
- * systems without permissions, who listens on a port) and base/process (pipes, orphans, core dumps).
+ * The other differences are in the modules that they belong to, after #ifdef __linux__: base/file
+ * (file systems without permissions, who listens on a port) and base/process (pipes, orphans, core
+ * dumps).
  */
 #ifndef CHATHIST_BASE_SYSTEM_H
 #define CHATHIST_BASE_SYSTEM_H
@@ -11,9 +13,9 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* Writes a file to the disk: system_sync_data its content and length (fdatasync), system_sync also its
- * other attributes (fsync). On macOS, where fsync leaves the bytes in the cache of the drive, both use
- * F_FULLFSYNC (fcntl(2) there). Return 0, or -1 with errno set. */
+/* Writes a file to the disk: system_sync_data its content and length (fdatasync), system_sync also
+ * its other attributes (fsync). On macOS, where fsync leaves the bytes in the cache of the drive,
+ * both use F_FULLFSYNC (fcntl(2) there). Return 0, or -1 with errno set. */
 int system_sync_data(int fd);
 int system_sync(int fd);
 

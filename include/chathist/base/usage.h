@@ -47,8 +47,8 @@ void usage_read(struct usage *u, enum usage_kind kind, struct str value);
 void usage_read_members(struct usage *u, struct str object);
 /* Replaces earlier counts of the same response by later ones. */
 void usage_replace(struct usage *u, const struct usage *later);
-/* Adds the counts of another response. A sum of tokens is that of the known ones; the cost is unknown
- * if that of one response is. */
+/* Adds the counts of another response. A sum of tokens is that of the known ones; the cost is
+ * unknown if that of one response is. */
 void usage_sum(struct usage *u, const struct usage *more);
 /* Adds the members of a JSON object: the counts that are known. */
 void usage_add_members(const struct usage *u, struct buf *out);

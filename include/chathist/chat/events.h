@@ -55,8 +55,8 @@ struct events {
 /* After this call die_err and die_usage also end with an `error` event. */
 void events_start(struct events *ev, const struct opt_common *o, bool verbose);
 void events_release(struct events *ev);
-/* Shows Markdown if standard output is a terminal: words are wrapped, tables have columns, and there
- * are styles if the terminal has colours. */
+/* Shows Markdown if standard output is a terminal: words are wrapped, tables have columns, and
+ * there are styles if the terminal has colours. */
 void events_show_markdown(struct events *ev);
 /* Shows a spinner on a terminal while nothing arrives. */
 void events_show_waiting(struct events *ev, struct http_limits *limits);

@@ -42,9 +42,9 @@ struct mcp_configs {
 /* Finds out which servers are wanted. `options` ends with NULL; if it is NULL itself, the
  * configuration decides; an empty option wants nothing. A server that is wanted twice by the same
  * name and command counts once. A server of the configuration runs in the directory of
- * `mcp.NAME.cwd`, or in config_command_dir. Only a server of the configuration gets the headers that
- * are configured for its name, because another one with that name is a stranger. Returns 0, or -1 with *e set (ERR_USAGE). Call
- * mcp_configs_release in both cases. */
+ * `mcp.NAME.cwd`, or in config_command_dir. Only a server of the configuration gets the headers
+ * that are configured for its name, because another one with that name is a stranger. Returns 0, or
+ * -1 with *e set (ERR_USAGE). Call mcp_configs_release in both cases. */
 int mcp_configs_read(struct mcp_configs *w, const struct config *c, const char *const *options,
                      struct err *e);
 void mcp_configs_release(struct mcp_configs *w);
@@ -75,8 +75,8 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
  * are freed. */
 bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, size_t others_count,
                        int cancel_fd);
-/* Returns what the servers say about the use of their tools, for the system prompt, or an empty text.
- * It is the same from mcp_servers_open to mcp_servers_close, and valid as long. */
+/* Returns what the servers say about the use of their tools, for the system prompt, or an empty
+ * text. It is the same from mcp_servers_open to mcp_servers_close, and valid as long. */
 struct str mcp_servers_instructions(const struct mcp_servers *m);
 /* Ends the servers; `hurry` if a signal has come already. A signal that comes meanwhile makes it
  * hurry, and ends the program when no server is left. May be called twice, and without

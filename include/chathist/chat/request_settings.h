@@ -50,8 +50,8 @@ int request_settings_load(struct request_settings *r, const struct config *c,
 void request_settings_fill(const struct request_settings *r, struct ask *ask);
 void request_settings_release(struct request_settings *r);
 
-/* Reads the name in a key (`option.NAME`, `header.NAME`). With `own`, returns the part that follows the
- * name of this provider; without it, the whole name if it does not begin with the name of a
+/* Reads the name in a key (`option.NAME`, `header.NAME`). With `own`, returns the part that follows
+ * the name of this provider; without it, the whole name if it does not begin with the name of a
  * provider. Otherwise returns NULL. */
 const char *setting_name_for(const char *name, const struct provider *p, bool own);
 

@@ -43,12 +43,14 @@ struct server {
 };
 
 /* Chooses the provider, the base URL and the source of the key. The headers are those of flags,
- * borrowed; those of the configuration are added. One that holds a key takes the place of a key. If nothing is configured, looks for
- * a local server with one short probe. Returns 0, or -1 with ERR_USAGE, which says what to set. */
+ * borrowed; those of the configuration are added. One that holds a key takes the place of a key. If
+ * nothing is configured, looks for a local server with one short probe. Returns 0, or -1 with
+ * ERR_USAGE, which says what to set. */
 int server_choose(struct server *s, const struct config *c, const struct ask_header *headers,
                   size_t headers_count, struct err *e);
-/* Returns -1 with ERR_USAGE if a key or a header of the user would be sent unencrypted to another machine. The name of the
- * host is not resolved, because the answer of a name server proves nothing. */
+/* Returns -1 with ERR_USAGE if a key or a header of the user would be sent unencrypted to another
+ * machine. The name of the host is not resolved, because the answer of a name server proves
+ * nothing. */
 int server_check_key(const struct server *s, struct err *e);
 /* Returns -1 with ERR_USAGE, as server_try_key does, if the key is in a file that cannot be used.
  * Runs no command. */
@@ -70,8 +72,8 @@ void server_report(const struct server *s);
 /* Fills in model, base URL, key, and the trusted certificates ($CURL_CA_BUNDLE, else $SSL_CERT_DIR
  * and $SSL_CERT_FILE). */
 void server_address(const struct server *s, struct ask *ask);
-/* Returns the loaded key and the secrets in loaded headers; NULL follows the last. The array is valid
- * until the next call. */
+/* Returns the loaded key and the secrets in loaded headers; NULL follows the last. The array is
+ * valid until the next call. */
 const char *const *server_secrets(struct server *s);
 void server_release(struct server *s);
 

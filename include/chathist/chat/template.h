@@ -81,8 +81,8 @@ struct preset {
 /* Reads the file of a template or persona; `kind` is set. `name` is borrowed. Returns 0, or -1 with
  * *e set (ERR_USAGE). The caller calls preset_release in either case. */
 int preset_load(struct preset *p, const char *name, struct err *e);
-/* Adds the body with its variables expanded (template_expand), as valid UTF-8. Returns 0, or -1 with
- * *e set (ERR_USAGE). */
+/* Adds the body with its variables expanded (template_expand), as valid UTF-8. Returns 0, or -1
+ * with *e set (ERR_USAGE). */
 int preset_expand(const struct preset *p, struct template_var *vars, size_t count, struct buf *out,
                   struct err *e);
 void preset_release(struct preset *p);

@@ -27,7 +27,8 @@ struct toolbox {
 /* Loads the executables that `named` lists (it ends with NULL), or if `named` is NULL those of the
  * user configuration. A name with a slash is a path; any other name is a file in
  * `${XDG_CONFIG_HOME:-~/.config}/chathist/tools`. The secrets are kept out of their
- * environment (clean_env). Ends the program if a tool cannot be used. The caller must not catch signals. */
+ * environment (clean_env). Ends the program if a tool cannot be used. The caller must not catch
+ * signals. */
 void toolbox_load(struct toolbox *b, const char *const *named, const struct config *c,
                   const char *const *secrets);
 /* Replaces the tools that an earlier call added by `tools`, which still belong to their owner.

@@ -116,8 +116,8 @@ int turn_prepare(struct turn *t, struct err *e);
 /* Both together store the system prompt if it is new, and the prompt unless it is stored
  * (TURN_AGAIN). The first one writes them; a thread syncs them until the second one returns, and
  * nothing else may use the history or store lines of the turn. The request must not be sent
- * earlier. turn_store_prompt_end returns 0, or -1 with *e set. A title (session_draft_title) is stored
- * after a new prompt, and *title is left empty then; NULL: none. */
+ * earlier. turn_store_prompt_end returns 0, or -1 with *e set. A title (session_draft_title) is
+ * stored after a new prompt, and *title is left empty then; NULL: none. */
 void turn_store_prompt_begin(struct turn *t, struct draft *title);
 int turn_store_prompt_end(struct turn *t, struct err *e);
 /* Makes the file that the sink adds each piece of the answer to, unless it is there or not wanted.
@@ -125,8 +125,9 @@ int turn_store_prompt_end(struct turn *t, struct err *e);
 void turn_await(struct turn *t);
 /* Sends the request, or the next one after a round. Returns 0, or -1 with *e set. Some answers are
  * errors: ERR_INCOMPLETE if the answer was cut at the length limit or by a full context, or was
- * paused for good; ERR_REFUSED if it was refused or filtered; ERR_TOO_LONG if the conversation is too long. Then the request is sent again without the older half of the earlier messages, once in a turn;
- * ERR_LIMIT for calls without tools, and for calls or a pause when no round is left. */
+ * paused for good; ERR_REFUSED if it was refused or filtered; ERR_TOO_LONG if the conversation is
+ * too long. Then the request is sent again without the older half of the earlier messages, once in
+ * a turn; ERR_LIMIT for calls without tools, and for calls or a pause when no round is left. */
 int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
 /* Stores the answer, and before it lines that could not be stored earlier. If no text arrived, the
  * line has the content "" and a finish_reason (`error`, `interrupted`) that keeps the answer and

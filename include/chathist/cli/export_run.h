@@ -29,9 +29,9 @@ struct export_job {
 /* Performs the export. Returns the exit status of the program; the caller flushes `out`. Prints a
  * failure and ends the program. */
 int export_run(struct export_job *job, const struct history *h, struct out *out);
-/* The same for every trusted history of the choice: the output and the state, if they are given, are
- * directories with one entry for each, which has the name of the history (history_name_add) with
- * `%` for each slash. */
+/* The same for every trusted history of the choice: the output and the state, if they are given,
+ * are directories with one entry for each, which has the name of the history (history_name_add)
+ * with `%` for each slash. */
 int export_run_all(struct export_job *job, struct out *out);
 
 #endif

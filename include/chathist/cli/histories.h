@@ -25,8 +25,8 @@ void histories_add(struct histories *l, struct history h);
 /* Adds all histories of the user that exist and are not in the list, the last written first. Ends
  * the program if the register cannot be read. */
 void histories_add_all(struct histories *l, const struct config *c);
-/* Keeps only the histories in whose name (history_name_add) `text` occurs; case does not count. Ends
- * the program if there is none. */
+/* Keeps only the histories in whose name (history_name_add) `text` occurs; case does not count.
+ * Ends the program if there is none. */
 void histories_restrict(struct histories *l, const char *text);
 void histories_release(struct histories *l);
 
@@ -39,19 +39,21 @@ void history_name_add(struct buf *out, const struct history *h);
  * it. */
 bool history_is_own(const struct history *h);
 
-/* Looks a session of a history up: with `exact` by its whole id, else as session_resolve does. Returns 0
- * and *id, or -1 with *e set (ERR_ABSENT if the history has no such session). */
+/* Looks a session of a history up: with `exact` by its whole id, else as session_resolve does.
+ * Returns 0 and *id, or -1 with *e set (ERR_ABSENT if the history has no such session). */
 int history_look_up(const struct history *h, struct str name, bool exact, struct buf *id,
                     struct err *e);
 /* Finds the session that `name` means in one of the trusted histories from number `first` on: its
- * id, else, unless `exact` is set, a unique beginning or end of it in all of them. Returns 1, *place
- * and *id; 0; or -1 with *e set if several histories have such a session, or one cannot be read. */
+ * id, else, unless `exact` is set, a unique beginning or end of it in all of them. Returns 1,
+ * *place and *id; 0; or -1 with *e set if several histories have such a session, or one cannot be
+ * read. */
 int histories_find(const struct histories *l, size_t first, struct str name, bool exact,
                    size_t *place, struct buf *id, struct err *e);
 
 /* Copies a session into the history `to`, with its title, up to the message `at` (see
  * fork_session), and sets *id to the id of the copy and *count to the number of messages in it. If
- * `from` is the same history, that accepts one that is not trusted. Returns 0, or -1 with *e set. */
+ * `from` is the same history, that accepts one that is not trusted. Returns 0, or -1 with *e
+ * set. */
 int histories_fork(struct history *to, struct history *from, struct str session, struct str at,
                    struct buf *id, size_t *count, bool quiet, struct err *e);
 /* Asks on the terminal whether a session of another history is to be copied into this one, and

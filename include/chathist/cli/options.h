@@ -80,8 +80,8 @@ struct opt_parser {
     char *letters;
 };
 
-/* Arguments of an option that may be repeated, borrowed from argv. Zero-initialise; the caller frees
- * `at`. */
+/* Arguments of an option that may be repeated, borrowed from argv. Zero-initialise; the caller
+ * frees `at`. */
 struct arg_list {
     const char **at; /* ends with NULL, or is NULL */
     size_t count, cap;

@@ -20,8 +20,8 @@
  * with options that choose several histories, or with --repo. */
 
 /* Opens a history of the named sessions, or without names of the session `otherwise` (may be NULL).
- * As without --remote, they are found in all of the user's histories, but `last` is a session of this
- * one. An absent session ends the program. */
+ * As without --remote, they are found in all of the user's histories, but `last` is a session of
+ * this one. An absent session ends the program. */
 void remote_open_sessions(struct choice *c, const char *otherwise);
 /* Opens a history of the messages that have all of the texts in their content or tool calls, upper
  * and lower case being the same; only the newest `limit`. If sessions are named it has these

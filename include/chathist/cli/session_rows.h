@@ -35,13 +35,15 @@ struct session_rows {
     struct session_list *lists; /* one for each history of the choice */
 };
 
-/* Lists the chosen sessions of all opened histories, or with --remote opens those of the database. Returns 0, or -1 with *e set (ERR_USAGE for a
- * bad query). The caller releases it in either case. */
+/* Lists the chosen sessions of all opened histories, or with --remote opens those of the database.
+ * Returns 0, or -1 with *e set (ERR_USAGE for a bad query). The caller releases it in either
+ * case. */
 int session_rows_load(struct session_rows *r, struct choice *c, struct err *e);
 void session_rows_release(struct session_rows *r, size_t histories);
 
-/* Adds rows for the list of a history, whose sessions are sorted by last use. `several`: there are rows of
- * other histories, too. They stand in order after session_rows_sort, which also applies r->limit. */
+/* Adds rows for the list of a history, whose sessions are sorted by last use. `several`: there are
+ * rows of other histories, too. They stand in order after session_rows_sort, which also applies
+ * r->limit. */
 void session_rows_add(struct session_rows *r, size_t history, bool several);
 void session_rows_sort(struct session_rows *r);
 

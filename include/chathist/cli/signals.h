@@ -37,8 +37,8 @@ int line_signals_next(void);
 void line_signals_stop(void);
 /* Forgets the signals that arrived between two lines, except one that ends the program. */
 void line_signals_forget(void);
-/* Returns a flag that is true if SIGINT arrived since line_signals_forget, or a signal that ends the
- * program. */
+/* Returns a flag that is true if SIGINT arrived since line_signals_forget, or a signal that ends
+ * the program. */
 const atomic_bool *line_signals_cancel(void);
 /* Returns the signal that is to end the program, or 0. */
 int line_signals_fatal(void);

@@ -2,8 +2,8 @@
  * deletions - FILE.deleted, which records the messages that were erased from a history.
  *
  * hist-sync makes the file (chathist(5)), so that other copies of the history erase the messages,
- * too, and do not bring them back. Where it exists, programs that erase messages add to it. It has a
- * line for each message, `{"session_id":"…","id":"…"}`, and lines are only appended.
+ * too, and do not bring them back. Where it exists, programs that erase messages add to it. It has
+ * a line for each message, `{"session_id":"…","id":"…"}`, and lines are only appended.
  */
 #ifndef CHATHIST_HISTORY_DELETIONS_H
 #define CHATHIST_HISTORY_DELETIONS_H
@@ -17,7 +17,8 @@ char *deletions_path(const char *history_path);
 /* Adds a line with its newline. */
 void deletions_add(struct buf *out, struct str session, struct str id);
 /* Reads the next line of *rest that names a message, and sets both ids. Other lines are skipped. A
- * last line without a newline may still be written, and stays in *rest. Returns false at the end. */
+ * last line without a newline may still be written, and stays in *rest. Returns false at the
+ * end. */
 bool deletions_next(struct str *rest, struct buf *session, struct buf *id);
 
 #endif

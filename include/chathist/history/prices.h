@@ -1,7 +1,7 @@
 /*
- * prices - the cost of an answer: the one that its server reported, or the tokens times the prices of a file
- * that the user keeps (chathist(5), "Prices"). No price is built in, because prices change and
- * differ between customers.
+ * prices - the cost of an answer: the one that its server reported, or the tokens times the prices
+ * of a file that the user keeps (chathist(5), "Prices"). No price is built in, because prices
+ * change and differ between customers.
  *
  * The prices are those of a million tokens. Each line has six words:
  *

@@ -53,8 +53,8 @@ int session_resolve(const struct history *h, struct str name, struct buf *id, st
  * already. Returns 0, or -1 with *err set: ERR_USAGE for a title of more than MESSAGE_TITLE
  * characters, or a session id that id_session_valid refuses. */
 int session_set_title(struct history *h, struct str id, struct str title, struct err *e);
-/* Makes the line that session_set_title stores. Returns 1; 0 if there is nothing to store; or -1 with
- * *err set. */
+/* Makes the line that session_set_title stores. Returns 1; 0 if there is nothing to store; or -1
+ * with *err set. */
 int session_draft_title(const struct history *h, struct str id, struct str title, struct draft *d,
                         struct err *e);
 

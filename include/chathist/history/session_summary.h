@@ -19,7 +19,8 @@ struct session {
      * blank; without one, of the first message. */
     struct str preview;
     bool asked; /* the preview is of a message of the user */
-    /* The title that counts (message_title), and its message_title_key; empty if the session has none. */
+    /* The title that counts (message_title), and its message_title_key; empty if the session has
+     * none. */
     struct str title, title_key;
     struct str first_role;
     struct str created_at; /* the timestamp of the first line, as stored */

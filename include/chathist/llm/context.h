@@ -3,8 +3,8 @@
  *
  * A context is built from history messages, then cut to the newest ones that fit, then put into a
  * form that every provider accepts: each call followed by its result, alternating turns, no empty
- * text. Only the role, the content, the tool fields and the attachments of this turn are sent, and the
- * signed thinking of the model to the provider that wrote it.
+ * text. Only the role, the content, the tool fields and the attachments of this turn are sent, and
+ * the signed thinking of the model to the provider that wrote it.
  *
  *     context_add... -> context_begin_turn -> context_add_text... -> context_cut -> context_settle
  *
@@ -105,14 +105,14 @@ void context_leave_out_images(const struct context *c, struct context *view);
  *    has another answer or calls;
  *  - with text: if the prompt that it names has a finished answer before it, or another answer or
  *    calls after it.
- * Then drops the oldest messages before this turn until at most max_messages of them remain, with at
- * most max_bytes of content and tool fields. Then drops up to the next user message, because
+ * Then drops the oldest messages before this turn until at most max_messages of them remain, with
+ * at most max_bytes of content and tool fields. Then drops up to the next user message, because
  * servers want the user to begin. CONTEXT_ALL means no limit. */
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
-/* Limits the messages, with those of this turn and with their reasoning, to `window` bytes. Servers charge less
- * for a request that begins with the same bytes as an earlier one, so the beginning must not move
- * with each turn: when the window is full, the oldest messages are dropped up to a user message,
- * until half of the window is left, and then nothing until it is full again.
+/* Limits the messages, with those of this turn and with their reasoning, to `window` bytes. Servers
+ * charge less for a request that begins with the same bytes as an earlier one, so the beginning
+ * must not move with each turn: when the window is full, the oldest messages are dropped up to a
+ * user message, until half of the window is left, and then nothing until it is full again.
  *
  * No state is kept between turns: this function repeats the decisions of the earlier turns. It
  * begins at the first message, or if there are more than CONTEXT_STEPS windows of messages, at a

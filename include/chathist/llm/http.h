@@ -2,8 +2,8 @@
  * http - sends one HTTP request with libcurl and passes the response on as it arrives.
  *
  * An exchange has time-outs for connecting, for silence and, if the caller wants it, for its whole
- * duration (struct http_limits). libcurl's own conventions decide about proxies. Redirects are not followed,
- * because a key must not reach another host.
+ * duration (struct http_limits). libcurl's own conventions decide about proxies. Redirects are not
+ * followed, because a key must not reach another host.
  *
  * Messages name the server only as host:port, followed by the address of the proxy if one was used.
  * They never contain another part of a URL, a header or a body.
@@ -32,17 +32,17 @@ struct http_request {
     struct buf headers; /* lines `Name: value\n`; may hold a key, so they are never shown */
     struct buf body;    /* empty: the request is a GET, otherwise a POST */
     const char *method; /* a method without a body, such as DELETE; borrowed; NULL: GET or POST */
-    /* The request must not be carried out twice. libcurl sends others again, on a new connection, if
-     * one that was used before is closed without a response. */
+    /* The request must not be carried out twice. libcurl sends others again, on a new connection,
+     * if one that was used before is closed without a response. */
     bool once;
 };
 void http_request_init(struct http_request *r);
 void http_request_release(struct http_request *r);
 /* Is this a token (RFC 9110 section 5.6.2), as the name of a header is? */
 bool http_name_is_token(const char *name);
-/* Checks a header that the user wants to send: the name is a token (RFC 9110 section 5.6.2) and none
- * of those that describe the connection or the length of the body, and the value has no control
- * character. Returns 0, or -1 (ERR_USAGE); the message does not repeat the value. */
+/* Checks a header that the user wants to send: the name is a token (RFC 9110 section 5.6.2) and
+ * none of those that describe the connection or the length of the body, and the value has no
+ * control character. Returns 0, or -1 (ERR_USAGE); the message does not repeat the value. */
 int http_check_header(const char *name, struct str value, struct err *e);
 /* Adds a header line. Returns 0, or -1 (ERR_USAGE) if the value holds a line break or another
  * control character. The message does not repeat the value, which may be a key. */
@@ -118,8 +118,8 @@ struct http_sink {
     struct http_head *head; /* the caller initialises and releases it */
     int (*body)(void *arg, struct str piece, struct err *e);
     void *arg;
-    /* Called after each piece of the body; may be NULL. Returns how many milliseconds to wait for the
-     * rest at most, because the response is complete except for trailing information
+    /* Called after each piece of the body; may be NULL. Returns how many milliseconds to wait for
+     * the rest at most, because the response is complete except for trailing information
      * (HTTP_ENDING_MS), or altogether, so that only the end of the body is missing, after which the
      * connection can serve the next request (HTTP_ENDED_MS). Returns 0 if the response goes on. */
     long (*ending)(void *arg);

@@ -3,10 +3,11 @@
  *
  * Lists are also kept in a cache, because a shell that completes a model name must not wait for a
  * server. The cache directory has a file for each provider and server (host, port and path), with a
- * model on each line, and after a TAB how many tokens its context can hold, if the server says so. The
- * file's time is the age of the list. A file can be deleted at any time.
+ * model on each line, and after a TAB how many tokens its context can hold, if the server says so.
+ * The file's time is the age of the list. A file can be deleted at any time.
  *
- * The lists of these services contain the size of the context, in a member of each model (November 2026):
+ * The lists of these services contain the size of the context, in a member of each model (November
+ * 2026):
  *
  *     context_length       OpenRouter, openrouter.ai/docs/api-reference/list-available-models
  *     max_model_len        vLLM, docs.vllm.ai, ModelCard
@@ -42,9 +43,9 @@ void model_list_release(struct model_list *l);
 /* Returns how many tokens the context of the model can hold, or 0 if that is unknown. */
 int64_t model_list_window(const struct model_list *l, const char *model);
 /* Asks the server that `ask` addresses how many tokens the context of ask->model can hold, by the
- * requests of the provider (p->window), the second of them only if `whole`. If the user has chosen the
- * size with an option, that is the size, and nothing is asked. This takes a few tenths of a second at
- * most. */
+ * requests of the provider (p->window), the second of them only if `whole`. If the user has chosen
+ * the size with an option, that is the size, and nothing is asked. This takes a few tenths of a
+ * second at most. */
 void model_window_load(const struct provider *p, const struct ask *ask, bool whole,
                        struct model_window *w);
 
@@ -54,8 +55,8 @@ struct model_probe {
     const char *base_url; /* borrowed */
     bool there;           /* it lists its models */
 };
-/* Looks for all of the servers at the same time, for a few tenths of a second. One that comes after a
- * server that is there may be missed. The GET for each carries no key. */
+/* Looks for all of the servers at the same time, for a few tenths of a second. One that comes after
+ * a server that is there may be missed. The GET for each carries no key. */
 void models_probe(struct model_probe *probes, size_t count);
 
 /* Returns the path of the server's file in a cache directory, `provider@host:port%path`, which the
@@ -65,8 +66,8 @@ char *model_cache_path(const char *dir, const struct provider *p, const char *ba
  * is older than max_age microseconds. The caller releases the list in either case. */
 bool model_cache_load(const char *dir, const struct provider *p, const char *base_url,
                       int64_t max_age, struct model_list *l);
-/* Returns true if there is a list in the cache, perhaps an empty one, that is not older than max_age
- * microseconds. */
+/* Returns true if there is a list in the cache, perhaps an empty one, that is not older than
+ * max_age microseconds. */
 bool model_cache_is_fresh(const char *dir, const struct provider *p, const char *base_url,
                           int64_t max_age);
 /* Writes the list into the cache, readable by the user only. Names with control characters are left

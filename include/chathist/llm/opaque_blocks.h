@@ -1,6 +1,6 @@
 /*
- * opaque_blocks - the parts of a response that are kept as the server sent them: citations, and what
- * goes back to the server, reasoning and whole content blocks.
+ * opaque_blocks - the parts of a response that are kept as the server sent them: citations, and
+ * what goes back to the server, reasoning and whole content blocks.
  *
  * None of these functions reports an error. A part that exceeds its limit is not kept, and the
  * response continues.
@@ -115,9 +115,9 @@ void opaque_settle(struct opaque_blocks *r, bool calls);
 void opaque_bind(struct opaque_blocks *r, uint64_t before);
 /* Adds to `out` the array that is stored and goes back; nothing if no block has to go back. It is
  * `turn` if the order or the form of the blocks does not follow from the text and the calls, as it
- * does for thinking, then one text without citations, then calls; otherwise it is `thinking`. Nothing
- * goes back if `turn` is needed and incomplete, because its blocks are valid only together. If the
- * blocks are bound, the first element is {"type":"bound","before":"CHECKSUM"}. */
+ * does for thinking, then one text without citations, then calls; otherwise it is `thinking`.
+ * Nothing goes back if `turn` is needed and incomplete, because its blocks are valid only together.
+ * If the blocks are bound, the first element is {"type":"bound","before":"CHECKSUM"}. */
 void opaque_add_replay(const struct opaque_blocks *r, struct buf *out);
 /* Reads the checksum of an array that opaque_add_replay made. Returns false if it has none. */
 bool opaque_bound(struct str blocks, uint64_t *before);

@@ -113,8 +113,8 @@ struct provider {
     bool documents;       /* it takes PDFs as attachments */
     /* The usual environment variables, or NULL. These are names; cli/config reads the values. */
     const char *key_variable;
-    /* Another variable for the key, which other programs use as well, so that it alone does not choose
-     * this provider. */
+    /* Another variable for the key, which other programs use as well, so that it alone does not
+     * choose this provider. */
     const char *shared_key_variable;
     const char *token_variable; /* a Bearer token, used if key_variable is not set */
     const char *key_header;     /* of the key; NULL: it is sent as a Bearer token */
@@ -127,7 +127,8 @@ struct provider {
     /* The provider of the same name that is used instead at the base URL of another host, or
      * NULL. */
     const struct provider *elsewhere;
-    /* The provider of the same name that is used instead at a base URL that ends in /v1, or NULL. */
+    /* The provider of the same name that is used instead at a base URL that ends in /v1, or
+     * NULL. */
     const struct provider *at_v1;
     const char *missing; /* advice for HTTP 404, or NULL */
     /* For a server on loopback that chat looks for if nothing is configured: the path at which it
@@ -157,8 +158,8 @@ struct provider {
     const char *limit_elsewhere; /* limit_field at another base URL than the own; NULL: the same */
     bool needs_limit;            /* a request without limit_field is refused */
     const char *schema_field;    /* the field for ask->schema */
-    /* Options of the user that are not fields of the request go into this object. body_fields has the
-     * names of the fields and ends with NULL. NULL: all options are fields. */
+    /* Options of the user that are not fields of the request go into this object. body_fields has
+     * the names of the fields and ends with NULL. NULL: all options are fields. */
     const char *options_field;
     const char *const *body_fields;
     /* The option with which the user chooses the size of the context, or NULL. */
@@ -184,8 +185,9 @@ struct provider {
     int (*models)(const struct provider *p, const struct ask *ask, struct http_request *r,
                   struct err *e);
     /* For a server that is asked in each turn how many tokens the context of ask->model can hold:
-     * each builds a request, and reads its response into *w if it says anything. The second question
-     * is only asked if it matters. Without one, the list of models says it, if anything does. */
+     * each builds a request, and reads its response into *w if it says anything. The second
+     * question is only asked if it matters. Without one, the list of models says it, if anything
+     * does. */
     struct {
         int (*request)(const struct provider *p, const struct ask *ask, struct http_request *r,
                        struct err *e);

@@ -6,14 +6,15 @@
  *
  * The base URL may end in /v1 or before it. The system prompt is a separate field. `max_tokens` is
  * required; it is more than most models write, and their refusal names their maximum. Tool calls in
- * a request need declared tools. If a request has none, the tools that were called are declared with
- * `tool_choice` none, unless the option `tools` declares some.
+ * a request need declared tools. If a request has none, the tools that were called are declared
+ * with `tool_choice` none, unless the option `tools` declares some.
  *
- * Nothing depends on the name of the model. What a model does not know (`thinking`, `cache_control`,
- * a format for the answer) is refused with HTTP 400 and then left out. `thinking` and
- * `output_config.effort` are sent if the user wants to see reasoning or sets the effort ("Thinking",
- * "Effort"); `display` is "summarized", because newer models send empty thinking otherwise.
- * `cache_control` at the top level marks the last block of the request ("Prompt caching").
+ * Nothing depends on the name of the model. What a model does not know (`thinking`,
+ * `cache_control`, a format for the answer) is refused with HTTP 400 and then left out. `thinking`
+ * and `output_config.effort` are sent if the user wants to see reasoning or sets the effort
+ * ("Thinking", "Effort"); `display` is "summarized", because newer models send empty thinking
+ * otherwise. `cache_control` at the top level marks the last block of the request ("Prompt
+ * caching").
  *
  * Responses: the input tokens of `usage` include the tokens read from and written to the cache. A
  * response that stops with `pause_turn` continues if its blocks are sent back unchanged as the last

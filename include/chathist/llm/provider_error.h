@@ -27,7 +27,8 @@ bool provider_error_in(struct str error, struct str object);
  * its numeric code, or else from its type. Returns -1. */
 int provider_error_set_reported(struct err *e, struct str value);
 /* Sets the error of an HTTP response: `HTTP 429: MESSAGE`. The kind follows from the status, but is
- * ERR_REFUSED if the body is about the content policy, and ERR_TOO_LONG if the context is too long. Returns -1. */
+ * ERR_REFUSED if the body is about the content policy, and ERR_TOO_LONG if the context is too long.
+ * Returns -1. */
 int provider_error_set_http(struct err *e, int status, struct str body);
 
 /* Returns true if the body of an error holds `word`, given in lower case, in any case. */

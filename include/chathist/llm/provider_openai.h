@@ -7,8 +7,8 @@
  * Sources: the schema (github.com/openai/openai-openapi) and openai-python, `_streaming.py`.
  *
  * llama.cpp speaks the same API, and Ollama at a base URL that ends in /v1 (see
- * llm/provider_ollama). They are separate providers because they need no key and have usual ports on
- * loopback. Some services are separate providers too, each with its address and
+ * llm/provider_ollama). They are separate providers because they need no key and have usual ports
+ * on loopback. Some services are separate providers too, each with its address and
  * its key.
  */
 #ifndef CHATHIST_LLM_PROVIDER_OPENAI_H
@@ -59,10 +59,10 @@ extern const struct provider provider_docker;
 cJSON *openai_messages(const struct context *c, struct str system, const char *provider,
                        bool short_ids);
 
-/* The parts of a request that Ollama's own API has in the same form. openai_fill_gap adds a stand-in
- * for a message that is missing before c->at[i]: chat templates (Gemma, Mistral, Llama 2) raise an
- * exception unless the user begins and user and model alternate. openai_tools makes the array `tools`,
- * which the caller frees. */
+/* The parts of a request that Ollama's own API has in the same form. openai_fill_gap adds a
+ * stand-in for a message that is missing before c->at[i]: chat templates (Gemma, Mistral, Llama 2)
+ * raise an exception unless the user begins and user and model alternate. openai_tools makes the
+ * array `tools`, which the caller frees. */
 void openai_fill_gap(cJSON *array, const struct context *c, size_t i);
 cJSON *openai_tools(const struct ask *ask);
 

@@ -98,8 +98,8 @@ void response_notice(const struct response *a, const char *text);
 /* Reports to the user, once for each kind, that the server sent something that is not kept. */
 enum response_media { RESPONSE_IMAGE = 1 << 0, RESPONSE_AUDIO = 1 << 1 };
 void response_drop_media(struct response *a, enum response_media media);
-/* Keeps a citation, and passes it on. Any value but a JSON object is skipped. Returns 0, or -1 if the
- * sink failed. */
+/* Keeps a citation, and passes it on. Any value but a JSON object is skipped. Returns 0, or -1 if
+ * the sink failed. */
 int response_add_citation(struct response *a, struct str json);
 /* Does the same with each element of a JSON array. Any other value has none. */
 int response_add_citations(struct response *a, struct str json);

@@ -5,8 +5,8 @@
  * code point or a CRLF may be split between two pieces. Ill-formed UTF-8 in data becomes U+FFFD.
  * The parser does not reconnect; for a caller that does, it keeps the fields `id` and `retry`.
  *
- * A stream may also be lines of JSON, as Ollama sends: each line that is not blank is the data of an
- * event. The last one may lack its line end, but it must be a complete value.
+ * A stream may also be lines of JSON, as Ollama sends: each line that is not blank is the data of
+ * an event. The last one may lack its line end, but it must be a complete value.
  */
 #ifndef CHATHIST_LLM_SSE_H
 #define CHATHIST_LLM_SSE_H

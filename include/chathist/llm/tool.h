@@ -2,9 +2,9 @@
  * tool - what a model may call: the declarations that go into a request, and the calls, which run
  * side by side.
  *
- * A tool is of some kind: an executable (tool_exec below) or a tool of an MCP server (mcp/client). A
- * kind is a table of functions over descriptors for poll(2), so that calls of all kinds run in one
- * loop. A tool that fails is not an error of the turn: the result of the call describes the
+ * A tool is of some kind: an executable (tool_exec below) or a tool of an MCP server (mcp/client).
+ * A kind is a table of functions over descriptors for poll(2), so that calls of all kinds run in
+ * one loop. A tool that fails is not an error of the turn: the result of the call describes the
  * failure to the model.
  */
 #ifndef CHATHIST_LLM_TOOL_H

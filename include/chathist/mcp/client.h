@@ -1,12 +1,14 @@
 /*
- * client - talks to MCP servers (Model Context Protocol): starts programs on this machine or connects
- * to servers at URLs, lists their tools, and calls the tools as llm/tool does.
+ * client - talks to MCP servers (Model Context Protocol): starts programs on this machine or
+ * connects to servers at URLs, lists their tools, and calls the tools as llm/tool does.
  *
- *     mcp_start or mcp_open -> mcp_await -> mcp_name_tools -> (mcp_renew -> tool_run ...) ... -> mcp_end
+ *     mcp_start or mcp_open -> mcp_await -> mcp_name_tools -> (mcp_renew -> tool_run ...) ...
+ *     -> mcp_end
  *
  * Sources, all at modelcontextprotocol.io/specification:
  *   2025-11-25/basic/transports        stdio: one message a line in both directions; the server's
- *                                      standard error is a log. Streamable HTTP: see mcp/streamable_http.c
+ *                                      standard error is a log. Streamable HTTP: see
+ *                                      mcp/streamable_http.c
  *   2024-11-05/basic/transports        HTTP with SSE, the transport before Streamable HTTP
  *   2025-11-25/basic/lifecycle         initialize, the choice of protocolVersion, the notification
  *                                      initialized; how a server is ended
@@ -28,8 +30,8 @@
  * response to one of ours, because no stream is kept open for others.
  *
  * This client offers nothing to servers: it answers requests for roots, sampling and elicitation
- * with "method not found". Progress notifications are ignored and do not prolong a call. Tools that can only be called as tasks (`taskSupport` is
- * "required") are not offered.
+ * with "method not found". Progress notifications are ignored and do not prolong a call. Tools that
+ * can only be called as tasks (`taskSupport` is "required") are not offered.
  */
 #ifndef CHATHIST_MCP_CLIENT_H
 #define CHATHIST_MCP_CLIENT_H

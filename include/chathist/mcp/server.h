@@ -1,6 +1,6 @@
 /*
- * server - an MCP server as mcp/client and its transports see it: its tools, the calls that are under
- * way, and the state of the protocol.
+ * server - an MCP server as mcp/client and its transports see it: its tools, the calls that are
+ * under way, and the state of the protocol.
  */
 #ifndef CHATHIST_MCP_SERVER_H
 #define CHATHIST_MCP_SERVER_H

@@ -49,12 +49,12 @@ void pattern_release(struct pattern *p);
 /* Begins the next group; the first one needs no call. Returns 0, or -1 with *e set (ERR_USAGE) if
  * there are too many. */
 int pattern_next_group(struct pattern *p, struct err *e);
-/* Adds one more alternative to the current group. Returns 0, or -1 with *e set (ERR_USAGE) if it is not a valid regular
- * expression. */
+/* Adds one more alternative to the current group. Returns 0, or -1 with *e set (ERR_USAGE) if it is
+ * not a valid regular expression. */
 int pattern_add(struct pattern *p, struct str text, struct err *e);
 
-/* Makes `to`, an uninitialised pattern, a copy for another thread; the caller releases it before the
- * original. */
+/* Makes `to`, an uninitialised pattern, a copy for another thread; the caller releases it before
+ * the original. */
 void pattern_copy(struct pattern *to, const struct pattern *from);
 /* Finds texts of which each message that matches holds one: they are taken from the fixed strings
  * and out of the expressions (search/regex_literals). Makes *s the scan for those that are found
@@ -81,8 +81,8 @@ struct text_match {
     size_t count;    /* texts that were looked at */
     struct str text; /* the last of them, borrowed from searched_text_next */
 };
-/* Looks in the texts of a message, from searched_text_begin on, for a match of each group, up to the
- * last text that is needed. Returns 1 if all groups have one, 0 if not, or -1 with *e set as
+/* Looks in the texts of a message, from searched_text_begin on, for a match of each group, up to
+ * the last text that is needed. Returns 1 if all groups have one, 0 if not, or -1 with *e set as
  * pattern_find does. */
 int pattern_find_message(struct pattern *p, struct searched_text *t, struct text_match *m,
                          struct err *e);

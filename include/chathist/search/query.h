@@ -64,17 +64,18 @@ void query_release(struct query *q);
 bool query_is_empty(const struct query *q);
 
 /* Adds the wanted words and phrases to a pattern, each as a group of its own after those that it
- * has: for a search, and to mark the words in a text. If the pattern is empty then, an empty text is
- * added, which matches everywhere. Returns 0, or -1 with *e set (ERR_USAGE: too many). */
+ * has: for a search, and to mark the words in a text. If the pattern is empty then, an empty text
+ * is added, which matches everywhere. Returns 0, or -1 with *e set (ERR_USAGE: too many). */
 int query_add_words(const struct query *q, struct pattern *p, struct err *e);
 
-/* The same one by one, for a search that asks for each word on its own: returns the number of wanted
- * words and phrases, and adds one of them, from 0, as an alternative to the current group. */
+/* The same one by one, for a search that asks for each word on its own: returns the number of
+ * wanted words and phrases, and adds one of them, from 0, as an alternative to the current
+ * group. */
 size_t query_words(const struct query *q);
 int query_add_word(const struct query *q, size_t number, struct pattern *p, struct err *e);
 
-/* Reads a query, and puts its wanted words and phrases into a new pattern: for a search. Returns 0, or
- * -1 with *e set (ERR_USAGE) and nothing to release. The caller releases both. */
+/* Reads a query, and puts its wanted words and phrases into a new pattern: for a search. Returns 0,
+ * or -1 with *e set (ERR_USAGE) and nothing to release. The caller releases both. */
 int query_open(struct query *q, struct pattern *p, struct str text, int64_t now, struct err *e);
 
 /* Prepares the query for a history that is shown as `repo` (history_name_add): to be called before
@@ -91,7 +92,8 @@ bool query_has_needs(const struct query *q);
 /* Adds the bits of query_needs that the message has. Returns false if it has a model, file or tool
  * that no message of the session may have. */
 bool query_meets(const struct query *q, const struct message *m, unsigned *met);
-/* Returns 1 if a text holds a word that is not wanted, 0 if not, -1 with *e set (see pattern_find). */
+/* Returns 1 if a text holds a word that is not wanted, 0 if not, -1 with *e set (see
+ * pattern_find). */
 int query_refuses(struct query *q, struct str text, struct err *e);
 /* Returns whether it demands anything of the fields of a message, or of its absent words. */
 bool query_has_fields(const struct query *q);

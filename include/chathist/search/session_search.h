@@ -81,8 +81,8 @@ int session_search_run(struct session_search *g, struct err *e);
 void session_search_release(struct session_search *g);
 /* Returns the id of a session, by the number in its hits; valid until the release. */
 struct str session_search_id(const struct session_search *g, size_t session);
-/* Reads a message again that a search has returned before. The pattern of `s` finds the match in it.
- * Returns 0, or -1 with *e set. */
+/* Reads a message again that a search has returned before. The pattern of `s` finds the match in
+ * it. Returns 0, or -1 with *e set. */
 int session_search_read(struct search *s, struct context_item place, struct buf *line,
                         struct hit *hit, struct err *e);
 

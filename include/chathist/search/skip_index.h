@@ -5,8 +5,9 @@
  * The history is divided into blocks of SKIP_BLOCK bytes. A line belongs to the block in which it
  * begins, but a line that begins with the first byte of a block belongs to the block before. The
  * line at offset 0 belongs to the first block. The index records for each block which grams
- * (sequences of three bytes) are in the contents and tool calls of its messages, decoded and case folded. A block
- * that lacks a gram of a text has no message with that text, so a search does not read it.
+ * (sequences of three bytes) are in the contents and tool calls of its messages, decoded and case
+ * folded. A block that lacks a gram of a text has no message with that text, so a search does not
+ * read it.
  *
  * Searches make the index: each adds a bounded part after its hits are printed. Programs that write
  * to a history do not use it. SKIP_SECTION_BLOCKS blocks share a section of the file, which grows
@@ -57,8 +58,8 @@ struct skip_section {
  * tests. */
 void skip_mark(unsigned char marks[SKIP_ROWS], unsigned char bit, struct str text);
 
-/* The texts that a search looks for, as rows of the index. They are in clauses: a hit has one text of
- * each clause. Zero-initialise. */
+/* The texts that a search looks for, as rows of the index. They are in clauses: a hit has one text
+ * of each clause. Zero-initialise. */
 struct skip_query {
     struct skip_rows *texts; /* owned */
     size_t count, cap;

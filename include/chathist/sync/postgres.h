@@ -31,8 +31,8 @@ int sync_postgres(struct sync_job *job, struct err *e);
  * query. */
 typedef int sync_result(void *arg, struct str result, struct err *e);
 
-/* Reads from the database. Of the job the same members are used, and its name; with NULL as name all
- * histories of the user are read. Each returns 0, or -1 with *e set. */
+/* Reads from the database. Of the job the same members are used, and its name; with NULL as name
+ * all histories of the user are read. Each returns 0, or -1 with *e set. */
 
 /* Gives the lines that have all of the texts in their content or tool calls, upper and lower case
  * being the same, the newest first, at most `limit`. */

@@ -3,8 +3,8 @@
  *
  * A place is a directory that another program carries from machine to machine (sync/dir), another
  * machine that is reached by ssh (sync/ssh), or a PostgreSQL database (sync/postgres). Each sync_
- * function returns 0, or -1 with *e set. Lines that were stored before a failure stay, and the next run
- * continues.
+ * function returns 0, or -1 with *e set. Lines that were stored before a failure stay, and the next
+ * run continues.
  */
 #ifndef CHATHIST_SYNC_SYNC_H
 #define CHATHIST_SYNC_SYNC_H
@@ -31,14 +31,14 @@ struct sync_job {
 
 /* ---- names ---- */
 
-/* Adds the name by which copies of this history on other machines are found: `own` for the user's own
- * history; for a repository the URL of its remote, without scheme, user, password and `.git`:
- * `github.com/user/project`. Returns 0; or -1 with *e set (ERR_USAGE) for any other history, and for
- * a repository without a remote, or whose remote is a path: only the user knows what these are
+/* Adds the name by which copies of this history on other machines are found: `own` for the user's
+ * own history; for a repository the URL of its remote, without scheme, user, password and `.git`:
+ * `github.com/user/project`. Returns 0; or -1 with *e set (ERR_USAGE) for any other history, and
+ * for a repository without a remote, or whose remote is a path: only the user knows what these are
  * copies of. */
 int sync_name(struct buf *name, const struct history *h, struct err *e);
-/* Returns whether a text can be the name of a history: up to 200 letters, digits and . _ : / + ~ @ -,
- * and no part of it between slashes is empty, `.` or `..`. */
+/* Returns whether a text can be the name of a history: up to 200 letters, digits and . _ : / + ~ @
+ * -, and no part of it between slashes is empty, `.` or `..`. */
 bool sync_name_valid(struct str name);
 
 /* ---- places ---- */
@@ -46,8 +46,8 @@ bool sync_name_valid(struct str name);
 /* A directory: each machine writes DIR/MACHINE/NAME/ alone, and reads the others. */
 int sync_dir(struct sync_job *job, struct err *e);
 
-/* Another machine, `ssh://[user@]host[:port][/path]`: starts `hist-sync --serve --name NAME` there. With
- * a path, that file is the copy, else the history of that name. Errors are ERR_NETWORK if the
+/* Another machine, `ssh://[user@]host[:port][/path]`: starts `hist-sync --serve --name NAME` there.
+ * With a path, that file is the copy, else the history of that name. Errors are ERR_NETWORK if the
  * connection fails or ends too early, and ERR_TIMEOUT. The caller ignores SIGPIPE. */
 int sync_ssh(struct sync_job *job, struct err *e);
 /* The same over two descriptors, of which one is read, that lead to sync_serve. */

@@ -3,9 +3,9 @@
  * only user of libedit.
  *
  * A text may have several lines: Ctrl-J and Alt-Enter insert a newline, and pasted text keeps its
- * newlines if the terminal marks it (bracketed paste). Up and Down move in it. A text that is taller
- * than the terminal is shown in part, and Ctrl-X Ctrl-E opens it in the user's editor. ~/.editrc is obeyed. Text is UTF-8 in every
- * locale.
+ * newlines if the terminal marks it (bracketed paste). Up and Down move in it. A text that is
+ * taller than the terminal is shown in part, and Ctrl-X Ctrl-E opens it in the user's editor.
+ * ~/.editrc is obeyed. Text is UTF-8 in every locale.
  *
  * libedit alone is not enough. It inserts escape sequences that it does not know, knows no
  * bracketed paste, decodes characters as the locale says, and restarts reads after signals. So the
@@ -39,8 +39,8 @@ struct line_setup {
     /* Offers words for the text before the cursor. It must not print or end the program, because
      * libedit has changed the modes of the terminal. */
     void (*complete)(void *arg, struct str before, struct line_words *words);
-    /* Lets the user change the text in an editor, which gets the terminal. Returns false if the text
-     * is unchanged; it has then reported why. */
+    /* Lets the user change the text in an editor, which gets the terminal. Returns false if the
+     * text is unchanged; it has then reported why. */
     bool (*edit)(void *arg, struct buf *text);
     void *arg;
     bool color; /* the prompt may be bold */
