@@ -16,6 +16,8 @@ struct pattern_needle {
     struct regex_literals *literals; /* of the expression; owned */
     struct buf bytes;                /* folded unless the case counts */
     unsigned group;
+    unsigned looked, lacked; /* texts in which the literals were looked for, and without one */
+    size_t rare;             /* the clause that was missing last */
     /* for the current text: */
     size_t text_at, folded_at; /* the same place in the text and in the folded piece */
     size_t piece_at;           /* of that piece */
@@ -55,6 +57,19 @@ static void add_fixed(struct pattern *p, struct pattern_needle *n, struct str te
     buf_release(&repaired);
 }
 
+/* For lacks_clause. What looks for these texts otherwise folds them itself. */
+static void make_lower_case(struct regex_literals *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        for (size_t k = 0; k < l->clause[i].count; k++) {
+            struct literal_text *text = &l->clause[i].at[k];
+
+            for (size_t b = 0; b < text->n; b++)
+                text->bytes[b] = ascii_lower(text->bytes[b]);
+        }
+    }
+}
+
 static int add_regex(const struct pattern *p, struct pattern_needle *n, struct str text,
                      struct err *e)
 {
@@ -66,6 +81,8 @@ static int add_regex(const struct pattern *p, struct pattern_needle *n, struct s
     utf8_add_repaired(&repaired, text);
     n->literals = mem_zalloc(sizeof *n->literals);
     regex_literals_find(n->literals, buf_str(&repaired));
+    if (!p->case_sensitive || n->literals->any_case)
+        make_lower_case(n->literals);
     buf_release(&repaired);
     return 0;
 }
@@ -105,9 +122,11 @@ void pattern_copy(struct pattern *to, const struct pattern *from)
         struct pattern_needle *n = &to->needles[to->count++];
 
         *n = from->needles[i];
-        n->literals = NULL;
-        if (n->regex)
+        if (n->regex) {
             n->regex = regex_share(n->regex);
+            n->literals = mem_resize(NULL, 1, sizeof *n->literals);
+            *n->literals = *from->needles[i].literals;
+        }
         buf_init(&n->bytes, SIZE_MAX);
         buf_add_str(&n->bytes, buf_str(&from->needles[i].bytes));
     }
@@ -360,6 +379,55 @@ static int find_fixed(struct pattern *p, struct pattern_needle *n, size_t from, 
     return 0;
 }
 
+/* ---- expressions ---- */
+
+/* Returns whether the text holds one of a set. In a folded text, texts beyond ASCII count as held. */
+static bool holds_one(struct str text, const struct literal_set *set, bool folded)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        struct str one = {set->at[i].bytes, set->at[i].n};
+
+        if ((folded && utf8_ascii(one) < one.n) || str_find(text, one))
+            return true;
+    }
+    return false;
+}
+
+/* The literals are looked for in these many texts, and then as long as most texts lack one: where
+ * all are there, the time is lost. */
+#define LOOKS 64
+
+/* Returns whether the text certainly has no match, because it holds no text of some clause of the
+ * expression. That takes a fraction of the time of PCRE2. An only clause is not looked for: the
+ * scan for it has found this text. */
+static bool lacks_clause(struct pattern *p, struct pattern_needle *n)
+{
+    const struct regex_literals *l = n->literals;
+    bool folded = !p->case_sensitive || l->any_case, lacks = false;
+
+    if (l->count < 2 || p->text.n > PIECE || (n->looked >= LOOKS && n->lacked < n->looked / 4 * 3))
+        return false;
+    if (folded)
+        fold_piece(p, 0, 0);
+    for (size_t i = 0; i < l->count && !lacks; i++) {
+        size_t k = (n->rare + i) % l->count;
+
+        lacks = !holds_one(folded ? buf_str(&p->folded) : p->text, &l->clause[k], folded);
+        if (lacks)
+            n->rare = k;
+    }
+    n->looked++;
+    n->lacked += lacks;
+    return lacks;
+}
+
+static int find_regex(struct pattern *p, struct pattern_needle *n, bool empty_too, struct err *e)
+{
+    if (p->from == 0 && lacks_clause(p, n))
+        return 0;
+    return regex_find(n->regex, p->text, p->from, empty_too, &n->at, &n->len, e);
+}
+
 /* ---- all of them ---- */
 
 void pattern_start(struct pattern *p, struct str text)
@@ -379,8 +447,7 @@ static int find_needle(struct pattern *p, struct pattern_needle *n, bool empty_t
 {
     if (n->known && (n->result == 0 || n->at >= p->from))
         return n->result;
-    n->result = n->regex ? regex_find(n->regex, p->text, p->from, empty_too, &n->at, &n->len, e)
-                         : find_fixed(p, n, p->from, empty_too);
+    n->result = n->regex ? find_regex(p, n, empty_too, e) : find_fixed(p, n, p->from, empty_too);
     n->known = true;
     return n->result;
 }

@@ -306,6 +306,43 @@ TEST(regular_expressions)
 }
 
 /* What a pattern can do to what is put behind it. */
+/* Finds an expression in a copy of the pattern, after `before` texts without a part of it. */
+static bool found_after(int before, const char *expression, bool case_sensitive, const char *text)
+{
+    struct pattern p, copy;
+    size_t at, len;
+    int found = 0;
+
+    pattern_init(&p);
+    p.regex = true;
+    p.case_sensitive = case_sensitive;
+    CHECK_INT(pattern_add(&p, str_of(expression), NULL), 0);
+    pattern_copy(&copy, &p);
+    for (int i = 0; i < before; i++)
+        found += pattern_find(&copy, STR("alpha and nothing else"), &at, &len, NULL);
+    CHECK_INT(found, 0);
+    found = pattern_find(&copy, str_of(text), &at, &len, NULL);
+    pattern_release(&copy);
+    pattern_release(&p);
+    return found == 1;
+}
+
+TEST(expressions_with_parts_that_a_text_may_lack)
+{
+    for (int before = 0; before <= 100; before += 100) {
+        CHECK(found_after(before, "Alpha.*OMEGA", false, "alpha and Omega"));
+        CHECK(found_after(before, "alpha.*omega", true, "alpha and omega"));
+        CHECK(!found_after(before, "alpha.*omega", true, "alpha and Omega"));
+        CHECK(!found_after(before, "alpha.*omega", false, "omega before alpha"));
+        CHECK(found_after(before, "(?i)alpha.*OMEGA", true, "ALPHA and omega"));
+        CHECK(found_after(before, "alpha.*(omega|psi)", false, "alpha and Psi"));
+        CHECK(found_after(before, "alpha.*kelvin", false,
+                          "alpha \xe2\x84\xaa"
+                          "elvin"));
+        CHECK(found_after(before, "alpha.*grüße", false, "alpha GRÜßE"));
+    }
+}
+
 TEST(words_of_odd_expressions)
 {
     check_all("Ew", "(?x)a # comment", "a ab", "0+1 ");
