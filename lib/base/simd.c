@@ -168,6 +168,24 @@ bool simd_all_plain(const char *p, size_t n)
     return true;
 }
 
+size_t simd_lower(char *to, const char *p, size_t n)
+{
+    size_t i = 0;
+
+    for (; n - i >= sizeof(vec16); i += sizeof(vec16)) {
+        vec16 x;
+
+        memcpy(&x, p + i, sizeof(x));
+        if (vec16_bits(x >= 0x80))
+            break;
+        x |= (vec16)((x >= 'A') & (x <= 'Z')) & 0x20;
+        memcpy(to + i, &x, sizeof(x));
+    }
+    for (; i < n && (unsigned char)p[i] < 0x80; i++)
+        to[i] = ascii_lower(p[i]);
+    return i;
+}
+
 size_t simd_after_newline(const char *p, size_t n)
 {
     for (; n >= 16; n -= 16) {

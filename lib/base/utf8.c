@@ -5,6 +5,7 @@
 #include <utf8proc.h>
 
 #include "chathist/base/memory.h"
+#include "chathist/base/simd.h"
 
 static unsigned char byte_at(struct str s, size_t i)
 {
@@ -244,14 +245,11 @@ size_t utf8_count(struct str s)
 /* Adds the ASCII text at the start of s, folded. Returns the rest. */
 static struct str add_ascii_folded(struct buf *out, struct str s)
 {
-    size_t n = utf8_ascii(s);
-    char *to = buf_room(out, n);
+    char *to = buf_room(out, s.n);
+    size_t n = to ? simd_lower(to, s.p, s.n) : s.n;
 
-    if (to) {
-        for (size_t i = 0; i < n; i++)
-            to[i] = ascii_lower(s.p[i]);
+    if (to)
         buf_grew(out, n);
-    }
     return str_skip(s, n);
 }
 

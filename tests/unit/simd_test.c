@@ -45,6 +45,26 @@ TEST(special_bytes_and_newlines_are_found_at_every_offset)
     }
 }
 
+TEST(letters_become_small_up_to_a_byte_beyond_ascii)
+{
+    for (size_t n = 0; n < 50; n++) {
+        char *text = malloc(n ? n : 1), *to = malloc(n ? n : 1);
+
+        for (int c = 0; c < 256; c++) {
+            memset(text, 'X', n);
+            for (size_t i = 0; i < n; i++) {
+                text[i] = (char)c;
+                CHECK_INT(simd_lower(to, text, n), c < 0x80 ? n : i);
+                CHECK(i == 0 || (to[0] == 'x' && to[i - 1] == 'x'));
+                CHECK(c >= 0x80 || to[i] == (c >= 'A' && c <= 'Z' ? c + 32 : c));
+                text[i] = 'X';
+            }
+        }
+        free(text);
+        free(to);
+    }
+}
+
 TEST(escapes_of_two_characters_are_passed_over)
 {
     for (int round = 0; round < 20000 && !test_failed; round++) {

@@ -23,6 +23,9 @@ const char *simd_special(const char *p, const char *end);
 /* Returns whether n bytes of a JSON string stand for themselves: ASCII without quotes, backslashes
  * and control characters. */
 bool simd_all_plain(const char *p, size_t n);
+/* Copies a text, ASCII letters in lower case, up to the first byte beyond ASCII. `to` has room for
+ * n bytes. Returns how many were copied. */
+size_t simd_lower(char *to, const char *p, size_t n);
 /* Returns the offset after the last newline of n bytes, or 0 without one. */
 size_t simd_after_newline(const char *p, size_t n);
 
