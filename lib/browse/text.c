@@ -616,7 +616,7 @@ static void add_sources(struct browse_lines *lines, const struct message *m,
     message_sources(m->field[FIELD_CITATIONS], &urls);
     for (size_t i = 0; i < urls.count; i++) {
         browse_lines_add_one(lines, STR("source: "), &how);
-        append_marked(lines, str_of(urls.copies[i]), 0, view);
+        append_marked(lines, urls.entries[i].key, 0, view);
     }
     hash_map_release(&urls);
 }

@@ -477,7 +477,7 @@ static void show_sources(const struct events *ev, struct str citations)
 
     message_sources(citations, &urls);
     for (size_t i = 0; i < urls.count; i++)
-        hintf(ev->verbose, "source: %s", urls.copies[i]);
+        hintf(ev->verbose, "source: %s", urls.entries[i].key.p);
     hash_map_release(&urls);
 }
 

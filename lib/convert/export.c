@@ -248,7 +248,7 @@ void export_add_details(struct buf *out, const struct message *m, bool safe)
     }
     message_sources(m->field[FIELD_CITATIONS], &urls);
     for (size_t i = 0; i < urls.count; i++)
-        add_detail(out, "source", str_of(urls.copies[i]), safe);
+        add_detail(out, "source", urls.entries[i].key, safe);
     finish = export_finish(m, &scratch);
     if (finish.n > 0)
         add_detail(out, "ended", finish, safe);

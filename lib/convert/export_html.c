@@ -53,7 +53,7 @@ static void add_sources(struct buf *out, const struct message *m, struct buf *sc
     message_sources(m->field[FIELD_CITATIONS], &urls);
     for (size_t i = 0; i < urls.count; i++) {
         buf_add_byte(&list, i > 0 ? ',' : '[');
-        json_add_string(&list, str_of(urls.copies[i]));
+        json_add_string(&list, urls.entries[i].key);
     }
     if (urls.count > 0) {
         buf_add_byte(&list, ']');

@@ -405,11 +405,11 @@ static void add_sources(struct buf *out, const struct message *m)
     message_sources(m->field[FIELD_CITATIONS], &urls);
     buf_add_c(out, urls.count > 0 ? "\nSources:\n\n" : "");
     for (size_t i = 0; i < urls.count; i++) {
-        struct str url = str_of(urls.copies[i]);
+        struct str url = urls.entries[i].key;
 
         buf_add_c(out, "- ");
         if (is_link(url))
-            buf_addf(out, "<%s>", urls.copies[i]);
+            buf_addf(out, "<%s>", urls.entries[i].key.p);
         else
             add_label(out, url);
         buf_add_byte(out, '\n');

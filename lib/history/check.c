@@ -76,7 +76,7 @@ static void note_id(struct walk *w, struct str id, uint64_t line)
         report(w, true, w->h->path, line, "the id '%.*s' is that of line %zu, too", ERR_SHOWN(id),
                first);
     else
-        *hash_map_find(&w->ids, id) = (size_t)line;
+        w->ids.entries[count].value = (size_t)line;
 }
 
 static void note_session(struct walk *w, struct str id)

@@ -611,7 +611,7 @@ void merge_follow(struct merge *m, size_t *cursor)
 
 void merge_deletion(const struct merge *m, size_t i, struct str *session, struct str *id)
 {
-    *id = str_of(m->deleted.copies[i]);
+    *id = m->deleted.entries[i].key;
     *session = str_cut(id, '\n');
 }
 

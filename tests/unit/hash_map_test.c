@@ -54,3 +54,37 @@ TEST(many_keys_are_told_apart)
     hash_map_release(&m);
     free(keys);
 }
+
+TEST(copied_keys_stay_where_they_are_and_in_order)
+{
+    struct hash_map m = {0};
+    struct buf key = BUF_INIT(SIZE_MAX);
+    struct str first = STR("key0");
+    size_t count = 50000;
+    bool right = true;
+
+    CHECK_INT(hash_map_number(&m, &first), 0);
+    for (size_t i = 0; i < count; i++) {
+        struct str text;
+
+        buf_clear(&key);
+        buf_addf(&key, "key%zu", i);
+        if (i % 1000 == 1)
+            buf_addf(&key, "%100000s", "");
+        text = buf_str(&key);
+        right = right && hash_map_number(&m, &text) == i && text.p != key.data && !text.p[text.n];
+        right = right && !hash_map_add(&m, buf_str(&key));
+    }
+    CHECK_INT(m.count, count);
+    CHECK(m.entries[0].key.p == first.p);
+    CHECK_STR(first.p, "key0");
+    for (size_t i = 0; i < count; i++) {
+        buf_clear(&key);
+        buf_addf(&key, "key%zu%s", i, i % 1000 == 1 ? " " : "");
+        right = right && str_starts(m.entries[i].key, buf_str(&key)) && m.entries[i].value == i;
+    }
+    CHECK(right);
+    CHECK(hash_map_find(&m, STR("key1")) == NULL);
+    hash_map_release(&m);
+    buf_release(&key);
+}

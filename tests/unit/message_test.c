@@ -481,7 +481,7 @@ static void check_sources(const char *citations, const char *want, int line)
 
     message_sources(str_of(citations), &urls);
     for (size_t i = 0; i < urls.count; i++)
-        buf_addf(&got, "%s;", urls.copies[i]);
+        buf_addf(&got, "%s;", urls.entries[i].key.p);
     test_check_str(buf_c(&got), want, citations, __FILE__, line);
     hash_map_release(&urls);
     buf_release(&got);

@@ -353,13 +353,13 @@ static void check_end(void)
 
         read_ids(machine, &ids);
         for (size_t i = 0; i < stored.count; i++) {
-            struct str id = str_of(stored.copies[i]);
+            struct str id = stored.entries[i].key;
 
             lost += !hash_map_find(&ids, id) && !hash_map_find(&deleted, id);
         }
         CHECK_INT(lost, 0);
         for (size_t i = 0; i < deleted.count; i++)
-            CHECK(!hash_map_find(&ids, str_of(deleted.copies[i])));
+            CHECK(!hash_map_find(&ids, deleted.entries[i].key));
         CHECK_INT(ids.count, stored.count - deleted.count);
         hash_map_release(&ids);
     }

@@ -13,18 +13,29 @@
 
 #include "chathist/base/buf.h"
 
-struct hash_map_slot {
-    struct str key; /* p is NULL if the slot is free */
+struct hash_map_entry {
+    struct str key; /* copies end with NUL */
     size_t value;
 };
 
+/* A slot has a part of the hash, so that the table grows, and most other keys are passed over,
+ * without reading keys. */
+struct hash_map_slot {
+    uint32_t hash;
+    uint32_t number; /* of the entry, from 1; 0 if the slot is free */
+};
+
+struct hash_map_block;
+
 /* Initialise with zeros. */
 struct hash_map {
+    struct hash_map_entry *entries; /* in the order in which the keys were new */
+    size_t count, entries_cap;
     struct hash_map_slot *slots;
-    size_t size; /* a power of two, or 0 */
-    size_t count;
-    char **copies; /* the keys in the order of their numbers; NULL if they are borrowed */
-    size_t copies_cap;
+    size_t size;                   /* a power of two, or 0 */
+    struct hash_map_block *blocks; /* of copied keys */
+    char *free;                    /* the bytes of the last one that are not used */
+    size_t room;
 };
 
 /* Returns the number of a key, or NULL if the key is absent. The caller can change the number
@@ -38,7 +49,7 @@ size_t hash_map_number(struct hash_map *m, struct str *key);
 /* The same if the number is not wanted now. Returns whether the key was new. */
 bool hash_map_add(struct hash_map *m, struct str key);
 void hash_map_release(struct hash_map *m);
-/* Returns the hash that the map uses: FNV-1a over the bytes, then mixed. It is stored in files. */
+/* Returns a hash that is stored in files: FNV-1a over the bytes, then mixed. */
 uint64_t hash_map_hash(struct str key);
 
 #endif

@@ -102,7 +102,7 @@ struct message_call {
  * borrowed from there. Returns false at the end; elements that are no objects are skipped. */
 bool message_next_call(struct json_iter *it, struct message_call *call, struct buf *scratch);
 /* Adds the addresses of the pages that an answer cites to `urls`, decoded, each once and in order:
- * urls->copies has them. The value is that of the field `citations`. An address is the `url` of a
+ * urls->entries has them. The value is that of the field `citations`. An address is the `url` of a
  * citation, or of its object `url_citation`, as in OpenAI's chat completions. A map gets at most
  * MESSAGE_SOURCES. */
 #define MESSAGE_SOURCES 50
