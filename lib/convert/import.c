@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chathist/base/checksum.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
@@ -22,24 +23,29 @@
 #define NAMED_MAX 10
 #define NONE ((size_t)-1)
 
-/* Something that the history or a file has. Its key is one of these:
- *     ID               the id of a line
- *     SESSION/PART     a part of an origin
- *     SESSION LF ID    the id of a line within its session
- *     LF HASH LF N     the Nth of several equal lines
- * The last two exist once there is a line in our own form. */
-struct entry {
-    struct str key;
-    size_t source; /* number of the last file that had it; 0: the history */
-    struct str id; /* of the line that has this part of an origin, borrowed from another key */
+/* A part of an origin: SESSION/PART, which the history or a file has. */
+struct part {
+    struct str id;   /* of its line, a key of `ids` */
+    uint32_t source; /* number of the last file that had it; 0: the history */
 };
 
-/* Counts equal lines. */
-struct tally {
-    struct str key; /* LF HASH */
-    size_t stored;  /* lines in the history */
-    size_t source;  /* number of the last file that had the line */
-    size_t given;   /* lines of that file so far */
+/* Something that the history or a file has. A history has up to three marks for each line, so they
+ * are small. */
+struct mark {
+    uint64_t key;    /* a checksum of what the mark stands for */
+    uint32_t source; /* number of the last file that had it; 0: the history */
+    /* The rest is about equal lines. */
+    uint32_t stored; /* how many the history has */
+    uint32_t known;  /* the most that the history or a file has had */
+    uint32_t given;  /* how many file `source` has had so far */
+};
+
+/* What a mark stands for. The last two exist once there is a line in our own form. A checksum begins
+ * with this number, which is larger than the length of a text, because checksums mix the two. */
+enum mark_kind {
+    MARK_ID = 1 << 28,         /* the id of a line */
+    MARK_SESSION_ID = 1 << 29, /* the session and the id of a line */
+    MARK_LINE = 1 << 30,       /* equal lines */
 };
 
 /* A session with lines in our own form. */
@@ -55,38 +61,42 @@ struct session {
 
 /* A line that waits to be stored. */
 struct pending {
-    char *line;     /* owned, with its newline */
-    size_t n;       /* 0 if another process has stored it */
-    size_t entry;   /* that the history gets if another process stores the line */
-    size_t tally;   /* index of its tally */
+    size_t n;       /* bytes in `waiting`, with the newline */
+    size_t lines;   /* index of the mark of lines that are equal to it */
+    uint32_t nth;   /* of these lines, from 1 */
     size_t session; /* index of its session; NONE for a line that is not in our own form */
+    size_t part;    /* such a line has the index of the first part of its origin that was new */
     size_t result;  /* index of the result of its file */
     bool is_title;  /* it is not counted */
+    bool stored;    /* by another process */
 };
 
 struct import {
     struct history *history;
     struct import_options options;
     uint64_t bad_lines;
-    struct hash_map known; /* -> entries, as many as it has keys; so have the next two */
-    struct entry *entries;
-    size_t entries_cap;
-    struct hash_map lines; /* -> tallies */
-    struct tally *tallies;
-    size_t tallies_cap;
-    struct hash_map session_names; /* -> sessions */
+    struct mark *marks;
+    size_t marks_count, marks_cap;
+    uint32_t *slots; /* a hash table of the numbers of marks, from 1 */
+    size_t slots_size;
+    struct hash_map part_names; /* -> parts, as many as it has keys */
+    struct part *parts;
+    size_t parts_cap;
+    struct hash_map ids;           /* of lines that have an origin */
+    struct hash_map session_names; /* -> sessions, as many as it has keys */
     struct session *sessions;
     size_t sessions_cap;
     /* Set at the first line in our own form. From then on all lines and sessions are counted. */
     bool has_tally;
     off_t seen; /* the history has been read up to this offset */
     struct pending *pending;
-    size_t pending_count, pending_cap, pending_bytes;
+    size_t pending_count, pending_cap;
+    struct buf waiting;            /* their bytes */
     struct import_result *results; /* not reported yet; the last one is that of `source` */
     size_t results_count, results_cap;
     const struct source *source; /* that is being read, or NULL */
     struct hash_map given;       /* sessions of which it gave messages */
-    size_t source_number;
+    uint32_t source_number;
     struct str skipped;     /* id of the line that import_skips counted last */
     int64_t time;           /* of the message before */
     struct hash_map titled; /* sessions with a title, and the time of their latest one */
@@ -127,24 +137,58 @@ void import_format_names(struct buf *out)
 
 /* ---- what the history has ---- */
 
-/* Notes that a file, or the history (0), has something. Returns the index of its entry. */
-static size_t enter(struct import *im, struct str key, size_t source)
+/* Returns the slot of a mark, or the free slot for it. At least one slot is free. */
+static uint32_t *slot_of(const struct import *im, uint64_t key)
 {
-    size_t count = im->known.count, i = hash_map_number(&im->known, &key);
+    size_t mask = im->slots_size - 1, i = (size_t)key & mask;
 
-    if (i == count) {
-        im->entries = mem_grow(im->entries, &im->entries_cap, i + 1, sizeof *im->entries);
-        im->entries[i] = (struct entry){.key = key};
-    }
-    im->entries[i].source = source;
-    return i;
+    while (im->slots[i] > 0 && im->marks[im->slots[i] - 1].key != key)
+        i = (i + 1) & mask;
+    return &im->slots[i];
 }
 
-static const struct entry *entry_find(const struct import *im, struct str key)
+static void grow_slots(struct import *im)
 {
-    size_t *found = hash_map_find(&im->known, key);
+    free(im->slots);
+    im->slots_size = im->slots_size > 0 ? im->slots_size * 2 : 64;
+    im->slots = mem_zalloc(im->slots_size * sizeof *im->slots);
+    for (size_t i = 0; i < im->marks_count; i++)
+        *slot_of(im, im->marks[i].key) = (uint32_t)i + 1;
+}
 
-    return found ? &im->entries[*found] : NULL;
+static const struct mark *mark_find(const struct import *im, uint64_t key)
+{
+    uint32_t number = im->slots_size > 0 ? *slot_of(im, key) : 0;
+
+    return number > 0 ? &im->marks[number - 1] : NULL;
+}
+
+/* Returns the mark of a key, and adds it if necessary. It is valid until the next one is added. */
+static struct mark *mark_of(struct import *im, uint64_t key)
+{
+    uint32_t *slot;
+
+    if (im->marks_count >= im->slots_size / 2)
+        grow_slots(im);
+    slot = slot_of(im, key);
+    if (*slot == 0) {
+        if (im->marks_count == UINT32_MAX)
+            mem_exhausted();
+        im->marks = mem_grow(im->marks, &im->marks_cap, im->marks_count + 1, sizeof *im->marks);
+        im->marks[im->marks_count++] = (struct mark){.key = key};
+        *slot = (uint32_t)im->marks_count;
+    }
+    return &im->marks[*slot - 1];
+}
+
+static uint64_t id_key(struct str id)
+{
+    return checksum(id, MARK_ID);
+}
+
+static uint64_t session_id_key(struct str session, struct str id)
+{
+    return checksum(id, checksum(session, MARK_SESSION_ID));
 }
 
 /* Sets `key` to A, the byte between, and B. */
@@ -154,6 +198,14 @@ static struct str join(struct buf *key, struct str a, char between, struct str b
     buf_add_byte(key, between);
     buf_add_str(key, b);
     return buf_str(key);
+}
+
+/* Returns a part of an origin, or NULL. */
+static const struct part *part_find(const struct import *im, struct str key)
+{
+    const size_t *found = hash_map_find(&im->part_names, key);
+
+    return found ? &im->parts[*found] : NULL;
 }
 
 /* Walks the parts of an origin: sets `key` to SESSION/PART. Begins with *parts as the text after
@@ -187,23 +239,30 @@ static void note_title(struct import *im, const struct message *m)
         *latest = us;
 }
 
-/* Notes the id of a line and the parts of its origin. Returns the index of the entry of the first
- * part that is new, or NONE. */
-static size_t enter_line(struct import *im, const struct message *m, size_t source)
+/* Notes that a file, or the history (0), has a line: its id and the parts of its origin. Returns the
+ * index of the first part that is new, or NONE. */
+static size_t enter_line(struct import *im, const struct message *m, uint32_t source)
 {
     struct buf scratch = BUF_INIT(BUF_LINE), key = BUF_INIT(BUF_LINE);
     struct str parts = message_text(m, FIELD_ORIGIN, &scratch), session = str_cut(&parts, '/');
-    size_t line = enter(im, m->id, source), first = NONE;
+    struct str id = m->id;
+    size_t first = NONE;
 
+    mark_of(im, id_key(id))->source = source;
     if (message_is_title(m))
         note_title(im, m);
+    if (parts.p)
+        (void)hash_map_number(&im->ids, &id);
     while (next_part(session, &parts, &key)) {
-        size_t count = im->known.count, i = enter(im, buf_str(&key), source);
+        struct str name = buf_str(&key);
+        size_t count = im->part_names.count, i = hash_map_number(&im->part_names, &name);
 
-        if (i < count)
-            continue;
-        im->entries[i].id = im->entries[line].key;
-        first = first == NONE ? i : first;
+        if (i == count) {
+            im->parts = mem_grow(im->parts, &im->parts_cap, i + 1, sizeof *im->parts);
+            im->parts[i].id = id;
+            first = first == NONE ? i : first;
+        }
+        im->parts[i].source = source;
     }
     buf_release(&scratch);
     buf_release(&key);
@@ -218,42 +277,33 @@ static bool is_origin_known(const struct import *im, struct str origin)
     bool known = true;
 
     while (known && next_part(session, &parts, &key))
-        known = entry_find(im, buf_str(&key)) != NULL;
+        known = part_find(im, buf_str(&key)) != NULL;
     buf_release(&key);
     return known;
 }
 
 /* ---- equal lines ---- */
 
-static void add_counted(struct buf *out, struct str text)
+/* Returns a checksum of what identifies a line that has an id, in this session. */
+static uint64_t sum_texts(const struct message *m, struct str session)
 {
-    buf_addf(out, "%zu:", text.n);
-    buf_add_str(out, text);
-}
-
-/* Returns a hash of what identifies a line that has an id, in this session. */
-static uint64_t hash_texts(const struct message *m, struct str session)
-{
-    struct buf out = BUF_INIT(SIZE_MAX), scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
     struct json_iter calls = json_iter(m->field[FIELD_TOOL_CALLS]);
     struct message_call call;
-    uint64_t hash;
+    uint64_t sum = checksum(session, MARK_LINE);
 
-    add_counted(&out, session);
-    add_counted(&out, m->id);
-    add_counted(&out, m->timestamp);
-    add_counted(&out, m->role_text);
-    add_counted(&out, message_content(m, &scratch));
-    add_counted(&out, message_text(m, FIELD_TOOL_CALL_ID, &scratch));
+    sum = checksum(m->id, sum);
+    sum = checksum(m->timestamp, sum);
+    sum = checksum(m->role_text, sum);
+    sum = checksum_long(message_content(m, &scratch), sum);
+    sum = checksum(message_text(m, FIELD_TOOL_CALL_ID, &scratch), sum);
     while (message_next_call(&calls, &call, &args)) {
-        add_counted(&out, json_text(call.id, &scratch));
-        add_counted(&out, json_text(call.name, &scratch));
+        sum = checksum(json_text(call.id, &scratch), sum);
+        sum = checksum(json_text(call.name, &scratch), sum);
     }
-    hash = hash_map_hash(buf_str(&out));
-    buf_release(&out);
     buf_release(&scratch);
     buf_release(&args);
-    return hash;
+    return sum;
 }
 
 static bool is_field(struct str raw_key, enum field f)
@@ -261,10 +311,10 @@ static bool is_field(struct str raw_key, enum field f)
     return json_key_is(raw_key, field_name(f));
 }
 
-/* Returns a hash of the members of a line in this session, in whatever order they are. A null
+/* Returns a checksum of the members of a line in this session, in whatever order they are. A null
  * counts as absent, because an export writes it; `reset` and `replaces` do, because an import may
  * remove them. */
-static uint64_t hash_members(const struct message *m, struct str session)
+static uint64_t sum_members(const struct message *m, struct str session)
 {
     struct buf out = BUF_INIT(SIZE_MAX);
     uint64_t sum = 0;
@@ -279,35 +329,16 @@ static uint64_t hash_members(const struct message *m, struct str session)
             json_add_compact(&out, it.value);
         if (!json_is_null(it.value) && !is_field(it.key, FIELD_RESET) &&
             !is_field(it.key, FIELD_REPLACES))
-            sum += hash_map_hash(buf_str(&out));
+            sum += checksum(buf_str(&out), MARK_LINE);
     }
     buf_release(&out);
     return sum;
 }
 
-/* Returns the index of the tally of a line in this session, and creates it if necessary. */
-static size_t tally_of(struct import *im, const struct message *m, struct str session)
+/* Returns the mark of lines that are equal to this one in this session. */
+static struct mark *mark_of_line(struct import *im, const struct message *m, struct str session)
 {
-    char text[32];
-    struct str key = {text, 0};
-    size_t count = im->lines.count, i;
-
-    key.n = (size_t)snprintf(text, sizeof text, "\n%016" PRIx64,
-                             m->id.n > 0 ? hash_texts(m, session) : hash_members(m, session));
-    i = hash_map_number(&im->lines, &key);
-    if (i == count) {
-        im->tallies = mem_grow(im->tallies, &im->tallies_cap, i + 1, sizeof *im->tallies);
-        im->tallies[i] = (struct tally){.key = key};
-    }
-    return i;
-}
-
-/* Sets `key` to the key of the nth of equal lines. */
-static struct str nth_key(struct buf *key, const struct tally *t, size_t n)
-{
-    buf_set(key, t->key);
-    buf_addf(key, "\n%zu", n);
-    return buf_str(key);
+    return mark_of(im, m->id.n > 0 ? sum_texts(m, session) : sum_members(m, session));
 }
 
 /* Returns the index of a session, and adds the session if necessary. */
@@ -324,17 +355,20 @@ static size_t session_of(struct import *im, struct str name)
 
 /* ---- reading the history ---- */
 
+static void note_known(struct mark *lines, uint32_t n)
+{
+    lines->known = n > lines->known ? n : lines->known;
+}
+
 static void count_stored(struct import *im, const struct message *m)
 {
-    struct buf key = BUF_INIT(BUF_LINE);
-    size_t tally = tally_of(im, m, m->session_id), session = session_of(im, m->session_id);
+    struct mark *lines = mark_of_line(im, m, m->session_id);
+    size_t session = session_of(im, m->session_id);
 
-    im->tallies[tally].stored++;
-    enter(im, nth_key(&key, &im->tallies[tally], im->tallies[tally].stored), 0);
-    enter(im, join(&key, m->session_id, '\n', m->id), 0);
+    note_known(lines, ++lines->stored);
+    mark_of(im, session_id_key(m->session_id, m->id))->source = 0;
     im->sessions[session].lines++;
     im->sessions[session].existed = true;
-    buf_release(&key);
 }
 
 /* Reads the lines of the history from im->seen on. Returns 0, or -1 with *e set. */
@@ -349,8 +383,8 @@ static int read_history(struct import *im, struct err *e)
     /* A history that became shorter was replaced. */
     if (im->seen > scan.size)
         im->seen = 0;
-    for (size_t i = 0; im->seen == 0 && i < im->lines.count; i++)
-        im->tallies[i].stored = 0;
+    for (size_t i = 0; im->seen == 0 && i < im->marks_count; i++)
+        im->marks[i].stored = 0;
     for (size_t i = 0; im->seen == 0 && i < im->session_names.count; i++)
         im->sessions[i].lines = 0;
     scan_from(&scan, im->seen);
@@ -428,13 +462,6 @@ static void report_results(struct import *im)
 
 /* ---- storing ---- */
 
-static void pending_clear(struct import *im)
-{
-    for (size_t i = 0; i < im->pending_count; i++)
-        free(im->pending[i].line);
-    im->pending_count = im->pending_bytes = 0;
-}
-
 /* Makes the bytes to append, under the lock: another import may have stored some of them. */
 static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 {
@@ -442,16 +469,19 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 
     if (at != im->seen && read_history(im, e) < 0)
         return -1;
-    for (size_t i = 0; i < im->pending_count; i++) {
+    (void)buf_room(lines, im->waiting.len);
+    for (size_t i = 0, next = 0; i < im->pending_count; i++) {
         struct pending *p = &im->pending[i];
+        struct mark *same = &im->marks[p->lines];
 
-        if (im->entries[p->entry].source == 0) {
+        p->stored = p->session == NONE ? im->parts[p->part].source == 0 : p->nth <= same->stored;
+        if (p->stored) {
             im->results[p->result].count.known += !p->is_title;
-            p->n = 0;
-            continue;
+        } else {
+            same->stored++;
+            buf_add(lines, im->waiting.data + next, p->n);
         }
-        im->tallies[p->tally].stored++;
-        buf_add(lines, p->line, p->n);
+        next += p->n;
     }
     im->seen = at + (off_t)lines->len;
     return 0;
@@ -463,35 +493,36 @@ static int store_pending(struct import *im, struct err *e)
 
     if (im->pending_count > 0 && !im->options.dry_run)
         result = store_append_lines(im->history, make_lines, im, e);
-    for (size_t i = 0; result == 0 && i < im->pending_count; i++) {
+    for (size_t i = 0, next = 0; result == 0 && i < im->pending_count; i++) {
         const struct pending *p = &im->pending[i];
+        struct str line = {im->waiting.data + next, p->n - 1};
 
-        if (p->n == 0)
+        next += p->n;
+        if (p->stored)
             continue;
         im->results[p->result].count.imported += !p->is_title;
         if (p->session != NONE)
             im->sessions[p->session].added++;
         if (im->options.listener.line)
-            im->options.listener.line(im->options.listener.arg, (struct str){p->line, p->n - 1});
+            im->options.listener.line(im->options.listener.arg, line);
     }
-    pending_clear(im);
+    im->pending_count = 0;
+    buf_clear(&im->waiting);
     report_results(im);
     return result;
 }
 
-/* Adds a new line to those that wait. p has its entry, tally and session. */
+/* Adds a new line to those that wait. p has its part or session, and its mark. */
 static int add_pending(struct import *im, struct str line, struct pending p, struct err *e)
 {
     p.n = line.n + 1;
-    p.line = mem_zalloc(p.n);
-    memcpy(p.line, line.p, line.n);
-    p.line[line.n] = '\n';
     p.result = im->results_count - 1;
+    buf_add_str(&im->waiting, line);
+    buf_add_byte(&im->waiting, '\n');
     im->pending =
         mem_grow(im->pending, &im->pending_cap, im->pending_count + 1, sizeof *im->pending);
     im->pending[im->pending_count++] = p;
-    im->pending_bytes += p.n;
-    return im->pending_bytes < BATCH_BYTES ? 0 : store_pending(im, e);
+    return im->waiting.len < BATCH_BYTES ? 0 : store_pending(im, e);
 }
 
 /* ---- lines in our own form ---- */
@@ -511,19 +542,17 @@ static int begin_tally(struct import *im, struct err *e)
     return result;
 }
 
-/* Counts a line of the file that is being read, and sets `key` to its key among equal lines.
- * Returns the index of its tally. */
-static size_t count_given(struct import *im, const struct message *m, struct str session,
-                          struct buf *key)
+/* Counts a line of the file that is being read. Returns the index of the mark of lines that are
+ * equal to it. */
+static size_t count_given(struct import *im, const struct message *m, struct str session)
 {
-    size_t i = tally_of(im, m, session);
-    struct tally *t = &im->tallies[i];
+    struct mark *lines = mark_of_line(im, m, session);
 
-    if (t->source != im->source_number)
-        t->given = 0;
-    t->source = im->source_number;
-    (void)nth_key(key, t, ++t->given);
-    return i;
+    if (lines->source != im->source_number)
+        lines->given = 0;
+    lines->source = im->source_number;
+    lines->given++;
+    return (size_t)(lines - im->marks);
 }
 
 /* Appends the ids in `replaces` to `kept`, without those of lines of the session that only the
@@ -532,20 +561,19 @@ static bool keep_own_ids(struct import *im, const struct message *m, struct str 
                          struct buf *kept)
 {
     struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
-    struct buf scratch = BUF_INIT(BUF_LINE), key = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE);
     bool some = false;
 
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
-        const struct entry *entry = entry_find(im, join(&key, session, '\n', id));
+        const struct mark *mark = mark_find(im, session_id_key(session, id));
 
-        if (entry && entry->source != im->source_number)
+        if (mark && mark->source != im->source_number)
             some = true;
         else
             import_add_id(kept, id);
     }
     buf_release(&scratch);
-    buf_release(&key);
     return some;
 }
 
@@ -614,16 +642,18 @@ static const struct message *alter_line(struct import *im, const struct message 
     return m;
 }
 
-/* Stores a new line. `key` is its key among equal lines, and `tally` the index of its tally. */
-static int give_line(struct import *im, const struct message *m, struct session *s, size_t tally,
-                     struct str key, struct err *e)
+/* Stores a new line. `lines` is the index of the mark of lines that are equal to it. */
+static int give_line(struct import *im, const struct message *m, struct session *s, size_t lines,
+                     struct err *e)
 {
-    struct pending p = {
-        .tally = tally, .session = (size_t)(s - im->sessions), .is_title = message_is_title(m)};
+    struct pending p = {.lines = lines,
+                        .nth = im->marks[lines].given,
+                        .session = (size_t)(s - im->sessions),
+                        .is_title = message_is_title(m)};
 
     s->lines++;
-    enter_line(im, m, im->source_number);
-    p.entry = enter(im, key, im->source_number);
+    note_known(&im->marks[lines], p.nth);
+    (void)enter_line(im, m, im->source_number);
     return add_pending(im, m->line, p, e);
 }
 
@@ -642,10 +672,11 @@ static struct session *choose_session(struct import *im, struct str name)
     if (s->source != im->source_number)
         s->given = 0;
     s->source = im->source_number;
-    json_add_string(&quoted, name);
-    if (!valid && !s->renamed)
+    if (!valid && !s->renamed) {
+        json_add_string(&quoted, name);
         warn(im, "%s cannot be the name of a session: it is imported as '%.*s'", buf_c(&quoted),
              (int)s->name.n, s->name.p);
+    }
     s->renamed = !valid;
     buf_release(&own);
     buf_release(&quoted);
@@ -656,10 +687,9 @@ int import_give_line(struct source *source, const struct message *m, struct err 
 {
     struct import *im = source->import;
     struct changed c = {BUF_INIT(BUF_LINE + 1), MESSAGE_INIT};
-    struct buf key = BUF_INIT(BUF_LINE), in_session = BUF_INIT(BUF_LINE);
     struct session *s;
-    struct str id;
-    size_t tally;
+    uint64_t id;
+    size_t lines;
     bool has;
     int result = 0;
 
@@ -667,26 +697,24 @@ int import_give_line(struct source *source, const struct message *m, struct err 
     if (begin_tally(im, e) < 0)
         return -1;
     s = choose_session(im, m->session_id);
-    id = join(&in_session, s->name, '\n', m->id);
-    tally = count_given(im, m, s->name, &key);
-    has = entry_find(im, buf_str(&key)) != NULL;
+    id = session_id_key(s->name, m->id);
+    lines = count_given(im, m, s->name);
+    has = im->marks[lines].given <= im->marks[lines].known;
     if (!has)
         m = alter_line(im, m, s, &c);
     if (m) {
         s->given++;
         /* If another line has the same id, that line does not belong to the file. */
-        if (has || !entry_find(im, id))
-            enter(im, id, im->source_number);
+        if (has || !mark_find(im, id))
+            mark_of(im, id)->source = im->source_number;
         count_of(im)->known += has && !message_is_title(m);
         if (!has)
-            result = give_line(im, m, s, tally, buf_str(&key), e);
+            result = give_line(im, m, s, lines, e);
     } else {
         import_bad(source, "longer than 64 MiB");
     }
     message_release(&c.m);
     buf_release(&c.line);
-    buf_release(&key);
-    buf_release(&in_session);
     return result;
 }
 
@@ -705,7 +733,7 @@ static void set_id(const struct import *im, struct draft *d, struct str origin)
         buf_clear(&id);
         buf_addf(&id, "%" PRId64 "-%08" PRIx32, ms, (uint32_t)hash);
         buf_add_byte(&seed, '+');
-    } while (entry_find(im, buf_str(&id)));
+    } while (mark_find(im, id_key(buf_str(&id))));
     draft_set_text(d, FIELD_ID, buf_str(&id));
     buf_release(&id);
     buf_release(&seed);
@@ -760,18 +788,18 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
 static int give_message(struct import *im, struct str line, struct err *e)
 {
     struct message m = MESSAGE_INIT;
-    struct buf key = BUF_INIT(BUF_SMALL);
     struct pending p = {.session = NONE};
+    struct mark *lines;
     int result;
 
     (void)message_parse(&m, line);
     p.is_title = message_is_title(&m);
-    p.entry = enter_line(im, &m, im->source_number);
-    p.tally = tally_of(im, &m, m.session_id);
-    enter(im, nth_key(&key, &im->tallies[p.tally], 1), im->source_number);
+    p.part = enter_line(im, &m, im->source_number);
+    lines = mark_of_line(im, &m, m.session_id);
+    note_known(lines, 1);
+    p.lines = (size_t)(lines - im->marks);
     result = add_pending(im, m.line, p, e);
     message_release(&m);
-    buf_release(&key);
     return result;
 }
 
@@ -833,26 +861,25 @@ int import_give_title(struct source *s, struct str session, struct str title, st
 bool import_skips(struct source *s, struct str session, struct str part)
 {
     struct buf key = BUF_INIT(BUF_SMALL);
-    const struct entry *entry = entry_find(s->import, join(&key, session, '/', part));
+    const struct part *found = part_find(s->import, join(&key, session, '/', part));
 
     buf_release(&key);
-    if (entry && !str_eq(entry->id, s->import->skipped)) {
-        s->import->skipped = entry->id;
+    if (found && !str_eq(found->id, s->import->skipped)) {
+        s->import->skipped = found->id;
         count_of(s->import)->known++;
     }
-    return entry != NULL;
+    return found != NULL;
 }
 
 bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id)
 {
     struct buf key = BUF_INIT(BUF_SMALL);
-    const struct entry *entry;
+    const struct part *found = part_find(s->import, join(&key, session, '/', part));
 
-    entry = entry_find(s->import, join(&key, session, '/', part));
-    if (entry && id)
-        buf_add_str(id, entry->id);
+    if (found && id)
+        buf_add_str(id, found->id);
     buf_release(&key);
-    return entry != NULL;
+    return found != NULL;
 }
 
 /* ---- the import ---- */
@@ -864,6 +891,7 @@ struct import *import_new(struct history *h, const struct import_options *o, uin
 
     im->history = h;
     im->options = *o;
+    buf_init(&im->waiting, SIZE_MAX);
     if (read_history(im, e) < 0) {
         import_free(im);
         return NULL;
@@ -950,15 +978,16 @@ void import_free(struct import *im)
 {
     if (!im)
         return;
-    pending_clear(im);
     free(im->pending);
+    buf_release(&im->waiting);
     free(im->results);
-    free(im->entries);
+    free(im->marks);
+    free(im->slots);
     hash_map_release(&im->titled);
     free(im->title_times);
-    hash_map_release(&im->known);
-    free(im->tallies);
-    hash_map_release(&im->lines);
+    free(im->parts);
+    hash_map_release(&im->part_names);
+    hash_map_release(&im->ids);
     free(im->sessions);
     hash_map_release(&im->session_names);
     free(im);
