@@ -8,7 +8,8 @@
  *    there; any other value replaces the old one.
  *  - A field that another setting of the user decides (--effort, --max-tokens, --schema, -T) is
  *    decided by the stronger of the two (enum ask_from). If they are equally strong and want
- *    different values, that is an error. The field of --schema is one value: nothing is merged into it.
+ *    different values, that is an error. The field of --schema is one value: nothing is merged into
+ *    it.
  */
 #ifndef CHATHIST_LLM_REQUEST_BODY_H
 #define CHATHIST_LLM_REQUEST_BODY_H
