@@ -60,24 +60,6 @@ uint64_t checksum(struct str bytes, uint64_t before)
     return sum_end(mix(sum, le_get(rest)));
 }
 
-#define LANES 4
-#define STRIDE (LANES * sizeof(uint64_t))
-
-uint64_t checksum_long(struct str bytes, uint64_t before)
-{
-    uint64_t sums[LANES];
-    size_t i = 0;
-
-    if (bytes.n < STRIDE)
-        return checksum(bytes, before);
-    for (size_t k = 0; k < LANES; k++)
-        sums[k] = k + 1;
-    for (; bytes.n - i >= STRIDE; i += STRIDE)
-        for (size_t k = 0; k < LANES; k++)
-            sums[k] = mix(sums[k], le_get(bytes.p + i + k * sizeof(uint64_t)));
-    return checksum((struct str){bytes.p + i, bytes.n - i}, checksum_words(sums, LANES, before));
-}
-
 uint64_t checksum_words(const uint64_t *words, size_t n, uint64_t before)
 {
     uint64_t sum = sum_begin(n, before);
@@ -85,4 +67,60 @@ uint64_t checksum_words(const uint64_t *words, size_t n, uint64_t before)
     for (size_t i = 0; i < n; i++)
         sum = mix(sum, words[i]);
     return sum_end(sum);
+}
+
+/* ---- XXH64 ---- */
+
+#define P1 UINT64_C(0x9e3779b185ebca87)
+#define P2 UINT64_C(0xc2b2ae3d27d4eb4f)
+#define P3 UINT64_C(0x165667b19e3779f9)
+#define P4 UINT64_C(0x85ebca77c2b2ae63)
+#define P5 UINT64_C(0x27d4eb2f165667c5)
+#define LANES 4
+
+static uint64_t rotate(uint64_t n, unsigned bits)
+{
+    return n << bits | n >> (64 - bits);
+}
+
+static uint64_t round_of(uint64_t lane, uint64_t word)
+{
+    return rotate(lane + word * P2, 31) * P1;
+}
+
+/* Hashes the blocks of 32 bytes at *p, and moves it behind them. */
+static uint64_t hash_blocks(const char **p, size_t blocks, uint64_t seed)
+{
+    uint64_t lane[LANES] = {seed + P1 + P2, seed + P2, seed, seed - P1}, h;
+
+    for (; blocks > 0; blocks--, *p += LANES * 8)
+        for (size_t k = 0; k < LANES; k++)
+            lane[k] = round_of(lane[k], le_get(*p + k * 8));
+    h = rotate(lane[0], 1) + rotate(lane[1], 7) + rotate(lane[2], 12) + rotate(lane[3], 18);
+    for (size_t k = 0; k < LANES; k++)
+        h = (h ^ round_of(0, lane[k])) * P1 + P4;
+    return h;
+}
+
+uint64_t hash64(struct str bytes, uint64_t seed)
+{
+    const char *p = bytes.p;
+    size_t blocks = bytes.n / (LANES * 8), rest = bytes.n % (LANES * 8);
+    uint64_t h = (blocks > 0 ? hash_blocks(&p, blocks, seed) : seed + P5) + bytes.n;
+
+    for (; rest >= 8; rest -= 8, p += 8)
+        h = rotate(h ^ round_of(0, le_get(p)), 27) * P1 + P4;
+    if (rest >= 4) {
+        char word[8] = {0};
+
+        memcpy(word, p, 4);
+        h = rotate(h ^ le_get(word) * P1, 23) * P2 + P3;
+        rest -= 4;
+        p += 4;
+    }
+    for (; rest > 0; rest--)
+        h = rotate(h ^ (unsigned char)*p++ * P5, 11) * P1;
+    h = (h ^ h >> 33) * P2;
+    h = (h ^ h >> 29) * P3;
+    return h ^ h >> 32;
 }

@@ -32,7 +32,7 @@ struct part {
 /* Something that the history or a file has. A history has up to three marks for each line, so they
  * are small. */
 struct mark {
-    uint64_t key;    /* a checksum of what the mark stands for */
+    uint64_t key;    /* a hash of what the mark stands for */
     uint32_t source; /* number of the last file that had it; 0: the history */
     /* The rest is about equal lines. */
     uint32_t stored; /* how many the history has */
@@ -40,12 +40,12 @@ struct mark {
     uint32_t given;  /* how many file `source` has had so far */
 };
 
-/* What a mark stands for. The last two exist once there is a line in our own form. A checksum begins
- * with this number, which is larger than the length of a text, because checksums mix the two. */
+/* What a mark stands for, the seed of its hash. The last two exist once there is a line in our own
+ * form. */
 enum mark_kind {
-    MARK_ID = 1 << 28,         /* the id of a line */
-    MARK_SESSION_ID = 1 << 29, /* the session and the id of a line */
-    MARK_LINE = 1 << 30,       /* equal lines */
+    MARK_ID,         /* the id of a line */
+    MARK_SESSION_ID, /* the session and the id of a line */
+    MARK_LINE,       /* equal lines */
 };
 
 /* A session with lines in our own form. */
@@ -183,12 +183,12 @@ static struct mark *mark_of(struct import *im, uint64_t key)
 
 static uint64_t id_key(struct str id)
 {
-    return checksum(id, MARK_ID);
+    return hash64(id, MARK_ID);
 }
 
 static uint64_t session_id_key(struct str session, struct str id)
 {
-    return checksum(id, checksum(session, MARK_SESSION_ID));
+    return hash64(id, hash64(session, MARK_SESSION_ID));
 }
 
 /* Sets `key` to A, the byte between, and B. */
@@ -284,22 +284,22 @@ static bool is_origin_known(const struct import *im, struct str origin)
 
 /* ---- equal lines ---- */
 
-/* Returns a checksum of what identifies a line that has an id, in this session. */
-static uint64_t sum_texts(const struct message *m, struct str session)
+/* Returns a hash of what identifies a line that has an id, in this session. */
+static uint64_t hash_texts(const struct message *m, struct str session)
 {
     struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
     struct json_iter calls = json_iter(m->field[FIELD_TOOL_CALLS]);
     struct message_call call;
-    uint64_t sum = checksum(session, MARK_LINE);
+    uint64_t sum = hash64(session, MARK_LINE);
 
-    sum = checksum(m->id, sum);
-    sum = checksum(m->timestamp, sum);
-    sum = checksum(m->role_text, sum);
-    sum = checksum_long(message_content(m, &scratch), sum);
-    sum = checksum(message_text(m, FIELD_TOOL_CALL_ID, &scratch), sum);
+    sum = hash64(m->id, sum);
+    sum = hash64(m->timestamp, sum);
+    sum = hash64(m->role_text, sum);
+    sum = hash64(message_content(m, &scratch), sum);
+    sum = hash64(message_text(m, FIELD_TOOL_CALL_ID, &scratch), sum);
     while (message_next_call(&calls, &call, &args)) {
-        sum = checksum(json_text(call.id, &scratch), sum);
-        sum = checksum(json_text(call.name, &scratch), sum);
+        sum = hash64(json_text(call.id, &scratch), sum);
+        sum = hash64(json_text(call.name, &scratch), sum);
     }
     buf_release(&scratch);
     buf_release(&args);
@@ -311,10 +311,10 @@ static bool is_field(struct str raw_key, enum field f)
     return json_key_is(raw_key, field_name(f));
 }
 
-/* Returns a checksum of the members of a line in this session, in whatever order they are. A null
+/* Returns a hash of the members of a line in this session, in whatever order they are. A null
  * counts as absent, because an export writes it; `reset` and `replaces` do, because an import may
  * remove them. */
-static uint64_t sum_members(const struct message *m, struct str session)
+static uint64_t hash_members(const struct message *m, struct str session)
 {
     struct buf out = BUF_INIT(SIZE_MAX);
     uint64_t sum = 0;
@@ -329,7 +329,7 @@ static uint64_t sum_members(const struct message *m, struct str session)
             json_add_compact(&out, it.value);
         if (!json_is_null(it.value) && !is_field(it.key, FIELD_RESET) &&
             !is_field(it.key, FIELD_REPLACES))
-            sum += checksum(buf_str(&out), MARK_LINE);
+            sum += hash64(buf_str(&out), MARK_LINE);
     }
     buf_release(&out);
     return sum;
@@ -338,7 +338,7 @@ static uint64_t sum_members(const struct message *m, struct str session)
 /* Returns the mark of lines that are equal to this one in this session. */
 static struct mark *mark_of_line(struct import *im, const struct message *m, struct str session)
 {
-    return mark_of(im, m->id.n > 0 ? sum_texts(m, session) : sum_members(m, session));
+    return mark_of(im, m->id.n > 0 ? hash_texts(m, session) : hash_members(m, session));
 }
 
 /* Returns the index of a session, and adds the session if necessary. */

@@ -77,7 +77,7 @@ static uint64_t state_of(int history_fd)
 /* Never 0. */
 static uint64_t block_sum(const char *bytes, size_t n)
 {
-    return checksum_long((struct str){bytes, n}, 0) | 1;
+    return hash64((struct str){bytes, n}, 0) | 1;
 }
 
 /* Adds the next block of a section to its checksum. */

@@ -97,27 +97,22 @@ struct merge {
 
 /* ---- digests ---- */
 
-/* The sums of sets need numbers whose every bit depends on all bytes. */
-static uint64_t spread(uint64_t n)
-{
-    n = (n ^ n >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
-    n = (n ^ n >> 29) * UINT64_C(0x94d049bb133111eb);
-    return n ^ n >> 32;
-}
+/* What is hashed, the seed. */
+enum { OF_LINE, OF_KEY, OF_DELETION };
 
 uint64_t merge_digest_of(struct str line)
 {
-    return spread(checksum_long(line, UINT64_C(0x6c696e65)));
+    return hash64(line, OF_LINE);
 }
 
 static uint64_t key_of(struct str session, struct str id)
 {
-    return spread(checksum(id, checksum(session, UINT64_C(0x6b6579))));
+    return hash64(id, hash64(session, OF_KEY));
 }
 
 uint64_t merge_deletion_digest(struct str session, struct str id)
 {
-    return spread(key_of(session, id) ^ UINT64_C(0x64656c65746564));
+    return hash64(id, hash64(session, OF_DELETION));
 }
 
 static uint64_t chain(uint64_t before, uint64_t digest)
@@ -334,7 +329,7 @@ static void numbers_put(char *head, const struct covered *c, uint64_t body)
 
 static uint64_t body_sum(const struct fact *facts, size_t n)
 {
-    return checksum_long((struct str){(const char *)facts, n * sizeof(*facts)}, 1);
+    return hash64((struct str){(const char *)facts, n * sizeof(*facts)}, 1);
 }
 
 /* Reads the beginning of the file. Returns whether it is one of these. */

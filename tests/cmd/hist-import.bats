@@ -339,6 +339,20 @@ MESSAGES='CREATE TABLE messages(hash TEXT, parent_hash TEXT, role TEXT);
     stderr_is "$error tool_call_id"
 }
 
+@test "import: lines that differ in few digits are different" {
+    # A checksum of these ids, after this session, is the same.
+    local id line='{"id":"%s","session_id":"s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"yes"}\n'
+    # shellcheck disable=SC2059
+    for id in m-00006000950037 m-00006500940036; do
+        printf "$line" "$id" >"$id.jsonl"
+        run_expect 0 hist-import -q "$id.jsonl"
+        stdout_is 1
+        stderr_empty
+    done
+    history_is <(cat m-*.jsonl)
+    again m-*.jsonl
+}
+
 @test "import: a database of another program in a directory is left alone" {
     mkdir dir
     cp "$FORMATS/messages/anthropic.json" dir
