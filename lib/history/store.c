@@ -310,13 +310,27 @@ static void finish_write(struct store_write *w)
     append_close(&w->a);
 }
 
+/* Returns whether the prompt that the lines answer was deleted. If the whole file is gone, moved
+ * away for example, the answer begins a new one. */
+static bool prompt_is_deleted(const struct store_write *w, bool missing)
+{
+    return w->prompt.n > 0 && !missing && partial_is_due(w->h, STR_NONE, w->prompt) == 0;
+}
+
 /* Locks the history and writes the lines. Returns false if there is nothing to finish. */
 static bool begin_write(struct store_write *w, store_lines_fn *fill, void *arg, struct buf *tail)
 {
-    w->result = history_enter(w->h, &w->e) < 0 || lock(w->h, &w->a, &w->e) < 0 ? -1 : 0;
+    struct stat st;
+    bool missing;
+
+    w->result = history_enter(w->h, &w->e);
     if (w->result < 0)
         return false;
-    if (w->prompt.n > 0 && partial_is_due(w->h, STR_NONE, w->prompt) == 0)
+    missing = w->prompt.n > 0 && file_stat(w->h->dir_fd, w->h->path, &st) < 0;
+    w->result = lock(w->h, &w->a, &w->e);
+    if (w->result < 0)
+        return false;
+    if (prompt_is_deleted(w, missing))
         w->result = err_set(&w->e, ERR_ABSENT, "the prompt was deleted meanwhile");
     else
         w->result = put_lines(w, fill, arg, tail);

@@ -120,6 +120,16 @@ every_tool_reads() {
     ends_with user:hello: assistant:three:stop
 }
 
+@test "turn: an answer is stored if the history is moved away while the model answers" {
+    use_history
+    start_llm --hook "mv '$HISTORY' moved" --reply one
+    run_expect 0 chat -s s hello
+    stdout_is one
+    stderr_empty
+    lines_are_whole 1
+    ends_with assistant:one:stop
+}
+
 @test "turn: results and answers are not stored if their prompt is deleted while a tool runs" {
     use_history
     printf '#!/bin/sh\n[ "$1" != --schema ] || { echo %s; exit; }\nhist-delete -q --force s\n' \
