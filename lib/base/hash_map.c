@@ -28,7 +28,7 @@ uint64_t hash_map_hash(struct str key)
 
 static uint32_t hash_of(struct str key)
 {
-    return (uint32_t)checksum(key, 0);
+    return (uint32_t)hash64(key, 0);
 }
 
 /* Returns the slot of a key, or the free slot for it. At least one slot is free. */
