@@ -72,7 +72,7 @@ delay: 100ms
 HTTP/1.1 102 Processing
 
 END
-    row 4 "${NONE}its headers are longer than 256 KiB" --idle-timeout 5s <<'END'
+    row 4 "${NONE}its headers are longer than 256 KiB" --idle-timeout 30s <<'END'
 raw
 eol: crlf
 repeat: forever
