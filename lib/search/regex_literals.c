@@ -382,10 +382,10 @@ static void read_escape(struct reader *r, struct part *p)
         r->p += r->p < r->end;
     else if ((c == 'N' && starts(r, "{U")) || strchr("pPo", c))
         pass(r, '}');
-    else if (strchr("gk", c) || ascii_is_digit(c))
+    else if (strchr("gk", c))
         pass_reference(r);
-    else if (!strchr("dDwWsShHvVRXN", c))
-        fail(r);
+    else if (ascii_is_digit(c) ? c == '0' || at_digit(r) : !strchr("dDwWsShHvVRXN", c))
+        fail(r); /* several digits can be a reference, or a character in octal and others */
 }
 
 /* Passes over a name such as [:alpha:] in a class. */

@@ -632,7 +632,7 @@ static int read_runs(struct folder *f, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
 
-    buf_addf(&name, "%016" PRIx64 ".runs", hash64(str_of(f->job->name), 0));
+    buf_addf(&name, "%016" PRIx64 ".runs", checksum(str_of(f->job->name), 0));
     f->runs_path = sync_state_file(f->job->history, buf_c(&name), e);
     buf_release(&name);
     return f->runs_path && file_read_state(f->runs_path, &f->runs, e) >= 0 ? 0 : -1;

@@ -51,10 +51,10 @@ char *merge_state_path(const struct history *h, const char *kind, const char *pl
 {
     struct buf name = BUF_INIT(BUF_SMALL);
     char *dir = path_parent(h->path), *real = path_real(dir, NULL), *path;
-    uint64_t sum = hash64(str_of(path_base(h->path)), 0);
+    uint64_t sum = checksum(str_of(path_base(h->path)), 0);
 
-    sum = hash64(str_of(real ? real : dir), sum);
-    buf_addf(&name, "%016" PRIx64 ".%s", hash64(str_of(place ? place : ""), sum), kind);
+    sum = checksum(str_of(real ? real : dir), sum);
+    buf_addf(&name, "%016" PRIx64 ".%s", checksum(str_of(place ? place : ""), sum), kind);
     path = sync_state_file(h, buf_c(&name), e);
     buf_release(&name);
     free(dir);
@@ -68,7 +68,7 @@ static void add_system(struct buf *out)
     struct buf id = BUF_INIT(ID_MOST);
 
     if (file_read_state(SYSTEM_ID, &id, NULL) > 0)
-        buf_addf(out, "%016" PRIx64, hash64(str_trim(buf_str(&id)), 0));
+        buf_addf(out, "%016" PRIx64, checksum(str_trim(buf_str(&id)), 0));
     buf_release(&id);
 }
 

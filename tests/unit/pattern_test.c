@@ -336,6 +336,8 @@ TEST(expressions_with_parts_that_a_text_may_lack)
         CHECK(!found_after(before, "alpha.*omega", false, "omega before alpha"));
         CHECK(found_after(before, "(?i)alpha.*OMEGA", true, "ALPHA and omega"));
         CHECK(found_after(before, "alpha.*(omega|psi)", false, "alpha and Psi"));
+        CHECK(found_after(before, "(a)\\1<b|c>xyz", false, "aa<b"));
+        CHECK(found_after(before, "(a)\\1'b|c'xyz", false, "aa'b"));
         CHECK(found_after(before, "alpha.*kelvin", false,
                           "alpha \xe2\x84\xaa"
                           "elvin"));

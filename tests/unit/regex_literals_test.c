@@ -58,6 +58,8 @@ TEST(what_every_match_holds)
         {"\\Qa.b|\\E+c", "{a.b|}{|c}"},
         {"\\Qa*", "={a*}"},
         {"(?<n>ab)\\k<n>(?1)c\\1", "{ab}{c}"},
+        {"(a)\\1<bc|d>xyz", "{<bc,d>xyz}{a,d>xyz}"},
+        {"(a)\\12'b|c'xyz", ""},
         {"(?i:ab)c", "i{abc}"},
         {"a(?i)b|cd", "i{ab,cd}"},
         {"[[:digit:]]x[^]]y[]z]w", "{y]w,yzw}{x}"},
