@@ -129,15 +129,26 @@ void digests_add(struct digests *d, uint64_t digest)
     d->count++;
 }
 
-/* Sorts by some bits of the digests after the others: six times 11 bits, from the lowest ones on. A
- * comparison of a million digests with each other takes several times as long. */
+static int compare_digests(const void *a, const void *b)
+{
+    const struct numbered_digest *x = a, *y = b;
+
+    return x->digest != y->digest ? (x->digest > y->digest) - (x->digest < y->digest)
+                                  : (x->number > y->number) - (x->number < y->number);
+}
+
+/* Sorts by three times 11 bits, from the lowest of them on, and then the few digests that begin
+ * with the same 33 bits. A comparison of a million digests with each other takes several times as
+ * long. */
 #define SORT_BITS 11
+#define SORTED_BITS (3 * SORT_BITS)
 
 void digests_sort(struct digests *d)
 {
     struct numbered_digest *from = d->at, *to = mem_resize(NULL, d->cap, sizeof(*to));
+    size_t end;
 
-    for (unsigned shift = 0; shift < 64; shift += SORT_BITS) {
+    for (unsigned shift = 64 - SORTED_BITS; shift < 64; shift += SORT_BITS) {
         size_t next[(1 << SORT_BITS) + 1] = {0}, mask = (1 << SORT_BITS) - 1;
         struct numbered_digest *sorted = to;
 
@@ -152,6 +163,13 @@ void digests_sort(struct digests *d)
     }
     free(to);
     d->at = from;
+    for (size_t i = 0; i < d->count; i = end) {
+        end = i + 1;
+        while (end < d->count && (from[end].digest ^ from[i].digest) >> (64 - SORTED_BITS) == 0)
+            end++;
+        if (end - i > 1)
+            qsort(from + i, end - i, sizeof(*from), compare_digests);
+    }
 }
 
 size_t digests_before(const struct digests *d, uint64_t digest)
