@@ -464,11 +464,15 @@ int server_check_key(const struct server *s, struct err *e)
 
 int server_check_key_file(const struct server *s, struct err *e)
 {
-    char *key = s->key_source.kind == KEY_FILE ? from_file(s->key_source.value, e) : NULL;
-    bool bad = s->key_source.kind == KEY_FILE && !key;
+    char *key;
+    bool usable;
 
+    if (s->key_source.kind != KEY_FILE)
+        return 0;
+    key = from_file(s->key_source.value, e);
+    usable = key != NULL;
     secret_free(key);
-    return bad ? -1 : 0;
+    return usable ? 0 : -1;
 }
 
 /* ---- all together ---- */

@@ -601,21 +601,27 @@ static void refuse_arguments(struct round_call *c)
     buf_release(&shown);
 }
 
+static void refuse_name(struct round_call *c)
+{
+    struct buf shown = BUF_INIT(BUF_SMALL);
+
+    vis_add_line(&shown, buf_str(&c->call->name), true);
+    tool_fail(&c->job, "there is no tool '%s'", buf_c(&shown));
+    buf_release(&shown);
+}
+
 static void look_up(const struct turn *t, struct round_call *c)
 {
     struct tool_job *job = &c->job;
-    struct buf shown = BUF_INIT(BUF_SMALL);
 
     buf_init(&job->result, TOOL_RESULT_MAX);
     job->tool = find_tool(&t->ask, buf_str(&c->call->name));
     job->timeout_ms = t->tool_timeout_ms;
-    vis_add_line(&shown, buf_str(&c->call->name), true);
     if (!job->tool)
-        tool_fail(job, "there is no tool '%s'", buf_c(&shown));
+        refuse_name(c);
     else if (!json_check(buf_str(&c->call->args), &job->args, NULL) ||
              json_type(job->args) != JSON_OBJECT)
         refuse_arguments(c);
-    buf_release(&shown);
 }
 
 void round_begin(struct turn *t)

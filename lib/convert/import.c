@@ -239,8 +239,8 @@ static void note_title(struct import *im, const struct message *m)
         *latest = us;
 }
 
-/* Notes that a file, or the history (0), has a line: its id and the parts of its origin. Returns the
- * index of the first part that is new, or NONE. */
+/* Notes that a file, or the history (0), has a line: its id and the parts of its origin. Returns
+ * the index of the first part that is new, or NONE. */
 static size_t enter_line(struct import *im, const struct message *m, uint32_t source)
 {
     struct buf scratch = BUF_INIT(BUF_LINE), key = BUF_INIT(BUF_LINE);

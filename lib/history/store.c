@@ -60,7 +60,7 @@ static bool is_word(struct str text)
         int32_t cp = (unsigned char)*text.p;
         size_t n = cp < 0x80 ? 1 : utf8_decode(text, &cp);
 
-        word = n > 0 && cp > ' ' && (cp < 0x7f || !vis_unsafe(cp));
+        word = n > 0 && cp > ' ' && !vis_unsafe(cp);
         text = str_skip(text, n);
     }
     return word;
@@ -310,27 +310,21 @@ static void finish_write(struct store_write *w)
     append_close(&w->a);
 }
 
-/* Returns whether the prompt that the lines answer was deleted. If the whole file is gone, moved
- * away for example, the answer begins a new one. */
-static bool prompt_is_deleted(const struct store_write *w, bool missing)
-{
-    return w->prompt.n > 0 && !missing && partial_is_due(w->h, STR_NONE, w->prompt) == 0;
-}
-
 /* Locks the history and writes the lines. Returns false if there is nothing to finish. */
 static bool begin_write(struct store_write *w, store_lines_fn *fill, void *arg, struct buf *tail)
 {
     struct stat st;
-    bool missing;
+    bool had_prompt;
 
     w->result = history_enter(w->h, &w->e);
     if (w->result < 0)
         return false;
-    missing = w->prompt.n > 0 && file_stat(w->h->dir_fd, w->h->path, &st) < 0;
+    /* If the whole file is gone, moved away for example, the answer begins a new one. */
+    had_prompt = w->prompt.n > 0 && file_stat(w->h->dir_fd, w->h->path, &st) == 0;
     w->result = lock(w->h, &w->a, &w->e);
     if (w->result < 0)
         return false;
-    if (prompt_is_deleted(w, missing))
+    if (had_prompt && partial_is_due(w->h, STR_NONE, w->prompt) == 0)
         w->result = err_set(&w->e, ERR_ABSENT, "the prompt was deleted meanwhile");
     else
         w->result = put_lines(w, fill, arg, tail);

@@ -134,12 +134,14 @@ static void add_blocks(struct buf *text, struct attachment_list *images, struct 
     struct str content = json_get(result, "content");
     struct json_iter it = json_iter(content);
 
-    if (json_type(content) != JSON_ARRAY && !json_is_null(content))
+    if (json_type(content) == JSON_ARRAY) {
+        for (bool first = true; json_next(&it); first = false) {
+            if (!first)
+                buf_add_byte(text, '\n');
+            add_content(text, images, it.value);
+        }
+    } else if (!json_is_null(content)) {
         add_content(text, images, content);
-    for (bool first = true; json_type(content) == JSON_ARRAY && json_next(&it); first = false) {
-        if (!first)
-            buf_add_byte(text, '\n');
-        add_content(text, images, it.value);
     }
     if (text->len == 0 && !json_is_null(structured))
         json_add_compact(text, structured);

@@ -381,7 +381,8 @@ static int find_fixed(struct pattern *p, struct pattern_needle *n, size_t from, 
 
 /* ---- expressions ---- */
 
-/* Returns whether the text holds one of a set. In a folded text, texts beyond ASCII count as held. */
+/* Returns whether the text holds one of a set. In a folded text, texts beyond ASCII count as
+ * held. */
 static bool holds_one(struct str text, const struct literal_set *set, bool folded)
 {
     for (size_t i = 0; i < set->count; i++) {

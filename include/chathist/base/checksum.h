@@ -18,16 +18,16 @@ void le_get_all(uint64_t *to, const char *p, size_t n);
 
 /* Returns a checksum. Two texts that differ only in eight adjacent bytes never have the same one.
  * It shows that stored bytes were damaged; other texts can well have the same one, so it does not
- * identify a text: see hash64. For several texts, `before` is the checksum of
- * the previous ones, and 0 for the first. */
+ * identify a text: see hash64. For several texts, `before` is the checksum of the previous ones,
+ * and 0 for the first. */
 uint64_t checksum(struct str bytes, uint64_t before);
 /* Returns the checksum of n numbers. */
 uint64_t checksum_words(const uint64_t *words, size_t n, uint64_t before);
 
-/* Returns the hash XXH64 of a text (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md). Different
- * texts have different ones, but for one pair in 2^64, or unless somebody makes them on purpose. A
- * long text takes a third of the time of a checksum. For several texts, `seed` is the hash of
- * the previous ones; otherwise different seeds give unrelated hashes. */
+/* Returns the hash XXH64 of a text (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md).
+ * Different texts have different ones, but for one pair in 2^64, or unless somebody makes them on
+ * purpose. A long text takes a third of the time of a checksum. For several texts, `seed` is the
+ * hash of the previous ones; otherwise different seeds give unrelated hashes. */
 uint64_t hash64(struct str bytes, uint64_t seed);
 
 #endif
