@@ -230,7 +230,7 @@ has() {
 }
 
 empty() {
-    if [[ ! -e $2 || -s $2 ]]; then fail "$1: wanted nothing"; fi
+    if [[ ! -e $2 || -s $2 ]]; then fail "$1: wanted nothing, got:" "$(visible "$2")"; fi
 }
 
 # stdout_is LINE...: exactly these lines.

@@ -820,6 +820,12 @@ char *history_earlier(const struct history *h)
     if (repository &&
         ((file_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT) || st.st_nlink == 1))
         earlier = second_name_of_earlier(h->copies, repository, st.st_ino);
+    /* Another program has begun the history in the meantime, perhaps with its directory, and what
+     * was found may be its second name. */
+    if (earlier && st.st_nlink == 0 && stat(h->path, &st) == 0) {
+        free(earlier);
+        earlier = NULL;
+    }
     free(repository);
     return earlier;
 }

@@ -221,6 +221,25 @@ tracked() {
     kept_anywhere
 }
 
+is_stopped() {
+    grep -q 'stopped by SIGSTOP' trace
+}
+
+@test "accident: the history that another chat begins at the same moment is no earlier one" {
+    local names=$HOME/.local/share/aicoder/repositories
+    make_repo ../new
+    cd ../new
+    # It has seen that there is no history, and will look whether there was one.
+    background strace -qq -o trace -P "$names" -e inject=openat:signal=STOP:when=1 chat slow
+    wait_for is_stopped
+    run_expect 0 chat quick
+    stderr_empty
+    [[ -e $names/${PWD//\//%}.jsonl ]]
+    pkill -CONT -P "$BG" -x chat
+    finish 0
+    stderr_empty
+}
+
 @test "accident: restored from an older backup, which is said, and nothing is merged by itself" {
     cp -a . ../backup
     run_expect 0 chat -q 'precious three'
