@@ -700,6 +700,7 @@ cursor_has_left() {
     type_lines first
     screen_has '[1 message]'
     keys -l x
+    screen_has 'talk> x'
     press_escape
     keys Up
     screen_counts 2 'talk> first'
