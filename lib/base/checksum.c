@@ -124,3 +124,14 @@ uint64_t hash64(struct str bytes, uint64_t seed)
     h = (h ^ h >> 29) * P3;
     return h ^ h >> 32;
 }
+
+uint64_t hash_fnv(struct str bytes)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+
+    for (size_t i = 0; i < bytes.n; i++)
+        h = (h ^ (unsigned char)bytes.p[i]) * UINT64_C(0x100000001b3);
+    /* This makes the last byte change all bits. */
+    h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
+    return h ^ h >> 33;
+}

@@ -15,17 +15,6 @@ struct hash_map_block {
     char bytes[];
 };
 
-uint64_t hash_map_hash(struct str key)
-{
-    uint64_t h = UINT64_C(0xcbf29ce484222325);
-
-    for (size_t i = 0; i < key.n; i++)
-        h = (h ^ (unsigned char)key.p[i]) * UINT64_C(0x100000001b3);
-    /* This makes the last byte change all bits. */
-    h = (h ^ h >> 33) * UINT64_C(0xff51afd7ed558ccd);
-    return h ^ h >> 33;
-}
-
 static uint32_t hash_of(struct str key)
 {
     return (uint32_t)hash64(key, 0);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "chathist/base/file.h"
-#include "chathist/base/hash_map.h"
+#include "chathist/base/checksum.h"
 #include "chathist/base/time.h"
 #include "chathist/chat/request_settings.h"
 #include "chathist/chat/tools.h"
@@ -340,7 +340,7 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
                               e) < 0)
         return -1;
     set_ask(t, &turn->ask);
-    turn->ask.conversation = hash_map_hash(turn->session);
+    turn->ask.conversation = hash_fnv(turn->session);
     recover_partial(t);
     if (chat_session_open_tools(t, e) < 0)
         return -1;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/checksum.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/system.h"
@@ -102,7 +103,7 @@ static void add_file_name(struct buf *out, const struct export_format *format,
         hashed = true;
     }
     if (hashed)
-        buf_addf(out, "~%016" PRIx64, hash_map_hash(m->session_id));
+        buf_addf(out, "~%016" PRIx64, hash_fnv(m->session_id));
     buf_addf(out, ".%s", format->suffix);
     buf_release(&time);
 }

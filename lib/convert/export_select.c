@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/checksum.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/thread_pool.h"
@@ -213,8 +214,7 @@ static struct selection_session *last_exported(const struct selection *s, const 
 {
     const size_t *place = hash_map_find(&s->places, m->session_id);
 
-    return place && s->sessions[*place].exported == hash_map_hash(m->line) ? &s->sessions[*place]
-                                                                           : NULL;
+    return place && s->sessions[*place].exported == hash_fnv(m->line) ? &s->sessions[*place] : NULL;
 }
 
 /* Returns 1 if the last exported line is still where it was, 0 if not, -1 with *e set. */
@@ -327,7 +327,7 @@ static void note_line(struct piece *piece, const struct message *m, const struct
         buf_add_str(&piece->ids, m->session_id);
     }
     if (hashed)
-        line.hash = hash_map_hash(m->line);
+        line.hash = hash_fnv(m->line);
     piece->lines = mem_grow(piece->lines, &piece->cap, piece->count + 1, sizeof *piece->lines);
     piece->lines[piece->count++] = line;
 }

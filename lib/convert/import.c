@@ -728,7 +728,7 @@ static void set_id(const struct import *im, struct draft *d, struct str origin)
 
     buf_add_str(&seed, origin);
     do {
-        uint64_t hash = hash_map_hash(buf_str(&seed));
+        uint64_t hash = hash_fnv(buf_str(&seed));
 
         buf_clear(&id);
         buf_addf(&id, "%" PRId64 "-%08" PRIx32, ms, (uint32_t)hash);
@@ -848,7 +848,7 @@ int import_give_title(struct source *s, struct str session, struct str title, st
         import_message_clear(&m, ROLE_OTHER);
         buf_add_str(&m.session, session);
         buf_add_str(&m.text, text);
-        buf_addf(&part, "title-%016" PRIx64, hash_map_hash(text));
+        buf_addf(&part, "title-%016" PRIx64, hash_fnv(text));
         import_set_part(&m, buf_str(&part));
         result = import_give(s, &m, e);
         import_message_release(&m);

@@ -12,7 +12,7 @@
  */
 #include <inttypes.h>
 
-#include "chathist/base/hash_map.h"
+#include "chathist/base/checksum.h"
 #include "chathist/base/json.h"
 #include "convert/import_reader.h"
 
@@ -61,7 +61,7 @@ static void set_members(struct import_message *m, const struct import_message *l
     struct buf part = BUF_INIT(BUF_SMALL);
 
     buf_add_str(&m->session, buf_str(&like->session));
-    buf_addf(&part, "%zu-%08" PRIx32, n, (uint32_t)hash_map_hash(object));
+    buf_addf(&part, "%zu-%08" PRIx32, n, (uint32_t)hash_fnv(object));
     import_set_part(m, buf_str(&part));
     import_set_time(m, json_get(object, "create_time"));
     import_set_time(m, json_get(object, "created_at"));

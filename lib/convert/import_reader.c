@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
-#include "chathist/base/hash_map.h"
+#include "chathist/base/checksum.h"
 #include "chathist/base/json.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
@@ -307,7 +307,7 @@ void import_add_session(struct buf *out, const char *format, struct str id)
         changed = changed || !good;
     }
     if (changed)
-        buf_addf(out, "-%016" PRIx64, hash_map_hash(id));
+        buf_addf(out, "-%016" PRIx64, hash_fnv(id));
 }
 
 void import_set_session(struct import_message *m, const char *format, struct str id)
@@ -333,7 +333,7 @@ int import_set_file_session(struct import_message *m, const char *format, struct
     base.n -= base.n > 1 && base.p[base.n - 1] == '.';
     if (real)
         buf_addf(&id, "%.*s-", (int)base.n, base.p);
-    buf_addf(&id, "%016" PRIx64, hash_map_hash(real ? str_of(real) : head));
+    buf_addf(&id, "%016" PRIx64, hash_fnv(real ? str_of(real) : head));
     import_set_session(m, format, buf_str(&id));
     free(real);
     buf_release(&id);

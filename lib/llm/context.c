@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "chathist/base/buf.h"
+#include "chathist/base/checksum.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
@@ -165,7 +166,7 @@ static void take_end(struct context_message *to, const struct message *m)
 
     if (m->role == ROLE_USER) {
         to->id = copy_field(m, FIELD_ID);
-        to->rank = hash_map_hash(to->id ? str_of(to->id) : (struct str){to->content, to->n});
+        to->rank = hash_fnv(to->id ? str_of(to->id) : (struct str){to->content, to->n});
     }
     if (m->role != ROLE_ASSISTANT || to->tool_calls)
         return;

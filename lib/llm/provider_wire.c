@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "chathist/base/checksum.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
@@ -352,16 +353,6 @@ static bool call_id_fits(const struct call_ids *ids, struct str id)
     return true;
 }
 
-/* FNV-1a (RFC 9923). */
-static uint64_t call_id_hash(struct str text)
-{
-    uint64_t h = 14695981039346656037u;
-
-    for (size_t i = 0; i < text.n; i++)
-        h = (h ^ (unsigned char)text.p[i]) * 1099511628211u;
-    return h;
-}
-
 /* Makes an id of a number. */
 static void call_id_make(const struct call_ids *ids, struct buf *id, uint64_t number)
 {
@@ -378,7 +369,7 @@ static uint64_t *call_id_next(struct call_ids *ids, struct str id)
 
     if (number == known) {
         ids->next = mem_grow(ids->next, &ids->next_cap, known + 1, sizeof *ids->next);
-        ids->next[number] = call_id_hash(id);
+        ids->next[number] = hash64(id, 0);
     }
     return &ids->next[number];
 }

@@ -29,5 +29,8 @@ uint64_t checksum_words(const uint64_t *words, size_t n, uint64_t before);
  * purpose. A long text takes a third of the time of a checksum. For several texts, `seed` is the
  * hash of the previous ones; otherwise different seeds give unrelated hashes. */
 uint64_t hash64(struct str bytes, uint64_t seed);
+/* Returns the hash from which ids and names of files are made: FNV-1a over the bytes, then
+ * mixed. Histories hold such ids, so another hash cannot replace it. */
+uint64_t hash_fnv(struct str bytes);
 
 #endif

@@ -49,7 +49,5 @@ size_t hash_map_number(struct hash_map *m, struct str *key);
 /* The same if the number is not wanted now. Returns whether the key was new. */
 bool hash_map_add(struct hash_map *m, struct str key);
 void hash_map_release(struct hash_map *m);
-/* Returns a hash that is stored in files: FNV-1a over the bytes, then mixed. */
-uint64_t hash_map_hash(struct str key);
 
 #endif
