@@ -3,8 +3,9 @@
 
 usage: clients.py CHAT [ROUNDS [TOKENS]]
 
-Each round runs every client once, one after the other: CHAT, curl, and llm and aichat if they are on the
-PATH (or named by the variables LLM and AICHAT). A server on a loopback port answers with TOKENS (100)
+Each round runs every client once, in an order of its own, because a client starts faster after one that
+loads the same libraries: CHAT, curl, and llm and aichat if they are on the PATH (or named by the variables
+LLM and AICHAT). A server on a loopback port answers with TOKENS (100)
 pieces of a stream of OpenAI's chat completions, 4 ms apart. Prints, as medians of ROUNDS (11) in
 microseconds, each with its ratio to that of CHAT:
 
@@ -17,6 +18,7 @@ chat is later by one fdatasync of the answer; CHAT_FSYNC=0 shows it without.
 """
 import json
 import os
+import random
 import selectors
 import shutil
 import socket
@@ -133,7 +135,7 @@ def main():
         commands = clients(chat, url, home)
         times = {name: [] for name in commands}
         for _ in range(rounds):
-            for name, command in commands.items():
+            for name, command in random.sample(list(commands.items()), len(commands)):
                 times[name].append(run(listener, command, tokens))
     medians = {name: [statistics.median(column) for column in zip(*rows)] for name, rows in times.items()}
     print(f'{"":10}' + ''.join(f'{title:>12} {"ratio":>7}' for title in ('request', 'token', 'exit')))
