@@ -114,10 +114,10 @@ int turn_last_prompt(const struct history *h, const struct buf *memory, struct s
  * set: ERR_USAGE without a last prompt. */
 int turn_prepare(struct turn *t, struct err *e);
 /* Both together store the system prompt if it is new, and the prompt unless it is stored
- * (TURN_AGAIN). The first one writes them; a thread syncs them until the second one returns, and
- * nothing else may use the history or store lines of the turn. The request must not be sent
- * earlier. turn_store_prompt_end returns 0, or -1 with *e set. A title (session_draft_title) is
- * stored after a new prompt, and *title is left empty then; NULL: none. */
+ * (TURN_AGAIN). The first one writes them, the second one syncs them. Between the two calls nothing
+ * else may use the history or store lines of the turn, and the request must not be sent.
+ * turn_store_prompt_end returns 0, or -1 with *e set. A title (session_draft_title) is stored after
+ * a new prompt, and *title is left empty then; NULL: none. */
 void turn_store_prompt_begin(struct turn *t, struct draft *title);
 int turn_store_prompt_end(struct turn *t, struct err *e);
 /* Makes the file that the sink adds each piece of the answer to, unless it is there or not wanted.
