@@ -185,10 +185,10 @@ finish() {
     judge "$got" "$1"
 }
 
-# wait_for COMMAND...: until it succeeds, for 10 seconds.
+# wait_for COMMAND...: until it succeeds, for 30 seconds.
 wait_for() {
     local i
-    for ((i = 0; i < 200; i++)); do
+    for ((i = 0; i < 600; i++)); do
         if "$@"; then return 0; fi
         sleep 0.05
     done

@@ -396,7 +396,7 @@ END
         for to in 'http://127.0.0.1:${PORT}/v1/chat/completions' "http://127.0.0.1:$other/v1" file:///etc/passwd /loop; do
             printf '%s\n' "status: $status" "header: Location: $to" '' >redirect.http
             start_llm ./redirect.http
-            took_less 3000 run_expect 1 chat -N hello
+            took_less 8000 run_expect 1 chat -N hello
             stdout_empty
             said "HTTP $status: redirect (to '127.0.0.1:[0-9]+' )?is not followed"
             requests_are 1
@@ -438,7 +438,7 @@ relay() {
 
 # fails_at URL REGEX: exit 4, and why, in less than 4 seconds.
 fails_at() {
-    took_less 4000 run_expect 4 chat --retries 0 --connect-timeout 1s --idle-timeout 1s -N --base-url "$1" hello || return 1
+    took_less 8000 run_expect 4 chat --retries 0 --connect-timeout 1s --idle-timeout 1s -N --base-url "$1" hello || return 1
     stdout_empty && said "$2"
 }
 

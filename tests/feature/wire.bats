@@ -309,7 +309,7 @@ events_end() {
 
 @test "wire: a connection that is never established ends at --connect-timeout" {
     start_llm --no-accept
-    took_less 4000 run_expect 4 chat --retries 0 --connect-timeout 1s hello
+    took_less 8000 run_expect 4 chat --retries 0 --connect-timeout 1s hello
     stdout_empty
     stderr_is "chat: cannot connect to '127.0.0.1:$LLM_PORT': no connection within 1 s (connect time-out)"
 }
@@ -317,7 +317,7 @@ events_end() {
 @test "wire: silence before any answer ends at --idle-timeout" {
     use_history
     start_llm --accept-silent
-    took_less 4000 run_expect 4 chat --idle-timeout 1s hello
+    took_less 8000 run_expect 4 chat --idle-timeout 1s hello
     stdout_empty
     stderr_is "chat: no answer from '127.0.0.1:$LLM_PORT': nothing came within 1 s (idle time-out)"
     # Who has waited that long does not wait twice more.
@@ -328,7 +328,7 @@ events_end() {
 @test "wire: silence in the middle keeps what came" {
     use_history
     start_llm openai/stall
-    took_less 4000 run_expect 7 chat --idle-timeout 1s hello
+    took_less 8000 run_expect 7 chat --idle-timeout 1s hello
     stdout_is 'Hello, world.'
     stderr_is 'chat: answer is incomplete: nothing came within 1 s (idle time-out)'
     json_is history.jsonl '[.role, .content, .finish_reason] | tojson' '["user","hello",null]' \
@@ -338,31 +338,31 @@ events_end() {
 @test "wire: --first-byte-timeout is a limit of its own, from the end of the request to the first of the answer" {
     use_history
     start_llm --accept-silent
-    took_less 4000 run_expect 4 chat --first-byte-timeout 1s hello
+    took_less 8000 run_expect 4 chat --first-byte-timeout 1s hello
     stdout_empty
     stderr_is "chat: no answer from '127.0.0.1:$LLM_PORT': nothing came within 1 s (first-byte time-out)"
     requests_are 1
     # A head alone is no answer.
     printf '%s\n' raw 'eol: crlf' 'end: stall' '' 'HTTP/1.1 200 OK' 'Content-Type: text/event-stream' '' >head.http
     start_llm ./head.http
-    took_less 4000 run_expect 4 chat --first-byte-timeout 1s hello
+    took_less 8000 run_expect 4 chat --first-byte-timeout 1s hello
     stderr_has 'nothing came within 1 s (first-byte time-out)'
     # A slow beginning, then pieces that come fast; and the other way round.
-    start_llm --set 'delay-headers: 1500ms' openai/normal
-    run_expect 0 chat -N --idle-timeout 1s --first-byte-timeout 20s hello
-    run_expect 0 chat -N --idle-timeout 1s --first-byte-timeout 0 hello
-    run_expect 4 chat -N --idle-timeout 1s hello
+    start_llm --set 'delay-headers: 3s' openai/normal
+    run_expect 0 chat -N --idle-timeout 2s --first-byte-timeout 20s hello
+    run_expect 0 chat -N --idle-timeout 2s --first-byte-timeout 0 hello
+    run_expect 4 chat -N --idle-timeout 2s hello
     stderr_has '(idle time-out)'
-    start_llm --set 'chunk: event' --set 'delay: 400ms' openai/normal
-    run_expect 0 chat -N --first-byte-timeout 1s hello
+    start_llm --set 'chunk: event' --set 'delay: 600ms' openai/normal
+    run_expect 0 chat -N --first-byte-timeout 2s hello
     start_llm openai/stall
-    run_expect 7 chat -N --first-byte-timeout 20s --idle-timeout 1s hello
+    run_expect 7 chat -N --first-byte-timeout 20s --idle-timeout 2s hello
     stderr_has '(idle time-out)'
 }
 
 @test "wire: an answer that takes longer than the idle time-out, without a pause of that length, is none" {
-    start_llm --set 'chunk: event' --set 'delay: 400ms' openai/normal
-    run_expect 0 chat --idle-timeout 1s hello
+    start_llm --set 'chunk: event' --set 'delay: 600ms' openai/normal
+    run_expect 0 chat --idle-timeout 2s hello
     stdout_is 'Hello, world.'
 }
 
@@ -690,9 +690,9 @@ END
     printf '%s\n' 'status: 500' 'transfer: chunked' 'mark: |' 'repeat: forever' 'fill: @ 4000 on and ' '' \
         'an error |that goes @' >body.http
     start_llm ./headers.http ./body.http
-    took_less 8000 run_expect 4 chat --retries 0 hello
+    took_less 30000 run_expect 4 chat --retries 0 hello
     one_line_of_stderr
-    took_less 8000 run_expect 5 chat --retries 0 hello
+    took_less 30000 run_expect 5 chat --retries 0 hello
     one_line_of_stderr
     stderr_has 'HTTP 500: an error'
 }
