@@ -369,7 +369,7 @@ static uint64_t *call_id_next(struct call_ids *ids, struct str id)
 
     if (number == known) {
         ids->next = mem_grow(ids->next, &ids->next_cap, known + 1, sizeof *ids->next);
-        ids->next[number] = hash64(id, 0);
+        ids->next[number] = hash_fnv(id);
     }
     return &ids->next[number];
 }

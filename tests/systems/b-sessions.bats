@@ -219,8 +219,8 @@ load ../history
     json_is "$RECORD/13.json" '[.messages[].content | arrays | .[] | select(.type == "tool_use") | .id] | length, (unique | length),
         (map(test("^[a-zA-Z0-9_-]+$")) | all)' 9 9 true
     json_is "$RECORD/13.json" '[.messages[].content | arrays | .[] | .id // empty], [.messages[].content | arrays | .[] | .tool_use_id // empty]
-        | tojson' '["call_a","call_b","toolu_a","toolu_1","call_aVNwEvgnD","call_yWRfKG41X","call_0","call_2wf5FXh6B","toolu_b"]' \
-        '["call_a","call_b","toolu_a","toolu_1","call_aVNwEvgnD","call_yWRfKG41X","call_0","call_2wf5FXh6B","toolu_b"]'
+        | tojson' '["call_a","call_b","toolu_a","toolu_1","call_FAkcANXdP","call_VYP2o3urs","call_0","call_n40c2VWtX","toolu_b"]' \
+        '["call_a","call_b","toolu_a","toolu_1","call_FAkcANXdP","call_VYP2o3urs","call_0","call_n40c2VWtX","toolu_b"]'
     # The history keeps what each gave.
     json_is "$HISTORY" '.tool_calls // [] | .[].id' call_a call_b toolu_a toolu_1 call_a call_b call_0 toolu_a toolu_b
 }

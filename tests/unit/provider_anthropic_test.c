@@ -143,16 +143,16 @@ TEST(ids_and_names_are_made_acceptable)
 {
     CHECK_MESSAGES(
         "[{\"role\":\"user\",\"content\":\"q\"},"
-        "{\"role\":\"assistant\",\"content\":[" USE("call_vLbZBziaI", "a_b", "{}") "," USE(
+        "{\"role\":\"assistant\",\"content\":[" USE("call_hC8RPvWda", "a_b", "{}") "," USE(
             "f_0", "_",
             "{}") "]},"
-                  "{\"role\":\"user\",\"content\":[" ANSWER("call_vLbZBziaI", "1") "," ANSWER(
+                  "{\"role\":\"user\",\"content\":[" ANSWER("call_hC8RPvWda", "1") "," ANSWER(
                       "f_0", "2") "]},"
                                   "{\"role\":\"assistant\",\"content\":[" USE(
-                                      "call_wLbZBziaI", "a_b",
+                                      "call_iC8RPvWda", "a_b",
                                       "{}") "]},"
                                             "{\"role\":\"user\",\"content\":[" ANSWER(
-                                                "call_wLbZBziaI", "3") "]}]",
+                                                "call_iC8RPvWda", "3") "]}]",
         USER("q"), CALLS("", CALL("f:0", "a.b", "{}") "," CALL("f_0", "\\n", "{}"), ""),
         RESULT("f:0", "1"), RESULT("f_0", "2"), CALLS("", CALL("f:0", "a.b", "{}"), ""),
         RESULT("f:0", "3"));

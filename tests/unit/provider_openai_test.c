@@ -101,11 +101,11 @@ TEST(calls_get_the_form_that_servers_take)
                   "Content-Type: application/json\nAccept: application/json\n",
                   "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"…\"},"
                   "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":["
-                  "{\"id\":\"call_F57bMn8EX\",\"type\":\"function\",\"function\":{\"name\":"
+                  "{\"id\":\"call_dpg1zNgDd\",\"type\":\"function\",\"function\":{\"name\":"
                   "\"functions_f\",\"arguments\":\"{\\\"x\\\":1}\"}},"
                   "{\"id\":\"a\",\"type\":\"function\",\"function\":{\"name\":\"f\","
                   "\"arguments\":\"{}\"}}]},"
-                  "{\"role\":\"tool\",\"tool_call_id\":\"call_F57bMn8EX\",\"content\":\"r\"},"
+                  "{\"role\":\"tool\",\"tool_call_id\":\"call_dpg1zNgDd\",\"content\":\"r\"},"
                   "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"s\"},"
                   "{\"role\":\"assistant\",\"content\":\"…\"},"
                   "{\"role\":\"user\",\"content\":\"q\"}],\"stream\":false}");
