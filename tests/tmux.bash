@@ -32,10 +32,10 @@ new_session() {
         'stty -ixon; exec env "PS1=\$ " bash --norc --noprofile' 3>&- 4>&-
 }
 
-# soon COMMAND...: like wait_for, but a screen changes quickly.
+# soon COMMAND...: until it succeeds, for a minute: the search of a gigabyte takes its time on a busy machine.
 soon() {
     local i
-    for ((i = 0; i < 600; i++)); do
+    for ((i = 0; i < 1200; i++)); do
         if "$@"; then return 0; fi
         sleep 0.05
     done
