@@ -190,11 +190,12 @@ home_unchanged() {
     stdout_is "[session $id]" "$answer" \
         "[stop; $(jq -r 'select(.usage).usage | "\(.input_tokens) tokens in, \(.output_tokens) out"' "$HISTORY")]"
     stderr_empty
-    start_llm --set 'delay: 300ms' --reply 'one two three four'
+    start_llm --set 'gate: 3 go' --reply 'one two three four'
     rm "$HISTORY"
     background "$EXAMPLES/streaming.sh"
     wait_for grep -q one "$OUT.bg"
     [[ ! -e $RECORD/1.end ]]
+    : >go
     finish 0
     stdout_has 'one two three four' '[stop; '
     request_messages_are 1 'user:Count from one to ten in words.'

@@ -24,7 +24,8 @@ fixture() {
 @test "fake-llm: records each request exactly, before it answers" {
     start_llm --accept-silent
     printf '{"a":\t"\xff\x00 "}' >body
-    run_expect 28 curl -sS --max-time 0.5 -H 'X-Test: 1' -H 'Content-Type: application/json' --data-binary @body "$OPENAI_BASE_URL/x"
+    run_expect 28 curl -sS --max-time 1 -H 'X-Test: 1' -H 'Content-Type: application/json' --data-binary @body "$OPENAI_BASE_URL/x"
+    wait_for test -e "$RECORD/1.json"
     cmp body "$RECORD/1.json"
     run_expect 0 cat "$RECORD/1.headers"
     stdout_line 1 $'POST /v1/x HTTP/1.1\r'
@@ -99,7 +100,7 @@ fixture() {
     stdout_bytes_are abc
     stderr_has reset
     start_llm "$made" --set 'stall-after: 3'
-    run_expect 28 post --max-time 0.5
+    run_expect 28 post --max-time 2
     stdout_bytes_are abc
     start_llm "$made" --set 'stall-after: 0' --set 'transfer: length'
     run_expect 28 post --max-time 0.5
@@ -110,6 +111,17 @@ fixture() {
     start_llm "$made" --set 'transfer: close' --set 'end: reset'
     run_expect 56 post
     stdout_is abcdefgh
+}
+
+@test "fixture: a piece waits until there is a file" {
+    fixture 'chunk: 2' 'gate: 2 go' <<<abcd
+    start_llm "$made"
+    background curl -sSN -d x "$OPENAI_BASE_URL/x"
+    wait_for grep -q ab "$OUT.bg"
+    [[ ! -e $RECORD/1.end ]]
+    : >go
+    finish 0
+    stdout_is abcd
 }
 
 @test "fixtures: each says what it is and whence, can be loaded, and has an answer that is JSON" {

@@ -147,12 +147,13 @@ setup() {
 }
 
 @test "C: an event is there as soon as its text is" {
-    start_llm --set 'delay: 400ms' --reply 'slow and steady wins the race'
+    start_llm --set 'gate: 3 go' --reply 'slow and steady wins the race'
     background chat --json -s "$ALICE" hello
     wait_for grep -q '"text":"slow' "$OUT.bg"
     # The stream was still running, and the answer is stored at its end.
     [[ ! -e $RECORD/1.end ]]
     json_is "$HISTORY" .role user
+    : >go
     finish 0
     stdout_json 'select(.type == "done").finish_reason' stop
     json_is "$HISTORY" .content hello 'slow and steady wins the race'
@@ -170,7 +171,7 @@ setup() {
 }
 
 @test "C: a stream that is stopped by a signal ends with an error event, too" {
-    start_llm --set 'delay: 200ms' --reply 'one two three four five six'
+    start_llm --set 'gate: 4 never' --reply 'one two three four five six'
     background chat --json -s "$ALICE" hello
     wait_for grep -q two "$OUT.bg"
     kill -TERM "$BG"
