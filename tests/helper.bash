@@ -206,6 +206,24 @@ traced() {
     strace -qq "$@"
 }
 
+# held: has strace, which writes to the file `trace`, stopped the program by -e inject=CALL:signal=STOP? It goes on
+# with SIGCONT. Unlike a delay, that holds the program as long as the test needs.
+held() {
+    grep -qs 'stopped by SIGSTOP' trace
+}
+
+# appends PID: has the process, or one that it started, opened $HISTORY to append to it? It does so before it waits for
+# the lock.
+appends() {
+    local pid fd
+    for pid in "$1" $(pgrep -P "$1"); do
+        for fd in /proc/"$pid"/fd/*; do
+            [[ $fd -ef $HISTORY ]] && grep -qE '^flags:.*[2367][0-7]{3}$' "/proc/$pid/fdinfo/${fd##*/}" && return
+        done
+    done
+    return 1
+}
+
 # ---- asserts on $OUT and $ERR of the last command
 
 # is FILE LINE...: these lines, each ended by a newline, and nothing else.

@@ -221,17 +221,13 @@ tracked() {
     kept_anywhere
 }
 
-is_stopped() {
-    grep -q 'stopped by SIGSTOP' trace
-}
-
 @test "accident: the history that another chat begins at the same moment is no earlier one" {
     local names=$HOME/.local/share/aicoder/repositories
     make_repo ../new
     cd ../new
     # It has seen that there is no history, and will look whether there was one.
     background strace -qq -o trace -P "$names" -e inject=openat:signal=STOP:when=1 chat slow
-    wait_for is_stopped
+    wait_for held
     run_expect 0 chat quick
     stderr_empty
     [[ -e $names/${PWD//\//%}.jsonl ]]

@@ -186,16 +186,17 @@ no_skip() {
 }
 
 @test "skip: a history that is changed by hand while one of our programs waits for the disk" {
-    local append
     make_large
     make_skip
-    traced -o trace -P "$HISTORY" -e trace=fdatasync -e inject=fdatasync:delay_enter=3000000 hist-append -s sess_1719500000000_000001 more >id &
-    append=$!
-    while ! tail -n 1 "$HISTORY" | grep -q '"more"'; do sleep 0.1; done
-    sleep 1
+    background strace -qq -o trace -P "$HISTORY" -e trace=fdatasync -e inject=fdatasync:signal=STOP \
+        hist-append -s sess_1719500000000_000001 more
+    wait_for held
+    tail -n 1 "$HISTORY" | grep -q '"more"'
+    settle
     python3 -c 'f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(b"lorem", 3000000)); f.write(b"nothi")'
-    [[ ! -s id ]] || fail 'it did not wait'
-    wait "$append"
+    [[ ! -s $OUT.bg ]] || fail 'it did not wait'
+    pkill -CONT -P "$BG" -x hist-append
+    finish 0
     run_expect 0 hist-search -c nothi
     stdout_is 1
 }

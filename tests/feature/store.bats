@@ -613,7 +613,7 @@ torn() {
 }
 
 @test "death: chat killed while the answer streams has stored the prompt" {
-    background chat -s s -o delay_ms=200 'one two three four five six seven eight nine ten'
+    background chat -s s -o delay_ms=1000 'one two three four five six seven eight nine ten'
     wait_for grep -q '"s".*one two' "$HISTORY"
     kill -KILL "$BG"
     finish 137

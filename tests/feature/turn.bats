@@ -57,8 +57,11 @@ every_tool_reads() {
 @test "turn: a signal during the sync ends the turn before the request is sent" {
     use_history
     start_llm --reply hi
-    run_expect 143 traced -f -o trace -e trace=fdatasync -e inject=fdatasync:delay_enter=1500000:when=1 \
-        bash -c 'chat hello & until [[ -s $CHAT_HISTORY ]]; do sleep 0.05; done; kill -TERM $!; wait $!'
+    background strace -qq -o trace -e trace=fdatasync -e inject=fdatasync:signal=STOP:when=1 chat hello
+    wait_for held
+    pkill -TERM -P "$BG" -x chat
+    pkill -CONT -P "$BG" -x chat
+    finish 143
     stdout_empty
     requests_are 0
 }
@@ -271,7 +274,7 @@ END
 @test "turn: what streams is in a file before it is printed, which goes with the end, and others leave alone" {
     use_history
     # The file is made after the request was sent.
-    hook='for i in 1 2 3 4 5 6 7 8 9; do cat "$CHAT_HISTORY".partial.* 2>/dev/null | grep . >"during-$FAKE_N" && break; sleep 0.1; done'
+    hook='for i in $(seq 300); do cat "$CHAT_HISTORY".partial.* 2>/dev/null | grep . >"during-$FAKE_N" && break; sleep 0.1; done'
     start_llm --set 'chunk: event' --hook "$hook; stat -c %a \"\$CHAT_HISTORY\".partial.* >mode" \
         openai/endless
     background chat -s s question
@@ -344,10 +347,11 @@ END
     use_history
     use_echo
     for i in {1..12}; do
-        chat -s s$((i % 3)) -o delay_ms=20 "$i one two three four five six seven" >"printed-$i" 2>/dev/null 3>&- 4>&- &
+        # The last one has begun before the first has ended.
+        chat -s s$((i % 3)) -o delay_ms=300 "$i one two three $(seq -s ' ' 100)" >"printed-$i" 2>/dev/null 3>&- 4>&- &
         BACKGROUND+=("$!")
     done
-    wait_for grep -q three printed-12
+    wait_for grep -q two printed-12
     kill -KILL "${BACKGROUND[@]}" || :
     wait "${BACKGROUND[@]}" || :
     BACKGROUND=()
@@ -367,7 +371,7 @@ END
 @test "turn: hist-check tells of answers that were left, hist-delete takes them along" {
     use_history
     use_echo
-    background chat -s s -o delay_ms=300 'one two three'
+    background chat -s s -o delay_ms=300 "one two three $(seq -s ' ' 100)"
     wait_for grep -q two "$OUT.bg"
     kill -KILL "$BG"
     finish 137
@@ -450,7 +454,7 @@ interrupted() {
     cat >look.py <<'END'
 import signal, subprocess, sys, time
 for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
-    p = subprocess.Popen(['chat', '--no-store', '-o', 'delay_ms=200', 'a b c'], stdout=subprocess.PIPE)
+    p = subprocess.Popen(['chat', '--no-store', '-o', 'delay_ms=200', 'a b c ' * 30], stdout=subprocess.PIPE)
     p.stdout.read(1)
     p.send_signal(number)
     p.stdout.read()
@@ -609,17 +613,18 @@ END
 
 @test "turn: a signal that was ignored at the start stays so" {
     use_history
-    use_echo
+    start_llm --set 'gate: 3 go' --reply 'a b c'
     (
         trap '' HUP
-        exec chat -s s -o delay_ms=150 'a b c' >out 2>err 3>&- 4>&-
+        exec chat -s s hello >out 2>err 3>&- 4>&-
     ) &
     BG=$!
     wait_for test -s out
     kill -HUP "$BG"
+    : >go
     wait "$BG"
-    [[ $(cat out) == $'a b c\n[1 message]' && ! -s err ]]
-    ends_with 'user:a b c:' $'assistant:a b c\n[1 message]:stop'
+    [[ $(cat out) == 'a b c' && ! -s err ]]
+    ends_with user:hello: 'assistant:a b c:stop'
 }
 
 # ---- standard output that fails
@@ -653,9 +658,10 @@ piped() {
 
 @test "turn: a whole answer into head -1" {
     use_history
-    start_llm --set 'chunk: event' --set 'delay: 20ms' --reply $'line 1\nline 2\nline 3\nline 4\nline 5'
+    # The third line comes when nobody reads any more.
+    start_llm --set 'chunk: event' --set 'gate: 6 gone' --reply $'line 1\nline 2\nline 3\nline 4\nline 5'
     status=0
-    piped 'chat -s s hello' 'head -n 1'
+    piped 'chat -s s hello' 'head -n 1; exec <&-; : >gone'
     judge $status 141
     stderr_empty
     [[ $(cat out) == 'line 1' ]]
@@ -664,9 +670,9 @@ piped() {
 
 @test "turn: nobody reads from the start" {
     use_history
-    start_llm --set 'delay-headers: 150ms' --reply 'one two three'
+    start_llm --set 'gate: 1 gone' --reply 'one two three'
     status=0
-    piped 'chat -s s hello' 'exec <&-'
+    piped 'chat -s s hello' 'exec <&-; : >gone'
     judge $status 141
     stderr_empty
     lines_are_whole 2
@@ -927,10 +933,11 @@ mortal() {
 
 @test "turn: two at once in one session are paired by reply_to" {
     use_history
-    start_llm --set 'chunk: event' --set 'delay: 60ms' --echo-context
+    start_llm --set 'gate: 3 go' --echo-context
     background chat -s s slow question
     wait_for test -e "$RECORD/1.json"
     OPENAI_BASE_URL='' run_expect 0 chat -p echo -m echo -s s quick
+    : >go
     finish 0
     json_is "$HISTORY" '"\(.role):\(.content | split("\n")[0])"' 'user:slow question' user:quick 'assistant:slow question' \
         'assistant:user:slow question'
@@ -984,15 +991,6 @@ mortal() {
     kill -INT "$BG"
     finish 130
     [[ $(($(date +%s%3N) - start)) -lt 10000 ]]
-}
-
-# appends PID: has the process opened the history to append to it?
-appends() {
-    local fd
-    for fd in /proc/"$1"/fd/*; do
-        [[ $fd -ef $HISTORY ]] && grep -qE '^flags:.*[2367][0-7]{3}$' "/proc/$1/fdinfo/${fd##*/}" && return
-    done
-    return 1
 }
 
 @test "turn: interrupted while another program holds the lock, it does not wait on" {
