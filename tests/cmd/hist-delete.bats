@@ -28,6 +28,24 @@ three() {
     cp "$HISTORY" before
 }
 
+# meanwhile CHANGE STATUS COMMAND...: another program, which has the history locked, does the change when the command
+# has made its choice and waits for the lock.
+meanwhile() {
+    local change=$1 status=$2 holder
+    shift 2
+    rm -f locked go
+    mkfifo go
+    flock "$HISTORY" sh -c "echo locked >locked; read -r _ <go; $change" 3>&- 4>&- &
+    holder=$!
+    BACKGROUND+=("$holder")
+    wait_for test -s locked || return 1
+    background "$@"
+    wait_for appends "$BG" || return 1
+    echo >go
+    wait "$holder" || fail "the change failed: $change" || return 1
+    finish "$status"
+}
+
 # left SESSION...: exactly the lines of these sessions are in the history, as they were.
 left() {
     local names
@@ -262,10 +280,7 @@ gone() {
     [[ ! -s $HISTORY && ! -e $HISTORY.session ]]
     # One that was loaded while the question was open.
     three
-    flock "$HISTORY" sh -c 'echo locked >locked; sleep 1; hist-load -q --history "$1" middle' - "$HISTORY" 3>&- 4>&- &
-    wait_for test -s locked
-    run_expect 0 hist-delete --force --older-than 1d
-    wait
+    meanwhile 'hist-load -q --history "$CHAT_HISTORY" middle' 0 hist-delete --force --older-than 1d
     went old
     left middle new
     stderr_is 'hist-delete: 1 session stays: used since it was chosen'
@@ -650,12 +665,8 @@ END
     for how in '--older-than 30d' old; do
         cp before "$HISTORY"
         hist_line old user meanwhile >line
-        flock "$HISTORY" sh -c 'echo locked >locked; sleep 0.6; cat line >>history.jsonl' 3>&- 4>&- &
-        BACKGROUND+=($!)
-        wait_for test -s locked
         # shellcheck disable=SC2086
-        run_expect 0 hist-delete --force $how
-        rm locked
+        meanwhile 'cat line >>history.jsonl' 0 hist-delete --force $how
         if [[ $how == old ]]; then
             went old
             left middle new
@@ -673,10 +684,7 @@ END
     run_expect 0 hist-load -q old
     hist_line old user meanwhile >line
     cat before line >wanted
-    flock "$HISTORY" sh -c 'echo locked >locked; sleep 0.6; cat line >>history.jsonl; ls -i history.jsonl >inode' 3>&- 4>&- &
-    BACKGROUND+=($!)
-    wait_for test -s locked
-    run_expect 0 hist-delete --force --match 'OLD 1'
+    meanwhile 'cat line >>history.jsonl; ls -i history.jsonl >inode' 0 hist-delete --force --match 'OLD 1'
     stdout_empty
     stderr_is 'hist-delete: 1 session stays: used since it was chosen'
     same history wanted "$HISTORY"
@@ -693,12 +701,8 @@ END
     local fault
     for fault in ftruncate:error=EIO lseek:error=EIO write:error=ENOSPC:when=2 pread64:error=EIO:when=7+; do
         cp before "$HISTORY"
-        flock "$HISTORY" sh -c 'echo locked >locked; sleep 0.6; cat line >>history.jsonl' 3>&- 4>&- &
-        BACKGROUND+=($!)
-        wait_for test -s locked
-        run_expect 2 strace -qq -y -o trace -e "trace=${fault%%:*}" -e "inject=$fault" \
+        meanwhile 'cat line >>history.jsonl' 2 strace -qq -y -o trace -e "trace=${fault%%:*}" -e "inject=$fault" \
             hist-delete --force --older-than 30d
-        rm locked
         grep -q 'history.jsonl.*INJECTED' trace || fail "$fault was not met: $(cat trace)"
         stdout_empty
         stderr_matches "^hist-delete: cannot (rewrite|read) '$HISTORY': (Input/output error|No space left on device)\$"
@@ -709,10 +713,7 @@ END
 
 @test "rewrite: a file that is put in its place meanwhile is the one that counts" {
     three
-    flock "$HISTORY" sh -c 'echo locked >locked; sleep 0.5; tac before >new; mv new history.jsonl' 3>&- 4>&- &
-    BACKGROUND+=($!)
-    wait_for test -s locked
-    run_expect 0 hist-delete --force old
+    meanwhile 'tac before >new; mv new history.jsonl' 0 hist-delete --force old
     tac before | jq -c 'select(.session_id != "old")' >wanted
     same history wanted "$HISTORY"
     alone

@@ -589,13 +589,17 @@ no_temporaries() {
 
 @test "hist-export: a signal ends it with the old file, and without the new one" {
     use_history
-    python3 -c 'for i in range(40000): print("""{"id":"%d","session_id":"s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"%s"}""" % (i, "x" * 2000))' >"$HISTORY"
+    traced -o trace true || skip 'strace may not trace here'
+    python3 -c 'for i in range(4000): print("""{"id":"%d","session_id":"s%d","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"%s"}""" % (i, i // 100, "x" * 2000))' >"$HISTORY"
     mkdir out
     echo old >out/page.html
     for signal in INT TERM HUP; do
-        background hist-export -a -o out/page.html
-        wait_for compgen -G 'out/page.html.*.tmp' >/dev/null
-        kill -"$signal" "$BG"
+        rm trace
+        background strace -qq -o trace -e trace=write -e inject=write:signal=STOP:when=3 hist-export -a -o out/page.html
+        wait_for held
+        compgen -G 'out/page.html.*.tmp' >/dev/null
+        pkill "-$signal" -P "$BG" -x hist-export
+        pkill -CONT -P "$BG" -x hist-export
         finish $((128 + $(kill -l "$signal")))
         [[ $(ls out) == page.html && $(<out/page.html) == old ]]
     done
