@@ -262,7 +262,8 @@ END
 @test "hist-append: --json stores everything though nobody reads the ids" {
     seq 3000 | sed 's/.*/{"content":"message &"}/' >lines
     # shellcheck disable=SC2016
-    run_expect 0 bash -c '{ head -n 1500 lines; sleep 0.2; tail -n 1500 lines; } | hist-append --json -s s | true; echo "${PIPESTATUS[1]}"'
+    run_expect 0 bash -c '{ head -n 1500 lines; until [[ -e gone ]]; do sleep 0.05; done; tail -n 1500 lines; } |
+        hist-append --json -s s | { exec <&-; : >gone; }; echo "${PIPESTATUS[1]}"'
     stdout_is 141
     stderr_empty
     [[ $(wc -l <"$HISTORY") -eq 3000 ]]
@@ -295,7 +296,10 @@ END
 }
 
 @test "hist-append: a silent standard input is said, but for -q" {
-    run_expect 0 bash -c '{ sleep 3.2; echo late; } | tee >(hist-append -q -s t >quiet 2>&1) | hist-append -s s'
+    # The text comes when one of the two has said it, and the other has had as much time.
+    # shellcheck disable=SC2016
+    run_expect 0 bash -c '{ for ((i = 0; i < 300; i++)); do sleep 0.1; ! grep -q waiting "$0" || break; done
+        sleep 0.2; echo late; } | tee >(hist-append -q -s t >quiet 2>&1) | hist-append -s s' "$ERR.new"
     stderr_is 'hist-append: waiting for standard input'
     wait_for test -s quiet
     stored .content late late
