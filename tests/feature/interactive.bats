@@ -180,14 +180,14 @@ history_is() {
 @test "interactive: Ctrl-C stops the answer, what came is kept, the conversation goes on" {
     terminal
     converse -o delay_ms=200
-    type_lines 'one two three four five six seven eight nine ten eleven twelve thirteen'
+    type_lines "one two $(seq -s ' ' 300 399) last"
     # In the line that was typed, and in the answer.
     screen_counts 2 'one two'
     keys C-c
     screen_has interrupted
     soon history_is 2
     json_is "$HISTORY" .finish_reason null interrupted
-    screen_lacks thirteen$'\n'thirteen
+    screen_counts 1 last
     type_lines /model
     screen_has '* echo:echo'
     keys C-d
@@ -226,26 +226,28 @@ history_is() {
     [[ $(wc -l <"$HISTORY") == 1 ]]
 }
 
-# held_by_strace NAME: does strace delay a call of this program of the terminal? A call that it only reports takes
-# less time.
-held_by_strace() {
-    local pid state times
-    pid=$(descendant "$1" "$(tmux display-message -p '#{pane_pid}')") || return 1
-    for ((times = 0; times < 3; times++)); do
-        read -r _ _ state _ <"/proc/$pid/stat" && [[ $state == t ]] || return 1
-        sleep 0.05
-    done
+# interrupt_held: chat, which strace has stopped, gets Ctrl-C before it goes on.
+interrupt_held() {
+    soon held || return 1
+    keys C-c
+    soon interrupt_waits && signal chat CONT
+}
+
+# Has SIGINT, of the value 2 in the mask, come to chat?
+interrupt_waits() {
+    local pid
+    pid=$(descendant chat "$(tmux display-message -p '#{pane_pid}')") &&
+        grep -q '^ShdPnd:.*[2367abef]$' "/proc/$pid/status"
 }
 
 @test "interactive: Ctrl-C just after Enter stops the answer that has not begun" {
     local prompts=$HOME/.local/state/chathist/prompts
     terminal
-    # What is typed is kept before it is asked; that takes long here.
-    through="strace -qq -o trace -P $prompts -e inject=openat:delay_exit=2000000:when=2" \
+    # What is typed is kept before it is asked; there it is stopped.
+    through="strace -qq -o trace -P $prompts -e inject=openat:signal=STOP:when=2" \
         converse -o delay_ms=200
     type_lines 'one two three four'
-    soon held_by_strace chat
-    keys C-c
+    interrupt_held
     screen_has interrupted
     screen_counts 1 three
     said 2 'one two three four' ''
@@ -257,6 +259,7 @@ held_by_strace() {
     keys -l 'not to be sent'
     keys C-c
     screen_has 'not to be sent^C'
+    screen_counts 2 'talk>'
     keys C-c
     screen_has 'Ctrl-D or /quit leaves'
     keys C-c
@@ -332,7 +335,8 @@ held_by_strace() {
     said 8 short $'short\n[7 messages]'
     # Given up in the middle.
     type_lines 'half\'
-    screen_has '... '
+    keys -l more
+    screen_has '... more'
     keys C-c
     type_lines whole
     screen_has '[9 messages]'
@@ -455,6 +459,8 @@ END
     keys Enter
     screen_has '[1 message]'
     said 2 $'one\n\ttwo  \nthree' $'one\n\ttwo  \nthree\n[1 message]'
+    # Between two prompts the terminal does not mark a paste.
+    screen_counts 2 'talk>'
     tmux set-buffer $'a\r\nb\nc\rd'
     keys -l 'x '
     paste_buffer -p -r
@@ -463,6 +469,7 @@ END
     screen_has '[3 messages]'
     said 4 $'x a\nb\nc\nd y' $'x a\nb\nc\nd y\n[3 messages]'
     # Nothing in it is a key; what a terminal would obey is shown.
+    screen_counts 3 'talk>'
     tmux set-buffer $'tab\there \x01 \x03 \x04 \e[2J end'
     paste_buffer -p
     screen_has '^A ^C ^D ^[[2J end'
@@ -714,9 +721,11 @@ cursor_has_left() {
     local signal status
     for signal in TERM:143 HUP:129 QUIT:131; do
         status=${signal#*:}
+        # SIGUSR1 makes the shell send it to chat.
         run_expect 0 on_tty --type 'x' --wait 'talk> x' --type 'y\r' --wait 'message' --wait 'talk> ' --pause 200ms \
-            --wait "ended $status" \
-            bash -c 'before=$(stty -g); (until [[ -e $CHAT_HISTORY && $(wc -l <"$CHAT_HISTORY") == 2 ]]; do sleep 0.1; done; sleep 1; kill -'"${signal%:*}"' "$(cat pid)") & sh -c '\''echo $$ >pid; exec chat -s talk'\''; echo "ended $?"; [[ $(stty -g) == "$before" ]] && echo same'
+            --signal USR1 --wait "ended $status" \
+            bash -c 'before=$(stty -g); trap "kill -$0 \$!" USR1; env --default-signal=QUIT chat -s talk <&0 &
+                wait "$!"; wait "$!"; echo "ended $?"; [[ $(stty -g) == "$before" ]] && echo same' "${signal%:*}"
         stdout_has same
         rm "$HISTORY"
     done
@@ -732,7 +741,7 @@ cursor_has_left() {
 }
 
 @test "interactive: a signal in an answer stores what came first" {
-    run_expect 143 on_tty --wait 'talk> ' --type 'one two three four five six seven eight\r' --wait 'two' --wait 'two' --signal TERM chat -s talk -o delay_ms=150
+    run_expect 143 on_tty --wait 'talk> ' --type "one two $(seq -s ' ' 100)\\r" --wait 'two' --wait 'two' --signal TERM chat -s talk -o delay_ms=150
     json_is "$HISTORY" .finish_reason null interrupted
 }
 
@@ -869,10 +878,9 @@ cursor_has_left() {
     } >"$HISTORY"
     terminal
     # The history is read twice for the prompt, then for messages with both words, and then for each word.
-    through="strace -qq -o trace -P $HISTORY -e inject=pread64:delay_exit=2000000:when=4" converse
+    through="strace -qq -o trace -P $HISTORY -e inject=pread64:signal=STOP:when=4" converse
     type_lines '/search limit pool'
-    soon held_by_strace chat
-    keys C-c
+    interrupt_held
     screen_has interrupted
     screen_lacks 'these sessions have them' 'nothing was found' '/load N'
     # The next one is not.
@@ -1083,7 +1091,7 @@ X
     type_lines 'hello there'
     screen_has '[1 message]'
     type_lines '/browse older'
-    screen_has 'Enter choose'
+    screen_has 'Enter choose' 'an older question'
     keys Tab Enter
     screen_has 'session older, 2 messages'
     type_lines more
@@ -1551,7 +1559,7 @@ END
     has "$OUT" $'\r|' || fail 'no sign'
     has "$OUT" $'\r/' || fail 'it does not turn'
     [[ $(tail -c 4 "$OUT") == $'\r\e[K' ]] || fail 'it was not erased'
-    run_expect 0 on_tty --raw --fds 2 chat -o delay_ms=3300 hello
+    run_expect 0 on_tty --raw --fds 2 chat -o delay_ms=3900 hello
     has "$OUT" ' 3 s' || fail 'it does not tell how long'
 }
 
