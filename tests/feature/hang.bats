@@ -13,6 +13,8 @@ row() {
     local want=$1 regex=$2
     shift 2
     cat >row.http
+    # Where no time-out is wanted a slow machine has time.
+    [[ $regex == *time-out* ]] || set -- --connect-timeout 20s --idle-timeout 20s "$@"
     start_llm ./row.http || return 1
     took_less 40000 run_expect "$want" chat --retries 0 --connect-timeout 1s --idle-timeout 1s -N "$@" hello || return 1
     said "$regex"
@@ -117,7 +119,7 @@ HTTP/1.1 200 OK
 Content-Type: text/event-stream
 
 END
-    row 5 'HTTP 500: no message' <<'END'
+    row 5 'HTTP 500: no message' --idle-timeout 1s <<'END'
 raw
 eol: crlf
 end: stall
@@ -145,12 +147,17 @@ END
     printf '%s\n' 'mark: |' 'repeat: forever' 'delay: 50ms' chomp '' 'data: "|x' >bytes.http
     printf '%s\n' 'mark: |' 'repeat: forever' 'delay: 50ms' 'header: Content-Type: application/json' 'transfer: chunked' \
         '' '{|' >blanks.http
+    local -A pids
     for name in comments events bytes blanks; do
         start_llm ./$name.http
-        background chat --idle-timeout 1s -s $name hello
+        OUT=$name.out ERR=$name.err background chat --idle-timeout 4s -s $name hello
+        pids[$name]=$BG
         wait_for test -e "$RECORD/1.json"
-        # Longer than the limit of the silence.
-        sleep 1.5
+    done
+    # Longer than the limit of the silence.
+    sleep 5
+    for name in "${!pids[@]}"; do
+        OUT=$name.out ERR=$name.err BG=${pids[$name]}
         kill -TERM "$BG"
         finish 143
         stdout_empty
@@ -158,7 +165,7 @@ END
         json_is history.jsonl "select(.session_id == \"$name\") | [.role, .content, .finish_reason] | tojson" \
             '["user","hello",null]' '["assistant","","interrupted"]'
     done
-    run_expect 143 bash -c 'chat --idle-timeout 1s hello & sleep 1; kill $!; wait $!'
+    run_expect 143 bash -c 'chat --idle-timeout 20s hello & sleep 1; kill $!; wait $!'
 }
 
 # ---- too much
@@ -474,7 +481,7 @@ fails_at() {
     fails_at "http://127.0.0.1:$RELAY/v1" "no answer from '127.0.0.1:$RELAY': .*"
     printf '%s\n' raw '' 'HTTP/1.1 400 No' '' >plain.http
     start_llm ./plain.http
-    fails_at "https://127.0.0.1:$LLM_PORT/v1" "cannot connect to '127.0.0.1:$LLM_PORT': .*"
+    fails_at "https://127.0.0.1:$LLM_PORT/v1" "cannot connect to '127.0.0.1:$LLM_PORT': no connection within 1 s \\(connect time-out\\)"
     start_llm --accept-silent
     fails_at "https://127.0.0.1:$LLM_PORT/v1" "cannot connect to '127.0.0.1:$LLM_PORT': no connection within 1 s \\(connect time-out\\)"
 }
@@ -588,7 +595,7 @@ interrupted() {
     kill -INT "$BG"
     finish 130 || return 1
     echo "$phase: $(($(date +%s%3N) - start)) ms" >>took
-    [[ $(($(date +%s%3N) - start)) -lt 5000 ]] || fail "$(cat took)"
+    [[ $(($(date +%s%3N) - start)) -lt 20000 ]] || fail "$(cat took)"
 }
 
 @test "hang: Ctrl-C ends each phase: connecting, TLS, waiting, streaming, reading an error, waiting to try again" {
@@ -619,7 +626,8 @@ interrupted() {
 
 @test "hang: Ctrl-C while a name is looked up" {
     unshare -rmn true 2>/dev/null || skip 'unshare cannot make name spaces'
-    echo 'nameserver 127.0.0.1' >resolv.conf
+    # It waits longer for an answer than the test for the end of chat.
+    printf '%s\n' 'nameserver 127.0.0.1' 'options timeout:30' >resolv.conf
     cat >silent.py <<'END'
 import os, signal, socket, subprocess, sys, time
 nobody = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -629,7 +637,7 @@ nobody.recv(1)
 start = time.time()
 p.send_signal(signal.SIGINT)
 status = p.wait()
-print(status == -signal.SIGINT, time.time() - start < 2)
+print(status == -signal.SIGINT, time.time() - start < 20)
 print(f'{(time.time() - start) * 1000:.0f} ms', file=open('took', 'w'))
 END
     export OPENAI_API_KEY=k
