@@ -196,14 +196,11 @@ starts_with() {
 @test "mcp: a signal while servers are ended leaves none behind" {
     for signal in TERM INT; do
         start_llm --reply hi
-        background chat --mcp 'fake=./fake-mcp --stubborn --pid pid --ended ended' hello
-        wait_for test -e ended
-        kill "-$signal" "$BG"
+        background chat --mcp "fake=./fake-mcp --stubborn --pid pid --ended $signal" hello
         finish $((128 + $(kill -l $signal)))
         stdout_is hi
         stderr_empty
         gone pid
-        rm ended
     done
     json_is "$HISTORY" .role user assistant user assistant
 }
