@@ -240,7 +240,7 @@ more_expectations() {
     use_history
     sed '/^$/,$!d' "$FIXTURES/anthropic/cut.http" | sed '1s/^/end: stall\n/' >stall.http
     start_family ./stall.http
-    run_expect 7 chat --idle-timeout 1s hello
+    run_expect 7 chat --idle-timeout 3s hello
     stdout_is 'Hello, world.'
     json_is history.jsonl 'select(.role == "assistant") | .content, .finish_reason' 'Hello, world.' error
 }

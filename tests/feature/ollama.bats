@@ -131,7 +131,7 @@ paths() {
 @test "ollama: a server that never ends what it says of its models does not hold up the prompt" {
     printf 'path: /api/ps\nheader: Content-Type: application/json\nchunk: 1\ndelay: 50ms\nmark: |\nrepeat: forever\ntransfer: chunked\n\n{"models":[|1,|]}\n' >drip.http
     start_ollama +normal ./drip.http
-    run_expect 0 timeout 10 chat -N hello
+    run_expect 0 timeout 40 chat -N hello
     stdout_is 'Hello, world.'
 }
 

@@ -387,7 +387,7 @@ beside_server() {
     : >said
     timeout 30 unshare -n sh -c 'ip link set lo up
         python3 server.py '"$uid ${FOUND_PORT:-8080}"' >said & server=$!
-        for i in 1 2 3 4 5 6 7 8 9 10; do grep -q ready said || sleep 0.3; done
+        for i in $(seq 90); do grep -q ready said || sleep 0.3; done
         "$@"; status=$?
         kill $server; exit $status' sh "$@"
 }

@@ -605,8 +605,9 @@ slowly() {
 @test "progress: an import that takes over a second, on a terminal only" {
     slowly 20 | run_expect 0 on_tty --raw --fds 2 hist-import --history a.jsonl -
     turned_and_gone
-    slowly 10 | run_expect 0 on_tty --raw --fds 2 hist-import --history b.jsonl -
-    stdout_is 10
+    # A tenth of a second.
+    slowly 5 | run_expect 0 on_tty --raw --fds 2 hist-import --history b.jsonl -
+    stdout_is 5
     slowly 20 | run_expect 0 on_tty --raw --fds 2 hist-import -q --history c.jsonl -
     stdout_is 20
     slowly 20 | TERM=dumb run_expect 0 on_tty --raw --fds 2 hist-import --history d.jsonl -
@@ -623,7 +624,7 @@ slowly() {
 @test "progress: an export that takes over a second, on a terminal only" {
     jq -cn '("x" * 2000) as $x | range(2000) | {id: "m\(.)", session_id: "s", timestamp: "t", role: "user", content: $x}' >"$HISTORY"
     # Its reader takes nothing for a while.
-    for wait in 1.4 0.7; do
+    for wait in 1.4 0.1; do
         # shellcheck disable=SC2016
         run_expect 0 on_tty --raw --fds 2 bash -c '"$@" | { sleep "$0"; wc -l >lines; }' "$wait" hist-export --all -f jsonl
         is lines lines 2000

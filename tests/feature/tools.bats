@@ -258,9 +258,9 @@ lines() {
 @test "tools: a tool that takes too long is killed with its children, and that is its result" {
     put_tool slow 'echo half; sleep 300 & echo $! >pid; wait'
     start_llm --call 'slow {}' --reply 'Too slow.'
-    run_expect 0 chat --yes --tool-timeout 500ms -T ./slow go
+    run_expect 0 chat --yes --tool-timeout 2s -T ./slow go
     stdout_is 'Too slow.'
-    json_is "$HISTORY" 'select(.role == "tool").content' 'the tool was stopped: it took longer than 0.5 s' 'standard output:' \
+    json_is "$HISTORY" 'select(.role == "tool").content' 'the tool was stopped: it took longer than 2.0 s' 'standard output:' \
         half ''
     wait_for gone "$(cat pid)"
     run_expect 2 chat --tool-timeout soon go
@@ -497,12 +497,15 @@ gone() {
 
 @test "tools: a signal while tools run: what is done is stored, the rest says so, children are killed" {
     for signal in INT TERM HUP; do
-        rm -f "$HISTORY" pid
-        put_tool first 'echo one'
+        rm -f "$HISTORY" pid first.pid
+        put_tool first 'echo $$ >first.pid; echo one'
         put_tool second 'sleep 300 & echo $! >pid.new; mv pid.new pid; wait'
         start_llm openai/tools-two --reply Done.
         background chat --yes -s s -T ./first -T ./second go
         wait_for test -s pid
+        # chat has waited for the first.
+        wait_for test -s first.pid
+        wait_for gone "$(cat first.pid)"
         sleep 0.3
         kill "-$signal" "$BG"
         finish $((128 + $(kill -l "$signal")))
