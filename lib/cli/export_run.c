@@ -29,12 +29,26 @@
 
 /* ---- output: a file that is replaced ---- */
 
+struct output {
+    struct file_replace file;
+    int cancel_fd; /* becomes readable when a signal came; -1: is not looked at */
+};
+
+static int cancelled(int cancel_fd, struct err *e)
+{
+    if (cancel_fd >= 0 && file_wait(cancel_fd, 0) > 0)
+        return err_set(e, ERR_SIGNAL, "interrupted");
+    return 0;
+}
+
 static int write_to_file(void *arg, struct str bytes, struct err *e)
 {
-    const struct file_replace *f = arg;
+    const struct output *o = arg;
 
-    if (file_write_all(f->fd, bytes.p, bytes.n) < 0)
-        return err_sys(e, errno, "cannot write '%s'", f->path);
+    if (cancelled(o->cancel_fd, e) < 0)
+        return -1;
+    if (file_write_all(o->file.fd, bytes.p, bytes.n) < 0)
+        return err_sys(e, errno, "cannot write '%s'", o->file.path);
     return 0;
 }
 
@@ -318,13 +332,6 @@ static struct str cleaned(struct reader *d, struct str line)
     return buf_str(&d->clean);
 }
 
-static int cancelled(const struct run *r, struct err *e)
-{
-    if (r->cancel_fd >= 0 && file_wait(r->cancel_fd, 0) > 0)
-        return err_set(e, ERR_SIGNAL, "interrupted");
-    return 0;
-}
-
 /* Lines that are read between two looks at cancel_fd. */
 #define CANCEL_LINES 64
 
@@ -335,7 +342,7 @@ static int make_progress(struct run *r, const struct reader *d, struct err *e)
         return 0;
     if (r->tick)
         r->tick();
-    return r->read++ % CANCEL_LINES == 0 ? cancelled(r, e) : 0;
+    return r->read++ % CANCEL_LINES == 0 ? cancelled(r->cancel_fd, e) : 0;
 }
 
 static int has_changed(const struct run *r, struct err *e)
@@ -499,7 +506,7 @@ static int take_piece(struct pieces *p, struct piece *piece, struct err *e)
     r->select.bad_lines += piece->bad_lines;
     if (r->tick)
         r->tick();
-    if (cancelled(r, e) < 0)
+    if (cancelled(r->cancel_fd, e) < 0)
         return -1;
     if (p->to && piece->bytes > PIECE_MAX)
         return write_session(r, r->readers, p->to, r->order[piece->first], e);
@@ -711,18 +718,19 @@ static int write_document(struct run *r, struct reader *d, size_t session, expor
 static int replace_file(struct run *r, struct reader *d, size_t session, const char *path,
                         struct err *e)
 {
-    struct file_replace f;
+    bool one_of_many = session != SELECTION_NONE;
+    struct output o = {.cancel_fd = one_of_many ? -1 : r->cancel_fd};
 
-    if (file_replace_begin(&f, path, e) < 0)
+    if (file_replace_begin(&o.file, path, e) < 0)
         return -1;
-    f.one_of_many = session != SELECTION_NONE;
-    if (write_document(r, d, session, write_to_file, &f, false, e) < 0) {
-        file_replace_drop(&f);
+    o.file.one_of_many = one_of_many;
+    if (write_document(r, d, session, write_to_file, &o, false, e) < 0) {
+        file_replace_drop(&o.file);
         return -1;
     }
-    if (!f.one_of_many || !is_unchanged(&f))
-        return file_replace_end(&f, e);
-    file_replace_drop(&f);
+    if (!one_of_many || !is_unchanged(&o.file))
+        return file_replace_end(&o.file, e);
+    file_replace_drop(&o.file);
     return 0;
 }
 

@@ -587,10 +587,11 @@ no_temporaries() {
     json_is archive.jsonl .content bye e0 e1 e2 e3 e4
 }
 
+# Also while it writes one session, which it has read.
 @test "hist-export: a signal ends it with the old file, and without the new one" {
     use_history
     traced -o trace true || skip 'strace may not trace here'
-    python3 -c 'for i in range(4000): print("""{"id":"%d","session_id":"s%d","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"%s"}""" % (i, i // 100, "x" * 2000))' >"$HISTORY"
+    python3 -c 'for i in range(4000): print("""{"id":"%d","session_id":"s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"%s"}""" % (i, "x" * 2000))' >"$HISTORY"
     mkdir out
     echo old >out/page.html
     for signal in INT TERM HUP; do
