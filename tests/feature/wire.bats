@@ -376,7 +376,7 @@ events_end() {
         stderr_empty
     done
     # The usage comes later, and so do the pieces of a server that sends its reason with each of them.
-    printf '%s\n' 'mark: |' 'delay: 1s' '' 'data: {"choices":[{"delta":{"content":"whole"},"finish_reason":"stop"}]}' \
+    printf '%s\n' 'mark: |' 'delay: 300ms' '' 'data: {"choices":[{"delta":{"content":"whole"},"finish_reason":"stop"}]}' \
         '' '|data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}' '' >late-usage.http
     start_llm ./late-usage.http
     run_expect 0 chat -N -u hello
