@@ -504,7 +504,7 @@ int file_read_state(const char *path, struct buf *b, struct err *e)
 }
 
 /* Locks a new temporary file, so that file_sweep does not remove it. Returns false if file_sweep
- * was faster. Returns true without a lock if the file system has no locks. */
+ * was faster, which may have counted it only. Returns true without a lock if the file system has no locks. */
 static bool lock_temporary(int fd)
 {
     struct stat st;
@@ -526,6 +526,7 @@ int file_open_temporary(int dir, const char *path, struct buf *name)
         if (fd < 0 && errno != EEXIST)
             break;
         if (fd >= 0 && !lock_temporary(fd)) {
+            (void)file_unlink(dir, buf_c(name));
             close(fd);
             fd = -1;
         }

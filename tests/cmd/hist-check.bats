@@ -187,6 +187,16 @@ setup() {
     [[ -e other.1.0.tmp ]]
 }
 
+@test "hist-check: a temporary file that it examines before its program has locked it does not stay" {
+    hist_line s user one >"$HISTORY"
+    # hist-check holds the lock of the first file; the program makes another one.
+    run_expect 0 strace -qq -o trace -e inject=flock:error=EAGAIN:when=1 hist-load -q s
+    grep -q INJECTED trace
+    stderr_empty
+    run_expect 0 hist-check
+    stdout_is '1 line, 1 message, 1 session: 0 problems, 0 warnings'
+}
+
 @test "hist-check: an index that a killed program was making is reported, and --repair removes it" {
     hist_line s user one >"$HISTORY"
     printf 'HISTIDX\001' >"$HISTORY.idx.tmp"
