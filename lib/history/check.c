@@ -242,7 +242,9 @@ static void check_pointer(struct walk *w)
         report(w, true, w->h->pointer, 0, "%s", err_text(&why));
     else if (found == 0 && w->h->trusted && file_stat(w->h->pointer_fd, w->h->pointer, &st) == 0)
         report(w, true, w->h->pointer, 0, "it names no session");
-    else if (found > 0 && !hash_map_find(&w->sessions, buf_str(&id)))
+    /* Another program may have begun the session after its lines were read. */
+    else if (found > 0 && !hash_map_find(&w->sessions, buf_str(&id)) &&
+             session_has_lines(w->h, buf_str(&id), NULL) <= 0)
         report(w, true, w->h->pointer, 0, "session '%s' has no messages", buf_c(&id));
     err_release(&why);
     buf_release(&id);

@@ -188,10 +188,15 @@ static int pick(const struct history *h, struct str name, struct buf *id, struct
     return result;
 }
 
+int session_has_lines(const struct history *h, struct str id, struct err *e)
+{
+    return newest_of(h, id, NULL, e);
+}
+
 int session_exists(const struct history *h, struct str id, struct err *e)
 {
     struct buf current = BUF_INIT(BUF_SMALL);
-    int result = newest_of(h, id, NULL, e);
+    int result = session_has_lines(h, id, e);
 
     if (result == 0 && session_current(h, &current, NULL, NULL) > 0)
         result = str_eq(buf_str(&current), id);

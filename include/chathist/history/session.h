@@ -41,6 +41,8 @@ int session_last(const struct history *h, struct buf *id, struct err *e);
 /* Returns 1 if a session of that id has lines, or is the current session, which may have no
  * lines yet; otherwise 0, or -1 with *err set. */
 int session_exists(const struct history *h, struct str id, struct err *e);
+/* Does the history hold a line of the session now? Returns 1, 0, or -1 with *err set. */
+int session_has_lines(const struct history *h, struct str id, struct err *e);
 /* Resolves the session argument of a reader: `current`, `last` (both names are reserved), an id,
  * otherwise a unique prefix, otherwise a unique suffix of 4 characters or more. The current
  * session is found even before its first message, by its whole id and as `current`. Returns 0
