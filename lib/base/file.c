@@ -504,7 +504,8 @@ int file_read_state(const char *path, struct buf *b, struct err *e)
 }
 
 /* Locks a new temporary file, so that file_sweep does not remove it. Returns false if file_sweep
- * was faster, which may have counted it only. Returns true without a lock if the file system has no locks. */
+ * was faster, which may only have counted the file. Returns true without a lock if the file system
+ * has no locks. */
 static bool lock_temporary(int fd)
 {
     struct stat st;

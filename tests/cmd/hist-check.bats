@@ -169,15 +169,11 @@ setup() {
     stdout_line 1 "$WORK/.git/aicoder: warning: others have access to it: its mode is 0755"
 }
 
-is_stopped() {
-    grep -qs 'stopped by SIGSTOP' trace
-}
-
 @test "hist-check: a session that another program begins in the meantime has messages" {
     hist_line s user one >"$HISTORY"
     # It has read the history, and will read which session is current.
     background strace -qq -o trace -P "$HISTORY.session" -e inject=newfstatat:signal=STOP:when=1 hist-check
-    wait_for is_stopped
+    wait_for held
     use_echo
     run_expect 0 chat --new two
     pkill -CONT -P "$BG" -x hist-check
