@@ -9,7 +9,7 @@ ASK='{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}]}'
 
 # post [OPTION]...: one request, its body $ASK; curl's output.
 post() {
-    curl -sS --max-time 20 "$@" -d "$ASK" "http://127.0.0.1:$LLM_PORT/v1/chat/completions"
+    curl -sS --max-time 50 "$@" -d "$ASK" "http://127.0.0.1:$LLM_PORT/v1/chat/completions"
 }
 
 # fixture DIRECTIVE... [BODY on stdin]: a fixture file, its path in $made
