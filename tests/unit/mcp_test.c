@@ -270,8 +270,8 @@ TEST(an_interrupt_leaves_the_list_for_later)
 
 TEST(a_server_that_is_silent)
 {
-    CHECK_INT(start_for("--silent --banner", 1000), -1);
-    CHECK_STR(err_text(&fault), "MCP server 'fake' was not ready in 1 s: it writes what is no "
+    CHECK_INT(start_for("--silent --banner", 4000), -1);
+    CHECK_STR(err_text(&fault), "MCP server 'fake' was not ready in 4 s: it writes what is no "
                                 "message: 'fake-mcp 1.0'");
     end();
     CHECK_INT(start_for("--silent", 1000), -1);
