@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/file.h"
 #include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
 #include "chathist/base/time.h"
 #include "chathist/chat/request_settings.h"
 #include "chathist/chat/tools.h"

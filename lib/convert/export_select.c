@@ -8,8 +8,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "chathist/base/file.h"
 #include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/thread_pool.h"

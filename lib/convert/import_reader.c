@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/file.h"
 #include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
