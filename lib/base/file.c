@@ -562,13 +562,14 @@ static bool is_beside(struct str name, struct str base)
 }
 
 /* Returns 1 if a killed program left the file, and removes it if asked to; else 0, or -1. Its maker
- * holds the lock until the file has another name. */
+ * holds the lock until the file has another name. If it is removed before its maker has locked it,
+ * the maker notices (lock_temporary). */
 static int sweep_file(int dir, const char *path, bool remove, struct err *e)
 {
     struct stat st;
     int fd = file_open_regular_at(dir, path, O_RDONLY, 0, &st, NULL, NULL);
-    int left = fd >= 0 && st.st_uid == geteuid() && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-               file_is_named(dir, path, fd);
+    int left = fd >= 0 && st.st_uid == geteuid() && (remove || st.st_size > 0) &&
+               flock(fd, LOCK_EX | LOCK_NB) == 0 && file_is_named(dir, path, fd);
 
     if (left && remove && file_unlink(dir, path) < 0 && errno != ENOENT)
         left = err_sys(e, errno, "cannot remove '%s'", path);

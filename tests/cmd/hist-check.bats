@@ -188,6 +188,10 @@ setup() {
     echo mine | tee "$HISTORY.x.0.tmp" "$HISTORY.0.tmp" "${HISTORY}x.1.0.tmp" other.1.0.tmp >"$HISTORY.1.0.tmp.gz"
     run_expect 1 hist-check
     stdout_is "$HISTORY: killed programs left 3 temporary files beside it" '1 line, 1 message, 1 session: 1 problem, 0 warnings'
+    # An empty one may be so new that its program has not locked it yet.
+    : >"$HISTORY.124.0.tmp"
+    run_expect 1 hist-check
+    stdout_line 1 "$HISTORY: killed programs left 3 temporary files beside it"
     # One that is being written is none.
     flock "$HISTORY.123.0.tmp" hist-check >"$OUT" || :
     stdout_line 1 "$HISTORY: killed programs left 2 temporary files beside it"
@@ -195,6 +199,7 @@ setup() {
     run_expect 0 hist-check --repair
     unchanged "$HISTORY"
     for name in '' .session .idx; do [[ ! -e $HISTORY$name.123.0.tmp ]] || fail "$name is there"; done
+    [[ ! -e $HISTORY.124.0.tmp ]]
     for name in .x.0.tmp .0.tmp x.1.0.tmp .1.0.tmp.gz; do [[ -e $HISTORY$name ]] || fail "$name is gone"; done
     [[ -e other.1.0.tmp ]]
 }

@@ -106,7 +106,8 @@ int file_read_state(const char *path, struct buf *b, struct err *e);
 int file_open_temporary(int dir, const char *path, struct buf *name);
 /* Counts the files in the directory of `path` that file_open_temporary made and a killed program
  * left: regular files of this user, without a lock, whose names have that form. `beside`: only
- * those whose names begin with the name of `path` and a dot. With `remove` they are removed.
+ * those whose names begin with the name of `path` and a dot. With `remove` they are removed, else
+ * empty ones are not counted: such a file can be so new that its program has not locked it yet.
  * Returns the number, or -1 if one cannot be removed; a directory that cannot be listed has
  * none. */
 int file_sweep(int dir, const char *path, bool beside, bool remove, struct err *e);
