@@ -662,16 +662,20 @@ static size_t space_length(struct str s)
     return i;
 }
 
-/* Returns the length of the text before the next white space. Only bytes that can begin white space
- * are tested closely; no continuation byte is one of them. */
-static size_t word_length(struct str s)
+/* Returns the length of the text before the next white space; with `several`, before the next one
+ * that is not a single blank. Only bytes that can begin white space are tested closely; no
+ * continuation byte is one of them. */
+static size_t word_length(struct str s, bool several)
 {
     size_t i = 0;
 
     while (i < s.n) {
         unsigned char c = (unsigned char)s.p[i];
+        unsigned char next = i + 1 < s.n ? (unsigned char)s.p[i + 1] : ' ';
 
-        if ((c <= ' ' || c == 0xc2 || c == 0xe2) && space_length(str_skip(s, i)))
+        if (several && c == ' ' && next > ' ' && next < 0x80)
+            i++;
+        else if ((c <= ' ' || c == 0xc2 || c == 0xe2) && space_length(str_skip(s, i)))
             break;
         i++;
     }
@@ -680,15 +684,17 @@ static size_t word_length(struct str s)
 
 void vis_add_line(struct buf *out, struct str text, bool safe)
 {
+    bool has_room = text.n <= out->max - out->len; /* else the first words are added */
+
     text = str_skip(text, space_length(text));
     while (text.n) {
-        struct str word = {text.p, word_length(text)};
+        struct str words = {text.p, word_length(text, has_room)};
 
         if (safe)
-            vis_add(out, word);
+            vis_add(out, words);
         else
-            buf_add_str(out, word);
-        text = str_skip(text, word.n);
+            buf_add_str(out, words);
+        text = str_skip(text, words.n);
         text = str_skip(text, space_length(text));
         if (text.n)
             buf_add_byte(out, ' ');

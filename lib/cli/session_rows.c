@@ -153,8 +153,12 @@ void session_rows_sort(struct session_rows *r)
                                                                 [ROWS_SIZE] = by_size,
                                                                 [ROWS_TITLE] = by_title};
 
-    if (r->count > 1)
+    for (size_t i = 1; i < r->count; i++) {
+        if (orders[r->by](&r->at[i - 1], &r->at[i]) <= 0)
+            continue;
         qsort(r->at, r->count, sizeof *r->at, orders[r->by]);
+        break;
+    }
     for (size_t i = 0; r->reverse && i < r->count / 2; i++) {
         struct row row = r->at[i];
 
