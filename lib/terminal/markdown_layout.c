@@ -4,30 +4,57 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "terminal/markdown_table.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/utf8.h"
+#include "chathist/cli/wide.h"
 
-/* More bytes of a table are not held back: its next rows get the widths of those before. */
-#define TABLE_HELD_MAX ((size_t)64 << 10)
 /* After more blanks than these, a `|` is part of an indented block. */
 #define ROW_INDENT_MAX 3
 #define TAB_COLUMNS 8
+/* A table is not printed in columns narrower than this, unless their cells are. */
+#define COLUMN_MIN ((size_t)6)
+/* `| ` before the first column; ` | ` after each. */
+#define MARGIN ((size_t)1)
+#define BETWEEN ((size_t)3)
 
 #define ZERO_WIDTH_JOINER 0x200d
 
-/* ---- words ---- */
+/* ---- text with styles ---- */
 
-/* Prints held bytes from `from` on, in pieces of one style. */
-static void print_held(const struct markdown_layout *l, size_t from, size_t end)
+static void styled_init(struct markdown_styled *s)
+{
+    s->bytes.max = s->styles.max = SIZE_MAX;
+}
+
+static void styled_release(struct markdown_styled *s)
+{
+    buf_release(&s->bytes);
+    buf_release(&s->styles);
+}
+
+static void hold(struct markdown_styled *s, unsigned styles, struct str text)
+{
+    buf_add_str(&s->bytes, text);
+    for (size_t i = 0; i < text.n; i++)
+        buf_add_byte(&s->styles, (char)styles);
+}
+
+/* Prints a range of the bytes in pieces of one style; `styles` are added to all. */
+static void print_styled(const struct markdown_layout *l, const struct markdown_styled *s,
+                         size_t from, size_t end, unsigned styles)
 {
     while (from < end) {
         size_t n = 1;
 
-        while (from + n < end && l->styles.data[from + n] == l->styles.data[from])
+        while (from + n < end && s->styles.data[from + n] == s->styles.data[from])
             n++;
-        l->fn(l->arg, (unsigned char)l->styles.data[from], (struct str){l->held.data + from, n});
+        l->fn(l->arg, (unsigned char)s->styles.data[from] | styles,
+              (struct str){s->bytes.data + from, n});
         from += n;
     }
 }
+
+/* ---- words ---- */
 
 static void print_newline(struct markdown_layout *l)
 {
@@ -35,32 +62,30 @@ static void print_newline(struct markdown_layout *l)
     l->column = 0;
 }
 
+static void forget_word(struct markdown_layout *l)
+{
+    buf_clear(&l->held.bytes);
+    buf_clear(&l->held.styles);
+    l->blanks = l->blank_columns = l->word_columns = 0;
+}
+
 /* Prints the word that is held, on a new line if it does not fit into this one. */
 static void place_word(struct markdown_layout *l)
 {
     size_t columns = l->blank_columns + l->word_columns;
 
-    if (l->width > 0 && l->column > 0 && l->held.len > l->blanks && !l->long_word &&
+    if (l->width > 0 && l->column > 0 && l->held.bytes.len > l->blanks && !l->long_word &&
         l->column + columns > l->width) {
         print_newline(l);
-        print_held(l, l->blanks, l->held.len);
+        print_styled(l, &l->held, l->blanks, l->held.bytes.len, 0);
         l->column = l->word_columns;
     } else {
-        print_held(l, 0, l->held.len);
+        print_styled(l, &l->held, 0, l->held.bytes.len, 0);
         l->column += columns;
     }
     if (l->width > 0 && l->column > l->width)
         l->column = (l->column - 1) % l->width + 1;
-    buf_clear(&l->held);
-    buf_clear(&l->styles);
-    l->blanks = l->blank_columns = l->word_columns = 0;
-}
-
-static void hold(struct markdown_layout *l, unsigned styles, struct str text)
-{
-    buf_add_str(&l->held, text);
-    for (size_t i = 0; i < text.n; i++)
-        buf_add_byte(&l->styles, (char)styles);
+    forget_word(l);
 }
 
 static bool is_listed(int32_t cp, const int32_t *list)
@@ -92,23 +117,23 @@ static void add_blank(struct markdown_layout *l, unsigned styles, struct str c)
 {
     size_t at = l->column + l->blank_columns;
 
-    if (l->held.len > l->blanks) {
+    if (l->held.bytes.len > l->blanks) {
         place_word(l);
         at = l->column;
     }
     l->long_word = false;
-    hold(l, styles, c);
+    hold(&l->held, styles, c);
     l->blanks += c.n;
     l->blank_columns += c.p[0] == '\t' ? TAB_COLUMNS - at % TAB_COLUMNS : 1;
 }
 
 static void add_to_word(struct markdown_layout *l, unsigned styles, struct str c, int32_t cp)
 {
-    bool begun = l->held.len > l->blanks;
+    bool begun = l->held.bytes.len > l->blanks;
 
     if (begun && !l->long_word && may_break(l->last, cp))
         place_word(l);
-    hold(l, styles, c);
+    hold(&l->held, styles, c);
     l->word_columns += (size_t)utf8_width(cp);
     l->last = cp;
     if (l->long_word) {
@@ -122,7 +147,7 @@ static void add_to_word(struct markdown_layout *l, unsigned styles, struct str c
 /* Lines of code are not wrapped. */
 static void add_code(struct markdown_layout *l, unsigned styles, struct str text)
 {
-    if (l->held.len > 0)
+    if (l->held.bytes.len > 0)
         place_word(l);
     l->fn(l->arg, styles, text);
     while (text.n > 0) {
@@ -137,12 +162,11 @@ static void add_code(struct markdown_layout *l, unsigned styles, struct str text
 /* The blanks at the end of a line are printed if they do not begin another one. */
 static void end_line(struct markdown_layout *l)
 {
-    if (l->held.len > l->blanks || l->width == 0 || l->column + l->blank_columns <= l->width) {
+    if (l->held.bytes.len > l->blanks || l->width == 0 ||
+        l->column + l->blank_columns <= l->width) {
         place_word(l);
     } else {
-        buf_clear(&l->held);
-        buf_clear(&l->styles);
-        l->blanks = l->blank_columns = 0;
+        forget_word(l);
     }
     print_newline(l);
     l->long_word = l->measured = false;
@@ -187,54 +211,303 @@ static void add_styled(void *arg, unsigned styles, struct str text)
 
 /* ---- tables ---- */
 
-static void forget_table(struct markdown_layout *l)
+enum align { ALIGN_LEFT, ALIGN_RIGHT, ALIGN_CENTER };
+
+/* Removes the `|` at the start of a row, and the one at its end. */
+static struct str row_inside(struct str line)
 {
-    buf_clear(&l->table);
-    l->rows = 0;
-    free(l->widths);
-    l->widths = NULL;
+    size_t n;
+
+    line = str_trim(line);
+    if (str_starts(line, STR("|")))
+        line = str_skip(line, 1);
+    n = line.n;
+    while (n > 1 && line.p[n - 2] == '\\')
+        n--;
+    /* An odd number of backslashes quotes the last `|`. */
+    if (str_ends(line, STR("|")) && (line.n - n) % 2 == 0)
+        line.n--;
+    return line;
 }
 
-/* Prints the rows that are held, and keeps the delimiter row if more rows follow. */
-static void print_rows(struct markdown_layout *l, bool more)
+/* Takes the next cell of a row, up to a `|` without a backslash before it. cell.p is NULL after the
+ * last one. */
+static struct str next_cell(struct str *row)
 {
-    struct str lines = buf_str(&l->table), rest = lines, delimiter;
-    bool headed = !l->widths;
-    size_t columns = l->columns(l->arg);
+    struct str cell = *row;
+    size_t i = 0;
 
-    if (headed)
-        l->widths = markdown_table_widths(lines, columns, &l->widths_count);
-    if (headed)
-        str_cut(&rest, '\n');
-    delimiter = str_cut(&rest, '\n');
-    if (!headed)
-        markdown_table_widen(l->widths, l->widths_count, rest, columns);
-    if (l->widths)
-        markdown_table_print(headed ? lines : rest, delimiter, headed, l->widths, l->widths_count,
-                             l->fn, l->arg);
-    else
-        markdown_feed(&l->markdown, lines);
-    if (more && l->widths) {
-        struct buf kept = BUF_INIT(SIZE_MAX);
+    if (!row->p)
+        return STR_NONE;
+    while (i < row->n && row->p[i] != '|')
+        i += row->p[i] == '\\' && i + 1 < row->n ? 2 : 1;
+    cell.n = i;
+    *row = i < row->n ? str_skip(*row, i + 1) : STR_NONE;
+    return str_trim(cell);
+}
 
-        buf_add_str(&kept, delimiter);
-        buf_add_byte(&kept, '\n');
-        buf_release(&l->table);
-        l->table = kept;
-    } else {
-        forget_table(l);
+static size_t count_cells(struct str line)
+{
+    struct str row = row_inside(line);
+    size_t count = 0;
+
+    while (next_cell(&row).p)
+        count++;
+    return count;
+}
+
+static bool is_delimiter(struct str cell)
+{
+    if (str_starts(cell, STR(":")))
+        cell = str_skip(cell, 1);
+    if (str_ends(cell, STR(":")))
+        cell.n--;
+    for (size_t i = 0; i < cell.n; i++)
+        if (cell.p[i] != '-')
+            return false;
+    return cell.n > 0;
+}
+
+/* Is the second line the delimiter row of a table whose header is the first one? */
+static bool begins_table(struct str header, struct str delimiter)
+{
+    struct str row = row_inside(delimiter), cell;
+
+    while ((cell = next_cell(&row)).p)
+        if (!is_delimiter(cell))
+            return false;
+    return count_cells(header) == count_cells(delimiter);
+}
+
+/* ---- widths ---- */
+
+static size_t cell_columns(struct str cell)
+{
+    struct buf visible = BUF_INIT(SIZE_MAX);
+    size_t columns;
+
+    vis_add_line(&visible, cell, true);
+    columns = wide_columns(buf_str(&visible));
+    buf_release(&visible);
+    return columns;
+}
+
+/* Finds the widest cell of each column. */
+static size_t *natural_widths(struct str lines, size_t *count)
+{
+    size_t *widths = NULL, cap = 0;
+
+    *count = 0;
+    for (size_t number = 0; lines.n > 0; number++) {
+        struct str line = str_cut(&lines, '\n'), row = row_inside(line), cell;
+
+        for (size_t i = 0; (cell = next_cell(&row)).p; i++) {
+            size_t columns = number == 1 ? 1 : cell_columns(cell);
+
+            if (i == *count) {
+                widths = mem_grow(widths, &cap, *count + 1, sizeof *widths);
+                widths[(*count)++] = 1;
+            }
+            if (columns > widths[i])
+                widths[i] = columns;
+        }
     }
+    return widths;
 }
 
-/* Ends a table, or prints the only row that looked like one. */
+/* Reduces the widest columns until all fit into `room`. */
+static void reduce(size_t *widths, size_t count, size_t room)
+{
+    size_t limit = room / count, sum, free_columns;
+
+    /* Room that narrow columns do not need is for the others. */
+    do {
+        size_t wide = 0;
+
+        sum = 0;
+        for (size_t i = 0; i < count; i++) {
+            wide += widths[i] > limit;
+            sum += widths[i] > limit ? limit : widths[i];
+        }
+        free_columns = wide > 0 ? (room - sum) / wide : 0;
+        limit += free_columns;
+    } while (free_columns > 0);
+    for (size_t i = 0; i < count; i++)
+        if (widths[i] > limit)
+            widths[i] = limit;
+}
+
+/* Chooses the widths of the columns for lines of a table, so that it fits into `columns`. Returns
+ * an array for the caller to free, with *count columns; or NULL without room for it. */
+static size_t *table_widths(struct str lines, size_t columns, size_t *count)
+{
+    size_t *widths = natural_widths(lines, count);
+    size_t sum = MARGIN, least = MARGIN;
+
+    for (size_t i = 0; i < *count; i++) {
+        sum += widths[i] + BETWEEN;
+        least += (widths[i] < COLUMN_MIN ? widths[i] : COLUMN_MIN) + BETWEEN;
+    }
+    if (columns == 0 || sum <= columns)
+        return widths;
+    if (least > columns) {
+        free(widths);
+        return NULL;
+    }
+    reduce(widths, *count, columns - MARGIN - BETWEEN * *count);
+    return widths;
+}
+
+/* ---- rows ---- */
+
+struct cell {
+    struct markdown_styled text; /* visible, on one line */
+    size_t at;                   /* where the next line of the cell begins */
+    enum align align;
+};
+
+static void add_to_cell(void *arg, unsigned styles, struct str text)
+{
+    struct cell *c = arg;
+
+    hold(&c->text, styles, text);
+}
+
+/* Only marks within a line count in a cell. */
+static void fill_cell(struct cell *c, struct str text)
+{
+    struct buf visible = BUF_INIT(SIZE_MAX);
+    struct markdown m = {
+        .fn = add_to_cell, .arg = c, .started = true, .begun = true, .before = ' '};
+
+    vis_add_line(&visible, text, true);
+    markdown_feed(&m, buf_str(&visible));
+    markdown_end(&m);
+    buf_release(&visible);
+}
+
+static enum align align_of(struct str cell)
+{
+    if (!str_ends(cell, STR(":")))
+        return ALIGN_LEFT;
+    return str_starts(cell, STR(":")) ? ALIGN_CENTER : ALIGN_RIGHT;
+}
+
+/* Takes as many words of a cell as fit into a line of it. */
+static struct str cell_line(struct cell *c, size_t width)
+{
+    struct str rest = str_skip(buf_str(&c->text.bytes), c->at), fits = utf8_fit(rest, width);
+    size_t n = fits.n;
+
+    /* A character that is wider than the column is printed all the same. */
+    if (n == 0 && rest.n > 0)
+        n = utf8_first(rest, 1).n;
+    if (n < rest.n && rest.p[n] != ' ') {
+        while (n > 0 && rest.p[n - 1] != ' ')
+            n--;
+        n = n > 0 ? n - 1 : fits.n > 0 ? fits.n : utf8_first(rest, 1).n;
+    }
+    c->at += n;
+    while (c->at < c->text.bytes.len && c->text.bytes.data[c->at] == ' ')
+        c->at++;
+    return (struct str){rest.p, n};
+}
+
+static void print_blanks(const struct markdown_layout *l, size_t n)
+{
+    for (; n > 0; n--)
+        l->fn(l->arg, 0, STR(" "));
+}
+
+/* Prints a line of a cell; `styles` are those of its row. */
+static void print_cell(const struct markdown_layout *l, struct cell *c, size_t width,
+                       unsigned styles)
+{
+    size_t from = c->at;
+    struct str text = cell_line(c, width);
+    size_t columns = wide_columns(text);
+    size_t pad = columns < width ? width - columns : 0;
+    size_t before = c->align == ALIGN_LEFT ? 0 : c->align == ALIGN_RIGHT ? pad : pad / 2;
+
+    print_blanks(l, before);
+    print_styled(l, &c->text, from, from + text.n, styles);
+    print_blanks(l, pad - before);
+}
+
+static bool has_more(const struct cell *cells, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (cells[i].at < cells[i].text.bytes.len)
+            return true;
+    return false;
+}
+
+static void print_row(const struct markdown_layout *l, struct str line, struct str delimiter,
+                      const size_t *widths, size_t count, unsigned styles)
+{
+    struct cell *cells = mem_zalloc((count ? count : 1) * sizeof *cells);
+    struct str row = row_inside(line), aligns = row_inside(delimiter);
+
+    for (size_t i = 0; i < count; i++) {
+        styled_init(&cells[i].text);
+        cells[i].align = align_of(next_cell(&aligns));
+        fill_cell(&cells[i], next_cell(&row));
+    }
+    do {
+        l->fn(l->arg, MARKDOWN_MARK, STR("|"));
+        for (size_t i = 0; i < count; i++) {
+            print_blanks(l, 1);
+            print_cell(l, &cells[i], widths[i], styles);
+            print_blanks(l, 1);
+            l->fn(l->arg, MARKDOWN_MARK, STR("|"));
+        }
+        l->fn(l->arg, 0, STR("\n"));
+    } while (has_more(cells, count));
+    for (size_t i = 0; i < count; i++)
+        styled_release(&cells[i].text);
+    free(cells);
+}
+
+static void print_delimiter(const struct markdown_layout *l, struct str delimiter,
+                            const size_t *widths, size_t count)
+{
+    struct str row = row_inside(delimiter);
+    struct buf line = BUF_INIT(SIZE_MAX);
+
+    buf_add_byte(&line, '|');
+    for (size_t i = 0; i < count; i++) {
+        struct str cell = next_cell(&row);
+        bool left = str_starts(cell, STR(":")), right = str_ends(cell, STR(":"));
+
+        for (size_t n = 0; n < widths[i] + 2; n++)
+            buf_add_byte(&line, (n == 0 && left) || (n == widths[i] + 1 && right) ? ':' : '-');
+        buf_add_byte(&line, '|');
+    }
+    l->fn(l->arg, MARKDOWN_MARK, buf_str(&line));
+    l->fn(l->arg, 0, STR("\n"));
+    buf_release(&line);
+}
+
+/* Prints the table that is held back; rows without columns are text. */
 static void end_table(struct markdown_layout *l)
 {
-    if (l->rows >= 2) {
-        print_rows(l, false);
-    } else if (l->rows == 1) {
-        markdown_feed(&l->markdown, buf_str(&l->table));
-        forget_table(l);
+    struct str lines = buf_str(&l->table), rest = lines, header = str_cut(&rest, '\n');
+    struct str delimiter = str_cut(&rest, '\n');
+    size_t count = 0, *widths = NULL;
+
+    if (l->rows >= 2)
+        widths = table_widths(lines, l->columns(l->arg), &count);
+    if (widths) {
+        print_row(l, header, delimiter, widths, count, MARKDOWN_BOLD);
+        print_delimiter(l, delimiter, widths, count);
+        while (rest.n > 0)
+            print_row(l, str_cut(&rest, '\n'), delimiter, widths, count, 0);
+    } else {
+        markdown_feed(&l->markdown, lines);
     }
+    free(widths);
+    buf_clear(&l->table);
+    l->rows = 0;
 }
 
 /* Takes a complete line that begins with `|`. */
@@ -242,13 +515,11 @@ static void take_row(struct markdown_layout *l)
 {
     struct str line = buf_str(&l->line), header = buf_str(&l->table);
 
-    if (l->rows == 1 && !markdown_table_begins(header, line))
+    if (l->rows == 1 && !begins_table(header, line))
         end_table(l);
     buf_add_str(&l->table, line);
     l->rows++;
     buf_clear(&l->line);
-    if (l->rows > 2 && (l->widths || l->table.len > TABLE_HELD_MAX))
-        print_rows(l, true);
 }
 
 /* Takes a byte of the beginning of a line: blanks are held until it is known what begins. Returns
@@ -295,17 +566,15 @@ void markdown_layout_init(struct markdown_layout *l, markdown_fn *fn, void *arg,
 {
     *l = (struct markdown_layout){.fn = fn, .arg = arg, .columns = columns};
     l->markdown = (struct markdown){.fn = add_styled, .arg = l};
-    l->held.max = l->styles.max = l->line.max = l->table.max = SIZE_MAX;
+    styled_init(&l->held);
+    l->line.max = l->table.max = SIZE_MAX;
 }
 
 void markdown_layout_release(struct markdown_layout *l)
 {
-    buf_release(&l->held);
-    buf_release(&l->styles);
+    styled_release(&l->held);
     buf_release(&l->line);
     buf_release(&l->table);
-    free(l->widths);
-    l->widths = NULL;
 }
 
 void markdown_layout_feed(struct markdown_layout *l, struct str piece)

@@ -23,6 +23,11 @@
 #include "chathist/base/utf8.h"
 #include "chathist/terminal/markdown.h"
 
+/* A text, and the styles of each byte. */
+struct markdown_styled {
+    struct buf bytes, styles;
+};
+
 struct markdown_layout {
     markdown_fn *fn; /* gets text that is safe on a terminal */
     void *arg;
@@ -32,8 +37,8 @@ struct markdown_layout {
     struct markdown markdown;
     struct vis vis;
     size_t width, column;
-    struct buf held, styles; /* blanks and a word after them; the style of each byte */
-    size_t blanks;           /* bytes of `held` that are blanks */
+    struct markdown_styled held; /* blanks and a word after them */
+    size_t blanks;               /* bytes of `held` that are blanks */
     size_t blank_columns, word_columns;
     int32_t last;   /* the last character of the word */
     bool long_word; /* the word is longer than a line, and is printed as it arrives */
@@ -42,8 +47,6 @@ struct markdown_layout {
     struct buf line;                                      /* its beginning, or a row of a table */
     struct buf table;                                     /* complete rows */
     size_t rows;
-    size_t *widths; /* of a table too long to be held back; NULL: none */
-    size_t widths_count;
 };
 
 /* Sets the public members. The caller calls markdown_layout_release. */
