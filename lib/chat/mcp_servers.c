@@ -322,14 +322,8 @@ static void tell(void *arg, const char *server, enum mcp_news news, struct str t
     text = tool_cut(text, MESSAGE_MAX);
     if (news == MCP_SLOW)
         hintf(m->verbose, "waiting for MCP server '%s'", server);
-    else if (news == MCP_LEFT_OUT)
-        warnf("MCP server '%s': tool '%.*s' is left out, its inputSchema is not for an object",
-              server, (int)text.n, text.p);
-    else if (news == MCP_BAD_HEADER)
-        warnf("MCP server '%s': tool '%.*s' is left out, an x-mcp-header of it is not valid",
-              server, (int)text.n, text.p);
-    else if (news == MCP_LIST_LOST)
-        warnf("MCP server '%s' cannot list its tools anew: %.*s", server, (int)text.n, text.p);
+    else if (news == MCP_WARNING)
+        warnf("%.*s", (int)text.n, text.p);
     else if (m->verbose)
         notef("mcp_message %s %.*s", server, (int)text.n, text.p);
 }
@@ -409,24 +403,22 @@ bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, 
 static void open_remote(struct mcp_server *s, const struct mcp_config *config,
                         const struct mcp_watch *watch)
 {
-    struct http_limits limits = {.connect_ms = HTTP_CONNECT_MS};
     struct mcp_remote r = {.url = config->text,
-                           .limits = &limits,
+                           .limits = {.connect_ms = HTTP_CONNECT_MS, .cancel_fd = -1},
                            .headers = config->headers.ready,
                            .headers_count = config->headers.ready_count};
 
-    server_trust(&limits);
+    server_trust(&r.limits);
     mcp_open(s, config->name, &r, watch);
 }
 
-static int start_all(struct mcp_servers *m, const struct mcp_configs *wanted, char *const env[],
-                     struct err *e)
+static int start_all(struct mcp_servers *m, char *const env[], struct err *e)
 {
     int result = 0;
 
     m->watch = (struct mcp_watch){tell, m};
-    for (size_t i = 0; result == 0 && i < wanted->count; i++) {
-        const struct mcp_config *config = &wanted->at[i];
+    for (size_t i = 0; result == 0 && i < m->wanted.count; i++) {
+        const struct mcp_config *config = &m->wanted.at[i];
         struct mcp_server *s = mem_zalloc(sizeof *s);
 
         m->at = mem_grow(m->at, &m->cap, m->count + 1, sizeof(struct mcp_server *));
@@ -440,13 +432,13 @@ static int start_all(struct mcp_servers *m, const struct mcp_configs *wanted, ch
 }
 
 /* Gathers the instructions, in the order of the servers. */
-static void gather_instructions(struct mcp_servers *m, const struct mcp_configs *wanted)
+static void gather_instructions(struct mcp_servers *m)
 {
     buf_init(&m->instructions, SIZE_MAX);
-    for (size_t i = 0; i < m->count && i < wanted->count; i++) {
+    for (size_t i = 0; i < m->count; i++) {
         const struct mcp_server *s = m->at[i];
 
-        if (s->instructions.len == 0 || s->list.count == 0 || wanted->at[i].no_instructions)
+        if (s->instructions.len == 0 || s->list.count == 0 || m->wanted.at[i].no_instructions)
             continue;
         if (m->verbose)
             notef("mcp_instructions %s %s", s->name, buf_c(&s->instructions));
@@ -471,12 +463,12 @@ static void end_all(struct mcp_servers *m, bool hurry, int cancel_fd)
     free(m->at);
     free(m->tools);
     buf_release(&m->instructions);
+    mcp_configs_release(&m->wanted);
     *m = (struct mcp_servers){0};
 }
 
 /* Starts the servers and waits until they are ready. A signal ends them and then the program. */
-static int get_ready(struct mcp_servers *m, const struct mcp_configs *wanted,
-                     const char *const *secrets, struct err *e)
+static int get_ready(struct mcp_servers *m, const char *const *secrets, struct err *e)
 {
     int cancel_fd = interrupt_begin(e), result, signo;
     char **env;
@@ -484,7 +476,7 @@ static int get_ready(struct mcp_servers *m, const struct mcp_configs *wanted,
     if (cancel_fd < 0)
         return -1;
     env = clean_env(secrets);
-    result = start_all(m, wanted, env, e);
+    result = start_all(m, env, e);
     if (result == 0)
         result = mcp_await(m->at, m->count, MCP_START_MS, cancel_fd, e);
     free(env);
@@ -501,20 +493,17 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
                       const char *const *secrets, const struct tool *const *others,
                       size_t others_count)
 {
-    struct mcp_configs wanted;
     struct err e = ERR_INIT;
-
     int result;
 
     m->open = true;
-    result = mcp_configs_read(&wanted, c, options, &e);
+    result = mcp_configs_read(&m->wanted, c, options, &e);
     /* The commands that print headers are run before signals are caught for the start. */
-    for (size_t i = 0; result == 0 && i < wanted.count; i++)
-        result = server_headers_load(&wanted.at[i].headers, config_command_dir(c), &e);
-    if (result < 0 || (wanted.count > 0 && get_ready(m, &wanted, secrets, &e) < 0))
+    for (size_t i = 0; result == 0 && i < m->wanted.count; i++)
+        result = server_headers_load(&m->wanted.at[i].headers, config_command_dir(c), &e);
+    if (result < 0 || (m->wanted.count > 0 && get_ready(m, secrets, &e) < 0))
         die_err(&e);
-    gather_instructions(m, &wanted);
-    mcp_configs_release(&wanted);
+    gather_instructions(m);
     gather_tools(m, others, others_count);
     for (size_t i = 0; i < m->count; i++)
         if (m->at[i]->list.count == 0 && !m->quiet)

@@ -1,5 +1,6 @@
 #include "chathist/llm/attachment.h"
 
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,22 @@ int attachment_list_add(struct attachment_list *l, const char *type, const char 
         snprintf(&a->sha256[2 * i], 3, "%02x", hash[i]);
     l->bytes += bytes.n;
     return 0;
+}
+
+bool attachment_decode(struct str base64, struct buf *out)
+{
+    char *room = base64.n <= ATTACHMENTS_MAX ? buf_room(out, base64.n / 4 * 3 + 3) : NULL;
+    int n;
+
+    if (!room || base64.n == 0)
+        return false;
+    n = EVP_DecodeBlock((unsigned char *)room, (const unsigned char *)base64.p, (int)base64.n);
+    /* It counts the padding as bytes. */
+    for (; n > 0 && base64.p[base64.n - 1] == '='; base64.n--)
+        n--;
+    if (n > 0)
+        buf_grew(out, (size_t)n);
+    return n > 0;
 }
 
 void attachment_list_release(struct attachment_list *l)

@@ -10,8 +10,8 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "mcp/mirror.h"
-#include "mcp/transport.h"
+#include "chathist/llm/provider_error.h"
+#include "mcp/client.h"
 
 #ifndef CHATHIST_VERSION
 #define CHATHIST_VERSION "unknown"
@@ -43,8 +43,8 @@ static enum err_kind fault_kind(enum err_kind kind)
 
 void mcp_add_noise(const struct mcp_server *s, struct buf *out)
 {
-    if (s->state != MCP_READY && s->in.noise > 0)
-        buf_addf(out, ": it writes what is no message: '%s'", buf_c(&s->in.shown));
+    if (s->state != MCP_READY && s->noise > 0)
+        buf_addf(out, ": it writes what is no message: '%s'", buf_c(&s->shown));
 }
 
 void mcp_give_up(struct mcp_server *s, enum err_kind kind, const char *fmt, ...)
@@ -72,6 +72,16 @@ static void tell(const struct mcp_server *s, enum mcp_news news, struct str text
         s->watch->tell(s->watch->arg, s->name, news, text);
 }
 
+/* Tells that a tool is not offered. */
+static void leave_out(const struct mcp_server *s, struct str tool, const char *why)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&text, "MCP server '%s': tool '%.*s' is left out, %s", s->name, ERR_SHOWN(tool), why);
+    tell(s, MCP_WARNING, buf_str(&text));
+    buf_release(&text);
+}
+
 /* ---- the list of tools ---- */
 
 bool mcp_server_name_valid(struct str name)
@@ -79,22 +89,13 @@ bool mcp_server_name_valid(struct str name)
     return tool_name_valid(name) && name.n <= MCP_SERVER_NAME_MAX;
 }
 
-/* Returns the text of a member, up to U+0000. The caller frees it. */
+/* Returns the text of a member, or "" if it contains U+0000: the text up to that may be the name of
+ * another tool. The caller frees it. */
 static char *text_of(struct str object, const char *key)
 {
     struct buf text = BUF_INIT(MCP_LIST_MAX);
 
     json_decode(json_get(object, key), &text);
-    return buf_detach(&text);
-}
-
-/* Returns the name of a tool, or "" if it contains U+0000: the text up to that may be the name of
- * another tool. The caller frees it. */
-static char *name_of(struct str entry)
-{
-    struct buf text = BUF_INIT(MCP_LIST_MAX);
-
-    json_decode(json_get(entry, "name"), &text);
     if (text.len > 0 && memchr(text.data, '\0', text.len))
         buf_clear(&text);
     return buf_detach(&text);
@@ -126,12 +127,7 @@ static char *schema_of(struct str entry)
 
 static bool needs_task(struct str entry)
 {
-    struct buf scratch = BUF_INIT(MCP_LIST_MAX);
-    struct str support = json_get(json_get(entry, "execution"), "taskSupport");
-    bool needs = str_eq_c(json_text(support, &scratch), "required");
-
-    buf_release(&scratch);
-    return needs;
+    return json_is_text(json_get(json_get(entry, "execution"), "taskSupport"), "required");
 }
 
 static bool takes_object(struct str entry)
@@ -154,17 +150,17 @@ static bool has_tool(const struct mcp_list *list, const char *name)
 static void add_tool(struct mcp_server *s, struct str entry, const struct tool_kind *kind)
 {
     struct mcp_list *list = &s->coming;
-    char *name = name_of(entry);
+    char *name = text_of(entry, "name");
     struct mcp_tool *t;
     bool valid = *name != '\0' && !has_tool(list, name) && !needs_task(entry);
 
     if (valid && !takes_object(entry)) {
-        tell(s, MCP_LEFT_OUT, str_of(name));
+        leave_out(s, str_of(name), "its inputSchema is not for an object");
         valid = false;
     }
     if (valid && s->transport->discover_first && s->stateless &&
         !mcp_mirror_valid(json_get(entry, "inputSchema"))) {
-        tell(s, MCP_BAD_HEADER, str_of(name));
+        leave_out(s, str_of(name), "an x-mcp-header of it is not valid");
         valid = false;
     }
     if (!valid) {
@@ -249,7 +245,7 @@ void mcp_name_tools(struct mcp_server *s, const struct tool *const *others, size
 static void add_log_message(struct buf *out, struct str params)
 {
     static const char *const members[] = {"level", "logger", "data"};
-    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
+    struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX);
 
     for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
         struct str value = json_get(params, members[i]);
@@ -282,9 +278,71 @@ static const char *const revisions[] = {REVISION, "2025-06-18", "2025-03-26", "2
 
 static const struct tool_kind mcp_kind;
 
-/* Sends a message and frees `json`. */
+enum message_kind { KIND_REQUEST, KIND_NOTIFICATION, KIND_RESULT, KIND_ERROR };
+
+/* A message of a server. Members that it does not have are STR_NONE. */
+struct rpc_message {
+    enum message_kind kind;
+    struct str id;     /* JSON: a string or a number; in an error it may be null */
+    int64_t number;    /* the id as a number; -1 if it is not a number or negative */
+    struct str method; /* text; in requests and notifications */
+    struct str body;   /* JSON: params, result or error; an error that is none at all: STR_NONE */
+};
+
+/* How many lines that are not messages (banners, log lines) are skipped before the server counts as
+ * unusable, and how much of the first one an error shows, in code points. */
+#define NOISE_MAX 200
+#define EXCERPT_MAX 80
+/* How much of an error's message is shown, in bytes. */
+#define ERROR_TEXT_MAX ((size_t)4000)
+
+/* Counts a message that makes no sense. After too many the server is given up. */
+static void take_noise(struct mcp_server *s, struct str what)
+{
+    if (s->shown.len == 0)
+        provider_error_add_excerpt(&s->shown, what, EXCERPT_MAX);
+    if (++s->noise > NOISE_MAX)
+        mcp_give_up(s, ERR_LIMIT, "cannot be used: it writes what is no message: '%s'",
+                    buf_c(&s->shown));
+}
+
+/* Adds the body of an error in the form `message (-32601)`. A long message is cut. */
+static void describe_error(struct buf *out, struct str error)
+{
+    struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX);
+    struct str message = json_type(error) == JSON_STRING ? error : json_get(error, "message");
+    struct str text = str_trim(json_text(message, &scratch));
+    int64_t code;
+
+    buf_add_str(out, tool_cut(text, ERROR_TEXT_MAX));
+    if (text.n > ERROR_TEXT_MAX)
+        buf_add_c(out, "…");
+    if (text.n == 0)
+        buf_add_c(out, "an error without a message");
+    if (json_int(json_get(error, "code"), &code))
+        buf_addf(out, " (%" PRId64 ")", code);
+    buf_release(&scratch);
+}
+
+static void begin_message(struct buf *json)
+{
+    buf_add_c(json, "{\"jsonrpc\":\"2.0\"");
+}
+
+/* Adds a member whose value is valid JSON, or nothing if it is STR_NONE. The message stays on one
+ * line. */
+static void add_part(struct buf *json, const char *key, struct str value)
+{
+    if (value.n == 0)
+        return;
+    json_add_key(json, key);
+    json_add_compact(json, value);
+}
+
+/* Completes and sends a message, and frees `json`. */
 static void send_message(struct mcp_server *s, struct mcp_message m, struct buf *json)
 {
+    buf_add_c(json, "}\n");
     m.json = buf_str(json);
     if (!mcp_is_broken(s))
         s->transport->send(s, &m);
@@ -308,7 +366,10 @@ static int64_t request(struct mcp_server *s, struct mcp_message m, struct buf *p
     }
     buf_add_byte(params, '}');
     m.id = ++s->last_id;
-    jsonrpc_add_call(&json, m.id, m.method, buf_str(params));
+    begin_message(&json);
+    json_add_member_int(&json, "id", m.id);
+    json_add_member(&json, "method", str_of(m.method));
+    add_part(&json, "params", buf_str(params));
     buf_release(params);
     send_message(s, m, &json);
     return m.id;
@@ -318,7 +379,9 @@ static void notify(struct mcp_server *s, const char *method, struct str params)
 {
     struct buf json = BUF_INIT(MCP_OUT_MAX);
 
-    jsonrpc_add_call(&json, 0, method, params);
+    begin_message(&json);
+    json_add_member(&json, "method", str_of(method));
+    add_part(&json, "params", params);
     send_message(s, (struct mcp_message){.method = method}, &json);
 }
 
@@ -327,7 +390,9 @@ static void answer_request(struct mcp_server *s, struct str id, const char *memb
 {
     struct buf json = BUF_INIT(MCP_OUT_MAX);
 
-    jsonrpc_add_answer(&json, id, member, value);
+    begin_message(&json);
+    add_part(&json, "id", id);
+    add_part(&json, member, value);
     send_message(s, (struct mcp_message){.id = 0}, &json);
 }
 
@@ -401,7 +466,7 @@ static void set_ready(struct mcp_server *s)
 /* Requests a page of the list; STR_NONE: the first. */
 static void request_page(struct mcp_server *s, struct str cursor)
 {
-    struct buf params = BUF_INIT(2 * JSONRPC_MESSAGE_MAX);
+    struct buf params = BUF_INIT(2 * MCP_MESSAGE_MAX);
 
     buf_add_byte(&params, '{');
     if (cursor.n > 0) {
@@ -429,7 +494,7 @@ static void list_if_any(struct mcp_server *s, struct str result)
  * by model servers. */
 static void take_instructions(struct mcp_server *s, struct str result)
 {
-    struct buf text = BUF_INIT(JSONRPC_MESSAGE_MAX);
+    struct buf text = BUF_INIT(MCP_MESSAGE_MAX);
     struct str said = str_trim(json_text(json_get(result, "instructions"), &text));
 
     if (!s->listed && s->instructions.len == 0)
@@ -439,7 +504,7 @@ static void take_instructions(struct mcp_server *s, struct str result)
 
 static void take_greeting(struct mcp_server *s, struct str result)
 {
-    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
+    struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX);
     struct str version = json_text(json_get(result, "protocolVersion"), &scratch);
 
     for (size_t i = 0; i < sizeof revisions / sizeof *revisions; i++)
@@ -462,53 +527,54 @@ static void take_greeting(struct mcp_server *s, struct str result)
 /* Does a list of revisions name the one without initialize? */
 static bool names_stateless(struct str list)
 {
-    struct json_iter it = json_iter(list);
-    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
-    bool found = false;
-
-    while (!found && json_next(&it))
-        found = str_eq_c(json_text(it.value, &scratch), STATELESS_REVISION);
-    buf_release(&scratch);
-    return found;
+    for (struct json_iter it = json_iter(list); json_next(&it);)
+        if (json_is_text(it.value, STATELESS_REVISION))
+            return true;
+    return false;
 }
 
 /* Takes the answer to server/discover. An UnsupportedProtocolVersionError that names our revision
  * nevertheless is an invitation to ask again, once. */
-static void take_discovery(struct mcp_server *s, const struct jsonrpc_message *m)
+static void take_discovery(struct mcp_server *s, const struct rpc_message *m)
 {
     struct str supported = json_get(json_get(m->body, "data"), "supported");
 
-    if (m->kind == JSONRPC_RESULT && names_stateless(json_get(m->body, "supportedVersions"))) {
+    if (m->kind == KIND_RESULT && names_stateless(json_get(m->body, "supportedVersions"))) {
         take_instructions(s, m->body);
         list_if_any(s, m->body);
-    } else if (m->kind == JSONRPC_ERROR && names_stateless(supported) && !s->asked_twice) {
+    } else if (m->kind == KIND_ERROR && names_stateless(supported) && !s->asked_twice) {
         s->asked_twice = true;
         discover(s);
     } else {
         /* What a server says to initialize is closer to the cause. */
-        if (m->kind == JSONRPC_ERROR && s->refused.len == 0)
-            jsonrpc_describe_error(&s->refused, m->body);
+        if (m->kind == KIND_ERROR && s->refused.len == 0)
+            describe_error(&s->refused, m->body);
         greet_again(s, ERR_LIMIT);
     }
 }
 
 /* Adds the tools of a page, a ListToolsResult. After the last page they become the list. */
-static int take_page(struct mcp_server *s, struct str result, struct err *e)
+static void take_page(struct mcp_server *s, struct str result)
 {
     struct str cursor = json_get(result, "nextCursor");
 
     for (struct json_iter it = json_iter(json_get(result, "tools")); json_next(&it);) {
         s->coming.bytes += it.value.n;
-        if (s->coming.count == MCP_TOOLS_MAX || s->coming.bytes > MCP_LIST_MAX)
-            return err_set(e, ERR_LIMIT, "it has more than %d tools, or %zu MiB of them",
-                           MCP_TOOLS_MAX, MCP_LIST_MAX >> 20);
+        if (s->coming.count == MCP_TOOLS_MAX || s->coming.bytes > MCP_LIST_MAX) {
+            mcp_give_up(s, ERR_LIMIT,
+                        "cannot be used: it has more than %d tools, or %zu MiB of them",
+                        MCP_TOOLS_MAX, MCP_LIST_MAX >> 20);
+            return;
+        }
         add_tool(s, it.value, &mcp_kind);
     }
     if (json_type(cursor) == JSON_STRING && !str_eq_c(cursor, "\"\"")) {
-        if (++s->pages == PAGES_MAX)
-            return err_set(e, ERR_LIMIT, "its list of tools has more than %d pages", PAGES_MAX);
-        request_page(s, cursor);
-        return 0;
+        if (++s->pages < PAGES_MAX)
+            request_page(s, cursor);
+        else
+            mcp_give_up(s, ERR_LIMIT, "cannot be used: its list of tools has more than %d pages",
+                        PAGES_MAX);
+        return;
     }
     release_list(&s->list);
     s->list = s->coming;
@@ -516,12 +582,15 @@ static int take_page(struct mcp_server *s, struct str result, struct err *e)
     s->renewed = s->listed;
     s->listed = true;
     set_ready(s);
-    return 0;
 }
 
 static void keep_old_list(struct mcp_server *s, const char *why)
 {
-    tell(s, MCP_LIST_LOST, str_of(why));
+    struct buf text = BUF_INIT(2 * MCP_MESSAGE_MAX);
+
+    buf_addf(&text, "MCP server '%s' cannot list its tools anew: %s", s->name, why);
+    tell(s, MCP_WARNING, buf_str(&text));
+    buf_release(&text);
     set_ready(s);
 }
 
@@ -534,9 +603,9 @@ static void lose_list(struct mcp_server *s, enum err_kind kind, const char *why)
 }
 
 /* Takes the answer that getting ready depends on. */
-static int take_step(struct mcp_server *s, const struct jsonrpc_message *m, struct err *e)
+static void take_step(struct mcp_server *s, const struct rpc_message *m)
 {
-    bool ok = m->kind == JSONRPC_RESULT;
+    bool ok = m->kind == KIND_RESULT;
 
     s->awaited = 0;
     if (s->state == MCP_DISCOVERING) {
@@ -545,18 +614,17 @@ static int take_step(struct mcp_server *s, const struct jsonrpc_message *m, stru
         take_greeting(s, m->body);
     } else if (s->state == MCP_GREETING) {
         buf_clear(&s->refused);
-        jsonrpc_describe_error(&s->refused, m->body);
+        describe_error(&s->refused, m->body);
         greet_again(s, ERR_LIMIT);
     } else if (ok) {
-        return take_page(s, m->body, e);
+        take_page(s, m->body);
     } else {
-        struct buf why = BUF_INIT(JSONRPC_MESSAGE_MAX);
+        struct buf why = BUF_INIT(MCP_MESSAGE_MAX);
 
-        jsonrpc_describe_error(&why, m->body);
+        describe_error(&why, m->body);
         lose_list(s, ERR_LIMIT, buf_c(&why));
         buf_release(&why);
     }
-    return 0;
 }
 
 /* ---- messages ---- */
@@ -579,81 +647,179 @@ static struct tool_job *remove_call(struct mcp_server *s, struct mcp_call *call)
     return job;
 }
 
-static void finish_call(struct tool_job *job, const struct jsonrpc_message *m)
+static void finish_call(struct tool_job *job, const struct rpc_message *m)
 {
     struct buf text = BUF_INIT(MCP_RESULT_MAX);
 
-    if (m->kind == JSONRPC_RESULT) {
+    if (m->kind == KIND_RESULT) {
         mcp_result_add(&text, &job->images, m->body, &job->failed);
         buf_add_str(&job->result, buf_str(&text));
         job->done = true;
     } else {
-        jsonrpc_describe_error(&text, m->body);
+        describe_error(&text, m->body);
         tool_fail(job, "the tool cannot be called: %s", buf_c(&text));
     }
     buf_release(&text);
 }
 
-static int take_answer(struct mcp_server *s, const struct jsonrpc_message *m, struct err *e)
+static void take_answer(struct mcp_server *s, const struct rpc_message *m)
 {
     struct mcp_call *call = m->number > 0 ? find_call(s, m->number) : NULL;
     bool first = s->state == MCP_GREETING || s->state == MCP_DISCOVERING;
     bool step = m->number > 0 && m->number == s->awaited;
 
     /* An error has no id if the server could not read the request; here there is only one. */
-    step = step || (first && m->kind == JSONRPC_ERROR && json_is_null(m->id));
-    if (step && m->kind == JSONRPC_ERROR && json_is_null(m->body))
-        return err_set(e, ERR_LIMIT, "its answer has neither a result nor an error");
+    step = step || (first && m->kind == KIND_ERROR && json_is_null(m->id));
     /* With other answers a server could send messages without end. */
     if (call || step)
         s->unasked = 0;
-    if (step)
-        return take_step(s, m, e);
-    if (call)
+    if (step && m->kind == KIND_ERROR && json_is_null(m->body))
+        mcp_give_up(s, ERR_LIMIT, "cannot be used: its answer has neither a result nor an error");
+    else if (step)
+        take_step(s, m);
+    else if (call)
         finish_call(remove_call(s, call), m);
+    else if ((m->number <= 0 || m->number > s->last_id) && first)
+        mcp_give_up(s, ERR_LIMIT, "cannot be used: its answer does not have the id of the request");
     else if (m->number <= 0 || m->number > s->last_id)
-        return first ? err_set(e, ERR_LIMIT, "its answer does not have the id of the request")
-                     : jsonrpc_noise(&s->in, m->body, e);
+        take_noise(s, m->body);
     /* Other ids are those of calls that were given up. */
-    return 0;
 }
 
-static void take_notification(struct mcp_server *s, const struct jsonrpc_message *m)
+static void take_notification(struct mcp_server *s, const struct rpc_message *m)
 {
-    struct buf text = BUF_INIT(2 * JSONRPC_MESSAGE_MAX);
+    struct buf text = BUF_INIT(2 * MCP_MESSAGE_MAX);
 
     if (str_eq_c(m->method, "notifications/tools/list_changed"))
         s->changed = true;
     if (s->watch && str_eq_c(m->method, "notifications/message")) {
         add_log_message(&text, m->body);
-        tell(s, MCP_MESSAGE, buf_str(&text));
+        tell(s, MCP_LOG, buf_str(&text));
     }
     buf_release(&text);
 }
 
-static int take_message(void *arg, const struct jsonrpc_message *m, struct err *e)
+static void take_message(struct mcp_server *s, const struct rpc_message *m)
 {
-    struct mcp_server *s = arg;
-
-    if (mcp_is_broken(s))
-        return 0;
-    if (m->kind == JSONRPC_RESULT || m->kind == JSONRPC_ERROR)
-        return take_answer(s, m, e);
-    if (++s->unasked > MCP_UNASKED_MAX)
-        return err_set(e, ERR_LIMIT, "it sent %d messages and no answer", MCP_UNASKED_MAX);
-    if (m->kind == JSONRPC_NOTIFICATION) {
-        take_notification(s, m);
-        return 0;
+    if (m->kind == KIND_RESULT || m->kind == KIND_ERROR) {
+        take_answer(s, m);
+        return;
     }
-    if (str_eq_c(m->method, "ping"))
+    if (++s->unasked > MCP_UNASKED_MAX)
+        mcp_give_up(s, ERR_LIMIT, "cannot be used: it sent %d messages and no answer",
+                    MCP_UNASKED_MAX);
+    else if (m->kind == KIND_NOTIFICATION)
+        take_notification(s, m);
+    else if (str_eq_c(m->method, "ping"))
         answer_request(s, m->id, "result", STR("{}"));
     else
         answer_request(s, m->id, "error",
                        STR("{\"code\":-32601,\"message\":\"Method not found\"}"));
-    return 0;
+}
+
+/* ---- reading: JSON-RPC 2.0 (jsonrpc.org/specification) ---- */
+
+static bool is_id(struct str value)
+{
+    return json_type(value) == JSON_STRING || json_type(value) == JSON_NUMBER;
+}
+
+/* Reads a message. Returns false if the object is not a message. The method is decoded into
+ * `method`. */
+static bool read_message(struct str object, struct rpc_message *m, struct buf *method)
+{
+    enum { VERSION, ID, METHOD, PARAMS, RESULT, ERROR, COUNT };
+    static const char *const keys[COUNT] = {"jsonrpc", "id", "method", "params", "result", "error"};
+    struct str got[COUNT];
+    int64_t number;
+
+    json_pick(object, keys, got, COUNT);
+    *m = (struct rpc_message){.id = got[ID], .number = -1};
+    if (json_int(m->id, &number) && number >= 0)
+        m->number = number;
+    if (json_type(got[METHOD]) == JSON_STRING) {
+        m->method = json_text(got[METHOD], method);
+        m->body = got[PARAMS];
+        m->kind = is_id(m->id) ? KIND_REQUEST : KIND_NOTIFICATION;
+        return true;
+    }
+    m->kind = json_type(got[ERROR]) == JSON_OBJECT || got[RESULT].n == 0 ? KIND_ERROR : KIND_RESULT;
+    m->body = got[m->kind == KIND_ERROR ? ERROR : RESULT];
+    /* An answer without a result and an error is an error: its request gets no other one. */
+    return json_type(got[ERROR]) == JSON_OBJECT ||
+           (is_id(m->id) && (m->body.n > 0 || got[VERSION].n > 0));
+}
+
+static void take_object(struct mcp_server *s, struct str object)
+{
+    struct buf method = BUF_INIT(MCP_MESSAGE_MAX);
+    struct rpc_message m;
+
+    if (mcp_is_broken(s))
+        return;
+    if (read_message(object, &m, &method))
+        take_message(s, &m);
+    else
+        take_noise(s, object);
+    buf_release(&method);
+}
+
+/* Takes a message or, from servers of 2025-03-26, a batch of them. */
+static void take_value(struct mcp_server *s, struct str value)
+{
+    struct json_iter it = json_iter(value);
+
+    if (json_type(value) != JSON_ARRAY)
+        take_object(s, value);
+    else
+        while (json_next(&it))
+            take_object(s, it.value);
+}
+
+/* Is a line that is no JSON meant as a message? Its receiver would wait for it. */
+static bool is_broken_message(struct str line)
+{
+    /* Frames with headers are the transport of the Language Server Protocol. They end without a
+     * newline, so the reader would wait for the rest of the line. */
+    return str_starts(line, STR("Content-Length:")) ||
+           (str_starts(line, STR("{")) && str_find(line, STR("\"jsonrpc\"")));
+}
+
+void mcp_take(struct mcp_server *s, struct str text)
+{
+    struct buf repaired = BUF_INIT(3 * MCP_MESSAGE_MAX);
+    struct str value;
+
+    if (mcp_is_broken(s))
+        return;
+    if (text.n > MCP_MESSAGE_MAX) {
+        mcp_give_up(s, ERR_LIMIT, "cannot be used: it sent a message of more than %zu MiB",
+                    MCP_MESSAGE_MAX >> 20);
+        return;
+    }
+    text = str_trim(text);
+    if (utf8_valid(text) < text.n) {
+        utf8_add_repaired(&repaired, text);
+        text = buf_str(&repaired);
+    }
+    if (json_check(text, &value, NULL)) {
+        take_value(s, value);
+    } else if (text.n > 0) {
+        if (is_broken_message(text)) {
+            s->noise = NOISE_MAX;
+            buf_clear(&s->shown);
+        }
+        take_noise(s, text);
+    }
+    buf_release(&repaired);
 }
 
 /* ---- what a transport reports ---- */
+
+void mcp_take_error(struct mcp_server *s, int64_t id, struct str error)
+{
+    take_answer(s, &(struct rpc_message){.kind = KIND_ERROR, .number = id, .body = error});
+}
 
 void mcp_lose_answer(struct mcp_server *s, int64_t id, const struct err *why)
 {
@@ -696,18 +862,9 @@ void mcp_lose_session(struct mcp_server *s, int64_t id)
         begin_session(s);
 }
 
-bool mcp_awaits(const struct mcp_server *s, int64_t id)
+bool mcp_awaits(struct mcp_server *s, int64_t id)
 {
-    bool found = id > 0 && id == s->awaited;
-
-    for (size_t i = 0; !found && i < s->calls_count; i++)
-        found = s->calls[i].id == id;
-    return found;
-}
-
-const char *mcp_revision(const struct mcp_server *s)
-{
-    return s->revision;
+    return id > 0 && (id == s->awaited || find_call(s, id));
 }
 
 /* Writes and reads without waiting. If the server has failed, its calls fail. */
@@ -952,7 +1109,7 @@ void mcp_init(struct mcp_server *s, const char *name, const struct mcp_transport
                              .link = link,
                              .fault = ERR_INIT,
                              .watch = watch};
-    jsonrpc_init(&s->in, take_message, s);
+    buf_init(&s->shown, BUF_SMALL);
     buf_init(&s->refused, BUF_SMALL);
     buf_init(&s->instructions, MCP_INSTRUCTIONS_MAX);
 }
@@ -979,7 +1136,7 @@ void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, 
     for (size_t i = 0; i < count; i++) {
         struct mcp_server *s = servers[i];
 
-        jsonrpc_release(&s->in);
+        buf_release(&s->shown);
         err_release(&s->fault);
         release_list(&s->list);
         release_list(&s->coming);

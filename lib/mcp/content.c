@@ -12,7 +12,7 @@
 /* Adds `, TEXT` for a member that is a text. */
 static void add_detail(struct buf *out, struct str object, const char *key)
 {
-    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
+    struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX);
     struct str text = json_text(json_get(object, key), &scratch);
 
     if (text.n > 0) {
@@ -51,7 +51,7 @@ static void add_described(struct buf *out, struct str type, struct str block, co
 
 static void add_block(struct buf *out, struct str block)
 {
-    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
+    struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX);
     struct str type = json_text(json_get(block, "type"), &scratch);
     struct str resource = json_get(block, "resource");
 
@@ -66,51 +66,16 @@ static void add_block(struct buf *out, struct str block)
     buf_release(&scratch);
 }
 
-/* Returns the value of a base64 digit, or -1. */
-static int digit_value(char c)
-{
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
-}
-
-/* Adds the bytes that a text in base64 (RFC 4648 section 4) means. Returns false if the text is not
- * base64. */
-static bool add_decoded(struct buf *out, struct str text)
-{
-    unsigned bits = 0, count = 0;
-
-    while (text.n > 0 && text.p[text.n - 1] == '=')
-        text.n--;
-    for (size_t i = 0; i < text.n; i++) {
-        int value = digit_value(text.p[i]);
-
-        if (value < 0)
-            return false;
-        bits = (bits << 6 | (unsigned)value) & 0xffffU;
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            buf_add_byte(out, (char)(unsigned char)(bits >> count));
-        }
-    }
-    return true;
-}
-
 /* Adds the image of a block, if it has one. Its own bytes say of which type it is, because servers
  * are careless with the type that they declare, and providers refuse a wrong one. */
 static void add_image(struct attachment_list *images, struct str block)
 {
-    struct buf text = BUF_INIT(JSONRPC_MESSAGE_MAX), bytes = BUF_INIT(JSONRPC_MESSAGE_MAX);
+    struct buf text = BUF_INIT(MCP_MESSAGE_MAX), bytes = BUF_INIT(MCP_MESSAGE_MAX);
     struct str data = json_has_type(block, "image") ? json_get(block, "data")
                                                     : json_get(json_get(block, "resource"), "blob");
     const char *type = NULL;
 
-    if (json_type(data) == JSON_STRING && add_decoded(&bytes, json_text(data, &text)))
+    if (json_type(data) == JSON_STRING && attachment_decode(json_text(data, &text), &bytes))
         type = attachment_type(buf_str(&bytes));
     if (type && str_starts(str_of(type), STR("image/")) && images->count < IMAGES_MAX)
         /* One that is too large stays a line of the text. */
@@ -150,19 +115,16 @@ static void add_blocks(struct buf *text, struct attachment_list *images, struct 
 /* Revision 2026-07-28 has `resultType`; without it a result is complete. */
 static bool is_complete(struct str result)
 {
-    struct buf scratch = BUF_INIT(JSONRPC_MESSAGE_MAX);
     struct str type = json_get(result, "resultType");
-    bool complete = json_is_null(type) || str_eq_c(json_text(type, &scratch), "complete");
 
-    buf_release(&scratch);
-    return complete;
+    return json_is_null(type) || json_is_text(type, "complete");
 }
 
 void mcp_result_add(struct buf *out, struct attachment_list *images, struct str result,
                     bool *failed)
 {
     /* The descriptions of many empty blocks are longer than the message was. */
-    struct buf text = BUF_INIT(8 * JSONRPC_MESSAGE_MAX);
+    struct buf text = BUF_INIT(8 * MCP_MESSAGE_MAX);
     size_t left = out->max - out->len, n;
 
     *failed = json_is_true(json_get(result, "isError")) || !is_complete(result);

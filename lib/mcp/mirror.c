@@ -1,4 +1,12 @@
-#include "mcp/mirror.h"
+/*
+ * The header lines that repeat parts of a message, so that a gateway can route it without reading
+ * its JSON.
+ *
+ * Source: modelcontextprotocol.io/specification/2026-07-28/basic/transports/streamable-http,
+ * "Request Metadata": Mcp-Method, Mcp-Name, and Mcp-Param-NAME for each parameter of a tool whose
+ * schema has `"x-mcp-header": "NAME"`. Servers of earlier revisions ignore these headers.
+ */
+#include "mcp/client.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "mcp/transport.h"
+#include "mcp/client.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,6 @@
 #include "chathist/base/process.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/mcp/client.h"
 
 /* How much one read returns (child_read), and how much is read at most before other servers and
  * calls have their turn. */
@@ -23,8 +22,9 @@
 
 struct link {
     struct child child;
-    struct buf out; /* messages that are not written yet */
-    struct buf log; /* the end of its standard error */
+    struct buf out;  /* messages that are not written yet */
+    struct buf line; /* the beginning of a message that is not complete */
+    struct buf log;  /* the end of its standard error */
 };
 
 /* Reads standard error and keeps the end of it. */
@@ -135,25 +135,34 @@ static void write_messages(struct mcp_server *s)
     }
 }
 
+/* Gives complete lines to mcp/client, and keeps the beginning of the next one. A line that is too
+ * long is refused there. */
+static void take_lines(struct mcp_server *s, struct str bytes)
+{
+    struct link *l = s->link;
+
+    while (bytes.n > 0) {
+        buf_add_str(&l->line, str_cut(&bytes, '\n'));
+        if (!bytes.p && l->line.len <= MCP_MESSAGE_MAX)
+            return;
+        mcp_take(s, buf_str(&l->line));
+        buf_clear(&l->line);
+    }
+}
+
 /* Does one read. Returns false if there is nothing more to read now. */
 static bool read_messages(struct mcp_server *s, size_t *total)
 {
     struct link *l = s->link;
     struct buf bytes = BUF_INIT(BUF_SMALL);
-    struct err e = ERR_INIT;
+    bool more = child_read(&l->child.out, &bytes);
 
-    if (!child_read(&l->child.out, &bytes)) {
-        buf_release(&bytes);
-        if (l->child.out < 0)
-            give_up_ended(s, "output");
-        return false;
-    }
     *total += bytes.len;
-    if (jsonrpc_feed(&s->in, buf_str(&bytes), &e) < 0)
-        mcp_give_up(s, ERR_LIMIT, "cannot be used: %s", err_text(&e));
+    take_lines(s, buf_str(&bytes));
     buf_release(&bytes);
-    err_release(&e);
-    return !mcp_is_broken(s);
+    if (!more && l->child.out < 0)
+        give_up_ended(s, "output");
+    return more && !mcp_is_broken(s);
 }
 
 /* Writes and reads as much as is possible without waiting. */
@@ -197,6 +206,7 @@ int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *
 
     *l = (struct link){.child = CHILD_INIT};
     buf_init(&l->out, MCP_OUT_MAX);
+    buf_init(&l->line, MCP_MESSAGE_MAX + READ_SIZE);
     buf_init(&l->log, LOG_KEPT + READ_SIZE);
     mcp_init(s, name, &mcp_stdio_transport, l, watch);
     /* The server runs as the same user and must not read keys from this process. */
@@ -224,6 +234,7 @@ static void stdio_end(struct mcp_server *const *servers, size_t count, int64_t g
         struct link *l = servers[i]->link;
 
         buf_release(&l->out);
+        buf_release(&l->line);
         buf_release(&l->log);
         free(l);
     }

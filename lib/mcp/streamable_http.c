@@ -6,7 +6,7 @@
  * name. In the older transport (2024-11-05/basic/transports, "HTTP with SSE") all answers come on
  * the stream of one GET, whose first event names the URL for messages.
  */
-#include "mcp/transport.h"
+#include "mcp/client.h"
 
 #include <poll.h>
 #include <stdlib.h>
@@ -21,8 +21,7 @@
 #include "chathist/base/utf8.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider_error.h"
-#include "chathist/mcp/client.h"
-#include "mcp/mirror.h"
+#include "chathist/llm/secret.h"
 #include "chathist/llm/sse.h"
 
 /* The time limit for the response to a notification, to an answer and to DELETE. A request has the
@@ -46,10 +45,7 @@
 
 struct link {
     struct buf url;
-    struct header {
-        char *name, *value;
-        bool secret;
-    } * headers;
+    const struct ask_header *headers; /* borrowed */
     size_t headers_count;
     struct http_pool *pool;
     struct http_limits limits, notice_limits;
@@ -57,7 +53,6 @@ struct link {
     struct post *first;   /* in the order in which they were sent */
     struct post *opening; /* of the old transport: the request that waits for `endpoint` */
     struct buf endpoint;  /* of the old transport: where messages go; empty: not the old one */
-    char *ca_file, *ca_dir;
 };
 
 enum post_kind {
@@ -160,33 +155,22 @@ static void mask_secret(struct buf *text, struct str secret)
 static void mask_secrets(const struct link *l, struct buf *text)
 {
     for (size_t i = 0; i < l->headers_count; i++) {
-        const struct ask_header header = {.value = l->headers[i].value,
-                                          .secret = l->headers[i].secret};
-
-        if (!header.secret)
+        if (!l->headers[i].secret)
             continue;
-        mask_secret(text, secret_of(header.value));
-        mask_secret(text, secret_of(header_secret(&header)));
+        mask_secret(text, secret_of(l->headers[i].value));
+        mask_secret(text, secret_of(header_secret(&l->headers[i])));
     }
 }
 
 /* Gives a message to mcp/client. */
 static void deliver(struct mcp_server *s, struct str message)
 {
-    struct buf text = BUF_INIT(2 * JSONRPC_MESSAGE_MAX);
-    struct err e = ERR_INIT;
+    struct buf text = BUF_INIT(SIZE_MAX);
 
-    if (message.n > JSONRPC_MESSAGE_MAX) {
-        mcp_give_up(s, ERR_LIMIT, "cannot be used: it sent a message of more than %zu MiB",
-                    JSONRPC_MESSAGE_MAX >> 20);
-        return;
-    }
     buf_add_str(&text, message);
     mask_secrets(s->link, &text);
-    if (!mcp_is_broken(s) && jsonrpc_take(&s->in, buf_str(&text), &e) < 0)
-        mcp_give_up(s, ERR_LIMIT, "cannot be used: %s", err_text(&e));
+    mcp_take(s, buf_str(&text));
     buf_release(&text);
-    err_release(&e);
 }
 
 /* The first event of the old transport names the URL for messages (2024-11-05/basic/transports).
@@ -235,9 +219,9 @@ static int take_body(void *arg, struct str piece, struct err *e)
     if (!http_head_is_success(&p->head))
         piece.n = piece.n < ERROR_BODY_MAX - p->body.len ? piece.n : ERROR_BODY_MAX - p->body.len;
     buf_add_str(&p->body, piece);
-    return p->body.overflow ? err_set(e, ERR_LIMIT, "its answer is longer than %zu MiB",
-                                      JSONRPC_MESSAGE_MAX >> 20)
-                            : 0;
+    return p->body.overflow
+               ? err_set(e, ERR_LIMIT, "its answer is longer than %zu MiB", MCP_MESSAGE_MAX >> 20)
+               : 0;
 }
 
 /* ---- messages to the server ---- */
@@ -251,7 +235,7 @@ static struct post *add_post(struct mcp_server *s, enum post_kind kind)
     buf_init(&p->message, MCP_OUT_MAX);
     buf_init(&p->mirror, MCP_OUT_MAX);
     buf_init(&p->session, BUF_SMALL);
-    buf_init(&p->body, JSONRPC_MESSAGE_MAX);
+    buf_init(&p->body, MCP_MESSAGE_MAX);
     buf_init(&p->last_id, BUF_SMALL);
     http_request_init(&p->request);
     http_head_init(&p->head);
@@ -308,9 +292,9 @@ static int add_headers(struct post *p, struct err *e)
         result = http_add_header(
             &p->request, "Accept",
             posts ? STR("application/json, text/event-stream") : STR("text/event-stream"), e);
-    if (result == 0 && mcp_revision(p->server))
-        result = http_add_header(&p->request, "MCP-Protocol-Version",
-                                 str_of(mcp_revision(p->server)), e);
+    if (result == 0 && p->server->revision)
+        result =
+            http_add_header(&p->request, "MCP-Protocol-Version", str_of(p->server->revision), e);
     if (result == 0 && p->session.len > 0)
         result = http_add_header(&p->request, "Mcp-Session-Id", buf_str(&p->session), e);
     if (result == 0 && p->last_id.len > 0)
@@ -418,15 +402,13 @@ static void lose(struct post *p, const struct err *why)
  * request that was not understood. Returns whether it is. */
 static bool take_error(struct post *p)
 {
-    struct jsonrpc_message m = {.kind = JSONRPC_ERROR, .number = p->id};
     struct str object;
 
     if (!json_check(str_trim(buf_str(&p->body)), &object, NULL) ||
         json_type(json_get(object, "error")) != JSON_OBJECT || !json_get(object, "jsonrpc").p)
         return false;
     mask_secrets(p->server->link, &p->body);
-    m.body = json_get(buf_str(&p->body), "error");
-    p->server->in.fn(p->server->in.arg, &m, NULL);
+    mcp_take_error(p->server, p->id, json_get(buf_str(&p->body), "error"));
     return true;
 }
 
@@ -690,24 +672,14 @@ void mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r
               const struct mcp_watch *watch)
 {
     struct link *l = mem_zalloc(sizeof *l);
-    size_t room = 0;
 
     buf_init(&l->url, BUF_SMALL);
     buf_init(&l->session, BUF_SMALL);
     buf_init(&l->endpoint, BUF_SMALL);
     buf_add_c(&l->url, r->url);
-    l->headers = mem_grow(NULL, &room, r->headers_count + 1, sizeof *l->headers);
-    for (; l->headers_count < r->headers_count; l->headers_count++)
-        l->headers[l->headers_count] =
-            (struct header){.name = mem_text(r->headers[l->headers_count].name),
-                            .value = mem_text(r->headers[l->headers_count].value),
-                            .secret = r->headers[l->headers_count].secret};
-    l->ca_file = mem_text(r->limits->ca_file);
-    l->ca_dir = mem_text(r->limits->ca_dir);
-    l->limits = (struct http_limits){.connect_ms = r->limits->connect_ms,
-                                     .cancel_fd = -1,
-                                     .ca_file = l->ca_file,
-                                     .ca_dir = l->ca_dir};
+    l->headers = r->headers;
+    l->headers_count = r->headers_count;
+    l->limits = r->limits;
     l->notice_limits = l->limits;
     l->notice_limits.idle_ms = NOTICE_MS;
     mcp_init(s, name, &mcp_http_transport, l, watch);
@@ -764,14 +736,6 @@ static void free_link(struct link *l)
 {
     drop_posts(l);
     http_pool_close(l->pool);
-    for (size_t i = 0; i < l->headers_count; i++) {
-        free(l->headers[i].name);
-        mem_wipe(l->headers[i].value, strlen(l->headers[i].value));
-        free(l->headers[i].value);
-    }
-    free(l->headers);
-    free(l->ca_file);
-    free(l->ca_dir);
     buf_release(&l->url);
     buf_release(&l->session);
     buf_release(&l->endpoint);

@@ -1,5 +1,5 @@
 /* Which header lines repeat a message of MCP over HTTP. */
-#include "../../lib/mcp/mirror.h"
+#include "../../lib/mcp/client.h"
 
 #include "test.h"
 

@@ -399,7 +399,7 @@ TEST(a_late_answer_is_not_taken_for_another)
     CHECK(job.failed);
     buf_release(&job.result);
     check_call("slow", "{\"ms\":800,\"text\":\"right\"}", "right", false);
-    CHECK_INT(server.in.noise, 0);
+    CHECK_INT(server.noise, 0);
     end();
 }
 

@@ -55,6 +55,7 @@ struct mcp_servers {
     bool open;
     bool quiet, verbose; /* the caller sets these before mcp_servers_open */
     /* private */
+    struct mcp_configs wanted; /* in the order of `at` */
     struct mcp_watch watch;
     struct mcp_server **at;
     size_t count, cap;

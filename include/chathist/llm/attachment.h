@@ -58,6 +58,9 @@ static inline size_t attachment_images(const struct attachment *at, size_t count
  * attachments together are over ATTACHMENTS_MAX. */
 int attachment_list_add(struct attachment_list *l, const char *type, const char *name,
                         struct str bytes, struct err *e);
+/* Adds the bytes that a text in base64 (RFC 4648 section 4) stands for. Returns false if it is not
+ * base64, or too large. */
+bool attachment_decode(struct str base64, struct buf *out);
 void attachment_list_release(struct attachment_list *l);
 /* Adds the array that the history keeps: `[{"name","type","bytes","sha256"}, ...]`. */
 void attachment_list_json(const struct attachment_list *l, struct buf *out);

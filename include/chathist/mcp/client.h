@@ -22,6 +22,7 @@
  *                                      initialize is asked with server/discover, and each request
  *                                      carries the version and the capabilities in `_meta`. Over
  *                                      HTTP server/discover comes first.
+ * A message is one of JSON-RPC 2.0 (jsonrpc.org/specification); 2025-03-26 has batches of them.
  * Revisions 2024-11-05, 2025-03-26 and 2025-06-18 are spoken, too; the parts that are used here are
  * the same in them.
  *
@@ -44,7 +45,6 @@
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider.h"
 #include "chathist/llm/tool.h"
-#include "chathist/mcp/server.h"
 
 /* How long a server may take until its tools are known. npx and uvx download it first. */
 #define MCP_START_MS ((int64_t)60 * 1000)
@@ -66,6 +66,87 @@
 /* The longest name of a server, so that half of the name of a tool is the tool's own. */
 #define MCP_SERVER_NAME_MAX 30
 
+/* The longest message of a server, in bytes. A longer one makes the server unusable. */
+#define MCP_MESSAGE_MAX ((size_t)16 << 20)
+/* The most bytes that may wait to be written: a server that does not read has failed. */
+#define MCP_OUT_MAX ((size_t)64 << 20)
+/* How much of a server's instructions is kept, in bytes. */
+#define MCP_INSTRUCTIONS_MAX ((size_t)4 << 10)
+
+enum mcp_state {
+    MCP_GREETING,    /* initialize was sent */
+    MCP_DISCOVERING, /* server/discover was sent */
+    MCP_LISTING,     /* tools/list was sent */
+    MCP_READY,
+};
+
+struct mcp_tool {
+    struct tool tool; /* its name is NULL before mcp_name_tools; `source` points to this struct */
+    struct mcp_server *server;
+    char *name; /* the name that the server knows; owned */
+};
+
+struct mcp_list {
+    struct mcp_tool **tools; /* each is owned */
+    size_t count, cap;
+    size_t bytes;
+};
+
+/* A call that has not been answered. */
+struct mcp_call {
+    int64_t id; /* of the request; 0: it waits until the server is ready */
+    struct tool_job *job;
+    bool again; /* it was sent once, in a session that the server had ended */
+};
+
+enum mcp_news {
+    MCP_SLOW,    /* the server has been getting ready, or listing its tools, for MCP_SLOW_MS */
+    MCP_LOG,     /* the server logs `level logger text` */
+    MCP_WARNING, /* a whole message: a tool is not offered, because providers would refuse the request
+                  * with it or it breaks the rules of the protocol; or changed tools cannot be
+                  * listed, and the old ones stay */
+};
+
+/* Receives news of a server. `text` is valid UTF-8 but may hold control characters. It is
+ * valid during the call. */
+struct mcp_watch {
+    void (*tell)(void *arg, const char *server, enum mcp_news news, struct str text);
+    void *arg;
+};
+
+/* A server. The struct must not move after mcp_start. */
+struct mcp_server {
+    char *name; /* owned */
+    struct mcp_list list;
+    struct buf instructions; /* for the model, how to use the tools, up to MCP_INSTRUCTIONS_MAX
+                              * bytes of UTF-8; empty: none */
+    /* private: the transport */
+    const struct mcp_transport *transport;
+    void *link;       /* belongs to the transport */
+    size_t noise;     /* how much of what it sent was no message */
+    struct buf shown; /* the beginning of the first of that, as text for an error */
+    struct err fault; /* why the server cannot be used any more, for good */
+    /* private: the protocol */
+    const struct mcp_watch *watch;
+    struct mcp_list coming; /* the pages of a list that is not complete */
+    bool listed;            /* `list` came from the server */
+    bool changed;           /* the server says that its tools have changed */
+    bool renewed;           /* `list` was replaced */
+    bool told_slow;
+    enum mcp_state state;
+    const char *revision; /* that is spoken; NULL: not known yet */
+    bool stateless;       /* it has no initialize: each request carries version and capabilities */
+    int greetings;        /* how many of server/discover and initialize were tried */
+    bool asked_twice;     /* server/discover was repeated */
+    int unasked;          /* messages since its last answer */
+    int64_t last_id;      /* of our requests: 1, 2, ... */
+    int64_t awaited;      /* the request whose answer getting ready depends on; 0: none */
+    struct mcp_call *calls; /* that have not been answered */
+    size_t calls_count, calls_cap;
+    struct buf refused; /* why it does not begin */
+    size_t pages;
+};
+
 /* Is this 1 to MCP_SERVER_NAME_MAX of the characters [A-Za-z0-9_-]? */
 bool mcp_server_name_valid(struct str name);
 
@@ -74,14 +155,14 @@ bool mcp_server_name_valid(struct str name);
  * SIGPIPE. Returns 0, or -1 with *e set (ERR_LIMIT). Call mcp_end in both cases. */
 int mcp_start(struct mcp_server *s, const char *name, char *const argv[], char *const env[],
               const char *cwd, const struct mcp_watch *watch, struct err *e);
-/* A server at a URL, with Streamable HTTP. */
+/* A server at a URL, with Streamable HTTP. What it points to is borrowed until mcp_end. */
 struct mcp_remote {
     const char *url;                  /* http or https */
-    const struct http_limits *limits; /* for connect_ms and the trusted certificates */
+    struct http_limits limits;        /* for each request; only its idle_ms is not used */
     const struct ask_header *headers; /* sent with each request, to this server only */
     size_t headers_count;
 };
-/* Like mcp_start, for a server at a URL; an error is found later. *r is borrowed for the call. */
+/* Like mcp_start, for a server at a URL; an error is found later. */
 void mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r,
               const struct mcp_watch *watch);
 /* Waits until the tools of all servers are known. Returns 0, or -1 with *e set: ERR_LIMIT if one

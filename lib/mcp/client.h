@@ -1,15 +1,14 @@
 /*
- * transport - how messages of mcp/client reach a server and come back. There are two transports: a
- * program on this machine (mcp/stdio) and Streamable HTTP (mcp/streamable_http).
+ * client - what mcp/client shares with its transports, by which messages reach a server and come
+ * back: a program on this machine (mcp/stdio) and Streamable HTTP (mcp/streamable_http).
  *
- * A transport only moves messages. It gives each message of the server to jsonrpc in
- * mcp_server.in, which passes it on to mcp/client, and reports what mcp/client cannot see with the
- * functions at the end of this file.
+ * A transport only moves messages. It gives each message of the server to mcp_take, and reports
+ * what mcp/client cannot see with the other functions at the end of this file.
  */
-#ifndef MCP_TRANSPORT_H
-#define MCP_TRANSPORT_H
+#ifndef MCP_CLIENT_H
+#define MCP_CLIENT_H
 
-#include "chathist/mcp/server.h"
+#include "chathist/mcp/client.h"
 
 /* A message to the server. All pointers are borrowed for the call of `send`. */
 struct mcp_message {
@@ -44,6 +43,12 @@ struct mcp_transport {
     void (*end)(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd);
 };
 
+/* Takes a message of the server, on one line or several. Bytes that are not UTF-8 become U+FFFD. A
+ * text that is no message is passed over, unless there are many or it was meant as one: then the
+ * server is given up. */
+void mcp_take(struct mcp_server *s, struct str text);
+/* Takes the body of a JSON-RPC error as the answer to this request. */
+void mcp_take_error(struct mcp_server *s, int64_t id, struct str error);
 /* Has the server been given up? */
 bool mcp_is_broken(const struct mcp_server *s);
 /* Adds `: it writes what is no message: 'LINE'` with the first such line, like one of JSON over
@@ -58,9 +63,7 @@ void mcp_lose_answer(struct mcp_server *s, int64_t id, const struct err *why);
 /* The server has ended the session to which this request belongs, and did not take the request. */
 void mcp_lose_session(struct mcp_server *s, int64_t id);
 /* Is this a request whose answer has not come? */
-bool mcp_awaits(const struct mcp_server *s, int64_t id);
-/* The revision that was agreed upon; NULL before. */
-const char *mcp_revision(const struct mcp_server *s);
+bool mcp_awaits(struct mcp_server *s, int64_t id);
 
 /* For the start of a transport: prepares *s, which then has the link; and sends the first request,
  * once the link can take it. */
@@ -69,5 +72,16 @@ void mcp_init(struct mcp_server *s, const char *name, const struct mcp_transport
 void mcp_greet(struct mcp_server *s);
 
 extern const struct mcp_transport mcp_stdio_transport, mcp_http_transport;
+
+/* ---- mcp/mirror ---- */
+
+/* Adds the header lines `Name: value\n` that repeat parts of a message with this method. For
+ * tools/call, `tool` is the name that the server knows, and otherwise NULL; `schema` and `args` are
+ * the JSON of its inputSchema and its arguments, or STR_NONE if no parameter is to be repeated. */
+void mcp_mirror_add(struct buf *out, const char *method, const char *tool, struct str schema,
+                    struct str args);
+/* Does each `x-mcp-header` of an inputSchema follow the rules? A tool is not to be offered
+ * otherwise. */
+bool mcp_mirror_valid(struct str schema);
 
 #endif
