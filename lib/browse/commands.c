@@ -53,7 +53,7 @@ static bool has_list(const struct browse *b)
 
 static bool is_whole(const struct browse *b)
 {
-    return b->searching ? b->hits_done : !b->sessions_partial || !browse_awaits_sessions(b);
+    return !b->searching || b->hits_done;
 }
 
 /* ---- moving ---- */
@@ -495,7 +495,7 @@ static bool has_messages(const struct browse *b)
         return true;
     return browse_target_is(&b->shown, history, id) &&
            (hit.n == 0 || browse_pane_find(&b->pane, hit) != SIZE_MAX ||
-            (b->shown.end < 0 && str_eq(buf_str(&b->shown.hit), hit)));
+            str_eq(buf_str(&b->shown.hit), hit));
 }
 
 static bool question_waits(const struct browse *b)

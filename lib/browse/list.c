@@ -280,10 +280,7 @@ void browse_row_session(struct browse_lines *l, const struct row *r, const struc
     struct browse_layout plain = {.width = how->columns};
     struct buf count = BUF_INIT(BUF_SMALL);
 
-    if (how->whole)
-        buf_addf(&count, " %4" PRIu64 "  ", r->session->count);
-    else
-        buf_add_c(&count, "    \xe2\x80\xa6  ");
+    buf_addf(&count, " %4" PRIu64 "  ", r->session->count);
     begin_row(l, used_at(r->session), buf_c(&count), how);
     add_history(l, r->history, how);
     browse_lines_append(l, session_label(r->session), &plain);

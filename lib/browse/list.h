@@ -70,7 +70,6 @@ size_t browse_hits_find(const struct browse_hits *h, size_t history, struct str 
 struct browse_rows {
     size_t columns;
     int64_t now;                  /* in microseconds since 1970 */
-    bool whole;                   /* numbers of messages are known */
     const struct history *places; /* the name of its history is in each row; NULL: it is not */
 };
 

@@ -150,9 +150,7 @@ bool browse_awaits_list(const struct browse *b)
     if (b->searching)
         return !b->hits_done &&
                (b->hits.count == 0 || (b->most_hits && b->hits.count < BROWSE_HITS_MAX));
-    /* A part of the file has the newest sessions. */
-    return !b->sessions_known ||
-           (b->sessions_partial && (b->sessions.rows.count == 0 || b->order != BROWSE_NEWEST));
+    return !b->sessions_known;
 }
 
 static struct browse_list *list_of(struct browse *b)
@@ -240,7 +238,6 @@ void browse_changed(struct browse *b, size_t history)
     browse_want_sessions(b);
     if (b->target.id.len == 0 || b->target.history != history)
         return;
-    b->target.end = -1;
     b->wants.thread = true;
 }
 
@@ -269,20 +266,6 @@ static bool shows_others(const struct browse *b, struct str hit)
            !str_eq(buf_str(&b->target.hit), hit) && (b->every || misses(b, hit));
 }
 
-/* Gets the range of the file with the lines of a session, if the list was read from the end of
- * it. */
-static void find_range(const struct browse *b, struct browse_target *t, struct str id)
-{
-    size_t place =
-        b->sessions_partial ? browse_sessions_find(&b->sessions, t->history, id) : SIZE_MAX;
-
-    t->end = -1;
-    if (place == SIZE_MAX)
-        return;
-    t->first = b->sessions.rows.at[place].session->first_line;
-    t->end = b->sessions.rows.at[place].session->end;
-}
-
 /* Requests the messages of a session for the panel. */
 static void want_messages(struct browse *b, size_t history, struct str id)
 {
@@ -297,7 +280,6 @@ static void want_messages(struct browse *b, size_t history, struct str id)
         }
     }
     buf_set(&t->hit, browse_chosen_hit(b));
-    find_range(b, t, id);
     b->thread_number++;
     b->wants.thread = true;
 }
@@ -314,8 +296,7 @@ static void show_chosen(struct browse *b, bool other)
         show_nothing(b);
         return;
     }
-    if (!browse_target_is(t, history, id) || (t->end >= 0 && !b->sessions_partial) ||
-        shows_others(b, browse_chosen_hit(b)))
+    if (!browse_target_is(t, history, id) || shows_others(b, browse_chosen_hit(b)))
         want_messages(b, history, id);
     /* Messages that are already shown do not wait until they have been read again. */
     if (other && browse_target_is(&b->shown, history, id))
@@ -368,15 +349,14 @@ static void renew_sessions(struct browse *b, size_t history, struct session_list
         b->back.list = b->back.list && !back;
     }
     clamp_list(b);
-    /* The session to restore may be further back in the file, or in another history. */
+    /* The session to restore may be in another history. */
     if (!b->back.list || b->searching)
         show_chosen(b, false);
 }
 
-void browse_take_sessions(struct browse *b, size_t history, struct session_list *list, bool whole)
+void browse_take_sessions(struct browse *b, size_t history, struct session_list *list)
 {
     b->sessions_known = true;
-    b->sessions_partial = !whole;
     renew_sessions(b, history, list);
 }
 
@@ -401,12 +381,8 @@ void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
         thread_release(t);
         return;
     }
-    /* The start of a part of the file is not a position worth keeping. */
-    if (b->shown.end >= 0 && b->pane.top == 0 && b->pane.top_line == 0 && b->pane.at == 0)
-        same = false;
     browse_pane_take(&b->pane, t, parts, same);
     b->every = every;
-    b->shown.end = b->target.end;
     b->shown.history = b->target.history;
     buf_set(&b->shown.id, buf_str(&b->target.id));
     buf_set(&b->shown.hit, buf_str(&b->target.hit));

@@ -17,7 +17,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/history/thread.h"
@@ -46,8 +45,7 @@ struct browse_areas {
 struct browse_target {
     size_t history;
     struct buf id;
-    off_t first, end; /* range of the file with its lines; end < 0: unknown */
-    struct buf hit;   /* id of a message that has to be included; empty: none */
+    struct buf hit; /* id of a message that has to be included; empty: none */
 };
 
 void browse_target_init(struct browse_target *t);
@@ -117,8 +115,7 @@ struct browse {
     bool choosing, for_chat;      /* as in struct browse_setup */
 
     struct browse_sessions sessions;
-    bool sessions_known;   /* a list was read */
-    bool sessions_partial; /* from the end of the file: counts and previews are unknown */
+    bool sessions_known;                     /* a list was read */
     unsigned sessions_number, sessions_read; /* of the last request, and of the last one answered */
     struct browse_list session_list;
 
@@ -189,9 +186,9 @@ void browse_say(struct browse *b, const char *text);
 /* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
 
-/* Pass results in. Their contents are moved; results that are no longer wanted are freed. `whole`:
- * the list comes from the whole file. `every`: the thread holds every line of the session. */
-void browse_take_sessions(struct browse *b, size_t history, struct session_list *list, bool whole);
+/* Pass results in. Their contents are moved; results that are no longer wanted are freed. `every`:
+ * the thread holds every line of the session. */
+void browse_take_sessions(struct browse *b, size_t history, struct session_list *list);
 /* The lists of this request have been passed in, or cannot be read. */
 void browse_take_all_sessions(struct browse *b, unsigned number);
 void browse_take_thread(struct browse *b, unsigned number, struct thread *t,

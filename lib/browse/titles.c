@@ -23,7 +23,7 @@ static void add_history(struct buf *out, const struct browse *b, size_t history,
 void browse_title_box(struct buf *out, const struct browse *b)
 {
     size_t count = browse_list_count(b);
-    bool more = b->searching ? !b->hits_done : b->sessions_partial;
+    bool more = b->searching && !b->hits_done;
 
     if (b->role)
         buf_addf(out, "role %s  ", b->role);
@@ -31,7 +31,7 @@ void browse_title_box(struct buf *out, const struct browse *b)
         buf_add_c(out, "all histories  ");
     if (count > 0)
         buf_addf(out, "%zu/", browse_list(b)->at + 1);
-    if (b->searching && more && b->hits_total > 0)
+    if (more && b->hits_total > 0)
         buf_addf(out, "%" PRIu64, b->hits_total);
     else
         buf_addf(out, "%zu%s", count, more ? "+" : "");
@@ -163,8 +163,7 @@ static void add_deletion(struct buf *out, const struct browse *b)
     vis_add_line(out, utf8_first(id, TITLE), true);
     buf_add_byte(out, '\'');
     add_history(out, b, b->subject.history, " of ");
-    /* A part of the file does not have all of them. */
-    if (count > 0 && !b->sessions_partial)
+    if (count > 0)
         buf_addf(out, ", %" PRIu64 " message%s", count, count == 1 ? "" : "s");
     buf_add_c(out, ", for ever? y or n");
 }

@@ -704,10 +704,8 @@ static void draw_list(const struct browse_view *v, const struct browse *b, struc
                       int64_t now)
 {
     const struct browse_list *l = browse_list(b);
-    struct browse_rows how = {.columns = r.columns,
-                              .now = now,
-                              .whole = !b->sessions_partial,
-                              .places = b->all ? b->places : NULL};
+    struct browse_rows how = {
+        .columns = r.columns, .now = now, .places = b->all ? b->places : NULL};
     struct browse_lines lines = {0};
 
     for (size_t i = 0; i < r.rows; i++) {

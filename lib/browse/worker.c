@@ -23,8 +23,6 @@
 /* A search pauses after this many hits until more are wanted. It begins anew each time, so the
  * pauses must become rarer. */
 #define ENOUGH ((size_t)300)
-/* The first list of a large history comes from this many bytes at its end. */
-#define RECENT ((off_t)1 << 20)
 /* The first SCREENFUL hits are handed over one by one, later ones in portions of PORTION and a
  * quarter of those before, or of what was found within PORTION_MS milliseconds. */
 #define SCREENFUL 60
@@ -52,7 +50,6 @@ struct result {
     unsigned number; /* of the request */
     size_t history;  /* whose sessions these are; SIZE_MAX: that was the last list */
     struct session_list list;
-    bool whole; /* the list comes from the whole file */
     struct thread thread;
     struct browse_parts parts;
     bool every; /* the thread holds every line of the session */
@@ -83,7 +80,6 @@ struct browse_work {
     struct history *histories;
     struct browse_stamp *stamps; /* of the files when their lists were read */
     size_t count;
-    bool looked; /* the end of the file was read for a first list */
 };
 
 static struct request *request_new(unsigned number, bool all)
@@ -167,7 +163,7 @@ void browse_work_take(struct browse_work *w, struct browse *b)
         if (r->kind == SESSIONS && r->history == SIZE_MAX)
             browse_take_all_sessions(b, r->number);
         else if (r->kind == SESSIONS)
-            browse_take_sessions(b, r->history, &r->list, r->whole);
+            browse_take_sessions(b, r->history, &r->list);
         else if (r->kind == MESSAGES)
             browse_take_thread(b, r->number, &r->thread, &r->parts, r->every);
         else if (r->kind == COUNT)
@@ -187,30 +183,13 @@ int browse_work_fd(const struct browse_work *w)
 
 /* ---- sessions ---- */
 
-static void give_list(struct browse_work *w, size_t history, struct session_list *list, bool whole)
+static void give_list(struct browse_work *w, size_t history, struct session_list *list)
 {
     struct result *r = result_new(SESSIONS, 0);
 
     r->history = history;
     r->list = *list;
-    r->whole = whole;
     give(w, r);
-}
-
-/* Gives a first list from the end of a large history, because reading that is quick. */
-static void look(struct browse_work *w)
-{
-    struct session_list recent;
-    bool whole = true;
-
-    w->looked = true;
-    if (session_list_recent(&recent, w->histories[0].dir_fd, w->histories[0].path, RECENT, &whole,
-                            NULL) < 0)
-        return;
-    if (whole)
-        session_list_release(&recent);
-    else
-        give_list(w, 0, &recent, false);
 }
 
 /* Gives the lists of the histories that have changed. If one cannot be read, the list before it
@@ -219,8 +198,6 @@ static bool serve_sessions(struct browse_work *w, struct request *q)
 {
     struct result *r = result_new(SESSIONS, q->number);
 
-    if (!w->looked)
-        look(w);
     r->history = SIZE_MAX;
     for (size_t i = 0; i < (q->all ? w->count : 1); i++) {
         struct session_list list;
@@ -229,7 +206,7 @@ static bool serve_sessions(struct browse_work *w, struct request *q)
         if (!browse_stamp_renew(&w->stamps[i], w->histories[i].path))
             continue;
         if (session_list_newest(&list, &w->histories[i], SIZE_MAX, &e) == 0) {
-            give_list(w, i, &list, true);
+            give_list(w, i, &list);
         } else if (e.kind == ERR_SIGNAL) {
             w->stamps[i] = (struct browse_stamp){0};
             err_release(&e);
@@ -255,12 +232,12 @@ static bool has_message(const struct thread *t, struct str id)
 }
 
 /* If the wanted hit is not in the thread, because it was replaced or reset, reads every line of the
- * session instead. Returns true if it did. A part of a file is not extended. */
+ * session instead. Returns true if it did. */
 static bool read_every(struct thread *t, const struct history *h, const struct browse_target *of)
 {
     struct thread every;
 
-    if (of->hit.len == 0 || of->end >= 0 || has_message(t, buf_str(&of->hit)) ||
+    if (of->hit.len == 0 || has_message(t, buf_str(&of->hit)) ||
         thread_find(&every, h, buf_str(&of->id), true, NULL) < 0)
         return false;
     if (!has_message(&every, buf_str(&of->hit))) {
@@ -278,11 +255,7 @@ static bool serve_messages(struct browse_work *w, struct request *q)
     const struct history *h = &w->histories[t->history];
     struct result *r = result_new(MESSAGES, q->number);
 
-    if (t->end < 0)
-        (void)thread_find(&r->thread, h, buf_str(&t->id), false, &r->error);
-    else
-        (void)thread_load_between(&r->thread, h->dir_fd, h->path, buf_str(&t->id), t->first, t->end,
-                                  &r->error);
+    (void)thread_find(&r->thread, h, buf_str(&t->id), false, &r->error);
     r->every = read_every(&r->thread, h, t);
     browse_parts_make(&r->parts, &r->thread);
     give(w, r);
@@ -617,8 +590,6 @@ static void ask_messages(struct browse_work *w, const struct browse *b)
     struct request *q = request_new(b->thread_number, false);
 
     q->target.history = b->target.history;
-    q->target.first = b->target.first;
-    q->target.end = b->target.end;
     buf_add_str(&q->target.id, buf_str(&b->target.id));
     buf_add_str(&q->target.hit, buf_str(&b->target.hit));
     put(&w->waits[MESSAGES], q);

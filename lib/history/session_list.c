@@ -28,14 +28,13 @@ static int by_last_line(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-int session_list_recent(struct session_list *l, int dir, const char *history_path, off_t bytes,
-                        bool *whole, struct err *e)
+int session_list_load(struct session_list *l, int dir, const char *history_path, struct err *e)
 {
     struct session_table t;
     int result;
 
     session_table_init(&t);
-    result = session_table_load(&t, dir, history_path, bytes, whole, NULL, e);
+    result = session_table_load(&t, dir, history_path, NULL, e);
     *l = (struct session_list){0};
     if (result == 0) {
         *l = t.list;
@@ -45,11 +44,6 @@ int session_list_recent(struct session_list *l, int dir, const char *history_pat
         qsort(l->at, l->count, sizeof(*l->at), by_last_line);
     session_table_release(&t);
     return result;
-}
-
-int session_list_load(struct session_list *l, int dir, const char *history_path, struct err *e)
-{
-    return session_list_recent(l, dir, history_path, 0, NULL, e);
 }
 
 /* ---- by the index ---- */
@@ -214,7 +208,7 @@ int session_list_named(struct session_list *l, const struct history *h, struct s
     }
     x = (struct session_index){.fd = -1, .scan = {.fd = -1}};
     session_table_init(&x.tail);
-    if (session_table_load(&x.tail, h->dir_fd, h->path, 0, NULL, h->cancel, e) < 0) {
+    if (session_table_load(&x.tail, h->dir_fd, h->path, h->cancel, e) < 0) {
         session_table_release(&x.tail);
         return -1;
     }

@@ -55,7 +55,6 @@ void session_add_later(struct session *s, const struct session *later)
     s->count += later->count;
     s->titles += later->titles;
     s->bytes += later->bytes;
-    s->end = later->end;
 }
 
 struct session *session_list_add(struct session_list *l)

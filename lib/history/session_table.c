@@ -162,7 +162,6 @@ static void add_message(struct session_table *t, const struct message *m, off_t 
 
     if (first) {
         s->created_at = session_list_keep(&t->list, m->timestamp);
-        s->first_line = at;
         s->title = s->title_key = session_list_keep(&t->list, STR(""));
     }
     if (first || (s->count == 0 && !is_title))
@@ -181,7 +180,6 @@ static void add_message(struct session_table *t, const struct message *m, off_t 
     s->count += !is_title;
     s->titles += is_title;
     s->bytes += (uint64_t)(end - at);
-    s->end = end;
     add_range(t, (struct line_range){at, end, message_is_decisive(m), (size_t)(s - t->list.at)});
 }
 
@@ -349,28 +347,22 @@ int session_table_read_torn(struct session_table *t, const struct scan *s, off_t
     return more < 0 ? -1 : 0;
 }
 
-int session_table_load(struct session_table *t, int dir, const char *path, off_t bytes, bool *whole,
+int session_table_load(struct session_table *t, int dir, const char *path,
                        const atomic_bool *cancel, struct err *e)
 {
     struct table_read r;
     struct scan s;
-    int result = 1;
+    int result;
 
     if (scan_open(&s, dir, path, SCAN_FORWARD, e) < 0)
         return -1;
-    if (bytes > 0 && bytes < s.size)
-        result = find_first_line(&s, s.size - bytes, e);
-    if (whole)
-        *whole = bytes == 0 || bytes >= s.size;
-    if (result > 0) {
-        r = (struct table_read){
-            .scan = &s, .from = scan_offset(&s), .to = s.size, .cancel = cancel, .e = e};
-        result = session_table_read(t, &r);
-        if (result == 0)
-            result = session_table_read_torn(t, &s, s.size);
-        if (thread_pool_cancelled(cancel))
-            result = err_set(e, ERR_SIGNAL, "interrupted");
-    }
+    r = (struct table_read){
+        .scan = &s, .from = scan_offset(&s), .to = s.size, .cancel = cancel, .e = e};
+    result = session_table_read(t, &r);
+    if (result == 0)
+        result = session_table_read_torn(t, &s, s.size);
+    if (thread_pool_cancelled(cancel))
+        result = err_set(e, ERR_SIGNAL, "interrupted");
     scan_close(&s);
     return result;
 }

@@ -51,9 +51,8 @@ struct table_read {
 /* Adds the lines that begin in that part. A last line without a newline is not added: t->end is
  * then before r->to. Returns 0; -1 if the part could not be read, or the reading was cancelled. */
 int session_table_read(struct session_table *t, const struct table_read *r);
-/* Reads the whole history at `path`, or if `bytes` is not 0, the lines that begin in its last
- * `bytes`. Sets *whole (may be NULL) if these are all. Returns 0, or -1 with *err set. */
-int session_table_load(struct session_table *t, int dir, const char *path, off_t bytes, bool *whole,
+/* Reads the whole history at `path`. Returns 0, or -1 with *err set. */
+int session_table_load(struct session_table *t, int dir, const char *path,
                        const atomic_bool *cancel, struct err *e);
 /* Adds the last line of a file of `size` bytes if it is a valid message without a newline. */
 int session_table_read_torn(struct session_table *t, const struct scan *s, off_t size);

@@ -207,31 +207,6 @@ void thread_settle(struct thread *t)
     group_turns(t);
 }
 
-int thread_load_between(struct thread *t, int dir, const char *history_path, struct str session_id,
-                        off_t first, off_t end, struct err *e)
-{
-    struct message m = MESSAGE_INIT;
-    struct scan s;
-    int result;
-
-    *t = (struct thread){0};
-    if (scan_open(&s, dir, history_path, SCAN_FORWARD, e) < 0)
-        return -1;
-    scan_only(&s, session_id);
-    scan_between(&s, first < s.size ? first : s.size, end < s.size ? end : s.size);
-    while ((result = scan_message(&s, &m, NULL, e)) > 0)
-        thread_add(t, m.line);
-    t->all = t->count;
-    t->bad_lines = s.bad;
-    message_release(&m);
-    scan_close(&s);
-    if (result < 0)
-        thread_release(t);
-    else
-        thread_settle(t);
-    return result;
-}
-
 int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
                 struct err *e)
 {

@@ -1570,7 +1570,7 @@ screen_lacks_now_of_file() {
         skip 'there are no 2.5 GB left on the disk for it'
     gigabyte
     terminal 100x20
-    # Without an index: what there is at its end, then all of it.
+    # Without an index.
     browse
     screen_has '2159590 the' ' s215959  ' '1/99761'
     keys Tab G

@@ -8,8 +8,9 @@
 
 /* ---- what is handed in */
 
-/* Sessions s0, s1, … as the letters say, in that order; of one history. */
-static void take_sessions(struct browse *b, const char *letters, bool partial)
+/* Sessions s0, s1, … as the letters say, in that order; of one history. Without `all` other
+ * histories are still being read. */
+static void take_lists(struct browse *b, const char *letters, bool all)
 {
     struct session_list list = {0};
     size_t left = strlen(letters);
@@ -22,13 +23,17 @@ static void take_sessions(struct browse *b, const char *letters, bool partial)
         s->last_used = session_list_keep(&list, STR("2024-06-27T10:00:00+00:00"));
         s->count = 7;
         s->last_line = (off_t)left--;
-        s->end = 100;
     }
-    browse_take_sessions(b, 0, &list, !partial);
-    if (!partial)
+    browse_take_sessions(b, 0, &list);
+    if (all)
         browse_take_all_sessions(b, b->sessions_number);
     b->wants.sessions = false;
     CHECK_INT(browse_go_on(b), BROWSE_NOTHING);
+}
+
+static void take_sessions(struct browse *b, const char *letters)
+{
+    take_lists(b, letters, true);
 }
 
 static void add_message(struct thread *t, size_t i, const char *role, const char *content,
@@ -137,7 +142,7 @@ TEST(it_begins_with_the_newest_session)
     CHECK(b.wants.sessions);
     CHECK_INT(b.focus, BROWSE_BOX);
     CHECK(!browse_chosen(&b, &history, &id));
-    take_sessions(&b, "abc", false);
+    take_sessions(&b, "abc");
     CHECK(browse_chosen(&b, &history, &id) && str_eq_c(id, "sa"));
     CHECK(b.wants.thread);
     CHECK_STR(buf_c(&b.target.id), "sa");
@@ -152,7 +157,7 @@ TEST(keys_move_through_the_list)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "abcdefghijklmnopqrstuvwxyz", false);
+    take_sessions(&b, "abcdefghijklmnopqrstuvwxyz");
     CHECK_INT(browse_press(&b, BROWSE_KEY_DOWN, 0), BROWSE_NOTHING);
     CHECK_INT(b.session_list.at, 1);
     b.focus = BROWSE_LIST;
@@ -188,7 +193,7 @@ TEST(a_key_changes_the_order_of_the_sessions)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "acb", false);
+    take_sessions(&b, "acb");
     check_title(&b, " sessions ");
     b.focus = BROWSE_LIST;
     press(&b, "jo");
@@ -196,7 +201,7 @@ TEST(a_key_changes_the_order_of_the_sessions)
     CHECK_STR(buf_c(&b.status), "oldest first");
     check_title(&b, " sessions, oldest first ");
     press(&b, "j");
-    take_sessions(&b, "dacb", false);
+    take_sessions(&b, "dacb");
     CHECK(chosen_is(&b, "sc"));
     CHECK_INT(b.session_list.at, 1);
     press(&b, "o");
@@ -211,23 +216,6 @@ TEST(a_key_changes_the_order_of_the_sessions)
     browse_release(&b);
 }
 
-/* The end of a file has the newest sessions only. */
-TEST(another_order_waits_for_the_whole_list)
-{
-    struct browse b;
-
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    take_sessions(&b, "ab", true);
-    press(&b, "oj");
-    CHECK_INT(b.waits.count, 1);
-    take_sessions(&b, "abcd", false);
-    CHECK_INT(b.waits.count, 0);
-    press(&b, "g");
-    CHECK(chosen_is(&b, "sd"));
-    browse_release(&b);
-}
-
 TEST(messages_that_are_not_asked_for_any_more_are_dropped)
 {
     struct browse b;
@@ -235,7 +223,7 @@ TEST(messages_that_are_not_asked_for_any_more_are_dropped)
     unsigned first;
 
     begin(&b);
-    take_sessions(&b, "abc", false);
+    take_sessions(&b, "abc");
     first = b.thread_number;
     b.focus = BROWSE_LIST;
     press(&b, "j");
@@ -253,7 +241,7 @@ TEST(a_list_that_grows_keeps_its_place)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "abcdefghijklmnopqrst", false);
+    take_sessions(&b, "abcdefghijklmnopqrst");
     b.focus = BROWSE_LIST;
     for (int i = 0; i < 12; i++)
         press(&b, "j");
@@ -262,20 +250,20 @@ TEST(a_list_that_grows_keeps_its_place)
     CHECK_INT(b.session_list.top, 3);
     take_messages(&b, 1);
     b.wants.thread = false;
-    take_sessions(&b, "zyabcdefghijklmnopqrst", false);
+    take_sessions(&b, "zyabcdefghijklmnopqrst");
     CHECK_INT(b.session_list.at, 12);
     CHECK_INT(b.session_list.top, 5);
     /* It is the same session, as it was. */
     CHECK(!b.wants.thread);
     /* At the top new sessions are seen. */
     press(&b, "g");
-    take_sessions(&b, "xzyabcdefghijklmnopqrst", false);
+    take_sessions(&b, "xzyabcdefghijklmnopqrst");
     CHECK_INT(b.session_list.at, 1);
     CHECK_INT(b.session_list.top, 0);
     /* One that is gone leaves its place to another. */
-    take_sessions(&b, "xyabc", false);
+    take_sessions(&b, "xyabc");
     CHECK_INT(b.session_list.at, 1);
-    take_sessions(&b, "", false);
+    take_sessions(&b, "");
     CHECK_INT(b.session_list.at, 0);
     CHECK(seen(&b, 0) == NULL);
     browse_release(&b);
@@ -288,7 +276,7 @@ TEST(messages_scroll_to_their_ends_and_not_beyond)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "a", false);
+    take_sessions(&b, "a");
     take_messages(&b, 6); /* 30 lines */
     b.focus = BROWSE_TEXT;
     CHECK_INT(b.pane.at, 0);
@@ -315,7 +303,7 @@ TEST(the_message_that_is_acted_on_is_seen)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "a", false);
+    take_sessions(&b, "a");
     take_messages(&b, 6);
     b.focus = BROWSE_TEXT;
     press(&b, "J");
@@ -338,7 +326,7 @@ TEST(a_session_that_grows_keeps_its_place)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "a", false);
+    take_sessions(&b, "a");
     take_messages(&b, 6);
     b.focus = BROWSE_TEXT;
     press(&b, "jjjjjjj");
@@ -357,7 +345,7 @@ TEST(a_role_leaves_the_others_out)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "a", false);
+    take_sessions(&b, "a");
     take_messages(&b, 6);
     b.focus = BROWSE_TEXT;
     press(&b, "r");
@@ -387,7 +375,7 @@ TEST(another_width_keeps_the_text_at_the_top)
     struct buf long_text = BUF_INIT(BUF_SMALL);
 
     begin(&b);
-    take_sessions(&b, "a", false);
+    take_sessions(&b, "a");
     for (int i = 0; i < 300; i++)
         buf_addf(&long_text, "%d ", i);
     add_message(&t, 0, "user", buf_c(&long_text), "");
@@ -415,7 +403,7 @@ TEST(a_pause_in_typing_starts_one_search)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "ab", false);
+    take_sessions(&b, "ab");
     browse_press(&b, 't', 1000);
     browse_press(&b, 'w', 1030);
     browse_tick(&b, 1070);
@@ -444,7 +432,7 @@ TEST(hits_of_an_older_search_are_dropped)
     unsigned older;
 
     begin(&b);
-    take_sessions(&b, "01", false);
+    take_sessions(&b, "01");
     search(&b, "t");
     older = b.search_number;
     search(&b, "wo");
@@ -467,7 +455,7 @@ TEST(a_hit_shows_its_message)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "01", false);
+    take_sessions(&b, "01");
     take_messages(&b, 6);
     search(&b, "two");
     take_hits(&b, b.search_number, 0, 6, true);
@@ -497,7 +485,7 @@ TEST(another_size_keeps_the_message_of_the_hit)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "0", false);
+    take_sessions(&b, "0");
     take_messages(&b, 6);
     search(&b, "two");
     take_hits(&b, b.search_number, 0, 3, true);
@@ -522,7 +510,7 @@ TEST(a_hit_that_was_replaced_is_asked_for_among_every_line)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "0", false);
+    take_sessions(&b, "0");
     take_messages(&b, 2);
     search(&b, "two");
     take_hits(&b, b.search_number, 0, 3, true);
@@ -570,7 +558,7 @@ TEST(an_empty_search_shows_the_sessions_again)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "01", false);
+    take_sessions(&b, "01");
     browse_press(&b, BROWSE_KEY_DOWN, 0);
     search(&b, "t");
     take_hits(&b, b.search_number, 0, 6, true);
@@ -590,7 +578,7 @@ TEST(more_hits_are_asked_for_near_the_end)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "01", false);
+    take_sessions(&b, "01");
     search(&b, "t");
     take_hits(&b, b.search_number, 0, 100, false);
     b.wants.hits = 0;
@@ -609,7 +597,7 @@ TEST(the_session_with_the_most_hits_is_first)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "0123", false);
+    take_sessions(&b, "0123");
     search(&b, "t");
     take_hits(&b, b.search_number, 2, 4, false);
     CHECK(chosen_is(&b, "s0"));
@@ -640,7 +628,7 @@ TEST(the_same_search_again_keeps_the_place)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "01", false);
+    take_sessions(&b, "01");
     search(&b, "t");
     take_hits(&b, b.search_number, 10, 30, true);
     b.focus = BROWSE_LIST;
@@ -667,7 +655,7 @@ TEST(a_search_without_a_hit_is_told)
     struct buf text = BUF_INIT(BUF_SMALL);
 
     begin(&b);
-    take_sessions(&b, "01", false);
+    take_sessions(&b, "01");
     take_messages(&b, 3);
     search(&b, "nowhere");
     take_hits(&b, b.search_number, 0, 0, true);
@@ -704,7 +692,7 @@ TEST(commands_are_given_back)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "ab", false);
+    take_sessions(&b, "ab");
     take_messages(&b, 3);
     CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
     CHECK_INT(b.focus, BROWSE_TEXT);
@@ -728,10 +716,10 @@ TEST(to_delete_has_to_be_confirmed)
 
     begin(&b);
     b.focus = BROWSE_LIST;
-    take_sessions(&b, "", false);
+    take_sessions(&b, "");
     press(&b, "d");
     CHECK_INT(b.mode, BROWSE_NORMAL);
-    take_sessions(&b, "ab", false);
+    take_sessions(&b, "ab");
     press(&b, "d");
     CHECK_INT(b.mode, BROWSE_ASKING);
     browse_foot(&text, &b);
@@ -754,20 +742,20 @@ TEST(a_question_is_about_the_session_that_was_chosen)
 
     begin(&b);
     b.focus = BROWSE_LIST;
-    take_sessions(&b, "abc", false);
+    take_sessions(&b, "abc");
     press(&b, "jd");
-    take_sessions(&b, "ac", false);
+    take_sessions(&b, "ac");
     browse_foot(&text, &b);
     CHECK_STR(buf_c(&text), "delete 'sb', for ever? y or n");
     CHECK_INT(browse_press(&b, 'y', 0), BROWSE_DELETE);
     CHECK_STR(buf_c(&b.subject.id), "sb");
     /* A fork that was made meanwhile is to be chosen. */
-    take_sessions(&b, "abc", false);
+    take_sessions(&b, "abc");
     press(&b, "x");
     CHECK_STR(buf_c(&b.name.text), "sc.md");
     buf_add_c(&b.back.session, "sa");
     b.back.list = true;
-    take_sessions(&b, "ab", false);
+    take_sessions(&b, "ab");
     CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_EXPORT);
     CHECK_STR(buf_c(&b.subject.id), "sc");
     browse_ask(&b, BROWSE_OVERWRITE);
@@ -782,7 +770,7 @@ TEST(a_file_to_export_to_is_asked_for)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "ab", false);
+    take_sessions(&b, "ab");
     b.focus = BROWSE_LIST;
     press(&b, "x");
     CHECK_STR(buf_c(&b.name.text), "sa.md");
@@ -804,7 +792,7 @@ TEST(blanks_are_no_search_and_a_bad_query_is_reported)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "ab", false);
+    take_sessions(&b, "ab");
     press(&b, "  ");
     browse_tick(&b, INT64_MAX);
     CHECK(!b.searching && b.search_due == 0 && b.searched.len == 0);
@@ -827,7 +815,7 @@ TEST(back_goes_one_step_at_a_time)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "0123", false);
+    take_sessions(&b, "0123");
     press(&b, "one");
     browse_tick(&b, INT64_MAX);
     take_hits(&b, b.search_number, 0, 9, true);
@@ -880,7 +868,7 @@ TEST(the_mouse_chooses_and_scrolls)
     struct browse_areas a;
 
     begin(&b);
-    take_sessions(&b, "abcdefghijklmnopqrst", false);
+    take_sessions(&b, "abcdefghijklmnopqrst");
     a = browse_areas(&b);
     CHECK_INT(browse_click(&b, a.list.row + 3, 2, false, 0), BROWSE_NOTHING);
     CHECK_INT(b.session_list.at, 3);
@@ -915,7 +903,7 @@ TEST(panels_fit_every_screen)
     struct browse b;
 
     begin(&b);
-    take_sessions(&b, "abcdefghijklmnopqrst", false);
+    take_sessions(&b, "abcdefghijklmnopqrst");
     take_messages(&b, 9);
     for (size_t rows = 4; rows <= 100; rows += rows < 20 ? 1 : 17)
         for (size_t columns = 20; columns <= 400; columns += columns < 100 ? 1 : 41) {
@@ -990,7 +978,7 @@ TEST(random_keys_do_no_harm)
         (void)browse_press(&b, key, i * 10);
         browse_tick(&b, i * 10);
         if (state % 7 == 0)
-            take_sessions(&b, state % 3 ? "abcdefghijklmnopqrstuv" : "cde", false);
+            take_sessions(&b, state % 3 ? "abcdefghijklmnopqrstuv" : "cde");
         if (state % 5 == 0 && b.wants.thread) {
             take_messages(&b, (state >> 20) % 9);
             b.wants.thread = false;
@@ -1009,24 +997,6 @@ TEST(random_keys_do_no_harm)
         if (test_failed)
             break;
     }
-    browse_release(&b);
-}
-
-TEST(a_session_of_which_the_end_was_seen_first_begins_at_its_beginning)
-{
-    struct browse b;
-    struct thread t = {0};
-
-    begin(&b);
-    take_sessions(&b, "a", true);
-    CHECK_INT(b.target.end, 100);
-    add_message(&t, 4, "user", "one", "");
-    hand_in(&b, b.thread_number, &t);
-    take_sessions(&b, "a", false);
-    CHECK_INT(b.target.end, -1);
-    take_messages(&b, 9);
-    CHECK_INT(b.pane.at, 0);
-    CHECK_INT(b.pane.top, 0);
     browse_release(&b);
 }
 
@@ -1077,7 +1047,7 @@ static void step(struct browse *b, const char *word)
         char letters[40];
 
         snprintf(letters, sizeof letters, "%.*s", (int)strlen(word) - 2, word + 1);
-        take_sessions(b, letters, word[0] == '[');
+        take_lists(b, letters, word[0] == '(');
     } else if (sscanf(word, "hits:%u+%u", &from, &count) == 2) {
         take_hits(b, b->search_number, from, count, false);
     } else if (sscanf(word, "done:%u+%u", &from, &count) == 2) {
@@ -1120,7 +1090,7 @@ static void step(struct browse *b, const char *word)
 }
 
 /* Steps, separated by blanks: a key by its name; `:xyz` letters; `(abc)` a list of sessions, `[ab]`
- * one from the end of the file; `hits:0+3` hits, `done:3+1` the last ones; `read:6` messages; `=sa`
+ * one while other histories are still being read; `hits:0+3` hits, `done:3+1` the last ones; `read:6` messages; `=sa`
  * what is chosen, `>sa` whose messages are requested, `#1` its line, `@2` the current message. */
 static void play(struct browse *b, const char *steps)
 {
@@ -1156,10 +1126,6 @@ TEST(keys_wait_for_what_they_need)
         "Down wait (abc) =sb >sb none (abc) =sb",
         "Up Up Down Down Up (abc) =sb",
         "Page Page () none (abc) =sa",
-        /* The rest of a list that was read from the end of the file. */
-        "Down Down [] wait [ab] =sb wait (abcde) =sc none",
-        "Down [ab] =sb Down wait (abcde) =sc",
-        "list :G [ab] =sa wait (abcde) =se",
         "list :Gjkk (abcde) =sc",
         "list :jGgj (abcde) =sb",
         "list (abcde) :G =se",
@@ -1216,7 +1182,7 @@ TEST(what_is_too_much_to_be_kept_is_lost)
     b.focus = BROWSE_TEXT;
     for (int i = 0; i < 2 * BROWSE_WAITS_MAX; i++)
         press(&b, "J");
-    take_sessions(&b, "a", false);
+    take_sessions(&b, "a");
     take_messages(&b, 2 * BROWSE_WAITS_MAX);
     browse_go_on(&b);
     CHECK_INT(b.pane.at, BROWSE_WAITS_MAX);
@@ -1252,7 +1218,7 @@ TEST(a_click_on_what_is_replaced_chooses_nothing)
 
     begin(&b);
     b.choosing = true;
-    take_sessions(&b, "0abc", false);
+    take_sessions(&b, "0abc");
     take_messages(&b, 2);
     a = browse_areas(&b);
     browse_press(&b, 't', 0);
@@ -1260,7 +1226,7 @@ TEST(a_click_on_what_is_replaced_chooses_nothing)
     CHECK_STR(chosen(&b), "s0");
     browse_release(&b);
     begin(&b);
-    take_sessions(&b, "ab", false);
+    take_sessions(&b, "ab");
     take_messages(&b, 6);
     b.focus = BROWSE_LIST;
     press(&b, "j");

@@ -17,7 +17,7 @@ static void take_sessions(struct browse *b, size_t count)
         s->count = i + 1;
         s->last_line = (off_t)(count - i);
     }
-    browse_take_sessions(b, 0, &list, true);
+    browse_take_sessions(b, 0, &list);
     browse_take_all_sessions(b, b->sessions_number);
 }
 

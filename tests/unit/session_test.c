@@ -441,34 +441,6 @@ TEST(names_mean_sessions)
 
 /* ---- a list that is kept */
 
-TEST(the_end_of_a_file_tells_of_its_last_sessions)
-{
-    struct buf text = BUF_INIT(BUF_SMALL);
-    struct session_list l;
-    bool whole = true;
-
-    scratch_enter();
-    for (int i = 0; i < 30; i++) {
-        char id[24];
-
-        snprintf(id, sizeof id, "s%02d", i / 3);
-        add_line(&text, id, "t", "user", "hello");
-    }
-    put_history(&text);
-    CHECK_INT(session_list_recent(&l, FILE_CWD, "f", 400, &whole, NULL), 0);
-    CHECK(!whole);
-    CHECK(l.count >= 1 && l.count < 4);
-    CHECK_STR(l.at[0].id.p, "s09");
-    CHECK_INT(l.at[0].end, text.len);
-    session_list_release(&l);
-    CHECK_INT(session_list_recent(&l, FILE_CWD, "f", (off_t)text.len, &whole, NULL), 0);
-    CHECK(whole);
-    CHECK_INT(l.count, 10);
-    session_list_release(&l);
-    buf_release(&text);
-    scratch_leave();
-}
-
 TEST(reading_a_list_can_be_given_up)
 {
     struct buf text = BUF_INIT(BUF_SMALL);

@@ -226,34 +226,3 @@ TEST(an_unreadable_history_is_an_error)
     CHECK_INT(t.count, 0);
     err_release(&e);
 }
-
-TEST(a_thread_may_be_read_where_it_lies)
-{
-    struct buf text = BUF_INIT(BUF_SMALL);
-    struct thread t;
-    size_t first, end;
-
-    scratch_enter();
-    add(&text, "other", "1", "user", "");
-    first = text.len;
-    add(&text, "s", "2", "user", "");
-    add(&text, "other", "3", "user", "");
-    add(&text, "s", "4", "assistant", "\"replaces\":[\"2\"]");
-    end = text.len;
-    add(&text, "other", "5", "user", "");
-    scratch_put("f", buf_c(&text));
-    CHECK_INT(thread_load_between(&t, FILE_CWD, "f", STR("s"), (off_t)first, (off_t)end, NULL), 0);
-    CHECK_INT(t.all, 2);
-    CHECK_INT(t.count, 1);
-    CHECK(t.count == 1 && str_eq_c(t.at[0].id, "4"));
-    thread_release(&t);
-    /* The file has become shorter since. */
-    CHECK_INT(thread_load_between(&t, FILE_CWD, "f", STR("s"), 100000, 200000, NULL), 0);
-    CHECK_INT(t.count, 0);
-    thread_release(&t);
-    CHECK_INT(thread_load_between(&t, FILE_CWD, "gone", STR("s"), 0, 10, NULL), 0);
-    CHECK_INT(t.count, 0);
-    thread_release(&t);
-    buf_release(&text);
-    scratch_leave();
-}

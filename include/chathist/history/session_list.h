@@ -25,10 +25,6 @@
 
 /* Lists all sessions by reading the whole history, without the index. */
 int session_list_load(struct session_list *l, int dir, const char *history_path, struct err *e);
-/* Lists the sessions that have lines in the last `bytes` of the file, for a quick first view.
- * Counts and previews are those of these lines. Sets *whole if that is the whole file. */
-int session_list_recent(struct session_list *l, int dir, const char *history_path, off_t bytes,
-                        bool *whole, struct err *e);
 /* Lists the `limit` sessions that were used last. */
 int session_list_newest(struct session_list *l, const struct history *h, size_t limit,
                         struct err *e);

@@ -30,9 +30,6 @@ struct session {
     uint64_t titles; /* lines that give a title */
     uint64_t bytes;  /* size of all these lines in the file */
     off_t last_line; /* offset of the line of `last_used`, by which lists are sorted */
-    /* The next two are only set by session_list_load and session_list_recent: */
-    off_t first_line; /* offset of the first line */
-    off_t end;        /* offset of the byte after the last line */
 };
 
 struct session_list {

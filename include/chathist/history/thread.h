@@ -39,10 +39,6 @@ struct thread {
  * release. */
 int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
                 struct err *e);
-/* Does the same, never raw, for a session whose lines are between the offsets `first` (the
- * beginning of a line) and `end` (after the end of one). */
-int thread_load_between(struct thread *t, int dir, const char *history_path, struct str session_id,
-                        off_t first, off_t end, struct err *e);
 /* These build a thread from lines that the caller has read. thread_add adds a copy of a valid line
  * to a thread, which starts zeroed; thread_borrow adds a line that the caller keeps as long as the
  * thread, and returns false if it is not valid. thread_settle then drops and orders lines as
