@@ -148,23 +148,6 @@ static void compose_attachments(struct composer *c, const struct context_message
         cjson_push(compose_open_blocks(c), attachment_block(&m->attachments[i]));
 }
 
-/* Adds the arguments as an object, which the API requires. */
-static void add_input(struct buf *out, struct str args)
-{
-    struct buf text = BUF_INIT(BUF_LINE);
-    struct str value = args;
-
-    if (json_decode(args, &text) &&
-        (!json_check(buf_str(&text), &value, NULL) || json_type(value) != JSON_OBJECT)) {
-        buf_add_byte(out, '{');
-        json_add_member(out, "INVALID_JSON", buf_str(&text));
-        buf_add_byte(out, '}');
-    } else {
-        json_add_compact(out, value);
-    }
-    buf_release(&text);
-}
-
 static void declare_tool(struct composer *c, struct str name)
 {
     cJSON *tool;
@@ -199,20 +182,18 @@ static void declare_called_tools(struct composer *c)
 
 static void compose_call(struct composer *c, struct str call)
 {
-    struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
-    cJSON *block = wire_of_type("tool_use");
+    cJSON *block = wire_of_type("tool_use"), *input;
+    struct wire_call w;
 
-    wire_add_call_id(&c->ids, json_text(json_get(call, "id"), &text), &out);
-    cjson_set_text(block, "id", buf_str(&out));
-    buf_clear(&out);
-    wire_add_call_name(&out, json_text(json_get(call, "name"), &text));
-    cjson_set_text(block, "name", buf_str(&out));
-    buf_clear(&out);
-    add_input(&out, json_get(call, "args"));
-    cjson_set_raw(block, "input", buf_str(&out));
+    wire_call_init(&w, &c->ids, call);
+    input = w.bad.len > 0 ? cjson_object() : cjson_raw(buf_str(&w.args));
+    if (w.bad.len > 0)
+        cjson_set_text(input, "INVALID_JSON", buf_str(&w.bad));
+    cjson_set_text(block, "id", buf_str(&w.id));
+    cjson_set_text(block, "name", buf_str(&w.name));
+    cjson_set(block, "input", input);
     cjson_push(compose_open_blocks(c), block);
-    buf_release(&text);
-    buf_release(&out);
+    wire_call_release(&w);
 }
 
 /* Adds the blocks of a response in their order, signed ones byte for byte, because the API refuses
@@ -260,7 +241,6 @@ static void compose_answer(struct composer *c, size_t at)
     if (!m->tool_calls && str_trim(text).n == 0)
         return;
     compose_turn(c, ROLE_ASSISTANT);
-    wire_call_ids_begin(&c->ids);
     blocks = blocks_to_send(c, at);
     compose_blocks(c, blocks, &calls);
     if (!opaque_has_all(blocks))
@@ -269,26 +249,19 @@ static void compose_answer(struct composer *c, size_t at)
         compose_call(c, calls.value);
 }
 
-/* Adds the result of the next call. Results follow their calls in the same order (context_settle).
- */
+/* "Tool use", tool_result: text, or text and image blocks. */
 static void compose_result(struct composer *c, const struct context_message *m)
 {
+    cJSON *block = wire_of_type("tool_result");
     struct str text = {m->content, m->n};
-    struct buf id = BUF_INIT(BUF_SMALL);
-    cJSON *block;
 
-    if (wire_add_result_id(&c->ids, &id)) {
-        compose_turn(c, ROLE_TOOL);
-        block = wire_of_type("tool_result");
-        cjson_set_text(block, "tool_use_id", buf_str(&id));
-        /* "Tool use", tool_result: text, or text and image blocks. */
-        if (m->attachments_count > 0)
-            cjson_set(block, "content", wire_parts(m, "text", attachment_block));
-        else if (str_trim(text).n > 0)
-            cjson_set_text(block, "content", text);
-        cjson_push(compose_open_blocks(c), block);
-    }
-    buf_release(&id);
+    wire_set_result(block, &c->ids, "tool_use_id", NULL);
+    if (m->attachments_count > 0)
+        cjson_set(block, "content", wire_parts(m, "text", attachment_block));
+    else if (str_trim(text).n > 0)
+        cjson_set_text(block, "content", text);
+    compose_turn(c, ROLE_TOOL);
+    cjson_push(compose_open_blocks(c), block);
 }
 
 static void compose_messages(struct composer *c)
@@ -594,8 +567,8 @@ static bool lower_limit(struct ask *ask, struct str body)
 static bool refuses_format(struct str body)
 {
     return (str_find(body, STR("output_config")) && !str_find(body, STR("effort"))) ||
-           str_find(body, STR("output_format")) || str_find(body, STR("output format")) ||
-           str_find(body, STR("structured output"));
+           provider_error_mentions(body,
+                                   WORDS("output_format", "output format", "structured output"));
 }
 
 /* Believes a server that refuses the blocks of earlier responses: "messages.1.content.0: Invalid

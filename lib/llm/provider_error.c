@@ -150,9 +150,12 @@ static const char *find_word(struct str text, const char *needle)
     return NULL;
 }
 
-bool provider_error_mentions(struct str body, const char *word)
+bool provider_error_mentions(struct str text, const char *const *words)
 {
-    return find_word(body, word) != NULL;
+    for (; *words; words++)
+        if (find_word(text, *words))
+            return true;
+    return false;
 }
 
 bool provider_error_add_page(struct buf *out, struct str body)
@@ -185,17 +188,11 @@ static void read_text(struct server_error *f, struct str body)
 
 /* ---- the kind of the error ---- */
 
-static bool mentions(const struct buf *text, const char *needle)
+/* Do the names that the server gave the error hold one of these words? */
+static bool is_named(const struct server_error *f, const char *const *words)
 {
-    return find_word(buf_str(text), needle) != NULL;
-}
-
-static bool mentions_any(const struct buf *text, const char *const *needles)
-{
-    for (; *needles; needles++)
-        if (mentions(text, *needles))
-            return true;
-    return false;
+    return provider_error_mentions(buf_str(&f->code), words) ||
+           provider_error_mentions(buf_str(&f->type), words);
 }
 
 /* Does the server's error have one of these names or, unless it is about the key or the rate, one
@@ -203,66 +200,41 @@ static bool mentions_any(const struct buf *text, const char *const *needles)
 static bool is_about(const struct server_error *f, const char *const *names,
                      const char *const *phrases)
 {
-    if (mentions_any(&f->code, names) || mentions_any(&f->type, names))
-        return true;
-    return f->status != 401 && f->status != 403 && f->status != 429 &&
-           mentions_any(&f->message, phrases);
+    return is_named(f, names) || (f->status != 401 && f->status != 403 && f->status != 429 &&
+                                  provider_error_mentions(buf_str(&f->message), phrases));
 }
 
 static bool is_refusal(const struct server_error *f)
 {
-    static const char *const names[] = {"content_policy",
-                                        "content_filter",
-                                        "invalid_prompt",
-                                        "bio_policy",
-                                        "cyber_policy",
-                                        "policy_violation",
-                                        NULL};
-    static const char *const phrases[] = {"content policy", "content management policy", NULL};
-
-    return is_about(f, names, phrases);
+    return is_about(f,
+                    WORDS("content_policy", "content_filter", "invalid_prompt", "bio_policy",
+                          "cyber_policy", "policy_violation"),
+                    WORDS("content policy", "content management policy"));
 }
 
 static bool is_too_long(const struct server_error *f)
 {
-    static const char *const names[] = {"context_length", "exceed_context_size", "context_window",
-                                        NULL};
-    static const char *const phrases[] = {
-        "context length",  "context size",    "context window",     "context limit",
-        "maximum context", "too many tokens", "prompt is too long", NULL,
-    };
-
-    return f->status == 413 || is_about(f, names, phrases);
+    return f->status == 413 ||
+           is_about(f, WORDS("context_length", "exceed_context_size", "context_window"),
+                    WORDS("context length", "context size", "context window", "context limit",
+                          "maximum context", "too many tokens", "prompt is too long"));
 }
 
 /* Returns true if the server says that the account has no quota left, in the words of OpenAI and
  * Azure, OpenAI's billing, Moonshot, DeepSeek and Zhipu, or OpenRouter. */
 static bool is_quota(const struct server_error *f)
 {
-    static const char *const names[] = {
-        "insufficient_quota",
-        "billing_hard_limit",
-        "billing_not_active",
-        "exceeded_current_quota",
-        "insufficient_balance",
-        "insufficient_credits",
-        NULL,
-    };
-
-    return mentions_any(&f->code, names) || mentions_any(&f->type, names);
+    return is_named(f, WORDS("insufficient_quota", "billing_hard_limit", "billing_not_active",
+                             "exceeded_current_quota", "insufficient_balance",
+                             "insufficient_credits"));
 }
 
 static enum err_kind kind_of_type(const struct server_error *f)
 {
-    static const char *const auth[] = {"authentication", "permission", "api_key", "unauthorized",
-                                       NULL};
-    static const char *const request[] = {"invalid_",    "not_found",      "badrequest",
-                                          "bad_request", "unsupported",    "billing",
-                                          "image",       "data_residency", NULL};
-
-    if (mentions_any(&f->type, auth) || mentions_any(&f->code, auth))
+    if (is_named(f, WORDS("authentication", "permission", "api_key", "unauthorized")))
         return ERR_AUTH;
-    if (mentions_any(&f->type, request) || mentions_any(&f->code, request))
+    if (is_named(f, WORDS("invalid_", "not_found", "badrequest", "bad_request", "unsupported",
+                          "billing", "image", "data_residency")))
         return ERR_REQUEST;
     return ERR_BUSY;
 }
@@ -375,12 +347,7 @@ void provider_error_explain(struct err *e, int status, struct str body, const ch
 
 bool header_names_secret(const char *name)
 {
-    static const char *const words[] = {"auth", "key", "token", "secret", "cookie"};
-
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (provider_error_mentions(str_of(name), words[i]))
-            return true;
-    return false;
+    return provider_error_mentions(str_of(name), WORDS("auth", "key", "token", "secret", "cookie"));
 }
 
 const char *header_secret(const struct ask_header *header)

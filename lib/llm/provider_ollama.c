@@ -24,22 +24,15 @@
 static cJSON *call_of(struct str raw, size_t index, struct call_ids *ids)
 {
     cJSON *call = cjson_object(), *function = cjson_object();
-    struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
+    struct wire_call c;
 
-    wire_add_call_id(ids, json_text(json_get(raw, "id"), &text), &out);
-    cjson_set_text(call, "id", buf_str(&out));
-    buf_clear(&out);
-    buf_addf(&out, "%zu", index);
-    cjson_set_raw(function, "index", buf_str(&out));
-    buf_clear(&out);
-    wire_add_call_name(&out, json_text(json_get(raw, "name"), &text));
-    cjson_set_text(function, "name", buf_str(&out));
-    buf_clear(&out);
-    wire_add_arguments(&out, json_get(raw, "args"));
-    cjson_set_raw(function, "arguments", buf_str(&out));
+    wire_call_init(&c, ids, raw);
+    cjson_set_text(call, "id", buf_str(&c.id));
+    cjson_set(function, "index", cJSON_CreateNumber((double)index));
+    cjson_set_text(function, "name", buf_str(&c.name));
+    cjson_set_raw(function, "arguments", buf_str(&c.args));
     cjson_set(call, "function", function);
-    buf_release(&text);
-    buf_release(&out);
+    wire_call_release(&c);
     return call;
 }
 
@@ -48,7 +41,6 @@ static void set_calls(cJSON *message, struct str calls, struct call_ids *ids)
     cJSON *array = cjson_array();
     size_t index = 0;
 
-    wire_call_ids_begin(ids);
     for (struct json_iter it = json_iter(calls); json_next(&it);)
         cjson_push(array, call_of(it.value, index++, ids));
     cjson_set(message, "tool_calls", array);
@@ -80,23 +72,6 @@ static void set_images(cJSON *message, const struct context_message *m)
     buf_release(&json);
 }
 
-/* Sets id and name of the call that a result answers. Results follow their calls in the same
- * order. */
-static void set_result(cJSON *message, struct json_iter *calls, struct call_ids *ids)
-{
-    struct buf id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
-
-    if (json_next(calls)) {
-        wire_add_call_name(&name, json_text(json_get(calls->value, "name"), &text));
-        cjson_set_text(message, "tool_name", buf_str(&name));
-    }
-    if (wire_add_result_id(ids, &id))
-        cjson_set_text(message, "tool_call_id", buf_str(&id));
-    buf_release(&id);
-    buf_release(&name);
-    buf_release(&text);
-}
-
 /* Adds the images of the results that end with at[i] in a message of the user, because the
  * templates of most models take images from the user alone. */
 static void push_result_images(cJSON *array, const struct context *c, size_t i)
@@ -119,7 +94,6 @@ static void push_result_images(cJSON *array, const struct context *c, size_t i)
 
 static cJSON *ollama_messages(const struct context *c, struct str system)
 {
-    struct json_iter calls = json_iter(STR_NONE); /* whose results come next */
     cJSON *array = cjson_array();
     struct call_ids ids;
 
@@ -132,9 +106,8 @@ static cJSON *ollama_messages(const struct context *c, struct str system)
 
         openai_fill_gap(array, c, i);
         if (m->role == ROLE_TOOL) {
-            set_result(message, &calls, &ids);
+            wire_set_result(message, &ids, "tool_call_id", "tool_name");
         } else if (m->tool_calls) {
-            calls = json_iter(str_of(m->tool_calls));
             set_thinking(message, m);
             set_calls(message, str_of(m->tool_calls), &ids);
         } else if (m->attachments_count > 0) {
@@ -280,8 +253,7 @@ static int ollama_request(const struct provider *p, const struct ask *ask, struc
 
 static bool names_format(struct str body)
 {
-    return provider_error_mentions(body, "format") || provider_error_mentions(body, "schema") ||
-           provider_error_mentions(body, "grammar");
+    return provider_error_mentions(body, WORDS("format", "schema", "grammar"));
 }
 
 /* HTTP 400 `"NAME" does not support thinking` (server/routes.go). A schema that cannot be made a
@@ -296,7 +268,7 @@ static bool ollama_drop_unsupported(const struct provider *p, struct ask *ask, i
     if (status != 400 && status != 500)
         return false;
     if (!by_flag && !wire_has_option(ask, "think") && (ask->effort || ask->show_reasoning) &&
-        provider_error_mentions(body, "does not support thinking")) {
+        provider_error_mentions(body, WORDS("does not support thinking"))) {
         ask->dropped |= DROP_THINK;
         if (!(before & DROP_THINK))
             response_notice(a, "the model does not reason: asking without 'think'");

@@ -38,21 +38,16 @@ static void set_reasoning(cJSON *message, struct str thinking)
 static cJSON *call_tree(struct str raw, struct str thinking, struct call_ids *ids)
 {
     cJSON *call = cjson_object(), *function = cjson_object();
-    struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
+    struct wire_call c;
 
-    wire_add_call_name(&out, json_text(json_get(raw, "name"), &text));
-    cjson_set_text(function, "name", buf_str(&out));
-    buf_clear(&out);
-    wire_add_arguments(&out, json_get(raw, "args"));
-    cjson_set_text(function, "arguments", buf_str(&out));
-    buf_clear(&out);
-    wire_add_call_id(ids, json_text(json_get(raw, "id"), &text), &out);
-    cjson_set_text(call, "id", buf_str(&out));
+    wire_call_init(&c, ids, raw);
+    cjson_set_text(function, "name", buf_str(&c.name));
+    cjson_set_text(function, "arguments", buf_str(&c.args));
+    cjson_set_text(call, "id", buf_str(&c.id));
     cjson_set_text(call, "type", STR("function"));
     cjson_set(call, "function", function);
     set_extra(call, json_get(raw, "id"), thinking);
-    buf_release(&text);
-    buf_release(&out);
+    wire_call_release(&c);
     return call;
 }
 
@@ -60,7 +55,6 @@ static cJSON *calls_tree(struct str calls, struct str thinking, struct call_ids 
 {
     cJSON *array = cjson_array();
 
-    wire_call_ids_begin(ids);
     for (struct json_iter it = json_iter(calls); json_next(&it);)
         cjson_push(array, call_tree(it.value, thinking, ids));
     return array;
@@ -83,15 +77,6 @@ static cJSON *attachment_part(const struct attachment *a)
     return part;
 }
 
-static void set_result_id(cJSON *t, struct call_ids *ids)
-{
-    struct buf id = BUF_INIT(BUF_SMALL);
-
-    wire_add_result_id(ids, &id);
-    cjson_set_text(t, "tool_call_id", buf_str(&id));
-    buf_release(&id);
-}
-
 /* An empty content is "", because llama-cpp-python refuses null. */
 static cJSON *message_tree(const struct context_message *m, const char *provider,
                            struct call_ids *ids)
@@ -102,7 +87,7 @@ static cJSON *message_tree(const struct context_message *m, const char *provider
 
     cjson_set_text(t, "role", str_of(role_name(m->role)));
     if (m->tool_call_id)
-        set_result_id(t, ids);
+        wire_set_result(t, ids, "tool_call_id", NULL);
     if (m->attachments_count > 0 && m->role != ROLE_TOOL)
         cjson_set(t, "content", wire_parts(m, "text", attachment_part));
     else
@@ -319,8 +304,8 @@ static int openai_body_set(const struct provider *p, const struct ask *ask, stru
 
 static bool names_format(struct str body)
 {
-    return str_find(body, STR("response_format")) || str_find(body, STR("response format")) ||
-           str_find(body, STR("json_schema"));
+    return provider_error_mentions(body,
+                                   WORDS("response_format", "response format", "json_schema"));
 }
 
 /* Returns true if the error is about the chat template and the request has results of tools. The
@@ -329,14 +314,11 @@ static bool names_format(struct str body)
  * "Conversation roles must alternate user/assistant/user/assistant/...". */
 static bool names_results(const struct context *c, struct str body)
 {
-    static const char *const words[] = {"template", "role", "tool"};
-    bool results = false, named = false;
+    bool results = false;
 
     for (size_t i = 0; i < c->count; i++)
         results = results || c->at[i].role == ROLE_TOOL;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        named = named || provider_error_mentions(body, words[i]);
-    return results && named;
+    return results && provider_error_mentions(body, WORDS("template", "role", "tool"));
 }
 
 /* A server that refuses a field names it: HTTP 400 (OpenAI's wording, Azure, DeepSeek, Groq,

@@ -95,46 +95,35 @@ static void input_add_answer(struct input *in, struct str text)
  * item goes back unchanged, unless its id, name or arguments would be refused. */
 static void input_add_call(struct input *in, struct str call, struct str own)
 {
-    struct buf text = BUF_INIT(BUF_LINE), out = BUF_INIT(BUF_LINE);
-    struct buf id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
+    struct wire_call c;
     cJSON *item;
 
-    wire_add_call_id(&in->ids, json_text(json_get(call, "id"), &text), &id);
-    wire_add_call_name(&name, json_text(json_get(call, "name"), &text));
-    if (json_is_text(json_get(own, "call_id"), buf_c(&id)) &&
-        json_is_text(json_get(own, "name"), buf_c(&name)) &&
+    wire_call_init(&c, &in->ids, call);
+    if (json_is_text(json_get(own, "call_id"), buf_c(&c.id)) &&
+        json_is_text(json_get(own, "name"), buf_c(&c.name)) &&
         json_type(json_get(call, "args")) == JSON_OBJECT) {
-        cjson_push(in->items, cjson_raw(own));
+        item = cjson_raw(own);
     } else {
         item = wire_of_type("function_call");
-        cjson_set_text(item, "call_id", buf_str(&id));
-        cjson_set_text(item, "name", buf_str(&name));
-        wire_add_arguments(&out, json_get(call, "args"));
-        cjson_set_text(item, "arguments", buf_str(&out));
-        cjson_push(in->items, item);
+        cjson_set_text(item, "call_id", buf_str(&c.id));
+        cjson_set_text(item, "name", buf_str(&c.name));
+        cjson_set_text(item, "arguments", buf_str(&c.args));
     }
-    buf_release(&text);
-    buf_release(&out);
-    buf_release(&id);
-    buf_release(&name);
+    cjson_push(in->items, item);
+    wire_call_release(&c);
 }
 
 /* The output is a text, or an array of parts if it has images (FunctionCallOutputItemParam). */
 static void input_add_result(struct input *in, const struct context_message *m)
 {
-    struct buf id = BUF_INIT(BUF_SMALL);
-    cJSON *item;
+    cJSON *item = wire_of_type("function_call_output");
 
-    if (wire_add_result_id(&in->ids, &id)) {
-        item = wire_of_type("function_call_output");
-        cjson_set_text(item, "call_id", buf_str(&id));
-        if (m->attachments_count > 0)
-            cjson_set(item, "output", wire_parts(m, "input_text", attachment_part));
-        else
-            cjson_set_text(item, "output", (struct str){m->content, m->n});
-        cjson_push(in->items, item);
-    }
-    buf_release(&id);
+    wire_set_result(item, &in->ids, "call_id", NULL);
+    if (m->attachments_count > 0)
+        cjson_set(item, "output", wire_parts(m, "input_text", attachment_part));
+    else
+        cjson_set_text(item, "output", (struct str){m->content, m->n});
+    cjson_push(in->items, item);
 }
 
 /* ---- items of earlier responses ---- */
@@ -225,8 +214,6 @@ static void input_add_response(struct input *in, const struct context_message *m
     struct str items = with_items ? own_items(m, provider) : STR_NONE;
     struct json_iter calls = json_iter(str_of(m->tool_calls));
 
-    if (m->tool_calls)
-        wire_call_ids_begin(&in->ids);
     if (items.p) {
         input_add_items(in, items, &calls);
         return;
@@ -351,33 +338,21 @@ static bool sends_items(const struct provider *p, const struct ask *ask)
     return false;
 }
 
-static bool mentions_any(struct str body, const char *const *words)
-{
-    for (; *words; words++)
-        if (provider_error_mentions(body, *words))
-            return true;
-    return false;
-}
-
 /* Returns true if the error is about an item of an earlier response: its encrypted content is from
  * another organisation or a model that is gone (OpenAI's code `invalid_encrypted_content`), the
  * model does not reason, an item is missing beside it, or the server does not take such items back
  * (llama.cpp, server-common.cpp). */
 static bool names_items(struct str body)
 {
-    static const char *const words[] = {
-        "encrypted", "encrypted_content", "'reasoning'",        "'rs_",       "of 'item'", "item['",
-        "item type", "\"param\":\"input", "\"param\": \"input", "input item", NULL};
-
-    return mentions_any(body, words);
+    return provider_error_mentions(body, WORDS("encrypted", "'reasoning'", "'rs_", "of 'item'",
+                                               "item['", "item type", "\"param\":\"input",
+                                               "\"param\": \"input", "input item"));
 }
 
 static bool names_text_format(struct str body)
 {
-    static const char *const words[] = {"text.format", "json_schema", "response_format", "'text'",
-                                        NULL};
-
-    return mentions_any(body, words);
+    return provider_error_mentions(
+        body, WORDS("text.format", "json_schema", "response_format", "'text'"));
 }
 
 /* Other fields than the schema, which the system prompt then describes, are left to

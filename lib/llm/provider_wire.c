@@ -336,11 +336,6 @@ void wire_call_ids_release(struct call_ids *ids)
     buf_release(&ids->waiting);
 }
 
-void wire_call_ids_begin(struct call_ids *ids)
-{
-    buf_clear(&ids->waiting);
-}
-
 static bool call_id_fits(const struct call_ids *ids, struct str id)
 {
     struct str allowed = ids->nine ? call_id_alnum : call_id_accepted;
@@ -374,34 +369,17 @@ static uint64_t *call_id_next(struct call_ids *ids, struct str id)
     return &ids->next[number];
 }
 
-void wire_add_call_id(struct call_ids *ids, struct str id, struct buf *out)
+static void add_call_id(struct call_ids *ids, struct str id, struct buf *out)
 {
     uint64_t *next = call_id_next(ids, id);
-    struct buf made = BUF_INIT(BUF_SMALL);
 
     if (call_id_fits(ids, id))
-        buf_add_str(&made, id);
+        buf_add_str(out, id);
     else
-        call_id_make(ids, &made, (*next)++);
+        call_id_make(ids, out, (*next)++);
     /* An earlier call of the request may have the id. */
-    while (!hash_map_add(&ids->taken, buf_str(&made)))
-        call_id_make(ids, &made, (*next)++);
-    buf_add_str(&ids->waiting, buf_str(&made));
-    buf_add_byte(&ids->waiting, '\n');
-    buf_add_str(out, buf_str(&made));
-    buf_release(&made);
-}
-
-bool wire_add_result_id(struct call_ids *ids, struct buf *out)
-{
-    struct str rest = buf_str(&ids->waiting);
-    struct str id = str_cut(&rest, '\n');
-
-    if (id.n == 0)
-        return false;
-    buf_add_str(out, id);
-    buf_consume(&ids->waiting, id.n + 1);
-    return true;
+    while (!hash_map_add(&ids->taken, buf_str(out)))
+        call_id_make(ids, out, (*next)++);
 }
 
 void wire_add_call_name(struct buf *out, struct str name)
@@ -413,16 +391,52 @@ void wire_add_call_name(struct buf *out, struct str name)
                      memchr(call_id_accepted.p, name.p[i], call_id_accepted.n) ? name.p[i] : '_');
 }
 
-void wire_add_arguments(struct buf *out, struct str args)
+bool wire_add_arguments(struct buf *out, struct str args)
 {
     struct buf text = BUF_INIT(BUF_LINE);
     struct str value = args;
+    bool object;
 
     if (json_decode(args, &text) && !json_check(buf_str(&text), &value, NULL))
         value = STR_NONE;
-    if (json_type(value) == JSON_OBJECT)
-        json_add_compact(out, value);
-    else
-        buf_add_c(out, "{}");
+    object = json_type(value) == JSON_OBJECT;
+    json_add_compact(out, object ? value : STR("{}"));
     buf_release(&text);
+    return object;
+}
+
+void wire_call_init(struct wire_call *c, struct call_ids *ids, struct str call)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+
+    *c = (struct wire_call){BUF_INIT(BUF_SMALL), BUF_INIT(BUF_SMALL), BUF_INIT(BUF_LINE),
+                            BUF_INIT(BUF_LINE)};
+    add_call_id(ids, json_text(json_get(call, "id"), &text), &c->id);
+    wire_add_call_name(&c->name, json_text(json_get(call, "name"), &text));
+    if (!wire_add_arguments(&c->args, json_get(call, "args")))
+        json_decode(json_get(call, "args"), &c->bad);
+    buf_addf(&ids->waiting, "%s %s\n", buf_c(&c->id), buf_c(&c->name));
+    buf_release(&text);
+}
+
+void wire_call_release(struct wire_call *c)
+{
+    buf_release(&c->id);
+    buf_release(&c->name);
+    buf_release(&c->args);
+    buf_release(&c->bad);
+}
+
+void wire_set_result(cJSON *result, struct call_ids *ids, const char *key, const char *name_key)
+{
+    struct str rest = buf_str(&ids->waiting), name = str_cut(&rest, '\n');
+    struct str id = str_cut(&name, ' ');
+    size_t n = ids->waiting.len - rest.n;
+
+    if (id.n == 0)
+        return;
+    if (name_key)
+        cjson_set_text(result, name_key, name);
+    cjson_set_text(result, key, id);
+    buf_consume(&ids->waiting, n);
 }

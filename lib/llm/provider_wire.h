@@ -90,26 +90,32 @@ struct call_ids {
     struct hash_map given; /* the ids in the history so far, numbered */
     uint64_t *next;        /* for each of these, of what its next replacement is made */
     size_t next_cap;
-    struct buf waiting; /* the ids whose results come next, each followed by a line feed */
+    struct buf waiting; /* the calls whose results come next: lines of an id, a blank, a name */
+};
+
+/* A call of the history in a form that every server takes. */
+struct wire_call {
+    struct buf id, name;
+    struct buf args; /* the text of an object */
+    struct buf bad;  /* what the model wrote if that was no object; args is then `{}` */
 };
 
 /* `nine`: every id has the form that Mistral takes. */
 void wire_call_ids_init(struct call_ids *ids, bool nine);
 void wire_call_ids_release(struct call_ids *ids);
-/* A message with calls begins. Results for an earlier message can no longer come. */
-void wire_call_ids_begin(struct call_ids *ids);
-/* Adds to `out` the id that replaces `id` for the next call of the message. */
-void wire_add_call_id(struct call_ids *ids, struct str id, struct buf *out);
-/* Adds to `out` the id for the next result. Results follow their calls, in the same order
- * (context_settle). Returns false if no call waits for a result. */
-bool wire_add_result_id(struct call_ids *ids, struct buf *out);
-/* Adds a tool's name. Unsuitable characters become `_`, and an empty name becomes `unnamed`. */
-void wire_add_call_name(struct buf *out, struct str name);
-
-/* Adds the arguments of a call as the text of an object. If the model wrote invalid JSON, this is
- * `{}`, and the result of the call explains the error. Some servers (llama.cpp, vLLM before its PR
+/* Makes the next call of the request from one of the history, {"id","name","args"}. Unsuitable
+ * characters of a name become `_`, and an empty name becomes `unnamed`. If the arguments are no
+ * object, the result of the call explains the error; some servers (llama.cpp, vLLM before its PR
  * 48922) answer HTTP 500 to any other text, in every later request of the session. */
-void wire_add_arguments(struct buf *out, struct str args);
+void wire_call_init(struct wire_call *c, struct call_ids *ids, struct str call);
+void wire_call_release(struct wire_call *c);
+/* Sets the member `key` of a result to the id of its call, and the member `name_key`, unless that
+ * is NULL, to the call's name. Results follow their calls, in the same order (context_settle). */
+void wire_set_result(cJSON *result, struct call_ids *ids, const char *key, const char *name_key);
+/* Adds a tool's name as in wire_call_init. */
+void wire_add_call_name(struct buf *out, struct str name);
+/* Adds the arguments of a call as the text of an object. Returns false if they are none. */
+bool wire_add_arguments(struct buf *out, struct str args);
 
 /* ---- responses ---- */
 

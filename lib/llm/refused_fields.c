@@ -248,13 +248,10 @@ static bool learn_effort(struct reading *r, const char *path)
 /* Does the error say that the name of the field is wrong, and not its value? */
 static bool is_about_name(const struct reading *r, const char *other)
 {
-    static const char *const words[] = {"unsupported", "not supported", "unrecognized", "extra",
-                                        "unknown",     "unexpected",    "not permitted"};
-
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (provider_error_mentions(buf_str(&r->message), words[i]))
-            return true;
-    return mentions_word(buf_str(&r->message), other);
+    return provider_error_mentions(buf_str(&r->message),
+                                   WORDS("unsupported", "not supported", "unrecognized", "extra",
+                                         "unknown", "unexpected", "not permitted")) ||
+           mentions_word(buf_str(&r->message), other);
 }
 
 static bool was_renamed_to(const struct refused_fields *f, const char *path)
@@ -288,7 +285,7 @@ static bool learn_tools_without_effort(struct reading *r)
     struct str text = buf_str(&r->message);
 
     if (!effort || !body_field_in(r->sent, "tools").p || !mentions_word(text, effort) ||
-        !mentions_word(text, "none") || !provider_error_mentions(text, "tool") ||
+        !mentions_word(text, "none") || !provider_error_mentions(text, WORDS("tool")) ||
         field_from(r->provider, r->ask, effort) == ASK_FLAG)
         return false;
     buf_addf(&r->notice, "the server takes tools only without reasoning: asking with %s 'none'",

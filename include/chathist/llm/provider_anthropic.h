@@ -40,7 +40,7 @@ extern const struct provider provider_anthropic;
  *  - Turns alternate; the user begins and ends. If the conversation begins with the model, a user
  *    message `…` is put before it. No text is empty or blank.
  *  - Tool results are blocks at the start of the user message after the calls. Ids and names of
- *    calls are rewritten (wire_add_call_id). Arguments that are not an object are sent as
+ *    calls are rewritten (wire_call_init). Arguments that are not an object are sent as
  *    {"INVALID_JSON":"…"}.
  *  - Images are blocks before the text of their message.
  *  - The blocks of a response go back in their order (thinking, call, thinking, text, call) to the

@@ -31,8 +31,9 @@ int provider_error_set_reported(struct err *e, struct str value);
  * Returns -1. */
 int provider_error_set_http(struct err *e, int status, struct str body);
 
-/* Returns true if the body of an error holds `word`, given in lower case, in any case. */
-bool provider_error_mentions(struct str body, const char *word);
+/* Returns true if the text of an error has one of the words, given in lower case, in any case. */
+bool provider_error_mentions(struct str text, const char *const *words);
+#define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* Adds advice to the error of an HTTP response: where the key came from (401, 403), how to list the
  * models, or else `missing`, or that the base URL may be wrong (404). `key`, `key_from` and

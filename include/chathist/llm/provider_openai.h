@@ -49,7 +49,7 @@ extern const struct provider provider_docker;
  *
  * The messages avoid what servers of this API refuse:
  *  - arguments of a call that are not a JSON object become `{}`;
- *  - ids and names of calls are rewritten (wire_add_call_id), in the call and in its result;
+ *  - ids and names of calls are rewritten (wire_call_init), in the call and in its result;
  *  - content is never null;
  *  - the first message is the user's, and an assistant message is between the result of a tool and
  *    the next prompt: if one is missing, `…` is sent.
