@@ -175,21 +175,19 @@ void chat_session_choose(struct chat_session *t)
     free(copy);
 }
 
-int chat_session_open_tools(struct chat_session *t, struct err *e)
+void chat_session_open_tools(struct chat_session *t)
 {
     bool wanted = t->args->tools.at || t->args->mcp.at || t->config.value[SETTING_TOOLS] ||
                   t->config.value[SETTING_MCP];
     const char *const *secrets;
 
     if (!wanted || t->mcp.open)
-        return 0;
+        return;
     secrets = server_secrets(&t->server);
     toolbox_load(&t->toolbox, t->args->tools.at, &t->config, secrets);
     t->mcp.quiet = t->args->common.quiet;
     t->mcp.verbose = t->args->verbose;
-    mcp_servers_open(&t->mcp, t->args->mcp.at, &t->config, secrets, t->toolbox.at,
-                     t->toolbox.count);
-    return toolbox_add_all(&t->toolbox, t->mcp.tools, t->mcp.tools_count, e);
+    mcp_servers_open(&t->mcp, t->args->mcp.at, &t->config, secrets, &t->toolbox);
 }
 
 /* Stores what a killed turn of the session has left, so that it is part of the context. A failure
@@ -342,8 +340,7 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
     set_ask(t, &turn->ask);
     turn->ask.conversation = hash_fnv(turn->session);
     recover_partial(t);
-    if (chat_session_open_tools(t, e) < 0)
-        return -1;
+    chat_session_open_tools(t);
     turn->ask.tools = t->toolbox.at;
     turn->ask.tools_count = t->toolbox.count;
     turn->ask.tools_flag = t->args->tools.at ? "-T" : t->args->mcp.at ? "--mcp" : NULL;
@@ -503,20 +500,16 @@ static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
 }
 
 /* Updates the tools of the next request. */
-static int renew_tools(struct chat_session *t, struct turn *turn, struct err *e)
+static void renew_tools(struct chat_session *t, struct turn *turn)
 {
-    int result;
-
-    if (!mcp_servers_renew(&t->mcp, t->toolbox.at, t->toolbox.execs_count, t->history.cancel_fd))
-        return 0;
+    if (!mcp_servers_renew(&t->mcp, &t->toolbox, t->history.cancel_fd))
+        return;
     /* A name may now mean another tool. */
     consent_forget(&t->consent);
-    result = toolbox_add_all(&t->toolbox, t->mcp.tools, t->mcp.tools_count, e);
     turn->ask.tools = t->toolbox.at;
     turn->ask.tools_count = t->toolbox.count;
     if (!t->args->common.quiet)
         hintf(t->args->verbose, "tools have changed: the model may call %zu now", t->toolbox.count);
-    return result;
 }
 
 /* A prompt that is being stored while the connection is made. */
@@ -562,11 +555,11 @@ static void ask(struct turn *turn, struct prompt_store *prompt, struct chat_sess
 static void exchange_rounds(struct chat_session *t, struct turn *turn, struct err *e)
 {
     struct prompt_store prompt = {.session = t, .turn = turn};
-    /* Before the history is locked, because a server of tools may want to write to it. */
-    int result = renew_tools(t, turn, e);
     struct draft title;
-    bool titles, kept;
+    bool titles, kept, more;
 
+    /* Before the history is locked, because a server of tools may want to write to it. */
+    renew_tools(t, turn);
     draft_init(&title);
     titles = wants_title(t) && session_draft_title(&t->history, turn->session,
                                                    str_of(t->args->title), &title, NULL) > 0;
@@ -577,7 +570,7 @@ static void exchange_rounds(struct chat_session *t, struct turn *turn, struct er
         turn->calling = false;
         if (t->unasked.kind != ERR_NONE)
             err_set(e, t->unasked.kind, "%s", err_text(&t->unasked));
-        else if (result == 0)
+        else
             ask(turn, &prompt, t, e);
         end_prompt(&prompt); /* no connection was made */
         kept = keep_lines(t, turn, turn_store_answer);
@@ -585,7 +578,10 @@ static void exchange_rounds(struct chat_session *t, struct turn *turn, struct er
             settle(t);
         if (kept)
             keep_title(t);
-    } while (turn->calling && run_calls(t, turn, e) == 0 && renew_tools(t, turn, e) == 0);
+        more = turn->calling && run_calls(t, turn, e) == 0;
+        if (more)
+            renew_tools(t, turn);
+    } while (more);
     t->cut_noted = turn->cut_noted;
 }
 

@@ -330,40 +330,6 @@ static void tell(void *arg, const char *server, enum mcp_news news, struct str t
 
 /* ---- their tools ---- */
 
-static void add(const struct tool ***tools, size_t *count, size_t *cap, const struct tool *t)
-{
-    *tools = mem_grow(*tools, cap, *count + 1, sizeof(const struct tool *));
-    (*tools)[(*count)++] = t;
-}
-
-static bool is_named(const struct mcp_server *s)
-{
-    return s->list.count > 0 && s->list.tools[0]->tool.name;
-}
-
-/* Gives names to tools that have none, so that all names differ. */
-static void name_tools(struct mcp_servers *m, const struct tool *const *others, size_t others_count)
-{
-    const struct tool **taken = NULL;
-    size_t count = 0, cap = 0;
-
-    for (size_t i = 0; i < others_count; i++)
-        add(&taken, &count, &cap, others[i]);
-    for (size_t i = 0; i < m->count; i++)
-        for (size_t j = 0; is_named(m->at[i]) && j < m->at[i]->list.count; j++)
-            add(&taken, &count, &cap, &m->at[i]->list.tools[j]->tool);
-    for (size_t i = 0; i < m->count; i++) {
-        struct mcp_server *s = m->at[i];
-
-        if (is_named(s))
-            continue;
-        mcp_name_tools(s, taken, count);
-        for (size_t j = 0; j < s->list.count; j++)
-            add(&taken, &count, &cap, &s->list.tools[j]->tool);
-    }
-    free(taken);
-}
-
 static int order_by_name(const void *a, const void *b)
 {
     const struct mcp_tool *const *x = a, *const *y = b;
@@ -374,27 +340,24 @@ static int order_by_name(const void *a, const void *b)
 /* The tools of a server are sorted, because some servers list them in another order each time, and
  * model servers charge less for a request that begins as an earlier one did. The servers stay in
  * the order in which they were named. */
-static void gather_tools(struct mcp_servers *m, const struct tool *const *others,
-                         size_t others_count)
+static void gather_tools(struct mcp_servers *m, struct toolbox *b)
 {
     for (size_t i = 0; i < m->count; i++)
         if (m->at[i]->list.count > 1)
             qsort(m->at[i]->list.tools, m->at[i]->list.count, sizeof(struct mcp_tool *),
                   order_by_name);
-    name_tools(m, others, others_count);
-    m->tools_count = 0;
-    for (size_t i = 0; i < m->count; i++) {
+    mcp_name_tools(m->at, m->count, b->at, b->execs_count);
+    b->count = b->execs_count;
+    for (size_t i = 0; i < m->count; i++)
         for (size_t j = 0; j < m->at[i]->list.count; j++)
-            add(&m->tools, &m->tools_count, &m->tools_cap, &m->at[i]->list.tools[j]->tool);
-    }
+            toolbox_put(b, &m->at[i]->list.tools[j]->tool);
 }
 
-bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, size_t others_count,
-                       int cancel_fd)
+bool mcp_servers_renew(struct mcp_servers *m, struct toolbox *b, int cancel_fd)
 {
     if (!mcp_renew(m->at, m->count, MCP_RENEW_MS, cancel_fd))
         return false;
-    gather_tools(m, others, others_count);
+    gather_tools(m, b);
     return true;
 }
 
@@ -461,7 +424,6 @@ static void end_all(struct mcp_servers *m, bool hurry, int cancel_fd)
     for (size_t i = 0; i < m->count; i++)
         free(m->at[i]);
     free(m->at);
-    free(m->tools);
     buf_release(&m->instructions);
     mcp_configs_release(&m->wanted);
     *m = (struct mcp_servers){0};
@@ -490,8 +452,7 @@ static int get_ready(struct mcp_servers *m, const char *const *secrets, struct e
 }
 
 void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,
-                      const char *const *secrets, const struct tool *const *others,
-                      size_t others_count)
+                      const char *const *secrets, struct toolbox *b)
 {
     struct err e = ERR_INIT;
     int result;
@@ -504,7 +465,7 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
     if (result < 0 || (m->wanted.count > 0 && get_ready(m, secrets, &e) < 0))
         die_err(&e);
     gather_instructions(m);
-    gather_tools(m, others, others_count);
+    gather_tools(m, b);
     for (size_t i = 0; i < m->count; i++)
         if (m->at[i]->list.count == 0 && !m->quiet)
             warnf("MCP server '%s' has no tools", m->at[i]->name);

@@ -61,23 +61,10 @@ void clean_env_more(char **env, const char *const *secrets)
 
 /* ---- which tools ---- */
 
-static int add_tool(struct toolbox *b, const struct tool *t, struct err *e)
+void toolbox_put(struct toolbox *b, const struct tool *t)
 {
-    for (size_t i = 0; i < b->count; i++)
-        if (strcmp(b->at[i]->name, t->name) == 0)
-            return err_set(e, ERR_USAGE, "two tools are called '%s'", t->name);
     b->at = mem_grow(b->at, &b->cap, b->count + 1, sizeof(const struct tool *));
     b->at[b->count++] = t;
-    return 0;
-}
-
-int toolbox_add_all(struct toolbox *b, const struct tool *const *tools, size_t count, struct err *e)
-{
-    b->count = b->execs_count;
-    for (size_t i = 0; i < count; i++)
-        if (add_tool(b, tools[i], e) < 0)
-            return -1;
-    return 0;
 }
 
 /* Returns the path of a tool, which the caller frees. A name is not searched in the working
@@ -113,7 +100,12 @@ static int load_tool(struct toolbox *b, const char *name, bool by_user, const st
     b->execs = mem_grow(b->execs, &b->execs_cap, b->execs_count + 1, sizeof(struct tool_exec *));
     b->execs[b->execs_count++] = t;
     free(path);
-    return result < 0 ? -1 : add_tool(b, &t->tool, e);
+    for (size_t i = 0; result == 0 && i < b->count; i++)
+        if (strcmp(b->at[i]->name, t->tool.name) == 0)
+            result = err_set(e, ERR_USAGE, "two tools are called '%s'", t->tool.name);
+    if (result == 0)
+        toolbox_put(b, &t->tool);
+    return result;
 }
 
 static int load_named(struct toolbox *b, const char *const *named, const struct config *c,

@@ -201,41 +201,55 @@ static void add_clean(struct buf *out, const char *text)
             buf_add_byte(out, tool_name_valid((struct str){text, 1}) ? *text : '_');
 }
 
-static bool is_taken(const struct mcp_list *list, const struct tool *const *others, size_t count,
-                     const char *name)
+/* Do the others or one of the servers' tools have this name? */
+static bool is_taken(const char *name, struct mcp_server *const *servers, size_t count,
+                     const struct tool *const *others, size_t others_count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < others_count; i++)
         if (strcmp(others[i]->name, name) == 0)
             return true;
-    for (size_t i = 0; i < list->count && list->tools[i]->tool.name; i++)
-        if (strcmp(list->tools[i]->tool.name, name) == 0)
-            return true;
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < servers[i]->list.count; j++) {
+            const char *own = servers[i]->list.tools[j]->tool.name;
+
+            if (own && strcmp(own, name) == 0)
+                return true;
+        }
     return false;
 }
 
-void mcp_name_tools(struct mcp_server *s, const struct tool *const *others, size_t others_count)
+/* Adds the nth name that a tool may have: the whole one, or one with a number at its end. */
+static void add_name(struct buf *out, const struct mcp_tool *t, size_t n)
 {
-    struct mcp_list *list = &s->list;
+    struct buf number = BUF_INIT(BUF_SMALL);
 
-    for (size_t i = 0; i < list->count; i++) {
-        struct buf full = BUF_INIT(MCP_LIST_MAX), name = BUF_INIT(MCP_LIST_MAX);
-        struct buf number = BUF_INIT(BUF_SMALL);
+    if (n > 1)
+        buf_addf(&number, "_%zu", n);
+    add_clean(out, t->server->name);
+    buf_add_c(out, "__");
+    add_clean(out, t->name);
+    buf_truncate(out, TOOL_NAME_MAX - number.len);
+    buf_add_str(out, buf_str(&number));
+    buf_release(&number);
+}
 
-        add_clean(&full, s->name);
-        buf_add_c(&full, "__");
-        add_clean(&full, list->tools[i]->name);
-        for (size_t n = 1; n == 1 || is_taken(list, others, others_count, buf_c(&name)); n++) {
-            buf_clear(&number);
-            if (n > 1)
-                buf_addf(&number, "_%zu", n);
-            buf_set(&name, buf_str(&full));
-            buf_truncate(&name, TOOL_NAME_MAX - number.len);
-            buf_add_str(&name, buf_str(&number));
+void mcp_name_tools(struct mcp_server *const *servers, size_t count,
+                    const struct tool *const *others, size_t others_count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < servers[i]->list.count; j++) {
+            struct mcp_tool *t = servers[i]->list.tools[j];
+            struct buf name = BUF_INIT(MCP_LIST_MAX);
+
+            if (t->tool.name)
+                continue;
+            for (size_t n = 1;
+                 n == 1 || is_taken(buf_c(&name), servers, count, others, others_count); n++) {
+                buf_clear(&name);
+                add_name(&name, t, n);
+            }
+            t->tool.name = buf_detach(&name);
         }
-        list->tools[i]->tool.name = buf_detach(&name);
-        buf_release(&full);
-        buf_release(&number);
-    }
 }
 
 /* ---- log messages ---- */

@@ -269,8 +269,10 @@ static void prepare_terminal(struct repl *r, struct chat_session *chat)
         .complete = repl_complete, .edit = edit_draft, .arg = r, .color = chat->events.out.color};
     struct err e = ERR_INIT;
 
-    if (server_load_key(&chat->server, &e) < 0 || chat_session_open_tools(chat, &e) < 0 ||
-        line_open(&r->line, &setup, &e) < 0) {
+    if (server_load_key(&chat->server, &e) < 0)
+        die_err(&e);
+    chat_session_open_tools(chat);
+    if (line_open(&r->line, &setup, &e) < 0) {
         mcp_servers_close(&chat->mcp, false);
         die_err(&e);
     }

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         mcp_take(&server, str_cut(&rest, '\n'));
         if (job.tool || server.state != MCP_READY || server.list.count == 0)
             continue;
-        mcp_name_tools(&server, NULL, 0);
+        mcp_name_tools(servers, 1, NULL, 0);
         job.tool = &server.list.tools[0]->tool;
         job.tool->kind->begin(&job);
     }

@@ -38,7 +38,7 @@ static bool start(const char *command)
     words_release(&argv);
     err_release(&e);
     if (ready)
-        mcp_name_tools(&server, NULL, 0);
+        mcp_name_tools(servers, 1, NULL, 0);
     else
         mcp_end(servers, 1, MCP_GRACE_MS, -1);
     return ready;

@@ -34,7 +34,7 @@ static int start_for(const char *options, int64_t ms)
     if (result == 0)
         result = mcp_await(servers, 1, ms, -1, &fault);
     if (result == 0)
-        mcp_name_tools(&server, NULL, 0);
+        mcp_name_tools(servers, 1, NULL, 0);
     words_release(&argv);
     buf_release(&command);
     return result;
@@ -211,7 +211,7 @@ TEST(a_name_that_another_tool_has)
         free(server.list.tools[i]->tool.name);
         server.list.tools[i]->tool.name = NULL;
     }
-    mcp_name_tools(&server, others, 2);
+    mcp_name_tools(servers, 1, others, 2);
     CHECK_STR(server.list.tools[0]->tool.name, "fake__echo_3");
     CHECK_STR(server.list.tools[1]->tool.name, "fake__slow");
     end();

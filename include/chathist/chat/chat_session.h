@@ -79,9 +79,8 @@ int chat_session_check(struct chat_session *t, const struct turn *turn, bool pri
  * then the text that arrived is stored and printed. */
 int chat_session_run(struct chat_session *t, struct turn *turn);
 /* Loads the tools and starts the MCP servers, unless that was done. The key of the model server is
- * loaded before, because it is kept from the tools. Returns 0, or -1 if two tools have one name;
- * any other error ends the program. */
-int chat_session_open_tools(struct chat_session *t, struct err *e);
+ * loaded before, because it is kept from the tools. An error ends the program. */
+void chat_session_open_tools(struct chat_session *t);
 void chat_session_close(struct chat_session *t);
 
 /* ---- models ---- */

@@ -19,9 +19,9 @@
 #include "chathist/base/error.h"
 #include "chathist/base/process.h"
 #include "chathist/chat/server_headers.h"
+#include "chathist/chat/tools.h"
 #include "chathist/cli/config.h"
 #include "chathist/mcp/client.h"
-#include "chathist/llm/tool.h"
 
 /* A server that is wanted. */
 struct mcp_config {
@@ -50,8 +50,6 @@ int mcp_configs_read(struct mcp_configs *w, const struct config *c, const char *
 void mcp_configs_release(struct mcp_configs *w);
 
 struct mcp_servers {
-    const struct tool **tools; /* of all servers, for struct ask */
-    size_t tools_count, tools_cap;
     bool open;
     bool quiet, verbose; /* the caller sets these before mcp_servers_open */
     /* private */
@@ -62,20 +60,18 @@ struct mcp_servers {
     struct buf instructions; /* the part of the system prompt that is about the servers */
 };
 
-/* Starts the servers that are wanted and waits until their tools are known. The tools get names
- * that differ from each other and from those of the `others`. The `secrets` are kept out of
- * the servers' environment. If a server does not start, or a signal comes, this function ends the
- * servers and the program; the caller must not catch signals. Unless m->quiet, it reports servers
- * that are slow or have no tools, and if m->verbose what servers log. *m must not move
- * afterwards. */
+/* Starts the servers that are wanted, waits until their tools are known, and adds these to the
+ * toolbox. They get names that differ from each other and from those of the executables in it. The
+ * `secrets` are kept out of the servers' environment. If a server does not start, or a signal comes,
+ * this function ends the servers and the program; the caller must not catch signals. Unless
+ * m->quiet, it reports servers that are slow or have no tools, and if m->verbose what servers log.
+ * *m must not move afterwards. */
 void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,
-                      const char *const *secrets, const struct tool *const *others,
-                      size_t others_count);
+                      const char *const *secrets, struct toolbox *b);
 /* Call this before a request: reads whether tools have changed and lists them again. Ends early
- * when cancel_fd becomes readable. Returns true if m->tools was replaced; the tools of the old list
+ * when cancel_fd becomes readable. Returns true if tools in the toolbox were replaced; the old ones
  * are freed. */
-bool mcp_servers_renew(struct mcp_servers *m, const struct tool *const *others, size_t others_count,
-                       int cancel_fd);
+bool mcp_servers_renew(struct mcp_servers *m, struct toolbox *b, int cancel_fd);
 /* Returns what the servers say about the use of their tools, for the system prompt, or an empty
  * text. It is the same from mcp_servers_open to mcp_servers_close, and valid as long. */
 struct str mcp_servers_instructions(const struct mcp_servers *m);

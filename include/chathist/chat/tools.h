@@ -16,9 +16,8 @@
 /* ---- which tools ---- */
 
 struct toolbox {
-    const struct tool **at; /* for struct ask */
+    const struct tool **at; /* for struct ask; the executables come first */
     size_t count, cap;
-    /* private */
     struct tool_exec **execs;
     size_t execs_count, execs_cap;
     char **env;
@@ -31,10 +30,8 @@ struct toolbox {
  * signals. */
 void toolbox_load(struct toolbox *b, const char *const *named, const struct config *c,
                   const char *const *secrets);
-/* Replaces the tools that an earlier call added by `tools`, which still belong to their owner.
- * Returns 0, or -1 with *e set (ERR_USAGE) if two tools have the same name. */
-int toolbox_add_all(struct toolbox *b, const struct tool *const *tools, size_t count,
-                    struct err *e);
+/* Adds a tool of another kind after the executables. It still belongs to its owner. */
+void toolbox_put(struct toolbox *b, const struct tool *t);
 void toolbox_release(struct toolbox *b);
 
 /* ---- their environment ---- */

@@ -176,10 +176,11 @@ int mcp_await(struct mcp_server *const *servers, size_t count, int64_t ms, int c
  * and the tools of the old list are freed. After an error the old list stays, and the watch gets
  * the reason. */
 bool mcp_renew(struct mcp_server *const *servers, size_t count, int64_t ms, int cancel_fd);
-/* Names the tools of a server `server__tool`. A character that is not in [A-Za-z0-9_-] becomes `_`,
- * and a name of more than 64 characters is cut. A name that one of the `others` or a tool of this
- * server has already gets `_2`, `_3` and so on at its end. */
-void mcp_name_tools(struct mcp_server *s, const struct tool *const *others, size_t others_count);
+/* Names the tools that have no name yet `server__tool`. A character that is not in [A-Za-z0-9_-]
+ * becomes `_`, and a name of more than 64 characters is cut. A name that one of the `others` or
+ * another tool of the servers has already gets `_2`, `_3` and so on at its end. */
+void mcp_name_tools(struct mcp_server *const *servers, size_t count,
+                    const struct tool *const *others, size_t others_count);
 /* Ends all servers side by side: closes their input, waits up to `grace_ms`, sends SIGTERM, waits
  * up to `grace_ms` again, and kills them. Each wait is cut to CHILD_HURRY_MS once hurry_fd (-1:
  * none) becomes readable. Frees their tools. */
