@@ -547,8 +547,7 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
     set_secrets(a, ask);
     a->opaque.keep_reasoning = p->keep_reasoning;
     a->opaque.keep_details = p->keep_details;
-    if (p->begin)
-        p->begin(p, ask, a);
+    a->opaque.before = r->prompt;
     if (p->exchange && ask->limits.before_send)
         ask->limits.before_send(ask->limits.send_arg);
     if (p->exchange && ask->limits.after_send)

@@ -13,6 +13,7 @@ void http_request_init(struct http_request *r)
     buf_init(&r->body, SIZE_MAX);
     r->method = NULL;
     r->once = false;
+    r->prompt = 0;
 }
 
 void http_request_release(struct http_request *r)

@@ -378,12 +378,6 @@ void opaque_settle(struct opaque_blocks *r, bool calls)
 
 /* ---- the array that goes back ---- */
 
-void opaque_bind(struct opaque_blocks *r, uint64_t before)
-{
-    r->bound = true;
-    r->before = before;
-}
-
 /* Returns true if the blocks are thinking, then at most one text without citations, then calls. */
 static bool is_plain(struct str blocks)
 {
@@ -428,7 +422,7 @@ void opaque_add_replay(const struct opaque_blocks *r, struct buf *out)
     if (blocks->len == 0)
         return;
     buf_add_byte(out, '[');
-    if (r->bound)
+    if (r->before != 0)
         buf_addf(out, "{\"type\":\"" OPAQUE_BOUND "\",\"before\":\"%016" PRIx64 "\"},", r->before);
     buf_add_str(out, values_of(blocks));
     buf_add_byte(out, ']');

@@ -37,8 +37,10 @@ struct composer {
     struct str text;  /* the only block so far, a text; it is sent as a string */
     cJSON *blocks;    /* the blocks so far, or NULL */
     struct call_ids ids;
-    struct hash_map names; /* of the tools in `tools` */
-    cJSON *tools;          /* a declaration of each tool that was called */
+    struct hash_map names; /* of the tools that were called */
+    cJSON *tools;          /* the declarations; may be empty */
+    bool no_calls;         /* the tools may not be called */
+    struct buf system;
 };
 
 static void compose_init(struct composer *c, const char *provider, const struct context *context)
@@ -46,7 +48,8 @@ static void compose_init(struct composer *c, const char *provider, const struct 
     *c = (struct composer){.provider = provider,
                            .context = context,
                            .messages = cjson_array(),
-                           .tools = cjson_array()};
+                           .tools = cjson_array(),
+                           .system = BUF_INIT(2 * BUF_LINE)};
     wire_call_ids_init(&c->ids, false);
 }
 
@@ -56,6 +59,16 @@ static void compose_release(struct composer *c)
     cJSON_Delete(c->tools);
     wire_call_ids_release(&c->ids);
     hash_map_release(&c->names);
+    buf_release(&c->system);
+}
+
+/* Moves one of the arrays out. */
+static cJSON *compose_take(cJSON **array)
+{
+    cJSON *taken = *array;
+
+    *array = NULL;
+    return taken;
 }
 
 /* Turns the only text into a block, so that other blocks can follow. */
@@ -289,13 +302,8 @@ void anthropic_conversation(const struct context *context, const char *provider,
     compose_init(&c, provider, context);
     declare_called_tools(&c);
     compose_messages(&c);
-    *messages = c.messages;
-    c.messages = NULL;
-    *tools = NULL;
-    if (c.tools->child) {
-        *tools = c.tools;
-        c.tools = NULL;
-    }
+    *messages = compose_take(&c.messages);
+    *tools = c.tools->child ? compose_take(&c.tools) : NULL;
     compose_release(&c);
 }
 
@@ -338,35 +346,22 @@ static cJSON *hosted_tool_tree(struct str name)
     return t;
 }
 
-static cJSON *anthropic_tools_tree(const struct ask *ask)
+/* Declares the tools that the model may call. Without any, the tools that were called earlier are
+ * declared, because the API refuses a request with calls or results and without `tools`. */
+static void declare_tools(struct composer *c, const struct ask *ask)
 {
-    cJSON *array = cjson_array();
-
     for (size_t i = 0; i < ask->tools_count; i++) {
         cJSON *t = cjson_object();
 
         wire_set_tool(t, ask->tools[i], "input_schema");
-        cjson_push(array, t);
+        cjson_push(c->tools, t);
     }
     for (size_t i = 0; i < ask->hosted_tools_count; i++)
-        cjson_push(array, hosted_tool_tree(str_of(ask->hosted_tools[i])));
-    return array;
-}
-
-/* Returns the declarations of the tools that the model may call. Without any, the tools that were
- * called earlier are declared, and *none is set, because the API refuses a request with calls or
- * results and without `tools`. Returns NULL if no tool was called. */
-static cJSON *tools_of(const struct ask *ask, struct composer *c, bool *none)
-{
-    cJSON *called = c->tools;
-
-    if (ask->tools_count + ask->hosted_tools_count > 0)
-        return anthropic_tools_tree(ask);
-    if (!called->child || wire_has_option(ask, "tools"))
-        return NULL;
-    *none = true;
-    c->tools = NULL;
-    return called;
+        cjson_push(c->tools, hosted_tool_tree(str_of(ask->hosted_tools[i])));
+    if (c->tools->child || wire_has_option(ask, "tools"))
+        return;
+    declare_called_tools(c);
+    c->no_calls = c->tools->child != NULL;
 }
 
 /* Returns true if the schema can be sent as output_config.format of the type `json_schema`
@@ -411,14 +406,6 @@ static void add_paused(cJSON *messages, struct str blocks)
     cjson_push(messages, message);
 }
 
-/* The parts of a request that its model sees. */
-struct prompt {
-    struct composer c;
-    struct buf system;
-    cJSON *tools;  /* may be NULL */
-    bool no_calls; /* the tools may not be called */
-};
-
 /* Options that replace a part of what the model sees. */
 static void checksum_options(struct composer *c, const struct ask *ask)
 {
@@ -430,40 +417,23 @@ static void checksum_options(struct composer *c, const struct ask *ask)
                 compose_checksum(c, ask->options[i].value);
 }
 
-static void prompt_compose(struct prompt *m, const struct provider *p, const struct ask *ask)
+/* Composes everything that the model sees. */
+static void compose_prompt(struct composer *c, const struct provider *p, const struct ask *ask)
 {
     struct buf tools = BUF_INIT(SIZE_MAX);
 
-    *m = (struct prompt){.system = BUF_INIT(2 * BUF_LINE)};
-    compose_init(&m->c, p->name, ask->context);
-    m->c.drop_blocks = ask->dropped & DROP_BLOCKS;
-    declare_called_tools(&m->c);
-    m->tools = tools_of(ask, &m->c, &m->no_calls);
-    add_system(&m->system, p, ask);
-    if (m->tools)
-        cjson_print(m->tools, &tools);
-    compose_checksum(&m->c, str_of(ask->model));
-    compose_checksum(&m->c, buf_str(&tools));
-    compose_checksum(&m->c, buf_str(&m->system));
-    checksum_options(&m->c, ask);
-    compose_messages(&m->c);
+    compose_init(c, p->name, ask->context);
+    c->drop_blocks = ask->dropped & DROP_BLOCKS;
+    declare_tools(c, ask);
+    add_system(&c->system, p, ask);
+    if (c->tools->child)
+        cjson_print(c->tools, &tools);
+    compose_checksum(c, str_of(ask->model));
+    compose_checksum(c, buf_str(&tools));
+    compose_checksum(c, buf_str(&c->system));
+    checksum_options(c, ask);
+    compose_messages(c);
     buf_release(&tools);
-}
-
-static void prompt_release(struct prompt *m)
-{
-    compose_release(&m->c);
-    cJSON_Delete(m->tools);
-    buf_release(&m->system);
-}
-
-/* Moves an item out of a prompt. */
-static cJSON *take(cJSON **item)
-{
-    cJSON *taken = *item;
-
-    *item = NULL;
-    return taken;
 }
 
 /* Sets how much the model thinks, and that a summary of it is sent (platform documentation,
@@ -500,14 +470,15 @@ static bool is_continued(const struct ask *ask)
 static int anthropic_set_body(const struct provider *p, const struct ask *ask,
                               struct http_request *r, struct err *e)
 {
-    struct prompt m;
+    struct composer c;
     cJSON *t;
 
-    prompt_compose(&m, p, ask);
-    if (!m.c.role || strcmp(m.c.role, "user") != 0) {
-        prompt_release(&m);
+    compose_prompt(&c, p, ask);
+    if (!c.role || strcmp(c.role, "user") != 0) {
+        compose_release(&c);
         return err_set(e, ERR_USAGE, "the conversation does not end with a prompt");
     }
+    r->prompt = c.before;
     t = cjson_object();
     cjson_set_text(t, "model", str_of(ask->model));
     if (ask->max_tokens == 0)
@@ -517,28 +488,18 @@ static int anthropic_set_body(const struct provider *p, const struct ask *ask,
         set_format(t, ask);
     if (is_continued(ask) && !wire_has_option(ask, "cache_control"))
         cjson_set_raw(t, "cache_control", STR("{\"type\":\"ephemeral\"}"));
-    if (m.system.len > 0)
-        cjson_set_text(t, "system", buf_str(&m.system));
+    if (c.system.len > 0)
+        cjson_set_text(t, "system", buf_str(&c.system));
     if (ask->paused.n > 0)
-        add_paused(m.c.messages, ask->paused);
-    cjson_set(t, "messages", take(&m.c.messages));
-    if (m.tools)
-        cjson_set(t, "tools", take(&m.tools));
-    if (m.no_calls)
+        add_paused(c.messages, ask->paused);
+    cjson_set(t, "messages", compose_take(&c.messages));
+    if (c.tools->child)
+        cjson_set(t, "tools", compose_take(&c.tools));
+    if (c.no_calls)
         cjson_set_raw(t, "tool_choice", STR("{\"type\":\"none\"}"));
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
-    prompt_release(&m);
+    compose_release(&c);
     return wire_end_body(t, p, ask, r, e);
-}
-
-/* The blocks of the response are bound to what the model saw. */
-static void anthropic_begin(const struct provider *p, const struct ask *ask, struct response *a)
-{
-    struct prompt m;
-
-    prompt_compose(&m, p, ask);
-    opaque_bind(&a->opaque, m.c.before);
-    prompt_release(&m);
 }
 
 /* If the model takes fewer tokens than the default, adds that to ask->refused, which lasts a day:
@@ -831,7 +792,6 @@ const struct provider provider_anthropic = {
     .limit_field = "max_tokens",
     .needs_limit = true,
     .schema_field = "output_config.format",
-    .begin = anthropic_begin,
     .request = anthropic_request,
     .drop_unsupported = anthropic_drop_unsupported,
     .models = anthropic_models,

@@ -131,7 +131,7 @@ static void replay_is(const char *blocks, const char *wanted, int line)
     opaque_add_replay(&r, &out);
     test_check_str(buf_c(&out), wanted, "replay", __FILE__, line);
     buf_clear(&out);
-    opaque_bind(&r, 0xabcdef0123456789);
+    r.before = 0xabcdef0123456789;
     opaque_add_replay(&r, &out);
     if (*wanted) {
         uint64_t before = 0;

@@ -239,7 +239,10 @@ static void check_bound(const struct ask *first, const struct ask *second, bool 
     ask.context = &c;
     context_add_text(&c, ROLE_USER, STR("q"));
     response_init(&a, NULL);
-    provider_anthropic.begin(&provider_anthropic, &ask, &a);
+    http_request_init(&r);
+    CHECK_INT(provider_anthropic.request(&provider_anthropic, &ask, &r, &e), 0);
+    a.opaque.before = r.prompt;
+    http_request_release(&r);
     opaque_begin(&a.opaque, 0,
                  STR("{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"s\"}"));
     opaque_end(&a.opaque, 0);

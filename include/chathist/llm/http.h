@@ -35,6 +35,7 @@ struct http_request {
     /* The request must not be carried out twice. libcurl sends others again, on a new connection,
      * if one that was used before is closed without a response. */
     bool once;
+    uint64_t prompt; /* the checksum of what the model sees, to which blocks are bound; 0: none */
 };
 void http_request_init(struct http_request *r);
 void http_request_release(struct http_request *r);

@@ -60,7 +60,8 @@ struct opaque_blocks {
     struct buf thinking; /* a JSON array of blocks that go back with tool calls; may be empty */
     struct buf turn;     /* a JSON array of all blocks; may be empty */
     bool turn_cut;       /* a block is missing in `turn` */
-    bool bound; /* the blocks are valid only after the request with the checksum `before` */
+    /* The blocks are valid only after a request with this checksum of what the model saw; 0: after
+     * any. */
     uint64_t before;
 
     bool open;     /* a block is streaming */
@@ -111,13 +112,11 @@ void opaque_add_citation(struct opaque_blocks *r, struct str citation);
 /* The response has ended. If it `calls` tools, its reasoning and details are added to `thinking` as
  * blocks of the types `reasoning_content` and `reasoning_details`. Both are empty afterwards. */
 void opaque_settle(struct opaque_blocks *r, bool calls);
-/* Binds the blocks to the request that they answer, by its checksum. */
-void opaque_bind(struct opaque_blocks *r, uint64_t before);
 /* Adds to `out` the array that is stored and goes back; nothing if no block has to go back. It is
  * `turn` if the order or the form of the blocks does not follow from the text and the calls, as it
  * does for thinking, then one text without citations, then calls; otherwise it is `thinking`.
  * Nothing goes back if `turn` is needed and incomplete, because its blocks are valid only together.
- * If the blocks are bound, the first element is {"type":"bound","before":"CHECKSUM"}. */
+ * If the blocks are bound to a request, the first element is {"type":"bound","before":"CHECKSUM"}. */
 void opaque_add_replay(const struct opaque_blocks *r, struct buf *out);
 /* Reads the checksum of an array that opaque_add_replay made. Returns false if it has none. */
 bool opaque_bound(struct str blocks, uint64_t *before);

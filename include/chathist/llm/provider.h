@@ -175,8 +175,6 @@ struct provider {
      * the model gets less than it would otherwise. May be NULL. */
     bool (*drop_unsupported)(const struct provider *p, struct ask *ask, int status, struct str body,
                              const struct response *a);
-    /* Notes in the response the parts of the request that matter for it. May be NULL. */
-    void (*begin)(const struct provider *p, const struct ask *ask, struct response *a);
     /* Carries r out and passes the response to sink. NULL: http_exchange does. */
     int (*exchange)(const struct ask *ask, const struct http_request *r,
                     const struct http_sink *sink, struct err *e);
