@@ -286,7 +286,7 @@ static void wait_for_something(struct loop *l)
     }
     if (browse_jobs_busy(&l->jobs) && until > BROWSE_JOBS_MS)
         until = BROWSE_JOBS_MS;
-    if (l->b.pane.seek.going || browse_pane_is_counting(&l->b.pane))
+    if (browse_pane_is_counting(&l->b.pane))
         until = 0;
     if (poll(fds, 4, (int)until) <= 0)
         return;

@@ -22,6 +22,7 @@ enum needs {
     NEEDS_SESSION,  /* the chosen session */
     NEEDS_LINES,    /* the lines to move over, of the list or the messages */
     NEEDS_MESSAGES, /* the messages */
+    NEEDS_HITS,     /* the messages, and the number of hits in each */
 };
 
 static enum needs needs_of(const struct browse *b, const struct browse_wait *w);
@@ -109,16 +110,6 @@ static void step_message(struct browse *b, long on)
     browse_pane_step(&b->pane, on);
 }
 
-/* Says where the search for a hit has ended. */
-static void report_hit(struct browse *b, bool found)
-{
-    if (!found)
-        browse_say(b, "no hit in these messages");
-    else if (b->pane.seek.wrapped && !b->pane.seek.going)
-        browse_say(b, b->pane.seek.on ? "search wrapped: on from the beginning"
-                                      : "search wrapped: on from the end");
-}
-
 /* Returns the place of the last row of the session below the chosen one in the list of hits, or of
  * the first row of the session above; SIZE_MAX if there is none. */
 static size_t next_session(const struct browse *b, bool on)
@@ -156,12 +147,17 @@ static bool leave_session(struct browse *b, bool on)
 
 static void step_hit(struct browse *b, long on)
 {
+    bool wrapped;
+
     if (leave_session(b, on))
         return;
     if (!b->found && b->searched.len == 0)
         browse_say(b, "there is nothing to look for: / finds in these messages");
-    else
-        report_hit(b, browse_pane_next_hit(&b->pane, on));
+    else if (!browse_pane_next_hit(&b->pane, on, &wrapped))
+        browse_say(b, "no hit in these messages");
+    else if (wrapped)
+        browse_say(b, on ? "search wrapped: on from the beginning"
+                         : "search wrapped: on from the end");
 }
 
 static void ask_find(struct browse *b, long unused)
@@ -335,8 +331,8 @@ static const struct action {
     [BROWSE_TO_LIST] = {NEEDS_NOTHING, set_focus, BROWSE_LIST},
     [BROWSE_TO_TEXT] = {NEEDS_NOTHING, set_focus, BROWSE_TEXT},
     [BROWSE_ENTER] = {NEEDS_MESSAGES, set_focus, BROWSE_TEXT},
-    [BROWSE_NEXT_HIT] = {NEEDS_MESSAGES, step_hit, true},
-    [BROWSE_LAST_HIT] = {NEEDS_MESSAGES, step_hit, false},
+    [BROWSE_NEXT_HIT] = {NEEDS_HITS, step_hit, true},
+    [BROWSE_LAST_HIT] = {NEEDS_HITS, step_hit, false},
     [BROWSE_NEXT_MESSAGE] = {NEEDS_MESSAGES, step_message, true},
     [BROWSE_LAST_MESSAGE] = {NEEDS_MESSAGES, step_message, false},
     [BROWSE_FOLD] = {NEEDS_MESSAGES, fold, false},
@@ -498,6 +494,11 @@ static bool has_messages(const struct browse *b)
             str_eq(buf_str(&b->shown.hit), hit));
 }
 
+bool browse_is_looking(const struct browse *b)
+{
+    return b->waits.count > 0 && needs_of(b, &b->waits.at[0]) == NEEDS_HITS && has_messages(b);
+}
+
 static bool question_waits(const struct browse *b)
 {
     return b->waits.count > 0 && needs_of(b, &b->waits.at[b->waits.count - 1]) == NEEDS_SESSION;
@@ -522,7 +523,9 @@ static bool is_ready(const struct browse *b, const struct browse_wait *w)
 {
     switch (needs_of(b, w)) {
     case NEEDS_MESSAGES:
-        return has_messages(b) && !b->pane.seek.going;
+        return has_messages(b);
+    case NEEDS_HITS:
+        return has_messages(b) && !browse_pane_is_counting(&b->pane);
     case NEEDS_SESSION:
         return has_list(b);
     case NEEDS_LINES:
@@ -542,7 +545,7 @@ static enum browse_command carry_out_or_wait(struct browse *b, enum browse_comma
 
     /* Messages of a session that is left are not wanted any more. */
     while (needs == NEEDS_LINES && all->count > 0 &&
-           needs_of(b, &all->at[all->count - 1]) == NEEDS_MESSAGES)
+           needs_of(b, &all->at[all->count - 1]) >= NEEDS_MESSAGES)
         all->count--;
     if (needs == NEEDS_NOTHING || (all->count == 0 && is_ready(b, &w)))
         return carry_out(b, command);
@@ -557,8 +560,6 @@ enum browse_command browse_go_on(struct browse *b)
     struct browse_waits *all = &b->waits;
     enum browse_command command = BROWSE_NOTHING;
 
-    if (b->pane.seek.going)
-        report_hit(b, browse_pane_seek(&b->pane));
     browse_pane_count(&b->pane);
     while (command == BROWSE_NOTHING && all->count > 0 && b->mode == BROWSE_NORMAL &&
            !b->back.list && is_ready(b, &all->at[0])) {
@@ -607,7 +608,6 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
     if (key == '?' && b->focus == BROWSE_BOX && (b->query.text.len == 0 || b->query.chosen))
         command = BROWSE_HELP;
     buf_clear(&b->status);
-    b->pane.seek.going = false;
     cancel_act(b);
     if (b->mode == BROWSE_HELPING)
         return press_help(b, key);

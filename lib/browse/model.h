@@ -215,6 +215,9 @@ struct str browse_chosen_hit(const struct browse *b);
 /* Returns true if a command waits that leaves the browser or acts on a message. */
 bool browse_act_waits(const struct browse *b);
 
+/* Returns true if the move to another hit waits until the hits are counted. */
+bool browse_is_looking(const struct browse *b);
+
 /* Returns false if Esc closes the browser. */
 bool browse_can_go_back(const struct browse *b);
 
@@ -227,8 +230,8 @@ void browse_paste(struct browse *b, int32_t key, int64_t now);
  * means that the user has chosen; for BROWSE_EXPORT the file is in b->name; BROWSE_DELETE is
  * confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
-/* Continues the search for the next hit for a short time (call it again while b->pane.seek.going),
- * then carries out commands whose data have been read. Returns a command like browse_press. */
+/* Counts hits of the messages for a short time (call it again while browse_pane_is_counting), then
+ * carries out commands whose data have been read. Returns a command like browse_press. */
 enum browse_command browse_go_on(struct browse *b);
 /* Applies a click; `twice` acts like Enter. */
 enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,

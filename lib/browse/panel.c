@@ -445,7 +445,7 @@ void browse_pane_search(struct browse_pane *p, struct str text, bool is_query)
     pattern_init(&p->pattern);
     p->searched = text.n > 0;
     p->counted = 0;
-    p->has_hit = p->seek.going = false;
+    p->has_hit = false;
     if (p->searched)
         p->searched =
             is_query ? add_query(&p->pattern, text) : pattern_add(&p->pattern, text, NULL) == 0;
@@ -456,7 +456,7 @@ void browse_pane_set_role(struct browse_pane *p, const char *role)
 {
     p->role = role;
     p->counted = 0;
-    p->has_hit = p->seek.going = false;
+    p->has_hit = false;
     settle(p);
 }
 
@@ -487,7 +487,6 @@ void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_par
     struct browse_pane old = *p;
 
     p->laid = 0;
-    p->seek.going = false;
     p->thread = *t;
     p->parts = *parts;
     *t = (struct thread){0};
@@ -578,12 +577,12 @@ static size_t count_hits(struct browse_pane *p, size_t part, size_t to)
 
 bool browse_pane_is_counting(const struct browse_pane *p)
 {
-    return p->searched && p->has_hit && p->counted < p->parts.count;
+    return p->searched && p->counted < p->parts.count;
 }
 
 void browse_pane_count(struct browse_pane *p)
 {
-    for (int i = 0; i < BROWSE_SEEK_PARTS && browse_pane_is_counting(p); i++) {
+    for (int i = 0; i < BROWSE_COUNT_PARTS && browse_pane_is_counting(p); i++) {
         size_t part = p->counted++;
 
         p->hits[part] = shows(p, message_of(p, part)) ? count_hits(p, part, SIZE_MAX) : 0;
@@ -594,7 +593,7 @@ bool browse_pane_hit_number(struct browse_pane *p, size_t *number, size_t *total
 {
     size_t part;
 
-    if (!p->has_hit || !p->searched || p->counted < p->parts.count || p->hit >= p->thread.count)
+    if (!p->has_hit || !p->searched || browse_pane_is_counting(p) || p->hit >= p->thread.count)
         return false;
     *total = 0;
     for (size_t i = 0; i < p->parts.count; i++)
@@ -606,73 +605,50 @@ bool browse_pane_hit_number(struct browse_pane *p, size_t *number, size_t *total
     return true;
 }
 
-static void start_at(struct browse_pane *p, size_t part)
+/* Makes the first hit of a part that begins in [from, to) of its message the current one, or the
+ * last one unless `on`. The calls come after the content, at SIZE_MAX. Returns false without one. */
+static bool look_into_part(struct browse_pane *p, size_t part, size_t from, size_t to, bool on)
 {
-    const struct browse_part *at = &p->parts.at[part];
-
-    p->seek.part = part;
-    p->seek.from = at->at;
-    p->seek.to = at->n == SIZE_MAX ? SIZE_MAX : at->at + at->n;
-}
-
-/* Looks for a hit where the search continues. Returns true if there is one. */
-static bool look_into_part(struct browse_pane *p)
-{
-    struct browse_seek *s = &p->seek;
-    size_t message = message_of(p, s->part);
+    size_t message = message_of(p, part), end;
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct browse_place hit, in_calls = {SIZE_MAX, 0};
-    struct str text;
-    bool found, calls;
+    struct str text = browse_parts_text(&p->parts, &p->thread, message, &scratch);
+    bool calls = to == SIZE_MAX && from != SIZE_MAX && has_call_hit(p, part);
+    bool found;
 
-    if (!shows(p, message))
-        return false;
-    text = browse_parts_text(&p->parts, &p->thread, message, &scratch);
-    calls = s->to == SIZE_MAX && s->from != SIZE_MAX && has_call_hit(p, s->part);
-    s->to = s->to < text.n ? s->to : text.n;
-    found = (s->on || !calls) && s->from < s->to &&
-            find(&p->pattern, text, s->from, s->to, !s->on, &hit) > 0;
+    end = to < text.n ? to : text.n;
+    found = (on || !calls) && from < end && find(&p->pattern, text, from, end, !on, &hit) > 0;
     if (found || calls)
         look_at(p, message, found ? hit : in_calls);
     buf_release(&scratch);
     return found || calls;
 }
 
-bool browse_pane_seek(struct browse_pane *p)
+bool browse_pane_next_hit(struct browse_pane *p, bool on, bool *wrapped)
 {
-    struct browse_seek *s = &p->seek;
-    size_t count = p->parts.count;
-
-    for (int i = 0; i < BROWSE_SEEK_PARTS && s->going && count > 0; i++) {
-        if (look_into_part(p)) {
-            s->going = false;
-            return true;
-        }
-        s->going = s->passed++ < count;
-        s->wrapped = s->wrapped || s->part == (s->on ? count - 1 : 0);
-        start_at(p, (s->part + (s->on ? 1 : count - 1)) % count);
-    }
-    return s->going;
-}
-
-bool browse_pane_next_hit(struct browse_pane *p, bool on)
-{
-    struct browse_seek *s = &p->seek;
     bool here = p->has_hit && p->hit == p->at;
+    size_t count = p->parts.count, part, now = p->hit_at.at;
 
+    *wrapped = false;
     if (!browse_pane_has(p) || !p->searched)
         return false;
-    *s = (struct browse_seek){.going = true, .on = on};
-    start_at(p, here ? browse_parts_find(&p->parts, p->hit, p->hit_at.at)
-                : on ? p->parts.first[p->at]
-                     : browse_parts_last(&p->parts, p->at));
-    if (here && on)
-        s->from = p->hit_at.at == SIZE_MAX ? SIZE_MAX : p->hit_at.at + p->hit_at.n;
-    else if (here && p->hit_at.at != SIZE_MAX)
-        s->to = p->hit_at.at;
-    else if (here)
-        s->to = SIZE_MAX - 1; /* all of the content, but not the calls again */
-    return browse_pane_seek(p);
+    part = here ? browse_parts_find(&p->parts, p->hit, now)
+           : on ? p->parts.first[p->at]
+                : browse_parts_last(&p->parts, p->at);
+    for (size_t i = 0; i <= count; i++) {
+        const struct browse_part *at = &p->parts.at[part];
+        size_t from = at->at, to = at->n == SIZE_MAX ? SIZE_MAX : at->at + at->n;
+
+        if (here && i == 0 && on)
+            from = now == SIZE_MAX ? SIZE_MAX : now + p->hit_at.n;
+        else if (here && i == 0) /* before the calls comes the content */
+            to = now == SIZE_MAX ? SIZE_MAX - 1 : now;
+        if (p->hits[part] > 0 && look_into_part(p, part, from, to, on))
+            return true;
+        *wrapped = *wrapped || part == (on ? count - 1 : 0);
+        part = (part + (on ? 1 : count - 1)) % count;
+    }
+    return false;
 }
 
 bool browse_pane_show(struct browse_pane *p, struct str message, size_t at)
@@ -684,7 +660,6 @@ bool browse_pane_show(struct browse_pane *p, struct str message, size_t at)
 
     if (i == SIZE_MAX || !shows(p, i))
         return false;
-    p->seek.going = false;
     text = browse_parts_text(&p->parts, &p->thread, i, &scratch);
     to = text.n - (at < text.n ? at : text.n) > BROWSE_PART ? at + BROWSE_PART : text.n;
     if (p->searched && at < text.n && !utf8_inside(text, at) &&

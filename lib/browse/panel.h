@@ -34,13 +34,6 @@ struct browse_pane {
     size_t *hits;               /* number of hits that begin in each part */
     size_t counted;             /* for how many parts that is known */
     size_t laid;                /* number of parts that are laid out */
-    struct browse_seek {        /* the search for the next hit, while it is under way */
-        bool going, on;         /* on: forwards */
-        size_t part;            /* where it continues */
-        size_t from, to;        /* the hit begins in this range of the message */
-        size_t passed;          /* number of parts searched */
-        bool wrapped;           /* it has gone on at the other end */
-    } seek;
 };
 
 void browse_pane_init(struct browse_pane *p);
@@ -82,16 +75,14 @@ bool browse_pane_line(struct browse_pane *p, size_t row, const struct browse_lin
 /* Returns the index of the message with this id, or SIZE_MAX. */
 size_t browse_pane_find(const struct browse_pane *p, struct str message);
 
-/* Moves to the next hit, or to the previous one; after the last hit comes the first. It may be far
- * away, so only some parts are searched at once, and keys are answered in between: as long as
- * p->seek.going, call browse_pane_seek. The position does not change before that. Both return false
- * if there is no hit. */
-#define BROWSE_SEEK_PARTS 16
-bool browse_pane_next_hit(struct browse_pane *p, bool on);
-bool browse_pane_seek(struct browse_pane *p);
-/* Counts hits in some more parts, as long as browse_pane_is_counting. */
+/* Counts hits in some more parts, as long as browse_pane_is_counting: keys are answered in
+ * between. */
+#define BROWSE_COUNT_PARTS 16
 void browse_pane_count(struct browse_pane *p);
 bool browse_pane_is_counting(const struct browse_pane *p);
+/* Moves to the next hit, or to the previous one, when all are counted; after the last hit comes the
+ * first, and *wrapped is set. Returns false if there is no hit. */
+bool browse_pane_next_hit(struct browse_pane *p, bool on, bool *wrapped);
 /* Gets the number of the current hit, from 1, and of all hits. Returns false without a current
  * hit, or if not all were counted. */
 bool browse_pane_hit_number(struct browse_pane *p, size_t *number, size_t *total);

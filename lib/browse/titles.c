@@ -99,7 +99,7 @@ void browse_title_text(struct buf *out, struct browse *b)
     add_history(out, b, b->shown.history, "  ");
     if (p->thread.count > 0)
         buf_addf(out, "  %zu/%zu%s%s", p->at + 1, p->thread.count, b->every ? "  every line" : "",
-                 p->seek.going ? "  looking" : "");
+                 browse_is_looking(b) ? "  looking" : "");
     if (browse_pane_hit_number(p, &number, &total))
         buf_addf(out, "  hit %zu of %zu", number, total);
     if (p->unseen > 0)

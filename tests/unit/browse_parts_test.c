@@ -150,6 +150,16 @@ static struct str line_at(struct browse_pane *p, size_t row)
     return (struct str){buf_c(&l->text) + l->at[line].at, end - l->at[line].at};
 }
 
+/* Moves to the next hit, or the one before, that is not past the end. */
+static bool next_hit(struct browse_pane *p, bool on)
+{
+    bool wrapped;
+
+    while (browse_pane_is_counting(p))
+        browse_pane_count(p);
+    return browse_pane_next_hit(p, on, &wrapped) && !wrapped;
+}
+
 /* Whatever the key, no more is laid out for it than some parts, of a message of any length. */
 TEST(no_key_lays_out_more_than_is_near)
 {
@@ -179,7 +189,7 @@ TEST(no_key_lays_out_more_than_is_near)
             before = 0;
             break;
         case 5:
-            (void)browse_pane_next_hit(&p, i % 16 > 8);
+            (void)next_hit(&p, i % 16 > 8);
             break;
         case 6:
             browse_pane_scroll(&p, 100);
@@ -223,36 +233,34 @@ TEST(a_long_message_is_read_from_its_beginning_to_its_end)
     end(&p, &text);
 }
 
-TEST(a_hit_that_is_far_is_looked_for_in_slices)
+TEST(hits_are_counted_in_slices)
 {
     struct browse_pane p;
     struct buf text;
-    size_t slices = 1;
+    size_t slices = 0, number, total;
 
     begin(&p, (size_t)5 << 20, "assistant", &text);
     browse_pane_search(&p, STR("NEEDLE"), false);
-    CHECK(browse_pane_next_hit(&p, true) && p.seek.going);
+    for (; browse_pane_is_counting(&p); slices++)
+        browse_pane_count(&p);
+    CHECK(slices > 15 && slices < 30);
     /* Nothing has moved. */
     CHECK(!p.has_hit && p.at == 0 && p.top == 0);
-    while (p.seek.going && browse_pane_seek(&p))
-        slices++;
+    CHECK(next_hit(&p, true));
     CHECK(p.has_hit && p.hit == 1 && p.at == 1);
-    CHECK(slices > 15 && slices < 30);
     CHECK_INT(p.hit_at.at, text.len - strlen("needle is here\n"));
     CHECK(str_eq_c(line_at(&p, 5), "the needle is here"));
     /* The next one is the same, all the way round; so is the one before. */
     for (int on = 0; on < 2; on++) {
-        CHECK(browse_pane_next_hit(&p, on) && p.seek.going);
-        while (p.seek.going)
-            CHECK(browse_pane_seek(&p));
+        bool wrapped = false;
+
+        CHECK(browse_pane_next_hit(&p, on, &wrapped) && wrapped);
         CHECK(p.has_hit && p.hit == 1);
     }
+    CHECK(browse_pane_hit_number(&p, &number, &total) && number == 1 && total == 1);
     /* There is none at all. */
     browse_pane_search(&p, STR("nowhere"), false);
-    CHECK(browse_pane_next_hit(&p, true) && p.seek.going);
-    for (slices = 0; slices < 100 && browse_pane_seek(&p); slices++)
-        ;
-    CHECK(slices < 50 && !p.has_hit && !p.seek.going);
+    CHECK(!next_hit(&p, true) && !p.has_hit);
     end(&p, &text);
 }
 
@@ -265,13 +273,13 @@ TEST(hits_come_one_after_the_other_whatever_the_parts)
     begin(&p, 100000, "assistant", &text);
     browse_pane_search(&p, STR("Words, \"Quoted"), false);
     for (const char *next = buf_c(&text); (next = strstr(next, "words, \"quoted")); next++) {
-        CHECK(browse_pane_next_hit(&p, true) && !p.seek.going);
+        CHECK(next_hit(&p, true));
         CHECK_INT(p.hit_at.at, next - buf_c(&text));
         at = p.hit_at.at;
         hits++;
     }
     CHECK(hits > 1000);
-    CHECK(browse_pane_next_hit(&p, false) && !p.seek.going);
+    CHECK(next_hit(&p, false));
     CHECK(p.hit_at.at < at);
     end(&p, &text);
 }
@@ -292,10 +300,8 @@ TEST(a_hit_between_two_parts_is_found)
         browse_parts_make(&parts, &t);
         browse_pane_take(&p, &t, &parts, false);
         browse_pane_search(&p, STR("needle"), false);
-        CHECK(browse_pane_next_hit(&p, true) && !p.seek.going);
+        CHECK(next_hit(&p, true));
         CHECK(p.hit_at.at == at && p.hit_at.n == 6);
-        /* At once, not when it is passed again. */
-        CHECK(p.seek.passed < 2);
         end(&p, &text);
     }
 }
