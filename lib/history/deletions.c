@@ -20,22 +20,29 @@ void deletions_add(struct buf *out, struct str session, struct str id)
     buf_add_c(out, "}\n");
 }
 
-bool deletions_next(struct str *rest, struct buf *session, struct buf *id)
+bool deletion_parse(struct str line, struct buf *session, struct buf *id)
 {
     static const char *const keys[] = {"session_id", "id"};
+    struct str values[2], object;
+
+    if (!json_check(line, &object, NULL))
+        return false;
+    json_pick(object, keys, values, 2);
+    buf_clear(session);
+    buf_clear(id);
+    return json_decode(values[0], session) && json_decode(values[1], id) &&
+           id_session_valid(buf_str(session)) && store_id_valid(buf_str(id));
+}
+
+bool deletions_next(struct str *rest, struct buf *session, struct buf *id)
+{
     const char *end;
 
     while (rest->n > 0 && (end = memchr(rest->p, '\n', rest->n))) {
-        struct str line = {rest->p, (size_t)(end - rest->p)}, values[2], object;
+        struct str line = {rest->p, (size_t)(end - rest->p)};
 
         *rest = str_skip(*rest, line.n + 1);
-        if (!json_check(line, &object, NULL))
-            continue;
-        json_pick(object, keys, values, 2);
-        buf_clear(session);
-        buf_clear(id);
-        if (json_decode(values[0], session) && json_decode(values[1], id) &&
-            id_session_valid(buf_str(session)) && store_id_valid(buf_str(id)))
+        if (deletion_parse(line, session, id))
             return true;
     }
     return false;

@@ -82,11 +82,10 @@ struct merge {
     bool keeps;              /* the facts are those of the files, and the next run may use them */
     struct hash_map deleted; /* "SESSION LF ID", numbered in the order of the file */
     off_t deleted_end;       /* FILE.deleted has been read up to this offset */
-    struct prefix line_prefix, deletion_prefix;
+    struct prefix prefix[FACT_KINDS];
     uint64_t deleted_sum;     /* of the set of deletions */
     uint64_t erased;          /* lines that the rewrite at work leaves out */
     uint64_t stored;          /* lines of the batch that is being stored */
-    size_t *cursor;           /* of merge_follow; NULL: none */
     struct buf deletions;     /* lines that wait for FILE.deleted */
     struct buf pending;       /* lines that wait for the history */
     struct hash_map waiting;  /* their digests */
@@ -100,7 +99,7 @@ struct merge {
 /* What is hashed, the seed. */
 enum { OF_LINE, OF_KEY, OF_DELETION };
 
-uint64_t merge_digest_of(struct str line)
+static uint64_t line_digest(struct str line)
 {
     return hash64(line, OF_LINE);
 }
@@ -110,7 +109,7 @@ static uint64_t key_of(struct str session, struct str id)
     return hash64(id, hash64(session, OF_KEY));
 }
 
-uint64_t merge_deletion_digest(struct str session, struct str id)
+static uint64_t deletion_digest(struct str session, struct str id)
 {
     return hash64(id, hash64(session, OF_DELETION));
 }
@@ -322,7 +321,7 @@ static void take_found(struct merge *m)
 static void forget(struct merge *m)
 {
     m->covered = (struct covered){0};
-    m->line_prefix = (struct prefix){0};
+    m->prefix[FACT_LINE] = (struct prefix){0};
     free(m->slots);
     m->slots = NULL;
     m->slots_size = 0;
@@ -420,7 +419,7 @@ static void cache_save(struct merge *m)
 
 /* ---- reading the history ---- */
 
-uint64_t merge_sample(int fd, uint64_t end)
+static uint64_t sample(int fd, uint64_t end)
 {
     char bytes[2 * SAMPLE];
     size_t n = end < SAMPLE ? (size_t)end : SAMPLE;
@@ -438,7 +437,7 @@ static bool still_covers(const struct covered *c, int fd, const struct stat *st)
     if (c->inode != st->st_ino || c->end > size ||
         (c->modified != 0 && c->end == size && c->modified != (uint64_t)system_mtime(st)))
         return false;
-    return c->sample == merge_sample(fd, c->end);
+    return c->sample == sample(fd, c->end);
 }
 
 static void note_end(struct merge *m, const struct stat *st)
@@ -446,7 +445,7 @@ static void note_end(struct merge *m, const struct stat *st)
     struct covered *c = &m->covered;
 
     c->inode = st->st_ino;
-    c->sample = merge_sample(m->fd, c->end);
+    c->sample = sample(m->fd, c->end);
     c->modified = c->end == (uint64_t)st->st_size ? (uint64_t)system_mtime(st) : 0;
 }
 
@@ -460,35 +459,7 @@ static struct str deletion_key(struct merge *m, struct str session, struct str i
     return buf_str(&m->text);
 }
 
-/* Returns the prefix to continue up to n. */
-static struct prefix *prefix_before(struct prefix *p, size_t n)
-{
-    if (p->count > n)
-        *p = (struct prefix){0};
-    return p;
-}
-
-static void prefix_add(struct prefix *p, uint64_t digest)
-{
-    p->sum = chain(p->sum, digest);
-    p->count++;
-}
-
-uint64_t merge_deletion_prefix(struct merge *m, size_t n)
-{
-    struct prefix *p = prefix_before(&m->deletion_prefix, n);
-    struct str session, id;
-
-    if (n > m->deleted.count)
-        return 0;
-    while (p->count < n) {
-        merge_deletion(m, p->count, &session, &id);
-        prefix_add(p, merge_deletion_digest(session, id));
-    }
-    return p->sum;
-}
-
-bool merge_is_deleted(struct merge *m, struct str session, struct str id)
+static bool is_deleted(struct merge *m, struct str session, struct str id)
 {
     return m->deleted.count > 0 && hash_map_find(&m->deleted, deletion_key(m, session, id)) != NULL;
 }
@@ -503,9 +474,9 @@ static void scan_fact(struct merge *m, const struct line *l)
         return;
     }
     f.key = key_of(msg->session_id, msg->id);
-    f.digest = merge_digest_of(msg->line);
+    f.digest = line_digest(msg->line);
     f.place = (uint64_t)(l->at + (msg->line.p - l->text.p)) << LENGTH_BITS | msg->line.n;
-    m->dead = m->dead || merge_is_deleted(m, msg->session_id, msg->id);
+    m->dead = m->dead || is_deleted(m, msg->session_id, msg->id);
     m->facts = mem_grow(m->facts, &m->cap, m->covered.count + m->found + 1, sizeof(*m->facts));
     m->facts[m->covered.count + m->found++] = f;
 }
@@ -571,53 +542,22 @@ static int open_again(struct merge *m, struct stat *st, struct err *e)
     return m->fd >= 0 ? 1 : missing == ENOENT ? 0 : -1;
 }
 
-/* Returns the digests of the lines before the cursor, and sets the cursor to 0. The caller frees
- * them. */
-static uint64_t *take_followed(struct merge *m, size_t *n)
-{
-    uint64_t *digests;
-
-    *n = 0;
-    if (!m->cursor || *m->cursor == 0 || load(m, NULL) < 0)
-        return NULL;
-    *n = *m->cursor < m->covered.count ? *m->cursor : m->covered.count;
-    digests = mem_resize(NULL, *n, sizeof(*digests));
-    for (size_t i = 0; i < *n; i++)
-        digests[i] = m->facts[i].digest;
-    *m->cursor = 0;
-    return digests;
-}
-
 /* Brings the facts up to the end of the history. */
 static int refresh(struct merge *m, struct err *e)
 {
-    uint64_t *followed = NULL;
-    size_t count = 0;
     struct stat st;
     int result = open_again(m, &st, e);
 
     if (result < 0)
         return -1;
-    if (result == 0 || !still_covers(&m->covered, m->fd, &st)) {
-        followed = take_followed(m, &count);
+    if (result == 0 || !still_covers(&m->covered, m->fd, &st))
         forget(m);
-    }
-    if (result > 0 && m->covered.end < (uint64_t)st.st_size) {
-        result = load(m, e) < 0 || extend(m, e) < 0 ? -1 : 1;
-        if (result > 0)
-            note_end(m, &st);
-    }
-    /* The lines that are left are a part of the old ones, in the same order. */
-    for (size_t i = 0; i < count; i++)
-        if (*m->cursor < m->covered.count && m->facts[*m->cursor].digest == followed[i])
-            ++*m->cursor;
-    free(followed);
-    return result < 0 ? -1 : 0;
-}
-
-void merge_follow(struct merge *m, size_t *cursor)
-{
-    m->cursor = cursor;
+    if (result == 0 || m->covered.end >= (uint64_t)st.st_size)
+        return 0;
+    if (load(m, e) < 0 || extend(m, e) < 0)
+        return -1;
+    note_end(m, &st);
+    return 0;
 }
 
 /* ---- deletions ---- */
@@ -631,7 +571,7 @@ void merge_deletion(const struct merge *m, size_t i, struct str *session, struct
 static void take_deletion(struct merge *m, struct str session, struct str id)
 {
     if (hash_map_add(&m->deleted, deletion_key(m, session, id)))
-        m->deleted_sum += merge_deletion_digest(session, id);
+        m->deleted_sum += deletion_digest(session, id);
 }
 
 /* Returns whether a line of the history may be deleted. */
@@ -719,7 +659,7 @@ static void keep_unless_deleted(void *arg, struct rewrite *r, const struct line 
     struct merge *m = arg;
 
     if (l->too_long || !message_parse(&m->message, l->text) ||
-        !merge_is_deleted(m, m->message.session_id, m->message.id))
+        !is_deleted(m, m->message.session_id, m->message.id))
         rewrite_keep(r, l);
     else
         m->erased++;
@@ -833,42 +773,40 @@ struct merge_count *merge_counts(struct merge *m)
     return &m->count;
 }
 
-size_t merge_lines(const struct merge *m)
+size_t merge_facts(const struct merge *m, enum fact_kind kind)
 {
-    return m->covered.count;
+    return kind == FACT_LINE ? m->covered.count : m->deleted.count;
 }
 
-size_t merge_deletions(const struct merge *m)
+uint64_t merge_set(const struct merge *m, enum fact_kind kind)
 {
-    return m->deleted.count;
+    return kind == FACT_LINE ? m->covered.sum : m->deleted_sum;
 }
 
-uint64_t merge_line_set(const struct merge *m)
+uint64_t merge_digest(struct merge *m, enum fact_kind kind, size_t i)
 {
-    return m->covered.sum;
+    struct str session, id;
+
+    if (kind == FACT_LINE)
+        return load(m, NULL) == 0 && i < m->covered.count ? m->facts[i].digest : 0;
+    merge_deletion(m, i, &session, &id);
+    return deletion_digest(session, id);
 }
 
-uint64_t merge_deletion_set(const struct merge *m)
+uint64_t merge_prefix(struct merge *m, enum fact_kind kind, size_t n)
 {
-    return m->deleted_sum;
-}
+    struct prefix *p = &m->prefix[kind];
 
-uint64_t merge_digest(struct merge *m, size_t i)
-{
-    return load(m, NULL) == 0 && i < m->covered.count ? m->facts[i].digest : 0;
-}
-
-uint64_t merge_prefix(struct merge *m, size_t n)
-{
-    struct prefix *p;
-
-    if (n == m->covered.count)
+    if (kind == FACT_LINE && n == m->covered.count)
         return m->covered.chain;
-    if (n > m->covered.count || load(m, NULL) < 0 || n > m->covered.count)
+    if (kind == FACT_LINE && (n > m->covered.count || load(m, NULL) < 0))
         return 0;
-    p = prefix_before(&m->line_prefix, n);
-    while (p->count < n)
-        prefix_add(p, m->facts[p->count].digest);
+    if (n > merge_facts(m, kind))
+        return 0;
+    if (p->count > n)
+        *p = (struct prefix){0};
+    for (; p->count < n; p->count++)
+        p->sum = chain(p->sum, merge_digest(m, kind, p->count));
     return p->sum;
 }
 
@@ -887,7 +825,7 @@ static int read_fact(struct merge *m, const struct fact *f, struct buf *line, st
     if (got < 0)
         return err_sys(e, errno, "cannot read '%s'", m->h->path);
     buf_grew(line, (size_t)got);
-    if (merge_digest_of(buf_str(line)) == f->digest)
+    if (line_digest(buf_str(line)) == f->digest)
         return 0;
     /* The next run reads the whole history. */
     m->keeps = false;
@@ -896,11 +834,20 @@ static int read_fact(struct merge *m, const struct fact *f, struct buf *line, st
     return changed_in_place(m, e);
 }
 
-int merge_read(struct merge *m, size_t i, struct buf *line, struct err *e)
+int merge_read(struct merge *m, enum fact_kind kind, size_t i, struct buf *text, struct err *e)
 {
+    struct str session, id;
+
+    if (kind == FACT_DELETION) {
+        merge_deletion(m, i, &session, &id);
+        buf_clear(text);
+        deletions_add(text, session, id);
+        buf_truncate(text, text->len - 1);
+        return 0;
+    }
     if (load(m, e) < 0)
         return -1;
-    return i < m->covered.count ? read_fact(m, &m->facts[i], line, e) : changed_in_place(m, e);
+    return i < m->covered.count ? read_fact(m, &m->facts[i], text, e) : changed_in_place(m, e);
 }
 
 /* ---- what another copy has ---- */
@@ -911,7 +858,7 @@ int merge_delete(struct merge *m, struct str session, struct str id)
         m->count.refused++;
         return -1;
     }
-    if (merge_is_deleted(m, session, id))
+    if (is_deleted(m, session, id))
         return 0;
     take_deletion(m, session, id);
     deletions_add(&m->deletions, session, id);
@@ -967,9 +914,8 @@ int merge_add(struct merge *m, struct str line, struct err *e)
     if (load(m, e) < 0)
         return -1;
     key = key_of(m->message.session_id, m->message.id);
-    digest = merge_digest_of(m->message.line);
-    if (is_known(m, key, digest, &other) ||
-        merge_is_deleted(m, m->message.session_id, m->message.id))
+    digest = line_digest(m->message.line);
+    if (is_known(m, key, digest, &other) || is_deleted(m, m->message.session_id, m->message.id))
         return 0;
     if (!hash_map_add(&m->waiting, (struct str){(const char *)&digest, sizeof(digest)}))
         return 0;
@@ -982,6 +928,33 @@ int merge_add(struct merge *m, struct str line, struct err *e)
     buf_add_str(&m->pending, m->message.line);
     buf_add_byte(&m->pending, '\n');
     return m->pending.len >= BATCH_BYTES && merge_store(m, e) < 0 ? -1 : 1;
+}
+
+uint64_t merge_digest_of(enum fact_kind kind, struct str text)
+{
+    struct buf session = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_SMALL);
+    uint64_t digest = line_digest(text);
+
+    if (kind == FACT_DELETION && deletion_parse(text, &session, &id))
+        digest = deletion_digest(buf_str(&session), buf_str(&id));
+    buf_release(&session);
+    buf_release(&id);
+    return digest;
+}
+
+int merge_take(struct merge *m, enum fact_kind kind, struct str text, struct err *e)
+{
+    struct buf session = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_SMALL);
+
+    if (kind == FACT_LINE)
+        return merge_add(m, text, e) < 0 ? -1 : 0;
+    if (deletion_parse(text, &session, &id))
+        (void)merge_delete(m, buf_str(&session), buf_str(&id));
+    else
+        m->count.refused++;
+    buf_release(&session);
+    buf_release(&id);
+    return 0;
 }
 
 /* Adds the lines that are still new, under the lock: another program may have stored some. */
@@ -999,9 +972,8 @@ static int add_lines(void *arg, off_t at, struct buf *lines, struct err *e)
         struct str line = str_cut(&rest, '\n');
 
         if (!message_parse(&m->message, line) ||
-            is_known(m, key_of(m->message.session_id, m->message.id), merge_digest_of(line),
-                     &other) ||
-            merge_is_deleted(m, m->message.session_id, m->message.id))
+            is_known(m, key_of(m->message.session_id, m->message.id), line_digest(line), &other) ||
+            is_deleted(m, m->message.session_id, m->message.id))
             continue;
         buf_add_str(lines, line);
         buf_add_byte(lines, '\n');

@@ -102,8 +102,8 @@ static struct digests digests_of_history(struct merge *m)
 {
     struct digests d = {0};
 
-    for (size_t i = 0; i < merge_lines(m); i++)
-        digests_add(&d, merge_digest(m, i));
+    for (size_t i = 0; i < merge_facts(m, FACT_LINE); i++)
+        digests_add(&d, merge_digest(m, FACT_LINE, i));
     digests_sort(&d);
     return d;
 }
@@ -445,7 +445,7 @@ static int store_batch(struct run *r, struct err *e)
 static void set_pushed(struct run *r, size_t n)
 {
     r->cursor.pushed = n;
-    r->cursor.pushed_check = merge_prefix(r->merge, n);
+    r->cursor.pushed_check = merge_prefix(r->merge, FACT_LINE, n);
 }
 
 static bool is_full(const struct run *r)
@@ -456,10 +456,10 @@ static bool is_full(const struct run *r)
 static int push_deletions(struct run *r, struct err *e)
 {
     struct cursor *c = &r->cursor;
-    size_t all = merge_deletions(r->merge);
+    size_t all = merge_facts(r->merge, FACT_DELETION);
     struct str session, id;
 
-    if (merge_deletion_prefix(r->merge, c->deleted) != c->deleted_check)
+    if (merge_prefix(r->merge, FACT_DELETION, c->deleted) != c->deleted_check)
         c->deleted = 0;
     for (size_t i = c->deleted; i < all; i++) {
         merge_deletion(r->merge, i, &session, &id);
@@ -467,7 +467,7 @@ static int push_deletions(struct run *r, struct err *e)
             batch_deletion(r, session, id);
         c->deleted = i + 1;
         if (is_full(r) || i + 1 == all)
-            c->deleted_check = merge_deletion_prefix(r->merge, i + 1);
+            c->deleted_check = merge_prefix(r->merge, FACT_DELETION, i + 1);
         if (is_full(r) && store_batch(r, e) < 0)
             return -1;
     }
@@ -477,14 +477,14 @@ static int push_deletions(struct run *r, struct err *e)
 /* Adds a line to the batch. */
 static int push_line(struct run *r, size_t i, struct err *e)
 {
-    if (merge_read(r->merge, i, &r->line, e) < 0)
+    if (merge_read(r->merge, FACT_LINE, i, &r->line, e) < 0)
         return -1;
     if (!message_parse(&r->message, buf_str(&r->line)))
         return err_set(e, ERR_FAILURE, "the history was edited in place");
     if (r->message.id.n > ID_MAX || r->message.role_text.n > ID_MAX)
         merge_counts(r->merge)->refused++;
     else
-        batch_line(r, merge_digest(r->merge, i));
+        batch_line(r, merge_digest(r->merge, FACT_LINE, i));
     return 0;
 }
 
@@ -498,10 +498,10 @@ static int store_up_to(struct run *r, size_t n, struct err *e)
 /* Pushes the lines from `from` on, without those that the database has. */
 static int push_lines(struct run *r, size_t from, const struct digests *known, struct err *e)
 {
-    size_t all = merge_lines(r->merge);
+    size_t all = merge_facts(r->merge, FACT_LINE);
 
     for (size_t i = from; i < all; i++) {
-        if (!digests_have(known, merge_digest(r->merge, i)) && push_line(r, i, e) < 0)
+        if (!digests_have(known, merge_digest(r->merge, FACT_LINE, i)) && push_line(r, i, e) < 0)
             return -1;
         if (is_full(r)) {
             if (store_up_to(r, i + 1, e) < 0)
@@ -515,8 +515,8 @@ static int push_lines(struct run *r, size_t from, const struct digests *known, s
 static int push(struct run *r, struct err *e)
 {
     struct cursor *c = &r->cursor;
-    bool valid = c->pushed > 0 && c->pushed <= merge_lines(r->merge) &&
-                 merge_prefix(r->merge, c->pushed) == c->pushed_check;
+    bool valid = c->pushed > 0 && c->pushed <= merge_facts(r->merge, FACT_LINE) &&
+                 merge_prefix(r->merge, FACT_LINE, c->pushed) == c->pushed_check;
     struct rows rows = {0};
     struct digests known = {0};
     int result = 0;
@@ -545,8 +545,8 @@ static int count_unpushed(struct run *r, struct err *e)
     int result = list_rows(r, 0, &rows, e);
 
     known = digests_of_rows(&rows);
-    for (size_t i = 0; result == 0 && i < merge_lines(r->merge); i++)
-        if (!digests_have(&known, merge_digest(r->merge, i)))
+    for (size_t i = 0; result == 0 && i < merge_facts(r->merge, FACT_LINE); i++)
+        if (!digests_have(&known, merge_digest(r->merge, FACT_LINE, i)))
             merge_counts(r->merge)->sent++;
     digests_release(&known);
     free(rows.at);
@@ -613,8 +613,8 @@ static int set_pulled(struct run *r, int64_t number, struct err *e)
     if (r->job->options.dry_run)
         return 0;
     r->cursor.pulled = number;
-    r->cursor.seen = merge_lines(r->merge);
-    r->cursor.seen_check = merge_prefix(r->merge, r->cursor.seen);
+    r->cursor.seen = merge_facts(r->merge, FACT_LINE);
+    r->cursor.seen_check = merge_prefix(r->merge, FACT_LINE, r->cursor.seen);
     return cursor_save(r, e);
 }
 
@@ -659,13 +659,14 @@ static int skip_pulled(struct run *r, struct rows *rows, bool erased, struct err
     struct digests there;
     size_t n = r->cursor.pushed;
     /* Another program may have erased or replaced lines before the cursor, too. */
-    bool moved = erased || merge_prefix(r->merge, n) != r->cursor.pushed_check;
+    bool moved = erased || merge_prefix(r->merge, FACT_LINE, n) != r->cursor.pushed_check;
 
     if (moved && list_rows(r, 0, rows, e) < 0)
         return -1;
     n = moved ? 0 : n;
     there = digests_of_rows(rows);
-    while (n < merge_lines(r->merge) && digests_have(&there, merge_digest(r->merge, n)))
+    while (n < merge_facts(r->merge, FACT_LINE) &&
+           digests_have(&there, merge_digest(r->merge, FACT_LINE, n)))
         n++;
     digests_release(&there);
     set_pushed(r, n);
@@ -681,7 +682,8 @@ static int pull(struct run *r, struct err *e)
     bool rewritten;
     int result;
 
-    if (c->seen > merge_lines(r->merge) || merge_prefix(r->merge, c->seen) != c->seen_check)
+    if (c->seen > merge_facts(r->merge, FACT_LINE) ||
+        merge_prefix(r->merge, FACT_LINE, c->seen) != c->seen_check)
         c->pulled = 0;
     /* Rows become visible in the order of their numbers: all up to this one are visible. */
     if (ask_number(r, "SELECT last FROM chathist.owners WHERE owner = current_user", NULL, 0, &last,

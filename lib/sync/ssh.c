@@ -219,9 +219,9 @@ static int get_count(struct peer *p, const char *word, uint64_t most, uint64_t *
 struct exchange {
     struct merge *merge;
     struct peer *peer;
-    bool deletions;  /* the facts are deletions, not lines */
+    enum fact_kind kind;
     size_t count;    /* facts at the beginning */
-    uint64_t prefix; /* merge_prefix of these, if they are lines */
+    uint64_t prefix; /* merge_prefix of these */
     struct digests items;
     uint64_t *sums; /* of the digests before each item */
     bool *send;     /* by the number of the line or the deletion */
@@ -229,28 +229,15 @@ struct exchange {
     uint64_t wanted;
 };
 
-static uint64_t digest_of(struct merge *m, bool deletions, size_t i)
+static void exchange_begin(struct exchange *x, struct merge *m, struct peer *p, enum fact_kind kind)
 {
-    struct str session, id;
-
-    if (!deletions)
-        return merge_digest(m, i);
-    merge_deletion(m, i, &session, &id);
-    return merge_deletion_digest(session, id);
-}
-
-static void exchange_begin(struct exchange *x, struct merge *m, struct peer *p, bool deletions)
-{
-    *x = (struct exchange){.merge = m,
-                           .peer = p,
-                           .deletions = deletions,
-                           .count = deletions ? merge_deletions(m) : merge_lines(m)};
-    x->prefix = deletions ? 0 : merge_prefix(m, x->count);
+    *x = (struct exchange){.merge = m, .peer = p, .kind = kind, .count = merge_facts(m, kind)};
+    x->prefix = merge_prefix(m, kind, x->count);
     x->sums = mem_resize(NULL, x->count + 1, sizeof(*x->sums));
     x->send = mem_zalloc(x->count + 1);
     buf_init(&x->want, SIZE_MAX);
     for (size_t i = 0; i < x->count; i++)
-        digests_add(&x->items, digest_of(m, deletions, i));
+        digests_add(&x->items, merge_digest(m, kind, i));
     digests_sort(&x->items);
     x->sums[0] = 0;
     for (size_t i = 0; i < x->count; i++)
@@ -493,23 +480,17 @@ static int answer_client(struct exchange *x, struct err *e)
 
 /* ---- the facts ---- */
 
-/* Adds the text of a fact to the output. */
-static int put_fact(struct exchange *x, size_t i, struct buf *line, struct err *e)
+/* Adds a fact to the output. */
+static int put_fact(struct exchange *x, size_t i, struct buf *text, struct err *e)
 {
     struct buf *out = &x->peer->output;
-    struct str session, id;
 
-    buf_add_byte(out, 'F');
-    if (x->deletions) {
-        merge_deletion(x->merge, i, &session, &id);
-        deletions_add(out, session, id);
-        return 0;
-    }
-    if (merge_read(x->merge, i, line, e) < 0)
+    if (merge_read(x->merge, x->kind, i, text, e) < 0)
         return -1;
-    buf_add_str(out, buf_str(line));
+    buf_add_byte(out, 'F');
+    buf_add_str(out, buf_str(text));
     buf_add_byte(out, '\n');
-    merge_counts(x->merge)->sent++;
+    merge_counts(x->merge)->sent += x->kind == FACT_LINE;
     return 0;
 }
 
@@ -517,7 +498,7 @@ static int put_fact(struct exchange *x, size_t i, struct buf *line, struct err *
  * changed. */
 static bool is_chosen(const struct exchange *x, size_t i)
 {
-    uint64_t digest = digest_of(x->merge, x->deletions, i);
+    uint64_t digest = merge_digest(x->merge, x->kind, i);
     size_t at = digests_before(&x->items, digest);
 
     return at < x->count && x->items.at[at].digest == digest && x->send[x->items.at[at].number];
@@ -528,8 +509,8 @@ static bool is_chosen(const struct exchange *x, size_t i)
 static int send_facts(struct exchange *x, struct err *e)
 {
     struct buf line = BUF_INIT(BUF_LINE);
-    bool moved = !x->deletions && merge_prefix(x->merge, x->count) != x->prefix;
-    size_t count = moved ? merge_lines(x->merge) : x->count;
+    bool moved = merge_prefix(x->merge, x->kind, x->count) != x->prefix;
+    size_t count = moved ? merge_facts(x->merge, x->kind) : x->count;
     int result = 0;
 
     for (size_t i = 0; result == 0 && i < count; i++) {
@@ -543,26 +524,6 @@ static int send_facts(struct exchange *x, struct err *e)
     return result < 0 ? -1 : peer_flush(x->peer, e);
 }
 
-static int take_fact(struct exchange *x, struct str text, struct err *e)
-{
-    struct buf line = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), id = BUF_INIT(BUF_SMALL);
-    struct str rest;
-
-    if (!x->deletions)
-        return merge_add(x->merge, text, e) < 0 ? -1 : 0;
-    buf_add_str(&line, text);
-    buf_add_byte(&line, '\n');
-    rest = buf_str(&line);
-    if (deletions_next(&rest, &session, &id))
-        (void)merge_delete(x->merge, buf_str(&session), buf_str(&id));
-    else
-        merge_counts(x->merge)->refused++;
-    buf_release(&line);
-    buf_release(&session);
-    buf_release(&id);
-    return 0;
-}
-
 /* Receives facts until the end that the other side marks, and stores them. If the connection ends
  * before, the facts that have arrived are stored. */
 static int take_facts(struct exchange *x, struct err *e)
@@ -571,7 +532,7 @@ static int take_facts(struct exchange *x, struct err *e)
     int result;
 
     while ((result = peer_line(x->peer, BUF_LINE + 1, &line, e)) > 0 && str_starts(line, STR("F")))
-        if (take_fact(x, str_skip(line, 1), e) < 0)
+        if (merge_take(x->merge, x->kind, str_skip(line, 1), e) < 0)
             return -1;
     if (result == 0)
         (void)peer_gone(x->peer, e);
@@ -591,11 +552,11 @@ static int take_facts(struct exchange *x, struct err *e)
 static void put_hello(struct peer *p, const struct merge *m)
 {
     buf_addf(&p->output, "hist-sync %s %016" PRIx64 " %016" PRIx64 "\n", VERSION,
-             merge_deletion_set(m), merge_line_set(m));
+             merge_set(m, FACT_DELETION), merge_set(m, FACT_LINE));
 }
 
 /* Reads the line of put_hello. */
-static int get_hello(struct peer *p, uint64_t *deletions, uint64_t *lines, struct err *e)
+static int get_hello(struct peer *p, uint64_t there[FACT_KINDS], struct err *e)
 {
     struct str line = STR_NONE, rest;
 
@@ -613,18 +574,20 @@ static int get_hello(struct peer *p, uint64_t *deletions, uint64_t *lines, struc
         err_set(e, ERR_FAILURE, "'%s' has another version of hist-sync", p->name);
         return -1;
     }
-    return digest_parse(str_word(&rest), deletions) && digest_parse(str_word(&rest), lines)
+    return digest_parse(str_word(&rest), &there[FACT_DELETION]) &&
+                   digest_parse(str_word(&rest), &there[FACT_LINE])
                ? 0
                : peer_wrong(p, e);
 }
 
 /* Finds the differences in one kind of facts, and exchanges them. */
-static int exchange(struct merge *m, struct peer *p, bool deletions, bool client, struct err *e)
+static int exchange(struct merge *m, struct peer *p, enum fact_kind kind, bool client,
+                    struct err *e)
 {
     struct exchange x;
     int result;
 
-    exchange_begin(&x, m, p, deletions);
+    exchange_begin(&x, m, p, kind);
     result = client ? find_difference(&x, e) : answer_client(&x, e);
     if (result == 0)
         result = client ? send_facts(&x, e) : take_facts(&x, e);
@@ -636,12 +599,12 @@ static int exchange(struct merge *m, struct peer *p, bool deletions, bool client
 
 /* Exchanges the numbers of both sides. The client waits for those of the server: what it writes
  * while ssh asks for a password could be lost. */
-static int greet(struct merge *m, struct peer *p, bool client, uint64_t *deletions, uint64_t *lines,
+static int greet(struct merge *m, struct peer *p, bool client, uint64_t there[FACT_KINDS],
                  struct err *e)
 {
     if (!client)
         put_hello(p, m);
-    if (peer_flush(p, e) < 0 || get_hello(p, deletions, lines, e) < 0)
+    if (peer_flush(p, e) < 0 || get_hello(p, there, e) < 0)
         return -1;
     if (client)
         put_hello(p, m);
@@ -650,15 +613,15 @@ static int greet(struct merge *m, struct peer *p, bool client, uint64_t *deletio
 
 static int talk(struct merge *m, struct peer *p, bool client, struct err *e)
 {
-    uint64_t deletions, lines;
+    uint64_t there[FACT_KINDS];
 
     merge_report_refused(m);
-    if (greet(m, p, client, &deletions, &lines, e) < 0)
+    if (greet(m, p, client, there, e) < 0)
         return -1;
-    if (deletions != merge_deletion_set(m) &&
-        (exchange(m, p, true, client, e) < 0 || greet(m, p, client, &deletions, &lines, e) < 0))
+    if (there[FACT_DELETION] != merge_set(m, FACT_DELETION) &&
+        (exchange(m, p, FACT_DELETION, client, e) < 0 || greet(m, p, client, there, e) < 0))
         return -1;
-    return lines == merge_line_set(m) ? 0 : exchange(m, p, false, client, e);
+    return there[FACT_LINE] == merge_set(m, FACT_LINE) ? 0 : exchange(m, p, FACT_LINE, client, e);
 }
 
 static void peer_init(struct peer *p, const struct sync_job *job, const char *name, int in, int out)

@@ -51,7 +51,7 @@ TEST(a_line_that_does_not_exist_is_not_read)
     CHECK_INT(locate(&h, &from, NULL), 0);
     m = merge_open(&h, &options, NULL);
     if (CHECK(m)) {
-        CHECK_INT(merge_read(m, 0, &line, &e), -1);
+        CHECK_INT(merge_read(m, FACT_LINE, 0, &line, &e), -1);
         CHECK(strstr(err_text(&e), "was changed in place: try again"));
     }
     merge_close(m);
@@ -98,10 +98,11 @@ TEST(a_line_that_is_repeated_counts_once)
             CHECK_INT(file_write_all(fd, all.data, all.len), 0);
             close(fd);
             m = merge_open(&h, &options, NULL);
-            wrong += merge_lines(m) != (n == 0 ? 0 : wanted[n - 1] * 300);
-            for (size_t i = 0; i < merge_lines(m); i++) {
+            wrong += merge_facts(m, FACT_LINE) != (n == 0 ? 0 : wanted[n - 1] * 300);
+            for (size_t i = 0; i < merge_facts(m, FACT_LINE); i++) {
                 set_line(&line, i);
-                wrong += merge_digest(m, i) != merge_digest_of(buf_str(&line));
+                wrong +=
+                    merge_digest(m, FACT_LINE, i) != merge_digest_of(FACT_LINE, buf_str(&line));
                 wrong += merge_add(m, buf_str(&line), NULL) != 0;
             }
             merge_close(m);
@@ -149,12 +150,12 @@ TEST(after_a_change_in_place_the_next_run_reads_all)
     close(fd);
     append_ids(300, 301);
     m = merge_open(&h, &options, NULL);
-    CHECK_INT(merge_read(m, 99, &line, NULL), -1);
+    CHECK_INT(merge_read(m, FACT_LINE, 99, &line, NULL), -1);
     merge_close(m);
     append_ids(301, 302);
     m = merge_open(&h, &options, NULL);
-    CHECK_INT(merge_read(m, 99, &line, NULL), 0);
-    CHECK_INT(merge_lines(m), 202);
+    CHECK_INT(merge_read(m, FACT_LINE, 99, &line, NULL), 0);
+    CHECK_INT(merge_facts(m, FACT_LINE), 202);
     merge_close(m);
     buf_release(&line);
     history_release(&h);
@@ -175,7 +176,7 @@ TEST(a_run_that_cannot_erase_leaves_that_to_the_next_one)
     m = merge_open(&h, &options, NULL);
     CHECK_INT(merge_delete(m, STR("s"), STR("150")), 1);
     CHECK_INT(merge_store(m, NULL), 0);
-    CHECK_INT(merge_lines(m), 199);
+    CHECK_INT(merge_facts(m, FACT_LINE), 199);
     merge_close(m);
     append_ids(150, 151);
     CHECK_INT(pipe(ends), 0);
@@ -184,7 +185,7 @@ TEST(a_run_that_cannot_erase_leaves_that_to_the_next_one)
     CHECK(!merge_open(&h, &options, NULL));
     h.cancel_fd = -1;
     m = merge_open(&h, &options, NULL);
-    CHECK_INT(merge_lines(m), 199);
+    CHECK_INT(merge_facts(m, FACT_LINE), 199);
     merge_close(m);
     close(ends[0]);
     close(ends[1]);
@@ -211,22 +212,22 @@ TEST(a_prefix_is_the_same_in_any_order)
     }
     CHECK_INT(merge_store(m, NULL), 0);
     for (size_t n = 4; n-- > 0;) {
-        lines[n] = merge_prefix(m, n);
-        deletions[n] = merge_deletion_prefix(m, n);
+        lines[n] = merge_prefix(m, FACT_LINE, n);
+        deletions[n] = merge_prefix(m, FACT_DELETION, n);
         CHECK_INT(lines[n] == 0, n == 0);
         CHECK_INT(deletions[n] == 0, n == 0);
     }
     for (size_t n = 0; n < 4; n++) {
-        CHECK(merge_prefix(m, n) == lines[n]);
-        CHECK(merge_deletion_prefix(m, n) == deletions[n]);
+        CHECK(merge_prefix(m, FACT_LINE, n) == lines[n]);
+        CHECK(merge_prefix(m, FACT_DELETION, n) == deletions[n]);
     }
-    CHECK(merge_prefix(m, 2) == lines[2]);
+    CHECK(merge_prefix(m, FACT_LINE, 2) == lines[2]);
     /* Another line is the second one then. */
     CHECK_INT(merge_delete(m, STR("s"), STR("1")), 1);
     CHECK_INT(merge_store(m, NULL), 0);
-    CHECK(merge_prefix(m, 2) != lines[2]);
-    CHECK(merge_prefix(m, 1) == lines[1]);
-    CHECK(merge_deletion_prefix(m, 3) == deletions[3]);
+    CHECK(merge_prefix(m, FACT_LINE, 2) != lines[2]);
+    CHECK(merge_prefix(m, FACT_LINE, 1) == lines[1]);
+    CHECK(merge_prefix(m, FACT_DELETION, 3) == deletions[3]);
     merge_close(m);
     buf_release(&line);
     history_release(&h);

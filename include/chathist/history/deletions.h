@@ -16,6 +16,8 @@
 char *deletions_path(const char *history_path);
 /* Adds a line with its newline. */
 void deletions_add(struct buf *out, struct str session, struct str id);
+/* Reads a line without its newline, and sets both ids. Returns whether it names a message. */
+bool deletion_parse(struct str line, struct buf *session, struct buf *id);
 /* Reads the next line of *rest that names a message, and sets both ids. Other lines are skipped. A
  * last line without a newline may still be written, and stays in *rest. Returns false at the
  * end. */

@@ -11,9 +11,9 @@
  * "id":…}`. merge_open makes this file. From then on programs that delete messages add to it
  * (history/rewrite.h).
  *
- * Lines are numbered from 0 in the order of the file; the second of two equal lines has no number,
- * and neither has a line that a peer would not accept (merge_add). The digests of the numbered
- * lines are kept in a file of the user's state directory, so that a history of a gigabyte need not
+ * Lines and deletions are facts and have numbers. The second of two equal lines has no number, and
+ * neither has a line that a peer would not accept (merge_add). The digests of the numbered lines are
+ * kept in a file of the user's state directory, so that a history of a gigabyte need not
  * be read again. That file is a cache: it is checked, and made again if it does not fit the
  * history.
  */
@@ -62,41 +62,29 @@ struct merge_count *merge_counts(struct merge *m);
 
 /* ---- what the history has ---- */
 
-/* Returns the number of lines. Numbers change only if lines are erased: then merge_prefix
- * differs. */
-size_t merge_lines(const struct merge *m);
-/* Returns the digest of a line. Different lines have different ones, except by a coincidence of 64
- * bits. */
-uint64_t merge_digest(struct merge *m, size_t i);
-/* Returns the digest of a line that is not in the history. */
-uint64_t merge_digest_of(struct str line);
-/* Returns a checksum of the first n lines in their order; 0 if there are fewer. A cursor is n and
- * this number: while it stays the same, the lines before the cursor are the same. While a merge is
- * open, merge_follow is needed, too. */
-uint64_t merge_prefix(struct merge *m, size_t n);
-/* Keeps a cursor right from now on: when lines before it are erased, *cursor becomes smaller by
- * their number. It is borrowed. */
-void merge_follow(struct merge *m, size_t *cursor);
-/* Reads a line, without its newline, into `line`, which it clears first. Returns 0, or -1 with *e
- * set, also if the history was edited in place. */
-int merge_read(struct merge *m, size_t i, struct buf *line, struct err *e);
+/* The two kinds of facts. Each kind is numbered from 0 in the order of its file. Deletions are never
+ * removed; if lines are erased, the numbers of later lines change, and merge_prefix differs. */
+enum fact_kind { FACT_DELETION, FACT_LINE };
+#define FACT_KINDS 2
 
-/* Returns the number of deletions. They are numbered in the order of FILE.deleted, and are never
- * removed. */
-size_t merge_deletions(const struct merge *m);
+/* Returns the number of facts. */
+size_t merge_facts(const struct merge *m, enum fact_kind kind);
+/* Returns the digest of a fact. Different facts have different ones, except by a coincidence of 64
+ * bits. */
+uint64_t merge_digest(struct merge *m, enum fact_kind kind, size_t i);
+/* Returns the digest of a fact that the history need not have. */
+uint64_t merge_digest_of(enum fact_kind kind, struct str text);
+/* Returns a checksum of the first n facts in their order; 0 if there are fewer. A cursor is n and
+ * this number: while it stays the same, the facts before the cursor are the same. */
+uint64_t merge_prefix(struct merge *m, enum fact_kind kind, size_t n);
+/* Returns a number for the set of facts, whatever their order. Two copies with the same numbers for
+ * both kinds are equal. */
+uint64_t merge_set(const struct merge *m, enum fact_kind kind);
+/* Reads the text of a fact, a line without its newline, into `text`, which it clears first. Returns
+ * 0, or -1 with *e set, also if the history was edited in place. */
+int merge_read(struct merge *m, enum fact_kind kind, size_t i, struct buf *text, struct err *e);
 /* Sets the session and the id of a deletion, borrowed until the merge is closed. */
 void merge_deletion(const struct merge *m, size_t i, struct str *session, struct str *id);
-/* Returns a checksum of the first n deletions; 0 if there are fewer. */
-uint64_t merge_deletion_prefix(struct merge *m, size_t n);
-/* Returns whether a line with this session and id is deleted. */
-bool merge_is_deleted(struct merge *m, struct str session, struct str id);
-/* Returns the digest of a deletion. */
-uint64_t merge_deletion_digest(struct str session, struct str id);
-
-/* Return a number for the set of lines, and for that of deletions, whatever their order. Two copies
- * with the same numbers are equal. */
-uint64_t merge_line_set(const struct merge *m);
-uint64_t merge_deletion_set(const struct merge *m);
 
 /* ---- sets of digests ---- */
 
@@ -131,6 +119,9 @@ int merge_delete(struct merge *m, struct str session, struct str id);
  * id without white space or control characters, a valid session id and time. Returns 1; 0 if the
  * line is known, or deleted, or refused; -1 with *e set. */
 int merge_add(struct merge *m, struct str line, struct err *e);
+/* Adds a fact from its text, a deletion as merge_delete does and a line as merge_add. Returns 0, or
+ * -1 with *e set. */
+int merge_take(struct merge *m, enum fact_kind kind, struct str text, struct err *e);
 /* Tells the user how many lines of the history cannot be sent, if there are any. */
 void merge_report_refused(struct merge *m);
 /* Tells the user, if options.warn is set. */
@@ -144,10 +135,6 @@ int merge_store(struct merge *m, struct err *e);
 
 /* ---- files of a merge ---- */
 
-/* Returns a checksum of the first and the last bytes of the part of a file before `end`; 0 if the
- * file is shorter. Two equal checksums show that a file that is only appended to still begins with
- * this part. */
-uint64_t merge_sample(int fd, uint64_t end);
 /* Makes the directory of hist-sync in the user's state directory. Returns 0, or -1 with *e set. */
 int sync_state_make(const struct history *h, struct err *e);
 /* Returns the path of a file `name` in that directory. The caller frees it. Returns NULL with *e
