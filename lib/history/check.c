@@ -287,12 +287,14 @@ static bool is_half_made(const struct history *h, bool remove)
 static void check_group(struct walk *w)
 {
     char *group = path_with_suffix(w->h->path, ".group");
-    struct stat st;
+    int fd = file_open_regular_at(w->h->dir_fd, group, O_RDONLY, 0, NULL, NULL, NULL);
 
-    if (file_stat(w->h->dir_fd, group, &st) == 0)
+    /* The program that made it holds its lock. */
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
         report(w, true, group, 0,
                "copies of a hist-fork that was killed: the next program that writes stores all of "
                "them, or none");
+    file_close(fd);
     free(group);
 }
 

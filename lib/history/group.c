@@ -113,8 +113,8 @@ int group_end(struct group *g, struct append *a, struct err *e)
 
     if (fd >= 0) {
         result = append_copy(a, fd, GROUP_HEAD, g->size, g->h->sync, e);
-        close(fd);
         (void)file_unlink(g->h->dir_fd, g->path);
+        close(fd);
     }
     release(g);
     return result;
