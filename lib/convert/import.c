@@ -23,27 +23,23 @@
 #define NAMED_MAX 10
 #define NONE ((size_t)-1)
 
-/* A part of an origin: SESSION/PART, which the history or a file has. */
-struct part {
-    struct str id;   /* of its line, a key of `ids` */
-    uint32_t source; /* number of the last file that had it; 0: the history */
-};
-
 /* Something that the history or a file has. A history has up to three marks for each line, so they
  * are small. */
 struct mark {
     uint64_t key;    /* a hash of what the mark stands for */
+    uint32_t stored; /* how many of it the history has */
+    uint32_t line;   /* of a part: the number of its line in `ids`, from 1 */
     uint32_t source; /* number of the last file that had it; 0: the history */
     /* The rest is about equal lines. */
-    uint32_t stored; /* how many the history has */
-    uint32_t known;  /* the most that the history or a file has had */
-    uint32_t given;  /* how many file `source` has had so far */
+    uint32_t known; /* the most that the history or a file has had */
+    uint32_t given; /* how many file `source` has had so far */
 };
 
 /* What a mark stands for, the seed of its hash. The last two exist once there is a line in our own
  * form. */
 enum mark_kind {
     MARK_ID,         /* the id of a line */
+    MARK_PART,       /* a part of an origin: its session and the part */
     MARK_SESSION_ID, /* the session and the id of a line */
     MARK_LINE,       /* equal lines */
 };
@@ -59,13 +55,13 @@ struct session {
     bool renamed;  /* and reported */
 };
 
-/* A line that waits to be stored. */
+/* A line that waits to be stored. One that is not in our own form has the mark of the first new part
+ * of its origin, nth is 1, and no session. */
 struct pending {
     size_t n;       /* bytes in `waiting`, with the newline */
-    size_t lines;   /* index of the mark of lines that are equal to it */
+    size_t mark;    /* index of the mark of lines that are equal to it */
     uint32_t nth;   /* of these lines, from 1 */
-    size_t session; /* index of its session; NONE for a line that is not in our own form */
-    size_t part;    /* such a line has the index of the first part of its origin that was new */
+    size_t session; /* index of its session, or NONE */
     size_t result;  /* index of the result of its file */
     bool is_title;  /* it is not counted */
     bool stored;    /* by another process */
@@ -79,9 +75,6 @@ struct import {
     size_t marks_count, marks_cap;
     uint32_t *slots; /* a hash table of the numbers of marks, from 1 */
     size_t slots_size;
-    struct hash_map part_names; /* -> parts, as many as it has keys */
-    struct part *parts;
-    size_t parts_cap;
     struct hash_map ids;           /* of lines that have an origin */
     struct hash_map session_names; /* -> sessions, as many as it has keys */
     struct session *sessions;
@@ -186,36 +179,10 @@ static uint64_t id_key(struct str id)
     return hash64(id, MARK_ID);
 }
 
-static uint64_t session_id_key(struct str session, struct str id)
+/* Returns the key of a part of an origin, or of an id, in a session. */
+static uint64_t key_in(struct str session, struct str text, enum mark_kind kind)
 {
-    return hash64(id, hash64(session, MARK_SESSION_ID));
-}
-
-/* Sets `key` to A, the byte between, and B. */
-static struct str join(struct buf *key, struct str a, char between, struct str b)
-{
-    buf_set(key, a);
-    buf_add_byte(key, between);
-    buf_add_str(key, b);
-    return buf_str(key);
-}
-
-/* Returns a part of an origin, or NULL. */
-static const struct part *part_find(const struct import *im, struct str key)
-{
-    const size_t *found = hash_map_find(&im->part_names, key);
-
-    return found ? &im->parts[*found] : NULL;
-}
-
-/* Walks the parts of an origin: sets `key` to SESSION/PART. Begins with *parts as the text after
- * the slash. Returns false at the end. */
-static bool next_part(struct str session, struct str *parts, struct buf *key)
-{
-    if (!parts->p)
-        return false;
-    (void)join(key, session, '/', str_cut(parts, '+'));
-    return true;
+    return hash64(text, hash64(session, kind));
 }
 
 /* Returns where the time of the latest title of a session is kept; INT64_MIN without one. */
@@ -239,47 +206,52 @@ static void note_title(struct import *im, const struct message *m)
         *latest = us;
 }
 
-/* Notes that a file, or the history (0), has a line: its id and the parts of its origin. Returns
- * the index of the first part that is new, or NONE. */
-static size_t enter_line(struct import *im, const struct message *m, uint32_t source)
+/* Notes that a file or the history has a line: its id and the parts of its origin. Returns the
+ * index of the mark of the first part that is new, or NONE. */
+static size_t enter_line(struct import *im, const struct message *m, bool stored)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE), key = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE);
     struct str parts = message_text(m, FIELD_ORIGIN, &scratch), session = str_cut(&parts, '/');
     struct str id = m->id;
-    size_t first = NONE;
+    size_t first = NONE, line = 0;
 
-    mark_of(im, id_key(id))->source = source;
+    (void)mark_of(im, id_key(id));
     if (message_is_title(m))
         note_title(im, m);
     if (parts.p)
-        (void)hash_map_number(&im->ids, &id);
-    while (next_part(session, &parts, &key)) {
-        struct str name = buf_str(&key);
-        size_t count = im->part_names.count, i = hash_map_number(&im->part_names, &name);
+        line = hash_map_number(&im->ids, &id) + 1;
+    while (parts.p) {
+        struct mark *part = mark_of(im, key_in(session, str_cut(&parts, '+'), MARK_PART));
 
-        if (i == count) {
-            im->parts = mem_grow(im->parts, &im->parts_cap, i + 1, sizeof *im->parts);
-            im->parts[i].id = id;
-            first = first == NONE ? i : first;
+        if (part->line == 0) {
+            part->line = (uint32_t)line;
+            first = first == NONE ? (size_t)(part - im->marks) : first;
         }
-        im->parts[i].source = source;
+        part->stored += stored;
     }
     buf_release(&scratch);
-    buf_release(&key);
     return first;
 }
 
 /* Returns whether all parts of an origin are known. */
 static bool is_origin_known(const struct import *im, struct str origin)
 {
-    struct buf key = BUF_INIT(BUF_LINE);
     struct str parts = origin, session = str_cut(&parts, '/');
     bool known = true;
 
-    while (known && next_part(session, &parts, &key))
-        known = part_find(im, buf_str(&key)) != NULL;
-    buf_release(&key);
+    while (known && parts.p)
+        known = mark_find(im, key_in(session, str_cut(&parts, '+'), MARK_PART)) != NULL;
     return known;
+}
+
+/* Sets *id to the id of the line that has a part of an origin. Returns false if no line has it. */
+static bool find_part(const struct import *im, struct str session, struct str part, struct str *id)
+{
+    const struct mark *found = mark_find(im, key_in(session, part, MARK_PART));
+
+    if (found)
+        *id = im->ids.entries[found->line - 1].key;
+    return found != NULL;
 }
 
 /* ---- equal lines ---- */
@@ -366,7 +338,7 @@ static void count_stored(struct import *im, const struct message *m)
     size_t session = session_of(im, m->session_id);
 
     note_known(lines, ++lines->stored);
-    mark_of(im, session_id_key(m->session_id, m->id))->source = 0;
+    mark_of(im, key_in(m->session_id, m->id, MARK_SESSION_ID))->source = 0;
     im->sessions[session].lines++;
     im->sessions[session].existed = true;
 }
@@ -389,7 +361,7 @@ static int read_history(struct import *im, struct err *e)
         im->sessions[i].lines = 0;
     scan_from(&scan, im->seen);
     while ((got = scan_message(&scan, &m, NULL, e)) > 0) {
-        enter_line(im, &m, 0);
+        (void)enter_line(im, &m, true);
         if (im->has_tally)
             count_stored(im, &m);
     }
@@ -472,9 +444,9 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
     (void)buf_room(lines, im->waiting.len);
     for (size_t i = 0, next = 0; i < im->pending_count; i++) {
         struct pending *p = &im->pending[i];
-        struct mark *same = &im->marks[p->lines];
+        struct mark *same = &im->marks[p->mark];
 
-        p->stored = p->session == NONE ? im->parts[p->part].source == 0 : p->nth <= same->stored;
+        p->stored = p->nth <= same->stored;
         if (p->stored) {
             im->results[p->result].count.known += !p->is_title;
         } else {
@@ -512,7 +484,7 @@ static int store_pending(struct import *im, struct err *e)
     return result;
 }
 
-/* Adds a new line to those that wait. p has its part or session, and its mark. */
+/* Adds a new line to those that wait. p has its mark, its place among equal lines and its session. */
 static int add_pending(struct import *im, struct str line, struct pending p, struct err *e)
 {
     p.n = line.n + 1;
@@ -566,7 +538,7 @@ static bool keep_own_ids(struct import *im, const struct message *m, struct str 
 
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
-        const struct mark *mark = mark_find(im, session_id_key(session, id));
+        const struct mark *mark = mark_find(im, key_in(session, id, MARK_SESSION_ID));
 
         if (mark && mark->source != im->source_number)
             some = true;
@@ -646,14 +618,14 @@ static const struct message *alter_line(struct import *im, const struct message 
 static int give_line(struct import *im, const struct message *m, struct session *s, size_t lines,
                      struct err *e)
 {
-    struct pending p = {.lines = lines,
+    struct pending p = {.mark = lines,
                         .nth = im->marks[lines].given,
                         .session = (size_t)(s - im->sessions),
                         .is_title = message_is_title(m)};
 
     s->lines++;
     note_known(&im->marks[lines], p.nth);
-    (void)enter_line(im, m, im->source_number);
+    (void)enter_line(im, m, false);
     return add_pending(im, m->line, p, e);
 }
 
@@ -697,7 +669,7 @@ int import_give_line(struct source *source, const struct message *m, struct err 
     if (begin_tally(im, e) < 0)
         return -1;
     s = choose_session(im, m->session_id);
-    id = session_id_key(s->name, m->id);
+    id = key_in(s->name, m->id, MARK_SESSION_ID);
     lines = count_given(im, m, s->name);
     has = im->marks[lines].given <= im->marks[lines].known;
     if (!has)
@@ -788,16 +760,13 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
 static int give_message(struct import *im, struct str line, struct err *e)
 {
     struct message m = MESSAGE_INIT;
-    struct pending p = {.session = NONE};
-    struct mark *lines;
+    struct pending p = {.nth = 1, .session = NONE};
     int result;
 
     (void)message_parse(&m, line);
     p.is_title = message_is_title(&m);
-    p.part = enter_line(im, &m, im->source_number);
-    lines = mark_of_line(im, &m, m.session_id);
-    note_known(lines, 1);
-    p.lines = (size_t)(lines - im->marks);
+    p.mark = enter_line(im, &m, false);
+    note_known(mark_of_line(im, &m, m.session_id), 1);
     result = add_pending(im, m.line, p, e);
     message_release(&m);
     return result;
@@ -860,26 +829,25 @@ int import_give_title(struct source *s, struct str session, struct str title, st
 
 bool import_skips(struct source *s, struct str session, struct str part)
 {
-    struct buf key = BUF_INIT(BUF_SMALL);
-    const struct part *found = part_find(s->import, join(&key, session, '/', part));
+    struct import *im = s->import;
+    struct str id;
 
-    buf_release(&key);
-    if (found && !str_eq(found->id, s->import->skipped)) {
-        s->import->skipped = found->id;
-        count_of(s->import)->known++;
-    }
-    return found != NULL;
+    if (!find_part(im, session, part, &id))
+        return false;
+    if (!str_eq(id, im->skipped))
+        count_of(im)->known++;
+    im->skipped = id;
+    return true;
 }
 
 bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id)
 {
-    struct buf key = BUF_INIT(BUF_SMALL);
-    const struct part *found = part_find(s->import, join(&key, session, '/', part));
+    struct str line;
+    bool known = find_part(s->import, session, part, &line);
 
-    if (found && id)
-        buf_add_str(id, found->id);
-    buf_release(&key);
-    return found != NULL;
+    if (known && id)
+        buf_add_str(id, line);
+    return known;
 }
 
 /* ---- the import ---- */
@@ -985,8 +953,6 @@ void import_free(struct import *im)
     free(im->slots);
     hash_map_release(&im->titled);
     free(im->title_times);
-    free(im->parts);
-    hash_map_release(&im->part_names);
     hash_map_release(&im->ids);
     free(im->sessions);
     hash_map_release(&im->session_names);
