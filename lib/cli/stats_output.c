@@ -16,86 +16,128 @@ static struct str key_text(const struct stats_row *row)
     return row->key ? (struct str){row->key, row->len} : STR("unknown");
 }
 
-/* Returns true if the tokens of at least one answer are known. */
-static bool has_tokens(const struct stats_count *n)
-{
-    return n->answers > n->unknown || n->input > 0 || n->output > 0;
-}
-
 /* ---- records ---- */
 
-static void add_key(struct buf *line, const struct out *o, enum stats_by by, struct str key)
+/* The records to print. On a terminal the first one is the heading, and rows have bars. */
+struct report {
+    struct buf text; /* a line for each, its fields separated by tabs */
+    double *bars;    /* of each line, its part of the longest bar; 0: none */
+    size_t count, cap;
+};
+
+static void end_record(struct report *r, double bar)
+{
+    buf_add_byte(&r->text, '\n');
+    r->bars = mem_grow(r->bars, &r->cap, r->count + 1, sizeof *r->bars);
+    r->bars[r->count++] = bar;
+}
+
+static void add_heading(struct report *r, enum stats_by by, const char *fields)
+{
+    buf_addf(&r->text, "%s\t%s", stats_by_name(by), fields);
+    end_record(r, 0);
+}
+
+static void add_key(struct report *r, const struct out *o, enum stats_by by, struct str key)
 {
     if (by == STATS_SESSION)
-        list_add_id(line, key);
+        list_add_id(&r->text, key);
     else
-        vis_add_line(line, key, o->terminal);
+        vis_add_line(&r->text, key, o->terminal);
 }
 
-/* `key TAB messages TAB sessions TAB input TAB output TAB unknown`; of tools `key TAB calls TAB
+static uint64_t size_of(enum stats_by by, const struct stats_count *n)
+{
+    return by == STATS_TOOL ? n->calls : n->messages;
+}
+
+/* Adds `key TAB messages TAB sessions TAB input TAB output TAB unknown`; of tools `key TAB calls TAB
  * sessions`. */
-static void print_record(struct out *o, enum stats_by by, struct str key,
-                         const struct stats_count *n)
+static void add_count(struct report *r, const struct out *o, enum stats_by by, struct str key,
+                      const struct stats_count *n, double bar)
 {
-    struct buf line = BUF_INIT(8 * BUF_LINE);
-
-    add_key(&line, o, by, key);
-    if (by == STATS_TOOL)
-        buf_addf(&line, "\t%" PRIu64 "\t%" PRIu64 "\n", n->calls, n->sessions);
-    else
-        buf_addf(&line, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64 "\n",
-                 n->messages, n->sessions, n->input, n->output, n->unknown);
-    out_raw(o, buf_str(&line));
-    buf_release(&line);
+    add_key(r, o, by, key);
+    buf_addf(&r->text, "\t%" PRIu64 "\t%" PRIu64, size_of(by, n), n->sessions);
+    if (by != STATS_TOOL)
+        buf_addf(&r->text, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, n->input, n->output, n->unknown);
+    end_record(r, bar);
 }
 
-/* `key TAB currency TAB cost TAB reported TAB computed TAB answers TAB tokens`, a line for each
- * currency; the one of the currency `unknown`, without amounts, is the last. */
-static void print_costs(struct out *o, const struct stats *s, struct str key,
-                        const struct stats_costs *costs)
+static void add_counts(struct report *r, const struct out *o, const struct stats *s,
+                       const struct stats_row *at, size_t count)
 {
-    struct buf line = BUF_INIT(8 * BUF_LINE);
+    enum stats_by by = s->rows.by;
+    uint64_t most = 1;
 
+    for (size_t i = 0; i < count; i++)
+        most = size_of(by, &at[i].count) > most ? size_of(by, &at[i].count) : most;
+    if (o->terminal)
+        add_heading(r, by,
+                    by == STATS_TOOL ? "calls\tsessions"
+                                     : "messages\tsessions\ttokens in\tout\tunknown");
+    add_count(r, o, by, STR("total"), &s->total, 0);
+    for (size_t i = 0; i < count; i++)
+        add_count(r, o, by, key_text(&at[i]), &at[i].count,
+                  (double)size_of(by, &at[i].count) / (double)most);
+}
+
+/* For the length of a bar only. */
+static double rounded(struct amount a)
+{
+    return (double)a.whole + (double)a.part / AMOUNT_UNIT;
+}
+
+/* Adds `key TAB currency TAB cost TAB reported TAB computed TAB answers TAB tokens`, a line for each
+ * currency; the one of the currency `unknown`, without amounts, is the last. `highest` has the cost
+ * of the longest bar in each currency, or is NULL. */
+static void add_cost(struct report *r, const struct out *o, const struct stats *s, struct str key,
+                     const struct stats_costs *costs, const double *highest)
+{
     for (size_t n = 1; n <= costs->count; n++) {
         size_t i = n % costs->count;
         const struct stats_cost *c = &costs->at[i];
+        struct amount sum = stats_cost_sum(c);
 
         if (c->answers == 0)
             continue;
-        buf_clear(&line);
-        add_key(&line, o, s->rows.by, key);
-        buf_addf(&line, "\t%s\t", prices_currency(s->prices, i));
+        add_key(r, o, s->rows.by, key);
+        buf_addf(&r->text, "\t%s\t", prices_currency(s->prices, i));
         if (i == PRICES_UNKNOWN) {
-            buf_add_c(&line, "-\t-\t-");
+            buf_add_c(&r->text, "-\t-\t-");
         } else {
-            amount_add_text(&line, stats_cost_sum(c));
-            buf_add_byte(&line, '\t');
-            amount_add_text(&line, c->reported);
-            buf_add_byte(&line, '\t');
-            amount_add_text(&line, c->computed);
+            amount_add_text(&r->text, sum);
+            buf_add_byte(&r->text, '\t');
+            amount_add_text(&r->text, c->reported);
+            buf_add_byte(&r->text, '\t');
+            amount_add_text(&r->text, c->computed);
         }
-        buf_addf(&line, "\t%" PRIu64 "\t%" PRIu64 "\n", c->answers, c->tokens);
-        out_raw(o, buf_str(&line));
+        buf_addf(&r->text, "\t%" PRIu64 "\t%" PRIu64, c->answers, c->tokens);
+        end_record(r, highest && highest[i] > 0 ? rounded(sum) / highest[i] : 0);
     }
-    buf_release(&line);
 }
 
-static void print_cost_records(struct out *o, const struct stats *s, const struct stats_row *at,
-                               size_t count)
+/* Each currency has its own longest bar. */
+static void add_costs(struct report *r, const struct out *o, const struct stats *s,
+                      const struct stats_row *at, size_t count)
 {
-    if (s->total_costs.count == 0)
-        out_raw(o, STR("total\tunknown\t-\t-\t-\t0\t0\n"));
-    print_costs(o, s, STR("total"), &s->total_costs);
-    for (size_t i = 0; i < count; i++)
-        print_costs(o, s, key_text(&at[i]), &at[i].costs);
-}
+    double *highest = mem_zalloc(prices_currencies(s->prices) * sizeof *highest);
 
-static void print_records(struct out *o, const struct stats *s, const struct stats_row *at,
-                          size_t count)
-{
-    print_record(o, s->rows.by, STR("total"), &s->total);
-    for (size_t i = 0; i < count; i++)
-        print_record(o, s->rows.by, key_text(&at[i]), &at[i].count);
+    for (size_t row = 0; row < count; row++)
+        for (size_t i = 0; i < at[row].costs.count; i++) {
+            double cost = rounded(stats_cost_sum(&at[row].costs.at[i]));
+
+            highest[i] = cost > highest[i] ? cost : highest[i];
+        }
+    if (o->terminal)
+        add_heading(r, s->rows.by, "\tcost\treported\tcomputed\tanswers\ttokens");
+    if (s->total_costs.count == 0) {
+        buf_add_c(&r->text, "total\tunknown\t-\t-\t-\t0\t0");
+        end_record(r, 0);
+    }
+    add_cost(r, o, s, STR("total"), &s->total_costs, NULL);
+    for (size_t row = 0; row < count; row++)
+        add_cost(r, o, s, key_text(&at[row]), &at[row].costs, highest);
+    free(highest);
 }
 
 /* ---- JSON ---- */
@@ -129,7 +171,7 @@ static void add_amount(struct buf *out, const char *key, struct amount a)
 }
 
 /* Adds an array of the known costs, one object for each currency, and the others. */
-static void add_costs(struct buf *out, const struct prices *p, const struct stats_costs *costs)
+static void add_cost_array(struct buf *out, const struct prices *p, const struct stats_costs *costs)
 {
     struct stats_cost unknown = {0};
 
@@ -169,22 +211,22 @@ static void add_row(struct buf *out, const struct stats *s, const struct stats_r
         json_add_key(out, "key");
         buf_add_c(out, "null");
     }
-    add_number(out, by == STATS_TOOL ? "calls" : "messages",
-               by == STATS_TOOL ? row->count.calls : row->count.messages);
+    add_number(out, by == STATS_TOOL ? "calls" : "messages", size_of(by, &row->count));
     add_number(out, "sessions", row->count.sessions);
     if (by != STATS_TOOL)
         add_tokens(out, &row->count);
     if (s->prices)
-        add_costs(out, s->prices, &row->costs);
+        add_cost_array(out, s->prices, &row->costs);
     buf_add_byte(out, '}');
 }
 
 static void print_json(struct out *o, const struct stats *s, const struct stats_row *at,
-                       size_t count, int64_t now)
+                       size_t count, int64_t until)
 {
     struct buf line = BUF_INIT(SIZE_MAX), zone = BUF_INIT(BUF_SMALL);
+    int64_t now = time_now();
 
-    time_add_zone(&zone, now);
+    time_add_zone(&zone, until < now ? until : now);
     buf_add_byte(&line, '{');
     add_number(&line, "messages", s->total.messages);
     add_number(&line, "sessions", s->total.sessions);
@@ -192,7 +234,7 @@ static void print_json(struct out *o, const struct stats *s, const struct stats_
     add_number(&line, "tool_calls", s->total.calls);
     add_tokens(&line, &s->total);
     if (s->prices)
-        add_costs(&line, s->prices, &s->total_costs);
+        add_cost_array(&line, s->prices, &s->total_costs);
     if (s->timed) {
         add_time(&line, "first", s->first);
         add_time(&line, "last", s->last);
@@ -209,21 +251,10 @@ static void print_json(struct out *o, const struct stats *s, const struct stats_
     buf_release(&line);
 }
 
-/* ---- charts ---- */
+/* ---- columns for a terminal ---- */
 
-/* The columns of a chart: the label, then numbers. */
-enum { LABEL, COLUMNS = 5 };
-
-struct chart_line {
-    struct buf cells[COLUMNS];
-    double bar; /* its part of the longest bar; 0: none */
-};
-
-struct chart {
-    struct chart_line *at; /* the first one is the heading */
-    size_t count, cap;
-    size_t columns; /* that are printed */
-};
+/* The fields of a record, of which the first one is the label. */
+enum { LABEL, COLUMNS = 7 };
 
 /* Blanks between two columns. */
 #define GAP 2
@@ -231,314 +262,101 @@ struct chart {
 #define BAR_MIN 4
 #define EIGHTHS 8
 
-static void add_plural(struct buf *out, uint64_t n, const char *what)
+/* Prints a bar in eighths of a column, at least one eighth. */
+static void print_bar(struct out *o, double part, size_t room)
 {
-    buf_addf(out, "%" PRIu64 " %s%s", n, what, n == 1 ? "" : "s");
+    size_t eighths = (size_t)(part * (double)(room * EIGHTHS));
+    struct buf bar = BUF_INIT(BUF_LINE);
+
+    if (eighths == 0)
+        eighths = 1;
+    /* U+2588 is a full block, U+2589 seven eighths of it, U+258F one. */
+    for (; eighths >= EIGHTHS; eighths -= EIGHTHS)
+        buf_add_c(&bar, "\xe2\x96\x88");
+    if (eighths > 0)
+        buf_addf(&bar, "\xe2\x96%c", (char)(0x88 + EIGHTHS - (int)eighths));
+    out_style(o, STYLE_PLOT);
+    out_raw(o, buf_str(&bar));
+    out_style(o, STYLE_NONE);
+    buf_release(&bar);
 }
 
-/* Prints as much of the line as fits. */
-static void print_fitted(struct out *o, const struct buf *line)
-{
-    struct buf safe = BUF_INIT(8 * BUF_LINE);
-
-    vis_add(&safe, buf_str(line));
-    out_raw(o, utf8_fit(buf_str(&safe), o->columns));
-    out_byte(o, '\n');
-    buf_release(&safe);
-}
-
-static void add_date(struct buf *out, int64_t us)
-{
-    struct buf time = BUF_INIT(BUF_SMALL);
-
-    time_add_local(&time, us);
-    buf_add_str(out, utf8_first(buf_str(&time), sizeof("2024-06-27") - 1));
-    buf_release(&time);
-}
-
-static void print_totals(struct out *o, const struct stats *s, int64_t now)
-{
-    struct buf line = BUF_INIT(BUF_SMALL);
-
-    add_plural(&line, s->total.messages, "message");
-    buf_add_c(&line, " in ");
-    add_plural(&line, s->total.sessions, "session");
-    if (s->timed) {
-        buf_add_c(&line, ", ");
-        add_date(&line, s->first);
-        buf_add_c(&line, " to ");
-        add_date(&line, s->last);
-        buf_add_c(&line, " (");
-        time_add_zone(&line, now);
-        buf_add_byte(&line, ')');
-    }
-    print_fitted(o, &line);
-    buf_clear(&line);
-    add_plural(&line, s->total.answers, "answer");
-    if (has_tokens(&s->total))
-        buf_addf(&line, ", %" PRIu64 " tokens in, %" PRIu64 " out", s->total.input,
-                 s->total.output);
-    if (s->total.unknown > 0)
-        buf_addf(&line, ", tokens unknown of %" PRIu64, s->total.unknown);
-    if (s->total.calls > 0) {
-        buf_add_c(&line, ", ");
-        add_plural(&line, s->total.calls, "tool call");
-    }
-    print_fitted(o, &line);
-    buf_release(&line);
-}
-
-/* Prints what the answers cost in each currency, then the answers whose cost is unknown. */
-static void print_cost_totals(struct out *o, const struct stats *s)
-{
-    struct buf line = BUF_INIT(BUF_SMALL);
-
-    for (size_t n = 1; n <= s->total_costs.count; n++) {
-        size_t i = n % s->total_costs.count;
-        const struct stats_cost *c = &s->total_costs.at[i];
-
-        if (c->answers == 0)
-            continue;
-        buf_clear(&line);
-        if (i == PRICES_UNKNOWN) {
-            buf_add_c(&line, "unknown: ");
-            add_plural(&line, c->answers, "answer");
-            buf_addf(&line, ", %" PRIu64 " tokens", c->tokens);
-        } else {
-            amount_add_text(&line, stats_cost_sum(c));
-            buf_addf(&line, " %s: ", prices_currency(s->prices, i));
-            amount_add_text(&line, c->reported);
-            buf_add_c(&line, " reported by servers, ");
-            amount_add_text(&line, c->computed);
-            buf_add_c(&line, " computed from prices");
-        }
-        print_fitted(o, &line);
-    }
-    out_byte(o, '\n');
-    buf_release(&line);
-}
-
-static struct chart_line *new_line(struct chart *chart)
-{
-    struct chart_line *line;
-
-    chart->at = mem_grow(chart->at, &chart->cap, chart->count + 1, sizeof *chart->at);
-    line = &chart->at[chart->count++];
-    *line = (struct chart_line){0};
-    for (size_t i = 0; i < COLUMNS; i++)
-        buf_init(&line->cells[i], 8 * BUF_LINE);
-    return line;
-}
-
-static uint64_t size_of(enum stats_by by, const struct stats_row *row)
-{
-    return by == STATS_TOOL ? row->count.calls : row->count.messages;
-}
-
-/* Fills a chart of messages or calls, tokens sent and tokens received. Tokens are `-` if no answer
- * of a row reported any, and absent if none did. */
-static void fill_chart(struct chart *chart, enum stats_by by, const struct stats_row *at,
-                       size_t count)
-{
-    struct chart_line *line = new_line(chart);
-    uint64_t most = 1;
-
-    buf_add_c(&line->cells[LABEL], stats_by_name(by));
-    buf_add_c(&line->cells[1], by == STATS_TOOL ? "calls" : "messages");
-    buf_add_c(&line->cells[2], "tokens in");
-    buf_add_c(&line->cells[3], "out");
-    for (size_t i = 0; i < count; i++)
-        most = size_of(by, &at[i]) > most ? size_of(by, &at[i]) : most;
-    chart->columns = 2;
-    for (size_t i = 0; i < count; i++) {
-        const struct stats_count *n = &at[i].count;
-
-        line = new_line(chart);
-        line->bar = (double)size_of(by, &at[i]) / (double)most;
-        vis_add_line(&line->cells[LABEL], key_text(&at[i]), true);
-        buf_add_number(&line->cells[1], size_of(by, &at[i]));
-        if (has_tokens(n)) {
-            buf_add_number(&line->cells[2], n->input);
-            buf_add_number(&line->cells[3], n->output);
-            chart->columns = 4;
-        } else {
-            buf_add_byte(&line->cells[2], '-');
-            buf_add_byte(&line->cells[3], '-');
-        }
-    }
-}
-
-/* For the length of a bar only. */
-static double rounded(struct amount a)
-{
-    return (double)a.whole + (double)a.part / AMOUNT_UNIT;
-}
-
-/* Returns the highest cost of a row in each currency. The caller frees the array. */
-static double *highest_costs(const struct stats *s, const struct stats_row *at, size_t count)
-{
-    double *highest = mem_zalloc(prices_currencies(s->prices) * sizeof *highest);
-
-    for (size_t row = 0; row < count; row++)
-        for (size_t i = 0; i < at[row].costs.count; i++)
-            if (rounded(stats_cost_sum(&at[row].costs.at[i])) > highest[i])
-                highest[i] = rounded(stats_cost_sum(&at[row].costs.at[i]));
-    return highest;
-}
-
-static void add_cost_line(struct chart *chart, const struct prices *p, const struct stats_row *row,
-                          size_t currency, double highest)
-{
-    const struct stats_cost *c = &row->costs.at[currency];
-    struct chart_line *line = new_line(chart);
-
-    vis_add_line(&line->cells[LABEL], key_text(row), true);
-    if (currency != PRICES_UNKNOWN) {
-        amount_add_text(&line->cells[1], stats_cost_sum(c));
-        buf_addf(&line->cells[1], " %s", prices_currency(p, currency));
-        amount_add_text(&line->cells[2], c->reported);
-        amount_add_text(&line->cells[3], c->computed);
-        line->bar = highest > 0 ? rounded(stats_cost_sum(c)) / highest : 0;
-    } else {
-        buf_add_c(&line->cells[1], prices_currency(p, currency));
-        buf_add_byte(&line->cells[2], '-');
-        buf_add_byte(&line->cells[3], '-');
-    }
-    buf_add_number(&line->cells[4], c->answers);
-}
-
-/* Fills a chart of costs: reported, computed, and of how many answers. Each currency has its own
- * lines, and its own longest bar. */
-static void fill_cost_chart(struct chart *chart, const struct stats *s, const struct stats_row *at,
-                            size_t count)
-{
-    double *highest = highest_costs(s, at, count);
-    struct chart_line *line = new_line(chart);
-
-    buf_add_c(&line->cells[LABEL], stats_by_name(s->rows.by));
-    buf_add_c(&line->cells[1], "cost");
-    buf_add_c(&line->cells[2], "reported");
-    buf_add_c(&line->cells[3], "computed");
-    buf_add_c(&line->cells[4], "answers");
-    chart->columns = COLUMNS;
-    for (size_t row = 0; row < count; row++)
-        for (size_t n = 1; n <= at[row].costs.count; n++) {
-            size_t i = n % at[row].costs.count;
-
-            if (at[row].costs.at[i].answers > 0)
-                add_cost_line(chart, s->prices, &at[row], i, highest[i]);
-        }
-    free(highest);
-}
-
-/* Prints as much of the cells as fits: the label on the left, numbers on the right of their
+/* Prints as much of the fields as fits: the label on the left, the others on the right of their
  * columns. Returns the number of columns after them, for a bar. */
-static size_t print_cells(struct out *o, const struct chart_line *line, const size_t *widths,
-                          size_t columns)
+static size_t print_fields(struct out *o, struct str record, const size_t *widths)
 {
-    struct str label = utf8_fit(buf_str(&line->cells[LABEL]), widths[LABEL]);
-    struct buf text = BUF_INIT(BUF_SMALL);
+    struct buf text = BUF_INIT(8 * BUF_LINE);
     size_t used;
 
-    buf_add_str(&text, label);
-    buf_addf(&text, "%*s", (int)(widths[LABEL] - wide_columns(label)), "");
-    for (size_t i = 1; i < columns; i++)
-        buf_addf(&text, "%*s%*s", GAP, "", (int)widths[i], buf_c(&line->cells[i]));
+    for (size_t i = 0; record.p; i++) {
+        struct str field = str_cut(&record, '\t');
+        int pad;
+
+        field = i == LABEL ? utf8_fit(field, widths[LABEL]) : field;
+        pad = (int)(widths[i] - wide_columns(field));
+        buf_addf(&text, "%*s", i == LABEL ? 0 : GAP + pad, "");
+        buf_add_str(&text, field);
+        buf_addf(&text, "%*s", i == LABEL ? pad : 0, "");
+    }
     used = wide_columns(buf_str(&text)) + GAP;
     out_raw(o, utf8_fit(buf_str(&text), o->columns));
     buf_release(&text);
     return o->columns > used ? o->columns - used : 0;
 }
 
-/* Prints a bar in eighths of a column, at least one eighth. */
-static void print_bar(struct out *o, double part, size_t room)
+static void print_columns(struct out *o, const struct report *r)
 {
-    static const char *const parts[EIGHTHS] = {
-        "",
-        "\xe2\x96\x8f",
-        "\xe2\x96\x8e",
-        "\xe2\x96\x8d",
-        "\xe2\x96\x8c",
-        "\xe2\x96\x8b",
-        "\xe2\x96\x8a",
-        "\xe2\x96\x89",
-    };
-    size_t eighths = (size_t)(part * (double)(room * EIGHTHS));
+    size_t widths[COLUMNS] = {0};
+    struct str rest = buf_str(&r->text);
 
-    if (eighths == 0)
-        eighths = 1;
-    out_style(o, STYLE_PLOT);
-    for (size_t i = 0; i < eighths / EIGHTHS; i++)
-        out_raw(o, STR("\xe2\x96\x88"));
-    out_raw(o, str_of(parts[eighths % EIGHTHS]));
-    out_style(o, STYLE_NONE);
-}
+    for (size_t line = 0; line < r->count; line++) {
+        struct str record = str_cut(&rest, '\n');
 
-static void print_lines(struct out *o, const struct chart *chart)
-{
-    size_t widths[COLUMNS] = {0}, room;
+        for (size_t i = 0; record.p; i++) {
+            size_t width = wide_columns(str_cut(&record, '\t'));
 
-    for (size_t i = 0; i < chart->count; i++)
-        for (size_t k = 0; k < COLUMNS; k++) {
-            size_t width = wide_columns(buf_str(&chart->at[i].cells[k]));
-
-            widths[k] = width > widths[k] ? width : widths[k];
+            widths[i] = width > widths[i] ? width : widths[i];
         }
+    }
     if (widths[LABEL] > o->columns / 3)
         widths[LABEL] = o->columns >= 3 ? o->columns / 3 : 1;
-    out_style(o, STYLE_DIM);
-    print_cells(o, &chart->at[0], widths, chart->columns);
-    out_style(o, STYLE_NONE);
-    out_byte(o, '\n');
-    for (size_t i = 1; i < chart->count; i++) {
-        room = print_cells(o, &chart->at[i], widths, chart->columns);
-        if (room >= BAR_MIN && chart->at[i].bar > 0) {
+    rest = buf_str(&r->text);
+    for (size_t line = 0; line < r->count; line++) {
+        size_t room;
+
+        if (line == 0)
+            out_style(o, STYLE_DIM);
+        room = print_fields(o, str_cut(&rest, '\n'), widths);
+        if (line == 0)
+            out_style(o, STYLE_NONE);
+        if (room >= BAR_MIN && r->bars[line] > 0) {
             out_raw(o, STR("  "));
-            print_bar(o, chart->at[i].bar, room);
+            print_bar(o, r->bars[line], room);
         }
         out_byte(o, '\n');
     }
-}
-
-static void print_chart(struct out *o, const struct stats *s, const struct stats_row *at,
-                        size_t count, int64_t now)
-{
-    struct chart chart = {0};
-
-    print_totals(o, s, now);
-    if (s->prices)
-        print_cost_totals(o, s);
-    else
-        out_byte(o, '\n');
-    if (count == 0)
-        return;
-    if (s->prices)
-        fill_cost_chart(&chart, s, at, count);
-    else
-        fill_chart(&chart, s->rows.by, at, count);
-    print_lines(o, &chart);
-    for (size_t i = 0; i < chart.count; i++)
-        for (size_t k = 0; k < COLUMNS; k++)
-            buf_release(&chart.at[i].cells[k]);
-    free(chart.at);
 }
 
 void stats_print(struct out *o, const struct stats *s, const struct choice *c)
 {
     size_t count = c->limit > 0 && c->limit < s->rows.count ? c->limit : s->rows.count;
     const struct stats_row *at = s->rows.at;
-    int64_t now = time_now();
+    struct report report = {.text = BUF_INIT(SIZE_MAX)};
 
-    if (c->filter.has_until && c->filter.until < now)
-        now = c->filter.until;
     if (count > 0 && stats_is_time(s->rows.by))
         at += s->rows.count - count;
-    if (c->common.json)
-        print_json(o, s, at, count, now);
-    else if (o->terminal)
-        print_chart(o, s, at, count, now);
-    else if (s->prices)
-        print_cost_records(o, s, at, count);
+    if (c->common.json) {
+        print_json(o, s, at, count, c->filter.has_until ? c->filter.until : INT64_MAX);
+        return;
+    }
+    if (s->prices)
+        add_costs(&report, o, s, at, count);
     else
-        print_records(o, s, at, count);
+        add_counts(&report, o, s, at, count);
+    if (o->terminal)
+        print_columns(o, &report);
+    else
+        out_raw(o, buf_str(&report.text));
+    buf_release(&report.text);
+    free(report.bars);
 }
