@@ -22,9 +22,8 @@
  * In the older tables, a system prompt becomes a message where it changes. Images are counted,
  * reasoning is not imported. Only this file uses sqlite3.
  *
- * A database may be hostile. Only plain tables are read, no value may be longer than a line of the
- * history, and the work is bounded by the size of the file. Nothing is written, and no new file is
- * left beside the database.
+ * A database may be hostile. Only plain tables are read, a row has a maximum size, and the work is
+ * bounded by the size of the file. Nothing is written, and no new file is left beside the database.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -48,7 +47,7 @@
 #define WORK_STEP 100000
 
 /* The statements. A statement whose tables do not exist is NULL and has no rows. Keys are sorted,
- * and then the rows are read one by one, so that a row that is too long does not affect others. */
+ * and then the rows are read one by one, so that texts are not sorted. */
 enum query {
     RESPONSES,
     RESPONSE,
@@ -115,7 +114,6 @@ struct reader {
     sqlite3_stmt *query[QUERY_COUNT];
     int64_t work, work_max;
     bool unlocked; /* other programs can write while the database is read */
-    bool too_long; /* a value of the current message is over BUF_LINE */
     struct import_message m;
     struct buf session;   /* of the last response */
     struct buf system;    /* its system prompt */
@@ -171,15 +169,12 @@ static void set_usage(struct usage *u, sqlite3_stmt *q, int i)
 }
 
 /* Advances to the next row. Returns 1; 0 after the last row, or if the statement is NULL; -1 with
- * *e set. A row that is too long sets r->too_long and is the last one. */
-static int step(struct reader *r, sqlite3_stmt *q, struct err *e)
+ * *e set. */
+static int step(const struct reader *r, sqlite3_stmt *q, struct err *e)
 {
     int got = q ? sqlite3_step(q) : SQLITE_DONE;
 
-    if (got == SQLITE_ROW)
-        return 1;
-    r->too_long = r->too_long || got == SQLITE_TOOBIG;
-    return got == SQLITE_DONE || got == SQLITE_TOOBIG ? 0 : fail(r, e);
+    return got == SQLITE_ROW ? 1 : got == SQLITE_DONE ? 0 : fail(r, e);
 }
 
 static sqlite3_stmt *start(const struct reader *r, enum query n, struct str key)
@@ -222,19 +217,6 @@ static void set_time(struct import_message *m, struct str text)
     buf_release(&json);
 }
 
-/* Gives the message unless it is empty, or reports that it is too long. */
-static int give(struct reader *r, struct err *e)
-{
-    int result = 0;
-
-    if (r->too_long)
-        import_bad(r->source, "longer than 64 MiB");
-    else
-        result = import_give(r->source, &r->m, e);
-    r->too_long = false;
-    return result;
-}
-
 /* ---- responses ---- */
 
 enum { R_ID, R_CONVERSATION, R_PROMPT, R_SYSTEM, R_RESPONSE, R_TIME, R_MODEL, R_USAGE };
@@ -261,8 +243,14 @@ static int add_fragment(struct reader *r, struct buf *text, int64_t id, struct e
 
     if (got > 0)
         buf_add_str(text, column(r->query[FRAGMENT], 0));
-    r->too_long = r->too_long || text->overflow;
     return got < 0 ? -1 : 0;
+}
+
+/* Adds a paragraph. */
+static void add_text(struct import_message *m, const struct buf *text)
+{
+    import_add_text(m, buf_str(text));
+    m->text.overflow = m->text.overflow || text->overflow;
 }
 
 /* Adds each fragment as a paragraph, until the text is too long. */
@@ -272,12 +260,12 @@ static int add_fragments(struct reader *r, enum query n, struct str id, struct e
     struct buf text = BUF_INIT(BUF_LINE);
     int got = 0;
 
-    while (!r->too_long && !r->m.text.overflow && (got = step(r, q, e)) > 0) {
+    while (!r->m.text.overflow && (got = step(r, q, e)) > 0) {
         buf_clear(&text);
         got = add_fragment(r, &text, sqlite3_column_int64(q, 0), e);
         if (got < 0)
             break;
-        import_add_text(&r->m, buf_str(&text));
+        add_text(&r->m, &text);
     }
     buf_release(&text);
     return got < 0 ? -1 : 0;
@@ -293,10 +281,11 @@ static int give_system(struct reader *r, sqlite3_stmt *row, struct err *e)
     if (!str_eq(buf_str(&r->session), buf_str(&r->m.session)))
         buf_clear(&r->system);
     buf_set(&r->session, buf_str(&r->m.session));
-    if (r->m.text.len == 0 || str_eq(buf_str(&r->system), buf_str(&r->m.text)))
+    if (!r->m.text.overflow &&
+        (r->m.text.len == 0 || str_eq(buf_str(&r->system), buf_str(&r->m.text))))
         import_message_clear(&r->m, ROLE_SYSTEM);
     buf_set(&r->system, buf_str(&r->m.text));
-    return give(r, e);
+    return import_give(r->source, &r->m, e);
 }
 
 static int give_results(struct reader *r, sqlite3_stmt *row, struct err *e)
@@ -313,7 +302,7 @@ static int give_results(struct reader *r, sqlite3_stmt *row, struct err *e)
         begin(r, row, ROLE_TOOL, buf_c(&suffix));
         buf_add_str(&r->m.call_id, id.n > 0 ? id : column(q, 1));
         import_add_text(&r->m, column(q, 2));
-        got = give(r, e);
+        got = import_give(r->source, &r->m, e);
         if (got < 0)
             break;
     }
@@ -328,7 +317,7 @@ static int give_prompt(struct reader *r, sqlite3_stmt *row, struct err *e)
         add_images(r, start(r, RESPONSE_IMAGES, column(row, R_ID)), e) < 0)
         return -1;
     import_add_text(&r->m, column(row, R_PROMPT));
-    return give(r, e);
+    return import_give(r->source, &r->m, e);
 }
 
 /* Adds a call. `args` is JSON in a text column. */
@@ -356,7 +345,7 @@ static int give_response(struct reader *r, sqlite3_stmt *row, struct err *e)
         return -1;
     buf_add_str(&r->m.model, column(row, R_MODEL));
     set_usage(&r->m.usage, row, R_USAGE);
-    return give(r, e);
+    return import_give(r->source, &r->m, e);
 }
 
 static int read_responses(struct reader *r, struct err *e)
@@ -369,10 +358,7 @@ static int read_responses(struct reader *r, struct err *e)
         got = step_first(r, RESPONSE, sqlite3_column_int64(rows, 0), e);
         if (got < 0)
             return -1;
-        if (r->too_long) {
-            if (give(r, e) < 0)
-                return -1;
-        } else if (!column(row, R_ID).p)
+        if (!column(row, R_ID).p)
             import_bad(r->source, "a response without an id");
         else if (give_system(r, row, e) < 0 || give_results(r, row, e) < 0 ||
                  give_prompt(r, row, e) < 0 || give_response(r, row, e) < 0)
@@ -394,15 +380,14 @@ static int add_pieces(struct reader *r, struct str pieces, struct err *e)
     struct buf text = BUF_INIT(BUF_LINE);
     int result = 0;
 
-    while (result == 0 && !r->too_long && json_next(&it)) {
+    while (result == 0 && !text.overflow && json_next(&it)) {
         int64_t id;
 
         json_decode(json_get(it.value, "literal"), &text);
         if (json_int(json_get(it.value, "fragment"), &id))
             result = add_fragment(r, &text, id, e);
     }
-    r->too_long = r->too_long || text.overflow;
-    import_add_text(&r->m, buf_str(&text));
+    add_text(&r->m, &text);
     buf_release(&text);
     return result;
 }
@@ -422,7 +407,7 @@ static int give_result(struct reader *r, struct str payload, struct str hash, si
     import_set_text(&m->call_id, json_get(payload, "name"));
     import_set_text(&m->call_id, json_get(payload, "tool_call_id"));
     import_add_content(m, json_get(payload, "output"));
-    result = give(r, e);
+    result = import_give(r->source, &r->m, e);
     import_message_rewind(m);
     buf_release(&part);
     return result;
@@ -481,9 +466,9 @@ static int give_link(struct reader *r, const struct link *link, bool tip, struct
         set_usage(&m->usage, turn, T_USAGE);
     }
     /* A tool message that had only results. */
-    if (link->role == ROLE_TOOL && m->text.len == 0 && !r->too_long)
+    if (link->role == ROLE_TOOL && m->text.len == 0 && !m->text.overflow)
         return 0;
-    return give(r, e);
+    return import_give(r->source, &r->m, e);
 }
 
 /* ---- threads ---- */
@@ -513,8 +498,7 @@ static int follow(struct reader *r, struct str hash, struct err *e)
         buf_set(&at, column(q, M_PARENT));
     }
     if (got == 0)
-        import_bad(r->source, r->too_long ? "longer than 64 MiB" : "a message of it is missing");
-    r->too_long = false;
+        import_bad(r->source, "a message of it is missing");
     got = got < 0 ? -1 : at.len == 0;
     buf_release(&at);
     return got;
@@ -541,8 +525,6 @@ static int give_turn(struct reader *r, int64_t row, struct err *e)
     struct str parent, tip;
     int got = step_first(r, TURN, row, e), whole;
 
-    if (r->too_long)
-        return give(r, e);
     if (got <= 0)
         return got;
     parent = column(turn, T_PARENT);
@@ -772,7 +754,7 @@ static int open_database(struct reader *r, const char *path, struct err *e)
         return fail(r, e);
     sqlite3_busy_timeout(r->db, BUSY_MS);
     sqlite3_progress_handler(r->db, WORK_STEP, count_work, r);
-    sqlite3_limit(r->db, SQLITE_LIMIT_LENGTH, (int)BUF_LINE);
+    sqlite3_limit(r->db, SQLITE_LIMIT_LENGTH, (int)SOURCE_VALUE_MAX);
     sqlite3_db_config(r->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(r->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     if ((alone && sqlite3_exec(r->db, "PRAGMA locking_mode = exclusive", NULL, NULL, NULL)) ||

@@ -404,9 +404,9 @@ db.executescript("CREATE TABLE t(a); CREATE VIEW messages AS SELECT a FROM t;")'
         ('b', 'm', 'two', NULL, hex(zeroblob(35000000)), 'c', '2024-01-02'),
         ('c', 'm', 'three', NULL, 'third', 'c', '2024-01-03');"
     bounded 1 long.db
-    stdout_is 4
+    stdout_is 5
     stderr_is "hist-import: cannot import 'long.db:2': longer than 64 MiB"
-    contents .content one first three third
+    contents .content one first two three third
     hostile fragments "$RESPONSES INSERT INTO responses VALUES ('a', 'm', 'one', NULL, 'first', 'c', '2024-01-01');
         CREATE TABLE fragments(id INTEGER PRIMARY KEY, content TEXT);
         INSERT INTO fragments VALUES (1, hex(zeroblob(5000000)));
