@@ -15,7 +15,9 @@
 /* ---- whether and when to try again ---- */
 
 /* In seconds: more than three thousand years. */
-#define NUMBER_MAX 100000000000
+#define NUMBER_MAX 1e11
+/* How often RETRY_FIRST is doubled until it is RETRY_MOST. */
+#define RETRY_DOUBLED 4
 
 static bool retry_is_worthwhile(enum err_kind kind, const struct http_head *head)
 {
@@ -34,27 +36,15 @@ static bool retry_is_worthwhile(enum err_kind kind, const struct http_head *head
     return head->status == 408 || head->status == 409 || head->status == 429 || head->status >= 500;
 }
 
-/* Reads a plain decimal number in units of `scale` milliseconds. Digits after NUMBER_MAX are
- * ignored. */
-static bool retry_number(const char *text, int64_t scale, int64_t *ms)
+/* Reads a plain decimal number in units of `scale` milliseconds. */
+static bool retry_number(const char *text, int scale, int64_t *ms)
 {
-    int64_t whole = 0, part = 0, unit = scale;
-    bool any = false;
+    char *end;
+    double n = strtod(text, &end);
 
-    for (; *text >= '0' && *text <= '9'; text++) {
-        any = true;
-        if (whole <= NUMBER_MAX)
-            whole = whole * 10 + (*text - '0');
-    }
-    if (*text == '.')
-        for (text++; *text >= '0' && *text <= '9'; text++) {
-            any = true;
-            unit /= 10;
-            part += unit * (*text - '0');
-        }
-    if (!any || *text != '\0')
+    if (end == text || text[strspn(text, "0123456789.")] != '\0' || *end != '\0')
         return false;
-    *ms = whole * scale + part;
+    *ms = (int64_t)((n < NUMBER_MAX ? n : NUMBER_MAX) * scale);
     return true;
 }
 
@@ -74,12 +64,8 @@ static int64_t retry_requested(const struct http_head *head, int64_t now)
 
 static int64_t retry_backoff(unsigned repeated, unsigned random)
 {
-    int64_t ms = RETRY_FIRST;
+    int64_t ms = repeated < RETRY_DOUBLED ? RETRY_FIRST << repeated : RETRY_MOST;
 
-    while (repeated-- > 0 && ms < RETRY_MOST)
-        ms *= 2;
-    if (ms > RETRY_MOST)
-        ms = RETRY_MOST;
     return ms - (int64_t)(random % 1001) * ms / 4000;
 }
 
@@ -298,19 +284,16 @@ static int fail_status(struct exchange *x, struct err *e)
 
 static int no_answer(struct exchange *x, struct err *e)
 {
+    struct str body = str_trim(buf_str(&x->body));
     struct buf shown = BUF_INIT(BUF_SMALL), page = BUF_INIT(BUF_LINE);
+    bool html = provider_error_add_page(&page, body);
 
-    if (str_trim(buf_str(&x->body)).n > 0 && !provider_error_add_page(&page, buf_str(&x->body)))
-        provider_error_add_excerpt(&shown, str_trim(buf_str(&x->body)), EXCERPT_MAX);
-    if (page.len > 0) {
-        provider_error_add_excerpt(&shown, buf_str(&page), EXCERPT_MAX);
-        err_set(e, ERR_BUSY, "the server's answer is neither an event stream nor JSON: %s",
-                buf_c(&shown));
-    } else if (shown.len == 0)
+    provider_error_add_excerpt(&shown, html ? buf_str(&page) : body, EXCERPT_MAX);
+    if (body.n == 0)
         err_set(e, ERR_BUSY, "the server's answer is empty");
     else
-        err_set(e, ERR_BUSY, "the server's answer is neither an event stream nor JSON: '%s'",
-                buf_c(&shown));
+        err_set(e, ERR_BUSY, "the server's answer is neither an event stream nor JSON: %s%s%s",
+                html ? "" : "'", buf_c(&shown), html ? "" : "'");
     buf_release(&page);
     buf_release(&shown);
     return -1;
@@ -588,11 +571,12 @@ static bool may_refuse_images(const struct ask *ask, const struct response *a, c
            (e->kind == ERR_REQUEST || (e->kind == ERR_BUSY && strstr(err_text(e), "image")));
 }
 
-int exchange_once(const struct provider *p, struct ask *ask, struct response *a, struct err *e)
+/* Sends the request, again if necessary, and collects the response (exchange_run). */
+static int exchange_once(const struct provider *p, struct ask *ask, struct response *a,
+                         struct err *e)
 {
     const struct context *whole = ask->context;
     struct context view = {0};
-    struct err own = ERR_INIT;
     size_t refused = ask->refused ? ask->refused->count : 0;
     int rc = 0;
 
@@ -600,29 +584,25 @@ int exchange_once(const struct provider *p, struct ask *ask, struct response *a,
         context_leave_out_images(whole, &view);
         ask->context = &view;
     }
-    rc = try_all(p, ask, a, &own);
-    if (rc != 0 && may_refuse_images(ask, a, &own)) {
+    rc = try_all(p, ask, a, e);
+    if (rc != 0 && may_refuse_images(ask, a, e)) {
         response_notice(a, "sent the results of tools again without their images");
-        err_release(&own);
+        err_release(e);
         response_release(a); /* forget the calls and items from before the failure */
         ask->text_results = true;
         context_leave_out_images(whole, &view);
         ask->context = &view;
-        rc = try_all(p, ask, a, &own);
+        rc = try_all(p, ask, a, e);
     }
     ask->context = whole;
     free(view.at);
-    rc = settle_response(a, rc, &own);
-    /* Leaving out fields did not help. */
-    if (rc != 0 && own.kind == ERR_REQUEST && ask->refused)
-        refused_fields_truncate(ask->refused, refused);
-    provider_error_mask_all(&own, ask);
-    if (rc != 0 && e) {
+    rc = settle_response(a, rc, e);
+    if (rc == 0)
         err_release(e);
-        *e = own;
-    } else {
-        err_release(&own);
-    }
+    /* Leaving out fields did not help. */
+    if (rc != 0 && e->kind == ERR_REQUEST && ask->refused)
+        refused_fields_truncate(ask->refused, refused);
+    provider_error_mask_all(e, ask);
     return rc;
 }
 
@@ -639,20 +619,16 @@ static int ask_next_part(const struct provider *p, const struct ask *ask, struct
 {
     struct ask next = *ask;
     struct response part;
-    struct err own = ERR_INIT;
     int rc;
 
     response_init(&part, a->sink);
     next.paused = buf_str(&a->opaque.turn);
-    rc = exchange_once(p, &next, &part, &own);
-    if (response_join(a, &part, rc == 0 ? &own : NULL) != 0)
+    rc = exchange_once(p, &next, &part, e);
+    if (response_join(a, &part, rc == 0 ? e : NULL) != 0)
         rc = -1;
     response_release(&part);
-    if (rc != 0 && a->text.len > 0 && own.kind != ERR_SIGNAL && own.kind != ERR_INCOMPLETE)
-        err_set(e, ERR_INCOMPLETE, "answer is incomplete: %s", err_text(&own));
-    else if (rc != 0)
-        err_set(e, own.kind, "%s", err_text(&own));
-    err_release(&own);
+    if (rc != 0 && a->text.len > 0 && e->kind != ERR_SIGNAL)
+        make_incomplete(e);
     return rc;
 }
 

@@ -48,117 +48,11 @@ static void head_read_field(struct http_head *h, struct str line)
 /* `Text/Event-Stream; charset=x` becomes `text/event-stream`. */
 static void reduce_media_type(struct buf *type)
 {
-    struct str rest = buf_str(type);
-    struct str media = str_trim(str_cut(&rest, ';'));
-    size_t skipped = type->len > 0 ? (size_t)(media.p - type->data) : 0;
+    struct str rest = buf_str(type), media = str_trim(str_cut(&rest, ';'));
 
-    buf_truncate(type, skipped + media.n);
-    buf_consume(type, skipped);
+    buf_truncate(type, media.n);
     for (size_t i = 0; i < type->len; i++)
         type->data[i] = ascii_lower(type->data[i]);
-}
-
-/* ---- the timer: how long the server may still be silent ----
- *
- * The timer is given the time (time_ticks, in milliseconds) and never waits itself. libcurl's own
- * timers do not fit: LOW_SPEED_TIME averages over seconds, and the first byte has none.
- * Every byte counts as activity, so a server that sends comments or blanks stays connected. */
-
-enum phase { PHASE_CONNECTING, PHASE_SENDING, PHASE_WAITING, PHASE_COMING };
-
-struct timer {
-    const struct http_limits *limits; /* borrowed */
-    enum phase phase;
-    int64_t since;    /* when the current limit began to run */
-    uint64_t to_send; /* the length of the request's body */
-    uint64_t sent;    /* bytes of the body sent so far */
-    long ending_ms;   /* the most time for the rest of the response; 0: no such limit */
-};
-
-static void timer_enter(struct timer *t, enum phase phase, int64_t now)
-{
-    t->phase = phase;
-    t->since = now;
-}
-
-static void timer_start(struct timer *t, const struct http_limits *limits, uint64_t to_send,
-                        int64_t now)
-{
-    *t = (struct timer){.limits = limits, .to_send = to_send};
-    timer_enter(t, PHASE_CONNECTING, now);
-}
-
-static void timer_connected(struct timer *t, int64_t now)
-{
-    if (t->phase == PHASE_CONNECTING)
-        timer_enter(t, t->to_send > 0 ? PHASE_SENDING : PHASE_WAITING, now);
-}
-
-/* `bytes` of the request's body have been sent altogether. */
-static void timer_sent(struct timer *t, uint64_t bytes, int64_t now)
-{
-    if (t->phase != PHASE_SENDING || bytes == t->sent)
-        return;
-    t->sent = bytes;
-    timer_enter(t, bytes < t->to_send ? PHASE_SENDING : PHASE_WAITING, now);
-}
-
-/* The final head is complete. */
-static void timer_head(struct timer *t, int64_t now)
-{
-    if (t->phase == PHASE_WAITING && t->limits->first_byte_ms == HTTP_AS_IDLE)
-        t->since = now;
-}
-
-/* A piece of the body came, after which the rest may take `ending_ms` (struct http_sink). Bytes
- * after the end of the response do not extend the time. */
-static void timer_body(struct timer *t, long ending_ms, int64_t now)
-{
-    if (t->ending_ms != HTTP_ENDED_MS)
-        timer_enter(t, PHASE_COMING, now);
-    t->ending_ms = ending_ms;
-}
-
-static bool waits_for_first(const struct timer *t)
-{
-    return t->phase == PHASE_WAITING && t->limits->first_byte_ms != HTTP_AS_IDLE;
-}
-
-/* Returns the current limit in milliseconds; 0 or less means none. */
-static long timer_limit(const struct timer *t)
-{
-    long idle_ms = t->limits->idle_ms;
-
-    if (t->ending_ms > 0 && (idle_ms <= 0 || idle_ms > t->ending_ms))
-        idle_ms = t->ending_ms;
-    if (t->phase == PHASE_CONNECTING)
-        return t->limits->connect_ms;
-    return waits_for_first(t) ? t->limits->first_byte_ms : idle_ms;
-}
-
-/* Returns the milliseconds until the current limit is reached, 0 or less if it is, or `none`
- * without a limit. */
-static int64_t timer_left(const struct timer *t, int64_t now, int64_t none)
-{
-    return timer_limit(t) > 0 ? t->since + timer_limit(t) - now : none;
-}
-
-/* Adds the message for a limit that was reached: `nothing came within 1 s (idle time-out)`. */
-static void timer_add_reason(const struct timer *t, struct buf *out)
-{
-    long ms = timer_limit(t);
-    const char *what = "nothing came", *which = "idle";
-
-    if (t->phase == PHASE_CONNECTING) {
-        what = "no connection";
-        which = "connect";
-    } else if (waits_for_first(t)) {
-        which = "first-byte";
-    }
-    if (ms % 1000 == 0)
-        buf_addf(out, "%s within %ld s (%s time-out)", what, ms / 1000, which);
-    else
-        buf_addf(out, "%s within %ld ms (%s time-out)", what, ms, which);
 }
 
 #ifndef CHATHIST_VERSION
@@ -179,12 +73,15 @@ struct http_pool {
     struct http_transfer *first; /* the transfers that http_end has not ended */
 };
 
+enum phase { PHASE_CONNECTING, PHASE_SENDING, PHASE_WAITING, PHASE_COMING };
+
 struct http_transfer {
     struct http_pool *pool;
     struct http_transfer *next;
     int state; /* 1: under way; otherwise the result */
     CURL *easy;
     struct curl_slist *headers;
+    const struct http_request *request;
     const struct http_limits *limits;
     const struct http_sink *sink;
     struct err *e;
@@ -192,17 +89,89 @@ struct http_transfer {
     size_t origin;    /* the length of host:port in it */
     unsigned port;
     size_t head_bytes; /* the length of all header lines so far */
-    struct timer timer;
+    enum phase phase;
+    int64_t since;  /* when the current time limit began to run (time_ticks) */
+    size_t sent;    /* bytes of the request's body sent so far */
+    long ending_ms; /* the most time for the rest of the response; 0: no such limit */
     bool stopped;   /* by the sink, or because the head is too long; *e is set */
     bool prepared;  /* before_send was called */
-    bool connected; /* including TLS */
     bool sending;   /* after before_send, until after_send */
-    bool once;      /* as in struct http_request */
     int no_socket;  /* the errno of a socket() that failed, else 0 */
-    bool any_body;  /* a piece of the body arrived */
-    bool lasting;   /* the failure would repeat */
     char reason[CURL_ERROR_SIZE];
 };
+
+/* ---- time limits: how long the server may still be silent ----
+ *
+ * libcurl's own timers do not fit: LOW_SPEED_TIME averages over seconds, and the first byte has
+ * none. Every byte counts as activity, so a server that sends comments or blanks stays connected. */
+
+static void enter_phase(struct http_transfer *x, enum phase phase)
+{
+    x->phase = phase;
+    x->since = time_ticks();
+}
+
+/* Connected, including TLS. */
+static bool is_connected(const struct http_transfer *x)
+{
+    return x->phase != PHASE_CONNECTING;
+}
+
+/* Notes how much of the request was sent, for which libcurl has no callback. */
+static void note_progress(struct http_transfer *x)
+{
+    size_t whole = x->request->body.len;
+    curl_off_t sent = 0;
+
+    if (x->phase != PHASE_SENDING ||
+        curl_easy_getinfo(x->easy, CURLINFO_SIZE_UPLOAD_T, &sent) != CURLE_OK ||
+        (size_t)sent == x->sent)
+        return;
+    x->sent = (size_t)sent;
+    enter_phase(x, x->sent < whole ? PHASE_SENDING : PHASE_WAITING);
+}
+
+static bool waits_for_first(const struct http_transfer *x)
+{
+    return x->phase == PHASE_WAITING && x->limits->first_byte_ms != HTTP_AS_IDLE;
+}
+
+/* Returns the current limit in milliseconds; 0 or less means none. */
+static long current_limit(const struct http_transfer *x)
+{
+    long idle_ms = x->limits->idle_ms;
+
+    if (x->ending_ms > 0 && (idle_ms <= 0 || idle_ms > x->ending_ms))
+        idle_ms = x->ending_ms;
+    if (!is_connected(x))
+        return x->limits->connect_ms;
+    return waits_for_first(x) ? x->limits->first_byte_ms : idle_ms;
+}
+
+/* Returns the milliseconds until the current limit is reached, 0 or less if it is, or POLL_MS
+ * without a limit. */
+static int64_t time_left(const struct http_transfer *x)
+{
+    long limit = current_limit(x);
+
+    return limit > 0 ? x->since + limit - time_ticks() : POLL_MS;
+}
+
+/* Adds the message for a limit that was reached: `nothing came within 1 s (idle time-out)`. */
+static void add_limit(const struct http_transfer *x, struct buf *out)
+{
+    long ms = current_limit(x);
+
+    buf_add_c(out, is_connected(x) ? "nothing came" : "no connection");
+    if (ms % 1000 == 0)
+        buf_addf(out, " within %ld s", ms / 1000);
+    else
+        buf_addf(out, " within %ld ms", ms);
+    buf_addf(out, " (%s time-out)",
+             !is_connected(x)     ? "connect"
+             : waits_for_first(x) ? "first-byte"
+                                  : "idle");
+}
 
 /* ---- the request ---- */
 
@@ -247,6 +216,18 @@ static CURLU *parse_url(const char *url)
     return NULL;
 }
 
+/* Returns a part of an http or https URL, which the caller frees with curl_free, or NULL. */
+static char *url_part(const char *url, CURLUPart part)
+{
+    CURLU *u = parse_url(url);
+    char *text = NULL;
+
+    if (u && curl_url_get(u, part, &text, CURLU_DEFAULT_PORT) != CURLUE_OK)
+        text = NULL;
+    curl_url_cleanup(u);
+    return text;
+}
+
 const char *http_library(void)
 {
     return curl_version();
@@ -254,10 +235,8 @@ const char *http_library(void)
 
 bool http_origin(const char *url, struct buf *out)
 {
-    CURLU *u = parse_url(url);
-    char *host = NULL, *port = NULL;
-    bool ok = u && curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
-              curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK;
+    char *host = url_part(url, CURLUPART_HOST), *port = url_part(url, CURLUPART_PORT);
+    bool ok = host && port;
 
     if (ok) {
         vis_add_line(out, str_of(host), true);
@@ -266,7 +245,6 @@ bool http_origin(const char *url, struct buf *out)
     }
     curl_free(host);
     curl_free(port);
-    curl_url_cleanup(u);
     return ok;
 }
 
@@ -288,20 +266,15 @@ bool http_resolve(const char *base, const char *reference, struct buf *out)
 bool http_same_origin(const char *url, const char *other)
 {
     static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
-    CURLU *a = parse_url(url), *b = parse_url(other);
-    bool same = a && b;
+    bool same = true;
 
     for (size_t i = 0; same && i < sizeof parts / sizeof *parts; i++) {
-        char *of_a = NULL, *of_b = NULL;
+        char *a = url_part(url, parts[i]), *b = url_part(other, parts[i]);
 
-        same = curl_url_get(a, parts[i], &of_a, CURLU_DEFAULT_PORT) == CURLUE_OK &&
-               curl_url_get(b, parts[i], &of_b, CURLU_DEFAULT_PORT) == CURLUE_OK &&
-               curl_strequal(of_a, of_b);
-        curl_free(of_a);
-        curl_free(of_b);
+        same = a && b && curl_strequal(a, b);
+        curl_free(a);
+        curl_free(b);
     }
-    curl_url_cleanup(a);
-    curl_url_cleanup(b);
     return same;
 }
 
@@ -332,12 +305,10 @@ static bool loopback_host(const char *name)
 
 bool http_is_loopback(const char *url)
 {
-    CURLU *u = parse_url(url);
-    char *host = NULL;
-    bool is = u && curl_url_get(u, CURLUPART_HOST, &host, 0) == CURLUE_OK && loopback_host(host);
+    char *host = url_part(url, CURLUPART_HOST);
+    bool is = host && loopback_host(host);
 
     curl_free(host);
-    curl_url_cleanup(u);
     return is;
 }
 
@@ -355,7 +326,8 @@ static void end_of_head(struct http_transfer *x, struct http_head *head)
     }
     reduce_media_type(&head->field[HTTP_MEDIA_TYPE]);
     head->status = (int)status;
-    timer_head(&x->timer, time_ticks());
+    if (x->phase == PHASE_WAITING && x->limits->first_byte_ms == HTTP_AS_IDLE)
+        x->since = time_ticks();
 }
 
 /* Calls after_send, once for each request that libcurl has sent or begun to send. */
@@ -398,11 +370,12 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
 
     if (size * n == 0)
         return n;
-    x->any_body = true;
     x->stopped = x->sink->body(x->sink->arg, (struct str){p, size * n}, x->e) != 0;
     /* This comes after the sink, so that a slow reader of our output does not look like a silent
-     * server. */
-    timer_body(&x->timer, x->sink->ending ? x->sink->ending(x->sink->arg) : 0, time_ticks());
+     * server. Bytes after the end of the response do not extend the time. */
+    if (x->ending_ms != HTTP_ENDED_MS)
+        enter_phase(x, PHASE_COMING);
+    x->ending_ms = x->sink->ending ? x->sink->ending(x->sink->arg) : 0;
     return x->stopped ? 0 : n;
 }
 
@@ -486,12 +459,12 @@ static int on_connected(void *arg, char *address, char *own_address, int port, i
     (void)own_address;
     (void)port;
     (void)own_port;
-    if (x->connected && x->once)
+    if (is_connected(x) && x->request->once)
         return CURL_PREREQFUNC_ABORT;
-    x->connected = true;
     prepare(x);
     x->sending = true;
-    timer_connected(&x->timer, time_ticks());
+    if (!is_connected(x))
+        enter_phase(x, x->request->body.len > 0 ? PHASE_SENDING : PHASE_WAITING);
     return CURL_PREREQFUNC_OK;
 }
 
@@ -542,8 +515,9 @@ static void set_trust(CURL *h, const struct http_limits *limits)
         curl_easy_setopt(h, CURLOPT_CAPATH, limits->ca_dir);
 }
 
-static void configure(struct http_transfer *x, const struct http_request *r)
+static void configure(struct http_transfer *x)
 {
+    const struct http_request *r = x->request;
     CURL *h = x->easy;
     long connect_ms = x->limits->connect_ms;
 
@@ -606,9 +580,8 @@ static int broke_off(struct http_transfer *x, bool answered, const char *reason)
 {
     const struct http_head *head = x->sink->head;
 
-    if (!x->connected)
-        return err_set(x->e, x->lasting ? ERR_UNTRUSTED : ERR_NETWORK, "cannot connect to '%s': %s",
-                       buf_c(&x->where), reason);
+    if (!is_connected(x))
+        return err_set(x->e, ERR_NETWORK, "cannot connect to '%s': %s", buf_c(&x->where), reason);
     if (!answered)
         return err_set(x->e, ERR_NETWORK, "no answer from '%s': %s", buf_c(&x->where), reason);
     if (http_head_is_success(head))
@@ -623,24 +596,14 @@ static int timed_out(struct http_transfer *x)
     const struct http_head *head = x->sink->head;
     struct buf reason = BUF_INIT(BUF_SMALL);
     /* A head without a body counts as no response. */
-    bool answered = head->status != 0 && (x->any_body || !http_head_is_success(head));
+    bool answered = head->status != 0 && (x->phase == PHASE_COMING || !http_head_is_success(head));
 
-    timer_add_reason(&x->timer, &reason);
+    add_limit(x, &reason);
     broke_off(x, answered, buf_c(&reason));
-    if (x->connected && (!answered || http_head_is_success(head)) && x->e)
+    if (is_connected(x) && (!answered || http_head_is_success(head)) && x->e)
         x->e->kind = ERR_TIMEOUT;
     buf_release(&reason);
     return -1;
-}
-
-/* Updates the timer with how much of the request was sent, for which libcurl has no callback. */
-static void note_progress(struct http_transfer *x)
-{
-    curl_off_t sent = 0;
-
-    if (x->timer.phase == PHASE_SENDING &&
-        curl_easy_getinfo(x->easy, CURLINFO_SIZE_UPLOAD_T, &sent) == CURLE_OK)
-        timer_sent(&x->timer, (uint64_t)sent, time_ticks());
 }
 
 /* Returns true if a header line was longer than libcurl's buffer for one. */
@@ -661,16 +624,14 @@ static int conclude(struct http_transfer *x, CURLcode code)
     long os_errno = 0;
 
     note_progress(x);
-    x->lasting = is_lasting(code);
     curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &os_errno);
     if (code == CURLE_OK && answered)
         return 0;
-    if (code == CURLE_OPERATION_TIMEDOUT && !x->connected &&
-        timer_left(&x->timer, time_ticks(), POLL_MS) <= 1)
+    if (code == CURLE_OPERATION_TIMEDOUT && !is_connected(x) && time_left(x) <= 1)
         return timed_out(x);
     if (code == CURLE_OK)
         buf_add_c(&reason, "the connection was closed");
-    else if (is_too_large(code) && x->connected && !answered)
+    else if (is_too_large(code) && is_connected(x) && !answered)
         buf_add_c(&reason, "a line of its headers is too long");
     else if (code == CURLE_COULDNT_CONNECT && os_errno != 0)
         buf_add_c(&reason, strerror((int)os_errno));
@@ -688,6 +649,8 @@ static int conclude(struct http_transfer *x, CURLcode code)
     else
         vis_add_line(&reason, str_of(x->reason[0] ? x->reason : curl_easy_strerror(code)), true);
     broke_off(x, answered, buf_c(&reason));
+    if (!is_connected(x) && is_lasting(code) && x->e)
+        x->e->kind = ERR_UNTRUSTED;
     buf_release(&reason);
     return -1;
 }
@@ -735,7 +698,7 @@ void http_pool_step(struct http_pool *p)
         prepare_early(x);
         note_progress(x);
         /* libcurl itself limits how long it connects. */
-        if (x->connected && timer_left(&x->timer, time_ticks(), POLL_MS) <= 0)
+        if (is_connected(x) && time_left(x) <= 0)
             x->state = timed_out(x);
     }
 }
@@ -820,10 +783,10 @@ struct http_transfer *http_begin(struct http_pool *p, const struct http_request 
                                 .limits = limits,
                                 .sink = sink,
                                 .e = e,
-                                .once = r->once};
+                                .request = r};
     p->first = x;
     buf_init(&x->where, BUF_SMALL);
-    timer_start(&x->timer, limits, r->body.len, time_ticks());
+    enter_phase(x, PHASE_CONNECTING);
     if (!http_origin(buf_c(&r->url), &x->where)) {
         x->state =
             err_set(e, ERR_USAGE, "bad base URL: not of the form http[s]://HOST[:PORT]/PATH");
@@ -836,7 +799,7 @@ struct http_transfer *http_begin(struct http_pool *p, const struct http_request 
         x->easy = curl_easy_init();
     }
     if (!x->easy || !x->headers ||
-        (configure(x, r), curl_multi_add_handle(p->multi, x->easy)) != CURLM_OK)
+        (configure(x), curl_multi_add_handle(p->multi, x->easy)) != CURLM_OK)
         x->state = err_set(e, ERR_FAILURE, "cannot start libcurl");
     return x;
 }
@@ -861,7 +824,7 @@ static int wait_for(struct http_transfer *x)
 {
     struct curl_waitfd cancel = {x->limits->cancel_fd, CURL_WAIT_POLLIN, 0};
     unsigned cancels = x->limits->cancel_fd >= 0 ? 1 : 0;
-    int64_t wait = x->connected ? timer_left(&x->timer, time_ticks(), POLL_MS) : POLL_MS;
+    int64_t wait = is_connected(x) ? time_left(x) : POLL_MS;
     CURLMcode failed;
 
     wait = http_tick(x->limits, wait < POLL_MS ? wait : POLL_MS);

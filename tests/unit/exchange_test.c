@@ -127,7 +127,7 @@ static void ask(struct asked *a, size_t most)
                        .watch = &watch,
                        .limits.cancel_fd = repeat.cancel_fd};
     repeat.told = 0;
-    a->rc = exchange_once(&p, &ask, &a->answer, &a->e);
+    a->rc = exchange_run(&p, &ask, &a->answer, 0, &(unsigned){0}, &a->e);
 }
 
 static void asked_release(struct asked *a)
@@ -555,23 +555,6 @@ TEST(an_error_that_a_stream_begins_with_is_worth_another_try)
     CHECK_INT(asked_again(2, 1, &a), 1);
     CHECK_INT(a.e.kind, ERR_BUSY);
     asked_release(&a);
-}
-
-TEST(nobody_asks_for_the_error)
-{
-    static struct provider p;
-    struct context c;
-    struct response answer;
-    struct ask ask = {.context = &c, .model = "m", .stream = true};
-
-    p = provider_openai;
-    p.exchange = play;
-    WIRE(500, JSON, "x", ERR_NONE);
-    context_init(&c);
-    response_init(&answer, NULL);
-    CHECK_INT(exchange_once(&p, &ask, &answer, NULL), -1);
-    response_release(&answer);
-    context_release(&c);
 }
 
 /* ---- retry ---- */

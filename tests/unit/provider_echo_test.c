@@ -53,7 +53,7 @@ static void ask(struct asked *a, const char *prompt, const struct ask_option *op
     context_add_text(&a->context, ROLE_USER, str_of(prompt));
     a->ask.options = options;
     a->ask.options_count = count;
-    a->rc = exchange_once(&provider_echo, &a->ask, &a->answer, &a->e);
+    a->rc = exchange_run(&provider_echo, &a->ask, &a->answer, 0, &(unsigned){0}, &a->e);
 }
 
 /* A prompt with an option `key=value`, and the result: the deltas, or the error with what came. */
@@ -133,7 +133,7 @@ TEST(a_conversation)
     asked_init(&a);
     context_add_text(&a.context, ROLE_USER, STR("p"));
     context_add_text(&a.context, ROLE_ASSISTANT, STR("a"));
-    a.rc = exchange_once(&provider_echo, &a.ask, &a.answer, &a.e);
+    a.rc = exchange_run(&provider_echo, &a.ask, &a.answer, 0, &(unsigned){0}, &a.e);
     CHECK_STR(buf_c(&a.answer.text), "p\n[2 messages]");
     asked_release(&a);
 }
@@ -148,7 +148,7 @@ TEST(images_are_counted)
         asked_init(&a);
         context_add_text(&a.context, ROLE_USER, STR("p"));
         context_set_attachments(&a.context, images, n);
-        a.rc = exchange_once(&provider_echo, &a.ask, &a.answer, &a.e);
+        a.rc = exchange_run(&provider_echo, &a.ask, &a.answer, 0, &(unsigned){0}, &a.e);
         CHECK_STR(buf_c(&a.answer.text),
                   n == 1 ? "p\n[1 message, 1 image]" : "p\n[1 message, 2 images]");
         asked_release(&a);
@@ -161,7 +161,7 @@ TEST(any_bytes_come_back)
 
     asked_init(&a);
     context_add_text(&a.context, ROLE_USER, STR("a\0\"\\\x1b\xe4\xbd\xa0 \xff"));
-    a.rc = exchange_once(&provider_echo, &a.ask, &a.answer, &a.e);
+    a.rc = exchange_run(&provider_echo, &a.ask, &a.answer, 0, &(unsigned){0}, &a.e);
     CHECK_INT(a.rc, 0);
     CHECK_MEM(a.answer.text.data, a.answer.text.len,
               "a\0\"\\\x1b\xe4\xbd\xa0 \xef\xbf\xbd\n[1 message]", 24);

@@ -42,13 +42,14 @@
  * The first bytes of the response decide about its form, whatever its media type is: `{` or `[`
  * begins JSON, a field of an event stream begins an event stream. If the server repeats the key in
  * a message, the key is masked.
+ *
+ * A response that the server paused is continued, and its parts become one response. *rounds counts
+ * the continuations, up to max_rounds. A response that is still paused then, or whose blocks could
+ * not be kept, ends with `pause_turn`. If a continuation fails after text came, the error is
+ * ERR_INCOMPLETE, except for signals.
+ *
+ * *e must be empty. On success it is empty, too.
  */
-int exchange_once(const struct provider *p, struct ask *ask, struct response *a, struct err *e);
-
-/* Does the same, and continues a response that the server paused; its parts become one response.
- * *rounds counts the continuations, up to max_rounds. A response that is still paused then, or
- * whose blocks could not be kept, ends with `pause_turn`. If a continuation fails after text came,
- * the error is ERR_INCOMPLETE, except for signals. */
 int exchange_run(const struct provider *p, struct ask *ask, struct response *a, unsigned max_rounds,
                  unsigned *rounds, struct err *e);
 
