@@ -68,6 +68,8 @@ sandbox_end() {
     local pid log
     for pid in "${LLM_PIDS[@]}" "${BACKGROUND[@]}"; do
         kill "$pid" 2>/dev/null || :
+        # strace does not end while the program that it has stopped does not.
+        pkill -CONT -P "$pid" || :
         wait "$pid" 2>/dev/null || :
     done
     for log in "${LLM_LOGS[@]}"; do
