@@ -341,45 +341,6 @@ static struct str long_text(size_t mebibytes, const char *head)
     return (struct str){text, n};
 }
 
-TEST(what_is_neither_is_not_read_for_ever)
-{
-    struct asked a;
-    struct str text = long_text(3, "x");
-
-    set_wire(200, "text/html", text, ERR_NONE);
-    wire.cut = (size_t)2 << 20;
-    ask(&a, SIZE_MAX);
-    CHECK_INT(a.rc, -1);
-    CHECK_INT(a.e.kind, ERR_BUSY);
-    CHECK(wire.stopped);
-    CHECK(strlen(err_text(&a.e)) < 200);
-    asked_release(&a);
-
-    set_wire(500, "text/html", text, ERR_NONE);
-    wire.cut = (size_t)2 << 20;
-    ask(&a, SIZE_MAX);
-    CHECK_INT(a.rc, -1);
-    CHECK_INT(a.e.kind, ERR_BUSY);
-    CHECK(wire.stopped);
-    CHECK(strlen(err_text(&a.e)) < 400);
-    asked_release(&a);
-    free((void *)(uintptr_t)text.p);
-}
-
-TEST(a_whole_answer_is_bounded)
-{
-    struct asked a;
-    struct str text = long_text(65, "{");
-
-    set_wire(200, JSON, text, ERR_NONE);
-    ask(&a, SIZE_MAX);
-    CHECK_INT(a.rc, -1);
-    CHECK_INT(a.e.kind, ERR_INCOMPLETE);
-    CHECK_STR(err_text(&a.e), "answer is incomplete: it is longer than 64 MiB");
-    asked_release(&a);
-    free((void *)(uintptr_t)text.p);
-}
-
 TEST(blank_bytes_are_not_kept_for_ever)
 {
     struct asked a;

@@ -229,26 +229,6 @@ static void play(struct server *s, struct got *got, const struct step *steps, si
     server_release(&s);                                                                            \
     got_release(&got)
 
-/* Checks the message, in which PORT stands for the server's port. */
-static void check_message(const struct server *s, const struct got *got, const char *want)
-{
-    struct buf shown = BUF_INIT(BUF_SMALL), port = BUF_INIT(BUF_SMALL);
-    const char *text = err_text(&got->e), *hit;
-
-    buf_addf(&port, "127.0.0.1:%d", s->port);
-    hit = strstr(text, buf_c(&port));
-    if (hit) {
-        buf_add(&shown, text, (size_t)(hit - text));
-        buf_add_c(&shown, "HERE");
-        buf_add_c(&shown, hit + port.len);
-    } else {
-        buf_add_c(&shown, text);
-    }
-    CHECK_STR(buf_c(&shown), want);
-    buf_release(&shown);
-    buf_release(&port);
-}
-
 /* ---- what is sent and what comes back ---- */
 
 TEST(a_post_goes_out_as_it_was_built)
@@ -264,22 +244,6 @@ TEST(a_post_goes_out_as_it_was_built)
     CHECK(strstr(buf_c(&s.request), "\r\n\r\n{\"a\":1}") != NULL);
     CHECK(strstr(buf_c(&s.request), "Expect") == NULL);
     CHECK(strstr(buf_c(&s.request), "Accept-Encoding: identity\r\n") != NULL);
-    DONE();
-}
-
-TEST(without_a_body_it_is_a_get)
-{
-    const struct step steps[] = {{"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 0}};
-    struct server s;
-    struct got got;
-
-    got_init(&got);
-    server_start(&s, steps, 1);
-    ask(&got, buf_c(&s.url), STR_NONE, &usual);
-    server_stop(&s);
-    CHECK_INT(got.rc, 0);
-    CHECK(strncmp(buf_c(&s.request), "GET /v1 HTTP/1.1\r\n", 18) == 0);
-    CHECK_STR(buf_c(&got.body), "ok");
     DONE();
 }
 
@@ -307,16 +271,6 @@ TEST(interim_answers_are_passed_over)
     CHECK_INT(got.head.status, 200);
     CHECK_STR(buf_c(&got.fields), "||||||");
     CHECK_STR(buf_c(&got.body), "ok");
-    DONE();
-}
-
-TEST(a_redirect_is_not_followed)
-{
-    PLAY(&usual,
-         {"HTTP/1.1 307 Moved\r\nLocation: http://127.0.0.1:1/x\r\nContent-Length: 0\r\n\r\n", 0});
-    CHECK_INT(got.rc, 0);
-    CHECK_INT(got.head.status, 307);
-    CHECK_STR(buf_c(&got.fields), "|http://127.0.0.1:1/x|||||");
     DONE();
 }
 
@@ -354,36 +308,6 @@ TEST(a_large_request_goes_out_whole)
 
 /* ---- how it fails ---- */
 
-TEST(a_refused_connection)
-{
-    struct server s;
-    struct got got;
-
-    got_init(&got);
-    close(listen_on_loopback(&s.port));
-    buf_init(&s.url, BUF_SMALL);
-    buf_init(&s.request, BUF_SMALL);
-    buf_addf(&s.url, "http://user:secret@127.0.0.1:%d/secret", s.port);
-    ask(&got, buf_c(&s.url), STR("x"), &usual);
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_NETWORK);
-    check_message(&s, &got, "cannot connect to 'HERE': Connection refused");
-    CHECK_INT(got.head.status, 0);
-    DONE();
-}
-
-TEST(an_unknown_host)
-{
-    struct got got;
-
-    got_init(&got);
-    ask(&got, "http://no-such-host.invalid/v1", STR("x"), &usual);
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_NETWORK);
-    CHECK(strncmp(err_text(&got.e), "cannot connect to 'no-such-host.invalid:80': ", 45) == 0);
-    got_release(&got);
-}
-
 TEST(an_url_of_another_kind)
 {
     static const char *const urls[] = {
@@ -402,43 +326,6 @@ TEST(an_url_of_another_kind)
     }
 }
 
-TEST(a_connection_that_is_closed_at_once)
-{
-    PLAY(&usual, {NULL, 0});
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_NETWORK);
-    check_message(&s, &got, "no answer from 'HERE': the connection was closed");
-    DONE();
-}
-
-TEST(half_a_head)
-{
-    PLAY(&usual, {"HTTP/1.1 200 OK\r\nContent-Ty", 0});
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.head.status, 0);
-    CHECK_INT(got.e.kind, ERR_NETWORK);
-    DONE();
-}
-
-TEST(another_protocol)
-{
-    PLAY(&usual, {"SSH-2.0-OpenSSH_9.2\r\n", 0});
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.head.status, 0);
-    CHECK_INT(got.e.kind, ERR_NETWORK);
-    DONE();
-}
-
-TEST(a_body_that_breaks_off)
-{
-    PLAY(&usual, {"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nok", 0});
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.e.kind, ERR_INCOMPLETE);
-    CHECK(strncmp(err_text(&got.e), "answer is incomplete: ", 22) == 0);
-    CHECK_STR(buf_c(&got.body), "ok");
-    DONE();
-}
-
 TEST(an_error_body_that_breaks_off)
 {
     PLAY(&usual, {"HTTP/1.1 500 No\r\nContent-Length: 9\r\n\r\nok", 0});
@@ -446,24 +333,6 @@ TEST(an_error_body_that_breaks_off)
     CHECK_INT(got.e.kind, ERR_NETWORK);
     CHECK_INT(got.head.status, 500);
     CHECK_STR(buf_c(&got.body), "ok");
-    DONE();
-}
-
-TEST(headers_without_end)
-{
-    struct buf line = BUF_INIT(BUF_SMALL);
-
-    buf_add_c(&line, "X-Long: ");
-    while (line.len < 60000)
-        buf_add_byte(&line, 'x');
-    buf_add_c(&line, "\r\n");
-    PLAY(&usual, {"HTTP/1.1 200 OK\r\n", 0}, {line.data, 0}, {line.data, 0}, {line.data, 0},
-         {line.data, 0}, {line.data, 0}, {"\r\nok", 0});
-    CHECK_INT(got.rc, -1);
-    CHECK_INT(got.head.status, 0);
-    CHECK_INT(got.e.kind, ERR_NETWORK);
-    check_message(&s, &got, "no answer from 'HERE': its headers are longer than 256 KiB");
-    buf_release(&line);
     DONE();
 }
 
@@ -486,15 +355,6 @@ TEST(a_body_that_is_enough)
 }
 
 /* ---- time ---- */
-
-TEST(no_limits)
-{
-    PLAY((&(struct http_limits){.connect_ms = 0, .idle_ms = 0, .cancel_fd = -1}),
-         {"HTTP/1.1 200 OK\r\n\r\n", 100}, {"ok", 0});
-    CHECK_INT(got.rc, 0);
-    CHECK_STR(buf_c(&got.body), "ok");
-    DONE();
-}
 
 TEST(cancelled_before_it_began)
 {

@@ -409,20 +409,6 @@ TEST(a_broken_one_changes_nothing)
     scratch_leave();
 }
 
-TEST(another_version_is_made_anew)
-{
-    struct buf now;
-
-    begin(2000);
-    CHECK(agrees());
-    overwrite("h.idx", 7, "2", 1);
-    CHECK(agrees());
-    now = scratch_get("h.idx");
-    CHECK(now.len > 8 && memcmp(now.data, "HISTIDX8", 8) == 0);
-    buf_release(&now);
-    scratch_leave();
-}
-
 /* As it could lie on the disk after a power cut. */
 TEST(parts_of_two_files_are_no_index)
 {
@@ -447,33 +433,6 @@ TEST(parts_of_two_files_are_no_index)
 }
 
 /* ---- what is in its place ---- */
-
-TEST(a_link_a_fifo_or_a_directory_stays_what_it_is)
-{
-    static const char *const names[] = {"h.idx", "h.idx.tmp"};
-
-    begin(2000);
-    for (size_t i = 0; i < 2; i++) {
-        CHECK_INT(symlink("elsewhere", names[i]), 0);
-        CHECK(!usable());
-        CHECK(agrees());
-        CHECK_INT(size_of("elsewhere"), -1);
-        CHECK_INT(unlink(names[i]), 0);
-
-        CHECK_INT(mkfifo(names[i], 0600), 0);
-        CHECK(!usable());
-        CHECK(agrees());
-        CHECK_INT(unlink(names[i]), 0);
-
-        CHECK_INT(mkdir(names[i], 0700), 0);
-        CHECK(!usable());
-        CHECK(agrees());
-        CHECK_INT(rmdir(names[i]), 0);
-    }
-    CHECK(agrees());
-    CHECK(usable());
-    scratch_leave();
-}
 
 /* What is written there would be written to the other one. */
 TEST(another_name_of_some_file_is_left_alone)
@@ -525,40 +484,6 @@ TEST(what_one_left_that_was_killed_is_taken_over)
     scratch_check("h.idx.tmp", "HISTIDX2, half of it");
     close(fd);
     CHECK(usable());
-    scratch_leave();
-}
-
-/* Whose name is that of ours by chance. */
-TEST(a_file_of_the_users_own_is_left_alone)
-{
-    begin(2000);
-    scratch_put("h.idx", "1\thelp me find things\n");
-    CHECK(!usable());
-    CHECK(agrees());
-    history_remove_index(&history);
-    scratch_check("h.idx", "1\thelp me find things\n");
-    unlink("h.idx");
-    scratch_put("h.idx.tmp", "mine");
-    CHECK(!usable());
-    CHECK(agrees());
-    history_remove_index(&history);
-    scratch_check("h.idx.tmp", "mine");
-    /* What a power cut leaves of ours is not. */
-    scratch_put_bytes("h.idx.tmp", "\0\0\0\0\0\0\0\0\0", 9);
-    CHECK(usable());
-    CHECK_INT(size_of("h.idx.tmp"), -1);
-    scratch_leave();
-}
-
-TEST(a_place_that_cannot_be_written_is_none)
-{
-    begin(2000);
-    CHECK(agrees());
-    CHECK_INT(chmod("h.idx", 0400), 0);
-    CHECK_INT(chmod(".", 0500), 0);
-    grow(500);
-    CHECK(agrees());
-    CHECK_INT(chmod(".", 0700), 0);
     scratch_leave();
 }
 

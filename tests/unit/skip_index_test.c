@@ -1,8 +1,6 @@
 #include "chathist/search/skip_index.h"
 
-#include <signal.h>
 #include <sys/file.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "chathist/base/memory.h"
@@ -275,21 +273,6 @@ TEST(it_changes_no_answer)
     scratch_leave();
 }
 
-TEST(each_search_adds_a_bounded_part)
-{
-    static struct found f;
-    int searches;
-
-    begin(1500);
-    settle();
-    look("nothing of it", 1, true, &f);
-    CHECK(!is_whole());
-    CHECK_INT(size_of("h.skip"), (off_t)SKIP_SECTION_SIZE);
-    searches = build();
-    CHECK(searches >= 22 && searches <= 25);
-    scratch_leave();
-}
-
 TEST(blocks_without_a_text_are_not_wanted)
 {
     struct skip_map m;
@@ -345,19 +328,6 @@ TEST(a_common_text_adds_nothing)
     CHECK(f.count > 1000);
     CHECK_INT(size_of("h.skip"),
               f.count < (size_t)(size_of("h") / BLOCK) ? (off_t)SKIP_SECTION_SIZE : -1);
-    scratch_leave();
-}
-
-TEST(a_small_history_has_none)
-{
-    static struct found f;
-
-    begin(100);
-    CHECK(size_of("h") < SECTION);
-    settle();
-    look("nothing of it", 1, true, &f);
-    CHECK_INT(size_of("h.skip"), -1);
-    CHECK(agrees());
     scratch_leave();
 }
 
@@ -612,30 +582,6 @@ static void search_once(void)
     look("nothing of it", 1, true, &f);
 }
 
-TEST(another_file_in_its_place_is_left_alone)
-{
-    begin(1200);
-    CHECK_INT(mkdir("h.skip", 0700), 0);
-    search_once();
-    CHECK(agrees());
-    CHECK_INT(rmdir("h.skip"), 0);
-    scratch_put("other", "mine");
-    CHECK_INT(symlink("other", "h.skip"), 0);
-    search_once();
-    CHECK(agrees());
-    CHECK_INT(unlink("h.skip"), 0);
-    CHECK_INT(link("other", "h.skip"), 0);
-    search_once();
-    CHECK(agrees());
-    CHECK_INT(size_of("other"), 4);
-    CHECK_INT(unlink("h.skip"), 0);
-    scratch_put("h.skip", "");
-    CHECK_INT(chmod("h.skip", 0622), 0);
-    search_once();
-    CHECK_INT(size_of("h.skip"), 0);
-    scratch_leave();
-}
-
 TEST(a_search_does_not_wait_for_another_program)
 {
     int fd;
@@ -650,24 +596,6 @@ TEST(a_search_does_not_wait_for_another_program)
     CHECK(agrees());
     close(fd);
     CHECK(build() > 0);
-    scratch_leave();
-}
-
-TEST(a_disk_that_is_full_gets_it_back)
-{
-    struct rlimit before, limit;
-
-    begin(1200);
-    getrlimit(RLIMIT_FSIZE, &before);
-    limit = before;
-    limit.rlim_cur = SKIP_SECTION_SIZE / 2;
-    signal(SIGXFSZ, SIG_IGN);
-    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    search_once();
-    CHECK_INT(setrlimit(RLIMIT_FSIZE, &before), 0);
-    signal(SIGXFSZ, SIG_DFL);
-    CHECK_INT(size_of("h.skip"), -1);
-    CHECK(agrees());
     scratch_leave();
 }
 

@@ -4,8 +4,6 @@
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
-#include <time.h>
 
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
@@ -123,35 +121,6 @@ TEST(what_is_there_stays)
     scratch_leave();
 }
 
-TEST(a_torn_tail_of_any_length_stays_its_own_line)
-{
-    struct history h;
-
-    scratch_enter();
-    h = explicit_history("f");
-    h.sync = false;
-    for (size_t cut = 0; cut < strlen(OLD); cut++) {
-        struct buf text = BUF_INIT(BUF_SMALL);
-
-        buf_add_c(&text, OLD);
-        buf_add(&text, OLD, cut);
-        scratch_put("f", buf_c(&text));
-        CHECK_INT(append_one(&h, "s", "x", NULL), 0);
-
-        struct buf now = scratch_get("f");
-        bool whole = cut == strlen(OLD) - 1; /* only its newline is missing: a message */
-
-        if (cut)
-            buf_add_byte(&text, '\n');
-        CHECK(str_starts(buf_str(&now), buf_str(&text)));
-        buf_release(&now);
-        buf_release(&text);
-        check_count("f", whole ? 3 : 2, cut && !whole ? 1 : 0);
-    }
-    history_release(&h);
-    scratch_leave();
-}
-
 static void check_refused(struct draft *d, enum err_kind kind, const char *why)
 {
     struct err e = ERR_INIT;
@@ -227,25 +196,6 @@ TEST(what_is_given_must_be_fit_for_use)
     }
 }
 
-TEST(a_time_is_stored_in_one_form)
-{
-    struct history h;
-    struct draft d;
-
-    scratch_enter();
-    h = explicit_history("f");
-    make(&d, "s", "x");
-    draft_set_text(&d, FIELD_ID, STR("i"));
-    draft_set_text(&d, FIELD_TIMESTAMP, STR("2020-01-01T02:00+02:00"));
-    CHECK_INT(store_append(&h, &d, 1, NULL), 0);
-    scratch_check("f", "{\"id\":\"i\",\"session_id\":\"s\",\"timestamp\":"
-                       "\"2020-01-01T00:00:00.000000+00:00\",\"role\":\"user\","
-                       "\"content\":\"x\"}\n");
-    draft_release(&d);
-    history_release(&h);
-    scratch_leave();
-}
-
 TEST(nothing_to_append_touches_nothing)
 {
     struct history h;
@@ -255,39 +205,6 @@ TEST(nothing_to_append_touches_nothing)
     CHECK_INT(store_append(&h, NULL, 0, NULL), 0);
     CHECK_INT(scratch_mode("f"), -1);
     history_release(&h);
-    scratch_leave();
-}
-
-TEST(links_fifos_and_directories_are_refused)
-{
-    static const struct {
-        const char *path, *why;
-    } cases[] = {
-        {"link", "cannot open 'link': is a symbolic link"},
-        {"dangling", "cannot open 'dangling': is a symbolic link"},
-        {"fifo", "cannot open 'fifo': is a FIFO"},
-        {"dir", "cannot open 'dir': is a directory"},
-        {"no/f", "cannot open 'no/f': No such file or directory"},
-        {"/dev/null", "cannot open '/dev/null': is a device"},
-    };
-
-    scratch_enter();
-    scratch_put("real", OLD);
-    CHECK_INT(symlink("real", "link"), 0);
-    CHECK_INT(symlink("nowhere", "dangling"), 0);
-    CHECK_INT(mkfifo("fifo", 0600), 0);
-    CHECK_INT(mkdir("dir", 0700), 0);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct err e = ERR_INIT;
-        struct history h = explicit_history(cases[i].path);
-
-        CHECK_INT(append_one(&h, "s", "x", &e), -1);
-        CHECK_STR(err_text(&e), cases[i].why);
-        err_release(&e);
-        history_release(&h);
-    }
-    scratch_check("real", OLD);
-    CHECK_INT(scratch_mode("nowhere"), -1);
     scratch_leave();
 }
 
@@ -354,131 +271,6 @@ TEST(several_lines_are_stored_all_or_none)
     scratch_leave();
 }
 
-static pid_t start(void (*run)(void))
-{
-    pid_t pid = fork();
-
-    if (pid == 0) {
-        run();
-        _exit(test_failed ? 1 : 0);
-    }
-    return pid;
-}
-
-static void check_exit(pid_t pid)
-{
-    int status = -1;
-
-    CHECK(waitpid(pid, &status, 0) == pid);
-    CHECK(WIFEXITED(status));
-    CHECK_INT(WEXITSTATUS(status), 0);
-}
-
-static void nap(long ms)
-{
-    struct timespec span = {ms / 1000, ms % 1000 * 1000000};
-
-    nanosleep(&span, NULL);
-}
-
-#define WRITERS 8
-#define LINES 1000
-
-/* Each line's content tells who wrote it, which in order, and is long enough to span pages. */
-static void write_many(void)
-{
-    struct history h = explicit_history("f");
-    char session[32];
-
-    h.sync = false;
-    snprintf(session, sizeof(session), "w%ld", (long)getpid());
-    for (int i = 0; i < LINES; i++) {
-        struct buf content = BUF_INIT(BUF_SMALL);
-
-        buf_addf(&content, "%d ", i);
-        for (int n = 0; n < i % 50 * 20; n++)
-            buf_add_c(&content, "word ");
-        CHECK_INT(append_one(&h, session, buf_c(&content), NULL), 0);
-        buf_release(&content);
-    }
-    history_release(&h);
-}
-
-TEST(eight_writers_lose_and_mix_nothing)
-{
-    pid_t pids[WRITERS];
-    int next[WRITERS] = {0};
-    struct message m = MESSAGE_INIT;
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct scan s;
-
-    scratch_enter();
-    for (int i = 0; i < WRITERS; i++)
-        pids[i] = start(write_many);
-    for (int i = 0; i < WRITERS; i++)
-        check_exit(pids[i]);
-    CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL), 0);
-    while (scan_message(&s, &m, NULL, NULL) > 0) {
-        for (int i = 0; i < WRITERS; i++) {
-            char session[32];
-            struct str content = message_content(&m, &scratch);
-
-            snprintf(session, sizeof(session), "w%ld", (long)pids[i]);
-            if (!str_eq_c(m.session_id, session))
-                continue;
-            snprintf(session, sizeof(session), "%d ", next[i]++);
-            CHECK(str_starts(content, str_of(session)));
-            CHECK_INT(content.n, strlen(session) + (size_t)((next[i] - 1) % 50) * 100);
-        }
-    }
-    CHECK_INT(s.bad, 0);
-    for (int i = 0; i < WRITERS; i++)
-        CHECK_INT(next[i], LINES);
-    scan_close(&s);
-    message_release(&m);
-    buf_release(&scratch);
-    scratch_leave();
-}
-
-static int held = -1;
-
-static void write_one(void)
-{
-    /* A lock goes with the last descriptor of its opening, so not with the parent's alone. */
-    close(held);
-
-    struct history h = explicit_history("f");
-
-    CHECK_INT(append_one(&h, "waiter", "x", NULL), 0);
-    history_release(&h);
-}
-
-TEST(a_writer_waits_for_the_lock_and_writes_to_the_file_of_that_name)
-{
-    scratch_enter();
-    for (int how = 0; how < 3; how++) {
-        scratch_put("f", OLD);
-        scratch_put("new", OLD OLD);
-
-        held = open("f", O_RDWR);
-        CHECK_INT(flock(held, LOCK_EX), 0);
-
-        pid_t pid = start(write_one);
-
-        nap(100);
-        CHECK_INT(waitpid(pid, NULL, WNOHANG), 0);
-        check_count("f", 1, 0);
-        if (how == 1) /* a rewrite by hist-delete */
-            CHECK_INT(rename("new", "f"), 0);
-        if (how == 2)
-            CHECK_INT(unlink("f"), 0);
-        close(held);
-        check_exit(pid);
-        check_count("f", how == 0 ? 2 : how == 1 ? 3 : 1, 0);
-    }
-    scratch_leave();
-}
-
 static char told[64];
 
 static void note_path(const char *path)
@@ -490,7 +282,7 @@ TEST(a_second_wait_for_the_lock_is_short)
 {
     struct history h;
     struct err e = ERR_INIT;
-    int fds[2];
+    int fds[2], held;
     int64_t start;
 
     scratch_enter();
@@ -522,96 +314,5 @@ TEST(a_second_wait_for_the_lock_is_short)
     close(fds[1]);
     err_release(&e);
     history_release(&h);
-    scratch_leave();
-}
-
-static void write_for_ever(void)
-{
-    struct history h = explicit_history("f");
-    char content[8192];
-
-    h.sync = false;
-    memset(content, 'x', sizeof(content) - 1);
-    content[sizeof(content) - 1] = '\0';
-    while (append_one(&h, "killed", content, NULL) == 0)
-        continue;
-}
-
-TEST(writers_that_are_killed_leave_a_history_that_heals)
-{
-    struct history h;
-
-    scratch_enter();
-    scratch_put("f", OLD);
-    h = explicit_history("f");
-    for (int i = 0; i < 20; i++) {
-        pid_t pid = start(write_for_ever);
-        struct message m = MESSAGE_INIT;
-        struct scan s;
-
-        nap(2 + i);
-        kill(pid, SIGKILL);
-        CHECK_INT(waitpid(pid, NULL, 0), pid);
-        CHECK_INT(append_one(&h, "heals", "x", NULL), 0);
-        CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_BACKWARD, NULL), 0);
-        CHECK_INT(scan_message(&s, &m, NULL, NULL), 1);
-        CHECK(str_eq_c(m.session_id, "heals"));
-        CHECK(scan_message(&s, &m, NULL, NULL) == 1);
-        CHECK(s.bad <= 1); /* the line that was being written */
-        scan_close(&s);
-        message_release(&m);
-    }
-    history_release(&h);
-    scratch_leave();
-}
-
-/* ---- directories ---- */
-
-TEST(a_new_repository_gets_a_directory_of_ours)
-{
-    struct history h;
-    struct locate_from from = {.cwd = scratch_dir, .data_home = "/nowhere", .no_copies = true};
-    char *state;
-
-    scratch_enter();
-    state = path_join(scratch_dir, "home/state");
-    from.state_home = state;
-    make_repository(".");
-    CHECK_INT(locate(&h, &from, NULL), 0);
-    CHECK_INT(append_one(&h, "s", "x", NULL), 0);
-    CHECK_INT(scratch_mode(".git/aicoder"), 0700);
-    CHECK_INT(scratch_mode(".git/aicoder/history.jsonl"), 0600);
-    check_count(".git/aicoder/history.jsonl", 1, 0);
-    history_release(&h);
-    CHECK_INT(locate(&h, &from, NULL), 0);
-    CHECK(h.trusted);
-    history_release(&h);
-    free(state);
-    scratch_leave();
-}
-
-TEST(storing_in_a_foreign_directory_sets_its_history_aside)
-{
-    struct history h;
-    struct locate_from from = {.cwd = scratch_dir, .data_home = "/nowhere", .no_copies = true};
-    char *state;
-
-    scratch_enter();
-    state = path_join(scratch_dir, "home/state");
-    from.state_home = state;
-    make_repository(".");
-    CHECK_INT(mkdir(".git/aicoder", 0755), 0);
-    scratch_put(".git/aicoder/session", "theirs\n");
-    scratch_put(".git/aicoder/history.jsonl", "theirs\n");
-    CHECK_INT(locate(&h, &from, NULL), 0);
-    CHECK(!h.trusted);
-    CHECK_INT(append_one(&h, "s", "x", NULL), 0);
-    CHECK(h.trusted);
-    CHECK_INT(scratch_mode(".git/aicoder"), 0755);
-    CHECK_INT(scratch_mode(".git/aicoder/history.jsonl"), 0600);
-    scratch_check(".git/aicoder/foreign.jsonl", "theirs\n");
-    CHECK_INT(scratch_mode(".git/aicoder/session"), -1);
-    history_release(&h);
-    free(state);
     scratch_leave();
 }
