@@ -374,38 +374,6 @@ make_pdf() {
     [[ $(grep -cxE '[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}\+00:00' "$OUT") == 4 ]]
 }
 
-@test "chat: -s takes an id literally, keeps sessions apart, and moves no pointer" {
-    use_history
-    start_llm --echo-context
-    run_expect 0 chat hello
-    current=$(cat "$HISTORY.session")
-    uuid=6F9619FF-8B86-D011-B42D-00CF4FC964FF
-    run_expect 0 chat -s $uuid one
-    run_expect 0 chat -s two other
-    run_expect 0 chat -s $uuid again
-    stdout_is 'user:one|assistant:user:one|user:again'
-    # No prefix of an id, no name: a session of its own.
-    run_expect 0 chat -s 6F96 again
-    stdout_is 'user:again'
-    sessions_are "$current" $uuid two $uuid 6F96
-    current_is "$current"
-}
-
-@test "chat: ids that are none" {
-    use_echo
-    use_history
-    long=$(printf 'a%.0s' {1..129})
-    for bad in '' -x 'a b' a/b $'a\nb' ü "$long" .x current last; do
-        run_expect 2 chat --session="$bad" hello
-        stdout_empty
-        [[ $(($(wc -l <"$ERR"))) == 1 ]]
-    done
-    CHAT_SESSION='a b' run_expect 2 chat hello
-    [[ ! -e $HISTORY ]]
-    run_expect 0 chat -s "${long:1}" hello
-    run_expect 0 chat -s A.b_c:d-1 hello
-}
-
 @test "chat: -N -s begins a session under a chosen id, once" {
     use_history
     use_echo
@@ -443,22 +411,9 @@ make_pdf() {
     stdout_is three '[1 message]'
     CHAT_SESSION=pinned run_expect 0 chat -N four
     stdout_is four '[1 message]'
+    [[ $(cat "$HISTORY.session") != "$current" ]]
     CHAT_SESSION='' run_expect 0 chat five
     stdout_is five '[3 messages]'
-}
-
-@test "chat: -N starts a session that becomes current" {
-    use_echo
-    use_history
-    run_expect 0 chat one
-    first=$(cat "$HISTORY.session")
-    run_expect 0 chat -N two
-    stdout_is two '[1 message]'
-    second=$(cat "$HISTORY.session")
-    [[ $first != "$second" ]]
-    run_expect 0 chat three
-    stdout_is three '[3 messages]'
-    sessions_are "$first" "$second"
 }
 
 @test "chat: -c takes the session last used, however old, and makes it current" {
@@ -483,86 +438,6 @@ make_pdf() {
         run_expect 2 chat $args hello
         stderr_has 'only one of'
     done
-}
-
-# The current session `old` with a last line of age $1, made current $2 ago (as `date -d` understands).
-idle_session() {
-    rm -f "$HISTORY" "$HISTORY.session"
-    { hist_line old user before "$(date -ud "$1 ago" +%Y-%m-%dT%H:%M:%S.000000+00:00)"
-      hist_line old assistant yes "$(date -ud "$1 ago" +%Y-%m-%dT%H:%M:%S.500000+00:00)"; } >"$HISTORY"
-    echo old >"$HISTORY.session"
-    touch -d "$2 ago" "$HISTORY.session"
-}
-
-# continues COUNT [ARGUMENT]...: does chat come with so many messages?
-continues() {
-    local count=$1
-    shift
-    run_expect 0 chat "$@" next
-    if [[ $count == 1 ]]; then stdout_is next '[1 message]'; else stdout_is next "[$count messages]"; fi
-}
-
-@test "chat: CHAT_SESSION_TIMEOUT" {
-    use_echo
-    use_history
-    for case in '90s 89 3' '90s 95 1' '2h 7100 3' '2h 7205 1' 'off 99999999 3' '10 15 1' '1d 86000 3'; do
-        read -r limit age count <<<"$case"
-        idle_session "$age seconds" "$age seconds"
-        CHAT_SESSION_TIMEOUT=$limit continues "$count"
-    done
-    user_config 'session_timeout = off'
-    idle_session '2 years' '2 years'
-    continues 3
-    for bad in x -1 30x ' '; do
-        CHAT_SESSION_TIMEOUT=$bad run_expect 2 chat hello
-        stderr_has 'CHAT_SESSION_TIMEOUT'
-    done
-}
-
-@test "chat: in a repository the history is its own; elsewhere it is the user's" {
-    use_echo
-    make_repo repo
-    mkdir -p repo/deep/er
-    cd repo/deep/er || return 1
-    run_expect 0 bash -c 'umask 0; exec chat hello'
-    cd ../../..
-    run_expect 0 bash -c 'umask 0277; exec chat hello'
-    stdout_is hello '[1 message]'
-    [[ -s repo/.aicoder/history.jsonl && -s $HOME/.local/share/aicoder/history.jsonl ]]
-    run_expect 0 find repo/.git/aicoder "$HOME/.local/share/aicoder" -printf '%f %m\n'
-    sort -o "$OUT" "$OUT"
-    stdout_is "${WORK//\//%}%repo.jsonl 600" '.gitignore 600' 'aicoder 700' 'aicoder 700' 'history.jsonl 600' 'history.jsonl 600' \
-        'owner 600' 'repositories 700' 'session 600' 'session 600'
-    (cd repo && run_expect 0 git -c init.defaultBranch=x init -q . && run_expect 0 git status --porcelain && stdout_empty)
-}
-
-@test "chat: an explicit history gets its session file and nothing else" {
-    use_echo
-    run_expect 0 bash -c 'umask 0777; exec chat --history ./my.jsonl hello'
-    run_expect 0 find . -mindepth 1 -printf '%P %m\n'
-    sort -o "$OUT" "$OUT"
-    stdout_is 'my.jsonl 600' 'my.jsonl.session 600'
-    [[ ! -e $HOME/.local ]]
-}
-
-@test "chat: a history that came with an unpacked repository is not trusted until it is entered" {
-    use_echo
-    make_repo
-    mkdir .git/aicoder
-    hist_lines evil 4 >.git/aicoder/history.jsonl
-    echo evil >.git/aicoder/session
-    echo 'base_url = http://127.0.0.1:1/v1' >.git/aicoder/config
-    run_expect 0 chat hello
-    stdout_is hello '[1 message]'
-    stderr_has "$WORK/.git/aicoder"
-    [[ $(cat .git/aicoder/session) != evil ]]
-    run_expect 0 chat again
-    stdout_is again '[3 messages]'
-    stderr_empty
-    # It was set aside, so that a session of its name begins anew.
-    run_expect 0 chat -s evil named
-    stdout_is named '[1 message]'
-    [[ $(grep -c '"session_id":"evil"' .git/aicoder/foreign.jsonl) == 4 ]] || fail 'lines are missing'
 }
 
 # ---- the system prompt
@@ -628,28 +503,6 @@ continues() {
 
 # ---- -v, -q, --json
 
-@test "chat: hints from 15 messages on and when some are left out, only for a terminal or -v" {
-    use_echo
-    use_history
-    hist_lines s 14 >"$HISTORY"
-    run_expect 0 chat --no-store -s s -v hello
-    stderr_lacks chat:
-    hist_lines s 2 >>"$HISTORY"
-    run_expect 0 chat --no-store -s s -v hello
-    stderr_matches '^chat: .*16 messages'
-    run_expect 0 chat --no-store -s s hello
-    stderr_empty
-    run_expect 0 on_tty --fds 2 chat --no-store -s s hello
-    stdout_has 'chat: ' '16 messages'
-    run_expect 0 on_tty --fds 2 chat -q --no-store -s s hello
-    stdout_lacks chat:
-    hist_lines s 10 >>"$HISTORY"
-    run_expect 0 chat --no-store -s s -v hello
-    stderr_matches '^chat: the oldest messages are not sent '
-    run_expect 0 chat --no-store -s s hello
-    stderr_empty
-}
-
 @test "chat: a question is answered where there is no place for a history" {
     local chat where
     chat=$(command -v chat)
@@ -709,105 +562,12 @@ continues() {
     stdout_json '.type, .code' error 2
     run_expect 2 chat --json -s 'a b' hello
     stdout_json '.type, .code' error 2
+    run_expect 2 chat --json --bogus
+    stdout_json '.type, .code' error 2
+    stderr_is "chat: unknown option '--bogus' (see 'chat --help')"
     mkdir "$HISTORY"
     run_expect 1 chat --json hello
     stdout_json 'select(.type == "error") | .code' 1
-}
-
-# ---- the context
-
-@test "chat: the newest 20 earlier messages, CHAT_MAX_MESSAGES changes that" {
-    use_history
-    start_llm --reply hi
-    hist_lines s 25 >"$HISTORY"
-    # The 25th is a user's: an assistant's answer for it, so that nothing is merged.
-    hist_line s assistant 'message 26' >>"$HISTORY"
-    run_expect 0 chat --no-store -s s prompt
-    request_messages 1 | sed 's/.*://' >got
-    { printf 'message %d\n' {7..26} && echo prompt; } >wanted
-    same 'messages' wanted got
-    CHAT_MAX_MESSAGES=3 run_expect 0 chat --no-store -s s prompt
-    # The user begins: an odd number leaves out one more.
-    request_messages_are 2 'user:message 25' 'assistant:message 26' user:prompt
-    CHAT_MAX_MESSAGES=all run_expect 0 chat --no-store -s s prompt
-    [[ $(request 3 | jq '.messages | length') == 27 ]]
-    CHAT_MAX_MESSAGES=0 run_expect 0 chat --no-store -s s prompt
-    request_messages_are 4 user:prompt
-    user_config 'max_messages = 2'
-    run_expect 0 chat --no-store -s s prompt
-    [[ $(request 5 | jq '.messages | length') == 3 ]]
-    for bad in x -1 1.5 99999999999999999999999; do
-        CHAT_MAX_MESSAGES=$bad run_expect 2 chat --no-store hello
-        stderr_has "'$bad'" CHAT_MAX_MESSAGES
-    done
-}
-
-@test "chat: not over 102,400 bytes of earlier content; the turn is always whole" {
-    use_history
-    start_llm --reply hi
-    { hist_line s user "$(head -c 60000 /dev/zero | tr '\0' a)"
-      hist_line s assistant "$(head -c 50000 /dev/zero | tr '\0' b)"
-      hist_line s user "$(head -c 52400 /dev/zero | tr '\0' c)"
-      hist_line s assistant ''; } >"$HISTORY"
-    run_expect 0 chat --no-store -s s prompt
-    [[ $(request 1 | jq -c '[.messages[].content[:1]]') == '["c"]' ]]
-    CHAT_MAX_BYTES=52399 run_expect 0 chat --no-store -s s prompt
-    [[ $(request 2 | jq -c '[.messages[].content]') == '["prompt"]' ]]
-    CHAT_MAX_BYTES=all run_expect 0 chat --no-store -s s prompt
-    [[ $(request 3 | jq -c '[.messages[].content[:1]]') == '["a","b","c"]' ]]
-    head -c 300000 /dev/zero | tr '\0' d >large
-    CHAT_MAX_BYTES=10 run_expect 0 chat --no-store -s s <large
-    [[ $(request 4 | jq -c '[.messages[].content | length]') == '[300000]' ]]
-}
-
-@test "chat: only role, content and tool fields travel; turns of one role are merged; unknown roles stay" {
-    use_history
-    start_llm --reply hi
-    { hist_line s user one '' '{"files":["secret.txt"],"mine":"field"}'
-      hist_line s user two
-      hist_line s narrator unknown
-      hist_line s assistant three '' '{"model":"x","usage":{"input_tokens":1,"output_tokens":2}}'
-      hist_line s assistant four
-      hist_line other user elsewhere
-      hist_line s user unanswered; } >"$HISTORY"
-    run_expect 0 chat --no-store -s s prompt
-    run_expect 0 request 1
-    stdout_json '.messages | tojson' '[{"role":"user","content":"one\n\ntwo"},{"role":"assistant","content":"three\n\nfour"},{"role":"user","content":"unanswered\n\nprompt"}]'
-}
-
-@test "chat: replaces and reset count" {
-    use_history
-    start_llm --reply hi
-    { hist_line s user gone
-      hist_line s system kept '' '{"reset":true}'
-      hist_line s user wrong
-      hist_line s assistant answer; } >"$HISTORY"
-    id=$(jq -r 'select(.content == "wrong") | .id' "$HISTORY")
-    hist_line s user right '' "{\"replaces\":[\"$id\"]}" >>"$HISTORY"
-    run_expect 0 chat --no-store -s s prompt
-    request_messages 1 >got
-    [[ $(grep -c 'gone\|wrong' got) == 0 ]]
-    [[ $(head -n 1 got) == system:kept ]]
-    grep -q right got
-}
-
-@test "chat: bad lines are skipped, told once, and stay" {
-    use_history
-    start_llm --reply hi
-    { hist_line s user one
-      echo 'not json'
-      echo '{"id":"x","role":"user"}'
-      hist_line s assistant two
-      printf '\0\0\0\0\n'
-      hist_line s user 'torn line' | head -c 40; } >"$HISTORY"
-    cp "$HISTORY" before
-    run_expect 0 chat -s s prompt
-    stderr_matches "^chat: skipped [1-4] bad lines in '$HISTORY'\$"
-    [[ $(($(wc -l <"$ERR"))) == 1 ]]
-    request_messages_are 1 user:one assistant:two user:prompt
-    head -c "$(wc -c <before)" "$HISTORY" | cmp - before
-    tail -n 2 "$HISTORY" >added
-    json_is added .content prompt hi
 }
 
 # ---- configuration
@@ -862,16 +622,6 @@ continues() {
     run_expect 0 chat -N hello
     stderr_empty
     stdout_is hello '[1 message]'
-    printf 'provider = echo\nnonsense = 1\n' >xdg/chathist/config
-    run_expect 0 chat hello
-    stderr_is "chat: unknown key 'nonsense' in '$WORK/xdg/chathist/config', line 2"
-    printf 'provider = echo\nnonsense\n' >xdg/chathist/config
-    run_expect 2 chat hello
-    stderr_is "chat: cannot read '$WORK/xdg/chathist/config': line 2 is not 'key = value'"
-    rm xdg/chathist/config
-    mkdir xdg/chathist/config
-    run_expect 2 chat hello
-    stderr_is "chat: cannot open '$WORK/xdg/chathist/config': is a directory"
 }
 
 @test "chat: nothing configured" {
@@ -902,18 +652,6 @@ continues() {
     unset CHAT_PROVIDER
     run_expect 0 chat -p ollama -m ollam:8b --dry-run hello
     stderr_empty
-}
-
-@test "chat: an empty standard input beside a prompt is a hint" {
-    use_history
-    use_echo
-    run_expect 0 chat -v summarise < <(:)
-    stdout_is summarise '[1 message]'
-    stderr_has 'chat: standard input is empty'
-    run_expect 0 chat summarise < <(:)
-    stderr_empty
-    run_expect 0 chat -v -q summarise < <(:)
-    stderr_lacks 'is empty'
 }
 
 @test "chat: providers by name" {
@@ -1021,20 +759,6 @@ END
     nowhere sk-not-to-be-seen
 }
 
-@test "chat: the key does not follow a redirect" {
-    use_history
-    start_llm openai/redirect --reply hi
-    run_expect 1 chat hello
-    requests_are 1
-    stderr_has redirect
-    nowhere test-key-1
-    # Not to the same server either: nothing is followed.
-    printf '%s\n' 'status: 307' "header: Location: /v1/elsewhere" '' '{}' >moved.http
-    start_llm ./moved.http --reply hi
-    run_expect 1 chat -N hello
-    requests_are 1
-}
-
 @test "chat: a server that repeats the key" {
     use_history
     start_llm openai/http-401-key
@@ -1074,14 +798,6 @@ END
     printf 'user = me:key-n\n' >"$HOME/.curlrc"
     run_expect 0 chat --base-url "$here/v1" hello
     sent ''
-}
-
-@test "chat: a proxy of the environment is used" {
-    start_llm --reply hi
-    http_proxy=http://127.0.0.1:$LLM_PORT run_expect 0 chat --insecure --base-url http://model.invalid/v1 hello
-    [[ $(head -n 1 "$RECORD/1.headers") == 'POST http://model.invalid/v1/chat/completions HTTP/1.1'* ]]
-    http_proxy=http://127.0.0.1:$(unused_port) no_proxy=127.0.0.1 run_expect 0 chat hello
-    stdout_is hi
 }
 
 @test "chat: a key or a password in a URL that cannot be" {
@@ -1192,18 +908,6 @@ END
     stdout_is there
     run_expect 2 chat -p echo --base-url "$OPENAI_BASE_URL" hello
     stderr_is "chat: provider 'echo' asks no server: --base-url does not go with it"
-}
-
-@test "chat: a wrong command line is told by an event, too" {
-    run_expect 2 chat --json --bogus
-    stdout_json '[.type, .code] | tojson' '["error",2]'
-    stderr_is "chat: unknown option '--bogus' (see 'chat --help')"
-}
-
-@test "chat: a CHAT_SESSION that is none is named" {
-    use_echo
-    CHAT_SESSION='bad id' run_expect 2 chat hello
-    stderr_is "chat: bad session id 'bad id' in CHAT_SESSION: up to 128 letters, digits and . _ : -, the first a letter or a digit (see 'chat --help')"
 }
 
 @test "chat: the name of a file does not end its fence" {

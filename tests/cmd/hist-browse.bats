@@ -408,19 +408,6 @@ type to search  F1 help  Esc close'
     ended 130
 }
 
-@test "hist-browse: tool calls in the forms of OpenAI and Anthropic" {
-    hist_line s assistant '' 2024-02-01T10:00:01.000000+00:00 \
-        '{"tool_calls":[{"id":"c1","type":"function","function":{"name":"list_dir","arguments":"{\"path\":\"src\"}"}},{"id":"c2","type":"function","function":{"name":"odd","arguments":"{cut"}},{"type":"tool_use","id":"c3","name":"read_file","input":{"file":"x.c"}},{"id":"c4","type":"function","function":{"name":"now"}}]}' >"$HISTORY"
-    terminal
-    browse
-    keys Tab Tab
-    screen_has '▸ list_dir {"path":"src"}' '▸ odd "{cut"' '▸ read_file {"file":"x.c"}' '▸ now'
-    keys z
-    screen_has '▾ list_dir' 'path: src' '▾ read_file' 'file: x.c'
-    keys C-c
-    ended 130
-}
-
 # literal BYTES...: in one go, as a terminal sends them for a key.
 literal() {
     tmux send-keys -l "$(printf '%b' "$@")"

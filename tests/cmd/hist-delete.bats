@@ -7,11 +7,6 @@
 load ../helper
 load ../history
 
-teardown() {
-    if mountpoint -q "$WORK/small"; then umount "$WORK/small"; fi
-    sandbox_end
-}
-
 need_strace() {
     command -v strace >/dev/null || skip 'no strace'
     strace -qq -o /dev/null true 2>/dev/null || skip 'no ptrace here'
@@ -450,32 +445,6 @@ quarantined() {
         -e inject=unlink,unlinkat:error=EACCES hist-delete -q --force middle
     stderr_is "hist-delete: the sessions are erased, but cannot remove '$HISTORY.session': Permission denied"
     left new
-}
-
-@test "rewrite: a full file system" {
-    three
-    local i
-    mkdir small
-    mount -t tmpfs -o size=96k tmpfs small 2>/dev/null || skip 'cannot mount here'
-    cp "$HISTORY" small/h.jsonl
-    for ((i = 0; i < 200; i++)); do hist_line more user "$(printf '%0100d' "$i")"; done >>small/h.jsonl
-    head -c 20000 /dev/zero >small/fill
-    cp small/h.jsonl full
-    run_expect 2 hist-delete --history small/h.jsonl --force old
-    cmp full small/h.jsonl
-    compgen -G 'small/*.tmp' && left=1
-    umount small
-    stderr_is "hist-delete: cannot rewrite 'small/h.jsonl': No space left on device"
-    [[ -z ${left-} ]]
-}
-
-@test "rewrite: a failed sync of the directory is told" {
-    need_strace
-    three
-    run_expect 2 strace -qq -o trace -e trace=fsync -e inject=fsync:error=EIO:when=3 \
-        hist-delete --force old
-    stderr_is "hist-delete: '$HISTORY' is rewritten, but a power cut may undo it: Input/output error"
-    left middle new
 }
 
 @test "rewrite: synced before it is renamed, the directory after, whatever CHAT_FSYNC" {

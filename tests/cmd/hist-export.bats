@@ -753,26 +753,6 @@ secrets() {
     stderr_is 'hist-export: 0 redacted; secrets of another form remain'
 }
 
-@test "hist-export: takes no lock and writes nothing beside the history" {
-    two_sessions
-    exec 9<"$HISTORY"
-    flock 9
-    run_expect 0 hist-export -f jsonl --all
-    stdout_is_file "$HISTORY"
-    exec 9<&-
-    [[ $(ls) == "$(basename "$HISTORY")" ]]
-}
-
-@test "hist-export: a long session and many sessions" {
-    for i in {1..50}; do hist_lines "s$i" 40; done >"$HISTORY"
-    run_expect 0 hist-export --all -f jsonl
-    stdout_is_file "$HISTORY"
-    run_expect 0 hist-export --all -f openai
-    lines_are 50
-    run_expect 0 hist-export --all -f json
-    json_is "$OUT" '.messages | length' 2000
-}
-
 # 60 sessions, six at a time, 4 MB; one has a line of 10 MB; the first ones have no message.
 many_sessions() {
     python3 - "$HISTORY" <<'PYTHON'

@@ -203,21 +203,6 @@ copies() {
     [[ ! -e $HISTORY.session ]]
 }
 
-@test "hist-fork: in an unpacked repository a session has to be named, and the fork makes it one's own" {
-    unset CHAT_HISTORY
-    make_repo
-    mkdir .git/aicoder
-    hist_lines theirs 2 >.git/aicoder/history.jsonl
-    echo theirs >.git/aicoder/session
-    run_expect 1 hist-fork
-    run_expect 2 hist-fork last
-    stderr_has 'name the session to load'
-    run_expect 0 hist-fork theirs
-    made
-    stderr_is "hist-fork: '$WORK/.git/aicoder/history.jsonl' is one of your histories from now on"
-    is pointer .aicoder/session "$ID"
-}
-
 @test "hist-fork: nothing is current that nobody got the id of" {
     hist_lines s 2 >"$HISTORY"
     run_expect 2 sh -c 'hist-fork s >/dev/full'

@@ -25,15 +25,6 @@ current() {
     stdout_json .content question answer
 }
 
-@test "hist-load: the next message goes into the loaded session, however old it is" {
-    put old user question 2001-01-01T00:00:00.000000+00:00
-    put new user other 2099-01-01T00:00:00.000000+00:00
-    run_expect 0 hist-load old
-    run_expect 0 hist-append more
-    json_is "$HISTORY" '"\(.session_id) \(.content)"' 'old question' 'new other' 'old more'
-    current old
-}
-
 @test "hist-load: the last session, when none is named" {
     put a user one
     put b user two
@@ -45,26 +36,6 @@ current() {
     stdout_empty
     stderr_is 'hist-load: there is no session'
     [[ ! -e empty.jsonl.session ]]
-}
-
-@test "hist-load: prefix, suffix, last, current" {
-    put sess-0001 user one
-    put sess-0002 user two
-    run_expect 0 hist-load 0001
-    current sess-0001
-    run_expect 0 hist-load last
-    current sess-0002
-    run_expect 0 hist-load current
-    current sess-0002
-}
-
-@test "hist-load: - takes the session from standard input" {
-    put a user one
-    put b user two
-    # shellcheck disable=SC2016
-    run_expect 0 bash -c 'hist-sessions | tail -n 1 | hist-load --json -'
-    stdout_json .content one
-    current a
 }
 
 @test "hist-load: a session that is absent, ambiguous or one of several leaves the current one" {
@@ -113,13 +84,6 @@ current() {
     stderr_is "hist-load: bad value 'x' for --limit: a number from 1 or 'all' is expected (see 'hist-load --help')"
 }
 
-@test "hist-load: the thread is printed, without what was replaced" {
-    put s user old '' '{"id":"m1"}'
-    put s user new '' '{"replaces":["m1"]}'
-    run_expect 0 hist-load --json s
-    stdout_json .content new
-}
-
 @test "hist-load: CHAT_SESSION overrides, and that is said" {
     put a user one
     put b user two
@@ -133,14 +97,6 @@ current() {
     stderr_empty
     CHAT_SESSION=b run_expect 0 hist-load -q a
     stderr_empty
-}
-
-@test "hist-load: says on a terminal what it did" {
-    put a user one
-    run_expect 0 on_tty --raw --fds 2 hist-load a
-    stdout_has "hist-load: session 'a' is current: 1 message"
-    run_expect 0 on_tty --raw --fds 2 hist-load -q a
-    stdout_lacks 'hist-load:'
 }
 
 @test "hist-load: a pointer that is a link is not followed" {

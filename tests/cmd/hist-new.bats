@@ -57,15 +57,6 @@ current() {
     current "$ID"
 }
 
-@test "hist-new: a detached session is used through CHAT_SESSION" {
-    run_expect 0 hist-new --detached
-    made
-    CHAT_SESSION=$ID run_expect 0 hist-append one
-    CHAT_SESSION=$ID run_expect 0 hist-append two
-    json_is "$HISTORY" '"\(.session_id) \(.content)"' "$ID one" "$ID two"
-    [[ ! -e $HISTORY.session ]]
-}
-
 @test "hist-new: -S stores a system prompt" {
     run_expect 0 hist-new -S $'be "brief"\n\xff'
     made
@@ -167,28 +158,6 @@ current() {
     stdout_empty
     stderr_is "hist-new: no argument is expected (see 'hist-new --help')"
     [[ -z $(ls -A) ]]
-}
-
-@test "hist-new: in a repository, and in none" {
-    unset CHAT_HISTORY
-    run_expect 0 hist-new
-    made
-    is pointer "$HOME/.local/share/aicoder/session" "$ID"
-    make_repo
-    run_expect 0 hist-new
-    made
-    stderr_empty
-    is pointer .aicoder/session "$ID"
-    [[ $(readlink .aicoder) == .git/aicoder ]]
-    [[ ! -e .aicoder/.gitignore ]]
-}
-
-@test "hist-new: --reset of a session without messages is said" {
-    use_history
-    run_expect 0 hist-new --reset tpyo
-    stdout_is tpyo
-    stderr_is "hist-new: session 'tpyo' has no messages yet: it is not made current"
-    [[ ! -e $HISTORY && ! -e $HISTORY.session ]]
 }
 
 @test "hist-new: an id that nobody got is not made current" {

@@ -44,13 +44,6 @@ times() {
     stderr_empty
 }
 
-@test "hist-search: exit 1 and nothing else when nothing is found" {
-    put s user hello
-    run_expect 1 hist-search absent
-    stdout_empty
-    stderr_empty
-}
-
 @test "hist-search: --json gives the stored lines, byte for byte" {
     raw 'caf\u00e9' '"x": [1,2 ] ,"y":1.0'
     printf '%s\n' '{ "content" : "caf\u00c9", "role":"bot","timestamp":"t","session_id":"s","id":"2" } ' >>"$HISTORY"
@@ -418,18 +411,6 @@ some() {
     stdout_json .content 'hit 6'
 }
 
-@test "hist-search: -s that means none, or several" {
-    some
-    put another user 'hit 7'
-    put anothers user 'hit 8'
-    run_expect 1 hist-search -s nope hit
-    stdout_empty
-    stderr_is "hist-search: no session 'nope'"
-    run_expect 2 hist-search -s an hit
-    stdout_empty
-    stderr_is "hist-search: session 'an' is ambiguous: anothers, another"
-}
-
 @test "hist-search: -s - searches every session that is named" {
     some
     printf 'a\tx\nc\n' >names
@@ -483,24 +464,6 @@ some() {
     stdout_empty
     run_expect 0 bash -c 'hist-search -l "hit 3" | hist-show --json -'
     stdout_json .content 'hit 3' nothing 'hit 4'
-}
-
-@test "hist-search: -l and -c see more than the limit" {
-    jq -cn 'range(1; 121) | {id: "m\(.)", session_id: "s\(.)", timestamp: "t", role: "user", content: "hit \(.)"}' >"$HISTORY"
-    run_expect 0 hist-search -c hit
-    stdout_is 120
-    run_expect 0 hist-search -l hit
-    lines_are 120
-}
-
-@test "hist-search: -c gives their number, 0 too" {
-    some
-    run_expect 0 hist-search -c hit
-    stdout_is 6
-    run_expect 0 hist-search --count -s b hit
-    stdout_is 2
-    run_expect 1 hist-search -c absent
-    stdout_is 0
 }
 
 @test "hist-search: -q tells by its status alone, with every other option" {

@@ -53,19 +53,13 @@ tracked() {
 }
 
 @test "accident: git clean" {
-    git clean -xfdq
+    git clean -xffdq
     [[ ! -e .aicoder ]]
     kept
     goes_on
     # The next session has the link again.
     run_expect 0 hist-new -q
     [[ $(readlink .aicoder) == .git/aicoder ]]
-}
-
-@test "accident: git clean, twice as hard" {
-    git clean -xffdq
-    kept
-    goes_on
 }
 
 @test "accident: git worktree remove and prune" {

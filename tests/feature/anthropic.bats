@@ -236,15 +236,6 @@ more_expectations() {
     json_is history.jsonl 'select(.citations) | .citations | length' 2 1 1 1
 }
 
-@test "anthropic: silence in the middle keeps what came" {
-    use_history
-    sed '/^$/,$!d' "$FIXTURES/anthropic/cut.http" | sed '1s/^/end: stall\n/' >stall.http
-    start_family ./stall.http
-    run_expect 7 chat --idle-timeout 3s hello
-    stdout_is 'Hello, world.'
-    json_is history.jsonl 'select(.role == "assistant") | .content, .finish_reason' 'Hello, world.' error
-}
-
 @test "anthropic: a server that speaks OpenAI's format has not answered" {
     start_family openai/normal
     run_expect 7 chat hello
@@ -294,14 +285,6 @@ more_expectations() {
     run_expect 2 env ANTHROPIC_API_KEY=$'two\nlines' chat hello
     stderr_is "chat: bad header 'x-api-key': a control character in its value"
     requests_are "$number"
-}
-
-@test "anthropic: a key follows no redirect" {
-    start_family anthropic/redirect anthropic/normal
-    run_expect 1 chat hello
-    stdout_empty
-    stderr_is "chat: HTTP 302: redirect to 'localhost:$LLM_PORT' is not followed"
-    requests_are 1
 }
 
 @test "anthropic: --models" {

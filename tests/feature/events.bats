@@ -122,7 +122,9 @@ events_are() {
     kill -INT "$BG"
     finish 130
     events_are session_id text error
-    stdout_json 'select(.type == "error") | .code' 130
+    stdout_json 'select(.type == "error") | .code, .retryable' 130 false
+    # What was told is what was stored.
+    [[ $(jq -j 'select(.type == "text").text' "$OUT") == "$(jq -j 'select(.role == "assistant").content' "$HISTORY")" ]]
 }
 
 @test "events: citations" {

@@ -507,25 +507,6 @@ made_slowly() {
     stderr_empty
 }
 
-@test "index: a damaged byte beside sessions that were appended to changes nothing" {
-    LINES_MADE=0
-    large_lines 400 1200 >"$HISTORY"
-    run_expect 0 hist-sessions -q --limit all
-    [[ -f $HISTORY.idx ]] || fail 'no index'
-    run_expect 0 hist-append -q -s session-60 again
-    run_expect 0 hist-sessions -q --limit all
-    cp "$OUT" wanted
-    cp "$HISTORY.idx" intact
-    local at size
-    size=$(stat -c %s intact)
-    for ((at = 700; at < size; at += 1024)); do
-        cp intact "$HISTORY.idx"
-        printf X | dd of="$HISTORY.idx" bs=1 seek=$at conv=notrunc status=none
-        run_expect 0 hist-sessions -q --limit all
-        same "damaged at $at" wanted "$OUT"
-    done
-}
-
 # long_lines FIRST LAST [ROLE FIELDS]: lines of a session, of 1 KB each; the last one with that role and these fields.
 long_lines() {
     python3 - "$@" <<'P'

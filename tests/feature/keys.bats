@@ -121,12 +121,6 @@ nowhere() {
     json_is "$RECORD/$NUMBER.json" '.messages[-1].content' 'the prompt is not for the command' '' hello
 }
 
-@test "keys: a command has no standard input of ours" {
-    serve
-    CHAT_API_KEY_COMMAND='cat; echo key-1' run_expect 0 chat --no-stdin hello <<<not-the-key
-    sent key-1
-}
-
 @test "keys: what a command says on standard error is shown" {
     serve
     CHAT_API_KEY_COMMAND='echo unlocking >&2; echo key-1' run_expect 0 chat hello
@@ -364,12 +358,7 @@ END
     stderr_is "chat: unknown provider 'opnai' in the user configuration: api_key_command.opnai"
     echo 'api_key_commands.openai = echo secret' >"$CONFIG/config"
     run_expect 0 chat hello
-    hint='API keys belong in keys/PROVIDER beside this file, or use api_key_command'
-    stderr_is "chat: unknown key 'api_key_commands.openai' in '$CONFIG/config', line 1: $hint"
-    # A key itself has no place there.
-    echo 'api_key = secret' >"$CONFIG/config"
-    run_expect 0 chat hello
-    stderr_is "chat: unknown key 'api_key' in '$CONFIG/config', line 1: $hint"
+    stderr_is "chat: unknown key 'api_key_commands.openai' in '$CONFIG/config', line 1: API keys belong in keys/PROVIDER beside this file, or use api_key_command"
 }
 
 @test "keys: a repository is not asked for one" {

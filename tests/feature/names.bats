@@ -197,6 +197,8 @@ mine_are_left() {
     stderr_is "chat: bad session id 'last' in -s: leave -s out for the current session, -c continues the one used last (see 'chat --help')"
     run_expect 2 chat -s 'my session' x
     stderr_is "chat: bad session id 'my session' in -s: up to 128 letters, digits and . _ : -, the first a letter or a digit (see 'chat --help')"
+    CHAT_SESSION='bad id' run_expect 2 chat x
+    stderr_is "chat: bad session id 'bad id' in CHAT_SESSION: up to 128 letters, digits and . _ : -, the first a letter or a digit (see 'chat --help')"
     CHAT_SESSION=current run_expect 2 chat x
     stderr_is "chat: bad session id 'current' in CHAT_SESSION: leave CHAT_SESSION out for the current session (see 'chat --help')"
     run_expect 2 hist-append -s last x
@@ -235,14 +237,6 @@ mine_are_left() {
     stderr_is "hist-export: session '$id' has no messages"
     run_expect 1 hist-fork
     stderr_is "hist-fork: session '$id' has no messages"
-}
-
-@test "names: hist-delete says what it can be given" {
-    : >"$HISTORY"
-    run_expect 2 hist-delete
-    stderr_is "hist-delete: no session is given, and none of --since, --until, --role, --model, --older-than, --keep, --max-size and --match (see 'hist-delete --help')"
-    run_expect 1 hist-delete nosuch
-    stderr_is "hist-delete: no session 'nosuch'"
 }
 
 # ---- one question

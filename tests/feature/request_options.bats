@@ -401,14 +401,6 @@ fields() {
     if grep -q "$secret" "$RECORD"/*.json; then fail 'the secret is in a request'; fi
 }
 
-@test "request options: headers do not follow a redirect, and stay with their provider" {
-    printf 'status: 302 Found\nheader: Location: http://127.0.0.1:${PORT}/v1/elsewhere\n\n' >moved.http
-    start_llm ./moved.http --reply ok
-    configure 'header.X-Key = s3cret-value'
-    run_expect 1 chat -1 hello
-    requests_are 1
-}
-
 # ---- connections
 
 # connections_are N...: the numbers of the connections on which the requests came.

@@ -77,9 +77,6 @@ refused() {
     stderr_is "chat: answer does not match 'item.json': is not JSON at byte 0"
     answers 1 '{"name":"tea","price":1} {}'
     stderr_is "chat: answer does not match 'item.json': is not JSON at byte 25"
-}
-
-@test "schema: a code fence round the answer is not JSON" {
     answers 1 $'```json\n{"name":"tea","price":1}\n```'
     stderr_is "chat: answer does not match 'item.json': is not JSON at byte 0"
 }
@@ -214,14 +211,6 @@ END
     # Another server may ignore the field.
     ANTHROPIC_BASE_URL=http://127.0.0.1:1 run_expect 0 chat --dry-run -m $model --schema item.json hello
     stdout_json '.output_config.format.type, (.system | contains("JSON Schema"))' json_schema true
-}
-
-@test "schema: Anthropic's answer is checked" {
-    start_llm anthropic/normal
-    unset CHAT_MODEL OPENAI_BASE_URL
-    export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=k
-    run_expect 1 chat --no-store -p anthropic -m claude-sonnet-4-5 --schema item.json ask
-    stderr_is "chat: answer does not match 'item.json': is not JSON at byte 0"
 }
 
 @test "schema: the echo model is told nothing, and checked" {

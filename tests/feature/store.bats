@@ -143,14 +143,6 @@ whole() {
     [[ $(ls -A) == $'history.jsonl\nhistory.jsonl.session' ]]
 }
 
-@test "store: chat asks all the same when the prompt cannot be stored, and says so by 8" {
-    remember "$HISTORY"
-    run_expect 8 prlimit --fsize="$(stat -c %s "$HISTORY")" chat -s s hello
-    stdout_has hello
-    stderr_matches "^chat: not stored: cannot write '$HISTORY': File too large\$"
-    unchanged "$HISTORY"
-}
-
 @test "store: chat says once that the disk is full" {
     need_strace
     rm "$HISTORY"
@@ -159,15 +151,6 @@ whole() {
         -e inject=rename:error=ENOSPC -e inject=fdatasync:error=ENOSPC:when=2+ chat hello
     stdout_has hello
     stderr_is "chat: not stored: cannot write '$HISTORY.session': No space left on device"
-}
-
-@test "store: chat's prompt is on the disk before the model is asked" {
-    need_strace
-    run_expect 0 strace -f -qq -y -o "$TMPDIR/trace" -e trace=write,fdatasync chat -s s hello
-    # The prompt, its sync, the answer to stdout, the answer's line, its sync.
-    grep -E "^[0-9]* *(write|fdatasync)\([0-9]*<($HISTORY|.*stdout[^>]*)>" "$TMPDIR/trace" |
-        sed -E 's/^[0-9]* *([a-z]*)\(([0-9]*)<.*(history.jsonl|stdout)[^>]*>.*/\1 \3/' | uniq | head -n 5 >order
-    is order order 'write history.jsonl' 'fdatasync history.jsonl' 'write stdout' 'write history.jsonl' 'fdatasync history.jsonl'
 }
 
 @test "store: a model waits for the sync of its prompt, and for no other file" {
@@ -235,7 +218,7 @@ whole() {
 @test "sync: readers take no lock and write nothing" {
     need_strace
     local program
-    for program in hist-sessions 'hist-search message' 'hist-show old' 'hist-show --json last'; do
+    for program in hist-sessions 'hist-search message' 'hist-show old' 'hist-show --json last' 'hist-export old'; do
         # shellcheck disable=SC2086
         calls flock,write,openat $program
         untraced "flock|write\([0-9]+<$HISTORY>|history\.jsonl\", O_(RDWR|WRONLY)"
@@ -568,60 +551,6 @@ torn() {
     left hist-append -s s two
     killed 1 renameat hist-load s
     left hist-append -s s three
-}
-
-@test "death: chat killed at any write or sync leaves what every tool reads" {
-    need_strace
-    cp "$HISTORY" good
-    local call n i content
-    for call in write fdatasync; do
-        cp good "$HISTORY"
-        calls "$call" chat -s s hello || return 1
-        n=$(count "$call")
-        [[ $n -gt 1 ]] || fail "no $call" || return 1
-        for ((i = 1; i <= n; i++)); do
-            cp good "$HISTORY"
-            killed "$i" "$call" chat -s s hello || return 1
-            cmp -s -n "$(stat -c %s good)" good "$HISTORY" || fail "$call $i: earlier lines changed" || return 1
-            content=$(stored_lines s)
-            # What has been printed was asked, and what was asked is there.
-            [[ ! -s $OUT || $content == hello* ]] || fail "$call $i: $content" || return 1
-            run_expect 0 chat -q -s s again || return 1
-            whole || return 1
-            run_expect 0 hist-sessions || return 1
-            lines_are 2 || return 1
-        done
-    done
-}
-
-@test "death: a torn line of a killed writer is healed" {
-    need_strace
-    size=$(stat -c %s "$HISTORY")
-    # Dies with 30 bytes written, before it can take them back.
-    run_expect 137 strace -qq -o "$TMPDIR/trace" -e trace=ftruncate \
-        -e inject=ftruncate:signal=KILL prlimit --fsize=$((size + 30)) hist-append -s s dead
-    [[ $(stat -c %s "$HISTORY") -eq $((size + 30)) ]]
-    run_expect 0 hist-sessions
-    lines_are 1
-    stderr_empty
-    run_expect 0 hist-append -s s alive
-    run_expect 0 hist-sessions
-    lines_are 2
-    stderr_is "hist-sessions: skipped 1 bad line in '$HISTORY'"
-    run_expect 0 hist-show --json s
-    stdout_json .content alive
-}
-
-@test "death: chat killed while the answer streams has stored the prompt" {
-    background chat -s s -o delay_ms=1000 'one two three four five six seven eight nine ten'
-    wait_for grep -q '"s".*one two' "$HISTORY"
-    kill -KILL "$BG"
-    finish 137
-    whole
-    run_expect 0 hist-show --json s
-    stdout_json '.role' user
-    run_expect 0 chat -s s again
-    whole
 }
 
 # ---- several writers

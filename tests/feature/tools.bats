@@ -148,15 +148,6 @@ lines() {
     stderr_has "bad value 'many' for --max-iterations"
 }
 
-@test "tools: nothing is stored with -n, and the loop works" {
-    put_tool step 'echo ok'
-    start_llm --call 'step {}' --reply fine
-    run_expect 0 chat --no-store --yes -T ./step go
-    stdout_is fine
-    [[ ! -e $HISTORY ]]
-    request_messages_are 2 user:go 'assistant:[step {}]' $'tool:ok\n'
-}
-
 @test "tools: where nothing can be stored, the loop works and the exit status tells" {
     put_tool step 'echo ok'
     export CHAT_HISTORY=$WORK/absent/history.jsonl
@@ -210,25 +201,6 @@ lines() {
         run_expect 7 chat -m anthropic:m -N --yes -T ./get_weather go
     [[ ! -e ran ]]
     requests_are 1
-}
-
-@test "tools: signed thinking goes back inside the loop, to Anthropic" {
-    put_tool get_weather 'jq -r .city; echo sunny'
-    start_llm anthropic/thinking-calls anthropic/normal anthropic/normal
-    unset OPENAI_BASE_URL OPENAI_API_KEY
-    export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=test-key-1 CHAT_MODEL=anthropic:test-model
-    run_expect 0 chat --yes -T ./get_weather 'How is the weather?'
-    stdout_is 'Hello, world.'
-    stderr_empty
-    json_is "$RECORD/2.json" '.messages[] | tojson' '{"role":"user","content":"How is the weather?"}' \
-        '{"role":"assistant","content":[{"type":"thinking","thinking":"The weather is asked for.","signature":"c2lnbmF0dXJl"},{"type":"redacted_thinking","data":"ZW5jcnlwdGVk"},{"type":"tool_use","id":"toolu_a","name":"get_weather","input":{"city":"Paris"}}]}' \
-        '{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_a","content":"Paris\nsunny\n"}]}'
-    lines 'user|How is the weather?' 'assistant||[toolu_a get_weather {"city":"Paris"}]' $'tool|Paris\nsunny\n|toolu_a' \
-        'assistant|Hello, world.'
-    # In the next turn it is not needed any more.
-    run_expect 0 chat 'And now?'
-    json_is "$RECORD/3.json" '.messages[1] | tojson' \
-        '{"role":"assistant","content":[{"type":"tool_use","id":"toolu_a","name":"get_weather","input":{"city":"Paris"}}]}'
 }
 
 # ---- what the model is told

@@ -388,28 +388,6 @@ END
     lines_are_whole 1
 }
 
-@test "turn: a line torn at any byte is left where it is, and the next ones are whole" {
-    use_history
-    use_echo
-    run_expect 0 chat -s s first
-    hist_line s user 'torn with ü and 你 in it' >torn
-    for ((n = 1; n < $(wc -c <torn); n += 9)); do
-        { cat "$HISTORY"; head -c $n torn; } >torn-history
-        run_expect 0 chat --history torn-history -s s second
-        stdout_is second '[3 messages]'
-        [[ $(($(wc -l <torn-history))) == 5 ]]
-        cmp <(sed -n 3p torn-history) <(head -c $n torn; echo)
-        tail -n 2 torn-history >last
-        json_is last .role user assistant
-        every_tool_reads first
-    done
-    # Complete but for its newline, it counts.
-    { cat "$HISTORY"; head -c -1 torn; } >torn-history
-    run_expect 0 chat --history torn-history -s s second
-    stdout_has 'torn with' '[3 messages]'
-    stderr_empty
-}
-
 # ---- signals
 
 # interrupted SIGNAL STATUS: in the middle of an answer that never ends.
@@ -437,18 +415,6 @@ interrupted() {
     interrupted HUP 129
 }
 
-@test "turn: an interrupted --json ends with its error event" {
-    use_history
-    start_llm openai/endless
-    background chat -s s --json hello
-    wait_for grep -q word "$OUT.bg"
-    kill -INT "$BG"
-    finish 130
-    tail -n 1 "$OUT" >last
-    json_is last '.type, .code, .retryable' error 130 false
-    [[ $(jq -j 'select(.type == "text") | .text' "$OUT") == "$(jq -j 'select(.role == "assistant") | .content' "$HISTORY")" ]]
-}
-
 @test "turn: the signal itself ends it, for those who look" {
     use_echo
     cat >look.py <<'END'
@@ -462,24 +428,6 @@ for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
 END
     run_expect 0 python3 look.py
     stdout_is True True True
-}
-
-@test "turn: interrupted before anything came, the prompt is there with a mark" {
-    use_history
-    start_llm --accept-silent
-    background chat -s s hello
-    wait_for test -e "$RECORD/1.json"
-    kill -INT "$BG"
-    finish 130
-    stdout_empty
-    stderr_empty
-    ends_with user:hello: assistant::interrupted
-    lines_are_whole 2
-    start_llm --no-accept
-    background chat -s s again
-    wait_for grep -q again "$HISTORY"
-    kill -TERM "$BG"
-    finish 143
 }
 
 # ---- a turn that failed
@@ -656,28 +604,6 @@ piped() {
     lines_are_whole 6
 }
 
-@test "turn: a whole answer into head -1" {
-    use_history
-    # The third line comes when nobody reads any more.
-    start_llm --set 'chunk: event' --set 'gate: 6 gone' --reply $'line 1\nline 2\nline 3\nline 4\nline 5'
-    status=0
-    piped 'chat -s s hello' 'head -n 1; exec <&-; : >gone'
-    judge $status 141
-    stderr_empty
-    [[ $(cat out) == 'line 1' ]]
-    lines_are_whole 2
-}
-
-@test "turn: nobody reads from the start" {
-    use_history
-    start_llm --set 'gate: 1 gone' --reply 'one two three'
-    status=0
-    piped 'chat -s s hello' 'exec <&-; : >gone'
-    judge $status 141
-    stderr_empty
-    lines_are_whole 2
-}
-
 @test "turn: a full disk as standard output is an error, the answer is stored whole" {
     use_history
     start_llm --reply 'one two'
@@ -689,22 +615,6 @@ piped() {
         stderr_matches '^chat: cannot write to standard output'
         [[ $(($(wc -l <"$ERR"))) == 1 ]]
     done
-}
-
-@test "turn: closed standard input, output, error" {
-    use_history
-    start_llm --reply 'secret answer'
-    run_expect 0 bash -c 'exec chat -s s hello <&-'
-    stdout_is 'secret answer'
-    run_expect 1 bash -c 'exec chat -s s hello >&-'
-    stderr_is 'chat: cannot write to standard output: Bad file descriptor'
-    run_expect 0 bash -c 'exec chat -s s -v hello 2>&-'
-    stdout_is 'secret answer'
-    run_expect 1 bash -c 'exec chat -s s -v hello <&- >&- 2>&-'
-    stdout_empty
-    stderr_empty
-    lines_are_whole 8
-    [[ $(grep -c '"role":"assistant","content":"secret answer"' "$HISTORY") == 4 ]]
 }
 
 # ---- a history that cannot be written
@@ -819,31 +729,6 @@ END
     stderr_matches '^chat: .*: No space left on device \(CHAT_HISTORY can name another file\)$'
 }
 
-@test "turn: what cannot be a history is an error, and nothing is asked" {
-    start_llm openai/normal
-    mkdir dir.jsonl
-    mkfifo fifo.jsonl
-    : >real.jsonl
-    ln -s real.jsonl link.jsonl
-    ln -s none dangling.jsonl
-    while read -r file why; do
-        run_expect 1 chat --history "$file" hello </dev/null
-        stdout_empty
-        stderr_is "chat: cannot open '$file': $why"
-        CHAT_HISTORY=$file run_expect 1 chat --json hello </dev/null
-        stdout_json '.type, .code' error 1
-    done <<'END'
-dir.jsonl is a directory
-fifo.jsonl is a FIFO
-link.jsonl is a symbolic link
-dangling.jsonl is a symbolic link
-/dev/null is a device
-/dev/full is a device
-END
-    requests_are 0
-    [[ ! -s real.jsonl && ! -e none ]]
-}
-
 # Without the rights that root has whatever the mode says.
 mortal() {
     if [[ $EUID -eq 0 ]]; then
@@ -945,18 +830,6 @@ mortal() {
     is pairs got true true
 }
 
-@test "turn: another program holds the lock for a while" {
-    use_history
-    use_echo
-    run_expect 0 chat -s s first
-    flock "$HISTORY" sh -c 'touch locked; sleep 0.7; touch released' 3>&- 4>&- &
-    BACKGROUND+=("$!")
-    wait_for test -e locked
-    run_expect 0 chat -s s second
-    [[ -e released ]]
-    lines_are_whole 4
-}
-
 @test "turn: a long wait for the lock is told, and Ctrl-C ends one for the register, as well" {
     use_history
     use_echo
@@ -1008,18 +881,6 @@ mortal() {
     stderr_is "chat: not stored: cannot lock '$HISTORY': another program holds it"
     [[ ! -e released ]]
     lines_are_whole 2
-}
-
-@test "turn: a history that is replaced while it waits for the lock" {
-    use_history
-    use_echo
-    run_expect 0 chat -s s first
-    flock "$HISTORY" sh -c 'touch locked; sleep 0.5; cp "$CHAT_HISTORY" new; mv new "$CHAT_HISTORY"' 3>&- 4>&- &
-    BACKGROUND+=("$!")
-    wait_for test -e locked
-    run_expect 0 chat -s s second
-    lines_are_whole 4
-    ends_with user:second: $'assistant:second\n[3 messages]:stop'
 }
 
 @test "turn: nobody reads, and a signal comes: what came is stored, then it is obeyed" {

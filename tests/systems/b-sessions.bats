@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 #
-# The session store of an agent on a database, walked through with our programs.
+# The session store of an agent on a database, walked through with our programs. Its loop of calls and results is in
+# tests/feature/tools.bats.
 
 # shellcheck disable=SC2016,SC2129
 
@@ -51,19 +52,6 @@ load ../history
     json_is "$HISTORY" .role user assistant user assistant
 }
 
-@test "B: a process that was killed while it waited loses nothing of the session" {
-    start_llm --reply one --accept-silent --reply three
-    run_expect 0 chat -s s1 first
-    background chat -s s1 second
-    wait_for test -e "$RECORD/2.json"
-    kill -KILL "$BG"
-    finish 137
-    run_expect 0 chat -s s1 third
-    # The question is kept, marked as unanswered, and not asked again.
-    request_messages_are 3 user:first assistant:one user:third
-    json_is "$HISTORY" '"\(.role) \(.content)"' 'user first' 'assistant one' 'user second' 'assistant ' 'user third' 'assistant three'
-}
-
 # ---- create, list, chat in
 
 @test "B: create, list, chat in" {
@@ -91,37 +79,6 @@ load ../history
     stdout_json '.system, (.messages | tojson)' 'You are terse' '[{"role":"user","content":"hi"}]'
 }
 
-@test "B: sessions are isolated from each other" {
-    start_llm --echo-context
-    run_expect 0 chat -s blue 'my colour is blue'
-    run_expect 0 chat -s red 'my colour is red'
-    run_expect 0 chat -s blue 'which colour?'
-    stdout_is 'user:my colour is blue|assistant:user:my colour is blue|user:which colour?'
-    run_expect 0 chat -s red 'which colour?'
-    stdout_is 'user:my colour is red|assistant:user:my colour is red|user:which colour?'
-    run_expect 0 hist-show --json blue
-    stdout_lacks red
-    run_expect 0 hist-search -s red colour
-    stdout_lacks blue
-    run_expect 0 hist-search -c colour
-    stdout_is 8
-}
-
-@test "B: two turns in one session at once: both are kept, each answer with its question" {
-    start_llm --set 'delay-headers: 300ms' --echo-context
-    run_expect 0 chat -s s1 zero
-    chat -s s1 one >one.out &
-    local one=$!
-    chat -s s1 two >two.out
-    wait "$one"
-    json_is "$HISTORY" .session_id s1 s1 s1 s1 s1 s1
-    # In the thread each question is followed by its own answer.
-    run_expect 0 hist-show --json s1
-    mapfile -t questions < <(jq -r 'select(.role == "user").id' "$OUT")
-    stdout_json 'select(.role == "assistant").reply_to' "${questions[@]}"
-    stdout_json .role user assistant user assistant user assistant
-}
-
 # ---- messages in the form of each provider
 
 @test "B: one history, the form of each provider" {
@@ -144,34 +101,6 @@ load ../history
     # A dry run changes nothing.
     run_expect 0 hist-show --json s1
     stdout_is_file "$HISTORY"
-}
-
-@test "B: a history begun with one provider is continued with another" {
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_weather"}'\''; exit; }\necho sunny\n' >weather
-    sed 's/weather/time/; s/sunny/noon/' weather >'time'
-    chmod +x weather time
-    start_llm openai/calls --reply 'Sunny, at noon.'
-    run_expect 0 chat -s s1 --yes -T ./weather -T ./time 'How is it in Paris?'
-    start_llm anthropic/thinking-calls anthropic/normal
-    ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=k \
-        run_expect 0 chat -m anthropic:m -s s1 --yes -T ./weather 'And now?'
-    stdout_is 'Hello, world.'
-    stderr_empty
-    # Calls and results of the other provider stand in the form of this one, those of this turn with its thinking.
-    json_is "$RECORD/2.json" '.messages[] | tojson' '{"role":"user","content":"How is it in Paris?"}' \
-        '{"role":"assistant","content":[{"type":"text","text":"Let me see."},{"type":"tool_use","id":"call_a","name":"get_weather","input":{"city":"Paris"}},{"type":"tool_use","id":"call_b","name":"get_time","input":{"zone":"UTC"}}]}' \
-        '{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_a","content":"sunny\n"},{"type":"tool_result","tool_use_id":"call_b","content":"noon\n"}]}' \
-        '{"role":"assistant","content":"Sunny, at noon."}' \
-        '{"role":"user","content":"And now?"}' \
-        '{"role":"assistant","content":[{"type":"thinking","thinking":"The weather is asked for.","signature":"c2lnbmF0dXJl"},{"type":"redacted_thinking","data":"ZW5jcnlwdGVk"},{"type":"tool_use","id":"toolu_a","name":"get_weather","input":{"city":"Paris"}}]}' \
-        '{"role":"user","content":[{"type":"tool_result","tool_use_id":"toolu_a","content":"sunny\n"}]}'
-    # And back again.
-    start_llm --reply ok
-    run_expect 0 chat -s s1 thanks
-    request_messages_are 1 'user:How is it in Paris?' \
-        'assistant:Let me see.[get_weather {"city":"Paris"}][get_time {"zone":"UTC"}]' $'tool:sunny\n' $'tool:noon\n' \
-        'assistant:Sunny, at noon.' 'user:And now?' 'assistant:[get_weather {"city":"Paris"}]' $'tool:sunny\n' \
-        'assistant:Hello, world.' user:thanks
 }
 
 @test "B: openai, anthropic, openrouter, mistral, ollama, anthropic again: to each its form, and only its own thinking" {
@@ -223,27 +152,4 @@ load ../history
         '["call_a","call_b","toolu_a","toolu_1","call_FAkcANXdP","call_VYP2o3urs","call_0","call_n40c2VWtX","toolu_b"]'
     # The history keeps what each gave.
     json_is "$HISTORY" '.tool_calls // [] | .[].id' call_a call_b toolu_a toolu_1 call_a call_b call_0 toolu_a toolu_b
-}
-
-# ---- the loop of calls and results
-
-@test "B: a loop of at most ten rounds, in a session that is restored each time" {
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"step"}'\''; exit; }\necho done >>count; wc -l <count\n' >step
-    chmod +x step
-    local calls=() i
-    for ((i = 0; i < 10; i++)); do calls+=(--call "step {\"n\":$i}"); done
-    start_llm "${calls[@]}" --reply 'That was ten.'
-    run_expect 0 chat -s s1 --yes -T ./step go
-    stdout_is 'That was ten.'
-    requests_are 11
-    json_is "$RECORD/11.json" '.messages | length' 21
-    # One more is one too many; what came is kept.
-    start_llm "${calls[@]}" --call 'step {}' --reply ok
-    run_expect 9 chat -s s2 --yes -T ./step go
-    requests_are 11
-    [[ $(wc -l <count) == 20 ]]
-    run_expect 0 hist-sessions --json
-    stdout_json '"\(.session_id) \(.message_count)"' 's2 22' 's1 22'
-    CHAT_MAX_MESSAGES=all run_expect 0 chat -s s2 'go on'
-    json_is "$RECORD/12.json" '.messages[-3:][].content' 'no result: the call was not carried out' … 'go on'
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 #
-# The threads per user of a question-answering engine, walked through with our programs.
+# The threads per user of a question-answering engine, walked through with our programs. Its samples are in
+# tests/feature/examples.bats.
 
 # shellcheck disable=SC2016
 
@@ -38,7 +39,7 @@ setup() {
         stdout_has 'user:hello|assistant:user:hello|user:again'
     done
     remember "$HISTORY"
-    for id in '' ' ' a/b 'a b' ../x -x .x "$(printf 'x%.0s' {1..129})" ä current last; do
+    for id in '' ' ' a/b 'a b' ../x -x .x "$(printf 'x%.0s' {1..129})" ä $'a\nb' current last; do
         run_expect 2 chat "--session=$id" hello
         stdout_empty
         stderr_matches '^chat: .*session id'
@@ -115,23 +116,6 @@ setup() {
     request_messages_are 4 user:hello
 }
 
-@test "C: a restart makes the thread current unless it is detached, and works for an id that is new" {
-    run_expect 0 hist-new --reset "$ALICE"
-    stdout_is "$ALICE"
-    run_expect 0 chat -s "$ALICE" 'the first'
-    stdout_is 'user:the first'
-    run_expect 0 hist-new --reset "$ALICE"
-    stdout_is "$ALICE"
-    run_expect 0 chat hello
-    json_is "$HISTORY" .session_id "$ALICE" "$ALICE" "$ALICE" "$ALICE" "$ALICE"
-    run_expect 0 hist-new --reset "$BOB" --detached
-    run_expect 0 chat again
-    stdout_is 'user:hello|assistant:user:hello|user:again'
-    run_expect 2 hist-new --reset 'no id'
-    stdout_empty
-    stderr_matches "^hist-new: 'no id' is no session id"
-}
-
 # ---- events
 
 @test "C: NDJSON events: the thread's id first, then text, then the end" {
@@ -159,92 +143,10 @@ setup() {
     json_is "$HISTORY" .content hello 'slow and steady wins the race'
 }
 
-@test "C: an error is the last event, with its code" {
-    start_llm openai/http-429-no-retry
-    run_expect 5 chat --json -s "$ALICE" hello
-    stdout_json '.type' session_id error
-    stdout_json 'select(.type == "error") | .code, .retryable' 5 false
-    stderr_matches '^chat: HTTP 429'
-    start_llm openai/http-401
-    run_expect 3 chat --json -s "$ALICE" hello
-    stdout_json 'select(.type == "error") | .code, .retryable' 3 false
-}
-
-@test "C: a stream that is stopped by a signal ends with an error event, too" {
-    start_llm --set 'gate: 4 never' --reply 'one two three four five six'
-    background chat --json -s "$ALICE" hello
-    wait_for grep -q two "$OUT.bg"
-    kill -TERM "$BG"
-    finish 143
-    run_expect 0 jq -r .type "$OUT"
-    [[ $(tail -n 1 "$OUT") == error ]] || fail 'the last event is no error'
-    json_is "$HISTORY" 'select(.role == "assistant").finish_reason' interrupted
-}
-
 @test "C: what went wrong is told on a line of its own, behind the text" {
     start_llm openai/cut
     run_expect 7 sh -c 'chat -s "$1" hello 2>&1' - "$ALICE"
     stdout_line 1 'Hello, world.'
     stdout_matches '^chat: answer is incomplete: '
     lines_are 2
-}
-
-# ---- the samples
-
-@test "C: one question, one streamed, a conversation with isolation and restart" {
-    run_expect 0 "$ROOT/examples/basic.sh" 'one question'
-    stdout_has 'user:one question'
-    run_expect 0 "$ROOT/examples/streaming.sh" 'streamed'
-    stdout_has 'user:streamed'
-    run_expect 0 "$ROOT/examples/conversation.sh"
-}
-
-# ---- tools
-
-# tool: ./lookup, which answers with what it was asked for.
-tool() {
-    printf '%s\n' '#!/bin/sh' '[ "$1" != --schema ] || { echo '\''{"name":"lookup"}'\''; exit; }' 'jq -r .of' >lookup
-    chmod +x lookup
-}
-
-@test "C: a tool's call and its result are events of the thread, between the text round them" {
-    tool
-    start_llm --call 'lookup {"of":"umbrella"}' --reply 'It is an umbrella.'
-    run_expect 0 chat --json --yes -T ./lookup -s "$ALICE" 'which word?'
-    stderr_empty
-    jq -r 'select(.type != "text" and .type != "usage").type' "$OUT" >types
-    same 'types' types <(printf '%s\n' session_id tool_call tool_result 'done')
-    stdout_json 'select(.type == "tool_call") | "\(.name) \(.args.of)"' 'lookup umbrella'
-    stdout_json 'select(.type == "tool_result").content' $'umbrella\n'
-    [[ $(jq -s 'map(select(.type == "tool_call").id) == map(select(.type == "tool_result").tool_call_id)' "$OUT") == true ]]
-    [[ $(jq -rj 'select(.type == "text").text' "$OUT") == 'It is an umbrella.' ]]
-}
-
-@test "C: calls and results stay in their thread" {
-    tool
-    start_llm --call 'lookup {"of":"umbrella"}' --reply 'An umbrella.' --reply 'I do not know.' --reply 'Still an umbrella.'
-    run_expect 0 chat --yes -T ./lookup -s "$ALICE" 'which word?'
-    run_expect 0 chat -s "$BOB" 'which word?'
-    request_messages_are 3 'user:which word?'
-    run_expect 0 chat -s "$ALICE" again
-    request_messages_are 4 'user:which word?' 'assistant:[lookup {"of":"umbrella"}]' $'tool:umbrella\n' \
-        'assistant:An umbrella.' user:again
-    run_expect 0 hist-show "$BOB"
-    stdout_lacks umbrella
-}
-
-@test "C: after a restart no call is replayed, and a new one is a turn as the first was" {
-    tool
-    start_llm --call 'lookup {"of":"umbrella"}' --reply 'An umbrella.' --call 'lookup {"of":"raincoat"}' --reply 'A raincoat.' \
-        --reply 'You are welcome.'
-    run_expect 0 chat --yes -T ./lookup -s "$ALICE" 'which word?'
-    run_expect 0 hist-new --detached --reset "$ALICE"
-    run_expect 0 chat --yes -T ./lookup -s "$ALICE" 'and now?'
-    stdout_is 'A raincoat.'
-    request_messages_are 3 'user:and now?'
-    run_expect 0 chat -s "$ALICE" thanks
-    request_messages_are 5 'user:and now?' 'assistant:[lookup {"of":"raincoat"}]' $'tool:raincoat\n' 'assistant:A raincoat.' user:thanks
-    # What it looked up before stays findable.
-    run_expect 0 hist-search -l umbrella
-    stdout_is "$ALICE"
 }

@@ -107,8 +107,19 @@ wanted() {
     request_messages_are 2 "${lines[@]}" user:next
     CHAT_MAX_MESSAGES=0 run_expect 0 chat --no-store -s s1 next
     request_messages_are 3 user:next
-    CHAT_MAX_MESSAGES=few run_expect 2 chat --no-store -s s1 next
-    stderr_has "bad value 'few' for CHAT_MAX_MESSAGES"
+    # The user begins: an odd number leaves out one more.
+    CHAT_MAX_MESSAGES=3 run_expect 0 chat --no-store -s s1 next
+    mapfile -t lines < <(wanted 23 24)
+    request_messages_are 4 "${lines[@]}" user:next
+    mkdir -p "$HOME/.config/chathist"
+    echo 'max_messages = 2' >"$HOME/.config/chathist/config"
+    run_expect 0 chat --no-store -s s1 next
+    request_messages_are 5 "${lines[@]}" user:next
+    local bad
+    for bad in few -1 1.5 99999999999999999999999; do
+        CHAT_MAX_MESSAGES=$bad run_expect 2 chat --no-store -s s1 next
+        stderr_has "bad value '$bad' for CHAT_MAX_MESSAGES"
+    done
 }
 
 @test "D: a hint from 15 messages on, on a terminal or with -v" {
@@ -123,10 +134,13 @@ wanted() {
     stderr_empty
     run_expect 0 on_tty --fds 2 chat --no-store -s s1 next
     stdout_has 'chat: the conversation has 15 messages (-N starts a new session)'
+    run_expect 0 on_tty --fds 2 chat -q --no-store -s s1 next
+    stdout_lacks chat:
 }
 
 @test "D: only role and content travel" {
-    hist_line s1 user first '' '{"images":2,"files":["a.c"],"custom":{"secret":1}}' >"$HISTORY"
+    hist_line other user elsewhere >"$HISTORY"
+    hist_line s1 user first '' '{"images":2,"files":["a.c"],"custom":{"secret":1}}' >>"$HISTORY"
     hist_line s1 assistant answer '' '{"files_modified":["b.c"],"edit_results":[{"ok":true}],"model":"m","provider":"p","usage":{"input_tokens":1,"output_tokens":2},"finish_reason":"stop"}' >>"$HISTORY"
     run_expect 0 chat -s s1 next
     json_is "$RECORD/1.json" '.messages[] | tojson' '{"role":"user","content":"first"}' \
@@ -158,10 +172,12 @@ wanted() {
     CHAT_MAX_BYTES=40000 run_expect 0 chat --no-store -s s1 more
     json_is "$RECORD/2.json" '.messages[] | "\(.role) \(.content[:2])"' 'user q6' 'assistant 6x' 'user ne' \
         'assistant ok' 'user mo'
+    CHAT_MAX_BYTES=all run_expect 0 chat --no-store -s s1 more
+    json_is "$RECORD/3.json" '.messages | length' 15
     # This turn is always whole.
     head -c 200000 /dev/zero | tr '\0' y | run_expect 0 chat --no-store -s s1
-    json_is "$RECORD/3.json" '.messages[-1].content | length' 200000
-    json_is "$RECORD/3.json" '.messages | length' 9
+    json_is "$RECORD/4.json" '.messages[-1].content | length' 200000
+    json_is "$RECORD/4.json" '.messages | length' 9
 }
 
 @test "D: a cut never parts a call from its results" {
