@@ -255,24 +255,25 @@ static void begin_row(struct browse_lines *l, int64_t time, const char *next,
                       const struct browse_rows *how)
 {
     struct browse_layout plain = {.width = how->columns};
-    size_t from;
+    struct buf text = BUF_INIT(BUF_SMALL);
 
     browse_lines_add_one(l, STR_NONE, &plain);
-    from = l->text.len;
-    add_when(&l->text, time, how->now, how->columns < NARROW ? 8 : 10);
-    buf_add_c(&l->text, next);
-    browse_lines_styled(l, l->text.len - from, BROWSE_DIM);
+    add_when(&text, time, how->now, how->columns < NARROW ? 8 : 10);
+    buf_add_c(&text, next);
+    browse_lines_put(l, buf_str(&text), BROWSE_DIM);
+    buf_release(&text);
 }
 
 static void add_history(struct browse_lines *l, size_t history, const struct browse_rows *how)
 {
-    size_t from = l->text.len;
+    struct buf name = BUF_INIT(BUF_LINE);
 
     if (!how->places)
         return;
-    add_place(&l->text, &how->places[history], how->columns / PLACE_PART);
-    buf_add_c(&l->text, " ");
-    browse_lines_styled(l, l->text.len - from, BROWSE_TOOL);
+    add_place(&name, &how->places[history], how->columns / PLACE_PART);
+    buf_add_c(&name, " ");
+    browse_lines_put(l, buf_str(&name), BROWSE_TOOL);
+    buf_release(&name);
 }
 
 void browse_row_session(struct browse_lines *l, const struct row *r, const struct browse_rows *how)
@@ -336,23 +337,19 @@ void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool fol
 
     if (follows) {
         browse_lines_add_one(l, STR_NONE, &marked);
-        buf_addf(&l->text, "%*s", how->columns < NARROW ? 7 : 9, "");
-        buf_add_c(&l->text, "\xe2\x94\x94 ");
-        browse_lines_styled(l, (how->columns < NARROW ? 7 : 9) + 4, BROWSE_DIM);
+        browse_lines_put(l, how->columns < NARROW ? STR("       ") : STR("         "), BROWSE_DIM);
+        browse_lines_put(l, STR("\xe2\x94\x94 "), BROWSE_DIM);
     } else {
         begin_row(l, h->time, " ", how);
     }
-    buf_add_c(&l->text, short_role(h->role));
-    buf_add_c(&l->text, " ");
-    browse_lines_styled(l, 5, browse_role_styles(role));
+    browse_lines_put(l, str_of(short_role(h->role)), browse_role_styles(role));
+    browse_lines_put(l, STR(" "), browse_role_styles(role));
     if (!follows)
         add_history(l, h->history, how);
     used = browse_line_columns(l, l->count - 1);
     text = from_mark(h, how->columns > used ? how->columns - used : 0, &mark);
-    if (text.p != h->snippet.p && how->columns > used) {
-        buf_add_c(&l->text, "\xe2\x80\xa6");
-        browse_lines_styled(l, 3, BROWSE_DIM);
-    }
+    if (text.p != h->snippet.p && how->columns > used)
+        browse_lines_put(l, STR("\xe2\x80\xa6"), BROWSE_DIM);
     marked.hits = &mark;
     browse_lines_append(l, text, &marked);
 }

@@ -18,47 +18,124 @@
 #define CELL_MAX 24
 #define ELLIPSIS "\xe2\x80\xa6"
 
-struct cell {
-    size_t at, from; /* offset in `bytes`; offset in the source text */
-    unsigned short styles;
-    unsigned char n, width;
-    bool blank;
-};
-
-/* A line of the source text before it is wrapped. */
+/* A text while it is laid out. Cells are appended to the last line. */
 struct laying {
     struct browse_lines *lines;
     const struct browse_layout *how;
-    bool one; /* the whole text becomes one line */
-    struct cell *cells;
-    size_t count, cap;
-    struct buf bytes, scratch;
-    size_t column;
-    size_t offset; /* bytes of the source text read so far */
-    size_t hit;    /* first hit that does not end before `offset` */
+    bool one;                /* the whole text becomes one line */
+    bool full;               /* of that line: there is more */
+    bool begun;              /* the line of the source text has a cell */
+    bool broken;             /* the next cell begins a line; a blank before it was dropped */
+    size_t column;           /* where the next cell stands in its line */
+    size_t source_column;    /* and in the line of the source text */
+    size_t last, last_width; /* offset of the last cell in the text, and its columns */
+    bool last_blank;
+    bool word;         /* the line has a cell that is not blank */
+    size_t blank;      /* offset of the last blank after a word of the line; 0: none */
+    size_t blank_from; /* offset in the source text after that blank */
+    size_t offset;     /* bytes of the source text read so far */
+    size_t hit;        /* first hit that does not end before `offset` */
 };
 
 void browse_lines_release(struct browse_lines *l)
 {
     buf_release(&l->text);
-    free(l->runs);
+    free(l->styles);
     free(l->at);
     *l = (struct browse_lines){0};
 }
 
+void browse_lines_put(struct browse_lines *l, struct str text, unsigned styles)
+{
+    l->styles = mem_grow(l->styles, &l->styles_cap, l->text.len + text.n, sizeof *l->styles);
+    for (size_t i = 0; i < text.n; i++)
+        l->styles[l->text.len + i] = (unsigned short)styles;
+    buf_add_str(&l->text, text);
+    l->at[l->count - 1].n += text.n;
+}
+
+/* ---- lines ---- */
+
+static void new_line(struct browse_lines *l, size_t from)
+{
+    l->text.max = SIZE_MAX;
+    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
+    l->at[l->count++] = (struct browse_line){.at = l->text.len, .from = from};
+}
+
+static void begin_line(struct laying *l)
+{
+    new_line(l->lines, l->offset);
+    l->broken = l->word = false;
+    l->column = l->blank = 0;
+}
+
+/* Ends the last line before its last blank, and begins another one with the word after it. */
+static void break_line(struct laying *l)
+{
+    struct browse_lines *lines = l->lines;
+    struct browse_line *line = &lines->at[lines->count - 1];
+    size_t word = l->blank + 1;
+
+    line->n = l->blank - line->at;
+    new_line(lines, l->blank_from);
+    line = &lines->at[lines->count - 1];
+    line->at = word;
+    line->n = lines->text.len - word;
+    l->word = line->n > 0;
+    l->column = browse_line_columns(lines, lines->count - 1);
+    l->blank = 0;
+}
+
+static void end_line(struct laying *l)
+{
+    if (!l->begun)
+        new_line(l->lines, l->offset);
+    l->begun = false;
+    l->source_column = 0;
+}
+
 /* ---- cells ---- */
+
+/* Makes room for a cell. Returns false if it is dropped: a blank at the end of a line, and what
+ * follows a full one. */
+static bool make_room(struct laying *l, size_t width, bool blank)
+{
+    bool fits = l->column + width <= l->how->width;
+
+    if (l->one) {
+        l->full = l->full || !fits;
+        return !l->full;
+    }
+    if (!l->begun || l->broken) {
+        begin_line(l);
+    } else if (!fits && blank) {
+        l->broken = true;
+        return false;
+    } else if (!fits && l->blank > 0) {
+        break_line(l);
+    } else if (!fits) {
+        begin_line(l);
+    }
+    return true;
+}
 
 static void add_cell(struct laying *l, struct str bytes, size_t width, unsigned styles, bool blank)
 {
-    l->cells = mem_grow(l->cells, &l->cap, l->count + 1, sizeof *l->cells);
-    l->cells[l->count++] = (struct cell){.at = l->bytes.len,
-                                         .from = l->offset,
-                                         .n = (unsigned char)bytes.n,
-                                         .width = (unsigned char)width,
-                                         .styles = (unsigned short)styles,
-                                         .blank = blank};
-    buf_add_str(&l->bytes, bytes);
+    l->source_column += width;
+    if (!make_room(l, width, blank))
+        return;
+    l->begun = true;
+    l->last = l->lines->text.len;
+    l->last_width = width;
+    l->last_blank = blank;
+    if (blank && l->word) {
+        l->blank = l->last;
+        l->blank_from = l->offset + 1;
+    }
+    l->word = l->word || !blank;
     l->column += width;
+    browse_lines_put(l->lines, bytes, styles);
 }
 
 static void add_blanks(struct laying *l, size_t n, unsigned styles)
@@ -70,24 +147,26 @@ static void add_blanks(struct laying *l, size_t n, unsigned styles)
 /* Adds a character without width to the cell before it. */
 static void add_mark(struct laying *l, struct str bytes, unsigned styles)
 {
-    if (l->count == 0)
+    if (!l->begun || l->broken)
         add_cell(l, STR(" "), 1, styles, false);
-
-    struct cell *last = &l->cells[l->count - 1];
-
-    if (last->n + bytes.n > CELL_MAX)
+    if (l->full || l->lines->text.len - l->last + bytes.n > CELL_MAX)
         return;
-    buf_add_str(&l->bytes, bytes);
-    last->n = (unsigned char)(last->n + bytes.n);
-    last->blank = false;
+    /* A blank with a mark is no blank. */
+    if (l->last == l->blank)
+        l->blank = 0;
+    l->word = true;
+    l->last_blank = false;
+    browse_lines_put(l->lines, bytes, l->lines->styles[l->last]);
 }
 
 static void add_visible(struct laying *l, struct str bytes, unsigned styles)
 {
-    buf_clear(&l->scratch);
-    vis_add(&l->scratch, bytes);
-    for (size_t i = 0; i < l->scratch.len; i++)
-        add_cell(l, (struct str){l->scratch.data + i, 1}, 1, styles ^ BROWSE_DIM, false);
+    struct buf visible = BUF_INIT(BUF_SMALL);
+
+    vis_add(&visible, bytes);
+    for (size_t i = 0; i < visible.len; i++)
+        add_cell(l, (struct str){visible.data + i, 1}, 1, styles ^ BROWSE_DIM, false);
+    buf_release(&visible);
 }
 
 /* Returns true for characters that change the width of their neighbours on some terminals. */
@@ -95,7 +174,7 @@ static bool joins(const struct laying *l, int32_t cp)
 {
     if (cp == 0x200d || (cp >= 0xfe00 && cp <= 0xfe0f) || (cp >= 0xe0100 && cp <= 0xe01ef))
         return true;
-    return cp >= 0x1f3fb && cp <= 0x1f3ff && l->count > 0 && l->cells[l->count - 1].width == 2;
+    return cp >= 0x1f3fb && cp <= 0x1f3ff && l->begun && l->last_width == 2;
 }
 
 static bool is_space(int32_t cp)
@@ -108,10 +187,10 @@ static void add_character(struct laying *l, struct str bytes, int32_t cp, unsign
     int width = cp < 0 ? 0 : utf8_width(cp);
 
     if (l->one && is_space(cp)) {
-        if (l->count > 0 && !l->cells[l->count - 1].blank)
+        if (l->begun && !l->last_blank)
             add_blanks(l, 1, styles);
     } else if (cp == '\t') {
-        add_blanks(l, TAB_COLUMNS - l->column % TAB_COLUMNS, styles);
+        add_blanks(l, TAB_COLUMNS - l->source_column % TAB_COLUMNS, styles);
     } else if (cp < 0 || vis_unsafe(cp)) {
         add_visible(l, bytes, styles);
     } else if (joins(l, cp)) {
@@ -123,83 +202,7 @@ static void add_character(struct laying *l, struct str bytes, int32_t cp, unsign
     }
 }
 
-/* ---- lines ---- */
-
-static void add_run(struct browse_lines *l, struct browse_line *line, size_t n, unsigned styles)
-{
-    struct browse_run *last = line->run_count ? &l->runs[l->run_count - 1] : NULL;
-
-    if (last && last->styles == styles) {
-        last->n += n;
-        return;
-    }
-    l->runs = mem_grow(l->runs, &l->run_cap, l->run_count + 1, sizeof *l->runs);
-    l->runs[l->run_count++] = (struct browse_run){n, styles};
-    line->run_count++;
-}
-
-static void add_cells(struct laying *l, struct browse_line *line, size_t from, size_t to)
-{
-    for (size_t i = from; i < to; i++) {
-        const struct cell *c = &l->cells[i];
-
-        buf_add(&l->lines->text, l->bytes.data + c->at, c->n);
-        add_run(l->lines, line, c->n, c->styles);
-    }
-}
-
-static struct browse_line *new_line(struct browse_lines *l, size_t from)
-{
-    l->text.max = SIZE_MAX;
-    l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
-    l->at[l->count] = (struct browse_line){.at = l->text.len, .run = l->run_count, .from = from};
-    return &l->at[l->count++];
-}
-
-/* Returns the end of a line that begins with cell `from`. *next is the first cell of the next
- * line. */
-static size_t wrap(const struct laying *l, size_t from, size_t *next)
-{
-    size_t column = 0, blank = 0, i = from;
-    bool word = false;
-
-    while (i < l->count && column + l->cells[i].width <= l->how->width) {
-        if (l->cells[i].blank && word)
-            blank = i;
-        word = word || !l->cells[i].blank;
-        column += l->cells[i++].width;
-    }
-    /* A cell wider than the panel gets a separate line. */
-    if (i == from)
-        i++;
-    *next = i;
-    if (i == l->count)
-        return i;
-    if (l->cells[i].blank) {
-        *next = i + 1;
-        return i;
-    }
-    if (blank == 0)
-        return i;
-    *next = blank + 1;
-    return blank;
-}
-
-static void end_line(struct laying *l)
-{
-    size_t from = 0, next;
-
-    if (l->count == 0)
-        new_line(l->lines, l->offset);
-    while (from < l->count) {
-        size_t to = wrap(l, from, &next);
-
-        add_cells(l, new_line(l->lines, l->cells[from].from), from, to);
-        from = next;
-    }
-    l->count = l->column = 0;
-    buf_clear(&l->bytes);
-}
+/* ---- texts ---- */
 
 static unsigned hit_here(struct laying *l)
 {
@@ -233,25 +236,10 @@ static void feed(void *arg, unsigned markdown, struct str text)
     }
 }
 
-static void start(struct laying *l, struct browse_lines *lines, const struct browse_layout *how)
-{
-    *l = (struct laying){.lines = lines, .how = how};
-    buf_init(&l->bytes, SIZE_MAX);
-    buf_init(&l->scratch, SIZE_MAX);
-}
-
-static void finish(struct laying *l)
-{
-    buf_release(&l->bytes);
-    buf_release(&l->scratch);
-    free(l->cells);
-}
-
 void browse_lines_add(struct browse_lines *lines, struct str text, const struct browse_layout *how)
 {
-    struct laying l;
+    struct laying l = {.lines = lines, .how = how};
 
-    start(&l, lines, how);
     if (how->markdown) {
         struct markdown m = how->state ? *how->state : (struct markdown){0};
 
@@ -262,9 +250,6 @@ void browse_lines_add(struct browse_lines *lines, struct str text, const struct 
     } else {
         feed(&l, 0, text);
     }
-    if (l.count > 0)
-        end_line(&l);
-    finish(&l);
 }
 
 /* ---- one line ---- */
@@ -281,31 +266,22 @@ static struct str first_of(struct str text, size_t width)
 void browse_lines_append(struct browse_lines *lines, struct str text,
                          const struct browse_layout *how)
 {
-    struct browse_line *line = &lines->at[lines->count - 1];
-    size_t used = browse_line_columns(lines, lines->count - 1), column = used, end = 0;
     struct str part = first_of(text, how->width);
-    struct laying l;
-    bool fits;
+    struct laying l = {.lines = lines,
+                       .how = how,
+                       .one = true,
+                       .column = browse_line_columns(lines, lines->count - 1)};
 
-    if (used >= how->width)
+    if (l.column >= how->width)
         return;
-    start(&l, lines, how);
-    l.one = true;
     feed(&l, 0, part);
-    fits = used + l.column <= how->width && part.n == text.n;
-    while (end < l.count && column + l.cells[end].width <= how->width - (fits ? 0 : 1))
-        column += l.cells[end++].width;
-    add_cells(&l, line, 0, end);
-    if (!fits) {
-        buf_add_c(&lines->text, ELLIPSIS);
-        add_run(lines, line, sizeof ELLIPSIS - 1, how->styles);
+    if (!l.full && part.n == text.n)
+        return;
+    if (l.column == how->width) {
+        lines->at[lines->count - 1].n -= lines->text.len - l.last;
+        buf_truncate(&lines->text, l.last);
     }
-    finish(&l);
-}
-
-void browse_lines_styled(struct browse_lines *l, size_t n, unsigned styles)
-{
-    add_run(l, &l->at[l->count - 1], n, styles);
+    browse_lines_put(lines, STR(ELLIPSIS), how->styles);
 }
 
 void browse_lines_add_one(struct browse_lines *lines, struct str text,
@@ -317,9 +293,7 @@ void browse_lines_add_one(struct browse_lines *lines, struct str text,
 
 size_t browse_line_columns(const struct browse_lines *l, size_t i)
 {
-    size_t begin = l->at[i].at, end = i + 1 < l->count ? l->at[i + 1].at : l->text.len;
-
-    return wide_columns((struct str){buf_c(&l->text) + begin, end - begin});
+    return wide_columns((struct str){buf_c(&l->text) + l->at[i].at, l->at[i].n});
 }
 
 /* The call of a result is looked for in this many messages before it. */
@@ -392,8 +366,7 @@ static void add_header(struct browse_lines *lines, const struct message *m, size
         !str_eq(m->field[FIELD_FINISH_REASON], STR("\"tool_calls\"")))
         add_field(&text, m, FIELD_FINISH_REASON, "  ");
     add_tokens(&text, m->field[FIELD_USAGE]);
-    buf_add_c(&lines->text, "  ");
-    browse_lines_styled(lines, 2, how.styles);
+    browse_lines_put(lines, STR("  "), BROWSE_DIM);
     browse_lines_append(lines, str_trim(buf_str(&text)), &how);
     buf_release(&text);
 }
@@ -469,16 +442,13 @@ static void add_folded(struct browse_lines *lines, struct str word, struct str n
     struct browse_layout how = {.width = view->width, .styles = BROWSE_TOOL};
 
     browse_lines_add_one(lines, STR_NONE, &how);
-    buf_add_c(&lines->text, view->unfolded ? UNFOLDED : FOLDED);
-    browse_lines_styled(lines, sizeof FOLDED - 1, BROWSE_TOOL);
+    browse_lines_put(lines, view->unfolded ? STR(UNFOLDED) : STR(FOLDED), BROWSE_TOOL);
     browse_lines_append(lines, word, &how);
     append_marked(lines, name, BROWSE_TOOL, view);
     if (view->unfolded)
         return;
-    if (name.n > 0 || word.n > 0) {
-        buf_add_c(&lines->text, " ");
-        browse_lines_styled(lines, 1, 0);
-    }
+    if (name.n > 0 || word.n > 0)
+        browse_lines_put(lines, STR(" "), 0);
     append_marked(lines, text, BROWSE_DIM, view);
 }
 
@@ -632,8 +602,8 @@ static void add_rest(struct browse_part *part, const struct message *m,
 
     add_calls(lines, m, view);
     for (size_t i = from; i < lines->count && part->call == 0; i++)
-        for (size_t r = 0; r < lines->at[i].run_count; r++)
-            if (lines->runs[lines->at[i].run + r].styles & BROWSE_HIT)
+        for (size_t k = 0; k < lines->at[i].n; k++)
+            if (lines->styles[lines->at[i].at + k] & BROWSE_HIT)
                 part->call = i;
     add_sources(lines, m, view);
     add_names(lines, m, FIELD_FILES, "files: ", view);

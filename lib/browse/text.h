@@ -33,23 +33,16 @@ enum {
     BROWSE_USER = 256, /* of the user, with BROWSE_HEAD */
 };
 
-/* Consecutive bytes of a line in one style. */
-struct browse_run {
-    size_t n; /* bytes */
-    unsigned styles;
-};
-
 struct browse_line {
-    size_t at; /* in `text` */
-    size_t run, run_count;
-    size_t from; /* offset in the source text of the first byte of the line */
+    size_t at, n; /* in `text` */
+    size_t from;  /* offset in the source text of the first byte of the line */
 };
 
 /* Laid out lines. Initialise with zeros; browse_lines_release frees it. */
 struct browse_lines {
     struct buf text;
-    struct browse_run *runs;
-    size_t run_count, run_cap;
+    unsigned short *styles; /* of each byte of `text`; those of a cell are equal */
+    size_t styles_cap;
     struct browse_line *at;
     size_t count, cap;
 };
@@ -67,7 +60,7 @@ struct browse_layout {
     size_t hit_count;
     bool has_here; /* the hit that begins at `here` is shown as the current one */
     size_t here;
-    unsigned styles; /* added to every run */
+    unsigned styles; /* added to the whole text */
 };
 
 /* Returns the styles in which the name of a role is shown. */
@@ -81,9 +74,8 @@ void browse_lines_add(struct browse_lines *l, struct str text, const struct brow
 void browse_lines_add_one(struct browse_lines *l, struct str text, const struct browse_layout *how);
 /* Appends the text to the last line, shortened in the same way. */
 void browse_lines_append(struct browse_lines *l, struct str text, const struct browse_layout *how);
-/* Gives the last n bytes of l->text, which the caller has appended to the last line, these
- * styles. */
-void browse_lines_styled(struct browse_lines *l, size_t n, unsigned styles);
+/* Appends a text that is safe to show and fits to the last line. */
+void browse_lines_put(struct browse_lines *l, struct str text, unsigned styles);
 /* Returns the width of line i in columns. */
 size_t browse_line_columns(const struct browse_lines *l, size_t i);
 

@@ -670,12 +670,12 @@ static void fill(struct pen *p, struct str with, unsigned styles)
 
 static void draw_line(struct pen *p, const struct browse_lines *l, size_t i)
 {
-    const struct browse_line *line = &l->at[i];
-    const char *at = buf_c(&l->text) + line->at;
+    size_t at = l->at[i].at, end = at + l->at[i].n, n;
 
-    for (size_t r = line->run; r < line->run + line->run_count; r++) {
-        draw_text(p, (struct str){at, l->runs[r].n}, l->runs[r].styles);
-        at += l->runs[r].n;
+    for (; at < end; at += n) {
+        for (n = 1; at + n < end && l->styles[at + n] == l->styles[at]; n++)
+            continue;
+        draw_text(p, (struct str){l->text.data + at, n}, l->styles[at]);
     }
 }
 

@@ -141,13 +141,12 @@ static size_t laid_out(const struct browse_pane *p)
 static struct str line_at(struct browse_pane *p, size_t row)
 {
     const struct browse_lines *l;
-    size_t line, end;
+    size_t line;
     bool current;
 
     if (!browse_pane_line(p, row, &l, &line, &current))
         return STR_NONE;
-    end = line + 1 < l->count ? l->at[line + 1].at : l->text.len;
-    return (struct str){buf_c(&l->text) + l->at[line].at, end - l->at[line].at};
+    return (struct str){buf_c(&l->text) + l->at[line].at, l->at[line].n};
 }
 
 /* Moves to the next hit, or the one before, that is not past the end. */

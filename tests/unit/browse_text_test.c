@@ -11,30 +11,29 @@ static struct browse_lines laid(const char *text, const struct browse_layout *ho
     return l;
 }
 
-/* The lines joined by `|`; a run with styles as `{styles:text}`, letters for each of them. */
+/* The lines joined by `|`; bytes with the same styles as `{styles:text}`, letters for each of them. */
 static void show(struct buf *out, const struct browse_lines *l)
 {
     static const char letters[] = "bicdhHtX";
 
     for (size_t i = 0; i < l->count; i++) {
-        const char *at = buf_c(&l->text) + l->at[i].at;
+        const struct browse_line *line = &l->at[i];
 
         if (i > 0)
             buf_add_byte(out, '|');
-        for (size_t r = l->at[i].run; r < l->at[i].run + l->at[i].run_count; r++) {
-            unsigned styles = l->runs[r].styles;
+        for (size_t k = line->at; k < line->at + line->n; k++) {
+            unsigned styles = l->styles[k];
 
-            if (styles)
+            if (styles && (k == line->at || l->styles[k - 1] != styles)) {
                 buf_add_byte(out, '{');
-            for (size_t k = 0; k < 8; k++)
-                if (styles & (1U << k))
-                    buf_add_byte(out, letters[k]);
-            if (styles)
+                for (size_t bit = 0; bit < 8; bit++)
+                    if (styles & (1U << bit))
+                        buf_add_byte(out, letters[bit]);
                 buf_add_byte(out, ':');
-            buf_add(out, at, l->runs[r].n);
-            if (styles)
+            }
+            buf_add_byte(out, l->text.data[k]);
+            if (styles && (k + 1 == line->at + line->n || l->styles[k + 1] != styles))
                 buf_add_byte(out, '}');
-            at += l->runs[r].n;
         }
     }
 }
