@@ -137,7 +137,7 @@ reference() {
     sql pushed -c "SELECT min(number), max(number) FROM chathist.messages WHERE number > $1 GROUP BY xmin::text ORDER BY 1" >"$tmp/batches"
     while IFS='|' read -r first last; do
         name=$tmp/batch.$first
-        sql pushed -c "\\copy (SELECT (number - $first + 1)::integer, session, id, mark, role, stamp, body IS NULL, line, folded FROM chathist.messages WHERE number BETWEEN $first AND $last ORDER BY number) TO '$name' (FORMAT binary)"
+        sql pushed -c "\\copy (SELECT (number - $first + 1)::integer, session, id, mark, role, stamp, line, folded FROM chathist.messages WHERE number BETWEEN $first AND $last ORDER BY number) TO '$name' (FORMAT binary)"
         cat >>"$tmp/psql" <<END
 BEGIN;
 EXECUTE numbers($((last - first + 1)));

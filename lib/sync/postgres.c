@@ -132,53 +132,6 @@ static void take_notice(void *arg, const PGresult *r)
         p->warn(p->arg, message);
 }
 
-/* ---- waiting ---- */
-
-/* Waits until the connection can be read, or also written. `until` is a time of time_ticks, or
- * 0. */
-static int wait_for(struct pg *p, bool reading, bool writing, int64_t until, struct err *e)
-{
-    short events = (short)((reading ? POLLIN : 0) | (writing ? POLLOUT : 0));
-    struct pollfd fd = {.fd = PQsocket(p->conn), .events = events};
-    int64_t left = until ? until - time_ticks() : -1;
-
-    if (until && left <= 0)
-        return err_set(e, ERR_TIMEOUT, "PostgreSQL did not answer in time");
-    if (poll(&fd, 1, left > 60000 ? 60000 : (int)left) < 0 && errno != EINTR)
-        return err_sys(e, errno, "cannot wait for PostgreSQL");
-    return 0;
-}
-
-/* Sends what libpq holds. */
-static int flush_out(struct pg *p, struct err *e)
-{
-    int left;
-
-    while ((left = PQflush(p->conn)) > 0) {
-        if (wait_for(p, true, true, 0, e) < 0)
-            return -1;
-        if (!PQconsumeInput(p->conn))
-            return fail_lost(p, e);
-    }
-    return left < 0 ? fail_lost(p, e) : 0;
-}
-
-/* Waits for the next result of the command. *r is NULL after the last one; the caller clears it. */
-static int next_result(struct pg *p, PGresult **r, struct err *e)
-{
-    *r = NULL;
-    if (flush_out(p, e) < 0)
-        return -1;
-    while (PQisBusy(p->conn)) {
-        if (wait_for(p, true, false, 0, e) < 0)
-            return -1;
-        if (!PQconsumeInput(p->conn))
-            return fail_lost(p, e);
-    }
-    *r = PQgetResult(p->conn);
-    return 0;
-}
-
 /* ---- connecting ---- */
 
 /* A message about a connection string can quote it, so only its beginning is used. */
@@ -234,6 +187,19 @@ static int fail_connection(struct pg *p, struct err *e)
                    "cannot connect to PostgreSQL: %.*s", (int)message.n, message.p);
 }
 
+/* Waits until the connection can be read or written. `until` is a time of time_ticks, or 0. */
+static int wait_for(struct pg *p, short events, int64_t until, struct err *e)
+{
+    struct pollfd fd = {.fd = PQsocket(p->conn), .events = events};
+    int64_t left = until ? until - time_ticks() : -1;
+
+    if (until && left <= 0)
+        return err_set(e, ERR_TIMEOUT, "PostgreSQL did not answer in time");
+    if (poll(&fd, 1, left > 60000 ? 60000 : (int)left) < 0 && errno != EINTR)
+        return err_sys(e, errno, "cannot wait for PostgreSQL");
+    return 0;
+}
+
 static int connect_to(struct pg *p, struct err *e)
 {
     int64_t until = connect_until(p);
@@ -244,8 +210,7 @@ static int connect_to(struct pg *p, struct err *e)
     while (PQstatus(p->conn) != CONNECTION_BAD && status != PGRES_POLLING_OK) {
         if (status == PGRES_POLLING_FAILED)
             break;
-        if (wait_for(p, status == PGRES_POLLING_READING, status == PGRES_POLLING_WRITING, until,
-                     e) < 0)
+        if (wait_for(p, status == PGRES_POLLING_READING ? POLLIN : POLLOUT, until, e) < 0)
             return -1;
         status = PQconnectPoll(p->conn);
     }
@@ -283,7 +248,7 @@ struct pg *pg_open(const char *place, pg_warn *warn, void *arg, struct err *e)
     if (!p->conn)
         mem_exhausted();
     PQsetNoticeReceiver(p->conn, take_notice, p);
-    if (connect_to(p, e) < 0 || PQsetnonblocking(p->conn, 1) < 0 || pg_run(p, SETTINGS, e) < 0) {
+    if (connect_to(p, e) < 0 || pg_run(p, SETTINGS, e) < 0) {
         pg_close(p);
         return NULL;
     }
@@ -331,35 +296,18 @@ static int take_result(struct pg *p, const PGresult *r, pg_row *row, void *arg, 
     }
 }
 
-/* Takes all results. After an error the others are not taken: the caller closes the connection, or
- * runs ROLLBACK, before which they are. */
+/* Takes the results of a command up to the first error. After one the caller closes the connection,
+ * or runs ROLLBACK, before which PQexec drops the others. */
 static int take_results(struct pg *p, pg_row *row, void *arg, struct err *e)
 {
     PGresult *r;
-    int result;
+    int result = 0;
 
-    do {
-        if (next_result(p, &r, e) < 0)
-            return -1;
-        result = r ? take_result(p, r, row, arg, e) : 0;
+    while (result == 0 && (r = PQgetResult(p->conn))) {
+        result = take_result(p, r, row, arg, e);
         PQclear(r);
-    } while (r && result == 0);
+    }
     return result;
-}
-
-/* Drops what an earlier command that failed has left. */
-static int drop_results(struct pg *p, struct err *e)
-{
-    PGresult *r;
-
-    if (PQtransactionStatus(p->conn) != PQTRANS_ACTIVE)
-        return 0;
-    do {
-        if (next_result(p, &r, e) < 0)
-            return -1;
-        PQclear(r);
-    } while (r);
-    return 0;
 }
 
 int pg_query(struct pg *p, const char *sql, const struct str *parameter, size_t count, pg_row *row,
@@ -369,8 +317,6 @@ int pg_query(struct pg *p, const char *sql, const struct str *parameter, size_t 
     char *copies[16] = {0};
     int sent;
 
-    if (drop_results(p, e) < 0)
-        return -1;
     for (size_t i = 0; i < count && i < 16; i++)
         if (parameter[i].p)
             values[i] = copies[i] = mem_copy(parameter[i].p, parameter[i].n);
@@ -385,42 +331,26 @@ int pg_query(struct pg *p, const char *sql, const struct str *parameter, size_t 
 
 int pg_run(struct pg *p, const char *sql, struct err *e)
 {
-    if (drop_results(p, e) < 0)
-        return -1;
-    return PQsendQuery(p->conn, sql) ? take_results(p, NULL, NULL, e) : fail_lost(p, e);
+    PGresult *r = PQexec(p->conn, sql);
+    int result = take_result(p, r, NULL, NULL, e);
+
+    PQclear(r);
+    return result;
 }
 
 int pg_copy(struct pg *p, const char *sql, struct str data, struct err *e)
 {
-    PGresult *r;
-    int result;
+    PGresult *r = PQexec(p->conn, sql);
+    int result = PQresultStatus(r) == PGRES_COPY_IN ? 0 : take_result(p, r, NULL, NULL, e);
 
-    if (drop_results(p, e) < 0)
-        return -1;
-    if (!PQsendQuery(p->conn, sql))
-        return fail_lost(p, e);
-    if (next_result(p, &r, e) < 0)
-        return -1;
-    result = PQresultStatus(r) == PGRES_COPY_IN ? 0 : take_result(p, r, NULL, NULL, e);
     PQclear(r);
     if (result < 0)
         return -1;
-    while (data.n > 0) {
-        size_t n = data.n < PIECE ? data.n : PIECE;
-        int put = PQputCopyData(p->conn, data.p, (int)n);
-
-        if (put < 0)
+    /* An error of the server ends the command early, and is read below. */
+    for (; data.n > 0; data = str_skip(data, data.n < PIECE ? data.n : PIECE))
+        if (PQputCopyData(p->conn, data.p, (int)(data.n < PIECE ? data.n : PIECE)) < 0)
             return fail_lost(p, e);
-        if (put > 0)
-            data = str_skip(data, n);
-        /* An error of the server ends the command early, and is read below. */
-        if (flush_out(p, e) < 0)
-            return -1;
-    }
-    while ((result = PQputCopyEnd(p->conn, NULL)) == 0)
-        if (flush_out(p, e) < 0)
-            return -1;
-    return result < 0 ? fail_lost(p, e) : take_results(p, NULL, NULL, e);
+    return PQputCopyEnd(p->conn, NULL) < 0 ? fail_lost(p, e) : take_results(p, NULL, NULL, e);
 }
 
 #else /* WITHOUT_POSTGRES: the program cannot open a connection, and calls nothing else */

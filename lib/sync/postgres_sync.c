@@ -204,15 +204,15 @@ static int cursor_save(struct run *r, struct err *e)
 
 static const char BATCH_TABLE[] =
     "CREATE TEMP TABLE chathist_batch (n integer, session text COLLATE \"C\","
-    " id text COLLATE \"C\", mark bigint, role text, stamp timestamptz, doubtful boolean,"
-    " line text, folded text COLLATE \"C\") ON COMMIT DELETE ROWS;"
+    " id text COLLATE \"C\", mark bigint, role text, stamp timestamptz, line text,"
+    " folded text COLLATE \"C\") ON COMMIT DELETE ROWS;"
     /* The table has no statistics. Each of its few rows is to be found by an index. */
     "SET enable_hashjoin = off; SET enable_mergejoin = off";
 
 /* The head of COPY's binary format, without flags and extension:
  * https://www.postgresql.org/docs/current/sql-copy.html */
 static const char COPY_HEAD[] = "PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0";
-#define COPY_FIELDS 9
+#define COPY_FIELDS 8
 
 static void add_be(struct buf *out, uint64_t n, int bytes)
 {
@@ -271,26 +271,6 @@ static void fold_message(struct run *r)
     buf_release(&unpacked);
 }
 
-/* Returns whether jsonb may be unable to hold the line: it has no U+0000, no half of a surrogate
- * pair and no number of more than 131072 digits. */
-static bool is_doubtful(struct str line)
-{
-    struct str rest = line, leaf;
-
-    if (line.n > BATCH_BYTES)
-        return true;
-    for (const char *at; (at = str_find(rest, STR("\\u"))) != NULL;) {
-        rest = str_skip(rest, (size_t)(at - rest.p) + 2);
-        if (str_starts(rest, STR("0000")) || (rest.n > 0 && ascii_lower(*rest.p) == 'd'))
-            return true;
-    }
-    for (rest = line; json_next_leaf(&rest, &leaf);)
-        if (json_type(leaf) == JSON_NUMBER &&
-            (leaf.n > 300 || memchr(leaf.p, 'e', leaf.n) || memchr(leaf.p, 'E', leaf.n)))
-            return true;
-    return false;
-}
-
 static void begin_row(struct run *r)
 {
     if (r->lines + r->deletions == 0)
@@ -317,7 +297,6 @@ static void batch_line(struct run *r, uint64_t digest)
     add_number_field(&r->data, digest, 8);
     add_text_field(&r->data, buf_str(&role));
     add_number_field(&r->data, (uint64_t)(stamp - EPOCH_2000), 8);
-    add_number_field(&r->data, is_doubtful(m->line), 1);
     add_text_field(&r->data, m->line);
     add_text_field(&r->data, buf_str(&r->folded));
     r->lines++;
@@ -358,7 +337,7 @@ static const char INSERT_LINES[] =
     "WITH a AS (INSERT INTO chathist.messages"
     " (history, session, id, digest, mark, number, role, stamp, line, body, folded)"
     " SELECT $1, session, id, sha256(convert_to(line, 'UTF8')), mark, $2::bigint + n, role, stamp,"
-    " line, CASE WHEN doubtful OR $3::boolean THEN chathist.as_jsonb(line) ELSE line::jsonb END,"
+    " line, CASE WHEN $3::boolean THEN chathist.as_jsonb(line) ELSE line::jsonb END,"
     " folded FROM pg_temp.chathist_batch b WHERE line IS NOT NULL AND NOT EXISTS"
     " (SELECT FROM chathist.deleted d WHERE d.owner = current_user AND d.history = $1"
     " AND d.session = b.session AND d.id = b.id OFFSET 0)"
@@ -384,7 +363,8 @@ static int report_conflict(void *arg, const struct str *value, struct err *e)
     return 0;
 }
 
-/* `careful`: every line may be one that jsonb cannot hold. */
+/* `careful`: jsonb may be unable to hold a line, because it has U+0000, half of a surrogate pair, or a
+ * number of very many digits. Each conversion that may fail costs a subtransaction. */
 static int send_batch(struct run *r, bool careful, int64_t *added, struct err *e)
 {
     struct buf count = BUF_INIT(BUF_SMALL), first = BUF_INIT(BUF_SMALL);
@@ -495,13 +475,17 @@ static int store_up_to(struct run *r, size_t n, struct err *e)
     return r->lines + r->deletions > 0 ? store_batch(r, e) : cursor_save(r, e);
 }
 
-/* Pushes the lines from `from` on, without those that the database has. */
+/* Pushes the lines from `from` on, without those that the database has, or only counts them. */
 static int push_lines(struct run *r, size_t from, const struct digests *known, struct err *e)
 {
     size_t all = merge_facts(r->merge, FACT_LINE);
 
     for (size_t i = from; i < all; i++) {
-        if (!digests_have(known, merge_digest(r->merge, FACT_LINE, i)) && push_line(r, i, e) < 0)
+        if (digests_have(known, merge_digest(r->merge, FACT_LINE, i)))
+            continue;
+        if (r->job->options.dry_run)
+            merge_counts(r->merge)->sent++;
+        else if (push_line(r, i, e) < 0)
             return -1;
         if (is_full(r)) {
             if (store_up_to(r, i + 1, e) < 0)
@@ -509,7 +493,7 @@ static int push_lines(struct run *r, size_t from, const struct digests *known, s
             show_work(r, i + 1 - from, all - from);
         }
     }
-    return store_up_to(r, all, e);
+    return r->job->options.dry_run ? 0 : store_up_to(r, all, e);
 }
 
 static int push(struct run *r, struct err *e)
@@ -521,9 +505,7 @@ static int push(struct run *r, struct err *e)
     struct digests known = {0};
     int result = 0;
 
-    if (pg_run(r->pg, BATCH_TABLE, e) < 0)
-        return -1;
-    if (push_deletions(r, e) < 0)
+    if (!r->job->options.dry_run && (pg_run(r->pg, BATCH_TABLE, e) < 0 || push_deletions(r, e) < 0))
         return -1;
     if (!valid) {
         result = list_rows(r, 0, &rows, e);
@@ -534,22 +516,6 @@ static int push(struct run *r, struct err *e)
         result = push_lines(r, valid ? c->pushed : 0, &known, e);
     digests_release(&known);
     end_work(r);
-    return result;
-}
-
-/* Counts what push would send. */
-static int count_unpushed(struct run *r, struct err *e)
-{
-    struct rows rows = {0};
-    struct digests known;
-    int result = list_rows(r, 0, &rows, e);
-
-    known = digests_of_rows(&rows);
-    for (size_t i = 0; result == 0 && i < merge_facts(r->merge, FACT_LINE); i++)
-        if (!digests_have(&known, merge_digest(r->merge, FACT_LINE, i)))
-            merge_counts(r->merge)->sent++;
-    digests_release(&known);
-    free(rows.at);
     return result;
 }
 
@@ -782,7 +748,7 @@ static int run_steps(struct run *r, struct err *e)
     r->pg = pg_open_ready(job, e);
     if (!r->pg || cursor_load(r, e) < 0)
         return -1;
-    if (job->push && (job->options.dry_run ? count_unpushed(r, e) : push(r, e)) < 0)
+    if (job->push && push(r, e) < 0)
         return -1;
     return job->pull ? pull(r, e) : 0;
 }
