@@ -451,23 +451,23 @@ static void keep_title(struct chat_session *t)
 
 /* Prints the call and asks whether it may be run. Returns false if no more questions should
  * follow. */
-static bool ask_consent(struct chat_session *t, struct round_call *c)
+static bool ask_consent(struct chat_session *t, struct tool_job *job)
 {
     enum consent_answer answer;
 
-    events_call(&t->events, c);
-    if (c->job.done) {
-        events_call_line(&t->events, c, false);
+    events_call(&t->events, job);
+    if (job->done) {
+        events_call_line(&t->events, job, false);
         return true;
     }
-    answer = consent_ask(&t->consent, buf_str(&c->call->name), c->job.args);
-    events_call_line(&t->events, c, answer == CONSENT_YES || answer == CONSENT_NO);
+    answer = consent_ask(&t->consent, buf_str(&job->call->name), job->args);
+    events_call_line(&t->events, job, answer == CONSENT_YES || answer == CONSENT_NO);
     if (answer == CONSENT_NO)
-        round_refuse(c, "the user refused to have the tool run");
+        tool_fail(job, "the user refused to have the tool run");
     if (answer != CONSENT_NOBODY)
         return answer != CONSENT_CANCELLED;
-    round_refuse(c, "the tool was not run: it is not allowed, and there is no terminal to ask the "
-                    "user on");
+    tool_fail(job, "the tool was not run: it is not allowed, and there is no terminal to ask the "
+                   "user on");
     if (!t->refusal_warned && !t->args->common.quiet)
         warnf(
             "tool calls are refused: there is no terminal to ask on (--yes, or allow_tools in the "
@@ -485,13 +485,13 @@ static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
 
     events_pause(&t->events);
     round_begin(turn);
-    for (size_t i = 0; i < turn->calls_count; i++)
+    for (size_t i = 0; i < turn->answer.calls_count; i++)
         if (going)
             going = ask_consent(t, &turn->calls[i]);
         else
             events_call(&t->events, &turn->calls[i]);
     result = round_run(turn, e);
-    for (size_t i = 0; i < turn->calls_count; i++)
+    for (size_t i = 0; i < turn->answer.calls_count; i++)
         events_result(&t->events, &turn->calls[i]);
     if (keep_lines(t, turn, round_store))
         settle(t);

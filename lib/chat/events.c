@@ -344,44 +344,44 @@ void events_pause(struct events *ev)
 
 /* ---- tools ---- */
 
-void events_call(struct events *ev, const struct round_call *c)
+void events_call(struct events *ev, const struct tool_job *job)
 {
     struct buf b = BUF_INIT(8 * BUF_LINE);
 
     if (!ev->json)
         return;
     begin_event(&b, "tool_call");
-    response_add_members(c->call, &b);
+    response_add_members(job->call, &b);
     end_event(ev, &b);
 }
 
-void events_call_line(struct events *ev, const struct round_call *c, bool seen)
+void events_call_line(struct events *ev, const struct tool_job *job, bool seen)
 {
     struct buf line = BUF_INIT(8 * BUF_LINE);
 
     if (ev->quiet || (seen && !ev->verbose))
         return;
-    buf_addf(&line, "tool_call %s ", buf_c(&c->call->name));
-    buf_add_str(&line, buf_str(&c->call->args));
+    buf_addf(&line, "tool_call %s ", buf_c(&job->call->name));
+    buf_add_str(&line, buf_str(&job->call->args));
     stderr_text_line(&ev->reasoning, ev->verbose, buf_str(&line));
     buf_release(&line);
 }
 
-void events_result(struct events *ev, const struct round_call *c)
+void events_result(struct events *ev, const struct tool_job *job)
 {
     struct buf b = BUF_INIT(8 * BUF_LINE), line = BUF_INIT(BUF_LINE);
 
     if (ev->json) {
         begin_event(&b, "tool_result");
-        json_add_member(&b, "tool_call_id", buf_str(&c->call->id));
-        json_add_member(&b, "content", buf_str(&c->job.result));
+        json_add_member(&b, "tool_call_id", buf_str(&job->call->id));
+        json_add_member(&b, "content", buf_str(&job->result));
         json_add_key(&b, "failed");
-        buf_add_c(&b, c->job.failed ? "true" : "false");
+        buf_add_c(&b, job->failed ? "true" : "false");
         end_event(ev, &b);
     }
     if (!ev->quiet) {
-        buf_addf(&line, "tool_result %s ", buf_c(&c->call->name));
-        buf_add_str(&line, buf_str(&c->job.result));
+        buf_addf(&line, "tool_result %s ", buf_c(&job->call->name));
+        buf_add_str(&line, buf_str(&job->result));
         stderr_text_line(&ev->reasoning, ev->verbose, buf_str(&line));
     }
     buf_release(&line);

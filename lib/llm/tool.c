@@ -189,10 +189,12 @@ int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, struct err *e)
     int going = 1;
 
     for (size_t i = 0; i < count; i++) {
+        if (jobs[i].done)
+            continue;
         processes = processes || jobs[i].tool->kind->processes;
         buf_init(&jobs[i].result, TOOL_RESULT_MAX);
         jobs[i].images = (struct attachment_list){0};
-        jobs[i].done = jobs[i].failed = false;
+        jobs[i].failed = false;
         jobs[i].state = NULL;
         jobs[i].deadline = 0;
     }

@@ -85,12 +85,12 @@ void events_usage(struct events *ev, const struct turn *t);
 /* Prints the sum of what events_usage printed, if it was called more than once. */
 void events_spent_in_all(const struct events *ev);
 /* Prints a `tool_call` event before the tool is run. */
-void events_call(struct events *ev, const struct round_call *c);
+void events_call(struct events *ev, const struct tool_job *job);
 /* Prints the call as a line on stderr, if stderr is a terminal or with --verbose. With `seen` the
  * user saw the call in a question, and only --verbose prints it. */
-void events_call_line(struct events *ev, const struct round_call *c, bool seen);
+void events_call_line(struct events *ev, const struct tool_job *job, bool seen);
 /* Prints the result of a call: a `tool_result` event, and a line on stderr like the call. */
-void events_result(struct events *ev, const struct round_call *c);
+void events_result(struct events *ev, const struct tool_job *job);
 /* Ends a text after which more follows, with its missing last newline. */
 void events_pause(struct events *ev);
 /* Ends a turn that failed: adds the missing last newline, or prints an `error` event with the exit

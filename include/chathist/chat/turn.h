@@ -8,8 +8,8 @@
  *
  * While the answer calls tools (`calling`), the caller runs a round and calls turn_ask again:
  *
- *     round_begin         looks up the tool of each call; calls that cannot run get a result
- *     round_refuse        gives a result to a call that the user does not allow
+ *     round_begin         looks up the tool of each call; calls that cannot run get a result, and
+ *                         so do those that the user does not allow (tool_fail)
  *     round_run           runs the other calls in parallel
  *     round_store         stores a line for each result, in the order of the calls
  *     round_end           adds calls and results to the context, and empties the answer
@@ -44,11 +44,6 @@ enum turn_kind {
     TURN_NEXT,
     TURN_AGAIN, /* answers the last prompt again; a complete answer replaces the earlier ones */
     TURN_EDIT,  /* the prompt replaces the last prompt and its answers */
-};
-
-struct round_call {
-    const struct tool_call *call; /* borrowed from the answer */
-    struct tool_job job;          /* job.done: the call has its result */
 };
 
 struct turn {
@@ -101,8 +96,7 @@ struct turn {
     size_t unstored_count, unstored_cap;
     struct store_write *storing; /* the lines of the prompt, while a thread syncs them, else NULL */
     struct partial partial; /* the answer that is arriving: the sink of turn_ask adds each piece */
-    struct round_call *calls; /* of the present round */
-    size_t calls_count;
+    struct tool_job *calls; /* of the answer, during a round; NULL: none has begun */
 };
 
 /* Adds the text of the session's last prompt; `memory` is as in struct turn. Returns 1, 0 without
@@ -140,8 +134,6 @@ void turn_release(struct turn *t);
 
 /* Fills t->calls from t->answer, which does not change until round_end. */
 void round_begin(struct turn *t);
-/* The call is not run; the model gets `why` as its result. */
-void round_refuse(struct round_call *c, const char *why);
 /* Runs the calls without a result. Returns 0, or -1 with ERR_SIGNAL if it was interrupted; every
  * call has a result in either case. */
 int round_run(struct turn *t, struct err *e);

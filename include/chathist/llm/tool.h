@@ -59,8 +59,11 @@ struct tool {
     void *source; /* belongs to the kind */
 };
 
-/* A call. The caller sets the first three members. */
+struct tool_call;
+
+/* A call. The caller sets the members up to timeout_ms. */
 struct tool_job {
+    const struct tool_call *call; /* of the model, for the caller; borrowed */
     const struct tool *tool;
     struct str args;               /* a JSON object; borrowed until the job is done */
     int64_t timeout_ms;            /* 0: no limit */
@@ -73,7 +76,8 @@ struct tool_job {
 };
 
 /*
- * Runs calls side by side, begun in their order, until all are done. A call that exceeds its time
+ * Runs calls side by side, begun in their order, until all are done; a call that is done before is
+ * not run. A call that exceeds its time
  * limit is stopped, and its result says so. Returns 0, or -1 with *e set (ERR_SIGNAL) when
  * cancel_fd (-1: none) became readable: calls that are not done then are stopped, and their results
  * say that they were interrupted. Processes that the calls left running are killed, in whatever
