@@ -412,9 +412,12 @@ static enum browse_command carry_out_or_wait(struct browse *b, enum browse_comma
 static enum browse_command press_help(struct browse *b, int32_t key)
 {
     enum browse_command command = browse_command(BROWSE_LIST, key);
-    size_t count = browse_help_count(b->columns), rows = b->rows > 2 ? b->rows - 2 : 1;
-    size_t last = count > rows ? count - rows : 0;
+    size_t rows = b->rows > 2 ? b->rows - 2 : 1, last;
+    struct browse_lines lines = {0};
 
+    browse_help(&lines, b->columns);
+    last = less(lines.count, rows);
+    browse_lines_release(&lines);
     if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
         return command;
     if (command == BROWSE_DOWN || command == BROWSE_PAGE_DOWN)

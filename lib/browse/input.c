@@ -137,59 +137,20 @@ enum browse_command browse_command(enum browse_focus focus, int32_t key)
     return BROWSE_NOTHING;
 }
 
-/* Returns the words at the start of a text that fit in `columns`; *rest is the remaining text. */
-static struct str first_words(struct str text, size_t columns, struct str *rest)
+void browse_help(struct browse_lines *out, size_t columns)
 {
-    size_t n = text.n;
+    struct browse_layout how = {.width = columns > 2 ? columns : 2};
+    struct buf text = BUF_INIT(BUF_LINE);
 
-    if (n > columns)
-        for (n = columns; n > 0 && text.p[n] != ' '; n--)
-            continue;
-    if (n == 0)
-        n = columns;
-    *rest = str_skip(text, n);
-    *rest = str_trim(*rest);
-    return (struct str){text.p, n};
-}
-
-bool browse_help_line(struct buf *out, size_t line, size_t columns)
-{
-    size_t width = columns > 2 * KEYS_COLUMNS ? columns - KEYS_COLUMNS : KEYS_COLUMNS;
-
-    for (size_t i = 0; i < COUNT(helps); i++) {
-        struct str rest = str_of(helps[i].text);
-        const char *keys = helps[i].keys;
-
-        while (rest.n > 0) {
-            struct str part = first_words(rest, width, &rest);
-
-            if (line-- == 0) {
-                buf_addf(out, "%-*s", KEYS_COLUMNS, keys);
-                buf_add_str(out, part);
-                return true;
-            }
-            keys = "";
-        }
-    }
-    return false;
-}
-
-size_t browse_help_count(size_t columns)
-{
-    struct buf text = BUF_INIT(BUF_SMALL);
-    size_t count = 0;
-
-    while (browse_help_line(&text, count, columns)) {
-        buf_clear(&text);
-        count++;
-    }
+    for (size_t i = 0; i < COUNT(helps); i++)
+        buf_addf(&text, "%-*s%s\n", KEYS_COLUMNS, helps[i].keys, helps[i].text);
+    browse_lines_add(out, buf_str(&text), &how);
     buf_release(&text);
-    return count;
 }
 
-void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t columns)
+void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t count)
 {
-    size_t count = browse_help_count(columns), last = top + rows < count ? top + rows : count;
+    size_t last = top + rows < count ? top + rows : count;
 
     if (count > rows)
         buf_addf(out, "%zu to %zu of %zu: j k Space scroll  ", top + 1, last, count);

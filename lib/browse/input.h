@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
+#include "browse/text.h"
 
 enum {
     BROWSE_KEY_UP = 0x110000,
@@ -91,13 +92,10 @@ enum browse_command {
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key);
 
-/* Returns the number of lines of the help screen at this width. */
-size_t browse_help_count(size_t columns);
-/* Appends one line of the help: keys, blanks up to a fixed column, and what the keys do, or the
- * continuation of that. Returns false after the last line. */
-bool browse_help_line(struct buf *out, size_t line, size_t columns);
-/* Appends the foot of the help screen when it shows `rows` lines from line `top` on. */
-void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t columns);
+/* Adds the lines of the help screen: keys, and what they do. */
+void browse_help(struct browse_lines *out, size_t columns);
+/* Appends the foot of the help screen when it shows `rows` of `count` lines from line `top` on. */
+void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t count);
 /* Appends the hints for the foot of the screen: as many keys as fit, the key to leave last.
  * `choosing`: Enter chooses. `back`: Esc goes back instead of closing. */
 void browse_hints(struct buf *out, enum browse_focus focus, bool choosing, bool back,

@@ -672,16 +672,9 @@ static size_t part_end(struct str text)
     return n;
 }
 
-static void drop(void *arg, unsigned styles, struct str text)
-{
-    (void)arg;
-    (void)styles;
-    (void)text;
-}
-
 static void cut(struct browse_parts *p, size_t message, struct str text)
 {
-    struct markdown state = {.fn = drop};
+    struct markdown state = {0};
     size_t at = 0;
 
     while (text.n - at > BROWSE_PART) {

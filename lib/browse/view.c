@@ -809,22 +809,21 @@ static void draw_edit(struct pen p, struct str prompt, const struct browse_edit 
 static void draw_help(const struct browse_view *v, const struct browse *b)
 {
     struct browse_rect all = {0, 0, b->rows, b->columns};
-    struct buf text = BUF_INIT(BUF_SMALL);
+    struct browse_lines lines = {0};
+    struct buf foot = BUF_INIT(BUF_SMALL);
     struct pen p = pen_at(v, all, 0);
 
     draw_text(&p, STR(PROGRAM_PREFIX "hist-browse: keys"), BROWSE_HEAD);
-    for (size_t i = 0; i + 2 < b->rows; i++) {
-        buf_clear(&text);
-        if (!browse_help_line(&text, b->help_top + i, b->columns))
-            break;
+    browse_help(&lines, b->columns);
+    for (size_t i = 0; i + 2 < b->rows && b->help_top + i < lines.count; i++) {
         p = pen_at(v, all, i + 1);
-        draw_text(&p, buf_str(&text), 0);
+        draw_line(&p, &lines, b->help_top + i);
     }
-    buf_clear(&text);
-    browse_help_foot(&text, b->help_top, b->rows > 2 ? b->rows - 2 : 1, b->columns);
+    browse_help_foot(&foot, b->help_top, b->rows > 2 ? b->rows - 2 : 1, lines.count);
     p = pen_at(v, all, b->rows - 1);
-    draw_text(&p, buf_str(&text), BROWSE_DIM);
-    buf_release(&text);
+    draw_text(&p, buf_str(&foot), BROWSE_DIM);
+    browse_lines_release(&lines);
+    buf_release(&foot);
     curs_set(0);
 }
 

@@ -30,7 +30,7 @@ static unsigned present(const struct markdown *m)
 
 static void emit_piece(const struct markdown *m, unsigned styles, struct str text)
 {
-    if (text.n > 0)
+    if (text.n > 0 && m->fn)
         m->fn(m->arg, styles, text);
 }
 
@@ -222,49 +222,6 @@ void markdown_end(struct markdown *m)
 
 /* ---- code blocks ---- */
 
-struct fence {
-    char mark; /* ` or ~ */
-    size_t length;
-    size_t indent;
-};
-
-/* Parses a line without its newline. Returns false if it does not begin with a fence; *rest is the
- * text after the fence. */
-static bool take_fence(struct str line, struct fence *f, struct str *rest)
-{
-    size_t i = 0;
-
-    while (i < line.n && (line.p[i] == ' ' || line.p[i] == '\t'))
-        i++;
-    f->indent = i;
-    if (i == line.n || (line.p[i] != '`' && line.p[i] != '~'))
-        return false;
-    f->mark = line.p[i];
-    while (i < line.n && line.p[i] == f->mark)
-        i++;
-    f->length = i - f->indent;
-    *rest = str_trim(str_skip(line, i));
-    return f->length >= FENCE_MIN;
-}
-
-/* An opening fence of backticks has no backtick in its info string; that would be inline code. */
-static bool opens_block(struct str line, struct fence *f)
-{
-    struct str info;
-
-    return take_fence(line, f, &info) &&
-           (f->mark != '`' || info.n == 0 || !memchr(info.p, '`', info.n));
-}
-
-static bool closes(struct str line, const struct fence *f)
-{
-    struct fence end;
-    struct str rest;
-
-    return take_fence(line, &end, &rest) && end.mark == f->mark && end.length >= f->length &&
-           rest.n == 0;
-}
-
 static void add_code_line(struct buf *out, struct str line, size_t indent)
 {
     while (indent-- > 0 && line.n > 0 && (line.p[0] == ' ' || line.p[0] == '\t')) {
@@ -277,18 +234,21 @@ static void add_code_line(struct buf *out, struct str line, size_t indent)
 
 bool code_block_first(struct str text, struct buf *out)
 {
-    struct fence f;
-    bool inside = false;
+    struct markdown m = {0};
+    size_t indent = 0;
 
     while (text.p) {
         struct str line = str_cut(&text, '\n');
+        bool inside = m.fence > 0;
 
-        if (!inside)
-            inside = opens_block(line, &f);
-        else if (closes(line, &f))
+        markdown_feed(&m, line);
+        markdown_feed(&m, STR("\n"));
+        if (inside && m.fence == 0)
             return true;
+        if (!inside)
+            indent = (size_t)(str_trim(line).p - line.p);
         else if (line.n > 0 || text.p) /* the text after the last newline is empty */
-            add_code_line(out, line, f.indent);
+            add_code_line(out, line, indent);
     }
-    return inside;
+    return m.fence > 0;
 }

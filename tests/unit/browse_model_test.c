@@ -849,6 +849,7 @@ TEST(back_goes_one_step_at_a_time)
 TEST(the_help_screen_scrolls_and_closes)
 {
     struct browse b;
+    struct browse_lines help = {0};
 
     begin(&b);
     b.focus = BROWSE_TEXT;
@@ -857,7 +858,9 @@ TEST(the_help_screen_scrolls_and_closes)
     CHECK_INT(b.help_top, 2);
     for (int i = 0; i < 10; i++)
         press(&b, " ");
-    CHECK_INT(b.help_top, browse_help_count(b.columns) - 11);
+    browse_help(&help, b.columns);
+    CHECK_INT(b.help_top, help.count - 11);
+    browse_lines_release(&help);
     press(&b, "kx");
     CHECK_INT(b.mode, BROWSE_NORMAL);
     browse_release(&b);
@@ -1255,28 +1258,15 @@ TEST(a_search_that_was_left_early_shows_its_first_hit)
 
 TEST(the_help_is_wrapped)
 {
-    size_t narrow = browse_help_count(40), wide = browse_help_count(200);
-    struct buf text = BUF_INIT(BUF_SMALL), all[2];
-    size_t columns[] = {40, 200};
+    struct browse_lines narrow = {0}, wide = {0};
 
-    CHECK(narrow > wide && wide > 20);
-    CHECK(!browse_help_line(&text, wide, 200));
-    /* Nothing is lost by it. */
-    for (size_t k = 0; k < 2; k++) {
-        buf_init(&all[k], BUF_LINE);
-        for (size_t i = 0; i < browse_help_count(columns[k]); i++) {
-            buf_clear(&text);
-            CHECK(browse_help_line(&text, i, columns[k]));
-            CHECK(text.len <= columns[k]);
-            for (size_t at = 0; at < text.len; at++)
-                if (text.data[at] != ' ')
-                    buf_add_byte(&all[k], text.data[at]);
-        }
-    }
-    CHECK_STR(buf_c(&all[0]), buf_c(&all[1]));
-    buf_release(&all[0]);
-    buf_release(&all[1]);
-    buf_release(&text);
+    browse_help(&narrow, 40);
+    browse_help(&wide, 200);
+    CHECK(narrow.count > wide.count && wide.count > 20);
+    for (size_t i = 0; i < narrow.count; i++)
+        CHECK(browse_line_columns(&narrow, i) <= 40);
+    browse_lines_release(&narrow);
+    browse_lines_release(&wide);
 }
 
 TEST(the_hints_fit_and_tell_how_to_leave)

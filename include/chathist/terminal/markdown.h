@@ -28,7 +28,7 @@ enum {
 /* Gets each piece of the text with its styles; a newline has no style. */
 typedef void markdown_fn(void *arg, unsigned styles, struct str text);
 
-/* Zero-initialise everything but fn and arg. */
+/* Zero-initialise everything but fn and arg. Without fn only the state is kept. */
 struct markdown {
     markdown_fn *fn;
     void *arg;
