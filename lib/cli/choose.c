@@ -231,33 +231,11 @@ static bool is_here(const struct choice *c, const struct named_session *name)
     return here;
 }
 
-/* Removes the histories but the first that have none of the sessions. */
-static void keep_homes(struct choice *c)
-{
-    size_t kept = 1;
-
-    for (size_t i = 1; i < c->histories.count; i++) {
-        bool is_home = false;
-
-        for (size_t k = 0; k < c->sessions_count; k++)
-            if (c->sessions[k].home == i) {
-                c->sessions[k].home = kept;
-                is_home = true;
-            }
-        if (is_home)
-            c->histories.at[kept++] = c->histories.at[i];
-        else
-            history_release(&c->histories.at[i]);
-    }
-    c->histories.count = kept;
-}
-
 /* Finds the sessions that the present history does not have in the others of the user. */
 static void look_elsewhere(struct choice *c)
 {
     struct buf id = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
-    bool opened = false;
 
     for (size_t i = 0; i < c->sessions_count; i++) {
         struct named_session *name = &c->sessions[i];
@@ -265,15 +243,12 @@ static void look_elsewhere(struct choice *c)
         name->bound = true;
         if (is_here(c, name))
             continue;
-        if (!opened)
+        if (c->histories.count == 1)
             histories_add_all(&c->histories, &c->config);
-        opened = true;
         if (histories_find(&c->histories, 1, buf_str(&name->name), name->exact, &name->home, &id,
                            &e) < 0)
             die_err(&e);
     }
-    if (opened)
-        keep_homes(c);
     buf_release(&id);
 }
 

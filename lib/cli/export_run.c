@@ -29,26 +29,12 @@
 
 /* ---- output: a file that is replaced ---- */
 
-struct output {
-    struct file_replace file;
-    int cancel_fd; /* becomes readable when a signal came; -1: is not looked at */
-};
-
-static int cancelled(int cancel_fd, struct err *e)
-{
-    if (cancel_fd >= 0 && file_wait(cancel_fd, 0) > 0)
-        return err_set(e, ERR_SIGNAL, "interrupted");
-    return 0;
-}
-
 static int write_to_file(void *arg, struct str bytes, struct err *e)
 {
-    const struct output *o = arg;
+    const struct file_replace *f = arg;
 
-    if (cancelled(o->cancel_fd, e) < 0)
-        return -1;
-    if (file_write_all(o->file.fd, bytes.p, bytes.n) < 0)
-        return err_sys(e, errno, "cannot write '%s'", o->file.path);
+    if (file_write_all(f->fd, bytes.p, bytes.n) < 0)
+        return err_sys(e, errno, "cannot write '%s'", f->path);
     return 0;
 }
 
@@ -193,7 +179,6 @@ static int growth_end(struct export_growth *g, struct err *e)
 /* Reads and converts lines on one of the threads. */
 struct reader {
     struct selection_part part;
-    bool has_all;              /* `part` has every line that is exported now */
     struct redactor *redactor; /* NULL without --redact */
     size_t redacted;           /* number of secrets that were replaced */
     struct buf clean;          /* a line without its secrets */
@@ -332,6 +317,13 @@ static struct str cleaned(struct reader *d, struct str line)
     return buf_str(&d->clean);
 }
 
+static int cancelled(int cancel_fd, struct err *e)
+{
+    if (cancel_fd >= 0 && file_wait(cancel_fd, 0) > 0)
+        return err_set(e, ERR_SIGNAL, "interrupted");
+    return 0;
+}
+
 /* Lines that are read between two looks at cancel_fd. */
 #define CANCEL_LINES 64
 
@@ -345,39 +337,21 @@ static int make_progress(struct run *r, const struct reader *d, struct err *e)
     return r->read++ % CANCEL_LINES == 0 ? cancelled(r->cancel_fd, e) : 0;
 }
 
-static int has_changed(const struct run *r, struct err *e)
-{
-    return err_set(e, ERR_FAILURE, "cannot read '%s': it has changed", r->history->path);
-}
-
 static int read_line(struct run *r, struct reader *d, size_t i, struct err *e)
 {
     struct str line;
 
     if (selection_read(&r->select, &d->part, i, &line, e) < 0)
         return -1;
-    return message_parse(&d->line, cleaned(d, line)) ? make_progress(r, d, e) : has_changed(r, e);
+    if (!message_parse(&d->line, cleaned(d, line)))
+        return err_set(e, ERR_FAILURE, "cannot read '%s': it has changed", r->history->path);
+    return make_progress(r, d, e);
 }
 
 /* Returns whether all lines are exported, not only the thread. New lines always are. */
 static bool is_raw(const struct run *r)
 {
     return r->job->raw || (r->job->state && !r->job->directory);
-}
-
-static int add_to_thread(struct run *r, struct reader *d, struct thread *t, size_t i, struct err *e)
-{
-    struct str line;
-
-    if (!d->has_all || d->redactor) {
-        if (read_line(r, d, i, e) < 0)
-            return -1;
-        thread_add(t, d->line.line);
-        return 0;
-    }
-    if (selection_read(&r->select, &d->part, i, &line, e) < 0)
-        return -1;
-    return thread_borrow(t, line) ? make_progress(r, d, e) : has_changed(r, e);
 }
 
 static int write_thread(struct run *r, struct reader *d, struct export *x, size_t session,
@@ -387,8 +361,11 @@ static int write_thread(struct run *r, struct reader *d, struct export *x, size_
     int rc = 0;
 
     for (size_t i = r->select.sessions[session].first; rc == 0 && i != SELECTION_NONE;
-         i = r->select.lines[i].next)
-        rc = add_to_thread(r, d, &t, i, e);
+         i = r->select.lines[i].next) {
+        rc = read_line(r, d, i, e);
+        if (rc == 0)
+            thread_add(&t, d->line.line);
+    }
     if (!is_raw(r))
         thread_settle(&t);
     x->title_line = t.title;
@@ -486,12 +463,12 @@ static void do_sessions(void *ctx, size_t number, size_t thread)
     piece->rc = 0;
     if (piece->bytes > PIECE_MAX)
         return;
-    d->has_all = piece->until - piece->from <= PIECE_SPAN &&
-                 selection_read_part(&r->select, &d->part, piece->from,
-                                     (size_t)(piece->until - piece->from), NULL) == 0;
+    /* If this fails, the lines are read one by one. */
+    if (piece->until - piece->from <= PIECE_SPAN)
+        (void)selection_read_part(&r->select, &d->part, piece->from,
+                                  (size_t)(piece->until - piece->from), NULL);
     for (size_t i = piece->first; piece->rc == 0 && i < piece->end; i++)
         piece->rc = write_session(r, d, &piece->text, r->order[i], &piece->error);
-    d->has_all = false;
 }
 
 /* Writes what a thread has made. */
@@ -719,18 +696,19 @@ static int replace_file(struct run *r, struct reader *d, size_t session, const c
                         struct err *e)
 {
     bool one_of_many = session != SELECTION_NONE;
-    struct output o = {.cancel_fd = one_of_many ? -1 : r->cancel_fd};
+    struct file_replace f;
 
-    if (file_replace_begin(&o.file, path, e) < 0)
+    if (file_replace_begin(&f, path, e) < 0)
         return -1;
-    o.file.one_of_many = one_of_many;
-    if (write_document(r, d, session, write_to_file, &o, false, e) < 0) {
-        file_replace_drop(&o.file);
+    f.one_of_many = one_of_many;
+    if (write_document(r, d, session, write_to_file, &f, false, e) < 0 ||
+        cancelled(r->cancel_fd, e) < 0) {
+        file_replace_drop(&f);
         return -1;
     }
-    if (!one_of_many || !is_unchanged(&o.file))
-        return file_replace_end(&o.file, e);
-    file_replace_drop(&o.file);
+    if (!one_of_many || !is_unchanged(&f))
+        return file_replace_end(&f, e);
+    file_replace_drop(&f);
     return 0;
 }
 

@@ -287,17 +287,6 @@ static int wait_writable(const struct out *o)
     return -1;
 }
 
-/* Writes as much as possible without waiting, usually everything. Returns the number of bytes; 0 if
- * the system has no such write. */
-static size_t write_now(struct out *o, struct str bytes)
-{
-    ssize_t n = o->asks ? 0 : file_write_now(STDOUT_FILENO, bytes.p, bytes.n);
-
-    if (n < 0 && errno != EAGAIN && errno != EINTR)
-        o->asks = true;
-    return n > 0 ? (size_t)n : 0;
-}
-
 /* If a wait must be interruptible, one write has at most the size that a writable pipe accepts
  * without waiting. */
 static ssize_t write_some(struct out *o, struct str bytes)
@@ -305,10 +294,11 @@ static ssize_t write_some(struct out *o, struct str bytes)
     size_t most = bytes.n;
 
     if (o->cancel_fd >= 0) {
-        size_t done = write_now(o, bytes);
+        /* Usually this writes everything. Not all systems have such a write. */
+        ssize_t done = file_write_now(STDOUT_FILENO, bytes.p, bytes.n);
 
         if (done > 0)
-            return (ssize_t)done;
+            return done;
         if (wait_writable(o) < 0)
             return -1;
         most = PIPE_BUF;

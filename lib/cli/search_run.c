@@ -181,35 +181,11 @@ static void run_context(struct search_run *r, struct search *s, const struct ses
     match_context_release(&around);
 }
 
-/* The sessions of the messages so far, in that order. */
-struct found_sessions {
-    struct hash_map places; /* in `at`, by id */
-    struct found_session {
-        struct str id;
-        bool found; /* it has a hit */
-    } * at;
-    size_t count, cap;
-};
-
-/* Adds the session of a message. Returns true for the first hit in the session. */
-static bool add_session(struct found_sessions *s, struct str id, bool found)
-{
-    size_t i = hash_map_number(&s->places, &id);
-    bool first;
-
-    if (i == s->count) {
-        s->at = mem_grow(s->at, &s->cap, s->count + 1, sizeof *s->at);
-        s->at[s->count++] = (struct found_session){.id = id};
-    }
-    first = found && !s->at[i].found;
-    s->at[i].found |= found;
-    return first;
-}
-
 static void run_sessions(struct search_run *r, struct search *s)
 {
     bool without = r->what == SEARCH_SESSIONS_WITHOUT;
-    struct found_sessions sessions = {0};
+    struct hash_map found = {0}, all = {0};
+    const struct hash_map *listed = without ? &all : &found;
     struct hit hit;
 
     while (next(r, s, &hit, without) > 0) {
@@ -218,19 +194,21 @@ static void run_sessions(struct search_run *r, struct search *s)
         if (!hit.asked)
             continue;
         r->count += hit.found;
-        if (add_session(&sessions, id, hit.found) && !without && !r->reverse)
+        if (without)
+            hash_map_add(&all, id);
+        if (hit.found && hash_map_add(&found, id) && !without && !r->reverse)
             hits_print_session(&r->out, id, &r->form);
     }
-    for (size_t i = 0; i < sessions.count && (without || r->reverse); i++) {
-        const struct found_session *one = &sessions.at[r->reverse ? sessions.count - 1 - i : i];
+    for (size_t i = 0; i < listed->count && (without || r->reverse); i++) {
+        struct str id = listed->entries[r->reverse ? listed->count - 1 - i : i].key;
 
-        if (one->found == without)
+        if (without && hash_map_find(&found, id))
             continue;
         r->listed = true;
-        hits_print_session(&r->out, one->id, &r->form);
+        hits_print_session(&r->out, id, &r->form);
     }
-    hash_map_release(&sessions.places);
-    free(sessions.at);
+    hash_map_release(&found);
+    hash_map_release(&all);
 }
 
 static void run_count(struct search_run *r, struct search *s)

@@ -100,7 +100,7 @@ int choose_next(struct choice *c, struct opt_parser *p, char **value);
 enum choose_reach {
     CHOOSE_ONE, /* the one that start_reader finds */
     /* The same; a session that it does not have is looked for in all trusted histories of the user,
-     * unless the history was named with CHAT_HISTORY. Those that have one follow the first. */
+     * which then follow the first, unless the history was named with CHAT_HISTORY. */
     CHOOSE_ANYWHERE,
     CHOOSE_FOREIGN, /* and the foreign histories beside it (history/location.h) */
     CHOOSE_PLACE,   /* the one that start_history finds; it need not exist */

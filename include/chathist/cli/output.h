@@ -26,7 +26,6 @@ struct out {
     int error;  /* errno of the first write that failed; nothing is written after it; 0: none */
     bool paged; /* a pager reads the output */
     /* private */
-    bool asks;      /* poll before a write, because the system has no non-blocking write */
     bool unseen;    /* the pager could not show the output */
     size_t rows;    /* output of fewer rows is held back until more comes; 0: nothing is held */
     struct vis vis; /* text split between two calls of out_text */
