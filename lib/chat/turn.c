@@ -530,21 +530,31 @@ static bool leave_out_half(struct turn *t, struct err *e)
     return true;
 }
 
+/* Leaves out the images of results if the error may be about them and nothing of an answer came. A
+ * model that cannot see, or a server that takes only text there, refuses them in many words and with
+ * several statuses (OpenRouter: 404 "No endpoints found that support image input", llama.cpp: 500
+ * "image input is not supported"). Returns false if the error stands. */
+static bool leave_out_images(struct turn *t, struct err *e)
+{
+    bool about = e->kind == ERR_REQUEST || (e->kind == ERR_BUSY && strstr(err_text(e), "image"));
+
+    if (!about || t->answer.text.len > 0 || !context_drop_result_images(&t->context))
+        return false;
+    t->text_results = true;
+    response_notice(&t->answer, "sent the results of tools again without their images");
+    err_release(e);
+    response_release(&t->answer); /* its calls, too */
+    return true;
+}
+
 int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e)
 {
-    struct err own = ERR_INIT;
     int result;
 
     t->calling = false;
     do
-        result = ask_once(t, sink, &own);
-    while (result < 0 && leave_out_half(t, &own));
-    if (result < 0 && e) {
-        err_release(e);
-        *e = own;
-    } else {
-        err_release(&own);
-    }
+        result = ask_once(t, sink, e);
+    while (result < 0 && (leave_out_half(t, e) || leave_out_images(t, e)));
     t->calling = result == 0 && t->answer.calls_count > 0;
     t->finished = result == 0 && !t->calling;
     return result;
@@ -654,7 +664,8 @@ static void attach_images(struct turn *t, struct attachment_list *images)
         return;
     t->images = mem_grow(t->images, &t->images_cap, t->images_count + 1, sizeof *t->images);
     t->images[t->images_count++] = *images;
-    context_set_attachments(&t->context, images->at, images->count);
+    if (!t->text_results)
+        context_set_attachments(&t->context, images->at, images->count);
     *images = (struct attachment_list){0};
 }
 

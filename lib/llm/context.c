@@ -220,24 +220,17 @@ void context_add_result(struct context *c, struct str call_id, struct str conten
     to->tool_call_id = mem_copy(call_id.p, call_id.n);
 }
 
-bool context_has_result_images(const struct context *c)
+bool context_drop_result_images(struct context *c)
 {
-    for (size_t i = 0; i < c->count; i++)
-        if (c->at[i].role == ROLE_TOOL && c->at[i].attachments_count > 0)
-            return true;
-    return false;
-}
+    bool any = false;
 
-void context_leave_out_images(const struct context *c, struct context *view)
-{
-    *view = *c;
-    view->cap = 0;
-    view->at = mem_grow(NULL, &view->cap, c->count, sizeof *view->at);
     for (size_t i = 0; i < c->count; i++) {
-        view->at[i] = c->at[i];
-        if (c->at[i].role == ROLE_TOOL)
-            view->at[i].attachments_count = 0;
+        if (c->at[i].role != ROLE_TOOL)
+            continue;
+        any = any || c->at[i].attachments_count > 0;
+        c->at[i].attachments_count = 0;
     }
+    return any;
 }
 
 /* ---- cutting ---- */

@@ -512,7 +512,8 @@ static bool dropped_unsupported(const struct exchange *x, struct ask *ask, struc
 
 static void set_secrets(struct response *a, const struct ask *ask)
 {
-    response_set_key(a, ask->key);
+    a->secrets_count = 0;
+    response_add_secret(a, ask->key);
     for (size_t i = 0; i < ask->headers_count; i++)
         response_add_secret(a, header_secret(&ask->headers[i]));
 }
@@ -562,41 +563,13 @@ static int try_all(const struct provider *p, struct ask *ask, struct response *a
     return rc;
 }
 
-/* May this error be about the images of results? A model that cannot see, or a server that takes
- * only text there, refuses them in many words and with several statuses (OpenRouter: 404 "No
- * endpoints found that support image input", llama.cpp: 500 "image input is not supported"). */
-static bool may_refuse_images(const struct ask *ask, const struct response *a, const struct err *e)
-{
-    return ask->context && context_has_result_images(ask->context) && a->text.len == 0 &&
-           (e->kind == ERR_REQUEST || (e->kind == ERR_BUSY && strstr(err_text(e), "image")));
-}
-
 /* Sends the request, again if necessary, and collects the response (exchange_run). */
 static int exchange_once(const struct provider *p, struct ask *ask, struct response *a,
                          struct err *e)
 {
-    const struct context *whole = ask->context;
-    struct context view = {0};
     size_t refused = ask->refused ? ask->refused->count : 0;
-    int rc = 0;
+    int rc = settle_response(a, try_all(p, ask, a, e), e);
 
-    if (ask->text_results) {
-        context_leave_out_images(whole, &view);
-        ask->context = &view;
-    }
-    rc = try_all(p, ask, a, e);
-    if (rc != 0 && may_refuse_images(ask, a, e)) {
-        response_notice(a, "sent the results of tools again without their images");
-        err_release(e);
-        response_release(a); /* forget the calls and items from before the failure */
-        ask->text_results = true;
-        context_leave_out_images(whole, &view);
-        ask->context = &view;
-        rc = try_all(p, ask, a, e);
-    }
-    ask->context = whole;
-    free(view.at);
-    rc = settle_response(a, rc, e);
     if (rc == 0)
         err_release(e);
     /* Leaving out fields did not help. */

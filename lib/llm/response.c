@@ -61,12 +61,6 @@ static int too_long(struct err *e)
 
 #define KEY_SHOWN 3
 
-void response_set_key(struct response *a, const char *key)
-{
-    a->secrets_count = 0;
-    response_add_secret(a, key);
-}
-
 void response_add_secret(struct response *a, const char *text)
 {
     struct str secret = secret_of(text);

@@ -291,10 +291,11 @@ static void release_run(struct tool_job *job)
     job->state = NULL;
 }
 
-static void start_run(struct tool_job *job, char *argument)
+/* Starts the tool. One without a name is asked for its declaration. */
+static void begin_run(struct tool_job *job)
 {
     const struct tool_exec *t = job->tool->source;
-    char *argv[] = {t->path, argument, NULL};
+    char schema[] = "--schema", *argv[] = {t->path, t->tool.name ? NULL : schema, NULL};
     struct run *r = mem_zalloc(sizeof *r);
     struct err e = ERR_INIT;
 
@@ -309,18 +310,6 @@ static void start_run(struct tool_job *job, char *argument)
         err_release(&e);
         release_run(job);
     }
-}
-
-static void begin_call(struct tool_job *job)
-{
-    start_run(job, NULL);
-}
-
-static void begin_schema(struct tool_job *job)
-{
-    char argument[] = "--schema";
-
-    start_run(job, argument);
 }
 
 static size_t fds_of_run(const struct tool_job *job, struct pollfd fds[TOOL_FDS])
@@ -430,9 +419,8 @@ static void stop_run(struct tool_job *job, int64_t until)
     release_run(job);
 }
 
-static const struct tool_kind calls = {begin_call, fds_of_run, step_run, ask_run, stop_run, true};
-static const struct tool_kind schemas = {begin_schema, fds_of_run, step_run,
-                                         ask_run,      stop_run,   true};
+static const struct tool_kind executable = {begin_run, fds_of_run, step_run,
+                                            ask_run,   stop_run,   true};
 
 /* ---- executables: the declaration ---- */
 
@@ -440,45 +428,33 @@ static const struct tool_kind schemas = {begin_schema, fds_of_run, step_run,
 static int declare_parameters(struct tool *t, struct str object, struct err *e)
 {
     static const char *const names[] = {"parameters", "input_schema", "inputSchema"};
-    struct buf out = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
+    struct buf out = BUF_INIT(BUF_LINE);
     struct str schema = STR_NONE, type;
-    int result = 0;
 
     for (size_t i = 0; json_is_null(schema) && i < sizeof names / sizeof *names; i++)
         schema = json_get(object, names[i]);
     type = json_get(schema, "type");
+    if (!json_is_null(schema) && json_type(schema) != JSON_OBJECT)
+        return err_set(e, ERR_USAGE, "its parameters are not an object");
+    if (type.p && !json_is_text(type, "object"))
+        return err_set(e, ERR_USAGE, "its parameters are not of type 'object'");
     if (json_is_null(schema))
-        buf_add_c(&out, "{\"type\":\"object\",\"properties\":{}}");
-    else if (json_type(schema) != JSON_OBJECT)
-        result = err_set(e, ERR_USAGE, "its parameters are not an object");
-    else if (type.p && !str_eq_c(json_text(type, &text), "object"))
-        result = err_set(e, ERR_USAGE, "its parameters are not of type 'object'");
-    else
-        json_add_compact(&out, schema);
-    if (result == 0 && schema.p && !type.p && !json_is_null(schema)) {
-        buf_clear(&text);
-        buf_add_c(&text, "{\"type\":\"object\"");
-        buf_add_c(&text, out.len > 2 ? "," : "");
-        buf_add(&text, out.data + 1, out.len - 1);
-        buf_set(&out, buf_str(&text));
-    }
+        schema = STR("{\"properties\":{}}");
+    json_add_compact(&out, schema);
     t->parameters = buf_detach(&out);
-    buf_release(&text);
-    return result;
-}
-
-/* Returns the decoded string, which the caller frees, and whether it can be the name of a tool. */
-static char *copy_text(struct str string, bool *name)
-{
-    struct buf text = BUF_INIT(BUF_LINE);
-
-    json_decode(string, &text);
-    *name = tool_name_valid(buf_str(&text));
-    return buf_detach(&text);
+    if (type.p)
+        return 0;
+    buf_add_c(&out, "{\"type\":\"object\"");
+    buf_add_c(&out, t->parameters[1] == '}' ? "" : ",");
+    buf_add_c(&out, t->parameters + 1);
+    free(t->parameters);
+    t->parameters = buf_detach(&out);
+    return 0;
 }
 
 int tool_exec_declare(struct tool *t, struct str text, struct err *e)
 {
+    struct buf name = BUF_INIT(BUF_LINE), about = BUF_INIT(BUF_LINE);
     struct str object, wrapped, description;
     bool valid;
 
@@ -487,30 +463,30 @@ int tool_exec_declare(struct tool *t, struct str text, struct err *e)
     wrapped = json_get(object, "function");
     if (json_type(wrapped) == JSON_OBJECT)
         object = wrapped;
-    if (json_type(json_get(object, "name")) != JSON_STRING)
+    if (!json_decode(json_get(object, "name"), &name))
         return err_set(e, ERR_USAGE, "its declaration has no name");
-    t->name = copy_text(json_get(object, "name"), &valid);
+    valid = tool_name_valid(buf_str(&name));
+    t->name = buf_detach(&name);
     if (!valid)
         return err_set(e, ERR_USAGE, "its name '%s' is not 1 to 64 letters, digits, '_' and '-'",
                        t->name);
     description = json_get(object, "description");
-    if (!json_is_null(description) && json_type(description) != JSON_STRING)
+    if (!json_is_null(description) && !json_decode(description, &about))
         return err_set(e, ERR_USAGE, "its description is not a text");
-    t->description = copy_text(description, &valid);
+    t->description = buf_detach(&about);
     return declare_parameters(t, object, e);
 }
 
 int tool_exec_load(struct tool_exec *t, const char *path, char *const env[], int cancel_fd,
                    struct err *e)
 {
-    struct tool probe = {.kind = &schemas, .source = t};
-    struct tool_job job = {.tool = &probe, .timeout_ms = TOOL_SCHEMA_MS};
+    struct tool_job job = {.tool = &t->tool, .timeout_ms = TOOL_SCHEMA_MS};
     struct err why = ERR_INIT;
     struct stat st;
     int result;
 
     *t = (struct tool_exec){
-        .tool = {.kind = &calls, .source = t}, .path = mem_text(path), .env = env};
+        .tool = {.kind = &executable, .source = t}, .path = mem_text(path), .env = env};
     /* Running a directory fails with "permission denied", which would not help. */
     if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
         result = err_set(e, ERR_USAGE, "cannot use the tool '%s': is a directory", path);

@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
@@ -89,71 +88,52 @@ struct post {
 
 /* ---- messages of the server ---- */
 
-/* Returns the length of the JSON escape at the beginning of the text if it stands for this byte, or
- * 0. */
-static size_t escape_of(struct str text, char byte)
+/* Writes the strings of a JSON text anew without the escapes that they do not need. Some servers
+ * write `/`, `+` or `&` so, and a secret would not be found. */
+static void unescape(struct buf *json)
 {
-    char code[8];
+    struct buf out = BUF_INIT(SIZE_MAX), text = BUF_INIT(SIZE_MAX);
+    struct str rest = buf_str(json), value;
 
-    if (text.n < 2 || text.p[0] != '\\')
-        return 0;
-    if (text.p[1] == byte && strchr("\"\\/", byte))
-        return 2;
-    snprintf(code, sizeof code, "\\u%04x", (unsigned char)byte);
-    return text.n >= 6 && strncasecmp(text.p, code, 6) == 0 ? 6 : 0;
-}
+    if (!memchr(buf_c(json), '\\', json->len) || !json_check(rest, &value, NULL))
+        return;
+    while (rest.n > 0) {
+        size_t n = 1;
 
-/* Returns the length of the secret at the beginning of the text, or 0. Some servers write `/`, `+`
- * or `&` as escapes. */
-static size_t secret_at(struct str text, struct str secret)
-{
-    size_t at = 0;
-
-    for (size_t i = 0; i < secret.n; i++) {
-        size_t n = escape_of(str_skip(text, at), secret.p[i]);
-
-        if (n == 0 && (at >= text.n || text.p[at] != secret.p[i]))
-            return 0;
-        at += n > 0 ? n : 1;
-    }
-    return at;
-}
-
-/* Masks the secret where some of its characters are escaped. */
-static void mask_escaped(struct buf *text, struct str secret)
-{
-    struct buf shown = BUF_INIT(SIZE_MAX);
-    struct str rest = buf_str(text);
-    size_t n;
-
-    for (; rest.n > 0; rest = str_skip(rest, n)) {
-        bool escape = rest.p[0] == '\\' && rest.n > 1;
-
-        n = escape || rest.p[0] == secret.p[0] ? secret_at(rest, secret) : 0;
-        if (n > 0) {
-            buf_add_c(&shown, "***");
+        if (rest.p[0] == '"') {
+            while (rest.p[n] != '"')
+                n += rest.p[n] == '\\' ? 2 : 1;
+            json_add_string(&out, json_text((struct str){rest.p, ++n}, &text));
         } else {
-            n = escape ? 2 : 1;
-            buf_add(&shown, rest.p, n);
+            buf_add_byte(&out, rest.p[0]);
         }
+        rest = str_skip(rest, n);
     }
-    buf_set(text, buf_str(&shown));
-    buf_release(&shown);
+    buf_set(json, buf_str(&out));
+    buf_release(&out);
+    buf_release(&text);
 }
 
+/* Masks the secret, also as a JSON string has it. */
 static void mask_secret(struct buf *text, struct str secret)
 {
-    if (secret.n < SECRET_MIN || secret_is_word(secret))
-        return;
-    secret_mask(text, secret, 0, 0);
-    if (text->len > 0 && memchr(text->data, '\\', text->len))
-        mask_escaped(text, secret);
+    struct buf escaped = BUF_INIT(SIZE_MAX);
+
+    json_add_string(&escaped, secret);
+    if (!secret_is_word(secret)) {
+        secret_mask(text, secret, 0, 0);
+        secret_mask(text, json_body(buf_str(&escaped)), 0, 0);
+    }
+    mem_wipe(escaped.data, escaped.len);
+    buf_release(&escaped);
 }
 
 /* Masks secret headers in bytes of the server: the whole value, because a cookie has several parts,
  * and the word that is the secret. */
 static void mask_secrets(const struct link *l, struct buf *text)
 {
+    if (l->headers_count > 0)
+        unescape(text);
     for (size_t i = 0; i < l->headers_count; i++) {
         if (!l->headers[i].secret)
             continue;

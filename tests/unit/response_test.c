@@ -410,7 +410,7 @@ static void check_masked(const char *text, size_t at, const char *first, const c
     struct err e = ERR_INIT;
 
     response_init(&a, &sink);
-    response_set_key(&a, " sk-abcdefg1\n");
+    response_add_secret(&a, " sk-abcdefg1\n");
     json_add_string(&json, (struct str){text, at});
     CHECK_INT(response_add_text(&a, buf_str(&json), &e), 0);
     if (first)
@@ -449,7 +449,7 @@ TEST(the_key_is_masked_in_arguments)
     struct err e = ERR_INIT;
 
     response_init(&a, NULL);
-    response_set_key(&a, "sk-abcdefg1");
+    response_add_secret(&a, "sk-abcdefg1");
     CHECK_INT(response_add_call(&a, 0, STR("1"), STR("f"), STR("\"{\\\"k\\\":\\\"sk-abc\""), &e),
               0);
     CHECK_INT(response_add_call(&a, 0, STR(""), STR(""), STR("\"defg1\\\"}\""), &e), 0);
@@ -464,10 +464,10 @@ TEST(a_short_key_is_not_masked)
     struct err e = ERR_INIT;
 
     response_init(&a, NULL);
-    response_set_key(&a, "ollama");
+    response_add_secret(&a, "ollama");
     CHECK_INT(response_add_text(&a, STR("\"run ollama\""), &e), 0);
     CHECK_STR(buf_c(&a.text), "run ollama");
-    response_set_key(&a, NULL);
+    response_add_secret(&a, NULL);
     CHECK_INT(response_end_text(&a, &e), 0);
     response_release(&a);
 }
@@ -486,7 +486,7 @@ TEST(the_key_is_masked_everywhere)
     struct err e = ERR_INIT;
 
     response_init(&a, &sink);
-    response_set_key(&a, "sk-abcdefg1");
+    response_add_secret(&a, "sk-abcdefg1");
     CHECK_INT(response_add_citation(&a, STR("{\"url\":\"sk-abcdefg1\"}")), 0);
     CHECK_INT(response_add_reasoning(&a, STR("sk-abcdefg1?")), 0);
     CHECK_STR(buf_c(&out), "{\"url\":\"***\"}***?");

@@ -75,6 +75,7 @@ struct turn {
     unsigned rounds;        /* rounds so far */
     struct usage usage;     /* of all answers of the turn */
     bool halved;            /* earlier messages were left out because the server wanted it */
+    bool text_results;      /* the server refused images of results; they are not sent */
     bool is_new;            /* the session had no line before */
     bool was_cut;           /* the turn before this one did not send all messages either */
     struct attachment_list
@@ -117,7 +118,8 @@ int turn_store_prompt_end(struct turn *t, struct err *e);
 /* Makes the file that the sink adds each piece of the answer to, unless it is there or not wanted.
  * The prompt is stored. */
 void turn_await(struct turn *t);
-/* Sends the request, or the next one after a round. Returns 0, or -1 with *e set. Some answers are
+/* Sends the request, or the next one after a round. *e must be empty. Returns 0, or -1 with *e set.
+ * If the server refuses images of results, the request is sent again without them. Some answers are
  * errors: ERR_INCOMPLETE if the answer was cut at the length limit or by a full context, or was
  * paused for good; ERR_REFUSED if it was refused or filtered; ERR_TOO_LONG if the conversation is
  * too long. Then the request is sent again without the older half of the earlier messages, once in

@@ -92,11 +92,8 @@ void context_add_calls(struct context *c, struct str content, struct str calls, 
                        const char *provider);
 void context_add_result(struct context *c, struct str call_id, struct str content);
 
-/* Does the result of a call have images? */
-bool context_has_result_images(const struct context *c);
-/* Makes `view` the same as c, without the images of results. It shares all but view->at with c; the
- * caller frees view->at, and nothing else of it. */
-void context_leave_out_images(const struct context *c, struct context *view);
+/* Removes the images of results. Returns false if there are none. */
+bool context_drop_result_images(struct context *c);
 
 /* Drops earlier messages that are never sent again, as context_settle does, too. An answer that did
  * not finish (its finish_reason is `interrupted`, `error`, `length` or

@@ -99,7 +99,6 @@ struct ask {
     uint64_t conversation; /* the same number in each request of a conversation; 0: none */
     /* The provider's bits for what the server refused (drop_unsupported), 0 at first. */
     unsigned dropped;
-    bool text_results;              /* the server refused images of results; they are not sent */
     struct refused_fields *refused; /* is added to; NULL: errors that refuse a field stand */
     struct http_limits limits;
     unsigned retries;              /* how often to repeat an exchange without a response */

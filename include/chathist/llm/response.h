@@ -78,11 +78,9 @@ struct response {
 
 void response_init(struct response *a, const struct response_sink *sink);
 void response_release(struct response *a);
-/* From here on the key, if the server repeats it, becomes `***` in every part of the response, and
- * opaque blocks that hold it are dropped. A key that is a word (secret_is_word) is not masked.
- * `key` is borrowed and may be NULL. response_add_secret adds another secret to mask; more than
- * RESPONSE_SECRETS are not masked. */
-void response_set_key(struct response *a, const char *key);
+/* From here on this secret of the request, if the server repeats it, becomes `***` in every part of
+ * the response, and opaque blocks that hold it are dropped. A secret that is a word (secret_is_word)
+ * is not masked, nor are more than RESPONSE_SECRETS. `secret` is borrowed and may be NULL. */
 void response_add_secret(struct response *a, const char *secret);
 
 /* Adds a piece of text, a string of checked JSON; any other value adds nothing. Returns 0, or -1:
