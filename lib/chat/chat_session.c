@@ -153,8 +153,7 @@ static void set_ask(struct chat_session *t, struct ask *ask)
                         .once = t->args->once,
                         .show_reasoning = t->args->reasoning,
                         .limits = t->args->limits,
-                        .retries = t->args->retries,
-                        .watch = &t->events.watch};
+                        .retries = t->args->retries};
     request_settings_fill(&t->settings, ask);
     server_address(&t->server, ask);
     ask->limits.pool = keep_connections(t);

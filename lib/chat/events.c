@@ -446,9 +446,11 @@ static void end_early(void *arg, const struct err *e)
 void events_start(struct events *ev, const struct opt_common *o, bool verbose)
 {
     *ev = (struct events){.json = o->json, .quiet = o->quiet, .verbose = verbose};
-    ev->sink = (struct response_sink){
-        .text = print_text, .citation = add_citation, .notice = add_notice, .arg = ev};
-    ev->watch = (struct ask_watch){note_again, ev};
+    ev->sink = (struct response_sink){.text = print_text,
+                                      .citation = add_citation,
+                                      .notice = add_notice,
+                                      .again = note_again,
+                                      .arg = ev};
     out_start(&ev->out, o->color);
     markdown_layout_init(&ev->layout, add_styled, ev, measure_columns);
     stderr_text_start(&ev->reasoning, o->color);

@@ -19,6 +19,12 @@ static bool is_url(const char *text)
     return strncmp(text, "http://", 7) == 0 || strncmp(text, "https://", 8) == 0;
 }
 
+/* Can others on the way read what is sent to this URL? */
+static bool is_open(const char *text)
+{
+    return str_starts(str_of(text), STR("http://")) && !http_is_loopback(text);
+}
+
 static struct mcp_config *find_config(const struct mcp_configs *w, const char *name)
 {
     for (size_t i = 0; i < w->count; i++)
@@ -39,23 +45,24 @@ static int check_url(const char *url, struct err *e)
                         url);
 }
 
-/* Adds a server; `text` is a command or a URL. */
-static int add_config(struct mcp_configs *w, const char *name, const char *text, struct err *e)
+/* Adds a server; `text` is a command or a URL. *added is NULL if it was there already. */
+static int add_config(struct mcp_configs *w, const char *name, const char *text,
+                      struct mcp_config **added, struct err *e)
 {
     struct mcp_config *same = find_config(w, name);
-    struct mcp_config *config;
     struct err why = ERR_INIT;
 
+    *added = NULL;
     if (same && strcmp(same->text, text) == 0)
         return 0;
     if (same)
         return err_set(e, ERR_USAGE, "two MCP servers have the name '%s'", name);
     w->at = mem_grow(w->at, &w->cap, w->count + 1, sizeof *w->at);
-    config = &w->at[w->count++];
-    *config = (struct mcp_config){.name = mem_text(name), .text = mem_text(text)};
+    *added = &w->at[w->count++];
+    **added = (struct mcp_config){.name = mem_text(name), .text = mem_text(text)};
     if (is_url(text))
         return check_url(text, e);
-    if (words_split(&config->command, str_of(text), &why) == 0)
+    if (words_split(&(*added)->command, str_of(text), &why) == 0)
         return 0;
     err_set(e, ERR_USAGE, "bad command '%s' of an MCP server: %s", text, err_text(&why));
     err_release(&why);
@@ -108,44 +115,31 @@ static int set_cwd(struct mcp_config *config, const struct config *c, struct err
 }
 
 /* Adds the header of one key `SERVER.header.NAME` or `SERVER.header_command.NAME`. */
-static int add_header(struct mcp_config *config, const char *key, const char *header,
-                      const char *value, bool command, struct err *e)
+static int add_header(struct mcp_config *config, const struct config_named *from,
+                      const char *header, bool command, struct err *e)
 {
-    struct buf setting = BUF_INIT(BUF_SMALL);
-    int result;
-
-    buf_addf(&setting, "mcp.%s", key);
-    result = server_headers_add(&config->headers, buf_c(&setting), header, value, command, e);
     /* A header may be a secret, which others on the way could read. */
-    if (result == 0 && str_starts(str_of(config->text), STR("http://")) &&
-        !http_is_loopback(config->text))
-        result =
-            err_set(e, ERR_USAGE,
-                    "cannot use '%s': refusing to send a header to '%s' over plain http: use https",
-                    buf_c(&setting), config->text);
-    buf_release(&setting);
-    return result;
+    if (is_open(config->text))
+        return err_set(
+            e, ERR_USAGE,
+            "cannot use 'mcp.%s': refusing to send a header to '%s' over plain http: use https",
+            from->name, config->text);
+    return server_headers_add(&config->headers, from, header, command, e);
 }
 
 static int set_headers(struct mcp_config *config, const struct config *c, struct err *e)
 {
-    struct buf plain = BUF_INIT(BUF_SMALL), command = BUF_INIT(BUF_SMALL);
     int result = 0;
 
-    buf_addf(&plain, "%s.header.", config->name);
-    buf_addf(&command, "%s.header_command.", config->name);
     for (size_t i = 0; result == 0 && i < c->named_count; i++) {
-        const char *key = c->named[i].name, *value = c->named[i].value;
+        struct str header = str_of(c->named[i].name);
+        struct str server = str_cut(&header, '.'), kind = str_cut(&header, '.');
+        bool command = str_eq_c(kind, "header_command");
 
-        if (c->named[i].setting != SETTING_MCP)
-            continue;
-        if (str_starts(str_of(key), buf_str(&plain)))
-            result = add_header(config, key, key + plain.len, value, false, e);
-        else if (str_starts(str_of(key), buf_str(&command)))
-            result = add_header(config, key, key + command.len, value, true, e);
+        if (c->named[i].setting == SETTING_MCP && str_eq_c(server, config->name) && header.p &&
+            (command || str_eq_c(kind, "header")))
+            result = add_header(config, &c->named[i], header.p, command, e);
     }
-    buf_release(&plain);
-    buf_release(&command);
     return result;
 }
 
@@ -179,11 +173,10 @@ static int add_configured(struct mcp_configs *w, const struct config *c, const c
 
     if (!mcp_server_name_valid(str_of(name)))
         return bad_name(name, e);
-    if (find_config(w, name) && strcmp(find_config(w, name)->text, text) == 0)
-        return 0;
-    if (add_config(w, name, text, e) < 0)
+    if (add_config(w, name, text, &config, e) < 0)
         return -1;
-    config = find_config(w, name);
+    if (!config)
+        return 0;
     if (set_instructions(config, c, e) < 0)
         return -1;
     if (is_url(text))
@@ -200,13 +193,14 @@ static int add_configured(struct mcp_configs *w, const struct config *c, const c
  * to another machine is only for the configuration. */
 static int add_typed(struct mcp_configs *w, const char *name, const char *text, struct err *e)
 {
-    if (str_starts(str_of(text), STR("http://")) && check_url(text, NULL) == 0 &&
-        !http_is_loopback(text))
+    struct mcp_config *config;
+
+    if (is_open(text) && check_url(text, NULL) == 0)
         return err_set(e, ERR_USAGE,
                        "cannot use '%s' as an MCP server: it is not encrypted; use https, or set "
                        "'mcp.NAME.url' in the user configuration",
                        text);
-    return add_config(w, name, text, e);
+    return add_config(w, name, text, &config, e);
 }
 
 /* Adds a server that has no name: it gets that of its host. */

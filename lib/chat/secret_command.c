@@ -38,28 +38,6 @@ bool secret_valid(struct str secret, bool blanks)
     return secret.n > 0;
 }
 
-static int command_error(const struct secret_command *c, struct err *e, const char *reason)
-{
-    return err_set(e, ERR_USAGE, "no %s from the command in '%s': %s", c->what, c->setting, reason);
-}
-
-static int check_line(const struct secret_command *c, int status, struct str line, struct err *e)
-{
-    if (status > 128)
-        return err_set(e, ERR_USAGE, "no %s from the command in '%s': ended by signal %d", c->what,
-                       c->setting, status - 128);
-    if (status != 0)
-        return err_set(e, ERR_USAGE, "no %s from the command in '%s': exit status %d", c->what,
-                       c->setting, status);
-    if (line.n == 0)
-        return command_error(c, e, "nothing on its first line");
-    if (!secret_valid(line, c->blanks))
-        return command_error(c, e,
-                             c->blanks ? "a control character in it"
-                                       : "white space or a control character in it");
-    return 0;
-}
-
 /* Runs the command while signals are caught, because the caller may have to clean up. Returns its
  * status, or -1 with *e set (ERR_SIGNAL). */
 static int run_caught(char *const argv[], const char *dir, struct buf *printed, struct err *e)
@@ -78,29 +56,51 @@ static int run_caught(char *const argv[], const char *dir, struct buf *printed, 
     return status;
 }
 
-char *secret_command_run(const struct secret_command *c, struct err *e)
+/* Adds why the command, which ended with this status, has printed no secret. Adds nothing if it has.
+ */
+static void add_reason(struct buf *out, int status, const struct buf *printed, struct str line,
+                       bool blanks)
+{
+    if (status > 128)
+        buf_addf(out, "ended by signal %d", status - 128);
+    else if (status != 0)
+        buf_addf(out, "exit status %d", status);
+    else if (printed->len == SECRET_MAX && !memchr(printed->data, '\n', printed->len))
+        buf_add_c(out, "its first line is too long");
+    else if (line.n == 0)
+        buf_add_c(out, "nothing on its first line");
+    else if (!secret_valid(line, blanks))
+        buf_addf(out, "%sa control character in it", blanks ? "" : "white space or ");
+}
+
+char *secret_command_run(const char *text, const char *dir, const char *setting, bool header,
+                         struct err *e)
 {
     struct err why = ERR_INIT;
-    char shell[] = "/bin/sh", flag[] = "-c", *command = mem_copy(c->command, str_of(c->command).n);
+    char shell[] = "/bin/sh", flag[] = "-c", *command = mem_text(text);
     char *argv[] = {shell, flag, command, NULL};
-    struct buf printed;
+    struct buf printed, reason = BUF_INIT(BUF_SMALL);
     struct str rest, line;
     char *secret = NULL;
     int status;
 
     secret_buf_init(&printed);
-    status = run_caught(argv, c->dir, &printed, &why);
+    status = run_caught(argv, dir, &printed, &why);
     rest = buf_str(&printed);
     line = str_trim(str_cut(&rest, '\n'));
+    if (status < 0)
+        buf_add_c(&reason, err_text(&why));
+    else
+        add_reason(&reason, status, &printed, line, header);
     if (why.kind == ERR_SIGNAL)
         err_set(e, ERR_SIGNAL, "%s", err_text(&why));
-    else if (status < 0)
-        command_error(c, e, err_text(&why));
-    else if (status == 0 && printed.len == SECRET_MAX && rest.n == 0)
-        command_error(c, e, "its first line is too long");
-    else if (check_line(c, status, line, e) == 0)
+    else if (reason.len > 0)
+        err_set(e, ERR_USAGE, "no %s from the command in '%s': %s", header ? "value" : "key",
+                setting, buf_c(&reason));
+    else
         secret = mem_copy(line.p, line.n);
     secret_buf_release(&printed);
+    buf_release(&reason);
     free(command);
     err_release(&why);
     return secret;

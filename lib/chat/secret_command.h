@@ -14,18 +14,13 @@
 /* The most bytes of a secret, and of what a command prints. */
 #define SECRET_MAX ((size_t)1 << 16)
 
-struct secret_command {
-    const char *command; /* for /bin/sh -c */
-    const char *dir;     /* its working directory; NULL: that of this process */
-    const char *setting; /* its name, for messages: `api_key_command.openai` */
-    const char *what;    /* what it prints, for messages: `key` or `value` */
-    bool blanks;         /* the secret may have blanks in it, but not at its ends */
-};
-
-/* Runs the command and returns its first line without blanks at the ends. The caller overwrites it
- * and frees it. Returns NULL with *e set: ERR_USAGE if the command fails or prints no secret,
- * ERR_SIGNAL after a signal, which ends the command. The caller must not catch signals. */
-char *secret_command_run(const struct secret_command *c, struct err *e);
+/* Runs a command with /bin/sh in the directory `dir` (NULL: that of this process) and returns its
+ * first line without blanks at the ends. Only the value of a header may have blanks in it. `setting`
+ * is the key of the configuration, for messages. The caller overwrites the secret and frees it.
+ * Returns NULL with *e set: ERR_USAGE if the command fails or prints no secret, ERR_SIGNAL after a
+ * signal, which ends the command. The caller must not catch signals. */
+char *secret_command_run(const char *command, const char *dir, const char *setting, bool header,
+                         struct err *e);
 
 /* Can this be sent in a header? It is not empty and has no control characters, and without
  * `blanks` no white space. */

@@ -196,14 +196,11 @@ static char *from_file(const char *file, struct err *e)
 
 static char *key_fetch(const struct key_source *s, const char *command_dir, struct err *e)
 {
-    struct secret_command command = {
-        .command = s->value, .dir = command_dir, .setting = s->name, .what = "key"};
-
     switch (s->kind) {
     case KEY_VARIABLE:
         return mem_text(s->value);
     case KEY_COMMAND:
-        return secret_command_run(&command, e);
+        return secret_command_run(s->value, command_dir, s->name, false, e);
     case KEY_FILE:
         return from_file(s->value, e);
     case KEY_NONE:

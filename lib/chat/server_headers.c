@@ -11,12 +11,6 @@
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider_error.h"
 
-static void header_release(struct server_header *header)
-{
-    secret_free(header->secret);
-    free(header->setting);
-}
-
 /* Removes the headers of that name that are weaker than `from`, or as strong if it is no flag. */
 static void remove_weaker(struct server_headers *h, const char *name, enum ask_from from)
 {
@@ -27,7 +21,7 @@ static void remove_weaker(struct server_headers *h, const char *name, enum ask_f
 
         if (strcasecmp(old->header.name, name) == 0 &&
             (old->header.from < from || from != ASK_FLAG))
-            header_release(old);
+            secret_free(old->secret);
         else
             h->at[kept++] = *old;
     }
@@ -38,38 +32,36 @@ static void add_header(struct server_headers *h, struct server_header header)
 {
     remove_weaker(h, header.header.name, header.header.from);
     h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
-    header.header.secret = header.command || header_names_secret(header.header.name);
+    header.header.secret = !header.header.value || header_names_secret(header.header.name);
     h->at[h->count++] = header;
 }
 
-int server_headers_add(struct server_headers *h, const char *setting, const char *name,
-                       const char *text, bool command, struct err *e)
+/* Adds the key of the configuration that defines a header. */
+static void add_key(struct buf *out, const struct config_named *from)
 {
-    struct err why = ERR_INIT;
-    int result = http_check_header(name, command ? STR("") : str_of(text), &why);
-
-    if (result < 0)
-        err_set(e, ERR_USAGE, "cannot use '%s': %s", setting, err_text(&why));
-    else
-        add_header(h, (struct server_header){
-                          .header = {name, command ? NULL : text, ASK_CONFIGURATION, false},
-                          .command = command ? text : NULL,
-                          .setting = mem_text(setting)});
-    err_release(&why);
-    return result;
+    buf_addf(out, "%s.%s",
+             from->setting == SETTING_HEADER           ? "header"
+             : from->setting == SETTING_HEADER_COMMAND ? "header_command"
+                                                       : "mcp",
+             from->name);
 }
 
-/* Adds the header of one key of the configuration. */
-static int add_configured(struct server_headers *h, const struct config_named *named,
-                          const char *name, struct err *e)
+int server_headers_add(struct server_headers *h, const struct config_named *from, const char *name,
+                       bool command, struct err *e)
 {
-    bool command = named->setting == SETTING_HEADER_COMMAND;
-    struct buf setting = BUF_INIT(BUF_SMALL);
-    int result;
+    struct buf key = BUF_INIT(BUF_SMALL);
+    struct err why = ERR_INIT;
+    int result = http_check_header(name, command ? STR("") : str_of(from->value), &why);
 
-    buf_addf(&setting, "header%s.%s", command ? "_command" : "", named->name);
-    result = server_headers_add(h, buf_c(&setting), name, named->value, command, e);
-    buf_release(&setting);
+    add_key(&key, from);
+    if (result < 0)
+        err_set(e, ERR_USAGE, "cannot use '%s': %s", buf_c(&key), err_text(&why));
+    else
+        add_header(h, (struct server_header){
+                          .header = {name, command ? NULL : from->value, ASK_CONFIGURATION, false},
+                          .from = *from});
+    err_release(&why);
+    buf_release(&key);
     return result;
 }
 
@@ -84,7 +76,7 @@ static int add_all_configured(struct server_headers *h, const struct config *c,
         const char *name = header ? setting_name_for(named->name, p, own) : NULL;
 
         if (name)
-            result = add_configured(h, named, name, e);
+            result = server_headers_add(h, named, name, named->setting != SETTING_HEADER, e);
     }
     return result;
 }
@@ -127,29 +119,28 @@ bool server_headers_hold_key(const struct server_headers *h)
 
 int server_headers_load(struct server_headers *h, const char *dir, struct err *e)
 {
-    for (size_t i = 0; i < h->count; i++) {
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < h->count; i++) {
         struct server_header *header = &h->at[i];
-        struct secret_command c = {.command = header->command,
-                                   .dir = dir,
-                                   .setting = header->setting,
-                                   .what = "value",
-                                   .blanks = true};
+        struct buf key = BUF_INIT(BUF_SMALL);
 
         if (header->header.value)
             continue;
-        header->secret = secret_command_run(&c, e);
+        add_key(&key, &header->from);
+        header->secret = secret_command_run(header->from.value, dir, buf_c(&key), true, e);
         header->header.value = header->secret;
-        if (!header->secret)
-            return -1;
+        result = header->secret ? 0 : -1;
+        buf_release(&key);
     }
     make_ready(h);
-    return 0;
+    return result;
 }
 
 void server_headers_release(struct server_headers *h)
 {
     for (size_t i = 0; i < h->count; i++)
-        header_release(&h->at[i]);
+        secret_free(h->at[i].secret);
     free(h->at);
     free(h->ready);
     *h = (struct server_headers){0};

@@ -459,13 +459,14 @@ static int64_t time_to_wait(struct exchange *x, const struct ask *ask, unsigned 
 static bool wait_to_repeat(struct exchange *x, const struct ask *ask, unsigned repeated,
                            struct err *e)
 {
+    const struct response_sink *sink = x->response->sink;
     int64_t ms = time_to_wait(x, ask, repeated, e);
 
     if (ms < 0)
         return false;
     provider_error_mask_all(e, ask);
-    if (ask->watch)
-        ask->watch->again(ask->watch->arg, e, ms, repeated + 1);
+    if (sink && sink->again)
+        sink->again(sink->arg, e, ms, repeated + 1);
     if (http_wait(&ask->limits, ms) == 0) {
         err_release(e);
         response_release(x->response); /* forget the model and usage from before the failure */

@@ -93,26 +93,19 @@ static struct str without_key(const struct response *a, struct str text, struct 
     return buf_str(scratch);
 }
 
-/* Returns how many bytes at the end of the text may be the beginning of the key. */
-static size_t partial_key(struct str text, struct str key)
-{
-    size_t n = key.n > 0 ? key.n - 1 : 0;
-
-    if (n > text.n)
-        n = text.n;
-    while (n > KEY_SHOWN && memcmp(text.p + text.n - n, key.p, n) != 0)
-        n--;
-    return n > KEY_SHOWN ? n : 0;
-}
-
+/* Returns how many bytes at the end of the text may be the beginning of a secret. */
 static size_t partial_secret(const struct response *a, struct str text)
 {
     size_t most = 0;
 
     for (size_t i = 0; i < a->secrets_count; i++) {
-        size_t n = partial_key(text, a->secrets[i]);
+        struct str key = a->secrets[i];
+        size_t n = key.n - 1 < text.n ? key.n - 1 : text.n;
 
-        most = n > most ? n : most;
+        while (n > KEY_SHOWN && memcmp(text.p + text.n - n, key.p, n) != 0)
+            n--;
+        if (n > KEY_SHOWN && n > most)
+            most = n;
     }
     return most;
 }

@@ -52,22 +52,11 @@ static int dispatch(struct sse *s, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-/* Digits; anything else is ignored. */
-static void take_retry(struct sse *s, struct str value)
-{
-    int64_t ms = 0;
-
-    for (size_t i = 0; i < value.n; i++) {
-        if (value.p[i] < '0' || value.p[i] > '9' || ms > INT32_MAX)
-            return;
-        ms = ms * 10 + (value.p[i] - '0');
-    }
-    if (value.n > 0)
-        s->retry_ms = ms;
-}
-
 static int take_field(struct sse *s, struct str name, struct str value, struct err *e)
 {
+    struct str number;
+    int64_t ms;
+
     if (str_eq_c(name, "data")) {
         utf8_add_repaired(&s->data, value);
         buf_add_byte(&s->data, '\n');
@@ -76,8 +65,9 @@ static int take_field(struct sse *s, struct str name, struct str value, struct e
         utf8_add_repaired(&s->event, value);
     } else if (str_eq_c(name, "id") && !memchr(value.n ? value.p : "", '\0', value.n)) {
         buf_set(&s->id, value);
-    } else if (str_eq_c(name, "retry")) {
-        take_retry(s, value);
+    } else if (str_eq_c(name, "retry") && json_check(value, &number, NULL) &&
+               json_int(number, &ms) && ms >= 0 && ms <= INT32_MAX) {
+        s->retry_ms = ms;
     }
     return s->data.overflow || s->event.overflow ? too_long(e) : 0;
 }
@@ -120,32 +110,19 @@ static int end_line(struct sse *s, struct str rest, struct err *e)
     return rc;
 }
 
-/* Returns the first c at or after `at`, or `end`. `found` is the previous result, valid unless it
- * is before `at`, so that each byte is searched once. */
-static const char *find_next(const char *found, const char *at, const char *end, char c)
-{
-    if (found == NULL || (found < at && found != end)) {
-        found = at < end ? memchr(at, c, (size_t)(end - at)) : NULL;
-        return found ? found : end;
-    }
-    return found;
-}
-
 int sse_feed(struct sse *s, struct str piece, struct err *e)
 {
-    const char *at = piece.p, *end = piece.p + piece.n;
-    const char *lf = NULL, *cr = NULL;
+    const char *at = piece.p, *end = at ? at + piece.n : NULL;
 
-    if (piece.n == 0)
-        return 0;
     while (!s->done && at < end) {
+        const char *stop;
+
         if (s->after_cr && *at == '\n')
             at++;
         s->after_cr = false;
-        lf = find_next(lf, at, end, '\n');
-        cr = s->lines ? end : find_next(cr, at, end, '\r');
+        for (stop = at; stop < end && *stop != '\n' && (*stop != '\r' || s->lines);)
+            stop++;
 
-        const char *stop = lf < cr ? lf : cr;
         struct str part = {at, (size_t)(stop - at)};
 
         if (stop == end) {

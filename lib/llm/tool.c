@@ -336,35 +336,26 @@ static void send_args(struct tool_job *job, struct run *r)
         child_close(&r->child.in);
 }
 
-/* Keeps the first bytes of standard output. */
-static void take_out(struct run *r)
-{
-    size_t room = OUT_MAX - r->out.len;
-    size_t n = r->chunk.len < room ? r->chunk.len : room;
-
-    buf_add(&r->out, r->chunk.data, n);
-    r->out_left += r->chunk.len - n;
-}
-
-/* Keeps the end of standard error. */
-static void take_err(struct run *r)
-{
-    size_t over;
-
-    buf_add_str(&r->err, buf_str(&r->chunk));
-    over = r->err.len > TOOL_STDERR_MAX ? r->err.len - TOOL_STDERR_MAX : 0;
-    buf_consume(&r->err, over);
-    r->err_left += over;
-}
-
-/* Reads without waiting. Returns true if there may be more to read. */
-static bool drain(struct run *r, int *fd, void (*take)(struct run *r))
+/* Reads without waiting, and keeps the first bytes of standard output and the end of standard error.
+ * Returns true if there may be more to read. */
+static bool drain(struct run *r, int *fd)
 {
     for (int i = 0; *fd >= 0 && i < READS; i++) {
         buf_clear(&r->chunk);
         if (!child_read(fd, &r->chunk))
             return false;
-        take(r);
+        if (fd == &r->child.out) {
+            size_t room = OUT_MAX - r->out.len, n = r->chunk.len < room ? r->chunk.len : room;
+
+            buf_add(&r->out, r->chunk.data, n);
+            r->out_left += r->chunk.len - n;
+        } else {
+            buf_add_str(&r->err, buf_str(&r->chunk));
+            if (r->err.len > TOOL_STDERR_MAX) {
+                r->err_left += r->err.len - TOOL_STDERR_MAX;
+                buf_consume(&r->err, r->err.len - TOOL_STDERR_MAX);
+            }
+        }
     }
     return *fd >= 0;
 }
@@ -394,8 +385,8 @@ static void step_run(struct tool_job *job)
     bool more;
 
     send_args(job, r);
-    more = drain(r, &r->child.out, take_out);
-    more = drain(r, &r->child.err, take_err) || more;
+    more = drain(r, &r->child.out);
+    more = drain(r, &r->child.err) || more;
     if (ended && (!more || r->out_left + r->err_left > 0))
         finish_run(job, r);
 }
@@ -412,8 +403,8 @@ static void stop_run(struct tool_job *job, int64_t until)
     struct run *r = job->state;
     int64_t left = until - time_ticks();
 
-    drain(r, &r->child.out, take_out);
-    drain(r, &r->child.err, take_err);
+    drain(r, &r->child.out);
+    drain(r, &r->child.err);
     child_end(&r->child, left > 0 ? left / 2 : 0);
     add_streams(&job->result, r);
     release_run(job);

@@ -58,12 +58,10 @@ void mcp_give_up(struct mcp_server *s, enum err_kind kind, const char *fmt, ...)
     va_start(ap, fmt);
     buf_vaddf(&text, fmt, ap);
     va_end(ap);
-    if (s->transport->add_log)
-        s->transport->add_log(s, &text);
+    if (s->transport->drop)
+        s->transport->drop(s, &text);
     err_set(&s->fault, fault_kind(kind), "%s", buf_c(&text));
     buf_release(&text);
-    if (s->transport->drop)
-        s->transport->drop(s);
 }
 
 static void tell(const struct mcp_server *s, enum mcp_news news, struct str text)

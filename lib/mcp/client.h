@@ -33,11 +33,10 @@ struct mcp_transport {
     void (*step)(struct mcp_server *s);
     /* The answer to this request is not wanted any more. May be NULL. */
     void (*forget)(struct mcp_server *s, int64_t id);
-    /* Adds `: TEXT`, what the server itself says about its failure. May be NULL. */
-    void (*add_log)(struct mcp_server *s, struct buf *out);
-    /* mcp/client has given the server up: the transport sends and reads nothing more. Called within
-     * `step`, too. May be NULL, if `step` ends the exchanges of such a server by itself. */
-    void (*drop)(struct mcp_server *s);
+    /* mcp/client gives the server up: the transport sends and reads nothing more. Adds `: TEXT` to
+     * the reason, what the server itself says about it. Called within `step`, too. May be NULL, if
+     * `step` ends the exchanges of such a server by itself. */
+    void (*drop)(struct mcp_server *s, struct buf *why);
     /* Ends the servers, all of this transport, side by side, and frees their links. The arguments
      * are those of mcp_end. */
     void (*end)(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd);

@@ -62,18 +62,12 @@ static void add_end_of_log(struct buf *out, struct str log)
     buf_release(&text);
 }
 
-static void stdio_add_log(struct mcp_server *s, struct buf *out)
+static void stdio_drop(struct mcp_server *s, struct buf *why)
 {
     struct link *l = s->link;
 
     read_log(l);
-    add_end_of_log(out, buf_str(&l->log));
-}
-
-static void stdio_drop(struct mcp_server *s)
-{
-    struct link *l = s->link;
-
+    add_end_of_log(why, buf_str(&l->log));
     buf_release(&l->out);
     child_end(&l->child, LEAVING_MS);
 }
@@ -243,6 +237,5 @@ static void stdio_end(struct mcp_server *const *servers, size_t count, int64_t g
 const struct mcp_transport mcp_stdio_transport = {.send = stdio_send,
                                                   .fds = fds_of_child,
                                                   .step = stdio_step,
-                                                  .add_log = stdio_add_log,
                                                   .drop = stdio_drop,
                                                   .end = stdio_end};

@@ -83,8 +83,6 @@ static void on_again(void *arg, const struct err *why, int64_t ms, unsigned repe
     snprintf(repeat.why, sizeof repeat.why, "%s", err_text(why));
 }
 
-static const struct ask_watch watch = {on_again, NULL};
-
 struct asked {
     struct context context;
     struct response answer;
@@ -111,7 +109,7 @@ static void ask(struct asked *a, size_t most)
 
     memset(a, 0, sizeof *a);
     a->most = most;
-    a->sink = (struct response_sink){.text = take_text, .arg = a};
+    a->sink = (struct response_sink){.text = take_text, .again = on_again, .arg = a};
     p = provider_openai;
     p.exchange = play;
     context_init(&a->context);
@@ -124,7 +122,6 @@ static void ask(struct asked *a, size_t most)
                        .key = "sk-key-1",
                        .stream = true,
                        .retries = repeat.retries,
-                       .watch = &watch,
                        .limits.cancel_fd = repeat.cancel_fd};
     repeat.told = 0;
     a->rc = exchange_run(&p, &ask, &a->answer, 0, &(unsigned){0}, &a->e);

@@ -41,7 +41,7 @@ static void check(const char *file, const char *const *options, const char *want
                 const struct server_header *h = &w.at[i].headers.at[j];
 
                 buf_addf(&got, " %s%s%s", h->header.name, h->header.value ? "=" : "$",
-                         h->header.value ? h->header.value : h->command);
+                         h->from.value);
             }
             if (w.at[i].cwd)
                 buf_addf(&got, " @%s", w.at[i].cwd);

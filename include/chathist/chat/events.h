@@ -49,7 +49,6 @@ struct events {
     } spent;
     struct markdown_layout layout; /* if `marked` */
     struct response_sink sink;     /* for turn_ask */
-    struct ask_watch watch;        /* for struct ask */
 };
 
 /* After this call die_err and die_usage also end with an `error` event. */

@@ -20,9 +20,9 @@
 
 /* A header of the user. */
 struct server_header {
-    struct ask_header header; /* the value is NULL until its command has run */
-    const char *command;      /* borrowed from the configuration; NULL: none */
-    char *setting;            /* the key of the configuration, owned; NULL: none */
+    struct ask_header header; /* the value is NULL until the command has run that prints it */
+    struct config_named from; /* the key of the configuration with the value or the command; its
+                               * texts are borrowed */
     char *secret;             /* what the command printed, owned */
 };
 
@@ -39,12 +39,11 @@ struct server_headers {
 int server_headers_choose(struct server_headers *h, const struct config *c,
                           const struct provider *p, bool named, const struct ask_header *given,
                           size_t given_count, struct err *e);
-/* Adds a header of the configuration with the value `text`, or with `command` one whose value that
- * command prints, in place of one with the same name. `setting` is the key of the configuration; it
- * is copied, the other texts are borrowed. Returns 0, or -1 with ERR_USAGE for a name or value that
- * cannot be sent. */
-int server_headers_add(struct server_headers *h, const char *setting, const char *name,
-                       const char *text, bool command, struct err *e);
+/* Adds a header that a key of the configuration defines, in place of one with the same name. The
+ * value of the key is the header's, or with `command` a command that prints it. The name is
+ * borrowed. Returns 0, or -1 with ERR_USAGE for a name or value that cannot be sent. */
+int server_headers_add(struct server_headers *h, const struct config_named *from, const char *name,
+                       bool command, struct err *e);
 /* Does one of them hold a key, so that the server needs no other? */
 bool server_headers_hold_key(const struct server_headers *h);
 /* Runs the commands that have not run, in `dir`, and makes h->ready complete. Returns 0, or -1 with

@@ -50,13 +50,6 @@ enum schema_dialect {
     SCHEMA_ANTHROPIC = 1 << 1,
 };
 
-/* Called before an exchange is repeated: why the last one failed, in how many milliseconds the next
- * one begins, and how many repetitions there are with it. */
-struct ask_watch {
-    void (*again)(void *arg, const struct err *why, int64_t ms, unsigned repeated);
-    void *arg;
-};
-
 /* How many tokens the context of a model can hold, as the server says; 0: it does not say. */
 struct model_window {
     int64_t most;   /* at most */
@@ -101,8 +94,7 @@ struct ask {
     unsigned dropped;
     struct refused_fields *refused; /* is added to; NULL: errors that refuse a field stand */
     struct http_limits limits;
-    unsigned retries;              /* how often to repeat an exchange without a response */
-    const struct ask_watch *watch; /* may be NULL */
+    unsigned retries; /* how often to repeat an exchange without a response */
 };
 
 struct provider {

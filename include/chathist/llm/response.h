@@ -36,6 +36,8 @@ struct response_sink {
     int (*citation)(void *arg, struct str json); /* an object as the server sent it */
     int (*reasoning)(void *arg, struct str delta);
     void (*notice)(void *arg, const char *text); /* one line for the user */
+    /* The exchange failed for this reason and is repeated in `ms` milliseconds, the nth time. */
+    void (*again)(void *arg, const struct err *why, int64_t ms, unsigned n);
 };
 
 /* The most secrets of a request that are masked in its response. */
