@@ -81,7 +81,7 @@ static int add_regex(const struct pattern *p, struct pattern_needle *n, struct s
     utf8_add_repaired(&repaired, text);
     n->literals = mem_zalloc(sizeof *n->literals);
     regex_literals_find(n->literals, buf_str(&repaired));
-    if (!p->case_sensitive || n->literals->any_case)
+    if (!p->case_sensitive)
         make_lower_case(n->literals);
     buf_release(&repaired);
     return 0;
@@ -150,14 +150,13 @@ static bool add_needle(struct clause *c, const struct pattern *p, const struct p
 {
     const struct literal_set *set = n->regex ? &n->literals->clause[number] : NULL;
     size_t count = set ? set->count : 1;
-    bool exact = p->case_sensitive && !(set && n->literals->any_case);
 
     if (set ? number >= n->literals->count : number > 0 || n->bytes.len == 0)
         return false;
     if (c->count + count > CLAUSE_TEXTS)
         return false;
     for (size_t i = 0; i < count; i++) {
-        c->at[c->count].exact = exact;
+        c->at[c->count].exact = p->case_sensitive;
         c->at[c->count++].text =
             set ? (struct str){set->at[i].bytes, set->at[i].n} : buf_str(&n->bytes);
     }
@@ -404,7 +403,7 @@ static bool holds_one(struct str text, const struct literal_set *set, bool folde
 static bool lacks_clause(struct pattern *p, struct pattern_needle *n)
 {
     const struct regex_literals *l = n->literals;
-    bool folded = !p->case_sensitive || l->any_case, lacks = false;
+    bool folded = !p->case_sensitive, lacks = false;
 
     if (l->count < 2 || p->text.n > PIECE || (n->looked >= LOOKS && n->lacked < n->looked / 4 * 3))
         return false;

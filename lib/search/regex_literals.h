@@ -1,9 +1,10 @@
 /*
  * regex_literals - texts that every match of a regular expression holds.
  *
- * The expression is read in PCRE2's syntax (pcre2pattern(3)), but not all of it: the
- * functions find nothing in an expression with other elements. They find clauses. A clause is a set
- * of texts, and every match holds one of them, so that a text without any of them has no match.
+ * They are found as clauses. A clause is a set of texts, and every match holds one of them, so that
+ * a text without any of them has no match. The expression is read in PCRE2's syntax
+ * (pcre2pattern(3)), but only what people type often: characters, classes, groups, alternatives,
+ * quantifiers, and assertions. In an expression with anything else nothing is found.
  */
 #ifndef CHATHIST_SEARCH_REGEX_LITERALS_H
 #define CHATHIST_SEARCH_REGEX_LITERALS_H
@@ -30,8 +31,7 @@ struct literal_set {
 struct regex_literals {
     struct literal_set clause[LITERAL_CLAUSES]; /* the best one first */
     size_t count;                               /* 0: nothing is known */
-    bool all;      /* a text has a match if and only if it holds one of the first clause */
-    bool any_case; /* an option in the expression can make case count or not */
+    bool all; /* a text has a match if and only if it holds one of the first clause */
 };
 
 /* Finds the clauses of an expression that PCRE2 accepts, in valid UTF-8. */
