@@ -172,38 +172,24 @@ void literal_scan_each(const struct literal_scan *s, const char *from, const cha
 
 /* ---- literals ---- */
 
-#define FORMS (UTF8_FOLD_SAME + 1)
-
-/* How many bytes are compared as one word. */
-#define WORD sizeof(uint64_t)
-
-/* The ways to write one character, without \uXXXX. OpenAI writes the arguments of a tool call as
- * JSON inside a string, where a short escape is itself escaped: the forms from `nested` on. In any
- * other string these are other texts, so the line must be decoded to decide. */
+/* The ways to write one character, without escapes. */
 struct unit {
-    size_t count;  /* 0: it can only be written \uXXXX */
-    size_t nested; /* = count: no form is of this kind */
+    size_t
+        count; /* 0: it has escapes of two characters, so that only the decoded content decides */
     struct form {
         size_t n;
         char bytes[4];
-    } form[FORMS];
+    } form[UTF8_FOLD_SAME];
     struct byte_test test[4]; /* for each byte of the forms as long as the first one */
 };
 
 struct literal {
     struct unit *units;
     size_t count, cap;
-    /* Where the first byte of the triple is. A literal with a character that has no form but
-     * \uXXXX has no triple: it is found by that escape alone. */
-    bool has_triple;
-    size_t unit, offset;
+    size_t unit, offset; /* where the first byte of the triple is */
     struct simd_triple triple;
     struct simd_pair odd[2]; /* the first bytes of forms that change the distances */
     size_t odd_count;
-    /* What the bytes around the triple have in common in all forms. */
-    size_t before; /* how far before the triple's first byte they begin */
-    unsigned char mask[WORD], bytes[WORD];
-    bool whole; /* the word covers the whole literal and decides */
 };
 
 static bool is_pair(const struct simd_pair *pair, const char *p)
@@ -222,48 +208,21 @@ void literal_scan_release(struct literal_scan *s)
 
 /* ---- characters ---- */
 
-static void add_form(struct unit *u, const char *bytes, size_t n)
+/* Returns whether JSON may write the character as an escape of two characters: a quote, a backslash,
+ * a slash, a newline and the like. */
+static bool has_escape(int32_t cp)
 {
-    struct form *f = &u->form[u->count++];
-
-    f->n = n;
-    memcpy(f->bytes, bytes, n);
-}
-
-/* Adds the forms of a short escape in JSON inside a string: `\\n`, `\\\"`. */
-static void add_nested(struct unit *u, char name)
-{
-    char form[4] = {'\\', '\\', name};
-
-    if (name != '"' && name != '\\')
-        add_form(u, form, 3);
-    form[2] = '\\';
-    form[3] = name;
-    if (name == '"' || name == '\\' || name == '/')
-        add_form(u, form, 4);
+    return cp < 0x20 || cp == '"' || cp == '\\' || cp == '/';
 }
 
 static void add_character(struct literal_scan *s, struct unit *u, int32_t cp)
 {
-    static const char special[] = "\"\\\b\f\n\r\t", names[] = "\"\\bfnrt";
-    const char *short_name = cp < 0x80 ? memchr(special, cp, sizeof(special) - 1) : NULL;
-    char bytes[4];
+    struct form *f = &u->form[u->count++];
 
+    f->n = utf8_encode(cp, f->bytes);
     s->characters =
         mem_grow(s->characters, &s->character_cap, s->character_count + 1, sizeof *s->characters);
     s->characters[s->character_count++] = cp;
-    if (short_name) {
-        bytes[0] = '\\';
-        bytes[1] = names[short_name - special];
-        add_form(u, bytes, 2);
-    } else if (cp >= 0x20) {
-        add_form(u, bytes, utf8_encode(cp, bytes));
-    }
-    if (cp == '/')
-        add_form(u, "\\/", 2);
-    u->nested = u->count;
-    if (short_name || cp == '/')
-        add_nested(u, short_name ? bytes[1] : '/');
 }
 
 void literal_scan_add(struct literal_scan *s, struct str text, bool exact)
@@ -274,10 +233,10 @@ void literal_scan_add(struct literal_scan *s, struct str text, bool exact)
         struct unit u = {0};
         int32_t same[UTF8_FOLD_SAME], cp;
         size_t bytes = utf8_decode(text, &cp);
-        size_t count = 1;
+        size_t count = has_escape(cp) ? 0 : 1;
 
         same[0] = cp;
-        if (!exact)
+        if (!exact && count > 0)
             count = utf8_fold_same(cp, same);
         for (size_t i = 0; i < count; i++)
             add_character(s, &u, same[i]);
@@ -296,7 +255,7 @@ void literal_scan_add(struct literal_scan *s, struct str text, bool exact)
 
 static struct byte_test test_of(const struct unit *u, size_t offset)
 {
-    char bytes[FORMS];
+    char bytes[UTF8_FOLD_SAME];
     size_t n = 0;
 
     for (size_t i = 0; i < u->count; i++) {
@@ -374,7 +333,6 @@ static void choose_from(struct literal *l, size_t unit, size_t offset, uint64_t 
         if (cost >= *best)
             continue;
         *best = cost;
-        l->has_triple = true;
         l->unit = unit;
         l->offset = offset;
         l->triple =
@@ -388,61 +346,18 @@ static void choose_from(struct literal *l, size_t unit, size_t offset, uint64_t 
 /* The triple is chosen from this many characters of a long literal. */
 #define ENOUGH ((size_t)256)
 
-/* Returns the cost of the triple. */
+/* Chooses the triple, and returns its cost: UINT64_MAX if the literal has no place for one. */
 static uint64_t choose(struct literal *l)
 {
     uint64_t best = UINT64_MAX;
 
-    for (size_t i = 0; i < l->count; i++) {
-        if (l->units[i].count == 0)
-            return 0;
-        for (size_t k = 0; k < l->units[i].form[0].n; k++)
+    for (size_t i = 0; i < l->count; i++)
+        for (size_t k = 0; l->units[i].count > 0 && k < l->units[i].form[0].n; k++)
             l->units[i].test[k] = test_of(&l->units[i], k);
-    }
-    for (size_t i = 0; i < l->count && i < ENOUGH; i++) {
-        for (size_t k = 0; k < l->units[i].form[0].n; k++)
+    for (size_t i = 0; i < l->count && i < ENOUGH; i++)
+        for (size_t k = 0; l->units[i].count > 0 && k < l->units[i].form[0].n; k++)
             choose_from(l, i, k, &best);
-    }
-    return l->has_triple ? best + PAIR_COST : 0;
-}
-
-/* ---- comparing as one word ---- */
-
-/* Returns the length of all forms of a character, or 0 if they differ. */
-static size_t length_of(const struct unit *u)
-{
-    for (size_t i = 1; i < u->count; i++) {
-        if (u->form[i].n != u->form[0].n)
-            return 0;
-    }
-    return u->count ? u->form[0].n : 0;
-}
-
-/* The word begins at the literal's beginning if that is near the triple, else as far before the
- * triple as it can. It ends before a character whose length varies or that does not fit. */
-static void make_word(struct literal *l)
-{
-    size_t first = l->unit, at = 0, i;
-
-    l->before = l->offset;
-    while (first > 0 && length_of(&l->units[first - 1]) &&
-           l->before + length_of(&l->units[first - 1]) < WORD)
-        l->before += length_of(&l->units[--first]);
-    l->whole = first == 0;
-    for (i = first; i < l->count; i++) {
-        const struct unit *u = &l->units[i];
-        size_t passing = 1; /* how many texts pass the tests */
-
-        if (!length_of(u) || at + length_of(u) > WORD)
-            break;
-        for (size_t k = 0; k < length_of(u); k++, at++) {
-            l->mask[at] = u->test[k].mask;
-            l->bytes[at] = u->test[k].byte;
-            passing <<= __builtin_popcount((unsigned char)~u->test[k].mask);
-        }
-        l->whole = l->whole && passing == u->count;
-    }
-    l->whole = l->whole && i == l->count;
+    return best;
 }
 
 /* ---- escapes ---- */
@@ -533,11 +448,13 @@ bool literal_scan_ready(struct literal_scan *s)
     for (size_t i = 0; i < s->count && fits; i++) {
         struct literal *one = &s->literals[i];
 
-        s->cost += choose(one);
-        if (one->has_triple) {
-            make_word(one);
-            fits = literal_scan_add_triple(s, one->triple);
-        }
+        uint64_t cost = choose(one);
+
+        fits = cost < UINT64_MAX;
+        if (!fits)
+            break;
+        s->cost += cost + PAIR_COST;
+        fits = literal_scan_add_triple(s, one->triple);
         for (size_t k = 0; k < one->odd_count; k++)
             fits = fits && literal_scan_add_pair(s, one->odd[k]);
     }
@@ -556,32 +473,21 @@ static bool is_form(const char *p, const struct form *f)
     return i == f->n;
 }
 
-#define UNKNOWN SIZE_MAX
-
-/* Returns the length of the form that begins at p, or 0; UNKNOWN if that depends on the string. */
+/* Returns the length of the form that begins at p, or 0. */
 static size_t form_at(const struct unit *u, const char *p, const char *end)
 {
-    for (size_t i = u->count; i-- > 0;) {
-        const struct form *f = &u->form[i];
-
-        if ((size_t)(end - p) >= f->n && is_form(p, f))
-            return i < u->nested ? f->n : UNKNOWN;
-    }
+    for (size_t i = 0; i < u->count; i++)
+        if ((size_t)(end - p) >= u->form[i].n && is_form(p, &u->form[i]))
+            return u->form[i].n;
     return 0;
 }
 
 /* The same for the form that ends at p. */
 static size_t form_before(const struct unit *u, const char *begin, const char *p)
 {
-    for (size_t i = 0; i < u->nested; i++) {
-        const struct form *f = &u->form[i];
-
-        if ((size_t)(p - begin) < f->n || !is_form(p - f->n, f))
-            continue;
-        /* A backslash before it can make it a longer form, or begin the character before it. */
-        return u->nested < u->count && p - f->n > begin && p[-(ptrdiff_t)f->n - 1] == '\\' ? UNKNOWN
-                                                                                           : f->n;
-    }
+    for (size_t i = 0; i < u->count; i++)
+        if ((size_t)(p - begin) >= u->form[i].n && is_form(p - u->form[i].n, &u->form[i]))
+            return u->form[i].n;
     return 0;
 }
 
@@ -590,44 +496,25 @@ static bool stands_at(const struct literal *l, const char *place, const char *be
                       const char *end, const char **at)
 {
     const char *p = place - l->offset;
+    size_t i, length;
 
     if ((size_t)(place - begin) < l->offset)
         return false;
-    for (size_t i = l->unit; i < l->count; i++) {
-        size_t length = form_at(&l->units[i], p, end);
-
-        if (length == 0 || length == UNKNOWN)
-            return length == UNKNOWN;
-        p += length;
+    for (i = l->unit; i < l->count && l->units[i].count > 0; i++, p += length) {
+        length = form_at(&l->units[i], p, end);
+        if (length == 0)
+            return false;
     }
     p = place - l->offset;
-    for (size_t i = l->unit; i-- > 0;) {
-        size_t length = form_before(&l->units[i], begin, p);
-
-        if (length == 0 || length == UNKNOWN)
-            return length == UNKNOWN;
-        p -= length;
+    for (size_t k = l->unit; k > 0; k--, p -= length) {
+        if (l->units[k - 1].count == 0)
+            return true;
+        length = form_before(&l->units[k - 1], begin, p);
+        if (length == 0)
+            return false;
     }
-    *at = p;
-    return true;
-}
-
-/* Like stands_at, but compares one word first. */
-static bool is_at(const struct literal *l, const char *place, const char *begin, const char *end,
-                  const char **at)
-{
-    uint64_t w, mask, bytes;
-
-    if ((size_t)(place - begin) < l->before || (size_t)(end - place) + l->before < WORD)
-        return stands_at(l, place, begin, end, at);
-    memcpy(&w, place - l->before, WORD);
-    memcpy(&mask, l->mask, WORD);
-    memcpy(&bytes, l->bytes, WORD);
-    if ((w & mask) != bytes)
-        return false;
-    if (!l->whole)
-        return stands_at(l, place, begin, end, at);
-    *at = place - l->before;
+    if (i == l->count)
+        *at = p;
     return true;
 }
 
@@ -649,7 +536,7 @@ bool literal_scan_may_match(const struct literal_scan *s, const char *place, con
     for (size_t i = 0; i < s->count; i++) {
         const struct literal *one = &s->literals[i];
 
-        if (one->has_triple && (is_odd(one, place, end) || is_at(one, place, begin, end, at)))
+        if (is_odd(one, place, end) || stands_at(one, place, begin, end, at))
             return true;
     }
     return false;

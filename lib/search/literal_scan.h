@@ -5,12 +5,12 @@
  * The scan misses no place, but not every place that it reports is a match: the caller then decodes
  * the content of that line and asks the pattern.
  *
- * A character can be written in a few ways only. Most stand for themselves, in any case that folds
- * to the same character. A quote, a backslash, a newline and the like have one escape of two
- * characters, and `/` may be escaped. The scan looks for three bytes of a string at fixed
- * distances, the rarest that it has. Any character can also be written `\uXXXX`, so such an escape
- * of one of the characters is reported as well, and so is a form whose length differs from the
- * others (U+212A for k) among the three bytes.
+ * Most characters stand for themselves, in any case that folds to the same character. The scan looks
+ * for three bytes of such characters at fixed distances, the rarest that the string has. Any of them
+ * can also be written `\uXXXX`, so such an escape of one of them is reported as well, and so is a
+ * form whose length differs from the others (U+212A for k) among the three bytes. A quote, a
+ * backslash, a slash, a newline and the like have other escapes, and only the decoded content
+ * decides about them.
  */
 #ifndef CHATHIST_SEARCH_LITERAL_SCAN_H
 #define CHATHIST_SEARCH_LITERAL_SCAN_H
@@ -43,7 +43,7 @@ void literal_scan_release(struct literal_scan *s);
  * copied. */
 void literal_scan_add(struct literal_scan *s, struct str text, bool exact);
 /* Prepares the scan after the last literal_scan_add. Returns false if the texts are too many to be
- * looked for at once. */
+ * looked for at once, or one has nothing but characters with escapes. */
 bool literal_scan_ready(struct literal_scan *s);
 
 /* Called for each place that passes the probes. Returns where to resume (after the place), or NULL
