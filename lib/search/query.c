@@ -8,7 +8,6 @@
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/session_list.h"
-#include "search/query_expression.h"
 
 enum kind {
     KIND_ROLE,
@@ -390,6 +389,88 @@ static int take_term(struct str *text, int64_t now, struct query_term *t, struct
     return taken;
 }
 
+/* ---- words and phrases ---- */
+
+/* The characters of Markdown that may stand beside white space, white space, and both. */
+#define MARKUP "*_`~"
+#define SPACE "\\t-\\r "
+#define GAP "[" MARKUP "]*[" SPACE "][" MARKUP SPACE "]*"
+/* A letter without an accent is not found in one with a combining accent (U+0300 to U+036F),
+ * because the composed form of that does not hold the letter either. */
+#define WORD_END "(?![\\x{300}-\\x{36f}])"
+
+/* Returns the length of a character with the marks that follow it. */
+static size_t cluster_at(struct str text, size_t at)
+{
+    int32_t cp;
+    size_t end = at + utf8_decode(str_skip(text, at), &cp);
+
+    while (end < text.n) {
+        size_t n = utf8_decode(str_skip(text, end), &cp);
+
+        if (!utf8_is_mark(cp))
+            break;
+        end += n;
+    }
+    return end - at;
+}
+
+/* Adds characters that stand for themselves. */
+static void add_literal(struct buf *out, struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (str_find(STR("\\^$.*+?()[]{}|/"), (struct str){text.p + i, 1}))
+            buf_add_byte(out, '\\');
+        buf_add_byte(out, text.p[i]);
+    }
+}
+
+/* Adds a character, composed, as itself or decomposed. */
+static void add_cluster(struct buf *out, struct str cluster)
+{
+    struct buf decomposed = BUF_INIT(SIZE_MAX);
+
+    utf8_add_decomposed(&decomposed, cluster);
+    if (str_eq(cluster, buf_str(&decomposed))) {
+        add_literal(out, cluster);
+    } else {
+        buf_add_c(out, "(?:");
+        add_literal(out, cluster);
+        buf_add_byte(out, '|');
+        add_literal(out, buf_str(&decomposed));
+        buf_add_byte(out, ')');
+    }
+    buf_release(&decomposed);
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Adds an expression for base/regex that matches the text, which must be valid UTF-8, as the query
+ * means it: white space is any white space, beside which markup may stand, and a character with an
+ * accent has its composed or its decomposed form. The page's script makes the same one. */
+static void add_expression(struct buf *out, struct str text)
+{
+    struct buf composed = BUF_INIT(SIZE_MAX);
+
+    utf8_add_composed(&composed, text);
+    text = buf_str(&composed);
+    for (size_t i = 0, n; i < text.n; i += n) {
+        n = cluster_at(text, i);
+        if (is_space(text.p[i])) {
+            for (n = 1; i + n < text.n && is_space(text.p[i + n]); n++)
+                ;
+            buf_add_c(out, GAP);
+        } else {
+            add_cluster(out, (struct str){text.p + i, n});
+        }
+    }
+    buf_add_c(out, WORD_END);
+    buf_release(&composed);
+}
+
 /* Adds a term as an alternative to the current group of a pattern. */
 static int add_words(const struct query_term *t, struct pattern *p, struct err *e)
 {
@@ -397,7 +478,7 @@ static int add_words(const struct query_term *t, struct pattern *p, struct err *
     bool regex = p->regex;
     int result;
 
-    query_expression_add(&expression, buf_str(&t->text));
+    add_expression(&expression, buf_str(&t->text));
     p->regex = true;
     result = pattern_add(p, buf_str(&expression), e);
     if (result < 0)

@@ -82,7 +82,7 @@ class Query {
         return [value, at];
     }
 
-    /* As query_expression_add in C: markup may stand beside white space, and a character with an
+    /* As add_expression in C: markup may stand beside white space, and a character with an
      * accent is one character or two. */
     static expression(value) {
         let source = '';
