@@ -29,8 +29,8 @@ enum {
 };
 #define WORDS ((size_t)WORD_SUM + 1)
 #define PREAMBLE (WORDS * WORD)
-/* "HISTIDX8": the last character is the version. */
-#define MAGIC UINT64_C(0x3858444954534948)
+/* "HISTIDX9": the last character is the version. */
+#define MAGIC UINT64_C(0x3958444954534948)
 /* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal
  * distances. */
 #define SAMPLES ((size_t)8)
@@ -218,7 +218,6 @@ static uint64_t lay_out(const struct index_header *h, uint64_t at[INDEX_PARTS])
     const uint64_t sizes[INDEX_PARTS] = {[INDEX_RECORDS] = h->sessions * RECORD_WORDS * WORD,
                                          [INDEX_RANGES] = h->ranges * 2 * WORD,
                                          [INDEX_BAD] = h->bad * WORD,
-                                         [INDEX_SLOTS] = h->slots * WORD,
                                          [INDEX_BY_START] = h->sessions * WORD,
                                          [INDEX_BY_END] = h->sessions * WORD,
                                          [INDEX_TEXTS] = h->texts};
@@ -234,11 +233,6 @@ static uint64_t lay_out(const struct index_header *h, uint64_t at[INDEX_PARTS])
 static uint64_t block_sum(const char *block, uint64_t number, uint64_t salt)
 {
     return checksum((struct str){block, PAYLOAD}, salt ^ number);
-}
-
-static uint64_t id_hash(struct str id)
-{
-    return checksum(id, 0);
 }
 
 /* Compares two ids from their first bytes on, or with `from_end`, from their last ones back. */
@@ -441,22 +435,6 @@ static void write_ranges(struct index_writer *w, const struct session_table *t,
     free(ranges);
 }
 
-static void write_slots(struct index_writer *w, const struct sorted_session *sorted, size_t count,
-                        uint64_t size)
-{
-    uint64_t *slots = mem_zalloc((size_t)size * sizeof(*slots));
-
-    for (size_t i = 0; i < count; i++) {
-        uint64_t hash = id_hash(sorted[i].session->id), slot = hash & (size - 1);
-
-        while (slots[slot])
-            slot = (slot + 1) & (size - 1);
-        slots[slot] = (hash & ~UINT64_C(0xffffffff)) | (i + 1);
-    }
-    write_words(w, slots, (size_t)size);
-    free(slots);
-}
-
 static void write_texts(struct index_writer *w, const struct sorted_session *sorted, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -481,11 +459,8 @@ static struct index_header header_of(const struct session_table *t)
     struct index_header h = {.covered = (uint64_t)t->end,
                              .sessions = t->list.count,
                              .ranges = t->range_count,
-                             .bad = t->list.bad_lines,
-                             .slots = 1};
+                             .bad = t->list.bad_lines};
 
-    while (h.slots < h.sessions * 2)
-        h.slots *= 2;
     for (size_t i = 0; i < t->list.count; i++)
         h.texts += text_size(&t->list.at[i]);
     return h;
@@ -510,14 +485,13 @@ static bool write_index(const struct session_table *t, int fd, uint64_t salt, bo
     write_records(w, t, sorted, ranges);
     write_ranges(w, t, sorted, ranges);
     write_words(w, t->bad, (size_t)t->list.bad_lines);
-    write_slots(w, sorted, t->list.count, h.slots);
     write_texts(w, sorted, t->list.count);
     write_order(w, sorted, t->list.count, by_start);
     write_order(w, sorted, t->list.count, by_end);
     if (w->filled > 0)
         end_block(w);
     write_blocks(w);
-    written = !w->failed && h.sessions < UINT32_MAX;
+    written = !w->failed;
     free(ranges);
     free(sorted);
     free(w);
@@ -600,8 +574,8 @@ static bool read_header(struct session_index *x)
     if (read_words(x, INDEX_RECORDS, 0, HEADER_WORDS, (uint64_t *)&h) < 0)
         return false;
     /* Nothing can be larger than the file, so that the sum does not overflow. */
-    if (h.sessions > x->size || h.ranges > x->size || h.bad > x->size || h.slots > x->size ||
-        h.texts > x->size || h.covered > (uint64_t)x->st.st_size || (h.slots & (h.slots - 1)) != 0)
+    if (h.sessions > x->size || h.ranges > x->size || h.bad > x->size || h.texts > x->size ||
+        h.covered > (uint64_t)x->st.st_size)
         return false;
     end = lay_out(&h, x->at);
     if (end > x->size)
@@ -635,39 +609,6 @@ static int read_id(const struct session_index *x, const uint64_t *record, struct
     return 0;
 }
 
-/* Returns whether a record is that of an id: 1, 0 or -1. */
-static int is_record_of(const struct session_index *x, uint64_t number, struct str id)
-{
-    struct buf found = BUF_INIT(SIZE_MAX);
-    uint64_t record[RECORD_WORDS];
-    int result = -1;
-
-    if (number < x->header.sessions && read_records(x, number, 1, record) == 0) {
-        result = 0;
-        if (record[RECORD_LENGTHS] == id.n)
-            result = read_id(x, record, &found) < 0 ? -1 : str_eq(buf_str(&found), id);
-    }
-    buf_release(&found);
-    return result;
-}
-
-int session_index_find(const struct session_index *x, struct str id, uint64_t *number)
-{
-    uint64_t hash = id_hash(id), slot;
-    int found = 0;
-
-    for (uint64_t i = 0; i < x->header.slots && found == 0; i++) {
-        if (read_words(x, INDEX_SLOTS, (hash + i) & (x->header.slots - 1), 1, &slot) < 0)
-            return -1;
-        if (slot == 0)
-            break;
-        *number = (slot & UINT32_MAX) - 1;
-        if ((slot ^ hash) >> 32 == 0)
-            found = is_record_of(x, *number, id);
-    }
-    return found;
-}
-
 /* ---- the orders of the ids ---- */
 
 int session_index_numbers(const struct session_index *x, bool at_end, uint64_t first, size_t count,
@@ -676,19 +617,28 @@ int session_index_numbers(const struct session_index *x, bool at_end, uint64_t f
     return read_words(x, at_end ? INDEX_BY_END : INDEX_BY_START, first, count, numbers);
 }
 
+/* Reads the number of the record at that place of an order, and adds its id to `id`. Returns 0 or
+ * -1. */
+static int read_place(const struct session_index *x, bool at_end, uint64_t place, uint64_t *number,
+                      struct buf *id)
+{
+    uint64_t record[RECORD_WORDS];
+
+    return session_index_numbers(x, at_end, place, 1, number) == 0 &&
+                   *number < x->header.sessions && read_records(x, *number, 1, record) == 0
+               ? read_id(x, record, id)
+               : -1;
+}
+
 /* Compares the beginning, or the end, of the id at that place of an order with a text of the same
  * length. Returns 0 and *order, or -1. */
 static int compare_at(const struct session_index *x, bool at_end, uint64_t place, struct str text,
                       int *order)
 {
     struct buf found = BUF_INIT(SIZE_MAX);
-    uint64_t number, record[RECORD_WORDS];
-    int result = session_index_numbers(x, at_end, place, 1, &number);
+    uint64_t number;
+    int result = read_place(x, at_end, place, &number, &found);
 
-    if (result == 0)
-        result = number < x->header.sessions ? read_records(x, number, 1, record) : -1;
-    if (result == 0)
-        result = read_id(x, record, &found);
     if (result == 0) {
         struct str id = buf_str(&found);
 
@@ -718,6 +668,19 @@ static int search_order(const struct session_index *x, bool at_end, uint64_t low
     }
     *place = low;
     return 0;
+}
+
+int session_index_find(const struct session_index *x, struct str id, uint64_t *number)
+{
+    struct buf found = BUF_INIT(SIZE_MAX);
+    uint64_t sessions = x->header.sessions, place;
+    int result = search_order(x, false, 0, sessions, id, false, &place);
+
+    /* An id comes before its continuations. */
+    if (result == 0 && place < sessions)
+        result = read_place(x, false, place, number, &found) < 0 ? -1 : str_eq(buf_str(&found), id);
+    buf_release(&found);
+    return result;
 }
 
 int session_index_named(const struct session_index *x, struct str text, bool at_end,

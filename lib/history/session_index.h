@@ -19,8 +19,6 @@
  *     ranges   for each session, in the order of the records: the beginning and the end of each
  *              struct line_range, and in the highest bit of the beginning, whether it is decisive
  *     bad      the offsets of lines that are not valid messages
- *     slots    a hash table of the ids: the upper half of the hash, and the number of the record
- *              + 1
  *     texts    for each session: id, first role, first and last timestamp, preview, title and its
  *              key, each with a NUL
  *     by start the numbers of the records in the order of the ids, byte by byte
@@ -50,7 +48,6 @@
 struct index_header {
     uint64_t covered; /* the lines in the first `covered` bytes of the history are in the index */
     uint64_t sessions, ranges, bad;
-    uint64_t slots; /* a power of two */
     uint64_t texts; /* size in bytes */
 };
 
@@ -58,7 +55,6 @@ enum index_part {
     INDEX_RECORDS,
     INDEX_RANGES,
     INDEX_BAD,
-    INDEX_SLOTS,
     INDEX_TEXTS,
     INDEX_BY_START,
     INDEX_BY_END,
