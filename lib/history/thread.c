@@ -102,109 +102,91 @@ static bool message_stands(struct state *s, const struct message *m)
     return stands(s, &l);
 }
 
-/* Drops message i if out[i] is true. */
-static void leave_out(struct thread *t, const bool *out)
-{
-    size_t kept = 0;
+/* ---- the order of lines ---- */
 
-    for (size_t i = 0; i < t->count; i++) {
-        if (out[i]) {
-            message_release(&t->at[i]);
-            free(t->lines[i]);
-        } else {
-            t->at[kept] = t->at[i];
-            t->lines[kept] = t->lines[i];
-            kept++;
-        }
-    }
-    t->count = kept;
-    t->lines_count = kept;
-}
-
-/* ---- the order of turns ---- */
-
-/* Numbers the turns while it is given one line after the other. */
-struct turns {
-    struct hash_map prompts; /* id -> turn */
-    struct buf scratch;
-    size_t *of; /* of each line; 0 before the first prompt */
-    size_t lines, count;
-};
-
-static void turns_begin(struct turns *t, size_t lines)
-{
-    *t = (struct turns){.scratch = BUF_INIT(BUF_LINE)};
-    t->of = mem_zalloc((lines + 1) * sizeof(*t->of));
-}
-
-/* An answer that names an earlier prompt belongs to it, every other line to the newest prompt
- * before it. The id of the line is borrowed until turns_end. */
-static void turns_add(struct turns *t, const struct outline_line *l)
+/* Returns the turn of a line, counted from 1; 0 before the first prompt. An answer that names an
+ * earlier prompt belongs to it, every other line to the newest prompt before it. The id of the line
+ * is borrowed by `prompts`. */
+static size_t turn_of(const struct outline_line *l, struct hash_map *prompts, size_t *turns,
+                      struct buf *scratch)
 {
     const size_t *prompt = NULL;
+    struct str named;
 
     if (l->role == ROLE_USER) {
-        hash_map_set(&t->prompts, l->id, ++t->count);
-    } else {
-        struct str named = json_text(l->reply_to, &t->scratch);
-
-        if (named.p)
-            prompt = hash_map_find(&t->prompts, named);
+        hash_map_set(prompts, l->id, ++*turns);
+        return *turns;
     }
-    t->of[t->lines++] = prompt ? *prompt : t->count;
+    named = json_text(l->reply_to, scratch);
+    if (named.p)
+        prompt = hash_map_find(prompts, named);
+    return prompt ? *prompt : *turns;
 }
 
-/* Returns the new place of each line: the lines of a turn are together, otherwise in the order of
- * the file (a counting sort). The caller frees it. */
-static size_t *turns_end(struct turns *t)
-{
-    size_t *next = mem_zalloc((t->count + 2) * sizeof(*next));
+#define DROPPED SIZE_MAX
 
-    for (size_t i = 0; i < t->lines; i++)
-        next[t->of[i] + 1]++;
-    for (size_t i = 0; i < t->count; i++)
+/* Returns the place of each line in the thread, or DROPPED: the lines of a turn are together,
+ * otherwise in the order of the file (a counting sort). *left is the number of lines that are not
+ * dropped. The caller frees the places. */
+static size_t *find_places(const struct outline_line *line, size_t count, size_t *left)
+{
+    size_t *place = mem_zalloc((count + 1) * sizeof(*place)), *next, turns = 0;
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct hash_map prompts = {0};
+    struct state s = {0};
+
+    for (size_t i = count; i-- > 0;)
+        place[i] = stands(&s, &line[i]) ? 0 : DROPPED;
+    for (size_t i = 0; i < count; i++)
+        if (place[i] != DROPPED)
+            place[i] = turn_of(&line[i], &prompts, &turns, &scratch);
+
+    next = mem_zalloc((turns + 2) * sizeof(*next));
+    for (size_t i = 0; i < count; i++)
+        if (place[i] != DROPPED)
+            next[place[i] + 1]++;
+    for (size_t i = 0; i < turns; i++)
         next[i + 1] += next[i];
-    for (size_t i = 0; i < t->lines; i++)
-        t->of[i] = next[t->of[i]]++;
+    for (size_t i = 0; i < count; i++)
+        if (place[i] != DROPPED)
+            place[i] = next[place[i]]++;
+    *left = next[turns];
     free(next);
-    hash_map_release(&t->prompts);
-    buf_release(&t->scratch);
-    return t->of;
-}
-
-static void group_turns(struct thread *t)
-{
-    struct message *sorted = mem_zalloc((t->count + 1) * sizeof(*sorted));
-    struct turns turns;
-    size_t *place;
-
-    turns_begin(&turns, t->count);
-    for (size_t i = 0; i < t->count; i++) {
-        struct outline_line l = outline_of(&t->at[i]);
-
-        turns_add(&turns, &l);
-    }
-    place = turns_end(&turns);
-    for (size_t i = 0; i < t->count; i++)
-        sorted[place[i]] = t->at[i];
-    free(place);
-    free(t->at);
-    t->at = sorted;
-    t->cap = t->count + 1;
+    hash_map_release(&prompts);
+    buf_release(&scratch);
+    state_release(&s);
+    return place;
 }
 
 void thread_settle(struct thread *t)
 {
-    struct state s = {0};
-    bool *out = mem_zalloc(t->count + 1);
+    struct outline_line *line = mem_zalloc((t->count + 1) * sizeof(*line));
+    struct message *at = mem_zalloc((t->count + 1) * sizeof(*at));
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
+    char **lines = mem_zalloc((t->count + 1) * sizeof(*lines));
+    size_t *place, left;
 
     keep_title(t);
-    for (size_t i = t->count; i-- > 0;)
-        out[i] = !message_stands(&s, &t->at[i]);
-    leave_out(t, out);
-    free(out);
-    state_release(&s);
-    group_turns(t);
+    for (size_t i = 0; i < t->count; i++)
+        line[i] = outline_of(&t->at[i]);
+    place = find_places(line, t->count, &left);
+    for (size_t i = 0; i < t->count; i++) {
+        if (place[i] == DROPPED) {
+            message_release(&t->at[i]);
+            free(t->lines[i]);
+        } else {
+            at[place[i]] = t->at[i];
+            lines[place[i]] = t->lines[i];
+        }
+    }
+    free(t->at);
+    free(t->lines);
+    t->at = at;
+    t->lines = lines;
+    t->cap = t->lines_cap = t->count + 1;
+    t->count = t->lines_count = left;
+    free(place);
+    free(line);
 }
 
 int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
@@ -504,7 +486,7 @@ static int load(struct tail *t, struct back *b, struct state *s, const struct ta
         return result;
     reverse(&t->thread);
     if (!wish->raw)
-        group_turns(&t->thread);
+        thread_settle(&t->thread);
     return 0;
 }
 
@@ -592,29 +574,17 @@ static void outline_add(struct outline *o, const struct back *b)
 /* Drops and orders the lines of a raw outline, as thread_settle does. */
 static void outline_settle(struct outline *o)
 {
-    struct outline_line *sorted;
-    struct state s = {0};
-    struct turns turns;
-    size_t *place;
-    size_t first = o->count;
+    struct outline_line *line = mem_zalloc((o->count + 1) * sizeof(*line));
+    size_t left, *place = find_places(o->line, o->count, &left);
 
-    for (size_t i = o->count; i-- > 0;)
-        if (stands(&s, &o->line[i]))
-            o->line[--first] = o->line[i];
-    state_release(&s);
-    o->count -= first;
-
-    sorted = mem_zalloc((o->count + 1) * sizeof(*sorted));
-    turns_begin(&turns, o->count);
     for (size_t i = 0; i < o->count; i++)
-        turns_add(&turns, &o->line[first + i]);
-    place = turns_end(&turns);
-    for (size_t i = 0; i < o->count; i++)
-        sorted[place[i]] = o->line[first + i];
+        if (place[i] != DROPPED)
+            line[place[i]] = o->line[i];
     free(place);
     free(o->line);
-    o->line = sorted;
+    o->line = line;
     o->cap = o->count + 1;
+    o->count = left;
 }
 
 /* Returns whether a message of that id no longer belongs to the thread once this line is there. */
