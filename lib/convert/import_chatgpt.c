@@ -149,11 +149,11 @@ static int give_node(struct reader *r, struct str session, struct str id, struct
 
 /* ---- one conversation ---- */
 
-/* The nodes of a mapping by their ids. */
+/* The nodes of a mapping. */
 struct tree {
-    struct hash_map numbers;
-    struct str *id, *node;
-    size_t count, id_cap, node_cap;
+    struct hash_map ids; /* -> node */
+    struct str *node;
+    size_t cap;
 };
 
 static void tree_build(struct tree *t, struct str mapping)
@@ -162,18 +162,16 @@ static void tree_build(struct tree *t, struct str mapping)
 
     *t = (struct tree){0};
     while (json_next(&it)) {
-        t->id = mem_grow(t->id, &t->id_cap, t->count + 1, sizeof *t->id);
-        t->node = mem_grow(t->node, &t->node_cap, t->count + 1, sizeof *t->node);
-        t->id[t->count] = it.key;
-        t->node[t->count] = it.value;
-        hash_map_set(&t->numbers, it.key, t->count++);
+        size_t i = hash_map_number(&t->ids, &it.key);
+
+        t->node = mem_grow(t->node, &t->cap, i + 1, sizeof *t->node);
+        t->node[i] = it.value;
     }
 }
 
 static void tree_release(struct tree *t)
 {
-    hash_map_release(&t->numbers);
-    free(t->id);
+    hash_map_release(&t->ids);
     free(t->node);
 }
 
@@ -181,9 +179,8 @@ static void tree_release(struct tree *t)
 static bool tree_find(const struct tree *t, struct str name, size_t *number)
 {
     struct buf scratch = BUF_INIT(BUF_SMALL);
-    size_t *found = json_type(name) == JSON_STRING
-                        ? hash_map_find(&t->numbers, json_text(name, &scratch))
-                        : NULL;
+    size_t *found =
+        json_type(name) == JSON_STRING ? hash_map_find(&t->ids, json_text(name, &scratch)) : NULL;
 
     if (found)
         *number = *found;
@@ -195,11 +192,11 @@ static bool tree_find(const struct tree *t, struct str name, size_t *number)
  * the list begins at the last node. Returns their number. */
 static size_t way_up(const struct tree *t, struct str tip, size_t *way)
 {
-    size_t n = 0, at = t->count - 1;
-    bool found = t->count > 0;
+    size_t n = 0, count = t->ids.count, at = count - 1;
+    bool found = count > 0;
 
     (void)tree_find(t, tip, &at);
-    while (found && n < t->count) {
+    while (found && n < count) {
         way[n++] = at;
         found = tree_find(t, json_get(t->node[at], "parent"), &at);
     }
@@ -241,10 +238,11 @@ static int give_conversation(struct reader *r, struct str value, struct err *e)
     import_set_time(&r->m, json_get(value, "create_time"));
     r->time = r->m.time;
     tree_build(&tree, mapping);
-    way = mem_zalloc((tree.count + 1) * sizeof *way);
+    way = mem_zalloc((tree.ids.count + 1) * sizeof *way);
     buf_clear(&r->call_id);
     for (n = way_up(&tree, json_get(value, "current_node"), way); result == 0 && n-- > 0;)
-        result = give_node(r, id, tree.id[way[n]], json_get(tree.node[way[n]], "message"), e);
+        result = give_node(r, id, tree.ids.entries[way[n]].key,
+                           json_get(tree.node[way[n]], "message"), e);
     if (result == 0)
         result = give_title(r, id, json_get(value, "title"), e);
     free(way);

@@ -162,20 +162,15 @@ static int give_title(struct reader *r, struct err *e)
 {
     struct str rest = buf_str(&r->summaries), session = buf_str(&r->session);
     struct buf leaf = BUF_INIT(BUF_SMALL);
+    bool titled = r->title.len > 0;
 
-    while (rest.n > 0 && r->title.len == 0) {
-        struct str all = str_trim(rest);
-        size_t begin = all.n;
+    while (rest.n > 0 && !titled) {
+        struct str record = str_cut(&rest, '\n');
 
-        /* The last record first. */
-        while (begin > 0 && all.p[begin - 1] != '\n')
-            begin--;
-
-        struct str record = {all.p + begin, all.n - begin};
-
-        if (import_knows(r->source, session, json_text(json_get(record, "leafUuid"), &leaf), NULL))
-            (void)json_decode(json_get(record, "summary"), &r->title);
-        rest = (struct str){all.p, begin};
+        if (!import_knows(r->source, session, json_text(json_get(record, "leafUuid"), &leaf), NULL))
+            continue;
+        buf_clear(&r->title);
+        (void)json_decode(json_get(record, "summary"), &r->title);
     }
     buf_release(&leaf);
     return session.n > 0 ? import_give_title(r->source, session, buf_str(&r->title), e) : 0;
