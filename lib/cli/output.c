@@ -390,16 +390,6 @@ int out_flush(struct out *o)
     return o->error == 0 ? 0 : -1;
 }
 
-/* Takes at most n bytes from the beginning. */
-static struct str take_part(struct str *rest, size_t n)
-{
-    struct str part = {rest->p, rest->n < n ? rest->n : n};
-
-    rest->p += part.n;
-    rest->n -= part.n;
-    return part;
-}
-
 void out_raw(struct out *o, struct str bytes)
 {
     /* A large text is not copied. */
@@ -407,13 +397,10 @@ void out_raw(struct out *o, struct str bytes)
         write_all(o, bytes);
         return;
     }
-    while (o->error == 0 && bytes.n > 0) {
-        struct str part = take_part(&bytes, PENDING_MAX - o->pending.len);
-
-        buf_add_str(&o->pending, part);
-        if (o->pending.len >= PENDING_MAX)
-            out_flush(o);
-    }
+    if (o->error == 0)
+        buf_add_str(&o->pending, bytes);
+    if (o->pending.len >= PENDING_MAX)
+        out_flush(o);
 }
 
 void out_byte(struct out *o, char c)
@@ -438,9 +425,12 @@ void out_text(struct out *o, struct str text)
         return;
     }
     while (text.n > 0) {
+        struct str part = {text.p, text.n < PENDING_MAX ? text.n : PENDING_MAX};
+
         buf_clear(&o->scratch);
-        vis_feed(&o->vis, take_part(&text, PENDING_MAX), &o->scratch);
+        vis_feed(&o->vis, part, &o->scratch);
         out_raw(o, buf_str(&o->scratch));
+        text = str_skip(text, part.n);
     }
 }
 

@@ -227,18 +227,19 @@ static void run_count(struct search_run *r, struct search *s)
     r->done = any && count > 0;
 }
 
-static void note_searched(struct search_run *r, const struct history *h, uint64_t bad,
-                          struct search_learned *learned)
+static void note_searched(struct search_run *r, uint64_t bad, struct search_learned *learned)
 {
     r->searched =
         mem_grow(r->searched, &r->searched_cap, r->searched_count + 1, sizeof *r->searched);
-    r->searched[r->searched_count++] = (struct searched){h, bad, learned};
+    r->searched[r->searched_count++] = (struct searched){r->history, bad, learned};
 }
 
 /* Opens a search as the options want it. Returns 0, or -1 with *e set. */
-static int open_search(struct search_run *r, const struct history *h, struct search *s,
-                       struct pattern *pattern, struct err *e)
+static int open_search(struct search_run *r, struct search *s, struct pattern *pattern,
+                       struct err *e)
 {
+    const struct history *h = r->history;
+
     if (search_open(s, h->dir_fd, h->path, pattern, &r->choice.filter, SCAN_BACKWARD, e) < 0)
         return -1;
     s->in = r->in;
@@ -250,21 +251,14 @@ static int open_search(struct search_run *r, const struct history *h, struct sea
 
 /* ---- what a session holds ---- */
 
-struct in_session {
-    struct search_run *r;
-    const struct history *history;
-};
-
 static int open_in_session(void *ctx, struct search *s, struct pattern *p, struct err *e)
 {
-    struct in_session *in = ctx;
-
-    return open_search(in->r, in->history, s, p, e);
+    return open_search(ctx, s, p, e);
 }
 
 static void unmatched_in_session(void *ctx, const struct hit *hit, const struct err *e)
 {
-    report_unmatched(((struct in_session *)ctx)->r, hit, e);
+    report_unmatched(ctx, hit, e);
 }
 
 static void print_sessions(struct search_run *r, const struct session_search *g)
@@ -281,12 +275,11 @@ static void print_sessions(struct search_run *r, const struct session_search *g)
 }
 
 /* Prints the messages of a session that hold some of the texts. Returns 0, or -1 with *e set. */
-static int print_in_session(struct search_run *r, const struct history *h,
-                            const struct session_hits *hits, struct err *e)
+static int print_in_session(struct search_run *r, const struct session_hits *hits, struct err *e)
 {
     struct search s;
 
-    if (open_search(r, h, &s, &r->pattern, e) < 0)
+    if (open_search(r, &s, &r->pattern, e) < 0)
         return -1;
     if (r->form.context)
         run_context(r, &s, hits);
@@ -297,16 +290,15 @@ static int print_in_session(struct search_run *r, const struct history *h,
 }
 
 /* Finds the sessions of which the messages together hold all texts. */
-static void run_in_session(struct search_run *r, const struct history *h)
+static void run_in_session(struct search_run *r)
 {
-    struct in_session in = {r, h};
     struct session_search g = {.wanted = r->wanted,
                                .wanted_count = r->wanted_count,
                                .may_lack = r->may_lack,
                                .query = &r->query,
                                .open = open_in_session,
                                .unmatched = unmatched_in_session,
-                               .ctx = &in};
+                               .ctx = r};
     struct err e = ERR_INIT;
     int result = session_search_run(&g, &e);
     size_t most = r->choice.limit - (r->what == SEARCH_MESSAGES ? (size_t)r->count : 0);
@@ -322,10 +314,10 @@ static void run_in_session(struct search_run *r, const struct history *h)
     if (result == 0 && r->what == SEARCH_SESSIONS)
         print_sessions(r, &g);
     else if (result == 0 && r->what == SEARCH_MESSAGES && g.hits.count > 0)
-        result = print_in_session(r, h, &g.hits, &e);
+        result = print_in_session(r, &g.hits, &e);
     if (result < 0)
         failed(r, &e);
-    note_searched(r, h, g.bad, g.learned);
+    note_searched(r, g.bad, g.learned);
     g.learned = NULL;
     session_search_release(&g);
 }
@@ -354,11 +346,12 @@ static void search_history(struct search_run *r, const struct history *h)
         return;
     r->form = (struct hits_form){.history = choose_many(&r->choice) ? h->path : NULL,
                                  .context = r->before > 0 || r->after > 0};
+    r->history = h;
     if (r->in_session) {
-        run_in_session(r, h);
+        run_in_session(r);
         return;
     }
-    if (open_search(r, h, &search, &r->pattern, &e) < 0) {
+    if (open_search(r, &search, &r->pattern, &e) < 0) {
         failed(r, &e);
         return;
     }
@@ -371,7 +364,7 @@ static void search_history(struct search_run *r, const struct history *h)
         run_context(r, &search, NULL);
     else
         run_messages(r, &search);
-    note_searched(r, h, search.scan.bad, search_learned(&search));
+    note_searched(r, search.scan.bad, search_learned(&search));
     search_close(&search);
 }
 
@@ -449,8 +442,6 @@ static void search_nearly(struct search_run *r)
         warnf("no session has all of the texts; these have all but one");
 }
 
-/* Searches the histories, prints the results, waits for the pager, and updates the skip indexes of
- * large histories (search/skip_index). Returns the exit code. */
 int search_run_histories(struct search_run *r)
 {
     bool found;

@@ -98,32 +98,18 @@ static int more(uint64_t a, uint64_t b)
     return (a < b) - (a > b);
 }
 
-/* By the time of the row: that of the last use, or of the creation. */
-static int by_time(const void *a, const void *b)
+/* By the number of the row, then by its time. */
+static int by_number(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
 
+    if (x->number != y->number)
+        return more(x->number, y->number);
     if (x->time != y->time)
         return x->time < y->time ? 1 : -1;
     if (x->history != y->history)
         return x->history < y->history ? -1 : 1;
     return more((uint64_t)x->session->last_line, (uint64_t)y->session->last_line);
-}
-
-static int by_count(const void *a, const void *b)
-{
-    const struct row *x = a, *y = b;
-    int order = more(x->session->count, y->session->count);
-
-    return order != 0 ? order : by_time(a, b);
-}
-
-static int by_size(const void *a, const void *b)
-{
-    const struct row *x = a, *y = b;
-    int order = more(x->session->bytes, y->session->bytes);
-
-    return order != 0 ? order : by_time(a, b);
 }
 
 static int by_title(const void *a, const void *b)
@@ -142,23 +128,13 @@ static int by_title(const void *a, const void *b)
     }
     if (order == 0)
         order = (s.n > 0) - (t.n > 0);
-    return order != 0 ? order : by_time(a, b);
+    return order != 0 ? order : by_number(a, b);
 }
 
 void session_rows_sort(struct session_rows *r)
 {
-    static int (*const orders[])(const void *, const void *) = {[ROWS_LAST] = by_time,
-                                                                [ROWS_CREATED] = by_time,
-                                                                [ROWS_COUNT] = by_count,
-                                                                [ROWS_SIZE] = by_size,
-                                                                [ROWS_TITLE] = by_title};
-
-    for (size_t i = 1; i < r->count; i++) {
-        if (orders[r->by](&r->at[i - 1], &r->at[i]) <= 0)
-            continue;
-        qsort(r->at, r->count, sizeof *r->at, orders[r->by]);
-        break;
-    }
+    if (r->count > 1)
+        qsort(r->at, r->count, sizeof *r->at, r->by == ROWS_TITLE ? by_title : by_number);
     for (size_t i = 0; r->reverse && i < r->count / 2; i++) {
         struct row row = r->at[i];
 
@@ -182,6 +158,7 @@ void session_rows_add(struct session_rows *r, size_t history, bool several)
         struct row *row = &r->at[r->count++];
 
         *row = (struct row){.session = s, .history = history};
+        row->number = r->by == ROWS_COUNT ? s->count : r->by == ROWS_SIZE ? s->bytes : 0;
         if (r->by == ROWS_CREATED)
             row->time = time_of(s->created_at);
         else if (several)

@@ -46,6 +46,7 @@ struct search_run {
     size_t threads;       /* 0: not given */
     struct out out;
     /* private */
+    const struct history *history; /* that is searched */
     struct hits_form form;
     uint64_t count;     /* the hits in all histories */
     size_t may_lack;    /* this many texts may be missing in a session */

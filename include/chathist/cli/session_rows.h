@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "chathist/base/error.h"
 #include "chathist/cli/choose.h"
@@ -18,7 +19,9 @@ enum rows_by { ROWS_LAST, ROWS_CREATED, ROWS_COUNT, ROWS_SIZE, ROWS_TITLE };
 struct row {
     const struct session *session;
     size_t history; /* its number in the choice */
-    int64_t time;   /* private */
+    /* private */
+    int64_t time;    /* of the last use, or of the creation */
+    uint64_t number; /* of messages or bytes, or 0 */
 };
 
 /* Zero-initialise and set the wishes. */
