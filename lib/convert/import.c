@@ -112,7 +112,8 @@ const struct import_format *import_format_named(const char *name)
     return NULL;
 }
 
-const struct import_format *import_format_of(struct str head)
+/* Returns the format of a file that begins like this, or NULL. */
+static const struct import_format *format_of(struct str head)
 {
     for (const struct import_format *const *f = import_formats; *f; f++)
         if ((*f)->is(head))
@@ -910,7 +911,7 @@ int import_file(struct import *im, const char *path, const struct import_format 
                          "conversations.json",
                          s.name);
     if (result == 0 && !f && head.n > 0)
-        found = import_format_of(head);
+        found = format_of(head);
     if (result == 0 && found)
         result = read_source(im, &s, found, e) < 0 ? -1 : 1;
     else if (result == 0)

@@ -104,8 +104,6 @@ struct import_format {
 extern const struct import_format *const import_formats[];
 extern const struct import_format import_lines, import_claude_code, import_codex, import_llm,
     import_chatgpt, import_messages, import_aichat;
-/* Returns the format of a file that begins like this, or NULL. */
-const struct import_format *import_format_of(struct str head);
 
 void import_message_init(struct import_message *m);
 void import_message_release(struct import_message *m);

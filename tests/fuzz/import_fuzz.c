@@ -1,7 +1,7 @@
 /*
- * import: a file of any bytes, in each format, is imported to its end. What is stored has a role or is
- * a title, has a session that may be stored, and, if it is from another program, an origin in that
- * session; and nothing is new when the file is imported again.
+ * import: a file of any bytes, in each format and in the one that is recognised, is imported to its
+ * end. What is stored has a role or is a title, has a session that may be stored, and, if it is from
+ * another program, an origin in that session; and nothing is new when the file is imported again.
  */
 #include <stdint.h>
 
@@ -65,7 +65,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str text = {(const char *)data, size};
 
     scratch_write(path, text);
-    (void)import_format_of(text);
+    scratch_write(history, STR(""));
+    (void)import_all(history, path, NULL);
     for (const struct import_format *const *f = import_formats; *f; f++) {
         scratch_write(history, STR(""));
         (void)import_all(history, path, *f);
