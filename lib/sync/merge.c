@@ -36,8 +36,7 @@ struct fact {
 #define LENGTH_BITS 27
 #define LENGTH_MASK ((UINT64_C(1) << LENGTH_BITS) - 1)
 
-/* What the digests stand for: the bytes of a file up to `end`. These are the numbers at the
- * beginning of the file of digests, after its magic. */
+/* What the digests stand for: the bytes of a file up to `end`. */
 struct covered {
     uint64_t inode;
     uint64_t end;
@@ -49,10 +48,14 @@ struct covered {
     uint64_t refused;     /* lines that cannot be synchronised */
     uint64_t deleted_end; /* of FILE.deleted: none of the lines is deleted before that */
 };
-#define MAGIC UINT64_C(0x324e595354534948) /* "HISTSYN2" */
-#define NUMBERS (sizeof(struct covered) / sizeof(uint64_t))
-/* The magic, the numbers, and a checksum of the numbers and of the facts. */
-#define HEAD (8 + 8 * (NUMBERS + 2))
+/* The beginning of the file of digests, which the facts follow. */
+struct head {
+    uint64_t magic;
+    struct covered covered;
+    uint64_t body; /* a checksum of the facts */
+    uint64_t sum;  /* a checksum of all before it */
+};
+#define MAGIC UINT64_C(0x334e595354534948) /* "HISTSYN3" */
 #define SAMPLE ((size_t)4096)
 
 /* The last prefix that was asked for: a greater one continues it. */
@@ -309,35 +312,21 @@ static void forget(struct merge *m)
 
 /* ---- the file of digests ---- */
 
-static void numbers_put(char *head, const struct covered *c, uint64_t body)
-{
-    uint64_t numbers[NUMBERS];
-
-    le_put(head, MAGIC);
-    memcpy(numbers, c, sizeof(numbers));
-    for (size_t i = 0; i < NUMBERS; i++)
-        le_put(head + 8 + 8 * i, numbers[i]);
-    le_put(head + 8 + 8 * NUMBERS, checksum_words(numbers, NUMBERS, body));
-    le_put(head + 8 + 8 * (NUMBERS + 1), body);
-}
-
 static uint64_t body_sum(const struct fact *facts, size_t n)
 {
     return hash64((struct str){(const char *)facts, n * sizeof(*facts)}, 1);
 }
 
-/* Reads the beginning of the file. Returns whether it is one of these. */
-static bool head_read(int fd, struct covered *c, uint64_t *body)
+static uint64_t head_sum(const struct head *h)
 {
-    uint64_t numbers[NUMBERS + 2];
-    char head[HEAD];
+    return checksum((struct str){(const char *)h, offsetof(struct head, sum)}, 0);
+}
 
-    if (file_pread_full(fd, head, HEAD, 0) != HEAD || le_get(head) != MAGIC)
-        return false;
-    le_get_all(numbers, head + 8, NUMBERS + 2);
-    memcpy(c, numbers, sizeof(*c));
-    *body = numbers[NUMBERS + 1];
-    return checksum_words(numbers, NUMBERS, *body) == numbers[NUMBERS];
+/* Reads the beginning of the file. Returns whether it is one of these. */
+static bool head_read(int fd, struct head *h)
+{
+    return file_pread_full(fd, h, sizeof(*h), 0) == (ssize_t)sizeof(*h) && h->magic == MAGIC &&
+           h->sum == head_sum(h);
 }
 
 static int cache_open(const struct merge *m)
@@ -358,15 +347,15 @@ static bool cache_load_facts(struct merge *m)
 {
     size_t n = m->covered.count;
     int fd = cache_open(m);
-    struct covered c;
-    uint64_t body;
-    bool good = fd >= 0 && head_read(fd, &c, &body) && c.count == n && c.chain == m->covered.chain;
+    struct head h;
+    bool good =
+        fd >= 0 && head_read(fd, &h) && h.covered.count == n && h.covered.chain == m->covered.chain;
 
     if (good) {
         m->facts = mem_grow(m->facts, &m->cap, n, sizeof(*m->facts));
-        good = file_pread_full(fd, m->facts, n * sizeof(*m->facts), HEAD) ==
+        good = file_pread_full(fd, m->facts, n * sizeof(*m->facts), sizeof(h)) ==
                    (ssize_t)(n * sizeof(*m->facts)) &&
-               body_sum(m->facts, n) == body;
+               body_sum(m->facts, n) == h.body;
     }
     file_close(fd);
     return good;
@@ -376,8 +365,8 @@ static bool cache_load_facts(struct merge *m)
 static void cache_save(struct merge *m)
 {
     struct file_replace r;
-    char head[HEAD];
     size_t n = m->covered.count;
+    struct head h = {.magic = MAGIC, .covered = m->covered};
 
     if (!m->keeps || !m->cache_path || m->options.dry_run || !m->loaded ||
         memcmp(&m->covered, &m->cached, sizeof(m->covered)) == 0)
@@ -386,8 +375,9 @@ static void cache_save(struct merge *m)
     if (file_replace_begin(&r, m->cache_path, NULL) < 0)
         return;
     r.unsynced = true;
-    numbers_put(head, &m->covered, body_sum(m->facts, n));
-    if (file_write_all(r.fd, head, sizeof(head)) < 0 ||
+    h.body = body_sum(m->facts, n);
+    h.sum = head_sum(&h);
+    if (file_write_all(r.fd, &h, sizeof(h)) < 0 ||
         file_write_all(r.fd, m->facts, n * sizeof(*m->facts)) < 0)
         file_replace_drop(&r);
     else if (file_replace_end(&r, NULL) == 0)
@@ -692,7 +682,7 @@ void merge_report_refused(struct merge *m)
 struct merge *merge_open(struct history *h, const struct merge_options *o, struct err *e)
 {
     struct merge *m;
-    uint64_t body;
+    struct head head;
     int fd;
 
     if (check_place(h, e) < 0)
@@ -710,8 +700,8 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
     buf_init(&m->text, BUF_SMALL);
     buf_init(&m->scratch, BUF_LINE);
     fd = cache_open(m);
-    if (fd >= 0 && head_read(fd, &m->covered, &body))
-        m->cached = m->covered;
+    if (fd >= 0 && head_read(fd, &head))
+        m->covered = m->cached = head.covered;
     else
         forget(m);
     file_close(fd);

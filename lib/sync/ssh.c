@@ -43,6 +43,7 @@
 #include "chathist/sync/sync.h"
 
 #define VERSION "2"
+/* How long the other side may be silent. */
 #define TIMEOUT_MS ((int64_t)300000)
 /* The longest line that is no fact. */
 #define WORDS_MOST ((size_t)4096)
@@ -65,7 +66,6 @@ enum answer { EQUAL, SERVER_EMPTY, CLIENT_EMPTY, SPLIT, LIST };
 
 struct peer {
     int in, out;
-    int64_t timeout;
     const char *name; /* for messages */
     struct buf input; /* bytes that were read and not used yet */
     size_t used;      /* the first bytes of `input` are used */
@@ -114,7 +114,7 @@ static int peer_flush(struct peer *p, struct err *e)
             return peer_gone(p, e);
         if (errno != EAGAIN && errno != EINTR)
             return err_sys(e, errno, "cannot write to '%s'", p->name);
-        if (poll(&fd, 1, (int)p->timeout) == 0)
+        if (poll(&fd, 1, (int)TIMEOUT_MS) == 0)
             return peer_timeout(p, e);
     }
     buf_clear(&p->output);
@@ -128,7 +128,7 @@ static int peer_more(struct peer *p, struct err *e)
 
     buf_consume(&p->input, p->used);
     p->used = 0;
-    ready = file_wait(p->in, p->timeout);
+    ready = file_wait(p->in, TIMEOUT_MS);
     if (ready == 0)
         return peer_timeout(p, e);
     result = ready < 0 ? -1 : file_read_some(p->in, &p->input);
@@ -624,12 +624,9 @@ static int talk(struct merge *m, struct peer *p, bool client, struct err *e)
     return there[FACT_LINE] == merge_set(m, FACT_LINE) ? 0 : exchange(m, p, FACT_LINE, client, e);
 }
 
-static void peer_init(struct peer *p, const struct sync_job *job, const char *name, int in, int out)
+static void peer_init(struct peer *p, const char *name, int in, int out)
 {
-    *p = (struct peer){.in = in,
-                       .out = out,
-                       .name = name,
-                       .timeout = job->timeout_ms > 0 ? job->timeout_ms : TIMEOUT_MS};
+    *p = (struct peer){.in = in, .out = out, .name = name};
     buf_init(&p->input, 2 * BUF_LINE);
     buf_init(&p->output, SIZE_MAX);
 }
@@ -647,7 +644,7 @@ int sync_serve(struct sync_job *job, int in, int out, struct err *e)
     struct peer p;
     int result = -1;
 
-    peer_init(&p, job, "the other side", in, out);
+    peer_init(&p, "the other side", in, out);
     if (m)
         result = talk(m, &p, false, &why);
     if (result < 0) {
@@ -805,7 +802,7 @@ int sync_connected(struct sync_job *job, int in, int out, struct err *e)
 
     if (!m)
         return -1;
-    peer_init(&p, job, job->place, in, out);
+    peer_init(&p, job->place, in, out);
     result = talk(m, &p, true, e);
     job->count = *merge_counts(m);
     peer_release(&p);

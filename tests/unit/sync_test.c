@@ -155,7 +155,7 @@ static void run_dir(unsigned machine)
 static void run_side(unsigned machine, bool client, int in, int out)
 {
     struct history h = machine_open(machine);
-    struct sync_job job = {.history = &h, .name = "test", .place = "there", .timeout_ms = 60000};
+    struct sync_job job = {.history = &h, .name = "test", .place = "there"};
     struct err e = ERR_INIT;
     int result = client ? sync_connected(&job, in, out, &e) : sync_serve(&job, in, out, &e);
 

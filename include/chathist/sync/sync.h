@@ -24,7 +24,6 @@ struct sync_job {
     bool push, pull;     /* PostgreSQL: one direction, or both */
     const char *ssh;     /* ssh://: the command, split into words as by a shell; NULL: ssh -C */
     const char *program; /* ssh://: the name of hist-sync on the other machine */
-    int64_t timeout_ms;  /* ssh://: how long the other side may be silent; 0: five minutes */
     struct merge_options options;
     struct merge_count count; /* the result */
 };
