@@ -105,6 +105,12 @@ _Static_assert(sizeof options / sizeof *options <= 64, "chat_args.given has a bi
 static const struct program program = {"chat", "talk to a language model", "[PROMPT]...", OPT_TEXT,
                                        options};
 
+void chat_args_add_option(struct chat_args *a, struct ask_option option)
+{
+    a->options = mem_grow(a->options, &a->options_cap, a->options_count + 1, sizeof *a->options);
+    a->options[a->options_count++] = option;
+}
+
 static void add_option(struct chat_args *a, char *text)
 {
     char *equals = strchr(text, '=');
@@ -112,8 +118,7 @@ static void add_option(struct chat_args *a, char *text)
     if (!equals || equals == text)
         die_usage("bad value '%s' for --option: KEY=VALUE is expected", text);
     *equals = '\0';
-    a->options = mem_grow(a->options, &a->options_cap, a->options_count + 1, sizeof *a->options);
-    a->options[a->options_count++] = (struct ask_option){text, str_of(equals + 1), ASK_FLAG};
+    chat_args_add_option(a, (struct ask_option){text, str_of(equals + 1), ASK_FLAG});
 }
 
 /* The message does not repeat the value, which may hold a key. */

@@ -102,8 +102,10 @@ int request_settings_load(struct request_settings *r, const struct config *c,
     clear(r);
     add_configured_options(r, c, p, false);
     add_configured_options(r, c, p, true);
-    for (size_t i = 0; i < a->options_count; i++)
-        add_option(r, a->options[i]);
+    for (enum ask_from from = ASK_TEMPLATE; from <= ASK_FLAG; from++)
+        for (size_t i = 0; i < a->options_count; i++)
+            if (a->options[i].from == from)
+                add_option(r, a->options[i]);
     for (size_t i = 0; own && i < own->count; i++)
         add_option(r, (struct ask_option){
                           own->at[i].key, {own->at[i].value, own->at[i].value_len}, ASK_FLAG});

@@ -377,27 +377,8 @@ static void load_named(struct preset *p, const char *name, struct chat_args *a)
     for (size_t i = 0; i < SETTING_COUNT; i++)
         if (p->setting[i])
             a->preset[i] = p->setting[i];
-}
-
-/* Joins the options of the persona, the template and the command line in this order; the last one
- * counts. */
-static void join_options(const struct presets *p, struct chat_args *a)
-{
-    const struct preset *first = &p->persona, *second = &p->template;
-    size_t before = first->options_count + second->options_count;
-    struct ask_option *to;
-
-    if (before == 0)
-        return;
-    a->options =
-        mem_grow(a->options, &a->options_cap, a->options_count + before, sizeof *a->options);
-    memmove(a->options + before, a->options, a->options_count * sizeof *a->options);
-    to = a->options;
-    for (size_t i = 0; i < first->options_count; i++)
-        *to++ = first->options[i];
-    for (size_t i = 0; i < second->options_count; i++)
-        *to++ = second->options[i];
-    a->options_count += before;
+    for (size_t i = 0; i < p->options_count; i++)
+        chat_args_add_option(a, p->options[i]);
 }
 
 void presets_load(struct presets *p, struct chat_args *a)
@@ -405,7 +386,6 @@ void presets_load(struct presets *p, struct chat_args *a)
     take_vars(p, a);
     load_named(&p->persona, a->persona, a);
     load_named(&p->template, a->template_name, a);
-    join_options(p, a);
     if (a->persona && p->template.system)
         die_usage("template '%s' has a system prompt of its own: --persona does not go with it",
                   a->template_name);

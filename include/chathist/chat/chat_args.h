@@ -54,6 +54,8 @@ struct chat_args {
 void chat_args_parse(struct chat_args *a, int argc, char **argv);
 /* Is --json among the options? It can be called before chat_args_parse. */
 bool chat_args_want_json(int argc, char **argv);
+/* Adds an option of a request. The strings are borrowed. */
+void chat_args_add_option(struct chat_args *a, struct ask_option option);
 /* Does --messages read standard input? */
 bool chat_args_messages_stdin(const struct chat_args *a);
 void chat_args_release(struct chat_args *a);
