@@ -6,13 +6,27 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/process.h"
 #include "chathist/chat/server.h"
+#include "chathist/chat/server_headers.h"
 #include "chathist/chat/tools.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/signals.h"
 #include "chathist/llm/http.h"
 
 /* ---- which servers are wanted ---- */
+
+/* A server that is wanted. */
+struct mcp_config {
+    char *name;           /* a valid name (mcp_server_name_valid) */
+    struct words command; /* empty: `text` is a URL */
+    char *text;           /* the command or the URL as the user wrote it */
+    char *cwd;            /* where it runs; NULL: in the working directory */
+    bool no_instructions; /* `mcp.NAME.instructions = off` */
+    /* `mcp.NAME.header.X = VALUE` and `mcp.NAME.header_command.X = COMMAND`. Only a server of the
+     * configuration has them, because another one with its name is a stranger. */
+    struct server_headers headers;
+};
 
 static bool is_url(const char *text)
 {
@@ -25,11 +39,11 @@ static bool is_open(const char *text)
     return str_starts(str_of(text), STR("http://")) && !http_is_loopback(text);
 }
 
-static struct mcp_config *find_config(const struct mcp_configs *w, const char *name)
+static struct mcp_config *find_config(const struct mcp_servers *m, const char *name)
 {
-    for (size_t i = 0; i < w->count; i++)
-        if (strcmp(w->at[i].name, name) == 0)
-            return &w->at[i];
+    for (size_t i = 0; i < m->wanted_count; i++)
+        if (strcmp(m->wanted[i].name, name) == 0)
+            return &m->wanted[i];
     return NULL;
 }
 
@@ -46,10 +60,10 @@ static int check_url(const char *url, struct err *e)
 }
 
 /* Adds a server; `text` is a command or a URL. *added is NULL if it was there already. */
-static int add_config(struct mcp_configs *w, const char *name, const char *text,
+static int add_config(struct mcp_servers *m, const char *name, const char *text,
                       struct mcp_config **added, struct err *e)
 {
-    struct mcp_config *same = find_config(w, name);
+    struct mcp_config *same = find_config(m, name);
     struct err why = ERR_INIT;
 
     *added = NULL;
@@ -57,8 +71,8 @@ static int add_config(struct mcp_configs *w, const char *name, const char *text,
         return 0;
     if (same)
         return err_set(e, ERR_USAGE, "two MCP servers have the name '%s'", name);
-    w->at = mem_grow(w->at, &w->cap, w->count + 1, sizeof *w->at);
-    *added = &w->at[w->count++];
+    m->wanted = mem_grow(m->wanted, &m->wanted_cap, m->wanted_count + 1, sizeof *m->wanted);
+    *added = &m->wanted[m->wanted_count++];
     **added = (struct mcp_config){.name = mem_text(name), .text = mem_text(text)};
     if (is_url(text))
         return check_url(text, e);
@@ -165,7 +179,7 @@ static int set_instructions(struct mcp_config *config, const struct config *c, s
 
 /* The configuration is the same in every working directory, so the programs and directories in it
  * are not relative. */
-static int add_configured(struct mcp_configs *w, const struct config *c, const char *name,
+static int add_configured(struct mcp_servers *m, const struct config *c, const char *name,
                           const char *text, struct err *e)
 {
     const char *program;
@@ -173,7 +187,7 @@ static int add_configured(struct mcp_configs *w, const struct config *c, const c
 
     if (!mcp_server_name_valid(str_of(name)))
         return bad_name(name, e);
-    if (add_config(w, name, text, &config, e) < 0)
+    if (add_config(m, name, text, &config, e) < 0)
         return -1;
     if (!config)
         return 0;
@@ -191,7 +205,7 @@ static int add_configured(struct mcp_configs *w, const struct config *c, const c
 
 /* What a command line from elsewhere brings must not lead to an unprotected connection, so http://
  * to another machine is only for the configuration. */
-static int add_typed(struct mcp_configs *w, const char *name, const char *text, struct err *e)
+static int add_typed(struct mcp_servers *m, const char *name, const char *text, struct err *e)
 {
     struct mcp_config *config;
 
@@ -200,11 +214,11 @@ static int add_typed(struct mcp_configs *w, const char *name, const char *text, 
                        "cannot use '%s' as an MCP server: it is not encrypted; use https, or set "
                        "'mcp.NAME.url' in the user configuration",
                        text);
-    return add_config(w, name, text, &config, e);
+    return add_config(m, name, text, &config, e);
 }
 
 /* Adds a server that has no name: it gets that of its host. */
-static int add_url(struct mcp_configs *w, const char *url, struct err *e)
+static int add_url(struct mcp_servers *m, const char *url, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
     int result = check_url(url, e);
@@ -216,13 +230,13 @@ static int add_url(struct mcp_configs *w, const char *url, struct err *e)
         for (size_t i = 0; i < name.len; i++)
             if (!mcp_server_name_valid((struct str){name.data + i, 1}))
                 name.data[i] = '_';
-        result = add_typed(w, buf_c(&name), url, e);
+        result = add_typed(m, buf_c(&name), url, e);
     }
     buf_release(&name);
     return result;
 }
 
-static int add_option(struct mcp_configs *w, const struct config *c, const char *option,
+static int add_option(struct mcp_servers *m, const struct config *c, const char *option,
                       struct err *e)
 {
     const char *text = configured(c, option);
@@ -231,9 +245,9 @@ static int add_option(struct mcp_configs *w, const struct config *c, const char 
     int result;
 
     if (text)
-        return add_configured(w, c, option, text, e);
+        return add_configured(m, c, option, text, e);
     if (is_url(option))
-        return add_url(w, option, e);
+        return add_url(m, option, e);
     if (!rest.p && mcp_server_name_valid(before))
         return err_set(e, ERR_USAGE,
                        "no MCP server '%s': the user configuration has no 'mcp.%s', and a command "
@@ -246,12 +260,12 @@ static int add_option(struct mcp_configs *w, const struct config *c, const char 
             "configuration, is expected",
             option);
     name = mem_copy(before.p, before.n);
-    result = add_typed(w, name, rest.p, e);
+    result = add_typed(m, name, rest.p, e);
     free(name);
     return result;
 }
 
-static int add_defaults(struct mcp_configs *w, const struct config *c, struct err *e)
+static int add_defaults(struct mcp_servers *m, const struct config *c, struct err *e)
 {
     const char *value = c->value[SETTING_MCP];
     struct words names = {0};
@@ -265,7 +279,7 @@ static int add_defaults(struct mcp_configs *w, const struct config *c, struct er
         const char *text = configured(c, names.at[i]);
 
         if (text)
-            result = add_configured(w, c, names.at[i], text, e);
+            result = add_configured(m, c, names.at[i], text, e);
         else
             result =
                 err_set(e, ERR_USAGE, "no MCP server '%s': the user configuration has no 'mcp.%s'",
@@ -275,31 +289,30 @@ static int add_defaults(struct mcp_configs *w, const struct config *c, struct er
     return result;
 }
 
-int mcp_configs_read(struct mcp_configs *w, const struct config *c, const char *const *options,
-                     struct err *e)
+/* Finds out which servers are wanted. Returns 0, or -1 with *e set (ERR_USAGE). */
+static int choose_servers(struct mcp_servers *m, const struct config *c, const char *const *options,
+                          struct err *e)
 {
     int result = 0;
 
-    *w = (struct mcp_configs){0};
     if (!options)
-        result = add_defaults(w, c, e);
+        result = add_defaults(m, c, e);
     for (; options && result == 0 && *options; options++)
         if (**options)
-            result = add_option(w, c, *options, e);
+            result = add_option(m, c, *options, e);
     return result;
 }
 
-void mcp_configs_release(struct mcp_configs *w)
+static void release_wanted(struct mcp_servers *m)
 {
-    for (size_t i = 0; i < w->count; i++) {
-        free(w->at[i].name);
-        free(w->at[i].text);
-        free(w->at[i].cwd);
-        words_release(&w->at[i].command);
-        server_headers_release(&w->at[i].headers);
+    for (size_t i = 0; i < m->wanted_count; i++) {
+        free(m->wanted[i].name);
+        free(m->wanted[i].text);
+        free(m->wanted[i].cwd);
+        words_release(&m->wanted[i].command);
+        server_headers_release(&m->wanted[i].headers);
     }
-    free(w->at);
-    *w = (struct mcp_configs){0};
+    free(m->wanted);
 }
 
 /* How much of a message that a server logs is shown, in bytes. */
@@ -374,8 +387,8 @@ static int start_all(struct mcp_servers *m, char *const env[], struct err *e)
     int result = 0;
 
     m->watch = (struct mcp_watch){tell, m};
-    for (size_t i = 0; result == 0 && i < m->wanted.count; i++) {
-        const struct mcp_config *config = &m->wanted.at[i];
+    for (size_t i = 0; result == 0 && i < m->wanted_count; i++) {
+        const struct mcp_config *config = &m->wanted[i];
         struct mcp_server *s = mem_zalloc(sizeof *s);
 
         m->at = mem_grow(m->at, &m->cap, m->count + 1, sizeof(struct mcp_server *));
@@ -395,7 +408,7 @@ static void gather_instructions(struct mcp_servers *m)
     for (size_t i = 0; i < m->count; i++) {
         const struct mcp_server *s = m->at[i];
 
-        if (s->instructions.len == 0 || s->list.count == 0 || m->wanted.at[i].no_instructions)
+        if (s->instructions.len == 0 || s->list.count == 0 || m->wanted[i].no_instructions)
             continue;
         if (m->verbose)
             notef("mcp_instructions %s %s", s->name, buf_c(&s->instructions));
@@ -419,7 +432,7 @@ static void end_all(struct mcp_servers *m, bool hurry, int cancel_fd)
         free(m->at[i]);
     free(m->at);
     buf_release(&m->instructions);
-    mcp_configs_release(&m->wanted);
+    release_wanted(m);
     *m = (struct mcp_servers){0};
 }
 
@@ -452,11 +465,11 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
     int result;
 
     m->open = true;
-    result = mcp_configs_read(&m->wanted, c, options, &e);
+    result = choose_servers(m, c, options, &e);
     /* The commands that print headers are run before signals are caught for the start. */
-    for (size_t i = 0; result == 0 && i < m->wanted.count; i++)
-        result = server_headers_load(&m->wanted.at[i].headers, config_command_dir(c), &e);
-    if (result < 0 || (m->wanted.count > 0 && get_ready(m, secrets, &e) < 0))
+    for (size_t i = 0; result == 0 && i < m->wanted_count; i++)
+        result = server_headers_load(&m->wanted[i].headers, config_command_dir(c), &e);
+    if (result < 0 || (m->wanted_count > 0 && get_ready(m, secrets, &e) < 0))
         die_err(&e);
     gather_instructions(m);
     gather_tools(m, b);

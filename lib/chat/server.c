@@ -162,16 +162,6 @@ static int read_key(const char *file, struct buf *text, struct err *e)
     return result;
 }
 
-/* Removes one LF or CR LF at the end. */
-static struct str without_line_end(struct str s)
-{
-    if (str_ends(s, STR("\n")))
-        s.n--;
-    if (str_ends(s, STR("\r")))
-        s.n--;
-    return s;
-}
-
 static char *from_file(const char *file, struct err *e)
 {
     struct buf text;
@@ -183,7 +173,7 @@ static char *from_file(const char *file, struct err *e)
         if (e)
             e->kind = ERR_USAGE;
     } else {
-        line = without_line_end(buf_str(&text));
+        line = str_trim(buf_str(&text));
         if (secret_valid(line, false))
             key = mem_copy(line.p, line.n);
         else

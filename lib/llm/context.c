@@ -118,18 +118,26 @@ static char *strict_calls(struct str calls)
     return buf_detach(&out);
 }
 
-static void take_calls(struct context_message *to, const struct message *m)
+/* Returns a copy of a text field, or NULL if the line lacks it or it is empty. */
+static char *copy_field(const struct message *m, enum field f)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = json_text(m->field[f], &scratch);
+    char *copy = text.n > 0 ? mem_copy(text.p, text.n) : NULL;
+
+    buf_release(&scratch);
+    return copy;
+}
+
+static void take_calls(struct context_message *to, const struct message *m)
+{
     struct str thinking = m->field[FIELD_THINKING];
-    struct str provider = message_text(m, FIELD_PROVIDER, &scratch);
 
     to->tool_calls = strict_calls(m->field[FIELD_TOOL_CALLS]);
-    if (json_type(thinking) == JSON_ARRAY && provider.n > 0) {
+    if (json_type(thinking) == JSON_ARRAY)
+        to->provider = copy_field(m, FIELD_PROVIDER);
+    if (to->provider)
         to->thinking = mem_copy(thinking.p, thinking.n);
-        to->provider = mem_copy(provider.p, provider.n);
-    }
-    buf_release(&scratch);
 }
 
 static bool is_text(const struct context_message *m)
@@ -145,17 +153,6 @@ static bool is_unfinished(struct str reason)
         if (str_eq_c(reason, reasons[i]))
             return true;
     return false;
-}
-
-/* Returns a copy of a text field, or NULL if the line lacks it. */
-static char *copy_field(const struct message *m, enum field f)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str text = json_text(m->field[f], &scratch);
-    char *copy = text.n > 0 ? mem_copy(text.p, text.n) : NULL;
-
-    buf_release(&scratch);
-    return copy;
 }
 
 /* Notes the fields that drop_unsent needs. Calls are always sent with their results,
@@ -190,12 +187,9 @@ bool context_add(struct context *c, const struct message *m)
 
         if (m->role == ROLE_ASSISTANT)
             take_calls(to, m);
+        if (m->role == ROLE_TOOL)
+            to->tool_call_id = copy_field(m, FIELD_TOOL_CALL_ID);
         take_end(to, m);
-        if (m->role == ROLE_TOOL) {
-            struct str id = message_text(m, FIELD_TOOL_CALL_ID, &scratch);
-
-            to->tool_call_id = id.p ? mem_copy(id.p, id.n) : NULL;
-        }
     }
     buf_release(&scratch);
     return m->role != ROLE_OTHER;

@@ -993,16 +993,49 @@ static const struct tool_kind mcp_kind = {begin_call, fds_of_call, step_call,
 /* How soon, if one of them waits for something that is no descriptor. */
 #define SOON_MS 5
 
-/* Waits for servers that are not ready and steps them once. Returns 1 while one is not ready, 0 if
- * all are, or -1 with *e set. */
-static int step_unready(struct mcp_server *const *servers, size_t count, struct pollfd *fds,
-                        int64_t wait, struct err *e)
+/* Tells that a server is slow, and gives it up if it is not ready after `most`. */
+static void be_patient(struct mcp_server *s, int64_t waited, int64_t most)
 {
-    nfds_t n = 1;
-    size_t more;
+    struct buf noise = BUF_INIT(BUF_SMALL);
+
+    if (waited >= MCP_SLOW_MS && !s->told_slow) {
+        s->told_slow = true;
+        tell(s, MCP_SLOW, STR_NONE);
+    }
+    if (waited >= most && s->listed) {
+        keep_old_list(s, "it takes too long");
+    } else if (waited >= most) {
+        mcp_add_noise(s, &noise);
+        mcp_give_up(s, ERR_LIMIT, "was not ready in %" PRId64 " s%s", most / 1000, buf_c(&noise));
+    }
+    buf_release(&noise);
+}
+
+/* Steps a server that is not ready. Returns 0, or -1 with *e set if it cannot become ready. */
+static int step_unready(struct mcp_server *s, struct err *e)
+{
+    step_server(s);
+    if (mcp_is_broken(s) && !s->listed)
+        return err_set(e, s->fault.kind, "%s", err_text(&s->fault));
+    /* The next call reports the fault. */
+    if (mcp_is_broken(s))
+        set_ready(s);
+    return 0;
+}
+
+/* Waits until a server that is not ready has something to do, up to `left` milliseconds. `fds` has
+ * room for all of them, after cancel_fd. Returns 1, 0 if all servers are ready, or -1 with *e set
+ * (ERR_SIGNAL). */
+static int await_unready(struct mcp_server *const *servers, size_t count, struct pollfd *fds,
+                         int64_t left, struct err *e)
+{
+    int64_t wait = left < TICK_MS ? left : TICK_MS;
     bool any = false;
+    nfds_t n = 1;
 
     for (size_t i = 0; i < count; i++) {
+        size_t more;
+
         if (servers[i]->state == MCP_READY)
             continue;
         any = true;
@@ -1011,72 +1044,30 @@ static int step_unready(struct mcp_server *const *servers, size_t count, struct 
             wait = SOON_MS;
         n += more;
     }
-    if (!any)
-        return 0;
-    if (poll(fds, n, (int)(wait < TICK_MS ? wait : TICK_MS)) > 0 && fds[0].revents)
+    if (any && poll(fds, n, wait > 0 ? (int)wait : 0) > 0 && fds[0].revents)
         return err_set(e, ERR_SIGNAL, "interrupted");
-    for (size_t i = 0; i < count; i++) {
-        struct mcp_server *s = servers[i];
-
-        if (s->state == MCP_READY)
-            continue;
-        step_server(s);
-        if (!mcp_is_broken(s))
-            continue;
-        if (!s->listed)
-            return err_set(e, s->fault.kind, "%s", err_text(&s->fault));
-        /* The next call reports the fault. */
-        set_ready(s);
-    }
-    return 1;
-}
-
-/* Gives up a server that was not ready in time. */
-static void give_up_late(struct mcp_server *s, int64_t seconds)
-{
-    struct buf noise = BUF_INIT(BUF_SMALL);
-
-    mcp_add_noise(s, &noise);
-    mcp_give_up(s, ERR_LIMIT, "was not ready in %" PRId64 " s%s", seconds, buf_c(&noise));
-    buf_release(&noise);
-}
-
-/* Tells of servers that are slow, and gives up those that are not ready after `most`. */
-static void check_patience(struct mcp_server *const *servers, size_t count, int64_t waited,
-                           int64_t most)
-{
-    for (size_t i = 0; i < count; i++) {
-        struct mcp_server *s = servers[i];
-
-        if (s->state == MCP_READY)
-            continue;
-        if (waited >= MCP_SLOW_MS && !s->told_slow) {
-            s->told_slow = true;
-            tell(s, MCP_SLOW, STR_NONE);
-        }
-        if (waited < most)
-            continue;
-        if (s->listed)
-            keep_old_list(s, "it takes too long");
-        else
-            give_up_late(s, most / 1000);
-    }
+    return any;
 }
 
 int mcp_await(struct mcp_server *const *servers, size_t count, int64_t ms, int cancel_fd,
               struct err *e)
 {
     int64_t began = time_ticks(), waited;
-    struct pollfd *fds = NULL;
+    struct pollfd *fds;
     size_t cap = 0;
     int going = 1;
 
-    fds = mem_grow(fds, &cap, count * TOOL_FDS + 1, sizeof *fds);
+    fds = mem_grow(NULL, &cap, count * TOOL_FDS + 1, sizeof *fds);
+    fds[0] = (struct pollfd){.fd = cancel_fd, .events = POLLIN};
     while (going > 0) {
         waited = time_ticks() - began;
-        check_patience(servers, count, waited, ms);
-        fds[0] = (struct pollfd){.fd = cancel_fd, .events = POLLIN};
-        going = step_unready(servers, count, fds, waited < ms ? ms - waited : 0, e);
+        for (size_t i = 0; i < count; i++)
+            if (servers[i]->state != MCP_READY)
+                be_patient(servers[i], waited, ms);
+        going = await_unready(servers, count, fds, ms - waited, e);
+        for (size_t i = 0; going > 0 && i < count; i++)
+            if (servers[i]->state != MCP_READY)
+                going = step_unready(servers[i], e) == 0 ? 1 : -1;
     }
     free(fds);
     return going;

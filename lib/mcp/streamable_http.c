@@ -227,8 +227,17 @@ static struct post *add_post(struct mcp_server *s, enum post_kind kind)
     return p;
 }
 
-static void free_post(struct post *p)
+/* Takes a post out of the list and frees it. */
+static void drop_post(struct post *p)
 {
+    struct link *l = p->server->link;
+    struct post **at = &l->first;
+
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    if (l->opening == p)
+        l->opening = NULL;
     if (p->transfer)
         http_end(p->transfer);
     buf_release(&p->message);
@@ -258,44 +267,38 @@ static void remote_send(struct mcp_server *s, const struct mcp_message *m)
                        m->args);
 }
 
-/* Adds the header lines of a request. */
-static int add_headers(struct post *p, struct err *e)
+/* Adds a header line, unless its value is empty. Sets p->e if it cannot be sent. */
+static void add_header(struct post *p, const char *name, struct str value)
+{
+    if (value.n > 0 && p->e.kind == ERR_NONE)
+        http_add_header(&p->request, name, value, &p->e);
+}
+
+/* Adds the header lines of a request. `posts`: it carries a message. */
+static void add_headers(struct post *p, bool posts)
 {
     const struct link *l = p->server->link;
-    bool posts = p->kind <= POST_NOTICE && p->last_id.len == 0;
-    int result = 0;
 
     buf_clear(&p->request.headers);
     if (posts)
-        result = http_add_header(&p->request, "Content-Type", STR("application/json"), e);
-    if (result == 0 && p->kind != POST_DELETE)
-        result = http_add_header(
-            &p->request, "Accept",
-            posts ? STR("application/json, text/event-stream") : STR("text/event-stream"), e);
-    if (result == 0 && p->server->revision)
-        result =
-            http_add_header(&p->request, "MCP-Protocol-Version", str_of(p->server->revision), e);
-    if (result == 0 && p->session.len > 0)
-        result = http_add_header(&p->request, "Mcp-Session-Id", buf_str(&p->session), e);
-    if (result == 0 && p->last_id.len > 0)
-        result = http_add_header(&p->request, "Last-Event-ID", buf_str(&p->last_id), e);
+        add_header(p, "Content-Type", STR("application/json"));
+    if (p->kind != POST_DELETE)
+        add_header(p, "Accept",
+                   posts ? STR("application/json, text/event-stream") : STR("text/event-stream"));
+    add_header(p, "MCP-Protocol-Version", str_of(p->server->revision));
+    add_header(p, "Mcp-Session-Id", buf_str(&p->session));
+    add_header(p, "Last-Event-ID", buf_str(&p->last_id));
     if (posts)
         buf_add_str(&p->request.headers, buf_str(&p->mirror));
-    for (size_t i = 0; result == 0 && i < l->headers_count; i++)
-        if (*l->headers[i].value)
-            result =
-                http_add_header(&p->request, l->headers[i].name, str_of(l->headers[i].value), e);
-    return result;
+    for (size_t i = 0; i < l->headers_count; i++)
+        add_header(p, l->headers[i].name, str_of(l->headers[i].value));
 }
 
 static void begin_post(struct post *p)
 {
     struct link *l = p->server->link;
+    bool posts = p->kind <= POST_NOTICE && p->last_id.len == 0;
 
-    if (p->transfer)
-        http_end(p->transfer);
-    p->transfer = NULL;
-    err_release(&p->e);
     http_head_release(&p->head);
     http_head_init(&p->head);
     buf_clear(&p->body);
@@ -305,10 +308,11 @@ static void begin_post(struct post *p)
     buf_set(&p->request.url,
             buf_str(l->endpoint.len > 0 && p->kind <= POST_NOTICE ? &l->endpoint : &l->url));
     buf_clear(&p->request.body);
-    if (p->kind <= POST_NOTICE && p->last_id.len == 0)
+    if (posts)
         buf_add_str(&p->request.body, buf_str(&p->message));
     p->request.method = p->kind == POST_DELETE ? "DELETE" : NULL;
-    if (add_headers(p, &p->e) < 0)
+    add_headers(p, posts);
+    if (p->e.kind != ERR_NONE)
         return;
     p->transfer = http_begin(l->pool, &p->request,
                              p->kind == POST_NOTICE || p->kind == POST_DELETE ? &l->notice_limits
@@ -582,17 +586,12 @@ static bool look_at(struct post *p)
 
 static void look_at_all(struct link *l)
 {
-    struct post **at = &l->first, *p;
+    for (struct post *p = l->first, *next; p; p = next) {
+        bool stays = look_at(p);
 
-    while ((p = *at) != NULL) {
-        if (look_at(p)) {
-            at = &p->next;
-            continue;
-        }
-        *at = p->next;
-        if (l->opening == p)
-            l->opening = NULL;
-        free_post(p);
+        next = p->next;
+        if (!stays)
+            drop_post(p);
     }
     /* The request that waited for the endpoint can go there. */
     if (l->endpoint.len > 0)
@@ -601,27 +600,20 @@ static void look_at_all(struct link *l)
 
 static void drop_posts(struct link *l)
 {
-    while (l->first) {
-        struct post *p = l->first;
-
-        l->first = p->next;
-        free_post(p);
-    }
-    l->opening = NULL;
+    while (l->first)
+        drop_post(l->first);
 }
 
 static void remote_step(struct mcp_server *s)
 {
     struct link *l = s->link;
+    bool more = !mcp_is_broken(s);
 
-    if (mcp_is_broken(s)) {
-        drop_posts(l);
-        return;
-    }
-    do {
+    while (more) {
         http_pool_step(l->pool);
         look_at_all(l);
-    } while (!mcp_is_broken(s) && begin_posts(l));
+        more = !mcp_is_broken(s) && begin_posts(l);
+    }
     if (mcp_is_broken(s))
         drop_posts(l);
 }
@@ -635,15 +627,13 @@ static size_t remote_fds(const struct mcp_server *s, struct pollfd fds[TOOL_FDS]
 
 static void remote_forget(struct mcp_server *s, int64_t id)
 {
-    struct link *l = s->link;
+    const struct link *l = s->link;
 
-    for (struct post **at = &l->first, *p; (p = *at) != NULL; at = &p->next) {
-        if (p->kind != POST_REQUEST || p->id != id)
-            continue;
-        *at = p->next;
-        free_post(p);
-        return;
-    }
+    for (struct post *p = l->first; p; p = p->next)
+        if (p->kind == POST_REQUEST && p->id == id) {
+            drop_post(p);
+            return;
+        }
 }
 
 /* ---- start and end ---- */
@@ -673,18 +663,12 @@ static void begin_end(struct mcp_server *s)
 {
     struct link *l = s->link;
 
-    for (struct post **at = &l->first, *p; (p = *at) != NULL;) {
-        if (p->kind == POST_NOTICE) {
-            at = &p->next;
-            continue;
-        }
-        *at = p->next;
-        free_post(p);
+    for (struct post *p = l->first, *next; p; p = next) {
+        next = p->next;
+        if (p->kind != POST_NOTICE || mcp_is_broken(s))
+            drop_post(p);
     }
-    l->opening = NULL;
-    if (mcp_is_broken(s))
-        drop_posts(l);
-    else if (l->session.len > 0)
+    if (!mcp_is_broken(s) && l->session.len > 0)
         add_post(s, POST_DELETE);
 }
 

@@ -268,7 +268,7 @@ END
     run_expect 0 chat hello
     sent key-1
     chmod 600 "$KEYS/openai"
-    for content in 'key-1' 'key-1\r\n'; do
+    for content in 'key-1' 'key-1\r\n' ' key-1\n\n'; do
         printf '%b' "$content" >"$KEYS/openai"
         run_expect 0 chat hello
         sent key-1
@@ -328,7 +328,6 @@ END
 \n|it is empty
 secret word\n|white space or a control character in it
 secret\nword\n|white space or a control character in it
-secret\n\n|white space or a control character in it
 secret\0001|white space or a control character in it
 secret\0000|white space or a control character in it
 END

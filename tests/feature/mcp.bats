@@ -45,6 +45,7 @@ gone() {
     offers mine__tool0 mine
     offers 'a__tool0 a__tool1' 'a=./fake-mcp --many 2'
     offers 'b__echo mine__tool0 a__tool0' "b=$TESTS/tools/fake-mcp" mine 'a=./fake-mcp --many 1'
+    offers a__tool0 'a=./fake-mcp --many 1' 'a=./fake-mcp --many 1'
     offers ''
     run_expect 2 chat --mcp './fake-mcp --many 1' hello
     stdout_empty
@@ -149,6 +150,12 @@ starts_with() {
     stderr_is "chat: bad name 'two words' of an MCP server: 1 to 30 letters, digits, '_' and '-' are expected"
     run_expect 2 chat --mcp near hello
     stderr_is "chat: bad command 'bin/server' of 'mcp.near': a path has to begin with a slash"
+    configure "mcp = 'a" 'mcp.a = x'
+    run_expect 2 chat hello
+    stderr_is "chat: bad name ''a' of an MCP server: 1 to 30 letters, digits, '_' and '-' are expected"
+    configure 'mcp.a = x' 'mcp.a.cwd = /absent'
+    run_expect 2 chat --mcp a hello
+    stderr_is "chat: bad directory '/absent' of 'mcp.a.cwd': there is no such directory"
     configure 'mcp = yours'
     run_expect 2 chat hello
     stderr_is "chat: no MCP server 'yours': the user configuration has no 'mcp.yours'"

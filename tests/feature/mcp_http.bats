@@ -269,6 +269,13 @@ refuses() {
     configure "mcp.fake.url = $MCP" 'mcp.fake.header.Content-Length = 5'
     run_expect 2 chat --mcp fake hello
     stderr_is "chat: cannot use 'mcp.fake.header.Content-Length': bad header 'Content-Length': it cannot be set"
+    configure "mcp.fake.url = $MCP" 'mcp.fake.header.X A = 1'
+    run_expect 2 chat --mcp fake hello
+    stderr_is "chat: cannot use 'mcp.fake.header.X A': bad header: letters, digits and '-' are expected in its name"
+    configure 'mcp.far.url = http://mcp.invalid/mcp' 'mcp.far.header_command.X = touch pwned'
+    run_expect 2 chat --mcp far hello
+    stderr_is "chat: cannot use 'mcp.far.header_command.X': refusing to send a header to 'http://mcp.invalid/mcp' over plain http: use https"
+    [[ ! -e ~/pwned ]]
 }
 
 @test "mcp_http: a header that the server repeats with escapes in its JSON is masked" {
@@ -290,6 +297,9 @@ refuses() {
     configure 'mcp.far.url = http://mcp.invalid/mcp'
     run_expect 4 chat --mcp far hello
     stderr_is "chat: MCP server 'far' cannot be reached: cannot connect to 'mcp.invalid:80': unknown host"
+    configure 'mcp = far' 'mcp.far = http://mcp.invalid/ x'
+    run_expect 2 chat hello
+    stderr_is "chat: bad URL 'http://mcp.invalid/ x' of an MCP server: not of the form http[s]://HOST[:PORT]/PATH"
     run_expect 2 chat --mcp https:// hello
     stderr_is "chat: bad URL 'https://' of an MCP server: not of the form http[s]://HOST[:PORT]/PATH"
 }

@@ -17,43 +17,16 @@
 #include <stddef.h>
 
 #include "chathist/base/error.h"
-#include "chathist/base/process.h"
-#include "chathist/chat/server_headers.h"
 #include "chathist/chat/tools.h"
 #include "chathist/cli/config.h"
 #include "chathist/mcp/client.h"
-
-/* A server that is wanted. */
-struct mcp_config {
-    char *name;           /* a valid name (mcp_server_name_valid) */
-    struct words command; /* empty: `text` is a URL */
-    char *text;           /* the command or the URL as the user wrote it */
-    char *cwd;            /* where it runs; NULL: in the working directory */
-    bool no_instructions; /* `mcp.NAME.instructions = off` */
-    /* `mcp.NAME.header.X = VALUE` and `mcp.NAME.header_command.X = COMMAND` */
-    struct server_headers headers;
-};
-
-struct mcp_configs {
-    struct mcp_config *at;
-    size_t count, cap;
-};
-
-/* Finds out which servers are wanted. `options` ends with NULL; if it is NULL itself, the
- * configuration decides; an empty option wants nothing. A server that is wanted twice by the same
- * name and command counts once. A server of the configuration runs in the directory of
- * `mcp.NAME.cwd`, or in config_command_dir. Only a server of the configuration gets the headers
- * that are configured for its name, because another one with that name is a stranger. Returns 0, or
- * -1 with *e set (ERR_USAGE). Call mcp_configs_release in both cases. */
-int mcp_configs_read(struct mcp_configs *w, const struct config *c, const char *const *options,
-                     struct err *e);
-void mcp_configs_release(struct mcp_configs *w);
 
 struct mcp_servers {
     bool open;
     bool quiet, verbose; /* the caller sets these before mcp_servers_open */
     /* private */
-    struct mcp_configs wanted; /* in the order of `at` */
+    struct mcp_config *wanted; /* in the order of `at` */
+    size_t wanted_count, wanted_cap;
     struct mcp_watch watch;
     struct mcp_server **at;
     size_t count, cap;
