@@ -5,6 +5,7 @@
 #include <pcre2.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
@@ -56,6 +57,15 @@ static pcre2_code *compile(struct str pattern, uint32_t options, bool ecma, stru
                 (const char *)reason, offset);
     }
     return compiled;
+}
+
+void regex_add_quoted(struct buf *out, struct str text)
+{
+    for (size_t i = 0; i < text.n; i++) {
+        if (strchr("\\^$.*+?()[]{}|/", text.p[i]) && text.p[i] != '\0')
+            buf_add_byte(out, '\\');
+        buf_add_byte(out, text.p[i]);
+    }
 }
 
 static bool is_setting_char(char c)

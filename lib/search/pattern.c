@@ -12,16 +12,14 @@
 #include "search/regex_literals.h"
 
 struct pattern_needle {
-    struct regex *regex;             /* NULL: a fixed string */
-    struct regex_literals *literals; /* of the expression; owned */
-    struct buf bytes;                /* folded unless the case counts */
+    struct regex *regex;
+    struct regex_literals *literals; /* of an expression; owned; NULL: a fixed string, */
+    struct buf bytes;                /* this one */
     unsigned group;
     unsigned looked, lacked; /* texts in which the literals were looked for, and without one */
     size_t rare;             /* the clause that was missing last */
     /* for the current text: */
-    size_t text_at, folded_at; /* the same place in the text and in the folded piece */
-    size_t piece_at;           /* of that piece */
-    bool known;                /* `result`, `at` and `len` are those of the next match */
+    bool known; /* `result`, `at` and `len` are those of the next match */
     int result;
     size_t at, len;
 };
@@ -44,17 +42,44 @@ void pattern_release(struct pattern *p)
     pattern_init(p);
 }
 
-static void add_fixed(struct pattern *p, struct pattern_needle *n, struct str text)
+/* Adds an expression for a fixed string. A letter beyond ASCII stands with all letters of the same
+ * folding: PCRE2 may fold by an older version of Unicode. */
+static void add_quoted(struct buf *out, struct str text, bool case_sensitive)
 {
-    struct buf repaired = BUF_INIT(SIZE_MAX);
+    while (text.n > 0) {
+        int32_t same[UTF8_FOLD_SAME], cp;
+        size_t n = utf8_decode(text, &cp);
+        size_t count = cp < 0x80 || case_sensitive ? 1 : utf8_fold_same(cp, same);
+
+        if (count == 1)
+            regex_add_quoted(out, (struct str){text.p, n});
+        else
+            buf_add_byte(out, '[');
+        for (size_t i = 0; count > 1 && i < count; i++) {
+            char bytes[4];
+
+            buf_add(out, bytes, utf8_encode(same[i], bytes));
+        }
+        if (count > 1)
+            buf_add_byte(out, ']');
+        text = str_skip(text, n);
+    }
+}
+
+static int add_fixed(const struct pattern *p, struct pattern_needle *n, struct str text,
+                     struct err *e)
+{
+    struct buf expression = BUF_INIT(SIZE_MAX);
 
     /* Bytes that are not UTF-8 were stored as U+FFFD. */
-    utf8_add_repaired(&repaired, text);
-    if (p->case_sensitive)
-        buf_add_str(&n->bytes, buf_str(&repaired));
-    else
-        utf8_add_folded(&n->bytes, buf_str(&repaired));
-    buf_release(&repaired);
+    utf8_add_repaired(&n->bytes, text);
+    add_quoted(&expression, buf_str(&n->bytes), p->case_sensitive);
+    n->regex = regex_new(buf_str(&expression), !p->case_sensitive, p->words, NULL);
+    buf_release(&expression);
+    if (n->regex)
+        return 0;
+    buf_release(&n->bytes);
+    return err_set(e, ERR_USAGE, "'%.*s' is too long to be searched for", ERR_SHOWN(text));
 }
 
 /* For lacks_clause. What looks for these texts otherwise folds them itself. */
@@ -100,12 +125,8 @@ int pattern_add(struct pattern *p, struct str text, struct err *e)
 {
     struct pattern_needle n = {.bytes = BUF_INIT(SIZE_MAX), .group = p->group};
 
-    if (p->regex) {
-        if (add_regex(p, &n, text, e) < 0)
-            return -1;
-    } else {
-        add_fixed(p, &n, text);
-    }
+    if ((p->regex ? add_regex(p, &n, text, e) : add_fixed(p, &n, text, e)) < 0)
+        return -1;
     p->needles = mem_grow(p->needles, &p->cap, p->count + 1, sizeof *p->needles);
     p->needles[p->count++] = n;
     return 0;
@@ -122,13 +143,12 @@ void pattern_copy(struct pattern *to, const struct pattern *from)
         struct pattern_needle *n = &to->needles[to->count++];
 
         *n = from->needles[i];
-        if (n->regex) {
-            n->regex = regex_share(n->regex);
+        n->regex = regex_share(n->regex);
+        buf_init(&n->bytes, SIZE_MAX);
+        if (n->literals) {
             n->literals = mem_resize(NULL, 1, sizeof *n->literals);
             *n->literals = *from->needles[i].literals;
         }
-        buf_init(&n->bytes, SIZE_MAX);
-        buf_add_str(&n->bytes, buf_str(&from->needles[i].bytes));
     }
 }
 
@@ -148,7 +168,7 @@ struct clause {
 static bool add_needle(struct clause *c, const struct pattern *p, const struct pattern_needle *n,
                        size_t number)
 {
-    const struct literal_set *set = n->regex ? &n->literals->clause[number] : NULL;
+    const struct literal_set *set = n->literals ? &n->literals->clause[number] : NULL;
     size_t count = set ? set->count : 1;
 
     if (set ? number >= n->literals->count : number > 0 || n->bytes.len == 0)
@@ -215,170 +235,15 @@ bool pattern_literals(const struct pattern *p, bool wide, struct literal_scan *s
 bool pattern_is_literal(const struct pattern *p)
 {
     for (size_t i = 0; i < p->count; i++)
-        if (p->needles[i].regex && !p->needles[i].literals->all)
+        if (p->needles[i].literals && !p->needles[i].literals->all)
             return false;
     return p->group == 0 && !p->words;
 }
 
-/* ---- fixed strings ---- */
+/* ---- matching ---- */
 
-/* Returns the length of the code point at an offset before the end. *cp is -1 for invalid bytes. */
-static size_t step_at(struct str text, size_t at, int32_t *cp)
-{
-    size_t n = utf8_decode(str_skip(text, at), cp);
-
-    return n ? n : text.n - at;
-}
-
-/* Moves both offsets on, code point by code point, until one of them reaches its limit. */
-static void advance(struct str text, size_t *at, size_t *folded_at, size_t until, size_t folded)
-{
-    while (*at < text.n && *at < until && *folded_at < folded) {
-        char bytes[4];
-        int32_t cp;
-        size_t n = step_at(text, *at, &cp);
-
-        *folded_at += cp < 0 ? n : utf8_encode(utf8_fold(cp), bytes);
-        *at += n;
-    }
-}
-
-/* word_before and word_after return whether a word character is next to the offset. */
-static bool word_before(struct str text, size_t at)
-{
-    size_t begin = at;
-    int32_t cp;
-
-    if (at == 0)
-        return false;
-    do
-        begin--;
-    while (utf8_inside(text, begin));
-    return utf8_decode((struct str){text.p + begin, at - begin}, &cp) > 0 && cp >= 0 &&
-           utf8_is_word(cp);
-}
-
-static bool word_after(struct str text, size_t at)
-{
-    int32_t cp;
-
-    if (at == text.n)
-        return false;
-    step_at(text, at, &cp);
-    return cp >= 0 && utf8_is_word(cp);
-}
-
-/* An empty needle matches everywhere; as a word, wherever no word character is next to it. */
-static int find_empty(const struct pattern *p, struct pattern_needle *n, size_t from)
-{
-    int32_t cp;
-
-    while (p->words && (word_before(p->text, from) || word_after(p->text, from))) {
-        if (from == p->text.n)
-            return 0;
-        from += step_at(p->text, from, &cp);
-    }
-    n->at = from;
-    n->len = 0;
-    return 1;
-}
-
-#define PIECE ((size_t)1 << 20)
-/* A code point has at most four bytes and its folded form at least one, so that a match has at most
- * this many bytes for each of the needle. */
-#define LONGEST 4
-
-/* Returns an offset that is not inside a code point: this one or one soon after it. */
-static size_t next_boundary(struct str text, size_t at)
-{
-    while (at < text.n && utf8_inside(text, at))
-        at++;
-    return at < text.n ? at : text.n;
-}
-
-/* Folds a piece of the text that holds every match at `from`, unless the current piece does. */
-static void fold_piece(struct pattern *p, size_t from, size_t longest)
-{
-    struct str piece;
-
-    if (from >= p->piece_at && from < p->piece_end &&
-        (p->piece_end == p->text.n || p->piece_end - from > longest))
-        return;
-    p->piece_at = from;
-    p->piece_end = next_boundary(
-        p->text, p->text.n - from > PIECE + longest ? from + PIECE + longest : p->text.n);
-    piece = (struct str){p->text.p + from, p->piece_end - from};
-    buf_clear(&p->folded);
-    utf8_add_folded(&p->folded, piece);
-    p->moved = utf8_ascii(piece) < piece.n;
-}
-
-/* Finds a needle in the folded text at `from` or after it, and sets n->at and n->len. */
-static bool find_folded(struct pattern *p, struct pattern_needle *n, size_t from)
-{
-    struct str needle = buf_str(&n->bytes), folded;
-    size_t longest = LONGEST * needle.n, at, end, folded_end;
-    const char *found;
-
-    for (;; from = next_boundary(p->text, p->piece_end - longest)) {
-        if (from >= p->text.n)
-            return false;
-        fold_piece(p, from, longest);
-        if (n->piece_at != p->piece_at || n->text_at < p->piece_at || n->text_at > from) {
-            n->piece_at = n->text_at = p->piece_at;
-            n->folded_at = 0;
-        }
-        if (p->moved)
-            advance(p->text, &n->text_at, &n->folded_at, from, SIZE_MAX);
-        at = p->moved ? n->folded_at : from - p->piece_at;
-        folded = buf_str(&p->folded);
-        found = str_find(str_skip(folded, at), needle);
-        if (found)
-            break;
-        if (p->piece_end == p->text.n)
-            return false;
-    }
-    at = (size_t)(found - folded.p);
-    n->at = p->piece_at + at;
-    n->len = needle.n;
-    if (p->moved) {
-        advance(p->text, &n->text_at, &n->folded_at, SIZE_MAX, at);
-        /* The next search may begin inside this match, so the two offsets stay at its beginning. */
-        end = n->text_at;
-        folded_end = n->folded_at;
-        advance(p->text, &end, &folded_end, SIZE_MAX, at + needle.n);
-        n->at = n->text_at;
-        n->len = end - n->at;
-    }
-    return true;
-}
-
-static bool find_exact(const struct pattern *p, struct pattern_needle *n, size_t from)
-{
-    const char *found = str_find(str_skip(p->text, from), buf_str(&n->bytes));
-
-    n->at = found ? (size_t)(found - p->text.p) : 0;
-    n->len = n->bytes.len;
-    return found != NULL;
-}
-
-static int find_fixed(struct pattern *p, struct pattern_needle *n, size_t from, bool empty_too)
-{
-    int32_t cp;
-
-    if (n->bytes.len == 0)
-        return empty_too ? find_empty(p, n, from) : 0;
-    while (from < p->text.n) {
-        if (!(p->case_sensitive ? find_exact(p, n, from) : find_folded(p, n, from)))
-            return 0;
-        if (!p->words || (!word_before(p->text, n->at) && !word_after(p->text, n->at + n->len)))
-            return 1;
-        from = n->at + step_at(p->text, n->at, &cp);
-    }
-    return 0;
-}
-
-/* ---- expressions ---- */
+/* Longer texts are not looked through for literals. */
+#define LOOKED_THROUGH ((size_t)1 << 20)
 
 /* Returns whether the text holds one of a set. In a folded text, texts beyond ASCII count as
  * held. */
@@ -405,10 +270,14 @@ static bool lacks_clause(struct pattern *p, struct pattern_needle *n)
     const struct regex_literals *l = n->literals;
     bool folded = !p->case_sensitive, lacks = false;
 
-    if (l->count < 2 || p->text.n > PIECE || (n->looked >= LOOKS && n->lacked < n->looked / 4 * 3))
+    if (!l || l->count < 2 || p->text.n > LOOKED_THROUGH ||
+        (n->looked >= LOOKS && n->lacked < n->looked / 4 * 3))
         return false;
-    if (folded)
-        fold_piece(p, 0, 0);
+    if (folded && !p->is_folded) {
+        buf_clear(&p->folded);
+        utf8_add_folded(&p->folded, p->text);
+        p->is_folded = true;
+    }
     for (size_t i = 0; i < l->count && !lacks; i++) {
         size_t k = (n->rare + i) % l->count;
 
@@ -421,25 +290,14 @@ static bool lacks_clause(struct pattern *p, struct pattern_needle *n)
     return lacks;
 }
 
-static int find_regex(struct pattern *p, struct pattern_needle *n, bool empty_too, struct err *e)
-{
-    if (p->from == 0 && lacks_clause(p, n))
-        return 0;
-    return regex_find(n->regex, p->text, p->from, empty_too, &n->at, &n->len, e);
-}
-
-/* ---- all of them ---- */
-
 void pattern_start(struct pattern *p, struct str text)
 {
     p->text = text;
-    p->piece_at = p->piece_end = 0;
+    p->is_folded = false;
     p->from = 0;
     p->ended = false;
-    for (size_t i = 0; i < p->count; i++) {
-        p->needles[i].piece_at = p->needles[i].text_at = p->needles[i].folded_at = 0;
+    for (size_t i = 0; i < p->count; i++)
         p->needles[i].known = false;
-    }
 }
 
 /* Finds the next match of a needle if it is not known. Returns as pattern_find does. */
@@ -447,7 +305,10 @@ static int find_needle(struct pattern *p, struct pattern_needle *n, bool empty_t
 {
     if (n->known && (n->result == 0 || n->at >= p->from))
         return n->result;
-    n->result = n->regex ? find_regex(p, n, empty_too, e) : find_fixed(p, n, p->from, empty_too);
+    if (p->from == 0 && lacks_clause(p, n))
+        n->result = 0;
+    else
+        n->result = regex_find(n->regex, p->text, p->from, empty_too, &n->at, &n->len, e);
     n->known = true;
     return n->result;
 }

@@ -5,6 +5,7 @@
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/regex.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/session_list.h"
@@ -415,16 +416,6 @@ static size_t cluster_at(struct str text, size_t at)
     return end - at;
 }
 
-/* Adds characters that stand for themselves. */
-static void add_literal(struct buf *out, struct str text)
-{
-    for (size_t i = 0; i < text.n; i++) {
-        if (str_find(STR("\\^$.*+?()[]{}|/"), (struct str){text.p + i, 1}))
-            buf_add_byte(out, '\\');
-        buf_add_byte(out, text.p[i]);
-    }
-}
-
 /* Adds a character, composed, as itself or decomposed. */
 static void add_cluster(struct buf *out, struct str cluster)
 {
@@ -432,12 +423,12 @@ static void add_cluster(struct buf *out, struct str cluster)
 
     utf8_add_decomposed(&decomposed, cluster);
     if (str_eq(cluster, buf_str(&decomposed))) {
-        add_literal(out, cluster);
+        regex_add_quoted(out, cluster);
     } else {
         buf_add_c(out, "(?:");
-        add_literal(out, cluster);
+        regex_add_quoted(out, cluster);
         buf_add_byte(out, '|');
-        add_literal(out, buf_str(&decomposed));
+        regex_add_quoted(out, buf_str(&decomposed));
         buf_add_byte(out, ')');
     }
     buf_release(&decomposed);

@@ -577,6 +577,15 @@ some() {
         "hist-search: cannot search message 'm5': match limit exceeded" 'hist-search: cannot search 2 more messages'
 }
 
+@test "hist-search: a long text is found, and one that is too long is refused" {
+    put s user "x$(times A 30000)x"
+    run_expect 0 hist-search -c "$(times a 30000)"
+    stdout_is 1
+    run_expect 2 hist-search -c "$(times a 40000)"
+    stdout_empty
+    stderr_is "hist-search: '$(times a 200)' is too long to be searched for (see 'hist-search --help')"
+}
+
 @test "hist-search: -w, whole words in every script" {
     put s user 'this is test_1 étés (naïve) Ωμέγα-3 foo.bar'
     local text

@@ -21,6 +21,8 @@ struct regex;
  * (utf8_is_word) may be directly before or after a match. Returns NULL with *e set (ERR_USAGE) to
  * PCRE2's reason and the offset in bytes. */
 struct regex *regex_new(struct str pattern, bool caseless, bool words, struct err *e);
+/* Adds a text as a pattern that matches it. */
+void regex_add_quoted(struct buf *out, struct str text);
 /* Compiles a pattern of a JSON Schema, in the syntax of ECMA-262: `^` and `$` match only at the
  * ends of the text, \d, \w and \s match only ASCII, and escapes such as \u00e9 are known.
  * Otherwise like regex_new. */

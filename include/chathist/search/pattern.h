@@ -2,8 +2,7 @@
  * pattern - what a search looks for: fixed strings or regular expressions.
  *
  * Case is ignored by Unicode simple case folding (base/utf8) unless `case_sensitive` is set.
- * Offsets count bytes of the text itself, although folding changes lengths. If several patterns
- * match, the first match in the text counts, and of those the longest, as in grep. Texts are UTF-8;
+ * Offsets count bytes of the text itself. If several patterns match, the first match in the text counts, and of those the longest, as in grep. Texts are UTF-8;
  * a pattern that is not is repaired.
  *
  * The strings and expressions are alternatives, in one group or in several: a message that is
@@ -33,11 +32,9 @@ struct pattern {
     size_t count, cap;
     unsigned group; /* the current one, from 0 */
     struct str text;
-    /* The text is folded in pieces, so that memory stays bounded. */
-    struct buf folded;          /* the text between these two offsets, folded; */
-    size_t piece_at, piece_end; /* nothing is folded yet if piece_end is 0 */
-    bool moved;                 /* an offset in `folded` can be another one in the piece */
-    size_t from;                /* the next match begins here or later */
+    struct buf folded; /* the text, folded, if is_folded */
+    bool is_folded;
+    size_t from; /* the next match begins here or later */
     bool ended;
 };
 
@@ -50,7 +47,7 @@ void pattern_release(struct pattern *p);
  * there are too many. */
 int pattern_next_group(struct pattern *p, struct err *e);
 /* Adds one more alternative to the current group. Returns 0, or -1 with *e set (ERR_USAGE) if it is
- * not a valid regular expression. */
+ * not a valid regular expression, or is too long. */
 int pattern_add(struct pattern *p, struct str text, struct err *e);
 
 /* Makes `to`, an uninitialised pattern, a copy for another thread; the caller releases it before
