@@ -10,26 +10,15 @@
 #include "chathist/history/scan.h"
 #include "history/session_index.h"
 
-/* Adds a line that is in `own`, or in the memory of the caller if that is NULL. */
-static bool add_message(struct thread *t, struct str line, char *own)
-{
-    t->at = mem_grow(t->at, &t->cap, t->count + 1, sizeof(*t->at));
-    t->lines = mem_grow(t->lines, &t->lines_cap, t->lines_count + 1, sizeof(*t->lines));
-    t->lines[t->lines_count++] = own;
-    t->at[t->count] = (struct message)MESSAGE_INIT;
-    return message_parse(&t->at[t->count++], line);
-}
-
 void thread_add(struct thread *t, struct str line)
 {
     char *own = mem_copy(line.p, line.n);
 
-    (void)add_message(t, (struct str){own, line.n}, own);
-}
-
-bool thread_borrow(struct thread *t, struct str line)
-{
-    return add_message(t, line, NULL);
+    t->at = mem_grow(t->at, &t->cap, t->count + 1, sizeof(*t->at));
+    t->lines = mem_grow(t->lines, &t->lines_cap, t->lines_count + 1, sizeof(*t->lines));
+    t->lines[t->lines_count++] = own;
+    t->at[t->count] = (struct message)MESSAGE_INIT;
+    (void)message_parse(&t->at[t->count++], (struct str){own, line.n});
 }
 
 /* ---- dropping lines ---- */

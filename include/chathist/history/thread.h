@@ -40,11 +40,8 @@ struct thread {
 int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
                 struct err *e);
 /* These build a thread from lines that the caller has read. thread_add adds a copy of a valid line
- * to a thread, which starts zeroed; thread_borrow adds a line that the caller keeps as long as the
- * thread, and returns false if it is not valid. thread_settle then drops and orders lines as
- * above. */
+ * to a thread, which starts zeroed. thread_settle then drops and orders lines as above. */
 void thread_add(struct thread *t, struct str line);
-bool thread_borrow(struct thread *t, struct str line);
 void thread_settle(struct thread *t);
 void thread_release(struct thread *t);
 
