@@ -219,11 +219,6 @@ static int give_title(struct reader *r, struct err *e)
 {
     struct str name = source_stem(r->source);
 
-    for (size_t i = name.n; i-- > 0;)
-        if (name.p[i] == '.') {
-            name.n = i;
-            break;
-        }
     return !r->source->path || str_eq_c(name, "temp")
                ? 0
                : import_give_title(r->source, buf_str(&r->m.session), name, e);

@@ -419,9 +419,7 @@ static int give_title(struct reader *r, struct err *e)
 
     if (r->title.len == 0)
         return 0;
-    import_message_clear(&r->other, ROLE_USER);
-    import_set_session(&r->other, FORMAT,
-                       r->session.len > 0 ? buf_str(&r->session) : source_stem(r->source));
+    begin(r, &r->other, ROLE_USER);
     result = import_give_title(r->source, buf_str(&r->other.session), buf_str(&r->title), e);
     import_message_clear(&r->other, ROLE_USER);
     return result;

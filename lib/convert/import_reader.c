@@ -19,7 +19,6 @@
 #define FOREIGN_ID_MAX 90
 /* import_some_line looks at this many lines. */
 #define HEAD_LINES 50
-#define BOM STR("\xef\xbb\xbf")
 
 /* ---- sources ---- */
 
@@ -49,10 +48,9 @@ void source_close(struct source *s)
 
 struct str source_stem(const struct source *s)
 {
-    struct str name = str_of(path_base(s->name)), ending = STR(".jsonl");
+    const char *name = path_base(s->name), *dot = strrchr(name, '.');
 
-    name.n -= str_ends(name, ending) ? ending.n : 0;
-    return name;
+    return dot ? (struct str){name, (size_t)(dot - name)} : str_of(name);
 }
 
 /* Reads the next bytes into the block. Returns 1; 0 at the end; -1 with *e set. Text that was given
@@ -85,9 +83,11 @@ int source_head(struct source *s, struct str *head, struct err *e)
     if (got < 0)
         return -1;
     *head = (struct str){buf_c(&s->block) + s->from, s->block.len - s->from};
-    if (s->number == 0 && str_starts(*head, BOM)) {
-        source_skip(s, BOM.n);
-        *head = (struct str){head->p + BOM.n, head->n - BOM.n};
+    if (s->number == 0) {
+        struct str text = utf8_without_bom(*head);
+
+        source_skip(s, head->n - text.n);
+        *head = text;
     }
     if (head->n > SOURCE_HEAD)
         head->n = SOURCE_HEAD;

@@ -49,7 +49,7 @@ struct source {
 /* Opens a file; `-` is standard input. Returns 0, or -1 with *e set and nothing to close. */
 int source_open(struct source *s, const char *path, struct err *e);
 void source_close(struct source *s);
-/* Returns the name of the file without directories and without `.jsonl`. */
+/* Returns the name of the file without directories and without its ending. */
 struct str source_stem(const struct source *s);
 
 /* The functions below return text that is valid until the next call on the source. */
