@@ -13,16 +13,6 @@ static bool check_bytes(struct str got, struct str want, const char *what, int l
 
 #define CHECK_BYTES(got, want) check_bytes((got), STR(want), #got, __LINE__)
 
-TEST(str_of_c_strings)
-{
-    CHECK(str_of(NULL).p == NULL);
-    CHECK_INT(str_of(NULL).n, 0);
-    CHECK(str_of("").p != NULL);
-    CHECK_INT(str_of("").n, 0);
-    CHECK_INT(str_of("abc").n, 3);
-    CHECK_INT(STR("a\0b").n, 3);
-}
-
 TEST(str_eq_compares_bytes)
 {
     CHECK(str_eq(STR_NONE, STR_NONE));
@@ -128,22 +118,6 @@ TEST(an_empty_buf_is_an_empty_string)
     CHECK_INT(b.max, 10);
 }
 
-TEST(additions_append)
-{
-    struct buf b = BUF_INIT(BUF_SMALL);
-
-    buf_add(&b, "a\0b", 3);
-    buf_add_str(&b, STR("cd"));
-    buf_add_str(&b, STR_NONE);
-    buf_add_c(&b, "ef");
-    buf_add_c(&b, NULL);
-    buf_add_byte(&b, 'g');
-    buf_addf(&b, "%d-%s", 42, "x");
-    CHECK_MEM(b.data, b.len + 1, "a\0bcdefg42-x", 13);
-    CHECK(!b.overflow);
-    buf_release(&b);
-}
-
 TEST(the_maximum_is_exact)
 {
     struct buf b = BUF_INIT(3);
@@ -210,33 +184,6 @@ TEST(formats_fill_the_maximum)
     buf_release(&b);
 }
 
-TEST(it_grows_through_every_size)
-{
-    struct buf b = BUF_INIT(BUF_SMALL);
-    bool right = true;
-
-    for (size_t i = 0; i < 3000; i++) {
-        buf_add_byte(&b, (char)(i % 251));
-        right = right && b.data[b.len] == '\0' && b.len == i + 1 && b.cap > b.len;
-    }
-    for (size_t i = 0; i < 3000; i++)
-        right = right && b.data[i] == (char)(i % 251);
-    CHECK(right);
-    buf_release(&b);
-}
-
-TEST(one_large_addition)
-{
-    struct buf b = BUF_INIT(SIZE_MAX);
-    char *big = calloc(1, 100000);
-
-    buf_add(&b, "x", 1);
-    buf_add(&b, big, 100000);
-    CHECK_INT(b.len, 100001);
-    free(big);
-    buf_release(&b);
-}
-
 TEST(room_and_grew)
 {
     struct buf b = BUF_INIT(8);
@@ -291,16 +238,5 @@ TEST(detach_gives_the_bytes_away)
     CHECK_STR(buf_c(&b), "x");
     CHECK_STR(s, "abc");
     free(s);
-    buf_release(&b);
-}
-
-TEST(init_sets_the_maximum)
-{
-    struct buf b;
-
-    buf_init(&b, 2);
-    buf_add_c(&b, "abc");
-    CHECK(b.overflow);
-    CHECK_INT(b.len, 0);
     buf_release(&b);
 }

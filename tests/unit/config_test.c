@@ -45,43 +45,6 @@ static void leave(struct config *c, struct err *e)
     scratch_leave();
 }
 
-TEST(nothing_is_set_by_default)
-{
-    struct err e = ERR_INIT;
-    struct config c = load("", 0, &e);
-    int64_t ms;
-    size_t n;
-    bool sync;
-
-    for (size_t i = 0; i < SETTING_COUNT; i++)
-        CHECK(c.value[i] == NULL);
-    CHECK_INT(config_session_timeout(&c, &ms, &e), 0);
-    CHECK_INT(ms, 30 * 60 * 1000);
-    CHECK_INT(config_limit(&c, SETTING_MAX_MESSAGES, &n, &e), 0);
-    CHECK_INT(n, 20);
-    CHECK_INT(config_limit(&c, SETTING_MAX_BYTES, &n, &e), 0);
-    CHECK_INT(n, 102400);
-    CHECK_INT(config_switch(&c, SETTING_FSYNC, &sync, &e), 0);
-    CHECK(sync);
-    CHECK_STR(c.home, scratch_dir);
-    CHECK_STR(c.cwd, scratch_dir);
-    leave(&c, &e);
-}
-
-TEST(a_working_directory_that_is_gone_is_not_told)
-{
-    struct err e = ERR_INIT;
-    struct config c;
-
-    enter();
-    CHECK(mkdir("gone", 0700) == 0 && chdir("gone") == 0 && rmdir("../gone") == 0);
-    CHECK_INT(config_load(&c, &e), 0);
-    CHECK(c.cwd == NULL);
-    CHECK_STR(c.home, scratch_dir);
-    CHECK_INT(chdir(scratch_dir), 0);
-    leave(&c, &e);
-}
-
 TEST(a_flag_beats_the_environment_which_beats_the_file)
 {
     struct err e = ERR_INIT;

@@ -100,24 +100,6 @@ static void check(const struct context *c, const char *want, int line)
 
 #define NONE "no result: the call was not carried out"
 
-TEST(a_conversation_is_sent_as_it_was)
-{
-    struct context c;
-
-    context_init(&c);
-    CHECK(add(&c, "user", "\"a\"", ""));
-    CHECK(add(&c, "assistant", "\"b\"", ",\"model\":\"m\""));
-    context_begin_turn(&c);
-    context_add_text(&c, ROLE_USER, STR("c"));
-    context_cut(&c, 20, 102400);
-    context_settle(&c);
-    CHECK_CONTEXT(&c, "u:a a:b/u:c");
-    CHECK_INT(c.dropped, 0);
-    CHECK(c.system == NULL);
-    context_release(&c);
-    CHECK_INT(c.count, 0);
-}
-
 TEST(the_newest_system_line_is_the_prompt)
 {
     struct context c;
@@ -605,34 +587,6 @@ TEST(a_loop_of_calls_ends_with_the_users_next_message)
     context_release(&c);
 }
 
-TEST(images_stay_with_their_prompt)
-{
-    const struct attachment images[] = {{.type = "image/png", .base64 = (char[]){"iVBO"}}};
-    struct context c;
-
-    /* An image alone, after a prompt without an answer. */
-    context_init(&c);
-    context_add_text(&c, ROLE_USER, STR("first"));
-    context_begin_turn(&c);
-    context_add_text(&c, ROLE_USER, STR(""));
-    context_set_attachments(&c, images, 1);
-    context_settle(&c);
-    CHECK_INT(c.count, 1);
-    CHECK_STR(c.at[0].content, "first");
-    CHECK(c.at[0].attachments == images);
-    CHECK_INT(c.at[0].attachments_count, 1);
-    context_release(&c);
-    context_add_text(&c, ROLE_ASSISTANT, STR("hi"));
-    context_begin_turn(&c);
-    context_add_text(&c, ROLE_USER, STR("x"));
-    context_set_attachments(&c, images, 1);
-    context_settle(&c);
-    CHECK_INT(c.count, 2);
-    CHECK_INT(c.at[0].attachments_count, 0);
-    CHECK_INT(c.at[1].attachments_count, 1);
-    context_release(&c);
-}
-
 /* ---- messages ---- */
 
 /* Reads a text and checks the messages: `r:content` each, where r is the first letter of the role,
@@ -665,14 +619,6 @@ static void text_check(struct str text, const char *want, size_t bad, int line)
 #define U(text) "{\"role\":\"user\",\"content\":\"" text "\"}"
 #define A(text) "{\"role\":\"assistant\",\"content\":\"" text "\"}"
 
-TEST(nothing)
-{
-    READS("", "", 0);
-    READS(" \n\r\n\t", "", 0);
-    READS("[]", "", 0);
-    READS("\xef\xbb\xbf", "", 0);
-}
-
 TEST(an_array)
 {
     READS("[" U("a") "," A("b") "]", "u:a|a:b|", 0);
@@ -695,13 +641,6 @@ TEST(text_of_any_kind)
 {
     READS(U("\\u00e4\\n\\ud83d\\ude00 \\ud800"), "u:\xc3\xa4\n\xf0\x9f\x98\x80 \xef\xbf\xbd|", 0);
     READS(U("a\xff"), "u:a\xef\xbf\xbd|", 0);
-}
-
-TEST(tools)
-{
-    READS("[{\"role\":\"assistant\",\"content\":null,\"tool_calls\":[{\"id\":\"c\",\"name\":\"f\","
-          "\"args\":{}}]},{\"role\":\"tool\",\"tool_call_id\":\"c\",\"content\":\"r\"}]",
-          "a:[{\"id\":\"c\",\"name\":\"f\",\"args\":{}}]|t:r<c>|", 0);
 }
 
 TEST(what_is_no_message_is_counted)

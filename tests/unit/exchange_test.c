@@ -16,7 +16,7 @@
  */
 static struct {
     int status;
-    const char *type, *location;
+    const char *type;
     struct str body;
     size_t cut;        /* after the end: byte by byte */
     enum err_kind end; /* how the transfer ends; ERR_NONE: normally */
@@ -44,7 +44,6 @@ static int play(const struct ask *ask, const struct http_request *r, const struc
         return err_set(e, wire.end, "transport");
     sink->head->status = wire.status;
     buf_add_c(&sink->head->field[HTTP_MEDIA_TYPE], wire.type);
-    buf_add_c(&sink->head->field[HTTP_LOCATION], wire.location);
     buf_add_str(&sink->head->field[HTTP_RETRY_AFTER], str_of(wire.retry_after));
     buf_add_str(&sink->head->field[HTTP_SHOULD_RETRY], str_of(wire.should_retry));
     for (size_t at = 0; at < n;) {
@@ -167,7 +166,6 @@ static void set_wire(int status, const char *type, struct str body, enum err_kin
     wire.no_head = false;
     wire.status = status;
     wire.type = type;
-    wire.location = "";
     wire.body = body;
     wire.end = end;
     wire.cut = 0;
@@ -182,16 +180,6 @@ static void set_wire(int status, const char *type, struct str body, enum err_kin
 #define DELTA(text) "data: {\"choices\":[{\"delta\":{\"content\":\"" text "\"}}]}\n\n"
 #define FINISH(reason) "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"" reason "\"}]}\n\n"
 #define END "data: [DONE]\n\n"
-
-TEST(a_stream)
-{
-    WIRE(200, EVENTS, ": hi\n\n" DELTA("Hel") DELTA("l\xc3\xb6") FINISH("stop") END, ERR_NONE);
-    COMPLETE("Hell\xc3\xb6", "stop");
-    WIRE(200, EVENTS, "\xef\xbb\xbf\r\n\r\n" DELTA("a") FINISH("length") END, ERR_NONE);
-    COMPLETE("a", "length");
-    WIRE(200, EVENTS, DELTA("") FINISH("stop") END, ERR_NONE);
-    COMPLETE("", "stop");
-}
 
 TEST(the_end_of_a_stream)
 {
@@ -270,37 +258,6 @@ TEST(the_sink_fails)
     asked_release(&a);
 }
 
-TEST(an_error_in_the_stream)
-{
-    WIRE(200, EVENTS, "data: {\"error\":{\"message\":\"a\",\"code\":429}}\n\n" END, ERR_NONE);
-    FAILS("", "error", ERR_BUSY, "server error 429: a");
-    WIRE(200, EVENTS, DELTA("x") "data: {\"error\":{\"message\":\"a\",\"code\":429}}\n\n" END,
-         ERR_NONE);
-    FAILS("x", "error", ERR_INCOMPLETE, "answer is incomplete: server error 429: a");
-    WIRE(200, EVENTS, DELTA("x") "event: error\ndata: {\"message\":\"a\"}\n\n", ERR_INCOMPLETE);
-    FAILS("x", "error", ERR_INCOMPLETE, "answer is incomplete: server error: a");
-    WIRE(200, EVENTS, DELTA("x") "data: oops\n\n" DELTA("y") END, ERR_NONE);
-    FAILS("x", "error", ERR_INCOMPLETE, "answer is incomplete: an event is not JSON: 'oops'");
-}
-
-TEST(an_answer_that_is_not_streamed)
-{
-    WIRE(200, JSON,
-         " \n{\"choices\":[{\"message\":{\"content\":\"Hello\"},\"finish_reason\":\"stop\"}]}",
-         ERR_NONE);
-    COMPLETE("Hello", "stop");
-    WIRE(200, JSON, "{\"choices\":[{\"message\":{\"content\":\"Hello\"}}]}", ERR_NONE);
-    COMPLETE("Hello", "stop");
-    WIRE(200, EVENTS, "{\"choices\":[{\"message\":{\"content\":\"Hello\"}}]}\n", ERR_NONE);
-    COMPLETE("Hello", "stop");
-    WIRE(200, "", "\xef\xbb\xbf{\"choices\":[]}", ERR_NONE);
-    FAILS("", "error", ERR_BUSY, "the server's answer has no choices: '{\"choices\":[]}'");
-    WIRE(200, JSON, "{\"error\":{\"message\":\"a\",\"type\":\"authentication_error\"}}", ERR_NONE);
-    FAILS("", "error", ERR_AUTH, "server error: a");
-    WIRE(200, JSON, "{\"choices\":[{\"mess", ERR_NONE);
-    FAILS("", "error", ERR_BUSY, "the server's answer is not JSON: '{\"choices\":[{\"mess'");
-}
-
 TEST(an_event_stream_of_another_type)
 {
     WIRE(200, "text/plain", DELTA("a") FINISH("stop") END, ERR_NONE);
@@ -352,54 +309,6 @@ TEST(blank_bytes_are_not_kept_for_ever)
     free((void *)(uintptr_t)text.p);
 }
 
-TEST(an_http_error)
-{
-    WIRE(429, JSON, "{\"error\":{\"message\":\"slow down\"}}", ERR_NONE);
-    FAILS("", "error", ERR_BUSY, "HTTP 429: slow down");
-    WIRE(401, EVENTS, "data: x\n\n", ERR_NONE);
-    FAILS("", "error", ERR_AUTH, "HTTP 401: data: x");
-    WIRE(500, "text/html", "", ERR_NONE);
-    FAILS("", "error", ERR_BUSY, "HTTP 500: no message");
-    WIRE(403, JSON, "{\"error\":\"cut", ERR_NETWORK);
-    FAILS("", "error", ERR_AUTH, "HTTP 403: {\"error\":\"cut");
-}
-
-TEST(a_redirect)
-{
-    WIRE(302, JSON, "{\"error\":\"moved\"}", ERR_NONE);
-    wire.location = "https://user:pw@evil.example/v1?sk-key-1";
-    FAILS("", "error", ERR_REQUEST, "HTTP 302: redirect to 'evil.example:443' is not followed");
-    wire.location = "/elsewhere";
-    FAILS("", "error", ERR_REQUEST, "HTTP 302: redirect is not followed");
-}
-
-TEST(the_key_is_masked_in_messages)
-{
-    WIRE(401, JSON, "{\"error\":\"Incorrect key sk-key-1; not sk-key-1.\"}", ERR_NONE);
-    FAILS("", "error", ERR_AUTH, "HTTP 401: Incorrect key ***; not ***.");
-    WIRE(200, EVENTS, DELTA("a") "data: sk-key-1\n\n", ERR_NONE);
-    FAILS("a", "error", ERR_INCOMPLETE, "answer is incomplete: an event is not JSON: '***'");
-}
-
-TEST(calls_are_settled)
-{
-    struct asked a;
-
-    WIRE(
-        200, EVENTS,
-        "data: "
-        "{\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"name\":\"f\"}}]}}]}\n\n" FINISH(
-            "stop") END,
-        ERR_NONE);
-    ask(&a, SIZE_MAX);
-    CHECK_INT(a.rc, 0);
-    CHECK_STR(a.answer.finish_reason, "tool_calls");
-    CHECK_INT(a.answer.calls_count, 1);
-    CHECK_STR(buf_c(&a.answer.calls[0].args), "{}");
-    CHECK(strncmp(buf_c(&a.answer.calls[0].id), "call_", 5) == 0);
-    asked_release(&a);
-}
-
 /* ---- again ---- */
 
 /* Sends a request to a server that fails `fails` times first. Returns the number of requests. */
@@ -413,24 +322,6 @@ static unsigned asked_again(unsigned retries, unsigned fails, struct asked *a)
 }
 
 #define BUSY "data: {\"error\":{\"message\":\"a\",\"code\":429}}\n\n"
-
-TEST(a_busy_server_is_asked_again)
-{
-    struct asked a;
-
-    WIRE(429, JSON, "{\"error\":{\"message\":\"no, sk-key-1\"}}", ERR_NONE);
-    wire.retry_after = "0.01";
-    CHECK_INT(asked_again(2, 2, &a), 3);
-    CHECK_INT(a.rc, 0);
-    CHECK_STR(buf_c(&a.answer.text), "good");
-    CHECK_STR(a.answer.finish_reason, "stop");
-    CHECK_STR(err_text(&a.e), "");
-    CHECK_INT(repeat.told, 2);
-    CHECK_INT(repeat.repeated, 2);
-    CHECK_INT(repeat.ms, 10);
-    CHECK_STR(repeat.why, "HTTP 429: no, ***");
-    asked_release(&a);
-}
 
 TEST(what_is_not_asked_again)
 {

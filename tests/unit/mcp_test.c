@@ -92,18 +92,6 @@ static void check_call(const char *tool, const char *args, const char *want, boo
 
 /* ---- getting ready ---- */
 
-TEST(a_server_tells_its_tools)
-{
-    start("");
-    CHECK_INT(server.list.count, 27);
-    CHECK_STR(server.list.tools[0]->tool.name, "fake__echo");
-    CHECK_STR(server.list.tools[0]->tool.description, "The tool echo");
-    CHECK_STR(server.list.tools[0]->tool.parameters,
-              "{\"type\":\"object\",\"properties\":{\"text\":{\"type\":\"string\"}}}");
-    check_call("echo", "{\"text\":\"hello\"}", "hello", false);
-    end();
-}
-
 TEST(what_is_sent)
 {
     char dir[] = "/tmp/chathist_test.XXXXXX";
@@ -225,26 +213,6 @@ TEST(names_of_servers)
     CHECK(!mcp_server_name_valid(STR("1234567890123456789012345678901")));
     CHECK(!mcp_server_name_valid(STR("")));
     CHECK(!mcp_server_name_valid(STR("a.b")));
-}
-
-TEST(several_servers_get_ready_side_by_side)
-{
-    struct mcp_server one, two;
-    struct mcp_server *both[] = {&one, &two};
-    char name[] = "tests/tools/fake-mcp", slow[] = "--start-ms", ms[] = "500";
-    char *argv[] = {name, NULL}, *slow_argv[] = {name, slow, ms, NULL};
-    struct tool_job jobs[2] = {{.args = STR("{\"text\":\"1\"}"), .timeout_ms = PATIENCE_MS},
-                               {.args = STR("{\"text\":\"2\"}"), .timeout_ms = PATIENCE_MS}};
-
-    CHECK_INT(mcp_start(&one, "one", slow_argv, NULL, NULL, NULL, NULL), 0);
-    CHECK_INT(mcp_start(&two, "two", argv, NULL, NULL, NULL, NULL), 0);
-    CHECK_INT(mcp_await(both, 2, PATIENCE_MS, -1, NULL), 0);
-    jobs[0].tool = &one.list.tools[0]->tool;
-    jobs[1].tool = &two.list.tools[0]->tool;
-    CHECK_INT(tool_run(jobs, 2, -1, NULL), 0);
-    check_done(&jobs[0], "1", false);
-    check_done(&jobs[1], "2", false);
-    mcp_end(both, 2, MCP_GRACE_MS, -1);
 }
 
 /* ---- a list that changes ---- */

@@ -16,24 +16,6 @@
 #define CACHE "\"cache_control\":{\"type\":\"ephemeral\"},"
 #define HEADERS JSON_HEADER "Accept: text/event-stream\n" VERSION
 
-TEST(a_request)
-{
-    struct context c;
-    struct ask ask = {.context = &c, .model = "claude-x", .key = "k-1", .stream = true};
-
-    context_init(&c);
-    context_set_system(&c, STR("be brief"));
-    context_add_text(&c, ROLE_USER, STR("a \"b\"\n"));
-    context_add_text(&c, ROLE_ASSISTANT, STR("c"));
-    context_add_text(&c, ROLE_USER, STR("d\0\xff"));
-    CHECK_REQUEST(&ask, URL, HEADERS "x-api-key: k-1\n",
-                  "{\"model\":\"claude-x\",\"max_tokens\":128000," CACHE "\"system\":\"be brief\","
-                  "\"messages\":[{\"role\":\"user\",\"content\":\"a \\\"b\\\"\\n\"},"
-                  "{\"role\":\"assistant\",\"content\":\"c\"},"
-                  "{\"role\":\"user\",\"content\":\"d\\u0000\xef\xbf\xbd\"}],\"stream\":true}");
-    context_release(&c);
-}
-
 TEST(a_request_without_key_and_stream_and_with_options)
 {
     struct context c;
@@ -89,7 +71,6 @@ static void check_messages(const char *const *lines, const char *want, int line)
 #define CHECK_MESSAGES(want, ...)                                                                  \
     check_messages((const char *const[]){__VA_ARGS__, NULL}, want, __LINE__)
 
-#define IN_LOOP CALLS("Let me see.", CALL("a", "f", "{\"x\": 1}"), THOUGHT("anthropic"))
 #define BLOCK "{\"type\":\"thinking\",\"thinking\":\"t\",\"signature\":\"s\"}"
 #define THOUGHT(provider) ",\"thinking\":[" BLOCK ",7],\"provider\":\"" provider "\""
 #define USE(id, name, input)                                                                       \
@@ -179,44 +160,8 @@ TEST(arguments_that_are_no_object)
         RESULT("a", "1"), RESULT("b", "2"), RESULT("c", "3"));
 }
 
-TEST(thinking_goes_back_in_a_loop)
+TEST(thinking_of_another_provider_stays)
 {
-    CHECK_MESSAGES(
-        "[{\"role\":\"user\",\"content\":\"q\"},"
-        "{\"role\":\"assistant\",\"content\":[" BLOCK "," TEXT("Let me see.") "," USE(
-            "a", "f", "{\"x\":1}") "]},"
-                                   "{\"role\":\"user\",\"content\":[" ANSWER("a", "r") "]}]",
-        USER("q"), IN_LOOP, RESULT("a", "r"));
-}
-
-#define SIGNED(n)                                                                                  \
-    "{\"signature\":\"c2ln" n "\",\"thinking\":\"t\\u00e4" n "\",\"type\":\"thinking\"}"
-
-/* The signatures cover the order of the blocks. */
-TEST(blocks_go_back_in_the_order_in_which_they_came)
-{
-#define BLOCKS(a, b) SIGNED("1") "," a "," SIGNED("2") "," TEXT("so") "," b
-    CHECK_MESSAGES(
-        "[{\"role\":\"user\",\"content\":\"q\"},{\"role\":\"assistant\",\"content\":[" BLOCKS(
-            USE("a", "f", "{\"x\":1}"),
-            USE("b", "f",
-                "{}")) "]},{\"role\":\"user\",\"content\":[" ANSWER("a", "1") "," ANSWER("b",
-                                                                                         "2") "]}]",
-        USER("q"),
-        CALLS("so", CALL("a", "f", "{\"x\":1}") "," CALL("b", "f", "{}"),
-              ",\"provider\":\"anthropic\",\"thinking\":[" BLOCKS(USE("a", "f", "{\"x\":1}"),
-                                                                  USE("b", "f", "{}")) "]"),
-        RESULT("b", "2"), RESULT("a", "1"));
-}
-
-TEST(thinking_stays_when_the_loop_is_over_or_another_provider_is_asked)
-{
-    CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"q\"},"
-                   "{\"role\":\"assistant\",\"content\":[" TEXT("Let me see.") "," USE(
-                       "a", "f", "{\"x\":1}") "]},"
-                                              "{\"role\":\"user\",\"content\":[" ANSWER(
-                                                  "a", "r") "," TEXT("and") "]}]",
-                   USER("q"), IN_LOOP, RESULT("a", "r"), USER("and"));
     CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"q\"},"
                    "{\"role\":\"assistant\",\"content\":[" USE(
                        "a", "f", "{}") "]},"
@@ -522,22 +467,6 @@ TEST(tools_that_may_be_called)
     context_release(&c);
 }
 
-TEST(a_key_with_a_line_break_is_refused_unseen)
-{
-    struct context c;
-    struct ask ask = {.context = &c, .model = "m", .key = "secret\r\nX: y"};
-    struct http_request r;
-    struct err e = ERR_INIT;
-
-    context_init(&c);
-    http_request_init(&r);
-    CHECK_INT(provider_anthropic.request(&provider_anthropic, &ask, &r, &e), -1);
-    CHECK_INT(e.kind, ERR_USAGE);
-    CHECK_STR(err_text(&e), "bad header 'x-api-key': a control character in its value");
-    http_request_release(&r);
-    err_release(&e);
-}
-
 TEST(the_list_of_models)
 {
     struct ask ask = {.key = " k\n", .base_url = "http://h?a=b"};
@@ -557,58 +486,7 @@ TEST(the_list_of_models)
     "{\"type\":\"content_block_start\",\"index\":" index ",\"content_block\":{" block "}}"
 #define DELTA(index, delta)                                                                        \
     "{\"type\":\"content_block_delta\",\"index\":" index ",\"delta\":{" delta "}}"
-#define STOP(index) "{\"type\":\"content_block_stop\",\"index\":" index "}"
-#define TEXT_DELTA(text) DELTA("0", "\"type\":\"text_delta\",\"text\":\"" text "\"")
-#define INPUT(index, json)                                                                         \
-    DELTA(index, "\"type\":\"input_json_delta\",\"partial_json\":\"" json "\"")
 #define FINISH(reason) "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"" reason "\"}}"
-#define MESSAGE_STOP "{\"type\":\"message_stop\"}"
-
-TEST(deltas_are_collected)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(FEED(&r, "{\"type\":\"ping\"}", START("0", "\"type\":\"text\",\"text\":\"\""),
-                   TEXT_DELTA("Hel"), TEXT_DELTA(""), TEXT_DELTA("lo\\u0000\\ud83d\\ude00")),
-              0);
-    CHECK_MEM(r.a.text.data, r.a.text.len, "Hello\0\xf0\x9f\x98\x80", 10);
-    CHECK(!r.a.finished);
-    CHECK_INT(FEED(&r, FINISH("end_turn")), 0);
-    CHECK(r.a.finished);
-    CHECK_STR(r.a.finish_reason, "stop");
-    CHECK_INT(FEED(&r, MESSAGE_STOP), 1);
-    read_release(&r);
-}
-
-TEST(either_end_finishes)
-{
-    static const char *const ends[] = {MESSAGE_STOP, "[DONE]"};
-
-    for (size_t i = 0; i < 2; i++) {
-        struct read r;
-
-        read_init(&r);
-        CHECK_INT(FEED(&r, "{\"type\":\"message_start\",\"message\":{}}"), 0);
-        CHECK_INT(FEED(&r, ends[i]), 1);
-        CHECK(r.a.finished);
-        CHECK(r.a.finish_reason == NULL);
-        read_release(&r);
-    }
-}
-
-/* A stream of OpenAI's API ends like this, too. */
-TEST(a_gateways_end_alone_is_no_answer)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(FEED(&r, "{\"choices\":[{\"delta\":{\"content\":\"hi\"}}]}"), 0);
-    CHECK_INT(FEED(&r, "[DONE]"), -1);
-    CHECK_INT(r.e.kind, ERR_INCOMPLETE);
-    CHECK(!r.a.finished);
-    read_release(&r);
-}
 
 TEST(stop_reasons_get_their_usual_names)
 {
@@ -660,98 +538,6 @@ TEST(usage_and_model_are_noted)
     CHECK_INT(r.a.usage.at[USAGE_INPUT], 223);
     CHECK_INT(r.a.usage.at[USAGE_CACHE_READ], 200);
     CHECK(!r.a.finished);
-    read_release(&r);
-}
-
-#define TOOL(id, name, input)                                                                      \
-    "\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"" name "\",\"input\":" input
-
-TEST(calls_by_block)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(FEED(&r, START("1", TOOL("a", "f", "{}")), INPUT("1", ""), INPUT("1", "{\\\"x\\\""),
-                   START("2", TOOL("b", "g", "{}")), INPUT("1", ":1}"), STOP("1"),
-                   START("3", TOOL("c", "h", "{\"y\": 2}")), INPUT("3", ""), FINISH("tool_use")),
-              0);
-    CHECK_CALLS(&r, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{\"x\":1}},"
-                    "{\"id\":\"b\",\"name\":\"g\",\"args\":{}},"
-                    "{\"id\":\"c\",\"name\":\"h\",\"args\":{\"y\":2}}]");
-    CHECK_STR(r.a.finish_reason, "tool_calls");
-    read_release(&r);
-}
-
-TEST(input_of_other_blocks_is_passed_over)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(FEED(&r, START("5", TOOL("a", "f", "{}")),
-                   START("0", "\"type\":\"server_tool_use\",\"id\":\"s\",\"name\":\"g\","
-                              "\"input\":{}"),
-                   INPUT("0", "{\\\"q\\\":1}"), INPUT("7", "{}")),
-              0);
-    CHECK_CALLS(&r, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{}}]");
-    read_release(&r);
-}
-
-#define THINKING(index, more)                                                                      \
-    START(index, "\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"" more)
-#define THOUGHT_DELTA(index, text)                                                                 \
-    DELTA(index, "\"type\":\"thinking_delta\",\"thinking\":\"" text "\"")
-#define SIGNATURE(index, text)                                                                     \
-    DELTA(index, "\"type\":\"signature_delta\",\"signature\":\"" text "\"")
-
-TEST(signed_thinking_is_collected)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(FEED(&r, THINKING("0", ",\"n\":[1, 2]"), THOUGHT_DELTA("0", "a\\n"),
-                   THOUGHT_DELTA("9", "other"), THOUGHT_DELTA("0", "b"), SIGNATURE("0", "s1"),
-                   SIGNATURE("0", "s2"), STOP("9")),
-              0);
-    CHECK_STR(buf_c(&r.a.opaque.thinking), "");
-    CHECK_INT(FEED(&r, STOP("0"), STOP("0"),
-                   START("1", "\"type\":\"redacted_thinking\",\"data\":\"d\\u0065\""), STOP("1")),
-              0);
-    CHECK_STR(buf_c(&r.a.opaque.thinking),
-              "[{\"type\":\"thinking\",\"n\":[1,2],\"thinking\":\"a\\nb\",\"signature\":\"s1s2\"},"
-              "{\"type\":\"redacted_thinking\",\"data\":\"d\\u0065\"}]");
-    CHECK_INT(r.a.text.len, 0);
-    read_release(&r);
-}
-
-TEST(thinking_without_signature_or_end_is_not)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(FEED(&r, THINKING("0", ""), THOUGHT_DELTA("0", "a"), STOP("0"), THINKING("1", ""),
-                   SIGNATURE("1", "s"), THINKING("2", ""), STOP("1")),
-              0);
-    CHECK_INT(r.a.opaque.thinking.len, 0);
-    read_release(&r);
-}
-
-#define CITATION "{\"type\": \"char_location\",\"cited_text\":\"\\u00e9\"}"
-
-TEST(citations_are_handed_on)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(FEED(&r, DELTA("0", "\"type\":\"citations_delta\",\"citation\":" CITATION),
-                   DELTA("0", "\"type\":\"citations_delta\",\"citation\":7"),
-                   START("1", "\"type\":\"text\",\"text\":\"a\",\"citations\":[{},\"x\"]"),
-                   START("2", "\"type\":\"text\",\"text\":\"a\",\"citations\":{\"b\":1}")),
-              0);
-    CHECK_STR(buf_c(&r.citations), CITATION "{}");
-    r.sink_result = -1;
-    CHECK_INT(FEED(&r, DELTA("0", "\"type\":\"citations_delta\",\"citation\":{}")), -1);
-    CHECK(r.a.sink_failed);
-    CHECK_INT(r.e.kind, ERR_NONE);
     read_release(&r);
 }
 
@@ -810,36 +596,6 @@ TEST(errors_inside_a_stream)
 }
 
 /* ---- whole answers ---- */
-
-TEST(a_whole_answer)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(provider_anthropic.whole(
-                  &r.a,
-                  STR("{\"type\":\"message\",\"model\":\"m\",\"content\":["
-                      "{\"type\":\"thinking\",\"thinking\":\"\\u00e9\",\"signature\":\"s\"},"
-                      "{\"type\":\"text\",\"text\":\"Hello\",\"citations\":[" CITATION "]},"
-                      "{\"type\":\"odd\",\"text\":\"no\"},7,{\"type\":\"text\",\"text\":\"!\"},"
-                      "{" TOOL("a", "f", "{\"x\": 1}") "},{" TOOL(
-                          "b", "f", "{}") "}],"
-                                          "\"stop_reason\":\"tool_use\",\"usage\":{\"input_"
-                                          "tokens\":1,\"output_tokens\":2}}\n"),
-                  &r.e),
-              0);
-    CHECK_STR(buf_c(&r.a.text), "Hello!");
-    CHECK_STR(r.a.finish_reason, "tool_calls");
-    CHECK_STR(r.a.model, "m");
-    CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 2);
-    CHECK(r.a.finished);
-    CHECK_STR(buf_c(&r.citations), CITATION);
-    CHECK_STR(buf_c(&r.a.opaque.thinking),
-              "[{\"type\":\"thinking\",\"thinking\":\"\\u00e9\",\"signature\":\"s\"}]");
-    CHECK_CALLS(&r, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{\"x\":1}},"
-                    "{\"id\":\"b\",\"name\":\"f\",\"args\":{}}]");
-    read_release(&r);
-}
 
 TEST(a_whole_answer_that_is_none)
 {

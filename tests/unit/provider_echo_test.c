@@ -3,10 +3,6 @@
  */
 #include "test.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "chathist/base/time.h"
 #include "llm/provider_wire.h"
 #include "chathist/llm/exchange.h"
 
@@ -138,36 +134,6 @@ TEST(a_conversation)
     asked_release(&a);
 }
 
-TEST(images_are_counted)
-{
-    const struct attachment images[] = {{.type = "image/png", .base64 = (char[]){"iVBO"}},
-                                        {.type = "image/png", .base64 = (char[]){"iVBO"}}};
-    struct asked a;
-
-    for (size_t n = 1; n <= 2; n++) {
-        asked_init(&a);
-        context_add_text(&a.context, ROLE_USER, STR("p"));
-        context_set_attachments(&a.context, images, n);
-        a.rc = exchange_run(&provider_echo, &a.ask, &a.answer, 0, &(unsigned){0}, &a.e);
-        CHECK_STR(buf_c(&a.answer.text),
-                  n == 1 ? "p\n[1 message, 1 image]" : "p\n[1 message, 2 images]");
-        asked_release(&a);
-    }
-}
-
-TEST(any_bytes_come_back)
-{
-    struct asked a;
-
-    asked_init(&a);
-    context_add_text(&a.context, ROLE_USER, STR("a\0\"\\\x1b\xe4\xbd\xa0 \xff"));
-    a.rc = exchange_run(&provider_echo, &a.ask, &a.answer, 0, &(unsigned){0}, &a.e);
-    CHECK_INT(a.rc, 0);
-    CHECK_MEM(a.answer.text.data, a.answer.text.len,
-              "a\0\"\\\x1b\xe4\xbd\xa0 \xef\xbf\xbd\n[1 message]", 24);
-    asked_release(&a);
-}
-
 TEST(a_long_prompt_comes_in_fewer_deltas)
 {
     struct asked a;
@@ -184,71 +150,5 @@ TEST(a_long_prompt_comes_in_fewer_deltas)
         deltas += a.deltas.data[i] == '|';
     CHECK(deltas > 1000 && deltas < 5000);
     buf_release(&prompt);
-    asked_release(&a);
-}
-
-TEST(a_delay_before_each_delta)
-{
-    struct ask_option option = {"delay_ms", STR("50"), ASK_FLAG};
-    int64_t start = time_ticks();
-    struct asked a;
-
-    asked_init(&a);
-    ask(&a, "one two", &option, 1);
-    CHECK_INT(a.rc, 0);
-    CHECK_STR(buf_c(&a.deltas), "one |two\n|[1 |message]|");
-    CHECK(time_ticks() - start >= 200);
-    CHECK(time_ticks() - start < 20000);
-    asked_release(&a);
-}
-
-/* The first delta makes cancel[0] readable. */
-static int cancel[2];
-
-static int note_and_cancel(void *arg, struct str delta)
-{
-    CHECK_INT(write(cancel[1], "x", 1), 1);
-    return note(arg, delta);
-}
-
-TEST(a_delay_ends_with_a_signal)
-{
-    struct ask_option option = {"delay_ms", STR("150"), ASK_FLAG};
-    struct asked a;
-
-    if (pipe(cancel) != 0)
-        exit(2);
-    asked_init(&a);
-    a.sink.text = note_and_cancel;
-    a.ask.limits.cancel_fd = cancel[0];
-    ask(&a, "one two three four five six seven eight", &option, 1);
-    CHECK_INT(a.rc, -1);
-    CHECK_INT(a.e.kind, ERR_SIGNAL);
-    CHECK_STR(a.answer.finish_reason, "interrupted");
-    CHECK_STR(buf_c(&a.answer.text), "one ");
-    close(cancel[0]);
-    close(cancel[1]);
-    asked_release(&a);
-}
-
-TEST(the_request_of_a_dry_run)
-{
-    struct ask_option option = {"cut", STR("3"), ASK_FLAG};
-    struct http_request r;
-    struct asked a;
-
-    asked_init(&a);
-    context_set_system(&a.context, STR("s"));
-    context_add_text(&a.context, ROLE_USER, STR("hi"));
-    a.ask.options = &option;
-    a.ask.options_count = 1;
-    a.ask.key = "secret";
-    http_request_init(&r);
-    CHECK_INT(provider_echo.request(&provider_echo, &a.ask, &r, &a.e), 0);
-    CHECK_STR(buf_c(&r.body),
-              "{\"model\":\"echo\",\"system\":\"s\",\"messages\":"
-              "[{\"role\":\"user\",\"content\":\"hi\"}],\"stream\":true,\"cut\":3}");
-    CHECK_INT(r.headers.len, 0);
-    http_request_release(&r);
     asked_release(&a);
 }

@@ -12,45 +12,6 @@
 #define STREAM ",\"stream\":true,\"stream_options\":{\"include_usage\":true}"
 #define HEADERS "Content-Type: application/json\nAccept: text/event-stream\n"
 
-TEST(a_request)
-{
-    struct context c;
-    struct ask ask = {.context = &c, .model = "m", .key = "k-1", .stream = true};
-
-    context_init(&c);
-    context_set_system(&c, STR("be brief"));
-    context_add_text(&c, ROLE_USER, STR("a \"b\"\n"));
-    context_add_text(&c, ROLE_ASSISTANT, STR("c"));
-    context_add_text(&c, ROLE_USER, STR("d\0\xff"));
-    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions",
-                  HEADERS "Authorization: Bearer k-1\n",
-                  "{\"model\":\"m\",\"messages\":[{\"role\":\"system\",\"content\":\"be brief\"},"
-                  "{\"role\":\"user\",\"content\":\"a \\\"b\\\"\\n\"},"
-                  "{\"role\":\"assistant\",\"content\":\"c\"},"
-                  "{\"role\":\"user\",\"content\":\"d\\u0000\xef\xbf\xbd\"}]" STREAM "}");
-    context_release(&c);
-}
-
-TEST(a_request_without_key_and_stream)
-{
-    struct context c;
-    struct ask ask = {.context = &c, .model = "m", .base_url = "http://127.0.0.1:8080/v1//"};
-
-    context_init(&c);
-    context_add_text(&c, ROLE_USER, STR("a"));
-    CHECK_REQUEST(&ask, "http://127.0.0.1:8080/v1/chat/completions",
-                  "Content-Type: application/json\nAccept: application/json\n",
-                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],"
-                  "\"stream\":false}");
-    ask.key = "";
-    ask.base_url = "http://h";
-    CHECK_REQUEST(&ask, "http://h/chat/completions",
-                  "Content-Type: application/json\nAccept: application/json\n",
-                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"a\"}],"
-                  "\"stream\":false}");
-    context_release(&c);
-}
-
 TEST(tool_calls_and_results_in_a_request)
 {
     struct context c;
@@ -207,49 +168,6 @@ TEST(tools_that_may_be_called)
         "}");
 }
 
-TEST(options_add_and_override)
-{
-    struct context c;
-    const struct ask_option options[] = {
-        {"temperature", STR(" 0.20 "), ASK_FLAG},
-        {"stop", STR("[\"a\" , \"b\"]"), ASK_FLAG},
-        {"user", STR("plain text"), ASK_FLAG},
-        {"model", STR("other"), ASK_FLAG},
-        {"stream_options", STR("null"), ASK_FLAG},
-        {"seed", STR("12345678901234567890"), ASK_FLAG},
-        {"empty", STR(""), ASK_FLAG},
-        {"temperature", STR("1"), ASK_FLAG},
-    };
-    struct ask ask = {.context = &c,
-                      .model = "m",
-                      .stream = true,
-                      .options = options,
-                      .options_count = sizeof options / sizeof *options};
-
-    context_init(&c);
-    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
-                  "{\"model\":\"other\",\"messages\":[],\"stream\":true,\"stream_options\":null,"
-                  "\"temperature\":1,\"stop\":[\"a\" , \"b\"],\"user\":\"plain text\","
-                  "\"seed\":12345678901234567890,\"empty\":\"\"}");
-    context_release(&c);
-}
-
-TEST(a_key_with_a_line_break_is_refused_unseen)
-{
-    struct context c;
-    struct ask ask = {.context = &c, .model = "m", .key = "secret\r\nX: y"};
-    struct http_request r;
-    struct err e = ERR_INIT;
-
-    context_init(&c);
-    http_request_init(&r);
-    CHECK_INT(provider_openai.request(&provider_openai, &ask, &r, &e), -1);
-    CHECK_INT(e.kind, ERR_USAGE);
-    CHECK_STR(err_text(&e), "bad header 'Authorization': a control character in its value");
-    http_request_release(&r);
-    err_release(&e);
-}
-
 TEST(the_list_of_models)
 {
     struct ask ask = {.key = "k"};
@@ -279,35 +197,6 @@ TEST(the_list_of_models)
 
 #define DELTA(delta) "{\"choices\":[{\"index\":0,\"delta\":{" delta "},\"finish_reason\":null}]}"
 #define FINISH(reason) "{\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"" reason "\"}]}"
-
-TEST(deltas_are_collected)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(FEED(&r, DELTA("\"role\":\"assistant\",\"content\":null"),
-                   DELTA("\"content\":\"Hel\""), DELTA("\"content\":\"\""),
-                   DELTA("\"content\":\"lo\\u0000\\ud83d\\ude00\"")),
-              0);
-    CHECK_MEM(r.a.text.data, r.a.text.len, "Hello\0\xf0\x9f\x98\x80", 10);
-    CHECK(!r.a.finished);
-    CHECK_INT(FEED(&r, FINISH("stop")), 0);
-    CHECK(r.a.finished);
-    CHECK_STR(r.a.finish_reason, "stop");
-    CHECK_INT(FEED(&r, "[DONE]"), 1);
-    read_release(&r);
-}
-
-TEST(the_end_mark_alone_finishes)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(FEED(&r, "[DONE] and more"), 1);
-    CHECK(r.a.finished);
-    CHECK(r.a.finish_reason == NULL);
-    read_release(&r);
-}
 
 TEST(what_is_missing_null_or_unknown_is_passed_over)
 {
@@ -346,22 +235,6 @@ TEST(what_is_missing_null_or_unknown_is_passed_over)
     read_release(&r);
 }
 
-TEST(usage_and_model_are_noted)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(FEED(&r,
-                   "{\"model\":\"m-1\",\"choices\":[],\"usage\":{\"prompt_tokens\":3,\"completion_"
-                   "tokens\":1}}",
-                   "{\"model\":\"m-2\",\"usage\":{\"prompt_tokens\":3,\"completion_tokens\":9}}"),
-              0);
-    CHECK_STR(r.a.model, "m-1");
-    CHECK_INT(r.a.usage.at[USAGE_INPUT], 3);
-    CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 9);
-    read_release(&r);
-}
-
 /* The output of an answer whose usage has these members. */
 static int64_t output_of(const char *members)
 {
@@ -391,19 +264,6 @@ TEST(reasoning_counted_beside_the_output_is_added)
     CHECK_INT(output_of("\"total_tokens\":44"), -1);
 }
 
-TEST(a_refusal_is_text_that_ends_as_filtered)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(FEED(&r, DELTA("\"refusal\":\"\""), DELTA("\"refusal\":\"I can't\""), FINISH("stop")),
-              0);
-    CHECK_STR(buf_c(&r.a.text), "I can't");
-    CHECK(r.a.refused);
-    CHECK_STR(r.a.finish_reason, "content_filter");
-    read_release(&r);
-}
-
 TEST(finish_reasons_get_their_usual_names)
 {
     static const char *const reasons[][2] = {
@@ -428,26 +288,6 @@ TEST(finish_reasons_get_their_usual_names)
 
 #define CALL(index, id, function)                                                                  \
     "{" index "\"id\":\"" id "\",\"type\":\"function\",\"function\":{" function "}}"
-
-TEST(calls_by_index)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(
-        FEED(&r,
-             DELTA("\"tool_calls\":[" CALL("\"index\":0,", "a",
-                                           "\"name\":\"f\",\"arguments\":\"\"") "]"),
-             DELTA("\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"{\\\"x\\\"\"}}]"),
-             DELTA("\"tool_calls\":[" CALL("\"index\":1,", "b", "\"name\":\"g\"") "]"),
-             DELTA("\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\":1}\"}}]"),
-             FINISH("stop")),
-        0);
-    CHECK_CALLS(&r, "[{\"id\":\"a\",\"name\":\"f\",\"args\":{\"x\":1}},"
-                    "{\"id\":\"b\",\"name\":\"g\",\"args\":{}}]");
-    CHECK_STR(r.a.finish_reason, "tool_calls");
-    read_release(&r);
-}
 
 TEST(calls_without_index_or_with_the_same)
 {
@@ -483,27 +323,6 @@ TEST(calls_with_neither_index_nor_id)
     CHECK_INT(r.a.calls_count, 2);
     CHECK_STR(buf_c(&r.a.calls[0].name), "f");
     CHECK_STR(buf_c(&r.a.calls[1].name), "g");
-    read_release(&r);
-}
-
-/* llama-cpp-python sends `function_call` beside `tool_calls` for one call. */
-TEST(a_call_that_comes_in_both_forms_counts_once)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(FEED(&r,
-                   DELTA("\"tool_calls\":[" CALL(
-                       "\"index\":0,", "c",
-                       "\"name\":\"f\",\"arguments\":\"{\"") "],"
-                                                             "\"function_call\":{\"name\":\"f\","
-                                                             "\"arguments\":\"{\"}"),
-                   DELTA("\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\"}\"}}],"
-                         "\"function_call\":{\"name\":\"f\",\"arguments\":\"}\"}"),
-                   DELTA("\"function_call\":{\"arguments\":\"}\"}")),
-              0);
-    CHECK_INT(r.a.calls_count, 1);
-    CHECK_STR(buf_c(&r.a.calls[0].args), "{}");
     read_release(&r);
 }
 
@@ -544,26 +363,6 @@ TEST(an_event_that_is_no_json)
 }
 
 /* ---- whole answers ---- */
-
-TEST(a_whole_answer)
-{
-    struct read r;
-
-    read_init(&r);
-    CHECK_INT(provider_openai.whole(
-                  &r.a,
-                  STR("{\"model\":\"m\",\"choices\":[{\"message\":{\"role\":\"assistant\","
-                      "\"content\":\"Hello\"},\"finish_reason\":\"length\"}],"
-                      "\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}\n"),
-                  &r.e),
-              0);
-    CHECK_STR(buf_c(&r.a.text), "Hello");
-    CHECK_STR(r.a.finish_reason, "length");
-    CHECK_STR(r.a.model, "m");
-    CHECK_INT(r.a.usage.at[USAGE_OUTPUT], 2);
-    CHECK(r.a.finished);
-    read_release(&r);
-}
 
 TEST(a_whole_answer_in_parts_with_calls)
 {

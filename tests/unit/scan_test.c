@@ -477,44 +477,6 @@ TEST(lines_can_be_read_again)
     scratch_leave();
 }
 
-TEST(a_missing_file_is_an_empty_history)
-{
-    struct message m = MESSAGE_INIT;
-    struct scan s;
-    struct err e = ERR_INIT;
-
-    scratch_enter();
-    for (int way = 0; way < 2; way++) {
-        CHECK_INT(scan_open(&s, FILE_CWD, "no/f", way ? SCAN_BACKWARD : SCAN_FORWARD, &e), 0);
-        CHECK_INT(s.fd, -1);
-        CHECK_INT(scan_message(&s, &m, NULL, &e), 0);
-        scan_close(&s);
-    }
-    CHECK_STR(err_text(&e), "");
-    scratch_leave();
-}
-
-TEST(only_regular_files_are_histories)
-{
-    struct scan s;
-    struct err e = ERR_INIT;
-
-    scratch_enter();
-    scratch_put("f", "");
-    CHECK_INT(symlink("f", "link"), 0);
-    CHECK_INT(mkfifo("fifo", 0600), 0);
-    CHECK_INT(scan_open(&s, FILE_CWD, "link", SCAN_FORWARD, &e), -1);
-    CHECK_STR(err_text(&e), "cannot open 'link': is a symbolic link");
-    CHECK_INT(scan_open(&s, FILE_CWD, "fifo", SCAN_FORWARD, &e), -1);
-    CHECK_STR(err_text(&e), "cannot open 'fifo': is a FIFO");
-    CHECK_INT(scan_open(&s, FILE_CWD, ".", SCAN_BACKWARD, &e), -1);
-    CHECK_STR(err_text(&e), "cannot open '.': is a directory");
-    CHECK_INT(scan_open(&s, FILE_CWD, "/dev/null", SCAN_BACKWARD, &e), -1);
-    CHECK_STR(err_text(&e), "cannot open '/dev/null': is a device");
-    err_release(&e);
-    scratch_leave();
-}
-
 /* ---- long lines ---- */
 
 TEST(a_line_that_is_too_long_is_passed_over_to_the_next_one)

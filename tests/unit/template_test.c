@@ -28,22 +28,6 @@ static void check(const char *text, const char *want, const char *message, int l
 #define REFUSES(text, message) check(text, NULL, message, __LINE__)
 #define NO_VARIABLE ": '{{' begins no variable ('{{{{' stands for it)"
 
-TEST(variables)
-{
-    EXPANDS("", "");
-    EXPANDS("plain { text } }}", "plain { text } }}");
-    EXPANDS("{{a}}", "A");
-    EXPANDS("x{{ a }}y{{\ta}}z", "xAyAz");
-    EXPANDS("{{a}}{{a}}", "AA");
-    EXPANDS("[{{empty}}]", "[]");
-}
-
-TEST(values_are_not_looked_through)
-{
-    EXPANDS("{{b}}", "B {{a}}");
-    EXPANDS("{{none:{{a}}", "{{a");
-}
-
 TEST(defaults)
 {
     EXPANDS("{{none:x}}", "x");
@@ -87,23 +71,6 @@ TEST(names)
     CHECK(!template_name_valid(STR("-a")));
     CHECK(!template_name_valid(STR("a b")));
     CHECK(!template_name_valid(STR("a.b")));
-}
-
-TEST(what_was_used_is_told)
-{
-    struct template_var vars[] = {{STR("a"), STR("A"), false, false},
-                                  {STR("b"), STR("B"), false, false}};
-    struct buf out = BUF_INIT(BUF_SMALL);
-
-    CHECK_INT(template_expand(STR("{{a:x}} b"), 1, vars, 2, &out, NULL), 0);
-    CHECK(vars[0].used);
-    CHECK(!vars[1].used);
-    vars[1].value = STR_NONE;
-    CHECK_INT(template_expand(STR("{{b:x}}"), 1, vars, 2, &out, NULL), 0);
-    CHECK(vars[1].used && !vars[1].missing);
-    CHECK_INT(template_expand(STR("{{b}}"), 1, vars, 2, &out, NULL), -1);
-    CHECK(vars[1].missing && !vars[0].missing);
-    buf_release(&out);
 }
 
 /* The settings as `key|value;`, then `> `, the number of the body's first line less one, and the

@@ -67,16 +67,6 @@ static void check_call(const char *script, const char *args, bool failed, const 
 
 /* ---- calls ---- */
 
-TEST(the_arguments_are_its_input_and_its_output_is_the_result)
-{
-    enter();
-    check_call("cat; echo; echo \"$#\"; echo note >&2", "{\"a\": 1}", false, "{\"a\": 1}\n0\n");
-    check_call("exit 0", "{}", false, "");
-    /* One that does not want them is no failure. */
-    check_call("exec <&-; sleep 0.05; echo done", "{}", false, "done\n");
-    leave();
-}
-
 TEST(a_failure_is_told_with_status_and_both_streams)
 {
     enter();
@@ -111,17 +101,6 @@ TEST(output_is_cut_between_code_points_and_says_so)
     leave();
 }
 
-TEST(what_is_no_utf8_is_repaired)
-{
-    enter();
-    check_call("printf 'a\\377b\\303'", "{}", false,
-               "a\xef\xbf\xbd"
-               "b\xef\xbf\xbd");
-    check_call("printf '\\200' >&2; exit 1", "{}", true,
-               "the tool failed with exit status 1\nstandard error:\n\xef\xbf\xbd");
-    leave();
-}
-
 TEST(long_arguments_and_answers_do_not_block_each_other)
 {
     struct buf args = BUF_INIT(BUF_LINE);
@@ -140,19 +119,6 @@ TEST(long_arguments_and_answers_do_not_block_each_other)
     CHECK(str_ends(buf_str(&job.result), STR("[output cut: 857611 more bytes]\n")));
     buf_release(&job.result);
     buf_release(&args);
-    leave();
-}
-
-TEST(one_that_hangs_is_stopped_and_what_it_said_is_told)
-{
-    struct tool_job job;
-
-    enter();
-    job = call("echo half; echo hm >&2; sleep 60 & echo $! >pid; wait", STR("{}"), 2000);
-    CHECK(job.failed);
-    CHECK_STR(buf_c(&job.result), "the tool was stopped: it took longer than 2.0 s\n"
-                                  "standard error:\nhm\nstandard output:\nhalf\n");
-    buf_release(&job.result);
     leave();
 }
 
@@ -183,22 +149,6 @@ TEST(what_it_leaves_behind_is_not_waited_for)
     CHECK(str_starts(buf_str(&job.result), STR("the tool failed with exit status 4\n")));
     buf_release(&job.result);
     CHECK(time_ticks() - began < 30000);
-    leave();
-}
-
-TEST(its_environment_is_what_it_is_given)
-{
-    struct tool_exec t;
-    char variable[] = "ONLY=this";
-    char *const only[] = {variable, NULL};
-
-    enter();
-    scratch_put("tool", "#!/bin/sh\n[ \"$1\" != --schema ] || printf '{\"name\":\"%s\"}' "
-                        "\"$ONLY${HOME-}\"\n");
-    chmod("tool", 0700);
-    CHECK_INT(tool_exec_load(&t, "./tool", only, -1, NULL), 0);
-    CHECK_STR(t.tool.name, "this");
-    tool_exec_release(&t);
     leave();
 }
 
@@ -278,56 +228,4 @@ TEST(what_is_no_declaration)
     buf_addf(&want, "its name ''%s", name);
     check_refused("{\"name\":\"\"}", buf_c(&want));
     buf_release(&want);
-}
-
-static void check_unusable(const char *path, enum err_kind kind, const char *want)
-{
-    struct tool_exec t;
-    struct err e = ERR_INIT;
-
-    CHECK_INT(tool_exec_load(&t, path, env, -1, &e), -1);
-    CHECK_INT(e.kind, kind);
-    CHECK_STR(err_text(&e), want);
-    tool_exec_release(&t);
-    err_release(&e);
-}
-
-TEST(what_cannot_be_used_is_named)
-{
-    enter();
-    check_unusable("./none", ERR_USAGE,
-                   "cannot use the tool './none': cannot run './none': No such file or directory");
-    scratch_put("plain", "{}");
-    check_unusable("./plain", ERR_USAGE,
-                   "cannot use the tool './plain': cannot run './plain': Permission denied");
-    scratch_put("bad", "#!/bin/sh\necho hello\n");
-    chmod("bad", 0700);
-    check_unusable("./bad", ERR_USAGE,
-                   "cannot use the tool './bad': its declaration is not a JSON object");
-    scratch_put("fails", "#!/bin/sh\necho 'no python' >&2; exit 1\n");
-    chmod("fails", 0700);
-    check_unusable("./fails", ERR_USAGE,
-                   "cannot use the tool './fails': the tool failed with exit status 1\n"
-                   "standard error:\nno python\n");
-    leave();
-}
-
-TEST(asking_for_the_declaration_can_be_interrupted)
-{
-    struct tool_exec t;
-    struct err e = ERR_INIT;
-    int wake[2];
-
-    enter();
-    scratch_put("slow", "#!/bin/sh\nexec sleep 60\n");
-    chmod("slow", 0700);
-    CHECK_INT(pipe(wake), 0);
-    CHECK_INT(write(wake[1], "", 1), 1);
-    CHECK_INT(tool_exec_load(&t, "./slow", env, wake[0], &e), -1);
-    CHECK_INT(e.kind, ERR_SIGNAL);
-    tool_exec_release(&t);
-    err_release(&e);
-    close(wake[0]);
-    close(wake[1]);
-    leave();
 }
