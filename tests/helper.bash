@@ -92,6 +92,19 @@ use_echo() {
     export CHAT_PROVIDER=echo
 }
 
+# configure LINE...: the user configuration.
+configure() {
+    mkdir -p "$HOME/.config/chathist"
+    printf '%s\n' "$@" >"$HOME/.config/chathist/config"
+}
+
+# put_tool FILE SCRIPT [NAME]: a tool that declares itself by this name, or that of its file, and answers with the script.
+put_tool() {
+    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"%s","description":"for tests"}'\''; exit; }\n%s\n' \
+        "${3:-$(basename "$1")}" "${2-}" >"$1"
+    chmod 755 "$1"
+}
+
 # No model at all; nothing is searched for on the loopback ports.
 use_nothing() {
     export CHAT_PROVIDER=none
@@ -206,6 +219,28 @@ on_tty() {
 # traced ARGUMENT...: strace with these arguments.
 traced() {
     strace -qq "$@"
+}
+
+# need PROGRAM: skips the test where it is missing; where the tests must be complete it fails.
+need() {
+    if ! command -v "$1" >/dev/null; then
+        [[ -z ${CI:-} ]] || fail "$1 is missing"
+        skip "$1 is missing"
+    fi
+}
+
+# need_strace: skips the test where strace is missing or cannot trace.
+need_strace() {
+    strace -qq -o /dev/null true 2>/dev/null || skip 'strace cannot trace here'
+}
+
+# without_rights COMMAND...: root, too, must ask for permission.
+without_rights() {
+    if [[ $EUID -eq 0 ]]; then
+        setpriv --bounding-set=-dac_override,-dac_read_search "$@"
+    else
+        "$@"
+    fi
 }
 
 # held: has strace, which writes to the file `trace`, stopped the program by -e inject=CALL:signal=STOP? It goes on

@@ -27,12 +27,6 @@ last_request() {
     find "$RECORD" -name '*.json' -printf '%f\n' | sort -n | sed -n '$s/[.]json//p'
 }
 
-# user_config LINE...
-user_config() {
-    mkdir -p "$HOME/.config/chathist"
-    printf '%s\n' "$@" >"$HOME/.config/chathist/config"
-}
-
 # ---- the prompt
 
 @test "chat: arguments are joined by blanks, options stand anywhere, -- ends them" {
@@ -580,7 +574,7 @@ make_pdf() {
     }
     run_expect 0 chat hello
     model_is default-model
-    user_config 'model = openai:file-model'
+    configure 'model = openai:file-model'
     run_expect 0 chat hello
     model_is file-model
     CHAT_MODEL=env-model run_expect 0 chat hello
@@ -600,7 +594,7 @@ make_pdf() {
         number=$((number + 1))
         [[ $(head -n 1 "$RECORD/$number.headers") == "POST $1/chat/completions"* ]] || fail "path: wanted $1"
     }
-    user_config "base_url = $here/file"
+    configure "base_url = $here/file"
     run_expect 0 chat hello
     path_is /file
     export OPENAI_BASE_URL=$here/ecosystem

@@ -117,7 +117,7 @@ load ../helper
     json_is report '.provider, .server, .key_from, .environment' openai api.openai.com:443 OPENAI_API_KEY OPENAI_API_KEY
     report CHAT_BASE_URL="https://user:$secret@example.org/v1?key=$secret" CHAT_API_KEY=$secret
     json_is report '.server, .key_from' example.org:443 CHAT_API_KEY
-    echo "api_key_command = echo $secret; touch $WORK/ran" >"$HOME/.config/chathist/config"
+    configure "api_key_command = echo $secret; touch $WORK/ran"
     report CHAT_PROVIDER=anthropic
     json_is report '.key_from, .configuration' 'the command in api_key_command' "$HOME/.config/chathist/config"
     [[ ! -e ran ]] || fail 'the command was run'
@@ -147,8 +147,7 @@ load ../helper
 
 @test "chathist: info: a configuration that is wrong" {
     use_echo
-    mkdir -p "$HOME/.config/chathist"
-    echo 'no equals sign' >"$HOME/.config/chathist/config"
+    configure 'no equals sign'
     run_expect 2 chathist info
     stdout_empty
     stderr_matches '^chathist: cannot read .*line 1'

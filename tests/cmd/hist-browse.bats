@@ -304,44 +304,6 @@ type to search  F1 help  Enter open  Tab panel  ^O load  Esc back'
     ended 130
 }
 
-@test "hist-browse: messages scroll by lines, pages, messages and to their ends" {
-    long 100
-    terminal 80x12
-    browse
-    keys Tab Tab
-    screen_has 'message 1'
-    keys j j j
-    screen_has 'message 4'
-    keys g G
-    screen_has 'message 100' ' long  100/100 '
-    keys PageUp
-    screen_has 'message 96'
-    keys g J J J J J
-    screen_has ' long  6/100 '
-    keys K
-    screen_has ' long  5/100 '
-    keys Space
-    screen_has 'message 8'
-    keys C-c
-    ended 130
-}
-
-@test "hist-browse: the list scrolls, and the messages follow" {
-    local i
-    for i in {1..60}; do hist_line "s$i" user "prompt of $i"; done >"$HISTORY"
-    terminal 80x12
-    browse
-    screen_has 'prompt of 60'
-    keys Tab G
-    screen_has ' s1  1/1 ' '60/60'
-    keys C-b
-    screen_has ' s9  1/1 '
-    keys g
-    screen_has ' s60  1/1 '
-    keys C-c
-    ended 130
-}
-
 @test "hist-browse: it is laid out anew when the terminal changes its size" {
     worked
     long 30
@@ -437,24 +399,6 @@ literal() {
     keys F1
     screen_has 'hist-browse: keys'
     tmux send-keys -H 1b 03
-    ended 130
-}
-
-@test "hist-browse: the role filter" {
-    worked
-    terminal
-    browse
-    keys Down C-r
-    screen_has 'role user'
-    soon screen_lacks_now assistant
-    keys C-r
-    screen_has 'role assistant' '▸ edit'
-    soon screen_lacks_now 'tool  2024'
-    keys pars
-    screen_has '24-02-01 asst' '24-01-01 asst' '1/2'
-    keys C-r C-r C-r
-    screen_has '1/3'
-    keys C-c
     ended 130
 }
 

@@ -273,7 +273,7 @@ setup() {
 }
 
 @test "hist-check: the quarantine is synced before the history is replaced, and a failure leaves both" {
-    command -v strace >/dev/null || skip 'no strace'
+    need_strace
     { hist_line s user one; echo bad; } >"$HISTORY"
     cp "$HISTORY" before
     traced -f -o trace -y -e trace=fdatasync,fsync,rename hist-check -q --repair >"$OUT"
@@ -293,7 +293,7 @@ setup() {
 }
 
 @test "hist-check: a killed repair's lines are not lost, whatever rewrites next" {
-    command -v strace >/dev/null || skip 'no strace'
+    need_strace
     local next
     for next in 'hist-check -q --repair' 'hist-delete -q --force gone'; do
         rm -f "$HISTORY"*
@@ -316,7 +316,7 @@ setup() {
 }
 
 @test "hist-check: a repair that was killed after the rename never shortens the quarantine" {
-    command -v strace >/dev/null || skip 'no strace'
+    need_strace
     local call n
     for call in rename unlink fsync; do
         for n in 1 2 3 4; do

@@ -7,11 +7,6 @@
 load ../helper
 load ../history
 
-need_strace() {
-    command -v strace >/dev/null || skip 'no strace'
-    strace -qq -o /dev/null true 2>/dev/null || skip 'no ptrace here'
-}
-
 # three: the sessions old, middle and new, two lines each, by turns.
 three() {
     local n

@@ -590,12 +590,12 @@ no_temporaries() {
 # Also while it writes one session, which it has read.
 @test "hist-export: a signal ends it with the old file, and without the new one" {
     use_history
-    traced -o trace true || skip 'strace may not trace here'
+    need_strace
     python3 -c 'for i in range(4000): print("""{"id":"%d","session_id":"s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"%s"}""" % (i, "x" * 2000))' >"$HISTORY"
     mkdir out
     echo old >out/page.html
     for signal in INT TERM HUP; do
-        rm trace
+        rm -f trace
         background strace -qq -o trace -e trace=write -e inject=write:signal=STOP:when=3 hist-export -a -o out/page.html
         wait_for held
         compgen -G 'out/page.html.*.tmp' >/dev/null
@@ -608,7 +608,7 @@ no_temporaries() {
 
 @test "hist-export: what a killed run has left is removed by the next one, and nothing else" {
     two_sessions
-    traced -o trace true || skip 'strace may not trace here'
+    need_strace
     run_expect 137 traced -f -o trace -e inject=rename,renameat:signal=KILL hist-export -a -o docs/
     run_expect 137 traced -f -o trace -e inject=rename,renameat:signal=KILL hist-export -a -o page.html
     [[ $(find . -name '*.[0-9]*.0.tmp' | wc -l) == 2 ]] || fail "$(find .)"
@@ -652,8 +652,7 @@ killed_at() {
 }
 
 @test "hist-export: killed at any system call, each line is exported exactly once" {
-    command -v strace >/dev/null || skip 'strace is missing'
-    traced -o trace true || skip 'strace may not trace here'
+    need_strace
     hist_lines a 3 >first
     { cat first; hist_lines a 2; } >both
     local call n killed=0

@@ -5,13 +5,6 @@
 load ../helper
 load ../history
 
-# made: the id that the last command printed alone on stdout; it has the documented form.
-made() {
-    stdout_matches '^sess_[0-9]{13}_[0-9a-f]{6}$' || return 1
-    lines_are 1 || return 1
-    ID=$(cat "$OUT")
-}
-
 # copies FILTER LINE...: what jq makes of the lines of the new session.
 copies() {
     local filter=$1

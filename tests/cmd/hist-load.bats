@@ -5,12 +5,6 @@
 load ../helper
 load ../history
 
-# current ID: is it that?
-current() {
-    [[ -f $HISTORY.session ]] || fail 'there is no pointer' || return 1
-    is pointer "$HISTORY.session" "$1"
-}
-
 @test "hist-load: prints the session and makes it current" {
     put old user question 2024-06-27T15:00:00.000000+00:00
     put old assistant answer 2024-06-27T15:00:01.000000+00:00

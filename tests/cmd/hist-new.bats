@@ -5,19 +5,6 @@
 load ../helper
 load ../history
 
-# made: the id that the last command printed alone on stdout; it has the documented form.
-made() {
-    stdout_matches '^sess_[0-9]{13}_[0-9a-f]{6}$' || return 1
-    lines_are 1 || return 1
-    ID=$(cat "$OUT")
-}
-
-# current ID: is it that?
-current() {
-    [[ -f $HISTORY.session ]] || fail 'there is no pointer' || return 1
-    is pointer "$HISTORY.session" "$1"
-}
-
 @test "hist-new: prints a new id, which is current, and stores no line" {
     run_expect 0 hist-new
     made

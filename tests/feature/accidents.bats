@@ -22,9 +22,9 @@ setup() {
     run_expect 0 chat -q 'precious two'
 }
 
-# kept [OPTION]...: all four messages are found here.
+# kept: all four messages are found here.
 kept() {
-    run_expect 0 hist-search -c precious "$@"
+    run_expect 0 hist-search -c precious
     stdout_is 4
 }
 
@@ -286,8 +286,7 @@ tracked() {
 }
 
 @test "accident: without a second name nothing is kept, and nothing is asked" {
-    mkdir -p "$HOME/.config/chathist"
-    echo 'history_copy = off' >"$HOME/.config/chathist/config"
+    configure 'history_copy = off'
     git init -q ../other
     cd ../other
     run_expect 0 chat -q 'not kept'
@@ -312,8 +311,7 @@ tracked() {
 
 @test "accident: hist-delete erases both names with history_copy = off, and by the path" {
     local repository=$PWD
-    mkdir -p "$HOME/.config/chathist"
-    echo 'history_copy = off' >"$HOME/.config/chathist/config"
+    configure 'history_copy = off'
     run_expect 0 chat -q -N 'keep this'
     run_expect 0 hist-delete -q --force --match 'precious one'
     run_expect 1 grep -r 'precious one' .git "$HOME/.local"
@@ -323,7 +321,7 @@ tracked() {
 }
 
 @test "accident: a kill of hist-delete at any step leaves what it erased in no other name" {
-    strace -qq -o /dev/null true 2>/dev/null || skip 'strace cannot trace here'
+    need_strace
     run_expect 0 chat -q -N 'keep this'
     cp -a . ../before
     cp -a "$HOME" ../home

@@ -96,9 +96,7 @@ more_expectations() {
     run_expect 0 chat -s b --retries 1 hello
     stdout_is 'Hello, world.Hello, world.'
     requests_are 3
-    # shellcheck disable=SC2016
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_weather"}'\''; exit; }\necho sunny\n' >weather
-    chmod +x weather
+    put_tool weather 'echo sunny' get_weather
     start_family anthropic/pause-turn anthropic/thinking-calls anthropic/normal
     run_expect 0 chat -s c --yes -T ./weather hello
     stdout_is 'Hello, world.' 'Hello, world.'
@@ -318,15 +316,9 @@ refusal() {
     printf 'status: 400\n\n%s\n' "$(jq -cn --arg message "$1" '{type: "error", error: {type: "invalid_request_error", $message}}')"
 }
 
-make_weather() {
-    # shellcheck disable=SC2016
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_weather"}'\''; exit; }\necho sunny\n' >weather
-    chmod +x weather
-}
-
 @test "anthropic: thinking, call, thinking, text, call go back as they came, in the loop and in later turns" {
     use_history
-    make_weather
+    put_tool weather 'echo sunny' get_weather
     start_strict anthropic/interleaved anthropic/thinking anthropic/interleaved anthropic/http-529 anthropic/normal
     run_expect 0 chat -s s --yes -T ./weather one
     blocks='{"type":"thinking","thinking":"","signature":"c2lnMQ=="}

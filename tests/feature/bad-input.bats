@@ -152,15 +152,6 @@ with() {
     bash -c 'exec "$@" '"$redirection" - "$@"
 }
 
-# without_rights COMMAND...: root too must ask for permission.
-without_rights() {
-    if [[ $EUID -eq 0 ]]; then
-        setpriv --bounding-set=-dac_override,-dac_read_search "$@"
-    else
-        "$@"
-    fi
-}
-
 # options_of TOOL: `LETTER|--NAME KIND` a line, from the table that feeds its parser.
 options_of() {
     "$1" --completion-table | awk -F '\t' '$2 != "" { kind = $3 == "flag" ? "flag" : "value"

@@ -37,9 +37,7 @@ prices() {
 }
 
 @test "cost: a turn of which one response reports no cost has none" {
-    # shellcheck disable=SC2016 # for the script
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"f","description":"d"}'\''; exit; }\necho r\n' >f
-    chmod +x f
+    put_tool f 'echo r'
     start_llm --call 'f {}' openai/openrouter
     run_expect 0 chat -N -u -T ./f --yes hello
     stderr_has 'cost=unknown'

@@ -21,22 +21,6 @@ fixture() {
     } >"$made"
 }
 
-@test "fake-llm: records each request exactly, before it answers" {
-    start_llm --accept-silent
-    printf '{"a":\t"\xff\x00 "}' >body
-    run_expect 28 curl -sS --max-time 1 -H 'X-Test: 1' -H 'Content-Type: application/json' --data-binary @body "$OPENAI_BASE_URL/x"
-    wait_for test -e "$RECORD/1.json"
-    cmp body "$RECORD/1.json"
-    run_expect 0 cat "$RECORD/1.headers"
-    stdout_line 1 $'POST /v1/x HTTP/1.1\r'
-    [[ $(request_header 1 x-test) == 1 && -z $(request_header 1 authorization) ]]
-    wait_for test -e "$RECORD/1.end"
-    [[ $(cat "$RECORD/1.end") == 'stopped 0' ]]
-    requests_are 1
-    run_expect 0 find "$RECORD" -name '*.part'
-    stdout_empty
-}
-
 @test "fixture: line ends, escapes, fills, repeats, chomp" {
     body() { "$TESTS/tools/fake-llm" --body "$made"; }
     fixture 'eol: crlf' <<<$'a\n\nb'
@@ -111,17 +95,6 @@ fixture() {
     start_llm "$made" --set 'transfer: close' --set 'end: reset'
     run_expect 56 post
     stdout_is abcdefgh
-}
-
-@test "fixture: a piece waits until there is a file" {
-    fixture 'chunk: 2' 'gate: 2 go' <<<abcd
-    start_llm "$made"
-    background curl -sSN -d x "$OPENAI_BASE_URL/x"
-    wait_for grep -q ab "$OUT.bg"
-    [[ ! -e $RECORD/1.end ]]
-    : >go
-    finish 0
-    stdout_is abcd
 }
 
 @test "fixtures: each says what it is and whence, can be loaded, and has an answer that is JSON" {

@@ -337,15 +337,6 @@ f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(sys.argv[1].encode(), i
     is_index "$WORK/data/aicoder/history.idx"
 }
 
-# without_rights COMMAND...: root too must ask for permission.
-without_rights() {
-    if [[ $EUID -eq 0 ]]; then
-        setpriv --bounding-set=-dac_override,-dac_read_search "$@"
-    else
-        "$@"
-    fi
-}
-
 @test "index: where nothing can be written there is none, and one that is there is used" {
     mkdir dir
     use_history dir/h.jsonl
@@ -531,7 +522,7 @@ asks() {
 }
 
 @test "index: the system prompt of a long session is found without reading it all, and so is that there is none" {
-    [[ -n $(type -P strace) ]] || skip 'no strace'
+    need_strace
     long_lines 2 1000 >"$HISTORY"
     asks none
     { long_lines 1 1 system '' && cat "$HISTORY"; } >first

@@ -1224,8 +1224,7 @@ X
 # ---- tools and keys
 
 @test "interactive: a call is asked for as on any terminal, and the conversation goes on" {
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"step"}'\''; exit; }\necho ran >>ran; echo ok\n' >step
-    chmod +x step
+    put_tool step 'echo ran >>ran; echo ok'
     start_llm --call 'step {"n":1}' --reply Done. --call 'step {"n":2}' --reply 'As you wish.' --reply last
     terminal
     converse -T ./step
@@ -1307,12 +1306,10 @@ gone() {
 }
 
 @test "interactive: no key that /model brings is in a tool's environment" {
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"show"}'\''; exit; }\nprintenv WORK_KEY || echo none\n' >show
-    chmod +x show
+    put_tool show 'printenv WORK_KEY || echo none'
     start_llm --call 'show {}' --reply one --call 'show {}' --reply two
     export CHAT_BASE_URL=$OPENAI_BASE_URL WORK_KEY=secret-of-work
-    mkdir -p "$HOME/.config/chathist"
-    echo 'api_key_command.groq = printenv WORK_KEY' >"$HOME/.config/chathist/config"
+    configure 'api_key_command.groq = printenv WORK_KEY'
     terminal
     converse --yes -T ./show
     type_lines go
@@ -1328,8 +1325,7 @@ gone() {
 @test "interactive: what is typed while a key command runs is the next prompt" {
     start_llm --reply one
     export CHAT_BASE_URL=$OPENAI_BASE_URL
-    mkdir -p "$HOME/.config/chathist"
-    echo 'api_key_command.groq = sleep 1; echo key' >"$HOME/.config/chathist/config"
+    configure 'api_key_command.groq = sleep 1; echo key'
     terminal
     converse
     type_lines '/model groq:x' again
@@ -1338,8 +1334,7 @@ gone() {
 }
 
 @test "interactive: --no-store remembers calls, and what could not be asked changes nothing" {
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"step"}'\''; exit; }\necho ok\n' >step
-    chmod +x step
+    put_tool step 'echo ok'
     start_llm --call 'step {"n":1}' --reply Done. --reply more --reply edited
     terminal
     converse --no-store --yes -T ./step

@@ -15,10 +15,6 @@ setup() {
     mkdir -p "$HOME/.config/chathist"
 }
 
-configure() {
-    printf '%s\n' "$@" >"$HOME/.config/chathist/config"
-}
-
 # offers NAMES [SERVER]...: the tools of these servers, of which the first stands for all of fake-mcp's own.
 offers() {
     local server options=()
@@ -317,12 +313,6 @@ told() {
     json_is body '.messages[] | select(.role == "tool").content | sub("^[^M]*"; "")' \
         "MCP server 'fake' ended with status 3: first line it cannot go on" \
         "MCP server 'fake' ended with status 3: first line it cannot go on"
-}
-
-@test "mcp: a call that takes too long is cancelled" {
-    start_llm --call 'fake__hang {}' --reply finished
-    run_expect 0 chat --yes --tool-timeout 1s --mcp 'fake=./fake-mcp --log log' hello
-    grep -q notifications/cancelled log
 }
 
 @test "mcp: an interrupt in a call cancels it, stores it and ends the server" {

@@ -20,10 +20,6 @@ teardown() {
     sandbox_end
 }
 
-configure() {
-    printf '%s\n' "$@" >"$HOME/.config/chathist/config"
-}
-
 # start_mcp OPTION...: the server, at $MCP, whose requests are in `log`.
 start_mcp() {
     rm -f url log
@@ -374,8 +370,7 @@ PNG=iVBORw0KGgo
 
 @test "mcp_http: a tool inherits its standard streams alone, also while connections are open" {
     [[ -d /proc/self/fd ]] || skip 'there is no /proc here'
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"fds"}'\''; exit; }\ncat >/dev/null; ls /proc/$$/fd\n' >fds
-    chmod +x fds
+    put_tool fds 'cat >/dev/null; ls /proc/$$/fd'
     start_mcp
     start_llm --call 'fds {}' --reply finished
     run_expect 0 bash -c 'exec 7</dev/null; exec chat --yes --mcp "fake=$0" -T ./fds hello' "$MCP"

@@ -11,12 +11,6 @@ load ../wire
 # Before a prompt in a session Ollama is asked what it has loaded, and what the model can hold.
 FAMILY=ollama MANY=20 REQUESTS_EACH=3
 
-# A tool NAME that answers with what SCRIPT prints.
-put_tool() {
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"%s","description":"for tests"}'\''; exit; }\n%s\n' "$1" "$2" >"$1"
-    chmod +x "$1"
-}
-
 more_expectations() {
     :
 }

@@ -41,10 +41,8 @@ wrong() {
 
 # The oracle is no oracle if it agrees with everything.
 @test "oracle: it sees what is wrong, and a seed repeats it" {
-    local options
-    for options in '--case-sensitive' '--limit=2' '-r user' '--reverse' '-v'; do
-        wrong hist-search "$options"
-    done
+    wrong hist-search --case-sensitive
+    wrong hist-search --reverse
     wrong hist-sessions --limit 2
     wrong hist-show --limit 1
     wrong hist-export --raw

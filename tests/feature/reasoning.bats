@@ -148,8 +148,7 @@ go_on() {
     [[ $(request 2 | jq -cS '.messages[1].reasoning_details') == "$details" ]]
     [[ $(request 3 | jq -c '.messages[1].reasoning_details') == null ]]
     # Without a stream they go back byte for byte, in the loop itself as well.
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_time"}'\''; exit; }\necho noon\n' >'time'
-    chmod +x 'time'
+    put_tool 'time' 'echo noon' get_time
     start_llm openai/openrouter-call-whole openai/normal
     export CHAT_BASE_URL=$OPENAI_BASE_URL
     run_expect 0 chat -s t -m openrouter:m --yes -T ./time --no-stream hello

@@ -118,8 +118,7 @@ same_as_far() {
     stderr_is "hist-sync: no place is given, by an argument, the setting 'remote' or CHAT_REMOTE: a directory, ssh://HOST or postgresql://... is expected (see 'hist-sync --help')"
     CHAT_REMOTE=$PWD run_expect 2 hist-search --remote zanzibar
     stderr_is "hist-sync: --remote, --search, --sessions and --show read a database: postgresql://... as an argument, the setting 'remote' or CHAT_REMOTE (see 'hist-sync --help')"
-    mkdir -p "$HOME/.config/chathist"
-    echo "remote = $PLACE" >"$HOME/.config/chathist/config"
+    configure "remote = $PLACE"
     run_expect 0 hist-search -c --remote --all zanzibar
     stdout_is 3
     # The codes of the four programs are those of hist-sync.

@@ -6,12 +6,6 @@
 
 load ../helper
 
-# put_tool NAME: an executable ./NAME that declares itself as NAME.
-put_tool() {
-    printf '#!/bin/sh\necho '\''{"name":"%s","description":"for tests"}'\''\n' "$1" >"$1"
-    chmod +x "$1"
-}
-
 # ---- effort and length
 
 @test "request options: effort and limit are fields of chat completions" {
@@ -74,12 +68,6 @@ put_tool() {
 }
 
 # ---- lasting settings
-
-# configure LINE...: the user configuration.
-configure() {
-    mkdir -p "$HOME/.config/chathist"
-    printf '%s\n' "$@" >"$HOME/.config/chathist/config"
-}
 
 @test "request options: the configuration, a template and flags set them, the later the stronger" {
     start_llm --reply ok
@@ -377,8 +365,7 @@ fields() {
 @test "request options: a secret header is never shown, stored, or in the environment of a tool" {
     local secret=s3cret-value-1234
     use_history
-    put_tool f
-    printf '#!/bin/sh\nif [ "$1" = --schema ]; then echo '\''{"name":"f","description":"d"}'\''; else env; fi\n' >f
+    put_tool f env
     configure "header_command.X-Token = echo 'Bearer $secret'"
     {
         printf 'status: 400\n\n'

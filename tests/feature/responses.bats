@@ -11,12 +11,6 @@ load ../wire
 
 FAMILY=openai-responses MANY=30
 
-# A tool NAME that answers with what SCRIPT prints.
-put_tool() {
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"%s","description":"for tests"}'\''; exit; }\n%s\n' "$1" "$2" >"$1"
-    chmod +x "$1"
-}
-
 more_expectations() {
     :
 }

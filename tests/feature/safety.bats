@@ -272,12 +272,6 @@ ran_in() {
 
 # ---- what a tool sees and leaves
 
-# put_tool NAME SCRIPT: an executable ./NAME that declares itself as NAME and answers a call with that.
-put_tool() {
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"%s"}'\''; exit; }\n%s\n' "$(basename "$1")" "$2" >"$1"
-    chmod 755 "$1"
-}
-
 alive() {
     local pid
     for pid in "$@"; do

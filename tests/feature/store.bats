@@ -12,11 +12,6 @@ setup() {
 }
 
 
-need_strace() {
-    command -v strace >/dev/null || skip 'no strace'
-    strace -qq -o /dev/null true 2>/dev/null || skip 'no ptrace here'
-}
-
 # faulty STATUS CALLS:FAULT FILE COMMAND...: runs it with a fault injected into the system calls that touch FILE ('' for any).
 faulty() {
     local status=$1 fault=$2 file=$3
@@ -187,8 +182,7 @@ whole() {
     done
     CHAT_FSYNC=1 calls fsync,fdatasync hist-append -s s hello
     traced "fdatasync\([0-9]+<$HISTORY>\)"
-    mkdir -p "$HOME/.config/chathist"
-    echo 'fsync = 0' >"$HOME/.config/chathist/config"
+    configure 'fsync = 0'
     calls fsync,fdatasync hist-append -s s hello
     untraced "sync\([0-9]+<$HISTORY>"
 }

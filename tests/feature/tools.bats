@@ -7,13 +7,6 @@
 load ../helper
 load ../history
 
-# put_tool NAME SCRIPT: an executable ./NAME that declares itself as NAME and answers a call with that.
-put_tool() {
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"%s","description":"for tests"}'\''; exit; }\n%s\n' \
-        "$(basename "$1")" "$2" >"$1"
-    chmod +x "$1"
-}
-
 # alone STATUS COMMAND...: where there is no terminal.
 alone() {
     local status=$1
@@ -366,7 +359,7 @@ gone() {
     start_llm --call 'read_one {}' --reply ok
     alone 9 chat --no-store -T '' go
     # A path in it that depends on the working directory is none.
-    echo 'tools = ./remove' >"$HOME/.config/chathist/config"
+    configure 'tools = ./remove'
     run_expect 2 chat --no-store go
     stderr_is "chat: cannot use the tool './remove': 'tools' takes names and paths that begin with a slash"
     # The environment allows nothing.

@@ -22,10 +22,6 @@ git_repo() {
     git -C "$1" commit -q -m one
 }
 
-need_strace() {
-    strace -qq -o /dev/null true 2>/dev/null || skip 'strace cannot trace here'
-}
-
 # is_file FILE..., no_file FILE...: are they there?
 is_file() {
     local file

@@ -135,9 +135,7 @@ every_tool_reads() {
 
 @test "turn: results and answers are not stored if their prompt is deleted while a tool runs" {
     use_history
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo %s; exit; }\nhist-delete -q --force s\n' \
-        "'{\"name\":\"add\"}'" >add
-    chmod +x add
+    put_tool add 'hist-delete -q --force s'
     start_llm openai/tools-one --reply 'It is 5.'
     run_expect 8 chat -s s --yes -T ./add hello
     stdout_is 'It is 5.'
@@ -729,15 +727,6 @@ END
     stderr_matches '^chat: .*: No space left on device \(CHAT_HISTORY can name another file\)$'
 }
 
-# Without the rights that root has whatever the mode says.
-mortal() {
-    if [[ $EUID -eq 0 ]]; then
-        setpriv --bounding-set=-dac_override,-dac_read_search "$@"
-    else
-        "$@"
-    fi
-}
-
 @test "turn: a history that one has no permission for is not stored in, and the question is asked" {
     use_echo
     mkdir closed sealed
@@ -750,20 +739,20 @@ mortal() {
     chmod 0444 readable.jsonl
     chmod 0555 sealed
     for file in closed.jsonl closed/x.jsonl closed/new.jsonl sealed/new.jsonl; do
-        answered_unsaved "cannot open '$file': Permission denied" mortal chat --history "$file" hello
-        answered_unsaved "cannot open '$file': Permission denied" mortal chat --history "$file" -s s hello
+        answered_unsaved "cannot open '$file': Permission denied" without_rights chat --history "$file" hello
+        answered_unsaved "cannot open '$file': Permission denied" without_rights chat --history "$file" -s s hello
         # Nothing is to be stored, or read.
-        echo '[]' | run_expect 0 mortal chat --history "$file" --messages - hello
+        echo '[]' | run_expect 0 without_rights chat --history "$file" --messages - hello
         stdout_is hello '[1 message]'
         stderr_empty
     done
-    run_expect 8 mortal chat --history readable.jsonl hello
+    run_expect 8 without_rights chat --history readable.jsonl hello
     stdout_is before '' hello '[1 message]'
     stderr_is "chat: not stored: cannot open 'readable.jsonl': Permission denied"
     # What is about the history cannot do without it; and what is not to be stored is asked with all of it.
     for options in '-c hello' '-s s --regenerate' '-s s --edit hello' '-s s --no-store hello' '-s s --dry-run hello'; do
         # shellcheck disable=SC2086
-        run_expect 1 mortal chat --history closed.jsonl $options
+        run_expect 1 without_rights chat --history closed.jsonl $options
         stdout_empty
         stderr_is "chat: cannot open 'closed.jsonl': Permission denied"
     done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 #
-# chat against the bytes that servers send: every fixture whole and byte by byte,
+# chat against the bytes that servers send: every fixture (tests/unit/splits_test.c has them byte by byte and cut),
 # the request, errors, time-outs. What a fixture itself says of exit code and answer is in its header.
 
 # shellcheck disable=SC2034
@@ -37,12 +37,6 @@ END
     finish_reasons_are normal stop length length not-streamed-length length content-filter content_filter \
         refusal content_filter no-finish stop no-done stop calls tool_calls gemini-calls tool_calls \
         cut error reset error vllm-error error bad-json error calls-cut error
-}
-
-@test "wire: the same when every byte comes by itself" {
-    expectations 'huge-.*' >table
-    ask_all table --set 'chunk: 1' --set 'delay: 0ms' --set 'delay-headers: 0ms'
-    all_stored table
 }
 
 @test "wire: what came of a stream that is cut at any byte is printed and stored" {
@@ -240,10 +234,7 @@ events_end() {
     same 'the ids of another request' before ids
     unchanged history.jsonl
     # Its own, and those of a loop that another server's id begins.
-    # shellcheck disable=SC2016
-    put='#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_time"}'\''; exit; }\necho noon\n'
-    # shellcheck disable=SC2059
-    printf "$put" >'time' && chmod +x 'time'
+    put_tool 'time' 'echo noon' get_time
     start_llm openai/deepseek-call openai/normal
     CHAT_BASE_URL=$OPENAI_BASE_URL run_expect 0 chat -s t -m mistral:m --yes -T ./time 'what time is it'
     json_is "$RECORD/2.json" '.messages[1].tool_calls[0].id == .messages[2].tool_call_id, (.messages[2].tool_call_id | test("^[a-zA-Z0-9]{9}$"))' true true

@@ -191,8 +191,7 @@ JSON
     idle 600000
     CHAT_SESSION_TIMEOUT=off run_expect 0 chat hello
     stdout_is hello '[3 messages]'
-    mkdir -p "$HOME/.config/chathist"
-    echo 'session_timeout = off' >"$HOME/.config/chathist/config"
+    configure 'session_timeout = off'
     idle 600000
     run_expect 0 chat hello
     stdout_is hello '[3 messages]'

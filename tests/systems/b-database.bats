@@ -27,8 +27,7 @@ sync_machine() {
 }
 
 @test "B with PostgreSQL: a session has created_at, last_accessed, message_count and its conversation as JSONB" {
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_weather"}'\''; exit; }\necho sunny\n' >weather
-    chmod +x weather
+    put_tool weather 'echo sunny' get_weather
     start_llm --call 'get_weather {"city":"Paris"}' --reply 'It is sunny.' --reply 'You asked for the weather.'
     run_expect 0 chat --history "$one" -s s1 --yes -T ./weather 'How is it in Paris?'
     sync_machine "$one" push
@@ -62,8 +61,7 @@ sync_machine() {
 }
 
 @test "B with PostgreSQL: ten rounds of tools are kept, and replayed in the form of each provider" {
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"step"}'\''; exit; }\necho done\n' >step
-    chmod +x step
+    put_tool step 'echo done'
     local calls=() i
     for ((i = 0; i < 11; i++)); do calls+=(--call "step {\"n\":$i}"); done
     start_llm "${calls[@]}"

@@ -104,9 +104,8 @@ load ../history
 }
 
 @test "B: openai, anthropic, openrouter, mistral, ollama, anthropic again: to each its form, and only its own thinking" {
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"get_weather"}'\''; exit; }\necho sunny\n' >weather
-    sed 's/weather/time/; s/sunny/noon/' weather >'time'
-    chmod +x weather time
+    put_tool weather 'echo sunny' get_weather
+    put_tool 'time' 'echo noon' get_time
     tools=(--yes -T ./weather -T ./time)
     start_llm openai/calls openai/normal anthropic/thinking-calls anthropic/normal openai/openrouter-call openai/normal \
         openai/calls openai/normal openai/ollama openai/deepseek-call openai/normal anthropic/calls anthropic/normal

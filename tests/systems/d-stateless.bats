@@ -111,8 +111,7 @@ wanted() {
     CHAT_MAX_MESSAGES=3 run_expect 0 chat --no-store -s s1 next
     mapfile -t lines < <(wanted 23 24)
     request_messages_are 4 "${lines[@]}" user:next
-    mkdir -p "$HOME/.config/chathist"
-    echo 'max_messages = 2' >"$HOME/.config/chathist/config"
+    configure 'max_messages = 2'
     run_expect 0 chat --no-store -s s1 next
     request_messages_are 5 "${lines[@]}" user:next
     local bad
