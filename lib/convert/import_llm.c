@@ -236,38 +236,17 @@ static void begin(struct reader *r, sqlite3_stmt *row, enum role role, const cha
     buf_release(&part);
 }
 
-/* Appends the text of a fragment. */
-static int add_fragment(struct reader *r, struct buf *text, int64_t id, struct err *e)
-{
-    int got = step_first(r, FRAGMENT, id, e);
-
-    if (got > 0)
-        buf_add_str(text, column(r->query[FRAGMENT], 0));
-    return got < 0 ? -1 : 0;
-}
-
-/* Adds a paragraph. */
-static void add_text(struct import_message *m, const struct buf *text)
-{
-    import_add_text(m, buf_str(text));
-    m->text.overflow = m->text.overflow || text->overflow;
-}
-
 /* Adds each fragment as a paragraph, until the text is too long. */
 static int add_fragments(struct reader *r, enum query n, struct str id, struct err *e)
 {
     sqlite3_stmt *q = start(r, n, id);
-    struct buf text = BUF_INIT(BUF_LINE);
     int got = 0;
 
-    while (!r->m.text.overflow && (got = step(r, q, e)) > 0) {
-        buf_clear(&text);
-        got = add_fragment(r, &text, sqlite3_column_int64(q, 0), e);
-        if (got < 0)
-            break;
-        add_text(&r->m, &text);
+    while (got >= 0 && !r->m.text.overflow && (got = step(r, q, e)) > 0) {
+        got = step_first(r, FRAGMENT, sqlite3_column_int64(q, 0), e);
+        if (got > 0)
+            import_add_text(&r->m, column(r->query[FRAGMENT], 0));
     }
-    buf_release(&text);
     return got < 0 ? -1 : 0;
 }
 
@@ -378,18 +357,22 @@ static int add_pieces(struct reader *r, struct str pieces, struct err *e)
 {
     struct json_iter it = json_iter(pieces);
     struct buf text = BUF_INIT(BUF_LINE);
-    int result = 0;
+    int got = 0;
 
-    while (result == 0 && !text.overflow && json_next(&it)) {
+    while (got >= 0 && !text.overflow && json_next(&it)) {
         int64_t id;
 
         json_decode(json_get(it.value, "literal"), &text);
-        if (json_int(json_get(it.value, "fragment"), &id))
-            result = add_fragment(r, &text, id, e);
+        if (!json_int(json_get(it.value, "fragment"), &id))
+            continue;
+        got = step_first(r, FRAGMENT, id, e);
+        if (got > 0)
+            buf_add_str(&text, column(r->query[FRAGMENT], 0));
     }
-    add_text(&r->m, &text);
+    import_add_text(&r->m, buf_str(&text));
+    r->m.text.overflow = r->m.text.overflow || text.overflow;
     buf_release(&text);
-    return result;
+    return got < 0 ? -1 : 0;
 }
 
 /* Gives the nth result of a message as a separate message. */
