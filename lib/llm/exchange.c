@@ -383,21 +383,6 @@ static int settle_response(struct response *a, int rc, struct err *e)
 
 /* ---- repeating ---- */
 
-static void exchange_init(struct exchange *x)
-{
-    http_head_init(&x->head);
-    buf_init(&x->body, WHOLE_MAX);
-    sse_init(&x->sse, on_event, x);
-    x->sse.lines = x->provider->lines;
-}
-
-static void exchange_release(struct exchange *x)
-{
-    sse_release(&x->sse);
-    http_head_release(&x->head);
-    buf_release(&x->body);
-}
-
 static bool nothing_came(const struct response *a)
 {
     return a->text.len + a->calls_count + a->opaque.thinking.len == 0 && !a->reasoned;
@@ -511,12 +496,22 @@ static bool dropped_unsupported(const struct exchange *x, struct ask *ask, struc
     return p->request(p, ask, r, e) == 0;
 }
 
-static void set_secrets(struct response *a, const struct ask *ask)
+/* Begins an exchange, and prepares the response for it. */
+static void exchange_begin(struct exchange *x, const struct http_request *r)
 {
+    struct response *a = x->response;
+
+    http_head_init(&x->head);
+    buf_init(&x->body, WHOLE_MAX);
+    sse_init(&x->sse, on_event, x);
+    x->sse.lines = x->provider->lines;
     a->secrets_count = 0;
-    response_add_secret(a, ask->key);
-    for (size_t i = 0; i < ask->headers_count; i++)
-        response_add_secret(a, header_secret(&ask->headers[i]));
+    response_add_secret(a, x->ask->key);
+    for (size_t i = 0; i < x->ask->headers_count; i++)
+        response_add_secret(a, header_secret(&x->ask->headers[i]));
+    a->opaque.keep_reasoning = x->provider->keep_reasoning;
+    a->opaque.keep_details = x->provider->keep_details;
+    a->opaque.before = r->prompt;
 }
 
 /* Carries out one exchange. *more is set if it failed and is to be repeated; *repeated counts the
@@ -528,11 +523,7 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
     struct http_sink sink = {.head = &x.head, .body = on_body, .arg = &x, .ending = on_ending};
     int rc;
 
-    exchange_init(&x);
-    set_secrets(a, ask);
-    a->opaque.keep_reasoning = p->keep_reasoning;
-    a->opaque.keep_details = p->keep_details;
-    a->opaque.before = r->prompt;
+    exchange_begin(&x, r);
     if (p->exchange && ask->limits.before_send)
         ask->limits.before_send(ask->limits.send_arg);
     if (p->exchange && ask->limits.after_send)
@@ -542,7 +533,9 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
     *more = rc != 0 && dropped_unsupported(&x, ask, r, e);
     if (rc != 0 && !*more)
         *more = wait_to_repeat(&x, ask, (*repeated)++, e);
-    exchange_release(&x);
+    sse_release(&x.sse);
+    http_head_release(&x.head);
+    buf_release(&x.body);
     return rc;
 }
 

@@ -4,7 +4,7 @@
 #include <curl/curl.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/in.h>
+#include <netdb.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -85,9 +85,8 @@ struct http_transfer {
     const struct http_limits *limits;
     const struct http_sink *sink;
     struct err *e;
-    struct buf where; /* host:port, and the proxy if there is one */
-    size_t origin;    /* the length of host:port in it */
-    unsigned port;
+    struct buf where;  /* host:port, and the proxy if there is one */
+    size_t origin;     /* the length of host:port in it */
     size_t head_bytes; /* the length of all header lines so far */
     enum phase phase;
     int64_t since;  /* when the current time limit began to run (time_ticks) */
@@ -379,45 +378,23 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     return x->stopped ? 0 : n;
 }
 
-/* Adds the numeric address and port to out and stores the port in *port. Returns false if the
- * address is neither IPv4 nor IPv6. */
-static bool add_address(struct buf *out, const struct curl_sockaddr *a, unsigned *port)
-{
-    char host[INET6_ADDRSTRLEN] = "";
-    struct sockaddr_in6 v6;
-    struct sockaddr_in v4;
-
-    if (a->family == AF_INET) {
-        memcpy(&v4, &a->addr, sizeof v4);
-        *port = ntohs(v4.sin_port);
-        inet_ntop(AF_INET, &v4.sin_addr, host, sizeof host);
-        buf_addf(out, "%s:%u", host, *port);
-    } else if (a->family == AF_INET6) {
-        memcpy(&v6, &a->addr, sizeof v6);
-        *port = ntohs(v6.sin6_port);
-        inet_ntop(AF_INET6, &v6.sin6_addr, host, sizeof host);
-        buf_addf(out, "[%s]:%u", host, *port);
-    }
-    return host[0] != '\0';
-}
-
 /* Opens a socket and notes a proxy. libcurl cannot say which proxy it uses, and before version 8.7
  * not even whether it uses one. So a connection to another port than the server's counts as one to
  * a proxy. */
 static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
     struct http_transfer *x = arg;
-    struct buf address = BUF_INIT(BUF_SMALL);
-    unsigned port = 0;
+    char host[NI_MAXHOST], port[NI_MAXSERV];
+    bool v6 = a->family == AF_INET6;
+    curl_socket_t fd;
 
     (void)purpose;
     buf_truncate(&x->where, x->origin);
-    if (add_address(&address, a, &port) && port != x->port)
-        buf_addf(&x->where, "' through proxy '%s", buf_c(&address));
-    buf_release(&address);
-
-    curl_socket_t fd = socket(a->family, a->socktype, a->protocol);
-
+    if (getnameinfo(&a->addr, (socklen_t)a->addrlen, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) == 0 &&
+        strcmp(strrchr(buf_c(&x->where), ':') + 1, port) != 0)
+        buf_addf(&x->where, "' through proxy '%s%s%s:%s", v6 ? "[" : "", host, v6 ? "]" : "", port);
+    fd = socket(a->family, a->socktype, a->protocol);
     x->no_socket = fd < 0 ? errno : 0;
     if (fd >= 0)
         (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -793,7 +770,6 @@ struct http_transfer *http_begin(struct http_pool *p, const struct http_request 
         return x;
     }
     x->origin = x->where.len;
-    x->port = (unsigned)strtoul(strrchr(buf_c(&x->where), ':') + 1, NULL, 10);
     if (start_pool(p)) {
         x->headers = header_list(r);
         x->easy = curl_easy_init();

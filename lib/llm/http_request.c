@@ -49,12 +49,15 @@ static bool has_control(struct str value)
     return false;
 }
 
-bool http_name_is_token(const char *name)
+bool http_name_is_token(struct str name)
 {
-    static const char others[] = "!#$%&'*+-.^_`|~0123456789"
-                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    static const struct str others = STR("!#$%&'*+-.^_`|~");
 
-    return *name && name[strspn(name, others)] == '\0';
+    for (size_t i = 0; i < name.n; i++)
+        if (!ascii_is_letter(name.p[i]) && !ascii_is_digit(name.p[i]) &&
+            !memchr(others.p, name.p[i], others.n))
+            return false;
+    return name.n > 0;
 }
 
 int http_check_header(const char *name, struct str value, struct err *e)
@@ -71,7 +74,7 @@ int http_check_header(const char *name, struct str value, struct err *e)
                                         "Upgrade",
                                         "Transfer-Encoding"};
 
-    if (!http_name_is_token(name))
+    if (!http_name_is_token(str_of(name)))
         return err_set(e, ERR_USAGE,
                        "bad header: letters, digits and '-' are expected in its name");
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)

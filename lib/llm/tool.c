@@ -55,21 +55,19 @@ struct str tool_cut(struct str text, size_t most)
     return text;
 }
 
-static void begin_job(struct tool_job *job)
-{
-    job->deadline = job->timeout_ms > 0 ? time_ticks() + job->timeout_ms : INT64_MAX;
-    job->tool->kind->begin(job);
-}
-
 /* Begins as many jobs as may run at the same time. Returns how many are running. */
 static size_t begin_some(struct tool_job *jobs, size_t count)
 {
     size_t going = 0;
 
     for (size_t i = 0; i < count && going < TOOL_PARALLEL; i++) {
-        if (!jobs[i].done && jobs[i].deadline == 0)
-            begin_job(&jobs[i]);
-        going += !jobs[i].done;
+        struct tool_job *job = &jobs[i];
+
+        if (!job->done && job->deadline == 0) {
+            job->deadline = job->timeout_ms > 0 ? time_ticks() + job->timeout_ms : INT64_MAX;
+            job->tool->kind->begin(job);
+        }
+        going += !job->done;
     }
     return going;
 }

@@ -298,7 +298,7 @@ struct rpc_message {
     struct str id;     /* JSON: a string or a number; in an error it may be null */
     int64_t number;    /* the id as a number; -1 if it is not a number or negative */
     struct str method; /* text; in requests and notifications */
-    struct str body;   /* JSON: params, result or error; an error that is none at all: STR_NONE */
+    struct str body;   /* JSON: params, result or error; an answer without the last two: STR_NONE */
 };
 
 /* How many lines that are not messages (banners, log lines) are skipped before the server counts as
@@ -308,7 +308,7 @@ struct rpc_message {
 /* How much of an error's message is shown, in bytes. */
 #define ERROR_TEXT_MAX ((size_t)4000)
 
-/* Counts a message that makes no sense. After too many the server is given up. */
+/* Counts a message that makes no sense, and gives the server up after too many. */
 static void take_noise(struct mcp_server *s, struct str what)
 {
     if (s->shown.len == 0)
@@ -443,13 +443,6 @@ void mcp_greet(struct mcp_server *s)
         discover(s);
     else
         initialize(s);
-}
-
-/* Begins a new session with a server that has sessions. */
-static void begin_session(struct mcp_server *s)
-{
-    s->greetings = 2;
-    initialize(s);
 }
 
 /* Begins in the other way. Each is tried once. */
@@ -870,8 +863,10 @@ void mcp_lose_session(struct mcp_server *s, int64_t id)
     }
     if (s->state != MCP_READY && !s->listed)
         mcp_give_up(s, ERR_LIMIT, "ended its session before it was ready");
-    else if (s->state == MCP_READY || s->state == MCP_LISTING)
-        begin_session(s);
+    else if (s->state == MCP_READY || s->state == MCP_LISTING) {
+        s->greetings = 2;
+        initialize(s);
+    }
 }
 
 bool mcp_awaits(struct mcp_server *s, int64_t id)

@@ -43,8 +43,8 @@ struct mcp_transport {
 };
 
 /* Takes a message of the server, on one line or several. Bytes that are not UTF-8 become U+FFFD. A
- * text that is no message is passed over, unless there are many or it was meant as one: then the
- * server is given up. */
+ * text that is no message is passed over, unless there are many or it was meant as one: then this
+ * function gives the server up. */
 void mcp_take(struct mcp_server *s, struct str text);
 /* Takes the body of a JSON-RPC error as the answer to this request. */
 void mcp_take_error(struct mcp_server *s, int64_t id, struct str error);

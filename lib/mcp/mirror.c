@@ -100,17 +100,6 @@ void mcp_mirror_add(struct buf *out, const char *method, const char *tool, struc
 
 /* ---- the rules ---- */
 
-static bool is_token(struct str name)
-{
-    struct buf text = BUF_INIT(SIZE_MAX);
-    bool is;
-
-    buf_add_str(&text, name);
-    is = text.len == strlen(buf_c(&text)) && http_name_is_token(buf_c(&text));
-    buf_release(&text);
-    return is;
-}
-
 /* Notes a name in lower case. Returns false if it was noted already. */
 static bool is_new(struct hash_map *names, struct str name)
 {
@@ -130,7 +119,7 @@ static bool annotation_valid(struct str schema, struct str annotation, struct ha
     struct str text = json_text(annotation, &name);
     struct str kind = json_text(json_get(schema, "type"), &type);
     bool valid =
-        json_type(annotation) == JSON_STRING && is_token(text) && is_new(names, text) &&
+        json_type(annotation) == JSON_STRING && http_name_is_token(text) && is_new(names, text) &&
         (str_eq_c(kind, "string") || str_eq_c(kind, "integer") || str_eq_c(kind, "boolean"));
 
     buf_release(&name);

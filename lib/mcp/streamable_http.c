@@ -228,9 +228,8 @@ static struct post *add_post(struct mcp_server *s, enum post_kind kind)
 }
 
 /* Takes a post out of the list and frees it. */
-static void drop_post(struct post *p)
+static void drop_post(struct link *l, struct post *p)
 {
-    struct link *l = p->server->link;
     struct post **at = &l->first;
 
     while (*at != p)
@@ -591,7 +590,7 @@ static void look_at_all(struct link *l)
 
         next = p->next;
         if (!stays)
-            drop_post(p);
+            drop_post(l, p);
     }
     /* The request that waited for the endpoint can go there. */
     if (l->endpoint.len > 0)
@@ -601,7 +600,7 @@ static void look_at_all(struct link *l)
 static void drop_posts(struct link *l)
 {
     while (l->first)
-        drop_post(l->first);
+        drop_post(l, l->first);
 }
 
 static void remote_step(struct mcp_server *s)
@@ -627,11 +626,11 @@ static size_t remote_fds(const struct mcp_server *s, struct pollfd fds[TOOL_FDS]
 
 static void remote_forget(struct mcp_server *s, int64_t id)
 {
-    const struct link *l = s->link;
+    struct link *l = s->link;
 
     for (struct post *p = l->first; p; p = p->next)
         if (p->kind == POST_REQUEST && p->id == id) {
-            drop_post(p);
+            drop_post(l, p);
             return;
         }
 }
@@ -666,7 +665,7 @@ static void begin_end(struct mcp_server *s)
     for (struct post *p = l->first, *next; p; p = next) {
         next = p->next;
         if (p->kind != POST_NOTICE || mcp_is_broken(s))
-            drop_post(p);
+            drop_post(l, p);
     }
     if (!mcp_is_broken(s) && l->session.len > 0)
         add_post(s, POST_DELETE);

@@ -40,7 +40,7 @@ struct http_request {
 void http_request_init(struct http_request *r);
 void http_request_release(struct http_request *r);
 /* Is this a token (RFC 9110 section 5.6.2), as the name of a header is? */
-bool http_name_is_token(const char *name);
+bool http_name_is_token(struct str name);
 /* Checks a header that the user wants to send: the name is a token (RFC 9110 section 5.6.2) and
  * none of those that describe the connection or the length of the body, and the value has no
  * control character. Returns 0, or -1 (ERR_USAGE); the message does not repeat the value. */
