@@ -83,7 +83,7 @@ void chat_session_close(struct chat_session *t)
 {
     resume_release(&t->session);
     events_release(&t->events);
-    consent_release(&t->consent);
+    buf_release(&t->consent.always);
     toolbox_release(&t->toolbox);
     mcp_servers_close(&t->mcp, false);
     server_release(&t->server);
@@ -261,7 +261,7 @@ static int choose_limits(struct chat_session *t, struct turn *turn, struct err *
         return -1;
     ask->answer_room = (int64_t)l->answer;
     ask->input_limit = l->tokens == CONTEXT_ALL ? 0 : (int64_t)l->tokens;
-    l->tools = ask_tools_bytes(ask) + mcp_servers_instructions(&t->mcp).n;
+    l->tools = ask_tools_bytes(ask) + t->mcp.instructions.len;
     return 0;
 }
 
@@ -310,7 +310,7 @@ static void learn_windows(struct chat_session *t, const struct turn *turn)
  * stored, because it is not the user's and belongs to servers that a later turn may not have. */
 static void add_instructions(const struct chat_session *t, struct context *c)
 {
-    struct str instructions = mcp_servers_instructions(&t->mcp);
+    struct str instructions = buf_str(&t->mcp.instructions);
     struct buf system = BUF_INIT(SIZE_MAX);
 
     if (instructions.n == 0)
@@ -504,7 +504,7 @@ static void renew_tools(struct chat_session *t, struct turn *turn)
     if (!mcp_servers_renew(&t->mcp, &t->toolbox, t->history.cancel_fd))
         return;
     /* A name may now mean another tool. */
-    consent_forget(&t->consent);
+    buf_clear(&t->consent.always);
     turn->ask.tools = t->toolbox.at;
     turn->ask.tools_count = t->toolbox.count;
     if (!t->args->common.quiet)

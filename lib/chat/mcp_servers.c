@@ -419,11 +419,6 @@ static void gather_instructions(struct mcp_servers *m)
     }
 }
 
-struct str mcp_servers_instructions(const struct mcp_servers *m)
-{
-    return buf_str(&m->instructions);
-}
-
 /* Ends the servers, in a hurry after a signal. */
 static void end_all(struct mcp_servers *m, bool hurry, int cancel_fd)
 {

@@ -277,13 +277,3 @@ enum consent_answer consent_ask(struct consent *c, struct str name, struct str a
     close(tty);
     return answer;
 }
-
-void consent_forget(struct consent *c)
-{
-    buf_clear(&c->always);
-}
-
-void consent_release(struct consent *c)
-{
-    buf_release(&c->always);
-}

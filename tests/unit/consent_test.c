@@ -27,5 +27,5 @@ TEST(what_is_allowed_is_not_asked_for)
     c.all = false;
     buf_add_c(&c.always, "remove\n");
     CHECK_INT(consent_ask(&c, STR("remove"), STR("{}")), CONSENT_GIVEN);
-    consent_release(&c);
+    buf_release(&c.always);
 }

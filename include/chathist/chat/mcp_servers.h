@@ -24,13 +24,15 @@
 struct mcp_servers {
     bool open;
     bool quiet, verbose; /* the caller sets these before mcp_servers_open */
+    /* What the servers say about the use of their tools, for the system prompt, the same from
+     * mcp_servers_open to mcp_servers_close. */
+    struct buf instructions;
     /* private */
     struct mcp_config *wanted; /* in the order of `at` */
     size_t wanted_count, wanted_cap;
     struct mcp_watch watch;
     struct mcp_server **at;
     size_t count, cap;
-    struct buf instructions; /* the part of the system prompt that is about the servers */
 };
 
 /* Starts the servers that are wanted, waits until their tools are known, and adds these to the
@@ -45,9 +47,6 @@ void mcp_servers_open(struct mcp_servers *m, const char *const *options, const s
  * when cancel_fd becomes readable. Returns true if tools in the toolbox were replaced; the old ones
  * are freed. */
 bool mcp_servers_renew(struct mcp_servers *m, struct toolbox *b, int cancel_fd);
-/* Returns what the servers say about the use of their tools, for the system prompt, or an empty
- * text. It is the same from mcp_servers_open to mcp_servers_close, and valid as long. */
-struct str mcp_servers_instructions(const struct mcp_servers *m);
 /* Ends the servers; `hurry` if a signal has come already. A signal that comes meanwhile makes it
  * hurry, and ends the program when no server is left. May be called twice, and without
  * mcp_servers_open. The caller must not catch signals. */

@@ -54,7 +54,8 @@ struct consent {
     /* Called with true before the terminal is read, and with false afterwards; may be NULL. */
     void (*lend)(void *arg, bool lent);
     void *lend_arg;
-    struct buf always; /* names that were answered with "always", in the form of `allowed` */
+    struct buf always; /* names that were answered with "always", in the form of `allowed`; the
+                        * caller clears and releases it */
 };
 
 #define CONSENT_INIT                                                                               \
@@ -76,8 +77,5 @@ enum consent_answer {
 enum consent_answer consent_ask(struct consent *c, struct str name, struct str args);
 /* Does one of the patterns of consent.allowed match the name? */
 bool consent_matches(const char *patterns, struct str name);
-/* Forgets the tools that were answered with "always". */
-void consent_forget(struct consent *c);
-void consent_release(struct consent *c);
 
 #endif
