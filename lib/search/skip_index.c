@@ -26,6 +26,8 @@
 #define GROWTH_LEAST ((size_t)16)
 /* How far after the last block that is added a line may end. */
 #define OVERHANG ((off_t)1 << 20)
+/* This many bytes of a text are folded at once. */
+#define FOLDED ((size_t)64 << 10)
 /* This many blocks are marked in one table, which fits the processor's cache. */
 #define GROUP 8
 #define ROWS_SIZE (SKIP_ROWS * SKIP_ROW_SIZE)
@@ -188,53 +190,27 @@ static size_t row_of(uint32_t gram)
     return (size_t)((gram & 0xffffff) * UINT32_C(0x9e3779b1) >> 17) % SKIP_ROWS;
 }
 
-struct marking {
-    unsigned char *marks, bit;
-    uint32_t gram;
-    size_t seen; /* how many bytes were folded */
-};
-
-static inline void mark_byte(struct marking *m, unsigned char byte)
-{
-    m->gram = m->gram << 8 | byte;
-    if (++m->seen >= GRAM)
-        m->marks[row_of(m->gram)] |= m->bit;
-}
-
-/* Marks the ASCII from p on, up to `end` or to another character. Returns where it ends. */
-static const char *mark_ascii(struct marking *m, const char *p, const char *end)
-{
-    struct marking here = *m;
-
-    for (; p < end && (unsigned char)*p < 0x80; p++)
-        mark_byte(&here, (unsigned char)ascii_lower(*p));
-    *m = here;
-    return p;
-}
-
-/* Marks the character at p, one outside ASCII. Returns where it ends. */
-static const char *mark_other(struct marking *m, const char *p, const char *end)
-{
-    char bytes[4];
-    int32_t cp;
-    size_t length = utf8_decode((struct str){p, (size_t)(end - p)}, &cp);
-    size_t count = length ? utf8_encode(utf8_fold(cp), bytes) : 0;
-
-    for (size_t i = 0; i < count; i++)
-        mark_byte(m, (unsigned char)bytes[i]);
-    return length ? p + length : end;
-}
-
 void skip_mark(unsigned char marks[SKIP_ROWS], unsigned char bit, struct str text)
 {
-    struct marking m = {.marks = marks, .bit = bit};
-    const char *p = text.p, *end = p + text.n;
+    struct buf folded = BUF_INIT(SIZE_MAX);
+    uint32_t gram = 0;
+    size_t seen = 0;
 
-    while (p < end) {
-        p = mark_ascii(&m, p, end);
-        if (p < end)
-            p = mark_other(&m, p, end);
+    while (text.n > 0) {
+        size_t n = text.n < FOLDED ? text.n : FOLDED;
+
+        while (utf8_inside(text, n))
+            n++;
+        buf_clear(&folded);
+        utf8_add_folded(&folded, (struct str){text.p, n});
+        for (size_t i = 0; i < folded.len; i++) {
+            gram = gram << 8 | (unsigned char)folded.data[i];
+            if (++seen >= GRAM)
+                marks[row_of(gram)] |= bit;
+        }
+        text = str_skip(text, n);
     }
+    buf_release(&folded);
 }
 
 struct skip_rows {
