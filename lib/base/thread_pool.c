@@ -141,36 +141,3 @@ bool thread_pool_next(struct thread_pool *p, size_t *number)
     pthread_mutex_unlock(&p->lock);
     return p->open;
 }
-
-/* ---- jobs ---- */
-
-static bool begin_piece(void *ctx, size_t number)
-{
-    const struct thread_pool_job *job = ctx;
-
-    return number < job->count;
-}
-
-static void do_piece(void *ctx, size_t number, size_t thread)
-{
-    const struct thread_pool_job *job = ctx;
-
-    (void)thread;
-    job->work(job->ctx, number);
-}
-
-bool thread_pool_run(const struct thread_pool_job *job)
-{
-    struct thread_pool_job copy = *job;
-    struct thread_pool *p =
-        thread_pool_new(&(struct thread_pool_work){job->threads, &copy, begin_piece, do_piece});
-    bool more = true;
-    size_t number;
-
-    if (job->count > 1)
-        thread_pool_help(p);
-    while (more && thread_pool_next(p, &number))
-        more = job->take(job->ctx, number);
-    thread_pool_free(p);
-    return more;
-}

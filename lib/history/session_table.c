@@ -216,117 +216,108 @@ static void join_tables(struct session_table *t, const struct session_table *nex
 
 /* ---- reading ---- */
 
-/* Moves to the first line that begins at `begin` or later. Returns 1; 0 if none begins before the
- * end of what `s` reads; -1 on error. */
-static int find_first_line(struct scan *s, off_t begin, struct err *e)
-{
-    struct line l;
-    int more;
-
-    scan_from(s, begin - 1);
-    more = scan_line(s, &l, e);
-    return more > 0 ? l.terminated : more;
-}
-
-/* Adds the lines that begin from `begin` on and before `end`. */
-static int read_lines(struct session_table *t, const struct table_read *r, off_t begin, off_t end,
-                      struct err *e)
-{
-    struct message m = MESSAGE_INIT;
-    struct scan s;
-    struct line l;
-    int more = 1;
-
-    /* The end of a long line is looked for in this part alone, so that a line of many pieces is not
-     * read again for each of them. */
-    scan_share(&s, r->scan, begin, end);
-    if (s.block_size > BLOCK)
-        s.block_size = BLOCK;
-    if (begin > r->from)
-        more = find_first_line(&s, begin, e);
-    if (s.size == end)
-        s.size = r->to;
-    while (more > 0 && scan_offset(&s) < end && (more = scan_line(&s, &l, e)) > 0 && l.terminated)
-        add_line(t, &m, &l, scan_offset(&s));
-    if (r->exact && s.size < r->to)
-        more = -1;
-    message_release(&m);
-    scan_close(&s);
-    return more < 0 ? -1 : 0;
-}
-
+/* A part of the history that one thread reads: whole lines. */
 struct piece {
     struct session_table table;
+    struct scan scan;
+    off_t end;
     struct err err;
-    int result;
+    int result; /* 1, or -1 with `err` set */
 };
 
 struct reading {
     const struct table_read *r;
-    struct session_table *whole;
-    struct piece *pieces;
-    size_t count;
-    int result;
+    struct scan scan; /* of all that is read */
+    off_t next;       /* where the next piece begins */
+    size_t threads;
+    struct piece pieces[THREAD_POOL_AHEAD(THREAD_POOL_MAX)]; /* by number */
 };
 
-static off_t piece_begin(const struct table_read *r, size_t number)
+static struct piece *piece_of(struct reading *g, size_t number)
 {
-    off_t begin = r->from + (off_t)(number * PIECE);
-
-    return begin < r->to ? begin : r->to;
+    return &g->pieces[number % THREAD_POOL_AHEAD(g->threads)];
 }
 
-static void read_piece(void *ctx, size_t number)
+static bool begin_piece(void *ctx, size_t number)
 {
     struct reading *g = ctx;
-    struct piece *p = &g->pieces[number];
+    struct piece *p = piece_of(g, number);
 
+    if (thread_pool_cancelled(g->r->cancel))
+        return false;
+    *p = (struct piece){.err = ERR_INIT};
     session_table_init(&p->table);
-    p->result = read_lines(&p->table, g->r, piece_begin(g->r, number),
-                           piece_begin(g->r, number + 1), &p->err);
+    p->result = scan_split(&g->scan, &g->next, (off_t)PIECE, &p->scan, &p->err);
+    p->end = g->next;
+    return p->result != 0;
 }
 
-static bool join_piece(void *ctx, size_t number)
+static void read_piece(void *ctx, size_t number, size_t thread)
 {
     struct reading *g = ctx;
-    struct piece *p = &g->pieces[number];
+    struct piece *p = piece_of(g, number);
+    struct message m = MESSAGE_INIT;
+    struct line l;
+    int more;
 
-    g->result = thread_pool_cancelled(g->r->cancel) ? -1 : p->result;
-    if (g->result == 0)
-        join_tables(g->whole, &p->table);
-    else if (g->r->e && p->result < 0)
-        err_set(g->r->e, p->err.kind, "%s", err_text(&p->err));
+    (void)thread;
+    if (p->result < 0)
+        return;
+    if (p->scan.block_size > BLOCK)
+        p->scan.block_size = BLOCK;
+    while ((more = scan_line(&p->scan, &l, &p->err)) > 0 && l.terminated)
+        add_line(&p->table, &m, &l, scan_offset(&p->scan));
+    if (more < 0 || (g->r->exact && p->scan.size < p->end))
+        p->result = -1;
+    message_release(&m);
+    scan_close(&p->scan);
+}
+
+/* Adds a piece that was read. */
+static int join_piece(struct session_table *t, struct piece *p, const struct table_read *r)
+{
+    off_t size = r->to - r->from;
+
+    if (p->result > 0)
+        join_tables(t, &p->table);
+    else if (r->e)
+        err_set(r->e, p->err.kind, "%s", err_text(&p->err));
     session_table_release(&p->table);
-    if (g->r->work)
-        g->r->work((int)((number + 1) * 100 / g->count));
-    return g->result == 0;
+    if (r->work && size > (off_t)PIECE)
+        r->work((int)((p->end - r->from) * 100 / size));
+    return p->result < 0 ? -1 : 0;
 }
 
 int session_table_read(struct session_table *t, const struct table_read *r)
 {
-    size_t count = (size_t)((r->to - r->from + (off_t)PIECE - 1) / (off_t)PIECE);
-    struct reading g = {.r = r, .whole = t, .count = count};
+    struct reading *g = mem_zalloc(sizeof(*g));
+    struct thread_pool *pool;
+    size_t number;
+    int result = 0;
 
+    g->r = r;
+    g->next = r->from;
+    g->threads = thread_pool_size();
+    scan_share(&g->scan, r->scan, r->from, r->to);
     if (t->end < r->from)
         t->end = r->from;
-    /* A file with holes can be far longer than its data: it is not divided. */
-    if (count <= 1 || r->scan->sparse)
-        return read_lines(t, r, r->from, r->to, r->e);
-    g.pieces = mem_zalloc(count * sizeof(*g.pieces));
-    thread_pool_run(
-        &(struct thread_pool_job){.count = count,
-                                  .threads = r->to - r->from < HELPED ? 1 : thread_pool_size(),
-                                  .ctx = &g,
-                                  .work = read_piece,
-                                  .take = join_piece});
-    for (size_t i = 0; i < count; i++) {
-        session_table_release(&g.pieces[i].table);
-        err_release(&g.pieces[i].err);
+    pool = thread_pool_new(&(struct thread_pool_work){g->threads, g, begin_piece, read_piece});
+    if (r->to - r->from >= HELPED)
+        thread_pool_help(pool);
+    while (result == 0 && thread_pool_next(pool, &number))
+        result = join_piece(t, piece_of(g, number), r);
+    thread_pool_free(pool);
+    if (thread_pool_cancelled(r->cancel))
+        result = -1;
+    for (size_t i = 0; i < THREAD_POOL_AHEAD(g->threads); i++) {
+        session_table_release(&g->pieces[i].table);
+        err_release(&g->pieces[i].err);
     }
-    free(g.pieces);
-    if (r->work)
+    scan_close(&g->scan);
+    free(g);
+    if (r->work && r->to - r->from > (off_t)PIECE)
         r->work(-1);
-    return g.result;
+    return result;
 }
 
 int session_table_read_torn(struct session_table *t, const struct scan *s, off_t size)

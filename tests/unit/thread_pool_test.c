@@ -9,6 +9,42 @@
 
 #define COUNT ((size_t)40)
 
+/* Pieces, and what is done with each: on any thread, and then on this one, in order, until it has
+ * enough. */
+struct job {
+    size_t count, threads;
+    void *ctx;
+    void (*work)(void *ctx, size_t number);
+    bool (*take)(void *ctx, size_t number);
+};
+
+static bool begin(void *ctx, size_t number)
+{
+    return number < ((const struct job *)ctx)->count;
+}
+
+static void do_piece(void *ctx, size_t number, size_t thread)
+{
+    const struct job *job = ctx;
+
+    (void)thread;
+    job->work(job->ctx, number);
+}
+
+static bool run(struct job job)
+{
+    struct thread_pool *p =
+        thread_pool_new(&(struct thread_pool_work){job.threads, &job, begin, do_piece});
+    bool more = true;
+    size_t number;
+
+    thread_pool_help(p);
+    while (more && thread_pool_next(p, &number))
+        more = job.take(job.ctx, number);
+    thread_pool_free(p);
+    return more;
+}
+
 struct seen {
     atomic_int times[COUNT]; /* that each piece was done */
     size_t taken[COUNT];
@@ -40,7 +76,7 @@ static void runs(size_t threads, size_t count)
     struct seen seen = {.enough = SIZE_MAX};
     bool once = true, in_order = true;
 
-    CHECK(thread_pool_run(&(struct thread_pool_job){count, threads, &seen, work, take}));
+    CHECK(run((struct job){count, threads, &seen, work, take}));
     for (size_t i = 0; i < count; i++) {
         once = once && seen.times[i] == 1;
         in_order = in_order && seen.taken[i] == i;
@@ -89,8 +125,7 @@ TEST(few_pieces_wait_to_be_taken)
     for (size_t threads = 1; threads <= 4; threads++) {
         struct ahead a = {0, 0};
 
-        CHECK(
-            thread_pool_run(&(struct thread_pool_job){COUNT, threads, &a, begin_one, take_slowly}));
+        CHECK(run((struct job){COUNT, threads, &a, begin_one, take_slowly}));
         CHECK_INT(a.now, 0);
         CHECK(a.most >= 1 && a.most <= (int)threads + 1);
     }
@@ -101,7 +136,7 @@ TEST(it_ends_when_the_taker_has_enough)
     struct seen seen = {.enough = 3};
     size_t done = 0;
 
-    CHECK(!thread_pool_run(&(struct thread_pool_job){COUNT, 2, &seen, work, take}));
+    CHECK(!run((struct job){COUNT, 2, &seen, work, take}));
     CHECK(seen.count == 3);
     for (size_t i = 0; i < COUNT; i++)
         done += seen.times[i] > 0;

@@ -15,7 +15,7 @@
 /* At most this many pieces have begun and are not done with. */
 #define THREAD_POOL_AHEAD(threads) ((threads) + 1)
 
-/* A pool whose caller asks for each piece. The caller's thread works, too. */
+/* The caller asks for each piece. Its thread works, too. */
 struct thread_pool_work {
     size_t threads; /* 1 to THREAD_POOL_MAX, including the caller's thread */
     void *ctx;
@@ -36,21 +36,6 @@ void thread_pool_help(struct thread_pool *p);
 /* Is done with the piece that the last call returned. Returns true and the number of the next one,
  * finished, or false after the last one. */
 bool thread_pool_next(struct thread_pool *p, size_t *number);
-
-/* A job with a known number of pieces, done as a whole. */
-struct thread_pool_job {
-    size_t count;   /* of pieces: 0 to count - 1 */
-    size_t threads; /* as above */
-    void *ctx;
-    /* Does one piece, on any of the threads. */
-    void (*work)(void *ctx, size_t number);
-    /* Called on the caller's thread for each finished piece, in order. If it returns false, no
-     * other piece begins or is handed over. */
-    bool (*take)(void *ctx, size_t number);
-};
-
-/* Returns true if all pieces were handed over. */
-bool thread_pool_run(const struct thread_pool_job *job);
 
 /* Returns true if another thread has set *cancel, which may be NULL. */
 bool thread_pool_cancelled(const atomic_bool *cancel);
