@@ -77,24 +77,42 @@ static void git_dirs_close(struct git_dirs *g)
     *g = (struct git_dirs){.git = -1, .common = -1, .tree = -1};
 }
 
-/* Opens a directory of the user's below `at`. Returns its descriptor; -1 with *why set if it is
- * missing or another user's; -1 with *e. */
-static int open_own(int at, const char *name, const char *path, const char **why, struct err *e)
+/* Opens the directory `name` in `parent`, a link to one only with `link`. Returns 1; 0 if it does
+ * not exist, or with *fault if it cannot be used, for example because it is another user's; -1 with
+ * *e set. */
+static int open_own(int parent, const char *name, bool link, const char *path, int *fd,
+                    const char **fault, struct err *e)
 {
     struct stat st;
-    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) {
-        *why = errno == ENOENT ? "does not exist" : "cannot be opened";
-    } else if (fd < 0 || fstat(fd, &st) < 0) {
-        err_sys(e, errno, "cannot open '%s'", path);
-    } else if (st.st_uid != geteuid()) {
-        *why = "belongs to another user";
-    } else {
-        return fd;
+    *fault = NULL;
+    *fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | (link ? 0 : O_NOFOLLOW));
+    if (*fd < 0) {
+        if (errno == ENOENT)
+            return 0;
+        if (errno == EACCES)
+            *fault = "cannot be opened";
+        else if (errno == ELOOP || errno == ENOTDIR)
+            *fault = fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)
+                         ? "is a symbolic link"
+                         : "is not a directory";
+        return *fault ? 0 : err_sys(e, errno, "cannot open '%s'", path);
     }
-    file_close(fd);
-    return -1;
+    if (fstat(*fd, &st) < 0)
+        err_sys(e, errno, "cannot open '%s'", path);
+    else if (st.st_uid == geteuid())
+        return 1;
+    else
+        *fault = "belongs to another user";
+    close(*fd);
+    *fd = FILE_ABSENT;
+    return *fault ? 0 : -1;
+}
+
+static int open_place(int parent, const char *name, const char *path, int *fd, const char **fault,
+                      struct err *e)
+{
+    return open_own(parent, name, false, path, fd, fault, e);
 }
 
 /* Does the directory have these entries? 1, 0, -1. */
@@ -143,17 +161,18 @@ static char *read_path(int dir, const char *name, const char *prefix, const char
 static int open_dir(int *fd, int at, const char *name, const char *path, const char *const *names,
                     char **unusable, struct err *e)
 {
-    const char *why = NULL;
-    int found = -1;
+    const char *fault;
+    int found = open_own(at, name, true, path, fd, &fault, e);
 
-    *fd = open_own(at, name, path, &why, e);
-    if (*fd >= 0)
+    if (found == 0 && !fault)
+        fault = "does not exist";
+    if (found > 0)
         found = has(*fd, path, names, e);
+    if (found == 0 && !fault)
+        fault = not_git;
     if (found == 0)
-        why = not_git;
-    if (why)
-        *unusable = sentence(path, why);
-    return why ? 0 : found;
+        *unusable = sentence(path, fault);
+    return found;
 }
 
 static int open_common(struct git_dirs *g, const char *named, char **unusable, struct err *e)
@@ -402,42 +421,40 @@ static void set_trust(struct history *h)
 
 /* ---- finding ---- */
 
-/* Opens the directory `name` in `parent`. Returns 1; 0 if it does not exist, or with *fault if it
- * cannot be used; -1 with *e set. */
-static int open_place(int parent, const char *name, const char *path, int *fd, const char **fault,
-                      struct err *e)
-{
-    struct stat st;
-
-    *fault = NULL;
-    *fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (*fd < 0) {
-        if (errno == ENOENT)
-            return 0;
-        if (errno == EACCES)
-            *fault = "cannot be opened";
-        else if (errno == ELOOP || errno == ENOTDIR)
-            *fault = fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode)
-                         ? "is a symbolic link"
-                         : "is not a directory";
-        return *fault ? 0 : err_sys(e, errno, "cannot open '%s'", path);
-    }
-    if (fstat(*fd, &st) < 0)
-        err_sys(e, errno, "cannot open '%s'", path);
-    else if (st.st_uid == geteuid())
-        return 1;
-    else
-        *fault = "belongs to another user";
-    close(*fd);
-    *fd = FILE_ABSENT;
-    return *fault ? 0 : -1;
-}
-
 static bool is_on_one_device(int a, int b)
 {
     struct stat x, y;
 
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev;
+}
+
+/* Finds the foreign histories that were set aside in the directory of the history. */
+static void look_for_foreign(struct history *h)
+{
+    struct stat st;
+
+    for (int number = 1;; number++) {
+        char *name = foreign_name(number);
+        bool found = file_stat(h->dir_fd, name, &st) == 0;
+
+        if (found)
+            add_foreign(h, path_join(h->dir, name));
+        free(name);
+        if (!found)
+            return;
+    }
+}
+
+/* Uses an open directory, `name` in `parent`, as the place of the history and of the pointer. */
+static void set_place(struct history *h, enum history_kind kind, int fd, const char *parent,
+                      const char *name)
+{
+    h->kind = kind;
+    h->dir_fd = h->pointer_fd = fd;
+    h->dir_exists = true;
+    set_paths(h, parent, name, NULL);
+    set_trust(h);
+    look_for_foreign(h);
 }
 
 /* Looks for `.aicoder` in the work tree, which hist-new --here made before there was a repository,
@@ -473,23 +490,6 @@ static void look_in_work_tree(struct history *h, bool reader)
 out:
     file_close(fd);
     free(dir);
-}
-
-/* Finds the foreign histories that were set aside in the directory of the history. */
-static void look_for_foreign(struct history *h)
-{
-    struct stat st;
-
-    for (int number = 1;; number++) {
-        char *name = foreign_name(number);
-        bool found = file_stat(h->dir_fd, name, &st) == 0;
-
-        if (found)
-            add_foreign(h, path_join(h->dir, name));
-        free(name);
-        if (!found)
-            return;
-    }
 }
 
 /* Opens the directory of the pointer. That of a linked worktree counts as absent without the user's
@@ -551,12 +551,7 @@ static int look_here(void *arg, int parent, const char *path)
     int fd, found = open_place(parent, HERE_NAME, dir, &fd, &fault, NULL);
 
     if (found > 0 && trust_marked(fd, h->token_path, NULL) > 0) {
-        h->kind = HISTORY_HERE;
-        h->dir_fd = h->pointer_fd = fd;
-        h->dir_exists = true;
-        set_paths(h, path, HERE_NAME, NULL);
-        set_trust(h);
-        look_for_foreign(h);
+        set_place(h, HISTORY_HERE, fd, path, HERE_NAME);
     } else if (fd >= 0) {
         close(fd);
         found = 0;
@@ -708,15 +703,12 @@ static void give_registered(void *arg, const char *dir)
     struct history h;
     const char *fault;
     char *parent = path_parent(dir);
+    int fd;
 
     init(&h, a->from);
-    if (open_place(AT_FDCWD, dir, dir, &h.dir_fd, &fault, NULL) > 0) {
-        h.kind = strcmp(path_base(dir), HERE_NAME) == 0 ? HISTORY_HERE : HISTORY_REPOSITORY;
-        h.pointer_fd = h.dir_fd;
-        h.dir_exists = true;
-        set_paths(&h, parent, path_base(dir), NULL);
-        set_trust(&h);
-        look_for_foreign(&h);
+    if (open_place(AT_FDCWD, dir, dir, &fd, &fault, NULL) > 0) {
+        set_place(&h, strcmp(path_base(dir), HERE_NAME) == 0 ? HISTORY_HERE : HISTORY_REPOSITORY,
+                  fd, parent, path_base(dir));
         for (size_t i = 0; i < h.foreign_count; i++)
             give_file(a, h.foreign[i]);
         a->found(a->arg, h);
