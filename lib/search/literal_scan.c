@@ -441,13 +441,14 @@ static bool escape_matters(const struct literal_scan *s, const char *p, const ch
 
 bool literal_scan_ready(struct literal_scan *s)
 {
-    bool fits = true;
+    bool fits;
 
+    if (s->character_count == 0)
+        return false;
     qsort(s->characters, s->character_count, sizeof *s->characters, by_value);
     fits = literal_scan_add_pair(s, escape_pair(s));
     for (size_t i = 0; i < s->count && fits; i++) {
         struct literal *one = &s->literals[i];
-
         uint64_t cost = choose(one);
 
         fits = cost < UINT64_MAX;

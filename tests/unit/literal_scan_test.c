@@ -251,3 +251,17 @@ TEST(a_literal_is_found_everywhere_it_is_and_nowhere_else)
         free(text);
     }
 }
+
+TEST(characters_with_escapes_alone_cannot_be_looked_for)
+{
+    static const char *const texts[] = {"/", "\n\"\\", "\x01"};
+
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct literal_scan scan;
+
+        literal_scan_init(&scan, simd_wide());
+        literal_scan_add(&scan, str_of(texts[i]), false);
+        CHECK(!literal_scan_ready(&scan));
+        literal_scan_release(&scan);
+    }
+}
