@@ -1,12 +1,9 @@
 /*
  * commands - the commands of the interactive chat. Each is a function in one of these files:
  *
- *     repl.c         reads typed texts, and sends them or runs commands
- *     turns.c        turns, and the session in memory
- *     commands.c     the table of commands, /help, completion
+ *     repl.c         reads typed texts, sends them or runs commands; the session in memory
  *     sessions.c     commands about sessions, and /browse
- *     settings.c     commands about models, prompts and settings
- *     files.c        commands about files
+ *     commands.c     all other commands, the table, /help, completion
  */
 #ifndef CHATHIST_REPL_COMMANDS_H
 #define CHATHIST_REPL_COMMANDS_H
@@ -90,25 +87,5 @@ void repl_info(struct repl *r, struct str rest);
 /* Prints the last prompt and its answer, dim and shortened, if the session has messages. */
 void repl_show_last(struct repl *r);
 void repl_sessions(struct repl *r, struct str text);
-
-/* ---- settings ---- */
-
-void repl_model(struct repl *r, struct str name);
-void repl_system(struct repl *r, struct str text);
-void repl_role(struct repl *r, struct str rest);
-void repl_template(struct repl *r, struct str rest);
-void repl_set(struct repl *r, struct str rest);
-/* Offers the names of settings, or values of the one that is typed. */
-void repl_offer_settings(struct repl *r, struct line_words *words, struct str typed);
-void repl_offer_models(struct repl *r, struct line_words *words, struct str typed);
-void repl_tools(struct repl *r, struct str rest);
-
-/* ---- files ---- */
-
-/* Returns the path that a typed name means. The caller frees it. */
-char *repl_file_of(const struct repl *r, struct str name);
-void repl_file(struct repl *r, struct str name);
-void repl_copy(struct repl *r, struct str rest);
-void repl_save(struct repl *r, struct str rest);
 
 #endif
