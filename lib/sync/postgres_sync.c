@@ -1,5 +1,6 @@
 #include "chathist/sync/postgres.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,20 +119,31 @@ static int take_row(void *arg, const struct str *value, struct err *e)
     return 0;
 }
 
-/* Lists the rows of this history after a number, in their order. */
-static int list_rows(struct run *r, int64_t after, struct rows *rows, struct err *e)
+/* Runs a query about the rows of this history after `after` and up to `to`. */
+static int query_between(struct run *r, const char *sql, int64_t after, int64_t to, pg_row *row,
+                         void *arg, struct err *e)
 {
-    struct buf number = BUF_INIT(BUF_SMALL);
+    struct buf a = BUF_INIT(BUF_SMALL), b = BUF_INIT(BUF_SMALL);
     int result;
 
-    rows->count = 0;
-    pg_add_number(&number, after);
-    result = pg_query(r->pg,
-                      "SELECT number, mark FROM chathist.messages WHERE owner = current_user"
-                      " AND history = $1 AND number > $2::bigint ORDER BY number",
-                      (struct str[]){name_of(r), buf_str(&number)}, 2, take_row, rows, e);
-    buf_release(&number);
+    pg_add_number(&a, after);
+    pg_add_number(&b, to);
+    result =
+        pg_query(r->pg, sql, (struct str[]){name_of(r), buf_str(&a), buf_str(&b)}, 3, row, arg, e);
+    buf_release(&a);
+    buf_release(&b);
     return result;
+}
+
+/* Lists the rows after a number, in their order. */
+static int list_rows(struct run *r, int64_t after, struct rows *rows, struct err *e)
+{
+    rows->count = 0;
+    return query_between(r,
+                         "SELECT number, mark FROM chathist.messages WHERE owner = current_user"
+                         " AND history = $1 AND number > $2::bigint AND number <= $3::bigint"
+                         " ORDER BY number",
+                         after, INT64_MAX, take_row, rows, e);
 }
 
 /* ---- the cursor ---- */
@@ -151,18 +163,14 @@ static int take_cursor(void *arg, const struct str *value, struct err *e)
     return 0;
 }
 
-static int cursor_read(struct run *r, struct err *e)
-{
-    return pg_query(r->pg,
-                    "SELECT pushed, pushed_check, deleted, pulled, seen, seen_check, deleted_check"
-                    " FROM chathist.cursors WHERE owner = current_user AND history = $1"
-                    " AND copy = $2",
-                    (struct str[]){name_of(r), buf_str(&r->copy)}, 2, take_cursor, &r->cursor, e);
-}
-
 static int cursor_load(struct run *r, struct err *e)
 {
-    int result = cursor_read(r, e);
+    int result =
+        pg_query(r->pg,
+                 "SELECT pushed, pushed_check, deleted, pulled, seen, seen_check, deleted_check"
+                 " FROM chathist.cursors WHERE owner = current_user AND history = $1"
+                 " AND copy = $2",
+                 (struct str[]){name_of(r), buf_str(&r->copy)}, 2, take_cursor, &r->cursor, e);
 
     r->saved = r->cursor;
     return result;
@@ -171,32 +179,30 @@ static int cursor_load(struct run *r, struct err *e)
 static int cursor_save(struct run *r, struct err *e)
 {
     const struct cursor *c = &r->cursor;
-    const int64_t numbers[] = {
-        (int64_t)c->pushed, (int64_t)c->pushed_check, (int64_t)c->deleted,      c->pulled,
-        (int64_t)c->seen,   (int64_t)c->seen_check,   (int64_t)c->deleted_check};
-    struct buf text[7];
-    struct str parameters[9] = {name_of(r), buf_str(&r->copy)};
+    struct buf numbers = BUF_INIT(BUF_SMALL);
     int result;
 
     if (memcmp(c, &r->saved, sizeof(*c)) == 0)
         return 0;
-    for (size_t i = 0; i < 7; i++) {
-        buf_init(&text[i], BUF_SMALL);
-        pg_add_number(&text[i], numbers[i]);
-        parameters[2 + i] = buf_str(&text[i]);
-    }
-    result = pg_query(r->pg,
-                      "INSERT INTO chathist.cursors (history, copy, pushed, pushed_check, deleted,"
-                      " pulled, seen, seen_check, deleted_check)"
-                      " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-                      " ON CONFLICT (owner, history, copy) DO UPDATE SET (pushed, pushed_check,"
-                      " deleted, pulled, seen, seen_check, deleted_check)"
-                      " = ($3, $4, $5, $6, $7, $8, $9)",
-                      parameters, 9, NULL, NULL, e);
+    buf_addf(&numbers,
+             "{%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64
+             "}",
+             (int64_t)c->pushed, (int64_t)c->pushed_check, (int64_t)c->deleted, c->pulled,
+             (int64_t)c->seen, (int64_t)c->seen_check, (int64_t)c->deleted_check);
+    result = pg_query(
+        r->pg,
+        "INSERT INTO chathist.cursors (history, copy, pushed, pushed_check, deleted,"
+        " pulled, seen, seen_check, deleted_check)"
+        " SELECT $1, $2, n[1], n[2], n[3], n[4], n[5], n[6], n[7]"
+        " FROM (SELECT $3::bigint[]) AS v (n)"
+        " ON CONFLICT (owner, history, copy) DO UPDATE SET (pushed, pushed_check, deleted, pulled,"
+        " seen, seen_check, deleted_check) = (excluded.pushed, excluded.pushed_check,"
+        " excluded.deleted, excluded.pulled, excluded.seen, excluded.seen_check,"
+        " excluded.deleted_check)",
+        (struct str[]){name_of(r), buf_str(&r->copy), buf_str(&numbers)}, 3, NULL, NULL, e);
     if (result == 0)
         r->saved = *c;
-    for (size_t i = 0; i < 7; i++)
-        buf_release(&text[i]);
+    buf_release(&numbers);
     return result;
 }
 
@@ -537,29 +543,13 @@ static int take_line(void *arg, const struct str *value, struct err *e)
     return merge_add(r->merge, value[0], e) < 0 ? -1 : 0;
 }
 
-/* Runs a query about the rows after `after` and up to `to`. */
-static int query_between(struct run *r, const char *sql, int64_t after, int64_t to, pg_row *row,
-                         struct err *e)
-{
-    struct buf a = BUF_INIT(BUF_SMALL), b = BUF_INIT(BUF_SMALL);
-    int result;
-
-    pg_add_number(&a, after);
-    pg_add_number(&b, to);
-    result =
-        pg_query(r->pg, sql, (struct str[]){name_of(r), buf_str(&a), buf_str(&b)}, 3, row, r, e);
-    buf_release(&a);
-    buf_release(&b);
-    return result;
-}
-
 static int pull_deletions(struct run *r, int64_t to, struct err *e)
 {
     return query_between(r,
                          "SELECT session, id FROM chathist.deleted WHERE owner = current_user"
                          " AND history = $1 AND number > $2::bigint AND number <= $3::bigint"
                          " ORDER BY number",
-                         r->cursor.pulled, to, take_deletion, e);
+                         r->cursor.pulled, to, take_deletion, r, e);
 }
 
 static int pull_between(struct run *r, int64_t after, int64_t to, struct err *e)
@@ -568,7 +558,7 @@ static int pull_between(struct run *r, int64_t after, int64_t to, struct err *e)
                          "SELECT line FROM chathist.messages WHERE owner = current_user"
                          " AND history = $1 AND number > $2::bigint AND number <= $3::bigint"
                          " ORDER BY number",
-                         after, to, take_line, e);
+                         after, to, take_line, r, e);
 }
 
 /* Notes that the history has all rows up to a number. */
