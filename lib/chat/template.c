@@ -14,50 +14,6 @@
 #include "chathist/cli/config.h"
 #include "chathist/cli/diagnostics.h"
 
-/* ---- the head ---- */
-
-static const struct str fence = STR("---");
-
-static struct str next_line(struct template_head *h)
-{
-    h->line++;
-    return str_trim(str_cut(&h->rest, '\n'));
-}
-
-/* The opening mark must be the whole first line. */
-static bool opens_head(struct template_head *h)
-{
-    struct template_head ahead = *h;
-
-    if (!str_eq(next_line(&ahead), fence))
-        return false;
-    *h = ahead;
-    h->inside = true;
-    return true;
-}
-
-int template_head_next(struct template_head *h, struct err *e)
-{
-    if (!h->inside && (h->line > 0 || !opens_head(h)))
-        return 0;
-    while (h->rest.p) {
-        struct str line = next_line(h), value = line;
-
-        if (str_eq(line, fence)) {
-            h->inside = false;
-            return 0;
-        }
-        if (line.n == 0 || line.p[0] == '#')
-            continue;
-        h->key = str_trim(str_cut(&value, '='));
-        h->value = str_trim(value);
-        if (!value.p || h->key.n == 0)
-            return err_set(e, ERR_USAGE, "line %zu is not 'key = value'", h->line);
-        return 1;
-    }
-    return err_set(e, ERR_USAGE, "the settings at its head do not end with '---'");
-}
-
 /* ---- the body ---- */
 
 static bool begins_name(char c)
@@ -214,6 +170,8 @@ static void read_preset_text(struct preset *p, struct err *e)
 
 /* ---- its settings ---- */
 
+static const struct str fence = STR("---");
+
 /* Ends a piece of the text with NUL, in place of the blank or newline after it. */
 static const char *terminated(struct preset *p, struct str piece)
 {
@@ -270,30 +228,45 @@ static void trim_body(struct preset *p, bool has_head)
         p->body.n--;
 }
 
-static void read_head(struct preset *p, struct err *e)
+/* Reads the lines of the head from *rest on, which becomes what follows it. */
+static int parse_head(struct preset *p, struct str *rest, struct err *e)
 {
-    static const struct str bom = STR("\xef\xbb\xbf");
-    struct template_head head = {.rest = buf_str(&p->text)};
+    while (rest->p) {
+        struct str line = str_trim(str_cut(rest, '\n')), value = line, key;
 
-    if (str_starts(head.rest, bom))
-        head.rest = (struct str){head.rest.p + bom.n, head.rest.n - bom.n};
-    while (template_head_next(&head, e) > 0)
-        if (take_setting(p, head.key, head.value, head.line, e) < 0)
-            return;
-    p->body = head.rest;
-    p->line = head.line + 1;
-    trim_body(p, head.line > 0);
+        p->line++;
+        if (str_eq(line, fence))
+            return 0;
+        if (line.n == 0 || line.p[0] == '#')
+            continue;
+        key = str_trim(str_cut(&value, '='));
+        if (!value.p || key.n == 0)
+            return err_set(e, ERR_USAGE, "line %zu is not 'key = value'", p->line - 1);
+        if (take_setting(p, key, str_trim(value), p->line - 1, e) < 0)
+            return -1;
+    }
+    return err_set(e, ERR_USAGE, "the settings at its head do not end with '---'");
+}
+
+int preset_parse(struct preset *p, struct err *e)
+{
+    struct str text = utf8_without_bom(buf_str(&p->text)), rest = text;
+    bool has_head = str_eq(str_trim(str_cut(&rest, '\n')), fence);
+
+    p->line = has_head ? 2 : 1;
+    if (has_head && parse_head(p, &rest, e) < 0)
+        return -1;
+    p->body = has_head ? rest : text;
+    trim_body(p, has_head);
+    return 0;
 }
 
 int preset_load(struct preset *p, const char *name, struct err *e)
 {
     p->name = name;
     read_preset_text(p, e);
-    if (e->kind == ERR_NONE) {
-        read_head(p, e);
-        if (e->kind != ERR_NONE)
-            err_set(e, ERR_USAGE, "cannot use %s '%s': %s", p->kind, p->name, err_text(e));
-    }
+    if (e->kind == ERR_NONE && preset_parse(p, e) < 0)
+        err_set(e, ERR_USAGE, "cannot use %s '%s': %s", p->kind, p->name, err_text(e));
     if (e->kind == ERR_NONE)
         return 0;
     e->kind = ERR_USAGE;

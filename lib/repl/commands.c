@@ -22,6 +22,7 @@
 #include "chathist/cli/signals.h"
 #include "chathist/convert/export.h"
 #include "chathist/history/session.h"
+#include "chathist/history/session_list.h"
 #include "chathist/history/thread.h"
 #include "chathist/terminal/clipboard.h"
 
@@ -717,8 +718,6 @@ static void leave(struct repl *r, struct str rest)
 
 /* The maximum number of sessions that are offered, the newest. */
 #define SESSIONS_MAX 40
-/* The minimum length of an end of an id that names it (history/session). */
-#define SUFFIX_LEAST 4
 
 static void offer_commands(struct line_words *words, struct str typed, const char *before)
 {
@@ -755,7 +754,7 @@ static void offer_sessions(struct repl *r, struct line_words *words, struct str 
         return;
     for (i = 0; i < list.count && words->all.count < SESSIONS_MAX; i++)
         line_offer(words, typed, list.at[i].id);
-    if (words->all.count == 0 && typed.n >= SUFFIX_LEAST)
+    if (words->all.count == 0 && typed.n >= SESSION_SUFFIX_MIN)
         for (i = 0; i < list.count && words->all.count < SESSIONS_MAX; i++)
             if (str_ends(list.at[i].id, typed))
                 words_add(&words->all, list.at[i].id);

@@ -73,40 +73,43 @@ TEST(names)
     CHECK(!template_name_valid(STR("a.b")));
 }
 
-/* The settings as `key|value;`, then `> `, the number of the body's first line less one, and the
- * body; or the error. */
+/* The options as `key|value;`, then `> `, the number of the body's first line, and the body; or the
+ * error. */
 static void check_head(const char *text, const char *want, int line)
 {
-    struct template_head h = {.rest = str_of(text)};
+    struct preset p = PRESET_INIT("template");
     struct buf got = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
-    int more;
+    int result;
 
-    while ((more = template_head_next(&h, &e)) > 0)
-        buf_addf(&got, "%.*s|%.*s;", (int)h.key.n, h.key.p, (int)h.value.n, h.value.p);
-    if (more == 0)
-        buf_addf(&got, "> %zu %.*s", h.line, (int)h.rest.n, h.rest.p ? h.rest.p : "");
-    test_check_str(more < 0 ? err_text(&e) : buf_c(&got), want, text, __FILE__, line);
-    /* It stays at its end. */
-    if (more == 0)
-        CHECK_INT(template_head_next(&h, &e), 0);
+    buf_add_c(&p.text, text);
+    result = preset_parse(&p, &e);
+    for (size_t i = 0; i < p.options_count; i++) {
+        buf_addf(&got, "%s|", p.options[i].key);
+        buf_add_str(&got, p.options[i].value);
+        buf_add_byte(&got, ';');
+    }
+    buf_addf(&got, "> %zu ", p.line);
+    buf_add_str(&got, p.body);
+    test_check_str(result < 0 ? err_text(&e) : buf_c(&got), want, text, __FILE__, line);
     err_release(&e);
     buf_release(&got);
+    preset_release(&p);
 }
 
 #define HEAD(text, want) check_head(text, want, __LINE__)
 
 TEST(heads)
 {
-    HEAD("", "> 0 ");
-    HEAD("text\n---\n", "> 0 text\n---\n");
-    HEAD("----\ntext", "> 0 ----\ntext");
-    HEAD("---\n---\ntext\n", "> 2 text\n");
-    HEAD("---\n---", "> 2 ");
-    HEAD("---\r\na = b\r\n---\r\ntext", "a|b;> 3 text");
-    HEAD("--- \n# x = y\n\n a=b = c \na.b =\n---\n\ntext", "a|b = c;a.b|;> 6 \ntext");
+    HEAD("", "> 1 ");
+    HEAD("text\n---\n", "> 1 text\n---");
+    HEAD("----\ntext", "> 1 ----\ntext");
+    HEAD("---\n---\ntext\n", "> 3 text");
+    HEAD("---\n---", "> 3 ");
+    HEAD("---\r\noption.a = b\r\n---\r\ntext", "a|b;> 4 text");
+    HEAD("--- \n# x = y\n\n option.a=b = c \noption.a.b =\n---\n\ntext", "a|b = c;a.b|;> 8 text");
     HEAD("---\ntext\n---\n", "line 2 is not 'key = value'");
     HEAD("---\n= x\n---\n", "line 2 is not 'key = value'");
-    HEAD("---\na = b\n", "the settings at its head do not end with '---'");
+    HEAD("---\noption.a = b\n", "the settings at its head do not end with '---'");
     HEAD("---", "the settings at its head do not end with '---'");
 }

@@ -28,19 +28,6 @@
 #include "chathist/chat/chat_args.h"
 #include "chathist/cli/output.h"
 
-/* Reads the settings at the head of a file. Zero-initialise everything but `rest`, the whole
- * text. */
-struct template_head {
-    struct str rest; /* the unread text; at the end of the head the body */
-    size_t line;     /* number of the last line that was read, 0 before the first */
-    bool inside;
-    struct str key, value; /* of that line */
-};
-/* Reads the next setting. Returns 1, 0 at the end of the head or without a head, or -1 with
- * ERR_USAGE for a line that is not `key = value`, and for a head without an end. Blank lines and
- * lines that begin with `#` are skipped. */
-int template_head_next(struct template_head *h, struct err *e);
-
 struct template_var {
     struct str name, value; /* value.p NULL: no value, the default applies */
     bool used;              /* set if the text contains the variable */
@@ -81,6 +68,10 @@ struct preset {
 /* Reads the file of a template or persona; `kind` is set. `name` is borrowed. Returns 0, or -1 with
  * *e set (ERR_USAGE). The caller calls preset_release in either case. */
 int preset_load(struct preset *p, const char *name, struct err *e);
+/* Reads the settings at the head of p->text, and sets the body. Returns 0, or -1 with *e set for a
+ * line that is not `key = value`, an unknown key, and a head without an end. Blank lines and lines
+ * that begin with `#` are skipped. */
+int preset_parse(struct preset *p, struct err *e);
 /* Adds the body with its variables expanded (template_expand), as valid UTF-8. Returns 0, or -1
  * with *e set (ERR_USAGE). */
 int preset_expand(const struct preset *p, struct template_var *vars, size_t count, struct buf *out,
