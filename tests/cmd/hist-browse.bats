@@ -402,54 +402,6 @@ literal() {
     ended 130
 }
 
-# rows_are ROW...: the list of a terminal of 80 columns has these rows, and no others.
-rows_are() {
-    printf '%s\n' "$@" >wanted
-    soon rows_are_now || { cat rows; return 1; }
-}
-
-rows_are_now() {
-    screen
-    sed -n '3,$s/^\([^│]*[^│ ]\) *│.*/\1/p' "$BATS_TEST_TMPDIR/screen" >rows
-    cmp -s rows wanted
-}
-
-@test "hist-browse: o changes the order of the sessions and of the hits, and it stays" {
-    local now='24-03-01    1  write tests' fix='24-02-01    4  fix config.c' plan='24-01-01    2  plan the parser'
-    worked
-    hist_line fix user 'fix the scanner' 2024-02-02T10:00:00.000000+00:00 >>"$HISTORY"
-    fix='24-02-02    5  fix config.c'
-    terminal
-    browse
-    rows_are "$fix" "$now" "$plan"
-    keys Tab j o
-    screen_has '─ sessions, oldest first ─' ' plan  1/2 '
-    rows_are "$plan" "$now" "$fix"
-    [[ $(tail -n 1 "$BATS_TEST_TMPDIR/screen") == 'oldest first'* ]]
-    keys o
-    screen_has '─ sessions, longest first ─' ' fix  1/5 '
-    rows_are "$fix" "$plan" "$now"
-    keys o
-    screen_has '─ sessions, by title ─' ' fix  1/5 '
-    rows_are "$fix" "$plan" "$now"
-    keys C-c
-    ended 130
-    browse
-    screen_has '─ sessions, by title ─'
-    keys Tab o
-    screen_has '─ sessions ─' 'newest first'
-    keys / pars Enter
-    screen_has '─ hits ─' ' fix  4/5 '
-    keys h o
-    screen_has '─ hits, most hits first ─' 'the session with the most hits first' ' plan  2/2 '
-    hist_line now user 'parse it' 2024-03-02T10:00:00.000000+00:00 >>"$HISTORY"
-    screen_has '1/4' ' plan  2/2 '
-    keys o
-    screen_has '─ hits ─' 'the session with the newest hit first' ' now  2/2 '
-    keys C-c
-    ended 130
-}
-
 # in_path NAME LINE: a program of that name, found before any other, that does this.
 in_path() {
     mkdir -p bin

@@ -23,19 +23,6 @@ static bool check_bytes(struct str got, struct str want, const char *what, int l
 
 #define CHECK_BYTES(got, want) check_bytes((got), STR(want), #got, __LINE__)
 
-TEST(types)
-{
-    CHECK_INT(json_type(VALUE("null")), JSON_NULL);
-    CHECK_INT(json_type(VALUE("true")), JSON_BOOL);
-    CHECK_INT(json_type(VALUE("false")), JSON_BOOL);
-    CHECK_INT(json_type(VALUE("-1")), JSON_NUMBER);
-    CHECK_INT(json_type(VALUE("0")), JSON_NUMBER);
-    CHECK_INT(json_type(VALUE("\"\"")), JSON_STRING);
-    CHECK_INT(json_type(VALUE("[]")), JSON_ARRAY);
-    CHECK_INT(json_type(VALUE("{}")), JSON_OBJECT);
-    CHECK_INT(json_type(STR_NONE), JSON_INVALID);
-}
-
 TEST(null_and_true)
 {
     CHECK(json_is_null(STR_NONE));
@@ -116,20 +103,6 @@ TEST(iterating_over_nothing)
     struct json_iter it = json_iter(STR_NONE);
 
     CHECK(!json_next(&it));
-}
-
-TEST(get_finds_members)
-{
-    struct str o = VALUE("{\"a\":1,\"b\":{\"a\":2},\"c\":[{\"d\":3}]}");
-
-    CHECK_BYTES(json_get(o, "a"), "1");
-    CHECK_BYTES(json_get(json_get(o, "b"), "a"), "2");
-    CHECK(json_get(o, "d").p == NULL);
-    CHECK(json_get(o, "").p == NULL);
-    CHECK(json_get(VALUE("[\"a\",1]"), "a").p == NULL);
-    CHECK(json_get(VALUE("\"a\""), "a").p == NULL);
-    CHECK(json_get(STR_NONE, "a").p == NULL);
-    CHECK_BYTES(json_get(VALUE("{\"\":1}"), ""), "1");
 }
 
 TEST(get_gives_the_last_of_a_repeated_key)

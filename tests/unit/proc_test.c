@@ -37,18 +37,6 @@ TEST(what_cannot_be_started)
     err_release(&e);
 }
 
-TEST(standard_output_goes_elsewhere)
-{
-    int fd;
-
-    scratch_enter();
-    fd = open("out", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
-    CHECK_INT(run_sh("echo text", fd, NULL), 0);
-    close(fd);
-    scratch_check("out", "text\n");
-    scratch_leave();
-}
-
 static volatile sig_atomic_t seen;
 
 static void note(int signo)

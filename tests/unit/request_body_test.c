@@ -131,17 +131,6 @@ TEST(objects_are_merged_and_tools_joined)
     CHECK_OPTION("{\"a\":{\"tools\":[1]}}", "a", STR("{\"tools\":[2]}"), "{\"a\":{\"tools\":[2]}}");
 }
 
-TEST(effort_and_limit_have_their_fields)
-{
-    struct ask ask = {.effort = "high", .max_tokens = 5};
-
-    check_add("{}", &ask, "{\"reasoning\":{\"effort\":\"high\"},\"new_limit\":5}", "", __LINE__);
-    check_add("{\"reasoning\":{\"summary\":1},\"new_limit\":3}", &ask,
-              "{\"reasoning\":{\"summary\":1,\"effort\":\"high\"},\"new_limit\":3}", "", __LINE__);
-    ask.base_url = "https://other";
-    check_add("{}", &ask, "{\"reasoning\":{\"effort\":\"high\"},\"old_limit\":5}", "", __LINE__);
-}
-
 TEST(two_settings_for_one_field)
 {
     struct ask_option option = {"reasoning", STR("{\"effort\":\"low\"}"), ASK_FLAG};
@@ -202,28 +191,6 @@ TEST(two_names_of_the_limit)
     option.from = ASK_FLAG;
     check_add("{}", &ask, "",
               "--max-tokens and -o new_limit contradict each other: both set 'new_limit'",
-              __LINE__);
-}
-
-TEST(the_field_of_the_schema_is_not_changed)
-{
-    struct ask_option option = {
-        "text", STR("{\"verbosity\":\"low\",\"format\":{\"type\":\"json_schema\",\"name\":\"a\"}}"),
-        ASK_TEMPLATE};
-    struct ask ask = {.options = &option, .options_count = 1, .schema = STR("{}")};
-    const char *body = "{\"text\":{\"format\":{\"type\":\"json_schema\"}}}";
-    const char *error = "--schema and -o text contradict each other: both set 'text.format'";
-
-    check_add(body, &ask,
-              "{\"text\":{\"format\":{\"type\":\"json_schema\"},\"verbosity\":\"low\"}}", "",
-              __LINE__);
-    option.from = ASK_FLAG;
-    check_add(body, &ask, "", error, __LINE__);
-    option.value = STR("null");
-    check_add(body, &ask, "", error, __LINE__);
-    option.value = STR("{ \"verbosity\":\"low\", \"format\": {\"type\":\"json\\u005fschema\"} }");
-    check_add(body, &ask,
-              "{\"text\":{\"format\":{\"type\":\"json\\u005fschema\"},\"verbosity\":\"low\"}}", "",
               __LINE__);
 }
 
