@@ -674,11 +674,14 @@ int session_index_find(const struct session_index *x, struct str id, uint64_t *n
 {
     struct buf found = BUF_INIT(SIZE_MAX);
     uint64_t sessions = x->header.sessions, place;
-    int result = search_order(x, false, 0, sessions, id, false, &place);
+    int result;
 
     /* An id comes before its continuations. */
-    if (result == 0 && place < sessions)
-        result = read_place(x, false, place, number, &found) < 0 ? -1 : str_eq(buf_str(&found), id);
+    if (search_order(x, false, 0, sessions, id, false, &place) < 0)
+        return -1;
+    if (place == sessions)
+        return 0;
+    result = read_place(x, false, place, number, &found) < 0 ? -1 : str_eq(buf_str(&found), id);
     buf_release(&found);
     return result;
 }
