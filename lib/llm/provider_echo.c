@@ -27,13 +27,11 @@
 #define DELTAS_MAX 4096
 #define DELAY_MAX ((int64_t)24 * 60 * 60 * 1000)
 
-/* The wire format of this provider, which only this file writes and reads. As a stream:
+/* The wire format of this provider, which only this file writes and reads. Without a stream the text
+ * is one event.
  *
  *     data: {"text":"word "}
- *     data: {"finish":"stop","input":4,"output":3}
- *     data: [DONE]
- *
- * As a whole: {"text":"...","finish":"stop","input":4,"output":3} */
+ *     data: {"finish":"stop","input":4,"output":3} */
 
 struct faults {
     int64_t delay_ms;
@@ -175,7 +173,6 @@ static void echo_add_text(struct buf *out, const struct context *c)
     buf_add_byte(out, ']');
 }
 
-/* Ends the open object in out with the finish reason and the usage. */
 static void echo_add_finish(struct buf *out, const struct context *c, struct str text)
 {
     int64_t input = count_words((struct str){c->system, c->system ? c->system_len : 0});
@@ -185,7 +182,6 @@ static void echo_add_finish(struct buf *out, const struct context *c, struct str
     json_add_member(out, "finish", STR("stop"));
     json_add_member_int(out, "input", input);
     json_add_member_int(out, "output", count_words(text));
-    buf_add_c(out, "}");
 }
 
 /* Returns the next delta, of at least `least` bytes: up to the end of a word and the white space
@@ -214,63 +210,16 @@ static int pause_ms(const struct ask *ask, int64_t ms, struct err *e)
     return cancelled < 0 ? err_sys(e, errno, "cannot wait") : 0;
 }
 
+/* Sends the members in `json` as an event, and clears it. */
 static int send_event(const struct http_sink *sink, struct buf *json, struct err *e)
 {
     struct buf event = BUF_INIT(BUF_LINE);
     int rc;
 
-    buf_add_c(&event, "data: ");
-    buf_add_str(&event, buf_str(json));
-    buf_add_c(&event, "\n\n");
+    buf_addf(&event, "data: {%s}\n\n", buf_c(json));
     rc = sink->body(sink->arg, buf_str(&event), e);
     buf_release(&event);
     buf_clear(json);
-    return rc;
-}
-
-static int send_stream(const struct ask *ask, const struct faults *f, struct str text, bool cut,
-                       const struct http_sink *sink, struct err *e)
-{
-    struct buf json = BUF_INIT(BUF_LINE);
-    struct str rest = text;
-    int rc = 0;
-
-    while (rc == 0 && rest.n > 0) {
-        rc = pause_ms(ask, f->delay_ms, e);
-        buf_add_byte(&json, '{');
-        json_add_member(&json, "text", next_delta(&rest, text.n / DELTAS_MAX));
-        buf_add_byte(&json, '}');
-        if (rc == 0)
-            rc = send_event(sink, &json, e);
-    }
-    if (rc == 0 && !cut) {
-        buf_add_byte(&json, '{');
-        echo_add_finish(&json, ask->context, text);
-        rc = send_event(sink, &json, e);
-    }
-    if (rc == 0 && !cut) {
-        buf_add_c(&json, "[DONE]");
-        rc = send_event(sink, &json, e);
-    }
-    buf_release(&json);
-    return rc;
-}
-
-static int send_whole(const struct ask *ask, const struct faults *f, struct str text, bool cut,
-                      const struct http_sink *sink, struct err *e)
-{
-    struct buf json = BUF_INIT(BUF_LINE);
-    int rc = pause_ms(ask, f->delay_ms, e);
-
-    buf_add_byte(&json, '{');
-    json_add_member(&json, "text", text);
-    if (cut)
-        buf_truncate(&json, json.len - 1);
-    else
-        echo_add_finish(&json, ask->context, text);
-    if (rc == 0)
-        rc = sink->body(sink->arg, buf_str(&json), e);
-    buf_release(&json);
     return rc;
 }
 
@@ -295,20 +244,28 @@ static int send_answer(const struct ask *ask, const struct faults *f, struct str
                        const struct http_sink *sink, struct err *e)
 {
     bool cut = f->cut >= 0 && (uint64_t)f->cut <= text.n;
-    int rc;
+    struct buf json = BUF_INIT(BUF_LINE);
+    struct str rest = text;
+    int rc = 0;
 
     if (cut) {
-        text.n = (size_t)f->cut;
-        text.n = utf8_valid(text);
+        rest.n = ask->stream ? (size_t)f->cut : 0;
+        rest.n = utf8_valid(rest);
     }
     sink->head->status = (int)f->status;
-    if (ask->stream)
-        rc = send_stream(ask, f, text, cut, sink, e);
-    else
-        rc = send_whole(ask, f, text, cut, sink, e);
-    if (rc == 0 && cut)
-        rc =
-            err_set(e, ERR_INCOMPLETE, "answer is incomplete: the connection was cut as requested");
+    while (rc == 0 && rest.n > 0) {
+        rc = pause_ms(ask, f->delay_ms, e);
+        json_add_member(&json, "text",
+                        next_delta(&rest, ask->stream ? text.n / DELTAS_MAX : text.n));
+        if (rc == 0)
+            rc = send_event(sink, &json, e);
+    }
+    echo_add_finish(&json, ask->context, text);
+    if (rc == 0)
+        rc = cut ? err_set(e, ERR_INCOMPLETE,
+                           "answer is incomplete: the connection was cut as requested")
+                 : send_event(sink, &json, e);
+    buf_release(&json);
     return rc;
 }
 
@@ -355,7 +312,7 @@ static int echo_read_object(struct response *a, struct str json, struct err *e)
 static int echo_read_event(struct response *a, struct str event, struct str data, struct err *e)
 {
     (void)event;
-    return str_eq_c(data, "[DONE]") ? 1 : echo_read_object(a, data, e);
+    return echo_read_object(a, data, e) != 0 ? -1 : a->finished;
 }
 
 const struct provider provider_echo = {
