@@ -577,101 +577,60 @@ static int responses_read_end(struct response *a, struct str response, struct st
 
 /* ---- the events of a stream ---- */
 
-enum event {
-    EVENT_OTHER,
-    EVENT_TEXT,
-    EVENT_REFUSAL,
-    EVENT_ARGUMENTS,
-    EVENT_REASONING,
-    EVENT_REASONING_PART,
-    EVENT_CITATION,
-    EVENT_ITEM_BEGINS,
-    EVENT_ITEM_DONE,
-    EVENT_RESPONSE,
-    EVENT_END,
-};
-
-/* Events that are not listed repeat these, or report the progress of a tool at the server.
- */
-static enum event event_of(struct str type)
+/* Reads an event about a part of an item. *known is set if it is one. */
+static int read_part(struct response *a, struct str type, struct str object, bool *known,
+                     struct err *e)
 {
-    static const struct {
-        const char *type;
-        enum event event;
-    } events[] = {
-        {"response.output_text.delta", EVENT_TEXT},
-        {"response.function_call_arguments.delta", EVENT_ARGUMENTS},
-        {"response.reasoning_summary_text.delta", EVENT_REASONING},
-        {"response.reasoning_text.delta", EVENT_REASONING},
-        {"response.reasoning_summary_part.added", EVENT_REASONING_PART},
-        {"response.refusal.delta", EVENT_REFUSAL},
-        {"response.output_text.annotation.added", EVENT_CITATION},
-        {"response.output_item.added", EVENT_ITEM_BEGINS},
-        {"response.output_item.done", EVENT_ITEM_DONE},
-        {"response.created", EVENT_RESPONSE},
-        {"response.in_progress", EVENT_RESPONSE},
-        {"response.completed", EVENT_END},
-        {"response.incomplete", EVENT_END},
-        {"response.failed", EVENT_END},
-    };
-
-    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
-        if (str_eq_c(type, events[i].type))
-            return events[i].event;
-    return EVENT_OTHER;
-}
-
-static int read_item_begin(struct response *a, int64_t index, struct str item, struct err *e)
-{
-    begin_item(a);
-    return json_has_type(item, "function_call") ? read_call_item(a, index, item, false, e) : 0;
-}
-
-static int read_citation(struct response *a, struct str annotation)
-{
-    a->item_cited = true;
-    return response_add_citation(a, annotation);
-}
-
-static int read_known_event(struct response *a, struct str type, struct str object, struct err *e)
-{
-    enum event event = event_of(type);
     struct str delta = json_get(object, "delta");
     int64_t index = 0;
 
-    a->begun = a->begun || (event > EVENT_OTHER && event < EVENT_RESPONSE);
     json_int(json_get(object, "output_index"), &index);
-    switch (event) {
-    case EVENT_TEXT:
+    *known = true;
+    if (str_eq_c(type, "output_text.delta"))
         return responses_add_text(a, delta, e);
-    case EVENT_REFUSAL:
-        return responses_add_refusal(a, delta, e);
-    case EVENT_ARGUMENTS:
+    if (str_eq_c(type, "function_call_arguments.delta"))
         return response_call_at(a, index)
                    ? response_add_call(a, index, STR_NONE, STR_NONE, delta, e)
                    : 0;
-    case EVENT_REASONING:
+    if (str_eq_c(type, "refusal.delta"))
+        return responses_add_refusal(a, delta, e);
+    if (str_eq_c(type, "reasoning_summary_part.added"))
+        return responses_part_reasoning(a);
+    if (str_eq_c(type, "reasoning_summary_text.delta") || str_eq_c(type, "reasoning_text.delta")) {
         a->item_reasoned = true;
         return responses_add_reasoning(a, delta);
-    case EVENT_REASONING_PART:
-        return responses_part_reasoning(a);
-    case EVENT_CITATION:
-        return read_citation(a, json_get(object, "annotation"));
-    case EVENT_ITEM_BEGINS:
-        return read_item_begin(a, index, json_get(object, "item"), e);
-    case EVENT_ITEM_DONE:
-        return read_item(a, index, json_get(object, "item"), e);
-    case EVENT_RESPONSE:
-        wire_take_model(a, json_get(json_get(object, "response"), "model"));
-        return 0;
-    case EVENT_END:
-        return responses_read_end(a, json_get(object, "response"),
-                                  str_skip(type, strlen("response.")), e) == 0
-                   ? 1
-                   : -1;
-    default:
-        return 0;
     }
+    if (str_eq_c(type, "output_text.annotation.added")) {
+        a->item_cited = true;
+        return response_add_citation(a, json_get(object, "annotation"));
+    }
+    if (str_eq_c(type, "output_item.done"))
+        return read_item(a, index, json_get(object, "item"), e);
+    *known = str_eq_c(type, "output_item.added");
+    if (*known)
+        begin_item(a);
+    return *known && json_has_type(json_get(object, "item"), "function_call")
+               ? read_call_item(a, index, json_get(object, "item"), false, e)
+               : 0;
+}
+
+/* Other events repeat these, or report the progress of a tool at the server. */
+static int read_known_event(struct response *a, struct str type, struct str object, struct err *e)
+{
+    struct str response = json_get(object, "response");
+    bool known;
+    int rc;
+
+    if (!str_starts(type, STR("response.")))
+        return 0;
+    type = str_skip(type, strlen("response."));
+    if (str_eq_c(type, "created") || str_eq_c(type, "in_progress"))
+        wire_take_model(a, json_get(response, "model"));
+    if (str_eq_c(type, "completed") || str_eq_c(type, "incomplete") || str_eq_c(type, "failed"))
+        return responses_read_end(a, response, type, e) == 0 ? 1 : -1;
+    rc = read_part(a, type, object, &known, e);
+    a->begun = a->begun || known;
+    return rc;
 }
 
 /* Some servers send this after the last event. It does not say that the response is whole. */
