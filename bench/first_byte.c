@@ -1,6 +1,6 @@
 /*
- * first_byte ROUNDS DIR NAME COMMAND... [-- NAME COMMAND...]...: times clients of a model server, from
- * posix_spawn to the first byte of the request. In the arguments and in the values of the
+ * first_byte ROUNDS DIR NAME COMMAND... [-- NAME COMMAND...]...: times clients of a model server,
+ * from posix_spawn to the first byte of the request. In the arguments and in the values of the
  * environment, @PORT@ stands for the port of a server on the loopback address, which answers with a
  * short stream of OpenAI's chat completions.
  *

@@ -33,8 +33,8 @@ static const struct opt options[] = {
 static const struct program program = {"hist-sync", "keep histories on several machines equal",
                                        "[init|push|pull] [PLACE]", OPT_FILE, options};
 
-/* The exit statuses of the programs that print messages, which --remote passes on: no session has the
- * name of --show, and any failure that would have the same number otherwise. */
+/* The exit statuses of the programs that print messages, which --remote passes on: no session has
+ * the name of --show, and any failure that would have the same number otherwise. */
 #define NOT_FOUND 1
 #define NOT_READ 2
 

@@ -606,7 +606,8 @@ bool browse_pane_hit_number(struct browse_pane *p, size_t *number, size_t *total
 }
 
 /* Makes the first hit of a part that begins in [from, to) of its message the current one, or the
- * last one unless `on`. The calls come after the content, at SIZE_MAX. Returns false without one. */
+ * last one unless `on`. The calls come after the content, at SIZE_MAX. Returns false without one.
+ */
 static bool look_into_part(struct browse_pane *p, size_t part, size_t from, size_t to, bool on)
 {
     size_t message = message_of(p, part), end;

@@ -56,7 +56,8 @@ static int run_caught(char *const argv[], const char *dir, struct buf *printed, 
     return status;
 }
 
-/* Adds why the command, which ended with this status, has printed no secret. Adds nothing if it has.
+/* Adds why the command, which ended with this status, has printed no secret. Adds nothing if it
+ * has.
  */
 static void add_reason(struct buf *out, int status, const struct buf *printed, struct str line,
                        bool blanks)

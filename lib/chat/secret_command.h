@@ -15,10 +15,10 @@
 #define SECRET_MAX ((size_t)1 << 16)
 
 /* Runs a command with /bin/sh in the directory `dir` (NULL: that of this process) and returns its
- * first line without blanks at the ends. Only the value of a header may have blanks in it. `setting`
- * is the key of the configuration, for messages. The caller overwrites the secret and frees it.
- * Returns NULL with *e set: ERR_USAGE if the command fails or prints no secret, ERR_SIGNAL after a
- * signal, which ends the command. The caller must not catch signals. */
+ * first line without blanks at the ends. Only the value of a header may have blanks in it.
+ * `setting` is the key of the configuration, for messages. The caller overwrites the secret and
+ * frees it. Returns NULL with *e set: ERR_USAGE if the command fails or prints no secret,
+ * ERR_SIGNAL after a signal, which ends the command. The caller must not catch signals. */
 char *secret_command_run(const char *command, const char *dir, const char *setting, bool header,
                          struct err *e);
 

@@ -531,9 +531,9 @@ static bool leave_out_half(struct turn *t, struct err *e)
 }
 
 /* Leaves out the images of results if the error may be about them and nothing of an answer came. A
- * model that cannot see, or a server that takes only text there, refuses them in many words and with
- * several statuses (OpenRouter: 404 "No endpoints found that support image input", llama.cpp: 500
- * "image input is not supported"). Returns false if the error stands. */
+ * model that cannot see, or a server that takes only text there, refuses them in many words and
+ * with several statuses (OpenRouter: 404 "No endpoints found that support image input", llama.cpp:
+ * 500 "image input is not supported"). Returns false if the error stands. */
 static bool leave_out_images(struct turn *t, struct err *e)
 {
     bool about = e->kind == ERR_REQUEST || (e->kind == ERR_BUSY && strstr(err_text(e), "image"));

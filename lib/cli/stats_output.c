@@ -51,8 +51,8 @@ static uint64_t size_of(enum stats_by by, const struct stats_count *n)
     return by == STATS_TOOL ? n->calls : n->messages;
 }
 
-/* Adds `key TAB messages TAB sessions TAB input TAB output TAB unknown`; of tools `key TAB calls TAB
- * sessions`. */
+/* Adds `key TAB messages TAB sessions TAB input TAB output TAB unknown`; of tools `key TAB calls
+ * TAB sessions`. */
 static void add_count(struct report *r, const struct out *o, enum stats_by by, struct str key,
                       const struct stats_count *n, double bar)
 {
@@ -87,9 +87,9 @@ static double rounded(struct amount a)
     return (double)a.whole + (double)a.part / AMOUNT_UNIT;
 }
 
-/* Adds `key TAB currency TAB cost TAB reported TAB computed TAB answers TAB tokens`, a line for each
- * currency; the one of the currency `unknown`, without amounts, is the last. `highest` has the cost
- * of the longest bar in each currency, or is NULL. */
+/* Adds `key TAB currency TAB cost TAB reported TAB computed TAB answers TAB tokens`, a line for
+ * each currency; the one of the currency `unknown`, without amounts, is the last. `highest` has the
+ * cost of the longest bar in each currency, or is NULL. */
 static void add_cost(struct report *r, const struct out *o, const struct stats *s, struct str key,
                      const struct stats_costs *costs, const double *highest)
 {

@@ -23,8 +23,8 @@
 #define NAMED_MAX 10
 #define NONE ((size_t)-1)
 
-/* Something that the history or a file has. A history has up to three marks for each line, so they
- * are small. */
+/* Something that the history or a file has. A history has several marks for each line, so they are
+ * small. */
 struct mark {
     uint64_t key;    /* a hash of what the mark stands for */
     uint32_t stored; /* how many of it the history has */
@@ -55,8 +55,8 @@ struct session {
     bool renamed;  /* and reported */
 };
 
-/* A line that waits to be stored. One that is not in our own form has the mark of the first new part
- * of its origin, nth is 1, and no session. */
+/* A line that waits to be stored. One that is not in our own form has the mark of the first new
+ * part of its origin, nth is 1, and no session. */
 struct pending {
     size_t n;       /* bytes in `waiting`, with the newline */
     size_t mark;    /* index of the mark of lines that are equal to it */
@@ -485,7 +485,8 @@ static int store_pending(struct import *im, struct err *e)
     return result;
 }
 
-/* Adds a new line to those that wait. p has its mark, its place among equal lines and its session. */
+/* Adds a new line to those that wait. p has its mark, its place among equal lines and its session.
+ */
 static int add_pending(struct import *im, struct str line, struct pending p, struct err *e)
 {
     p.n = line.n + 1;

@@ -22,8 +22,8 @@
 #define TAIL_SIZE ((off_t)64 << 10)
 /* While a group of lines is appended, the file FILE.group holds it (chathist(5)). If its writer is
  * killed, the next one takes the missing bytes from there. Neither of them holds the group in
- * memory, and both have the lock of the history. The file begins with a magic text, the inode of the
- * history, the offset of the group in it, and a checksum of the group, computed over pieces of
+ * memory, and both have the lock of the history. The file begins with a magic text, the inode of
+ * the history, the offset of the group in it, and a checksum of the group, computed over pieces of
  * GROUP_PIECE bytes. Then follows the group. */
 #define GROUP_SUFFIX ".group"
 #define GROUP_MAGIC "chgroup1"

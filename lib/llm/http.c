@@ -61,8 +61,8 @@ static void reduce_media_type(struct buf *type)
 #define USER_AGENT "chathist/" CHATHIST_VERSION
 #endif
 
-/* How long curl_multi_poll waits if no timer of this module runs. libcurl shortens the wait to its
- * own timers. */
+/* How long curl_multi_poll waits if no time limit of this module applies. libcurl shortens the wait
+ * to its own timers. */
 #define POLL_MS 60000
 /* If libcurl wants to be called within this time, it is called soon, and not only when a descriptor
  * is ready. */
@@ -102,7 +102,8 @@ struct http_transfer {
 /* ---- time limits: how long the server may still be silent ----
  *
  * libcurl's own timers do not fit: LOW_SPEED_TIME averages over seconds, and the first byte has
- * none. Every byte counts as activity, so a server that sends comments or blanks stays connected. */
+ * none. Every byte counts as activity, so a server that sends comments or blanks stays connected.
+ */
 
 static void enter_phase(struct http_transfer *x, enum phase phase)
 {

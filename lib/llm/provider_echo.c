@@ -27,8 +27,8 @@
 #define DELTAS_MAX 4096
 #define DELAY_MAX ((int64_t)24 * 60 * 60 * 1000)
 
-/* The wire format of this provider, which only this file writes and reads. Without a stream the text
- * is one event.
+/* The wire format of this provider, which only this file writes and reads. Without a stream the
+ * text is one event.
  *
  *     data: {"text":"word "}
  *     data: {"finish":"stop","input":4,"output":3} */

@@ -614,7 +614,8 @@ static int read_part(struct response *a, struct str type, struct str object, boo
                : 0;
 }
 
-/* Other events repeat these, or report the progress of a tool at the server. */
+/* Reads an event. Returns 1 at the end of the response, 0 before it, or -1 with *e set. Events that
+ * are not read repeat others, or report the progress of a tool at the server. */
 static int read_known_event(struct response *a, struct str type, struct str object, struct err *e)
 {
     struct str response = json_get(object, "response");

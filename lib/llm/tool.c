@@ -334,8 +334,8 @@ static void send_args(struct tool_job *job, struct run *r)
         child_close(&r->child.in);
 }
 
-/* Reads without waiting, and keeps the first bytes of standard output and the end of standard error.
- * Returns true if there may be more to read. */
+/* Reads without waiting, and keeps the first bytes of standard output and the end of standard
+ * error. Returns true if there may be more to read. */
 static bool drain(struct run *r, int *fd)
 {
     for (int i = 0; *fd >= 0 && i < READS; i++) {

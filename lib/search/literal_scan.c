@@ -208,8 +208,8 @@ void literal_scan_release(struct literal_scan *s)
 
 /* ---- characters ---- */
 
-/* Returns whether JSON may write the character as an escape of two characters: a quote, a backslash,
- * a slash, a newline and the like. */
+/* Returns whether JSON may write the character as an escape of two characters: a quote, a
+ * backslash, a slash, a newline and the like. */
 static bool has_escape(int32_t cp)
 {
     return cp < 0x20 || cp == '"' || cp == '\\' || cp == '/';

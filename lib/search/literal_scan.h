@@ -5,11 +5,11 @@
  * The scan misses no place, but not every place that it reports is a match: the caller then decodes
  * the content of that line and asks the pattern.
  *
- * Most characters stand for themselves, in any case that folds to the same character. The scan looks
- * for three bytes of such characters at fixed distances, the rarest that the string has. Any of them
- * can also be written `\uXXXX`, so such an escape of one of them is reported as well, and so is a
- * form whose length differs from the others (U+212A for k) among the three bytes. A quote, a
- * backslash, a slash, a newline and the like have other escapes, and only the decoded content
+ * Most characters stand for themselves, in any case that folds to the same character. The scan
+ * looks for three bytes of such characters at fixed distances, the rarest that the string has. Any
+ * of them can also be written `\uXXXX`, so such an escape of one of them is reported as well, and
+ * so is a form whose length differs from the others (U+212A for k) among the three bytes. A quote,
+ * a backslash, a slash, a newline and the like have other escapes, and only the decoded content
  * decides about them.
  */
 #ifndef CHATHIST_SEARCH_LITERAL_SCAN_H

@@ -18,10 +18,9 @@
  * the former one when the new segments are there, and before the old ones are removed. A reader
  * takes the segments in this order, as far as they have arrived.
  *
- * RUN is a random text. If this home directory does not remember the run that wrote the index of its
- * machine, a copy of it is in use elsewhere under the same name: then this one takes another
- * name. If a file cannot be used, it and the later ones of its machine are
- * left out.
+ * RUN is a random text. If this home directory does not remember the run that wrote the index of
+ * its machine, a copy of it is in use elsewhere under the same name: then this one takes another
+ * name. If a file cannot be used, it and the later ones of its machine are left out.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -292,8 +291,8 @@ static bool take_history(struct folder *f, struct str line)
     return true;
 }
 
-/* Reads the state of the last run. If the history has lost something since then, or the copy of this
- * machine is gone, everything is read again. */
+/* Reads the state of the last run. If the history has lost something since then, or the copy of
+ * this machine is gone, everything is read again. */
 static void read_state(struct folder *f, const char *path)
 {
     const struct copy *own = find_own(f);
@@ -339,8 +338,8 @@ static uint64_t digest_add(uint64_t before, uint64_t digest)
     return checksum_words(&digest, 1, before);
 }
 
-/* Reads the facts of a segment, and with `take` adds them to the history. Returns 1, 0 with *why set
- * if the file cannot be used, or -1 with *e set. */
+/* Reads the facts of a segment, and with `take` adds them to the history. Returns 1, 0 with *why
+ * set if the file cannot be used, or -1 with *e set. */
 static int scan_segment(struct folder *f, const struct copy *c, const struct segment *s,
                         const char *path, bool take, struct err *why, struct err *e)
 {

@@ -369,8 +369,8 @@ static int report_conflict(void *arg, const struct str *value, struct err *e)
     return 0;
 }
 
-/* `careful`: jsonb may be unable to hold a line, because it has U+0000, half of a surrogate pair, or a
- * number of very many digits. Each conversion that may fail costs a subtransaction. */
+/* `careful`: jsonb may be unable to hold a line, because it has U+0000, half of a surrogate pair,
+ * or a number of very many digits. Each conversion that may fail costs a subtransaction. */
 static int send_batch(struct run *r, bool careful, int64_t *added, struct err *e)
 {
     struct buf count = BUF_INIT(BUF_SMALL), first = BUF_INIT(BUF_SMALL);

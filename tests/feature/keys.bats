@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
 # Keys: where one comes from, when it is got, what is refused, and that it goes to its server alone. That it is
-# in no output and follows no redirect is in tests/cmd/chat.bats, too.
+# in no output is in tests/cmd/chat.bats, that it follows no redirect in hang.bats.
 
 # The commands for keys are run by chat, not here.
 # shellcheck disable=SC2016

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
 # chat and MCP servers: which are started, what is told of their tools, how they end. The server is fake-mcp; its
-# protocol is tested in tests/unit/mcp_test.c.
+# protocol is tested in tests/unit/mcp_test.c, the reading of its messages in tests/unit/mcp_message_test.c.
 
 # shellcheck disable=SC2016
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
-# chat and MCP servers over HTTP. The server is fake-mcp-http; the rules of the configuration are in
-# tests/unit/mcp_servers_test.c, the headers that repeat a message in tests/unit/mcp_mirror_test.c.
+# chat and MCP servers over HTTP. The server is fake-mcp-http; the rules of the configuration are also in mcp.bats and
+# safety.bats, the headers that repeat a message in tests/unit/mcp_mirror_test.c.
 
 # shellcheck disable=SC2016
 

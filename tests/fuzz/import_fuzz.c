@@ -1,7 +1,8 @@
 /*
  * import: a file of any bytes, in each format and in the one that is recognised, is imported to its
- * end. What is stored has a role or is a title, has a session that may be stored, and, if it is from
- * another program, an origin in that session; and nothing is new when the file is imported again.
+ * end. What is stored has a role or is a title, has a session that may be stored, and, if it is
+ * from another program, an origin in that session; and nothing is new when the file is imported
+ * again.
  */
 #include <stdint.h>
 

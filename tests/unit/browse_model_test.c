@@ -1095,8 +1095,9 @@ static void step(struct browse *b, const char *word)
 }
 
 /* Steps, separated by blanks: a key by its name; `:xyz` letters; `(abc)` a list of sessions, `[ab]`
- * one while other histories are still being read; `hits:0+3` hits, `done:3+1` the last ones; `read:6` messages; `=sa`
- * what is chosen, `>sa` whose messages are requested, `#1` its line, `@2` the current message. */
+ * one while other histories are still being read; `hits:0+3` hits, `done:3+1` the last ones;
+ * `read:6` messages; `=sa` what is chosen, `>sa` whose messages are requested, `#1` its line, `@2`
+ * the current message. */
 static void play(struct browse *b, const char *steps)
 {
     char words[400], *rest = words;

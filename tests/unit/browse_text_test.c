@@ -11,7 +11,8 @@ static struct browse_lines laid(const char *text, const struct browse_layout *ho
     return l;
 }
 
-/* The lines joined by `|`; bytes with the same styles as `{styles:text}`, letters for each of them. */
+/* The lines joined by `|`; bytes with the same styles as `{styles:text}`, letters for each of them.
+ */
 static void show(struct buf *out, const struct browse_lines *l)
 {
     static const char letters[] = "bicdhHtX";

@@ -47,8 +47,8 @@ static void result(struct context *c, const char *content, char id)
     buf_release(&more);
 }
 
-/* Adds lines in the form that `check` prints, separated by |: `u:content`, `a:content`, `a*xy:content`
- * with calls of the ids x and y, `t=x:result`, and `t:result` without an id. */
+/* Adds lines in the form that `check` prints, separated by |: `u:content`, `a:content`,
+ * `a*xy:content` with calls of the ids x and y, `t=x:result`, and `t:result` without an id. */
 static void add_lines(struct context *c, const char *lines)
 {
     struct str rest = str_of(lines);

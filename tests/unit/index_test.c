@@ -17,8 +17,8 @@ static int sessions;
 
 /* ---- a history ---- */
 
-/* So many lines, of sessions by turns, some of which give a title; some bad ones, some of which look
- * like one of a session. */
+/* So many lines, of sessions by turns, some of which give a title; some bad ones, some of which
+ * look like one of a session. */
 static void grow(int lines)
 {
     struct buf b = BUF_INIT(SIZE_MAX);

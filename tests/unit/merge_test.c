@@ -1,4 +1,5 @@
-/* Sets of digests, and lines of a history that is merged. The rest is tested by sync_test.c and hist-sync.bats. */
+/* Sets of digests, and lines of a history that is merged. The rest is tested by sync_test.c and
+ * hist-sync.bats. */
 #include "chathist/sync/merge.h"
 
 #include "test.h"
@@ -82,7 +83,7 @@ TEST(a_line_that_is_repeated_counts_once)
 
     scratch_enter();
     CHECK_INT(locate(&h, &from, NULL), 0);
-    /* In one part, and in two, of which the first one's digests are kept, and beyond the first size of the table. */
+    /* In one part, and in two, of which the first one's digests are kept. */
     for (size_t first = 0; first < 7; first++) {
         for (size_t n = first; n <= 7; n += 7 - first) {
             struct merge *m;

@@ -1,6 +1,6 @@
 /*
- * provider.h: what the tests of a provider share. Before they include it they define PROVIDER as the name
- * of its struct provider.
+ * provider.h: what the tests of a provider share. Before they include it they define PROVIDER as
+ * the name of its struct provider.
  */
 #ifndef CHATHIST_TESTS_UNIT_PROVIDER_H
 #define CHATHIST_TESTS_UNIT_PROVIDER_H

@@ -41,7 +41,7 @@ TEST(tool_calls_and_results_in_a_request)
     context_release(&c);
 }
 
-/* Ids and names that one server wrote into a history and another refuses (wire_add_call_id). */
+/* Ids and names that one server wrote into a history and another refuses (wire_call_init). */
 TEST(calls_get_the_form_that_servers_take)
 {
     struct context c;

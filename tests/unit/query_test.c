@@ -183,7 +183,8 @@ TEST(a_bad_value_is_an_error)
     buf_release(&text);
 }
 
-/* A text of which no expression can be made is named by its beginning, with and without a hyphen. */
+/* A text of which no expression can be made is named by its beginning, with and without a hyphen.
+ */
 static void check_too_long(const char *start)
 {
     struct buf text = BUF_INIT(SIZE_MAX);

@@ -416,7 +416,8 @@ static void check_count(struct pattern *p, const struct way *way, uint64_t want)
     search_close(&s);
 }
 
-/* Makes a random pattern, of expressions and of fixed strings. Returns false if one is not valid. */
+/* Makes a random pattern, of expressions and of fixed strings. Returns false if one is not valid.
+ */
 static bool make_pattern(struct pattern *p, struct buf *shown)
 {
     unsigned count = draw(3) ? 1 : 2 + draw(2);

@@ -1,8 +1,9 @@
 /*
- * Every fixture of every wire, whole, byte by byte, and cut in two at every byte, must give the same
- * response or error. A stream that ends early at any byte is incomplete. The bytes come from `tests/tools/fake-llm --frames`, so they are those that it serves.
- * tests/feature/wire.bats covers the fixtures that only differ in their size. With SPLIT_STREAMS=FOLDER the same
- * is done to FOLDER/WIRE/NAME.http, for tests/tools/check-sdks, and each is cut at every byte.
+ * Every fixture of every wire, whole, byte by byte, and cut in two at every byte, must give the
+ * same response or error. A stream that ends early at any byte is incomplete. The bytes come from
+ * `tests/tools/fake-llm --frames`, so they are those that it serves. tests/feature/wire.bats covers
+ * the fixtures that only differ in their size. With SPLIT_STREAMS=FOLDER the same is done to
+ * FOLDER/WIRE/NAME.http, for tests/tools/check-sdks, and each is cut at every byte.
  */
 #include "test.h"
 
@@ -148,7 +149,8 @@ static int exchange(const struct response_sink *sink, struct response *answer, s
     return rc;
 }
 
-/* Sets `out` to the result of the frame that comes in a first piece and other pieces of that size. */
+/* Sets `out` to the result of the frame that comes in a first piece and other pieces of that size.
+ */
 static void outcome(const struct frame *f, size_t first, size_t each, struct buf *out)
 {
     struct response_sink sink = {.text = take_text, .citation = take_citation, .arg = out};
@@ -219,8 +221,8 @@ static bool read_frame(FILE *in, struct frame *f, struct buf *body)
     return body->len == n;
 }
 
-/* A stream that ends after any byte is incomplete, and has given the beginning of its text; from the
- * byte on that completes it, the text is whole. */
+/* A stream that ends after any byte is incomplete, and has given the beginning of its text; from
+ * the byte on that completes it, the text is whole. */
 static void incomplete_until_its_end(const struct frame *f)
 {
     struct response answer;

@@ -1,9 +1,9 @@
 /*
  * Random schedules of three copies of a history: appends, titles, deletions, and synchronisation
- * through a directory and over connections, of which many are killed or cut. In the end all copies are
- * equal, every line that was stored is in all of them unless it was deleted, no deleted line is back, and
- * all give each session the same title. The clock of each machine is ten years ahead of that of the one
- * before. SYNC_SCHEDULES sets how many schedules are run.
+ * through a directory and over connections, of which many are killed or cut. In the end all copies
+ * are equal, every line that was stored is in all of them unless it was deleted, no deleted line is
+ * back, and all give each session the same title. The clock of each machine is ten years ahead of
+ * that of the one before. SYNC_SCHEDULES sets how many schedules are run.
  */
 #include "chathist/sync/sync.h"
 
@@ -317,8 +317,8 @@ static void step(void)
         sync_by_dir(machine, killed);
 }
 
-/* Reads the ids of a copy in their order. Checks that each is there once, and that those of each machine
- * come in their order. */
+/* Reads the ids of a copy in their order. Checks that each is there once, and that those of each
+ * machine come in their order. */
 static void read_ids(unsigned machine, struct hash_map *ids)
 {
     struct history h = machine_open(machine);

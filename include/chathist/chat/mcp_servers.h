@@ -37,8 +37,8 @@ struct mcp_servers {
 
 /* Starts the servers that are wanted, waits until their tools are known, and adds these to the
  * toolbox. They get names that differ from each other and from those of the executables in it. The
- * `secrets` are kept out of the servers' environment. If a server does not start, or a signal comes,
- * this function ends the servers and the program; the caller must not catch signals. Unless
+ * `secrets` are kept out of the servers' environment. If a server does not start, or a signal
+ * comes, this function ends the servers and the program; the caller must not catch signals. Unless
  * m->quiet, it reports servers that are slow or have no tools, and if m->verbose what servers log.
  * *m must not move afterwards. */
 void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,

@@ -1,6 +1,6 @@
 /*
- * stats_output - prints the counts of hist-stats: as records for a pipe, as a chart on a terminal,
- * or as one JSON object.
+ * stats_output - prints the counts of hist-stats: as records for a pipe, the same in columns with
+ * bars on a terminal, or as one JSON object.
  */
 #ifndef CHATHIST_CLI_STATS_OUTPUT_H
 #define CHATHIST_CLI_STATS_OUTPUT_H

@@ -116,7 +116,8 @@ void opaque_settle(struct opaque_blocks *r, bool calls);
  * `turn` if the order or the form of the blocks does not follow from the text and the calls, as it
  * does for thinking, then one text without citations, then calls; otherwise it is `thinking`.
  * Nothing goes back if `turn` is needed and incomplete, because its blocks are valid only together.
- * If the blocks are bound to a request, the first element is {"type":"bound","before":"CHECKSUM"}. */
+ * If the blocks are bound to a request, the first element is {"type":"bound","before":"CHECKSUM"}.
+ */
 void opaque_add_replay(const struct opaque_blocks *r, struct buf *out);
 /* Reads the checksum of an array that opaque_add_replay made. Returns false if it has none. */
 bool opaque_bound(struct str blocks, uint64_t *before);

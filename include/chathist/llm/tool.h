@@ -77,11 +77,10 @@ struct tool_job {
 
 /*
  * Runs calls side by side, begun in their order, until all are done; a call that is done before is
- * not run. A call that exceeds its time
- * limit is stopped, and its result says so. Returns 0, or -1 with *e set (ERR_SIGNAL) when
- * cancel_fd (-1: none) became readable: calls that are not done then are stopped, and their results
- * say that they were interrupted. Processes that the calls left running are killed, in whatever
- * session they are (orphans_end in base/process).
+ * not run. A call that exceeds its time limit is stopped, and its result says so. Returns 0, or -1
+ * with *e set (ERR_SIGNAL) when cancel_fd (-1: none) became readable: calls that are not done then
+ * are stopped, and their results say that they were interrupted. Processes that the calls left
+ * running are killed, in whatever session they are (orphans_end in base/process).
  */
 int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, struct err *e);
 /* For kinds: a job is done and has failed. The message replaces its result. */

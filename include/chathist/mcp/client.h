@@ -102,9 +102,9 @@ struct mcp_call {
 enum mcp_news {
     MCP_SLOW,    /* the server has been getting ready, or listing its tools, for MCP_SLOW_MS */
     MCP_LOG,     /* the server logs `level logger text` */
-    MCP_WARNING, /* a whole message: a tool is not offered, because providers would refuse the request
-                  * with it or it breaks the rules of the protocol; or changed tools cannot be
-                  * listed, and the old ones stay */
+    MCP_WARNING, /* a whole message: a tool is not offered, because providers would refuse the
+                  * request with it or it breaks the rules of the protocol; or changed tools cannot
+                  * be listed, and the old ones stay */
 };
 
 /* Receives news of a server. `text` is valid UTF-8 but may hold control characters. It is

@@ -2,8 +2,8 @@
  * pattern - what a search looks for: fixed strings or regular expressions.
  *
  * Case is ignored by Unicode simple case folding (base/utf8) unless `case_sensitive` is set.
- * Offsets count bytes of the text itself. If several patterns match, the first match in the text counts, and of those the longest, as in grep. Texts are UTF-8;
- * a pattern that is not is repaired.
+ * Offsets count bytes of the text itself. If several patterns match, the first match in the text
+ * counts, and of those the longest, as in grep. Texts are UTF-8; a pattern that is not is repaired.
  *
  * The strings and expressions are alternatives, in one group or in several: a message that is
  * searched must have a match of each group, in any of its texts.

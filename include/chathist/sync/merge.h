@@ -12,10 +12,9 @@
  * (history/rewrite.h).
  *
  * Lines and deletions are facts and have numbers. The second of two equal lines has no number, and
- * neither has a line that a peer would not accept (merge_add). The digests of the numbered lines are
- * kept in a file of the user's state directory, so that a history of a gigabyte need not
- * be read again. That file is a cache: it is checked, and made again if it does not fit the
- * history.
+ * neither has a line that a peer would not accept (merge_add). The digests of the numbered lines
+ * are kept in a file of the user's state directory, so that a history of a gigabyte need not be
+ * read again. That file is a cache: it is checked, and made again if it does not fit the history.
  */
 #ifndef CHATHIST_SYNC_MERGE_H
 #define CHATHIST_SYNC_MERGE_H
@@ -62,8 +61,9 @@ struct merge_count *merge_counts(struct merge *m);
 
 /* ---- what the history has ---- */
 
-/* The two kinds of facts. Each kind is numbered from 0 in the order of its file. Deletions are never
- * removed; if lines are erased, the numbers of later lines change, and merge_prefix differs. */
+/* The two kinds of facts. Each kind is numbered from 0 in the order of its file. Deletions are
+ * never removed; if lines are erased, the numbers of later lines change, and merge_prefix differs.
+ */
 enum fact_kind { FACT_DELETION, FACT_LINE };
 #define FACT_KINDS 2
 
