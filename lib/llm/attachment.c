@@ -53,17 +53,26 @@ int attachment_list_add(struct attachment_list *l, const char *type, const char 
 
 bool attachment_decode(struct str base64, struct buf *out)
 {
-    char *room = base64.n <= ATTACHMENTS_MAX ? buf_room(out, base64.n / 4 * 3 + 3) : NULL;
-    int n;
+    struct buf padded = BUF_INIT(SIZE_MAX);
+    char *room = NULL;
+    int n = 0;
 
-    if (!room || base64.n == 0)
-        return false;
-    n = EVP_DecodeBlock((unsigned char *)room, (const unsigned char *)base64.p, (int)base64.n);
-    /* It counts the padding as bytes. */
-    for (; n > 0 && base64.p[base64.n - 1] == '='; base64.n--)
-        n--;
+    /* Some programs leave out the padding. */
+    base64 = str_trim(base64);
+    while (str_ends(base64, STR("=")))
+        base64.n--;
+    if (base64.n > 0 && base64.n / 4 * 3 <= ATTACHMENTS_MAX) {
+        buf_add_str(&padded, base64);
+        while (padded.len % 4 != 0)
+            buf_add_byte(&padded, '=');
+        room = buf_room(out, padded.len / 4 * 3);
+    }
+    if (room)
+        n = EVP_DecodeBlock((unsigned char *)room, (const unsigned char *)padded.data,
+                            (int)padded.len);
     if (n > 0)
-        buf_grew(out, (size_t)n);
+        buf_grew(out, base64.n * 3 / 4); /* n counts the padding, too */
+    buf_release(&padded);
     return n > 0;
 }
 

@@ -147,7 +147,7 @@ static void deliver(struct mcp_server *s, struct str message)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
 
-    buf_add_str(&text, message);
+    utf8_add_repaired(&text, message); /* else unescape would leave it alone */
     mask_secrets(s->link, &text);
     mcp_take(s, buf_str(&text));
     buf_release(&text);
@@ -451,6 +451,7 @@ static bool take_refusal(struct post *p)
         mcp_lose_session(p->server, p->id);
     } else if (!take_error(p)) {
         stays = try_old_transport(p);
+        mask_secrets(l, &p->body); /* while it is JSON */
         if (!stays)
             provider_error_set_http(&why, status, buf_str(&p->body));
         if (status == 401 || status == 403)
@@ -544,6 +545,7 @@ static void take_end_of_stream(struct post *p, int result)
 
     l->opening = NULL;
     if (opening) {
+        mask_secrets(l, &opening->body);
         provider_error_set_http(&why, opening->head.status, buf_str(&opening->body));
         lose(opening, &why);
     } else {

@@ -228,7 +228,8 @@ static int read_index(const struct folder *f, struct copy *c, struct err *e)
                              buf_c(&path), f->job->name);
         else if (parse_segments(c) < 0)
             result = err_set(e, ERR_FAILURE, "left out '%s': it is damaged", buf_c(&path));
-        c->run = str_word(&head);
+        if (result == 0 && c->body.p)
+            c->run = str_word(&head);
     }
     file_close(fd);
     buf_release(&path);
@@ -476,8 +477,8 @@ static bool is_copied(const struct folder *f)
            !str_find(buf_str(&f->runs), own->run);
 }
 
-/* Takes a new name, if a copy of this home directory has the same one. The facts of the files
- * that were read stay. */
+/* Takes a new name, if a copy of this home directory has the same one. This is done before files
+ * are read, because those of this machine are not waited for. */
 static int leave_copied(struct folder *f, struct err *e)
 {
     char *name;
@@ -713,7 +714,7 @@ static int run(struct folder *f, struct err *e)
         const struct copy *own;
 
         read_state(f, state);
-        result = read_all(f, e) < 0 ? -1 : leave_copied(f, e);
+        result = leave_copied(f, e) < 0 || read_all(f, e) < 0 ? -1 : 0;
         own = find_own(f);
         /* If a file of this machine cannot be used, nothing is written. */
         if (result == 0 && !(own && own->left_out)) {

@@ -292,6 +292,39 @@ file_of() {
     equal a b
 }
 
+@test "hist-sync: a copy of a home directory waits for files that have not arrived" {
+    as a
+    ask s1 one
+    run_expect 0 hist-sync folder
+    first=$(ls folder)
+    cp -a "$HOME" "$BATS_TEST_TMPDIR/b"
+    as b
+    ask s1 'from b'
+    run_expect 0 hist-sync folder
+    mkdir late
+    mv folder/"$first"/own/lines-* late
+    as a
+    run_expect 0 hist-sync folder
+    stderr_has "another home directory writes to 'folder/$first', too"
+    stderr_has "the newest lines in 'folder/$first' wait for files that have not arrived yet"
+    mv late/* folder/"$first"/own
+    run_expect 0 hist-sync folder
+    stderr_empty
+    as b
+    run_expect 0 hist-sync folder
+    equal a b
+
+    # A cut index of this machine is not that of another one.
+    printf 'hist-sync 2 o' >folder/"$first"/own/index
+    run_expect 0 hist-sync folder
+    stderr_empty
+    [[ $(name_of b) == "$first" ]]
+    as a
+    run_expect 0 hist-sync folder
+    stderr_empty
+    equal a b
+}
+
 @test "hist-sync: a copy of a home directory takes a name of its own, and nothing is lost" {
     as a
     ask s1 one

@@ -284,6 +284,13 @@ refuses() {
         'Authorization: Bearer ***' 'X-Secret: ***' '\+/ ***' '\u002B'
 }
 
+@test "mcp_http: a header that the server repeats with escapes in an error is masked" {
+    start_mcp --escape --status 500
+    configure "mcp.fake.url = $MCP" 'mcp.fake.header.X-Secret = very+secret/1'
+    run_expect 5 chat --mcp fake hello
+    stderr_is "chat: MCP server 'fake' refuses to begin: HTTP 500: {\"got\":\"***\"}"
+}
+
 @test "mcp_http: a URL alone has the name of its host; http is for this machine and the configuration" {
     start_mcp
     run_expect 0 chat -v --dry-run --mcp "$MCP" hello

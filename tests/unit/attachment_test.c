@@ -1,6 +1,7 @@
 #include "chathist/llm/attachment.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "test.h"
 
@@ -19,6 +20,31 @@ TEST(the_first_bytes_tell)
     CHECK_STR(attachment_type(STR("%PDF")), NULL);
     CHECK_STR(attachment_type(STR("text")), NULL);
     CHECK_STR(attachment_type(STR_NONE), NULL);
+}
+
+static void check_decoded(const char *base64, const char *want)
+{
+    struct buf out = BUF_INIT(BUF_LINE);
+
+    CHECK_INT(attachment_decode(str_of(base64), &out), want != NULL);
+    if (want)
+        CHECK_STR(buf_c(&out), want);
+    CHECK_INT(out.len, want ? strlen(want) : 0);
+    buf_release(&out);
+}
+
+TEST(base64_needs_no_padding)
+{
+    check_decoded("YWJj", "abc");
+    check_decoded("YWI=", "ab");
+    check_decoded("YWI", "ab");
+    check_decoded("YQ==", "a");
+    check_decoded("YQ", "a");
+    check_decoded("YQ==\n", "a");
+    check_decoded("YW Jj", NULL);
+    check_decoded("Y-_j", NULL);
+    check_decoded("====", NULL);
+    check_decoded("", NULL);
 }
 
 /* The hashes are those of sha256sum(1). */
