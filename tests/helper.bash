@@ -100,6 +100,7 @@ configure() {
 
 # put_tool FILE SCRIPT [NAME]: a tool that declares itself by this name, or that of its file, and answers with the script.
 put_tool() {
+    # shellcheck disable=SC2016
     printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"%s","description":"for tests"}'\''; exit; }\n%s\n' \
         "${3:-$(basename "$1")}" "${2-}" >"$1"
     chmod 755 "$1"
