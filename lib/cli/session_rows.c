@@ -133,8 +133,15 @@ static int by_title(const void *a, const void *b)
 
 void session_rows_sort(struct session_rows *r)
 {
-    if (r->count > 1)
-        qsort(r->at, r->count, sizeof *r->at, r->by == ROWS_TITLE ? by_title : by_number);
+    int (*order)(const void *, const void *) = r->by == ROWS_TITLE ? by_title : by_number;
+
+    /* Usually they are in order: a list of sessions begins with the last used one. */
+    for (size_t i = 1; i < r->count; i++) {
+        if (order(&r->at[i - 1], &r->at[i]) <= 0)
+            continue;
+        qsort(r->at, r->count, sizeof *r->at, order);
+        break;
+    }
     for (size_t i = 0; r->reverse && i < r->count / 2; i++) {
         struct row row = r->at[i];
 
