@@ -98,6 +98,12 @@ configure() {
     printf '%s\n' "$@" >"$HOME/.config/chathist/config"
 }
 
+# prices LINE...: the user's table of prices.
+prices() {
+    mkdir -p "$HOME/.config/chathist"
+    printf '%s\n' "$@" >"$HOME/.config/chathist/prices"
+}
+
 # put_tool FILE SCRIPT [NAME]: a tool that declares itself by this name, or that of its file, and answers with the script.
 put_tool() {
     # shellcheck disable=SC2016

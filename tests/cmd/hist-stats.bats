@@ -251,11 +251,6 @@ days_are() {
 
 # ---- costs
 
-prices() {
-    mkdir -p "$HOME/.config/chathist"
-    printf '%s\n' "$@" >"$HOME/.config/chathist/prices"
-}
-
 # Answers on two days: two that the prices below know, one whose server reported its cost, and one of another model.
 answers() {
     put a user one 2024-12-29T23:30:00Z

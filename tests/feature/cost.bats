@@ -6,11 +6,6 @@ load ../helper
 load ../history
 load ../wire
 
-prices() {
-    mkdir -p "$HOME/.config/chathist"
-    printf '%s\n' "$@" >"$HOME/.config/chathist/prices"
-}
-
 @test "cost: -u and the usage event have the cost that the server reported, and compute none" {
     prices '* 1 1 1 1 EUR'
     start_llm openai/openrouter openai/openrouter

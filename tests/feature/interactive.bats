@@ -58,8 +58,7 @@ history_is() {
 }
 
 @test "interactive: -u prints the tokens and the cost of each turn, and of all at the end" {
-    mkdir -p "$HOME/.config/chathist"
-    echo 'echo:* 1 - - 2 EUR' >"$HOME/.config/chathist/prices"
+    prices 'echo:* 1 - - 2 EUR'
     terminal
     converse -u
     type_lines one
@@ -1125,8 +1124,7 @@ X
 }
 
 @test "interactive: a session has a title and a description, the last answer is copied, the last exchange is shown" {
-    mkdir -p "$HOME/.config/chathist"
-    echo 'echo:* 1 - - 2 EUR' >"$HOME/.config/chathist/prices"
+    prices 'echo:* 1 - - 2 EUR'
     mkdir bin
     printf '#!/bin/sh\ncat >copied\n' >bin/pbcopy
     chmod +x bin/pbcopy

@@ -54,10 +54,7 @@ section() {
 }
 
 @test "man: mandoc has nothing to say about the pages" {
-    if ! command -v mandoc >/dev/null; then
-        [[ -z ${CI:-} ]] || fail 'mandoc is missing'
-        skip 'mandoc is missing'
-    fi
+    need mandoc
     for page in "$MAN"/*; do
         mandoc -T lint -W style "$page" >found 2>errors || :
         # Whether other pages are installed here says nothing about ours; those of ours are looked for below.

@@ -12,7 +12,6 @@ setup() {
     use_history
     export OPENAI_API_KEY=test-key-1 CHAT_MODEL=openai:test-model
     ln -s "$TESTS/tools/fake-mcp" fake-mcp
-    mkdir -p "$HOME/.config/chathist"
 }
 
 # offers NAMES [SERVER]...: the tools of these servers, of which the first stands for all of fake-mcp's own.

@@ -11,7 +11,6 @@ setup() {
     sandbox
     use_history
     export OPENAI_API_KEY=test-key-1 CHAT_MODEL=openai:test-model
-    mkdir -p "$HOME/.config/chathist"
 }
 
 teardown() {

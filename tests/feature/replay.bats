@@ -196,8 +196,7 @@ answer() {
         run_expect 0 hist-show --json last
         stdout_json 'select(.role == "assistant") | .usage | tojson' '{"output_tokens":2}'
     done
-    mkdir -p "$HOME/.config/chathist"
-    echo '* 1 1 1 1 USD' >"$HOME/.config/chathist/prices"
+    prices '* 1 1 1 1 USD'
     run_expect 0 hist-stats --cost --by role
     stdout_is $'total\tunknown\t-\t-\t-\t4\t8' $'assistant\tunknown\t-\t-\t-\t4\t8'
     run_expect 0 hist-stats --by role --json

@@ -3,18 +3,12 @@
  * and mean the same again; what it refuses must be refused at a place inside the text.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
+#include "demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool held)
-{
-    if (!held)
-        abort();
-}
 
 static struct str checked(const struct buf *b)
 {

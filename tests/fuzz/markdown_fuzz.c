@@ -3,17 +3,11 @@
  * newline has none. The first byte says where to cut.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "chathist/terminal/markdown.h"
+#include "demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool held)
-{
-    if (!held)
-        abort();
-}
 
 struct shown {
     struct buf text, styles;

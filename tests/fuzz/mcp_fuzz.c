@@ -3,19 +3,13 @@
  * call is valid UTF-8. The first bytes are the lines of a server that gets ready.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
-#include "../../lib/mcp/client.h"
+#include "../unit/mcp_transport.h"
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
+#include "demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool held)
-{
-    if (!held)
-        abort();
-}
 
 static void check_sent(struct mcp_server *s, const struct mcp_message *m)
 {
@@ -24,18 +18,6 @@ static void check_sent(struct mcp_server *s, const struct mcp_message *m)
     (void)s;
     demand(m->json.p[m->json.n - 1] == '\n' && str_count(m->json, '\n') == 1);
     demand(json_check(m->json, &value, NULL) && utf8_valid(m->json) == m->json.n);
-}
-
-static size_t no_fds(const struct mcp_server *s, struct pollfd fds[TOOL_FDS])
-{
-    (void)s;
-    (void)fds;
-    return 0;
-}
-
-static void no_step(struct mcp_server *s)
-{
-    (void)s;
 }
 
 static const struct mcp_transport transport = {.send = check_sent, .fds = no_fds, .step = no_step};

@@ -8,14 +8,9 @@
 
 #include "chathist/base/json.h"
 #include "chathist/history/message.h"
+#include "demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool held)
-{
-    if (!held)
-        abort();
-}
 
 static void same_text(struct str a, struct str b)
 {

@@ -5,18 +5,12 @@
  * one finds.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "chathist/base/utf8.h"
 #include "chathist/search/pattern.h"
+#include "demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool held)
-{
-    if (!held)
-        abort();
-}
 
 static bool is_boundary(struct str text, size_t at)
 {

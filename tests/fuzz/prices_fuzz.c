@@ -4,17 +4,11 @@
  * any usage.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "chathist/history/prices.h"
+#include "demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool held)
-{
-    if (!held)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -7,19 +7,13 @@
 #define CHATHIST_TESTS_FUZZ_PROVIDER_H
 
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 #include "chathist/llm/provider.h"
 #include "chathist/llm/provider_error.h"
-
-static inline void demand(bool held)
-{
-    if (!held)
-        abort();
-}
+#include "demand.h"
 
 static inline void check_err(int rc, const struct err *e)
 {

@@ -12,6 +12,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/history/scan.h"
+#include "demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -25,12 +26,6 @@ struct places {
     struct place *at;
     size_t count, cap;
 };
-
-static void demand(bool held)
-{
-    if (!held)
-        abort();
-}
 
 static void open_scan(struct scan *s, const char *path, enum scan_way way, const uint8_t *sizes)
 {

@@ -3,19 +3,13 @@
  * message, and so is the same value without its white space.
  */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "chathist/base/json.h"
 #include "chathist/llm/schema.h"
+#include "demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool held)
-{
-    if (!held)
-        abort();
-}
 
 /* 1: valid; 0: not; -1: the bounds were reached. */
 static int check(struct schema *s, struct str value)

@@ -13,12 +13,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
-
-static inline void demand(bool held)
-{
-    if (!held)
-        abort();
-}
+#include "demand.h"
 
 static char scratch_dir[64];
 

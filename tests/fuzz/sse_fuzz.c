@@ -3,19 +3,13 @@
  * input gives the same events, and the same result. Their text is valid UTF-8.
  */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "chathist/base/utf8.h"
 #include "chathist/llm/sse.h"
+#include "demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool held)
-{
-    if (!held)
-        abort();
-}
 
 static int note(void *arg, struct str event, struct str data, struct err *e)
 {

@@ -4,18 +4,12 @@
  * never negative; what a person writes does not end before it begins.
  */
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "chathist/base/time.h"
+#include "demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool held)
-{
-    if (!held)
-        abort();
-}
 
 /* With a zone a time may lie a day beyond the first and the last year. */
 #define FIRST (INT64_C(-62135596800) * TIME_SECOND)

@@ -3,17 +3,11 @@
  * byte says how many are counted off.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "chathist/base/utf8.h"
+#include "demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool held)
-{
-    if (!held)
-        abort();
-}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

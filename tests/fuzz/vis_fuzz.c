@@ -3,17 +3,11 @@
  * stream was cut. The first byte says where to cut.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "chathist/base/utf8.h"
+#include "demand.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void demand(bool held)
-{
-    if (!held)
-        abort();
-}
 
 /* Is it well-formed text without anything unsafe, a CR before a newline excepted? */
 static bool is_safe(struct str s)

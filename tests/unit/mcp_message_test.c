@@ -1,9 +1,7 @@
 /* What messages of an MCP server do, over a transport that only keeps what is sent. */
-#include "../../lib/mcp/client.h"
-
-#include "test.h"
-
 #include "chathist/base/utf8.h"
+#include "mcp_transport.h"
+#include "test.h"
 
 static struct mcp_server server;
 static struct tool_job job;
@@ -13,18 +11,6 @@ static void keep(struct mcp_server *s, const struct mcp_message *m)
 {
     (void)s;
     buf_add_str(&sent, m->json);
-}
-
-static size_t no_fds(const struct mcp_server *s, struct pollfd fds[TOOL_FDS])
-{
-    (void)s;
-    (void)fds;
-    return 0;
-}
-
-static void no_step(struct mcp_server *s)
-{
-    (void)s;
 }
 
 static const struct mcp_transport transport = {.send = keep, .fds = no_fds, .step = no_step};
