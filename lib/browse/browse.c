@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"

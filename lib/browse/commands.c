@@ -3,11 +3,6 @@
 
 #include "browse/model.h"
 
-static size_t less(size_t a, size_t b)
-{
-    return a > b ? a - b : 0;
-}
-
 void browse_ask(struct browse *b, enum browse_command command)
 {
     b->asked = command;

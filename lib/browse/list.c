@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"

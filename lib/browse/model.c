@@ -1,7 +1,5 @@
 #include "browse/model.h"
 
-#include <string.h>
-
 #include "chathist/base/time.h"
 #include "chathist/history/message.h"
 #include "chathist/search/query.h"
@@ -9,11 +7,6 @@
 #define NAME_MAX_BYTES ((size_t)100)
 
 /* ---- the screen ---- */
-
-static size_t less(size_t a, size_t b)
-{
-    return a > b ? a - b : 0;
-}
 
 /* From this many columns on, the list and the messages stand side by side. */
 #define BESIDE 80

@@ -24,6 +24,11 @@
 #include "browse/list.h"
 #include "browse/input.h"
 
+static inline size_t less(size_t a, size_t b)
+{
+    return a > b ? a - b : 0;
+}
+
 /* A pause in typing of this many milliseconds starts a search. */
 #define BROWSE_DEBOUNCE_MS 60
 

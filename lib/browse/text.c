@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"

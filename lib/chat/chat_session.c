@@ -1,6 +1,5 @@
 #include "chathist/chat/chat_session.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -14,7 +12,6 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/process.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
 #include "chathist/cli/signals.h"

@@ -1,7 +1,6 @@
 #include "chathist/chat/server_headers.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 #include "chat/secret_command.h"

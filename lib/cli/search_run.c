@@ -23,8 +23,10 @@ static void failed(struct search_run *r, struct err *e)
 /* This many messages that cannot be matched are named; the others are counted. */
 #define NAMED_MAX 3
 
-static void report_unmatched(struct search_run *r, const struct hit *hit, const struct err *e)
+static void report_unmatched(void *ctx, const struct hit *hit, const struct err *e)
 {
+    struct search_run *r = ctx;
+
     r->failed = true;
     if (r->unmatched++ < NAMED_MAX)
         warnf("cannot search message '%.*s': %s", (int)hit->message->id.n, hit->message->id.p,
@@ -235,9 +237,9 @@ static void note_searched(struct search_run *r, uint64_t bad, struct search_lear
 }
 
 /* Opens a search as the options want it. Returns 0, or -1 with *e set. */
-static int open_search(struct search_run *r, struct search *s, struct pattern *pattern,
-                       struct err *e)
+static int open_search(void *ctx, struct search *s, struct pattern *pattern, struct err *e)
 {
+    struct search_run *r = ctx;
     const struct history *h = r->history;
 
     if (search_open(s, h->dir_fd, h->path, pattern, &r->choice.filter, SCAN_BACKWARD, e) < 0)
@@ -250,16 +252,6 @@ static int open_search(struct search_run *r, struct search *s, struct pattern *p
 }
 
 /* ---- what a session holds ---- */
-
-static int open_in_session(void *ctx, struct search *s, struct pattern *p, struct err *e)
-{
-    return open_search(ctx, s, p, e);
-}
-
-static void unmatched_in_session(void *ctx, const struct hit *hit, const struct err *e)
-{
-    report_unmatched(ctx, hit, e);
-}
 
 static void print_sessions(struct search_run *r, const struct session_search *g)
 {
@@ -296,8 +288,8 @@ static void run_in_session(struct search_run *r)
                                .wanted_count = r->wanted_count,
                                .may_lack = r->may_lack,
                                .query = &r->query,
-                               .open = open_in_session,
-                               .unmatched = unmatched_in_session,
+                               .open = open_search,
+                               .unmatched = report_unmatched,
                                .ctx = r};
     struct err e = ERR_INIT;
     int result = session_search_run(&g, &e);

@@ -28,7 +28,6 @@
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "chathist/base/file.h"

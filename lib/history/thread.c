@@ -15,8 +15,8 @@ void thread_add(struct thread *t, struct str line)
     char *own = mem_copy(line.p, line.n);
 
     t->at = mem_grow(t->at, &t->cap, t->count + 1, sizeof(*t->at));
-    t->lines = mem_grow(t->lines, &t->lines_cap, t->lines_count + 1, sizeof(*t->lines));
-    t->lines[t->lines_count++] = own;
+    t->lines = mem_grow(t->lines, &t->lines_cap, t->count + 1, sizeof(*t->lines));
+    t->lines[t->count] = own;
     t->at[t->count] = (struct message)MESSAGE_INIT;
     (void)message_parse(&t->at[t->count++], (struct str){own, line.n});
 }
@@ -173,7 +173,7 @@ void thread_settle(struct thread *t)
     t->at = at;
     t->lines = lines;
     t->cap = t->lines_cap = t->count + 1;
-    t->count = t->lines_count = left;
+    t->count = left;
     free(place);
     free(line);
 }
@@ -193,10 +193,10 @@ int thread_find(struct thread *t, const struct history *h, struct str session_id
 
 void thread_release(struct thread *t)
 {
-    for (size_t i = 0; i < t->count; i++)
+    for (size_t i = 0; i < t->count; i++) {
         message_release(&t->at[i]);
-    for (size_t i = 0; i < t->lines_count; i++)
         free(t->lines[i]);
+    }
     if (t->title)
         message_release(t->title);
     free(t->title);

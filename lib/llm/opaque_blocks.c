@@ -282,7 +282,7 @@ static void take_piece(struct opaque_detail *d, struct str piece)
             if (json_key_is(it.key, detail_names[i]))
                 json_decode(it.value, &d->texts[i]);
         buf_clear(&key);
-        json_decode((struct str){it.key.p - 1, it.key.n + 2}, &key);
+        json_decode_body(it.key, &key);
         if (signature || json_is_null(detail_member(d, buf_c(&key))))
             cjson_set_raw(d->members, buf_c(&key), it.value);
     }

@@ -37,9 +37,8 @@ struct composer {
     struct str text;  /* the only block so far, a text; it is sent as a string */
     cJSON *blocks;    /* the blocks so far, or NULL */
     struct call_ids ids;
-    struct hash_map names; /* of the tools that were called */
-    cJSON *tools;          /* the declarations; may be empty */
-    bool no_calls;         /* the tools may not be called */
+    cJSON *tools;  /* the declarations; may be empty */
+    bool no_calls; /* the tools may not be called */
     struct buf system;
 };
 
@@ -58,7 +57,6 @@ static void compose_release(struct composer *c)
     cJSON_Delete(c->messages);
     cJSON_Delete(c->tools);
     wire_call_ids_release(&c->ids);
-    hash_map_release(&c->names);
     buf_release(&c->system);
 }
 
@@ -161,34 +159,30 @@ static void compose_attachments(struct composer *c, const struct context_message
         cjson_push(compose_open_blocks(c), attachment_block(&m->attachments[i]));
 }
 
-static void declare_tool(struct composer *c, struct str name)
-{
-    cJSON *tool;
-
-    if (!hash_map_add(&c->names, name))
-        return;
-    tool = cjson_object();
-    cjson_set_text(tool, "name", name);
-    cjson_set_raw(tool, "input_schema", STR("{\"type\":\"object\"}"));
-    cjson_push(c->tools, tool);
-}
-
 /* Declares the tools that are called in the context. They come before the messages in the checksum,
  * as they do for the model. */
 static void declare_called_tools(struct composer *c)
 {
     struct buf text = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_SMALL);
+    struct hash_map names = {0};
 
     for (size_t i = 0; i < c->context->count; i++) {
-        struct str calls =
-            c->context->at[i].tool_calls ? str_of(c->context->at[i].tool_calls) : STR_NONE;
+        struct json_iter it = json_iter(str_of(c->context->at[i].tool_calls));
 
-        for (struct json_iter it = json_iter(calls); json_next(&it);) {
+        while (json_next(&it)) {
+            cJSON *tool;
+
             buf_clear(&name);
             wire_add_call_name(&name, json_text(json_get(it.value, "name"), &text));
-            declare_tool(c, buf_str(&name));
+            if (!hash_map_add(&names, buf_str(&name)))
+                continue;
+            tool = cjson_object();
+            cjson_set_text(tool, "name", buf_str(&name));
+            cjson_set_raw(tool, "input_schema", STR("{\"type\":\"object\"}"));
+            cjson_push(c->tools, tool);
         }
     }
+    hash_map_release(&names);
     buf_release(&text);
     buf_release(&name);
 }
@@ -232,7 +226,7 @@ static void compose_blocks(struct composer *c, struct str blocks, struct json_it
 static struct str blocks_to_send(const struct composer *c, size_t at)
 {
     const struct context_message *m = &c->context->at[at];
-    struct str blocks = m->thinking ? str_of(m->thinking) : STR_NONE;
+    struct str blocks = str_of(m->thinking);
     bool begins = !c->blocks && !c->text.p; /* nothing of the message is there */
     uint64_t before;
 
@@ -248,7 +242,7 @@ static struct str blocks_to_send(const struct composer *c, size_t at)
 static void compose_answer(struct composer *c, size_t at)
 {
     const struct context_message *m = &c->context->at[at];
-    struct json_iter calls = json_iter(m->tool_calls ? str_of(m->tool_calls) : STR_NONE);
+    struct json_iter calls = json_iter(str_of(m->tool_calls));
     struct str text = {m->content, m->n}, blocks;
 
     if (!m->tool_calls && str_trim(text).n == 0)

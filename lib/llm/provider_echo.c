@@ -20,7 +20,6 @@
 #include "chathist/base/cjson.h"
 #include "chathist/base/utf8.h"
 #include "chathist/llm/http.h"
-#include "chathist/llm/provider_error.h"
 #include "llm/provider_wire.h"
 
 /* The largest number of deltas of a long answer. */

@@ -9,7 +9,6 @@
 #include "chathist/base/checksum.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/utf8.h"
 #include "chathist/llm/provider_error.h"
 #include "llm/request_body.h"
 
@@ -182,7 +181,7 @@ cJSON *wire_schema(const struct ask *ask)
 
     for (struct json_iter it = json_iter(ask->schema); json_next(&it);) {
         buf_clear(&name);
-        json_decode((struct str){it.key.p - 1, it.key.n + 2}, &name);
+        json_decode_body(it.key, &name);
         if (!str_eq_c(buf_str(&name), "$schema"))
             cjson_set_raw(t, buf_c(&name), it.value);
     }

@@ -6,7 +6,6 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
-#include "chathist/base/utf8.h"
 #include "chathist/llm/provider_error.h"
 #include "llm/request_body.h"
 
@@ -482,7 +481,7 @@ void body_leave_refused(cJSON *body, const struct provider *p, const struct ask 
             continue;
         if (f->name)
             body_set_field(body, f->name, value);
-        body_set_field(body, f->path, f->value ? str_of(f->value) : STR_NONE);
+        body_set_field(body, f->path, str_of(f->value));
     }
     buf_release(&scratch);
 }

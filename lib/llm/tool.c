@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "chathist/base/file.h"
@@ -191,10 +190,6 @@ int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, struct err *e)
             continue;
         processes = processes || jobs[i].tool->kind->processes;
         buf_init(&jobs[i].result, TOOL_RESULT_MAX);
-        jobs[i].images = (struct attachment_list){0};
-        jobs[i].failed = false;
-        jobs[i].state = NULL;
-        jobs[i].deadline = 0;
     }
     if (processes)
         orphans_begin(&orphans);
@@ -326,7 +321,7 @@ static size_t fds_of_run(const struct tool_job *job, struct pollfd fds[TOOL_FDS]
 
 static void send_args(struct tool_job *job, struct run *r)
 {
-    struct str rest = {job->args.p + r->sent, job->args.n - r->sent};
+    struct str rest = str_skip(job->args, r->sent);
 
     if (r->child.in >= 0 && rest.n > 0)
         r->sent += child_write(&r->child.in, rest);

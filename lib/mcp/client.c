@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
@@ -145,7 +144,9 @@ static bool has_tool(const struct mcp_list *list, const char *name)
     return false;
 }
 
-static void add_tool(struct mcp_server *s, struct str entry, const struct tool_kind *kind)
+static const struct tool_kind mcp_kind;
+
+static void add_tool(struct mcp_server *s, struct str entry)
 {
     struct mcp_list *list = &s->coming;
     char *name = text_of(entry, "name");
@@ -169,7 +170,7 @@ static void add_tool(struct mcp_server *s, struct str entry, const struct tool_k
     *t = (struct mcp_tool){.server = s, .name = name};
     t->tool = (struct tool){.description = description_of(entry),
                             .parameters = schema_of(entry),
-                            .kind = kind,
+                            .kind = &mcp_kind,
                             .source = t};
     list->tools = mem_grow(list->tools, &list->cap, list->count + 1, sizeof(struct mcp_tool *));
     list->tools[list->count++] = t;
@@ -287,8 +288,6 @@ static const char *const revisions[] = {REVISION, "2025-06-18", "2025-03-26", "2
 
 /* The most pages that a list of tools may have. */
 #define PAGES_MAX 100
-
-static const struct tool_kind mcp_kind;
 
 enum message_kind { KIND_REQUEST, KIND_NOTIFICATION, KIND_RESULT, KIND_ERROR };
 
@@ -571,7 +570,7 @@ static void take_page(struct mcp_server *s, struct str result)
                         MCP_TOOLS_MAX, MCP_LIST_MAX >> 20);
             return;
         }
-        add_tool(s, it.value, &mcp_kind);
+        add_tool(s, it.value);
     }
     if (json_type(cursor) == JSON_STRING && !str_eq_c(cursor, "\"\"")) {
         if (++s->pages < PAGES_MAX)

@@ -9,7 +9,6 @@
 #include "mcp/client.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
@@ -74,9 +73,7 @@ static void add_parameters(struct buf *out, struct str schema, struct str args, 
         struct buf key = BUF_INIT(SIZE_MAX), name = BUF_INIT(SIZE_MAX);
         struct str value, annotation = json_get(it.value, ANNOTATION);
 
-        buf_addf(&name, "\"%.*s\"", (int)it.key.n, it.key.p);
-        json_decode(buf_str(&name), &key);
-        buf_clear(&name);
+        json_decode_body(it.key, &key);
         value = json_get(args, buf_c(&key));
         if (json_type(annotation) == JSON_STRING && value.n > 0)
             add_parameter(out, json_text(annotation, &name), value);
@@ -115,15 +112,13 @@ static bool is_new(struct hash_map *names, struct str name)
 
 static bool annotation_valid(struct str schema, struct str annotation, struct hash_map *names)
 {
-    struct buf name = BUF_INIT(SIZE_MAX), type = BUF_INIT(SIZE_MAX);
+    struct buf name = BUF_INIT(SIZE_MAX);
     struct str text = json_text(annotation, &name);
-    struct str kind = json_text(json_get(schema, "type"), &type);
-    bool valid =
-        json_type(annotation) == JSON_STRING && http_name_is_token(text) && is_new(names, text) &&
-        (str_eq_c(kind, "string") || str_eq_c(kind, "integer") || str_eq_c(kind, "boolean"));
+    bool valid = http_name_is_token(text) && is_new(names, text) &&
+                 (json_has_type(schema, "string") || json_has_type(schema, "integer") ||
+                  json_has_type(schema, "boolean"));
 
     buf_release(&name);
-    buf_release(&type);
     return valid;
 }
 

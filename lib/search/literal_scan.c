@@ -172,10 +172,10 @@ void literal_scan_each(const struct literal_scan *s, const char *from, const cha
 
 /* ---- literals ---- */
 
-/* The ways to write one character, without escapes. */
+/* The ways to write one character, without escapes. There are none if it has an escape of two
+ * characters: then only the decoded content decides. */
 struct unit {
-    size_t
-        count; /* 0: it has escapes of two characters, so that only the decoded content decides */
+    size_t count;
     struct form {
         size_t n;
         char bytes[4];

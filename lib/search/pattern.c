@@ -2,7 +2,6 @@
 
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "chathist/base/memory.h"
 #include "chathist/base/regex.h"

@@ -397,15 +397,16 @@ static enum align align_of(struct str cell)
 static struct str cell_line(struct cell *c, size_t width)
 {
     struct str rest = str_skip(buf_str(&c->text.bytes), c->at), fits = utf8_fit(rest, width);
-    size_t n = fits.n;
+    size_t n;
 
     /* A character that is wider than the column is printed all the same. */
-    if (n == 0 && rest.n > 0)
-        n = utf8_first(rest, 1).n;
+    if (fits.n == 0)
+        fits = utf8_first(rest, 1);
+    n = fits.n;
     if (n < rest.n && rest.p[n] != ' ') {
         while (n > 0 && rest.p[n - 1] != ' ')
             n--;
-        n = n > 0 ? n - 1 : fits.n > 0 ? fits.n : utf8_first(rest, 1).n;
+        n = n > 0 ? n - 1 : fits.n;
     }
     c->at += n;
     while (c->at < c->text.bytes.len && c->text.bytes.data[c->at] == ' ')

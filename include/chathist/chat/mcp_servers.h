@@ -16,7 +16,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "chathist/base/error.h"
 #include "chathist/chat/tools.h"
 #include "chathist/cli/config.h"
 #include "chathist/mcp/client.h"

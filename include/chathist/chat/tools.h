@@ -9,7 +9,6 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
-#include "chathist/base/error.h"
 #include "chathist/cli/config.h"
 #include "chathist/llm/tool.h"
 

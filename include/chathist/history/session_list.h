@@ -7,10 +7,7 @@
 #ifndef CHATHIST_HISTORY_SESSION_LIST_H
 #define CHATHIST_HISTORY_SESSION_LIST_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <sys/types.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"

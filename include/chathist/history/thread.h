@@ -22,13 +22,12 @@
 #include "chathist/history/scan.h"
 
 struct thread {
-    struct message *at; /* each borrows from a line in `lines` */
+    struct message *at; /* each borrows from the line of its number in `lines` */
     size_t count;
     /* The line that gives the session its title, set by thread_settle; else NULL. */
     struct message *title;
     /* private: the memory of the lines, and of that of `title` */
     char **lines, *title_line;
-    size_t lines_count;
     size_t cap, lines_cap;
     uint64_t all;       /* lines of the session in the file, including dropped ones */
     uint64_t bad_lines; /* bad lines that were met */

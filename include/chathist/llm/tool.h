@@ -61,7 +61,7 @@ struct tool {
 
 struct tool_call;
 
-/* A call. The caller sets the members up to timeout_ms. */
+/* A call. The caller zeroes it and sets the members up to timeout_ms. */
 struct tool_job {
     const struct tool_call *call; /* of the model, for the caller; borrowed */
     const struct tool *tool;
