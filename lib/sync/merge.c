@@ -22,7 +22,7 @@
 #include "chathist/history/store.h"
 
 /* Lines are stored when this many bytes wait. */
-#define BATCH_BYTES ((size_t)16 << 20)
+#define BATCH_BYTES ((size_t)4 << 20)
 /* The most conflicts that are reported one by one. */
 #define REPORTED_MAX 10
 
@@ -76,8 +76,9 @@ struct merge {
     struct fact *facts;
     size_t cap;
     size_t found;            /* facts after those of `covered` that may be repeated */
-    bool loaded;             /* facts are in memory, not only covered */
-    struct digests keys;     /* sorted by sort_keys, of facts in their order */
+    bool loaded;             /* facts and slots are in memory, not only covered */
+    uint64_t *slots;         /* the upper half of a key, and the number of its fact + 1 */
+    size_t slots_size;       /* a power of two, or 0 */
     bool dead;               /* a fact may be deleted */
     bool keeps;              /* the facts are those of the files, and the next run may use them */
     struct hash_map deleted; /* "SESSION LF ID", numbered in the order of the file */
@@ -227,33 +228,58 @@ void merge_warn(struct merge *m, const char *fmt, ...)
 
 /* ---- the facts in memory ---- */
 
-/* Sorts the keys of the first n facts, unless that was done. */
-static void sort_keys(struct merge *m, size_t n)
+/* Most slots that have another key are passed without a look at their fact, which is elsewhere in
+ * memory. */
+#define SLOT_KEY (UINT64_MAX << 32)
+
+static void slots_put(struct merge *m, size_t i)
 {
-    if (m->keys.count == n)
-        return;
-    while (m->keys.count < n)
-        digests_add(&m->keys, m->facts[m->keys.count].key);
-    digests_sort(&m->keys);
+    size_t mask = m->slots_size - 1, at = m->facts[i].key & mask;
+
+    while (m->slots[at] != 0)
+        at = (at + 1) & mask;
+    m->slots[at] = (m->facts[i].key & SLOT_KEY) | (i + 1);
 }
 
-/* Returns the next fact with the key, from the place *at of the sorted keys on, or NULL. */
+/* Makes room for n facts. */
+static void slots_grow(struct merge *m, size_t n)
+{
+    size_t size = 1024;
+
+    if (m->slots_size >= 2 * n)
+        return;
+    while (size < 2 * n)
+        size *= 2;
+    free(m->slots);
+    m->slots = mem_zalloc(size * sizeof(*m->slots));
+    m->slots_size = size;
+    for (size_t i = 0; i < m->covered.count; i++)
+        slots_put(m, i);
+}
+
+/* Returns the next fact with the key, from the slot *at on, or NULL. */
 static const struct fact *next_with_key(const struct merge *m, uint64_t key, size_t *at)
 {
-    if (*at == m->keys.count || m->keys.at[*at].digest != key)
-        return NULL;
-    return &m->facts[m->keys.at[(*at)++].number];
+    size_t mask = m->slots_size - 1;
+
+    while (m->slots_size > 0 && m->slots[*at & mask] != 0) {
+        uint64_t slot = m->slots[(*at)++ & mask];
+        const struct fact *f = &m->facts[(slot & ~SLOT_KEY) - 1];
+
+        if ((slot & SLOT_KEY) == (key & SLOT_KEY) && f->key == key)
+            return f;
+    }
+    return NULL;
 }
 
 /* Returns whether the line is known. *other becomes the first different one with its key, or
  * NULL. */
-static bool is_known(struct merge *m, uint64_t key, uint64_t digest, const struct fact **other)
+static bool is_known(const struct merge *m, uint64_t key, uint64_t digest,
+                     const struct fact **other)
 {
     const struct fact *f;
-    size_t at;
+    size_t at = (size_t)key;
 
-    sort_keys(m, m->covered.count);
-    at = digests_before(&m->keys, key);
     *other = NULL;
     while ((f = next_with_key(m, key, &at))) {
         if (f->digest == digest)
@@ -264,36 +290,29 @@ static bool is_known(struct merge *m, uint64_t key, uint64_t digest, const struc
     return false;
 }
 
-/* Marks the facts that repeat an earlier one, by the place 0. Returns whether there are any. */
-static bool mark_repeated(struct merge *m)
-{
-    const struct numbered_digest *keys = m->keys.at;
-    bool any = false;
+/* How far ahead slots are fetched. */
+#define AHEAD 16
 
-    for (size_t i = 0; i < m->keys.count; i++)
-        for (size_t k = i + 1; k < m->keys.count && keys[k].digest == keys[i].digest; k++)
-            if (m->facts[keys[k].number].digest == m->facts[keys[i].number].digest) {
-                m->facts[keys[k].number].place = 0;
-                any = true;
-            }
-    return any;
-}
-
-/* Takes the facts that were found after the others, without those that are repeated. */
+/* Takes the facts that were found after the others, without those that are repeated. All slots are
+ * looked at one after the other, so that the processor can fetch some in advance: a slot is nearly
+ * always elsewhere in memory. */
 static void take_found(struct merge *m)
 {
     struct covered *c = &m->covered;
-    size_t end = c->count + m->found;
+    size_t end = c->count + m->found, mask;
+    const struct fact *other;
 
-    sort_keys(m, end);
-    if (mark_repeated(m))
-        m->keys.count = 0;
+    slots_grow(m, end);
+    mask = m->slots_size - 1;
     for (size_t i = c->count; i < end; i++) {
         struct fact f = m->facts[i];
 
-        if (f.place == 0)
+        if (end - i > AHEAD)
+            __builtin_prefetch(&m->slots[m->facts[i + AHEAD].key & mask]);
+        if (is_known(m, f.key, f.digest, &other))
             continue;
-        m->facts[c->count++] = f;
+        m->facts[c->count] = f;
+        slots_put(m, c->count++);
         c->sum += f.digest;
         c->chain = chain(c->chain, f.digest);
     }
@@ -304,7 +323,9 @@ static void forget(struct merge *m)
 {
     m->covered = (struct covered){0};
     m->prefix[FACT_LINE] = (struct prefix){0};
-    m->keys.count = 0;
+    free(m->slots);
+    m->slots = NULL;
+    m->slots_size = 0;
     m->found = 0;
     m->loaded = true;
     m->dead = false;
@@ -481,6 +502,7 @@ static int load(struct merge *m, struct err *e)
         return 0;
     if (cache_load_facts(m)) {
         m->loaded = true;
+        slots_grow(m, m->covered.count);
         return 0;
     }
     forget(m);
@@ -541,15 +563,14 @@ static void take_deletion(struct merge *m, struct str session, struct str id)
 }
 
 /* Returns whether a line of the history may be deleted. */
-static bool has_dead(struct merge *m)
+static bool has_dead(const struct merge *m)
 {
-    sort_keys(m, m->covered.count);
     for (size_t i = 0; i < m->deleted.count; i++) {
         struct str session, id;
         size_t at;
 
         merge_deletion(m, i, &session, &id);
-        at = digests_before(&m->keys, key_of(session, id));
+        at = (size_t)key_of(session, id);
         if (next_with_key(m, key_of(session, id), &at))
             return true;
     }
@@ -722,7 +743,7 @@ void merge_close(struct merge *m)
     free(m->deleted_path);
     free(m->cache_path);
     free(m->facts);
-    digests_release(&m->keys);
+    free(m->slots);
     hash_map_release(&m->deleted);
     hash_map_release(&m->waiting);
     buf_release(&m->deletions);
