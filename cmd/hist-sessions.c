@@ -58,9 +58,9 @@ static void print_rows(struct out *out, const struct choice *c, const struct ses
     for (size_t i = 0; i < rows->count; i++) {
         const struct history *h = &c->histories.at[rows->at[i].history];
 
-        buf_clear(&name);
-        history_name_add(&name, h);
         if (choose_many(c)) {
+            buf_clear(&name);
+            history_name_add(&name, h);
             form.history = h->path;
             form.name = buf_c(&name);
         }

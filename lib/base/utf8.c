@@ -667,17 +667,18 @@ static size_t space_length(struct str s)
  * continuation byte is one of them. */
 static size_t word_length(struct str s, bool several)
 {
-    size_t i = 0;
+    size_t i;
 
-    while (i < s.n) {
-        unsigned char c = (unsigned char)s.p[i];
-        unsigned char next = i + 1 < s.n ? (unsigned char)s.p[i + 1] : ' ';
+    for (i = 0; i < s.n; i++) {
+        unsigned char c = (unsigned char)s.p[i], next;
 
+        if (c > ' ' && c != 0xc2 && c != 0xe2)
+            continue;
+        next = i + 1 < s.n ? (unsigned char)s.p[i + 1] : ' ';
         if (several && c == ' ' && next > ' ' && next < 0x80)
-            i++;
-        else if ((c <= ' ' || c == 0xc2 || c == 0xe2) && space_length(str_skip(s, i)))
+            continue;
+        if (space_length(str_skip(s, i)))
             break;
-        i++;
     }
     return i;
 }
