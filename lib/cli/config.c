@@ -305,7 +305,7 @@ static char *working_dir(void)
 
 int config_load(struct config *c, struct err *e)
 {
-    *c = (struct config){.cwd = working_dir()};
+    *c = (struct config){.cwd = working_dir(), .now = time_now()};
     c->home = home_dir();
     c->data_home = xdg_dir(c, "XDG_DATA_HOME", ".local/share");
     c->state_home = xdg_dir(c, "XDG_STATE_HOME", ".local/state");

@@ -134,7 +134,7 @@ void delete_choose(struct deletion *d, const struct history *h, const struct del
     bool *marked;
 
     *d = (struct deletion){.wish = w};
-    if (session_list_load(&d->list, h->dir_fd, h->path, &e) < 0)
+    if (session_list_load(&d->list, h, &e) < 0)
         die_err(&e);
     if (stat(h->path, &st) == 0)
         d->size = (uint64_t)st.st_size;

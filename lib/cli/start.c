@@ -44,6 +44,7 @@ struct locate_from start_from(const struct config *c)
     return (struct locate_from){.cwd = c->cwd,
                                 .data_home = c->data_home,
                                 .state_home = c->state_home,
+                                .now = c->now,
                                 .git_dir = config_env("GIT_DIR"),
                                 .git_common_dir = config_env("GIT_COMMON_DIR"),
                                 .no_copies = !copies};

@@ -638,6 +638,7 @@ static void init(struct history *h, const struct locate_from *from)
         h->register_path = path_join(from->state_home, "chathist/histories");
         h->token_path = path_join(from->state_home, "chathist/token");
     }
+    h->now = from->now;
     h->keeps_copies = !from->no_copies;
     if (from->data_home)
         h->copies = path_join(from->data_home, COPIES_NAME);

@@ -974,7 +974,7 @@ static bool open_file(struct session_index *x)
 static bool open_history(struct session_index *x, const struct history *h)
 {
     *x = (struct session_index){.h = h, .fd = -1};
-    session_table_init(&x->tail);
+    session_table_init(&x->tail, h->now);
     return scan_open(&x->scan, h->dir_fd, h->path, SCAN_FORWARD, NULL) == 0;
 }
 

@@ -28,13 +28,13 @@ static int by_last_line(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-int session_list_load(struct session_list *l, int dir, const char *history_path, struct err *e)
+int session_list_load(struct session_list *l, const struct history *h, struct err *e)
 {
     struct session_table t;
     int result;
 
-    session_table_init(&t);
-    result = session_table_load(&t, dir, history_path, NULL, e);
+    session_table_init(&t, h->now);
+    result = session_table_load(&t, h, e);
     *l = (struct session_list){0};
     if (result == 0) {
         *l = t.list;
@@ -207,8 +207,8 @@ int session_list_named(struct session_list *l, const struct history *h, struct s
         session_index_discard(&x);
     }
     x = (struct session_index){.fd = -1, .scan = {.fd = -1}};
-    session_table_init(&x.tail);
-    if (session_table_load(&x.tail, h->dir_fd, h->path, h->cancel, e) < 0) {
+    session_table_init(&x.tail, h->now);
+    if (session_table_load(&x.tail, h, e) < 0) {
         session_table_release(&x.tail);
         return -1;
     }

@@ -14,9 +14,9 @@
 
 /* ---- a table ---- */
 
-void session_table_init(struct session_table *t)
+void session_table_init(struct session_table *t, int64_t now)
 {
-    *t = (struct session_table){0};
+    *t = (struct session_table){.clock = line_clock_at(now, LINE_OLDEST)};
     buf_init(&t->scratch, BUF_LINE);
 }
 
@@ -26,6 +26,7 @@ void session_table_release(struct session_table *t)
     hash_map_release(&t->numbers);
     free(t->ranges);
     free(t->bad);
+    time_blocks_release(&t->blocks);
     buf_release(&t->scratch);
     *t = (struct session_table){0};
 }
@@ -183,15 +184,54 @@ static void add_message(struct session_table *t, const struct message *m, off_t 
     add_range(t, (struct line_range){at, end, message_is_decisive(m), (size_t)(s - t->list.at)});
 }
 
+/* Adds a block to the end. */
+static struct time_block *add_block(struct time_blocks *b)
+{
+    b->at = mem_grow(b->at, &b->cap, b->count + 1, sizeof(*b->at));
+    return &b->at[b->count++];
+}
+
+/* Returns the block of a line that begins at that offset. */
+static struct time_block *block_of(struct session_table *t, off_t at)
+{
+    struct time_blocks *b = &t->blocks;
+
+    if (b->count == 0 || at - b->at[b->count - 1].from >= TIME_BLOCK)
+        *add_block(b) = (struct time_block){.from = at,
+                                            .earliest = INT64_MAX,
+                                            .latest = LINE_OLDEST,
+                                            .before = t->clock.latest,
+                                            .ascending = true};
+    return &b->at[b->count - 1];
+}
+
+static void add_time(struct time_block *b, int64_t time)
+{
+    b->ascending = b->ascending && time >= b->latest;
+    b->earliest = time < b->earliest ? time : b->earliest;
+    b->latest = time > b->latest ? time : b->latest;
+}
+
 static void add_line(struct session_table *t, struct message *m, const struct line *l, off_t end)
 {
     enum scan_verdict verdict = scan_judge(l, m);
+    struct time_block *block = block_of(t, l->at);
 
-    if (verdict == SCAN_MESSAGE)
+    block->to = end;
+    if (verdict == SCAN_MESSAGE) {
+        add_time(block, line_clock_time(&t->clock, m->timestamp));
         add_message(t, m, l->at, end);
-    else if (verdict == SCAN_BAD)
+    } else if (verdict == SCAN_BAD) {
         add_bad(t, l->at);
+    }
     t->end = end;
+}
+
+/* Adds what the next lines say of the clock. */
+static void add_clock(struct line_clock *c, const struct line_clock *next)
+{
+    c->latest = next->latest > c->latest ? next->latest : c->latest;
+    c->ahead = next->ahead < c->ahead ? next->ahead : c->ahead;
 }
 
 /* Adds all of `next`, whose lines come after those of `t`. */
@@ -209,6 +249,13 @@ static void join_tables(struct session_table *t, const struct session_table *nex
     }
     for (size_t i = 0; i < next->list.bad_lines; i++)
         add_bad(t, (off_t)next->bad[i]);
+    for (size_t i = 0; i < next->blocks.count; i++) {
+        struct time_block *b = add_block(&t->blocks);
+
+        *b = next->blocks.at[i];
+        b->before = b->before > t->clock.latest ? b->before : t->clock.latest;
+    }
+    add_clock(&t->clock, &next->clock);
     if (next->end > t->end)
         t->end = next->end;
     free(numbers);
@@ -220,7 +267,7 @@ static void join_tables(struct session_table *t, const struct session_table *nex
 struct piece {
     struct session_table table;
     struct scan scan;
-    off_t end;
+    off_t from, end;
     struct err err;
     int result; /* 1, or -1 with `err` set */
 };
@@ -229,6 +276,7 @@ struct reading {
     const struct table_read *r;
     struct scan scan; /* of all that is read */
     off_t next;       /* where the next piece begins */
+    int64_t now;      /* line_clock.now */
     size_t threads;
     struct piece pieces[THREAD_POOL_AHEAD(THREAD_POOL_MAX)]; /* by number */
 };
@@ -246,23 +294,19 @@ static bool begin_piece(void *ctx, size_t number)
     if (thread_pool_cancelled(g->r->cancel))
         return false;
     *p = (struct piece){.err = ERR_INIT};
-    session_table_init(&p->table);
+    session_table_init(&p->table, g->now);
+    p->from = g->next;
     p->result = scan_split(&g->scan, &g->next, (off_t)PIECE, &p->scan, &p->err);
     p->end = g->next;
     return p->result != 0;
 }
 
-static void read_piece(void *ctx, size_t number, size_t thread)
+static void read_lines(const struct reading *g, struct piece *p)
 {
-    struct reading *g = ctx;
-    struct piece *p = piece_of(g, number);
     struct message m = MESSAGE_INIT;
     struct line l;
     int more;
 
-    (void)thread;
-    if (p->result < 0)
-        return;
     if (p->scan.block_size > BLOCK)
         p->scan.block_size = BLOCK;
     while ((more = scan_line(&p->scan, &l, &p->err)) > 0 && l.terminated)
@@ -273,11 +317,30 @@ static void read_piece(void *ctx, size_t number, size_t thread)
     scan_close(&p->scan);
 }
 
-/* Adds a piece that was read. */
-static int join_piece(struct session_table *t, struct piece *p, const struct table_read *r)
+static void read_piece(void *ctx, size_t number, size_t thread)
 {
+    struct reading *g = ctx;
+    struct piece *p = piece_of(g, number);
+
+    (void)thread;
+    if (p->result > 0)
+        read_lines(g, p);
+}
+
+/* Adds a piece that was read. It is read again if a clock was wrong in it, and times depend on the
+ * lines before it. */
+static int join_piece(struct session_table *t, const struct reading *g, struct piece *p)
+{
+    const struct table_read *r = g->r;
     off_t size = r->to - r->from;
 
+    if (p->result > 0 && p->table.clock.borrowed < t->clock.latest) {
+        session_table_release(&p->table);
+        session_table_init(&p->table, g->now);
+        p->table.clock.latest = t->clock.latest;
+        scan_share(&p->scan, &g->scan, p->from, p->end);
+        read_lines(g, p);
+    }
     if (p->result > 0)
         join_tables(t, &p->table);
     else if (r->e)
@@ -296,6 +359,7 @@ int session_table_read(struct session_table *t, const struct table_read *r)
     int result = 0;
 
     g->r = r;
+    g->now = t->clock.now;
     g->next = r->from;
     g->threads = thread_pool_size();
     scan_share(&g->scan, r->scan, r->from, r->to);
@@ -305,7 +369,7 @@ int session_table_read(struct session_table *t, const struct table_read *r)
     if (r->to - r->from >= HELPED)
         thread_pool_help(pool);
     while (result == 0 && thread_pool_next(pool, &number))
-        result = join_piece(t, piece_of(g, number), r);
+        result = join_piece(t, g, piece_of(g, number));
     thread_pool_free(pool);
     if (thread_pool_cancelled(r->cancel))
         result = -1;
@@ -338,22 +402,27 @@ int session_table_read_torn(struct session_table *t, const struct scan *s, off_t
     return more < 0 ? -1 : 0;
 }
 
-int session_table_load(struct session_table *t, int dir, const char *path,
-                       const atomic_bool *cancel, struct err *e)
+int session_table_read_all(struct session_table *t, const struct scan *s, const atomic_bool *cancel,
+                           struct err *e)
 {
-    struct table_read r;
+    int result = session_table_read(
+        t, &(struct table_read){.scan = s, .to = s->size, .cancel = cancel, .e = e});
+
+    if (result == 0)
+        result = session_table_read_torn(t, s, s->size);
+    if (thread_pool_cancelled(cancel))
+        result = err_set(e, ERR_SIGNAL, "interrupted");
+    return result;
+}
+
+int session_table_load(struct session_table *t, const struct history *h, struct err *e)
+{
     struct scan s;
     int result;
 
-    if (scan_open(&s, dir, path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
         return -1;
-    r = (struct table_read){
-        .scan = &s, .from = scan_offset(&s), .to = s.size, .cancel = cancel, .e = e};
-    result = session_table_read(t, &r);
-    if (result == 0)
-        result = session_table_read_torn(t, &s, s.size);
-    if (thread_pool_cancelled(cancel))
-        result = err_set(e, ERR_SIGNAL, "interrupted");
+    result = session_table_read_all(t, &s, h->cancel, e);
     scan_close(&s);
     return result;
 }

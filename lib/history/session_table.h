@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "chathist/base/hash_map.h"
+#include "chathist/history/order.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/session_summary.h"
 
@@ -31,12 +32,15 @@ struct session_table {
     uint64_t *bad; /* offsets of lines that are not valid messages; list.bad_lines of them */
     size_t bad_cap;
     off_t end; /* offset of the byte after the last line that was read */
+    struct time_blocks blocks;
+    struct line_clock clock; /* after the last line that was read */
     /* private */
     struct hash_map numbers; /* id -> number of the session */
     struct buf scratch;
 };
 
-void session_table_init(struct session_table *t);
+/* Makes an empty table. `now` is history.now. */
+void session_table_init(struct session_table *t, int64_t now);
 void session_table_release(struct session_table *t);
 
 /* What session_table_read reads. */
@@ -51,9 +55,10 @@ struct table_read {
 /* Adds the lines that begin in that part. A last line without a newline is not added: t->end is
  * then before r->to. Returns 0; -1 if the part could not be read, or the reading was cancelled. */
 int session_table_read(struct session_table *t, const struct table_read *r);
-/* Reads the whole history at `path`. Returns 0, or -1 with *err set. */
-int session_table_load(struct session_table *t, int dir, const char *path,
-                       const atomic_bool *cancel, struct err *e);
+/* Reads a whole history: that of the scan, or h. Return 0, or -1 with *e set. */
+int session_table_read_all(struct session_table *t, const struct scan *s, const atomic_bool *cancel,
+                           struct err *e);
+int session_table_load(struct session_table *t, const struct history *h, struct err *e);
 /* Adds the last line of a file of `size` bytes if it is a valid message without a newline. */
 int session_table_read_torn(struct session_table *t, const struct scan *s, off_t size);
 

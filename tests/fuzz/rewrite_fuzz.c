@@ -93,7 +93,7 @@ static void try_delete(struct history *h, struct str text)
     struct buf id = BUF_INIT(SIZE_MAX);
     struct session_list list;
 
-    demand(session_list_load(&list, h->dir_fd, h->path, NULL) == 0);
+    demand(session_list_load(&list, h, NULL) == 0);
     if (list.count > 0)
         buf_add_str(&id, list.at[0].id);
     session_list_release(&list);

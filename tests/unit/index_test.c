@@ -67,7 +67,7 @@ static bool same_list(size_t limit)
     bool same;
 
     if (session_list_newest(&by_index, &history, limit, NULL) < 0 ||
-        session_list_load(&by_scan, FILE_CWD, "h", NULL) < 0)
+        session_list_load(&by_scan, &history, NULL) < 0)
         return false;
     same = by_index.bad_lines == by_scan.bad_lines &&
            by_index.count == (by_scan.count < limit ? by_scan.count : limit);
@@ -253,7 +253,7 @@ TEST(the_list_of_sessions_keeps_each_text_once)
         append(line.data, line.len);
         buf_release(&line);
     }
-    CHECK_INT(session_list_load(&list, FILE_CWD, "h", NULL), 0);
+    CHECK_INT(session_list_load(&list, &history, NULL), 0);
     CHECK_INT(list.count, SESSIONS);
     CHECK(list.texts_count <= 4);
     CHECK(str_eq_c(list.at[0].id, "session-39"));

@@ -138,9 +138,11 @@ TEST(many_sessions_are_told_apart)
 {
     struct buf text = BUF_INIT(BUF_LINE);
     struct session_list l;
+    struct history h;
     bool right = true;
 
     scratch_enter();
+    h = history_f();
     for (int i = 0; i < 20000; i++) {
         char id[32];
 
@@ -148,7 +150,7 @@ TEST(many_sessions_are_told_apart)
         add_line(&text, id, "t", "user", id);
     }
     put_history(&text);
-    CHECK_INT(session_list_load(&l, FILE_CWD, "f", NULL), 0);
+    CHECK_INT(session_list_load(&l, &h, NULL), 0);
     CHECK_INT(l.count, 5000);
     for (size_t i = 0; i < l.count; i++) {
         char id[32];
@@ -159,6 +161,7 @@ TEST(many_sessions_are_told_apart)
     }
     CHECK(right);
     session_list_release(&l);
+    history_release(&h);
     buf_release(&text);
     scratch_leave();
 }

@@ -28,6 +28,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "chathist/base/error.h"
@@ -39,6 +40,7 @@ struct locate_from {
     const char *cwd;            /* absolute; NULL: it was removed, which matters without a FILE */
     const char *data_home;      /* $XDG_DATA_HOME or ~/.local/share; NULL: unknown */
     const char *state_home;     /* $XDG_STATE_HOME or ~/.local/state; NULL: unknown */
+    int64_t now;                /* when this run began: see `now` of struct history */
     const char *git_dir;        /* $GIT_DIR; NULL if unset or empty */
     const char *git_common_dir; /* $GIT_COMMON_DIR; NULL if unset or empty */
     bool may_be_nowhere;        /* locate succeeds without a place for a history */
@@ -65,6 +67,10 @@ struct history {
     char *token_path;     /* ${state_home}/chathist/token; NULL if unknown */
     char *copies;         /* the directory of second names (history/links.h); NULL if unknown */
     struct git_dirs *git; /* of a repository; NULL outside of git */
+    /* This machine's clock, in microseconds since 1970, by which the lines are ordered
+     * (history/order.h). It is read once a run, so that all histories of a run use the same; a
+     * program that runs for long sets it again before each list and search. */
+    int64_t now;
     /* Foreign histories: the files that were set aside, and the file of another program in
      * `.aicoder` of the work tree. They are read beside this history, and no program stores
      * anything in them. If a reader finds no other history, `path` is the file in the work tree. */

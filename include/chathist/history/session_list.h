@@ -21,7 +21,7 @@
  * is then empty. */
 
 /* Lists all sessions by reading the whole history, without the index. */
-int session_list_load(struct session_list *l, int dir, const char *history_path, struct err *e);
+int session_list_load(struct session_list *l, const struct history *h, struct err *e);
 /* Lists the `limit` sessions that were used last. */
 int session_list_newest(struct session_list *l, const struct history *h, size_t limit,
                         struct err *e);
