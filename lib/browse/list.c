@@ -76,7 +76,7 @@ void browse_sessions_put(struct browse_sessions *s, size_t history, struct sessi
     r->by = orders[order].by;
     r->reverse = orders[order].reverse;
     for (size_t i = 0; i < scope; i++)
-        session_rows_add(r, i, scope > 1);
+        session_rows_add(r, i);
     session_rows_sort(r);
 }
 

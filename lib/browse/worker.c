@@ -524,6 +524,15 @@ static void count_later(struct browse_work *w, const struct request *search)
     w->counted = q->number;
 }
 
+/* Sets the clock by which lists and searches are ordered. A search that goes on keeps its own. */
+static void read_clock(struct browse_work *w)
+{
+    int64_t now = time_now();
+
+    for (size_t i = 0; i < w->count; i++)
+        w->histories[i].now = now;
+}
+
 /* Keeps a request that was not finished, unless a newer one has taken its place. */
 static void keep(struct browse_work *w, enum kind kind, struct request *q)
 {
@@ -572,6 +581,8 @@ static void *serve(void *work)
         w->waits[kind] = NULL;
         atomic_store(&w->cancel, false);
         pthread_mutex_unlock(&w->lock);
+        if (q->given == 0)
+            read_clock(w);
         served = serves[kind](w, q);
         pthread_mutex_lock(&w->lock);
         if (served)

@@ -351,15 +351,15 @@ int choose_one(struct choice *c)
     return choose_report(c);
 }
 
-/* A session whose time cannot be read is within no bounds. */
+/* A session whose latest message has no time that can be read is within no bounds. */
 static bool in_time(const struct filter *f, const struct session *s)
 {
-    int64_t used;
+    int64_t stored;
 
     if (!f->has_since && !f->has_until)
         return true;
-    return time_parse_iso(s->last_used, &used) && (!f->has_since || used >= f->since) &&
-           (!f->has_until || used <= f->until);
+    return time_parse_iso(s->last_used, &stored) && (!f->has_since || s->used >= f->since) &&
+           (!f->has_until || s->used <= f->until);
 }
 
 int choose_mark(const struct choice *c, const struct session_list *l, bool *marked,

@@ -12,6 +12,7 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/message.h"
+#include "chathist/history/order.h"
 
 /* ---- the temporary file ---- */
 
@@ -241,6 +242,23 @@ static void add_summary(struct session_list *l, struct str line)
     s->last_used = keep_text(l, value[6]);
 }
 
+/* Sets what the sessions are sorted by. The server gives them in order, so that a session was not
+ * used before those that follow it. */
+static void set_order(struct session_list *l, int64_t now)
+{
+    struct line_clock used = line_clock_at(now, LINE_OLDEST);
+
+    for (size_t i = l->count; i-- > 0;) {
+        struct session *s = &l->at[i];
+        struct line_clock created = line_clock_at(now, LINE_OLDEST);
+
+        (void)line_clock_time(&used, s->last_used);
+        s->used = used.latest;
+        s->created = line_clock_time(&created, s->created_at);
+        s->last_line = (off_t)(l->count - i);
+    }
+}
+
 void remote_open_list(struct choice *c, struct session_list *l, size_t limit)
 {
     struct buf lines = BUF_INIT(SIZE_MAX);
@@ -256,9 +274,7 @@ void remote_open_list(struct choice *c, struct session_list *l, size_t limit)
     rest = buf_str(&lines);
     while (rest.n > 0)
         add_summary(l, str_cut(&rest, '\n'));
-    /* Rows are sorted by this offset, the largest first. */
-    for (size_t i = 0; i < l->count; i++)
-        l->at[i].last_line = (off_t)(l->count - i);
+    set_order(l, c->config.now);
     open_lines(c, STR(""));
     buf_release(&lines);
 }

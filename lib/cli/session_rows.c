@@ -85,14 +85,6 @@ static int keep_matches(struct match *m, struct session_list *l, const struct hi
 
 /* ---- sorting ---- */
 
-/* The time of a message; one that cannot be read is the oldest. */
-static int64_t time_of(struct str text)
-{
-    int64_t us;
-
-    return time_parse_iso(text, &us) ? us : INT64_MIN;
-}
-
 static int more(uint64_t a, uint64_t b)
 {
     return (a < b) - (a > b);
@@ -154,8 +146,7 @@ void session_rows_sort(struct session_rows *r)
 
 /* ---- the list ---- */
 
-/* Times are only read if they are needed. */
-void session_rows_add(struct session_rows *r, size_t history, bool several)
+void session_rows_add(struct session_rows *r, size_t history)
 {
     const struct session_list *l = &r->lists[history];
 
@@ -166,18 +157,7 @@ void session_rows_add(struct session_rows *r, size_t history, bool several)
 
         *row = (struct row){.session = s, .history = history};
         row->number = r->by == ROWS_COUNT ? s->count : r->by == ROWS_SIZE ? s->bytes : 0;
-        if (r->by == ROWS_CREATED)
-            row->time = time_of(s->created_at);
-        else if (several)
-            row->time = time_of(s->last_used);
-    }
-    /* Of one history, the line that comes later is the newer one, whatever the clock says. So a
-     * session counts as used no earlier than the one before it in the file. */
-    for (size_t i = 1; several && r->by != ROWS_CREATED && i < l->count; i++) {
-        struct row *row = &r->at[r->count - 1 - i];
-
-        if (row->time < row[1].time)
-            row->time = row[1].time;
+        row->time = r->by == ROWS_CREATED ? s->created : s->used;
     }
 }
 
@@ -216,7 +196,7 @@ static int load_remote(struct session_rows *r, struct choice *c, struct err *e)
     remote_open_list(c, r->lists, cut ? r->limit : SIZE_MAX);
     if (keep_named(r, c, r->lists, e) < 0)
         return -1;
-    session_rows_add(r, 0, false);
+    session_rows_add(r, 0);
     session_rows_sort(r);
     return 0;
 }
@@ -237,7 +217,7 @@ int session_rows_load(struct session_rows *r, struct choice *c, struct err *e)
         if (result == 0 && r->match)
             result = keep_matches(&m, &r->lists[i], &c->histories.at[i], e);
         if (result == 0)
-            session_rows_add(r, i, c->histories.count > 1);
+            session_rows_add(r, i);
     }
     if (r->match)
         match_close(&m);

@@ -87,67 +87,41 @@ int session_make_current(struct history *h, struct str id, struct err *e)
     return result;
 }
 
-/* Finds the session of the newest message; if the history has only titles, of the newest one.
- * Returns 1, 0, or -1 with *err set. */
-static int newest(const struct history *h, struct buf *id, struct err *e)
+int session_expired(const struct history *h, struct str id, int64_t since, int64_t timeout_ms,
+                    struct err *e)
 {
-    struct message m = MESSAGE_INIT;
-    struct scan s;
-    bool found = false, is_title = true;
-    int result = 0;
-
-    if (scan_open(&s, h->dir_fd, h->path, SCAN_BACKWARD, e) < 0)
-        return -1;
-    while (is_title && (result = scan_message(&s, &m, NULL, e)) > 0) {
-        is_title = message_is_title(&m);
-        if (found && is_title)
-            continue;
-        buf_set(id, m.session_id);
-        found = true;
-    }
-    message_release(&m);
-    scan_close(&s);
-    return result < 0 ? -1 : found;
-}
-
-/* Finds the newest line of a session. Returns 1, 0, or -1 with *err set. With `at`, only a message
- * is looked for, and its time is copied to *at; a time that cannot be read does not change *at. */
-static int newest_of(const struct history *h, struct str session_id, int64_t *at, struct err *e)
-{
-    const struct tail_wish wish = {
-        .messages = 1, .bytes = SIZE_MAX, .raw = true, .plain = at != NULL};
-    struct tail t;
+    struct session_list l;
+    int64_t used = since;
     int found;
 
-    if (tail_load(&t, h, session_id, &wish, e) < 0)
-        return -1;
-    found = t.thread.count > 0;
-    if (found && at)
-        time_parse_iso(t.thread.at[t.thread.count - 1].timestamp, at);
-    tail_release(&t);
-    return found;
-}
-
-int session_expired(const struct history *h, struct str id, int64_t since, int64_t timeout_ms,
-                    int64_t now, struct err *e)
-{
-    int64_t last = since;
-
-    /* A last line could only make it younger, so that it need not be looked for. */
-    if ((now - since) / 1000 <= timeout_ms)
+    /* A message could only make it younger, so that it need not be looked for. */
+    if ((h->now - since) / 1000 <= timeout_ms)
         return 0;
     if (h->unreadable)
         return 1;
-    if (newest_of(h, id, &last, e) < 0)
+    found = session_list_find(&l, h, id, e);
+    if (found < 0)
         return -1;
-    return (now - last) / 1000 > timeout_ms;
+    if (found && l.at[0].used > since)
+        used = l.at[0].used;
+    session_list_release(&l);
+    return (h->now - used) / 1000 > timeout_ms;
 }
 
 int session_last(const struct history *h, struct buf *id, struct err *e)
 {
     int found = history_has_worktrees(h) ? session_current(h, id, NULL, e) : 0;
+    struct session_list l;
 
-    return found != 0 ? found : newest(h, id, e);
+    if (found != 0)
+        return found;
+    if (session_list_newest(&l, h, 1, e) < 0)
+        return -1;
+    found = l.count > 0;
+    if (found)
+        buf_set(id, l.at[0].id);
+    session_list_release(&l);
+    return found;
 }
 
 /* ---- names ---- */
@@ -190,7 +164,11 @@ static int pick(const struct history *h, struct str name, struct buf *id, struct
 
 int session_has_lines(const struct history *h, struct str id, struct err *e)
 {
-    return newest_of(h, id, NULL, e);
+    struct session_list l;
+    int found = session_list_find(&l, h, id, e);
+
+    session_list_release(&l);
+    return found;
 }
 
 int session_exists(const struct history *h, struct str id, struct err *e)
@@ -297,7 +275,7 @@ static int choose_current(struct buf *id, const struct history *h, int64_t timeo
         return 0;
     if (timeout_ms < 0)
         return 1;
-    expired = session_expired(h, buf_str(id), since, timeout_ms, time_now(), e);
+    expired = session_expired(h, buf_str(id), since, timeout_ms, e);
     return expired < 0 ? -1 : !expired;
 }
 

@@ -29,8 +29,8 @@ enum {
 };
 #define WORDS ((size_t)WORD_SUM + 1)
 #define PREAMBLE (WORDS * WORD)
-/* "HISTIDX9": the last character is the version. */
-#define MAGIC UINT64_C(0x3958444954534948)
+/* "HISTIDXA": the last character is the version. */
+#define MAGIC UINT64_C(0x4158444954534948)
 /* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal
  * distances. */
 #define SAMPLES ((size_t)8)
@@ -59,6 +59,8 @@ enum record_word {
     RECORD_TITLES,
     RECORD_BYTES,
     RECORD_LAST_LINE,
+    RECORD_CREATED,
+    RECORD_USED,
     RECORD_FIRST_RANGE,
     RECORD_RANGES,
     RECORD_TEXT_AT,
@@ -68,6 +70,11 @@ enum record_word {
 };
 /* In the first word of a range. */
 #define DECISIVE (UINT64_C(1) << 63)
+
+/* A block of times begins where the one before it ends. */
+enum block_word { BLOCK_TO, BLOCK_EARLIEST, BLOCK_LATEST, BLOCK_BEFORE, BLOCK_WORDS };
+/* In the first word of a block. */
+#define ASCENDING (UINT64_C(1) << 63)
 
 /* ---- the file ---- */
 
@@ -218,6 +225,7 @@ static uint64_t lay_out(const struct index_header *h, uint64_t at[INDEX_PARTS])
     const uint64_t sizes[INDEX_PARTS] = {[INDEX_RECORDS] = h->sessions * RECORD_WORDS * WORD,
                                          [INDEX_RANGES] = h->ranges * 2 * WORD,
                                          [INDEX_BAD] = h->bad * WORD,
+                                         [INDEX_TIMES] = h->blocks * BLOCK_WORDS * WORD,
                                          [INDEX_BY_START] = h->sessions * WORD,
                                          [INDEX_BY_END] = h->sessions * WORD,
                                          [INDEX_TEXTS] = h->texts};
@@ -349,12 +357,11 @@ struct sorted_session {
     uint64_t number; /* of the record */
 };
 
-static int by_last_line(const void *a, const void *b)
+static int by_use(const void *a, const void *b)
 {
-    off_t x = ((const struct sorted_session *)a)->session->last_line;
-    off_t y = ((const struct sorted_session *)b)->session->last_line;
+    const struct sorted_session *x = a, *y = b;
 
-    return (x < y) - (x > y);
+    return session_compare(x->session, y->session);
 }
 
 static int by_start(const void *a, const void *b)
@@ -377,7 +384,7 @@ static struct sorted_session *sort_sessions(const struct session_table *t)
 
     for (size_t i = 0; i < t->list.count; i++)
         sorted[i].session = &t->list.at[i];
-    qsort(sorted, t->list.count, sizeof(*sorted), by_last_line);
+    qsort(sorted, t->list.count, sizeof(*sorted), by_use);
     for (size_t i = 0; i < t->list.count; i++)
         sorted[i].number = i;
     return sorted;
@@ -392,11 +399,16 @@ static void write_records(struct index_writer *w, const struct session_table *t,
     for (size_t i = 0; i < t->list.count; i++) {
         const struct session *s = sorted[i].session;
         uint64_t own = ranges[s - t->list.at];
-        uint64_t record[RECORD_WORDS] = {
-            [RECORD_COUNT] = s->count,    [RECORD_TITLES] = s->titles,
-            [RECORD_BYTES] = s->bytes,    [RECORD_LAST_LINE] = (uint64_t)s->last_line,
-            [RECORD_FIRST_RANGE] = range, [RECORD_RANGES] = own,
-            [RECORD_TEXT_AT] = text,      [RECORD_ASKED] = s->asked};
+        uint64_t record[RECORD_WORDS] = {[RECORD_COUNT] = s->count,
+                                         [RECORD_TITLES] = s->titles,
+                                         [RECORD_BYTES] = s->bytes,
+                                         [RECORD_LAST_LINE] = (uint64_t)s->last_line,
+                                         [RECORD_CREATED] = (uint64_t)s->created,
+                                         [RECORD_USED] = (uint64_t)s->used,
+                                         [RECORD_FIRST_RANGE] = range,
+                                         [RECORD_RANGES] = own,
+                                         [RECORD_TEXT_AT] = text,
+                                         [RECORD_ASKED] = s->asked};
         struct texts texts = texts_of(s);
 
         for (size_t j = 0; j < RECORD_TEXTS; j++)
@@ -435,6 +447,21 @@ static void write_ranges(struct index_writer *w, const struct session_table *t,
     free(ranges);
 }
 
+static void write_times(struct index_writer *w, const struct time_blocks *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        const struct time_block *block = &b->at[i];
+        uint64_t words[BLOCK_WORDS] = {[BLOCK_TO] = (uint64_t)block->to,
+                                       [BLOCK_EARLIEST] = (uint64_t)block->earliest,
+                                       [BLOCK_LATEST] = (uint64_t)block->latest,
+                                       [BLOCK_BEFORE] = (uint64_t)block->before};
+
+        if (block->ascending)
+            words[BLOCK_TO] |= ASCENDING;
+        write_words(w, words, BLOCK_WORDS);
+    }
+}
+
 static void write_texts(struct index_writer *w, const struct sorted_session *sorted, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -459,7 +486,10 @@ static struct index_header header_of(const struct session_table *t)
     struct index_header h = {.covered = (uint64_t)t->end,
                              .sessions = t->list.count,
                              .ranges = t->range_count,
-                             .bad = t->list.bad_lines};
+                             .bad = t->list.bad_lines,
+                             .blocks = t->blocks.count,
+                             .latest = t->clock.latest,
+                             .ahead = t->clock.ahead};
 
     for (size_t i = 0; i < t->list.count; i++)
         h.texts += text_size(&t->list.at[i]);
@@ -485,6 +515,7 @@ static bool write_index(const struct session_table *t, int fd, uint64_t salt, bo
     write_records(w, t, sorted, ranges);
     write_ranges(w, t, sorted, ranges);
     write_words(w, t->bad, (size_t)t->list.bad_lines);
+    write_times(w, &t->blocks);
     write_texts(w, sorted, t->list.count);
     write_order(w, sorted, t->list.count, by_start);
     write_order(w, sorted, t->list.count, by_end);
@@ -574,8 +605,9 @@ static bool read_header(struct session_index *x)
     if (read_words(x, INDEX_RECORDS, 0, HEADER_WORDS, (uint64_t *)&h) < 0)
         return false;
     /* Nothing can be larger than the file, so that the sum does not overflow. */
-    if (h.sessions > x->size || h.ranges > x->size || h.bad > x->size || h.texts > x->size ||
-        h.covered > (uint64_t)x->st.st_size)
+    if (h.sessions > x->size || h.ranges > x->size || h.bad > x->size || h.blocks > x->size ||
+        h.texts > x->size || h.covered > (uint64_t)x->st.st_size || h.latest > x->h->now ||
+        h.ahead <= x->h->now)
         return false;
     end = lay_out(&h, x->at);
     if (end > x->size)
@@ -727,6 +759,8 @@ static void add_session(struct session_list *to, const uint64_t *record, const c
     s->titles = record[RECORD_TITLES];
     s->bytes = record[RECORD_BYTES];
     s->last_line = (off_t)record[RECORD_LAST_LINE];
+    s->created = (int64_t)record[RECORD_CREATED];
+    s->used = (int64_t)record[RECORD_USED];
 }
 
 /* Adds sessions whose texts follow each other. */
@@ -773,6 +807,39 @@ int session_index_sessions(const struct session_index *x, uint64_t first, uint64
     if (result == 0 && count > 0)
         result = add_sessions(x, records, (size_t)count, to);
     free(records);
+    return result;
+}
+
+/* ---- times ---- */
+
+int session_index_times(const struct session_index *x, struct time_blocks *to)
+{
+    const struct time_blocks *tail = &x->tail.blocks;
+    size_t count = (size_t)x->header.blocks;
+    uint64_t *words = mem_zalloc(count * BLOCK_WORDS * sizeof(*words));
+    int result = read_words(x, INDEX_TIMES, 0, count * BLOCK_WORDS, words);
+    off_t from = 0;
+
+    to->at = mem_grow(to->at, &to->cap, count + tail->count, sizeof(*to->at));
+    for (size_t i = 0; i < count && result == 0; i++) {
+        const uint64_t *block = words + i * BLOCK_WORDS;
+        off_t end = (off_t)(block[BLOCK_TO] & ~ASCENDING);
+
+        if (end <= from || (uint64_t)end > x->header.covered)
+            result = -1;
+        to->at[to->count++] = (struct time_block){.from = from,
+                                                  .to = end,
+                                                  .earliest = (int64_t)block[BLOCK_EARLIEST],
+                                                  .latest = (int64_t)block[BLOCK_LATEST],
+                                                  .before = (int64_t)block[BLOCK_BEFORE],
+                                                  .ascending = (block[BLOCK_TO] & ASCENDING) != 0};
+        from = end;
+    }
+    free(words);
+    if ((uint64_t)from != x->header.covered)
+        result = -1;
+    for (size_t i = 0; i < tail->count; i++)
+        to->at[to->count++] = tail->at[i];
     return result;
 }
 
@@ -915,6 +982,8 @@ static bool write_file(const struct session_index *x, int fd)
 /* Reads what the file does not cover. */
 static int read_tail(struct session_index *x)
 {
+    if (x->fd >= 0)
+        x->tail.clock.latest = x->header.latest;
     return session_table_read(&x->tail, &(struct table_read){.scan = &x->scan,
                                                              .from = (off_t)x->header.covered,
                                                              .to = x->scan.size,

@@ -15,14 +15,18 @@
  * words of 64 bits, little-endian:
  *
  *     header   the struct index_header
- *     records  RECORD_WORDS for each session, last used first
+ *     records  RECORD_WORDS for each session, last used first (history/order.h)
  *     ranges   for each session, in the order of the records: the beginning and the end of each
  *              struct line_range, and in the highest bit of the beginning, whether it is decisive
  *     bad      the offsets of lines that are not valid messages
+ *     times    BLOCK_WORDS for each struct time_block
  *     texts    for each session: id, first role, first and last timestamp, preview, title and its
  *              key, each with a NUL
  *     by start the numbers of the records in the order of the ids, byte by byte
  *     by end   the same in the order of the ids when they are read backwards
+ *
+ * The times in it hold for a clock that has passed all times that were not ahead when it was made,
+ * and none that was. With any other clock it is made again.
  *
  * If a line is edited in place without changing its length, and another one is appended before the
  * next reader looks, the edit is not noticed unless it is in a sample. session_index_is_wrong finds
@@ -47,14 +51,16 @@
 
 struct index_header {
     uint64_t covered; /* the lines in the first `covered` bytes of the history are in the index */
-    uint64_t sessions, ranges, bad;
-    uint64_t texts; /* size in bytes */
+    uint64_t sessions, ranges, bad, blocks;
+    uint64_t texts;        /* size in bytes */
+    int64_t latest, ahead; /* of the line_clock after these lines */
 };
 
 enum index_part {
     INDEX_RECORDS,
     INDEX_RANGES,
     INDEX_BAD,
+    INDEX_TIMES,
     INDEX_TEXTS,
     INDEX_BY_START,
     INDEX_BY_END,
@@ -101,6 +107,9 @@ int session_index_named(const struct session_index *x, struct str text, bool at_
 /* Reads the numbers of their records. */
 int session_index_numbers(const struct session_index *x, bool at_end, uint64_t first, size_t count,
                           uint64_t *numbers);
+
+/* Adds the blocks of the lines in the file and the tail. */
+int session_index_times(const struct session_index *x, struct time_blocks *to);
 
 /* The lines of one session. */
 struct session_lines {

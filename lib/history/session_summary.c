@@ -34,6 +34,14 @@ bool session_title_yields(const struct session *s, struct str key)
     return str_compare(key, s->title_key) >= 0;
 }
 
+int session_compare(const void *a, const void *b)
+{
+    const struct session *x = a, *y = b;
+
+    return x->used != y->used ? (x->used < y->used) - (x->used > y->used)
+                              : (x->last_line < y->last_line) - (x->last_line > y->last_line);
+}
+
 void session_add_later(struct session *s, const struct session *later)
 {
     bool first_message = s->count == 0 && later->count > 0;
@@ -48,10 +56,12 @@ void session_add_later(struct session *s, const struct session *later)
         s->title = later->title;
         s->title_key = later->title_key;
     }
-    if (later->count > 0) {
+    if (later->count > 0 && later->used >= s->used) {
         s->last_used = later->last_used;
-        s->last_line = later->last_line;
+        s->used = later->used;
     }
+    if (later->count > 0)
+        s->last_line = later->last_line;
     s->count += later->count;
     s->titles += later->titles;
     s->bytes += later->bytes;

@@ -156,13 +156,17 @@ static void add_title(struct session_table *t, struct session *s, const struct m
     buf_release(&key);
 }
 
-static void add_message(struct session_table *t, const struct message *m, off_t at, off_t end)
+/* Adds the line of a message from `at` to `end`. */
+static void add_message(struct session_table *t, const struct message *m, int64_t time, off_t at,
+                        off_t end)
 {
     struct session *s = table_session(t, m->session_id);
     bool is_title = message_is_title(m), first = s->count + s->titles == 0;
 
     if (first) {
         s->created_at = session_list_keep(&t->list, m->timestamp);
+        s->created = time;
+        s->used = LINE_OLDEST;
         s->title = s->title_key = session_list_keep(&t->list, STR(""));
     }
     if (first || (s->count == 0 && !is_title))
@@ -174,10 +178,12 @@ static void add_message(struct session_table *t, const struct message *m, off_t 
     if (first && is_title)
         set_preview(t, s, STR(""), false);
     /* A title does not use the session. */
-    if (first || !is_title) {
+    if (first || (!is_title && time >= s->used))
         set_last_used(t, s, m->timestamp);
+    if (!is_title && time > s->used)
+        s->used = time;
+    if (first || !is_title)
         s->last_line = at;
-    }
     s->count += !is_title;
     s->titles += is_title;
     s->bytes += (uint64_t)(end - at);
@@ -219,8 +225,10 @@ static void add_line(struct session_table *t, struct message *m, const struct li
 
     block->to = end;
     if (verdict == SCAN_MESSAGE) {
-        add_time(block, line_clock_time(&t->clock, m->timestamp));
-        add_message(t, m, l->at, end);
+        int64_t time = line_clock_time(&t->clock, m->timestamp);
+
+        add_time(block, time);
+        add_message(t, m, time, l->at, end);
     } else if (verdict == SCAN_BAD) {
         add_bad(t, l->at);
     }

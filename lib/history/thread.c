@@ -396,7 +396,7 @@ static int keep_lines(struct tail *t, struct back *b, struct state *s, const str
         const struct message *m = &b->m;
 
         t->thread.all++;
-        if (wish->raw ? wish->plain && message_is_title(m) : !message_stands(s, m))
+        if (!wish->raw && !message_stands(s, m))
             continue;
         if (!wish->raw && m->role == ROLE_USER)
             meet_prompt(s, m->id);
@@ -505,7 +505,7 @@ int tail_load(struct tail *t, const struct history *h, struct str session_id,
               const struct tail_wish *wish, struct err *e)
 {
     const struct tail_wish whole = {
-        .messages = SIZE_MAX, .bytes = SIZE_MAX, .raw = wish->raw, .plain = wish->plain};
+        .messages = SIZE_MAX, .bytes = SIZE_MAX, .raw = wish->raw};
     bool by_index = true;
     int result;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/chat/chat_session.h"
 #include "chathist/chat/context_window.h"
@@ -340,6 +341,7 @@ static void take_typed(struct repl *r, struct str text)
     const struct repl_command *command = find_bare(text);
     struct str name = {text.p + 1, 0}, rest;
 
+    r->chat->history.now = time_now();
     if (command) {
         command->run(r, STR(""));
         return;

@@ -21,23 +21,27 @@ times() {
     stderr_empty
 }
 
-@test "hist-sessions: the order is that of the last lines in the file, never the clock" {
+@test "hist-sessions: the order is that of the times; a wrong one counts as the latest before it" {
+    put early user zero 1998-01-01T00:00:00.000000+00:00
     put future user one 2099-01-01T00:00:00.000000+00:00
     put past user two 1999-01-01T00:00:00.000000+00:00
     put odd user three '' '{"timestamp":"the day before yesterday"}'
+    put past user four 1997-01-01T00:00:00.000000+00:00
+    put older user five 1996-01-01T00:00:00.000000+00:00
     run_expect 0 hist-sessions
-    stdout_is $'odd\tthe day before yesterday\t1\tthree' $'past\t1999-01-01T00:00:00.000000+00:00\t1\ttwo' \
-        $'future\t2099-01-01T00:00:00.000000+00:00\t1\tone'
+    stdout_is $'past\t1999-01-01T00:00:00.000000+00:00\t2\ttwo' $'odd\tthe day before yesterday\t1\tthree' \
+        $'future\t2099-01-01T00:00:00.000000+00:00\t1\tone' $'early\t1998-01-01T00:00:00.000000+00:00\t1\tzero' \
+        $'older\t1996-01-01T00:00:00.000000+00:00\t1\tfive'
 }
 
-@test "hist-sessions: of several histories, each keeps the order of its lines" {
+@test "hist-sessions: several histories are listed in one order" {
     put early user one 2025-01-01T00:00:00.000000+00:00
     put back user two 2020-01-01T00:00:00.000000+00:00
     HISTORY=other.jsonl put between user three 2022-01-01T00:00:00.000000+00:00
     run_expect 0 hist-sessions --history other.jsonl --history "$HISTORY"
-    [[ $(cut -f 1 "$OUT" | paste -sd ,) == back,early,between ]] || fail order
+    [[ $(cut -f 1 "$OUT" | paste -sd ,) == early,between,back ]] || fail order
     run_expect 0 hist-sessions --history "$HISTORY" --history other.jsonl
-    [[ $(cut -f 1 "$OUT" | paste -sd ,) == back,early,between ]] || fail order
+    [[ $(cut -f 1 "$OUT" | paste -sd ,) == early,between,back ]] || fail order
 }
 
 @test "hist-sessions: --limit, all unless told in a pipe and 50 on a terminal" {
@@ -215,12 +219,12 @@ times() {
 }
 
 @test "hist-sessions: a terminal gets columns, its own time zone and nothing that it could obey" {
-    put evil user $'\e]0;title\a\xe2\x80\xaereversed' 2024-06-27T23:30:00.000000+00:00
+    put evil user $'\e]0;title\a\xe2\x80\xaereversed' 2024-06-26T23:30:00.000000+00:00
     put s user "$(times m 200)" 2024-06-27T15:00:00.000000+00:00
     export TZ=Europe/Berlin
     run_expect 0 on_tty --raw --size 60x20 hist-sessions --color=never
     stdout_line 1 "s  2024-06-27 17:00     1  $(times m 33)"
-    stdout_line 2 'evil  2024-06-28 01:30     1  ^[]0;title^G<U+202E>reversed'
+    stdout_line 2 'evil  2024-06-27 01:30     1  ^[]0;title^G<U+202E>reversed'
     run_expect 0 on_tty --raw hist-sessions --json
     stdout_has '\u001b]0;title\u0007\u202ereversed'
     stdout_lacks $'\e' $'\xe2\x80\xae'

@@ -26,7 +26,7 @@ static void put(struct browse_sessions *s, size_t history, char letter, size_t c
         buf_clear(&text);
         time_add_iso(&text, (start + (int64_t)i * seconds) * TIME_SECOND);
         to->last_used = session_list_keep(&list, buf_str(&text));
-        to->last_line = (off_t)i;
+        to->used = (start + (int64_t)i * seconds) * TIME_SECOND;
         to->count = 10 * i;
         to->preview = to->id;
         buf_release(&text);

@@ -5,6 +5,7 @@
 #include <sys/file.h>
 
 #include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/history/session.h"
 #include "chathist/history/thread.h"
 #include "test.h"
@@ -16,6 +17,20 @@
 static int sessions;
 
 /* ---- a history ---- */
+
+/* 2024-06-27T15:00Z */
+#define NOW (INT64_C(1719500400) * TIME_SECOND)
+
+/* Adds the time of a line. Most times ascend a little; some are equal, ahead, or no time. */
+static void add_time(struct buf *b, int line)
+{
+    if (line % 41 == 11)
+        buf_addf(b, "time %d", line);
+    else
+        time_add_iso(b,
+                     NOW + (line % 37 == 5 ? 1 + line : line * 7 - 1000000 + line * line % 3000) *
+                               TIME_SECOND);
+}
 
 /* So many lines, of sessions by turns, some of which give a title; some bad ones, some of which
  * look like one of a session. */
@@ -30,10 +45,10 @@ static void grow(int lines)
             buf_addf(&b, "no message of session-%d\n\n[]\n", session);
         if (made % 197 == 50)
             buf_add_c(&b, "{\"session_id\":\"sess\\u0069on\n");
-        buf_addf(&b,
-                 "{\"id\":\"%d\",\"session_id\":\"session-%d\",\"timestamp\":\"time %d\","
-                 "\"role\":\"%s\",\"content\":\"%0*d\"}\n",
-                 made, session, made,
+        buf_addf(&b, "{\"id\":\"%d\",\"session_id\":\"session-%d\",\"timestamp\":\"", made,
+                 session);
+        add_time(&b, made);
+        buf_addf(&b, "\",\"role\":\"%s\",\"content\":\"%0*d\"}\n",
                  made % 23 == 3 ? "title"
                  : made % 2     ? "user"
                                 : "assistant",
@@ -47,6 +62,7 @@ static void begin(int lines)
 {
     scratch_enter();
     made = 0;
+    history.now = NOW;
     sessions = SESSIONS;
     grow(lines);
 }
@@ -58,16 +74,19 @@ static bool same_session(const struct session *a, const struct session *b)
     return str_eq(a->id, b->id) && str_eq(a->preview, b->preview) && str_eq(a->title, b->title) &&
            a->titles == b->titles && str_eq(a->first_role, b->first_role) &&
            str_eq(a->created_at, b->created_at) && str_eq(a->last_used, b->last_used) &&
-           a->count == b->count && a->bytes == b->bytes && a->last_line == b->last_line;
+           a->count == b->count && a->bytes == b->bytes && a->last_line == b->last_line &&
+           a->created == b->created && a->used == b->used;
 }
 
 static bool same_list(size_t limit)
 {
+    struct history plain = history;
     struct session_list by_index, by_scan;
     bool same;
 
+    plain.index = NULL;
     if (session_list_newest(&by_index, &history, limit, NULL) < 0 ||
-        session_list_load(&by_scan, &history, NULL) < 0)
+        session_list_newest(&by_scan, &plain, SIZE_MAX, NULL) < 0)
         return false;
     same = by_index.bad_lines == by_scan.bad_lines &&
            by_index.count == (by_scan.count < limit ? by_scan.count : limit);
@@ -484,6 +503,46 @@ TEST(what_one_left_that_was_killed_is_taken_over)
     scratch_check("h.idx.tmp", "HISTIDX2, half of it");
     close(fd);
     CHECK(usable());
+    scratch_leave();
+}
+
+/* ---- order ---- */
+
+TEST(another_clock_makes_it_anew)
+{
+    begin(2000);
+    CHECK(agrees());
+    CHECK(is_kept());
+    /* Past the first time that was ahead. */
+    history.now = NOW + 200 * TIME_SECOND;
+    CHECK(!is_kept());
+    CHECK(is_kept());
+    history.now++;
+    CHECK(is_kept());
+    /* Before the latest time that was not. */
+    history.now = NOW - 999000 * TIME_SECOND;
+    CHECK(!is_kept());
+    CHECK(is_kept());
+    grow(100);
+    CHECK(is_kept());
+    scratch_leave();
+}
+
+/* An import appends lines that are older, of sessions that the index has and others. */
+TEST(older_lines_do_not_make_a_session_newer)
+{
+    struct session_list l;
+
+    begin(2000);
+    CHECK(usable());
+    append_text("{\"id\":\"x\",\"session_id\":\"session-3\",\"timestamp\":\"2001-01-01T00:00:00Z\","
+                "\"role\":\"user\",\"content\":\"old\"}\n"
+                "{\"id\":\"y\",\"session_id\":\"old\",\"timestamp\":\"2001-01-01T00:00:00Z\","
+                "\"role\":\"user\",\"content\":\"old\"}\n");
+    CHECK(is_kept());
+    CHECK_INT(session_list_newest(&l, &history, SIZE_MAX, NULL), 0);
+    CHECK_STR(l.at[l.count - 1].id.p, "old");
+    session_list_release(&l);
     scratch_leave();
 }
 

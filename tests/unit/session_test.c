@@ -12,7 +12,7 @@
 static struct history history_f(void)
 {
     struct history h;
-    struct locate_from from = {.explicit_file = "f", .cwd = "/"};
+    struct locate_from from = {.explicit_file = "f", .cwd = "/", .now = time_now()};
 
     CHECK_INT(locate(&h, &from, NULL), 0);
     return h;
@@ -43,6 +43,13 @@ static int64_t at(int minutes)
     return us + minutes * 60 * TIME_SECOND;
 }
 
+static int expired(struct history *h, const char *id, int64_t since, int64_t timeout_ms,
+                   int64_t now)
+{
+    h->now = now;
+    return session_expired(h, str_of(id), since, timeout_ms, NULL);
+}
+
 TEST(a_session_expires_after_its_last_use)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -56,17 +63,18 @@ TEST(a_session_expires_after_its_last_use)
     add_line(&text, "odd", "yesterday", "user", "x");
     put_history(&text);
 
-    CHECK_INT(session_expired(&h, STR("s"), 0, 30 * MINUTE, at(30), NULL), 0);
-    CHECK_INT(session_expired(&h, STR("s"), 0, 30 * MINUTE, at(30) + 1000, NULL), 1);
-    CHECK_INT(session_expired(&h, STR("s"), at(10), 30 * MINUTE, at(40), NULL), 0);
-    CHECK_INT(session_expired(&h, STR("s"), at(10), 30 * MINUTE, at(41), NULL), 1);
-    CHECK_INT(session_expired(&h, STR("s"), at(-600), 30 * MINUTE, at(-60), NULL), 0);
-    CHECK_INT(session_expired(&h, STR("odd"), at(0), 30 * MINUTE, at(29), NULL), 0);
-    CHECK_INT(session_expired(&h, STR("odd"), at(0), 30 * MINUTE, at(31), NULL), 1);
-    CHECK_INT(session_expired(&h, STR("empty"), at(0), 30 * MINUTE, at(29), NULL), 0);
-    CHECK_INT(session_expired(&h, STR("empty"), at(0), 30 * MINUTE, at(31), NULL), 1);
-    CHECK_INT(session_expired(&h, STR("s"), 0, 0, at(0), NULL), 0);
-    CHECK_INT(session_expired(&h, STR("s"), 0, 0, at(1), NULL), 1);
+    CHECK_INT(expired(&h, "s", 0, 30 * MINUTE, at(30)), 0);
+    CHECK_INT(expired(&h, "s", 0, 30 * MINUTE, at(30) + 1000), 1);
+    CHECK_INT(expired(&h, "s", at(10), 30 * MINUTE, at(40)), 0);
+    CHECK_INT(expired(&h, "s", at(10), 30 * MINUTE, at(41)), 1);
+    CHECK_INT(expired(&h, "s", at(-600), 30 * MINUTE, at(-60)), 0);
+    CHECK_INT(expired(&h, "s", at(-600), 30 * MINUTE, at(-60) - 1000), 1);
+    CHECK_INT(expired(&h, "odd", at(0), 30 * MINUTE, at(29)), 0);
+    CHECK_INT(expired(&h, "odd", at(0), 30 * MINUTE, at(51)), 1);
+    CHECK_INT(expired(&h, "empty", at(0), 30 * MINUTE, at(29)), 0);
+    CHECK_INT(expired(&h, "empty", at(0), 30 * MINUTE, at(31)), 1);
+    CHECK_INT(expired(&h, "s", 0, 0, at(0)), 0);
+    CHECK_INT(expired(&h, "s", 0, 0, at(1)), 1);
     buf_release(&text);
     history_release(&h);
     scratch_leave();
@@ -95,30 +103,35 @@ TEST(a_title_names_a_session_and_does_not_use_it)
     put_history(&text);
     h = history_f();
     CHECK_INT(session_list_newest(&l, &h, SIZE_MAX, NULL), 0);
-    CHECK_INT(l.count, 4);
-    CHECK_STR(l.at[0].id.p, "d");
-    CHECK_STR(l.at[1].id.p, "c");
-    CHECK_STR(l.at[2].id.p, "b");
-    CHECK_STR(l.at[3].id.p, "a");
-    CHECK_STR(l.at[0].title.p, "d");
-    CHECK_STR(l.at[0].last_used.p, "2024-01-01T05:00:00Z");
-    CHECK_INT(l.at[0].count, 0);
-    CHECK_STR(l.at[1].title.p, "early");
-    CHECK_STR(l.at[1].preview.p, "c1");
-    CHECK_STR(l.at[1].first_role.p, "assistant");
-    CHECK_STR(l.at[2].title.p, "");
-    CHECK_STR(session_label(&l.at[2]).p, "another");
-    CHECK_STR(session_label(&l.at[3]).p, "the \"new\" one");
-    CHECK_STR(l.at[3].last_used.p, "2024-01-01T00:00:00Z");
-    CHECK_INT(l.at[3].count, 1);
-    CHECK_INT(l.at[3].titles, 2);
-    session_add_json(&found, &l.at[3]);
+    CHECK_INT(l.count, 3);
+    CHECK_STR(l.at[0].id.p, "c");
+    CHECK_STR(l.at[1].id.p, "b");
+    CHECK_STR(l.at[2].id.p, "a");
+    CHECK_STR(l.at[0].title.p, "early");
+    CHECK_STR(l.at[0].preview.p, "c1");
+    CHECK_STR(l.at[0].first_role.p, "assistant");
+    CHECK_STR(l.at[1].title.p, "");
+    CHECK_STR(session_label(&l.at[1]).p, "another");
+    CHECK_STR(session_label(&l.at[2]).p, "the \"new\" one");
+    CHECK_STR(l.at[2].last_used.p, "2024-01-01T00:00:00Z");
+    CHECK_INT(l.at[2].count, 1);
+    CHECK_INT(l.at[2].titles, 2);
+    session_add_json(&found, &l.at[2]);
     CHECK(str_find(buf_str(&found), STR("\"preview\":\"first question\",\"title\":"
                                         "\"the \\\"new\\\" one\",\"first_role\":\"user\"")));
     session_list_release(&l);
     buf_clear(&found);
     CHECK_INT(session_title(&h, STR("a"), &found, NULL, NULL), 0);
     CHECK_STR(buf_c(&found), "the \"new\" one");
+    buf_clear(&found);
+    CHECK_INT(session_title(&h, STR("d"), &found, NULL, NULL), 0);
+    CHECK_STR(buf_c(&found), "d");
+    CHECK_INT(session_list_load(&l, &h, NULL), 0);
+    CHECK_INT(l.count, 4);
+    CHECK_STR(l.at[3].id.p, "d");
+    CHECK_STR(l.at[3].last_used.p, "2024-01-01T05:00:00Z");
+    CHECK_INT(l.at[3].count, 0);
+    session_list_release(&l);
     CHECK_INT(session_last(&h, &found, NULL), 1);
     CHECK_STR(buf_c(&found), "c");
     CHECK_INT(session_exists(&h, STR("d"), NULL), 1);

@@ -44,10 +44,9 @@ struct session_rows {
 int session_rows_load(struct session_rows *r, struct choice *c, struct err *e);
 void session_rows_release(struct session_rows *r, size_t histories);
 
-/* Adds rows for the list of a history, whose sessions are sorted by last use. `several`: there are
- * rows of other histories, too. They stand in order after session_rows_sort, which also applies
- * r->limit. */
-void session_rows_add(struct session_rows *r, size_t history, bool several);
+/* Adds rows for the list of a history. They stand in order after session_rows_sort, which also
+ * applies r->limit. */
+void session_rows_add(struct session_rows *r, size_t history);
 void session_rows_sort(struct session_rows *r);
 
 #endif

@@ -27,15 +27,14 @@ int session_current(const struct history *h, struct buf *id, int64_t *since, str
  * -1 with *err set: ERR_USAGE for an id that id_session_valid refuses, which another client may
  * have made. */
 int session_make_current(struct history *h, struct str id, struct err *e);
-/* Returns 1 if a session has been idle for longer than timeout_ms at `now` (in microseconds),
- * counted from the later of its last line and `since`; otherwise 0, or -1 with *err set. A last
- * line whose time cannot be read does not count. A clock that was set back makes no session
- * expire. */
+/* Returns 1 if a session has been idle at h->now for longer than timeout_ms, counted from the later
+ * of its latest message (history/order.h) and `since`, in microseconds; otherwise 0, or -1 with
+ * *err set. A clock that was set back makes no session expire. */
 int session_expired(const struct history *h, struct str id, int64_t since, int64_t timeout_ms,
-                    int64_t now, struct err *e);
-/* Finds the session that was used last: the session of the last valid line or, where several
- * worktrees share the history, the current session of this worktree if it has one. Returns 1 and
- * *id, 0 if the history has no session, or -1 with *err set. */
+                    struct err *e);
+/* Finds the session that was used last: that of the latest message (history/order.h) or, where
+ * several worktrees share the history, the current session of this worktree if it has one. Returns
+ * 1 and *id, 0 if the history has no session, or -1 with *err set. */
 int session_last(const struct history *h, struct buf *id, struct err *e);
 
 /* Returns 1 if a session of that id has lines, or is the current session, which may have no

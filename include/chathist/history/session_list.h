@@ -1,5 +1,6 @@
 /*
- * session_list - the sessions of a history with their summaries, last used first.
+ * session_list - the sessions of a history with their summaries, the last used first
+ * (history/order.h). A session that has titles and no message is not listed.
  *
  * A large history has an index (history/session_index.h), and then only the sessions that were
  * asked for are read. The result is the same without it.
@@ -17,10 +18,11 @@
 /* A name that stands for the end of an id has at least this many bytes. */
 #define SESSION_SUFFIX_MIN 4
 
-/* Each function that fills a list overwrites it. They return 0, or -1 with *err set, and the list
- * is then empty. */
+/* Each function that fills a list overwrites it. They return 0 unless they say otherwise; or -1 with
+ * *err set, and the list is then empty. */
 
-/* Lists all sessions by reading the whole history, without the index. */
+/* Lists all sessions, also those that have only titles, by reading the whole history, without the
+ * index. */
 int session_list_load(struct session_list *l, const struct history *h, struct err *e);
 /* Lists the `limit` sessions that were used last. */
 int session_list_newest(struct session_list *l, const struct history *h, size_t limit,
@@ -29,6 +31,11 @@ int session_list_newest(struct session_list *l, const struct history *h, size_t 
  * text has at least SESSION_SUFFIX_MIN bytes, those whose ids end with it. */
 int session_list_named(struct session_list *l, const struct history *h, struct str text,
                        size_t limit, struct err *e);
+
+/* Finds the session with that id, also one that has only titles. Returns 1, or 0 if the history has
+ * no line of it and the list is empty. */
+int session_list_find(struct session_list *l, const struct history *h, struct str id,
+                      struct err *e);
 
 /* Finds the title of the session with that id. Returns 0, and adds the title to `title`, nothing if
  * it has none, and its message_title_key to `key`, unless that is NULL; or -1 with *err set. */

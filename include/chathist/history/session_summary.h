@@ -24,12 +24,15 @@ struct session {
     struct str title, title_key;
     struct str first_role;
     struct str created_at; /* the timestamp of the first line, as stored */
-    /* The timestamp of the last message, as stored; without a message, of the first title. */
+    /* The timestamp of the latest message, as stored; without a message, of the first title. */
     struct str last_used;
+    /* The times of the first line and of the latest message (history/order.h); LINE_OLDEST for a
+     * session that has no message, or if the time is unknown. */
+    int64_t created, used;
     uint64_t count;  /* lines that are messages */
     uint64_t titles; /* lines that give a title */
     uint64_t bytes;  /* size of all these lines in the file */
-    off_t last_line; /* offset of the line of `last_used`, by which lists are sorted */
+    off_t last_line; /* offset of the last message; without one, of the first title */
 };
 
 struct session_list {
@@ -47,6 +50,9 @@ struct session_list {
 struct str session_label(const struct session *s);
 /* Returns whether a later line with a title of this message_title_key gives the title. */
 bool session_title_yields(const struct session *s, struct str key);
+/* Compares two sessions of one history for qsort, the last used first: by `used`, then by
+ * `last_line`. */
+int session_compare(const void *a, const void *b);
 /* Adds what later lines of the session say of it. The texts are not copied. */
 void session_add_later(struct session *s, const struct session *later);
 void session_list_release(struct session_list *l);

@@ -58,7 +58,6 @@ void thread_release(struct thread *t);
 struct tail_wish {
     size_t messages, bytes;
     bool raw;    /* every line, in file order, as in thread_find */
-    bool plain;  /* with raw: no line that gives a title */
     bool system; /* also read the newest system line, if it is not among them */
 };
 
