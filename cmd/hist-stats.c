@@ -31,7 +31,7 @@ static void count_history(struct stats *s, struct choice *c, const struct histor
     struct err e = ERR_INIT;
     uint64_t bad = 0;
 
-    if (choose_in(c, h) && stats_scan(s, h->dir_fd, h->path, &c->filter, newest, &bad, &e) < 0)
+    if (choose_in(c, h) && stats_scan(s, h, &c->filter, newest, &bad, &e) < 0)
         die_err(&e);
     start_report_bad(h, bad, c->common.quiet);
 }

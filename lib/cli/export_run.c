@@ -22,6 +22,7 @@
 #include "chathist/convert/export_select.h"
 #include "chathist/convert/redact.h"
 #include "chathist/history/append.h"
+#include "chathist/history/order.h"
 #include "chathist/history/thread.h"
 
 /* The longest part of a session id in a file name. */
@@ -183,12 +184,14 @@ struct reader {
     size_t redacted;           /* number of secrets that were replaced */
     struct buf clean;          /* a line without its secrets */
     struct message line;
+    struct time_blocks blocks; /* see line_time_at */
 };
 
 struct run {
     struct export_job *job;
     const struct history *history;
-    /* The sessions that the options choose, if any restricts them, and their ids, borrowed. */
+    /* The sessions that the options choose, and the places of their ids, borrowed. Of an export
+     * whose lines keep the order of the file, only if an option restricts them. */
     struct session_list list;
     struct hash_map chosen;
     struct export_stdout to_stdout;
@@ -227,6 +230,7 @@ static size_t readers_close(struct run *r)
         buf_release(&r->readers[i].part.text);
         buf_release(&r->readers[i].clean);
         message_release(&r->readers[i].line);
+        time_blocks_release(&r->readers[i].blocks);
     }
     return redacted;
 }
@@ -238,12 +242,21 @@ static bool is_restricted(const struct run *r)
     return choose_restricts(&r->job->choice) || r->job->choice.limit > 0;
 }
 
+/* Returns whether the output has the lines in the order of the file, and not sessions by their
+ * times. */
+static bool in_file_order(const struct run *r)
+{
+    const struct export_job *job = r->job;
+
+    return job->format->lines || job->messages || (job->state && !job->directory);
+}
+
 static int load_chosen(struct run *r, struct err *e)
 {
     struct session_list *l = &r->list;
     size_t limit = r->job->choice.limit;
 
-    if (!is_restricted(r))
+    if (!is_restricted(r) && in_file_order(r))
         return 0;
     if (choose_list(&r->job->choice, l, r->history, NULL, limit > 0 ? limit : SIZE_MAX, e) < 0)
         return -1;
@@ -279,7 +292,13 @@ static void want(struct run *r, size_t session)
 /* Selects all sessions; the one used last comes last. */
 static void want_all(struct run *r)
 {
-    for (size_t i = 0; i < r->select.lines_count; i++)
+    for (size_t i = r->list.count; i-- > 0 && !in_file_order(r);) {
+        size_t session = selection_find(&r->select, r->list.at[i].id);
+
+        if (session != SELECTION_NONE)
+            want(r, session);
+    }
+    for (size_t i = 0; i < r->select.lines_count && in_file_order(r); i++)
         if (r->select.sessions[r->select.lines[i].session].last == i)
             want(r, r->select.lines[i].session);
 }
@@ -357,14 +376,21 @@ static bool is_raw(const struct run *r)
 static int write_thread(struct run *r, struct reader *d, struct export *x, size_t session,
                         struct err *e)
 {
+    const size_t *place = hash_map_find(&r->chosen, r->select.sessions[session].id);
     struct thread t = {0};
     int rc = 0;
 
+    x->listed = place ? &r->list.at[*place] : NULL;
     for (size_t i = r->select.sessions[session].first; rc == 0 && i != SELECTION_NONE;
          i = r->select.lines[i].next) {
         rc = read_line(r, d, i, e);
-        if (rc == 0)
-            thread_add(&t, d->line.line);
+        if (rc < 0)
+            break;
+        thread_add(&t, d->line.line);
+        t.at[t.count - 1].at = r->select.lines[i].at;
+        if (x->listed)
+            rc = line_time_at(&d->blocks, r->history, &r->select.scan, r->select.lines[i].at,
+                              d->line.timestamp, &t.at[t.count - 1].time, e);
     }
     if (!is_raw(r))
         thread_settle(&t);

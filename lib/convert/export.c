@@ -161,6 +161,7 @@ int export_session(struct export *x, const struct message *at, size_t count, str
     x->sessions++;
     x->title = STR_NONE;
     x->title_line = NULL;
+    x->listed = NULL;
     buf_release(&title);
     buf_release(&model);
     return rc;
@@ -168,9 +169,8 @@ int export_session(struct export *x, const struct message *at, size_t count, str
 
 /* ---- helpers for formats ---- */
 
-/* Returns whether a valid time has the form that our programs write, in UTC, so that no conversion
- * changes its parts. A leap second becomes the second after it. */
-static bool is_own_time(struct str time)
+/* A leap second becomes the second after it. */
+bool export_is_own_time(struct str time)
 {
     return time.n == strlen("2024-06-27T15:00:00.000000+00:00") && str_ends(time, STR("+00:00")) &&
            time.p[17] != '6';
@@ -185,7 +185,7 @@ void export_add_time(struct buf *out, struct str timestamp)
         export_add_label(out, timestamp);
         return;
     }
-    if (!is_own_time(timestamp)) {
+    if (!export_is_own_time(timestamp)) {
         time_add_iso(&text, us);
         timestamp = buf_str(&text);
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "chathist/base/json.h"
+#include "chathist/base/time.h"
 #include "chathist/convert/export.h"
 
 /* The page before and after the messages; mk/page generates them from lib/convert/page/. */
@@ -64,6 +65,33 @@ static void add_sources(struct buf *out, const struct message *m, struct buf *sc
     hash_map_release(&urls);
 }
 
+/* Appends a line with the time by which the page sorts the session. */
+static void html_session(struct export *x, const struct export_session *s)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE);
+
+    if (!x->listed)
+        return;
+    json_add_string(&id, s->id);
+    buf_add_byte(&x->out, '{');
+    json_add_key(&x->out, "session_id");
+    add_value(&x->out, buf_str(&id), &scratch);
+    json_add_member(&x->out, "role", STR("session"));
+    json_add_member_int(&x->out, "time", x->listed->used);
+    buf_add_c(&x->out, "}\n");
+    buf_release(&scratch);
+    buf_release(&id);
+}
+
+/* Returns whether the page cannot tell from the timestamp when the message counts as written. */
+static bool has_other_time(const struct message *m)
+{
+    int64_t time;
+
+    return !time_parse_iso(m->timestamp, &time) || time != m->time ||
+           !export_is_own_time(m->timestamp);
+}
+
 static void html_message(struct export *x, const struct message *m)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -75,6 +103,10 @@ static void html_message(struct export *x, const struct message *m)
         json_add_key(&x->out, field_name(shown[i]));
         add_value(&x->out, m->field[shown[i]], &scratch);
     }
+    if (x->listed && has_other_time(m))
+        json_add_member_int(&x->out, "time", m->time);
+    if (x->listed)
+        json_add_member_int(&x->out, "at", m->at);
     add_sources(&x->out, m, &scratch);
     buf_add_c(&x->out, "}\n");
     buf_release(&scratch);
@@ -90,6 +122,7 @@ const struct export_format export_html = {
     .suffix = "html",
     .keeps_title = true,
     .begin = html_begin,
+    .session = html_session,
     .message = html_message,
     .end = html_end,
 };

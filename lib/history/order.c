@@ -78,3 +78,31 @@ void time_blocks_release(struct time_blocks *b)
     free(b->at);
     *b = (struct time_blocks){0};
 }
+
+int line_time_at(struct time_blocks *b, const struct history *h, const struct scan *s, off_t at,
+                 struct str timestamp, int64_t *time, struct err *e)
+{
+    struct line_clock c = line_clock_at(h->now, LINE_OLDEST);
+    struct message m = MESSAGE_INIT;
+    struct scan part;
+    size_t i = 0;
+    int result;
+
+    *time = line_clock_time(&c, timestamp);
+    if (c.borrowed == INT64_MAX)
+        return 0;
+    if (b->count == 0 && time_blocks_load(b, h, s, e) < 0)
+        return -1;
+    while (i + 1 < b->count && b->at[i + 1].from <= at)
+        i++;
+    if (i >= b->count)
+        return 0;
+    c = line_clock_at(h->now, b->at[i].before);
+    scan_share(&part, s, b->at[i].from, at);
+    while ((result = scan_message(&part, &m, NULL, e)) > 0)
+        (void)line_clock_time(&c, m.timestamp);
+    *time = c.latest;
+    message_release(&m);
+    scan_close(&part);
+    return result;
+}

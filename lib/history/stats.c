@@ -7,6 +7,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
+#include "chathist/history/order.h"
 #include "chathist/history/scan.h"
 
 #define NONE SIZE_MAX
@@ -255,27 +256,128 @@ static void stats_add(struct stats *s, const struct message *m)
         count_by_key(s, m, &f);
 }
 
-int stats_scan(struct stats *s, int dir, const char *history_path, const struct filter *f,
-               size_t newest, uint64_t *bad, struct err *e)
+/* ---- reading ---- */
+
+/* The newest messages of the blocks that were read. */
+struct newest {
+    struct newest_line {
+        int64_t time;
+        off_t at;
+        size_t n;
+    } * at;
+    size_t count, cap;
+    size_t wanted;
+    int64_t least; /* no message that is older is among them */
+};
+
+static int newest_first(const void *a, const void *b)
+{
+    const struct newest_line *x = a, *y = b;
+
+    return x->time != y->time ? (x->time < y->time) - (x->time > y->time)
+                              : (x->at < y->at) - (x->at > y->at);
+}
+
+static void drop_older(struct newest *n)
+{
+    if (n->count < n->wanted)
+        return;
+    qsort(n->at, n->count, sizeof *n->at, newest_first);
+    n->count = n->wanted;
+    n->least = n->at[n->count - 1].time;
+}
+
+static int latest_first(const void *a, const void *b)
+{
+    const struct time_block *x = a, *y = b;
+
+    return (x->latest < y->latest) - (x->latest > y->latest);
+}
+
+/* Adds the messages of a part of the history that the filter lets through. Returns 0 or -1. */
+static int find_in(struct newest *n, struct scan *part, struct line_clock clock,
+                   const struct filter *f, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct line l;
+    int result;
+
+    while ((result = scan_message(part, &m, &l, e)) > 0) {
+        int64_t time = line_clock_time(&clock, m.timestamp);
+
+        if (message_is_title(&m) || !filter_match(f, &m))
+            continue;
+        n->at = mem_grow(n->at, &n->cap, n->count + 1, sizeof *n->at);
+        n->at[n->count++] = (struct newest_line){time, l.at, l.text.n};
+    }
+    message_release(&m);
+    return result;
+}
+
+/* Finds the newest messages: the blocks with the latest ones are read first. Returns 0 or -1. */
+static int find_newest(struct newest *n, const struct history *h, struct scan *s,
+                       const struct filter *f, struct err *e)
+{
+    struct time_blocks blocks;
+    int result = time_blocks_load(&blocks, h, s, e);
+
+    if (result == 0 && blocks.count > 0)
+        qsort(blocks.at, blocks.count, sizeof *blocks.at, latest_first);
+    for (size_t i = 0; result == 0 && i < blocks.count && blocks.at[i].latest >= n->least; i++) {
+        struct scan part;
+
+        scan_share(&part, s, blocks.at[i].from, blocks.at[i].to);
+        result = find_in(n, &part, line_clock_at(h->now, blocks.at[i].before), f, e);
+        s->bad += part.bad;
+        scan_close(&part);
+        if (n->least == LINE_OLDEST || n->count / 2 >= n->wanted)
+            drop_older(n);
+    }
+    if (result == 0)
+        time_blocks_release(&blocks);
+    drop_older(n);
+    return result;
+}
+
+static int add_newest(struct stats *s, const struct history *h, struct scan *scan,
+                      const struct filter *f, size_t wanted, struct err *e)
+{
+    struct newest n = {.wanted = wanted, .least = LINE_OLDEST};
+    struct message m = MESSAGE_INIT;
+    struct buf line = BUF_INIT(BUF_LINE);
+    int result = find_newest(&n, h, scan, f, e);
+
+    for (size_t i = 0; i < n.count && result == 0; i++) {
+        result = scan_again(scan, n.at[i].at, n.at[i].n, &line, e);
+        if (result == 0 && message_parse(&m, buf_str(&line)))
+            stats_add(s, &m);
+    }
+    free(n.at);
+    buf_release(&line);
+    message_release(&m);
+    return result;
+}
+
+int stats_scan(struct stats *s, const struct history *h, const struct filter *f, size_t newest,
+               uint64_t *bad, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct scan scan;
     int result = 0;
 
-    if (scan_open(&scan, dir, history_path, newest < SIZE_MAX ? SCAN_BACKWARD : SCAN_FORWARD, e) <
-        0)
+    if (scan_open(&scan, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
         return -1;
-    while (newest > 0 && (result = scan_message(&scan, &m, NULL, e)) > 0) {
-        if (message_is_title(&m) || !filter_match(f, &m))
-            continue;
-        stats_add(s, &m);
-        newest--;
-    }
+    if (newest < SIZE_MAX)
+        result = add_newest(s, h, &scan, f, newest, e);
+    else
+        while ((result = scan_message(&scan, &m, NULL, e)) > 0)
+            if (!message_is_title(&m) && filter_match(f, &m))
+                stats_add(s, &m);
     if (bad)
         *bad += scan.bad;
     message_release(&m);
     scan_close(&scan);
-    return result < 0 ? -1 : 0;
+    return result;
 }
 
 /* ---- order ---- */

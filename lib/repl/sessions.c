@@ -427,8 +427,7 @@ static void info_usage(struct repl *r)
     stats_init(&stats, STATS_ROLE);
     stats.prices = &prices;
     if (config_prices(&chat->config, &prices, &e) < 0 ||
-        stats_scan(&stats, chat->history.dir_fd, chat->history.path, &filter, SIZE_MAX, NULL, &e) <
-            0) {
+        stats_scan(&stats, &chat->history, &filter, SIZE_MAX, NULL, &e) < 0) {
         repl_report(&e);
     } else {
         info_line(r, "used", "%" PRIu64 " input and %" PRIu64 " output tokens%s", stats.total.input,

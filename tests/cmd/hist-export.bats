@@ -162,7 +162,7 @@ PYTHON
 
 @test "hist-export: messages as the servers want them, a line for each session" {
     with_tool
-    hist_line x user hello >>"$HISTORY"
+    hist_line x user hello 2024-06-28T15:00:00.000000+00:00 >>"$HISTORY"
     run_expect 0 hist-export -f openai --all
     stdout_is '{"messages":[{"role":"system","content":"Be brief"},{"role":"user","content":"List it"},{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"list","arguments":"{\"path\":\".\"}"}}]},{"role":"tool","tool_call_id":"c1","content":"a\n```\nb"},{"role":"assistant","content":"Two"}]}' \
         '{"messages":[{"role":"user","content":"hello"}]}'
@@ -248,15 +248,13 @@ PYTHON
     stdout_empty
     run_expect 0 hist-export --since 1d -f jsonl
     stdout_empty
-    # A session's time is its last line's, whatever clock an earlier one went by.
+    # A session's time is that of its latest message, wherever it stands.
     hist_line both user again 2024-06-27T00:00:00.000000+00:00 >>"$HISTORY"
     run_expect 0 hist-export --since 2024-06-28 -f jsonl
-    stdout_empty
-    run_expect 0 hist-export --since 2024-06-27 -f jsonl
     json_is "$OUT" .content early late again
-    run_expect 0 hist-export --until 2024-06-27 -f jsonl
+    run_expect 0 hist-export --until 2024-06-28 -f jsonl
     json_is "$OUT" .content before early late again
-    run_expect 0 hist-export --until 2024-06-26 -f jsonl
+    run_expect 0 hist-export --until 2024-06-27 -f jsonl
     json_is "$OUT" .content before
     run_expect 0 hist-export --since 2024-06-28 --until 2024-06-27 -f jsonl
     stdout_empty

@@ -21,6 +21,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/history/message.h"
+#include "chathist/history/session_summary.h"
 
 /* Describes a session to a format. It is computed from the exported messages, and it is valid until
  * the format's function returns. */
@@ -49,6 +50,9 @@ struct export
      * gives it. Without either, the messages are looked at for such a line. */
     struct str title;
     const struct message *title_line;
+    /* The next session in the list of its history, and then `time` and `at` of its messages are set;
+     * NULL if it is not known. */
+    const struct session *listed;
     /* private */
     export_sink *sink; /* NULL: `out` keeps the text */
     void *arg;
@@ -101,6 +105,9 @@ void export_release(struct export *x);
 /* Appends a time as `2024-06-27 15:00:00` in UTC. A timestamp that is not a time is appended as a
  * label. */
 void export_add_time(struct buf *out, struct str timestamp);
+/* Returns whether a valid time has the form that our programs write, in UTC, so that no conversion
+ * changes its parts. */
+bool export_is_own_time(struct str time);
 /* Appends the times of a session as `FROM to UNTIL`, or one time if both are the same second. */
 void export_add_times(struct buf *out, const struct export_session *s);
 /* Appends text on one line; vis_add_line says how white space is changed. */

@@ -11,6 +11,8 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
@@ -63,6 +65,9 @@ struct message {
     struct str timestamp;
     struct str role_text;
     enum role role;
+    /* For the caller: when the line counts as written (history/order.h), and its offset. */
+    int64_t time;
+    off_t at;
     struct buf own; /* holds the decoded text of those of the four that had escapes */
 };
 

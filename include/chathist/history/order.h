@@ -65,4 +65,10 @@ int time_blocks_load(struct time_blocks *b, const struct history *h, const struc
                      struct err *e);
 void time_blocks_release(struct time_blocks *b);
 
+/* Sets *time to the time of a line that is read out of the order of the file: the line at the
+ * offset `at` of the file of `s`, with this timestamp. `b` begins zeroed; it is loaded when a time is
+ * ahead for the first time. Returns 0, or -1 with *e set. */
+int line_time_at(struct time_blocks *b, const struct history *h, const struct scan *s, off_t at,
+                 struct str timestamp, int64_t *time, struct err *e);
+
 #endif

@@ -20,6 +20,7 @@
 #include "chathist/base/error.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/history/filter.h"
+#include "chathist/history/location.h"
 #include "chathist/history/message.h"
 #include "chathist/history/prices.h"
 
@@ -91,11 +92,11 @@ struct stats {
 
 void stats_init(struct stats *s, enum stats_by by);
 void stats_release(struct stats *s);
-/* Counts the messages of a history that the filter lets through, at most the `newest` of them;
- * older ones are not read. A missing file has no messages. Adds the bad lines that were met to *bad
- * (may be NULL). Returns 0, or -1 with *e set. */
-int stats_scan(struct stats *s, int dir, const char *history_path, const struct filter *f,
-               size_t newest, uint64_t *bad, struct err *e);
+/* Counts the messages of a history that the filter lets through, at most the `newest` of them
+ * (history/order.h); blocks of older ones are not read. A missing file has no messages. Adds the
+ * bad lines that were met to *bad (may be NULL). Returns 0, or -1 with *e set. */
+int stats_scan(struct stats *s, const struct history *h, const struct filter *f, size_t newest,
+               uint64_t *bad, struct err *e);
 /* Returns the sum of the reported and the computed costs. */
 struct amount stats_cost_sum(const struct stats_cost *c);
 /* Sorts the rows: times by time, everything else with the largest first; the unknown row is last.

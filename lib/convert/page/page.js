@@ -57,6 +57,14 @@
         });
     }
 
+    /* When a message or a session counts as written, in milliseconds since 1970 with a fraction. The export
+     * tells it where it is not the timestamp. */
+    function writtenAt({ time, timestamp }) {
+        if (time !== undefined) return time / 1000;
+        const micros = /\.\d{3}(\d{3})\+00:00$/.exec(timestamp)?.[1] ?? 0;
+        return (Date.parse(timestamp) + micros / 1000) || -Infinity;
+    }
+
     class Message {
         #time;
 
@@ -65,6 +73,7 @@
             this.session = session;
             this.role = data.role;
             this.index = session.messages.length;
+            this.written = writtenAt(data);
         }
 
         /* Milliseconds since 1970; 0 when it is no time. */
@@ -96,6 +105,7 @@
         constructor(id) {
             this.id = id;
             this.name = ''; /* the title that it was given */
+            this.used = undefined; /* when it was used last, as `written` of a message */
             this.messages = [];
             this.tools = new Map(); /* name by id of the call */
         }
@@ -107,8 +117,8 @@
             return message;
         }
 
-        get last() {
-            return this.messages[this.messages.length - 1];
+        get latest() {
+            return this.messages.reduce((a, b) => (b.written >= a.written ? b : a));
         }
 
         /* What title: looks at, as in hist-search. */
@@ -137,12 +147,17 @@
             const data = JSON.parse(line);
             let session = sessions.get(data.session_id);
             if (!session) sessions.set(data.session_id, session = new Session(data.session_id));
-            if (data.role === 'title') session.name = data.content.trim();
+            if (data.role === 'session') session.used = writtenAt(data);
+            else if (data.role === 'title') session.name = data.content.trim();
             else messages.push(session.add(data));
         }
         $('history').remove();
-        for (const [id, session] of sessions) if (!session.messages.length) sessions.delete(id);
-        const newestFirst = [...sessions.values()].sort((a, b) => b.last.time - a.last.time);
+        for (const [id, session] of sessions) {
+            if (session.messages.length) session.used ??= session.latest.written;
+            else sessions.delete(id);
+        }
+        /* The session that was used last stands last in the export, also of the same time. */
+        const newestFirst = [...sessions.values()].reverse().sort((a, b) => b.used - a.used);
         return { sessions, messages, newestFirst };
     }
 
@@ -378,7 +393,7 @@
     function sessionItem(session) {
         return sideItem(session.address, session === state.session,
             element('span', 'entry-title', visible(session.title)),
-            element('span', 'entry-facts', timeElement(session.last, shortDay), ' · ',
+            element('span', 'entry-facts', timeElement(session.latest, shortDay), ' · ',
                 plural(session.messages.length, 'message', 'messages')));
     }
 
@@ -429,7 +444,7 @@
     function showHead(session) {
         $('title').textContent = visible(session.title);
         document.title = `${visible(session.title)} – Conversations`;
-        const [first, last] = [session.messages[0], session.last];
+        const [first, last] = [session.messages[0], session.latest];
         const days = [timeElement(first, shortDay)];
         if (!sameDay(first, last)) days.push(' – ', timeElement(last, shortDay));
         $('facts').replaceChildren(element('span', '', ...days),

@@ -268,10 +268,16 @@ class Query {
             refused: refused || met.some((term) => term.not) || this.refused.some(isIn) });
     }
 
+    /* Compares two messages for sort: by the time when they count as written, then by their places in the
+     * history. */
+    static newestFirst(a, b) {
+        return b.written - a.written || b.data.at - a.data.at || 0;
+    }
+
     /* The hits of the sessions that hold everything but `lack` words, the session with the newest hit first. */
     together(held, lack) {
         return [...held.values()].filter(({ words, fields, hits, refused }) => hits.length && !refused &&
             words.size + lack >= this.words.length && fields.size === this.needed.size)
-            .sort((a, b) => b.hits[0].time - a.hits[0].time).flatMap(({ hits }) => hits);
+            .sort((a, b) => Query.newestFirst(a.hits[0], b.hits[0])).flatMap(({ hits }) => hits);
     }
 }

@@ -7,7 +7,7 @@
 class Search {
     static SLICE = 8; /* milliseconds of work before the browser gets a turn */
 
-    /* messages: objects with text, role and time (a number). */
+    /* messages: objects with text, role and what Query.newestFirst compares. */
     constructor(messages) {
         this.messages = messages;
         this.order = null;
@@ -23,7 +23,7 @@ class Search {
      * hold all words but one. */
     async run(query, wanted, report) {
         const run = ++this.running;
-        this.order ??= this.messages.slice().reverse().sort((a, b) => b.time - a.time);
+        this.order ??= this.messages.slice().reverse().sort(Query.newestFirst);
         const hits = [];
         const held = new Map();
         const scan = async (see) => {
