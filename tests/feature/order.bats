@@ -110,7 +110,7 @@ today_is_first() {
 }
 
 # A clock of the year 9999 wrote the first line, one in the middle, the last one, or all.
-@test "order: a wrong clock puts no session first for ever" {
+@test "order: a wrong clock does not keep a session at the first place" {
     local odd=9999-06-01T00:00:00.000000+00:00
     hist_line odd user x $odd >h
     hist_line a user x 2024-01-01T00:00:00.000000+00:00 >>h
