@@ -351,15 +351,19 @@ int choose_one(struct choice *c)
     return choose_report(c);
 }
 
-/* A session whose latest message has no time that can be read is within no bounds. */
+/* A session whose latest message has no time that can be read is within no bounds. One without a
+ * message has the time of its first title. */
 static bool in_time(const struct filter *f, const struct session *s)
 {
-    int64_t stored;
+    int64_t used;
 
     if (!f->has_since && !f->has_until)
         return true;
-    return time_parse_iso(s->last_used, &stored) && (!f->has_since || s->used >= f->since) &&
-           (!f->has_until || s->used <= f->until);
+    if (!time_parse_iso(s->last_used, &used))
+        return false;
+    if (s->count > 0)
+        used = s->used;
+    return (!f->has_since || used >= f->since) && (!f->has_until || used <= f->until);
 }
 
 int choose_mark(const struct choice *c, const struct session_list *l, bool *marked,

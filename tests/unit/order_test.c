@@ -5,14 +5,15 @@
 
 #include "chathist/base/time.h"
 #include "chathist/history/message.h"
+#include "chathist/history/session_list.h"
 #include "test.h"
 #include "scratch.h"
 
 /* 2024-06-27T15:00Z */
 #define NOW (INT64_C(1719500400) * TIME_SECOND)
 
-static char path[] = "h";
-static const struct history history = {
+static char path[] = "h", index_path[] = "h.idx";
+static struct history history = {
     .dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path, .now = NOW, .cancel_fd = -1};
 
 /* ---- the time of a line ---- */
@@ -48,18 +49,21 @@ TEST(a_time_that_is_ahead_or_unreadable_counts_as_the_latest_before_it)
 
 /* ---- blocks ---- */
 
-/* Appends a line of about n bytes. */
+#define SESSIONS ((size_t)7)
+
+/* Appends a line of about n bytes, of one of the sessions. */
 static void add_line(struct buf *b, struct str timestamp, int n)
 {
     buf_addf(b,
-             "{\"id\":\"%zu\",\"session_id\":\"s\",\"timestamp\":\"%.*s\",\"role\":\"user\","
+             "{\"id\":\"%zu\",\"session_id\":\"s%zu\",\"timestamp\":\"%.*s\",\"role\":\"user\","
              "\"content\":\"%0*d\"}\n",
-             b->len, (int)timestamp.n, timestamp.p, n, 0);
+             b->len, b->len % SESSIONS, (int)timestamp.n, timestamp.p, n, 0);
 }
 
-/* Lines whose times ascend, but every `wrong`th is wrong (0: none). */
+/* Appends lines whose times ascend, but every `wrong`th is wrong (0: none). */
 static void put_history(int lines, int wrong)
 {
+    int fd = open("h", O_WRONLY | O_CREAT | O_APPEND, 0600);
     struct buf b = BUF_INIT(SIZE_MAX), time = BUF_INIT(BUF_SMALL);
 
     for (int i = 0; i < lines; i++) {
@@ -72,9 +76,42 @@ static void put_history(int lines, int wrong)
         if (i % 100 == 7)
             buf_add_c(&b, "no message\n\n");
     }
-    scratch_put_bytes("h", b.data, b.len);
+    CHECK_INT(file_write_all(fd, b.data, b.len), 0);
+    close(fd);
     buf_release(&b);
     buf_release(&time);
+}
+
+/* Does the list say what one reading of the lines finds? */
+static bool list_is_right(struct scan *s)
+{
+    struct line_clock c = line_clock_at(NOW, LINE_OLDEST);
+    struct message m = MESSAGE_INIT;
+    struct session_list l;
+    struct line line;
+    int64_t used[SESSIONS];
+    off_t last[SESSIONS];
+    bool right = session_list_load(&l, &history, NULL) == 0 && l.count <= SESSIONS;
+
+    for (size_t i = 0; i < SESSIONS; i++)
+        used[i] = LINE_OLDEST;
+    scan_from(s, 0);
+    while (scan_message(s, &m, &line, NULL) > 0) {
+        size_t i = (size_t)(m.session_id.p[1] - '0');
+        int64_t time = line_clock_time(&c, m.timestamp);
+
+        used[i] = time > used[i] ? time : used[i];
+        last[i] = line.at;
+    }
+    for (size_t i = 0; i < l.count && right; i++) {
+        size_t number = (size_t)(l.at[i].id.p[1] - '0');
+
+        right = l.at[i].used == used[number] && l.at[i].last_line == last[number] &&
+                (i == 0 || session_compare(&l.at[i - 1], &l.at[i]) < 0);
+    }
+    session_list_release(&l);
+    message_release(&m);
+    return right;
 }
 
 /* Do the blocks say what one reading of the lines finds? */
@@ -117,7 +154,8 @@ static bool blocks_of(struct time_blocks *b)
     bool right = false;
 
     if (scan_open(&s, FILE_CWD, "h", SCAN_FORWARD, NULL) == 0)
-        right = time_blocks_load(b, &history, &s, NULL) == 0 && blocks_are_right(b, &s);
+        right = time_blocks_load(b, &history, &s, NULL) == 0 && blocks_are_right(b, &s) &&
+                list_is_right(&s);
     scan_close(&s);
     return right;
 }
@@ -164,4 +202,46 @@ TEST(wrong_clocks_are_found_by_several_threads_as_by_one)
         time_blocks_release(&b);
         scratch_leave();
     }
+}
+
+TEST(an_index_makes_no_difference)
+{
+    struct time_blocks b;
+
+    scratch_enter();
+    history.index = index_path;
+    history.trusted = history.dir_exists = true;
+    for (int i = 0; i < 4; i++) {
+        put_history(i == 0 ? 1000 : 10 * i, 7);
+        CHECK(blocks_of(&b));
+        time_blocks_release(&b);
+    }
+    CHECK(access("h.idx", F_OK) == 0);
+    history.index = NULL;
+    scratch_leave();
+}
+
+TEST(the_time_of_one_line_is_found)
+{
+    struct line_clock c = line_clock_at(NOW, LINE_OLDEST);
+    struct time_blocks b = {0};
+    struct message m = MESSAGE_INIT;
+    struct line l;
+    struct scan s;
+    bool right = true;
+
+    scratch_enter();
+    put_history(300, 3);
+    CHECK_INT(scan_open(&s, FILE_CWD, "h", SCAN_FORWARD, NULL), 0);
+    while (scan_message(&s, &m, &l, NULL) > 0) {
+        int64_t time = line_clock_time(&c, m.timestamp), found;
+
+        right = right && line_time_at(&b, &history, &s, l.at, m.timestamp, &found, NULL) == 0 &&
+                found == time;
+    }
+    CHECK(right);
+    time_blocks_release(&b);
+    message_release(&m);
+    scan_close(&s);
+    scratch_leave();
 }
