@@ -17,6 +17,7 @@
 #include "chathist/search/pattern.h"
 #include "chathist/search/query.h"
 #include "chathist/search/search.h"
+#include "chathist/search/search_merge.h"
 #include "chathist/search/session_search.h"
 
 #define NICE 10
@@ -264,6 +265,15 @@ static bool serve_messages(struct browse_work *w, struct request *q)
 
 /* ---- hits ---- */
 
+/* A history that is searched. */
+struct place {
+    struct searching *g;
+    size_t history;     /* its number */
+    bool entered, open; /* the query does not exclude it; the search is open */
+    struct query query; /* a copy, prepared for this history */
+    struct search search;
+};
+
 /* A search at work. */
 struct searching {
     struct browse_work *w;
@@ -275,7 +285,8 @@ struct searching {
     struct session_texts texts;
     struct pattern pattern; /* all texts in one message */
     struct filter filter;
-    size_t history; /* the one that is searched */
+    struct place *places; /* the first `count` histories */
+    size_t count;
 };
 
 static bool is_enough(const struct searching *g)
@@ -296,13 +307,29 @@ static void hand_over(struct searching *g)
 
 static void searching_release(struct searching *g)
 {
+    for (size_t i = 0; i < g->count; i++)
+        query_release(&g->places[i].query);
+    free(g->places);
     query_release(&g->query);
     session_texts_release(&g->texts);
     pattern_release(&g->pattern);
     filter_release(&g->filter);
 }
 
-/* Reads the query of a request. Returns 0, or -1 with *e set and nothing to release. */
+/* Prepares the query for a history. */
+static void enter(struct place *p, struct err *e)
+{
+    const struct history *h = &p->g->w->histories[p->history];
+    struct buf repo = BUF_INIT(BUF_LINE);
+
+    query_copy(&p->query, &p->g->query);
+    history_name_add(&repo, h);
+    p->entered = query_enter(&p->query, h, buf_str(&repo), e) > 0;
+    buf_release(&repo);
+}
+
+/* Reads the query of a request, and prepares it for the histories. Returns 0, or -1 with *e set and
+ * nothing to release. */
 static int searching_init(struct searching *g, struct browse_work *w, struct request *q,
                           struct err *e)
 {
@@ -316,43 +343,51 @@ static int searching_init(struct searching *g, struct browse_work *w, struct req
     }
     if (q->role)
         filter_add(&g->filter.roles, str_of(q->role));
+    g->count = q->all ? w->count : 1;
+    g->places = mem_zalloc(g->count * sizeof *g->places);
+    for (size_t i = 0; i < g->count; i++) {
+        g->places[i] = (struct place){.g = g, .history = i};
+        if (!atomic_load(&w->cancel))
+            enter(&g->places[i], e);
+    }
     return 0;
 }
 
-/* Prepares the query for a history. Returns 1; 0 if the query excludes it; -1 with *e set. */
-static int enter(struct searching *g, size_t history, struct err *e)
+/* Opens a search of a place. Returns 0, or -1 with *e set. */
+static int open_search(void *place, struct search *s, struct pattern *pattern, struct err *e)
 {
-    const struct history *h = &g->w->histories[history];
-    struct buf repo = BUF_INIT(BUF_LINE);
-    int entered;
-
-    g->history = history;
-    history_name_add(&repo, h);
-    entered = query_enter(&g->query, h, buf_str(&repo), e);
-    buf_release(&repo);
-    return entered;
-}
-
-/* Opens a search of the history that was entered. Returns 0, or -1 with *e set. */
-static int open_search(void *searching, struct search *s, struct pattern *p, struct err *e)
-{
-    struct searching *g = searching;
-    const struct history *h = &g->w->histories[g->history];
+    struct place *p = place;
+    const struct history *h = &p->g->w->histories[p->history];
     size_t threads = thread_pool_size();
 
-    if (search_open(s, h->dir_fd, h->path, p, &g->filter, SCAN_BACKWARD, e) < 0)
+    if (search_open(s, h->dir_fd, h->path, pattern, &p->g->filter, e) < 0)
         return -1;
-    s->cancel = &g->w->cancel;
+    s->cancel = &p->g->w->cancel;
     s->history = h;
     /* One processor remains for the thread that draws. */
     s->threads = threads > 1 ? threads - 1 : 1;
-    s->query = &g->query;
+    s->query = &p->query;
     return 0;
 }
 
-static void add_hit(struct searching *g, const struct hit *hit)
+static bool place_open(struct place *p, struct pattern *pattern, struct err *e)
 {
-    browse_hits_add(&g->r->hits, g->history, hit);
+    p->open = p->entered && open_search(p, &p->search, pattern, e) == 0;
+    return p->open;
+}
+
+static void close_places(struct searching *g)
+{
+    for (size_t i = 0; i < g->count; i++) {
+        if (g->places[i].open)
+            search_close(&g->places[i].search);
+        g->places[i].open = false;
+    }
+}
+
+static void add_hit(struct searching *g, size_t history, const struct hit *hit)
+{
+    browse_hits_add(&g->r->hits, history, hit);
     if (!g->request->at_once &&
         (g->request->given < SCREENFUL || g->r->hits.count >= PORTION + g->request->given / 4 ||
          time_ticks() - g->since >= PORTION_MS))
@@ -360,71 +395,82 @@ static void add_hit(struct searching *g, const struct hit *hit)
 }
 
 /* Finds the messages that hold everything. */
-static int search_messages(struct searching *g, struct err *e)
+static void search_messages(struct searching *g, struct err *e)
 {
-    struct search s;
+    struct search_merge merge = {0};
     struct hit hit;
-    int result;
+    size_t number;
+    int result = 1;
 
-    if (open_search(g, &s, &g->pattern, e) < 0)
-        return -1;
-    while (!is_enough(g) && (result = search_next(&s, &hit, e)) > 0)
-        if (result != SEARCH_FAILED && g->passed++ >= g->request->given)
-            add_hit(g, &hit);
-    search_close(&s);
-    return 0;
+    for (size_t i = 0; i < g->count; i++)
+        if (place_open(&g->places[i], &g->pattern, e))
+            (void)search_merge_add(&merge, i, &g->places[i].search, e);
+    while (!is_enough(g) && (result = search_merge_next(&merge, &number, &hit, e)) != 0)
+        if (result == 1 && g->passed++ >= g->request->given)
+            add_hit(g, number, &hit);
+    search_merge_release(&merge);
+    close_places(g);
 }
 
 /* Reads the hits of sessions again, from the first that was not given yet. */
-static int read_hits(struct searching *g, const struct session_hits *hits, struct err *e)
+static void read_hits(struct searching *g, const struct session_hits *hits, struct err *e)
 {
     struct buf line = BUF_INIT(BUF_LINE);
-    struct search s;
     struct hit hit = {0};
-    int result = open_search(g, &s, &g->texts.any, e);
 
-    if (result < 0)
-        return -1;
-    for (size_t i = 0; i < hits->count && result == 0 && !is_enough(g); i++) {
+    for (size_t i = 0; i < hits->count && !is_enough(g); i++) {
+        struct place *p = &g->places[hits->at[i].history];
+
         if (g->passed++ < g->request->given)
             continue;
-        result = session_search_read(&s, hits->at[i].place, &line, &hit, e);
-        if (result == 0)
-            add_hit(g, &hit);
+        if ((p->open || place_open(p, &g->texts.any, e)) &&
+            session_search_read(&p->search, hits->at[i].place, &line, &hit, e) == 0)
+            add_hit(g, p->history, &hit);
     }
-    search_close(&s);
+    close_places(g);
     buf_release(&line);
-    return result;
 }
 
 /* Finds the sessions that hold everything, or all texts but one. */
-static int search_sessions(struct searching *g, struct err *e)
+static void search_sessions(struct searching *g, struct err *e)
 {
-    struct session_search of = {.wanted = g->texts.at,
-                                .wanted_count = g->texts.count,
-                                .may_lack = g->r->fit == BROWSE_FIT_NEARLY,
-                                .query = &g->query,
-                                .newest_only = true,
-                                .open = open_search,
-                                .ctx = g};
-    int result = session_search_run(&of, e);
+    struct session_hits hits = {0};
 
-    if (result == 0)
-        result = read_hits(g, &of.hits, e);
-    session_search_release(&of);
-    return result;
+    for (size_t i = 0; i < g->count && !is_enough(g); i++) {
+        struct place *p = &g->places[i];
+        struct session_search of = {.wanted = g->texts.at,
+                                    .wanted_count = g->texts.count,
+                                    .may_lack = g->r->fit == BROWSE_FIT_NEARLY,
+                                    .query = &p->query,
+                                    .newest_only = true,
+                                    .history = i,
+                                    .open = open_search,
+                                    .ctx = p};
+
+        if (p->entered && session_search_run(&of, e) == 0)
+            session_hits_add_all(&hits, &of.hits);
+        session_search_release(&of);
+        p->query.in_session = false;
+    }
+    session_hits_group(&hits);
+    read_hits(g, &hits, e);
+    session_hits_release(&hits);
 }
 
 /* Searches the histories. */
 static void search_all(struct searching *g, enum browse_fit fit)
 {
-    int (*const search)(struct searching *, struct err *) =
-        fit == BROWSE_FIT_MESSAGE ? search_messages : search_sessions;
+    struct err e = ERR_INIT;
 
     g->r->fit = fit;
-    for (size_t i = 0; i < (g->request->all ? g->w->count : 1) && !is_enough(g); i++)
-        if (enter(g, i, &g->r->error) > 0)
-            (void)search(g, &g->r->error);
+    if (fit == BROWSE_FIT_MESSAGE)
+        search_messages(g, &e);
+    else
+        search_sessions(g, &e);
+    if (g->r->error.kind == ERR_NONE)
+        g->r->error = e;
+    else
+        err_release(&e);
 }
 
 /* Searches for messages with all words; if there are none, for sessions with all of them, and then
@@ -452,6 +498,8 @@ static bool serve_search(struct browse_work *w, struct request *q)
     }
     g.r = r;
     search_until_found(&g);
+    if (atomic_load(&w->cancel))
+        err_release(&g.r->error);
     done = g.r->done = !is_enough(&g);
     if (q->at_once && !done && g.r->hits.count < q->until) {
         result_free(g.r);
@@ -464,21 +512,20 @@ static bool serve_search(struct browse_work *w, struct request *q)
     return done;
 }
 
-/* Counts the hits of a history: at once if the search can do that. */
-static uint64_t count_one(struct searching *g, struct err *e)
+/* Counts the hits in a place: at once if the search can do that. */
+static uint64_t count_one(struct place *p, struct err *e)
 {
     uint64_t count = 0;
-    struct search s;
     struct hit hit;
     int result;
 
-    if (open_search(g, &s, &g->pattern, e) < 0)
+    if (!place_open(p, &p->g->pattern, e))
         return 0;
-    result = search_count(&s, false, &count, e);
+    p->search.any_order = true;
+    result = search_count(&p->search, false, &count, e);
     if (result == 0)
-        while (!atomic_load(&g->w->cancel) && (result = search_next(&s, &hit, e)) > 0)
+        while (!atomic_load(&p->g->w->cancel) && (result = search_next(&p->search, &hit, e)) > 0)
             count += result != SEARCH_FAILED;
-    search_close(&s);
     return count;
 }
 
@@ -489,9 +536,9 @@ static bool serve_count(struct browse_work *w, struct request *q)
     struct searching g;
 
     if (searching_init(&g, w, q, &r->error) == 0) {
-        for (size_t i = 0; i < (q->all ? w->count : 1) && !atomic_load(&w->cancel); i++)
-            if (enter(&g, i, &r->error) > 0)
-                r->total += count_one(&g, &r->error);
+        for (size_t i = 0; i < g.count && !atomic_load(&w->cancel); i++)
+            r->total += count_one(&g.places[i], &r->error);
+        close_places(&g);
         searching_release(&g);
     }
     if (atomic_load(&w->cancel)) {

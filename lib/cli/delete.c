@@ -31,7 +31,8 @@ static int clear_unmatched(const struct session_list *l, bool *marked, const str
 
     pattern_init(&pattern);
     if (pattern_add(&pattern, text, e) == 0 &&
-        search_open(&search, h->dir_fd, h->path, &pattern, NULL, SCAN_FORWARD, e) == 0) {
+        search_open(&search, h->dir_fd, h->path, &pattern, NULL, e) == 0) {
+        search.any_order = true;
         while ((result = search_next(&search, &hit, e)) > 0)
             hash_map_add(&found, hit.message->session_id);
         search_close(&search);

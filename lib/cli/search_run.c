@@ -11,6 +11,21 @@
 #include "chathist/search/search.h"
 #include "chathist/search/session_search.h"
 
+/* A history that is searched. */
+struct search_part {
+    struct search_run *run;
+    const struct history *history;
+    struct query query;    /* a copy, prepared for this history */
+    struct filter filter;  /* a copy, with the sessions of this history, */
+    struct hash_map named; /* whose ids are kept here */
+    struct search search;
+    bool open, searched;      /* the search is open, or was */
+    struct hash_map sessions; /* with a hit */
+    struct hash_map without;  /* -L: those that were listed */
+    uint64_t bad;             /* lines that are not valid messages */
+    struct search_learned *learned;
+};
+
 /* ---- searching ---- */
 
 static void failed(struct search_run *r, struct err *e)
@@ -23,31 +38,25 @@ static void failed(struct search_run *r, struct err *e)
 /* This many messages that cannot be matched are named; the others are counted. */
 #define NAMED_MAX 3
 
-static void report_unmatched(void *ctx, const struct hit *hit, const struct err *e)
+static void report_unmatched(struct search_run *r, const struct hit *hit, const struct err *e)
 {
-    struct search_run *r = ctx;
-
     r->failed = true;
     if (r->unmatched++ < NAMED_MAX)
         warnf("cannot search message '%.*s': %s", (int)hit->message->id.n, hit->message->id.p,
               err_text(e));
 }
 
-/* Calls search_next or search_each. A message that cannot be matched is reported. */
-static int next(struct search_run *r, struct search *s, struct hit *hit, bool each)
+/* Reports a message that cannot be matched, if the last search_next or search_merge_next returned
+ * SEARCH_FAILED, or another error. Returns whether the search goes on without a hit. */
+static bool goes_on(struct search_run *r, int found, const struct hit *hit, struct err *e)
 {
-    struct err e = ERR_INIT;
-    int found;
-
-    while ((found = each ? search_each(s, hit, &e) : search_next(s, hit, &e)) == SEARCH_FAILED) {
-        report_unmatched(r, hit, &e);
-        err_release(&e);
-        if (each)
-            return 1;
+    if (found == SEARCH_FAILED) {
+        report_unmatched(r, hit, e);
+        err_release(e);
+    } else if (found < 0) {
+        failed(r, e);
     }
-    if (found < 0)
-        failed(r, &e);
-    return found;
+    return found == SEARCH_FAILED || found < 0;
 }
 
 static void print_match(void *ctx, const struct hit *hit, size_t at, size_t n)
@@ -75,22 +84,114 @@ static void print(struct search_run *r, struct search *s, struct hit *hit)
         print_matches(r, s, hit);
 }
 
-/* Prints messages that this search has returned before, the last one first. */
-static void print_again(struct search_run *r, struct search *s, const struct context_item *items,
-                        size_t count)
+/* ---- one history ---- */
+
+/* Opens a search of a part as the options want it. Returns 0, or -1 with *e set. */
+static int open_search(void *ctx, struct search *s, struct pattern *pattern, struct err *e)
+{
+    struct search_part *p = ctx;
+    const struct search_run *r = p->run;
+
+    if (search_open(s, p->history->dir_fd, p->history->path, pattern, &p->filter, e) < 0)
+        return -1;
+    s->in = r->in;
+    s->query = &p->query;
+    s->threads = r->threads;
+    s->history = p->history;
+    s->invert = r->invert;
+    return 0;
+}
+
+/* Opens the search of a part. Returns false, and reports that, if it cannot be read. */
+static bool part_open(struct search_part *p)
+{
+    struct err e = ERR_INIT;
+
+    p->open = open_search(p, &p->search, &p->run->pattern, &e) == 0;
+    if (!p->open)
+        failed(p->run, &e);
+    p->searched |= p->open;
+    return p->open;
+}
+
+static void part_close(struct search_part *p)
+{
+    if (!p->open)
+        return;
+    p->bad += p->search.scan.bad;
+    if (!p->learned)
+        p->learned = search_learned(&p->search);
+    search_close(&p->search);
+    p->open = false;
+}
+
+static void close_all(struct search_run *r)
+{
+    for (size_t i = 0; i < r->count_parts; i++)
+        part_close(&r->parts[i]);
+}
+
+/* The history that the next rows are from. */
+static void set_history(struct search_run *r, const struct search_part *p)
+{
+    const char *path = choose_many(&r->choice) ? p->history->path : NULL;
+
+    if (path != r->form.history)
+        r->form.headed = false;
+    r->form.history = path;
+}
+
+/* Reads a message again that the search of a part has returned before. */
+static bool read_again(struct search_part *p, struct context_item place, struct buf *line,
+                       struct hit *hit)
+{
+    struct err e = ERR_INIT;
+
+    if (!p->open)
+        return false;
+    if (session_search_read(&p->search, place, line, hit, &e) == 0)
+        return true;
+    failed(p->run, &e);
+    return false;
+}
+
+/* Prints messages again, the last one first. */
+static void print_again(struct search_run *r, struct search_part *p,
+                        const struct context_item *items, size_t count)
 {
     struct buf line = BUF_INIT(BUF_LINE);
-    struct err e = ERR_INIT;
     struct hit hit = {0};
 
-    scan_let_go(&s->scan);
-    while (count-- > 0) {
-        if (session_search_read(s, items[count], &line, &hit, &e) < 0)
-            failed(r, &e);
-        else
-            print(r, s, &hit);
-    }
+    set_history(r, p);
+    while (count-- > 0)
+        if (read_again(p, items[count], &line, &hit))
+            print(r, &p->search, &hit);
     buf_release(&line);
+}
+
+/* ---- all histories ---- */
+
+/* Opens the searches of all parts, and merges their hits. */
+static void open_all(struct search_run *r)
+{
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; i < r->count_parts; i++)
+        if (part_open(&r->parts[i]) && search_merge_add(&r->merge, i, &r->parts[i].search, &e) < 0)
+            failed(r, &e);
+}
+
+/* Returns the part of the next hit, or NULL after the last one. */
+static struct search_part *next(struct search_run *r, struct hit *hit)
+{
+    struct err e = ERR_INIT;
+    size_t number;
+    int found;
+
+    while ((found = search_merge_next(&r->merge, &number, hit, &e)) != 0)
+        if (!goes_on(r, found, hit, &e))
+            return &r->parts[number];
+    return NULL;
 }
 
 /* Counts a hit. Returns false if it is beyond the limit. */
@@ -100,15 +201,27 @@ static bool within_limit(struct search_run *r)
         r->count++;
         return true;
     }
-    r->done = r->cut = true;
+    r->cut = true;
     return false;
 }
 
-/* Prints hits in their order or, with --reverse, the last one first. */
-static void print_kept(struct search_run *r, struct search *s, const struct session_hits *h)
+static void keep(struct search_run *r, struct session_hits *kept, struct search_part *p,
+                 const struct hit *hit)
 {
-    for (size_t i = 0; i < h->count; i++)
-        print_again(r, s, &h->at[r->reverse ? h->count - 1 - i : i].place, 1);
+    struct str id = hit->message->session_id;
+    size_t session = hash_map_number(&p->sessions, &id);
+
+    session_hits_add(kept, (size_t)(p - r->parts), session, hit);
+}
+
+/* Prints hits in their order or, with --reverse, the last one first. */
+static void print_kept(struct search_run *r, const struct session_hits *kept)
+{
+    for (size_t i = 0; i < kept->count; i++) {
+        const struct session_hit *one = &kept->at[r->reverse ? kept->count - 1 - i : i];
+
+        print_again(r, &r->parts[one->history], &one->place, 1);
+    }
 }
 
 /* The hits of a session stand together on a terminal, where people read them. */
@@ -117,258 +230,396 @@ static bool is_grouped(const struct search_run *r)
     return r->out.terminal && !r->choice.common.json;
 }
 
-static void run_messages(struct search_run *r, struct search *s)
-{
-    struct session_hits kept = {0};
-    struct hit hit;
+/* ---- context ---- */
 
-    while (next(r, s, &hit, false) > 0 && within_limit(r)) {
-        if (r->reverse || is_grouped(r))
-            session_hits_add(&kept, &hit);
-        else
-            print(r, s, &hit);
-    }
-    if (is_grouped(r))
-        session_hits_group(&kept);
-    print_kept(r, s, &kept);
-    session_hits_release(&kept);
-}
+/* A group of messages, and its newest hit. */
+struct around {
+    struct search_part *part;
+    const struct context_group *group;
+    const struct context_item *newest;
+};
 
 static int newest_first(const void *a, const void *b)
 {
-    off_t x = *(const off_t *)a, y = *(const off_t *)b;
+    const struct around *x = a, *y = b;
 
-    return (x < y) - (x > y);
+    if (x->newest->time != y->newest->time)
+        return x->newest->time > y->newest->time ? -1 : 1;
+    if (x->part != y->part)
+        return x->part < y->part ? -1 : 1;
+    return (x->newest->at < y->newest->at) - (x->newest->at > y->newest->at);
 }
 
-/* Collects the hits of a search, or only those that are kept, with the messages around them. After
- * the last hit within the limit, further hits count only as context. */
-static void find_context(struct search_run *r, struct search *s, const struct session_hits *kept,
+static int last_first(const void *a, const void *b)
+{
+    const struct context_item *x = a, *y = b;
+
+    return (x->at < y->at) - (x->at > y->at);
+}
+
+/* Fills in the places of the hits that are of this part, the last in the file first. Returns their
+ * number. */
+static size_t hits_of(const struct search_run *r, const struct search_part *p,
+                      const struct session_hits *kept, struct context_item *places)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < kept->count; i++)
+        if (&r->parts[kept->at[i].history] == p)
+            places[count++] = kept->at[i].place;
+    if (count > 0)
+        qsort(places, count, sizeof *places, last_first);
+    return count;
+}
+
+/* Collects hits of a part, in the order of hits_of, with the messages around them. */
+static void find_context(struct search_part *p, const struct context_item *places, size_t count,
                          struct match_context *around)
 {
-    size_t count = kept ? kept->count : 0, seen = 0;
-    off_t *places = mem_zalloc(count * sizeof *places);
-    struct hit hit;
+    struct search *s = &p->search;
+    struct message m = MESSAGE_INIT;
+    struct err e = ERR_INIT;
+    struct line l;
+    uint64_t bad = s->scan.bad;
+    size_t seen = 0;
+    int more = 1;
 
-    for (size_t i = 0; i < count; i++)
-        places[i] = kept->at[i].place.at;
+    while ((seen < count || match_context_wants_more(around)) &&
+           (more = scan_message(&s->scan, &m, &l, &e)) > 0) {
+        struct context_item item = {.at = l.at, .n = l.text.n};
+
+        if (message_is_title(&m) && !(s->in & SEARCH_TITLE))
+            continue;
+        if (seen < count && l.at == places[seen].at)
+            item = places[seen++];
+        match_context_add(around, m.session_id, item);
+    }
+    if (more < 0)
+        failed(p->run, &e);
+    scan_let_go(&s->scan);
+    s->scan.bad = bad;
+    message_release(&m);
+}
+
+/* Adds the groups of a part to those of the parts before. */
+static struct around *add_groups(struct around *all, size_t *count, struct search_part *p,
+                                 const struct match_context *around)
+{
+    all = mem_resize(all, *count + around->count + 1, sizeof *all);
+    for (size_t i = 0; i < around->count; i++) {
+        const struct context_group *group = &around->groups[i];
+        struct around one = {p, group, NULL};
+
+        for (size_t k = 0; k < group->count; k++)
+            if (group->at[k].hit && (!one.newest || group->at[k].time > one.newest->time))
+                one.newest = &group->at[k];
+        if (one.newest)
+            all[(*count)++] = one;
+    }
+    return all;
+}
+
+/* Prints hits with the messages around them. */
+static void print_context(struct search_run *r, const struct session_hits *kept)
+{
+    struct match_context *around = mem_zalloc(r->count_parts * sizeof *around);
+    struct context_item *places = mem_zalloc(kept->count * sizeof *places);
+    struct around *all = NULL;
+    size_t count = 0;
+
+    for (size_t i = 0; i < r->count_parts; i++) {
+        size_t hits = hits_of(r, &r->parts[i], kept, places);
+
+        match_context_init(&around[i], r->before, r->after);
+        if (hits > 0 && r->parts[i].open)
+            find_context(&r->parts[i], places, hits, &around[i]);
+        all = add_groups(all, &count, &r->parts[i], &around[i]);
+    }
     if (count > 0)
-        qsort(places, count, sizeof *places, newest_first);
-    while (((kept ? seen < count : !r->done) || match_context_wants_more(around)) &&
-           next(r, s, &hit, true) > 0) {
-        bool counts =
-            kept ? seen < count && hit.line.at == places[seen] : hit.found && within_limit(r);
+        qsort(all, count, sizeof *all, newest_first);
+    for (size_t i = 0; i < count; i++) {
+        const struct around *one = &all[r->reverse ? count - 1 - i : i];
 
-        seen += counts;
-        match_context_add(around, hit.message->session_id,
-                          (struct context_item){hit.line.at, hit.line.text.n, counts});
-    }
-    free(places);
-}
-
-static void run_context(struct search_run *r, struct search *s, const struct session_hits *kept)
-{
-    struct match_context around;
-
-    match_context_init(&around, r->before, r->after);
-    find_context(r, s, kept, &around);
-    for (size_t i = 0; i < around.count; i++) {
-        const struct context_group *group = &around.groups[r->reverse ? around.count - 1 - i : i];
-
-        if (r->listed && !r->choice.common.json)
+        if (i > 0 && !r->choice.common.json)
             out_raw(&r->out, STR("--\n"));
-        r->listed = true;
-        print_again(r, s, group->at, group->count);
+        print_again(r, one->part, one->group->at, one->group->count);
     }
-    match_context_release(&around);
+    for (size_t i = 0; i < r->count_parts; i++)
+        match_context_release(&around[i]);
+    free(all);
+    free(places);
+    free(around);
 }
 
-static void run_sessions(struct search_run *r, struct search *s)
+/* ---- messages, sessions, numbers ---- */
+
+static void run_messages(struct search_run *r)
 {
-    bool without = r->what == SEARCH_SESSIONS_WITHOUT;
-    struct hash_map found = {0}, all = {0};
-    const struct hash_map *listed = without ? &all : &found;
+    bool keeps = r->form.context || r->reverse || is_grouped(r);
+    struct session_hits kept = {0};
+    struct search_part *p;
     struct hit hit;
 
-    while (next(r, s, &hit, without) > 0) {
+    open_all(r);
+    while ((p = next(r, &hit)) && within_limit(r)) {
+        set_history(r, p);
+        if (keeps)
+            keep(r, &kept, p, &hit);
+        else
+            print(r, &p->search, &hit);
+    }
+    if (r->form.context) {
+        print_context(r, &kept);
+    } else {
+        if (is_grouped(r))
+            session_hits_group(&kept);
+        print_kept(r, &kept);
+    }
+    session_hits_release(&kept);
+    close_all(r);
+}
+
+static void print_session(struct search_run *r, const struct search_part *p, struct str id)
+{
+    set_history(r, p);
+    r->listed = true;
+    hits_print_session(&r->out, id, &r->form);
+}
+
+/* Prints the sessions of the hits, each once, in their order; with `without`, only those that are
+ * not in p->sessions. */
+static void list_sessions(struct search_run *r, bool without)
+{
+    struct session_hits kept = {0};
+    struct search_part *p;
+    struct hit hit;
+
+    while ((p = next(r, &hit))) {
+        struct hash_map *listed = without ? &p->without : &p->sessions;
         struct str id = hit.message->session_id;
 
-        if (!hit.asked)
+        r->count++;
+        if ((without && hash_map_find(&p->sessions, id)) || !hash_map_add(listed, id))
             continue;
-        r->count += hit.found;
-        if (without)
-            hash_map_add(&all, id);
-        if (hit.found && hash_map_add(&found, id) && !without && !r->reverse)
-            hits_print_session(&r->out, id, &r->form);
+        if (r->reverse)
+            session_hits_add(&kept, (size_t)(p - r->parts), listed->count - 1, &hit);
+        else
+            print_session(r, p, id);
     }
-    for (size_t i = 0; i < listed->count && (without || r->reverse); i++) {
-        struct str id = listed->entries[r->reverse ? listed->count - 1 - i : i].key;
+    for (size_t i = kept.count; i-- > 0;) {
+        const struct search_part *of = &r->parts[kept.at[i].history];
+        const struct hash_map *listed = without ? &of->without : &of->sessions;
 
-        if (without && hash_map_find(&found, id))
-            continue;
-        r->listed = true;
-        hits_print_session(&r->out, id, &r->form);
+        print_session(r, of, listed->entries[kept.at[i].session].key);
     }
-    hash_map_release(&found);
-    hash_map_release(&all);
+    session_hits_release(&kept);
 }
 
-static void run_count(struct search_run *r, struct search *s)
+static void run_sessions(struct search_run *r)
+{
+    open_all(r);
+    list_sessions(r, false);
+    close_all(r);
+}
+
+/* Finds the sessions with a hit, and then those of the messages that are none. The second search
+ * looks at every message and reports what the first one met, too. */
+static void run_sessions_without(struct search_run *r)
+{
+    for (size_t i = 0; i < r->count_parts; i++) {
+        struct search_part *p = &r->parts[i];
+        struct err e = ERR_INIT;
+        struct hit hit;
+        int found;
+
+        if (!part_open(p))
+            continue;
+        p->search.any_order = true;
+        while ((found = search_next(&p->search, &hit, &e)) > 0)
+            if (found == 1)
+                hash_map_add(&p->sessions, hit.message->session_id);
+        err_release(&e);
+        p->search.scan.bad = 0;
+        part_close(p);
+    }
+    r->invert = !r->invert;
+    open_all(r);
+    list_sessions(r, true);
+    close_all(r);
+}
+
+static void run_count(struct search_run *r)
 {
     bool any = r->what == SEARCH_NOTHING;
-    struct err e = ERR_INIT;
-    struct hit hit;
-    uint64_t count = 0;
-    int counted = search_count(s, any, &count, &e);
 
-    if (counted < 0)
-        failed(r, &e);
-    while (counted == 0 && !(any && count > 0) && next(r, s, &hit, false) > 0)
-        count++;
-    r->count += count;
-    r->done = any && count > 0;
-}
+    for (size_t i = 0; i < r->count_parts && !(any && r->count > 0); i++) {
+        struct search_part *p = &r->parts[i];
+        struct err e = ERR_INIT;
+        struct hit hit;
+        uint64_t count = 0;
+        int counted, found;
 
-static void note_searched(struct search_run *r, uint64_t bad, struct search_learned *learned)
-{
-    r->searched =
-        mem_grow(r->searched, &r->searched_cap, r->searched_count + 1, sizeof *r->searched);
-    r->searched[r->searched_count++] = (struct searched){r->history, bad, learned};
-}
-
-/* Opens a search as the options want it. Returns 0, or -1 with *e set. */
-static int open_search(void *ctx, struct search *s, struct pattern *pattern, struct err *e)
-{
-    struct search_run *r = ctx;
-    const struct history *h = r->history;
-
-    if (search_open(s, h->dir_fd, h->path, pattern, &r->choice.filter, SCAN_BACKWARD, e) < 0)
-        return -1;
-    s->in = r->in;
-    s->query = &r->query;
-    s->threads = r->threads;
-    s->history = h;
-    return 0;
+        if (!part_open(p))
+            continue;
+        counted = search_count(&p->search, any, &count, &e);
+        if (counted < 0)
+            failed(r, &e);
+        p->search.any_order = true;
+        while (counted == 0 && !(any && count > 0) &&
+               (found = search_next(&p->search, &hit, &e)) != 0) {
+            count += !goes_on(r, found, &hit, &e);
+            if (found < 0)
+                break;
+        }
+        r->count += count;
+        part_close(p);
+    }
 }
 
 /* ---- what a session holds ---- */
 
-static void print_sessions(struct search_run *r, const struct session_search *g)
+static void note_unmatched(void *ctx, const struct hit *hit, const struct err *e)
 {
-    const struct session_hits *k = &g->hits;
+    struct search_part *p = ctx;
 
-    for (size_t i = 0; i < k->count; i++) {
-        size_t at = r->reverse ? k->count - 1 - i : i;
-        const struct session_hit *one = &k->at[at];
+    report_unmatched(p->run, hit, e);
+}
 
-        if (at == 0 || k->at[at - 1].session != one->session)
-            hits_print_session(&r->out, session_search_id(g, one->session), &r->form);
+static void print_sessions(struct search_run *r, const struct session_hits *hits)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct hit hit = {0};
+
+    for (size_t i = 0; i < hits->count; i++) {
+        size_t at = r->reverse ? hits->count - 1 - i : i;
+        struct search_part *p = &r->parts[hits->at[at].history];
+
+        if (session_hits_begins(hits, at) && read_again(p, hits->at[at].place, &line, &hit))
+            print_session(r, p, hit.message->session_id);
     }
+    buf_release(&line);
 }
 
-/* Prints the messages of a session that hold some of the texts. Returns 0, or -1 with *e set. */
-static int print_in_session(struct search_run *r, const struct session_hits *hits, struct err *e)
-{
-    struct search s;
-
-    if (open_search(r, &s, &r->pattern, e) < 0)
-        return -1;
-    if (r->form.context)
-        run_context(r, &s, hits);
-    else
-        print_kept(r, &s, hits);
-    search_close(&s);
-    return 0;
-}
-
-/* Finds the sessions of which the messages together hold all texts. */
-static void run_in_session(struct search_run *r)
+/* Adds the messages of the sessions of a part that together hold all texts. */
+static void search_part_sessions(struct search_run *r, struct search_part *p,
+                                 struct session_hits *hits)
 {
     struct session_search g = {.wanted = r->wanted,
                                .wanted_count = r->wanted_count,
                                .may_lack = r->may_lack,
-                               .query = &r->query,
+                               .query = &p->query,
+                               .history = (size_t)(p - r->parts),
                                .open = open_search,
-                               .unmatched = report_unmatched,
-                               .ctx = r};
+                               .unmatched = note_unmatched,
+                               .ctx = p};
     struct err e = ERR_INIT;
-    int result = session_search_run(&g, &e);
-    size_t most = r->choice.limit - (r->what == SEARCH_MESSAGES ? (size_t)r->count : 0);
 
-    if (result == 0 && r->what == SEARCH_MESSAGES && g.hits.count > most) {
-        g.hits.count = most;
-        r->cut = r->done = true;
-    }
-    if (result == 0) {
-        r->count += g.hits.count;
-        r->done |= r->what == SEARCH_NOTHING && r->count > 0;
-    }
-    if (result == 0 && r->what == SEARCH_SESSIONS)
-        print_sessions(r, &g);
-    else if (result == 0 && r->what == SEARCH_MESSAGES && g.hits.count > 0)
-        result = print_in_session(r, &g.hits, &e);
-    if (result < 0)
+    if (session_search_run(&g, &e) < 0)
         failed(r, &e);
-    note_searched(r, g.bad, g.learned);
+    else
+        session_hits_add_all(hits, &g.hits);
+    p->searched = true;
+    p->bad += g.bad;
+    search_learned_free(p->learned, NULL);
+    p->learned = g.learned;
     g.learned = NULL;
     session_search_release(&g);
 }
 
-/* Prepares the query for a history. Returns false if it is not to be searched. */
-static bool enter(struct search_run *r, const struct history *h)
+/* Prints messages of sessions. */
+static void print_in_session(struct search_run *r, struct session_hits *hits)
 {
+    if (r->what == SEARCH_MESSAGES && hits->count > r->choice.limit) {
+        hits->count = r->choice.limit;
+        r->cut = true;
+    }
+    r->count = hits->count;
+    if (hits->count == 0 || (r->what != SEARCH_MESSAGES && r->what != SEARCH_SESSIONS))
+        return;
+    for (size_t i = 0; i < r->count_parts; i++)
+        (void)part_open(&r->parts[i]);
+    if (r->what == SEARCH_SESSIONS)
+        print_sessions(r, hits);
+    else if (r->form.context)
+        print_context(r, hits);
+    else
+        print_kept(r, hits);
+    close_all(r);
+}
+
+static void run_in_session(struct search_run *r)
+{
+    struct session_hits hits = {0};
+
+    for (size_t i = 0; i < r->count_parts; i++)
+        search_part_sessions(r, &r->parts[i], &hits);
+    session_hits_group(&hits);
+    print_in_session(r, &hits);
+    session_hits_release(&hits);
+}
+
+/* ---- the run ---- */
+
+/* Prepares the query and the filter for a history. Returns false if it is not to be searched. */
+static bool enter(struct search_run *r, const struct history *h, struct search_part *p)
+{
+    const struct filter_list *sessions = &r->choice.filter.sessions;
     struct buf name = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
-    int entered;
+    int entered = choose_in(&r->choice, h);
 
+    if (!entered)
+        return false;
+    *p = (struct search_part){.run = r, .history = h, .filter = r->choice.filter};
+    p->filter.sessions = (struct filter_list){0};
+    for (size_t i = 0; i < sessions->count; i++) {
+        struct str id = sessions->at[i];
+
+        (void)hash_map_number(&p->named, &id);
+        filter_add(&p->filter.sessions, id);
+    }
+    query_copy(&p->query, &r->query);
     history_name_add(&name, h);
-    entered = query_enter(&r->query, h, buf_str(&name), &e);
+    entered = query_enter(&p->query, h, buf_str(&name), &e);
     if (entered < 0)
         failed(r, &e);
     buf_release(&name);
     return entered > 0;
 }
 
-static void search_history(struct search_run *r, const struct history *h)
+static void part_release(struct search_part *p)
 {
-    struct search search;
-    struct err e = ERR_INIT;
+    filter_clear(&p->filter.sessions);
+    hash_map_release(&p->named);
+    hash_map_release(&p->sessions);
+    hash_map_release(&p->without);
+    query_release(&p->query);
+}
 
-    if (r->done || !choose_in(&r->choice, h) || !enter(r, h))
-        return;
-    r->form = (struct hits_form){.history = choose_many(&r->choice) ? h->path : NULL,
-                                 .context = r->before > 0 || r->after > 0};
-    r->history = h;
-    if (r->in_session) {
-        run_in_session(r);
-        return;
+static void enter_all(struct search_run *r)
+{
+    const struct histories *all = &r->choice.histories;
+
+    r->parts = mem_zalloc((all->count + 1) * sizeof *r->parts);
+    for (size_t i = 0; i < all->count; i++) {
+        struct search_part *p = &r->parts[r->count_parts];
+
+        if (enter(r, &all->at[i], p))
+            r->count_parts++;
+        else
+            part_release(p);
     }
-    if (open_search(r, &search, &r->pattern, &e) < 0) {
-        failed(r, &e);
-        return;
-    }
-    search.invert = r->invert;
-    if (r->what == SEARCH_COUNT || r->what == SEARCH_NOTHING)
-        run_count(r, &search);
-    else if (r->what != SEARCH_MESSAGES)
-        run_sessions(r, &search);
-    else if (r->form.context)
-        run_context(r, &search, NULL);
-    else
-        run_messages(r, &search);
-    note_searched(r, search.scan.bad, search_learned(&search));
-    search_close(&search);
 }
 
 /* Writes to the skip indexes what the searches learned. The hits are flushed first, so that only a
  * reader that waits for the end of a pipe waits for this. */
 static void update_indexes(struct search_run *r)
 {
-    for (size_t i = 0; i < r->searched_count; i++) {
-        const struct searched *one = &r->searched[i];
-        bool flushed = one->learned && out_flush(&r->out) == 0;
+    for (size_t i = 0; i < r->count_parts; i++) {
+        const struct search_part *p = &r->parts[i];
+        bool flushed = p->learned && out_flush(&r->out) == 0;
 
-        search_learned_free(one->learned, flushed ? one->history : NULL);
+        search_learned_free(p->learned, flushed ? p->history : NULL);
     }
 }
 
@@ -378,14 +629,14 @@ static bool any_passes(const struct search_run *r, const struct filter *f)
 {
     int found = 0;
 
-    for (size_t i = 0; i < r->searched_count && found == 0; i++) {
-        const struct history *h = r->searched[i].history;
+    for (size_t i = 0; i < r->count_parts && found == 0; i++) {
+        const struct history *h = r->parts[i].history;
         struct pattern nothing;
         struct search search;
         struct hit hit;
 
         pattern_init(&nothing);
-        if (search_open(&search, h->dir_fd, h->path, &nothing, f, SCAN_BACKWARD, NULL) < 0)
+        if (search_open(&search, h->dir_fd, h->path, &nothing, f, NULL) < 0)
             return true;
         search.invert = true;
         found = search_next(&search, &hit, NULL);
@@ -424,25 +675,46 @@ static void report_unused(const struct search_run *r)
 /* Searches again for the sessions that hold all texts but one. */
 static void search_nearly(struct search_run *r)
 {
-    for (size_t i = 0; i < r->searched_count; i++)
-        search_learned_free(r->searched[i].learned, NULL);
-    r->searched_count = 0;
     r->may_lack = 1;
-    for (size_t i = 0; i < r->choice.histories.count; i++)
-        search_history(r, &r->choice.histories.at[i]);
+    run_in_session(r);
     if (r->count > 0 && !r->choice.common.quiet)
         warnf("no session has all of the texts; these have all but one");
 }
 
-int search_run_histories(struct search_run *r)
+static void search_all(struct search_run *r)
 {
-    bool found;
-    int absent;
-
-    for (size_t i = 0; i < r->choice.histories.count; i++)
-        search_history(r, &r->choice.histories.at[i]);
+    r->form.context = r->before > 0 || r->after > 0;
+    if (r->in_session)
+        run_in_session(r);
+    else if (r->what == SEARCH_COUNT || r->what == SEARCH_NOTHING)
+        run_count(r);
+    else if (r->what == SEARCH_SESSIONS)
+        run_sessions(r);
+    else if (r->what == SEARCH_SESSIONS_WITHOUT)
+        run_sessions_without(r);
+    else
+        run_messages(r);
     if (r->nearly && r->count == 0 && r->wanted_count > 1 && !r->failed)
         search_nearly(r);
+}
+
+/* Returns whether any history could be searched. */
+static bool any_searched(const struct search_run *r)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < r->count_parts; i++)
+        any |= r->parts[i].searched;
+    return any;
+}
+
+int search_run_histories(struct search_run *r)
+{
+    bool found, wonders;
+    int absent;
+
+    enter_all(r);
+    search_all(r);
     found = r->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;
     if (r->what == SEARCH_COUNT)
         out_number(&r->out, r->count);
@@ -452,16 +724,20 @@ int search_run_histories(struct search_run *r)
     if (r->unmatched > NAMED_MAX)
         warnf("cannot search %" PRIu64 " more message%s", r->unmatched - NAMED_MAX,
               r->unmatched == NAMED_MAX + 1 ? "" : "s");
-    for (size_t i = 0; i < r->searched_count; i++)
-        start_report_bad(r->searched[i].history, r->searched[i].bad, r->choice.common.quiet);
+    for (size_t i = 0; i < r->count_parts; i++)
+        start_report_bad(r->parts[i].history, r->parts[i].bad, r->choice.common.quiet);
     absent = choose_report(&r->choice);
-    if (!found && !r->failed && r->searched_count > 0 && !r->choice.common.quiet)
+    wonders = !found && !r->failed && any_searched(r) && !r->choice.common.quiet;
+    if (wonders)
         report_unused(r);
-    if (!found && !r->failed && r->searched_count > 0 && r->pattern.group > 0 && !r->in_session &&
-        !r->invert && r->what != SEARCH_SESSIONS_WITHOUT && !r->choice.common.quiet)
+    if (wonders && r->pattern.group > 0 && !r->in_session && !r->invert &&
+        r->what != SEARCH_SESSIONS_WITHOUT)
         hintf(false, "no message has all of the texts; --in-session finds the sessions that do");
     update_indexes(r);
-    free(r->searched);
+    for (size_t i = 0; i < r->count_parts; i++)
+        part_release(&r->parts[i]);
+    free(r->parts);
+    search_merge_release(&r->merge);
     /* As in grep, an error counts more than a hit, except with --quiet. */
     if (r->failed && !(r->what == SEARCH_NOTHING && found))
         return exit_code(ERR_FAILURE);

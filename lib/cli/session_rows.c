@@ -33,10 +33,11 @@ static int find_messages(struct match *m, const struct history *h, struct hash_m
     struct hit hit;
     int result;
 
-    if (search_open(&search, h->dir_fd, h->path, &m->pattern, NULL, SCAN_BACKWARD, e) < 0)
+    if (search_open(&search, h->dir_fd, h->path, &m->pattern, NULL, e) < 0)
         return -1;
     search.history = h;
     search.query = &m->query;
+    search.any_order = true;
     while ((result = search_next(&search, &hit, e)) > 0)
         hash_map_add(found, hit.message->session_id);
     search_close(&search);

@@ -682,7 +682,7 @@ static void note_member(void *ctx, struct str raw_key, struct str value)
     m->calls = m->calls || str_eq(raw_key, STR("tool_calls"));
 }
 
-bool own_line_check(struct str line, struct str *content, bool *calls)
+bool own_line_check(struct str line, struct str *timestamp, struct str *content, bool *calls)
 {
     struct str field[FIELD_CONTENT], value;
     struct members m = {.content = STR_NONE};
@@ -692,6 +692,7 @@ bool own_line_check(struct str line, struct str *content, bool *calls)
     if (!at || !take(&p, line.p + line.n, STR("\"content\":\"")) ||
         !json_check_from(line, at, &value, note_member, &m) || m.repeated)
         return false;
+    *timestamp = json_body(field[FIELD_TIMESTAMP]);
     *content = (struct str){m.content.p + 1, m.content.n - 2};
     *calls = m.calls;
     return true;

@@ -105,7 +105,7 @@ static int open_search(void *looking, struct search *s, struct pattern *p, struc
     struct looking *l = looking;
     struct history *h = &l->r->chat->history;
 
-    if (search_open(s, h->dir_fd, h->path, p, NULL, SCAN_BACKWARD, e) < 0)
+    if (search_open(s, h->dir_fd, h->path, p, NULL, e) < 0)
         return -1;
     s->query = &l->query;
     s->history = h;

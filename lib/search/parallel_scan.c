@@ -21,13 +21,22 @@
 #define KEPT ((size_t)2 << 20)
 /* How much is read at once of a line that ends after the chunk. */
 #define TAIL ((size_t)16 << 10)
+
 struct chunk {
     off_t begin, end;
+    struct scan_rest rest; /* what is left after this chunk */
     uint64_t hits, bad;
-    struct scan_item *items; /* in file order; owned */
+    struct scan_item *items; /* owned */
     size_t count, cap;
     bool failed; /* a message could not be matched */
     int errnum;  /* why it could not be read, or 0 */
+};
+
+/* The time of the last line that had to be computed from the lines before it. */
+struct borrowed {
+    const struct time_block *block;
+    struct line_clock clock; /* before the line at `to` */
+    off_t to;
 };
 
 /* Reads chunks on one of the threads. */
@@ -39,17 +48,19 @@ struct worker {
     size_t head; /* the window begins at this offset in memory */
     size_t size; /* of memory */
     /* the whole lines that are scanned: */
-    char *text, *text_end;
+    const char *text, *text_end;
     off_t text_at; /* where text is in the file */
     /* the line that was looked at last: */
-    struct str line;    /* without its newline */
-    bool terminated;    /* it has one */
+    struct str line; /* without its newline */
+    bool terminated; /* it has one */
+    struct str timestamp;
     struct str content; /* the raw content, in which a literal counts */
     bool calls;         /* the line has tool calls, in which a literal counts, too */
     const char *next;   /* where the next line begins */
     bool parsed;        /* `message` is the line */
-    struct pattern pattern;
-    bool literal; /* see pattern_is_literal */
+    struct pattern pattern, unwanted;
+    bool literal; /* a literal in the content is a hit; see pattern_is_literal */
+    struct borrowed borrowed;
     struct message message;
     struct searched_text texts;
     struct buf decoded; /* the content of a line that was not parsed */
@@ -62,14 +73,16 @@ struct parallel_scan {
     size_t worker_count;
     bool asked_for_help;
     /* changed by begin_chunk, and by the caller as long as it has no help: */
-    off_t next_end; /* the next chunk to be read ends here */
-    size_t next_size;
+    struct scan_order order;
+    size_t next_size;                                        /* of the next chunk */
+    off_t cut;                                               /* size of the chunks so far */
     struct chunk chunks[THREAD_POOL_AHEAD(THREAD_POOL_MAX)]; /* by number */
 
-    struct chunk *chunk; /* the one that the caller has; NULL at the beginning and at the end */
-    bool ended;          /* the caller had the last chunk */
-    size_t left;         /* its items that were not returned yet */
-    uint64_t hits;       /* in the chunks that the caller had */
+    struct chunk *chunk;   /* the one that the caller has; NULL at the beginning and at the end */
+    bool ended;            /* the caller had the last chunk */
+    struct scan_held held; /* hits of chunks that the caller had */
+    struct scan_rest rest; /* what is left after these chunks */
+    uint64_t hits;         /* in the chunks that the caller had */
 };
 
 /* ---- is a line a hit? ---- */
@@ -89,7 +102,11 @@ static void add_worker(struct parallel_scan *s)
     *w = (struct worker){.job = &s->job, .message = MESSAGE_INIT, .decoded = BUF_INIT(BUF_LINE)};
     searched_text_init(&w->texts);
     pattern_copy(&w->pattern, s->job.pattern);
-    w->literal = pattern_is_literal(s->job.pattern);
+    if (s->job.unwanted)
+        pattern_copy(&w->unwanted, s->job.unwanted);
+    else
+        pattern_init(&w->unwanted);
+    w->literal = pattern_is_literal(s->job.pattern) && !s->job.unwanted;
 }
 
 static void worker_release(struct worker *w)
@@ -99,6 +116,7 @@ static void worker_release(struct worker *w)
     searched_text_release(&w->texts);
     buf_release(&w->decoded);
     pattern_release(&w->pattern);
+    pattern_release(&w->unwanted);
 }
 
 /* Returns whether a character begins at `at` in the raw text of a JSON string, rather than inside
@@ -130,7 +148,7 @@ static enum verdict begin_line(struct worker *w)
 {
     w->parsed = false;
     if (!w->job->filter && !w->job->query && in_usual_parts(w) &&
-        own_line_check(w->line, &w->content, &w->calls)) {
+        own_line_check(w->line, &w->timestamp, &w->content, &w->calls)) {
         w->calls = w->calls && w->job->in & SEARCH_TOOLS;
         return UNSURE;
     }
@@ -139,6 +157,7 @@ static enum verdict begin_line(struct worker *w)
     if (!message_parse(&w->message, w->line))
         return BAD;
     w->parsed = true;
+    w->timestamp = w->message.timestamp;
     w->calls = w->message.field[FIELD_TOOL_CALLS].p && w->job->in & SEARCH_TOOLS;
     if ((message_is_title(&w->message) && !(w->job->in & SEARCH_TITLE)) ||
         (w->job->filter && !filter_match(w->job->filter, &w->message)) ||
@@ -163,21 +182,45 @@ static int find_in_content(struct worker *w)
     return found > 0 ? missing == 0 : found;
 }
 
+/* Returns whether a text of the message has an unwanted word, as pattern_find does. */
+static int find_unwanted(struct worker *w)
+{
+    struct str text;
+    size_t at, len;
+    int found = 0;
+
+    searched_text_begin(&w->texts, &w->message, w->job->in);
+    while (found == 0 && searched_text_next(&w->texts, &text))
+        found = pattern_find(&w->unwanted, text, &at, &len, NULL);
+    return found;
+}
+
+/* Looks in all texts of the message. Returns as pattern_find does. */
+static int find_in_texts(struct worker *w)
+{
+    struct text_match m;
+    int refused = w->job->unwanted ? find_unwanted(w) : 0, found = 0;
+
+    if (refused == 0) {
+        searched_text_begin(&w->texts, &w->message, w->job->in);
+        found = pattern_find_message(&w->pattern, &w->texts, &m, NULL);
+    }
+    searched_text_shrink(&w->texts);
+    return refused < 0 ? -1 : found;
+}
+
 /* Decides about a line by its decoded texts. */
 static enum verdict verify_line(struct worker *w)
 {
-    struct text_match m;
     int found;
 
-    if (!w->parsed && !w->calls) {
+    if (!w->parsed && !w->calls && !w->job->unwanted) {
         found = find_in_content(w);
     } else {
         if (!w->parsed && !message_parse(&w->message, w->line))
             return BAD;
         w->parsed = true;
-        searched_text_begin(&w->texts, &w->message, w->job->in);
-        found = pattern_find_message(&w->pattern, &w->texts, &m, NULL);
-        searched_text_shrink(&w->texts);
+        found = find_in_texts(w);
     }
     return found < 0 ? FAILED : (found > 0) != w->job->invert ? HIT : MISS;
 }
@@ -195,6 +238,54 @@ static enum verdict verify_match(struct worker *w, const char *place, const char
     return verify_line(w);
 }
 
+/* ---- the time of a line ---- */
+
+static const struct time_block *block_of(const struct time_blocks *times, off_t at)
+{
+    size_t from = 0, to = times->count;
+
+    while (from < to) {
+        size_t i = from + (to - from) / 2;
+
+        if (times->at[i].to <= at)
+            from = i + 1;
+        else
+            to = i;
+    }
+    return from < times->count ? &times->at[from] : NULL;
+}
+
+/* Returns the time of a line that has none of its own: reads the lines before it in its block. Lines
+ * of a chunk come in the order of the file, so that each is read once. */
+static int64_t borrowed_time(struct worker *w, off_t at)
+{
+    struct borrowed *b = &w->borrowed;
+    const struct time_block *block = block_of(w->job->times, at);
+    struct message m = MESSAGE_INIT;
+    struct scan lines;
+
+    if (!block)
+        return LINE_OLDEST;
+    if (b->block != block || at < b->to)
+        *b = (struct borrowed){block, line_clock_at(w->job->now, block->before), block->from};
+    scan_share(&lines, w->job->scan, b->to, at);
+    while (scan_message(&lines, &m, NULL, NULL) > 0)
+        (void)line_clock_time(&b->clock, m.timestamp);
+    b->to = at;
+    scan_close(&lines);
+    message_release(&m);
+    return b->clock.latest;
+}
+
+/* Returns the time of the line at `at`. One that is no valid message has none of its own. */
+static int64_t time_of(struct worker *w, off_t at, enum verdict verdict)
+{
+    struct line_clock alone = line_clock_at(w->job->now, LINE_OLDEST);
+    int64_t time = line_clock_time(&alone, verdict == BAD ? STR("") : w->timestamp);
+
+    return time != LINE_OLDEST ? time : borrowed_time(w, at);
+}
+
 /* ---- the lines of a window ---- */
 
 static void add_item(struct worker *w, off_t at, size_t n, enum verdict verdict)
@@ -207,7 +298,11 @@ static void add_item(struct worker *w, off_t at, size_t n, enum verdict verdict)
     if (!w->job->list)
         return;
     c->items = mem_grow(c->items, &c->cap, c->count + 1, sizeof *c->items);
-    c->items[c->count++] = (struct scan_item){at, n, verdict == BAD, verdict == FAILED};
+    c->items[c->count++] = (struct scan_item){.at = at,
+                                              .time = w->job->times ? time_of(w, at, verdict) : 0,
+                                              .n = (uint32_t)n,
+                                              .bad = verdict == BAD,
+                                              .failed = verdict == FAILED};
 }
 
 /* Makes the line that begins at `begin` the current one. It has no newline before `from`. */
@@ -231,6 +326,14 @@ static void note_line(struct worker *w, enum verdict verdict)
 {
     if (verdict == HIT || verdict == FAILED || (verdict == BAD && w->terminated))
         add_item(w, w->text_at + (w->line.p - w->text), w->line.n, verdict);
+}
+
+/* Decides about a line that was not looked at yet. */
+static void look_at_line(struct worker *w)
+{
+    enum verdict verdict = is_too_long(w) ? BAD : begin_line(w);
+
+    note_line(w, verdict == UNSURE ? verify_line(w) : verdict);
 }
 
 /* Called for each place that passes the probes. Returns where to go on. */
@@ -259,11 +362,8 @@ static const char *look_at_place(void *ctx, const char *place)
 static void look_at_lines(struct worker *w)
 {
     while (w->next < w->text_end) {
-        enum verdict verdict;
-
         set_line(w, w->next, w->next);
-        verdict = is_too_long(w) ? BAD : begin_line(w);
-        note_line(w, verdict == UNSURE ? verify_line(w) : verdict);
+        look_at_line(w);
     }
 }
 
@@ -339,7 +439,7 @@ static char *pass_over(struct worker *w, struct reading *g, char *from, size_t n
     if (!newline)
         return NULL;
     if (g->too_long >= 0)
-        add_item(w, g->too_long, (size_t)(g->next + (newline - from) - g->too_long), BAD);
+        add_item(w, g->too_long, 0, BAD);
     g->passing = false;
     g->too_long = -1;
     return newline + 1;
@@ -401,15 +501,14 @@ static bool scan_window(struct worker *w, struct reading *g, size_t got, bool la
     return true;
 }
 
-/* Fills in the hits of a chunk, of which begin and end are set. Returns 0, or -1 with errno set. If
- * the file has become shorter, it ends there. */
-static int read_chunk(struct worker *w, struct chunk *c)
+/* Reads a chunk in windows. Returns 0, or -1 with errno set. If the file has become shorter, it ends
+ * there. */
+static int read_windows(struct worker *w, const struct chunk *c)
 {
     struct reading g = {.next = c->begin, .passing = c->begin > 0, .too_long = -1};
     off_t size = w->job->scan->size;
     bool more = c->begin < size;
 
-    w->chunk = c;
     if (!w->memory)
         make_memory(w);
     w->head = HEAD;
@@ -430,6 +529,37 @@ static int read_chunk(struct worker *w, struct chunk *c)
     return 0;
 }
 
+/* Reads the whole history line by line. Returns 0, or -1 with errno set. */
+static int read_lines(struct worker *w)
+{
+    struct scan lines;
+    struct line l;
+    int more;
+
+    scan_share(&lines, w->job->scan, 0, w->job->scan->size);
+    while ((more = scan_line(&lines, &l, NULL)) > 0 && !thread_pool_cancelled(w->job->cancel)) {
+        w->line = l.text;
+        w->terminated = l.terminated;
+        w->text = l.text.p;
+        w->text_at = l.at;
+        if (l.too_long)
+            note_line(w, BAD);
+        else
+            look_at_line(w);
+    }
+    scan_close(&lines);
+    return more < 0 ? -1 : 0;
+}
+
+/* Fills in the hits of a chunk, of which begin and end are set. */
+static void read_chunk(struct worker *w, struct chunk *c)
+{
+    w->chunk = c;
+    if ((w->job->by_line ? read_lines(w) : read_windows(w, c)) < 0)
+        c->errnum = errno;
+    scan_items_sort(c->items, c->count);
+}
+
 /* ---- chunks ---- */
 
 static struct chunk *chunk_of(struct parallel_scan *s, size_t number)
@@ -442,16 +572,13 @@ static bool begin_chunk(void *ctx, size_t number)
 {
     struct parallel_scan *s = ctx;
     struct chunk *c = chunk_of(s, number);
-    off_t block = (off_t)s->job.scan->block_size, size = (off_t)s->next_size;
-    off_t least = s->next_end > size ? (s->next_end - 1 - (size - block)) / block * block : 0;
 
-    if (s->next_end == 0 || thread_pool_cancelled(s->job.cancel))
+    *c = (struct chunk){.items = c->items, .cap = c->cap};
+    if (thread_pool_cancelled(s->job.cancel) ||
+        !scan_order_cut(&s->order, (off_t)s->next_size, &c->begin, &c->end))
         return false;
-    *c = (struct chunk){.begin = skip_map_begin(s->job.map, s->next_end, least),
-                        .end = s->next_end,
-                        .items = c->items,
-                        .cap = c->cap};
-    s->next_end = skip_map_end(s->job.map, c->begin);
+    c->rest = scan_order_rest(&s->order);
+    s->cut += c->end - c->begin;
     if (s->next_size * 2 <= s->job.chunk_max)
         s->next_size *= 2;
     return true;
@@ -460,9 +587,8 @@ static bool begin_chunk(void *ctx, size_t number)
 static void work_on_chunk(void *ctx, size_t number, size_t thread)
 {
     struct parallel_scan *s = ctx;
-    struct chunk *c = chunk_of(s, number);
 
-    c->errnum = read_chunk(&s->workers[thread], c) < 0 ? errno : 0;
+    read_chunk(&s->workers[thread], chunk_of(s, number));
 }
 
 /* Much is left after the first chunk: loads the skip index, and starts helpers if much must still
@@ -472,8 +598,7 @@ static void get_help(struct parallel_scan *s)
     s->asked_for_help = true;
     if (s->job.history) {
         skip_map_load(s->job.map, s->job.history, s->job.skip);
-        s->next_end = skip_map_end(s->job.map, s->next_end);
-        if (skip_map_left(s->job.map, s->next_end) < s->job.helped)
+        if (skip_map_left(s->job.map, s->order.size) - s->cut < s->job.helped)
             return;
     }
     while (s->worker_count < s->job.threads)
@@ -488,8 +613,9 @@ struct parallel_scan *parallel_scan_new(const struct parallel_scan_job *job)
     struct parallel_scan *s = mem_zalloc(sizeof *s);
 
     s->job = *job;
-    s->next_end = job->scan->size;
-    s->next_size = job->scan->block_size;
+    s->next_size = job->by_line ? (size_t)job->scan->size : job->scan->block_size;
+    scan_order_init(&s->order, job->scan->size, (off_t)s->next_size,
+                    job->by_line ? NULL : job->times, job->map);
     s->pool =
         thread_pool_new(&(struct thread_pool_work){job->threads, s, begin_chunk, work_on_chunk});
     add_worker(s);
@@ -505,6 +631,8 @@ void parallel_scan_free(struct parallel_scan *s)
         worker_release(&s->workers[i]);
     for (size_t i = 0; i < THREAD_POOL_AHEAD(s->job.threads); i++)
         free(s->chunks[i].items);
+    scan_order_release(&s->order);
+    scan_held_release(&s->held);
     free(s);
 }
 
@@ -513,33 +641,43 @@ static int next_chunk(struct parallel_scan *s, struct err *e)
 {
     size_t number;
 
-    if (!s->asked_for_help && s->chunk && s->next_end >= s->job.helped)
+    if (!s->asked_for_help && s->chunk && s->order.size - s->cut >= s->job.helped)
         get_help(s);
     s->chunk = thread_pool_next(s->pool, &number) ? chunk_of(s, number) : NULL;
     s->ended = !s->chunk;
-    if (s->ended)
+    if (s->ended) {
+        s->rest.any = false;
+        /* Other searches may go on for long. */
+        for (size_t i = 0; i < s->worker_count; i++) {
+            free(s->workers[i].memory);
+            s->workers[i].memory = NULL;
+        }
         return 0;
-    s->left = s->chunk->count;
+    }
+    s->rest = s->chunk->rest;
     s->hits += s->chunk->hits;
     if (s->chunk->errnum)
         return err_sys(e, s->chunk->errnum, "cannot read '%s'", s->job.scan->path);
+    if (s->chunk->count > 0) {
+        scan_held_add(&s->held, (struct scan_run){s->chunk->items, s->chunk->count});
+        s->chunk->items = NULL;
+        s->chunk->count = s->chunk->cap = 0;
+    }
     return 1;
 }
 
 int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t *bad, struct err *e)
 {
     for (;;) {
-        while (s->chunk && s->left > 0) {
-            *hit = s->chunk->items[--s->left];
+        while (scan_held_take(&s->held, s->rest, hit)) {
             if (!hit->bad)
                 return 1;
-            (*bad)++;
+            ++*bad;
         }
-
-        int more = next_chunk(s, e);
-
-        if (more <= 0)
-            return more;
+        if (s->ended)
+            return 0;
+        if (next_chunk(s, e) < 0)
+            return -1;
     }
 }
 

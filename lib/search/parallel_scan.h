@@ -1,16 +1,17 @@
 /*
- * parallel_scan - searches a large history, the newest lines first, on one or several threads: for
- * literals, or line by line.
+ * parallel_scan - searches a history on one or several threads, for literals or line by line, and
+ * returns the hits in the order of search/scan_order, the newest first.
  *
- * The file is cut into chunks from its end, small ones first, so that a search for the newest hits
- * reads little. The cuts do not depend on the number of threads and hits are returned in file
- * order, so every number of threads gives the same result. The caller's thread works too. Helper
- * threads start when enough is left to be read, and stay a few chunks ahead of the caller.
+ * The file is cut into chunks in the order of their times, small ones first, so that a search for
+ * the newest hits reads little. The cuts do not depend on the number of threads, so every number of
+ * threads gives the same result. The caller's thread works too. Helper threads start when enough is
+ * left to be read, and stay a few chunks ahead of the caller.
  *
  * A chunk is read in windows at fixed offsets into memory that begins at a page (pread; a mapping
  * is slower for a file that grew line by line, and ends the program with SIGBUS if the file becomes
  * shorter). The part of a line that a window ends with is put in front of the next window. A line
  * belongs to the chunk after whose first byte it begins; the line at offset 0 belongs to the first.
+ * A file that is small or has holes is one chunk and is read by a scan.
  */
 #ifndef CHATHIST_SEARCH_PARALLEL_SCAN_H
 #define CHATHIST_SEARCH_PARALLEL_SCAN_H
@@ -27,6 +28,7 @@
 #include "chathist/search/query.h"
 #include "chathist/search/skip_index.h"
 #include "search/literal_scan.h"
+#include "search/scan_order.h"
 
 struct parallel_scan;
 
@@ -36,6 +38,10 @@ struct parallel_scan_job {
     const struct filter *filter; /* NULL: every message */
     const struct query *query;   /* only its fields count; NULL: no query */
     const struct pattern *pattern;
+    const struct pattern *unwanted;  /* no text of a hit matches it; NULL: any may */
+    const struct time_blocks *times; /* of the scan; NULL: hits have the order of the file */
+    int64_t now;                     /* as in struct line_clock */
+    bool by_line;                    /* the file is small or has holes */
     unsigned in; /* bits of enum search_in; with literals only content and tool calls */
     bool invert; /* the hits are the messages that do not match; not with literals */
     const struct literal_scan *literals; /* those of the pattern; NULL: every line is looked at */
@@ -50,20 +56,11 @@ struct parallel_scan_job {
     const atomic_bool *cancel; /* the search ends when another thread sets it; NULL: never */
 };
 
-/* A line to report: a hit, a message that could not be matched (see pattern_find), or a line that
- * is no valid message. */
-struct scan_item {
-    off_t at;
-    size_t n; /* without its newline */
-    bool bad, failed;
-};
-
 /* Reads nothing yet. Copies the job. */
 struct parallel_scan *parallel_scan_new(const struct parallel_scan_job *job);
 void parallel_scan_free(struct parallel_scan *s);
 /* Returns 1 and the next older hit of a job that lists, or message that could not be matched; 0 at
- * the beginning of the file; or -1 with *e set. Adds the bad lines that were met on the way to
- * *bad. */
+ * the end; or -1 with *e set. Adds the bad lines that were met on the way to *bad. */
 int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t *bad,
                        struct err *e);
 /* Counts all hits and bad lines, of a job that does not list. Returns 1; 0 if a message could not

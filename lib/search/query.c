@@ -506,6 +506,20 @@ int query_parse(struct query *q, struct str text, int64_t now, struct err *e)
     }
 }
 
+void query_copy(struct query *to, const struct query *from)
+{
+    *to = (struct query){.fields = from->fields, .in_session = from->in_session};
+    pattern_copy(&to->unwanted, &from->unwanted);
+    to->terms = mem_grow(NULL, &to->cap, from->count, sizeof *to->terms);
+    for (; to->count < from->count; to->count++) {
+        const struct query_term *t = &from->terms[to->count];
+
+        to->terms[to->count] = (struct query_term){
+            .kind = t->kind, .unwanted = t->unwanted, .text = BUF_INIT(SIZE_MAX), .time = t->time};
+        buf_add_str(&to->terms[to->count].text, buf_str(&t->text));
+    }
+}
+
 void query_release(struct query *q)
 {
     for (size_t i = 0; i < q->count; i++) {

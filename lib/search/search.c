@@ -11,12 +11,13 @@
 #include "search/literal_scan.h"
 #include "search/parallel_scan.h"
 
-/* ---- the fast path ---- */
+/* ---- the scan ---- */
 
-struct search_fast {
+struct search_work {
     struct literal_scan literals;
     struct skip_query query;
     struct skip_map map;
+    struct time_blocks times;
     struct parallel_scan *scan;
 };
 
@@ -26,66 +27,78 @@ struct search_fast {
 #define HELPED(block) ((off_t)(block)*32)
 #define CHUNK(block) ((block)*16)
 
-static void fast_free(struct search_fast *f)
+static void work_free(struct search_work *w)
 {
-    if (!f)
+    if (!w)
         return;
-    parallel_scan_free(f->scan);
-    literal_scan_release(&f->literals);
-    skip_query_release(&f->query);
-    skip_map_release(&f->map);
-    free(f);
+    parallel_scan_free(w->scan);
+    literal_scan_release(&w->literals);
+    skip_query_release(&w->query);
+    skip_map_release(&w->map);
+    time_blocks_release(&w->times);
+    free(w);
 }
 
 /* Fills in where the literals of the pattern are. Returns false if every line must be looked at. */
-static bool find_literals(const struct search *s, struct search_fast *f)
+static bool find_literals(const struct search *s, struct search_work *w)
 {
     bool literals = !s->invert && (s->in == SEARCH_IN_DEFAULT || s->in == SEARCH_CONTENT) &&
-                    pattern_literals(s->pattern, s->wide, &f->literals, &f->query);
+                    pattern_literals(s->pattern, s->wide, &w->literals, &w->query);
 
-    if (s->history && skip_query_helps(&f->query))
-        skip_map_open(&f->map, s->scan.fd, s->scan.size, s->skip_block);
+    if (s->history && s->skip_block > 0 && skip_query_helps(&w->query))
+        skip_map_open(&w->map, s->scan.fd, s->scan.size, s->skip_block);
     return literals;
 }
 
-/* Starts the fast path if the search can be done by it; `list`: its hits will be listed. */
-static void start(struct search *s, bool list)
+/* Loads the times of the history. Returns 0, or -1 with *e set. */
+static int load_times(const struct search *s, struct time_blocks *times, struct err *e)
+{
+    struct history h = *s->history;
+
+    if (s->cancel)
+        h.cancel = s->cancel;
+    return time_blocks_load(times, &h, &s->scan, e);
+}
+
+/* Starts the search; `list`: its hits will be listed, and with `ordered` in the order of their
+ * times. Returns 0, or -1 with *e set. */
+static int start(struct search *s, bool list, bool ordered, struct err *e)
 {
     size_t block = s->scan.block_size;
-    struct search_fast *f;
-    bool literals;
+    bool by_line = s->scan.sparse || s->scan.size <= SMALL(block), literals = false;
+    bool by_time = ordered && s->history && s->scan.size > 0;
+    struct search_work *w = mem_zalloc(sizeof *w);
 
-    s->started = true;
-    if (s->scan.sparse || s->scan.way != SCAN_BACKWARD || s->scan.size <= SMALL(block))
-        return;
-    f = mem_zalloc(sizeof *f);
-    literals = find_literals(s, f);
-    /* Unwanted words are looked for in what the scan finds, so it must find too much, not too
-     * little; and looking at every line twice takes longer than once. */
-    if (!literals && s->query && query_has_unwanted(s->query)) {
-        fast_free(f);
-        return;
-    }
-    s->fast = f;
-    f->scan = parallel_scan_new(&(struct parallel_scan_job){
+    s->work = w;
+    if (by_time && load_times(s, &w->times, e) < 0)
+        return -1;
+    /* Line by line, every bad line is counted. */
+    if (!by_line)
+        literals = find_literals(s, w);
+    w->scan = parallel_scan_new(&(struct parallel_scan_job){
         .scan = &s->scan,
         .filter = s->filter,
         .query = s->query && query_has_fields(s->query) ? s->query : NULL,
         .pattern = s->pattern,
+        .unwanted = s->query && query_has_unwanted(s->query) ? &s->query->unwanted : NULL,
+        .times = by_time ? &w->times : NULL,
+        .now = by_time ? s->history->now : 0,
+        .by_line = by_line,
         .in = s->in,
         .invert = s->invert,
-        .literals = literals ? &f->literals : NULL,
-        .threads = s->threads                     ? s->threads
-                   : s->scan.size < HELPED(block) ? 1
-                                                  : thread_pool_size(),
+        .literals = literals ? &w->literals : NULL,
+        .threads = s->threads                                ? s->threads
+                   : by_line || s->scan.size < HELPED(block) ? 1
+                                                             : thread_pool_size(),
         .chunk_max = CHUNK(block),
         .helped = HELPED(block),
         .list = list,
-        .history = f->map.count > 0 ? s->history : NULL,
-        .skip = &f->query,
-        .map = &f->map,
+        .history = w->map.count > 0 ? s->history : NULL,
+        .skip = &w->query,
+        .map = &w->map,
         .cancel = s->cancel,
     });
+    return 0;
 }
 
 /* Reads the next line that the scan has found. */
@@ -107,7 +120,7 @@ static int read_item(struct search *s, const struct scan_item *item, struct hit 
 /* ---- the loop ---- */
 
 int search_open(struct search *s, int dir, const char *history_path, struct pattern *pattern,
-                const struct filter *filter, enum scan_way way, struct err *e)
+                const struct filter *filter, struct err *e)
 {
     *s = (struct search){.message = MESSAGE_INIT,
                          .pattern = pattern,
@@ -115,7 +128,7 @@ int search_open(struct search *s, int dir, const char *history_path, struct patt
                          .in = SEARCH_IN_DEFAULT,
                          .wide = simd_wide(),
                          .skip_block = SKIP_BLOCK};
-    if (scan_open(&s->scan, dir, history_path, way, e) < 0)
+    if (scan_open(&s->scan, dir, history_path, SCAN_BACKWARD, e) < 0)
         return -1;
     s->texts = mem_zalloc(sizeof *s->texts);
     searched_text_init(s->texts);
@@ -128,7 +141,7 @@ int search_open(struct search *s, int dir, const char *history_path, struct patt
 
 void search_close(struct search *s)
 {
-    fast_free(s->fast);
+    work_free(s->work);
     scan_close(&s->scan);
     searched_text_release(s->texts);
     free(s->texts);
@@ -185,29 +198,19 @@ static int match(struct search *s, struct hit *h, struct err *e)
     return found < 0 ? SEARCH_FAILED : 1;
 }
 
-int search_each(struct search *s, struct hit *h, struct err *e)
-{
-    int result;
-
-    s->started = true;
-    do
-        result = scan_message(&s->scan, &s->message, &h->line, e);
-    while (result > 0 && message_is_title(&s->message) && !(s->in & SEARCH_TITLE));
-    return result > 0 ? match(s, h, e) : result;
-}
-
 /* The scan has decided that the line is a hit; it is parsed here for the place of the match. A
  * line that a writer took back meanwhile is passed over. */
-static int next_fast(struct search *s, struct hit *h, struct err *e)
+static int next_item(struct search *s, struct hit *h, struct err *e)
 {
     struct scan_item item;
-    int more = parallel_scan_next(s->fast->scan, &item, &s->scan.bad, e);
+    int more = s->work->scan ? parallel_scan_next(s->work->scan, &item, &s->scan.bad, e) : 0;
 
     h->found = false;
     if (more <= 0)
         return more;
     if (read_item(s, &item, h, e) < 0)
         return -1;
+    h->time = item.time;
     return message_parse(&s->message, h->line.text) ? match(s, h, e) : 1;
 }
 
@@ -215,24 +218,35 @@ int search_next(struct search *s, struct hit *h, struct err *e)
 {
     int result;
 
-    if (!s->started)
-        start(s, true);
+    if (!s->work && start(s, true, !s->any_order, e) < 0)
+        return -1;
     do {
         /* Hits that were found ahead are not returned either. */
         if (thread_pool_cancelled(s->cancel))
             return 0;
-        result = s->fast ? next_fast(s, h, e) : search_each(s, h, e);
+        result = next_item(s, h, e);
     } while (result == 1 && !h->found);
     return result;
+}
+
+int search_latest(struct search *s, int64_t *latest, struct err *e)
+{
+    if (!s->work && start(s, true, !s->any_order, e) < 0)
+        return -1;
+    *latest = LINE_OLDEST;
+    for (size_t i = 0; i < s->work->times.count; i++)
+        if (s->work->times.at[i].latest > *latest)
+            *latest = s->work->times.at[i].latest;
+    return 0;
 }
 
 /* Begins again, to list the hits: a message that cannot be matched must be named. */
 static int list_after_all(struct search *s, uint64_t *count)
 {
     *count = 0;
-    fast_free(s->fast);
+    work_free(s->work);
+    s->work = NULL;
     s->scan.bad = 0;
-    start(s, true);
     return 0;
 }
 
@@ -241,17 +255,13 @@ int search_count(struct search *s, bool any, uint64_t *count, struct err *e)
     struct scan_item item;
     int result;
 
-    if (s->query && query_has_unwanted(s->query))
-        return 0;
-    if (!s->started)
-        start(s, any);
-    if (!s->fast)
-        return 0;
+    if (start(s, any, false, e) < 0)
+        return -1;
     if (!any) {
-        result = parallel_scan_count(s->fast->scan, count, &s->scan.bad, e);
+        result = parallel_scan_count(s->work->scan, count, &s->scan.bad, e);
         return result == 0 ? list_after_all(s, count) : result;
     }
-    result = parallel_scan_next(s->fast->scan, &item, &s->scan.bad, e);
+    result = parallel_scan_next(s->work->scan, &item, &s->scan.bad, e);
     *count = result > 0;
     if (result > 0 && item.failed)
         return list_after_all(s, count);
@@ -293,13 +303,13 @@ struct search_learned *search_learned(struct search *s)
     struct search_learned *l;
     uint64_t hits;
 
-    if (!s->fast || s->fast->map.count == 0 || !parallel_scan_ended(s->fast->scan, &hits))
+    if (!s->work || s->work->map.count == 0 || !parallel_scan_ended(s->work->scan, &hits))
         return NULL;
     l = mem_zalloc(sizeof *l);
-    l->map = s->fast->map;
+    l->map = s->work->map;
     /* An index does not help to find a text that is in most blocks, and the hits took time. */
     l->grow = hits < l->map.count;
-    s->fast->map = (struct skip_map){0};
+    s->work->map = (struct skip_map){0};
     return l;
 }
 

@@ -6,42 +6,80 @@
 
 /* ---- hits ---- */
 
-void session_hits_add(struct session_hits *h, const struct hit *hit)
+static struct session_hit *add(struct session_hits *h, size_t count)
 {
-    struct str id = hit->message->session_id;
+    h->at = mem_grow(h->at, &h->cap, h->count + count, sizeof *h->at);
+    h->count += count;
+    return h->at + h->count - count;
+}
 
-    h->at = mem_grow(h->at, &h->cap, h->count + 1, sizeof *h->at);
-    h->at[h->count++] = (struct session_hit){.place = {hit->line.at, hit->line.text.n, hit->found},
-                                             .session = hash_map_number(&h->sessions, &id)};
+void session_hits_add(struct session_hits *h, size_t history, size_t session, const struct hit *hit)
+{
+    *add(h, 1) =
+        (struct session_hit){.place = {hit->line.at, hit->line.text.n, hit->found, hit->time},
+                             .history = history,
+                             .session = session};
+}
+
+void session_hits_add_all(struct session_hits *h, const struct session_hits *other)
+{
+    struct session_hit *to = add(h, other->count);
+
+    for (size_t i = 0; i < other->count; i++)
+        to[i] = other->at[i];
 }
 
 void session_hits_release(struct session_hits *h)
 {
     free(h->at);
-    hash_map_release(&h->sessions);
+}
+
+static int newer(const struct context_item *x, const struct context_item *y)
+{
+    if (x->time != y->time)
+        return x->time > y->time ? -1 : 1;
+    return (x->at < y->at) - (x->at > y->at);
+}
+
+static int by_session(const void *a, const void *b)
+{
+    const struct session_hit *x = a, *y = b;
+
+    if (x->history != y->history)
+        return x->history < y->history ? -1 : 1;
+    if (x->session != y->session)
+        return x->session < y->session ? -1 : 1;
+    return newer(&x->place, &y->place);
 }
 
 static int newest_session_first(const void *a, const void *b)
 {
     const struct session_hit *x = a, *y = b;
 
-    if (x->newest != y->newest)
-        return x->newest > y->newest ? -1 : 1;
-    return (x->place.at < y->place.at) - (x->place.at > y->place.at);
+    if (x->newest.time != y->newest.time)
+        return x->newest.time > y->newest.time ? -1 : 1;
+    if (x->history != y->history)
+        return x->history < y->history ? -1 : 1;
+    if (x->newest.at != y->newest.at)
+        return x->newest.at > y->newest.at ? -1 : 1;
+    return newer(&x->place, &y->place);
+}
+
+bool session_hits_begins(const struct session_hits *h, size_t number)
+{
+    const struct session_hit *one = &h->at[number];
+
+    return number == 0 || one[-1].history != one->history || one[-1].session != one->session;
 }
 
 void session_hits_group(struct session_hits *h)
 {
-    off_t *newest = mem_zalloc(h->sessions.count * sizeof *newest);
-
+    if (h->count == 0)
+        return;
+    qsort(h->at, h->count, sizeof *h->at, by_session);
     for (size_t i = 0; i < h->count; i++)
-        if (h->at[i].place.at >= newest[h->at[i].session])
-            newest[h->at[i].session] = h->at[i].place.at;
-    for (size_t i = 0; i < h->count; i++)
-        h->at[i].newest = newest[h->at[i].session];
-    free(newest);
-    if (h->count > 0)
-        qsort(h->at, h->count, sizeof *h->at, newest_session_first);
+        h->at[i].newest = session_hits_begins(h, i) ? h->at[i].place : h->at[i - 1].newest;
+    qsort(h->at, h->count, sizeof *h->at, newest_session_first);
 }
 
 /* ---- texts ---- */
@@ -84,7 +122,6 @@ bool session_texts_help(const struct session_texts *t, const struct query *q, si
 
 /* A session with hits, by its number in the hits. */
 struct session_held {
-    struct str id;
     uint64_t texts;  /* a bit for each of the wanted texts that it holds */
     unsigned fields; /* those of query_needs that it has */
     bool refused;    /* it holds something unwanted */
@@ -93,7 +130,7 @@ struct session_held {
 /* Returns the session of a hit, or NULL if it has none and is not `added`. */
 static struct session_held *held_by(struct session_search *g, const struct hit *hit, bool added)
 {
-    struct hash_map *sessions = &g->hits.sessions;
+    struct hash_map *sessions = &g->sessions;
     struct str id = hit->message->session_id;
     const size_t *number = sessions->count > 0 ? hash_map_find(sessions, id) : NULL;
     size_t i;
@@ -104,7 +141,7 @@ static struct session_held *held_by(struct session_search *g, const struct hit *
         return NULL;
     i = hash_map_number(sessions, &id);
     g->held = mem_grow(g->held, &g->cap, i + 1, sizeof *g->held);
-    g->held[i] = (struct session_held){.id = id};
+    g->held[i] = (struct session_held){0};
     return &g->held[i];
 }
 
@@ -160,7 +197,7 @@ static int find_text(struct session_search *g, size_t number, struct err *e)
         if (!held || missing(held->texts, number) > g->may_lack)
             continue;
         if (!g->newest_only || !(held->texts & bit))
-            session_hits_add(&g->hits, &hit);
+            session_hits_add(&g->hits, g->history, (size_t)(held - g->held), &hit);
         held->texts |= bit;
     }
     close_search(g, &s);
@@ -180,7 +217,7 @@ static void look_for_fields(struct session_search *g, const struct hit *hit)
     held->fields |= met;
     if (g->newest_only ? held->fields != before
                        : met || (g->wanted_count == 0 && !query_needs(g->query)))
-        session_hits_add(&g->hits, hit);
+        session_hits_add(&g->hits, g->history, (size_t)(held - g->held), hit);
 }
 
 static int find_fields(struct session_search *g, struct err *e)
@@ -210,6 +247,7 @@ static int find_unwanted(struct session_search *g, struct err *e)
 
     if (g->open(g->ctx, &s, &g->query->unwanted, e) < 0)
         return -1;
+    s.any_order = true;
     while ((found = next(g, &s, &hit, e)) > 0) {
         struct session_held *held = held_by(g, &hit, false);
 
@@ -258,12 +296,8 @@ void session_search_release(struct session_search *g)
 {
     search_learned_free(g->learned, NULL);
     session_hits_release(&g->hits);
+    hash_map_release(&g->sessions);
     free(g->held);
-}
-
-struct str session_search_id(const struct session_search *g, size_t session)
-{
-    return g->held[session].id;
 }
 
 int session_search_read(struct search *s, struct context_item place, struct buf *line,

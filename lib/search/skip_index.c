@@ -383,11 +383,11 @@ static off_t begin_of_block(const struct skip_map *m, off_t end)
     return (end - 1) / m->block * m->block;
 }
 
-off_t skip_map_end(const struct skip_map *m, off_t end)
+off_t skip_map_end(const struct skip_map *m, off_t end, off_t least)
 {
-    while (end > 0 && !is_wanted(m, end))
+    while (end > least && !is_wanted(m, end))
         end = begin_of_block(m, end);
-    return end;
+    return end > least ? end : least;
 }
 
 off_t skip_map_begin(const struct skip_map *m, off_t end, off_t least)
@@ -403,7 +403,7 @@ off_t skip_map_left(const struct skip_map *m, off_t end)
 {
     off_t left = 0;
 
-    while ((end = skip_map_end(m, end)) > 0) {
+    while ((end = skip_map_end(m, end, 0)) > 0) {
         off_t begin = skip_map_begin(m, end, 0);
 
         left += end - begin;

@@ -39,8 +39,8 @@ times() {
     put b assistant 'nothing' 2024-06-27T15:00:01.000000+00:00 '{"id":"m2"}'
     put b tool $'two\nlines,\ttimeout' 2020-06-27T15:00:02.500000+00:00 '{"id":"m3"}'
     run_expect 0 hist-search timeout
-    stdout_is $'b\tm3\t2020-06-27T15:00:02.500000+00:00\ttool\ttwo lines, timeout' \
-        $'a\tm1\t2024-06-27T15:00:00.000000+00:00\tuser\ta Timeout here'
+    stdout_is $'a\tm1\t2024-06-27T15:00:00.000000+00:00\tuser\ta Timeout here' \
+        $'b\tm3\t2020-06-27T15:00:02.500000+00:00\ttool\ttwo lines, timeout'
     stderr_empty
 }
 
@@ -214,8 +214,8 @@ found_in() {
     hist_line s2 user 'retry python Retrying backoff' 2026-11-03T10:00:00.000000+00:00 '{"id":"m3"}' >beta/h
     both=(--history alpha/h --history beta/h)
     run_expect 0 hist-search "${both[@]}" --query 'backoff retry'
-    stdout_is $'s1\tm1\t2026-11-01T10:00:00.000000+00:00\tuser\ta retry with **exponential** backoff\talpha/h' \
-        $'s2\tm3\t2026-11-03T10:00:00.000000+00:00\tuser\tretry python Retrying backoff\tbeta/h'
+    stdout_is $'s2\tm3\t2026-11-03T10:00:00.000000+00:00\tuser\tretry python Retrying backoff\tbeta/h' \
+        $'s1\tm1\t2026-11-01T10:00:00.000000+00:00\tuser\ta retry with **exponential** backoff\talpha/h'
     run_expect 0 hist-search "${both[@]}" -c --query '"exponential backoff" -python'
     stdout_is 1
     run_expect 0 hist-search "${both[@]}" -l --query 'backoff -role:user'
@@ -700,7 +700,7 @@ at() {
     at "$(date -u -d '6 days ago' +%FT%T.000000+00:00)" 'hit 6'
     at "$(date -u -d '8 days ago' +%FT%T.000000+00:00)" 'hit 8'
     run_expect 0 hist-search --json --since 7d hit
-    stdout_json .content 'hit 6' 'hit yesterday' 'hit now'
+    stdout_json .content 'hit now' 'hit yesterday' 'hit 6'
     run_expect 0 hist-search --json --until 7d hit
     stdout_json .content 'hit 8'
     run_expect 0 hist-search --json --since yesterday --until 20h hit
@@ -708,7 +708,7 @@ at() {
     run_expect 0 hist-search -q --since 1h hit
     for week in 1w '1 week ago' 1.week.ago 6d24h "last $(date -u +%A)"; do
         run_expect 0 hist-search --json --since "$week" hit
-        stdout_json .content 'hit 6' 'hit yesterday' 'hit now'
+        stdout_json .content 'hit now' 'hit yesterday' 'hit 6'
     done
     run_expect 2 hist-search --since 7 hit
     stderr_is "hist-search: bad value '7' for --since: a time such as 2024-06-27, 7d, 'monday' or '2 weeks ago' is expected (see 'hist-search --help')"
@@ -923,10 +923,10 @@ context_is() {
         gone$'\t'"$kept%gone.jsonl" two$'\t'"$PWD/two/.git/aicoder/history.jsonl" one$'\t'"$PWD/one/.git/aicoder/history.jsonl"
     run_expect 0 hist-search --all -c hit
     stdout_is 12
-    # One that is named comes first, and once.
+    # One that is named counts once.
     rm -r swapped gone cloned "$HOME/.local/share/aicoder/repositories" 2>/dev/null || :
     run_expect 0 hist-search --all --history one/.git/aicoder/history.jsonl --history other/.aicoder/history.jsonl -r user -l hit
-    stdout_is $'one\tone/.git/aicoder/history.jsonl' $'x\tother/.aicoder/history.jsonl' "two"$'\t'"$PWD/two/.git/aicoder/history.jsonl"
+    stdout_is "two"$'\t'"$PWD/two/.git/aicoder/history.jsonl" $'one\tone/.git/aicoder/history.jsonl' $'x\tother/.aicoder/history.jsonl'
     # The name is there even when it is the only one.
     rm -r one
     run_expect 0 hist-search --all -l hit
@@ -996,7 +996,7 @@ context_is() {
     stdout_lacks $'\e[2J'
     run_expect 0 on_tty --raw hist-search --json hit
     stdout_has '\u001b[2Jan evil \u202ehit'
-    put s user "$(times x 300)hit$(times y 300)"
+    put s user "$(times x 300)hit$(times y 300)" 2024-06-27T15:00:01.000000+00:00
     run_expect 0 on_tty --raw --size 80x20 hist-search --color=never -n 1 hit
     [[ $(head -n 1 "$OUT" | wc -m) -le 81 ]]
     stdout_matches 'x…?hit|xhity'

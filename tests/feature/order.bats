@@ -173,7 +173,7 @@ today_is_first() {
 # ---- against an oracle
 
 @test "order: every program has the order that a few lines of Python say" {
-    RUN_LIMIT=300 run_expect 0 "$TESTS/tools/order-oracle" "${ORDER_ORACLE_HISTORIES:-30}"
+    RUN_LIMIT=300 run_expect 0 "$TESTS/tools/order-oracle" --search "${ORDER_ORACLE_HISTORIES:-30}"
     stdout_is "${ORDER_ORACLE_HISTORIES:-30} histories"
     stderr_empty
 }
@@ -183,7 +183,7 @@ wrong() {
     mkdir -p wrong
     printf '#!/bin/sh\nreal() { "%s" "$@"; }\n%s\n' "$BIN/$1" "$2" >"wrong/$1"
     chmod +x "wrong/$1"
-    PATH=$PWD/wrong:$PATH run_expect 1 "$TESTS/tools/order-oracle" 40 1
+    PATH=$PWD/wrong:$PATH run_expect 1 "$TESTS/tools/order-oracle" --search 40 1
     stdout_has "$3"
     rm -r wrong
 }
@@ -193,5 +193,6 @@ wrong() {
     wrong hist-sessions 'real "$@" | tac' 'hist-sessions'
     wrong hist-delete 'real "$@" | tail -n +2' '--keep'
     wrong hist-show 'shift; real -q --raw --json --history h0 "$(hist-sessions -q --history h0 --reverse -n 1 | cut -f 1)"' last
+    wrong hist-search 'real "$@" | tac' 'hist-search'
     wrong hist-stats 'real "$@" | sed "s/\"messages\":1/\"messages\":2/"' 'hist-stats'
 }

@@ -16,6 +16,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/simd.h"
+#include "chathist/base/time.h"
 #include "chathist/search/search.h"
 
 static int fail(const struct err *e)
@@ -69,18 +70,17 @@ static int run(const struct history *h, struct str query)
     while (result == 0 && json_next(&texts))
         result = pattern_add(&p, json_text(texts.value, &text), &e);
     if (result == 0)
-        result = search_open(&s, h->dir_fd, h->path, &p, NULL, SCAN_BACKWARD, &e);
+        result = search_open(&s, h->dir_fd, h->path, &p, NULL, &e);
     if (result == 0) {
         s.threads = number(query, 1);
         s.wide = simd_wide() && !str_eq_c(json_at(query, 2), "16");
         s.scan.block_size = number(query, 3);
         s.scan.line_max = number(query, 4);
         s.skip_block = (off_t)number(query, 8);
-        if (s.skip_block > 0)
-            s.history = h;
+        s.history = h;
         result = print_hits(&s, json_is_true(json_at(query, 7)), &e);
         printf("bad %" PRIu64 "\n", s.scan.bad);
-        search_learned_free(search_learned(&s), h);
+        search_learned_free(search_learned(&s), s.skip_block > 0 ? h : NULL);
         search_close(&s);
     }
     if (result < 0)
@@ -99,7 +99,8 @@ int main(int argc, char **argv)
     struct history h;
 
     if (result == 0)
-        result = locate(&h, &(struct locate_from){.explicit_file = argv[1]}, NULL);
+        result =
+            locate(&h, &(struct locate_from){.explicit_file = argv[1], .now = time_now()}, NULL);
     if (result < 0) {
         fputs("usage: search-lines HISTORY <QUERIES\n", stderr);
         return 2;

@@ -199,3 +199,62 @@ TEST(a_search_that_is_interrupted_gives_each_hit_once)
     browse_release(&b);
     scratch_leave();
 }
+
+static void put_message(struct buf *out, int day, const char *session)
+{
+    buf_addf(out,
+             "{\"id\":\"m%d\",\"session_id\":\"%s\",\"timestamp\":\"2024-01-%02dT00:00:00Z\","
+             "\"role\":\"user\",\"content\":\"needle of day %d\"}\n",
+             day, session, day, day);
+}
+
+/* Writes these messages of some days to a file, each of its own session. */
+static void write_days(const char *file, const int *days, size_t count)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    for (size_t i = 0; i < count; i++) {
+        char session[24];
+
+        snprintf(session, sizeof session, "%s%d", file, days[i]);
+        put_message(&text, days[i], session);
+    }
+    scratch_put_bytes(file, text.data, text.len);
+    buf_release(&text);
+}
+
+TEST(hits_of_several_histories_are_in_the_order_of_their_times)
+{
+    char paths[2][2] = {"h", "g"};
+    struct history both[2];
+    struct buf ids = BUF_INIT(BUF_SMALL);
+    struct browse_work *w;
+    struct browse b;
+
+    for (size_t i = 0; i < 2; i++)
+        both[i] = (struct history){.dir_fd = FILE_CWD,
+                                   .pointer_fd = FILE_CWD,
+                                   .path = paths[i],
+                                   .now = INT64_MAX,
+                                   .cancel_fd = -1};
+    scratch_enter();
+    write_days("h", (const int[]){9, 1, 5}, 3);
+    write_days("g", (const int[]){2, 8, 9, 4}, 4);
+    browse_init(&b, 2);
+    b.all = true;
+    w = browse_work_new(both, 2, NULL);
+    if (!CHECK(w))
+        return;
+    browse_edit_set(&b.query, STR("needle"));
+    browse_search(&b, false);
+    b.hits_done = false;
+    search_all(w, &b, false);
+    for (size_t i = 0; i < b.hits.count; i++)
+        buf_addf(&ids, "%s%.*s ", paths[b.hits.at[i].history], (int)b.hits.at[i].message.n,
+                 b.hits.at[i].message.p);
+    CHECK_STR(buf_c(&ids), "hm9 gm9 gm8 hm5 gm4 gm2 hm1 ");
+    buf_release(&ids);
+    browse_work_free(w);
+    browse_release(&b);
+    scratch_leave();
+}

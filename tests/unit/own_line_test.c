@@ -15,13 +15,14 @@
 static bool check(struct str line)
 {
     struct message m = MESSAGE_INIT;
-    struct str content;
-    bool calls, own = own_line_check(line, &content, &calls);
+    struct str timestamp, content;
+    bool calls, own = own_line_check(line, &timestamp, &content, &calls);
 
     if (own && CHECK(message_parse(&m, line))) {
         struct str body = json_body(m.field[FIELD_CONTENT]);
 
         CHECK_MEM(content.p, content.n, body.p, body.n);
+        CHECK(str_eq(timestamp, m.timestamp));
         CHECK_INT(calls, m.field[FIELD_TOOL_CALLS].p != NULL);
     }
     message_release(&m);

@@ -47,16 +47,20 @@ static void find(struct buf *ids, struct str text, int64_t now)
     struct pattern p;
     struct search s;
     struct hit hit;
+    char newest[64];
+    size_t count = 0;
 
     if (!CHECK_INT(query_parse(&q, text, now, NULL), 0))
         return;
     pattern_init(&p);
     CHECK_INT(query_add_words(&q, &p, NULL), 0);
     CHECK_INT(query_enter(&q, &history, STR("~/src/alpha"), NULL), 1);
-    CHECK_INT(search_open(&s, FILE_CWD, "h", &p, NULL, SCAN_FORWARD, NULL), 0);
+    CHECK_INT(search_open(&s, FILE_CWD, "h", &p, NULL, NULL), 0);
     s.query = &q;
     while (search_next(&s, &hit, NULL) == 1)
-        buf_addf(ids, ids->len ? " %.1s" : "%.1s", hit.message->id.p);
+        newest[count++] = hit.message->id.p[0];
+    while (count-- > 0)
+        buf_addf(ids, ids->len ? " %c" : "%c", newest[count]);
     search_close(&s);
     pattern_release(&p);
     query_release(&q);
@@ -87,7 +91,7 @@ TEST(the_cases_that_the_page_agrees_with)
 
 static int open_search(void *query, struct search *s, struct pattern *p, struct err *e)
 {
-    int result = search_open(s, FILE_CWD, "h", p, NULL, SCAN_BACKWARD, e);
+    int result = search_open(s, FILE_CWD, "h", p, NULL, e);
 
     s->query = query;
     return result;

@@ -362,17 +362,59 @@ struct way {
     unsigned in;
     const struct filter *filter;
     size_t threads;
-    bool each; /* line by line */
+    bool each; /* line by line, by look_at_each */
 };
 
 static void open_way(struct search *s, struct pattern *p, const struct way *way)
 {
-    if (search_open(s, FILE_CWD, "h", p, way->filter, SCAN_BACKWARD, NULL) < 0)
+    if (search_open(s, FILE_CWD, "h", p, way->filter, NULL) < 0)
         abort();
     s->invert = way->invert;
     s->in = way->in;
     s->threads = way->threads;
     s->scan.block_size = 512;
+}
+
+/* Notes a message as `look` does, if it is a hit or could not be matched. */
+static void judge(struct pattern *p, const struct way *way, const struct message *m,
+                  const struct line *l, struct found *f)
+{
+    struct searched_text texts;
+    struct text_match at = {0};
+    int found;
+
+    if (message_is_title(m) && !(way->in & SEARCH_TITLE))
+        return;
+    if (way->filter && !filter_match(way->filter, m))
+        return;
+    searched_text_init(&texts);
+    searched_text_begin(&texts, m, way->in);
+    found = pattern_find_message(p, &texts, &at, NULL);
+    searched_text_release(&texts);
+    if (found <= 0)
+        at.number = at.at = at.len = 0;
+    if (found < 0)
+        buf_addf(&f->places, "%lld failed ", (long long)l->at);
+    else if ((found > 0) != way->invert)
+        buf_addf(&f->places, "%lld+%zu+%zu%s ", (long long)l->at, at.at, at.len,
+                 at.number == 0 && way->in & SEARCH_CONTENT ? "" : "t");
+    f->count += found >= 0 && (found > 0) != way->invert;
+}
+
+/* What the search must find: looks at one message after the other. */
+static void look_at_each(struct pattern *p, const struct way *way, struct found *f)
+{
+    struct message m = MESSAGE_INIT;
+    struct scan s;
+    struct line l;
+
+    if (scan_open(&s, FILE_CWD, "h", SCAN_BACKWARD, NULL) < 0)
+        abort();
+    while (scan_message(&s, &m, &l, NULL) > 0)
+        judge(p, way, &m, &l, f);
+    f->bad = s.bad;
+    scan_close(&s);
+    message_release(&m);
 }
 
 static void look(struct pattern *p, const struct way *way, struct found *f)
@@ -383,10 +425,14 @@ static void look(struct pattern *p, const struct way *way, struct found *f)
 
     buf_clear(&f->places);
     f->count = 0;
+    if (way->each) {
+        look_at_each(p, way, f);
+        return;
+    }
     open_way(&s, p, way);
     s.skip_block = 256;
     s.history = &history;
-    while ((more = way->each ? search_each(&s, &hit, NULL) : search_next(&s, &hit, NULL)) > 0) {
+    while ((more = search_next(&s, &hit, NULL)) > 0) {
         if (more == SEARCH_FAILED)
             buf_addf(&f->places, "%lld failed ", (long long)hit.line.at);
         else if (hit.found)
@@ -396,7 +442,7 @@ static void look(struct pattern *p, const struct way *way, struct found *f)
     }
     CHECK_INT(more, 0);
     f->bad = s.scan.bad;
-    search_learned_free(search_learned(&s), way->each ? NULL : &history);
+    search_learned_free(search_learned(&s), &history);
     search_close(&s);
 }
 

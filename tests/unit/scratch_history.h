@@ -12,6 +12,7 @@ static char scratch_path[] = "h", scratch_index[] = "h.idx", scratch_skip[] = "h
             scratch_pointer[] = "h.session";
 
 static struct history history = {.dir_fd = FILE_CWD,
+                                 .now = INT64_MAX,
                                  .pointer_fd = FILE_CWD,
                                  .path = scratch_path,
                                  .index = scratch_index,

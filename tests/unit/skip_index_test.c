@@ -74,7 +74,7 @@ static void look(const char *text, size_t threads, bool with, struct found *f)
     pattern_init(&p);
     p.regex = str_starts(str_of(text), STR("E:"));
     if (pattern_add(&p, str_of(text + (p.regex ? 2 : 0)), NULL) < 0 ||
-        search_open(&s, FILE_CWD, "h", &p, NULL, SCAN_BACKWARD, NULL) < 0)
+        search_open(&s, FILE_CWD, "h", &p, NULL, NULL) < 0)
         abort();
     s.threads = threads;
     s.scan.block_size = WINDOW;
@@ -180,24 +180,26 @@ TEST(a_map_says_which_ranges_must_be_read)
     uint64_t words[SKIP_WORDS] = {0};
     struct skip_map all = {0}, m = {.block = 10, .count = SKIP_SECTION_BLOCKS, .wanted = words};
 
-    CHECK_INT(skip_map_end(&all, 777), 777);
+    CHECK_INT(skip_map_end(&all, 777, 0), 777);
     CHECK_INT(skip_map_begin(&all, 777, 5), 5);
     CHECK_INT(skip_map_left(&all, 777), 777);
-    CHECK_INT(skip_map_end(&m, 1920), 0);
+    CHECK_INT(skip_map_end(&m, 1920, 0), 0);
     CHECK_INT(skip_map_left(&m, 1920), 0);
     /* The bytes after the last block must be read. */
-    CHECK_INT(skip_map_end(&m, 1925), 1925);
+    CHECK_INT(skip_map_end(&m, 1925, 0), 1925);
     CHECK_INT(skip_map_begin(&m, 1925, 3), 1920);
     CHECK_INT(skip_map_begin(&m, 1990, 1930), 1930);
     CHECK_INT(skip_map_left(&m, 1925), 5);
     words[0] = 0x31; /* blocks 0, 4 and 5 */
     words[2] = UINT64_C(1) << 63;
-    CHECK_INT(skip_map_end(&m, 1910), 60);
+    CHECK_INT(skip_map_end(&m, 1910, 0), 60);
     CHECK_INT(skip_map_begin(&m, 60, 0), 40);
     CHECK_INT(skip_map_begin(&m, 60, 45), 45);
-    CHECK_INT(skip_map_end(&m, 55), 55);
-    CHECK_INT(skip_map_end(&m, 41), 41);
-    CHECK_INT(skip_map_end(&m, 40), 10);
+    CHECK_INT(skip_map_end(&m, 55, 0), 55);
+    CHECK_INT(skip_map_end(&m, 41, 0), 41);
+    CHECK_INT(skip_map_end(&m, 40, 0), 10);
+    CHECK_INT(skip_map_end(&m, 40, 10), 10);
+    CHECK_INT(skip_map_end(&m, 40, 25), 25);
     CHECK_INT(skip_map_begin(&m, 1930, 0), 1910);
     CHECK_INT(skip_map_left(&m, 1930), 50);
     CHECK_INT(skip_map_left(&m, 45), 15);
@@ -302,7 +304,7 @@ TEST(a_search_that_ends_early_learns_nothing)
     settle();
     pattern_init(&p);
     CHECK_INT(pattern_add(&p, STR("number 600."), NULL), 0);
-    CHECK_INT(search_open(&s, FILE_CWD, "h", &p, NULL, SCAN_BACKWARD, NULL), 0);
+    CHECK_INT(search_open(&s, FILE_CWD, "h", &p, NULL, NULL), 0);
     s.scan.block_size = WINDOW;
     s.skip_block = BLOCK;
     s.history = &history;

@@ -1,6 +1,6 @@
 /*
- * search_run - the search of hist-search: searches one history after the other and prints the
- * results.
+ * search_run - the search of hist-search: searches the histories and prints the results, the newest
+ * first.
  *
  * A failure is reported when it happens. The limit that was reached, bad lines and absent sessions
  * are reported at the end, after the output of the pager.
@@ -17,6 +17,7 @@
 #include "chathist/cli/output.h"
 #include "chathist/search/pattern.h"
 #include "chathist/search/query.h"
+#include "chathist/search/search_merge.h"
 
 enum search_what {
     SEARCH_MESSAGES,
@@ -46,21 +47,16 @@ struct search_run {
     size_t threads;       /* 0: not given */
     struct out out;
     /* private */
-    const struct history *history; /* that is searched */
+    struct search_part *parts; /* of the histories that are searched */
+    size_t count_parts;
+    struct search_merge merge;
     struct hits_form form;
     uint64_t count;     /* the hits in all histories */
     size_t may_lack;    /* this many texts may be missing in a session */
-    bool listed;        /* a session was printed by -L, or a group with context */
+    bool listed;        /* a session was printed */
     bool failed;        /* a failure was reported, or will be */
     uint64_t unmatched; /* messages that could not be matched */
-    bool done;          /* nothing more is wanted */
     bool cut;           /* more messages match than the limit allows */
-    struct searched {
-        const struct history *history;
-        uint64_t bad; /* lines that are not valid messages */
-        struct search_learned *learned;
-    } * searched;
-    size_t searched_count, searched_cap;
 };
 
 /* Searches the chosen histories, prints, waits for the pager and reports; then updates the skip

@@ -185,9 +185,9 @@ int draft_format(const struct draft *d, struct buf *out, struct err *e);
  * by comparing fixed text, without parsing. Most lines of a history have this form.
  */
 
-/* Returns whether the line is a valid message whose next member is its content, and sets *content
- * to the text between its quotes, and *calls to whether it has tool calls. Returns false if that is
- * not certain. */
-bool own_line_check(struct str line, struct str *content, bool *calls);
+/* Returns whether the line is a valid message whose next member is its content, and sets *timestamp,
+ * *content to the text between its quotes, and *calls to whether it has tool calls. Returns false
+ * if that is not certain. */
+bool own_line_check(struct str line, struct str *timestamp, struct str *content, bool *calls);
 
 #endif

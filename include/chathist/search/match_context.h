@@ -2,7 +2,7 @@
  * match_context - the messages around hits: for each hit some messages before and after it in its
  * session. Groups that touch are joined into one.
  *
- * The messages of a history are added newest first. Only places in the file are kept, no text.
+ * The messages of a history are added from its end to its beginning. Only places in the file are kept, no text.
  * Messages of other sessions that were written in between do not count.
  */
 #ifndef CHATHIST_SEARCH_MATCH_CONTEXT_H
@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "chathist/base/buf.h"
@@ -20,15 +21,16 @@ struct context_item {
     off_t at;
     size_t n;
     bool hit;
+    int64_t time; /* of a hit; see struct hit */
 };
 
 struct context_group {
-    struct context_item *at; /* newest first */
+    struct context_item *at; /* the last in the file first */
     size_t count, cap;
 };
 
 struct match_context {
-    struct context_group *groups; /* the one with the newest hit first */
+    struct context_group *groups; /* the one with the last hit in the file first */
     size_t count, cap;
     /* private */
     size_t before, after;
@@ -41,7 +43,7 @@ struct match_context {
 /* Keeps this many messages before and after each hit. */
 void match_context_init(struct match_context *c, size_t before, size_t after);
 void match_context_release(struct match_context *c);
-/* Adds the next older message. */
+/* Adds the message before. */
 void match_context_add(struct match_context *c, struct str session, struct context_item item);
 /* Returns whether an older message that is not a hit can still belong to a group. */
 bool match_context_wants_more(const struct match_context *c);

@@ -59,6 +59,9 @@ struct query {
 /* Reads a query. `now` is the time that `7d` and `yesterday` count from. Returns 0, or -1 with *e
  * set (ERR_USAGE) and nothing to release: a field without a value, or a bad time. */
 int query_parse(struct query *q, struct str text, int64_t now, struct err *e);
+/* Makes `to`, an uninitialised query, a copy for another history (query_enter); the caller releases
+ * it before the original. */
+void query_copy(struct query *to, const struct query *from);
 void query_release(struct query *q);
 /* Returns whether the text has no term: every message is a hit. */
 bool query_is_empty(const struct query *q);

@@ -4,10 +4,10 @@
  * The search looks at decoded texts, whatever escapes the line uses: the content, and the names
  * and arguments of tool calls, unless other parts are chosen. A match lies within one text.
  *
- * A large history is searched backward by a fast path (search/parallel_scan) on several threads. If
- * texts are known that every match holds, it passes over lines that cannot contain them, so that
- * bad lines among these are not counted, and a message that could not be matched is no failure
- * there. Every other search parses line by line.
+ * Hits are returned in the order of their times (history/order.h), the newest first. A large history
+ * is searched on several threads (search/parallel_scan). If texts are known that every match holds,
+ * lines that cannot contain them are passed over, so that bad lines among these are not counted,
+ * and a message that could not be matched is no failure there.
  *
  * The words of a query (search/query) are added to the pattern by query_add_words; its other terms
  * are asked here.
@@ -33,17 +33,19 @@
 struct search {
     struct scan scan;
     /* Set by search_open; the caller may change these before the first message: */
-    unsigned in;                   /* bits of enum search_in; default SEARCH_IN_DEFAULT */
-    struct query *query;           /* its fields and unwanted words count, too; NULL: none */
-    bool invert;                   /* the hits are the messages that do not match; default false */
-    size_t threads;                /* at most THREAD_POOL_MAX; default 0: chosen by the size */
-    bool wide;                     /* with vectors of 32 bytes; default simd_wide() */
-    const struct history *history; /* its skip index is used; NULL: none is */
-    off_t skip_block;              /* size of a block of the skip index; default SKIP_BLOCK */
-    const atomic_bool *cancel;     /* the search ends when another thread sets it; NULL: never */
+    unsigned in;         /* bits of enum search_in; default SEARCH_IN_DEFAULT */
+    struct query *query; /* its fields and unwanted words count, too; NULL: none */
+    bool invert;         /* the hits are the messages that do not match; default false */
+    size_t threads;      /* at most THREAD_POOL_MAX; default 0: chosen by the size */
+    bool wide;           /* with vectors of 32 bytes; default simd_wide() */
+    /* The one that is searched: its clock and its indexes are used. NULL: no index is, and hits have
+     * the order of the file, the last one first. */
+    const struct history *history;
+    bool any_order;            /* hits have the order of the file in any case; default false */
+    off_t skip_block;          /* of the skip index; default SKIP_BLOCK; 0: it is not used */
+    const atomic_bool *cancel; /* the search ends when another thread sets it; NULL: never */
     /* private */
-    struct search_fast *fast; /* NULL: lines are parsed one by one */
-    bool started;
+    struct search_work *work; /* NULL: not started */
     struct buf line;
     struct pattern *pattern;
     const struct filter *filter;
@@ -55,6 +57,7 @@ struct search {
 struct hit {
     const struct message *message;
     struct line line;
+    int64_t time;    /* when it counts as written; 0 if hits have the order of the file */
     bool asked;      /* the filter and the fields of the query accept it */
     bool found;      /* and it is a hit */
     struct str text; /* the decoded text with the first match; without one, the first text */
@@ -65,21 +68,22 @@ struct hit {
 /* Opens a search of the history at `history_path` below the directory `dir`. The pattern and the
  * filter (NULL: every message) are borrowed. Returns 0, or -1 with *e set and nothing to close. */
 int search_open(struct search *s, int dir, const char *history_path, struct pattern *pattern,
-                const struct filter *filter, enum scan_way way, struct err *e);
+                const struct filter *filter, struct err *e);
 void search_close(struct search *s);
 /* This message could not be matched and *e says why (see pattern_find). It is not a hit, and the
  * search continues with the next call. */
 #define SEARCH_FAILED 2
 /* Returns 1 and the next hit, 0 at the end, -1 with *e set, or SEARCH_FAILED. */
 int search_next(struct search *s, struct hit *h, struct err *e);
-/* Like search_next, but returns every message, a hit or not. */
-int search_each(struct search *s, struct hit *h, struct err *e);
+/* Sets *latest to a time that no hit is after: LINE_OLDEST if the history has no messages, or if
+ * hits have the order of the file. Reads no text. Returns 0, or -1 with *e set. */
+int search_latest(struct search *s, int64_t *latest, struct err *e);
 /* Calls `see` for each match in the texts of the hit. Returns 0, or -1 with *e set (see
  * pattern_find). hit->text is the text of the match meanwhile. */
 typedef void search_see(void *ctx, const struct hit *h, size_t at, size_t len);
 int search_matches(struct search *s, struct hit *h, search_see *see, void *ctx, struct err *e);
-/* Counts the hits, instead of search_next; with `any`, at most one. Returns 1; 0 if the caller must
- * use search_next after all; -1 with *e set. */
+/* Counts the hits, instead of search_next; with `any`, at most one. Returns 1; 0 if a message could
+ * not be matched, so that the caller must use search_next after all; -1 with *e set. */
 int search_count(struct search *s, bool any, uint64_t *count, struct err *e);
 /* Decides again about a line that this search returned before. h->line is not changed. Returns 0,
  * or -1 with *e set. */

@@ -22,17 +22,21 @@
 struct session_hits {
     struct session_hit {
         struct context_item place;
-        size_t session; /* its number in `sessions` */
-        off_t newest;   /* the newest hit of its session; set by session_hits_group */
+        size_t history, session;    /* their numbers; each history has its own sessions */
+        struct context_item newest; /* hit of its session; set by session_hits_group */
     } * at;
     size_t count, cap;
-    struct hash_map sessions; /* the ids, in the order in which they were met */
 };
 
-void session_hits_add(struct session_hits *h, const struct hit *hit);
+void session_hits_add(struct session_hits *h, size_t history, size_t session,
+                      const struct hit *hit);
+/* Adds the hits of another history. */
+void session_hits_add_all(struct session_hits *h, const struct session_hits *other);
 /* Puts the hits of a session together: the session with the newest hit first, and its newest hit
  * first. */
 void session_hits_group(struct session_hits *h);
+/* Returns whether the hit of that number begins another session than the one before. */
+bool session_hits_begins(const struct session_hits *h, size_t number);
 void session_hits_release(struct session_hits *h);
 
 /* ---- what a session must hold ---- */
@@ -60,6 +64,7 @@ struct session_search {
     size_t may_lack;     /* this many of them may be missing */
     struct query *query; /* its fields and unwanted words count, too; its in_session is set */
     bool newest_only;    /* of the messages of a session with a text, only the newest is kept */
+    size_t history;      /* the number of the history in the hits */
     /* Opens a search for a pattern, as search_open does, with the options of the caller. */
     int (*open)(void *ctx, struct search *s, struct pattern *p, struct err *e);
     /* Hears of a message that cannot be matched (SEARCH_FAILED); may be NULL. */
@@ -70,6 +75,7 @@ struct session_search {
     uint64_t bad;                   /* lines that are not valid messages */
     struct search_learned *learned; /* by the first search; the caller may take it */
     /* private */
+    struct hash_map sessions; /* with hits, by their ids */
     struct session_held *held;
     size_t cap;
     bool noted; /* the first search has ended */
@@ -79,8 +85,6 @@ struct session_search {
  * them, grouped. Returns 0, or -1 with *e set; to be released in either case. */
 int session_search_run(struct session_search *g, struct err *e);
 void session_search_release(struct session_search *g);
-/* Returns the id of a session, by the number in its hits; valid until the release. */
-struct str session_search_id(const struct session_search *g, size_t session);
 /* Reads a message again that a search has returned before. The pattern of `s` finds the match in
  * it. Returns 0, or -1 with *e set. */
 int session_search_read(struct search *s, struct context_item place, struct buf *line,
