@@ -164,7 +164,7 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (30); needs clang
 	@printf '%s\n' $(fuzz_targets) | \
 	    $(test_env) xargs -P $(TEST_JOBS) -I TARGET mk/fuzz $(call folder,fuzz)/TARGET $(FUZZ_SECONDS)
 
-demo: ## build, then hold and find a short conversation
+demo: ## build, then import, find and continue recorded conversations; no model is asked
 	$(call build,$(VARIANT),all)
 	@PATH="$(abspath $(here)):$$PATH" examples/demo.sh
 

@@ -25,45 +25,6 @@ steady() {
 
 # ---- demo.sh
 
-@test "demo: holds, lists, searches and loads a conversation" {
-    start_llm --reply 'Hello Ada.' --reply 'Ada, five.' --reply Grape. --reply 'One pear.'
-    remember_home
-    run_expect 0 "$EXAMPLES/demo.sh"
-    stderr_empty
-    steady
-    stdout_is 'demo: asking openai:test-model' \
-        '' \
-        "\$ chat 'My name is Ada, and I have three apples and two pears. Reply in one short sentence.'" \
-        'Hello Ada.' \
-        '' \
-        'demo: the next command is another process; it continues the conversation' \
-        "\$ chat 'What is my name, and how many fruits do I have? Reply in one short sentence.'" \
-        'Ada, five.' \
-        '' \
-        'demo: standard input and arguments together, in a new session' \
-        "\$ printf 'apple\\npear\\ngrape\\n' | chat --new 'Which of these grows on a vine? One word.'" \
-        Grape. \
-        '' \
-        'demo: every message is kept: sessions can be listed, searched and loaded again' \
-        '$ hist-sessions' \
-        $'SESSION\tTIME\t2\tapple pear grape Which of these grows on a vine? One word.' \
-        $'SESSION\tTIME\t4\tMy name is Ada, and I have three apples and two pears. Reply in one short sentence.' \
-        '' \
-        '$ hist-search --role user apples' \
-        $'SESSION\tMESSAGE\tTIME\tuser\tMy name is Ada, and I have three apples and two pears. Reply in one short sentence.' \
-        '' \
-        "\$ hist-search --sessions 'my name' | hist-load -" \
-        '[user] TIME' 'My name is Ada, and I have three apples and two pears. Reply in one short sentence.' '' \
-        '[assistant] TIME' 'Hello Ada.' '' \
-        '[user] TIME' 'What is my name, and how many fruits do I have? Reply in one short sentence.' '' \
-        '[assistant] TIME' 'Ada, five.' '' \
-        "\$ chat 'I eat one pear. How many are left? Reply in one short sentence.'" \
-        'One pear.' \
-        '' \
-        'demo: done; your own history was not touched'
-    home_unchanged
-}
-
 # Nothing is to be left behind in HOME, TMPDIR and the working directory.
 remember_home() {
     touch "$WORK/mine"
@@ -75,75 +36,56 @@ home_unchanged() {
     same 'files left' "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/after"
 }
 
-@test "demo: without a server it shows recorded conversations, found again and continued" {
-    # Servers that listen on the ports of this machine are not seen.
-    mkdir bin
-    printf '#!/bin/sh\n[ "$1" != --models ] || exit 2\nexec "$BIN/chat" "$@"\n' >bin/chat
-    chmod +x bin/chat
+@test "demo: recorded conversations are found again and continued" {
     remember_home
-    PATH=$PWD/bin:$PATH run_expect 0 "$EXAMPLES/demo.sh"
+    run_expect 0 "$EXAMPLES/demo.sh"
     stderr_empty
-    stdout_line 1 'demo: found no model server: showing recorded conversations'
+    stdout_line 1 'demo: no model is asked: these conversations were recorded, and hist-import reads them'
     [[ $(grep -c '^sess_1764.*git bisect' "$OUT") -eq 1 ]]
     stdout_has $'user\tWhy does the connection pool hang under load?' 'pthread_cond_signal(&p->changed);' \
-        'How do I test that?' '[5 messages]' 'your own history was not touched'
+        "\$ hist-search 'connection pool'" 'How do I test that?' '[5 messages]' 'your own history was not touched'
     home_unchanged
-    for provider in echo none; do
-        CHAT_PROVIDER=$provider run_expect 0 "$EXAMPLES/demo.sh"
-        stdout_line 1 'demo: no model was chosen: showing recorded conversations'
-        stdout_has "\$ hist-search 'connection pool'" '[5 messages]'
-    done
+}
+
+@test "demo: no model is asked, whatever is set, configured or listening" {
+    start_llm --models small,large --reply Hello.
+    local url=$OPENAI_BASE_URL
+    put_tool list_dir 'echo >>"$HOME/tool-ran"'
+    install -D -m 700 list_dir "$HOME/.config/chathist/tools/list_dir"
+    remember_home
+    demo_asks_nobody env
+    demo_asks_nobody env CHAT_BASE_URL="$url" CHAT_API_KEY=k
+    demo_asks_nobody env CHAT_PROVIDER=openai CHAT_MODEL=openai:gpt-4o CHAT_MAX_MESSAGES=1 CHAT_SESSION=mine
+    demo_asks_nobody env -u OPENAI_BASE_URL -u OPENAI_API_KEY -u CHAT_MODEL OLLAMA_HOST="127.0.0.1:$LLM_PORT"
+    demo_asks_nobody env CHAT_PROVIDER=none
+    configure "base_url = $url" 'model = openai:small' 'provider = openai' 'tools = list_dir' 'allow_tools = all' \
+        'mcp = files' "mcp.files = touch $HOME/mcp-ran"
+    remember_home
+    demo_asks_nobody env -u OPENAI_BASE_URL -u OPENAI_API_KEY -u CHAT_MODEL
+}
+
+demo_asks_nobody() {
+    run_expect 0 "$@" "$EXAMPLES/demo.sh"
+    stdout_has '[5 messages]' 'your own history was not touched'
+    stderr_empty
+    run_expect 0 find "$RECORD" -name '*.headers'
+    stdout_empty
+    home_unchanged
 }
 
 @test "demo: on a terminal the history is browsed" {
-    export CHAT_PROVIDER=echo
     run_expect 0 on_tty --wait 'Ctrl-C closes' --type '\r' --wait 'F1 help' --type '\x03' --wait 'not touched' "$EXAMPLES/demo.sh"
 }
 
-@test "demo: finds a server on a loopback port and asks the first of its models" {
-    start_llm --models small,large --reply 'Hello Ada.' --reply 'Ada, five.' --reply Grape. --reply 'One pear.'
-    unset OPENAI_BASE_URL OPENAI_API_KEY CHAT_MODEL
-    OLLAMA_HOST=127.0.0.1:$LLM_PORT run_expect 0 "$EXAMPLES/demo.sh"
-    stdout_line 1 'demo: found a model server: asking ollama:small'
-    stdout_has 'Hello Ada.' 'Ada, five.' Grape. 'One pear.'
-    # The second turn went out with the first, the last one with what was loaded.
-    readarray -t asked < <(grep -l '^POST /api/chat ' "$RECORD"/*.headers | sort -V | sed 's/headers$/json/')
-    [[ ${#asked[@]} == 4 ]]
-    json_is "${asked[1]}" '.messages[].content' \
-        'My name is Ada, and I have three apples and two pears. Reply in one short sentence.' 'Hello Ada.' \
-        'What is my name, and how many fruits do I have? Reply in one short sentence.'
-    json_is "${asked[2]}" '.messages | length' 1
-    json_is "${asked[3]}" '.model, .messages[3].content' small 'Ada, five.'
-}
-
-@test "demo: with a key in the environment it asks gpt-4o-mini, unless told otherwise" {
-    mkdir bin
-    printf '#!/bin/sh\necho "model $CHAT_MODEL key $OPENAI_API_KEY"\nexit 3\n' >bin/chat
-    chmod +x bin/chat
-    PATH=$PWD/bin:$PATH OPENAI_API_KEY=k run_expect 3 "$EXAMPLES/demo.sh"
-    stdout_line 1 'demo: there is a key in OPENAI_API_KEY: asking openai:gpt-4o-mini (CHAT_MODEL changes that)'
-    stdout_has 'model openai:gpt-4o-mini key k'
-    PATH=$PWD/bin:$PATH OPENAI_API_KEY=k CHAT_MODEL=mine run_expect 3 "$EXAMPLES/demo.sh"
-    stdout_line 1 'demo: asking mine'
-    stdout_has 'model mine key k'
-}
-
 @test "demo: a step that fails ends it, with its status, and leaves nothing" {
-    start_llm --reply Hello. openai/http-429-no-retry
+    mkdir bin
+    printf '#!/bin/sh\nexit 5\n' >bin/hist-search
+    chmod +x bin/hist-search
     remember_home
-    run_expect 5 "$EXAMPLES/demo.sh"
-    stdout_has Hello.
-    stdout_lacks hist-sessions
-    stderr_has "demo: 'chat '" 'ended with status 5'
-    home_unchanged
-    start_llm openai/http-401
-    remember_home
-    run_expect 3 "$EXAMPLES/demo.sh"
-    home_unchanged
-    unset OPENAI_BASE_URL CHAT_MODEL OPENAI_API_KEY
-    CHAT_BASE_URL=http://127.0.0.1:$(unused_port)/v1 run_expect 1 "$EXAMPLES/demo.sh"
-    stdout_empty
-    stderr_matches '^chat: '
+    PATH=$PWD/bin:$PATH run_expect 5 "$EXAMPLES/demo.sh"
+    stdout_has '$ hist-sessions'
+    stdout_lacks hist-show
+    stderr_is "demo: 'hist-search 'connection pool'' ended with status 5"
     home_unchanged
 }
 
