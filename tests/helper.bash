@@ -250,6 +250,17 @@ without_rights() {
     fi
 }
 
+# alive PID...: do all of these processes exist, and has none of them ended? The first process of a container may
+# never reap an orphan that has ended.
+alive() {
+    local pid stat
+    for pid; do
+        kill -0 "$pid" 2>/dev/null || return 1
+        stat=$(cat "/proc/$pid/stat" 2>/dev/null) || continue
+        [[ ${stat##*) } != Z* ]] || return 1
+    done
+}
+
 # held: has strace, which writes to the file `trace`, stopped the program by -e inject=CALL:signal=STOP? It goes on
 # with SIGCONT. Unlike a delay, that holds the program as long as the test needs.
 held() {

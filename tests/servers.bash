@@ -37,7 +37,7 @@ start_postgres() {
 # kill_postgres: ends the server in the middle of what it does; clients see a lost connection.
 kill_postgres() {
     kill "$POSTGRES_PID" 2>/dev/null || :
-    while kill -0 "$POSTGRES_PID" 2>/dev/null; do sleep 0.02; done
+    while alive "$POSTGRES_PID"; do sleep 0.02; done
 }
 
 stop_postgres() {

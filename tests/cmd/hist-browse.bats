@@ -566,13 +566,13 @@ in_path() {
         keys j
         screen_has '2/4'
         # It is ended after two seconds, in which a busy machine may not have done that much.
-        ! kill -0 "$(<by)" || break
+        alive "$(<by)" && break
         keys k
         screen_has '1/4'
     done
     ((i < 9)) || fail 'the keys were held up'
     screen_has 'cannot copy'
-    kill -0 "$(<by)" && return 1
+    alive "$(<by)" && return 1
     keys C-c
     ended 130
 }

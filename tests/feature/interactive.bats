@@ -1300,7 +1300,7 @@ X
 }
 
 gone() {
-    ! kill -0 "$(cat "$1")" 2>/dev/null
+    ! alive "$(cat "$1")"
 }
 
 @test "interactive: no key that /model brings is in a tool's environment" {

@@ -192,7 +192,7 @@ END
         finish $((128 + $(kill -l "$signal")))
         stdout_empty
         stderr_empty
-        run_expect 1 kill -0 "$(cat pid)"
+        run_expect 1 alive "$(cat pid)"
     done
     requests_are 0
     [[ ! -e $HISTORY ]]
@@ -203,7 +203,7 @@ END
     # Commands run in the home directory.
     cd "$HOME" || return 1
     left_nothing() {
-        ! kill -0 "$(cat pid)" 2>/dev/null
+        ! alive "$(cat pid)"
     }
     serve
     export CHAT_API_KEY_COMMAND='trap "" INT; sleep 300 & echo $! >pid.new; mv pid.new pid; wait; echo key-1'

@@ -23,7 +23,7 @@ offers() {
 }
 
 gone() {
-    ! kill -0 "$(cat "$1")" 2>/dev/null
+    ! alive "$(cat "$1")"
 }
 
 @test "mcp: a server is asked for its tools, and ends with chat" {

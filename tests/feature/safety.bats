@@ -272,13 +272,6 @@ ran_in() {
 
 # ---- what a tool sees and leaves
 
-alive() {
-    local pid
-    for pid in "$@"; do
-        kill -0 "$pid" 2>/dev/null || return 1
-    done
-}
-
 @test "processes: what a tool starts in a session of its own ends with the turn" {
     [[ $(uname) == Linux ]] || skip 'no other system has this'
     use_history

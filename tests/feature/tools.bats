@@ -233,7 +233,7 @@ lines() {
 }
 
 gone() {
-    ! kill -0 "$1" 2>/dev/null
+    ! alive "$1"
 }
 
 @test "tools: one that wants the terminal fails at once, which model and user are told" {

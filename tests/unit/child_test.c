@@ -31,12 +31,25 @@ static void read_all(int *fd, struct buf *b)
             file_wait(*fd, LONG_MS);
 }
 
+/* Returns whether the process exists and has not ended. The first process of a container may never
+ * reap an orphan that has ended. */
 static bool is_alive(pid_t pid)
 {
-    return kill(pid, 0) == 0;
+    struct buf name = BUF_INIT(BUF_SMALL), stat = BUF_INIT(BUF_LINE);
+    bool alive = kill(pid, 0) == 0;
+    const char *command_end;
+
+    buf_addf(&name, "/proc/%d/stat", (int)pid);
+    if (alive && file_read(buf_c(&name), &stat, NULL) == 0) {
+        command_end = strrchr(buf_c(&stat), ')');
+        alive = command_end && !str_starts(str_of(command_end), STR(") Z"));
+    }
+    buf_release(&name);
+    buf_release(&stat);
+    return alive;
 }
 
-/* A killed orphan is somebody else's to reap. */
+/* A killed orphan is reaped by another process, later or never. */
 static bool goes(pid_t pid)
 {
     for (int i = 0; i < 400 && is_alive(pid); i++)
