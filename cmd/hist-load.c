@@ -16,7 +16,7 @@
 static const struct opt options[] = {
     CHOOSE_LIMIT("print only the last N messages"),
     SHOW_OPTIONS,
-    CHOOSE_MESSAGES,
+    CHOOSE_MESSAGES("the session, like the operand"),
     {'v', "verbose", OPT_FLAG, NULL, "say what the next chat will send, terminal or not"},
     CHOOSE_REMOTE,
     CHOOSE_PAGER,

@@ -28,7 +28,7 @@ static const struct opt options[] = {
     {KEY_IN, "in", OPT_TEXT, "PARTS",
      "search content, tools, files, title, model, id (default: content,tools)"},
     {'v', "invert-match", OPT_FLAG, NULL, "find the messages that do not match"},
-    CHOOSE_MESSAGES,
+    CHOOSE_MESSAGES("only messages of this session; may be repeated"),
     {KEY_FILE, "file", OPT_FILE, "PATH", "only messages about this file; may be repeated"},
     CHOOSE_LIMIT("print at most N messages, or all (100 on a terminal, else all)"),
     {'m', "max-count", OPT_NUMBER, "N", "print at most N messages, as with -n"},

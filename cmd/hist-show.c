@@ -13,7 +13,7 @@
 static const struct opt options[] = {
     CHOOSE_LIMIT("print only the last N messages of each"),
     SHOW_OPTIONS,
-    CHOOSE_MESSAGES,
+    CHOOSE_MESSAGES("only messages of this session; may be repeated"),
     CHOOSE_HISTORIES,
     CHOOSE_REMOTE,
     CHOOSE_PAGER,

@@ -15,7 +15,7 @@ enum { KEY_BY = OPT_LONG, KEY_NEWEST, KEY_COST };
 static const struct opt options[] = {
     {KEY_BY, "by", OPT_CHOICE, GROUPS, "count by this (day)"},
     {KEY_COST, "cost", OPT_FLAG, NULL, "what the answers cost, instead of messages and tokens"},
-    CHOOSE_MESSAGES,
+    CHOOSE_MESSAGES("only messages of this session; may be repeated"),
     {KEY_NEWEST, "newest", OPT_NUMBER, "N", "only the newest N of these messages, or all"},
     CHOOSE_LIMIT("print at most N rows, the newest or the largest, or all"),
     CHOOSE_HISTORIES,

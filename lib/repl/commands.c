@@ -230,7 +230,7 @@ static int change_setting(struct config *c, enum setting s, struct str value, st
     return -1;
 }
 
-/* Changes what /set, /role and /template change. value.p NULL: it has no value any more. Reports an
+/* Changes what /set, /persona and /template change. value.p NULL: it has no value any more. Reports an
  * error and returns false if that fails. */
 static bool change(struct repl *r, struct str key, struct str value)
 {
@@ -349,7 +349,7 @@ static bool take_settings(struct repl *r, const struct preset *p)
     return ok;
 }
 
-static void run_role(struct repl *r, struct str rest)
+static void run_persona(struct repl *r, struct str rest)
 {
     struct preset p = PRESET_INIT("persona");
     struct buf text = BUF_INIT(PROMPT_MAX);
@@ -897,7 +897,8 @@ static const struct repl_command *first_command(void)
         {"Settings", "", "", NULL, NULL},
         {"model", "[NAME]", "ask another model, or list them", run_model, offer_models},
         {"system", "[TEXT]", "set the system prompt (\"\": none), or show it", run_system, NULL},
-        {"role", "[PERSONA]", "take a persona from now on, or list them", run_role, offer_personas},
+        {"persona", "[NAME]", "take a persona from now on, or list them", run_persona,
+         offer_personas},
         {"set", "[KEY VALUE]", "change a setting or option (-: none), or list them", run_set,
          offer_settings},
         {"tools", "", "list the tools that the model may call", run_tools, NULL},

@@ -53,6 +53,8 @@ load ../history
     run_expect 2 hist-load - <names
     stdout_empty
     stderr_is "hist-load: one session is expected, 2 were given (see 'hist-load --help')"
+    hist-load --help >help
+    run_expect 1 grep -q -e '--session=.*repeated' help
     current b
     printf 'nope\naa-0001\n' >names
     run_expect 1 hist-load - <names

@@ -1049,7 +1049,7 @@ X
     type_lines '/set max_tokens 100' '/set option.seed 7' first
     screen_has 'max_tokens 100' 'option.seed 7' one
     [[ $(jq -c '[.max_tokens // .max_completion_tokens, .seed, .temperature, .model]' "$RECORD/1.json") == '[100,7,null,"test-model"]' ]]
-    keys -l '/role p'
+    keys -l '/persona p'
     keys Tab Enter
     screen_has 'model openai:tidy' 'effort low' 'option.temperature 0.5' "from the next prompt on: persona 'pirate'"
     type_lines '/set max_tokens -' '/set option.seed -' second
@@ -1062,7 +1062,7 @@ X
     request_messages 3 | tail -n 1 >prompt
     is prompt prompt 'user:Into French: x=1 is what'
     [[ $(request_messages 3 | head -n 1) == 'system:Be exact.' ]]
-    type_lines '/set effort lots' '/set nothing 1' '/set effort' '/role nobody' '/template' '/role' '/template translate'
+    type_lines '/set effort lots' '/set nothing 1' '/set effort' '/persona nobody' '/template' '/persona' '/template translate'
     screen_has "bad value 'lots' for effort" "no setting 'nothing': /set lists them" "no value: try '/set effort VALUE'" \
         "no persona 'nobody'" 'translate' "no prompt: template 'translate' is for one"
     requests_are 3

@@ -79,12 +79,15 @@ rendered() {
     done
 }
 
-@test "man: every quotation is closed" {
+@test "man: every quotation is closed, and is no list" {
     command -v mandoc >/dev/null || skip 'mandoc is missing'
     for page in "$MAN"/*; do
         mandoc -T utf8 -O width=80 "$page" | col -bx | tr '\n' ' ' >text
         # shellcheck disable=SC1112
         ! grep -oE '‘[^’‘]*‘' text >wrong || fail "$page" "$(cat wrong)"
+        # Each item of a list has its own.
+        # shellcheck disable=SC1112
+        ! grep -oE '‘[^’]*, [^’]*’|‘[^’]*[.,:] [_:/+~@] [^’]*’' text >wrong || fail "$page: one quotation of a list:" "$(cat wrong)"
     done
 }
 
@@ -170,6 +173,38 @@ END
     done
 }
 
+@test "man: an option may be repeated in the page if its help says so" {
+    for program in $(programs); do
+        table "$program"
+        awk -F '\t' '/may be repeated/ { print $2 }' "$OUT" | sort >wanted
+        awk '/^\.It Fl/ { name = $0; sub(/.*Fl -/, "--", name); sub(/ .*/, "", name) } /^\.(Ss|Sh|El)/ { name = "" }
+            name && /[Mm]ay be repeated/ { print name }' "$MAN/$program.1" | sort -u >got
+        lines_same "$program.1" wanted got
+    done
+}
+
+@test "man: chathist.7 names the programs in which a common option does something else" {
+    awk '/^\.Ss Options that all/ { on = 1; next } /^\.Ss/ { on = 0 } on' "$MAN/chathist.7" >paragraph
+    for program in $(programs); do
+        run_expect 0 "$program" --completion-table
+        while IFS=$'\t' read -r option help; do
+            [[ $option != --json || $program == @(hist-append|hist-browse) ]] || continue
+            grep -qx "\.Xr $program 1\( .\)\?" paragraph || fail "chathist.7: $option of $program: $help"
+        done < <(cut -f 2,5 "$OUT" | grep -E '^--(history|json|quiet|color|help|version)\b' | grep -vxF \
+            -e $'--history\tuse this history file' -e $'--json\tprint the stored lines' -e $'--quiet\tleave out notices and hints' \
+            -e $'--color\tcolour: auto, always or never' -e $'--help\tprint this help' -e $'--version\tprint the version')
+    done
+}
+
+@test "man: chat.1 has the commands of a conversation, with their arguments" {
+    sed -nE 's,^        \{"([a-z]+)"\, "([^"]*)"\,.*,/\1 \2,p' "$ROOT/lib/repl/commands.c" | sed 's/ $//' | sort >wanted
+    [[ $(wc -l <wanted) -gt 15 ]]
+    # The macros, as they are read on the screen: Op encloses the rest of a line.
+    sed -n 's,^\.It Cm /,/,p' "$MAN/chat.1" | sed -E -e 's/\\-/-/g; s/ (Ar|Cm) / /g; s/ Oo / [/; s/ Oc /] /' \
+        -e 's/ \| /|/g; s, \, /,\n/,' -e ':op' -e 's/ Op (Ar )?(.*)$/ [\2]/; t op' | sed -E 's/ (Ar|Cm) / /g; s/\[ ?(Ar|Cm) /[/g' | sort >got
+    lines_same 'the commands' wanted got
+}
+
 @test "man: chathist.5 has every environment variable that the programs read" {
     {
         grep -ohE '"CHAT_[A-Z_]+"' "$ROOT"/lib/*/*.c "$ROOT"/cmd/*.c
@@ -223,24 +258,6 @@ END
     lines_same 'exit codes' wanted got
 }
 
-# examples PAGE: each indented line, and each block of the section EXAMPLES, into a file of its own.
-examples() {
-    rm -f example.*
-    awk '
-        function plain(s) {
-            gsub(/\\\(dq/, "\"", s)
-            gsub(/\\\(aq/, "\047", s)
-            gsub(/\\&/, "", s)
-            gsub(/\\e/, "\\", s)
-            return s
-        }
-        /^\.Sh/ { in_examples = /EXAMPLES/ }
-        /^\.Dl / { sub(/^\.Dl /, ""); print plain($0) > sprintf("example.%02d", ++n); next }
-        /^\.Bd/ && in_examples { block = sprintf("example.%02d", ++n); next }
-        /^\.Ed/ { block = ""; next }
-        block { print plain($0) > block }' "$1"
-}
-
 # Something for every example to find.
 make_examples_work() {
     use_echo
@@ -271,13 +288,15 @@ make_examples_work() {
     cp .git/aicoder/history.jsonl history.jsonl
 }
 
-@test "man: the examples work" {
+# A renderer that is missing compares nothing; without any, the examples are run as they were written.
+@test "man: what is displayed can be copied from 80 columns as it was written, and the examples work" {
     count=0
     for page in "$MAN"/*; do
         mkdir "$WORK/$(basename "$page")"
         cd "$WORK/$(basename "$page")"
         make_examples_work
-        examples "$page"
+        run_expect 0 "$TESTS/tools/man-examples" "$page" .
+        stdout_empty
         for example in example.*; do
             count=$((count + 1))
             if grep -q '^# ~/.config/chathist/config' "$example"; then
@@ -288,8 +307,11 @@ make_examples_work() {
                 rm "$HOME/.config/chathist/config"
                 continue
             fi
+            run_expect 0 bash -n "$example"
+            # Nothing answers there.
+            ! grep -q 'example\.org' "$example" || continue
             run_expect 0 bash -euo pipefail "$example"
-            [[ -s $OUT ]] || grep -q '^export CHAT_HISTORY' "$example" ||
+            [[ -s $OUT ]] || grep -qE '^export CHAT_HISTORY|^hist-sync -q' "$example" ||
                 fail "$page: prints nothing:" "$(cat "$example")"
         done
     done

@@ -31,15 +31,15 @@ enum {
 };
 
 /* clang-format off */
-/* Rows for the option table of a program that chooses messages, */
-#define CHOOSE_MESSAGES                                                                            \
+/* Rows for the option table of a program that chooses messages; `session` is the help of -s. */
+#define CHOOSE_MESSAGES(session)                                                                   \
     {'r', "role", OPT_ROLE, "ROLE", "only messages of this role; may be repeated"},                \
-    {'s', "session", OPT_SESSION, "SESSION", "only messages of this session; may be repeated"},    \
+    {'s', "session", OPT_SESSION, "SESSION", session},                                             \
     {CHOOSE_SINCE, "since", OPT_TIME, "TIME",                                                      \
      "only messages of this time or later: a date, 7d, ..."},                                      \
     {CHOOSE_UNTIL, "until", OPT_TIME, "TIME", "only messages of this time or earlier"},            \
     {CHOOSE_MODEL, "model", OPT_MODEL, "MODEL", "only answers of this model; may be repeated"}
-/* or sessions. */
+/* The same for a program that chooses sessions. */
 #define CHOOSE_SESSIONS                                                                            \
     {'r', "role", OPT_ROLE, "ROLE",                                                                \
      "only sessions with a message of this role; may be repeated"},                                \
