@@ -195,17 +195,15 @@ static void check(int result, const struct err *e)
         die_usage("%s", err_text(e));
 }
 
-/* Begins the next text that is wanted: a group of the pattern or, with --in-session, a pattern of
- * its own. */
+/* Begins the next text that is wanted: a pattern of its own and, without --in-session, a group of
+ * the pattern. */
 static void begin_text(struct search_run *r, size_t *cap)
 {
     struct err e = ERR_INIT;
     struct pattern *p;
 
-    if (!r->in_session) {
+    if (!r->in_session)
         check(r->pattern.count > 0 ? pattern_next_group(&r->pattern, &e) : 0, &e);
-        return;
-    }
     if (r->wanted_count == PATTERN_GROUPS)
         die_usage("at most %d texts can be searched for at once", PATTERN_GROUPS);
     r->wanted = mem_grow(r->wanted, cap, r->wanted_count + 1, sizeof *r->wanted);
@@ -219,10 +217,10 @@ static void begin_text(struct search_run *r, size_t *cap)
 /* Adds an alternative to the current text: `text` or, if it is NULL, a word of the query. */
 static void add_text(struct search_run *r, const char *text, size_t word)
 {
-    struct pattern *to[] = {&r->pattern, r->in_session ? &r->wanted[r->wanted_count - 1] : NULL};
+    struct pattern *to[] = {&r->pattern, &r->wanted[r->wanted_count - 1]};
     struct err e = ERR_INIT;
 
-    for (size_t i = 0; i < 2 && to[i]; i++)
+    for (size_t i = 0; i < 2; i++)
         check(text ? pattern_add(to[i], str_of(text), &e)
                    : query_add_word(&r->query, word, to[i], &e),
               &e);

@@ -100,6 +100,8 @@ int main(int argc, char **argv)
         die_err(&e);
     print_rows(&out, &choice, &rows);
     status = choose_report(&choice);
+    if (rows.count == 0)
+        choose_hint_others(&choice);
 
     session_rows_release(&rows, choice.histories.count);
     choose_release(&choice);

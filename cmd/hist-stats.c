@@ -80,6 +80,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < choice.histories.count; i++)
         count_history(&stats, &choice, &choice.histories.at[i], newest);
     status = choose_report(&choice);
+    if (stats.total.messages == 0)
+        choose_hint_others(&choice);
     stats_sort(&stats);
     if (stats.total.messages > 0 || status == 0)
         stats_print(&out, &stats, &choice);

@@ -1,8 +1,10 @@
 /* hist-sync - keep histories on several machines equal. */
+#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chathist/base/json.h"
@@ -105,12 +107,17 @@ static void print_count(struct run *r, const struct sync_job *job)
     buf_release(&counts);
 }
 
+static bool is_ssh(const char *place)
+{
+    return strncmp(place, "ssh://", strlen("ssh://")) == 0;
+}
+
 /* Returns 0, or -1 with *e set. */
 static int sync_at_place(struct sync_job *job, struct err *e)
 {
     if (sync_is_postgres(job->place))
         return sync_postgres(job, e);
-    if (strncmp(job->place, "ssh://", strlen("ssh://")) != 0)
+    if (!is_ssh(job->place))
         return sync_dir(job, e);
     job->ssh = config_env("CHAT_SSH");
     job->program = PROGRAM_PREFIX "hist-sync";
@@ -294,6 +301,31 @@ static void take_operands(struct run *r, struct opt_parser *args)
     r->place = count > 0 ? operands[0] : NULL;
 }
 
+/* Ends the program if nothing can be synchronised with the place, before it asks for a name. */
+static void check_place(const char *place)
+{
+    struct err e = ERR_INIT;
+    struct stat st;
+    int reason = 0;
+
+    if (is_ssh(place)) {
+        if (sync_ssh_check(place, &e) < 0)
+            die_err(&e);
+    } else if (!sync_is_postgres(place)) {
+        if (strstr(place, "://"))
+            die_usage("bad place '%s': a directory, ssh://HOST or postgresql://... is expected",
+                      place);
+        if (stat(place, &st) < 0)
+            reason = errno;
+        else if (!S_ISDIR(st.st_mode))
+            reason = ENOTDIR;
+    }
+    if (reason) {
+        err_sys(&e, reason, "cannot open directory '%s'", place);
+        die_err(&e);
+    }
+}
+
 /* Chooses the place of the user configuration if none was given, and checks that the options go
  * with it. */
 static void choose_place(struct run *r)
@@ -308,6 +340,7 @@ static void choose_place(struct run *r)
     if (is_reading(r) && (r->verb || !sync_is_postgres(r->place)))
         die_usage("--remote, --search, --sessions and --show read a database: postgresql://... as "
                   "an argument, the setting 'remote' or CHAT_REMOTE");
+    check_place(r->place);
 }
 
 static void parse(struct run *r, struct opt_parser *args)

@@ -40,7 +40,8 @@ static void attach_all(struct buf *prompt, struct attachment_list *attachments,
     for (size_t i = 0; i < a->files.count; i++) {
         size_t before = attachments->count;
 
-        if (attach_file(prompt, attachments, a->files.at[i], &e) < 0 && a->regenerate)
+        if (attach_file(prompt, attachments, a->files.at[i], a->common.quiet, &e) < 0 &&
+            a->regenerate)
             die_usage("--regenerate takes no prompt: %s", err_text(&e));
         if (e.kind != ERR_NONE)
             die_err(&e);
@@ -48,6 +49,28 @@ static void attach_all(struct buf *prompt, struct attachment_list *attachments,
             die_usage("--regenerate takes no prompt, and '%s' is neither an image nor a PDF",
                       a->files.at[i]);
     }
+}
+
+/* With -f *.c the shell puts the first name after -f, and the others become words of the prompt. */
+static void report_names(const struct chat_args *a)
+{
+    const char *first = NULL;
+    size_t count = 0;
+    struct stat st;
+
+    for (size_t i = 0; i < a->words_count && a->files.count > 0; i++)
+        if (stat(a->words[i], &st) == 0 && S_ISREG(st.st_mode)) {
+            first = first ? first : a->words[i];
+            count++;
+        }
+    if (count > 1)
+        warnf("'%s' and %zu more file%s are not attached, but words of the prompt: -f takes one "
+              "FILE, and may be repeated",
+              first, count - 1, count > 2 ? "s" : "");
+    else if (count > 0)
+        warnf("'%s' is not attached, but a word of the prompt: -f takes one FILE, and may be "
+              "repeated",
+              first);
 }
 
 void input_prompt(struct buf *prompt, struct attachment_list *attachments,
@@ -64,6 +87,8 @@ void input_prompt(struct buf *prompt, struct attachment_list *attachments,
         hintf(a->verbose, "standard input is empty");
     prompt_add_words(prompt, a->words, a->words_count);
     attach_all(prompt, attachments, a);
+    if (!a->common.quiet)
+        report_names(a);
     if (prompt->overflow)
         die_usage("prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
     if (str_trim(buf_str(prompt)).n > 0 || attachments->count > 0 || a->regenerate ||
@@ -149,8 +174,17 @@ static void add_fenced_text(struct buf *prompt, const char *file, struct str tex
     buf_release(&name);
 }
 
+/* Reports a text that the model will not see as the user does. */
+static void report_text(const char *file, struct str text)
+{
+    if (text.n == 0)
+        warnf("'%s' is empty", file);
+    else if (utf8_valid(text) < text.n)
+        warnf("'%s' is not UTF-8: what cannot be read is sent as U+FFFD (iconv converts it)", file);
+}
+
 static int attach_bytes(struct buf *prompt, struct attachment_list *attachments, const char *file,
-                        struct str bytes, struct err *e)
+                        struct str bytes, bool quiet, struct err *e)
 {
     const char *type = attachment_type(bytes);
     size_t before = prompt->len;
@@ -161,6 +195,8 @@ static int attach_bytes(struct buf *prompt, struct attachment_list *attachments,
                                    bytes, e);
     if (bytes.n > 0 && memchr(bytes.p, '\0', bytes.n))
         return err_set(e, ERR_USAGE, "it is a binary file");
+    if (!quiet)
+        report_text(file, bytes);
     add_fenced_text(prompt, file, bytes);
     if (!prompt->overflow)
         return 0;
@@ -210,7 +246,7 @@ static int read_bytes(const char *file, struct buf *bytes, struct err *e)
 }
 
 int attach_file(struct buf *prompt, struct attachment_list *attachments, const char *file,
-                struct err *e)
+                bool quiet, struct err *e)
 {
     struct buf bytes = BUF_INIT(PROMPT_MAX);
     int result = read_bytes(file, &bytes, e);
@@ -219,7 +255,7 @@ int attach_file(struct buf *prompt, struct attachment_list *attachments, const c
         if (e)
             e->kind = ERR_USAGE;
     } else {
-        result = attach_bytes(prompt, attachments, file, buf_str(&bytes), e);
+        result = attach_bytes(prompt, attachments, file, buf_str(&bytes), quiet, e);
         if (result < 0)
             err_set(e, ERR_USAGE, "cannot attach '%s': %s", file, err_text(e));
     }

@@ -394,6 +394,20 @@ static const char *server_origin(const struct server *s, struct buf *origin)
     return http_origin(s->base_url, origin) ? buf_c(origin) : s->provider->name;
 }
 
+static int no_key(const struct config *c, const struct provider *p, struct err *e)
+{
+    struct buf file = BUF_INIT(BUF_LINE);
+    int result;
+
+    if (c->config_home)
+        buf_addf(&file, ", or store it in '%s/chathist/keys/%s' with mode 600", c->config_home,
+                 key_name(p));
+    result = err_set(e, ERR_USAGE, "no key for '%s': set %s or CHAT_API_KEY%s", p->name,
+                     p->key_variable ? p->key_variable : "CHAT_API_KEY", buf_c(&file));
+    buf_release(&file);
+    return result;
+}
+
 /* A key without a provider is used for every server, except a keyless one that was not named. */
 static int choose_key(struct server *s, const struct config *c, struct err *e)
 {
@@ -407,8 +421,7 @@ static int choose_key(struct server *s, const struct config *c, struct err *e)
         s->key = key_fetch(&s->key_source, s->command_dir, e);
     if (s->key_source.kind == KEY_NONE && own && p->needs_key &&
         !server_headers_hold_key(&s->headers))
-        return err_set(e, ERR_USAGE, "no key for '%s': set %s or CHAT_API_KEY", p->name,
-                       p->key_variable ? p->key_variable : "CHAT_API_KEY");
+        return no_key(c, p, e);
     return 0;
 }
 
@@ -550,6 +563,41 @@ static const struct provider *implied_provider(const struct config *c)
     return p || !command || !*command ? p : provider_find(STR("openai"));
 }
 
+/* Returns the provider that the beginning of the model's name, which is added to `typed`, probably
+ * means, or NULL. */
+static const char *meant_prefix(const char *model, struct buf *typed)
+{
+    const char *colon = model ? strchr(model, ':') : NULL;
+    struct nearest meant = {0};
+
+    if (!colon)
+        return NULL;
+    buf_add(typed, model, (size_t)(colon - model));
+    meant.typed = buf_c(typed);
+    for (const struct provider *const *p = provider_all(); *p; p++)
+        nearest_offer(&meant, (*p)->name);
+    return meant.name;
+}
+
+static int no_server(const struct server *s, const char *looked, struct err *e)
+{
+    struct buf typed = BUF_INIT(BUF_LINE), why = BUF_INIT(BUF_LINE);
+    const char *meant = meant_prefix(s->model, &typed);
+    int result;
+
+    if (meant)
+        buf_addf(&why, "'%s' is no provider (did you mean %s%s?), and ", buf_c(&typed), meant,
+                 strchr(s->model, ':'));
+    result = err_set(e, ERR_USAGE,
+                     "%sno model server is configured%s: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
+                     "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo' (it answers with your own "
+                     "prompt)",
+                     buf_c(&why), looked);
+    buf_release(&typed);
+    buf_release(&why);
+    return result;
+}
+
 int server_choose(struct server *s, const struct config *c, const struct ask_header *headers,
                   size_t headers_count, struct err *e)
 {
@@ -565,11 +613,7 @@ int server_choose(struct server *s, const struct config *c, const struct ask_hea
         s->provider =
             provider_find(STR("ollama")); /* the message is then that Ollama does not answer */
     if (!s->provider)
-        return err_set(e, ERR_USAGE,
-                       "no model server is configured%s: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
-                       "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo' (it answers with your "
-                       "own prompt)",
-                       name ? "" : ", and none answers on its usual port of this machine");
+        return no_server(s, name ? "" : ", and none answers on its usual port of this machine", e);
     if (choose_url(s, c, e) < 0)
         return -1;
     if (s->provider->elsewhere && !is_at_home(s->provider, s->base_url))
@@ -586,20 +630,13 @@ int server_choose(struct server *s, const struct config *c, const struct ask_hea
  * (`llama3:8b`), so local servers are excepted. */
 static void warn_of_prefix(const struct server *s)
 {
-    const char *colon = s->model ? strchr(s->model, ':') : NULL;
-    struct nearest meant = {0};
-    char *typed;
+    struct buf typed = BUF_INIT(BUF_LINE);
+    const char *meant = s->provider->probe.path ? NULL : meant_prefix(s->model, &typed);
 
-    if (!colon || s->provider->probe.path)
-        return;
-    typed = mem_copy(s->model, (size_t)(colon - s->model));
-    meant.typed = typed;
-    for (const struct provider *const *p = provider_all(); *p; p++)
-        nearest_offer(&meant, (*p)->name);
-    if (meant.name)
-        warnf("'%s' is no provider: asking %s for the model '%s'; did you mean %s:%s?", typed,
-              s->provider->name, s->model, meant.name, colon + 1);
-    free(typed);
+    if (meant)
+        warnf("'%s' is no provider: asking %s for the model '%s'; did you mean %s%s?",
+              buf_c(&typed), s->provider->name, s->model, meant, strchr(s->model, ':'));
+    buf_release(&typed);
 }
 
 void server_report(const struct server *s)

@@ -429,6 +429,13 @@ int choose_list(struct choice *c, struct session_list *l, const struct history *
     return all ? 0 : keep_chosen(c, l, h, limit, e);
 }
 
+void choose_hint_others(const struct choice *c)
+{
+    if (!c->common.quiet && !c->remote && !choose_many(c) && c->files.count == 0 &&
+        c->histories.count == 1)
+        histories_hint_others(&c->histories.at[0], &c->config);
+}
+
 int choose_status(const struct choice *c)
 {
     for (size_t i = 0; i < c->sessions_count; i++)

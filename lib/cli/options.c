@@ -39,6 +39,20 @@ static size_t distance(const char *a, const char *b, size_t enough)
     return best;
 }
 
+/* Returns whether one of the names begins with the other. */
+static bool is_shortened(const char *a, const char *b)
+{
+    return str_starts(str_of(a), str_of(b)) || str_starts(str_of(b), str_of(a));
+}
+
+/* Returns whether `name` is a better guess than the one that is as similar. */
+static bool is_better(const struct nearest *n, const char *name)
+{
+    bool begins = is_shortened(n->typed, name), did = is_shortened(n->typed, n->name);
+
+    return begins != did ? begins : strlen(name) > strlen(n->name);
+}
+
 void nearest_offer(struct nearest *n, const char *name)
 {
     size_t length = strlen(n->typed), most = length / 3 < 3 ? length / 3 + 1 : 4;
@@ -49,7 +63,7 @@ void nearest_offer(struct nearest *n, const char *name)
         return;
     if (far == most)
         far = most + 1;
-    if (!n->name || far < n->far || (far == n->far && strlen(name) > strlen(n->name))) {
+    if (!n->name || far < n->far || (far == n->far && is_better(n, name))) {
         n->far = far;
         n->name = name;
     }

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
@@ -672,6 +673,12 @@ static void report_unused(const struct search_run *r)
             warnf("no answer is from the model '%.*s'", (int)models->at[i].n, models->at[i].p);
 }
 
+static void search_all(struct search_run *r)
+{
+    for (size_t i = 0; i < r->choice.histories.count; i++)
+        search_history(r, &r->choice.histories.at[i]);
+}
+
 /* Searches again for the sessions that hold all texts but one. */
 static void search_nearly(struct search_run *r)
 {
@@ -698,6 +705,20 @@ static void search_all(struct search_run *r)
         search_nearly(r);
 }
 
+/* After a search for several texts without a hit, says on a terminal that sessions hold all of
+ * them, if that is so. */
+static void hint_sessions(struct search_run *r)
+{
+    if (r->pattern.group == 0 || r->in_session || r->invert ||
+        r->what == SEARCH_SESSIONS_WITHOUT || !isatty(STDERR_FILENO))
+        return;
+    r->in_session = true;
+    r->what = SEARCH_NOTHING;
+    run_in_session(r);
+    if (r->count > 0)
+        hintf(false, "no message has all of the texts; --in-session finds the sessions that do");
+}
+
 /* Returns whether any history could be searched. */
 static bool any_searched(const struct search_run *r)
 {
@@ -710,7 +731,7 @@ static bool any_searched(const struct search_run *r)
 
 int search_run_histories(struct search_run *r)
 {
-    bool found, wonders;
+    bool found;
     int absent;
 
     enter_all(r);
@@ -727,12 +748,11 @@ int search_run_histories(struct search_run *r)
     for (size_t i = 0; i < r->count_parts; i++)
         start_report_bad(r->parts[i].history, r->parts[i].bad, r->choice.common.quiet);
     absent = choose_report(&r->choice);
-    wonders = !found && !r->failed && any_searched(r) && !r->choice.common.quiet;
-    if (wonders)
+    if (!found && !r->failed && any_searched(r) && !r->choice.common.quiet) {
         report_unused(r);
-    if (wonders && r->pattern.group > 0 && !r->in_session && !r->invert &&
-        r->what != SEARCH_SESSIONS_WITHOUT)
-        hintf(false, "no message has all of the texts; --in-session finds the sessions that do");
+        choose_hint_others(&r->choice);
+        hint_sessions(r);
+    }
     update_indexes(r);
     for (size_t i = 0; i < r->count_parts; i++)
         part_release(&r->parts[i]);

@@ -110,7 +110,7 @@ int repl_attach(struct repl *r, const char *file, struct err *e)
         e->kind = ERR_USAGE;
         return -1;
     }
-    result = attach_file(&tried, &attachments, file, e);
+    result = attach_file(&tried, &attachments, file, false, e);
     attachment_list_release(&attachments);
     buf_release(&tried);
     if (result == 0)
@@ -122,7 +122,7 @@ static int add_files(const struct repl *r, struct buf *prompt, struct attachment
                      struct err *e)
 {
     for (size_t i = 0; i < r->files.count; i++)
-        if (attach_file(prompt, attachments, r->files.at[i], e) < 0)
+        if (attach_file(prompt, attachments, r->files.at[i], true, e) < 0)
             return -1;
     return prompt->overflow
                ? err_set(e, ERR_USAGE, "prompt is too long: over %zu MiB", PROMPT_MAX >> 20)

@@ -736,6 +736,15 @@ static int parse_address(struct address *a, const char *place, struct err *e)
     return 0;
 }
 
+int sync_ssh_check(const char *place, struct err *e)
+{
+    struct address a;
+    int result = parse_address(&a, place, e);
+
+    address_release(&a);
+    return result;
+}
+
 static int make_command(struct words *w, const struct sync_job *job, const struct address *a,
                         struct err *e)
 {

@@ -181,6 +181,44 @@ c
 `````'
 }
 
+@test "chat: words that are names of files, where the shell put them after -f" {
+    use_echo
+    touch b.c c.c
+    echo 'int a;' >a.c
+    run_expect 0 chat --once -f *.c 'list the bugs'
+    stderr_is "chat: 'b.c' and 1 more file are not attached, but words of the prompt: -f takes one FILE, and may be repeated"
+    run_expect 0 chat --once 'list the bugs' -f a.c ./b.c
+    stderr_is "chat: './b.c' is not attached, but a word of the prompt: -f takes one FILE, and may be repeated"
+    touch d.c
+    run_expect 0 chat --once -f *.c
+    stderr_is "chat: 'b.c' and 2 more files are not attached, but words of the prompt: -f takes one FILE, and may be repeated"
+    run_expect 0 chat --once -q -f *.c
+    stderr_empty
+    # Without -f they are words, as is the name of a directory.
+    run_expect 0 chat --once what is in a.c
+    stderr_empty
+    mkdir src
+    run_expect 0 chat --once -f a.c is src the place
+    stderr_empty
+}
+
+@test "chat: a text that is empty or not UTF-8 is attached with a notice" {
+    use_echo
+    touch empty
+    printf 'caf\xe9\n' >latin
+    printf 'caf\xc3\xa9\n' >utf8
+    run_expect 0 chat --once -f empty 'why?'
+    stderr_is "chat: 'empty' is empty"
+    run_expect 0 chat --once -f latin -f utf8 'what?'
+    stdout_has $'caf\xef\xbf\xbd' $'caf\xc3\xa9'
+    stderr_is "chat: 'latin' is not UTF-8: what cannot be read is sent as U+FFFD (iconv converts it)"
+    run_expect 0 chat --once -q -f latin -f empty 'what?'
+    stderr_empty
+    run_expect 0 on_tty --wait '> ' --type '/file latin\r' --wait 'with the next prompt' --type 'what?\r' --wait 'message\]' \
+        --type '/quit\r' chat
+    [[ $(grep -c 'is not UTF-8' "$OUT") == 1 ]] || fail 'said once'
+}
+
 # Images of the four kinds: a.png, b.jpg, c.gif, d.webp.
 make_images() {
     printf '\x89PNG\r\n\x1a\n' >a.png
@@ -633,6 +671,13 @@ make_pdf() {
     stdout_empty
     stderr_is "chat: unknown provider 'opneai': did you mean openai?"
     [[ ! -e $HISTORY ]]
+    use_nothing
+    run_expect 2 chat -m opneai:gpt-4o hello
+    stderr_matches "^chat: 'opneai' is no provider \(did you mean openai:gpt-4o\?\), and no model server is configured: set "
+    run_expect 2 chat -m antropic:claude:x hello
+    stderr_matches '\(did you mean anthropic:claude:x\?\)'
+    run_expect 2 chat -m nothing-like-it:x hello
+    stderr_matches '^chat: no model server is configured: '
     # In a model's name it may be part of the name, so the model is asked for all the same.
     use_echo
     run_expect 0 chat -m opneai:gpt-4o hello
@@ -662,7 +707,10 @@ make_pdf() {
     run_expect 2 chat -p openai -m m hello
     stderr_has OPENAI_API_KEY
     run_expect 2 chat -m groq:m hello
-    stderr_is "chat: no key for 'groq': set GROQ_API_KEY or CHAT_API_KEY"
+    stderr_is "chat: no key for 'groq': set GROQ_API_KEY or CHAT_API_KEY, or store it in '$HOME/.config/chathist/keys/groq' with mode 600"
+    # What it says helps.
+    install -D -m 600 <(echo key) "$HOME/.config/chathist/keys/groq"
+    run_expect 0 chat --dry-run -m groq:m hello
 }
 
 @test "chat: a service with a key of its own, by name or by the key alone" {

@@ -322,7 +322,23 @@ found_in() {
     run_expect 1 hist-search nowhere retry
     stderr_empty
     run_expect 1 on_tty --raw hist-search --no-pager --query 'nowhere retry'
-    stdout_is 'hist-search: no message has all of the texts; --in-session finds the sessions that do'
+    stdout_empty
+    run_expect 0 hist-search --in-session -l how thanks
+    run_expect 1 hist-search how thanks
+    stderr_empty
+    for texts in 'how thanks' '-E h[o]w thanks' '-w how thanks' '-l how thanks' '-c how thanks' \
+        '--json how thanks' '--query=thanks+how'; do
+        read -ra words <<<"$texts"
+        run_expect 1 on_tty --raw hist-search --no-pager "${words[@]//+/ }"
+        [[ $texts != -c* ]] || sed -i 1d "$OUT"
+        stdout_is 'hist-search: no message has all of the texts; --in-session finds the sessions that do'
+    done
+    # It would find nothing with these.
+    for texts in '-r assistant how thanks' '-s b how thanks' '-w ho thanks' '--since 2999-01-01 how thanks'; do
+        read -ra words <<<"$texts"
+        run_expect 1 on_tty --raw hist-search --no-pager "${words[@]}"
+        stdout_empty
+    done
     run_expect 1 on_tty --raw hist-search --no-pager -q nowhere retry
     stdout_empty
     run_expect 2 hist-search --nearly x

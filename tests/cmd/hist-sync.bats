@@ -616,6 +616,24 @@ file_of() {
     for name in ../../x a//b /x 'a b' .; do
         run_expect 2 hist-sync --name "$name" folder
     done
+    # The place comes first, where the name is missing, too.
+    make_repo nameless
+    : >nameless/.git/config
+    (cd nameless && CHAT_PROVIDER=echo chat -q hello >"$OUT")
+    for place in ftp://x https://example.org/x sftp://host/x; do
+        run_expect 2 env -C nameless hist-sync "$place"
+        stderr_matches "^hist-sync: bad place '$place': a directory, ssh://HOST or postgresql://\.\.\. is expected"
+    done
+    for place in ssh:// ssh:///x ssh://host:port; do
+        run_expect 2 env -C nameless hist-sync "$place"
+        stderr_is "hist-sync: bad place '$place': ssh://[user@]host[:port][/path] is expected"
+    done
+    run_expect 1 env -C nameless hist-sync absent
+    stderr_is "hist-sync: cannot open directory 'absent': No such file or directory"
+    run_expect 1 env -C nameless hist-sync .git/aicoder/history.jsonl
+    stderr_is "hist-sync: cannot open directory '.git/aicoder/history.jsonl': Not a directory"
+    run_expect 2 env -C nameless hist-sync ..
+    stderr_has 'has no remote by which it could be known'
     run_expect 1 hist-sync --name x absent
     stderr_is "hist-sync: cannot open directory 'absent': No such file or directory"
 }

@@ -225,6 +225,13 @@ options_of() {
 @test "bad input: an option that is mistyped, shortened too far, or a text" {
     run_expect 2 chat --modle x hi
     stderr_is "chat: unknown option '--modle': did you mean --model? (see 'chat --help')"
+    # Of those that are as similar, the one that was typed and more.
+    run_expect 2 chat --modell x
+    stderr_is "chat: unknown option '--modell': did you mean --model? (see 'chat --help')"
+    run_expect 2 chat --modelss
+    stderr_is "chat: unknown option '--modelss': did you mean --models? (see 'chat --help')"
+    run_expect 2 hist-search --sinc1 x
+    stderr_is "hist-search: unknown option '--sinc1': did you mean --since? (see 'hist-search --help')"
     run_expect 2 chat --list-models=x
     stderr_is "chat: unknown option '--list-models': did you mean --models? (see 'chat --help')"
     run_expect 2 hist-search --ignorecase x

@@ -56,6 +56,39 @@ setup() {
     stdout_matches '  ~/alpha  A b c' '  ~/beta   notes of beta'
 }
 
+@test "histories: where nothing is stored yet, a person is told of the others" {
+    make_repo "$HOME/gamma"
+    cd "$HOME/gamma"
+    HINT='there is no session here; --all reads 2 other histories of yours'
+    run_expect 0 hist-sessions
+    stdout_empty
+    stderr_empty
+    run_expect 0 on_tty --raw hist-sessions
+    stdout_is "hist-sessions: $HINT"
+    run_expect 1 on_tty --raw hist-search question
+    stdout_is "hist-search: $HINT"
+    run_expect 1 on_tty --raw hist-search question notes
+    stdout_is "hist-search: $HINT"
+    run_expect 0 on_tty --raw hist-stats
+    stdout_has "hist-stats: $HINT"
+    for options in -q --all; do
+        run_expect 0 on_tty --raw hist-sessions $options
+        stdout_lacks "$HINT"
+    done
+    touch empty
+    CHAT_HISTORY=empty run_expect 0 on_tty --raw hist-sessions
+    stdout_empty
+    # Nor where something is, or nothing anywhere.
+    run_expect 0 chat one
+    run_expect 0 on_tty --raw hist-sessions -r system
+    stdout_empty
+    run_expect 1 on_tty --raw hist-search question
+    stdout_empty
+    cd "$WORK"
+    HOME=$WORK run_expect 0 on_tty --raw hist-sessions
+    stdout_empty
+}
+
 @test "histories: an id is found in another one, which is named" {
     run_expect 0 hist-show "$ID"
     stdout_has 'question of beta'

@@ -34,9 +34,10 @@ void input_messages(struct buf *text, const struct chat_args *a);
 /* Adds a text file to the prompt, after a blank line and fenced with its name, or an image or a PDF
  * to the list, as its first bytes say. Returns 0, or -1 with ERR_USAGE and nothing added if the
  * file is unreadable, too large (PROMPT_MAX, ATTACHMENT_MAX, ATTACHMENTS_MAX), another kind of
- * binary file, a directory or a URL. */
+ * binary file, a directory or a URL. Unless `quiet` is set, a notice says that a text is empty or
+ * not UTF-8. */
 int attach_file(struct buf *prompt, struct attachment_list *attachments, const char *file,
-                struct err *e);
+                bool quiet, struct err *e);
 
 /* Replaces the text by the result of the user's editor, ${VISUAL:-${EDITOR:-vi}}, without one final
  * newline. The editor gets a temporary file that only the user can read. Returns 0, or -1 with *e

@@ -142,6 +142,9 @@ int choose_list(struct choice *c, struct session_list *l, const struct history *
  * no message that --role and --model accept. Returns 0, or -1 with *e set. */
 int choose_mark(const struct choice *c, const struct session_list *l, bool *marked,
                 const struct history *h, struct err *e);
+/* If nothing was found because the one history that was read is empty, says on a terminal that the
+ * user has others. */
+void choose_hint_others(const struct choice *c);
 /* Does any option restrict the messages or sessions, apart from the names of sessions? */
 bool choose_restricts(const struct choice *c);
 /* Returns the exit code for named sessions that were in no history, or 0 without such a session.

@@ -39,6 +39,9 @@ void history_name_add(struct buf *out, const struct history *h);
  * it. */
 bool history_is_own(const struct history *h);
 
+/* If a history has no message yet, says on a terminal how many others of the user --all reads. */
+void histories_hint_others(const struct history *h, const struct config *c);
+
 /* Looks a session of a history up: with `exact` by its whole id, else as session_resolve does.
  * Returns 0 and *id, or -1 with *e set (ERR_ABSENT if the history has no such session). */
 int history_look_up(const struct history *h, struct str name, bool exact, struct buf *id,

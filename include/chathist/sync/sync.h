@@ -49,6 +49,8 @@ int sync_dir(struct sync_job *job, struct err *e);
  * With a path, that file is the copy, else the history of that name. Errors are ERR_NETWORK if the
  * connection fails or ends too early, and ERR_TIMEOUT. The caller ignores SIGPIPE. */
 int sync_ssh(struct sync_job *job, struct err *e);
+/* Returns 0 if `place` has that form, or -1 with *e set (ERR_USAGE). */
+int sync_ssh_check(const char *place, struct err *e);
 /* The same over two descriptors, of which one is read, that lead to sync_serve. */
 int sync_connected(struct sync_job *job, int in, int out, struct err *e);
 /* The other side of sync_ssh: answers on two descriptors, of which one is read. */
