@@ -13,6 +13,9 @@
 
 enum { KEY_CASE = OPT_LONG, KEY_QUERY, KEY_IN_SESSION, KEY_NEARLY, KEY_IN, KEY_FILE, KEY_REVERSE };
 
+/* In the order of the array in take_parts. */
+#define PARTS "content|tools|files|title|model|id"
+
 static const struct opt options[] = {
     {'e', "regexp", OPT_TEXT, "TEXT", "look for this text; may be repeated: any of them"},
     {'E', "extended-regexp", OPT_FLAG, NULL, "texts are regular expressions (Perl's)"},
@@ -25,8 +28,7 @@ static const struct opt options[] = {
      "the texts may be in different messages of a session"},
     {KEY_NEARLY, "nearly", OPT_FLAG, NULL,
      "with --in-session: if no session has all texts, one may be missing"},
-    {KEY_IN, "in", OPT_TEXT, "PARTS",
-     "search content, tools, files, title, model, id (default: content,tools)"},
+    {KEY_IN, "in", OPT_CHOICES, PARTS, "search these, separated by commas (content,tools)"},
     {'v', "invert-match", OPT_FLAG, NULL, "find the messages that do not match"},
     CHOOSE_MESSAGES("only messages of this session; may be repeated"),
     {KEY_FILE, "file", OPT_FILE, "PATH", "only messages about this file; may be repeated"},
@@ -97,31 +99,16 @@ static void take_flag(struct search_run *r, int key)
         set_what(r, SEARCH_COUNT);
 }
 
-static unsigned part_of(struct str name)
-{
-    static const struct {
-        const char *name;
-        enum search_in in;
-    } parts[] = {
-        {"content", SEARCH_CONTENT}, {"tools", SEARCH_TOOLS}, {"files", SEARCH_FILES},
-        {"title", SEARCH_TITLE},     {"model", SEARCH_MODEL}, {"id", SEARCH_ID},
-    };
-
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        if (str_eq_c(name, parts[i].name))
-            return parts[i].in;
-    die_usage("bad value '%.*s' for --in: content, tools, files, title, model or id is expected",
-              (int)name.n, name.p);
-}
-
-/* Takes names that are separated by commas. */
+/* Takes names of parts that are separated by commas. */
 static void take_parts(struct search_run *r, const char *names)
 {
+    static const enum search_in parts[] = {SEARCH_CONTENT, SEARCH_TOOLS, SEARCH_FILES,
+                                           SEARCH_TITLE,   SEARCH_MODEL, SEARCH_ID};
     struct str rest = str_of(names);
 
     r->in = 0;
     while (rest.p)
-        r->in |= part_of(str_cut(&rest, ','));
+        r->in |= parts[opt_choice(PARTS, str_cut(&rest, ','))];
 }
 
 static void take(struct search_run *r, struct raw *raw, int key, char *value)

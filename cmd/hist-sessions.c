@@ -19,7 +19,8 @@ enum { KEY_ID = OPT_LONG, KEY_SORT, KEY_REVERSE, KEY_MATCH };
 static const struct opt options[] = {
     CHOOSE_LIMIT("list at most N sessions, or all (50 on a terminal, else all)"),
     CHOOSE_SESSIONS,
-    {KEY_ID, "id", OPT_TEXT, "TEXT", "list only sessions whose id TEXT begins, or else ends"},
+    {KEY_ID, "id", OPT_TEXT, "TEXT",
+     "list only sessions whose id TEXT begins, or else ends"},
     {KEY_MATCH, "match", OPT_TEXT, "QUERY",
      "only sessions with a message, or a title, that meets QUERY"},
     {KEY_SORT, "sort", OPT_CHOICE, SORT_KEYS, "sort by this: the last used, the longest, ..."},
@@ -88,7 +89,7 @@ int main(int argc, char **argv)
         else if (key == KEY_MATCH)
             rows.match = value;
         else if (key == KEY_SORT)
-            rows.by = (enum rows_by)opt_choice(SORT_KEYS, value);
+            rows.by = (enum rows_by)opt_choice(SORT_KEYS, str_of(value));
         else
             rows.reverse = true;
     }

@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     opt_start(&args, &program, argc, argv);
     while ((key = choose_next(&choice, &args, &value)) != 0) {
         if (key == KEY_BY)
-            by = (enum stats_by)opt_choice(GROUPS, value);
+            by = (enum stats_by)opt_choice(GROUPS, str_of(value));
         else if (key == KEY_COST)
             cost = true;
         else

@@ -5,7 +5,7 @@
 # (PROGRAM --completion-table). What comes from a history or from a server is data: it is compared,
 # quoted and printed, never evaluated.
 
-# Makes `word TAB …` lines safe to offer: prints `word`, with a field's number `word TAB field`. A word with a
+# Makes `word TAB …` lines safe to offer: prints `word TAB`, with a field's number `word TAB field`. A word with a
 # character that a terminal could obey is left out, in the field it becomes `?`: C0 and C1 controls, bidi and
 # other format controls, tags. Of more than a second number of lines the others become one that is empty.
 function __chathist_safe
@@ -20,7 +20,19 @@ function __chathist_safe
             return s
         }
         most && NR > most { print ""; exit }
-        $1 != "" && mask($1) == $1 { print $1 (field ? "\t" mask($field) : "") }'
+        $1 != "" && mask($1) == $1 { print $1 "\t" (field ? mask($field) : "") }'
+end
+
+# Prints words that have no description of their own. Without the tab fish would repeat that of the option.
+function __chathist_words
+    printf '%s\t\n' $argv
+end
+
+# The same for several of them, separated by commas.
+function __chathist_list
+    set -l before (commandline -ct | string replace -r '^--[^=]*=' '' | string match -r '^.*,')
+    set -q before[1]; or set before ''
+    __chathist_words $before$argv
 end
 
 # The program called NAME that lies beside the one on the line.
@@ -103,7 +115,7 @@ function __chathist_models
     set -l program (__chathist_program chat)
     set -l models ($program --models --cached --connect-timeout 1s --idle-timeout 2s $server \
         </dev/null 2>/dev/null | __chathist_safe)
-    contains echo:echo $models; or set -a models echo:echo
+    contains echo:echo\t $models; or set -a models echo:echo\t
     printf '%s\n' $models
 end
 
@@ -121,8 +133,8 @@ end
 # Named in the error message about one that is not known.
 function __chathist_providers
     set -l program (__chathist_program chat)
-    $program --models --provider '?' </dev/null 2>&1 |
-        string replace -rf '.*known are ' '' | string split ', '
+    __chathist_words ($program --models --provider '?' </dev/null 2>&1 |
+        string replace -rf '.*known are ' '' | string split ', ')
 end
 
 function __chathist_tools
@@ -156,13 +168,15 @@ function __chathist_options -a name
             case file
                 set -a spec -r -F
             case role
-                set -a spec -x -a 'user assistant system tool'
+                set -a spec -x -a '(__chathist_words user assistant system tool)'
             case time
-                set -a spec -x -a 'today yesterday 1d 7d 30d'
+                set -a spec -x -a '(__chathist_words today yesterday 1d 7d 30d)'
             case when
-                set -a spec -x -a 'auto always never'
+                set -a spec -x -a '(__chathist_words auto always never)'
             case choice
-                set -a spec -x -a (string replace -a '|' ' ' -- $fields[4])
+                set -a spec -x -a "(__chathist_words "(string replace -a '|' ' ' -- $fields[4])")"
+            case choices
+                set -a spec -x -a "(__chathist_list "(string replace -a '|' ' ' -- $fields[4])")"
             case session
                 set -a spec -x -k -a "(__chathist_sessions "(string replace -ra '[^A-Z]' '' -- $fields[4])")"
             case model

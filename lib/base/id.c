@@ -49,6 +49,11 @@ bool id_session_generated(struct str id)
     return true;
 }
 
+bool id_session_digits_begin(struct str id, struct str text)
+{
+    return id_session_generated(id) && str_starts(str_skip(id, id.n - ID_SESSION_DIGITS), text);
+}
+
 bool id_is_uuid(struct str id)
 {
     static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";

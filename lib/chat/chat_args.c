@@ -68,8 +68,7 @@ static const struct opt options[] = {
     {KEY_BASE_URL, "base-url", OPT_TEXT, "URL", "ask the server at this URL"},
     {KEY_INSECURE, "insecure", OPT_FLAG, NULL, "send a key over plain http, which others can read"},
     {KEY_HEADER, "header", OPT_TEXT, "NAME:VALUE", "send this HTTP header; may be repeated"},
-    {KEY_EFFORT, "effort", OPT_TEXT, "LEVEL",
-     "how much to reason: none, minimal, low, medium, high, max"},
+    {KEY_EFFORT, "effort", OPT_CHOICE, EFFORT_WORDS, "how much to reason before the answer"},
     {KEY_MAX_TOKENS, "max-tokens", OPT_NUMBER, "N", "at most N tokens in an answer"},
     {'o', "option", OPT_TEXT, "KEY=VALUE", "set a field of the request; may be repeated"},
     {'T', "tool", OPT_TOOL, "TOOL",
@@ -287,8 +286,6 @@ static void take_option(struct chat_args *a, int key, char *value)
         add_header(a, value);
         break;
     case KEY_EFFORT:
-        if (!is_effort(value))
-            die_usage("bad value '%s' for --effort: " EFFORT_LEVELS " is expected", value);
         a->setting[SETTING_EFFORT] = value;
         break;
     case KEY_MCP:

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
@@ -414,6 +415,22 @@ static int keep_chosen(const struct choice *c, struct session_list *l, const str
     return result;
 }
 
+/* Lists the generated ids of which the text begins the digits. */
+static int list_digits(struct session_list *l, const struct history *h, struct str text,
+                       size_t limit, struct err *e)
+{
+    size_t kept = 0;
+
+    session_list_release(l);
+    if (session_list_newest(l, h, SIZE_MAX, e) < 0)
+        return -1;
+    for (size_t i = 0; i < l->count && kept < limit; i++)
+        if (id_session_digits_begin(l->at[i].id, text))
+            l->at[kept++] = l->at[i];
+    l->count = kept;
+    return 0;
+}
+
 int choose_list(struct choice *c, struct session_list *l, const struct history *h, const char *id,
                 size_t limit, struct err *e)
 {
@@ -425,6 +442,8 @@ int choose_list(struct choice *c, struct session_list *l, const struct history *
         return 0;
     if ((id ? session_list_named(l, h, str_of(id), most, e) : session_list_newest(l, h, most, e)) <
         0)
+        return -1;
+    if (id && l->count == 0 && list_digits(l, h, str_of(id), most, e) < 0)
         return -1;
     return all ? 0 : keep_chosen(c, l, h, limit, e);
 }

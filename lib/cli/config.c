@@ -396,10 +396,10 @@ int config_session_timeout(const struct config *c, int64_t *ms, struct err *e)
 
 bool is_effort(const char *text)
 {
-    static const char *const levels[] = {"none", "minimal", "low", "medium", "high", "max"};
+    struct str rest = str_of(EFFORT_WORDS);
 
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (strcmp(text, levels[i]) == 0)
+    while (rest.p)
+        if (str_eq_c(str_cut(&rest, '|'), text))
             return true;
     return false;
 }

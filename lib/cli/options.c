@@ -92,6 +92,7 @@ static const char *const kind_names[] = {
     [OPT_MODEL] = "model",       [OPT_PROVIDER] = "provider", [OPT_WHEN] = "when",
     [OPT_TEMPLATE] = "template", [OPT_PERSONA] = "persona",   [OPT_TOOL] = "tool",
     [OPT_MCP] = "mcp",           [OPT_TIME] = "time",         [OPT_CHOICE] = "choice",
+    [OPT_CHOICES] = "choices",
 };
 
 /* Returns the row with this name, or NULL. */
@@ -344,9 +345,9 @@ static void die_option(struct opt_parser *p, int key)
 }
 
 /* Ends the program unless the value is one of the words `this|that` of a choice. */
-static void check_choice(const struct opt *o, const char *value)
+static void check_choice(const struct opt *o, struct str text)
 {
-    char *words = mem_text(o->meta);
+    char *words = mem_text(o->meta), *value = mem_copy(text.p, text.n);
     struct nearest meant = {.typed = value};
     struct buf list = BUF_INIT(BUF_SMALL);
     bool known = false;
@@ -366,6 +367,15 @@ static void check_choice(const struct opt *o, const char *value)
         die_usage("bad value '%s' for --%s: %s is expected", value, o->name, buf_c(&list));
     buf_release(&list);
     free(words);
+    free(value);
+}
+
+static void check_choices(const struct opt *o, const char *value)
+{
+    struct str rest = str_of(value);
+
+    while (rest.p)
+        check_choice(o, str_cut(&rest, ','));
 }
 
 int opt_next(struct opt_parser *p, char **value)
@@ -378,7 +388,9 @@ int opt_next(struct opt_parser *p, char **value)
             die_option(p, key);
         own = find_key(p->program->options, key);
         if (own && own->kind == OPT_CHOICE)
-            check_choice(own, optarg);
+            check_choice(own, str_of(optarg));
+        else if (own && own->kind == OPT_CHOICES)
+            check_choices(own, optarg);
         if (!take_common(p, key) || (own && own->kind != OPT_FLAG)) {
             *value = optarg;
             return key;
@@ -432,12 +444,12 @@ void arg_list_add(struct arg_list *l, const char *value)
     l->at[l->count] = NULL;
 }
 
-size_t opt_choice(const char *words, const char *value)
+size_t opt_choice(const char *words, struct str value)
 {
     struct str rest = str_of(words);
     size_t i = 0;
 
-    while (rest.p && !str_eq_c(str_cut(&rest, '|'), value))
+    while (rest.p && !str_eq(str_cut(&rest, '|'), value))
         i++;
     return i;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/id.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 #include "chathist/chat/chat_session.h"
@@ -754,9 +755,10 @@ static void offer_sessions(struct repl *r, struct line_words *words, struct str 
         return;
     for (i = 0; i < list.count && words->all.count < SESSIONS_MAX; i++)
         line_offer(words, typed, list.at[i].id);
-    if (words->all.count == 0 && typed.n >= SESSION_SUFFIX_MIN)
+    if (words->all.count == 0)
         for (i = 0; i < list.count && words->all.count < SESSIONS_MAX; i++)
-            if (str_ends(list.at[i].id, typed))
+            if ((typed.n >= SESSION_SUFFIX_MIN && str_ends(list.at[i].id, typed)) ||
+                id_session_digits_begin(list.at[i].id, typed))
                 words_add(&words->all, list.at[i].id);
     session_list_release(&list);
 }

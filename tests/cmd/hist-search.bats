@@ -179,7 +179,7 @@ found_in() {
     done
     run_expect 0 hist-search --in content,files content a.c
     run_expect 2 hist-search --in contents x
-    stderr_is "hist-search: bad value 'contents' for --in: content, tools, files, title, model or id is expected (see 'hist-search --help')"
+    stderr_is "hist-search: bad value 'contents' for --in: did you mean content? (see 'hist-search --help')"
     run_expect 2 hist-search --in content, x
     stderr_is "hist-search: bad value '' for --in: content, tools, files, title, model or id is expected (see 'hist-search --help')"
 }

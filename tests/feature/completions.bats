@@ -252,6 +252,66 @@ answers() {
     completed bash 'chat -m openai:b' 'chat -m openai:b'
 }
 
+# What the tables of options say is fixed, and a part of each word.
+@test "completions: every option with fixed values completes them" {
+    local program option words word count=0
+    for source in "$ROOT"/cmd/*.c; do
+        program=$(basename "$source" .c)
+        run_expect 0 "$program" --completion-table
+        awk -F '\t' '$2 != "" && $3 ~ /^choices?$/ { print $2, $4, $3 == "choice" ? "_" : "" }' "$OUT" >fixed
+        while read -r option words blank; do
+            # Several may follow each other without one.
+            blank=${blank:+ }
+            count=$((count + 1))
+            for shell in "${SHELLS[@]}"; do
+                word=${words##*|}
+                completed "$shell" "$program $option ${word%?}" "$program $option $word$blank"
+                completed "$shell" "$program $option=${word%?}" "$program $option=$word$blank"
+            done
+            if command -v fish >/dev/null; then
+                in_fish "$program $option "
+                cut -f 1 "$OUT" | sort >got
+                tr '|' '\n' <<<"$words" | sort >wanted
+                same "fish: $program $option" wanted got
+                # The help of the option is not repeated beside each.
+                stdout_lacks $'\t'
+            fi
+        done <fixed
+    done
+    [[ $count -ge 9 ]] || fail "only $count"
+    # A value that a message lists as expected is in the table.
+    run_expect 2 chat --effort x
+    stderr_has "bad value 'x' for --effort: none, minimal, low, medium, high or max is expected"
+}
+
+@test "completions: several fixed values, separated by commas" {
+    for shell in "${SHELLS[@]}"; do
+        completed "$shell" 'hist-search --in content,to' 'hist-search --in content,tools'
+        completed "$shell" 'hist-search --in=content,tools,mod' 'hist-search --in=content,tools,model'
+    done
+    completed bash 'hist-search --in tit' 'hist-search --in title'
+    need fish
+    in_fish 'hist-search --in content,to'
+    stdout_is content,tools
+    in_fish 'hist-search --in=content,to'
+    stdout_is --in=content,tools
+}
+
+@test "completions: the beginning of the six digits of a generated id" {
+    hist_line sess_1719500000000_996773 user 'with digits' >>main.jsonl
+    hist_line sess_1719500000001_a96773 user 'with others' >>main.jsonl
+    for shell in "${SHELLS[@]}"; do
+        completed "$shell" 'hist-load 996' 'hist-load sess_1719500000000_996773 '
+        completed "$shell" 'chat -s a' 'chat -s alpha-1 '
+        completed "$shell" 'chat -s a9' 'chat -s sess_1719500000001_a96773 '
+        completed "$shell" 'hist-load 967' 'hist-load 967'
+        completed "$shell" 'hist-load 96773' 'hist-load 96773'
+    done
+    need fish
+    in_fish 'hist-load 996'
+    stdout_is $'sess_1719500000000_996773\twith digits'
+}
+
 @test "completions: bash: sessions" {
     completed bash 'hist-show al' 'hist-show alpha-1 '
     completed bash 'hist-show cur' 'hist-show current '
@@ -445,7 +505,7 @@ presets() {
     in_fish 'chat -p '
     [[ $(cut -f 1 "$OUT" | xargs) == 'openai openai-responses openai-chat anthropic openrouter groq mistral deepseek gemini ollama llamacpp lmstudio vllm docker echo' ]] || fail providers
     in_fish 'chat -m ec'
-    stdout_matches $'^echo:echo\t'
+    stdout_is echo:echo
     in_fish 'chat -f oth'
     stdout_is other.jsonl
     in_fish 'chat oth'

@@ -21,6 +21,8 @@ int id_add_token(struct buf *out, struct err *e);
 #define ID_SESSION_DIGITS 6
 /* Returns true if the id has the form of id_add_session. */
 bool id_session_generated(struct str id);
+/* Returns true if the id has that form, and `text` begins its digits. */
+bool id_session_digits_begin(struct str id, struct str text);
 
 /* Returns true if the id has the form of a UUID. */
 bool id_is_uuid(struct str id);

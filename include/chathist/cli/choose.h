@@ -135,7 +135,8 @@ struct history *choose_home(const struct choice *c);
 /* Reports in which other histories the sessions are, unless the program is quiet. */
 void choose_tell_homes(const struct choice *c);
 /* Lists the sessions of a history that are chosen, the last used first, at most `limit`. With `id`,
- * only those whose id begins, or else ends, with it. Returns 0, or -1 with *e set. */
+ * only those whose id begins, or else ends, with it, or else those of which it begins the digits at
+ * the end. Returns 0, or -1 with *e set. */
 int choose_list(struct choice *c, struct session_list *l, const struct history *h, const char *id,
                 size_t limit, struct err *e);
 /* Clears the marks of the sessions of a list that were not used within --since and --until, or have

@@ -113,6 +113,7 @@ int config_switch(const struct config *c, enum setting s, bool *on, struct err *
 int config_prices(const struct config *c, struct prices *p, struct err *e);
 
 /* Returns true for none, minimal, low, medium, high and max. */
+#define EFFORT_WORDS "none|minimal|low|medium|high|max"
 #define EFFORT_LEVELS "none, minimal, low, medium, high or max"
 bool is_effort(const char *text);
 
