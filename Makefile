@@ -34,7 +34,7 @@ ifneq ($(filter deps,$(MAKECMDGOALS)),)
 # `make deps GOAL...`: the packages come first, then the other goals in a make of their own.
 goals := $(filter-out deps,$(MAKECMDGOALS))
 groups := $(strip build $(if $(goals),$(if $(filter check%,$(goals)),check),check) \
-          $(if $(filter lint format fuzz,$(goals)),lint))
+          $(if $(filter lint format fuzz,$(goals)),lint) $(if $(filter deb,$(goals)),deb))
 
 .PHONY: deps after-deps $(goals)
 deps:
@@ -214,6 +214,11 @@ copy = m=644; [ ! -x "$$f" ] || m=755; install -d "$${t%/*}" && install -m $$m "
 install: ## copy programs, man pages, completions, examples to DESTDIR and prefix (/usr/local)
 	$(call build,$(VARIANT),all)
 	$(foreach k,$(kinds),$(call each,$k,$(call copy,$k)))
+	@case ":$$PATH:" in \
+	*:'$(bindir)':*) found=', which is in PATH' ;; \
+	*) found=', which is not in PATH: export PATH="$(bindir):$$PATH"' ;; \
+	esac; \
+	echo "install: the programs are in $(DESTDIR)$(bindir)$(if $(DESTDIR),,$$found)"
 
 uninstall: ## remove what install copied
 	$(foreach k,$(kinds),$(call each,$k,rm -f "$$t"))

@@ -9,7 +9,7 @@ setup() {
     sandbox
     local name
     mkdir -p bin
-    for name in sh sed awk sort tr wc env cat mkdir rm rmdir chmod; do ln -s "$(type -P "$name")" "bin/$name"; done
+    for name in sh sed awk sort tr wc env cat grep mkdir rm rmdir chmod; do ln -s "$(type -P "$name")" "bin/$name"; done
     # Neither pkg-config nor any library is found.
     export PKG_CONFIG=false
     export MANAGER=$PWD/manager
@@ -100,7 +100,31 @@ apt() {
 
 @test "deps: an unknown group" {
     deps 2 chek
-    stderr_is "deps: unknown group 'chek': there are build, check, lint, arm and browser"
+    stderr_is "deps: unknown group 'chek': there are build, check, lint, arm, browser and deb"
+}
+
+@test "deps: what the Debian package needs, all names at once" {
+    apt
+    stub dirname 'echo "$1" | sed "s,/[^/]*$,,"'
+    # One of them is there, one was removed.
+    stub dpkg-query 'case "$*" in *procps) echo "install ok installed" ;; *python3) echo "deinstall ok config-files" ;; *) exit 1 ;; esac'
+    run_expect 0 env PATH="$PWD/bin" sh "$ROOT/mk/deps" -n deb
+    stdout_is "build-essential debhelper dpkg-dev $(sed -n 's/^ *\(lib[a-z0-9.-]*\),$/\1/p' "$ROOT/packaging/debian/control" | xargs) pkgconf python3 unicode-data"
+    cp "$OUT" missing
+    run_expect 2 env PATH="$PWD/bin" sh "$ROOT/mk/deb" 1.0
+    stdout_empty
+    stderr_is "deb: packages are missing, which 'make deps deb' installs: $(<missing)"
+    deps 1 deb
+    stdout_has "--no-install-recommends $(<missing)"
+    run_expect 0 make --no-print-directory -n -C "$ROOT" deps deb
+    stdout_matches '^mk/deps build deb$'
+    # Nothing is missing.
+    stub dpkg-query 'echo "install ok installed"'
+    run_expect 0 env PATH="$PWD/bin" sh "$ROOT/mk/deps" -n deb
+    stdout_empty
+    rm bin/dpkg-query
+    run_expect 2 env PATH="$PWD/bin" sh "$ROOT/mk/deb" 1.0
+    stderr_is "deb: 'dpkg-query' is missing: only Debian and its relatives build this package"
 }
 
 @test "make: a version that is too old is refused" {

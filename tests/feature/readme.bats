@@ -90,7 +90,7 @@ named() {
     local goal
     # A variable may stand before the goals: `make prefix="$HOME/.local" install`.
     named '(^|sudo |`)make( [A-Za-z]+="[^"]*")?( [a-z-]+)+' "$README" "$ROOT/CONTRIBUTING.md"
-    sed -E 's/.*make//; s/ [A-Za-z]+="[^"]*"//' named | tr ' ' '\n' | grep . | sort -u >goals
+    sed -E 's/.*make//; s/ [A-Za-z]+="[^"]*"//; s/ -j[0-9]*//' named | tr ' ' '\n' | grep . | sort -u >goals
     [[ $(wc -l <goals) -ge 6 ]]
     while read -r goal; do
         grep -qE "^$goal:" "$ROOT/Makefile" || fail "no goal $goal"
