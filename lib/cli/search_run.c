@@ -673,12 +673,6 @@ static void report_unused(const struct search_run *r)
             warnf("no answer is from the model '%.*s'", (int)models->at[i].n, models->at[i].p);
 }
 
-static void search_all(struct search_run *r)
-{
-    for (size_t i = 0; i < r->choice.histories.count; i++)
-        search_history(r, &r->choice.histories.at[i]);
-}
-
 /* Searches again for the sessions that hold all texts but one. */
 static void search_nearly(struct search_run *r)
 {
