@@ -26,6 +26,7 @@ struct pg {
     PGconn *conn;
     pg_warn *warn;
     void *arg;
+    bool begun;    /* a transaction of pg_begin is open */
     char state[6]; /* SQLSTATE of the last error; empty if the connection failed */
 };
 
@@ -115,11 +116,6 @@ static int fail_result(struct pg *p, const PGresult *r, struct err *e)
     memcpy(p->state, state, n);
     p->state[n] = '\0';
     return fail(p, str_of(message), e);
-}
-
-bool pg_failed_on_data(const struct pg *p)
-{
-    return strncmp(p->state, "22", 2) == 0 || strncmp(p->state, "54", 2) == 0;
 }
 
 static void take_notice(void *arg, const PGresult *r)
@@ -310,8 +306,8 @@ static int take_results(struct pg *p, pg_row *row, void *arg, struct err *e)
     return result;
 }
 
-int pg_query(struct pg *p, const char *sql, const struct str *parameter, size_t count, pg_row *row,
-             void *arg, struct err *e)
+static int query(struct pg *p, const char *sql, const struct str *parameter, size_t count,
+                 pg_row *row, void *arg, struct err *e)
 {
     const char *values[16] = {0};
     char *copies[16] = {0};
@@ -327,6 +323,44 @@ int pg_query(struct pg *p, const char *sql, const struct str *parameter, size_t 
         return fail_lost(p, e);
     PQsetSingleRowMode(p->conn);
     return take_results(p, row, arg, e);
+}
+
+int pg_query(struct pg *p, const char *sql, const struct str *parameter, size_t count, pg_row *row,
+             void *arg, struct err *e)
+{
+    bool begun = p->begun;
+
+    if (!begun && pg_begin(p, e) < 0)
+        return -1;
+    if (query(p, sql, parameter, count, row, arg, e) < 0)
+        return -1;
+    return begun ? 0 : pg_commit(p, e);
+}
+
+int pg_begin(struct pg *p, struct err *e)
+{
+    static const char mark[] = "$trust$;";
+    const char *trust = strstr(sync_sql, "DO $trust$");
+    int n = (int)(strstr(trust, mark) - trust) + (int)sizeof(mark) - 1;
+    struct buf sql = BUF_INIT(SIZE_MAX);
+    int result;
+
+    /* The lock keeps the schema from being dropped and made again by another role. What was locked
+     * may be another one than what was checked, so it is checked again. */
+    buf_addf(&sql,
+             "BEGIN ISOLATION LEVEL READ COMMITTED;%.*s"
+             "LOCK TABLE ONLY chathist.version IN ACCESS SHARE MODE;%.*s",
+             n, trust, n, trust);
+    result = pg_run(p, buf_c(&sql), e);
+    p->begun = result == 0;
+    buf_release(&sql);
+    return result;
+}
+
+int pg_commit(struct pg *p, struct err *e)
+{
+    p->begun = false;
+    return pg_run(p, "COMMIT", e);
 }
 
 int pg_run(struct pg *p, const char *sql, struct err *e)
@@ -386,10 +420,16 @@ int pg_copy(struct pg *p, const char *sql, struct str data, struct err *e)
     return -1;
 }
 
-bool pg_failed_on_data(const struct pg *p)
+int pg_begin(struct pg *p, struct err *e)
 {
-    (void)p;
-    return false;
+    (void)p, (void)e;
+    return -1;
+}
+
+int pg_commit(struct pg *p, struct err *e)
+{
+    (void)p, (void)e;
+    return -1;
 }
 
 #endif

@@ -34,23 +34,27 @@ void pg_close(struct pg *p);
 /* Called with the values of a row, absent ones for NULL, borrowed until it returns. Returns 0, or
  * -1 with *e set, which ends the query. */
 typedef int pg_row(void *arg, const struct str *value, struct err *e);
+/* Begins a transaction that uses the tables of hist-sync. It first checks that they belong to a role
+ * that may be trusted ($trust$ in docs/hist-sync.sql), without using them, and fails with ERR_USAGE
+ * if they do not. */
+int pg_begin(struct pg *p, struct err *e);
+int pg_commit(struct pg *p, struct err *e);
 /* Runs one command with `count` parameters $1, $2, …, and calls `row` (may be NULL) for each row of
- * the result as it arrives. Returns 0, or -1 with *e set. */
+ * the result as it arrives. Outside of a transaction of pg_begin it begins and commits one. Returns
+ * 0, or -1 with *e set. */
 int pg_query(struct pg *p, const char *sql, const struct str *parameter, size_t count, pg_row *row,
              void *arg, struct err *e);
-/* Runs commands without parameters, as one transaction if they begin none. */
+/* Runs commands without parameters, as one transaction if they begin none. Commands that use the
+ * tables are run after pg_begin. */
 int pg_run(struct pg *p, const char *sql, struct err *e);
 /* Runs `COPY … FROM STDIN` with this data. */
 int pg_copy(struct pg *p, const char *sql, struct str data, struct err *e);
-/* Returns whether the last command failed because a value cannot be converted (classes 22 and 54 of
- * SQLSTATE). */
-bool pg_failed_on_data(const struct pg *p);
 
 /* ---- the tables of hist-sync ---- */
 
 /* docs/hist-sync.sql, and the version that it makes. */
 extern const char sync_sql[];
-#define SYNC_SQL_VERSION 1
+#define SYNC_SQL_VERSION 2
 struct sync_job;
 /* Connects to the place of a job and checks that the tables have this version. Returns NULL with *e
  * set. */

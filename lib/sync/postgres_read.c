@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/message.h"
 #include "chathist/history/session_list.h"
@@ -39,6 +40,33 @@ static void add_limit(struct buf *out, size_t limit)
     pg_add_number(out, limit < (size_t)INT64_MAX ? (int64_t)limit : INT64_MAX);
 }
 
+/* ---- the order of time ---- */
+
+/* Rows that were erased belong to the history ''. */
+#define OF_HISTORY "($1::text IS NULL AND history <> '' OR history = $1)"
+
+/* The time of a row m, as history/order.h has it; `now` is $2, as text. Almost always no row is
+ * ahead of the clock. Then PostgreSQL never computes AHEAD, the beginning of a WITH clause: of each
+ * row that is, in the order of their numbers, the latest time before it that is not. */
+#define AHEAD                                                                                      \
+    "ahead AS MATERIALIZED (SELECT array_agg(number ORDER BY number) AS numbers,"                  \
+    " array_agg(latest ORDER BY number) AS times FROM (SELECT number, stamp,"                      \
+    " coalesce(max(stamp) FILTER (WHERE stamp <= $2::timestamptz) OVER"                            \
+    " (PARTITION BY history ORDER BY number), '-infinity') AS latest"                              \
+    " FROM chathist.messages WHERE owner = current_user AND " OF_HISTORY                           \
+    ") v WHERE stamp > $2::timestamptz)"
+#define TIME                                                                                       \
+    "CASE WHEN m.stamp <= $2::timestamptz THEN m.stamp"                                            \
+    " ELSE (SELECT times[width_bucket(m.number, numbers)] FROM ahead) END"
+
+/* Sets $1 and $2 of a query that has them. `now` is released by the caller. */
+static void add_parameters(struct str *parameter, const struct sync_job *job, struct buf *now)
+{
+    time_add_iso(now, time_now());
+    parameter[0] = str_of(job->name);
+    parameter[1] = buf_str(now);
+}
+
 /* ---- search ---- */
 
 int sync_postgres_search(const struct sync_job *job, const struct str *texts, size_t count,
@@ -46,46 +74,63 @@ int sync_postgres_search(const struct sync_job *job, const struct str *texts, si
 {
     struct reading r = {.give = give, .arg = arg};
     struct buf folded = BUF_INIT(BUF_LINE), array = BUF_INIT(BUF_LINE), most = BUF_INIT(BUF_SMALL);
+    struct buf now = BUF_INIT(BUF_SMALL), sql = BUF_INIT(BUF_LINE);
     struct pg *p = pg_open_ready(job, e);
+    struct str parameter[4];
     int result = -1;
 
+    buf_add_c(&sql, "WITH " AHEAD " SELECT line FROM chathist.messages m WHERE owner = current_user"
+                    " AND " OF_HISTORY " AND role <> 'title'");
     for (size_t i = 0; i < count; i++) {
         buf_clear(&folded);
         utf8_add_folded(&folded, texts[i]);
         pg_array_add(&array, buf_str(&folded));
+        buf_addf(&sql, " AND strpos(folded, ($3::text[])[%zu]) > 0", i + 1);
     }
+    buf_add_c(&sql, " ORDER BY " TIME " DESC, number DESC LIMIT $4");
     pg_array_end(&array);
     add_limit(&most, limit);
+    add_parameters(parameter, job, &now);
+    parameter[2] = buf_str(&array);
+    parameter[3] = buf_str(&most);
     if (p)
-        result = pg_query(p, "SELECT chathist.search($1, $2, $3)",
-                          (struct str[]){str_of(job->name), buf_str(&array), buf_str(&most)}, 3,
-                          give_value, &r, e);
+        result = pg_query(p, buf_c(&sql), parameter, 4, give_value, &r, e);
     pg_close(p);
     buf_release(&folded);
     buf_release(&array);
     buf_release(&most);
+    buf_release(&now);
+    buf_release(&sql);
     return result;
 }
 
 /* ---- sessions ---- */
 
+/* The sessions that have messages, $3 at most, the last used first. */
+#define NEWEST                                                                                     \
+    "WITH " AHEAD ", s AS (SELECT history, session, min(number) AS first,"                         \
+    " count(*) FILTER (WHERE role <> 'title') AS count,"                                           \
+    " max(" TIME ") FILTER (WHERE role <> 'title') AS used,"                                       \
+    " max(number) FILTER (WHERE role <> 'title') AS last"                                          \
+    " FROM chathist.messages m WHERE owner = current_user AND " OF_HISTORY                         \
+    " GROUP BY history, session HAVING count(*) FILTER (WHERE role <> 'title') > 0"                \
+    " ORDER BY used DESC, last DESC LIMIT $3) "
+
 /* For each session its number of messages, and the lines from which its summary is made: the first
- * line, the last message, the title, and the message that is the preview. */
-static const char SESSIONS[] =
-    "WITH s AS (SELECT * FROM (SELECT history, session_id, message_count, first, last"
-    " FROM chathist.sessions) v WHERE $1::text IS NULL OR history = $1 ORDER BY last DESC LIMIT $2)"
-    " SELECT s.session_id, s.message_count, f.line, l.line, t.line, p.line FROM s"
-    " CROSS JOIN LATERAL (SELECT line FROM chathist.messages m WHERE m.owner = current_user"
-    "  AND m.history = s.history AND m.session = s.session_id AND m.number = s.first LIMIT 1) f"
-    " CROSS JOIN LATERAL (SELECT line FROM chathist.messages m WHERE m.owner = current_user"
-    "  AND m.history = s.history AND m.session = s.session_id AND m.number = s.last LIMIT 1) l"
-    " LEFT JOIN LATERAL (SELECT line FROM chathist.messages m WHERE m.owner = current_user"
-    "  AND m.history = s.history AND m.session = s.session_id AND m.role = 'title'"
+ * line, the latest message, the title, and the message that is the preview. */
+#define OF_SESSION                                                                                 \
+    "(SELECT line FROM chathist.messages m WHERE m.owner = current_user"                           \
+    " AND m.history = s.history AND m.session = s.session AND "
+static const char SESSIONS[] = NEWEST
+    "SELECT s.session, s.count, f.line, l.line, t.line, p.line FROM s"
+    " CROSS JOIN LATERAL " OF_SESSION "m.number = s.first LIMIT 1) f"
+    " CROSS JOIN LATERAL " OF_SESSION "m.role <> 'title'"
+    "  ORDER BY " TIME " DESC, m.number DESC LIMIT 1) l"
+    " LEFT JOIN LATERAL " OF_SESSION "m.role = 'title'"
     "  ORDER BY m.stamp DESC, m.id DESC LIMIT 1) t ON true"
-    " LEFT JOIN LATERAL (SELECT line FROM chathist.messages m WHERE m.owner = current_user"
-    "  AND m.history = s.history AND m.session = s.session_id AND m.role <> 'title'"
+    " LEFT JOIN LATERAL " OF_SESSION "m.role <> 'title'"
     "  ORDER BY m.role = 'user' AND m.folded ~ '[^[:space:]]' DESC, m.number LIMIT 1) p ON true"
-    " ORDER BY s.last DESC";
+    " ORDER BY s.used DESC, s.last DESC";
 
 enum { SESSION_ID, SESSION_COUNT, FIRST_LINE, LAST_LINE, TITLE_LINE, PREVIEW_LINE };
 
@@ -125,16 +170,19 @@ int sync_postgres_sessions(const struct sync_job *job, size_t limit, sync_result
                            struct err *e)
 {
     struct reading r = {.give = give, .arg = arg, .text = BUF_INIT(BUF_LINE)};
-    struct buf most = BUF_INIT(BUF_SMALL);
+    struct buf most = BUF_INIT(BUF_SMALL), now = BUF_INIT(BUF_SMALL);
     struct pg *p = pg_open_ready(job, e);
+    struct str parameter[3];
     int result = -1;
 
     add_limit(&most, limit);
+    add_parameters(parameter, job, &now);
+    parameter[2] = buf_str(&most);
     if (p)
-        result = pg_query(p, SESSIONS, (struct str[]){str_of(job->name), buf_str(&most)}, 2,
-                          give_session, &r, e);
+        result = pg_query(p, SESSIONS, parameter, 3, give_session, &r, e);
     pg_close(p);
     buf_release(&most);
+    buf_release(&now);
     buf_release(&r.text);
     return result;
 }
@@ -142,31 +190,42 @@ int sync_postgres_sessions(const struct sync_job *job, size_t limit, sync_result
 /* ---- show ---- */
 
 static const char SESSION_LINES[] =
-    "SELECT line FROM chathist.messages WHERE owner = current_user"
-    " AND ($1::text IS NULL OR history = $1) AND session = $2 ORDER BY number";
+    "SELECT line FROM chathist.messages WHERE owner = current_user AND " OF_HISTORY
+    " AND session = $2 ORDER BY number";
 
 #define SESSIONS_OF                                                                                \
-    "SELECT DISTINCT session FROM chathist.messages WHERE owner = current_user"                    \
-    " AND ($1::text IS NULL OR history = $1) AND "
+    "SELECT DISTINCT session FROM chathist.messages WHERE owner = current_user AND " OF_HISTORY    \
+    " AND "
+
+static int find_newest(struct pg *p, const struct sync_job *job, struct reading *r, struct err *e)
+{
+    struct buf now = BUF_INIT(BUF_SMALL);
+    struct str parameter[3] = {[2] = STR("1")};
+    int result;
+
+    add_parameters(parameter, job, &now);
+    result = pg_query(p, NEWEST "SELECT session FROM s", parameter, 3, keep_value, r, e);
+    buf_release(&now);
+    return result;
+}
 
 /* Finds the session of a name that is not an id, and sets r->text. */
-static int find_session(struct pg *p, const struct str *names, struct reading *r, struct err *e)
+static int find_session(struct pg *p, const struct sync_job *job, struct str session,
+                        struct reading *r, struct err *e)
 {
     static const char by_start[] = SESSIONS_OF "starts_with(session, $2) LIMIT 2";
     static const char by_end[] = SESSIONS_OF "right(session, length($2)) = $2 LIMIT 2";
-    static const char newest[] =
-        "SELECT session_id FROM chathist.sessions WHERE ($1::text IS NULL OR history = $1)"
-        " AND $2::text = 'last' ORDER BY last DESC LIMIT 1";
-    const char *const ways[] = {by_start, names[1].n < SESSION_SUFFIX_MIN ? NULL : by_end};
+    const char *const ways[] = {by_start, session.n < SESSION_SUFFIX_MIN ? NULL : by_end};
+    struct str names[] = {str_of(job->name), session};
 
     r->rows = 0;
-    if (str_eq_c(names[1], "last"))
-        return pg_query(p, newest, names, 2, keep_value, r, e);
+    if (str_eq_c(session, "last"))
+        return find_newest(p, job, r, e);
     for (size_t i = 0; i < 2 && r->rows == 0 && ways[i]; i++)
         if (pg_query(p, ways[i], names, 2, keep_value, r, e) < 0)
             return -1;
     if (r->rows > 1)
-        return err_set(e, ERR_USAGE, "several sessions match '%.*s'", (int)names[1].n, names[1].p);
+        return err_set(e, ERR_USAGE, "several sessions match '%.*s'", (int)session.n, session.p);
     return 0;
 }
 
@@ -179,7 +238,7 @@ int sync_postgres_show(const struct sync_job *job, struct str session, sync_resu
     int result = p ? pg_query(p, SESSION_LINES, names, 2, give_value, &r, e) : -1;
 
     if (result == 0 && r.rows == 0) {
-        result = find_session(p, names, &r, e);
+        result = find_session(p, job, session, &r, e);
         if (result == 0 && r.rows == 0)
             result = err_set(e, ERR_ABSENT, "no session '%.*s'", (int)session.n, session.p);
         names[1] = buf_str(&r.text);

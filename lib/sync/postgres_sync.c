@@ -332,19 +332,23 @@ static const char TAKE_NUMBERS[] =
     "INSERT INTO chathist.owners AS o (last) VALUES ($1::bigint)"
     " ON CONFLICT (owner) DO UPDATE SET last = o.last + $1::bigint RETURNING o.last - $1::bigint";
 
+/* A line is erased by overwriting all of its row but the number. The row then belongs to no history.
+ */
 static const char DELETE_LINES[] =
     "WITH d AS (INSERT INTO chathist.deleted (history, session, id, number)"
     " SELECT $1, session, id, $2::bigint + n FROM pg_temp.chathist_batch WHERE line IS NULL"
     " ORDER BY n ON CONFLICT DO NOTHING RETURNING owner, history, session, id)"
-    " DELETE FROM chathist.messages m USING d WHERE m.owner = d.owner AND m.history = d.history"
+    " UPDATE chathist.messages m SET history = '', session = '', id = '', digest = "
+    "int8send(number),"
+    " mark = 0, role = '', stamp = 'epoch', line = '', folded = ''"
+    " FROM d WHERE m.owner = d.owner AND m.history = d.history"
     " AND m.session = d.session AND m.id = d.id";
 
 static const char INSERT_LINES[] =
     "WITH a AS (INSERT INTO chathist.messages"
-    " (history, session, id, digest, mark, number, role, stamp, line, body, folded)"
+    " (history, session, id, digest, mark, number, role, stamp, line, folded)"
     " SELECT $1, session, id, sha256(convert_to(line, 'UTF8')), mark, $2::bigint + n, role, stamp,"
-    " line, CASE WHEN $3::boolean THEN chathist.as_jsonb(line) ELSE line::jsonb END,"
-    " folded FROM pg_temp.chathist_batch b WHERE line IS NOT NULL AND NOT EXISTS"
+    " line, folded FROM pg_temp.chathist_batch b WHERE line IS NOT NULL AND NOT EXISTS"
     " (SELECT FROM chathist.deleted d WHERE d.owner = current_user AND d.history = $1"
     " AND d.session = b.session AND d.id = b.id OFFSET 0)"
     " ORDER BY n ON CONFLICT DO NOTHING RETURNING 1) SELECT count(*) FROM a";
@@ -369,17 +373,19 @@ static int report_conflict(void *arg, const struct str *value, struct err *e)
     return 0;
 }
 
-/* `careful`: jsonb may be unable to hold a line, because it has U+0000, half of a surrogate pair,
- * or a number of very many digits. Each conversion that may fail costs a subtransaction. */
-static int send_batch(struct run *r, bool careful, int64_t *added, struct err *e)
+/* Stores the batch and the cursor in one transaction. */
+static int store_batch(struct run *r, struct err *e)
 {
     struct buf count = BUF_INIT(BUF_SMALL), first = BUF_INIT(BUF_SMALL);
-    struct str parameters[3] = {name_of(r), STR_NONE, careful ? STR("t") : STR("f")};
-    int64_t number = 0;
+    struct str parameters[2] = {name_of(r), STR_NONE};
+    int64_t number = 0, added = 0;
     int result;
 
+    add_be(&r->data, UINT16_MAX, 2);
+    if (r->data.overflow)
+        return err_set(e, ERR_FAILURE, "the lines are too long for one transaction");
     pg_add_number(&count, (int64_t)(r->lines + r->deletions));
-    result = pg_run(r->pg, "BEGIN", e);
+    result = pg_begin(r->pg, e);
     if (result == 0)
         result = ask_number(r, TAKE_NUMBERS, &(struct str){count.data, count.len}, 1, &number, e);
     pg_add_number(&first, number);
@@ -390,38 +396,19 @@ static int send_batch(struct run *r, bool careful, int64_t *added, struct err *e
     if (result == 0 && r->deletions > 0)
         result = pg_query(r->pg, DELETE_LINES, parameters, 2, NULL, NULL, e);
     if (result == 0 && r->lines > 0)
-        result = ask_number(r, INSERT_LINES, parameters, 3, added, e);
+        result = ask_number(r, INSERT_LINES, parameters, 2, &added, e);
     /* A pull reports them, too. */
     if (result == 0 && r->lines > 0 && !r->job->pull)
         result = pg_query(r->pg, FIND_CONFLICTS, parameters, 1, report_conflict, r, e);
     if (result == 0)
         result = cursor_save(r, e);
     if (result == 0)
-        result = pg_run(r->pg, "COMMIT", e);
-    buf_release(&count);
-    buf_release(&first);
-    return result;
-}
-
-/* Stores the batch and the cursor in one transaction. */
-static int store_batch(struct run *r, struct err *e)
-{
-    int64_t added = 0;
-    int result;
-
-    add_be(&r->data, UINT16_MAX, 2);
-    if (r->data.overflow)
-        return err_set(e, ERR_FAILURE, "the lines are too long for one transaction");
-    result = send_batch(r, false, &added, e);
-    if (result < 0 && pg_failed_on_data(r->pg)) {
-        err_release(e);
-        result = pg_run(r->pg, "ROLLBACK", e);
-        if (result == 0)
-            result = send_batch(r, true, &added, e);
-    }
+        result = pg_commit(r->pg, e);
     if (result == 0)
         merge_counts(r->merge)->sent += (uint64_t)added;
     batch_clear(r);
+    buf_release(&count);
+    buf_release(&first);
     return result;
 }
 
