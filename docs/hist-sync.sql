@@ -80,6 +80,7 @@ BEGIN
     thing (class, oid) AS (
         SELECT class, oid FROM part
         UNION SELECT refclassid, refobjid FROM pg_depend JOIN part ON classid = class AND objid = oid
+              WHERE refclassid <> 'pg_namespace'::regclass
     )
     -- The owner is noted for each object but those of the superuser that made the cluster.
     SELECT pg_describe_object(t.class, t.oid, 0) AS name, a.rolname AS owner INTO wrong

@@ -345,8 +345,8 @@ int pg_begin(struct pg *p, struct err *e)
     struct buf sql = BUF_INIT(SIZE_MAX);
     int result;
 
-    /* The lock keeps the schema from being dropped and made again by another role. What was locked
-     * may be another one than what was checked, so it is checked again. */
+    /* The lock keeps the schema from being dropped and made again by another role. That may have
+     * happened between the first check and the lock, so there is a second check. */
     buf_addf(&sql,
              "BEGIN ISOLATION LEVEL READ COMMITTED;%.*s"
              "LOCK TABLE ONLY chathist.version IN ACCESS SHARE MODE;%.*s",

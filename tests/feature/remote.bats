@@ -134,3 +134,35 @@ same_as_far() {
     run_expect 2 hist-show --remote --history one --history two
     stderr_is "hist-show: --remote reads the copies of one history, or with --all those of all (see 'hist-show --help')"
 }
+
+@test "remote: the newest message comes first, whatever the order of the lines, and no clock that is ahead wins" {
+    {
+        hist_line ahead0 user 'word 0' 2998-01-01T10:00:00+00:00
+        hist_line s1 user 'word 1' 2024-03-01T10:00:00+00:00
+        hist_line s2 user 'word 2' 2024-01-01T10:00:00+00:00
+        hist_line ahead3 user 'word 3' 2999-01-01T10:00:00+00:00
+        hist_line s4 user 'word 4' 2024-02-01T10:00:00+00:00
+        hist_line s5 user 'word 5' 2024-04-01T10:00:00+00:00
+        hist_line s5 user 'word 6' 2023-04-01T10:00:00+00:00
+        hist_line s2 user 'other' 2024-01-01T10:00:01+00:00
+    } >times.jsonl
+    hist_line titled title 'no message' 2024-06-01T10:00:00+00:00 >>times.jsonl
+    hist-sync -q --history times.jsonl --name times push
+    read_it() { run_expect 0 hist-sync --name times "$@"; }
+    # The time that is ahead counts as the latest before it in the history.
+    read_it --search WORD
+    [[ $(jq -r .content "$OUT" | tr -dc '0-9\n' | paste -sd ' ') == '5 3 1 4 2 6 0' ]]
+    read_it --search word -n 2
+    [[ $(jq -r .content "$OUT" | tr -dc '0-9\n' | paste -sd ' ') == '5 3' ]]
+    read_it --search word --search 3
+    [[ $(jq -r .content "$OUT") == 'word 3' ]]
+    read_it --sessions
+    [[ $(jq -r .session_id "$OUT" | paste -sd ' ') == 's5 ahead3 s1 s4 s2 ahead0' ]]
+    stdout_lacks titled
+    read_it --sessions -n 1
+    [[ $(jq -r .last_accessed "$OUT") == 2024-04-01* ]]
+    read_it --show last
+    [[ $(jq -r .session_id "$OUT" | uniq) == s5 ]]
+    run_expect 0 sql "SELECT session_id FROM chathist.sessions WHERE history = 'times' AND last_accessed = '2024-01-01 10:00:01+00'"
+    stdout_is s2
+}
