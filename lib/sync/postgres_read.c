@@ -93,7 +93,9 @@ int sync_postgres_search(const struct sync_job *job, const struct str *texts, si
     add_parameters(parameter, job, &now);
     parameter[2] = buf_str(&array);
     parameter[3] = buf_str(&most);
-    if (p)
+    /* Without statistics PostgreSQL believes that a role has few rows, and reads all of them in the
+     * order of an index instead of that of the table. */
+    if (p && pg_run(p, "SET enable_indexscan = off", e) == 0)
         result = pg_query(p, buf_c(&sql), parameter, 4, give_value, &r, e);
     pg_close(p);
     buf_release(&folded);
