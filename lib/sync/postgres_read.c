@@ -44,20 +44,31 @@ static void add_limit(struct buf *out, size_t limit)
 
 /* Rows that were erased belong to the history ''. */
 #define OF_HISTORY "($1::text IS NULL AND history <> '' OR history = $1)"
+#define ROWS "FROM chathist.messages WHERE owner = current_user AND " OF_HISTORY
 
-/* The time of a row m, as history/order.h has it; `now` is $2, as text. Almost always no row is
- * ahead of the clock. Then PostgreSQL never computes AHEAD, the beginning of a WITH clause: of each
- * row that is, in the order of their numbers, the latest time before it that is not. */
-#define AHEAD                                                                                      \
-    "ahead AS MATERIALIZED (SELECT array_agg(number ORDER BY number) AS numbers,"                  \
-    " array_agg(latest ORDER BY number) AS times FROM (SELECT number, stamp,"                      \
-    " coalesce(max(stamp) FILTER (WHERE stamp <= $2::timestamptz) OVER"                            \
-    " (PARTITION BY history ORDER BY number), '-infinity') AS latest"                              \
-    " FROM chathist.messages WHERE owner = current_user AND " OF_HISTORY                           \
-    ") v WHERE stamp > $2::timestamptz)"
+/* The time of a row m, as history/order.h has it; `now` is $2, as text. The two arrays have, of each
+ * row that is ahead, the latest time before it that is not, and its number. Almost always no row is,
+ * and PostgreSQL does not compute the arrays. */
 #define TIME                                                                                       \
-    "CASE WHEN m.stamp <= $2::timestamptz THEN m.stamp"                                            \
-    " ELSE (SELECT times[width_bucket(m.number, numbers)] FROM ahead) END"
+    "CASE WHEN m.stamp <= $2::timestamptz THEN m.stamp ELSE"                                       \
+    " (ARRAY(SELECT latest FROM (SELECT number, stamp,"                                            \
+    " coalesce(max(stamp) FILTER (WHERE stamp <= $2::timestamptz)"                                 \
+    " OVER (PARTITION BY history ORDER BY number), '-infinity') AS latest " ROWS                   \
+    ") v WHERE stamp > $2::timestamptz ORDER BY number))"                                          \
+    "[width_bucket(m.number, ARRAY(SELECT number " ROWS                                            \
+    " AND stamp > $2::timestamptz ORDER BY number))] END"
+
+static struct pg *open_to_read(const struct sync_job *job, struct err *e)
+{
+    struct pg *p = pg_open_ready(job, e);
+
+    /* Before parallel workers start, PostgreSQL would compute the arrays of TIME. */
+    if (p && pg_run(p, "SET max_parallel_workers_per_gather = 0", e) < 0) {
+        pg_close(p);
+        return NULL;
+    }
+    return p;
+}
 
 /* Sets $1 and $2 of a query that has them. `now` is released by the caller. */
 static void add_parameters(struct str *parameter, const struct sync_job *job, struct buf *now)
@@ -75,11 +86,11 @@ int sync_postgres_search(const struct sync_job *job, const struct str *texts, si
     struct reading r = {.give = give, .arg = arg};
     struct buf folded = BUF_INIT(BUF_LINE), array = BUF_INIT(BUF_LINE), most = BUF_INIT(BUF_SMALL);
     struct buf now = BUF_INIT(BUF_SMALL), sql = BUF_INIT(BUF_LINE);
-    struct pg *p = pg_open_ready(job, e);
+    struct pg *p = open_to_read(job, e);
     struct str parameter[4];
     int result = -1;
 
-    buf_add_c(&sql, "WITH " AHEAD " SELECT line FROM chathist.messages m WHERE owner = current_user"
+    buf_add_c(&sql, "SELECT line FROM chathist.messages m WHERE owner = current_user"
                     " AND " OF_HISTORY " AND role <> 'title'");
     for (size_t i = 0; i < count; i++) {
         buf_clear(&folded);
@@ -110,7 +121,7 @@ int sync_postgres_search(const struct sync_job *job, const struct str *texts, si
 
 /* The sessions that have messages, $3 at most, the last used first. */
 #define NEWEST                                                                                     \
-    "WITH " AHEAD ", s AS (SELECT history, session, min(number) AS first,"                         \
+    "WITH s AS (SELECT history, session, min(number) AS first,"                                    \
     " count(*) FILTER (WHERE role <> 'title') AS count,"                                           \
     " max(" TIME ") FILTER (WHERE role <> 'title') AS used,"                                       \
     " max(number) FILTER (WHERE role <> 'title') AS last"                                          \
@@ -173,7 +184,7 @@ int sync_postgres_sessions(const struct sync_job *job, size_t limit, sync_result
 {
     struct reading r = {.give = give, .arg = arg, .text = BUF_INIT(BUF_LINE)};
     struct buf most = BUF_INIT(BUF_SMALL), now = BUF_INIT(BUF_SMALL);
-    struct pg *p = pg_open_ready(job, e);
+    struct pg *p = open_to_read(job, e);
     struct str parameter[3];
     int result = -1;
 
@@ -236,7 +247,7 @@ int sync_postgres_show(const struct sync_job *job, struct str session, sync_resu
 {
     struct reading r = {.give = give, .arg = arg, .text = BUF_INIT(BUF_SMALL)};
     struct str names[2] = {str_of(job->name), session};
-    struct pg *p = pg_open_ready(job, e);
+    struct pg *p = open_to_read(job, e);
     int result = p ? pg_query(p, SESSION_LINES, names, 2, give_value, &r, e) : -1;
 
     if (result == 0 && r.rows == 0) {
