@@ -5,6 +5,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/history/title.h"
 
 /* A title has at most this many code points, from the first TITLE_LOOK of its message. */
 #define TITLE_MAX 80
@@ -125,7 +126,7 @@ static struct str newest_model(const struct message *at, size_t count, struct bu
 static void add_given_title(struct buf *out, const struct export *x, const struct message *at,
                             size_t count)
 {
-    const struct message *line = x->title_line ? x->title_line : message_find_title(at, count);
+    const struct message *line = x->title_line ? x->title_line : titles_find_line(at, count);
     struct buf scratch = BUF_INIT(BUF_LINE);
 
     if (x->title.n > 0)

@@ -15,6 +15,7 @@
 #include "chathist/base/utf8.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/store.h"
+#include "chathist/history/title.h"
 #include "convert/import_reader.h"
 
 /* Lines are stored when this many bytes wait. */
@@ -92,9 +93,9 @@ struct import {
     uint32_t source_number;
     struct str skipped;     /* id of the line that import_skips counted last */
     int64_t time;           /* of the message before */
-    struct hash_map titled; /* sessions with a title, and the time of their latest one */
-    int64_t *title_times;
-    size_t title_times_cap;
+    struct hash_map titled; /* sessions with a title */
+    struct titles *titles;  /* those of each */
+    size_t titles_cap;
 };
 
 /* ---- the formats ---- */
@@ -186,25 +187,16 @@ static uint64_t key_in(struct str session, struct str text, enum mark_kind kind)
     return hash64(text, hash64(session, kind));
 }
 
-/* Returns where the time of the latest title of a session is kept; INT64_MIN without one. */
-static int64_t *title_time(struct import *im, struct str session)
+/* Returns the titles of a session. */
+static struct titles *titles_of(struct import *im, struct str session)
 {
     size_t count = im->titled.count, i = hash_map_number(&im->titled, &session);
 
     if (i == count) {
-        im->title_times =
-            mem_grow(im->title_times, &im->title_times_cap, count + 1, sizeof *im->title_times);
-        im->title_times[i] = INT64_MIN;
+        im->titles = mem_grow(im->titles, &im->titles_cap, count + 1, sizeof *im->titles);
+        im->titles[i] = (struct titles){0};
     }
-    return &im->title_times[i];
-}
-
-static void note_title(struct import *im, const struct message *m)
-{
-    int64_t *latest = title_time(im, m->session_id), us;
-
-    if (time_parse_iso(m->timestamp, &us) && us > *latest)
-        *latest = us;
+    return &im->titles[i];
 }
 
 /* Notes that a file or the history has a line: its id and the parts of its origin. Returns the
@@ -218,7 +210,7 @@ static size_t enter_line(struct import *im, const struct message *m, bool stored
 
     (void)mark_of(im, id_key(id));
     if (message_is_title(m))
-        note_title(im, m);
+        titles_add(titles_of(im, m->session_id), m);
     if (parts.p)
         line = hash_map_number(&im->ids, &id) + 1;
     while (parts.p) {
@@ -733,17 +725,14 @@ static void set_array(struct draft *d, enum field f, const struct buf *elements)
 static void fill_draft(struct import *im, struct draft *d, const struct import_message *m)
 {
     struct buf text = BUF_INIT(BUF_LINE);
-    int64_t time = im->time;
 
-    if (m->role == ROLE_OTHER) {
-        draft_title(d, buf_str(&m->text), STR(""));
-        time = message_title_time(*title_time(im, buf_str(&m->session)), time);
-    } else {
+    if (m->role == ROLE_OTHER)
+        titles_draft(titles_of(im, buf_str(&m->session)), buf_str(&m->text), d);
+    else
         draft_message(d, m->role, buf_str(&m->text));
-    }
     set_id(im, d, buf_str(&m->origin));
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&m->session));
-    time_add_iso(&text, time);
+    time_add_iso(&text, im->time);
     draft_set_text(d, FIELD_TIMESTAMP, buf_str(&text));
     if (m->images > 0)
         draft_set_int(d, FIELD_IMAGES, m->images);
@@ -953,8 +942,10 @@ void import_free(struct import *im)
     free(im->results);
     free(im->marks);
     free(im->slots);
+    for (size_t i = 0; i < im->titled.count; i++)
+        titles_release(&im->titles[i]);
     hash_map_release(&im->titled);
-    free(im->title_times);
+    free(im->titles);
     hash_map_release(&im->ids);
     free(im->sessions);
     hash_map_release(&im->session_names);

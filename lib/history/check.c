@@ -162,7 +162,9 @@ static void check_message(struct walk *w, const struct message *m, uint64_t line
     w->c->messages += !message_is_title(m);
     note_session(w, m->session_id);
     note_id(w, m->id, line);
-    note_references(w, m, line);
+    /* A title may replace one that an export has left out. */
+    if (!message_is_title(m))
+        note_references(w, m, line);
     note_calls(w, m);
     if (m->role == ROLE_TOOL)
         check_result(w, m, line);

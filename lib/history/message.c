@@ -1,6 +1,5 @@
 #include "chathist/history/message.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,9 +73,6 @@ static const struct str role_names[] = {
     [ROLE_SYSTEM] = STR("system"),
     [ROLE_TOOL] = STR("tool"),
 };
-
-/* The role of a line that gives its session a title. */
-#define TITLE STR("title")
 
 const char *field_name(enum field f)
 {
@@ -321,59 +317,12 @@ bool message_is_reset(const struct message *m)
 
 bool message_is_title(const struct message *m)
 {
-    return m->role == ROLE_OTHER && str_eq(m->role_text, TITLE);
+    return m->role == ROLE_OTHER && str_eq_c(m->role_text, MESSAGE_TITLE_ROLE);
 }
 
 bool message_is_decisive(const struct message *m)
 {
-    return m->role == ROLE_SYSTEM || m->field[FIELD_REPLACES].p;
-}
-
-/* The time in a key is written with this many hexadecimal digits. */
-#define KEY_TIME 16
-
-void message_title_key(const struct message *m, struct buf *key)
-{
-    int64_t us = 0;
-
-    (void)time_parse_iso(m->timestamp, &us);
-    buf_addf(key, "%0*" PRIx64, KEY_TIME, (uint64_t)us ^ UINT64_C(1) << 63);
-    buf_add_str(key, m->id);
-}
-
-/* Returns the time in a key, INT64_MIN for an empty one. */
-static int64_t key_time(struct str key)
-{
-    char digits[KEY_TIME + 1] = "";
-
-    if (key.n >= KEY_TIME)
-        memcpy(digits, key.p, KEY_TIME);
-    return (int64_t)(strtoull(digits, NULL, 16) ^ UINT64_C(1) << 63);
-}
-
-const struct message *message_find_title(const struct message *at, size_t count)
-{
-    struct buf key = BUF_INIT(BUF_LINE), best = BUF_INIT(BUF_LINE);
-    const struct message *found = NULL;
-
-    for (size_t i = 0; i < count; i++) {
-        if (!message_is_title(&at[i]))
-            continue;
-        buf_clear(&key);
-        message_title_key(&at[i], &key);
-        if (found && str_compare(buf_str(&key), buf_str(&best)) < 0)
-            continue;
-        found = &at[i];
-        buf_set(&best, buf_str(&key));
-    }
-    buf_release(&key);
-    buf_release(&best);
-    return found;
-}
-
-int64_t message_title_time(int64_t latest, int64_t at)
-{
-    return latest >= at && latest + 1 < TIME_YEAR_10000 ? latest + 1 : at;
+    return m->role == ROLE_SYSTEM || (m->field[FIELD_REPLACES].p && !message_is_title(m));
 }
 
 struct str message_title(const struct message *m, struct buf *scratch)
@@ -466,17 +415,6 @@ void draft_message(struct draft *d, enum role role, struct str content)
     if (role < ROLE_OTHER)
         draft_set_text(d, FIELD_ROLE, role_names[role]);
     draft_set_text(d, FIELD_CONTENT, content);
-}
-
-void draft_title(struct draft *d, struct str title, struct str key)
-{
-    struct buf time = BUF_INIT(BUF_SMALL);
-
-    draft_message(d, ROLE_OTHER, title);
-    draft_set_text(d, FIELD_ROLE, TITLE);
-    time_add_iso(&time, message_title_time(key_time(key), time_now()));
-    draft_set_text(d, FIELD_TIMESTAMP, buf_str(&time));
-    buf_release(&time);
 }
 
 /* Is every element of an array of that type? */

@@ -20,6 +20,7 @@
 #include "chathist/history/scan.h"
 #include "chathist/history/store.h"
 #include "chathist/history/thread.h"
+#include "chathist/history/title.h"
 
 /* So many of the sessions that an ambiguous name could mean are shown. */
 #define CANDIDATES_SHOWN 3
@@ -212,7 +213,8 @@ int session_resolve(const struct history *h, struct str name, struct buf *id, st
 int session_draft_title(const struct history *h, struct str id, struct str title, struct draft *d,
                         struct err *e)
 {
-    struct buf line = BUF_INIT(BUF_LINE), known = BUF_INIT(BUF_SMALL), key = BUF_INIT(BUF_LINE);
+    struct buf line = BUF_INIT(BUF_LINE), now = BUF_INIT(BUF_SMALL), set = BUF_INIT(SIZE_MAX);
+    struct titles known = {0};
     struct str text;
     int result = -1;
 
@@ -220,14 +222,16 @@ int session_draft_title(const struct history *h, struct str id, struct str title
     text = str_trim(buf_str(&line));
     if (utf8_count(text) > MESSAGE_TITLE) {
         err_set(e, ERR_USAGE, "a title has at most %d characters", MESSAGE_TITLE);
-    } else if (session_title(h, id, &known, &key, e) == 0) {
-        draft_title(d, text, buf_str(&key));
+    } else if (session_title(h, id, &now, &set, e) == 0) {
+        titles_add_known(&known, buf_str(&set));
+        titles_draft(&known, text, d);
         draft_set_text(d, FIELD_SESSION_ID, id);
-        result = !str_eq(text, buf_str(&known));
+        result = !str_eq(text, buf_str(&now));
     }
+    titles_release(&known);
     buf_release(&line);
-    buf_release(&known);
-    buf_release(&key);
+    buf_release(&now);
+    buf_release(&set);
     return result;
 }
 

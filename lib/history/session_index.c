@@ -339,7 +339,7 @@ struct texts {
 static struct texts texts_of(const struct session *s)
 {
     return (struct texts){
-        {s->id, s->first_role, s->created_at, s->last_used, s->preview, s->title, s->title_key}};
+        {s->id, s->first_role, s->created_at, s->last_used, s->preview, s->title, s->title_set}};
 }
 
 static uint64_t text_size(const struct session *s)
@@ -748,7 +748,7 @@ static void add_session(struct session_list *to, const uint64_t *record, const c
     struct session *s = session_list_add(to);
     struct str *const own[RECORD_TEXTS] = {&s->id,        &s->first_role, &s->created_at,
                                            &s->last_used, &s->preview,    &s->title,
-                                           &s->title_key};
+                                           &s->title_set};
 
     for (size_t i = 0; i < RECORD_TEXTS; i++) {
         *own[i] = (struct str){texts, (size_t)record[RECORD_LENGTHS + i]};

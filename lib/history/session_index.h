@@ -20,8 +20,8 @@
  *              struct line_range, and in the highest bit of the beginning, whether it is decisive
  *     bad      the offsets of lines that are not valid messages
  *     times    BLOCK_WORDS for each struct time_block
- *     texts    for each session: id, first role, first and last timestamp, preview, title and its
- *              key, each with a NUL
+ *     texts    for each session: id, first role, first and last timestamp, preview, title and the
+ *              set of titles (titles_write), each with a NUL
  *     by start the numbers of the records in the order of the ids, byte by byte
  *     by end   the same in the order of the ids when they are read backwards
  *

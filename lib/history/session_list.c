@@ -144,7 +144,7 @@ static void take_record(struct walk *w, const struct session *record)
     if (recent && w->passed[number])
         return;
     if (recent) {
-        session_add_later(&s, recent);
+        session_add_later(w->list, &s, recent);
         w->passed[number] = true;
     }
     if (s.count > 0 || w->wish->titles)
@@ -164,7 +164,7 @@ static void take_recent(struct walk *w, const struct session *recent)
         return;
     }
     if (found)
-        session_add_later(&w->list->at[w->list->count - 1], recent);
+        session_add_later(w->list, &w->list->at[w->list->count - 1], recent);
     else
         *session_list_add(w->list) = *recent;
 }
@@ -305,7 +305,7 @@ int session_list_find(struct session_list *l, const struct history *h, struct st
     return kept > 0;
 }
 
-int session_title(const struct history *h, struct str id, struct buf *title, struct buf *key,
+int session_title(const struct history *h, struct str id, struct buf *title, struct buf *set,
                   struct err *e)
 {
     struct session_list l;
@@ -315,8 +315,8 @@ int session_title(const struct history *h, struct str id, struct buf *title, str
         return -1;
     if (found) {
         buf_add_str(title, l.at[0].title);
-        if (key)
-            buf_add_str(key, l.at[0].title_key);
+        if (set)
+            buf_add_str(set, l.at[0].title_set);
     }
     session_list_release(&l);
     return 0;

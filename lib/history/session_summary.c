@@ -5,6 +5,7 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/history/title.h"
 
 /* Memory for texts is allocated in blocks of this size. */
 #define TEXTS_BLOCK ((size_t)4 << 10)
@@ -29,9 +30,15 @@ struct str session_label(const struct session *s)
     return s->title.n > 0 ? s->title : s->preview;
 }
 
-bool session_title_yields(const struct session *s, struct str key)
+void session_set_titles(struct session_list *l, struct session *s, const struct titles *t)
 {
-    return str_compare(key, s->title_key) >= 0;
+    const struct title *title = titles_find(t);
+    struct buf set = BUF_INIT(SIZE_MAX);
+
+    titles_write(t, &set);
+    s->title = session_list_keep(l, title ? title->text : STR(""));
+    s->title_set = session_list_keep(l, buf_str(&set));
+    buf_release(&set);
 }
 
 int session_compare(const void *a, const void *b)
@@ -42,7 +49,17 @@ int session_compare(const void *a, const void *b)
                               : (x->last_line < y->last_line) - (x->last_line > y->last_line);
 }
 
-void session_add_later(struct session *s, const struct session *later)
+static void add_later_titles(struct session_list *l, struct session *s, const struct session *later)
+{
+    struct titles t = {0};
+
+    titles_add_known(&t, s->title_set);
+    titles_add_known(&t, later->title_set);
+    session_set_titles(l, s, &t);
+    titles_release(&t);
+}
+
+void session_add_later(struct session_list *l, struct session *s, const struct session *later)
 {
     bool first_message = s->count == 0 && later->count > 0;
 
@@ -52,10 +69,8 @@ void session_add_later(struct session *s, const struct session *later)
         s->preview = later->preview;
         s->asked = later->asked;
     }
-    if (later->titles > 0 && session_title_yields(s, later->title_key)) {
-        s->title = later->title;
-        s->title_key = later->title_key;
-    }
+    if (later->title_set.n > 0)
+        add_later_titles(l, s, later);
     if (later->count > 0 && later->used >= s->used) {
         s->last_used = later->last_used;
         s->used = later->used;

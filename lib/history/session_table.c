@@ -6,6 +6,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/history/message.h"
+#include "chathist/history/title.h"
 
 /* A part of at least HELPED bytes is read by several threads, in pieces of PIECE bytes. */
 #define HELPED ((off_t)4 << 20)
@@ -25,6 +26,7 @@ void session_table_release(struct session_table *t)
     session_list_release(&t->list);
     hash_map_release(&t->numbers);
     free(t->ranges);
+    free(t->titles);
     free(t->bad);
     time_blocks_release(&t->blocks);
     buf_release(&t->scratch);
@@ -95,11 +97,11 @@ static size_t add_session(struct session_table *t, const struct session *from)
     if (s->count + s->titles == 0)
         *s = *from;
     else
-        session_add_later(s, from);
+        session_add_later(&t->list, s, from);
     s->id = before.id;
     keep_new(t, &s->preview, before.preview);
     keep_new(t, &s->title, before.title);
-    keep_new(t, &s->title_key, before.title_key);
+    keep_new(t, &s->title_set, before.title_set);
     keep_new(t, &s->first_role, before.first_role);
     keep_new(t, &s->created_at, before.created_at);
     if (s->last_used.p != before.last_used.p) {
@@ -144,16 +146,10 @@ static void preview_message(struct session_table *t, struct session *s, const st
         set_preview(t, s, preview, asked);
 }
 
-static void add_title(struct session_table *t, struct session *s, const struct message *m)
+static void add_title(struct session_table *t, size_t owner, struct str line)
 {
-    struct buf key = BUF_INIT(BUF_LINE);
-
-    message_title_key(m, &key);
-    if (session_title_yields(s, buf_str(&key))) {
-        s->title = session_list_keep(&t->list, message_title(m, &t->scratch));
-        s->title_key = session_list_keep(&t->list, buf_str(&key));
-    }
-    buf_release(&key);
+    t->titles = mem_grow(t->titles, &t->title_cap, t->title_count + 1, sizeof(*t->titles));
+    t->titles[t->title_count++] = (struct title_line){owner, session_list_keep(&t->list, line)};
 }
 
 /* Adds the line of a message from `at` to `end`. */
@@ -167,12 +163,12 @@ static void add_message(struct session_table *t, const struct message *m, int64_
         s->created_at = session_list_keep(&t->list, m->timestamp);
         s->created = time;
         s->used = LINE_OLDEST;
-        s->title = s->title_key = session_list_keep(&t->list, STR(""));
+        s->title = s->title_set = session_list_keep(&t->list, STR(""));
     }
     if (first || (s->count == 0 && !is_title))
         s->first_role = session_list_keep(&t->list, m->role_text);
     if (is_title)
-        add_title(t, s, m);
+        add_title(t, (size_t)(s - t->list.at), m->line);
     else
         preview_message(t, s, m);
     if (first && is_title)
@@ -255,6 +251,8 @@ static void join_tables(struct session_table *t, const struct session_table *nex
         r.owner = numbers[r.owner];
         add_range(t, r);
     }
+    for (size_t i = 0; i < next->title_count; i++)
+        add_title(t, numbers[next->titles[i].owner], next->titles[i].line);
     for (size_t i = 0; i < next->list.bad_lines; i++)
         add_bad(t, (off_t)next->bad[i]);
     for (size_t i = 0; i < next->blocks.count; i++) {
@@ -267,6 +265,33 @@ static void join_tables(struct session_table *t, const struct session_table *nex
     if (next->end > t->end)
         t->end = next->end;
     free(numbers);
+}
+
+static int by_owner(const void *a, const void *b)
+{
+    size_t x = ((const struct title_line *)a)->owner, y = ((const struct title_line *)b)->owner;
+
+    return (x > y) - (x < y);
+}
+
+/* Gives each session its title, once all lines have been added. */
+static void settle_titles(struct session_table *t)
+{
+    struct message m = MESSAGE_INIT;
+    size_t owner;
+
+    if (t->title_count > 0)
+        qsort(t->titles, t->title_count, sizeof(*t->titles), by_owner);
+    for (size_t i = 0; i < t->title_count;) {
+        struct titles titles = {0};
+
+        for (owner = t->titles[i].owner; i < t->title_count && t->titles[i].owner == owner; i++)
+            if (message_parse(&m, t->titles[i].line))
+                titles_add(&titles, &m);
+        session_set_titles(&t->list, &t->list.at[owner], &titles);
+        titles_release(&titles);
+    }
+    message_release(&m);
 }
 
 /* ---- reading ---- */
@@ -387,6 +412,7 @@ int session_table_read(struct session_table *t, const struct table_read *r)
     }
     scan_close(&g->scan);
     free(g);
+    settle_titles(t);
     if (r->work && r->to - r->from > (off_t)PIECE)
         r->work(-1);
     return result;
@@ -403,8 +429,13 @@ int session_table_read_torn(struct session_table *t, const struct scan *s, off_t
         return 0;
     scan_share(&last, s, t->end, size);
     more = scan_line(&last, &l, NULL);
-    if (more > 0)
+    if (more > 0) {
+        size_t titles = t->title_count;
+
         add_line(t, &m, &l, size);
+        if (t->title_count > titles)
+            settle_titles(t);
+    }
     message_release(&m);
     scan_close(&last);
     return more < 0 ? -1 : 0;

@@ -25,10 +25,18 @@ struct line_range {
     size_t owner;  /* number of the session in the table */
 };
 
+struct title_line {
+    size_t owner;    /* number of the session in the table */
+    struct str line; /* lives as long as the list of the table */
+};
+
 struct session_table {
     struct session_list list; /* in the order of the first lines */
     struct line_range *ranges;
     size_t range_count, range_cap;
+    /* The lines that give titles. session_table_read gives their sessions the titles that count. */
+    struct title_line *titles;
+    size_t title_count, title_cap;
     uint64_t *bad; /* offsets of lines that are not valid messages; list.bad_lines of them */
     size_t bad_cap;
     off_t end; /* offset of the byte after the last line that was read */

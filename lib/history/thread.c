@@ -8,6 +8,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/history/scan.h"
+#include "chathist/history/title.h"
 #include "history/session_index.h"
 
 void thread_add(struct thread *t, struct str line)
@@ -74,7 +75,7 @@ static bool stands(struct state *s, const struct outline_line *l)
 /* Keeps the line that gives the title. */
 static void keep_title(struct thread *t)
 {
-    const struct message *title = message_find_title(t->at, t->count);
+    const struct message *title = titles_find_line(t->at, t->count);
 
     if (!title || t->title)
         return;

@@ -2,10 +2,12 @@
 
 #include <string.h>
 
+#include "chathist/base/json.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/message.h"
 #include "chathist/history/session_list.h"
+#include "chathist/history/title.h"
 #include "sync/postgres.h"
 
 /* A query that runs, and where its results go. */
@@ -130,22 +132,40 @@ int sync_postgres_search(const struct sync_job *job, const struct str *texts, si
     " ORDER BY used DESC, last DESC LIMIT $3) "
 
 /* For each session its number of messages, and the lines from which its summary is made: the first
- * line, the latest message, the title, and the message that is the preview. */
+ * line, the latest message, the lines that give titles, and the message that is the preview. */
 #define OF_SESSION                                                                                 \
     "(SELECT line FROM chathist.messages m WHERE m.owner = current_user"                           \
     " AND m.history = s.history AND m.session = s.session AND "
 static const char SESSIONS[] = NEWEST
-    "SELECT s.session, s.count, f.line, l.line, t.line, p.line FROM s"
+    "SELECT s.session, s.count, f.line, l.line, t.lines, p.line FROM s"
     " CROSS JOIN LATERAL " OF_SESSION "m.number = s.first LIMIT 1) f"
     " CROSS JOIN LATERAL " OF_SESSION "m.role <> 'title'"
     "  ORDER BY " TIME " DESC, m.number DESC LIMIT 1) l"
-    " LEFT JOIN LATERAL " OF_SESSION "m.role = 'title'"
-    "  ORDER BY m.stamp DESC, m.id DESC LIMIT 1) t ON true"
+    " CROSS JOIN LATERAL (SELECT json_agg(line) AS lines FROM chathist.messages m"
+    "  WHERE m.owner = current_user AND m.history = s.history AND m.session = s.session"
+    "  AND m.role = 'title') t"
     " LEFT JOIN LATERAL " OF_SESSION "m.role <> 'title'"
     "  ORDER BY m.role = 'user' AND m.folded ~ '[^[:space:]]' DESC, m.number LIMIT 1) p ON true"
     " ORDER BY s.used DESC, s.last DESC";
 
-enum { SESSION_ID, SESSION_COUNT, FIRST_LINE, LAST_LINE, TITLE_LINE, PREVIEW_LINE };
+enum { SESSION_ID, SESSION_COUNT, FIRST_LINE, LAST_LINE, TITLE_LINES, PREVIEW_LINE };
+
+/* Sets the title from a JSON array of lines. */
+static void set_title(struct session_list *l, struct session *s, struct str lines)
+{
+    struct json_iter it = json_iter(lines);
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct message m = MESSAGE_INIT;
+    struct titles t = {0};
+
+    while (json_next(&it))
+        if (message_parse(&m, json_text(it.value, &line)) && message_is_title(&m))
+            titles_add(&t, &m);
+    session_set_titles(l, s, &t);
+    titles_release(&t);
+    message_release(&m);
+    buf_release(&line);
+}
 
 static int give_session(void *arg, const struct str *value, struct err *e)
 {
@@ -166,8 +186,8 @@ static int give_session(void *arg, const struct str *value, struct err *e)
     }
     if (message_parse(&m, value[LAST_LINE]))
         s->last_used = session_list_keep(&l, m.timestamp);
-    if (value[TITLE_LINE].p && message_parse(&m, value[TITLE_LINE]))
-        s->title = session_list_keep(&l, message_title(&m, &scratch));
+    if (value[TITLE_LINES].p)
+        set_title(&l, s, value[TITLE_LINES]);
     if (value[PREVIEW_LINE].p && message_parse(&m, value[PREVIEW_LINE]))
         s->preview = session_list_keep(&l, message_preview(&m, &scratch));
     buf_clear(&r->text);

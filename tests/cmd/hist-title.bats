@@ -140,3 +140,56 @@ line() {
     stdout_is $'hello\n\nhello\n[1 message]'
     [[ $(jq -r 'select(.role != "title").role' "$HISTORY" | wc -l) == 3 ]]
 }
+
+# foreign ID TIME TITLE [REPLACED]: a title of another program, whose clock is ahead.
+foreign() {
+    jq -cn --arg id "$1" --arg time "$2" --arg title "$3" --arg replaced "${4-}" \
+        '{id: $id, session_id: "a", timestamp: $time, role: "title", content: $title} + if $replaced == "" then {} else {replaces: [$replaced]} end' >>"$HISTORY"
+}
+
+# titled TITLE: every program shows this title, and no other one.
+titled() {
+    run_expect 0 hist-title a
+    stdout_is "$1"
+    run_expect 0 hist-sessions --json
+    [[ $(jq -r 'select(.session_id == "a").title' "$OUT") == "$1" ]] || fail 'hist-sessions'
+    run_expect 0 hist-show -f md a
+    stdout_has "# $1"
+    run_expect 0 hist-export -f html a
+    grep -qF "$1" "$OUT" || fail 'the page'
+    run_expect 0 hist-export -f jsonl a
+    run_expect 0 hist-import -q --history round "$OUT"
+    run_expect 0 hist-title --history round a
+    stdout_is "$1"
+    rm -f round*
+}
+
+@test "hist-title: a title that is given replaces one from any clock, and the earlier ones" {
+    local lines
+    for lines in 1 2000; do
+        rm -f "$HISTORY"*
+        line a user hello
+        # A large history has an index, which covers the first title.
+        seq -f "%.0f $(printf 'x%.0s' {1..150})" "$lines" | sed 's/.*/{"role":"user","content":"&","session_id":"z"}/' >many
+        foreign t 9999-12-31T23:59:59.999999Z theirs
+        run_expect 0 hist-append --json <many
+        titled theirs
+        run_expect 0 hist-title a mine
+        jq -se '[.[] | select(.content == "mine")][0].replaces == ["t"]' "$HISTORY" >"$TMPDIR/jq"
+        titled mine
+        # A title that another machine gave at the same time, by a right clock, is later.
+        foreign u 2020-01-01T00:00:00Z unseen
+        titled mine
+        foreign v 2099-01-01T00:00:00Z concurrent t
+        titled concurrent
+        run_expect 0 chat -q -p echo -s a --title 'by chat' hello
+        titled 'by chat'
+        # Once it was replaced, a title stays so, also if it comes again.
+        foreign v 2099-01-01T00:00:00Z concurrent
+        titled 'by chat'
+        run_expect 0 hist-title --remove a
+        run_expect 0 hist-title a
+        stdout_empty
+        run_expect 0 hist-check
+    done
+}

@@ -23,6 +23,7 @@
 #include "chathist/history/session.h"
 #include "chathist/history/session_list.h"
 #include "chathist/history/store.h"
+#include "chathist/history/title.h"
 #include "test.h"
 #include "scratch.h"
 
@@ -76,7 +77,7 @@ static void append_line(unsigned machine)
     buf_addf(&id, "%c-%08lu", 'a' + (char)machine, count);
     draft_init(&d);
     if (draw(4) == 0)
-        draft_title(&d, buf_str(&text), STR(""));
+        titles_draft(&(struct titles){0}, buf_str(&text), &d);
     else
         draft_message(&d, ROLE_USER, buf_str(&text));
     buf_clear(&text);

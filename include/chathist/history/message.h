@@ -114,23 +114,14 @@ bool message_next_call(struct json_iter *it, struct message_call *call, struct b
 void message_sources(struct str citations, struct hash_map *urls);
 /* Returns whether it is a system line with `reset` true. */
 bool message_is_reset(const struct message *m);
-/* Returns whether the line has the role system or a field `replaces`. A search for the system
- * prompt of a session can skip all other lines. */
+/* Returns whether the line has the role system, or is a message with a field `replaces`. A search
+ * for the system prompt of a session can skip all other lines. */
 bool message_is_decisive(const struct message *m);
-/* Returns whether the line gives its session a title: its role is `title`, and `content` is the
- * title, or empty to remove it. Of the titles of a session the one with the greatest
- * message_title_key counts. Such a line is no message: its
- * `role` is ROLE_OTHER, so that it is never sent, and it is neither counted nor part of a
- * thread. */
+/* Returns whether the line gives its session a title: its role is MESSAGE_TITLE_ROLE, and `content`
+ * is the title, or empty to remove it (history/title.h). Such a line is no message: its `role` is
+ * ROLE_OTHER, so that it is never sent, and it is neither counted nor part of a thread. */
+#define MESSAGE_TITLE_ROLE "title"
 bool message_is_title(const struct message *m);
-/* Adds a text by which the titles of a session are ordered, byte by byte: the time, then the id.
- * The order of lines differs between copies of a history (hist-sync). */
-void message_title_key(const struct message *m, struct buf *key);
-/* Returns the one of these lines that gives the title, or NULL. */
-const struct message *message_find_title(const struct message *at, size_t count);
-/* Returns the time of a title that is given at a time, although the latest one may be from a clock
- * that is ahead: the time after that one, unless it would be in the year 10000. */
-int64_t message_title_time(int64_t latest, int64_t at);
 /* Returns the title that such a line gives, without white space at its ends and cut after
  * MESSAGE_TITLE code points, borrowed in the same way. */
 #define MESSAGE_TITLE 200
@@ -158,10 +149,6 @@ bool draft_has(const struct draft *d, enum field f);
 
 /* Makes d a user, assistant, system or tool message with that content and nothing else. */
 void draft_message(struct draft *d, enum role role, struct str content);
-/* Makes d a line that gives its session that title, or with "", removes it. If the title that
- * counts now, with this key, was given by a clock that is ahead, the new one has a time after
- * it. */
-void draft_title(struct draft *d, struct str title, struct str key);
 /* Copies every member of a JSON object into d, known or not, and checks the types of the known
  * ones. A null `content` becomes ""; any other known field that is null counts as absent. The five
  * required fields may be absent. If a known key is repeated, the last one counts; unknown keys are

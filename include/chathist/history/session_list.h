@@ -38,8 +38,9 @@ int session_list_find(struct session_list *l, const struct history *h, struct st
                       struct err *e);
 
 /* Finds the title of the session with that id. Returns 0, and adds the title to `title`, nothing if
- * it has none, and its message_title_key to `key`, unless that is NULL; or -1 with *err set. */
-int session_title(const struct history *h, struct str id, struct buf *title, struct buf *key,
+ * it has none, and its set of titles (titles_write) to `set`, unless that is NULL; or -1 with *err
+ * set. */
+int session_title(const struct history *h, struct str id, struct buf *title, struct buf *set,
                   struct err *e);
 
 #endif

@@ -19,9 +19,9 @@ struct session {
      * blank; without one, of the first message. */
     struct str preview;
     bool asked; /* the preview is of a message of the user */
-    /* The title that counts (message_title), and its message_title_key; empty if the session has
-     * none. */
-    struct str title, title_key;
+    /* The text of the title that counts, and what titles_write says of all titles of the session
+     * (history/title.h); empty if it has none. */
+    struct str title, title_set;
     struct str first_role;
     struct str created_at; /* the timestamp of the first line, as stored */
     /* The timestamp of the latest message, as stored; without a message, of the first title. */
@@ -48,13 +48,14 @@ struct session_list {
 
 /* Returns the text by which people know a session: its title, or without one its preview. */
 struct str session_label(const struct session *s);
-/* Returns whether a later line with a title of this message_title_key gives the title. */
-bool session_title_yields(const struct session *s, struct str key);
 /* Compares two sessions of one history for qsort, the last used first: by `used`, then by
  * `last_line`. */
 int session_compare(const void *a, const void *b);
-/* Adds what later lines of the session say of it. The texts are not copied. */
-void session_add_later(struct session *s, const struct session *later);
+/* Adds to a session of the list what later lines of it say. The texts of `later` are not copied. */
+void session_add_later(struct session_list *l, struct session *s, const struct session *later);
+/* Sets the title of a session of the list to the one that counts among these. */
+struct titles;
+void session_set_titles(struct session_list *l, struct session *s, const struct titles *t);
 void session_list_release(struct session_list *l);
 /* Appends a zeroed session and returns it. It is valid until the next call. */
 struct session *session_list_add(struct session_list *l);
