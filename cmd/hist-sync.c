@@ -9,6 +9,7 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/histories.h"
 #include "chathist/cli/output.h"
@@ -16,11 +17,22 @@
 #include "chathist/sync/postgres.h"
 #include "chathist/sync/sync.h"
 
-enum { KEY_SEARCH = OPT_LONG, KEY_SESSIONS, KEY_SHOW, KEY_ALL, KEY_NAME, KEY_DRY_RUN, KEY_SERVE };
+enum {
+    KEY_SEARCH = OPT_LONG,
+    KEY_SESSIONS,
+    KEY_SHOW,
+    KEY_ALL,
+    KEY_NAME,
+    KEY_ACCEPT,
+    KEY_DRY_RUN,
+    KEY_SERVE,
+};
 
 static const struct opt options[] = {
     {KEY_ALL, "all", OPT_FLAG, NULL, "every history that is registered as yours"},
     {KEY_NAME, "name", OPT_TEXT, "NAME", "the name that its copies on other machines have"},
+    {KEY_ACCEPT, "accept-deletions", OPT_FLAG, NULL,
+     "erase what another copy deleted, also if it is much"},
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL, "count what would be done, and do nothing"},
     {KEY_SEARCH, "search", OPT_TEXT, "TEXT",
      "print the lines of a database that hold this text; may be repeated: all of them"},
@@ -50,7 +62,7 @@ struct run {
     size_t texts_count, texts_cap, limit;
     const char *session; /* --show */
     bool sessions;
-    bool all, dry_run, serve, json, quiet;
+    bool all, dry_run, serve, json, quiet, accept;
     size_t nameless; /* histories that --all leaves out */
     int status;
 };
@@ -78,6 +90,46 @@ static void print_refused(const struct run *r, const struct sync_job *job)
               refused == 1 ? "is" : "are");
 }
 
+/* Reports the lines that are still here because their deletions wait. That is a failure, because
+ * the copies are not equal. */
+static void print_waiting(struct run *r, const struct sync_job *job)
+{
+    uint64_t lines = job->count.waiting, sessions = job->count.waiting_sessions;
+    char host[256] = "";
+
+    if (lines == 0)
+        return;
+    if (r->serve && gethostname(host, sizeof(host) - 1) < 0)
+        *host = '\0';
+    warnf("%" PRIu64 " line%s of %" PRIu64 " session%s of '%s'%s%s that another copy deleted %s: "
+          "--accept-deletions erases %s",
+          lines, lines == 1 ? "" : "s", sessions, sessions == 1 ? "" : "s", job->name,
+          *host ? " on " : "", host,
+          r->dry_run   ? "would wait"
+          : lines == 1 ? "waits"
+                       : "wait",
+          lines == 1 ? "it" : "them");
+    if (r->status == 0)
+        r->status = exit_code(ERR_FAILURE);
+}
+
+/* Asks whether deletions are accepted. */
+static bool accept_deletions(void *arg, uint64_t lines, uint64_t sessions)
+{
+    const struct sync_job *job = arg;
+    struct buf text = BUF_INIT(BUF_SMALL);
+    bool accepted;
+
+    buf_addf(&text,
+             PROGRAM_PREFIX "hist-sync: another copy of '%s' deleted %" PRIu64 " line%s of %" PRIu64
+                            " session%s: erase %s here, too? [y/N] ",
+             job->name, lines, lines == 1 ? "" : "s", sessions, sessions == 1 ? "" : "s",
+             lines == 1 ? "it" : "them");
+    accepted = confirm_yes(buf_c(&text)) > 0;
+    buf_release(&text);
+    return accepted;
+}
+
 /* Prints what was done for a history: NAME, COUNTS. Prints nothing if nothing was to be done. */
 static void print_count(struct run *r, const struct sync_job *job)
 {
@@ -92,6 +144,7 @@ static void print_count(struct run *r, const struct sync_job *job)
         json_add_member_int(&line, "sent", (int64_t)c->sent);
         json_add_member_int(&line, "deleted", (int64_t)c->deleted);
         json_add_member_int(&line, "conflicts", (int64_t)c->conflicts);
+        json_add_member_int(&line, "waiting", (int64_t)c->waiting);
         buf_add_byte(&line, '}');
         out_json_line(&r->out, buf_str(&line));
     } else {
@@ -103,6 +156,7 @@ static void print_count(struct run *r, const struct sync_job *job)
         out_text(&r->out, buf_str(&line));
     }
     print_refused(r, job);
+    print_waiting(r, job);
     buf_release(&line);
     buf_release(&counts);
 }
@@ -128,7 +182,9 @@ static void set_sync(struct run *r, struct history *h)
 {
     struct err e = ERR_INIT;
 
-    if (config_switch(&r->config, SETTING_FSYNC, &h->sync, &e) < 0)
+    if (config_switch(&r->config, SETTING_FSYNC, &h->sync, &e) < 0 ||
+        (!r->accept && r->config.value[SETTING_ACCEPT_DELETIONS] &&
+         config_switch(&r->config, SETTING_ACCEPT_DELETIONS, &r->accept, &e) < 0))
         die_err(&e);
 }
 
@@ -143,7 +199,10 @@ static void sync_one(struct run *r, struct history *h)
     job.options =
         (struct merge_options){.dry_run = r->dry_run,
                                .mark = sync_is_postgres(r->place) ? "the database" : r->place,
-                               .warn = r->quiet ? NULL : warn_message};
+                               .warn = r->quiet ? NULL : warn_message,
+                               .accept_deletions = r->accept,
+                               .accept = isatty(STDERR_FILENO) ? accept_deletions : NULL,
+                               .arg = &job};
     if (r->name)
         buf_add_c(&name, r->name);
     if (!r->name && sync_name(&name, h, &e) < 0 && r->all) {
@@ -217,10 +276,13 @@ static void serve(struct run *r, struct history *h)
         out_raw(&r->out, buf_str(&line));
     } else {
         set_sync(r, job.history);
+        job.options.accept_deletions = r->accept;
         (void)sync_serve(&job, STDIN_FILENO, STDOUT_FILENO, &e);
         print_refused(r, &job);
+        print_waiting(r, &job);
     }
-    r->status = exit_code(e.kind);
+    if (e.kind != ERR_NONE)
+        r->status = exit_code(e.kind);
     buf_release(&line);
     err_release(&e);
 }
@@ -350,6 +412,7 @@ static void parse(struct run *r, struct opt_parser *args)
 
     while ((key = opt_next(args, &value)) != 0) {
         r->all |= key == KEY_ALL;
+        r->accept |= key == KEY_ACCEPT;
         r->dry_run |= key == KEY_DRY_RUN;
         r->serve |= key == KEY_SERVE;
         r->sessions |= key == KEY_SESSIONS;

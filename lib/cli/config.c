@@ -30,6 +30,7 @@ static const struct {
     [SETTING_MAX_INPUT_TOKENS] = {"max_input_tokens", "CHAT_MAX_INPUT_TOKENS"},
     [SETTING_FSYNC] = {"fsync", "CHAT_FSYNC"},
     [SETTING_HISTORY_COPY] = {"history_copy", NULL},
+    [SETTING_ACCEPT_DELETIONS] = {"accept_deletions", NULL},
     [SETTING_REMOTE] = {"remote", "CHAT_REMOTE"},
     [SETTING_TOOLS] = {"tools", NULL},
     [SETTING_ALLOW_TOOLS] = {"allow_tools", NULL},

@@ -12,12 +12,12 @@ char *deletions_path(const char *history_path)
     return path_with_suffix(history_path, HISTORY_DELETED);
 }
 
-void deletions_add(struct buf *out, struct str session, struct str id)
+void deletions_add(struct buf *out, struct str session, struct str id, bool waits)
 {
     buf_add_byte(out, '{');
     json_add_member(out, "session_id", session);
     json_add_member(out, "id", id);
-    buf_add_c(out, "}\n");
+    buf_add_c(out, waits ? ",\"waits\":true}\n" : "}\n");
 }
 
 bool deletion_parse(struct str line, struct buf *session, struct buf *id)
@@ -34,7 +34,7 @@ bool deletion_parse(struct str line, struct buf *session, struct buf *id)
            id_session_valid(buf_str(session)) && store_id_valid(buf_str(id));
 }
 
-bool deletions_next(struct str *rest, struct buf *session, struct buf *id)
+bool deletions_next(struct str *rest, struct buf *session, struct buf *id, bool *waits)
 {
     const char *end;
 
@@ -42,8 +42,10 @@ bool deletions_next(struct str *rest, struct buf *session, struct buf *id)
         struct str line = {rest->p, (size_t)(end - rest->p)};
 
         *rest = str_skip(*rest, line.n + 1);
-        if (deletion_parse(line, session, id))
+        if (deletion_parse(line, session, id)) {
+            *waits = json_is_true(json_get(line, "waits"));
             return true;
+        }
     }
     return false;
 }

@@ -85,7 +85,7 @@ void rewrite_add(struct rewrite *r, struct str text)
 
 void rewrite_erase(struct rewrite *r, struct str session, struct str id)
 {
-    deletions_add(&r->erased, session, id);
+    deletions_add(&r->erased, session, id, false);
 }
 
 static void set_aside(struct rewrite *r, off_t at, off_t n)

@@ -427,7 +427,7 @@ static int read_all(struct folder *f, struct err *e)
 static void count_sent(struct folder *f)
 {
     struct merge_count *count = merge_counts(f->merge);
-    size_t from = f->lines_then > count->deleted ? f->lines_then - (size_t)count->deleted : 0;
+    size_t from = f->lines_then > count->gone ? f->lines_then - (size_t)count->gone : 0;
 
     for (size_t i = from; i < merge_facts(f->merge, FACT_LINE); i++)
         count->sent += !digests_have(&f->known, merge_digest(f->merge, FACT_LINE, i));
@@ -725,6 +725,8 @@ static int run(struct folder *f, struct err *e)
         if (result < 0)
             merge_counts(f->merge)->sent = 0; /* how many of them are there is not known */
         report_waiting(f);
+        if (result == 0)
+            result = merge_finish(f->merge, e);
         job->count = *merge_counts(f->merge);
         if (result == 0 && f->fault.kind != ERR_NONE)
             result = err_set(e, f->fault.kind, "%s", err_text(&f->fault));

@@ -19,12 +19,16 @@
 #include "chathist/history/message.h"
 #include "chathist/history/rewrite.h"
 #include "chathist/history/scan.h"
+#include "chathist/history/session.h"
 #include "chathist/history/store.h"
 
 /* Lines are stored when this many bytes wait. */
 #define BATCH_BYTES ((size_t)4 << 20)
 /* The most conflicts that are reported one by one. */
 #define REPORTED_MAX 10
+/* Other copies may erase this many lines in one run, or this part of the history. */
+#define ERASED_MOST 20
+#define ERASED_PART 10
 
 /* A line of the history. A line is at most 64 MiB long, and `place` holds its offset above its
  * length. */
@@ -46,6 +50,7 @@ struct covered {
     uint64_t sum;         /* of the set of lines */
     uint64_t chain;       /* merge_prefix of all of them */
     uint64_t refused;     /* lines that cannot be synchronised */
+    uint64_t waiting;     /* lines whose deletions wait, which are no facts */
     uint64_t deleted_end; /* of FILE.deleted: none of the lines is deleted before that */
 };
 /* The beginning of the file of digests, which the facts follow. */
@@ -55,7 +60,7 @@ struct head {
     uint64_t body; /* a checksum of the facts */
     uint64_t sum;  /* a checksum of all before it */
 };
-#define MAGIC UINT64_C(0x334e595354534948) /* "HISTSYN3" */
+#define MAGIC UINT64_C(0x344e595354534948) /* "HISTSYN4" */
 #define SAMPLE ((size_t)4096)
 
 /* The last prefix that was asked for: a greater one continues it. */
@@ -82,14 +87,19 @@ struct merge {
     bool dead;               /* a fact may be deleted */
     bool keeps;              /* the facts are those of the files, and the next run may use them */
     struct hash_map deleted; /* "SESSION LF ID", numbered in the order of the file */
-    off_t deleted_end;       /* FILE.deleted has been read up to this offset */
+    bool *waits;             /* by the number of a deletion */
+    size_t waits_cap;
+    struct hash_map waiting_sessions; /* of covered.waiting */
+    size_t *arrived;                  /* numbers of deletions that are not stored yet */
+    size_t arrived_count, arrived_cap;
+    uint64_t erased_by_others; /* lines, in this run */
+    off_t deleted_end;         /* FILE.deleted has been read up to this offset */
     struct prefix prefix[FACT_KINDS];
     uint64_t deleted_sum;     /* of the set of deletions */
     uint64_t erased;          /* lines that the rewrite at work leaves out */
     uint64_t stored;          /* lines of the batch that is being stored */
-    struct buf deletions;     /* lines that wait for FILE.deleted */
     struct buf pending;       /* lines that wait for the history */
-    struct hash_map waiting;  /* their digests */
+    struct hash_map adding;   /* their digests */
     struct message message;   /* for lines that are scanned, and for those that are added */
     struct buf text, scratch; /* for reports */
     size_t reported;
@@ -322,6 +332,7 @@ static void take_found(struct merge *m)
 static void forget(struct merge *m)
 {
     m->covered = (struct covered){0};
+    hash_map_release(&m->waiting_sessions);
     m->prefix[FACT_LINE] = (struct prefix){0};
     free(m->slots);
     m->slots = NULL;
@@ -447,24 +458,41 @@ static struct str deletion_key(struct merge *m, struct str session, struct str i
     return buf_str(&m->text);
 }
 
+enum deleted { DELETED_NOT, DELETED_WAITS, DELETED };
+
+static enum deleted find_deletion(struct merge *m, struct str session, struct str id)
+{
+    const size_t *number =
+        m->deleted.count > 0 ? hash_map_find(&m->deleted, deletion_key(m, session, id)) : NULL;
+
+    return !number ? DELETED_NOT : m->waits[*number] ? DELETED_WAITS : DELETED;
+}
+
 static bool is_deleted(struct merge *m, struct str session, struct str id)
 {
-    return m->deleted.count > 0 && hash_map_find(&m->deleted, deletion_key(m, session, id)) != NULL;
+    return find_deletion(m, session, id) != DELETED_NOT;
 }
 
 static void scan_fact(struct merge *m, const struct line *l)
 {
     const struct message *msg = &m->message;
+    enum deleted deleted;
     struct fact f;
 
     if (!message_storable(msg)) {
         m->covered.refused++;
         return;
     }
+    deleted = find_deletion(m, msg->session_id, msg->id);
+    if (deleted == DELETED_WAITS) {
+        m->covered.waiting++;
+        hash_map_add(&m->waiting_sessions, msg->session_id);
+        return;
+    }
     f.key = key_of(msg->session_id, msg->id);
     f.digest = line_digest(msg->line);
     f.place = (uint64_t)(l->at + (msg->line.p - l->text.p)) << LENGTH_BITS | msg->line.n;
-    m->dead = m->dead || is_deleted(m, msg->session_id, msg->id);
+    m->dead = m->dead || deleted == DELETED;
     m->facts = mem_grow(m->facts, &m->cap, m->covered.count + m->found + 1, sizeof(*m->facts));
     m->facts[m->covered.count + m->found++] = f;
 }
@@ -556,10 +584,22 @@ void merge_deletion(const struct merge *m, size_t i, struct str *session, struct
     *session = str_cut(id, '\n');
 }
 
-static void take_deletion(struct merge *m, struct str session, struct str id)
+/* Adds a deletion. One that is known waits no longer unless both wait. Returns its number. */
+static size_t take_deletion(struct merge *m, struct str session, struct str id, bool waits)
 {
-    if (hash_map_add(&m->deleted, deletion_key(m, session, id)))
+    struct str key = deletion_key(m, session, id);
+    size_t count = m->deleted.count, number = hash_map_number(&m->deleted, &key);
+
+    if (number == count) {
+        m->waits = mem_grow(m->waits, &m->waits_cap, count + 1, sizeof(*m->waits));
+        m->waits[number] = waits;
         m->deleted_sum += deletion_digest(session, id);
+    } else if (m->waits[number] && !waits) {
+        m->waits[number] = false;
+        if (m->covered.waiting > 0)
+            forget(m); /* its lines are found again, and erased */
+    }
+    return number;
 }
 
 /* Returns whether a line of the history may be deleted. */
@@ -584,6 +624,7 @@ static int read_deletions(struct merge *m, struct err *e)
     struct str rest;
     struct stat st;
     const char *fault;
+    bool waits;
     int missing = 0, result = 0;
     int fd = file_open_regular_at(m->h->dir_fd, m->deleted_path, O_RDONLY, 0, &st, &missing, e);
 
@@ -606,8 +647,8 @@ static int read_deletions(struct merge *m, struct err *e)
         else
             buf_grew(&text, (size_t)got);
         rest = buf_str(&text);
-        while (result == 0 && deletions_next(&rest, &session, &id))
-            take_deletion(m, buf_str(&session), buf_str(&id));
+        while (result == 0 && deletions_next(&rest, &session, &id, &waits))
+            (void)take_deletion(m, buf_str(&session), buf_str(&id), waits);
         m->deleted_end += (off_t)(text.len - rest.n);
     }
     close(fd);
@@ -647,14 +688,14 @@ static void keep_unless_deleted(void *arg, struct rewrite *r, const struct line 
     struct merge *m = arg;
 
     if (l->too_long || !message_parse(&m->message, l->text) ||
-        !is_deleted(m, m->message.session_id, m->message.id))
+        find_deletion(m, m->message.session_id, m->message.id) != DELETED)
         rewrite_keep(r, l);
     else
         m->erased++;
 }
 
-/* Brings everything up to what the files have now. Afterwards no line of the history is deleted,
- * except in a dry run. */
+/* Brings everything up to what the files have now. Afterwards no fact is deleted, except in a dry
+ * run. */
 static int catch_up(struct merge *m, struct err *e)
 {
     struct rewriter by = {.arg = m, .begin = begin_erasing, .line = keep_unless_deleted};
@@ -716,12 +757,12 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
     *m = (struct merge){.h = h, .options = *o, .fd = -1, .message = MESSAGE_INIT};
     m->deleted_path = deletions_path(h->path);
     m->cache_path = merge_state_path(h, "lines", NULL, NULL);
-    buf_init(&m->deletions, SIZE_MAX);
     buf_init(&m->pending, SIZE_MAX);
     buf_init(&m->text, BUF_SMALL);
     buf_init(&m->scratch, BUF_LINE);
     fd = cache_open(m);
-    if (fd >= 0 && head_read(fd, &head))
+    /* The file does not say of which sessions the lines are that wait. */
+    if (fd >= 0 && head_read(fd, &head) && head.covered.waiting == 0)
         m->covered = m->cached = head.covered;
     else
         forget(m);
@@ -745,8 +786,10 @@ void merge_close(struct merge *m)
     free(m->facts);
     free(m->slots);
     hash_map_release(&m->deleted);
-    hash_map_release(&m->waiting);
-    buf_release(&m->deletions);
+    hash_map_release(&m->adding);
+    hash_map_release(&m->waiting_sessions);
+    free(m->waits);
+    free(m->arrived);
     buf_release(&m->pending);
     buf_release(&m->text);
     buf_release(&m->scratch);
@@ -829,7 +872,7 @@ int merge_read(struct merge *m, enum fact_kind kind, size_t i, struct buf *text,
     if (kind == FACT_DELETION) {
         merge_deletion(m, i, &session, &id);
         buf_clear(text);
-        deletions_add(text, session, id);
+        deletions_add(text, session, id, false);
         buf_truncate(text, text->len - 1);
         return 0;
     }
@@ -848,8 +891,8 @@ int merge_delete(struct merge *m, struct str session, struct str id)
     }
     if (is_deleted(m, session, id))
         return 0;
-    take_deletion(m, session, id);
-    deletions_add(&m->deletions, session, id);
+    m->arrived = mem_grow(m->arrived, &m->arrived_cap, m->arrived_count + 1, sizeof(*m->arrived));
+    m->arrived[m->arrived_count++] = take_deletion(m, session, id, false);
     return 1;
 }
 
@@ -905,7 +948,7 @@ int merge_add(struct merge *m, struct str line, struct err *e)
     digest = line_digest(m->message.line);
     if (is_known(m, key, digest, &other) || is_deleted(m, m->message.session_id, m->message.id))
         return 0;
-    if (!hash_map_add(&m->waiting, (struct str){(const char *)&digest, sizeof(digest)}))
+    if (!hash_map_add(&m->adding, (struct str){(const char *)&digest, sizeof(digest)}))
         return 0;
     if (other)
         report_received(m, other);
@@ -970,29 +1013,132 @@ static int add_lines(void *arg, off_t at, struct buf *lines, struct err *e)
     return 0;
 }
 
+/* Returns how many facts a deletion erases. */
+static uint64_t count_erased(const struct merge *m, struct str session, struct str id)
+{
+    uint64_t key = key_of(session, id), n = 0;
+    size_t at = (size_t)key;
+
+    while (next_with_key(m, key, &at))
+        n++;
+    return n;
+}
+
+/* Decides which of the deletions that have arrived wait, and adds all to `lines`. */
+static void decide(struct merge *m, struct buf *lines)
+{
+    uint64_t all = m->covered.count + m->covered.waiting + m->erased_by_others;
+    uint64_t erased = m->erased_by_others, waiting = 0;
+    struct buf current = BUF_INIT(BUF_SMALL);
+    struct str session, id;
+    bool most;
+
+    (void)session_current(m->h, &current, NULL, NULL);
+    for (size_t i = 0; i < m->arrived_count; i++) {
+        merge_deletion(m, m->arrived[i], &session, &id);
+        erased += count_erased(m, session, id);
+    }
+    most = erased > ERASED_MOST && erased > all / ERASED_PART;
+    for (size_t i = 0; i < m->arrived_count; i++) {
+        uint64_t n;
+        bool waits;
+
+        merge_deletion(m, m->arrived[i], &session, &id);
+        n = count_erased(m, session, id);
+        waits =
+            n > 0 && !m->options.accept_deletions && (most || str_eq(session, buf_str(&current)));
+        m->waits[m->arrived[i]] = waits;
+        m->dead = m->dead || (n > 0 && !waits);
+        waiting += waits ? n : 0;
+        m->erased_by_others += waits ? 0 : n;
+        deletions_add(lines, session, id, waits);
+    }
+    if (m->options.dry_run) {
+        m->count.waiting += waiting;
+        m->count.deleted = m->erased_by_others;
+    } else if (waiting > 0) {
+        forget(m);
+    }
+    m->arrived_count = 0;
+    buf_release(&current);
+}
+
+/* Stores the deletions that have arrived. */
+static int store_deletions(struct merge *m, struct err *e)
+{
+    struct buf lines = BUF_INIT(SIZE_MAX);
+    uint64_t before = m->covered.count;
+    int result = load(m, e);
+
+    if (result == 0) {
+        decide(m, &lines);
+        if (!m->options.dry_run)
+            result = write_deletions(m, buf_str(&lines), e);
+    }
+    if (result == 0 && !m->options.dry_run)
+        result = catch_up(m, e);
+    if (result == 0 && m->covered.count < before)
+        m->count.gone += before - m->covered.count;
+    buf_release(&lines);
+    return result;
+}
+
 int merge_store(struct merge *m, struct err *e)
 {
     int result = 0;
 
-    if (m->options.dry_run)
-        return 0;
     m->keeps = false;
-    if (m->deletions.len > 0) {
-        if (write_deletions(m, buf_str(&m->deletions), e) < 0)
-            return -1;
-        buf_clear(&m->deletions);
-        m->dead = load(m, e) < 0 ? m->dead : m->dead || has_dead(m);
-        result = catch_up(m, e);
-    }
+    if (m->arrived_count > 0)
+        result = store_deletions(m, e);
+    if (m->options.dry_run)
+        return result;
     if (result == 0 && m->pending.len > 0) {
         result = store_append_lines(m->h, add_lines, m, e);
         if (result == 0) {
             m->count.received += m->stored;
             buf_clear(&m->pending);
-            hash_map_release(&m->waiting);
+            hash_map_release(&m->adding);
             result = catch_up(m, e);
         }
     }
     m->keeps = result == 0;
     return result;
+}
+
+/* Erases the lines of the deletions that wait. */
+static int accept_deletions(struct merge *m, struct err *e)
+{
+    struct buf lines = BUF_INIT(SIZE_MAX);
+    struct str session, id;
+    int result;
+
+    for (size_t i = 0; i < m->deleted.count; i++)
+        if (m->waits[i]) {
+            merge_deletion(m, i, &session, &id);
+            deletions_add(&lines, session, id, false);
+        }
+    m->keeps = false;
+    result = write_deletions(m, buf_str(&lines), e);
+    if (result == 0)
+        result = catch_up(m, e);
+    m->keeps = result == 0;
+    buf_release(&lines);
+    return result;
+}
+
+int merge_finish(struct merge *m, struct err *e)
+{
+    uint64_t lines = m->covered.waiting, sessions = m->waiting_sessions.count;
+
+    if (m->options.dry_run || lines == 0) {
+        m->count.waiting_sessions = sessions;
+        m->count.waiting += lines;
+        return 0;
+    }
+    if (m->options.accept_deletions ||
+        (m->options.accept && m->options.accept(m->options.arg, lines, sessions)))
+        return accept_deletions(m, e);
+    m->count.waiting = lines;
+    m->count.waiting_sessions = sessions;
+    return 0;
 }

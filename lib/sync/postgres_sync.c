@@ -746,6 +746,8 @@ int sync_postgres(struct sync_job *job, struct err *e)
         if (job->push)
             merge_report_refused(r.merge);
         result = run_steps(&r, e);
+        if (result == 0)
+            result = merge_finish(r.merge, e);
         job->count = *merge_counts(r.merge);
     }
     pg_close(r.pg);

@@ -647,6 +647,8 @@ int sync_serve(struct sync_job *job, int in, int out, struct err *e)
     peer_init(&p, "the other side", in, out);
     if (m)
         result = talk(m, &p, false, &why);
+    if (result == 0)
+        result = merge_finish(m, &why);
     if (result < 0) {
         err_set(e, why.kind, "%s", err_text(&why));
         if (why.kind != ERR_NETWORK && why.kind != ERR_TIMEOUT) {
@@ -684,18 +686,52 @@ static void address_release(struct address *a)
     free(a->path);
 }
 
-static bool is_host(struct str host)
+/* Returns whether ssh takes a text as a user or a host, and not as an option. */
+static bool is_name(struct str name)
 {
-    for (size_t i = 0; i < host.n; i++)
-        if ((unsigned char)host.p[i] <= ' ' || host.p[i] == 0x7f)
+    for (size_t i = 0; i < name.n; i++)
+        if ((unsigned char)name.p[i] <= ' ' || name.p[i] == 0x7f)
             return false;
-    return host.n > 0 && host.p[0] != '-';
+    return name.n > 0 && name.p[0] != '-';
+}
+
+/* Returns whether it is a number from 1 to 65535. */
+static bool is_port(struct str port)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < port.n; i++) {
+        if (!ascii_is_digit(port.p[i]) || n > UINT16_MAX)
+            return false;
+        n = n * 10 + (port.p[i] - '0');
+    }
+    return n >= 1 && n <= UINT16_MAX;
+}
+
+/* Adds `[user@]host`, without the bracket that begins an IPv6 address. Returns whether both are
+ * names. */
+static bool add_host(struct buf *out, struct str text)
+{
+    struct str user = text, host;
+    bool has_user;
+
+    while (user.n > 0 && user.p[user.n - 1] != '@')
+        user.n--;
+    host = str_skip(text, user.n);
+    if (str_starts(host, STR("[")))
+        host = str_skip(host, 1);
+    buf_add_str(out, user);
+    buf_add_str(out, host);
+    has_user = user.n > 0;
+    user.n -= has_user;
+    return (!has_user || is_name(user)) && is_name(host) && !memchr(host.p, '[', host.n);
 }
 
 static int parse_address(struct address *a, const char *place, struct err *e)
 {
     struct str rest = str_skip(str_of(place), strlen("ssh://"));
     struct str host, port = STR_NONE, path = rest;
+    struct buf name = BUF_INIT(SIZE_MAX);
     bool good;
 
     *a = (struct address){0};
@@ -712,18 +748,12 @@ static int parse_address(struct address *a, const char *place, struct err *e)
         host = str_cut(&port, ':');
         good = true;
     }
-    for (size_t i = 0; i < port.n; i++)
-        good = good && ascii_is_digit(port.p[i]);
-    if (!good || !is_host(host) || (port.p && (port.n == 0 || port.n > 5)))
+    if (!add_host(&name, host) || !good || (port.p && !is_port(port))) {
+        buf_release(&name);
         return err_set(e, ERR_USAGE, "bad place '%s': ssh://[user@]host[:port][/path] is expected",
                        place);
-    a->host = mem_copy(host.p, host.n);
-    for (char *from = a->host, *to = a->host;; from++) {
-        if (*from != '[')
-            *to++ = *from;
-        if (*from == '\0')
-            break;
     }
+    a->host = buf_detach(&name);
     if (port.p)
         a->port = mem_copy(port.p, port.n);
     if (path.p && path.n > 0) {
@@ -813,6 +843,8 @@ int sync_connected(struct sync_job *job, int in, int out, struct err *e)
         return -1;
     peer_init(&p, job->place, in, out);
     result = talk(m, &p, true, e);
+    if (result == 0)
+        result = merge_finish(m, e);
     job->count = *merge_counts(m);
     peer_release(&p);
     merge_close(m);
@@ -850,6 +882,8 @@ static int run_client(struct sync_job *job, struct words *w, struct err *e)
         status = wait_for(pid, result == 0 || e->kind == ERR_NETWORK ? END_MS : 0);
         if (result < 0)
             explain(job, status, e);
+        else if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+            result = err_set(e, ERR_FAILURE, "%s failed on '%s'", job->program, job->place);
     }
     return result;
 }

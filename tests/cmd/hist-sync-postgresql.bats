@@ -450,3 +450,29 @@ END
     { tail -n +2 a; line x more text; } >wanted
     equal wanted b
 }
+
+@test "hist-sync: deletions of much of a history wait with a database, too, and nothing is pushed back" {
+    run_expect 0 hist-sync init "$PLACE"
+    for i in {1..40}; do line "$i" "s$((i > 30))" "text $i"; done >a
+    run_sync a
+    run_sync b
+    run_expect 0 hist-delete --force -q --history a s0
+    run_sync a
+    line 41 s2 'of b' >>b
+    run_expect 1 hist-sync --name h --history b "$PLACE"
+    stdout_is $'h\t1 sent'
+    stderr_is "hist-sync: 30 lines of 1 session of 'h' that another copy deleted wait: --accept-deletions erases them"
+    run_expect 1 hist-sync --name h --history b "$PLACE"
+    stdout_empty
+    run_expect 0 sql 'SELECT count(*) FROM chathist.messages'
+    stdout_is 11
+    [[ $(grep -c s0 b) == 30 ]]
+    run_sync a
+    stdout_is $'h\t1 received'
+    run_sync b --accept-deletions
+    stdout_is $'h\t30 deleted'
+    run_sync b
+    stdout_empty
+    sort a >a.lines
+    sort b | diff a.lines -
+}

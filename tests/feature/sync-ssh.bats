@@ -46,6 +46,10 @@ equal() {
     stdout_empty
     unchanged history.jsonl
     hist-delete --force -q near
+    run_expect 1 hist-sync -q --name work "ssh://anyhost$far"
+    stderr_has "hist-sync failed on 'ssh://anyhost"
+    mkdir -p "$FAR/.config/chathist"
+    echo 'accept_deletions = on' >"$FAR/.config/chathist/config"
     run_expect 0 hist-sync -q --name work "ssh://anyhost$far"
     equal history.jsonl "$far"
     run_expect 1 grep -c '"near"' "$far"

@@ -7,8 +7,14 @@
  * both are kept, and a conflict is reported. A deletion is a session and an id. It erases every
  * line with these, now and in future, so a deleted line never comes back.
  *
+ * Another copy may not erase much of the history unasked. Its deletions wait if they are of the
+ * current session, or if those of one run erase more than 20 lines and a tenth of the history. A
+ * deletion that waits is a fact as any other, which other copies get, and its lines are no facts:
+ * they are neither sent nor written to other copies, and do not come back anywhere. Only this
+ * history still has them, until the user accepts the deletion (merge_finish).
+ *
  * Deletions are in FILE.deleted beside the history, one JSON object a line, `{"session_id":…,
- * "id":…}`. merge_open makes this file. From then on programs that delete messages add to it
+ * "id":…}`, with `"waits":true` if it waits. merge_open makes this file. From then on programs that delete messages add to it
  * (history/rewrite.h).
  *
  * Lines and deletions are facts and have numbers. The second of two equal lines has no number, and
@@ -31,11 +37,14 @@ struct merge;
 
 /* Numbers of what a synchronisation has done. */
 struct merge_count {
-    uint64_t received;  /* lines that were new here */
-    uint64_t sent;      /* lines that were new there; the caller counts these */
-    uint64_t deleted;   /* lines that were erased here because they were deleted elsewhere */
-    uint64_t conflicts; /* received lines whose session and id a different line here has */
-    uint64_t refused;   /* lines, of here or elsewhere, that cannot be synchronised */
+    uint64_t received;         /* lines that were new here */
+    uint64_t sent;             /* lines that were new there; the caller counts these */
+    uint64_t deleted;          /* lines that were erased here because they were deleted elsewhere */
+    uint64_t gone;             /* facts that have left the set of lines since merge_open */
+    uint64_t waiting;          /* lines that are still here because their deletions wait */
+    uint64_t waiting_sessions; /* of these lines */
+    uint64_t conflicts;        /* received lines whose session and id a different line here has */
+    uint64_t refused;          /* lines, of here or elsewhere, that cannot be synchronised */
 };
 
 /* How to merge. */
@@ -44,6 +53,9 @@ struct merge_options {
     const char *mark; /* the part of messages that names the place; borrowed */
     /* Called with a message for the user; may be NULL. */
     void (*warn)(void *arg, const char *message);
+    bool accept_deletions; /* none waits */
+    /* Asks the user whether deletions that wait are accepted; NULL: they are not. */
+    bool (*accept)(void *arg, uint64_t lines, uint64_t sessions);
     void *arg;
 };
 
@@ -129,9 +141,14 @@ void merge_warn(struct merge *m, const char *fmt, ...) __attribute__((format(pri
 /* Counts and reports a line here and another one, of the other copy, with the same session and id.
  * merge_add does it for the lines that are added. */
 void merge_report_conflict(struct merge *m, struct str here, struct str there);
-/* Stores all that was added: first the deletions, then it erases their lines, then it appends the
- * new lines. After each step everything is on the disk. Returns 0, or -1 with *e set. */
+/* Stores all that was added: first the deletions, then it erases the lines of those that do not
+ * wait, then it appends the new lines. After each step everything is on the disk. Returns 0, or -1
+ * with *e set. */
 int merge_store(struct merge *m, struct err *e);
+/* Called at the end, after everything was exchanged: erases the lines of deletions that wait if the
+ * user accepts these, else counts the lines. The facts stay the same. Returns 0, or -1 with *e
+ * set. */
+int merge_finish(struct merge *m, struct err *e);
 
 /* ---- files of a merge ---- */
 
