@@ -5,6 +5,7 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/id.h"
+#include "chathist/base/json.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/listing.h"
@@ -52,6 +53,7 @@ static bool present_prompt(struct buf *out, const struct history *h, struct str 
 /* Stores the session's system line. */
 static void store_system(struct history *h, struct str id, struct str text, bool reset)
 {
+    struct buf line = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
     struct draft d;
 
@@ -62,6 +64,10 @@ static void store_system(struct history *h, struct str id, struct str text, bool
         draft_set(&d, FIELD_RESET, STR("true"));
     if (store_append(h, &d, 1, &e) < 0)
         die_err(&e);
+    /* The user knows of this line. */
+    if (json_decode(buf_str(&d.field[FIELD_ID]), &line))
+        session_move_mark(h, id, buf_str(&line));
+    buf_release(&line);
     draft_release(&d);
 }
 
@@ -108,7 +114,12 @@ static bool begin(struct history *h, struct buf *id, const char *reset, const ch
     if (reset || system)
         enter(h);
     if (reset) {
+        struct buf newest = BUF_INIT(BUF_LINE);
+
         buf_add_c(id, reset);
+        /* The prompt that is kept may be such a one. */
+        start_tell_news(h, buf_str(id), &(struct hash_map){0}, &newest);
+        buf_release(&newest);
         seen = present_prompt(&kept, h, buf_str(id));
     } else {
         id_add_session(id, time_now() / 1000);

@@ -289,6 +289,12 @@ is() {
     same "$name" "$BATS_TEST_TMPDIR/wanted" "$file"
 }
 
+# pointer_is FILE ID: the pointer names the session; its second line may be a mark.
+pointer_is() {
+    head -n 1 "$1" >"$BATS_TEST_TMPDIR/pointer"
+    is pointer "$BATS_TEST_TMPDIR/pointer" "$2"
+}
+
 # same NAME WANTED GOT: two files.
 same() {
     if ! cmp -s "$2" "$3"; then

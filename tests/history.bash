@@ -23,5 +23,5 @@ made() {
 # current ID: is it that?
 current() {
     [[ -f $HISTORY.session ]] || fail 'there is no pointer' || return 1
-    is pointer "$HISTORY.session" "$1"
+    pointer_is "$HISTORY.session" "$1"
 }

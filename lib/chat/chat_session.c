@@ -94,6 +94,8 @@ void chat_session_close(struct chat_session *t)
     schema_free(t->schema);
     prices_release(&t->prices);
     buf_release(&t->memory);
+    buf_release(&t->seen);
+    hash_map_release(&t->own);
     err_release(&t->unasked);
     err_release(&t->unsaved);
 }
@@ -322,12 +324,31 @@ static void add_instructions(const struct chat_session *t, struct context *c)
     buf_release(&system);
 }
 
+/* Moves the mark of the current session after a turn: to the newest line, unless something else has
+ * put lines in meanwhile that the next turn has to name. */
+static void keep_mark(struct chat_session *t, const struct turn *turn)
+{
+    struct thread_news n = THREAD_NEWS_INIT;
+
+    if (t->in_memory || !turn->prompt_stored)
+        return;
+    if (t->seen.len == 0)
+        buf_set(&n.newest, buf_str(turn->answer_id.len > 0 ? &turn->answer_id : &turn->prompt_id));
+    else if (thread_find_news(&n, &t->history, turn->session, buf_str(&t->seen), &t->own, NULL) <
+                 0 ||
+             n.resets + n.systems + n.replacing > 0)
+        buf_set(&n.newest, buf_str(&t->seen));
+    session_move_mark(&t->history, turn->session, buf_str(&n.newest));
+    buf_release(&n.newest);
+}
+
 int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *e)
 {
     if (!t->args->dry_run && server_load_key(&t->server, e) < 0)
         return -1;
     turn->history = &t->history;
     turn->memory = t->in_memory ? &t->memory : NULL;
+    turn->own = &t->own;
     turn->provider = t->server.provider;
     turn->session = buf_str(&t->session.id);
     turn->max_rounds = t->args->max_iterations;
@@ -347,6 +368,9 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
     turn->cut_noted = t->cut_noted;
     if (turn_prepare(turn, e) < 0)
         return -1;
+    buf_clear(&t->seen);
+    if (!t->in_memory && !turn->is_new && !turn->messages.p)
+        start_tell_news(&t->history, turn->session, &t->own, &t->seen);
     add_instructions(t, &turn->context);
     start_report_bad(&t->history, turn->bad_lines, t->args->common.quiet);
     start_report_entries(t->args->messages, turn->bad_entries,
@@ -660,6 +684,7 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
     t->events.partial = &turn->partial;
     events_session(&t->events, turn->session);
     exchange_rounds(t, turn, &e);
+    keep_mark(t, turn);
     store_refused(t);
     status = conclude_turn(t, turn, &e);
     out_flush(&t->events.out);

@@ -356,6 +356,7 @@ static void forget_lines(struct turn *t)
 
 static int turn_store_end(struct turn *t, struct err *e)
 {
+    struct buf id = BUF_INIT(BUF_SMALL);
     int result;
 
     if (t->unstored_count == 0)
@@ -372,6 +373,9 @@ static int turn_store_end(struct turn *t, struct err *e)
     for (size_t i = 0; i < t->unstored_count; i++) {
         const struct draft *d = &t->unstored[i];
 
+        keep_id(&id, d);
+        if (t->own)
+            hash_map_add(t->own, buf_str(&id));
         if (str_eq(buf_str(&d->field[FIELD_ROLE]), STR("\"user\"")))
             keep_id(&t->prompt_id, d);
         if (str_eq(buf_str(&d->field[FIELD_ROLE]), STR("\"assistant\"")))
@@ -379,6 +383,7 @@ static int turn_store_end(struct turn *t, struct err *e)
     }
     t->prompt_stored = true;
     forget_lines(t);
+    buf_release(&id);
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "chathist/base/id.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/history/session.h"
+#include "chathist/history/thread.h"
 
 static void tell_wait(const char *path)
 {
@@ -302,6 +303,34 @@ int start_try_current(const struct config *c, struct history *h, struct str id, 
     if (!quiet && pinned && !str_eq_c(id, pinned))
         warnf("CHAT_SESSION is set to '%s' and overrides the current session", pinned);
     return 0;
+}
+
+static void add_news(struct buf *text, size_t n, const char *what)
+{
+    if (n > 0)
+        buf_addf(text, "%s%s", text->len > 0 ? ", " : "", what);
+}
+
+void start_tell_news(const struct history *h, struct str session, const struct hash_map *own,
+                     struct buf *seen)
+{
+    struct thread_news n = THREAD_NEWS_INIT;
+    struct buf mark = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_SMALL);
+
+    if (!h->unreadable && session_mark(h, session, &mark) > 0 &&
+        thread_find_news(&n, h, session, buf_str(&mark), own, NULL) == 0) {
+        buf_set(seen, buf_str(&n.newest));
+        add_news(&text, n.resets, "it was reset");
+        add_news(&text, n.systems, "it was given a new system prompt");
+        add_news(&text, n.replacing, "messages were replaced");
+    }
+    if (text.len > 0)
+        warnf("something other than this chat has changed session '%.*s': %s; 'hist-show --raw "
+              "%.*s' prints its lines",
+              (int)session.n, session.p, buf_c(&text), (int)session.n, session.p);
+    buf_release(&text);
+    buf_release(&mark);
+    buf_release(&n.newest);
 }
 
 void start_report_bad(const struct history *h, uint64_t bad_lines, bool quiet)

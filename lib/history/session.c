@@ -27,47 +27,104 @@
 
 /* ---- the current session ---- */
 
-int session_current(const struct history *h, struct buf *id, int64_t *since, struct err *e)
-{
-    char text[256];
-    struct err why = ERR_INIT;
+/* The pointer has the id of the session, and may have a mark in a second line. */
+#define POINTER_MOST 1024
+#define MARK_MOST 256
+
+/* The pointer file, open. */
+struct pointer {
+    int fd;
+    char text[POINTER_MOST];
+    struct str id, mark; /* in `text` */
     struct stat st;
+};
+
+/* Opens and reads the pointer. Returns 1; 0 if the file does not exist, is not trusted, or does not
+ * begin with an id; -1 with *e set. The caller closes it if the result is 1. */
+static int pointer_open(struct pointer *p, const struct history *h, int mode, struct err *e)
+{
+    struct err why = ERR_INIT;
+    struct str rest;
+    ssize_t got;
     int reason = 0;
 
     if (!h->trusted)
         return 0;
-
-    int fd = file_open_regular_at(h->pointer_fd, h->pointer, O_RDONLY, 0, &st, &reason, &why);
-
-    if (fd < 0) {
+    p->fd = file_open_regular_at(h->pointer_fd, h->pointer, mode, 0, &p->st, &reason, &why);
+    if (p->fd < 0) {
         int result = reason == ENOENT ? 0 : err_set(e, ERR_FAILURE, "%s", err_text(&why));
 
         err_release(&why);
         return result;
     }
-
-    bool own = !owner_fault(fd, OWNER_USER);
-    ssize_t got = own ? file_read_full(fd, text, sizeof(text)) : 0;
-
+    got = owner_fault(p->fd, OWNER_USER) ? 0 : file_read_full(p->fd, p->text, sizeof(p->text));
     if (got < 0)
         err_sys(e, errno, "cannot read '%s'", h->pointer);
-    close(fd);
-    if (got < 0)
-        return -1;
+    rest = str_trim((struct str){p->text, got < 0 ? 0 : (size_t)got});
+    p->id = str_trim(str_cut(&rest, '\n'));
+    p->mark = str_trim(str_cut(&rest, '\n'));
+    if (got >= 0 && id_session_valid(p->id))
+        return 1;
+    close(p->fd);
+    return got < 0 ? -1 : 0;
+}
 
-    struct str name = str_trim((struct str){text, (size_t)got});
+int session_current(const struct history *h, struct buf *id, int64_t *since, struct err *e)
+{
+    struct pointer p;
+    int result = pointer_open(&p, h, O_RDONLY, e);
 
-    if (!id_session_valid(name))
-        return 0;
-    buf_set(id, name);
+    if (result <= 0)
+        return result;
+    buf_set(id, p.id);
     if (since)
-        *since = system_mtime(&st) / 1000;
+        *since = system_mtime(&p.st) / 1000;
+    close(p.fd);
     return 1;
 }
 
-int session_make_current(struct history *h, struct str id, struct err *e)
+int session_mark(const struct history *h, struct str id, struct buf *mark)
 {
-    struct buf line = BUF_INIT(BUF_SMALL);
+    struct pointer p;
+    bool found;
+
+    if (pointer_open(&p, h, O_RDONLY, NULL) <= 0)
+        return 0;
+    found = str_eq(p.id, id) && p.mark.n > 0;
+    if (found)
+        buf_add_str(mark, p.mark);
+    close(p.fd);
+    return found;
+}
+
+/* Adds the line of a mark, if the id can be one. */
+static void add_mark(struct buf *out, struct str line)
+{
+    if (store_id_valid(line) && line.n <= MARK_MOST)
+        buf_addf(out, "%.*s\n", (int)line.n, line.p);
+}
+
+/* The file is changed in place: if another program makes another session current meanwhile, the
+ * file that it replaces is changed, and not its own. */
+void session_move_mark(const struct history *h, struct str id, struct str line)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
+    struct pointer p;
+
+    if (pointer_open(&p, h, O_RDWR, NULL) <= 0)
+        return;
+    buf_addf(&text, "%.*s\n", (int)id.n, id.p);
+    add_mark(&text, line);
+    if (str_eq(p.id, id) && !str_eq(p.mark, line) && p.st.st_nlink == 1 &&
+        file_pwrite_all(p.fd, text.data, text.len, 0) == 0)
+        (void)!ftruncate(p.fd, (off_t)text.len);
+    close(p.fd);
+    buf_release(&text);
+}
+
+static int write_pointer(struct history *h, struct str id, struct str mark, struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_SMALL);
     int result;
 
     /* The pointer would not be followed: some other client's idea of an id. */
@@ -76,15 +133,43 @@ int session_make_current(struct history *h, struct str id, struct err *e)
                        ERR_SHOWN(id));
     result = history_enter(h, e);
     if (result == 0) {
-        buf_add_str(&line, id);
-        buf_add_byte(&line, '\n');
+        buf_addf(&text, "%.*s\n", (int)id.n, id.p);
+        add_mark(&text, mark);
         if (h->dir)
             (void)file_sweep(h->pointer_fd, h->pointer, false, true, NULL);
         /* The pointer is not worth a sync: without one, a new session is begun. */
-        result = file_replace_at(h->pointer_fd, h->pointer, buf_str(&line), false, e);
+        result = file_replace_at(h->pointer_fd, h->pointer, buf_str(&text), false, e);
         history_announce(h);
     }
-    buf_release(&line);
+    buf_release(&text);
+    return result;
+}
+
+/* Adds the id of the newest line of a session. Returns 1, 0 without one, or -1 with *err set. */
+static int newest_line(const struct history *h, struct str session_id, struct buf *id, struct err *e)
+{
+    const struct tail_wish wish = {.messages = 1, .bytes = SIZE_MAX, .raw = true};
+    struct tail t;
+    int found;
+
+    if (tail_load(&t, h, session_id, &wish, e) < 0)
+        return -1;
+    found = t.thread.count > 0;
+    if (found)
+        buf_add_str(id, t.thread.at[t.thread.count - 1].id);
+    tail_release(&t);
+    return found;
+}
+
+int session_make_current(struct history *h, struct str id, struct err *e)
+{
+    struct buf mark = BUF_INIT(BUF_LINE);
+    int result;
+
+    if (!h->unreadable)
+        (void)newest_line(h, id, &mark, NULL);
+    result = write_pointer(h, id, buf_str(&mark), e);
+    buf_release(&mark);
     return result;
 }
 
@@ -334,7 +419,7 @@ static int join_or_lead(struct resume *r, struct history *h, struct err *e)
         r->fresh = false;
     }
     buf_release(&id);
-    return found != 0 ? found : session_make_current(h, buf_str(&r->id), e);
+    return found != 0 ? found : write_pointer(h, buf_str(&r->id), STR(""), e);
 }
 
 int resume_claim(struct resume *r, struct history *h, struct err *e)

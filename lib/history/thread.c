@@ -519,6 +519,49 @@ int tail_load(struct tail *t, const struct history *h, struct str session_id,
     return result;
 }
 
+/* ---- what came in ---- */
+
+static void count_news(struct thread_news *n, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool reset = message_is_reset(m);
+
+    n->resets += reset;
+    n->systems += m->role == ROLE_SYSTEM && (!reset || message_content(m, &scratch).n > 0);
+    n->replacing += m->field[FIELD_REPLACES].p && !message_is_title(m);
+    buf_release(&scratch);
+}
+
+int thread_find_news(struct thread_news *n, const struct history *h, struct str session_id,
+                     struct str mark, const struct hash_map *own, struct err *e)
+{
+    bool by_index = true, found;
+    struct back b;
+    int result;
+
+    do {
+        if (back_open(&b, h, session_id, by_index, e) < 0)
+            return -1;
+        n->systems = n->resets = n->replacing = 0;
+        buf_clear(&n->newest);
+        found = false;
+        while (!found && (result = back_next(&b, e)) > 0) {
+            if (n->newest.len == 0)
+                buf_set(&n->newest, b.m.id);
+            found = str_eq(b.m.id, mark);
+            if (!found && !hash_map_find(own, b.m.id))
+                count_news(n, &b.m);
+        }
+        if (!found)
+            n->systems = n->resets = n->replacing = 0;
+        if (result == BROKEN)
+            history_remove_index(h);
+        by_index = false;
+        back_close(&b);
+    } while (result == BROKEN);
+    return result < 0 ? -1 : 0;
+}
+
 void tail_release(struct tail *t)
 {
     thread_release(&t->thread);

@@ -19,7 +19,7 @@ sessions_are() {
 }
 
 current_is() {
-    is 'current session' "$HISTORY.session" "$1"
+    pointer_is "$HISTORY.session" "$1"
 }
 
 # The number of the last request.
@@ -393,7 +393,7 @@ make_pdf() {
     run_expect 0 chat what is my name
     stdout_is 'Ada.'
     request_messages_are 2 'user:my name is Ada' 'assistant:Hi, Ada.' 'user:what is my name'
-    session=$(cat "$HISTORY.session")
+    session=$(head -n 1 "$HISTORY.session")
     [[ $session =~ ^sess_[0-9]{13}_[0-9a-f]{6}$ ]]
     sessions_are "$session"
     json_is "$HISTORY" .role user assistant user assistant
@@ -434,7 +434,7 @@ make_pdf() {
     use_echo
     use_history
     run_expect 0 chat hello
-    current=$(cat "$HISTORY.session")
+    current=$(head -n 1 "$HISTORY.session")
     CHAT_SESSION=pinned run_expect 0 chat one
     CHAT_SESSION=pinned run_expect 0 chat two
     stdout_is two '[3 messages]'
@@ -443,7 +443,7 @@ make_pdf() {
     stdout_is three '[1 message]'
     CHAT_SESSION=pinned run_expect 0 chat -N four
     stdout_is four '[1 message]'
-    [[ $(cat "$HISTORY.session") != "$current" ]]
+    [[ $(head -n 1 "$HISTORY.session") != "$current" ]]
     CHAT_SESSION='' run_expect 0 chat five
     stdout_is five '[3 messages]'
 }
@@ -453,7 +453,7 @@ make_pdf() {
     use_history
     run_expect 0 chat -c one
     stdout_is one '[1 message]'
-    sessions_are "$(cat "$HISTORY.session")"
+    sessions_are "$(head -n 1 "$HISTORY.session")"
     { hist_line old user before 2020-01-01T00:00:00.000000+00:00
       hist_line old assistant yes 2020-01-01T00:00:01.000000+00:00; } >>"$HISTORY"
     run_expect 0 chat -c two

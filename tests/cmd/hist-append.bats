@@ -99,9 +99,9 @@ lines() {
 
 @test "hist-append: without a session a new one, which is current" {
     run_expect 0 hist-append one
-    stored .session_id "$(cat "$HISTORY.session")"
+    stored .session_id "$(head -n 1 "$HISTORY.session")"
     run_expect 0 hist-append two
-    [[ $(jq -r .session_id "$HISTORY" | sort -u) == "$(cat "$HISTORY.session")" ]]
+    [[ $(jq -r .session_id "$HISTORY" | sort -u) == "$(head -n 1 "$HISTORY.session")" ]]
 }
 
 @test "hist-append: -s takes an id literally and moves no pointer; CHAT_SESSION is as good" {
@@ -124,8 +124,8 @@ lines() {
     head -n 1 "$HISTORY" >first
     mv first "$HISTORY"
     run_expect 0 hist-append three
-    [[ $(cat "$HISTORY.session") == sess_* ]]
-    stored .session_id old "$(cat "$HISTORY.session")"
+    [[ $(head -n 1 "$HISTORY.session") == sess_* ]]
+    stored .session_id old "$(head -n 1 "$HISTORY.session")"
     CHAT_SESSION_TIMEOUT=soon run_expect 2 hist-append four
     stdout_empty
     stderr_is "hist-append: bad value 'soon' for CHAT_SESSION_TIMEOUT: a time such as 90s, 30min, 2h, or 'off' is expected"

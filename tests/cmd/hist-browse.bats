@@ -208,13 +208,13 @@ type to search  F1 help  Enter open  Tab panel  ^O load  Esc back'
     keys Down Enter L
     ended 0
     printed_is fix
-    is pointer "$HISTORY.session" fix
+    pointer_is "$HISTORY.session" fix
     # From the box, too.
     browse plan
     keys C-o
     ended 0
     printed_is plan
-    is pointer "$HISTORY.session" plan
+    pointer_is "$HISTORY.session" plan
 }
 
 @test "hist-browse: what is chosen goes into a command" {
@@ -1022,7 +1022,7 @@ locked() {
     screen_has "hist-browse: session 'second' is current in '$WORK/two', not here"
     ended 0
     [[ ! -s one/printed ]]
-    is pointer "$two/session" second
+    pointer_is "$two/session" second
     [[ ! -e $one/session ]]
     # The id would be that of another session here.
     browse --print id

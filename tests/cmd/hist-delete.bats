@@ -229,7 +229,7 @@ gone() {
     three
     run_expect 0 hist-load -q old
     run_expect 0 hist-delete --force middle
-    is pointer "$HISTORY.session" old
+    pointer_is "$HISTORY.session" old
     run_expect 0 hist-delete --force current
     went old
     [[ ! -e $HISTORY.session ]]
@@ -248,7 +248,7 @@ gone() {
     stderr_empty
     went middle
     left old new
-    is pointer "$HISTORY.session" old
+    pointer_is "$HISTORY.session" old
     three
     run_expect 0 hist-delete --force --keep 1
     went middle
@@ -653,7 +653,7 @@ END
     stderr_is 'hist-delete: 1 session stays: used since it was chosen'
     same history wanted "$HISTORY"
     cmp inode <(ls -i history.jsonl)
-    is pointer "$HISTORY.session" old
+    pointer_is "$HISTORY.session" old
     alone
 }
 
@@ -692,7 +692,7 @@ END
     HISTORY=$WORK/.aicoder/history.jsonl
     chat -q -s first one >"$OUT"
     chat -q two >"$OUT"
-    current=$(cat .aicoder/session)
+    current=$(head -n 1 .aicoder/session)
     id=$(head -n 1 "$HISTORY" | jq -r .id)
     grep -rq "$id" "$HOME/.local/share/aicoder/repositories"
     run_expect 0 hist-delete --force first

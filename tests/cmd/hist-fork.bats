@@ -20,7 +20,7 @@ copies() {
     made
     stderr_empty
     cmp -n "$(stat -c %s before)" before "$HISTORY"
-    is pointer "$HISTORY.session" "$ID"
+    pointer_is "$HISTORY.session" "$ID"
     copies .content 'message 1' 'message 2' 'message 3' 'message 4'
     copies .role user assistant user assistant
     mapfile -t ids < <(jq -r 'select(.session_id == "s") | .id' before)

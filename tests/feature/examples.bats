@@ -235,14 +235,14 @@ three_sessions() {
     chmod +x bin/fzf
     PATH=$PWD/bin:$PATH run_expect 0 "$EXAMPLES/fzf.sh"
     stdout_has 'about lexers'
-    [[ $(cat "$HISTORY.session") == lexers ]]
+    [[ $(head -n 1 "$HISTORY.session") == lexers ]]
     run_expect 0 cut -f 1 "$HOME/offered"
     stdout_is codecs lexers parsers
     run_expect 0 cat "$HOME/arguments"
     stdout_is '--delimiter=\t' --with-nth=2,4 '--preview=hist-show -- {1}'
     printf '#!/bin/sh\ncat >/dev/null\nexit 130\n' >bin/fzf
     PATH=$PWD/bin:$PATH run_expect 130 "$EXAMPLES/fzf.sh"
-    [[ $(cat "$HISTORY.session") == lexers ]]
+    [[ $(head -n 1 "$HISTORY.session") == lexers ]]
 }
 
 @test "fzf: without it a numbered menu, without a terminal the last used session" {
@@ -250,14 +250,14 @@ three_sessions() {
     bin_with chat hist-sessions hist-search hist-load awk head cat sh
     run_expect 0 env PATH="$SOME" "$EXAMPLES/fzf.sh"
     stdout_has 'about codecs'
-    [[ $(cat "$HISTORY.session") == codecs ]]
+    [[ $(head -n 1 "$HISTORY.session") == codecs ]]
     run_expect 0 env PATH="$SOME" "$EXAMPLES/fzf.sh" ABOUT
     stdout_has 'about codecs'
     run_expect 0 env PATH="$SOME" "$EXAMPLES/fzf.sh" pars
-    [[ $(cat "$HISTORY.session") == parsers ]]
+    [[ $(head -n 1 "$HISTORY.session") == parsers ]]
     run_expect 0 on_tty --wait 'number: ' --type '2\n' env PATH="$SOME" "$EXAMPLES/fzf.sh"
     stdout_matches '^  1  [-0-9]{10}  about codecs' '^  2  [-0-9]{10}  about lexers' '^  3  [-0-9]{10}  about parsers'
-    [[ $(cat "$HISTORY.session") == lexers ]]
+    [[ $(head -n 1 "$HISTORY.session") == lexers ]]
     run_expect 1 on_tty --wait 'number: ' --type '9\n' env PATH="$SOME" "$EXAMPLES/fzf.sh"
     run_expect 1 env PATH="$SOME" "$EXAMPLES/fzf.sh" nothing
     stderr_is "fzf.sh: there is no session that speaks of 'nothing'"

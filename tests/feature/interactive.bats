@@ -829,7 +829,7 @@ cursor_has_left() {
     type_lines back
     screen_has '[3 messages]'
     [[ $(jq -r .session_id "$HISTORY" | sed -n '1p;$p' | sort -u | wc -l) == 1 ]]
-    [[ $(cat "$HISTORY.session") == $(jq -r .session_id "$HISTORY" | head -n 1) ]]
+    [[ $(head -n 1 "$HISTORY.session") == $(jq -r .session_id "$HISTORY" | head -n 1) ]]
     type_lines '/sessions 1' '/sessions x'
     screen_has '/sessions all lists older ones' "bad number 'x'"
     type_lines '/load zzz' /load '/load 9'
@@ -899,10 +899,10 @@ cursor_has_left() {
     screen_has 'Ctrl-D leaves'
     type_lines '/load last'
     screen_has 'name the session to load'
-    is pointer .git/aicoder/session theirs
+    pointer_is .git/aicoder/session theirs
     type_lines '/load theirs'
     screen_has 'session theirs, 1 message'
-    is pointer .git/aicoder/session theirs
+    pointer_is .git/aicoder/session theirs
 }
 
 @test "interactive: /regenerate and /edit" {

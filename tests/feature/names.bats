@@ -216,10 +216,10 @@ mine_are_left() {
     stdout_is plna
     stderr_is "hist-new: session 'plna' has no messages yet: it is not made current"
     unchanged "$HISTORY"
-    is pointer "$HISTORY.session" plan
+    pointer_is "$HISTORY.session" plan
     run_expect 0 hist-new -q --reset plna -S 'be brief'
     stderr_empty
-    is pointer "$HISTORY.session" plan
+    pointer_is "$HISTORY.session" plan
     json_is "$HISTORY" 'select(.session_id == "plna") | .content, .reset' 'be brief' null
 }
 

@@ -129,12 +129,12 @@ whole() {
     faulty 2 rename,renameat,renameat2:error=EIO:when=1 '' hist-new
     lines_are 1
     stderr_is "hist-new: cannot write '$HISTORY.session': Input/output error"
-    is pointer "$HISTORY.session" before
+    pointer_is "$HISTORY.session" before
     [[ $(ls -A) == $'history.jsonl\nhistory.jsonl.session' ]]
     # The limit holds for every file, so what it says goes through a pipe.
     run_expect 2 bash -c 'set -o pipefail; prlimit --fsize=3 hist-new 2>&1 | cat >&2'
     stderr_has "hist-new: cannot write '$HISTORY.session': File too large"
-    is pointer "$HISTORY.session" before
+    pointer_is "$HISTORY.session" before
     [[ $(ls -A) == $'history.jsonl\nhistory.jsonl.session' ]]
 }
 

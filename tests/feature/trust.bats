@@ -795,7 +795,7 @@ END
     run_expect 1 hist-load - <<<$'last\tmore'
     stderr_is "hist-load: no session 'last'"
     no_file "$REGISTER"
-    is pointer .git/aicoder/session evil
+    pointer_is .git/aicoder/session evil
 }
 
 @test "refused: a pointer that cannot be read is no current session, and is reported when it is to be written" {
@@ -833,7 +833,7 @@ set_aside() {
     asked 1
     stderr_has "$(set_aside chat)"
     json_is .git/aicoder/foreign.jsonl '"\(.session_id) \(.role)"' 'evil system' 'evil user' 'evil assistant'
-    session=$(cat .git/aicoder/session)
+    session=$(head -n 1 .git/aicoder/session)
     [[ $session == sess_* ]]
     json_is .git/aicoder/history.jsonl '"\(.session_id) \(.role)"' "$session user" "$session assistant"
     no_file .git/aicoder/history.jsonl.group
@@ -920,7 +920,7 @@ set_aside() {
     cd repo
     run_expect 0 hist-new
     stdout_matches '^sess_'
-    is pointer .git/aicoder/session "$(cat "$OUT")"
+    pointer_is .git/aicoder/session "$(cat "$OUT")"
     stderr_has "'$WORK/repo/.git/aicoder/history.jsonl'"
     run_expect 0 hist-new
     stderr_is "hist-new: '$WORK/repo/.git/aicoder/foreign.jsonl' is not part of this history: '--history' reads it"
@@ -933,13 +933,13 @@ set_aside() {
     cd repo
     run_expect 0 hist-append hello
     stderr_is "$(set_aside hist-append)"
-    session=$(cat .git/aicoder/session)
+    session=$(head -n 1 .git/aicoder/session)
     [[ $session == sess_* ]]
     tail -n 1 .git/aicoder/history.jsonl >last
     json_is last '"\(.session_id) \(.content)"' "$session hello"
     run_expect 0 hist-append again
     stderr_empty
-    is pointer .git/aicoder/session "$session"
+    pointer_is .git/aicoder/session "$session"
 }
 
 @test "foreign: chat -c and -s are consent, and make it one's own" {
@@ -1003,7 +1003,7 @@ set_aside() {
     run_expect 0 hist-load --json evil
     lines_are 3
     stderr_is "hist-load: '$WORK/repo/.git/aicoder/history.jsonl' is one of your histories from now on"
-    is pointer .git/aicoder/session evil
+    pointer_is .git/aicoder/session evil
     run_expect 0 chat -v hello
     asked 4
 }
@@ -1014,7 +1014,7 @@ set_aside() {
     run_expect 1 hist-load nope
     run_expect 0 hist-new --detached
     no_file "$REGISTER"
-    is pointer .git/aicoder/session evil
+    pointer_is .git/aicoder/session evil
 }
 
 @test "foreign: no configuration is read from it" {
@@ -1101,12 +1101,12 @@ begin_at_once() {
     for round in 1 2 3 4 5; do
         begin_at_once 16 chat --history "$WORK/new$round.jsonl"
         json_is "new$round.jsonl" '[., inputs] | length, (map(.session_id) | unique | length)' 32 1
-        [[ $(cat "new$round.jsonl.session") == "$(head -n 1 "new$round.jsonl" | jq -r .session_id)" ]]
+        [[ $(head -n 1 "new$round.jsonl.session") == "$(head -n 1 "new$round.jsonl" | jq -r .session_id)" ]]
         make_repo "repo$round"
         cd "$WORK/repo$round"
         begin_at_once 16 chat
         json_is .git/aicoder/history.jsonl '[., inputs] | length, (map(.session_id) | unique | length)' 32 1
-        [[ $(cat .git/aicoder/session) == "$(head -n 1 .git/aicoder/history.jsonl | jq -r .session_id)" ]]
+        [[ $(head -n 1 .git/aicoder/session) == "$(head -n 1 .git/aicoder/history.jsonl | jq -r .session_id)" ]]
         cd "$WORK"
     done
     # A session that has expired is no other case, nor are lines of other programs.
@@ -1136,7 +1136,7 @@ begin_at_once() {
     json_is .git/aicoder/history.jsonl '[., inputs] | length, (map(.session_id) | unique | length)' 32 1
     json_is .git/aicoder/foreign.jsonl .content planted
     no_file .git/aicoder/foreign-2.jsonl
-    [[ $(cat .git/aicoder/session) == "$(tail -n 1 .git/aicoder/history.jsonl | jq -r .session_id)" ]]
+    [[ $(head -n 1 .git/aicoder/session) == "$(tail -n 1 .git/aicoder/history.jsonl | jq -r .session_id)" ]]
 }
 
 @test "token: one that others can write is an error, and makes no history foreign" {

@@ -213,7 +213,7 @@ given() {
     CHAT_SESSION=s1 run_expect 0 chat --messages given.json again
     request_messages_are 2 'user:what is a pipe?' 'assistant:a channel' user:again
     unchanged "$HISTORY"
-    run_expect 0 cat "$HISTORY.session"
+    run_expect 0 head -n 1 "$HISTORY.session"
     stdout_is s1
     # In a place without any history none is made.
     rm "$HISTORY" "$HISTORY.session"

@@ -192,7 +192,7 @@ JSON
     use_echo
     stored "$(hist_line old user one 2023-01-01T10:00:00.000000+00:00)" "$(hist_line other user two)"
     run_expect 0 hist-load -q old
-    is pointer "$(dirname "$HISTORY")/session" old
+    pointer_is "$(dirname "$HISTORY")/session" old
     run_expect 0 hist-show --json current
     stdout_json .content one
     run_expect 0 hist-append -r assistant 'by another program'
@@ -346,7 +346,7 @@ worked() {
     run_expect 0 chat more
     stdout_is 'write tests' '' more '[1 message]'
     stderr_empty
-    is pointer .aicoder/session now
+    pointer_is .aicoder/session now
 }
 
 @test "E16: check: what a crash left is told, put right, and the work goes on" {

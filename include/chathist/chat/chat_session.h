@@ -45,6 +45,8 @@ struct chat_session {
     struct schema *schema; /* of --schema; NULL: none */
     struct err unasked;    /* why no request can be sent: no model is known yet */
     struct err unsaved;    /* why something of this turn is not in the history */
+    struct hash_map own;   /* ids of the lines that the turns stored */
+    struct buf seen;       /* the id of the newest line when the turn was prepared; empty: none */
     bool settled;          /* the session was made current, if it should be */
     bool titled;           /* the title of --title was stored */
     bool in_memory;        /* nothing is stored: `memory` has the lines of the session */
@@ -57,7 +59,7 @@ struct chat_session {
 #define CHAT_SESSION_INIT                                                                          \
     {                                                                                              \
         .session = RESUME_INIT, .consent = CONSENT_INIT, .memory = BUF_INIT(SIZE_MAX),             \
-        .prices = PRICES_INIT                                                                      \
+        .seen = BUF_INIT(BUF_LINE), .prices = PRICES_INIT                                          \
     }
 
 /* Locates the history and chooses the server. */

@@ -28,6 +28,7 @@
 #include <stdint.h>
 
 #include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/chat/context_window.h"
 #include "chathist/history/location.h"
 #include "chathist/history/message.h"
@@ -60,6 +61,7 @@ struct turn {
     struct str system; /* a new system prompt of the session; STR_NONE: the session keeps its own */
     struct str
         messages; /* a text with the context; STR_NONE: the session's thread is the context */
+    struct hash_map *own;     /* gets the ids of the lines that are stored; NULL: none does */
     const char *const *files; /* names of attached files, ends with NULL; NULL: none */
     const struct attachment_list *attachments; /* of the prompt; NULL: none */
     struct context_limits limits;              /* what the context may hold */

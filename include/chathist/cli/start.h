@@ -5,6 +5,7 @@
 #ifndef CHATHIST_CLI_START_H
 #define CHATHIST_CLI_START_H
 
+#include "chathist/base/hash_map.h"
 #include "chathist/cli/config.h"
 #include "chathist/cli/options.h"
 #include "chathist/history/location.h"
@@ -46,6 +47,12 @@ int start_try_current(const struct config *c, struct history *h, struct str id, 
                       struct err *e);
 /* Reports how many bad lines of the history were skipped. */
 void start_report_bad(const struct history *h, uint64_t bad_lines, bool quiet);
+/* Names what something else, such as another copy of the history, has put into the current session
+ * after its mark (session_mark) that changes what a model is sent. Lines with ids in `own` do not
+ * count. If the session has a mark, `seen` becomes the id of its newest line. It is printed also
+ * with --quiet, because it is printed once. */
+void start_tell_news(const struct history *h, struct str session, const struct hash_map *own,
+                     struct buf *seen);
 /* The same for entries of a file that is no history; `-` is standard input. `too_deep`: some are
  * JSON that is nested too deeply. */
 void start_report_entries(const char *file, size_t bad, bool too_deep, bool quiet);

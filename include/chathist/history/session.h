@@ -23,10 +23,20 @@
  * trusted, or does not hold an id; -1 with *err set. *since (may be NULL) is when the session
  * was made current, in microseconds: the modification time of the file. */
 int session_current(const struct history *h, struct buf *id, int64_t *since, struct err *e);
-/* Writes the pointer, and makes its directory if it is missing (see history_enter). Returns 0, or
- * -1 with *err set: ERR_USAGE for an id that id_session_valid refuses, which another client may
- * have made. */
+/* Writes the pointer, with the newest line of the session as its mark, and makes its directory if
+ * it is missing (see history_enter). Returns 0, or -1 with *err set: ERR_USAGE for an id that
+ * id_session_valid refuses, which another client may have made. */
 int session_make_current(struct history *h, struct str id, struct err *e);
+/*
+ * The mark is the second line of the pointer: the id of the newest line of the session that `chat`
+ * has seen, or that the user has seen who made the session current. A pointer without a mark, as
+ * earlier versions wrote it, is valid.
+ */
+/* Adds the mark to `mark`. Returns 1; 0 if the session is not the current one, or has no mark. */
+int session_mark(const struct history *h, struct str id, struct buf *mark);
+/* Moves the mark to a line, if the session is still the current one. A failure is ignored: then
+ * what came in is named again. */
+void session_move_mark(const struct history *h, struct str id, struct str line);
 /* Returns 1 if a session has been idle at h->now for longer than timeout_ms, counted from the later
  * of its latest message (history/order.h) and `since`, in microseconds; otherwise 0, or -1 with
  * *err set. A clock that was set back makes no session expire. */

@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 #include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/history/location.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
@@ -74,6 +75,26 @@ struct tail {
 int tail_load(struct tail *t, const struct history *h, struct str session_id,
               const struct tail_wish *wish, struct err *e);
 void tail_release(struct tail *t);
+
+/* ---- what came in ---- */
+
+/* What lines of a session after one of them change of what a model is sent. */
+struct thread_news {
+    size_t systems;    /* lines with a system prompt */
+    size_t resets;     /* lines with `reset` */
+    size_t replacing;  /* messages that replace earlier ones */
+    struct buf newest; /* the id of the newest line */
+};
+
+#define THREAD_NEWS_INIT                                                                           \
+    {                                                                                              \
+        .newest = BUF_INIT(BUF_LINE)                                                               \
+    }
+
+/* Counts these lines after the one with the id `mark`, without those whose ids are in `own`. If no
+ * line has that id, nothing is counted. Returns 0, or -1 with *e set. */
+int thread_find_news(struct thread_news *n, const struct history *h, struct str session_id,
+                     struct str mark, const struct hash_map *own, struct err *e);
 
 /* ---- the outline of a thread ---- */
 
