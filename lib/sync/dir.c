@@ -45,6 +45,13 @@
 #define VERSION "2"
 /* A segment has 2^10 facts on average. */
 #define SEGMENT_BITS 10
+/* A segment with more is not one of hist-sync's: the chance of that is one in e^64. */
+#define SEGMENT_MOST ((size_t)64 << SEGMENT_BITS)
+/* What a folder may have: the bytes of an index, and of those of all machines, and machines. A
+ * history of a million lines has an index of 50 KiB. */
+#define INDEX_MOST ((size_t)64 << 20)
+#define INDEXES_MOST ((size_t)256 << 20)
+#define MACHINES_MOST ((size_t)200)
 #define PIECE ((size_t)1 << 20)
 /* The length of the name of a run, and how many names a home directory remembers. */
 #define RUN_DIGITS 16
@@ -191,7 +198,7 @@ static int parse_segments(struct copy *c)
         if (!rest.p) {
             c->waits = true; /* for the end of the line */
         } else {
-            if (!parse_file_name(name, &s) || !json_int(str_word(&line), &bytes))
+            if (!parse_file_name(name, &s) || !json_int(str_word(&line), &bytes) || bytes < 0)
                 return -1;
             s.bytes = (uint64_t)bytes;
             add_segment(&c->segments, &s);
@@ -200,21 +207,45 @@ static int parse_segments(struct copy *c)
     return 0;
 }
 
+/* Reads the text of an index, unless it is too large. Returns 0, or -1 with *e set. */
+static int read_index_text(const struct folder *f, struct copy *c, int fd, const struct stat *st,
+                           const char *path, struct err *e)
+{
+    size_t others = 0;
+
+    for (size_t i = 0; i < f->count; i++)
+        others += f->copies[i].index.len;
+    if (st->st_size > (off_t)INDEX_MOST)
+        return err_set(e, ERR_FAILURE, "left out '%s': it is larger than %zu MiB", path,
+                       INDEX_MOST >> 20);
+    if ((size_t)st->st_size > INDEXES_MOST - others)
+        return err_set(e, ERR_FAILURE, "left out '%s': all of them are larger than %zu MiB", path,
+                       INDEXES_MOST >> 20);
+    if (file_is_sparse(fd, st))
+        return err_set(e, ERR_FAILURE, "left out '%s': it has holes", path);
+    if (file_pread_full(fd, buf_room(&c->index, (size_t)st->st_size), (size_t)st->st_size, 0) <
+        (ssize_t)st->st_size)
+        return err_set(e, ERR_FAILURE, "cannot read '%s'", path);
+    buf_grew(&c->index, (size_t)st->st_size);
+    return 0;
+}
+
 /* Reads the index of a machine. An absent one is empty. Returns 0, or -1 with *e set. */
 static int read_index(const struct folder *f, struct copy *c, struct err *e)
 {
     struct buf path = BUF_INIT(BUF_SMALL);
     struct str head;
+    struct stat st;
     int missing = 0, fd, result = 0;
 
     set_path(&path, f, c, INDEX);
-    fd = file_open_regular_at(c->fd, buf_c(&path), O_RDONLY, 0, NULL, &missing, e);
+    fd = file_open_regular_at(c->fd, buf_c(&path), O_RDONLY, 0, &st, &missing, e);
     if (fd < 0 && missing != ENOENT) {
         result = -1;
     } else if (fd < 0) {
         err_release(e);
-    } else if (file_read_all(fd, &c->index) < 0) {
-        result = err_sys(e, errno, "cannot read '%s'", buf_c(&path));
+    } else if (read_index_text(f, c, fd, &st, buf_c(&path), e) < 0) {
+        result = -1;
     } else {
         c->body = buf_str(&c->index);
         head = str_cut(&c->body, '\n');
@@ -255,6 +286,7 @@ static int find_copies(struct folder *f, struct err *e)
     DIR *list = file_open_dir(f->fd, f->job->place);
     struct dirent *entry;
     struct err why = ERR_INIT;
+    size_t others = 0, surplus = 0;
     int result = 0;
 
     if (!list)
@@ -264,11 +296,19 @@ static int find_copies(struct folder *f, struct err *e)
         int fd = machine >= 0 ? open_below(machine, buf_c(&f->name)) : -1;
 
         file_close(machine);
+        if (fd >= 0 && strcmp(entry->d_name, f->machine) != 0 && others++ >= MACHINES_MOST) {
+            surplus++;
+            file_close(fd);
+            fd = -1;
+        }
         if (fd >= 0 && read_index(f, add_copy(f, entry->d_name, fd), &why) < 0)
             leave_out(f, &f->copies[f->count - 1], &why);
     }
     if (errno != 0)
         result = err_sys(e, errno, "cannot read '%s'", f->job->place);
+    if (surplus > 0 && f->fault.kind == ERR_NONE)
+        err_set(&f->fault, ERR_FAILURE, "left out %zu of the machines in '%s': more than %zu",
+                surplus, f->job->place, MACHINES_MOST);
     closedir(list);
     return result;
 }
@@ -345,13 +385,21 @@ static int scan_segment(struct folder *f, const struct copy *c, const struct seg
                         const char *path, bool take, struct err *why, struct err *e)
 {
     uint64_t digest, all = 0;
+    size_t count = 0;
     struct scan scan;
     struct line line;
-    int result, took = 0;
+    int result = 0, took = 0;
 
     if (scan_open(&scan, c->fd, path, SCAN_FORWARD, why) < 0)
         return 0;
-    while (took == 0 && (result = scan_line(&scan, &line, why)) > 0 && line.terminated) {
+    if (scan.sparse) {
+        err_set(why, ERR_FAILURE, "left out '%s': it has holes", path);
+        scan_close(&scan);
+        return 0;
+    }
+    while (took == 0 && count <= SEGMENT_MOST && (result = scan_line(&scan, &line, why)) > 0 &&
+           line.terminated) {
+        count++;
         digest = line.too_long ? 0 : merge_digest_of(s->kind, line.text);
         all = digest_add(all, digest);
         if (take) {
@@ -364,7 +412,7 @@ static int scan_segment(struct folder *f, const struct copy *c, const struct seg
         return -1;
     if (result < 0)
         return 0;
-    if (all == s->digest)
+    if (all == s->digest && count <= SEGMENT_MOST)
         return 1;
     err_set(why, ERR_FAILURE,
             "left out '%s': it is damaged; when it is removed, its machine writes it again", path);

@@ -972,3 +972,50 @@ SCRIPT
     stdout_is $'own\t30 deleted'
     equal a b
 }
+
+# planted MACHINE TEXT [BYTES]: another machine with an index, and a segment of its own with this text.
+planted() {
+    mkdir -p "folder/$1/own"
+    printf 'hist-sync 2 own 0123456789abcdef\nlines-%s.jsonl %s\n' "${4-0123456789abcdef}" "${3-${#2}}" >"folder/$1/own/index"
+    printf '%s' "$2" >"folder/$1/own/lines-${4-0123456789abcdef}.jsonl"
+}
+
+@test "hist-sync: what a folder may hold is bounded, and the other machines are synchronised" {
+    local n
+    as good
+    ask s1 one
+    run_expect 0 hist-sync folder
+    planted evil x
+    truncate -s 100G folder/evil/own/index
+    as b
+    (ulimit -v 1000000 && hist-sync folder >out 2>err) && fail 'status 0'
+    is stdout out $'own\t2 received'
+    is stderr err "hist-sync: left out 'folder/evil/own/index': it is larger than 64 MiB"
+    # Holes, in an index and in a segment.
+    planted evil x
+    truncate -s 60M folder/evil/own/index
+    run_expect 1 hist-sync folder
+    stderr_is "hist-sync: left out 'folder/evil/own/index': it has holes"
+    planted evil x $((1 << 40))
+    truncate -s $((1 << 40)) folder/evil/own/lines-0123456789abcdef.jsonl
+    run_expect 1 hist-sync folder
+    stderr_is "hist-sync: left out 'folder/evil/own/lines-0123456789abcdef.jsonl': it has holes"
+    # More lines than a segment has, and negative sizes.
+    planted evil "$(yes '{}' | head -n 70000)"
+    run_expect 1 hist-sync folder
+    stderr_has "left out 'folder/evil/own/lines-0123456789abcdef.jsonl': it is damaged"
+    planted evil x -1
+    run_expect 1 hist-sync folder
+    stderr_is "hist-sync: left out 'folder/evil/own/index': it is damaged"
+    # 210 machines and b; this one is never left out.
+    rm -r folder/evil
+    for n in {1..210}; do planted "evil-$n" '' 1; done
+    as good
+    ask s1 two
+    run_expect 1 hist-sync -q folder
+    stderr_is "hist-sync: left out 11 of the machines in 'folder': more than 200"
+    rm -r folder/evil*
+    as b
+    run_expect 0 hist-sync folder
+    equal good b
+}
