@@ -71,14 +71,17 @@ static inline void folder_write_segment(const char *machine, enum fact_kind kind
     buf_release(&index);
 }
 
+/* Makes the folder, or makes it anew. */
 static inline void folder_make(void)
 {
     static const char *const dirs[] = {"", "/good", "/good/n", "/evil", "/evil/n"};
 
-    if (folder_path)
-        return;
-    folder_path = scratch_path("folder");
-    atexit(folder_remove);
+    if (folder_path) {
+        nftw(folder_path, folder_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    } else {
+        folder_path = scratch_path("folder");
+        atexit(folder_remove);
+    }
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
         struct buf path = BUF_INIT(BUF_SMALL);
 
@@ -93,7 +96,9 @@ static inline void folder_make(void)
  * returns. */
 static inline int folder_sync(bool dry_run, struct merge_count *count)
 {
-    struct locate_from from = {.explicit_file = "h", .cwd = scratch_dir, .state_home = scratch_dir};
+    char *path = scratch_path("h");
+    struct locate_from from = {
+        .explicit_file = path, .cwd = scratch_dir, .state_home = scratch_dir};
     struct err e = ERR_INIT;
     struct history h;
     struct sync_job job = {.history = &h,
@@ -109,6 +114,7 @@ static inline int folder_sync(bool dry_run, struct merge_count *count)
     *count = job.count;
     err_release(&e);
     history_release(&h);
+    free(path);
     return result;
 }
 
