@@ -439,36 +439,57 @@ static int check_calls(const struct turn *t, struct err *e)
     return 0;
 }
 
-static int refusal_error(const struct response *a, struct err *e)
+/* Sets the error of an answer that was filtered, or that the server broke off, with the server's
+ * word for it. */
+static int unusual_end(const struct response *a, enum ending ending, struct err *e)
 {
-    if (a->refusal)
-        return err_set(e, ERR_REFUSED, "the model refused to answer: %s", a->refusal);
-    return err_set(e, ERR_REFUSED,
-                   a->refused ? "the model refused to answer"
-                              : "the server's content filter stopped the answer");
+    struct buf reason = BUF_INIT(BUF_SMALL);
+
+    vis_add_line(&reason, str_of(a->finish_reason), true);
+    if (ending == ENDING_BROKEN)
+        err_set(e, ERR_INCOMPLETE, "answer is incomplete: the server ended it: %s", buf_c(&reason));
+    else if (a->refused || a->refusal)
+        err_set(e, ERR_REFUSED, "the model refused to answer%s%s", a->refusal ? ": " : "",
+                a->refusal ? a->refusal : "");
+    else
+        err_set(e, ERR_REFUSED, "the server's content filter stopped the answer%s%s",
+                strcmp(buf_c(&reason), "content_filter") == 0 ? "" : ": ",
+                strcmp(buf_c(&reason), "content_filter") == 0 ? "" : buf_c(&reason));
+    buf_release(&reason);
+    return -1;
 }
 
 /* Returns 0 if the answer is complete, or calls tools that can be run, else -1 with *e set. */
 static int check_answer(const struct turn *t, struct err *e)
 {
     const struct response *a = &t->answer;
-    const char *reason = a->finish_reason ? a->finish_reason : "";
+    bool empty = a->text.len + a->calls_count == 0;
+    enum ending ending = message_ending(str_of(a->finish_reason), NULL);
 
-    if (strcmp(reason, "length") == 0)
+    switch (ending) {
+    case ENDING_COMPLETE:
+        break;
+    case ENDING_LENGTH:
         return err_set(e, ERR_INCOMPLETE,
                        "answer is incomplete: the model's length limit was reached");
-    if (strcmp(reason, "content_filter") == 0 || strcmp(reason, "refusal") == 0)
-        return refusal_error(a, e);
-    if (strcmp(reason, "model_context_window_exceeded") == 0)
-        return a->text.len + a->calls_count == 0
-                   ? err_set(e, ERR_TOO_LONG, "the conversation is too long for the model")
-                   : err_set(e, ERR_INCOMPLETE,
-                             "answer is incomplete: the model's context is full");
-    if (strcmp(reason, "pause_turn") == 0)
+    case ENDING_FULL:
+        return empty ? err_set(e, ERR_TOO_LONG, "the conversation is too long for the model")
+                     : err_set(e, ERR_INCOMPLETE,
+                               "answer is incomplete: the model's context is full");
+    case ENDING_PAUSED:
         return t->rounds >= t->max_rounds
                    ? err_set(e, ERR_LIMIT, "the model goes on pausing its turn after %u rounds",
                              t->rounds)
                    : err_set(e, ERR_INCOMPLETE, "answer is incomplete: the model paused its turn");
+    case ENDING_FILTERED:
+    case ENDING_BROKEN:
+        return unusual_end(a, ending, e);
+    }
+    if (a->asked)
+        return err_set(e, ERR_LIMIT, "the model asks for what chat cannot carry out: %s", a->asked);
+    if (empty && a->other)
+        return err_set(e, ERR_INCOMPLETE, "answer is incomplete: it has only a part '%s'",
+                       a->other);
     return a->calls_count > 0 ? check_calls(t, e) : 0;
 }
 

@@ -450,18 +450,12 @@ void import_set_text(struct buf *field, struct str value)
 
 void import_set_finish(struct import_message *m, struct str value)
 {
-    static const char *const names[][2] = {
-        {"end_turn", "stop"},       {"stop_sequence", "stop"},     {"max_tokens", "length"},
-        {"tool_use", "tool_calls"}, {"refusal", "content_filter"},
-    };
+    struct str name;
 
     import_set_text(&m->finish, value);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (str_eq_c(buf_str(&m->finish), names[i][0])) {
-            buf_set(&m->finish, str_of(names[i][1]));
-            return;
-        }
-    }
+    (void)message_ending(buf_str(&m->finish), &name);
+    if (name.p != m->finish.data)
+        buf_set(&m->finish, name);
 }
 
 /* ---- content ---- */

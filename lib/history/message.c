@@ -93,6 +93,62 @@ enum role role_of(struct str name)
     return ROLE_OTHER;
 }
 
+enum ending message_ending(struct str reason, struct str *name)
+{
+    static const struct {
+        enum ending ending;
+        const char *theirs, *ours;
+    } endings[] = {
+        {ENDING_COMPLETE, "stop", "stop"},
+        {ENDING_COMPLETE, "end", "stop"},
+        {ENDING_COMPLETE, "end_turn", "stop"},
+        {ENDING_COMPLETE, "eos", "stop"},
+        {ENDING_COMPLETE, "eos_token", "stop"},
+        {ENDING_COMPLETE, "stop_sequence", "stop"},
+        {ENDING_COMPLETE, "complete", "stop"},
+        {ENDING_COMPLETE, "completed", "stop"},
+        {ENDING_COMPLETE, "tool_calls", "tool_calls"},
+        {ENDING_COMPLETE, "tool_call", "tool_calls"},
+        {ENDING_COMPLETE, "tool_use", "tool_calls"},
+        {ENDING_COMPLETE, "function_call", "tool_calls"},
+        {ENDING_LENGTH, "length", "length"},
+        {ENDING_LENGTH, "max_tokens", "length"},
+        {ENDING_LENGTH, "max_output_tokens", "length"},
+        {ENDING_LENGTH, "max_length", "length"},
+        {ENDING_LENGTH, "model_length", "length"},
+        {ENDING_LENGTH, "token_limit", "length"},
+        {ENDING_FULL, "model_context_window_exceeded", NULL},
+        {ENDING_FULL, "error_limit", NULL},
+        {ENDING_FILTERED, "content_filter", "content_filter"},
+        {ENDING_FILTERED, "content_filtered", "content_filter"},
+        {ENDING_FILTERED, "refusal", "content_filter"},
+        {ENDING_FILTERED, "safety", NULL},
+        {ENDING_FILTERED, "image_safety", NULL},
+        {ENDING_FILTERED, "image_prohibited_content", NULL},
+        {ENDING_FILTERED, "image_recitation", NULL},
+        {ENDING_FILTERED, "recitation", NULL},
+        {ENDING_FILTERED, "blocklist", NULL},
+        {ENDING_FILTERED, "prohibited_content", NULL},
+        {ENDING_FILTERED, "spii", NULL},
+        {ENDING_FILTERED, "sensitive", NULL},
+        {ENDING_FILTERED, "error_toxic", NULL},
+        {ENDING_FILTERED, "guardrail_intervened", NULL},
+        {ENDING_PAUSED, "pause_turn", NULL},
+        {ENDING_PAUSED, "compaction", NULL},
+    };
+
+    if (name)
+        *name = reason;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (!str_eq_lower(reason, endings[i].theirs))
+            continue;
+        if (name && endings[i].ours)
+            *name = str_of(endings[i].ours);
+        return endings[i].ending;
+    }
+    return reason.n > 0 ? ENDING_BROKEN : ENDING_COMPLETE;
+}
+
 /* Returns the field that a raw key names, or FIELD_COUNT. `first` is the expected field, which
  * is tried first. */
 static size_t field_of(struct str raw_key, size_t first)

@@ -145,16 +145,6 @@ static bool is_text(const struct context_message *m)
     return m->role != ROLE_TOOL && !m->tool_calls;
 }
 
-static bool is_unfinished(struct str reason)
-{
-    static const char *const reasons[] = {"interrupted", "error", "length", "content_filter"};
-
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        if (str_eq_c(reason, reasons[i]))
-            return true;
-    return false;
-}
-
 /* Notes the fields that drop_unsent needs. Calls are always sent with their results,
  * because the tools have run, however the turn ended. */
 static void take_end(struct context_message *to, const struct message *m)
@@ -168,7 +158,7 @@ static void take_end(struct context_message *to, const struct message *m)
     if (m->role != ROLE_ASSISTANT || to->tool_calls)
         return;
     reason = copy_field(m, FIELD_FINISH_REASON);
-    if (reason && is_unfinished(str_of(reason))) {
+    if (message_ending(str_of(reason), NULL) != ENDING_COMPLETE) {
         to->end = to->n > 0 ? CONTEXT_CUT : CONTEXT_FAILED;
         to->reply_to = copy_field(m, FIELD_REPLY_TO);
     }

@@ -7,6 +7,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/history/message.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider_error.h"
 #include "chathist/llm/refused_fields.h"
@@ -577,7 +578,7 @@ static int exchange_once(const struct provider *p, struct ask *ask, struct respo
 
 static bool is_paused(const struct response *a)
 {
-    return a->finish_reason && strcmp(a->finish_reason, "pause_turn") == 0 && a->calls_count == 0;
+    return a->calls_count == 0 && message_ending(str_of(a->finish_reason), NULL) == ENDING_PAUSED;
 }
 
 /* Asks for the next part of a paused response and appends it to `a`. */

@@ -10,8 +10,13 @@
 #include "chathist/base/utf8.h"
 
 static const char *const member_names[OPAQUE_MEMBERS] = {
-    [OPAQUE_TEXT] = "text",   [OPAQUE_THINKING] = "thinking",   [OPAQUE_SIGNATURE] = "signature",
-    [OPAQUE_INPUT] = "input", [OPAQUE_CITATIONS] = "citations",
+    [OPAQUE_TEXT] = "text",
+    [OPAQUE_THINKING] = "thinking",
+    [OPAQUE_SIGNATURE] = "signature",
+    [OPAQUE_CONTENT] = "content",
+    [OPAQUE_ENCRYPTED] = "encrypted_content",
+    [OPAQUE_INPUT] = "input",
+    [OPAQUE_CITATIONS] = "citations",
 };
 
 static const char *const detail_names[OPAQUE_DETAIL_TEXTS] = {"text", "summary", "data"};

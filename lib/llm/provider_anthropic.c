@@ -314,29 +314,24 @@ void anthropic_conversation(const struct context *context, const char *provider,
 /* The types of tools that run at the server carry a date. These are the types of the names without
  * one that every current model takes (platform documentation, "Tool reference"); a newer type is
  * asked for by its whole name. */
-static const struct wire_name hosted_types[] = {
+static const struct {
+    const char *name, *type;
+} hosted_types[] = {
     {"web_search", "web_search_20250305"},
     {"web_fetch", "web_fetch_20250910"},
     {"code_execution", "code_execution_20250825"},
-    {NULL, NULL},
 };
-
-/* Returns the length of the name without `_` and a date of eight digits at its end. */
-static size_t undated_length(struct str name)
-{
-    size_t n = name.n;
-
-    while (n > 0 && name.p[n - 1] >= '0' && name.p[n - 1] <= '9')
-        n--;
-    return n > 1 && name.n - n == 8 && name.p[n - 1] == '_' ? n - 1 : name.n;
-}
 
 static cJSON *hosted_tool_tree(struct str name)
 {
     cJSON *t = cjson_object();
+    struct str type = name;
 
-    cjson_set_text(t, "type", wire_finish(name, hosted_types));
-    cjson_set_text(t, "name", (struct str){name.p, undated_length(name)});
+    for (size_t i = 0; i < sizeof hosted_types / sizeof *hosted_types; i++)
+        if (str_eq_c(name, hosted_types[i].name))
+            type = str_of(hosted_types[i].type);
+    cjson_set_text(t, "type", type);
+    cjson_set_text(t, "name", tool_undated(name));
     return t;
 }
 
@@ -593,6 +588,8 @@ static int anthropic_read_block(struct response *a, int64_t index, struct str bl
                                json_next(&it) ? input : STR_NONE, e);
     } else if (json_is_text(type, "thinking") || json_is_text(type, "redacted_thinking")) {
         rc = response_add_reasoning(a, json_text(json_get(block, "thinking"), &text));
+    } else {
+        response_note_other(a, json_text(type, &text));
     }
     buf_release(&id);
     buf_release(&name);
@@ -634,6 +631,11 @@ static int anthropic_read_delta(struct response *a, int64_t index, struct str de
     }
     if (json_is_text(type, "thinking_delta") || json_is_text(type, "signature_delta"))
         return anthropic_read_thinking(a, index, delta);
+    if (json_is_text(type, "compaction_delta")) {
+        opaque_grow(&a->opaque, index, OPAQUE_CONTENT, json_get(delta, "content"));
+        opaque_grow(&a->opaque, index, OPAQUE_ENCRYPTED, json_get(delta, "encrypted_content"));
+        opaque_grow(&a->opaque, index, OPAQUE_SIGNATURE, json_get(delta, "signature"));
+    }
     if (json_is_text(type, "citations_delta") && json_type(citation) == JSON_OBJECT) {
         opaque_grow(&a->opaque, index, OPAQUE_CITATIONS, citation);
         return response_add_citation(a, citation);
@@ -664,11 +666,6 @@ static void anthropic_read_usage(struct response *a, struct str usage)
         all->at[USAGE_INPUT] += usage_cached(all);
 }
 
-static const struct wire_name anthropic_finish_names[] = {
-    {"end_turn", "stop"},       {"stop_sequence", "stop"},     {"max_tokens", "length"},
-    {"tool_use", "tool_calls"}, {"refusal", "content_filter"}, {NULL, NULL},
-};
-
 static void anthropic_read_refusal(struct response *a, struct str details)
 {
     struct buf category = BUF_INIT(BUF_LINE), explanation = BUF_INIT(BUF_LINE);
@@ -690,7 +687,7 @@ static void anthropic_read_stop(struct response *a, struct str stop)
         if (str_eq_c(reason, "refusal"))
             anthropic_read_refusal(a, json_get(stop, "stop_details"));
         a->refused = a->refused || str_eq_c(reason, "refusal");
-        response_set_finish(a, wire_finish(reason, anthropic_finish_names));
+        response_set_finish(a, reason);
         a->finished = true;
     }
     buf_release(&scratch);
@@ -781,6 +778,9 @@ const struct provider provider_anthropic = {
     .retry_after_max = 60000,
     .base_variable = "ANTHROPIC_BASE_URL",
     .hosted_tools = true,
+    .client_tools =
+        (const char *const[]){"bash", "computer", "memory", "str_replace_based_edit_tool",
+                              "str_replace_editor", "text_editor", NULL},
     .effort_field = "output_config.effort",
     .own_effort = true,
     .limit_field = "max_tokens",

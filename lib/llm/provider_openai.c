@@ -486,7 +486,8 @@ static int openai_read_function(struct response *a, int64_t index, struct str id
     return rc;
 }
 
-/* If a call has no index, its place in the array is used. */
+/* If a call has no index, its place in the array is used. A call of a custom tool, whose input is a
+ * text (openai-openapi, ChatCompletionMessageCustomToolCall), has no function. */
 static int openai_read_calls(struct response *a, struct str calls, struct err *e)
 {
     int64_t place = 0;
@@ -497,6 +498,10 @@ static int openai_read_calls(struct response *a, struct str calls, struct err *e
 
         if (json_type(it.value) != JSON_OBJECT)
             continue;
+        if (json_type(json_get(it.value, "custom")) == JSON_OBJECT) {
+            response_ask_client(a, STR("custom"), STR_NONE);
+            continue;
+        }
         json_int(json_get(it.value, "index"), &index);
         rc = openai_read_function(a, index, json_get(it.value, "id"),
                                   json_get(it.value, "function"), e);
@@ -552,18 +557,6 @@ static int openai_read_message(struct response *a, struct str message, bool delt
     return 0;
 }
 
-static const struct wire_name openai_finish_names[] = {
-    {"function_call", "tool_calls"},
-    {"eos", "stop"},
-    {"eos_token", "stop"},
-    {"end_turn", "stop"},
-    {"stop_sequence", "stop"},
-    {"max_tokens", "length"},
-    {"model_length", "length"},
-    {"tool_use", "tool_calls"},
-    {NULL, NULL},
-};
-
 /* Some gateways send an empty reason until the end; it is ignored. */
 static void openai_read_finish(struct response *a, struct str finish)
 {
@@ -571,8 +564,7 @@ static void openai_read_finish(struct response *a, struct str finish)
     struct str reason = json_text(finish, &scratch);
 
     if (reason.n > 0) {
-        response_set_finish(a, a->refused ? STR("content_filter")
-                                          : wire_finish(reason, openai_finish_names));
+        response_set_finish(a, a->refused ? STR("content_filter") : reason);
         a->finished = true;
     }
     buf_release(&scratch);

@@ -477,6 +477,26 @@ static bool matters(struct str item)
     return !json_has_type(item, "function_call");
 }
 
+/* Notes an item of another type. Some ask the client for something that chat cannot do; a shell that
+ * runs at the server is followed by its output. */
+static void read_other_item(struct response *a, struct str item)
+{
+    static const char *const asking[] = {"apply_patch_call",     "computer_call",
+                                         "custom_tool_call",     "local_shell_call",
+                                         "mcp_approval_request", "shell_call"};
+    struct buf scratch = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
+    struct str type = json_text(json_get(item, "type"), &scratch);
+
+    response_note_other(a, type);
+    if (str_ends(type, STR("_call_output")))
+        response_ask_client(a, STR_NONE, STR_NONE);
+    for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
+        if (str_eq_c(type, asking[i]))
+            response_ask_client(a, type, json_text(json_get(item, "name"), &name));
+    buf_release(&scratch);
+    buf_release(&name);
+}
+
 /* Reads an item of the output that is complete. */
 static int read_item(struct response *a, int64_t index, struct str item, struct err *e)
 {
@@ -492,6 +512,8 @@ static int read_item(struct response *a, int64_t index, struct str item, struct 
         rc = read_reasoning_item(a, item);
     else if (json_has_type(item, "image_generation_call"))
         response_drop_media(a, RESPONSE_IMAGE);
+    else
+        read_other_item(a, item);
     opaque_add_item(&a->opaque, item, matters(item));
     begin_item(a);
     return rc;
@@ -671,11 +693,14 @@ static int responses_read_whole(struct response *a, struct str body, struct err 
 
 /* ---- the servers ---- */
 
+static const char *const client_tools[] = {
+    "apply_patch", "computer", "computer_use_preview", "custom", "local_shell", "shell", NULL};
+
 #define RESPONSES                                                                                  \
     .base_url = "https://api.openai.com/v1", .needs_key = true, .key_variable = "OPENAI_API_KEY",  \
     .base_variable = "OPENAI_BASE_URL", .key_name = "openai", .hosted_tools = true,                \
-    .documents = true, .effort_field = "reasoning.effort", .limit_field = "max_output_tokens",     \
-    .schema_field = "text.format",                                                                 \
+    .client_tools = client_tools, .documents = true, .effort_field = "reasoning.effort",           \
+    .limit_field = "max_output_tokens", .schema_field = "text.format",                             \
     .missing = "no Responses API there? -p openai-chat uses Chat Completions",                     \
     .request = responses_request, .drop_unsupported = responses_drop_unsupported,                  \
     .models = responses_models, .event = responses_read_event, .whole = responses_read_whole

@@ -219,14 +219,6 @@ void wire_read_usage(struct response *a, struct str usage, const struct wire_usa
             json_get(members->outer ? json_get(usage, members->outer) : usage, members->inner));
 }
 
-struct str wire_finish(struct str reason, const struct wire_name *names)
-{
-    for (; names->theirs; names++)
-        if (str_eq_c(reason, names->theirs))
-            return str_of(names->ours);
-    return reason;
-}
-
 int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct str data)
 {
     struct buf shown = BUF_INIT(BUF_SMALL);

@@ -128,12 +128,6 @@ struct wire_usage {
     const char *outer, *inner; /* if outer is NULL, a member of `usage` itself */
 };
 void wire_read_usage(struct response *a, struct str usage, const struct wire_usage *members);
-/* Translates a finish reason into the words of chathist(5), by a list that ends in NULL. A reason
- * that is not in the list stays unchanged. */
-struct wire_name {
-    const char *theirs, *ours;
-};
-struct str wire_finish(struct str reason, const struct wire_name *names);
 /* Sets the error of an event or response that cannot be used: `what: 'its beginning'`. Returns
  * -1. */
 int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct str data);

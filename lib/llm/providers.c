@@ -36,6 +36,23 @@ static const struct attachment *first_document(const struct context *c)
     return NULL;
 }
 
+struct str tool_undated(struct str name)
+{
+    size_t n = name.n;
+
+    while (n > 0 && name.p[n - 1] >= '0' && name.p[n - 1] <= '9')
+        n--;
+    return n > 1 && name.n - n == 8 && name.p[n - 1] == '_' ? (struct str){name.p, n - 1} : name;
+}
+
+static bool is_client_tool(const struct provider *p, struct str name)
+{
+    for (const char *const *tool = p->client_tools; tool && *tool; tool++)
+        if (str_eq_c(tool_undated(name), *tool))
+            return true;
+    return false;
+}
+
 int provider_check(const struct provider *p, const struct ask *ask, struct err *e)
 {
     const struct attachment *pdf = first_document(ask->context);
@@ -48,6 +65,12 @@ int provider_check(const struct provider *p, const struct ask *ask, struct err *
     if (ask->hosted_tools_count > 0 && !p->hosted_tools)
         return err_set(e, ERR_USAGE, "provider '%s' runs no tools itself: -T @%s cannot be used",
                        p->name, ask->hosted_tools[0]);
+    for (size_t i = 0; i < ask->hosted_tools_count; i++)
+        if (is_client_tool(p, str_of(ask->hosted_tools[i])))
+            return err_set(e, ERR_USAGE,
+                           "the tool '@%s' runs on this machine, and chat cannot carry it out: "
+                           "'-T FILE' adds a program",
+                           ask->hosted_tools[i]);
     if (ask->effort && ask->effort_from == ASK_FLAG && !p->effort_field)
         return err_set(e, ERR_USAGE, "provider '%s' does not reason: --effort cannot be used",
                        p->name);

@@ -8,10 +8,12 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/history/message.h"
 #include "chathist/llm/secret.h"
 
-/* The longest reason for a refusal that is kept, in code points. */
+/* The longest reason for a refusal, and the longest name of a part, that is kept, in code points. */
 #define REFUSAL_MAX 300
+#define NAME_MAX_SHOWN 80
 
 void response_init(struct response *a, const struct response_sink *sink)
 {
@@ -35,6 +37,8 @@ void response_release(struct response *a)
     free(a->model);
     free(a->finish_reason);
     free(a->refusal);
+    free(a->asked);
+    free(a->other);
     buf_release(&a->text);
     buf_release(&a->repaired);
     opaque_release(&a->opaque);
@@ -351,7 +355,36 @@ void response_set_model(struct response *a, struct str model)
 
 void response_set_finish(struct response *a, struct str reason)
 {
+    (void)message_ending(reason, &reason);
     replace(a, &a->finish_reason, reason);
+}
+
+void response_ask_client(struct response *a, struct str type, struct str name)
+{
+    struct buf shown = BUF_INIT(BUF_SMALL);
+
+    if (!type.p) {
+        free(a->asked);
+        a->asked = NULL;
+        return;
+    }
+    vis_add_line(&shown, utf8_first(type, NAME_MAX_SHOWN), true);
+    if (name.n > 0) {
+        buf_add_c(&shown, " of '");
+        vis_add_line(&shown, utf8_first(name, NAME_MAX_SHOWN), true);
+        buf_add_byte(&shown, '\'');
+    }
+    replace(a, &a->asked, buf_str(&shown));
+    buf_release(&shown);
+}
+
+void response_note_other(struct response *a, struct str type)
+{
+    struct buf shown = BUF_INIT(BUF_SMALL);
+
+    vis_add_line(&shown, utf8_first(type, NAME_MAX_SHOWN), true);
+    replace(a, &a->other, buf_str(&shown));
+    buf_release(&shown);
 }
 
 void response_set_refusal(struct response *a, struct str category, struct str explanation)
@@ -385,6 +418,7 @@ int response_join(struct response *a, struct response *next, struct err *e)
     response_set_model(a, str_of(next->model));
     response_set_finish(a, str_of(next->finish_reason));
     replace(a, &a->refusal, str_of(next->refusal));
+    replace(a, &a->asked, str_of(next->asked));
     a->finished = next->finished;
     a->refused = next->refused;
     a->reasoned = a->reasoned || next->reasoned;

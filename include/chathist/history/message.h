@@ -112,6 +112,20 @@ bool message_next_call(struct json_iter *it, struct message_call *call, struct b
  * MESSAGE_SOURCES. */
 #define MESSAGE_SOURCES 50
 void message_sources(struct str citations, struct hash_map *urls);
+/* How a response ended, by its finish_reason. */
+enum ending {
+    ENDING_COMPLETE, /* `stop`, `tool_calls`, their other names, or no reason */
+    ENDING_LENGTH,   /* the limit of the response's length was reached */
+    ENDING_FULL,     /* the model's context is full */
+    ENDING_FILTERED, /* the model refused, or a filter stopped it */
+    ENDING_PAUSED,   /* the server continues it when its blocks are sent back */
+    ENDING_BROKEN,   /* every other reason: the response is not complete */
+};
+/* Returns how a response with this finish_reason ended. The names are those of all services, in any
+ * case: OpenAI and Anthropic's references, those of Bedrock, Cohere, DeepSeek, Gemini (FinishReason),
+ * Hugging Face, Mistral, watsonx and Z.ai. *name (may be NULL) is set to our word where the reason is
+ * another name of `stop`, `tool_calls`, `length` or `content_filter` itself, else to the reason. */
+enum ending message_ending(struct str reason, struct str *name);
 /* Returns whether it is a system line with `reset` true. */
 bool message_is_reset(const struct message *m);
 /* Returns whether the line has the role system, or is a message with a field `replaces`. A search

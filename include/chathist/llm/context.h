@@ -95,9 +95,8 @@ void context_add_result(struct context *c, struct str call_id, struct str conten
 /* Removes the images of results. Returns false if there are none. */
 bool context_drop_result_images(struct context *c);
 
-/* Drops earlier messages that are never sent again, as context_settle does, too. An answer that did
- * not finish (its finish_reason is `interrupted`, `error`, `length` or
- * `content_filter`) is dropped
+/* Drops earlier messages that are never sent again, as context_settle does, too. An answer that is
+ * not complete by its finish_reason (message_ending) is dropped
  *  - without text: always, and with it the prompt that it names in `reply_to`, unless that prompt
  *    has another answer or calls;
  *  - with text: if the prompt that it names has a finished answer before it, or another answer or

@@ -42,6 +42,8 @@ enum opaque_member {
     OPAQUE_TEXT,
     OPAQUE_THINKING,
     OPAQUE_SIGNATURE,
+    OPAQUE_CONTENT,   /* the summary of a compaction (platform documentation, "Compaction") */
+    OPAQUE_ENCRYPTED, /* its encrypted form */
     OPAQUE_INPUT,     /* JSON text */
     OPAQUE_CITATIONS, /* values, separated by commas */
     OPAQUE_MEMBERS

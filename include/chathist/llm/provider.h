@@ -139,6 +139,9 @@ struct provider {
     bool keep_details;       /* the server wants its reasoning details back with tool calls */
     int64_t retry_after_max; /* in milliseconds; 0: RETRY_AFTER_MAX */
     bool hosted_tools;       /* the server runs tools itself (ask->hosted_tools) */
+    /* The provider's own tools that the client carries out, without the date at the end of their
+     * names, ending with NULL: chat cannot. NULL: none. */
+    const char *const *client_tools;
     /* The fields of the request for ask->effort and ask->max_tokens. The name is a path: the names
      * of the objects around the field are separated by dots. NULL: the server has no such field.
      * wire_end_body sets them unless the request has a value there already. */
@@ -194,6 +197,8 @@ struct provider {
 const struct provider *const *provider_all(void);
 /* Finds a provider by name. Returns NULL if it is unknown. */
 const struct provider *provider_find(struct str name);
+/* Returns the name of a tool without `_` and a date of eight digits at its end. */
+struct str tool_undated(struct str name);
 /* Checks that the provider can do what a flag of the user wants of it. Returns 0, or -1 with
  * ERR_USAGE. */
 int provider_check(const struct provider *p, const struct ask *ask, struct err *e);

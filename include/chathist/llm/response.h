@@ -51,12 +51,15 @@ struct response {
     struct opaque_blocks opaque;
     bool reasoned; /* some reasoning arrived, kept or not */
     struct usage usage;
-    char *model;                      /* as the server names it; NULL if it does not */
-    char *finish_reason;              /* in the words of chathist(5); NULL until it is known */
-    bool begun;                       /* Anthropic, Responses: a first event arrived */
-    bool finished;                    /* the wire said that the response is complete */
-    bool refused;                     /* the text is a refusal */
-    char *refusal;                    /* the reason, one line that is safe to show; may be NULL */
+    char *model;         /* as the server names it; NULL if it does not */
+    char *finish_reason; /* in the words of chathist(5); NULL until it is known */
+    bool begun;          /* Anthropic, Responses: a first event arrived */
+    bool finished;       /* the wire said that the response is complete */
+    bool refused;        /* the text is a refusal */
+    char *refusal;       /* the reason, one line that is safe to show; may be NULL */
+    /* What the response asks of the client and chat cannot do, and the type of a part that is
+     * neither text nor a call nor reasoning: names on one line, safe to show, or NULL. */
+    char *asked, *other;
     const struct response_sink *sink; /* may be NULL */
     bool sink_failed;
     unsigned unkept;     /* bits of enum response_media: the kinds already reported */
@@ -121,9 +124,15 @@ int response_add_call_extra(struct response *a, int64_t index, struct str json, 
  * blocks of the type `extra_content`, after opaque_settle. A finish reason of `stop` becomes
  * `tool_calls` if there are calls, and the other way round. */
 void response_settle_calls(struct response *a);
-/* An empty name or reason leaves the earlier one. */
+/* An empty name or reason leaves the earlier one. A reason is translated into the words of
+ * chathist(5) (message_ending). */
 void response_set_model(struct response *a, struct str model);
 void response_set_finish(struct response *a, struct str reason);
+/* Notes a call that only the client could carry out, of this type and name (may be empty), and with
+ * an absent type that the server carried it out itself. */
+void response_ask_client(struct response *a, struct str type, struct str name);
+/* Notes a part of a type that means nothing here, such as the search of a server. */
+void response_note_other(struct response *a, struct str type);
 /* Sets why the model refused: the server's category and explanation; either may be empty. */
 void response_set_refusal(struct response *a, struct str category, struct str explanation);
 /* Appends the continuation of a paused response `a` without calls. Text and usage are added,
