@@ -47,11 +47,13 @@ int context_limits_choose(struct context_limits *l, const struct config *c, size
     l->answer = known ? room : ANSWER_ROOM;
     if (answer > 0 && !known)
         l->answer = (size_t)answer;
-    l->tokens = CONTEXT_ALL;
+    l->tokens = l->most = CONTEXT_ALL;
     if (known)
-        l->tokens = tokens < window - room ? tokens : window - room;
-    else if (c->value[SETTING_MAX_INPUT_TOKENS])
-        l->tokens = tokens;
+        l->most = window - room;
+    if (c->value[SETTING_MAX_INPUT_TOKENS] && tokens < l->most)
+        l->most = tokens;
+    if (known || c->value[SETTING_MAX_INPUT_TOKENS])
+        l->tokens = tokens < l->most ? tokens : l->most;
     if (l->tokens != CONTEXT_ALL && !c->value[SETTING_MAX_MESSAGES])
         l->messages = CONTEXT_ALL;
     if (l->tokens != CONTEXT_ALL && !c->value[SETTING_MAX_BYTES])
@@ -65,15 +67,47 @@ static size_t bytes_of_tokens(size_t tokens, size_t token_bytes)
     return tokens > SIZE_MAX / token_bytes ? SIZE_MAX : tokens * token_bytes / 1000;
 }
 
+/* Returns the bytes that `tokens` leave for the messages of a request. */
+static size_t room_of_tokens(const struct context_limits *l, const struct context *c, size_t tokens,
+                             size_t token_bytes)
+{
+    size_t bytes = bytes_of_tokens(tokens, token_bytes), fixed = c->system_len + l->tools;
+
+    if (tokens == CONTEXT_ALL)
+        return SIZE_MAX;
+    return bytes > fixed ? bytes - fixed : 0;
+}
+
 void context_limits_apply(const struct context_limits *l, struct context *c, size_t token_bytes)
 {
-    size_t window, fixed = c->system_len + l->tools;
-
     context_cut(c, l->messages, l->bytes);
-    if (l->tokens == CONTEXT_ALL)
-        return;
-    window = bytes_of_tokens(l->tokens, token_bytes);
-    context_cut_in_steps(c, window > fixed ? window - fixed : 0);
+    if (l->tokens != CONTEXT_ALL)
+        context_cut_in_steps(c, room_of_tokens(l, c, l->tokens, token_bytes),
+                             room_of_tokens(l, c, l->most, token_bytes));
+}
+
+bool context_limits_fit(const struct context_limits *l, struct context *c, size_t token_bytes,
+                        size_t refused)
+{
+    size_t window = room_of_tokens(l, c, l->tokens, token_bytes);
+    size_t most = room_of_tokens(l, c, l->most, token_bytes);
+
+    if (refused > 0 && window >= refused)
+        window = refused - 1;
+    if (refused > 0 && most >= refused)
+        most = refused - 1;
+    return context_fit(c, window, most);
+}
+
+bool context_limits_exceeded(const struct context_limits *l, const struct context *c,
+                             size_t *tokens)
+{
+    size_t bytes = c->system_len + l->tools;
+
+    for (size_t i = c->turn; i < c->count; i++)
+        bytes += context_weight(&c->at[i]);
+    *tokens = bytes / (TOKEN_BYTES_MOST / 1000);
+    return l->most != CONTEXT_ALL && *tokens > l->most;
 }
 
 /* The last answer whose input tokens are known, and the bytes of the messages from it on. */
@@ -151,14 +185,33 @@ static bool is_cut(const struct thread *thread, size_t count, const struct conte
     return cut;
 }
 
+/* Is there a prompt before the newest answer of the first `count` messages? */
+static bool has_answer(const struct thread *thread, size_t count)
+{
+    size_t i = count;
+
+    while (i > 0 && (thread->at[i - 1].role != ROLE_ASSISTANT ||
+                     thread->at[i - 1].field[FIELD_TOOL_CALLS].n > 0 ||
+                     thread->at[i - 1].field[FIELD_CONTENT].n <= 2))
+        i--;
+    while (i > 0 && thread->at[i - 1].role != ROLE_USER)
+        i--;
+    return i > 0;
+}
+
 /* Are the first `count` messages more than these limits, and so all that matters? Limits of
- * messages and bytes leave out all messages before the first that they leave out. */
+ * messages and bytes leave out all messages before the first that they leave out, except the newest
+ * answer and its prompt. */
 static bool is_enough(const struct thread *thread, size_t count,
                       const struct context_limits *limits, size_t token_bytes)
 {
-    struct context_limits plain = {limits->messages, limits->bytes, CONTEXT_ALL, 0, 0};
+    struct context_limits plain = CONTEXT_LIMITS_NONE;
     size_t window = bytes_of_tokens(limits->tokens, token_bytes), bytes = 0;
 
+    plain.messages = limits->messages;
+    plain.bytes = limits->bytes;
+    if (!has_answer(thread, count))
+        return false;
     if (is_cut(thread, count, &plain, token_bytes))
         return true;
     for (size_t i = 0; i < count; i++)

@@ -131,7 +131,7 @@ static int take_thread(struct turn *t, const struct thread *thread, struct err *
 int turn_prepare(struct turn *t, struct err *e)
 {
     struct tail tail = {0};
-    size_t token_bytes;
+    size_t token_bytes, tokens;
     int result;
 
     context_init(&t->context);
@@ -166,6 +166,11 @@ int turn_prepare(struct turn *t, struct err *e)
     if (t->attachments)
         context_set_attachments(&t->context, t->attachments->at, t->attachments->count);
     context_limits_apply(&t->limits, &t->context, token_bytes);
+    if (context_limits_exceeded(&t->limits, &t->context, &tokens))
+        return err_set(e, ERR_TOO_LONG,
+                       "the prompt is too long for the model: it has at least %zu tokens, and the "
+                       "model's context has room for %zu",
+                       tokens, t->limits.most);
     t->before = t->context.turn;
     context_settle(&t->context);
     t->ask.context = &t->context;
@@ -535,22 +540,37 @@ static int ask_once(struct turn *t, const struct response_sink *sink, struct err
     return result < 0 ? -1 : check_answer(t, e);
 }
 
-/* Leaves out earlier messages if the server said that the conversation is too long, nothing of an
- * answer came, and this was not done before in the turn. Returns false if the error stands. */
+/* Makes room in the context before a request, and says so: `why` the user is told, with the server's
+ * words in `detail`, which may be empty. Returns false if nothing was left out. */
+static bool make_room(struct turn *t, const char *why, const char *detail)
+{
+    struct buf notice = BUF_INIT(BUF_LINE);
+    size_t before = t->context.dropped;
+    bool changed =
+        context_limits_fit(&t->limits, &t->context, t->ask.token_bytes, t->refused_bytes);
+
+    buf_add_c(&notice, why);
+    if (t->context.dropped > before)
+        buf_addf(&notice, " the oldest %zu messages", t->context.dropped - before);
+    else
+        buf_add_c(&notice, " parts of long texts");
+    if (*detail)
+        buf_addf(&notice, " (%s)", detail);
+    if (changed)
+        response_notice(&t->answer, buf_c(&notice));
+    buf_release(&notice);
+    return changed;
+}
+
+/* Leaves out the older half of what was sent if the server said that the conversation is too long
+ * and nothing of an answer came. Returns false if the error stands. */
 static bool leave_out_half(struct turn *t, struct err *e)
 {
-    struct buf notice = BUF_INIT(BUF_SMALL);
-    size_t before = t->context.dropped;
-
-    if (e->kind != ERR_TOO_LONG || t->halved || t->answer.text.len + t->answer.calls_count > 0 ||
-        !context_halve(&t->context))
+    if (e->kind != ERR_TOO_LONG || t->answer.text.len + t->answer.calls_count > 0)
         return false;
-    t->halved = true;
-    buf_addf(&notice,
-             "the conversation is too long: asking again without the oldest %zu messages (%s)",
-             t->context.dropped - before, err_text(e));
-    response_notice(&t->answer, buf_c(&notice));
-    buf_release(&notice);
+    t->refused_bytes = context_bytes(&t->context);
+    if (!make_room(t, "the conversation is too long: asking again without", err_text(e)))
+        return false;
     err_release(e);
     response_release(&t->answer);
     return true;
@@ -578,6 +598,10 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e)
     int result;
 
     t->calling = false;
+    t->answer.sink = sink;
+    /* The first request was cut when the context was made (turn_prepare). */
+    if (t->context.count > t->context.turn + 1)
+        (void)make_room(t, "the model's context is full: it goes on without", "");
     do
         result = ask_once(t, sink, e);
     while (result < 0 && (leave_out_half(t, e) || leave_out_images(t, e)));

@@ -219,6 +219,8 @@ bool context_drop_result_images(struct context *c)
 
 /* ---- cutting ---- */
 
+static void pair_results(struct context *c);
+
 size_t context_weight(const struct context_message *m)
 {
     return m->n + (m->tool_calls ? strlen(m->tool_calls) : 0) +
@@ -269,25 +271,16 @@ static void mark_unsent(struct context_message *at, size_t from, size_t end)
     at[from].unsent = failed && !more && !finished;
 }
 
-static void drop_unsent(struct context *c)
+/* Removes the messages that are marked as not sent. */
+static void sweep(struct context *c)
 {
     size_t turn = turn_start(c), kept = 0;
 
-    for (size_t i = 0, next; i < turn; i = next) {
-        next = i + 1;
-        while (next < turn && c->at[next].role != ROLE_USER)
-            next++;
-        mark_unsent(c->at, i, next);
-    }
     for (size_t i = 0; i < c->count; i++) {
         struct context_message m = c->at[i];
 
         if (i == turn)
             c->turn = kept;
-        free(m.id);
-        free(m.reply_to);
-        m.id = m.reply_to = NULL;
-        m.end = CONTEXT_FINISHED;
         if (m.unsent)
             release_message(&m);
         else
@@ -298,38 +291,327 @@ static void drop_unsent(struct context *c)
     c->count = kept;
 }
 
-/* Drops the messages before at[first], and those from there up to the next user message before this
- * turn. */
-static void drop_before(struct context *c, size_t first)
+static void drop_unsent(struct context *c)
 {
     size_t turn = turn_start(c);
 
-    while (first < turn && c->at[first].role != ROLE_USER)
-        first++;
-    for (size_t i = 0; i < first; i++)
-        release_message(&c->at[i]);
-    memmove(c->at, c->at + first, (c->count - first) * sizeof *c->at);
-    c->count -= first;
-    c->turn = turn - first;
-    c->dropped += first;
+    for (size_t i = 0, next; i < turn; i = next) {
+        next = i + 1;
+        while (next < turn && c->at[next].role != ROLE_USER)
+            next++;
+        mark_unsent(c->at, i, next);
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        free(c->at[i].id);
+        free(c->at[i].reply_to);
+        c->at[i].id = c->at[i].reply_to = NULL;
+        c->at[i].end = CONTEXT_FINISHED;
+    }
+    sweep(c);
+}
+
+/* Marks a message as left out. */
+static void leave_out(struct context *c, size_t i)
+{
+    c->at[i].unsent = true;
+    c->dropped++;
+}
+
+/* Returns the index after the unit that begins at at[i]: one message, or a round, which is a message
+ * with calls and their results. The results follow their calls (pair_results). */
+static size_t unit_end(const struct context *c, size_t i, size_t end)
+{
+    bool round = c->at[i].tool_calls != NULL;
+
+    for (i++; round && i < end && c->at[i].role == ROLE_TOOL; i++) {}
+    return i;
+}
+
+/* Returns the beginning of the unit that ends before at[end]. */
+static size_t unit_start(const struct context *c, size_t end)
+{
+    while (--end > 0 && c->at[end].role == ROLE_TOOL) {}
+    return end;
+}
+
+/* Returns the prompt of the turn to which at[i] belongs, or SIZE_MAX before the first one. */
+static size_t prompt_of(const struct context *c, size_t i)
+{
+    while (i < c->count && c->at[i].role != ROLE_USER)
+        i--;
+    return i < c->count ? i : SIZE_MAX;
+}
+
+/* What is sent in any case: the last prompt before a turn with the unit at its end, and the newest
+ * answer with its prompt. SIZE_MAX: there is none. */
+struct essential {
+    size_t prompt, unit, answered, answer;
+};
+
+static struct essential find_essential(const struct context *c, size_t turn)
+{
+    struct essential k = {SIZE_MAX, SIZE_MAX, SIZE_MAX, SIZE_MAX};
+
+    if (turn == 0)
+        return k;
+    k.prompt = prompt_of(c, turn - 1);
+    k.unit = unit_start(c, turn);
+    for (size_t i = turn; i-- > 0 && k.answer == SIZE_MAX;)
+        if (c->at[i].role == ROLE_ASSISTANT && is_text(&c->at[i]) && c->at[i].n > 0 &&
+            !c->at[i].unsent)
+            k.answer = i;
+    k.answered = k.answer == SIZE_MAX ? SIZE_MAX : prompt_of(c, k.answer);
+    return k;
+}
+
+static bool is_essential(const struct essential *k, size_t i)
+{
+    return i == k->prompt || i == k->unit || i == k->answered || i == k->answer;
+}
+
+/* What context_cut has chosen so far, and its limits. */
+struct room {
+    size_t messages, bytes;
+};
+
+/* Takes the messages from at[from] to at[end - 1] out of the room. Returns false if it is too
+ * small. */
+static bool take_room(struct room *room, const struct context *c, size_t from, size_t end)
+{
+    size_t bytes = 0;
+
+    for (size_t i = from; i < end; i++)
+        bytes += context_weight(&c->at[i]);
+    if (end - from > room->messages || bytes > room->bytes)
+        return false;
+    room->messages -= end - from;
+    room->bytes -= bytes;
+    return true;
+}
+
+/* Chooses the units of the turn from at[from] to at[end - 1], the newest first, after its prompt.
+ * Returns false if some of them are left out. */
+static bool choose_units(struct context *c, struct room *room, const struct essential *k,
+                         size_t from, size_t end)
+{
+    bool fits = is_essential(k, from) || take_room(room, c, from, from + 1), any = false;
+
+    for (size_t i, last = end; last > from + 1; last = i) {
+        i = unit_start(c, last);
+        fits = fits && (is_essential(k, i) || take_room(room, c, i, last));
+        any = any || fits || is_essential(k, i);
+        for (size_t m = i; m < last && !fits && !is_essential(k, i); m++)
+            leave_out(c, m);
+    }
+    /* A prompt without anything after it would only confuse the model. */
+    if (!is_essential(k, from) && !any && !(fits && end == from + 1))
+        leave_out(c, from);
+    return fits;
 }
 
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
 {
-    size_t turn, first, bytes = 0;
+    struct room room = {max_messages, max_bytes};
+    struct essential k;
+    size_t turn, from;
+    bool fits = true;
 
     drop_unsent(c);
-    first = turn = turn_start(c);
-    while (first > 0 && turn - first < max_messages) {
-        size_t weight = context_weight(&c->at[first - 1]);
-
-        if (weight > max_bytes - bytes)
-            break;
-        bytes += weight;
-        first--;
+    pair_results(c);
+    turn = turn_start(c);
+    k = find_essential(c, max_messages > 0 && max_bytes > 0 ? turn : 0);
+    for (size_t i = 0; i < turn; i++)
+        if (is_essential(&k, i) && !take_room(&room, c, i, unit_end(c, i, turn)))
+            room = (struct room){0};
+    for (size_t end = turn; end > 0; end = from) {
+        from = prompt_of(c, end - 1);
+        if (from == SIZE_MAX)
+            from = 0;
+        if (fits && c->at[from].role == ROLE_USER) {
+            fits = choose_units(c, &room, &k, from, end);
+            continue;
+        }
+        for (size_t i = from; i < end; i = unit_end(c, i, end))
+            for (size_t m = i; m < unit_end(c, i, end) && !is_essential(&k, i); m++)
+                leave_out(c, m);
     }
-    if (first > 0)
-        drop_before(c, first);
+    sweep(c);
+}
+
+/* ---- a window ---- */
+
+#define LEFT_OUT "[left out]"
+/* The least of a text whose middle is left out, in bytes. */
+#define SHORT_LEAST ((size_t)64)
+
+/* The messages of one request, for which room is made. */
+struct fit {
+    struct context *c;
+    size_t first; /* all before it are left out, but the essential ones */
+    size_t turn;  /* where the turn of the request begins */
+    size_t end;   /* after its last message */
+    size_t bytes; /* of all that is not left out */
+    bool changed;
+};
+
+static void fit_drop(struct fit *f, size_t i)
+{
+    if (f->c->at[i].unsent)
+        return;
+    f->bytes -= window_weight(&f->c->at[i]);
+    leave_out(f->c, i);
+    f->changed = true;
+}
+
+/* Leaves out units, the oldest first, until at most `goal` bytes are left: of a turn the rounds, and
+ * then its prompt together with its answer. */
+static void fit_earlier(struct fit *f, size_t goal)
+{
+    struct context *c = f->c;
+    struct essential k = find_essential(c, f->turn);
+
+    for (size_t from = f->first, next; from < f->turn && f->bytes > goal; from = next) {
+        bool gone = f->first == from, all;
+
+        for (next = from + 1; next < f->turn && c->at[next].role != ROLE_USER;)
+            next++;
+        for (size_t i = from, end; i < next && f->bytes > goal; i = end) {
+            end = unit_end(c, i, next);
+            for (size_t m = i; m < end && c->at[i].tool_calls && !is_essential(&k, i); m++)
+                fit_drop(f, m);
+        }
+        all = f->bytes > goal;
+        for (size_t i = from, end; i < next; i = end) {
+            end = unit_end(c, i, next);
+            for (size_t m = i; m < end && all && !is_essential(&k, i); m++)
+                fit_drop(f, m);
+            gone = gone && c->at[i].unsent;
+        }
+        if (gone)
+            f->first = next;
+    }
+}
+
+/* Replaces the content by its beginning and its end, together at most `most` bytes (or SHORT_LEAST),
+ * with the words [left out] between them. */
+static void shorten(struct fit *f, size_t i, size_t most)
+{
+    struct context_message *m = &f->c->at[i];
+    struct buf text = BUF_INIT(SIZE_MAX);
+    size_t part = ((most < SHORT_LEAST ? SHORT_LEAST : most) - strlen("\n" LEFT_OUT "\n")) / 2;
+    struct str head = {m->content, part}, tail;
+
+    if (m->n <= most || m->n <= SHORT_LEAST)
+        return;
+    head.n = utf8_valid(head);
+    tail = (struct str){m->content + (m->n - part), part};
+    while (tail.n > 0 && ((unsigned char)*tail.p & 0xc0) == 0x80)
+        tail = str_skip(tail, 1);
+    buf_add_str(&text, head);
+    buf_add_c(&text, "\n" LEFT_OUT "\n");
+    buf_add_str(&text, tail);
+    f->bytes -= m->n - text.len;
+    f->changed = true;
+    free(m->content);
+    m->n = text.len;
+    m->content = buf_detach(&text);
+    /* The server would not take the blocks of a message that is not the one it sent. */
+    if (m->role == ROLE_ASSISTANT) {
+        f->bytes -= context_reasoning_weight(m);
+        free(m->thinking);
+        m->thinking = NULL;
+    }
+}
+
+/* Shortens the longer ones of `count` messages to what the window leaves for each of them. */
+static void shorten_all(struct fit *f, const size_t *at, size_t count, size_t window)
+{
+    size_t others = f->bytes, room, share, lengthy = 0;
+
+    for (size_t i = 0; i < count; i++)
+        others -= f->c->at[at[i]].n;
+    room = window > others ? window - others : 0;
+    share = room / count;
+    for (size_t i = 0; i < count; i++)
+        if (f->c->at[at[i]].n <= share)
+            room -= f->c->at[at[i]].n;
+        else
+            lengthy++;
+    for (size_t i = 0; i < count; i++)
+        if (f->c->at[at[i]].n > share)
+            shorten(f, at[i], room / lengthy);
+}
+
+/* Shortens the newest answer and its prompt. */
+static void fit_answer(struct fit *f, size_t window)
+{
+    struct essential k = find_essential(f->c, f->turn);
+
+    if (k.answer != SIZE_MAX && k.answered != SIZE_MAX)
+        shorten_all(f, (size_t[]){k.answered, k.answer}, 2, window);
+}
+
+/* Makes room in the running turn, whose prompt and last round stay: the results of its oldest rounds
+ * are left out, and then these rounds; at last the middle of the results of the last round. */
+static void fit_running(struct fit *f, size_t window)
+{
+    struct context *c = f->c;
+    size_t last = unit_start(c, f->end), count = 0;
+    size_t *results;
+
+    for (size_t i = f->turn; i < last && f->bytes > window / 2; i++) {
+        struct context_message *m = &c->at[i];
+
+        if (m->role != ROLE_TOOL || m->unsent || m->n <= strlen(LEFT_OUT))
+            continue;
+        f->bytes -= m->n - strlen(LEFT_OUT);
+        f->changed = true;
+        m->n = strlen(LEFT_OUT);
+        memcpy(m->content, LEFT_OUT, sizeof LEFT_OUT);
+    }
+    for (size_t i = f->turn, end; i < last && f->bytes > window; i = end) {
+        end = unit_end(c, i, last);
+        for (size_t m = i; m < end && c->at[i].tool_calls; m++)
+            fit_drop(f, m);
+    }
+    if (f->bytes <= window || last <= f->turn)
+        return;
+    results = mem_zalloc((f->end - last) * sizeof *results);
+    for (size_t i = last; i < f->end; i++)
+        if (c->at[i].role == ROLE_TOOL)
+            results[count++] = i;
+    if (count > 0)
+        shorten_all(f, results, count, window);
+    free(results);
+}
+
+/* Makes room for a request (context_fit). */
+static void fit_request(struct fit *f, size_t window, size_t most)
+{
+    if (f->bytes > window)
+        fit_earlier(f, window / 2);
+    if (f->bytes > most)
+        fit_running(f, most);
+    if (f->bytes > most)
+        fit_answer(f, most);
+}
+
+bool context_fit(struct context *c, size_t window, size_t most)
+{
+    struct fit f = {.c = c, .turn = turn_start(c), .end = c->count, .bytes = context_bytes(c)};
+
+    fit_request(&f, window, most);
+    sweep(c);
+    return f.changed;
+}
+
+size_t context_bytes(const struct context *c)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < c->count; i++)
+        bytes += window_weight(&c->at[i]);
+    return bytes;
 }
 
 /* Returns the message from which the decisions of earlier turns are repeated. */
@@ -349,37 +631,38 @@ static size_t first_step(const struct context *c, size_t window)
     return 0;
 }
 
-void context_cut_in_steps(struct context *c, size_t window)
+void context_cut_in_steps(struct context *c, size_t window, size_t most)
 {
-    size_t turn, first, bytes = 0;
+    struct fit f = {.c = c};
+    struct essential k;
+    size_t turn;
 
     drop_unsent(c);
+    pair_results(c);
     turn = turn_start(c);
-    first = first_step(c, window);
-    for (size_t i = first; i < c->count; i++) {
-        bytes += window_weight(&c->at[i]);
-        /* A prompt of an earlier turn, or the last message of this turn: a request was sent. */
-        if (bytes <= window || (i < turn ? c->at[i].role != ROLE_USER : i + 1 < c->count))
-            continue;
-        while (first < i && first < turn && (bytes > window / 2 || c->at[first].role != ROLE_USER))
-            bytes -= window_weight(&c->at[first++]);
+    k = find_essential(c, turn);
+    f.first = first_step(c, window);
+    while (f.first < turn && c->at[f.first].role != ROLE_USER)
+        f.first++;
+    for (size_t i = 0; i < f.first; i++)
+        if (is_essential(&k, i) || (c->at[i].role == ROLE_TOOL && unit_start(c, i + 1) == k.unit))
+            f.bytes += window_weight(&c->at[i]);
+        else
+            leave_out(c, i);
+    f.turn = f.first;
+    /* Each message of the model was the answer to a request with all before it. */
+    for (size_t i = f.first; i < c->count; i++) {
+        f.end = i;
+        if (c->at[i].role == ROLE_ASSISTANT && i > f.first)
+            fit_request(&f, window, most);
+        if (c->at[i].role == ROLE_USER && i < turn)
+            f.turn = i;
+        f.bytes += window_weight(&c->at[i]);
     }
-    if (first > 0)
-        drop_before(c, first);
-}
-
-bool context_halve(struct context *c)
-{
-    size_t turn = turn_start(c), bytes = 0, gone = 0, first = 0;
-
-    if (turn == 0)
-        return false;
-    for (size_t i = 0; i < turn; i++)
-        bytes += context_weight(&c->at[i]);
-    while (first < turn && (first == 0 || gone < bytes / 2))
-        gone += context_weight(&c->at[first++]);
-    drop_before(c, first);
-    return true;
+    f.turn = turn;
+    f.end = c->count;
+    fit_request(&f, window, most);
+    sweep(c);
 }
 
 bool context_in_loop(const struct context *c, size_t i)

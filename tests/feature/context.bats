@@ -74,7 +74,7 @@ END
     stderr_is 'chat: the oldest messages are no longer sent: the limits are CHAT_MAX_INPUT_TOKENS=100 (max_input_tokens, max_messages, max_bytes); -N starts a new session'
     run_expect 0 chat -s s "$(text 100)"
     stderr_empty
-    json_is "$RECORD/3.json" '.messages | length' 1
+    json_is "$RECORD/3.json" '.messages | length' 3
     json_is "$RECORD/4.json" '.messages | length' 3
 }
 
@@ -132,12 +132,12 @@ usage() {
     CHAT_MAX_INPUT_TOKENS=100 run_expect 0 chat --dry-run -q -s s next
     stdout_json '.messages | length' 21
     CHAT_MAX_INPUT_TOKENS=100 run_expect 0 chat --dry-run -q -s s --mcp 'm=./fake-mcp --many 9' next
-    stdout_json '.messages | length' 1
+    stdout_json '.messages | length' 3
 }
 
 # ---- what is too long
 
-@test "context: a request that is too long is sent again, once, without the older half" {
+@test "context: a request that is too long is sent again without the older half" {
     hist_lines s 16 >"$HISTORY"
     start_llm openai/http-400-context --reply ok
     run_expect 0 chat -s s next
@@ -150,15 +150,18 @@ usage() {
     stdout_json .content ok
 }
 
-@test "context: what is too long twice, or has nothing to leave out, is status 6" {
+@test "context: what is too long with nothing to leave out is status 6" {
     hist_lines s 16 >"$HISTORY"
     start_llm openai/http-400-context
     run_expect 6 chat --no-store -s s next
     stderr_has 'asking again without the oldest 10 messages'
-    requests_are 2
+    stderr_has 'asking again without the oldest 4 messages'
+    requests_are 3
+    # The newest answer and its prompt are sent in any case.
+    request_messages_are 3 'user:message 15' 'assistant:message 16' 'user:next'
     run_expect 6 chat -1 alone
     stderr_lacks 'asking again'
-    requests_are 3
+    requests_are 4
     # A filter is not about the length.
     printf 'status: 400\n\n{"error":{"message":"x","code":"content_policy_violation"}}' >policy
     start_llm "$PWD/policy"
@@ -172,7 +175,7 @@ usage() {
     for fixture in error-too-long http-400-too-long; do
         start_llm "anthropic/$fixture" anthropic/normal
         ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=k run_expect 0 chat --no-store -m anthropic:m -s s next
-        stderr_has 'asking again without the oldest 4 messages'
+        stderr_has 'asking again without the oldest 6 messages'
         requests_are 2
     done
     for fixture in llamacpp-error error-200-context; do
@@ -287,4 +290,95 @@ cached() {
     start_unknown --reply ok
     CHAT_BASE_URL=http://127.0.0.1:$LLM_PORT/v1 run_expect 0 chat -q --no-store -s s next
     stdout_is ok
+}
+
+# ---- the next request after a loop of calls
+
+# loop_lines SESSION ROUNDS CALLS BYTES: a turn of that many rounds, each with that many calls and results of that many
+# bytes, and its answer.
+loop_lines() {
+    jq -cn --arg s "$1" --argjson rounds "$2" --argjson calls "$3" --argjson bytes "$4" '
+        def line($i; $role): {id: "1719500000\(100 + $i)-\($role[0:1])0000000", session_id: $s,
+            timestamp: "2024-06-27T15:00:00.000000+00:00", role: $role};
+        line(0; "user") + {content: "compute it"},
+        (range($rounds) as $r
+            | line($r; "assistant") + {content: "", tool_calls: [range($calls) | {id: "c\($r)_\(.)", name: "f", args: {}}]},
+              (range($calls) | line($r; "tool") + {content: ("r" * $bytes), tool_call_id: "c\($r)_\(.)"})),
+        line($rounds; "assistant") + {content: "The answer is 42."}'
+}
+
+@test "context: a turn of any number of rounds leaves its prompt, its answer and its newest rounds" {
+    local rounds calls
+    start_llm --reply fine
+    for rounds in 1 2 9 10 11 40; do
+        for calls in 1 3 25; do
+            loop_lines s "$rounds" "$calls" 10 >"$HISTORY"
+            run_expect 0 chat -q --no-store -s s 'why?'
+            n=$(ls "$RECORD"/*.json | wc -l)
+            json_is "$RECORD/$n.json" '.messages | .[0].content, .[-2].content, .[-1].content' 'compute it' 'The answer is 42.' 'why?'
+            # Each call has its result, and at most 20 earlier messages are sent.
+            json_is "$RECORD/$n.json" '.messages | [.[] | .tool_calls // [] | .[].id] == [.[] | .tool_call_id // empty], length <= 21' true true
+            json_is "$RECORD/$n.json" "[.messages[] | select(.tool_calls)] | length == ([$rounds, (18 / (1 + $calls) | floor)] | min)" true
+        done
+    done
+}
+
+@test "context: a turn that ended at the limit of rounds is continued, whatever the limits" {
+    local messages bytes
+    loop_lines s 10 2 100 | sed '$d' >"$HISTORY"
+    { hist_lines s 2; cat "$HISTORY"; } >more && mv more "$HISTORY"
+    start_llm --reply fine
+    for messages in 1 2 5 20 all; do
+        for bytes in 1 100 1000 all; do
+            CHAT_MAX_MESSAGES=$messages CHAT_MAX_BYTES=$bytes run_expect 0 chat -q --no-store -s s continue
+            n=$(ls "$RECORD"/*.json | wc -l)
+            json_is "$RECORD/$n.json" '[.messages[] | select(.role == "user") | .content] | .[-2], .[-1]' 'compute it' continue
+            json_is "$RECORD/$n.json" '.messages[0,1].content, .messages[-3].role' 'message 1' 'message 2' tool
+        done
+    done
+}
+
+@test "context: a loop goes on when a server that tells no window refuses what is too long" {
+    cat >big <<'END'
+#!/bin/sh
+[ "$1" != --schema ] || { echo '{"name":"big","description":"d"}'; exit; }
+head -c 20000 /dev/zero | tr '\0' x
+END
+    chmod 755 big
+    python3 - >server.log <<'END' &
+import http.server, json, sys
+class Server(http.server.BaseHTTPRequestHandler):
+    rounds = 0
+    def log_message(self, *args): pass
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers['Content-Length']))
+        messages = json.loads(body)['messages']
+        calls = [c['id'] for m in messages for c in m.get('tool_calls', [])]
+        results = [m['tool_call_id'] for m in messages if m['role'] == 'tool']
+        if len(body) > 150000 or calls != results or messages[0] != {'role': 'user', 'content': 'go'}:
+            print('refused', len(body), calls == results, flush=True)
+            return self.answer(400, {'error': {'message': 'maximum context length is 40000 tokens'}})
+        Server.rounds += 1
+        last = Server.rounds > 30
+        call = {'id': 'c%d' % Server.rounds, 'type': 'function', 'function': {'name': 'big', 'arguments': '{}'}}
+        self.answer(200, {'choices': [{'index': 0, 'finish_reason': 'stop' if last else 'tool_calls',
+            'message': {'role': 'assistant', 'content': 'done' if last else '', **({} if last else {'tool_calls': [call]})}}]})
+    def answer(self, status, value):
+        text = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+server = http.server.HTTPServer(('127.0.0.1', 0), Server)
+print(server.server_port, flush=True)
+server.serve_forever()
+END
+    BACKGROUND+=($!)
+    wait_for grep -q . server.log
+    run_expect 0 chat -N -p openai -m m --base-url "http://127.0.0.1:$(head -n 1 server.log)/v1" -T ./big --yes --max-iterations 40 go
+    stdout_is 'done'
+    stderr_has 'the conversation is too long: asking again without parts of long texts'
+    # The limit is remembered in the turn: it was refused once, and all calls have their results.
+    is 'refusals' <(tail -n +2 server.log | cut -d' ' -f1,3) 'refused True'
 }

@@ -3,6 +3,7 @@
  */
 #include "test.h"
 
+#include "chathist/base/utf8.h"
 #include "chathist/llm/context.h"
 #include <stdlib.h>
 
@@ -312,18 +313,21 @@ TEST(the_cut_counts_bytes)
     context_release(&c);
 }
 
-/* If a message does not fit, no older one takes its place. */
-TEST(the_cut_leaves_no_gap)
+/* If a message does not fit, no older one takes its place, but the newest answer and its prompt are
+ * always sent. */
+TEST(the_cut_keeps_the_newest_answer)
 {
     struct context c;
 
     context_init(&c);
+    add(&c, "user", "\"x\"", "");
+    add(&c, "assistant", "\"y\"", "");
     add(&c, "user", "\"a\"", "");
     add(&c, "assistant", "\"much too long\"", "");
     add(&c, "user", "\"b\"", "");
     context_begin_turn(&c);
     context_cut(&c, CONTEXT_ALL, 5);
-    CHECK_CONTEXT(&c, "u:b/");
+    CHECK_CONTEXT(&c, "u:a a:much too long u:b/");
     CHECK_INT(c.dropped, 2);
     context_release(&c);
 }
@@ -345,10 +349,10 @@ static int first_sent(int before, size_t window)
     }
     context_begin_turn(&c);
     context_add_text(&c, ROLE_USER, STR("54321"));
-    context_cut_in_steps(&c, window);
+    context_cut_in_steps(&c, window, window);
     CHECK_INT(c.at[0].role, ROLE_USER);
     CHECK_INT((int)c.count, (int)(2 * before + 1) - (int)c.dropped);
-    CHECK(c.count * 5 <= window || c.count == 1);
+    CHECK(c.count * 5 <= window || c.count == 3);
     first = c.turn > 0 ? atoi(c.at[0].content) : before;
     context_release(&c);
     return first;
@@ -371,7 +375,7 @@ TEST(the_beginning_moves_in_steps)
         last = first;
     }
     CHECK(moves >= 8 && moves <= 14);
-    CHECK_INT(first_sent(3, 0), 3);
+    CHECK_INT(first_sent(3, 20), 2); /* the newest answer is sent in any case */
 }
 
 TEST(a_window_of_tokens_counts_reasoning)
@@ -386,25 +390,126 @@ TEST(a_window_of_tokens_counts_reasoning)
     }
     context_begin_turn(&c);
     context_add_text(&c, ROLE_USER, STR("u"));
-    context_cut_in_steps(&c, 120);
+    context_cut_in_steps(&c, 120, 120);
     CHECK_INT((int)c.count, 5);
     context_release(&c);
 }
 
-TEST(half_of_the_earlier_messages_can_be_dropped)
+TEST(a_request_that_was_refused_is_halved)
 {
     struct context c;
 
     context_init(&c);
     add_pairs(&c, 8);
-    CHECK(context_halve(&c));
-    CHECK_CONTEXT(&c, "u:aa a:bb u:aa a:bb/u:prompt");
-    CHECK(context_halve(&c));
-    CHECK(context_halve(&c));
-    CHECK_CONTEXT(&c, "/u:prompt");
-    CHECK(!context_halve(&c));
-    CHECK_INT(c.dropped, 8);
+    CHECK(context_fit(&c, 21, 21));
+    CHECK_CONTEXT(&c, "u:aa a:bb/u:prompt");
+    CHECK_INT(c.dropped, 6);
+    CHECK(!context_fit(&c, 9, 9)); /* too short for a middle that could be left out */
     context_release(&c);
+}
+
+/* A turn of many rounds keeps its prompt, its answer and the newest rounds that fit. */
+TEST(the_oldest_rounds_go_first)
+{
+    for (size_t max = 1; max <= 9; max++) {
+        static const char *const want[] = {
+            "u:a a:done/u:p",
+            "u:a a:done/u:p",
+            "u:a a:done/u:p",
+            "u:a a*: t=c:3 a:done/u:p",
+            "u:a a*: t=c:3 a:done/u:p",
+            "u:a a*: t=b:2 a*: t=c:3 a:done/u:p",
+            "u:a a*: t=b:2 a*: t=c:3 a:done/u:p",
+            "u:a a*: t=a:1 a*: t=b:2 a*: t=c:3 a:done/u:p",
+            "u:a a*: t=a:1 a*: t=b:2 a*: t=c:3 a:done/u:p",
+        };
+        struct context c;
+
+        context_init(&c);
+        add(&c, "user", "\"o\"", "");
+        add(&c, "assistant", "\"old\"", "");
+        add(&c, "user", "\"a\"", "");
+        for (int i = 0; i < 3; i++) {
+            const char id[] = {(char)('a' + i), '\0'}, text[] = {'"', (char)('1' + i), '"', '\0'};
+
+            call(&c, "\"\"", id);
+            result(&c, text, id[0]);
+        }
+        add(&c, "assistant", "\"done\"", "");
+        context_begin_turn(&c);
+        context_add_text(&c, ROLE_USER, STR("p"));
+        context_cut(&c, max, CONTEXT_ALL);
+        CHECK_CONTEXT(&c, want[max - 1]);
+        context_release(&c);
+    }
+}
+
+/* Without an answer, the last prompt and the newest round are sent, and the newest answer with its
+ * prompt. */
+TEST(a_turn_that_ended_in_calls_is_not_forgotten)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "user", "\"o\"", "");
+    add(&c, "assistant", "\"old\"", "");
+    add(&c, "user", "\"a\"", "");
+    for (int i = 0; i < 3; i++) {
+        call(&c, "\"\"", "x");
+        result(&c, "\"1\"", 'x');
+    }
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("p"));
+    context_cut(&c, 1, 1);
+    CHECK_CONTEXT(&c, "u:o a:old u:a a*: t=x:1/u:p");
+    context_release(&c);
+}
+
+TEST(a_running_turn_makes_room_for_itself)
+{
+    struct context c;
+
+    context_init(&c);
+    add_pairs(&c, 4);
+    for (int i = 0; i < 3; i++) {
+        call(&c, "\"\"", "x");
+        result(&c, "\"a result that is rather long, for a test\"", 'x');
+    }
+    context_settle(&c);
+    CHECK(!context_fit(&c, SIZE_MAX, SIZE_MAX));
+    /* A small window for earlier turns does not touch this one. */
+    CHECK(context_fit(&c, 60, SIZE_MAX));
+    CHECK_INT(c.dropped, 2);
+    CHECK_INT(c.count, 9);
+    CHECK(context_fit(&c, 60, 220));
+    CHECK_CONTEXT(&c, "u:aa a:bb/u:prompt a*: t=x:[left out] a*: t=x:[left out] a*: t=x:a result "
+                      "that is rather long, for a test");
+    CHECK(context_fit(&c, 60, 100));
+    CHECK_CONTEXT(&c, "u:aa a:bb/u:prompt a*: t=x:a result that is rather long, for a test");
+    context_release(&c);
+}
+
+TEST(the_middle_of_a_long_answer_is_left_out)
+{
+    struct buf text = BUF_INIT(4096);
+    struct context c;
+
+    context_init(&c);
+    buf_add_byte(&text, '"');
+    for (int i = 0; i < 300; i++)
+        buf_add_c(&text, "\u00e4");
+    buf_add_byte(&text, '"');
+    add(&c, "user", "\"a\"", "");
+    add(&c, "assistant", buf_c(&text), "");
+    context_begin_turn(&c);
+    context_add_text(&c, ROLE_USER, STR("p"));
+    CHECK(context_fit(&c, 203, 203));
+    CHECK(c.at[1].n <= 203 && c.at[1].n > 150);
+    CHECK_INT(utf8_valid((struct str){c.at[1].content, c.at[1].n}), c.at[1].n);
+    CHECK(str_find((struct str){c.at[1].content, c.at[1].n}, STR("\n[left out]\n")) != NULL);
+    CHECK_STR(c.at[2].content, "p");
+    context_release(&c);
+    buf_release(&text);
 }
 
 TEST(this_turn_is_always_whole)
@@ -441,7 +546,8 @@ TEST(the_cut_does_not_part_a_call_from_its_results)
 {
     for (size_t max = 0; max <= 5; max++) {
         static const char *const want[] = {
-            "/u:p", "/u:p", "/u:p", "/u:p", "/u:p", "u:a a*: t=x:1 t=y:2 a:done/u:p",
+            "/u:p",           "u:a a:done/u:p", "u:a a:done/u:p",
+            "u:a a:done/u:p", "u:a a:done/u:p", "u:a a*: t=x:1 t=y:2 a:done/u:p",
         };
         struct context c;
 

@@ -21,13 +21,14 @@ struct context_limits {
     size_t messages; /* of earlier messages, as in context_cut */
     size_t bytes;    /* likewise */
     size_t tokens;   /* of the whole request; the context moves in steps (context_cut_in_steps) */
+    size_t most;     /* tokens of a request that the model can hold, or that the user allows */
     size_t tools;    /* bytes of the tools, which count against `tokens` */
     size_t answer;   /* tokens that are kept free for the answer */
 };
 
 #define CONTEXT_LIMITS_NONE                                                                        \
     {                                                                                              \
-        .messages = CONTEXT_ALL, .bytes = CONTEXT_ALL, .tokens = CONTEXT_ALL                       \
+        .messages = CONTEXT_ALL, .bytes = CONTEXT_ALL, .tokens = CONTEXT_ALL, .most = CONTEXT_ALL  \
     }
 
 /* Chooses the limits by the settings. `window` is how many tokens the model's context can hold, 0
@@ -36,8 +37,17 @@ struct context_limits {
  * bytes are limited only if the user says so. Returns 0, or -1 with *e set if a setting is bad. */
 int context_limits_choose(struct context_limits *l, const struct config *c, size_t window,
                           int64_t answer, struct err *e);
-/* Cuts the context to the limits, given how many bytes 1,000 tokens have. */
+/* Cuts the context to the limits, given how many bytes 1,000 tokens have, before its first request
+ * (context_cut, context_cut_in_steps). */
 void context_limits_apply(const struct context_limits *l, struct context *c, size_t token_bytes);
+/* Cuts the context of a running turn to the limits, and to less than `refused` bytes, before a
+ * request (context_fit). Returns whether anything was left out. */
+bool context_limits_fit(const struct context_limits *l, struct context *c, size_t token_bytes,
+                        size_t refused);
+/* Returns true if this turn alone is certainly more than the model can hold. *tokens is the least
+ * number that it has. */
+bool context_limits_exceeded(const struct context_limits *l, const struct context *c,
+                             size_t *tokens);
 /* Estimates how many bytes 1,000 tokens have: 4,000, as in English text, corrected by the input
  * tokens that the server counted for two requests of the thread that follow each other. */
 size_t context_token_bytes(const struct thread *thread);

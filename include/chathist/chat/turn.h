@@ -76,7 +76,7 @@ struct turn {
     bool calling;           /* the answer ends with calls that are to be run */
     unsigned rounds;        /* rounds so far */
     struct usage usage;     /* of all answers of the turn */
-    bool halved;            /* earlier messages were left out because the server wanted it */
+    size_t refused_bytes;   /* of the messages of a request that was too long; 0: none */
     bool text_results;      /* the server refused images of results; they are not sent */
     bool is_new;            /* the session had no line before */
     bool was_cut;           /* the turn before this one did not send all messages either */

@@ -60,8 +60,8 @@ struct context {
     size_t count, cap;
     char *system; /* the newest system prompt, or NULL */
     size_t system_len;
-    size_t turn;    /* at[turn] and the following messages are this turn; it is never cut */
-    size_t dropped; /* how many earlier messages context_cut left out */
+    size_t turn;    /* at[turn] and the following messages are this turn */
+    size_t dropped; /* how many messages were left out */
 };
 
 #define CONTEXT_ALL ((size_t)-1)
@@ -101,24 +101,34 @@ bool context_drop_result_images(struct context *c);
  *    has another answer or calls;
  *  - with text: if the prompt that it names has a finished answer before it, or another answer or
  *    calls after it.
- * Then drops the oldest messages before this turn until at most max_messages of them remain, with
- * at most max_bytes of content and tool fields. Then drops up to the next user message, because
- * servers want the user to begin. CONTEXT_ALL means no limit. */
+ * Then leaves out the oldest parts of the earlier turns until at most max_messages of their messages
+ * remain, with at most max_bytes of content and tool fields. A part is an answer, or a round: a
+ * message with calls, and its results. A turn of which a part remains keeps its prompt, so that the
+ * user begins. The last prompt with the newest part after it, and the newest answer with its prompt,
+ * remain in any case, unless a limit is 0. CONTEXT_ALL means no limit. */
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
-/* Limits the messages, with those of this turn and with their reasoning, to `window` bytes. Servers
- * charge less for a request that begins with the same bytes as an earlier one, so the beginning
- * must not move with each turn: when the window is full, the oldest messages are dropped up to a
- * user message, until half of the window is left, and then nothing until it is full again.
- *
- * No state is kept between turns: this function repeats the decisions of the earlier turns. It
- * begins at the first message, or if there are more than CONTEXT_STEPS windows of messages, at a
- * prompt that the next turns find as well: of those in the older half of that many windows, the one
- * with the highest rank, a hash of its id (or of its text). */
+/* Does what context_fit did before each of the earlier requests, and then for this one, because no
+ * state is kept between turns. It begins at the first message, or if there are more than
+ * CONTEXT_STEPS windows of messages, at a prompt that the next turns find as well: of those in the
+ * older half of that many windows, the one with the highest rank, a hash of its id (or of its
+ * text). */
 #define CONTEXT_STEPS 8
-void context_cut_in_steps(struct context *c, size_t window);
-/* Drops the older half, by weight, of the messages before this turn, up to a user message; at least
- * one turn. Returns false without an earlier message. May be called after context_settle. */
-bool context_halve(struct context *c);
+void context_cut_in_steps(struct context *c, size_t window, size_t most);
+/* Makes room if the messages, with their reasoning, have more than `window` bytes. Servers charge
+ * less for a request that begins with the same bytes as an earlier one, so half of the window becomes
+ * free, and then nothing moves until it is full again. Of the earlier turns the oldest rounds are
+ * left out, and then each turn's prompt with its answer, but not what context_cut keeps in any case.
+ *
+ * `most` bytes, at least the window, are what the model can hold. If there are still more, then as
+ * far as necessary, in this order:
+ *  - in this turn the results of the oldest rounds, whose calls remain, and then these rounds;
+ *  - the middle of the results of the last round;
+ *  - the middle of the newest answer and of its prompt.
+ * This turn's prompt is never cut, so that the messages can still have more. Returns whether anything
+ * was left out. May be called after context_settle. */
+bool context_fit(struct context *c, size_t window, size_t most);
+/* Returns the bytes of all messages with their reasoning. */
+size_t context_bytes(const struct context *c);
 /* Makes the sequence acceptable to every provider. Each result is moved to directly after its call,
  * in the order of the calls. A call without a result gets one that says so; a result without a call
  * is dropped. Blank text before this turn is dropped. Neighbouring text messages of one role are
