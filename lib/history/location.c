@@ -775,6 +775,13 @@ bool history_has_worktrees(const struct history *h)
            (is_linked(h) || fstatat(h->git->common, "worktrees", &st, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
+int history_git_dir(const struct history *h)
+{
+    /* Without h->git the history was found by its directory, in the register. */
+    return openat(h->git ? h->git->common : h->dir_fd, h->git ? "." : "..",
+                  O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
 bool history_forbidden(const struct history *h)
 {
     int reason = 0;
@@ -1141,11 +1148,26 @@ static int take_over(struct history *h, struct err *e)
     return 0;
 }
 
+/* Makes the directories of an explicit history that are missing. */
+static int make_parents(struct history *h, struct err *e)
+{
+    char *dir = path_parent(h->path);
+    int result = file_make_dirs(dir, e);
+
+    free(dir);
+    h->entered = result >= 0;
+    return result < 0 ? -1 : 0;
+}
+
 int history_enter(struct history *h, struct err *e)
 {
     bool known = h->marked && h->trusted;
 
-    if (!h->dir || h->entered)
+    if (h->entered)
+        return 0;
+    if (h->kind == HISTORY_EXPLICIT)
+        return make_parents(h, e);
+    if (!h->dir)
         return 0;
     if (check_place(h, e) < 0 || (h->git && h->is_old && take_over(h, e) < 0) || make(h, e) < 0 ||
         enter(h, clear_foreign, e) < 0)

@@ -191,3 +191,24 @@ setup() {
     stdout_has '[3 messages]'
     unchanged "$HOME/beta/.git/aicoder/history.jsonl"
 }
+
+@test "histories: the first program that stores something in --history DIR/FILE makes the directory" {
+    cd "$WORK"
+    run_expect 0 chat --history a/b/new.jsonl hello
+    run_expect 0 hist-append --history c/d/new.jsonl -s s1 hello
+    echo '[{"role":"user","content":"hi"}]' >messages.json
+    run_expect 0 hist-import --history e/f/new.jsonl messages.json
+    run_expect 0 hist-new --history g/h/new.jsonl
+    for file in a/b c/d e/f; do
+        run_expect 0 hist-sessions --history "$file/new.jsonl"
+        stdout_matches h
+        [[ $(stat -c %a "$file") == 700 ]]
+    done
+    # Programs that only read or delete make nothing.
+    for program in 'hist-show s1' hist-sessions hist-check 'hist-delete --force s1'; do
+        # shellcheck disable=SC2086
+        run_expect 2 $program --history x/y/new.jsonl
+        stderr_has "no history 'x/y/new.jsonl'"
+    done
+    [[ ! -e x ]]
+}

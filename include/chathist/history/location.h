@@ -133,6 +133,9 @@ char *history_earlier(const struct history *h);
 char *history_second_name(const struct history *h, const struct stat *st);
 /* Returns whether the history exists, but the user has no permission to read it. */
 bool history_forbidden(const struct history *h);
+/* Opens git's common directory of the repository whose history this is. The caller closes it.
+ * Returns -1 with errno set on failure. */
+int history_git_dir(const struct history *h);
 /* Returns whether several worktrees share this history. */
 bool history_has_worktrees(const struct history *h);
 
