@@ -7,8 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/histories.h"
@@ -26,6 +28,9 @@ enum {
     KEY_ACCEPT,
     KEY_DRY_RUN,
     KEY_SERVE,
+    KEY_MACHINES,
+    KEY_RETIRE,
+    KEY_FORCE
 };
 
 static const struct opt options[] = {
@@ -34,6 +39,10 @@ static const struct opt options[] = {
     {KEY_ACCEPT, "accept-deletions", OPT_FLAG, NULL,
      "erase what another copy deleted, also if it is much"},
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL, "count what would be done, and do nothing"},
+    {KEY_MACHINES, "machines", OPT_FLAG, NULL, "list the machines that have files in a directory"},
+    {KEY_RETIRE, "retire", OPT_TEXT, "MACHINE",
+     "read what a machine has in a directory, and remove its files"},
+    {KEY_FORCE, "force", OPT_FLAG, NULL, "with --retire: do not ask"},
     {KEY_SEARCH, "search", OPT_TEXT, "TEXT",
      "print the lines of a database that hold this text; may be repeated: all of them"},
     {KEY_SESSIONS, "sessions", OPT_FLAG, NULL, "print the sessions of a database as JSON lines"},
@@ -62,8 +71,10 @@ struct run {
     size_t texts_count, texts_cap, limit;
     const char *session; /* --show */
     bool sessions;
-    bool all, dry_run, serve, json, quiet, accept;
-    size_t nameless; /* histories that --all leaves out */
+    bool all, dry_run, serve, json, quiet, accept, machines, force;
+    const char *retire;                      /* --retire */
+    const struct sync_machine_entry *target; /* the machine that it names */
+    size_t nameless;                         /* histories that --all leaves out */
     int status;
 };
 
@@ -188,12 +199,24 @@ static void set_sync(struct run *r, struct history *h)
         die_err(&e);
 }
 
+/* Has the machine that is to be removed a copy of this history? */
+static bool is_concerned(const struct run *r, const char *name)
+{
+    for (size_t i = 0; r->target && i < r->target->count; i++)
+        if (strcmp(r->target->histories[i].name, name) == 0)
+            return true;
+    return !r->target;
+}
+
 static void sync_one(struct run *r, struct history *h)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
-    struct sync_job job = {
-        .history = h, .place = r->place, .push = !is_verb(r, "pull"), .pull = !is_verb(r, "push")};
+    struct sync_job job = {.history = h,
+                           .place = r->place,
+                           .push = !is_verb(r, "pull"),
+                           .pull = !is_verb(r, "push"),
+                           .retire = r->retire};
 
     set_sync(r, h);
     job.options =
@@ -205,12 +228,12 @@ static void sync_one(struct run *r, struct history *h)
                                .arg = &job};
     if (r->name)
         buf_add_c(&name, r->name);
-    if (!r->name && sync_name(&name, h, &e) < 0 && r->all) {
+    if (!r->name && sync_name(&name, h, &e) < 0 && r->all && e.kind == ERR_USAGE) {
         r->nameless++;
     } else if (e.kind != ERR_NONE) {
         warn_err(&e);
         r->status = exit_code(e.kind);
-    } else {
+    } else if (is_concerned(r, buf_c(&name))) {
         job.name = buf_c(&name);
         if (sync_at_place(&job, &e) < 0) {
             warn_err(&e);
@@ -249,11 +272,18 @@ static struct history *find_served(struct run *r, struct history *h, struct err 
         return &r->histories.at[0];
     }
     histories_add_all(&r->histories, &r->config);
-    for (size_t i = 0; i < r->histories.count; i++)
-        if (sync_name(&name, &r->histories.at[i], NULL) == 0 && str_eq_c(buf_str(&name), r->name)) {
+    for (size_t i = 0; i < r->histories.count; i++) {
+        struct err why = ERR_INIT;
+
+        if (sync_name(&name, &r->histories.at[i], &why) < 0) {
+            if (why.kind != ERR_USAGE)
+                warn_err(&why);
+            err_release(&why);
+        } else if (str_eq_c(buf_str(&name), r->name)) {
             found = &r->histories.at[i];
             count++;
         }
+    }
     buf_release(&name);
     if (count == 1)
         return found;
@@ -285,6 +315,163 @@ static void serve(struct run *r, struct history *h)
         r->status = exit_code(e.kind);
     buf_release(&line);
     err_release(&e);
+}
+
+/* ---- all histories ---- */
+
+/* Synchronises the user's own history, those that are registered, and that of this directory. The
+ * first and the last one may not exist yet. */
+static void sync_all(struct run *r, struct history *h)
+{
+    struct history own;
+    bool listed = h->kind != HISTORY_REPOSITORY || !h->trusted;
+
+    open_own(r, &own);
+    histories_add(&r->histories, own);
+    histories_add_all(&r->histories, &r->config);
+    for (size_t i = 0; i < r->histories.count; i++) {
+        listed = listed || path_same(r->histories.at[i].path, h->path);
+        if (r->histories.at[i].kind != HISTORY_EXPLICIT)
+            sync_one(r, &r->histories.at[i]);
+    }
+    if (!listed)
+        sync_one(r, h);
+    if (r->nameless > 0 && !r->quiet && !r->retire)
+        hintf(false, "%zu histories without a remote are left out: --name synchronises one",
+              r->nameless);
+}
+
+/* ---- the machines of a directory ---- */
+
+/* Returns 0, or prints an error and returns -1; the list may have a part then. */
+static int read_machines(struct run *r, const struct history *h, struct sync_machines *l)
+{
+    struct merge_options to = {.warn = warn_message};
+    struct err e = ERR_INIT;
+
+    if (sync_machines_read(l, r->place, h, &to, &e) == 0)
+        return 0;
+    warn_err(&e);
+    r->status = exit_code(e.kind);
+    err_release(&e);
+    return -1;
+}
+
+static void add_machine_json(struct buf *line, const struct sync_machine_entry *m)
+{
+    struct buf time = BUF_INIT(BUF_SMALL);
+
+    time_add_iso(&time, m->last_run);
+    buf_add_byte(line, '{');
+    json_add_member(line, "machine", str_of(m->name));
+    json_add_member(line, "host", str_of(m->host));
+    json_add_member(line, "last_run", buf_str(&time));
+    json_add_member_int(line, "bytes", (int64_t)m->bytes);
+    buf_add_c(line, ",\"histories\":[");
+    for (size_t i = 0; i < m->count; i++) {
+        if (i > 0)
+            buf_add_byte(line, ',');
+        json_add_string(line, str_of(m->histories[i].name));
+    }
+    buf_addf(line, "],\"this\":%s}", m->own ? "true" : "false");
+    buf_release(&time);
+}
+
+/* Prints `name TAB host TAB last run TAB bytes`, and ` TAB this machine` where it is; on a terminal
+ * in columns. */
+static void print_machines(struct run *r, const struct sync_machines *l)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    int name = 0, host = 0;
+
+    for (size_t i = 0; r->out.terminal && i < l->count; i++) {
+        int n = (int)strlen(l->at[i].name), k = (int)strlen(l->at[i].host);
+
+        name = n > name ? n : name;
+        host = k > host ? k : host;
+    }
+    for (size_t i = 0; i < l->count; i++) {
+        const struct sync_machine_entry *m = &l->at[i];
+
+        buf_clear(&line);
+        if (r->json) {
+            add_machine_json(&line, m);
+            out_json_line(&r->out, buf_str(&line));
+            continue;
+        }
+        buf_addf(&line, "%-*s%s%-*s%s", name, m->name, r->out.terminal ? "  " : "\t", host, m->host,
+                 r->out.terminal ? "  " : "\t");
+        if (r->out.terminal) {
+            time_add_local(&line, m->last_run);
+            buf_addf(&line, "  %8" PRIu64 " KiB%s\n", (m->bytes + 1023) / 1024,
+                     m->own ? "  this machine" : "");
+        } else {
+            time_add_iso(&line, m->last_run);
+            buf_addf(&line, "\t%" PRIu64 "%s\n", m->bytes, m->own ? "\tthis machine" : "");
+        }
+        out_text(&r->out, buf_str(&line));
+    }
+    buf_release(&line);
+}
+
+static struct sync_machine_entry *find_machine(const struct sync_machines *l, const char *name)
+{
+    for (size_t i = 0; i < l->count; i++)
+        if (strcmp(l->at[i].name, name) == 0)
+            return &l->at[i];
+    return NULL;
+}
+
+/* Asks the user. Ends the program if no terminal can be asked. */
+static bool confirmed(const struct sync_machine_entry *m)
+{
+    struct buf question = BUF_INIT(BUF_LINE);
+    int yes;
+
+    buf_addf(&question, "remove the files of '%s' (last run ", m->name);
+    time_add_local(&question, m->last_run);
+    buf_addf(&question, ", %" PRIu64 " KiB)? [y/N] ", (m->bytes + 1023) / 1024);
+    yes = confirm_yes(buf_c(&question));
+    buf_release(&question);
+    if (yes < 0)
+        die_usage("there is no terminal to ask on: nothing is removed without --force");
+    return yes > 0;
+}
+
+/* Reports the histories that the machine still has: no history of the user has their name. */
+static void report_rest(struct run *r, const struct sync_machine_entry *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        warnf("'%s/%s' still has %zu files of '%s': no history with this name is here", r->place,
+              m->name, m->histories[i].files, m->histories[i].name);
+    r->status = r->status == 0 ? exit_code(ERR_FAILURE) : r->status;
+}
+
+/* Synchronises the histories that the machine has, and removes its files. */
+static void retire(struct run *r, struct history *h)
+{
+    struct sync_machines before, after;
+
+    /* If a part cannot be read, it is found again below. */
+    (void)read_machines(r, h, &before);
+    r->status = 0;
+    r->target = find_machine(&before, r->retire);
+    if (!r->target) {
+        warnf("no machine is called '%s' in '%s'", r->retire, r->place);
+        r->status = exit_code(ERR_FAILURE);
+    } else if (r->target->own) {
+        die_usage("'%s' is the name of this machine", r->retire);
+    } else if (r->force || confirmed(r->target)) {
+        if (r->all)
+            sync_all(r, h);
+        else
+            sync_one(r, h);
+        if (read_machines(r, h, &after) == 0 && r->status == 0 && find_machine(&after, r->retire))
+            report_rest(r, find_machine(&after, r->retire));
+        sync_machines_release(&after);
+    }
+    r->target = NULL;
+    sync_machines_release(&before);
 }
 
 /* ---- databases ---- */
@@ -399,6 +586,9 @@ static void choose_place(struct run *r)
                   "directory, ssh://HOST or postgresql://... is expected");
     if (r->verb && !sync_is_postgres(r->place))
         die_usage("'%s' is for a database: postgresql://...", r->verb);
+    if ((r->machines || r->retire) &&
+        (sync_is_postgres(r->place) || strncmp(r->place, "ssh://", strlen("ssh://")) == 0))
+        die_usage("--machines and --retire are for a directory, not for '%s'", r->place);
     if (is_reading(r) && (r->verb || !sync_is_postgres(r->place)))
         die_usage("--remote, --search, --sessions and --show read a database: postgresql://... as "
                   "an argument, the setting 'remote' or CHAT_REMOTE");
@@ -416,6 +606,10 @@ static void parse(struct run *r, struct opt_parser *args)
         r->dry_run |= key == KEY_DRY_RUN;
         r->serve |= key == KEY_SERVE;
         r->sessions |= key == KEY_SESSIONS;
+        r->machines |= key == KEY_MACHINES;
+        r->force |= key == KEY_FORCE;
+        if (key == KEY_RETIRE)
+            r->retire = value;
         if (key == KEY_NAME)
             r->name = value;
         if (key == KEY_SHOW)
@@ -434,6 +628,11 @@ static void parse(struct run *r, struct opt_parser *args)
         die_usage("--serve needs a name, and takes no --all and no place");
     if (r->all && (r->name || args->common.history))
         die_usage("--all takes neither --name nor --history");
+    if (r->machines + !!r->retire + r->serve + is_reading(r) + r->dry_run > 1 &&
+        (r->machines || r->retire))
+        die_usage("--machines and --retire stand alone");
+    if (r->retire && !r->name && !args->common.history)
+        r->all = true;
     if (r->name && !sync_name_valid(str_of(r->name)))
         die_usage("bad name '%s': up to 200 letters, digits and . _ : / + ~ @ - are expected",
                   r->name);
@@ -458,16 +657,18 @@ int main(int argc, char **argv)
         make_tables(&r);
     } else if (is_reading(&r)) {
         read_database(&r, &h);
-    } else if (!r.all) {
-        sync_one(&r, &h);
+    } else if (r.machines) {
+        struct sync_machines list;
+
+        (void)read_machines(&r, &h, &list);
+        print_machines(&r, &list);
+        sync_machines_release(&list);
+    } else if (r.retire) {
+        retire(&r, &h);
+    } else if (r.all) {
+        sync_all(&r, &h);
     } else {
-        histories_add_all(&r.histories, &r.config);
-        for (size_t i = 0; i < r.histories.count; i++)
-            if (r.histories.at[i].kind != HISTORY_EXPLICIT)
-                sync_one(&r, &r.histories.at[i]);
-        if (r.nameless > 0 && !r.quiet)
-            hintf(false, "%zu histories without a remote are left out: --name synchronises one",
-                  r.nameless);
+        sync_one(&r, &h);
     }
     free(r.texts);
     histories_release(&r.histories);

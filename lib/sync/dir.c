@@ -14,13 +14,20 @@
  * erased, other files take the place of a few, and a segment that has been read is known by its
  * name, whoever wrote it. The programs that carry the files never find two versions of one.
  *
- * The index is a line `hist-sync 2 NAME RUN`, and a line `FILE BYTES` for each segment. It replaces
- * the former one when the new segments are there, and before the old ones are removed. A reader
- * takes the segments in this order, as far as they have arrived.
+ * The index is a line `hist-sync 2 NAME RUN TIME HOST`, and a line `FILE BYTES` for each segment. It
+ * replaces the former one when the new segments are there, and before the old ones are removed. A
+ * reader takes the segments in this order. After one that has not arrived it takes only lines that
+ * do not depend on it (see `struct doubt`). If a file cannot be used, it and the later ones of its
+ * machine are left out.
  *
- * RUN is a random text. If this home directory does not remember the run that wrote the index of
- * its machine, a copy of it is in use elsewhere under the same name: then this one takes another
- * name. If a file cannot be used, it and the later ones of its machine are left out.
+ * RUN is a random text. This machine takes another name, and leaves its directory to whoever wrote
+ * it, if it cannot be the machine that wrote there last: this home directory does not remember the
+ * run, the index has vanished, or the index names a segment whose facts are not here and that has
+ * not arrived. So a home directory that was copied, or restored on a new disk, never replaces files
+ * that nobody has read.
+ *
+ * A segment is removed only if all of its facts are known here. A directory that this machine wrote
+ * last, under a former name, is removed as soon as everything in it was read.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,12 +44,15 @@
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
+#include "chathist/base/time.h"
 #include "chathist/history/append.h"
 #include "chathist/history/scan.h"
 #include "chathist/sync/sync.h"
+#include "sync/dir.h"
 
-#define INDEX "index"
-#define VERSION "2"
+#define INDEX DIR_INDEX
+#define VERSION DIR_VERSION
 /* A segment has 2^10 facts on average. */
 #define SEGMENT_BITS 10
 /* A segment with more is not one of hist-sync's: the chance of that is one in e^64. */
@@ -53,9 +63,13 @@
 #define INDEXES_MOST ((size_t)256 << 20)
 #define MACHINES_MOST ((size_t)200)
 #define PIECE ((size_t)1 << 20)
+/* How long a segment may arrive after its index, in microseconds. */
+#define LATE_MOST (24 * 3600 * TIME_SECOND)
 /* The length of the name of a run, and how many names a home directory remembers. */
 #define RUN_DIGITS 16
 #define RUNS_KEPT ((size_t)1000)
+#define HOST_MOST 200
+#define NAMES_MOST ((size_t)64 << 10)
 
 struct segment {
     enum fact_kind kind;
@@ -71,14 +85,34 @@ struct segments {
 /* The copy of a machine. */
 struct copy {
     char *machine;
-    int fd;           /* the directory DIR/MACHINE/NAME */
+    int fd;           /* the directory DIR/MACHINE/NAME; -1: it cannot be opened */
+    bool indexed;     /* it has an index */
     struct buf index; /* the text of its index */
     struct str run;   /* of it: the run that wrote it */
     struct str body;  /* of it: the lines after the first one */
+    int64_t written;  /* when the file of the index was last written, microseconds */
     struct segments segments;
-    size_t read;   /* segments that have been read, or are known */
-    bool waits;    /* the next segment, or a part of it or of the index, has not arrived */
-    bool left_out; /* a file cannot be used: it and those after it are not read */
+    struct segments strays; /* segments that the index does not name; see find_strays */
+    size_t read;            /* segments that have been read, or are known */
+    bool waits;             /* a segment, or a part of it or of the index, has not arrived */
+    bool left_out;          /* a file cannot be used: it and those after it are not read */
+};
+
+/*
+ * The state of reading the segments after a missing one. A line waits for the missing
+ * segment if it names another line, as its prompt or as one that it replaces, that is not here, or
+ * if an earlier line of its session waits. While the segment may be on its way, for LATE_MOST, a
+ * line also waits if its session can have lines in it: the session has begun in this history, or
+ * the next segment begins with it.
+ */
+struct doubt {
+    bool active;                    /* a segment was missing */
+    bool after;                     /* the next line is the first one after it */
+    bool fresh;                     /* it may be on its way */
+    struct hash_map begun, waiting; /* sessions */
+    struct hash_map taken;          /* lines that were added and may not be stored yet */
+    struct message message;
+    struct buf text;
 };
 
 struct folder {
@@ -86,9 +120,13 @@ struct folder {
     struct merge *merge;
     int fd;
     char *machine;
-    struct buf name; /* of the directories of this history */
+    struct buf former; /* the names that this machine had before, a line each */
+    struct buf name;   /* of the directories of this history */
     struct copy *copies;
     size_t count, cap;
+    char *state;          /* the file of what earlier runs have read */
+    bool wrote;           /* a former run has written facts for this machine */
+    bool unwritable;      /* nothing of this machine is written, because of f->fault */
     struct hash_map seen; /* the names of segments whose facts this machine has */
     size_t lines_then;    /* lines of the history after the last run; 0: everything is read again */
     struct digests known; /* the facts read in the folder in this run */
@@ -131,10 +169,11 @@ static void add_dir_name(struct buf *out, const char *name)
         buf_add_byte(out, *name == '/' ? '%' : *name == ':' ? '=' : *name);
 }
 
-static bool is_machine_name(const char *name)
+/* ext4 has a directory of the administrator at the top of each disk. */
+bool dir_is_machine(const char *name)
 {
     return *name != '.' && strlen(name) <= 100 && sync_name_valid(str_of(name)) &&
-           !strchr(name, '/');
+           !strchr(name, '/') && strcmp(name, "lost+found") != 0;
 }
 
 /* Sets `path` to that of a file of a machine, for messages. */
@@ -165,17 +204,25 @@ static struct copy *find_own(const struct folder *f)
     return NULL;
 }
 
-/* Leaves out the rest of a machine's files, because one of them cannot be used. The other machines
- * are synchronised. The first such error becomes that of the run, the others are warnings. */
-static void leave_out(struct folder *f, struct copy *c, struct err *why)
+/* Notes an error that does not end the run. The first one becomes that of the run, the others are
+ * warnings. */
+static void note_fault(struct folder *f, struct err *why)
 {
-    c->left_out = true;
-    c->waits = false;
     if (f->fault.kind == ERR_NONE)
         err_set(&f->fault, ERR_FAILURE, "%s", err_text(why));
     else
         merge_warn(f->merge, "%s", err_text(why));
     err_release(why);
+}
+
+/* Leaves out the rest of a machine's files, because one of them cannot be used. The other machines
+ * are synchronised. If it is this machine, nothing is written. */
+static void leave_out(struct folder *f, struct copy *c, struct err *why)
+{
+    c->left_out = true;
+    c->waits = false;
+    f->unwritable |= is_own(f, c);
+    note_fault(f, why);
 }
 
 static void add_segment(struct segments *all, const struct segment *s)
@@ -189,7 +236,7 @@ static int parse_segments(struct copy *c)
 {
     struct str rest = c->body;
 
-    while (!c->waits && rest.n > 0) {
+    while (rest.n > 0) {
         struct str line = str_cut(&rest, '\n');
         struct str name = str_word(&line);
         struct segment s;
@@ -240,6 +287,9 @@ static int read_index(const struct folder *f, struct copy *c, struct err *e)
 
     set_path(&path, f, c, INDEX);
     fd = file_open_regular_at(c->fd, buf_c(&path), O_RDONLY, 0, &st, &missing, e);
+    c->indexed = fd >= 0;
+    if (fd >= 0)
+        c->written = system_mtime(&st) / 1000;
     if (fd < 0 && missing != ENOENT) {
         result = -1;
     } else if (fd < 0) {
@@ -267,10 +317,16 @@ static int read_index(const struct folder *f, struct copy *c, struct err *e)
     return result;
 }
 
-/* Opens a directory, never through a link: the folder may come from another machine. */
-static int open_below(int parent, const char *name)
+int dir_open_below(int parent, const char *name, const char *path, struct err *e)
 {
-    return openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int fd;
+
+    do {
+        fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0 && errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+        err_sys(e, errno, "cannot open directory '%s/%s'", path, name);
+    return fd;
 }
 
 static struct copy *add_copy(struct folder *f, const char *machine, int fd)
@@ -281,35 +337,76 @@ static struct copy *add_copy(struct folder *f, const char *machine, int fd)
     return &f->copies[f->count++];
 }
 
+/* Takes the copy of a machine, if it has one of this history. */
+static void find_copy(struct folder *f, const char *machine)
+{
+    struct err why = ERR_INIT;
+    char *path = path_join(f->job->place, machine);
+    int dir = dir_open_below(f->fd, machine, f->job->place, &why);
+    int fd = dir >= 0 ? dir_open_below(dir, buf_c(&f->name), path, &why) : -1;
+    struct copy *c = fd >= 0 || why.kind != ERR_NONE ? add_copy(f, machine, fd) : NULL;
+
+    file_close(dir);
+    free(path);
+    if (c && (fd < 0 || read_index(f, c, &why) < 0))
+        leave_out(f, c, &why);
+}
+
 static int find_copies(struct folder *f, struct err *e)
 {
     DIR *list = file_open_dir(f->fd, f->job->place);
     struct dirent *entry;
-    struct err why = ERR_INIT;
-    size_t others = 0, surplus = 0;
+    size_t surplus = 0;
     int result = 0;
 
     if (!list)
         return err_sys(e, errno, "cannot read '%s'", f->job->place);
-    for (errno = 0; (entry = readdir(list)); errno = 0) {
-        int machine = is_machine_name(entry->d_name) ? open_below(f->fd, entry->d_name) : -1;
-        int fd = machine >= 0 ? open_below(machine, buf_c(&f->name)) : -1;
-
-        file_close(machine);
-        if (fd >= 0 && strcmp(entry->d_name, f->machine) != 0 && others++ >= MACHINES_MOST) {
+    for (errno = 0; (entry = readdir(list)); errno = 0)
+        if (dir_is_machine(entry->d_name) &&
+            (f->count <= MACHINES_MOST || strcmp(entry->d_name, f->machine) == 0))
+            find_copy(f, entry->d_name);
+        else if (dir_is_machine(entry->d_name))
             surplus++;
-            file_close(fd);
-            fd = -1;
-        }
-        if (fd >= 0 && read_index(f, add_copy(f, entry->d_name, fd), &why) < 0)
-            leave_out(f, &f->copies[f->count - 1], &why);
-    }
     if (errno != 0)
         result = err_sys(e, errno, "cannot read '%s'", f->job->place);
     if (surplus > 0 && f->fault.kind == ERR_NONE)
         err_set(&f->fault, ERR_FAILURE, "left out %zu of the machines in '%s': more than %zu",
                 surplus, f->job->place, MACHINES_MOST);
     closedir(list);
+    return result;
+}
+
+/* Lists the segments in the directory of a machine that its index does not name, and that were
+ * written before a time in microseconds: they are old ones, or their index has not arrived, or never
+ * will, because its machine was restored from a backup. */
+static int find_strays(struct folder *f, struct copy *c, int64_t before, struct err *e)
+{
+    DIR *list = file_open_dir(c->fd, c->machine);
+    struct hash_map named = {0};
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct dirent *entry;
+    struct segment s = {.bytes = 0}; /* its size is not known */
+    struct stat st;
+    int result = 0;
+
+    if (!list)
+        return folder_error(f, "read directory", c->machine, e);
+    for (size_t i = 0; i < c->segments.count; i++) {
+        set_file_name(&name, &c->segments.at[i]);
+        hash_map_add(&named, buf_str(&name));
+    }
+    for (errno = 0; (entry = readdir(list)); errno = 0) {
+        if (!parse_file_name(str_of(entry->d_name), &s) ||
+            hash_map_find(&named, str_of(entry->d_name)))
+            continue;
+        if (file_stat(c->fd, entry->d_name, &st) == 0 && system_mtime(&st) / 1000 < before)
+            add_segment(&c->strays, &s);
+    }
+    if (errno != 0)
+        result = folder_error(f, "read directory", c->machine, e);
+    closedir(list);
+    hash_map_release(&named);
+    buf_release(&name);
     return result;
 }
 
@@ -320,36 +417,44 @@ static int find_copies(struct folder *f, struct err *e)
 static bool take_history(struct folder *f, struct str line)
 {
     int64_t n = 0;
+    bool same = true;
 
     for (enum fact_kind kind = 0; kind < FACT_KINDS; kind++) {
         uint64_t check;
 
-        if (!json_int(str_word(&line), &n) || !digest_parse(str_word(&line), &check) ||
-            merge_prefix(f->merge, kind, (size_t)n) != check)
+        if (!json_int(str_word(&line), &n) || !digest_parse(str_word(&line), &check))
             return false;
+        f->wrote |= n > 0;
+        same = same && merge_prefix(f->merge, kind, (size_t)n) == check;
     }
-    f->lines_then = (size_t)n;
-    return true;
+    if (same)
+        f->lines_then = (size_t)n;
+    return same;
 }
 
 /* Reads the state of the last run. If the history has lost something since then, or the copy of
  * this machine is gone, everything is read again. */
-static void read_state(struct folder *f, const char *path)
+static void read_state(struct folder *f)
 {
     const struct copy *own = find_own(f);
     struct buf text = BUF_INIT(SIZE_MAX);
+    struct err why = ERR_INIT;
     struct str rest;
 
-    if (own && own->body.n > 0 && file_read_state(path, &text, NULL) > 0) {
-        rest = buf_str(&text);
-        if (take_history(f, str_cut(&rest, '\n')))
-            while (rest.n > 0)
-                hash_map_add(&f->seen, str_cut(&rest, '\n'));
+    if (file_read_state(f->state, &text, &why) < 0) {
+        f->unwritable = true; /* whether it has written before is not known */
+        note_fault(f, &why);
     }
+    rest = buf_str(&text);
+    if (rest.n > 0 && take_history(f, str_cut(&rest, '\n')) && own && own->body.n > 0)
+        while (rest.n > 0)
+            hash_map_add(&f->seen, str_cut(&rest, '\n'));
+    else
+        f->lines_then = 0;
     buf_release(&text);
 }
 
-static int write_state(const struct folder *f, const char *path, struct err *e)
+static int write_state(const struct folder *f, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX), name = BUF_INIT(BUF_SMALL);
     int result;
@@ -360,16 +465,98 @@ static int write_state(const struct folder *f, const char *path, struct err *e)
         buf_addf(&text, "%zu %016" PRIx64 "%s", n, merge_prefix(f->merge, kind, n),
                  kind + 1 < FACT_KINDS ? " " : "\n");
     }
-    for (size_t i = 0; i < f->count; i++)
-        for (size_t k = 0; k < f->copies[i].segments.count; k++) {
-            set_file_name(&name, &f->copies[i].segments.at[k]);
-            if (hash_map_find(&f->seen, buf_str(&name)))
-                buf_addf(&text, "%s\n", buf_c(&name));
-        }
-    result = file_replace_at(FILE_CWD, path, buf_str(&text), false, e);
+    for (size_t i = 0; i < f->count; i++) {
+        const struct segments *lists[] = {&f->copies[i].segments, &f->copies[i].strays};
+
+        for (size_t k = 0; k < 2; k++)
+            for (size_t n = 0; n < lists[k]->count; n++) {
+                set_file_name(&name, &lists[k]->at[n]);
+                if (hash_map_find(&f->seen, buf_str(&name)))
+                    buf_addf(&text, "%s\n", buf_c(&name));
+            }
+    }
+    result = file_replace_at(FILE_CWD, f->state, buf_str(&text), false, e);
     buf_release(&text);
     buf_release(&name);
     return result;
+}
+
+/* ---- lines that may depend on a missing segment ---- */
+
+static struct str pair(struct doubt *d, struct str session, struct str id)
+{
+    buf_clear(&d->text);
+    buf_addf(&d->text, "%.*s\n", (int)session.n, session.p);
+    buf_add_str(&d->text, id);
+    return buf_str(&d->text);
+}
+
+/* Is there a line that another one names by its id, a JSON value? */
+static bool is_here(struct folder *f, struct doubt *d, struct str value)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str id = json_text(value, &scratch);
+    bool here = !id.p || merge_has(f->merge, d->message.session_id, id) ||
+                hash_map_find(&d->taken, pair(d, d->message.session_id, id));
+
+    buf_release(&scratch);
+    return here;
+}
+
+static bool waits(struct folder *f, struct doubt *d, struct str line)
+{
+    const struct message *m = &d->message;
+    struct json_iter replaced;
+    bool here;
+
+    if (!message_parse(&d->message, line))
+        return false;
+    if (d->after && d->fresh)
+        hash_map_add(&d->begun, m->session_id);
+    d->after = false;
+    if (merge_has(f->merge, m->session_id, m->id))
+        return false;
+    if (hash_map_find(&d->waiting, m->session_id) || hash_map_find(&d->begun, m->session_id))
+        return true;
+    here = is_here(f, d, m->field[FIELD_REPLY_TO]);
+    for (replaced = json_iter(m->field[FIELD_REPLACES]); here && json_next(&replaced);)
+        here = is_here(f, d, replaced.value);
+    hash_map_add(here ? &d->taken : &d->waiting,
+                 here ? pair(d, m->session_id, m->id) : m->session_id);
+    return !here;
+}
+
+/* Begins to read after a missing segment. Everything before it is stored first. */
+static int doubt_begin(struct folder *f, const struct copy *c, struct doubt *d, struct err *e)
+{
+    const struct history *h = f->job->history;
+    struct scan scan;
+    int result = 1;
+
+    if (d->message.own.max > 0)
+        return 0;
+    d->message = (struct message)MESSAGE_INIT;
+    buf_init(&d->text, BUF_LINE);
+    if (merge_store(f->merge, e) < 0)
+        return -1;
+    d->fresh = !is_own(f, c) && time_now() - c->written <= LATE_MOST;
+    if (!d->fresh)
+        return 0;
+    if (scan_open(&scan, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+        return -1;
+    while ((result = scan_message(&scan, &d->message, NULL, e)) > 0)
+        hash_map_add(&d->begun, d->message.session_id);
+    scan_close(&scan);
+    return result;
+}
+
+static void doubt_release(struct doubt *d)
+{
+    hash_map_release(&d->begun);
+    hash_map_release(&d->waiting);
+    hash_map_release(&d->taken);
+    message_release(&d->message);
+    buf_release(&d->text);
 }
 
 /* ---- reading ---- */
@@ -379,10 +566,17 @@ static uint64_t digest_add(uint64_t before, uint64_t digest)
     return checksum_words(&digest, 1, before);
 }
 
-/* Reads the facts of a segment, and with `take` adds them to the history. Returns 1, 0 with *why
- * set if the file cannot be used, or -1 with *e set. */
+/* What to do with the facts of a segment. */
+struct taking {
+    bool take;           /* add them to the history */
+    struct doubt *doubt; /* but not those that wait; NULL: all */
+    bool waits;          /* some wait */
+};
+
+/* Reads the facts of a segment. Returns 1, 0 with *why set if the file cannot be used
+ * (ERR_INCOMPLETE if it is damaged), or -1 with *e set. */
 static int scan_segment(struct folder *f, const struct copy *c, const struct segment *s,
-                        const char *path, bool take, struct err *why, struct err *e)
+                        const char *path, struct taking *t, struct err *why, struct err *e)
 {
     uint64_t digest, all = 0;
     size_t count = 0;
@@ -402,7 +596,9 @@ static int scan_segment(struct folder *f, const struct copy *c, const struct seg
         count++;
         digest = line.too_long ? 0 : merge_digest_of(s->kind, line.text);
         all = digest_add(all, digest);
-        if (take) {
+        if (t->take && t->doubt && waits(f, t->doubt, line.text)) {
+            t->waits = true;
+        } else if (t->take) {
             digests_add(&f->known, digest);
             took = merge_take(f->merge, s->kind, line.text, e);
         }
@@ -414,38 +610,130 @@ static int scan_segment(struct folder *f, const struct copy *c, const struct seg
         return 0;
     if (all == s->digest && count <= SEGMENT_MOST)
         return 1;
-    err_set(why, ERR_FAILURE,
+    err_set(why, ERR_INCOMPLETE,
             "left out '%s': it is damaged; when it is removed, its machine writes it again", path);
     return 0;
 }
 
-/* Reads a segment, unless its facts are known. Returns 0; or -1 with *e set if that fails for
- * another reason than the file. */
-static int read_segment(struct folder *f, struct copy *c, struct segment *s, struct err *e)
+/* Has the whole segment arrived? Returns 1, 0, or -1 with *e set. */
+static int has_arrived(const struct copy *c, const struct segment *s, const char *path,
+                       struct err *e)
+{
+    struct stat st;
+
+    if (file_stat(c->fd, path, &st) == 0)
+        return !S_ISREG(st.st_mode) || s->bytes == 0 || (uint64_t)st.st_size == s->bytes;
+    return errno == ENOENT ? 0 : err_sys(e, errno, "cannot read '%s'", path);
+}
+
+/* Reads a segment, unless its facts are known. With an active `doubt` (NULL: none) some lines may
+ * not be taken, and then the segment counts as unknown. Returns 1 if all facts are known now; 0 if the segment has not arrived,
+ * or with *why set if it cannot be used; or -1 with *e set. */
+static int read_segment(struct folder *f, struct copy *c, const struct segment *s,
+                        struct doubt *doubt, struct err *why, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
-    struct err why = ERR_INIT;
-    struct stat st;
-    int result = 0;
+    struct taking check = {.take = false},
+                  taking = {.take = true, .doubt = doubt && doubt->active ? doubt : NULL};
+    int result = 1;
 
     set_file_name(&name, s);
     set_path(&path, f, c, buf_c(&name));
-    if (hash_map_find(&f->seen, buf_str(&name))) {
-        result = 1;
-    } else if (file_stat(c->fd, buf_c(&path), &st) < 0 ||
-               (S_ISREG(st.st_mode) && (uint64_t)st.st_size != s->bytes)) {
-        c->waits = !is_own(f, c); /* this machine writes it again */
-    } else {
-        result = scan_segment(f, c, s, buf_c(&path), false, &why, e);
+    if (!hash_map_find(&f->seen, buf_str(&name))) {
+        result = has_arrived(c, s, buf_c(&path), why);
+        if (result == 0 && doubt)
+            doubt->active = doubt->after = true;
+        if (result < 0)
+            result = 0; /* *why is set */
         if (result > 0)
-            result = scan_segment(f, c, s, buf_c(&path), true, &why, e);
-        if (result == 0)
-            leave_out(f, c, &why);
-        else if (result > 0)
+            result = scan_segment(f, c, s, buf_c(&path), &check, why, e);
+        if (result > 0 && taking.doubt)
+            result = doubt_begin(f, c, doubt, e) < 0 ? -1 : 1;
+        if (result > 0)
+            result = scan_segment(f, c, s, buf_c(&path), &taking, why, e);
+        if (result > 0 && taking.waits)
+            result = 0;
+        if (result > 0)
             hash_map_add(&f->seen, buf_str(&name));
     }
     buf_release(&name);
     buf_release(&path);
+    return result;
+}
+
+static bool is_retired(const struct folder *f, const struct copy *c)
+{
+    return f->job->retire && strcmp(f->job->retire, c->machine) == 0;
+}
+
+static bool is_former(const struct folder *f, const struct copy *c)
+{
+    struct str names = buf_str(&f->former);
+
+    while (names.n > 0)
+        if (str_eq_c(str_cut(&names, '\n'), c->machine))
+            return true;
+    return false;
+}
+
+/* Returns whether this machine may remove files of the copy, so that it reads all of them first. */
+static bool is_tidied(const struct folder *f, const struct copy *c)
+{
+    return is_own(f, c) || is_former(f, c) || is_retired(f, c);
+}
+
+/* Reads the segments of a kind that the index of a machine names. Deletions do not depend on one
+ * another, and nothing is waited for in a directory that is to be removed. */
+static int read_copy(struct folder *f, struct copy *c, enum fact_kind kind, struct err *e)
+{
+    const struct segments *s = &c->segments;
+    struct doubt doubt = {0};
+    struct err why = ERR_INIT;
+    bool all = kind == FACT_DELETION || is_retired(f, c);
+    int result = 1;
+
+    while (result >= 0 && c->read < s->count && s->at[c->read].kind <= kind && !c->left_out) {
+        result = read_segment(f, c, &s->at[c->read++], all ? NULL : &doubt, &why, e);
+        c->waits |= result == 0;
+        if (why.kind != ERR_NONE)
+            leave_out(f, c, &why);
+    }
+    doubt_release(&doubt);
+    return result < 0 ? -1 : 0;
+}
+
+/* Reads the strays of a kind. Their order is not known: those with lines that wait for others are
+ * read once more after the others. Those that cannot be used are not strays any more, because they
+ * are not removed. */
+static int read_strays(struct folder *f, struct copy *c, enum fact_kind kind, struct err *e)
+{
+    struct segments *s = &c->strays;
+    struct err why = ERR_INIT;
+    bool waited;
+    size_t before;
+    int result = 1;
+
+    do {
+        before = f->seen.count;
+        waited = false;
+        for (size_t i = 0; result >= 0 && i < s->count; i++) {
+            struct doubt doubt = {.active = true};
+
+            if (s->at[i].kind != kind)
+                continue;
+            result = read_segment(f, c, &s->at[i], is_retired(f, c) ? NULL : &doubt, &why, e);
+            doubt_release(&doubt);
+            waited |= result == 0 && why.kind == ERR_NONE;
+            if (why.kind == ERR_INCOMPLETE && !is_tidied(f, c))
+                err_release(&why); /* it may be on its way */
+            else if (why.kind == ERR_NONE)
+                continue;
+            else
+                note_fault(f, &why);
+            s->at[i--] = s->at[--s->count];
+        }
+    } while (result >= 0 && waited && f->seen.count > before);
+    c->waits |= waited;
     return result < 0 ? -1 : 0;
 }
 
@@ -453,17 +741,10 @@ static int read_segment(struct folder *f, struct copy *c, struct segment *s, str
 static int read_all(struct folder *f, struct err *e)
 {
     for (enum fact_kind kind = 0; kind < FACT_KINDS; kind++) {
-        for (size_t i = 0; i < f->count; i++) {
-            struct copy *c = &f->copies[i];
-            struct segments *s = &c->segments;
-
-            for (; c->read < s->count && s->at[c->read].kind <= kind; c->read += !c->waits) {
-                if (c->waits || c->left_out)
-                    break;
-                if (read_segment(f, c, &s->at[c->read], e) < 0)
-                    return -1;
-            }
-        }
+        for (size_t i = 0; i < f->count; i++)
+            if (read_copy(f, &f->copies[i], kind, e) < 0 ||
+                read_strays(f, &f->copies[i], kind, e) < 0)
+                return -1;
         if (merge_store(f->merge, e) < 0)
             return -1;
     }
@@ -516,54 +797,9 @@ static int begin_run(struct folder *f, struct err *e)
     return result;
 }
 
-/* Returns whether another home directory has written the index of this machine. */
-static bool is_copied(const struct folder *f)
+static bool is_our_run(const struct folder *f, struct str run)
 {
-    const struct copy *own = find_own(f);
-
-    return own && !own->left_out && own->run.n > 0 && f->runs.len > 0 && !f->job->options.dry_run &&
-           !str_find(buf_str(&f->runs), own->run);
-}
-
-/* Takes a new name, if a copy of this home directory has the same one. This is done before files
- * are read, because those of this machine are not waited for. */
-static int leave_copied(struct folder *f, struct err *e)
-{
-    char *name;
-
-    if (!is_copied(f))
-        return 0;
-    name = sync_machine(f->job->history, MACHINE_RENAMED, e);
-    if (!name)
-        return -1;
-    merge_warn(
-        f->merge,
-        "another home directory writes to '%s/%s', too: the name of this machine is now '%s'",
-        f->job->place, f->machine, name);
-    free(f->machine);
-    f->machine = name;
-    return 0;
-}
-
-/* ---- writing ---- */
-
-/* Makes the directories of this machine, and opens them. */
-static int make_own(struct folder *f, struct err *e)
-{
-    int machine, fd = -1;
-
-    if (mkdirat(f->fd, f->machine, 0700) < 0 && errno != EEXIST)
-        return folder_error(f, "make directory", f->machine, e);
-    machine = open_below(f->fd, f->machine);
-    if (machine >= 0 && (mkdirat(machine, buf_c(&f->name), 0700) == 0 || errno == EEXIST))
-        fd = open_below(machine, buf_c(&f->name));
-    if (fd < 0)
-        folder_error(f, "open directory", f->machine, e);
-    file_close(machine);
-    if (fd < 0)
-        return -1;
-    add_copy(f, f->machine, fd);
-    return 0;
+    return run.n == RUN_DIGITS && str_find(buf_str(&f->runs), run);
 }
 
 /* Returns the end of the segment that begins with the fact `from`, and sets its digest. */
@@ -579,12 +815,137 @@ static size_t segment_end(struct merge *m, size_t from, struct segment *s)
     return from;
 }
 
-/* Returns whether this machine has the file of a segment, and sets its size. The search begins at
- * *hint, because most segments come in the order of the index. */
-static bool is_written(const struct copy *own, struct segment *s, const char *path, size_t *hint)
+/* Adds the segments into which the history is cut now to those whose facts are known. */
+static void see_history(struct folder *f)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    for (enum fact_kind kind = 0; kind < FACT_KINDS; kind++)
+        for (size_t from = 0; from < merge_facts(f->merge, kind);) {
+            struct segment s = {.kind = kind};
+
+            from = segment_end(f->merge, from, &s);
+            set_file_name(&name, &s);
+            hash_map_add(&f->seen, buf_str(&name));
+        }
+    buf_release(&name);
+}
+
+/* Returns whether the index of this machine names a segment whose facts are not here and that has
+ * not arrived: 1, 0, or -1 with *e set. */
+static int lacks_segment(struct folder *f, const struct copy *own, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
+    bool cut = false;
+    int result = 0;
+
+    for (size_t i = 0; result == 0 && i < own->segments.count; i++) {
+        const struct segment *s = &own->segments.at[i];
+        int arrived;
+
+        set_file_name(&name, s);
+        set_path(&path, f, own, buf_c(&name));
+        if (hash_map_find(&f->seen, buf_str(&name)))
+            continue;
+        arrived = has_arrived(own, s, buf_c(&path), e);
+        if (arrived == 0 && !cut)
+            see_history(f);
+        cut |= arrived == 0;
+        result = arrived < 0 ? -1 : arrived || hash_map_find(&f->seen, buf_str(&name)) ? 0 : 1;
+    }
+    buf_release(&name);
+    buf_release(&path);
+    return result;
+}
+
+/* Adds the reason why this is not the machine that wrote its directory last, if there is one.
+ * Returns 0, or -1 with *e set. */
+static int find_stranger(struct folder *f, struct buf *why, struct err *e)
+{
+    const struct copy *own = find_own(f);
+    const char *folder = f->job->place, *machine = f->machine;
+    int lacks = 0;
+
+    if (own && own->run.n > 0 && !is_our_run(f, own->run))
+        buf_addf(why, "another home directory writes to '%s/%s', too", folder, machine);
+    else if ((!own || !own->indexed) && f->wrote)
+        buf_addf(why, "the index that this machine wrote to '%s/%s' has vanished", folder, machine);
+    else if (own)
+        lacks = lacks_segment(f, own, e);
+    if (lacks > 0)
+        buf_addf(why, "'%s/%s' lacks files with lines that are not here", folder, machine);
+    return lacks < 0 ? -1 : 0;
+}
+
+/* Sets the path of the state. Each name of this machine has another one. */
+static int set_state_path(struct folder *f, struct err *e)
+{
+    struct buf place = BUF_INIT(SIZE_MAX);
+    char *real = path_real(f->job->place, e);
+
+    free(f->state);
+    f->state = NULL;
+    buf_addf(&place, "%s/%s\n%s", real ? real : "", f->job->name, f->machine);
+    if (real)
+        f->state = merge_state_path(f->job->history, "dir", buf_c(&place), e);
+    free(real);
+    buf_release(&place);
+    return f->state ? 0 : -1;
+}
+
+/* Takes a new name, if this is not the machine that wrote its directory last. This is done before
+ * files are read, because those of this machine are not waited for. */
+static int leave_strange(struct folder *f, struct err *e)
+{
+    struct buf why = BUF_INIT(BUF_LINE);
+    struct err fault = ERR_INIT;
+    char *name;
+    int result = 0;
+
+    if (f->unwritable || f->job->options.dry_run)
+        return 0;
+    if (find_stranger(f, &why, &fault) < 0)
+        leave_out(f, find_own(f), &fault);
+    if (why.len > 0) {
+        name = sync_machine(f->job->history, MACHINE_RENAMED, &f->former, e);
+        if (name) {
+            merge_warn(f->merge, "%s: the name of this machine is now '%s'", buf_c(&why), name);
+            free(f->machine);
+            f->machine = name;
+        }
+        result = name ? set_state_path(f, e) : -1;
+    }
+    buf_release(&why);
+    return result;
+}
+
+/* ---- writing ---- */
+
+/* Makes the directories of this machine, and opens them. */
+static int make_own(struct folder *f, struct err *e)
+{
+    int machine, fd = -1;
+
+    if (mkdirat(f->fd, f->machine, 0700) < 0 && errno != EEXIST)
+        return folder_error(f, "make directory", f->machine, e);
+    machine = dir_open_below(f->fd, f->machine, f->job->place, NULL);
+    if (machine >= 0 && (mkdirat(machine, buf_c(&f->name), 0700) == 0 || errno == EEXIST))
+        fd = dir_open_below(machine, buf_c(&f->name), f->job->place, NULL);
+    if (fd < 0)
+        folder_error(f, "open directory", f->machine, e);
+    file_close(machine);
+    if (fd < 0)
+        return -1;
+    add_copy(f, f->machine, fd);
+    return 0;
+}
+
+/* Returns whether this machine has the file of a segment, and sets its size: 1, 0, or -1 with *e
+ * set. The search begins at *hint, because most segments come in the order of the index. */
+static int is_written(const struct copy *own, struct segment *s, const char *path, size_t *hint,
+                      struct err *e)
 {
     const struct segments *all = &own->segments;
-    struct stat st;
 
     for (size_t i = 0; i < all->count; i++) {
         const struct segment *old = &all->at[(*hint + i) % all->count];
@@ -593,9 +954,9 @@ static bool is_written(const struct copy *own, struct segment *s, const char *pa
             continue;
         *hint += i + 1;
         s->bytes = old->bytes;
-        return file_stat(own->fd, path, &st) == 0 && (uint64_t)st.st_size == s->bytes;
+        return has_arrived(own, s, path, e);
     }
-    return false;
+    return 0;
 }
 
 /* Writes the facts to a new file. */
@@ -653,8 +1014,10 @@ static int write_segments(struct folder *f, const struct copy *own, struct segme
             end = segment_end(f->merge, from, &s);
             set_file_name(&name, &s);
             set_path(&path, f, own, buf_c(&name));
-            if (!is_written(own, &s, buf_c(&path), &hint))
+            result = is_written(own, &s, buf_c(&path), &hint, e);
+            if (result == 0)
                 result = write_segment(f, own, &s, from, end, buf_c(&path), e);
+            result = result < 0 ? -1 : 0;
             buf_addf(body, "%s %" PRIu64 "\n", buf_c(&name), s.bytes);
             add_segment(now, &s);
             hash_map_add(&f->seen, buf_str(&name));
@@ -665,38 +1028,97 @@ static int write_segments(struct folder *f, const struct copy *own, struct segme
     return result;
 }
 
-static int write_index(struct folder *f, const struct copy *own, struct str body, struct err *e)
+static void add_host(struct buf *out)
+{
+    char host[HOST_MOST + 1] = "";
+
+    (void)gethostname(host, HOST_MOST);
+    for (char *p = host; *p; p++)
+        buf_add_byte(out, *p > ' ' && *p < 0x7f ? *p : '-');
+}
+
+/* Replaces the index of a copy by one with these lines. */
+static int write_index(struct folder *f, const struct copy *c, struct str body, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX), path = BUF_INIT(BUF_SMALL);
-    int result = begin_run(f, e);
+    int result = f->run.len > 0 ? 0 : begin_run(f, e);
 
-    buf_addf(&text, "hist-sync " VERSION " %s %s\n", f->job->name, buf_c(&f->run));
+    buf_addf(&text, "hist-sync " VERSION " %s %s ", f->job->name, buf_c(&f->run));
+    time_add_iso(&text, time_now());
+    buf_add_byte(&text, ' ');
+    add_host(&text);
+    buf_add_byte(&text, '\n');
     buf_add_str(&text, body);
-    set_path(&path, f, own, INDEX);
+    set_path(&path, f, c, INDEX);
     if (result == 0)
-        result = file_replace_at(own->fd, buf_c(&path), buf_str(&text), true, e);
-    /* What a killed program has left of such files. */
-    (void)file_sweep(own->fd, buf_c(&path), false, true, NULL);
+        result = file_replace_at(c->fd, buf_c(&path), buf_str(&text), true, e);
     buf_release(&text);
     buf_release(&path);
     return result;
 }
 
-/* Removes the segments of this machine that the index does not name any more. */
-static void remove_others(const struct copy *own, struct str body)
+static int remove_segment(const struct folder *f, const struct copy *c, const struct segment *s,
+                          struct err *e)
 {
-    DIR *list = file_open_dir(own->fd, own->machine);
-    struct dirent *entry;
-    struct segment s;
+    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
+    int result = 0;
 
-    while (list && (entry = readdir(list)))
-        if (parse_file_name(str_of(entry->d_name), &s) && !str_find(body, str_of(entry->d_name)))
-            (void)unlinkat(own->fd, entry->d_name, 0);
-    if (list)
-        closedir(list);
+    set_file_name(&name, s);
+    set_path(&path, f, c, buf_c(&name));
+    if (file_unlink(c->fd, buf_c(&path)) < 0 && errno != ENOENT)
+        result = err_sys(e, errno, "cannot remove '%s'", buf_c(&path));
+    buf_release(&name);
+    buf_release(&path);
+    return result;
 }
 
-/* Brings the copy of this machine up to its history. */
+static bool is_seen(const struct folder *f, const struct segment *s)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    bool seen;
+
+    set_file_name(&name, s);
+    seen = hash_map_find(&f->seen, buf_str(&name));
+    buf_release(&name);
+    return seen;
+}
+
+/* Removes those segments of a copy that are in the first list, but not in the index that `body` is,
+ * if all of their facts are known. */
+static void remove_segments(struct folder *f, const struct copy *c, const struct segments *old,
+                            struct str body)
+{
+    struct hash_map named = {0};
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct err why = ERR_INIT;
+
+    while (old->count > 0 && body.n > 0) {
+        struct str line = str_cut(&body, '\n');
+
+        hash_map_add(&named, str_word(&line));
+    }
+    for (size_t i = 0; i < old->count; i++) {
+        set_file_name(&name, &old->at[i]);
+        if (!hash_map_find(&named, buf_str(&name)) && is_seen(f, &old->at[i]) &&
+            remove_segment(f, c, &old->at[i], &why) < 0)
+            note_fault(f, &why);
+    }
+    hash_map_release(&named);
+    buf_release(&name);
+}
+
+/* Removes the temporary files that killed programs have left. */
+static void sweep_copy(const struct folder *f, const struct copy *c)
+{
+    struct buf path = BUF_INIT(BUF_SMALL);
+
+    set_path(&path, f, c, INDEX);
+    (void)file_sweep(c->fd, buf_c(&path), false, true, NULL);
+    buf_release(&path);
+}
+
+/* Brings the copy of this machine up to its history. Segments that are not in it any more are
+ * removed, also those that an earlier run could not remove. */
 static int write_copy(struct folder *f, struct err *e)
 {
     struct buf body = BUF_INIT(SIZE_MAX);
@@ -710,10 +1132,12 @@ static int write_copy(struct folder *f, struct err *e)
         return -1;
     own = find_own(f);
     result = write_segments(f, own, &now, &body, e);
-    if (result == 0 && !str_eq(buf_str(&body), own->body)) {
+    if (result == 0 && !str_eq(buf_str(&body), own->body))
         result = write_index(f, own, buf_str(&body), e);
-        if (result == 0)
-            remove_others(own, buf_str(&body));
+    if (result == 0) {
+        remove_segments(f, own, &own->segments, buf_str(&body));
+        remove_segments(f, own, &own->strays, buf_str(&body));
+        sweep_copy(f, own);
     }
     free(own->segments.at);
     own->segments = now;
@@ -721,15 +1145,106 @@ static int write_copy(struct folder *f, struct err *e)
     return result;
 }
 
+/* ---- removing a directory ---- */
+
+/* Returns the number of segments in the directory of a copy whose facts are not known. */
+static size_t count_unknown(const struct folder *f, const struct copy *c)
+{
+    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
+    const struct segments *lists[] = {&c->segments, &c->strays};
+    size_t count = 0;
+
+    for (size_t k = 0; k < 2; k++)
+        for (size_t i = 0; i < lists[k]->count; i++) {
+            const struct segment *s = &lists[k]->at[i];
+
+            set_file_name(&name, s);
+            set_path(&path, f, c, buf_c(&name));
+            count += !is_seen(f, s) && has_arrived(c, s, buf_c(&path), NULL) != 0;
+        }
+    buf_release(&name);
+    buf_release(&path);
+    return count;
+}
+
+/* Removes the index of a copy, and the conflicting copies of it that another program has made. */
+static int remove_indexes(struct folder *f, const struct copy *c, struct err *e)
+{
+    DIR *list = file_open_dir(c->fd, c->machine);
+    struct dirent *entry;
+    int result = list ? 0 : folder_error(f, "read directory", c->machine, e);
+
+    while (list && result == 0 && (entry = readdir(list)))
+        if (str_starts(str_of(entry->d_name), STR(INDEX)) &&
+            file_unlink(c->fd, entry->d_name) < 0 && errno != ENOENT)
+            result = folder_error(f, "remove the index of", c->machine, e);
+    if (list)
+        closedir(list);
+    return result;
+}
+
+/* Removes the directory of a copy whose facts are all known here. If the program is killed
+ * meanwhile, an empty index is left, so that no machine waits for the removed files. */
+static int remove_copy(struct folder *f, struct copy *c, struct err *e)
+{
+    int machine, result = write_index(f, c, STR(""), e);
+
+    for (size_t i = 0; result == 0 && i < c->segments.count; i++)
+        result = remove_segment(f, c, &c->segments.at[i], e);
+    for (size_t i = 0; result == 0 && i < c->strays.count; i++)
+        result = remove_segment(f, c, &c->strays.at[i], e);
+    sweep_copy(f, c);
+    if (result < 0 || remove_indexes(f, c, e) < 0)
+        return -1;
+    machine = dir_open_below(f->fd, c->machine, f->job->place, NULL);
+    /* The machine may have copies of other histories there. */
+    if (machine < 0 || unlinkat(machine, buf_c(&f->name), AT_REMOVEDIR) < 0 ||
+        (unlinkat(f->fd, c->machine, AT_REMOVEDIR) < 0 && errno != ENOTEMPTY && errno != EEXIST))
+        result = folder_error(f, "remove directory", c->machine, e);
+    file_close(machine);
+    return result;
+}
+
+/* Removes the directory that is to be retired, and those of former names that no other home
+ * directory has written to. */
+static int remove_copies(struct folder *f, struct err *e)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        struct copy *c = &f->copies[i];
+        bool retired = is_retired(f, c);
+        size_t unknown;
+
+        if (c->fd < 0 || is_own(f, c) ||
+            !(retired || (c->indexed && is_former(f, c) && is_our_run(f, c->run) && !c->left_out &&
+                          !c->waits)))
+            continue;
+        unknown = count_unknown(f, c);
+        if (unknown == 0 && remove_copy(f, c, e) < 0)
+            return -1;
+        if (unknown > 0 && retired)
+            return err_set(e, ERR_FAILURE,
+                           "'%s/%s' stays: %zu file%s with lines that are not here cannot be read",
+                           f->job->place, c->machine, unknown, unknown == 1 ? "" : "s");
+    }
+    return 0;
+}
+
 /* ---- one run ---- */
 
 static void report_waiting(const struct folder *f)
 {
-    for (size_t i = 0; i < f->count; i++)
-        if (f->copies[i].waits && !is_own(f, &f->copies[i]))
+    for (size_t i = 0; i < f->count; i++) {
+        const struct copy *c = &f->copies[i];
+        bool late = time_now() - c->written > LATE_MOST && !is_own(f, c);
+
+        if (c->waits && !is_retired(f, c))
             merge_warn(f->merge,
-                       "the newest lines in '%s/%s' wait for files that have not arrived yet",
-                       f->job->place, f->copies[i].machine);
+                       late ? "lines in '%s/%s' have been waiting for a day for files that have "
+                              "not arrived: if that machine is gone, remove it with --retire"
+                            : "the newest lines in '%s/%s' wait for files that have not arrived "
+                              "yet",
+                       f->job->place, c->machine);
+    }
 }
 
 /* Only one program of this machine writes to its files at a time. */
@@ -745,31 +1260,56 @@ static int lock_machine(struct folder *f, struct err *e)
     return result;
 }
 
+/* Lists the segments that no index names. In the directories of others a new one may be on its way,
+ * or be written just now. */
+static void find_all_strays(struct folder *f)
+{
+    struct err why = ERR_INIT;
+
+    for (size_t i = 0; i < f->count; i++) {
+        struct copy *c = &f->copies[i];
+        int64_t before = is_tidied(f, c) ? INT64_MAX : time_now() - LATE_MOST;
+
+        if (!c->left_out && find_strays(f, c, before, &why) < 0)
+            leave_out(f, c, &why);
+    }
+}
+
+/* Reads the folder, and writes what this machine has. */
+static int exchange(struct folder *f, struct err *e)
+{
+    struct copy *own;
+
+    read_state(f);
+    if (leave_strange(f, e) < 0)
+        return -1;
+    own = find_own(f);
+    if (own)
+        own->waits = false; /* this machine writes the rest of a cut index again */
+    find_all_strays(f);
+    if (read_all(f, e) < 0)
+        return -1;
+    if (f->unwritable && !f->job->options.dry_run)
+        return 0;
+    count_sent(f);
+    if (f->job->options.dry_run)
+        return 0;
+    if (write_copy(f, e) < 0 || write_state(f, e) < 0)
+        return -1;
+    return remove_copies(f, e);
+}
+
 static int run(struct folder *f, struct err *e)
 {
     struct sync_job *job = f->job;
-    char *real = path_real(job->place, NULL), *place = path_join(real ? real : "", job->name);
-    char *state = merge_state_path(job->history, "dir", place, e);
     int result = -1;
 
-    free(real);
-    free(place);
-    if (state && read_runs(f, e) == 0)
+    if (read_runs(f, e) == 0)
         f->merge = merge_open(job->history, &job->options, e);
     if (f->merge)
         merge_report_refused(f->merge);
-    if (f->merge && find_copies(f, e) == 0) {
-        const struct copy *own;
-
-        read_state(f, state);
-        result = leave_copied(f, e) < 0 || read_all(f, e) < 0 ? -1 : 0;
-        own = find_own(f);
-        /* If a file of this machine cannot be used, nothing is written. */
-        if (result == 0 && !(own && own->left_out)) {
-            count_sent(f);
-            if (!job->options.dry_run)
-                result = write_copy(f, e) < 0 ? -1 : write_state(f, state, e);
-        }
+    if (f->merge && set_state_path(f, e) == 0 && find_copies(f, e) == 0) {
+        result = exchange(f, e);
         if (result < 0)
             merge_counts(f->merge)->sent = 0; /* how many of them are there is not known */
         report_waiting(f);
@@ -780,7 +1320,6 @@ static int run(struct folder *f, struct err *e)
             result = err_set(e, f->fault.kind, "%s", err_text(&f->fault));
     }
     merge_close(f->merge);
-    free(state);
     return result;
 }
 
@@ -788,6 +1327,7 @@ int sync_dir(struct sync_job *job, struct err *e)
 {
     struct folder f = {.job = job,
                        .lock = {.fd = -1},
+                       .former = BUF_INIT(NAMES_MOST),
                        .name = BUF_INIT(BUF_SMALL),
                        .runs = BUF_INIT(BUF_SMALL),
                        .run = BUF_INIT(BUF_SMALL)};
@@ -798,15 +1338,18 @@ int sync_dir(struct sync_job *job, struct err *e)
         return err_sys(e, errno, "cannot open directory '%s'", job->place);
     add_dir_name(&f.name, job->name);
     if (job->options.dry_run || (sync_state_make(job->history, e) == 0 && lock_machine(&f, e) == 0))
-        f.machine =
-            sync_machine(job->history, job->options.dry_run ? MACHINE_UNKEPT : MACHINE_KEPT, e);
-    if (f.machine)
+        f.machine = sync_machine(job->history, job->options.dry_run ? MACHINE_UNKEPT : MACHINE_KEPT,
+                                 &f.former, e);
+    if (f.machine && job->retire && strcmp(f.machine, job->retire) == 0)
+        err_set(e, ERR_USAGE, "'%s' is the name of this machine", job->retire);
+    else if (f.machine)
         result = run(&f, e);
     append_close(&f.lock);
     for (size_t i = 0; i < f.count; i++) {
-        close(f.copies[i].fd);
+        file_close(f.copies[i].fd);
         free(f.copies[i].machine);
         free(f.copies[i].segments.at);
+        free(f.copies[i].strays.at);
         buf_release(&f.copies[i].index);
     }
     close(f.fd);
@@ -816,6 +1359,8 @@ int sync_dir(struct sync_job *job, struct err *e)
     err_release(&f.fault);
     free(f.machine);
     free(f.runs_path);
+    free(f.state);
+    buf_release(&f.former);
     buf_release(&f.name);
     buf_release(&f.runs);
     buf_release(&f.run);

@@ -841,6 +841,14 @@ uint64_t merge_prefix(struct merge *m, enum fact_kind kind, size_t n)
     return p->sum;
 }
 
+bool merge_has(struct merge *m, struct str session, struct str id)
+{
+    uint64_t key = key_of(session, id);
+    size_t at = (size_t)key;
+
+    return is_deleted(m, session, id) || (load(m, NULL) == 0 && next_with_key(m, key, &at));
+}
+
 static int changed_in_place(const struct merge *m, struct err *e)
 {
     return err_set(e, ERR_FAILURE, "'%s' was changed in place: try again", m->h->path);

@@ -98,20 +98,30 @@ static size_t find_url(struct str text, struct buf *url)
     return origin ? 1 : count;
 }
 
-/* Reads git's configuration beside the directory of the history. Returns 0, or -1 with *e set. */
+/* Reads git's configuration, which stands in the common directory of the repository, beside the
+ * directory of the history. Returns 0, or -1 with *e set. */
 static int read_config(const struct history *h, struct buf *text, struct err *e)
 {
-    int common = openat(h->dir_fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -1;
-    int result = -1;
+    int common = history_git_dir(h), missing = 0, fd, result = -1;
+    char *path = path_join(h->dir, "../config");
+    const char *fault;
 
-    if (common >= 0)
-        fd = file_open_regular_at(common, "config", O_RDONLY, 0, NULL, NULL, NULL);
-    if (fd >= 0 && !owner_fault(fd, OWNER_USER))
-        result = file_read_all(fd, text);
-    if (result < 0)
-        err_set(e, ERR_USAGE, "cannot read git's configuration beside '%s'", h->dir);
+    if (common < 0) {
+        free(path);
+        return err_sys(e, errno, "cannot open '%s/..'", h->dir);
+    }
+    fd = file_open_regular_at(common, path, O_RDONLY, 0, NULL, &missing, e);
+    fault = fd >= 0 ? owner_fault(fd, OWNER_USER) : NULL;
+    if (fault || missing == ENOENT)
+        err_set(e, ERR_USAGE, "cannot read git's configuration beside '%s': %s", h->dir,
+                fault ? fault : strerror(ENOENT));
+    else if (fd >= 0 && file_read_all(fd, text) < 0)
+        err_sys(e, errno, "cannot read '%s'", path);
+    else if (fd >= 0)
+        result = 0;
     file_close(fd);
-    file_close(common);
+    close(common);
+    free(path);
     return result;
 }
 
@@ -163,7 +173,7 @@ int sync_name(struct buf *name, const struct history *h, struct err *e)
         buf_add_c(name, "own");
         return 0;
     }
-    if (h->kind != HISTORY_REPOSITORY || h->is_old || h->dir_fd < 0)
+    if (h->kind != HISTORY_REPOSITORY)
         return err_set(e, ERR_USAGE, "'%s' has no name on other machines: give it one with --name",
                        h->path);
     if (read_config(h, &text, e) < 0)

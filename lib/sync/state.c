@@ -1,6 +1,8 @@
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chathist/base/checksum.h"
@@ -13,6 +15,9 @@
 #define SYSTEM_ID "/etc/machine-id"
 #define ID_MOST ((size_t)4096)
 #define HOST_MOST 60
+/* The longest file of names that is read, and the most of its bytes that a new name leaves. */
+#define NAMES_MOST ((size_t)64 << 10)
+#define NAMES_KEPT (NAMES_MOST / 2)
 
 /* Returns the path of the directory, or NULL with *e set. The caller frees it. */
 static char *state_dir(const struct history *h, struct err *e)
@@ -62,14 +67,21 @@ char *merge_state_path(const struct history *h, const char *kind, const char *pl
     return path;
 }
 
-/* Adds what distinguishes this machine from others; nothing if the system does not say. */
-static void add_system(struct buf *out)
+/* Adds what distinguishes this machine from others; nothing if the system has no such file. Returns
+ * 0, or -1 with *e set: a failure must not look like another machine. */
+static int add_system(struct buf *out, struct err *e)
 {
     struct buf id = BUF_INIT(ID_MOST);
+    struct stat st;
+    int result = 0;
 
-    if (file_read_state(SYSTEM_ID, &id, NULL) > 0)
+    if (stat(SYSTEM_ID, &st) < 0)
+        return errno == ENOENT ? 0 : err_sys(e, errno, "cannot open '" SYSTEM_ID "'");
+    result = file_read(SYSTEM_ID, &id, e);
+    if (result == 0)
         buf_addf(out, "%016" PRIx64, checksum(str_trim(buf_str(&id)), 0));
     buf_release(&id);
+    return result;
 }
 
 /* Makes a name from the host name and random digits. Returns 0, or -1 with *err set. */
@@ -89,41 +101,70 @@ static int make_name(struct buf *out, struct err *e)
     return result;
 }
 
-/* Makes a new name for this machine, which has the text `system`, and keeps it in the file. */
-static int replace_name(const char *path, struct buf *name, struct str system, struct err *e)
+/*
+ * A home directory can be that of several machines, one after the other or at the same time. So the
+ * file `machine` has two lines for each name: the name, and the text of add_system of the machine
+ * that has it. The first name of a machine is the present one, and the others are former ones.
+ */
+static bool next_name(struct str *rest, struct str system, struct str *name)
 {
-    struct buf text = BUF_INIT(BUF_SMALL);
+    while (rest->n > 0) {
+        struct str of;
+
+        *name = str_cut(rest, '\n');
+        of = str_cut(rest, '\n');
+        if (sync_name_valid(*name) && !memchr(name->p, '/', name->n) &&
+            str_eq(str_trim(of), system))
+            return true;
+    }
+    return false;
+}
+
+/* Makes a new name for this machine, which has the text `system`, and puts it before the names that
+ * the file has. */
+static int add_name(const char *path, struct buf *name, struct str system, struct str names,
+                    struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
     int result = make_name(name, e);
 
-    buf_addf(&text, "%s\n%.*s\n", buf_c(name), (int)system.n, system.p ? system.p : "");
+    buf_addf(&text, "%s\n%.*s\n", buf_c(name), (int)system.n, system.n ? system.p : "");
+    while (names.n > 0 && text.len < NAMES_KEPT) {
+        struct str kept = str_cut(&names, '\n'), of = str_cut(&names, '\n');
+
+        buf_addf(&text, "%.*s\n%.*s\n", (int)kept.n, kept.p, (int)of.n, of.n ? of.p : "");
+    }
     if (result == 0 && path)
         result = file_replace_at(FILE_CWD, path, buf_str(&text), true, e);
     buf_release(&text);
     return result;
 }
 
-char *sync_machine(const struct history *h, enum machine_name which, struct err *e)
+char *sync_machine(const struct history *h, enum machine_name which, struct buf *former,
+                   struct err *e)
 {
     char *path = sync_state_file(h, "machine", e);
-    struct buf text = BUF_INIT(ID_MOST), system = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
-    struct str rest, kept;
-    int result = path ? 0 : -1;
+    struct buf text = BUF_INIT(NAMES_MOST), system = BUF_INIT(BUF_SMALL),
+               name = BUF_INIT(BUF_SMALL);
+    struct str rest, one;
+    int result = path ? file_read_state(path, &text, e) : -1;
 
-    if (path && which != MACHINE_RENAMED)
-        result = file_read_state(path, &text, e);
-    add_system(&system);
+    if (result >= 0)
+        result = add_system(&system, e);
     rest = buf_str(&text);
-    kept = str_cut(&rest, '\n');
-    if (result > 0 && sync_name_valid(kept) && !memchr(kept.p, '/', kept.n) &&
-        str_eq(str_trim(rest), buf_str(&system))) {
-        buf_add_str(&name, kept);
-    } else if (result >= 0) {
-        result = replace_name(which == MACHINE_UNKEPT ? NULL : path, &name, buf_str(&system), e);
-    }
+    if (result == 0 && which != MACHINE_RENAMED && next_name(&rest, buf_str(&system), &one))
+        buf_add_str(&name, one);
+    else if (result == 0)
+        result = add_name(which == MACHINE_UNKEPT ? NULL : path, &name, buf_str(&system),
+                          buf_str(&text), e);
+    if (former)
+        buf_clear(former);
+    while (result == 0 && former && next_name(&rest, buf_str(&system), &one))
+        buf_addf(former, "%.*s\n", (int)one.n, one.p);
     free(path);
     buf_release(&text);
     buf_release(&system);
-    if (result >= 0)
+    if (result == 0)
         return buf_detach(&name);
     buf_release(&name);
     return NULL;

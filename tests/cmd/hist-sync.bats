@@ -201,10 +201,11 @@ file_of() {
     stderr_empty
     run_expect 0 hist-search --json --reverse -r user '' -s s1
     [[ $(jq -r .content "$OUT") == $'one\nafter one' ]]
-    # The files of a and c vanish: c writes its own again, and a new machine gets everything.
-    rm -r "late/$machine" "late/$(name_of c)"
+    # The files of a vanish, and all of c except its index: c writes them again, and a new machine gets everything.
+    rm -r "late/$machine" "late/$(name_of c)"/own/lines-*
     run_expect 0 hist-sync late
     stdout_empty
+    stderr_empty
     rm -r "late/$other"
     as d
     run_expect 0 hist-sync late
@@ -216,7 +217,7 @@ file_of() {
     as a
     history=$HOME/.local/share/aicoder/history.jsonl
     ask s1 one
-    hist_lines many 6000 >>"$history"
+    hist_lines many 10000 >>"$history"
     ask s2 'the last one'
     run_expect 0 hist-sync folder
     machine=$(ls folder)
@@ -231,18 +232,21 @@ file_of() {
     [[ $(wc -l <new) == 4 ]] || fail "$(<new)"
     run_expect 1 grep -r '"content":"one"' folder
 
-    # A machine that has the first files alone takes their lines, and later the rest, in their order.
+    # A machine that lacks a file takes the lines before it, and other sessions. The session that may go on in the
+    # file waits, so that its lines have their order.
     as b
     file=$(sed -n '/^lines-/s/ .*//p' "folder/$machine/own/index" | sed -n 3p)
     mv "folder/$machine/own/$file" away
     run_expect 0 hist-sync folder
     stderr_is "hist-sync: the newest lines in 'folder/$machine' wait for files that have not arrived yet"
-    run_expect 1 hist-search 'the last one'
+    run_expect 0 hist-search 'the last one'
+    run_expect 0 hist-sync folder
     mv away "folder/$machine/own/$file"
     run_expect 0 hist-sync folder
     stderr_empty
-    cmp "$history" "$HOME/.local/share/aicoder/history.jsonl"
-    diff <(ls "folder/$machine/own") <(ls "folder/$(name_of b)/own")
+    cmp <(grep '"session_id":"many"' "$history") \
+        <(grep '"session_id":"many"' "$HOME/.local/share/aicoder/history.jsonl")
+    equal a b
 }
 
 @test "hist-sync: lines of this machine that were not read again stay in the folder" {
@@ -358,7 +362,7 @@ file_of() {
     equal a b c
     [[ $(find folder -mindepth 1 -maxdepth 1 | wc -l) == 3 ]]
 
-    # Two histories of one home directory, a lost history and a lost folder are no such copies.
+    # Two histories of one home directory and a lost history are no such copies.
     as a
     ask s1 five
     run_expect 0 hist-sync folder
@@ -369,10 +373,6 @@ file_of() {
     done
     run_expect 0 hist-sync folder
     rm "$HOME"/.local/share/aicoder/history.jsonl*
-    run_expect 0 hist-sync folder
-    stderr_empty
-    rm -r folder/*
-    ask s1 six
     run_expect 0 hist-sync folder
     stderr_empty
     # Nor are many runs that only delete, and another path of the folder.
@@ -391,6 +391,14 @@ file_of() {
     run_expect 0 hist-sync folder
     stderr_empty
     [[ $(name_of a) == "$second" ]]
+    # A folder that was emptied may be filled again with files that nobody has read.
+    rm -r folder/*
+    ask s1 six
+    run_expect 0 hist-sync folder
+    stderr_is "hist-sync: the index that this machine wrote to 'folder/$second' has vanished: the name of this machine is now '$(name_of a)'"
+    [[ $(name_of a) != "$second" ]]
+    run_expect 0 hist-sync folder
+    stderr_empty
 }
 
 @test "hist-sync: one machine's file that cannot be used is left out, and the others are synchronised" {
@@ -570,6 +578,7 @@ file_of() {
 
     # a is restored from a backup, and the files of b have not arrived again.
     as a
+    machine=$(name_of a)
     cp -a "$HOME" backup
     ask s1 'after the backup'
     run_expect 0 hist-sync folder
@@ -1018,4 +1027,427 @@ planted() {
     as b
     run_expect 0 hist-sync folder
     equal good b
+# history_of MACHINE: prints the path of its own history.
+history_of() {
+    echo "$BATS_TEST_TMPDIR/$1/.local/share/aicoder/history.jsonl"
+}
+
+# git_remote CLONE URL: gives a repository a remote.
+git_remote() {
+    printf '[remote "origin"]\n\turl = %s\n' "$2" >"$1/.git/config"
+}
+
+# has_text FILE|FOLDER TEXT: the text is in it.
+has_text() {
+    run_expect 0 grep -rqF "$2" "$1"
+}
+
+@test "hist-sync: after a restored disk, files that arrive late are never removed unread" {
+    local how first history
+
+    for how in history home lost; do
+        rm -rf folder/* cloud backup home_backup "$BATS_TEST_TMPDIR"/[ab]
+        as a
+        history=$(history_of a)
+        run_expect 0 hist-append -s s1 one
+        run_expect 0 hist-sync folder
+        first=$(name_of a)
+        cp "$history" backup
+        cp -a "$HOME" home_backup
+        run_expect 0 hist-append -s s1 two
+        run_expect 0 hist-append -s s1 three
+        run_expect 0 hist-sync folder
+        cp -a folder cloud
+        case $how in
+        history) # The history is restored. The index has arrived, its segment has not.
+            cp backup "$history"
+            rm folder/*/own/lines-*
+            run_expect 0 hist-sync folder
+            stderr_has "hist-sync: 'folder/$first' lacks files with lines that are not here: the name of this machine is now '$(name_of a)'"
+            ;;
+        home) # The home directory is restored, and the folder is still empty.
+            rm -r "$HOME" folder/*
+            cp -a home_backup "$HOME"
+            run_expect 0 hist-sync folder
+            stderr_is "hist-sync: the index that this machine wrote to 'folder/$first' has vanished: the name of this machine is now '$(name_of a)'"
+            ;;
+        lost) # The directory of the history is lost.
+            rm -r "${history%/*}"
+            rm folder/*/own/lines-*
+            run_expect 0 hist-sync folder
+            stderr_has "the name of this machine is now '$(name_of a)'"
+            ;;
+        esac
+        [[ $(name_of a) != "$first" ]]
+        run_expect 0 hist-append -s s1 four
+        run_expect 0 hist-sync folder
+        # Now the rest arrives.
+        cp -a cloud/. folder
+        run_expect 0 hist-append -s s1 five
+        run_expect 0 hist-sync folder
+        for text in two three four five; do
+            has_text folder "\"$text\""
+            has_text "$history" "\"$text\""
+        done
+        as b
+        run_expect 0 hist-sync folder
+        equal a b
+    done
+}
+
+@test "hist-sync: segments that no index names are read before they are removed" {
+    as a
+    history=$(history_of a)
+    run_expect 0 hist-append -s s1 one
+    run_expect 0 hist-sync folder
+    cp -a folder older
+    cp "$history" backup
+    run_expect 0 hist-append -s s1 two
+    run_expect 0 hist-sync folder
+    cp -a folder cloud
+    own=$(name_of a)
+    # The history, the index and its segments are older ones, and the newer segment arrives alone.
+    cp backup "$history"
+    rm -r folder/*
+    cp -a older/. folder
+    run_expect 0 hist-append -s s1 three
+    run_expect 0 hist-sync folder
+    [[ $(name_of a) == "$own" ]]
+    cp -n cloud/"$own"/own/lines-* folder/"$own"/own
+    run_expect 0 hist-append -s s1 four
+    run_expect 0 hist-sync folder
+    stderr_empty
+    has_text "$history" '"two"'
+    [[ $(find folder -name 'lines-*' | wc -l) == 1 ]]
+    has_text folder '"two"'
+
+    # One that cannot be used stays, and is named each time; the rest is synchronised.
+    cp folder/"$own"/own/lines-* bad
+    sed -i 's/"two"/"owt"/' bad
+    cp bad folder/"$own"/own/lines-0123456789abcdef.jsonl
+    for i in 1 2; do
+        run_expect 0 hist-append -s s1 "five $i"
+        run_expect 1 hist-sync folder
+        stdout_is $'own\t1 sent'
+        stderr_is "hist-sync: left out 'folder/$own/own/lines-0123456789abcdef.jsonl': it is damaged; when it is removed, its machine writes it again"
+    done
+    cmp bad folder/"$own"/own/lines-0123456789abcdef.jsonl
+}
+
+@test "hist-sync: two machines with one home directory keep two names, side by side" {
+    ((EUID == 0)) || skip 'only root can give a machine another id'
+    unshare -m true 2>/dev/null || skip 'no mount namespaces'
+    as a
+    printf '%032d\n' 1 >id1
+    printf '%032d\n' 2 >id2
+    run_expect 0 hist-append -s s1 SECRET
+    run_expect 0 hist-append -s s2 text
+    for id in 1 2 1 2 1 2; do
+        run_expect 0 unshare -m sh -c "mount --bind id$id /etc/machine-id && hist-sync folder"
+        stderr_empty
+    done
+    [[ $(find folder -mindepth 1 -maxdepth 1 | wc -l) == 2 ]]
+    run_expect 0 hist-delete -q --force s1
+    for id in 1 2; do
+        run_expect 0 unshare -m sh -c "mount --bind id$id /etc/machine-id && hist-sync folder"
+        stderr_empty
+    done
+    run_expect 1 grep -r SECRET folder
+    [[ $(find folder -mindepth 1 -maxdepth 1 | wc -l) == 2 ]]
+}
+
+# faulty CALL ERROR TEXT PROGRAM…: runs it; the first of these calls whose arguments have the text fails. Where that
+# call comes is seen in a run with copies of the home directory and of this one.
+faulty() {
+    local number
+
+    rm -rf ../again
+    cp -a . ../again
+    cp -a "$HOME" ../again/home
+    (cd ../again && HOME=$PWD/home strace -qq -o "$BATS_TEST_TMPDIR/trace" -e "trace=$1" "${@:4}") >/dev/null 2>&1
+    number=$(grep -nm1 -F -- "$3" "$BATS_TEST_TMPDIR/trace") || fail "no $1 of $3"
+    strace -qq -o /dev/null -e "trace=$1" -e "inject=$1:error=$2:when=${number%%:*}" "${@:4}"
+}
+
+@test "hist-sync: an id of the machine that cannot be read is an error, not another machine" {
+    [[ -e /etc/machine-id ]] || skip 'this system has no /etc/machine-id'
+    as a
+    run_expect 0 hist-append -s s1 one
+    run_expect 0 hist-sync folder
+    run_expect 0 hist-append -s s1 two
+    for error in EIO EACCES EMFILE; do
+        run_expect 1 faulty openat $error '"/etc/machine-id"' hist-sync folder
+        stderr_matches "^hist-sync: cannot open '/etc/machine-id': "
+    done
+    [[ $(find folder -mindepth 1 -maxdepth 1 | wc -l) == 1 ]]
+    # A system without one.
+    run_expect 0 faulty newfstatat ENOENT '"/etc/machine-id"' hist-sync folder
+}
+
+@test "hist-sync: erased text goes also after a kill, and if it cannot be removed that is said" {
+    as a
+    run_expect 0 hist-append -s s1 SECRET
+    run_expect 0 hist-append -s s2 text
+    run_expect 0 hist-sync folder
+    run_expect 0 hist-delete -q --force s1
+    run_expect 137 strace -qq -o /dev/null -e trace=unlinkat -e inject=unlinkat:signal=KILL:when=1 hist-sync folder
+    has_text folder SECRET
+    run_expect 0 hist-sync folder
+    run_expect 1 grep -r SECRET folder
+    run_expect 0 hist-append -s s1 SECRET
+    run_expect 0 hist-sync folder
+    run_expect 0 hist-delete -q --force s1
+    run_expect 1 strace -qq -o /dev/null -e trace=unlinkat -e inject=unlinkat:error=EACCES hist-sync folder
+    stderr_matches "^hist-sync: cannot remove 'folder/$(name_of a)/own/lines-[0-9a-f]*.jsonl': Permission denied\$"
+    has_text folder SECRET
+    run_expect 0 hist-sync folder
+    run_expect 1 grep -r SECRET folder
+}
+
+@test "hist-sync: a lost file holds back only the lines that depend on it" {
+    as a
+    history=$(history_of a)
+    run_expect 0 hist-append -s s1 one
+    hist_lines many 12000 >>"$history"
+    prompt=$(sed -n '/"message 2001"/s/.*"id":"\([^"]*\)".*/\1/p' "$history")
+    run_expect 0 hist-append -s s2 --json <<<"{\"role\":\"assistant\",\"content\":\"reply\",\"session_id\":\"many\",\"reply_to\":\"$prompt\"}"
+    run_expect 0 hist-append -s s3 'another session'
+    run_expect 0 hist-sync folder
+    machine=$(name_of a)
+    lost=$(grep -l '"message 2001"' folder/"$machine"/own/lines-*)
+    mv "$lost" lost
+    as b
+    run_expect 0 hist-sync folder
+    stderr_is "hist-sync: the newest lines in 'folder/$machine' wait for files that have not arrived yet"
+    run_expect 0 hist-search 'another session'
+    run_expect 1 hist-search reply
+    run_expect 1 hist-search 'message 11999'
+    # After a day only what names a lost line waits.
+    touch -d '2 days ago' folder/"$machine"/own/index
+    run_expect 0 hist-sync folder
+    stderr_is "hist-sync: lines in 'folder/$machine' have been waiting for a day for files that have not arrived: if that machine is gone, remove it with --retire"
+    run_expect 0 hist-search 'message 11999'
+    run_expect 1 hist-search reply
+    # The machine is gone. What it left is read, and then its directory is not waited for any more.
+    run_expect 2 hist-sync --retire "$machine" folder
+    stderr_has 'there is no terminal to ask on: nothing is removed without --force'
+    run_expect 0 hist-sync --force --retire "$machine" folder
+    stdout_is $'own\t1 received'
+    stderr_empty
+    run_expect 0 hist-search reply
+    [[ ! -e folder/$machine ]]
+    run_expect 0 hist-sync folder
+    stderr_empty
+}
+
+@test "hist-sync: a prompt and its reply have their order, whichever file arrives first" {
+    as a
+    history=$(history_of a)
+    hist_lines many 3000 >"$BATS_TEST_TMPDIR/lines"
+    mkdir -p "${history%/*}"
+    # Each reply is in another session than the lines beside it.
+    awk '{ print; if (NR % 100 == 0) { sub(/"session_id":"many"/, "\"session_id\":\"p" NR "\""); print } }' \
+        "$BATS_TEST_TMPDIR/lines" >"$history"
+    run_expect 0 hist-sync folder
+    machine=$(name_of a)
+    sed -n 's/^\(lines-[^ ]*\) .*/\1/p' "folder/$machine/own/index" >names
+    for first in $(<names); do
+        rm -rf "$BATS_TEST_TMPDIR/b"
+        mkdir -p late/"$machine"/own
+        cp folder/"$machine"/own/{index,"$first"} late/"$machine"/own
+        as b
+        run_expect 0 hist-sync late
+        cp -a folder/. late
+        run_expect 0 hist-sync late
+        equal a b
+        cmp <(grep '"session_id":"many"' "$history") <(grep '"session_id":"many"' "$(history_of b)")
+        rm -r late
+    done
+}
+
+@test "hist-sync: a machine's directory that cannot be opened is named, and the rest is synchronised" {
+    local bad error machine
+
+    for machine in a c; do
+        as $machine
+        run_expect 0 hist-append -s "s$machine" "from $machine"
+        run_expect 0 hist-sync folder
+    done
+    bad=folder/$(name_of a)
+    for error in EACCES EIO EMFILE ENOMEM ENOSPC; do
+        for path in "" /own /own/index; do
+            rm -rf "$BATS_TEST_TMPDIR/b" with
+            cp -a folder with
+            # The order in which a directory is listed is not known: the fault is in the only one.
+            mv with/"$(name_of c)" .
+            as b
+            run_expect 0 hist-append -s sb 'from b'
+            [[ -n $path ]] && text=\"${path##*/}\" || text=\"${bad#folder/}\"
+            run_expect 1 faulty openat $error "$text" hist-sync with
+            stderr_matches "^hist-sync: cannot open (directory )?'with/${bad#folder/}$path': "
+            stdout_is $'own\t1 sent'
+            mv "$(name_of c)" with
+            run_expect 0 hist-sync with
+            stdout_is $'own\t2 received'
+        done
+        # A file that cannot be looked at is not one that has not arrived.
+        rm -rf "$BATS_TEST_TMPDIR/b" with
+        mkdir with
+        cp -a "$bad" with
+        file=$(echo "with/${bad#folder/}"/own/lines-*)
+        as b
+        run_expect 1 faulty newfstatat $error "\"${file##*/}\"" hist-sync with
+        stderr_matches "^hist-sync: cannot read '$file': "
+    done
+}
+
+@test "hist-sync: each file that cannot be opened, looked at or listed is reported, or changes nothing" {
+    local call error n status own
+
+    for machine in a c; do
+        as $machine
+        run_expect 0 hist-append -s "s$machine" "from $machine"
+        run_expect 0 hist-sync folder
+    done
+    run_expect 0 hist-append -s sc 'more of c'
+    own=$(name_of c)
+    mv "$HOME" ../c.saved
+    mv folder ../folder.saved
+    for call in openat:EACCES newfstatat:EIO getdents64:EIO; do
+        error=${call#*:} call=${call%:*}
+        for ((n = 1; n < 200; n++)); do
+            rm -rf "$HOME" folder
+            cp -a ../c.saved "$HOME"
+            cp -a ../folder.saved folder
+            status=0
+            strace -qq -o trace -e "trace=$call" -e "inject=$call:error=$error:when=$n" hist-sync folder >"$OUT" 2>"$ERR" || status=$?
+            grep -q INJECTED trace || break
+            # The loader of programs and the C library read files, too.
+            grep -q 'INJECTED' <(grep -E '"/(etc/ld|lib|usr|proc|sys)' trace) && continue
+            [[ $(name_of c) == "$own" ]] || fail "$call $error $n: another name: $(<"$ERR")"
+            [[ $status != 0 && -s $ERR ]] || { [[ $status == 0 ]] && grep -q 'from a' "$(history_of c)" &&
+                grep -qr 'more of c' folder/"$own"; } || fail "$call $error $n: status $status: $(<"$ERR") $(grep INJECTED trace)"
+            hist-sync folder >"$OUT" 2>"$ERR" || fail "$call $error $n: then $(<"$ERR")"
+            grep -q 'from a' "$(history_of c)" || fail "$call $error $n: not received"
+            grep -qr 'more of c' folder/"$own" || fail "$call $error $n: not sent"
+        done
+        ((n > 3 && n < 200)) || fail "$call: $n"
+    done
+}
+
+@test "hist-sync: the machines of a directory are listed, and one that is gone is removed" {
+    as a
+    run_expect 0 hist-append -s s1 'from a'
+    run_expect 0 hist-sync folder
+    gone=$(name_of a)
+    make_repo clone
+    git_remote clone https://example.org/x/y.git
+    cd clone
+    run_expect 0 hist-append -s s9 'in the clone of a'
+    run_expect 0 hist-sync ../folder
+    cd "$WORK"
+    as b
+    run_expect 0 hist-append -s s2 'from b'
+    run_expect 0 hist-sync folder
+    mkdir folder/other folder/.stfolder folder/lost+found
+    run_expect 0 hist-sync --machines folder
+    [[ $(wc -l <"$OUT") == 2 ]]
+    bytes=$(cat folder/"$gone"/*/* | wc -c)
+    stdout_matches "^$gone"$'\t'"[^ ]*"$'\t'"20[0-9-]*T[0-9:.]*\+00:00"$'\t'"$bytes\$"
+    run_expect 0 grep -c "^$(name_of b)"$'\t.*\tthis machine$' "$OUT"
+    run_expect 0 hist-sync --json --machines folder
+    [[ $(jq -r 'select(.this | not) | "\(.machine) \(.bytes) \(.histories | sort | join(" "))"' "$OUT") == "$gone $bytes example.org/x/y own" ]]
+    [[ $(jq -r 'select(.this).machine' "$OUT") == "$(name_of b)" ]]
+    [[ $(jq -r 'select(.this).host' "$OUT") == "$(uname -n)" ]]
+
+    # What is not in any history here stays.
+    run_expect 1 hist-sync --force --retire "$gone" folder
+    stderr_is "hist-sync: 'folder/$gone' still has 2 files of 'example.org/x/y': no history with this name is here"
+    [[ ! -e folder/$gone/own ]]
+    run_expect 0 hist-sync --force --name example.org/x/y --history clone.jsonl --retire "$gone" folder
+    stdout_is $'example.org/x/y\t1 received'
+    [[ ! -e folder/$gone ]]
+    has_text clone.jsonl 'in the clone of a'
+    has_text folder 'from a'
+
+    # A damaged file stays, too.
+    as a
+    run_expect 0 hist-sync folder
+    gone=$(name_of a)
+    as b
+    run_expect 0 hist-append -s s2 'more'
+    as a
+    run_expect 0 hist-append -s s1 'more of a'
+    run_expect 0 hist-sync folder
+    sed -i 's/more of a/MORE OF A/' folder/"$gone"/own/lines-*
+    as b
+    run_expect 1 hist-sync --force --retire "$gone" folder
+    stderr_has "'folder/$gone' stays: 1 file with lines that are not here cannot be read"
+    grep -rq 'MORE OF A' folder
+
+    # Wrong usage.
+    run_expect 2 hist-sync --force --retire "$(name_of b)" folder
+    stderr_has "'$(name_of b)' is the name of this machine"
+    run_expect 1 hist-sync --force --retire absent folder
+    stderr_is "hist-sync: no machine is called 'absent' in 'folder'"
+    for place in ssh://host postgresql://host/db; do
+        run_expect 2 hist-sync --machines "$place"
+        stderr_has "--machines and --retire are for a directory, not for '$place'"
+        run_expect 2 hist-sync --force --retire x "$place"
+    done
+    run_expect 1 hist-sync --machines absent
+    stderr_is "hist-sync: cannot open directory 'absent': No such file or directory"
+}
+
+@test "hist-sync: the directory of a former name is removed when everything in it was read" {
+    as a
+    run_expect 0 hist-append -s s1 SECRET
+    run_expect 0 hist-sync folder
+    first=$(name_of a)
+    mv folder/"$first" away
+    run_expect 0 hist-append -s s1 two
+    run_expect 0 hist-sync folder
+    stderr_has 'has vanished'
+    mv away folder/"$first"
+    run_expect 0 hist-delete -q --force s1
+    run_expect 0 hist-sync folder
+    stderr_empty
+    [[ ! -e folder/$first ]]
+    run_expect 1 grep -r SECRET folder
+}
+
+@test "hist-sync: is the first program in a fresh clone, and on an empty machine" {
+    make_ssh
+    as a
+    make_repo clone
+    git_remote clone https://example.org/x/y.git
+    cd clone
+    run_expect 0 hist-append -s s1 'in a clone'
+    run_expect 0 hist-sync ../folder
+    cd "$WORK"
+    run_expect 0 hist-append -s s2 'outside'
+    run_expect 0 hist-sync folder
+    for all in '' --all; do
+        rm -rf clone "$BATS_TEST_TMPDIR/b"
+        as b
+        make_repo clone
+        git_remote clone https://example.org/x/y.git
+        cd clone
+        # shellcheck disable=SC2086
+        run_expect 0 hist-sync $all ../folder
+        stdout_has $'example.org/x/y\t1 received'
+        run_expect 0 hist-search 'in a clone'
+        cd "$WORK"
+    done
+    run_expect 0 hist-search outside
+
+    # Directories that do not exist are made.
+    as c
+    run_expect 0 hist-sync --name own --history deep/er/new.jsonl folder
+    stdout_is $'own\t1 received'
+    mkdir "$BATS_TEST_TMPDIR/d"
+    as b
+    run_expect 0 hist-sync ssh://d/~/.local/share/aicoder/history.jsonl
+    stdout_is $'own\t1 sent'
+    cmp "$(history_of b)" "$(history_of d)"
 }

@@ -95,6 +95,8 @@ uint64_t merge_set(const struct merge *m, enum fact_kind kind);
 /* Reads the text of a fact, a line without its newline, into `text`, which it clears first. Returns
  * 0, or -1 with *e set, also if the history was edited in place. */
 int merge_read(struct merge *m, enum fact_kind kind, size_t i, struct buf *text, struct err *e);
+/* Returns whether a line with this session and id is in the history, or was deleted. */
+bool merge_has(struct merge *m, struct str session, struct str id);
 /* Sets the session and the id of a deletion, borrowed until the merge is closed. */
 void merge_deletion(const struct merge *m, size_t i, struct str *session, struct str *id);
 
@@ -167,8 +169,11 @@ enum machine_name {
     MACHINE_RENAMED, /* it gets a new name in any case */
 };
 /* Returns the name of this machine: its host name and six random digits. It is made once and kept
- * in the state directory; a copy of that directory on another machine gets a new name. The caller
- * frees it. Returns NULL with *e set. */
-char *sync_machine(const struct history *h, enum machine_name which, struct err *e);
+ * in the state directory. Another machine that has this directory, too, or a copy of it, gets a name
+ * of its own. `former` (may be NULL) gets the names that this machine had before, one on each line.
+ * The caller frees the name. Returns NULL with *e set, also if the system does not say which
+ * machine this is because a file cannot be read. */
+char *sync_machine(const struct history *h, enum machine_name which, struct buf *former,
+                   struct err *e);
 
 #endif

@@ -10,6 +10,8 @@
 #define CHATHIST_SYNC_SYNC_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
@@ -24,6 +26,7 @@ struct sync_job {
     bool push, pull;     /* PostgreSQL: one direction, or both */
     const char *ssh;     /* ssh://: the command, split into words as by a shell; NULL: ssh -C */
     const char *program; /* ssh://: the name of hist-sync on the other machine */
+    const char *retire;  /* a directory: the machine whose copy is read and removed; NULL: none */
     struct merge_options options;
     struct merge_count count; /* the result */
 };
@@ -42,8 +45,36 @@ bool sync_name_valid(struct str name);
 
 /* ---- places ---- */
 
-/* A directory: each machine writes DIR/MACHINE/NAME/ alone, and reads the others. */
+/* A directory: each machine writes DIR/MACHINE/NAME/ alone, and reads the others. With job->retire
+ * the copy of that machine is removed after everything in it was read; it fails with ERR_USAGE if
+ * that is the present name of this machine. */
 int sync_dir(struct sync_job *job, struct err *e);
+
+/* A machine that has copies in a directory. Everything is owned. */
+struct sync_machine_entry {
+    char *name;       /* of its directory */
+    char *host;       /* what the machine called itself; from its name if it did not say */
+    int64_t last_run; /* the last one that wrote something, microseconds since 1970 */
+    uint64_t bytes;   /* of all of its files */
+    bool own;         /* it is this machine */
+    struct sync_machine_history {
+        char *name;
+        size_t files;
+        uint64_t bytes;
+    } * histories;
+    size_t count, cap;
+};
+struct sync_machines {
+    struct sync_machine_entry *at;
+    size_t count, cap;
+};
+
+/* Lists the machines in a directory, those that wrote last first. `h` is any history of the user,
+ * and of *o only `warn` is used. Returns 0; or -1 with *e set, also if a part could not be read,
+ * and then the list has the rest. The caller releases the list in any case. */
+int sync_machines_read(struct sync_machines *l, const char *place, const struct history *h,
+                       const struct merge_options *o, struct err *e);
+void sync_machines_release(struct sync_machines *l);
 
 /* Another machine, `ssh://[user@]host[:port][/path]`: starts `hist-sync --serve --name NAME` there.
  * With a path, that file is the copy, else the history of that name. Errors are ERR_NETWORK if the
