@@ -821,212 +821,6 @@ SCRIPT
     stdout_has one
 }
 
-# many SESSION COUNT: messages of this machine.
-many() {
-    jq -cn --arg s "$1" --argjson n "$2" 'range($n) | {role: "user", content: "\($s) \(.)", session_id: $s}' >new.jsonl
-    run_expect 0 hist-append --json <new.jsonl
-}
-
-# lines_here SESSION: prints how many lines of the session this machine has.
-lines_here() {
-    jq -r --arg s "$1" 'select(.session_id == $s).id' "$HOME/.local/share/aicoder/history.jsonl" | wc -l
-}
-
-# in_folder SESSION: prints how many lines of the session are in the folder.
-in_folder() {
-    cat folder/*/own/lines-*.jsonl | jq -r --arg s "$1" 'select(.session_id == $s).id' | wc -l
-}
-
-@test "hist-sync: deletions of much of a history wait until they are accepted, and nothing comes back meanwhile" {
-    local machine
-    as a
-    many big 60
-    many small 15
-    many kept 40
-    for machine in a b c; do
-        as "$machine"
-        run_expect 0 hist-sync folder
-    done
-    as a
-    run_expect 0 hist-delete --force -q big
-    run_expect 0 hist-sync folder
-    as b
-    ask new 'from b'
-    run_expect 1 hist-sync folder
-    stdout_is $'own\t2 sent'
-    stderr_is "hist-sync: 60 lines of 1 session of 'own' that another copy deleted wait: --accept-deletions erases them"
-    [[ $(lines_here big) == 60 ]]
-    # What waits is not in the folder any more; c still has it there.
-    [[ $(in_folder big) == 60 ]]
-    # The rest goes on, over several runs, also with a smaller deletion.
-    as a
-    run_expect 0 hist-sync folder
-    stdout_is $'own\t2 received'
-    run_expect 0 hist-delete --force -q small
-    run_expect 0 hist-sync folder
-    as b
-    rm -rf "$HOME/.local/state/chathist/sync/"*.lines "$HOME/.local/state/chathist/sync/"*.dir
-    run_expect 1 hist-sync --json folder
-    json_is "$OUT" '[.deleted, .waiting, .received, .sent] | tostring' '[15,60,0,0]'
-    run_expect 1 hist-sync -q folder
-    stdout_empty
-    stderr_has '60 lines of 1 session'
-    as c
-    run_expect 1 hist-sync --json --dry-run folder
-    json_is "$OUT" '[.deleted, .waiting, .received] | tostring' '[0,75,2]'
-    run_expect 1 hist-sync folder
-    [[ $(lines_here small)-$(lines_here big) == 15-60 ]]
-    [[ $(in_folder big)$(in_folder small) == 00 ]]
-    # Nothing comes back on the machine that deleted it, and not on a new one.
-    as a
-    run_expect 0 hist-sync folder
-    stdout_empty
-    as d
-    run_expect 0 hist-sync folder
-    [[ $(lines_here big)$(lines_here small) == 00 ]]
-    # One machine accepts with the option, one with its setting.
-    as b
-    run_expect 0 hist-sync --accept-deletions folder
-    stdout_is $'own\t60 deleted'
-    run_expect 0 hist-sync folder
-    stdout_empty
-    as c
-    mkdir -p "$HOME/.config/chathist"
-    echo 'accept_deletions = on' >"$HOME/.config/chathist/config"
-    run_expect 0 hist-sync folder
-    stdout_is $'own\t75 deleted'
-    for machine in a b c d; do
-        as "$machine"
-        run_expect 0 hist-sync folder
-        stdout_empty
-        stderr_empty
-    done
-    equal a b c d
-    grep -rlE 'content":"(big|small) ' folder "$BATS_TEST_TMPDIR"/[abcd]/.local --include='*.jsonl' --include='*idx*' --include='*lines*' >found || true
-    [[ ! -s found ]] || fail "$(cat found)"
-}
-
-@test "hist-sync: deletions of the current session wait, and the others do not" {
-    as a
-    many one 3
-    many two 3
-    run_expect 0 hist-sync folder
-    as b
-    run_expect 0 hist-sync folder
-    run_expect 0 hist-load -q one
-    as a
-    run_expect 0 hist-delete --force -q one two
-    run_expect 0 hist-sync folder
-    as b
-    run_expect 1 hist-sync folder
-    stdout_is $'own\t3 deleted'
-    stderr_has "3 lines of 1 session of 'own'"
-    [[ $(lines_here one)-$(lines_here two) == 3-0 ]]
-    # It stays so when another session is current, and if the machine deletes it, too, it is gone.
-    run_expect 0 hist-new -q
-    run_expect 1 hist-sync folder
-    run_expect 0 hist-delete --force -q one
-    run_expect 0 hist-sync folder
-    stderr_empty
-    [[ $(lines_here one) == 0 ]]
-}
-
-@test "hist-sync: a terminal is asked before much is erased" {
-    as a
-    many big 30
-    many kept 10
-    run_expect 0 hist-sync folder
-    as b
-    run_expect 0 hist-sync folder
-    as a
-    run_expect 0 hist-delete --force -q big
-    run_expect 0 hist-sync folder
-    as b
-    run_expect 1 "$TESTS/tools/on-tty" --wait '\[y/N\]' --type 'n\n' hist-sync folder
-    stdout_has "another copy of 'own' deleted 30 lines of 1 session: erase them here, too? [y/N]"
-    [[ $(lines_here big) == 30 ]]
-    run_expect 0 "$TESTS/tools/on-tty" --wait '\[y/N\]' --type 'y\n' hist-sync folder
-    [[ $(lines_here big) == 0 ]]
-}
-
-@test "hist-sync: over ssh deletions wait on both sides" {
-    cat >ssh <<'SCRIPT'
-#!/bin/bash
-set -o pipefail
-export HOME=$BATS_TEST_TMPDIR/$2
-sh -c "$3" | tee -a "$WORK/wire"
-SCRIPT
-    chmod +x ssh
-    export WORK
-    export CHAT_SSH=$PWD/ssh
-    as a
-    many big 30
-    many kept 10
-    as b
-    many other 10
-    as a
-    run_expect 0 hist-sync ssh://b
-    run_expect 0 hist-delete --force -q big
-    run_expect 1 hist-sync ssh://b
-    stderr_has "30 lines of 1 session of 'own' on " "hist-sync failed on 'ssh://b'"
-    # Not one of the lines travels again.
-    : >wire
-    run_expect 1 hist-sync ssh://b
-    stdout_empty
-    [[ $(wc -c <wire) -lt 100 ]]
-    [[ $(lines_here big) == 0 ]]
-    as b
-    [[ $(lines_here big) == 30 ]]
-    run_expect 0 hist-sync --accept-deletions ssh://a
-    stdout_is $'own\t30 deleted'
-    equal a b
-}
-
-# planted MACHINE TEXT [BYTES]: another machine with an index, and a segment of its own with this text.
-planted() {
-    mkdir -p "folder/$1/own"
-    printf 'hist-sync 2 own 0123456789abcdef\nlines-%s.jsonl %s\n' "${4-0123456789abcdef}" "${3-${#2}}" >"folder/$1/own/index"
-    printf '%s' "$2" >"folder/$1/own/lines-${4-0123456789abcdef}.jsonl"
-}
-
-@test "hist-sync: what a folder may hold is bounded, and the other machines are synchronised" {
-    local n
-    as good
-    ask s1 one
-    run_expect 0 hist-sync folder
-    planted evil x
-    truncate -s 100G folder/evil/own/index
-    as b
-    (ulimit -v 1000000 && hist-sync folder >out 2>err) && fail 'status 0'
-    is stdout out $'own\t2 received'
-    is stderr err "hist-sync: left out 'folder/evil/own/index': it is larger than 64 MiB"
-    # Holes, in an index and in a segment.
-    planted evil x
-    truncate -s 60M folder/evil/own/index
-    run_expect 1 hist-sync folder
-    stderr_is "hist-sync: left out 'folder/evil/own/index': it has holes"
-    planted evil x $((1 << 40))
-    truncate -s $((1 << 40)) folder/evil/own/lines-0123456789abcdef.jsonl
-    run_expect 1 hist-sync folder
-    stderr_is "hist-sync: left out 'folder/evil/own/lines-0123456789abcdef.jsonl': it has holes"
-    # More lines than a segment has, and negative sizes.
-    planted evil "$(yes '{}' | head -n 70000)"
-    run_expect 1 hist-sync folder
-    stderr_has "left out 'folder/evil/own/lines-0123456789abcdef.jsonl': it is damaged"
-    planted evil x -1
-    run_expect 1 hist-sync folder
-    stderr_is "hist-sync: left out 'folder/evil/own/index': it is damaged"
-    # 210 machines and b; this one is never left out.
-    rm -r folder/evil
-    for n in {1..210}; do planted "evil-$n" '' 1; done
-    as good
-    ask s1 two
-    run_expect 1 hist-sync -q folder
-    stderr_is "hist-sync: left out 11 of the machines in 'folder': more than 200"
-    rm -r folder/evil*
-    as b
-    run_expect 0 hist-sync folder
-    equal good b
 # history_of MACHINE: prints the path of its own history.
 history_of() {
     echo "$BATS_TEST_TMPDIR/$1/.local/share/aicoder/history.jsonl"
@@ -1450,4 +1244,212 @@ faulty() {
     run_expect 0 hist-sync ssh://d/~/.local/share/aicoder/history.jsonl
     stdout_is $'own\t1 sent'
     cmp "$(history_of b)" "$(history_of d)"
+}
+
+# many SESSION COUNT: messages of this machine.
+many() {
+    jq -cn --arg s "$1" --argjson n "$2" 'range($n) | {role: "user", content: "\($s) \(.)", session_id: $s}' >new.jsonl
+    run_expect 0 hist-append --json <new.jsonl
+}
+
+# lines_here SESSION: prints how many lines of the session this machine has.
+lines_here() {
+    jq -r --arg s "$1" 'select(.session_id == $s).id' "$HOME/.local/share/aicoder/history.jsonl" | wc -l
+}
+
+# in_folder SESSION: prints how many lines of the session are in the folder.
+in_folder() {
+    cat folder/*/own/lines-*.jsonl | jq -r --arg s "$1" 'select(.session_id == $s).id' | wc -l
+}
+
+@test "hist-sync: deletions of much of a history wait until they are accepted, and nothing comes back meanwhile" {
+    local machine
+    as a
+    many big 60
+    many small 15
+    many kept 40
+    for machine in a b c; do
+        as "$machine"
+        run_expect 0 hist-sync folder
+    done
+    as a
+    run_expect 0 hist-delete --force -q big
+    run_expect 0 hist-sync folder
+    as b
+    ask new 'from b'
+    run_expect 1 hist-sync folder
+    stdout_is $'own\t2 sent'
+    stderr_is "hist-sync: 60 lines of 1 session of 'own' that another copy deleted wait: --accept-deletions erases them"
+    [[ $(lines_here big) == 60 ]]
+    # What waits is not in the folder any more; c still has it there.
+    [[ $(in_folder big) == 60 ]]
+    # The rest goes on, over several runs, also with a smaller deletion.
+    as a
+    run_expect 0 hist-sync folder
+    stdout_is $'own\t2 received'
+    run_expect 0 hist-delete --force -q small
+    run_expect 0 hist-sync folder
+    as b
+    rm -rf "$HOME/.local/state/chathist/sync/"*.lines "$HOME/.local/state/chathist/sync/"*.dir
+    run_expect 1 hist-sync --json folder
+    json_is "$OUT" '[.deleted, .waiting, .received, .sent] | tostring' '[15,60,0,0]'
+    run_expect 1 hist-sync -q folder
+    stdout_empty
+    stderr_has '60 lines of 1 session'
+    as c
+    run_expect 1 hist-sync --json --dry-run folder
+    json_is "$OUT" '[.deleted, .waiting, .received] | tostring' '[0,75,2]'
+    run_expect 1 hist-sync folder
+    [[ $(lines_here small)-$(lines_here big) == 15-60 ]]
+    [[ $(in_folder big)$(in_folder small) == 00 ]]
+    # Nothing comes back on the machine that deleted it, and not on a new one.
+    as a
+    run_expect 0 hist-sync folder
+    stdout_empty
+    as d
+    run_expect 0 hist-sync folder
+    [[ $(lines_here big)$(lines_here small) == 00 ]]
+    # One machine accepts with the option, one with its setting.
+    as b
+    run_expect 0 hist-sync --accept-deletions folder
+    stdout_is $'own\t60 deleted'
+    run_expect 0 hist-sync folder
+    stdout_empty
+    as c
+    mkdir -p "$HOME/.config/chathist"
+    echo 'accept_deletions = on' >"$HOME/.config/chathist/config"
+    run_expect 0 hist-sync folder
+    stdout_is $'own\t75 deleted'
+    for machine in a b c d; do
+        as "$machine"
+        run_expect 0 hist-sync folder
+        stdout_empty
+        stderr_empty
+    done
+    equal a b c d
+    grep -rlE 'content":"(big|small) ' folder "$BATS_TEST_TMPDIR"/[abcd]/.local --include='*.jsonl' --include='*idx*' --include='*lines*' >found || true
+    [[ ! -s found ]] || fail "$(cat found)"
+}
+
+@test "hist-sync: deletions of the current session wait, and the others do not" {
+    as a
+    many one 3
+    many two 3
+    run_expect 0 hist-sync folder
+    as b
+    run_expect 0 hist-sync folder
+    run_expect 0 hist-load -q one
+    as a
+    run_expect 0 hist-delete --force -q one two
+    run_expect 0 hist-sync folder
+    as b
+    run_expect 1 hist-sync folder
+    stdout_is $'own\t3 deleted'
+    stderr_has "3 lines of 1 session of 'own'"
+    [[ $(lines_here one)-$(lines_here two) == 3-0 ]]
+    # It stays so when another session is current, and if the machine deletes it, too, it is gone.
+    run_expect 0 hist-new -q
+    run_expect 1 hist-sync folder
+    run_expect 0 hist-delete --force -q one
+    run_expect 0 hist-sync folder
+    stderr_empty
+    [[ $(lines_here one) == 0 ]]
+}
+
+@test "hist-sync: a terminal is asked before much is erased" {
+    as a
+    many big 30
+    many kept 10
+    run_expect 0 hist-sync folder
+    as b
+    run_expect 0 hist-sync folder
+    as a
+    run_expect 0 hist-delete --force -q big
+    run_expect 0 hist-sync folder
+    as b
+    run_expect 1 "$TESTS/tools/on-tty" --wait '\[y/N\]' --type 'n\n' hist-sync folder
+    stdout_has "another copy of 'own' deleted 30 lines of 1 session: erase them here, too? [y/N]"
+    [[ $(lines_here big) == 30 ]]
+    run_expect 0 "$TESTS/tools/on-tty" --wait '\[y/N\]' --type 'y\n' hist-sync folder
+    [[ $(lines_here big) == 0 ]]
+}
+
+@test "hist-sync: over ssh deletions wait on both sides" {
+    cat >ssh <<'SCRIPT'
+#!/bin/bash
+set -o pipefail
+export HOME=$BATS_TEST_TMPDIR/$2
+sh -c "$3" | tee -a "$WORK/wire"
+SCRIPT
+    chmod +x ssh
+    export WORK
+    export CHAT_SSH=$PWD/ssh
+    as a
+    many big 30
+    many kept 10
+    as b
+    many other 10
+    as a
+    run_expect 0 hist-sync ssh://b
+    run_expect 0 hist-delete --force -q big
+    run_expect 1 hist-sync ssh://b
+    stderr_has "30 lines of 1 session of 'own' on " "hist-sync failed on 'ssh://b'"
+    # Not one of the lines travels again.
+    : >wire
+    run_expect 1 hist-sync ssh://b
+    stdout_empty
+    [[ $(wc -c <wire) -lt 100 ]]
+    [[ $(lines_here big) == 0 ]]
+    as b
+    [[ $(lines_here big) == 30 ]]
+    run_expect 0 hist-sync --accept-deletions ssh://a
+    stdout_is $'own\t30 deleted'
+    equal a b
+}
+
+# planted MACHINE TEXT [BYTES]: another machine with an index, and a segment of its own with this text.
+planted() {
+    mkdir -p "folder/$1/own"
+    printf 'hist-sync 2 own 0123456789abcdef\nlines-%s.jsonl %s\n' "${4-0123456789abcdef}" "${3-${#2}}" >"folder/$1/own/index"
+    printf '%s' "$2" >"folder/$1/own/lines-${4-0123456789abcdef}.jsonl"
+}
+
+@test "hist-sync: what a folder may hold is bounded, and the other machines are synchronised" {
+    local n
+    as good
+    ask s1 one
+    run_expect 0 hist-sync folder
+    planted evil x
+    truncate -s 100G folder/evil/own/index
+    as b
+    (ulimit -v 1000000 && hist-sync folder >out 2>err) && fail 'status 0'
+    is stdout out $'own\t2 received'
+    is stderr err "hist-sync: left out 'folder/evil/own/index': it is larger than 64 MiB"
+    # Holes, in an index and in a segment.
+    planted evil x
+    truncate -s 60M folder/evil/own/index
+    run_expect 1 hist-sync folder
+    stderr_is "hist-sync: left out 'folder/evil/own/index': it has holes"
+    planted evil x $((1 << 40))
+    truncate -s $((1 << 40)) folder/evil/own/lines-0123456789abcdef.jsonl
+    run_expect 1 hist-sync folder
+    stderr_is "hist-sync: left out 'folder/evil/own/lines-0123456789abcdef.jsonl': it has holes"
+    # More lines than a segment has, and negative sizes.
+    planted evil "$(yes '{}' | head -n 70000)"
+    run_expect 1 hist-sync folder
+    stderr_has "left out 'folder/evil/own/lines-0123456789abcdef.jsonl': it is damaged"
+    planted evil x -1
+    run_expect 1 hist-sync folder
+    stderr_is "hist-sync: left out 'folder/evil/own/index': it is damaged"
+    # 210 machines and b; this one is never left out.
+    rm -r folder/evil
+    for n in {1..210}; do planted "evil-$n" '' 1; done
+    as good
+    ask s1 two
+    run_expect 1 hist-sync -q folder
+    stderr_is "hist-sync: left out 11 of the machines in 'folder': more than 200"
+    rm -r folder/evil*
+    as b
+    run_expect 0 hist-sync folder
+    equal good b
 }
