@@ -311,6 +311,7 @@ int main(int argc, char **argv)
     if (role_of(str_of(role)) == ROLE_OTHER)
         die_usage("bad value '%s' for --role: user, assistant, system or tool is expected", role);
     start_history(&t.config, &t.history, &args.common);
+    start_check(&t.history);
     out_start(&t.out, args.common.color);
     t.quiet = args.common.quiet;
 

@@ -159,6 +159,8 @@ int main(int argc, char **argv)
         repairs = true;
     start_history(&config, &history, &args.common);
     start_expect(&history);
+    if (repairs)
+        start_check(&history);
     out_start(&report.out, args.common.color);
     report.json = args.common.json;
     report.quiet = args.common.quiet;

@@ -171,6 +171,8 @@ int main(int argc, char **argv)
     form.json = args.common.json;
     choose_open(&wish.choice, CHOOSE_ANYWHERE, NULL);
     h = wish.choice.histories.at;
+    if (!wish.dry_run)
+        start_check(h);
     if (choose_home(&wish.choice) != h)
         refuse_elsewhere(&wish.choice);
     out_start(&out, args.common.color);

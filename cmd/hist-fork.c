@@ -47,6 +47,7 @@ int main(int argc, char **argv)
     }
     choose_open(&choice, CHOOSE_ANYWHERE, "current");
     h = choice.histories.at;
+    start_check(h);
     out_start(&out, args.common.color);
 
     status = choose_one(&choice);

@@ -172,6 +172,8 @@ int main(int argc, char **argv)
     if (count == 0 && !r.scan)
         die_usage("a file or directory is expected, or --scan");
     start_history(&r.config, &r.history, &args.common);
+    if (!r.options.dry_run && !r.json)
+        start_check(&r.history);
     out_start(&r.out, args.common.color);
     r.options.listener = (struct import_listener){r.quiet ? NULL : warn_message, report_done,
                                                   r.json ? print_line : NULL, show_work, &r};

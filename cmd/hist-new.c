@@ -164,6 +164,7 @@ int main(int argc, char **argv)
     if (reset && !id_session_valid(str_of(reset)))
         die_usage("'%s' is no session id", reset);
     start_history(&config, &history, &args.common);
+    start_check(&history);
     if (here)
         begin_here(&config, &history);
     if (!detached)

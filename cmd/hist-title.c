@@ -84,6 +84,8 @@ int main(int argc, char **argv)
     choose_open(&choice, CHOOSE_ANYWHERE, "current");
     choose_tell_homes(&choice);
     home = choose_home(&choice);
+    if (set)
+        start_check(home);
     out_start(&out, args.common.color);
 
     status = choose_one(&choice);

@@ -640,6 +640,9 @@ void chat_session_look_at_history(struct chat_session *t)
     const struct chat_args *a = t->args;
     bool needed = a->regenerate || a->edit || a->wish.last || a->dry_run;
 
+    /* Before anything is asked: the answer could not be stored. */
+    if (a->store || a->dry_run)
+        start_check(&t->history);
     t->history.unreadable =
         a->once || (!needed && (a->store || a->messages) && history_forbidden(&t->history));
 }

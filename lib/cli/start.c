@@ -11,6 +11,7 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/history/session.h"
 #include "chathist/history/thread.h"
+#include "chathist/history/store.h"
 
 static void tell_wait(const char *path)
 {
@@ -102,6 +103,14 @@ void start_expect(const struct history *h)
         return;
     err_set(&e, ERR_FAILURE, "no history '%s'", h->path);
     die_err(&e);
+}
+
+void start_check(struct history *h)
+{
+    struct err e = ERR_INIT;
+
+    if (store_check(h, &e) < 0)
+        die_err(&e);
 }
 
 /* Mentions the histories that are read and are not the user's. */

@@ -408,6 +408,10 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
         free(r.quarantine);
         return 0;
     }
+    if (store_check(h, e) < 0) {
+        free(r.quarantine);
+        return -1;
+    }
     /* The answer of a turn that was killed is part of its session. If it cannot be stored now, it
      * is dropped later, because its prompt is gone. */
     (void)store_recover(h, NULL);

@@ -132,6 +132,8 @@ static int write_pointer(struct history *h, struct str id, struct str mark, stru
         return err_set(e, ERR_USAGE, "cannot continue session '%.*s': not an id that chat takes",
                        ERR_SHOWN(id));
     result = history_enter(h, e);
+    if (result == 0)
+        result = store_check(h, e);
     if (result == 0) {
         buf_addf(&text, "%.*s\n", (int)id.n, id.p);
         add_mark(&text, mark);

@@ -17,6 +17,7 @@
 #include "chathist/base/utf8.h"
 #include "chathist/history/append.h"
 #include "chathist/history/partial.h"
+#include "chathist/history/scan.h"
 
 /* A new id is compared with those in this much of the file's end: it holds the millisecond. */
 #define TAIL_SIZE ((off_t)64 << 10)
@@ -318,6 +319,44 @@ static int complete_group(struct history *h, struct append *a, struct err *e)
     return result;
 }
 
+/* Does the text begin as a line that these programs write? With `torn` its end may be anywhere in
+ * that beginning, otherwise only after the first key. */
+static bool begins_as_line(struct str text, bool torn)
+{
+    const struct str first = STR("{\"id\":\""), second = STR("\",\"session_id\":\"");
+
+    if (text.n < first.n)
+        return torn && str_starts(first, text);
+    if (!str_starts(text, first))
+        return false;
+    text = str_skip(text, first.n);
+    while (text.n > 0 && text.p[0] != '"')
+        text = str_skip(text, 1);
+    return str_starts(text, second) || str_starts(second, text);
+}
+
+int store_check(struct history *h, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct scan s;
+    struct line l;
+    bool is;
+
+    /* Why a file cannot be opened is reported by the function that wants to write it. */
+    if (h->is_history || h->marked || h->nowhere ||
+        scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, NULL) < 0)
+        return 0;
+    /* A program that was killed may have left no more than the beginning of a line. */
+    is = s.fd < 0 || s.size == 0 ||
+         (scan_line(&s, &l, NULL) > 0 &&
+          (scan_judge(&l, &m) == SCAN_MESSAGE || begins_as_line(l.text, !l.terminated)));
+    is = is || scan_message(&s, &m, NULL, NULL) != 0;
+    message_release(&m);
+    scan_close(&s);
+    h->is_history = is;
+    return is ? 0 : err_set(e, ERR_USAGE, "'%s' is not a history", h->path);
+}
+
 /* Locks the history, and stores what killed writers have left of a group. 0, -1. */
 static int lock(struct history *h, struct append *a, struct err *e)
 {
@@ -327,7 +366,7 @@ static int lock(struct history *h, struct append *a, struct err *e)
         h->impatient = h->impatient || wait.timed_out;
         return -1;
     }
-    if (complete_group(h, a, e) == 0)
+    if (store_check(h, e) == 0 && complete_group(h, a, e) == 0)
         return 0;
     append_close(a);
     return -1;

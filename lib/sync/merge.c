@@ -721,13 +721,13 @@ static int catch_up(struct merge *m, struct err *e)
 
 /* ---- opening ---- */
 
-static int check_place(const struct history *h, struct err *e)
+static int check_place(struct history *h, struct err *e)
 {
     if (h->nowhere)
         return err_set(e, ERR_FAILURE, "%s", h->nowhere);
     if (!h->trusted)
         return err_set(e, ERR_USAGE, "'%s' is not one of your own histories", h->path);
-    return 0;
+    return store_check(h, e);
 }
 
 void merge_report_refused(struct merge *m)

@@ -289,6 +289,7 @@ gone() {
     same history wanted "$HISTORY"
     # The id written with escapes is the same session.
     sed 's/"keep"/"k\\u0065ep"/' wanted >"$HISTORY"
+    { echo && hist_line last user three; } >>"$HISTORY"
     run_expect 0 hist-delete -q --force keep
     gone keep "$HISTORY"
     run_expect 0 hist-check --repair -q

@@ -554,29 +554,41 @@ said() {
     done
 }
 
-@test "bad input: garbage alone is no history, and is appended to" {
-    local tool kind
-    for kind in "$GARBAGE"/{nothing,'random bytes',NULs,'torn lines','two values','deep nesting',CRLF}; do
-        cp "$kind/alone" "$HISTORY"
-        run_expect 0 hist-new -q --reset good
-        same "$kind" "$kind/alone" "$HISTORY"
-        for tool in "${TOOLS[@]}"; do
-            row "$tool"
-            stores_alone
-            rm -f "$HISTORY.session"
-            cp "$kind/alone" "$HISTORY"
-            case $TOOL in
-            hist-export | hist-show | hist-load | hist-stats | hist-title) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
-            hist-search) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
-            hist-delete | hist-fork) run_expect 1 "$TOOL" "${ARGS[@]}" ;;
-            hist-check) run_expect "$([[ $kind == */nothing ]] && echo 0 || echo 1)" "$TOOL" ;;
-            *) run_expect 0 "$TOOL" "${ARGS[@]}" ;;
-            esac || fail "garbage: $kind"
-            kept "$kind/alone" || fail "garbage: $kind"
-            if [[ $KIND == writes && $TOOL != hist-fork ]]; then
-                tail -n 1 "$HISTORY" | jq -e "$STORED" >"$TMPDIR/jq" || fail "garbage: $kind, nothing stored"
-            fi
+# A program that writes refuses the file, before it asks, stores or makes anything.
+@test "bad input: a file without any message is not a history: everything that writes refuses it" {
+    local tool kind before
+    for kind in "$GARBAGE"/{'random bytes',NULs,'two values','deep nesting'}/alone notes object other; do
+        case $kind in
+        notes) printf 'milk\nbread\n' ;;
+        object) printf '{\n  "id": 1\n}\n' ;;
+        other) printf '{"id":"a","name":"b"}\n{"id":"c","session_id":"d"}\n' ;;
+        *) cat "$kind" ;;
+        esac >wanted
+        cp wanted "$HISTORY"
+        before=$(ls -A)
+        for tool in 'chat hello' 'chat -s s hello' 'chat --dry-run hello' 'hist-append text' 'hist-append -s s text' \
+            'hist-import other.json' 'hist-title s title' 'hist-fork s' 'hist-delete --force s' 'hist-delete --force --keep 0' \
+            'hist-check --repair' 'hist-sync --name n .' 'hist-new' 'hist-new --reset s' 'hist-new --detached -S prompt'; do
+            # shellcheck disable=SC2086
+            run_expect 2 $tool || fail "$kind" || return 1
+            stdout_empty
+            stderr_is "${tool%% *}: '$HISTORY' is not a history"
         done
+        same "$kind" wanted "$HISTORY"
+        [[ $(ls -A) == "$before" ]] || fail "$kind: $(ls -A)" || return 1
+    done
+}
+
+@test "bad input: the beginning of a line, which a killed program left, is a history, and so is an empty file" {
+    local text
+    hist_line s user hello >line
+    for text in '' '{' '{"id":"17' "$(head -c 60 line)" "$(head -c 60 line)"$'\n{"i' "$(cat line line | tr -d '\n')" $'milk\n'"$(cat line)"; do
+        printf %s "$text" >"$HISTORY"
+        rm -f "$HISTORY".?*
+        run_expect 0 hist-append -q -s s text
+        tail -n 1 "$HISTORY" | jq -e '.content == "text"' >"$TMPDIR/jq" || fail "after: $text" || return 1
+        printf %s "$text" >"$HISTORY"
+        run_expect 0 hist-check --repair -q
     done
 }
 

@@ -191,9 +191,9 @@ whole() {
     need_strace
     calls openat,open,flock,write,fdatasync,close hist-append -s s hello
     traced "open.*history\.jsonl\", O_RDWR\|O_NOCTTY\|O_APPEND\|O_NONBLOCK\|O_NOFOLLOW\|O_CLOEXEC"
-    # Its owner is looked at first. The lock comes before the write, and is held until the sync is done.
+    # Its owner is looked at first, and whether it is a history. The lock comes before the write, and is held until the sync is done.
     sed -nE "s/^[0-9]* *(flock|write|fdatasync|close)\([0-9]+<.*history\.jsonl>.*/\1/p" "$TMPDIR/trace" >order
-    is order order close flock write fdatasync close
+    is order order close close flock write fdatasync close
     # One write for the line.
     [[ $(grep -c "write([0-9]*<$HISTORY>" "$TMPDIR/trace") -eq 1 ]]
 }

@@ -27,6 +27,8 @@ void start_reader_of_file(const struct config *c, struct history *h, const char 
 /* Ends the program if the history was named by --history or $CHAT_HISTORY and does not exist: the
  * name may be mistyped, and a job that continued would report success. */
 void start_expect(const struct history *h);
+/* For a program that writes: ends it if the file is not a history (store_check). */
+void start_check(struct history *h);
 /* Chooses the session of a new message: wish->named (-s), else $CHAT_SESSION, else as the other
  * fields of the wish and the time-out say. A session that is named and `fresh` becomes current, and
  * ends the program if it has begun already. With `again` the last turn of the session is repeated,

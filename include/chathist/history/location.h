@@ -100,6 +100,7 @@ struct history {
     /* Another thread sets this to true to stop the making of an index, or the reading of the whole
      * history if no index can be used; NULL after locate. */
     const atomic_bool *cancel;
+    bool is_history; /* store_check has succeeded */
     bool unreadable; /* it is treated as empty (history_forbidden); false after locate */
     bool impatient;  /* a wait for a lock has timed out: the next one is short */
 };

@@ -22,6 +22,12 @@ bool message_storable(const struct message *m);
 /* Returns whether a message can have this id. */
 bool store_id_valid(struct str id);
 
+/* Returns 0 if the history does not exist, is empty, or has a line that is a message. So does a file
+ * whose first line begins as those that these programs write: a program that was killed may have
+ * left no more, and hist-check repairs it; and one that has the user's mark. Any other file is not a history, and nothing is written
+ * to it or beside it: returns -1 with *e set (ERR_USAGE). Reads up to the first message. */
+int store_check(struct history *h, struct err *e);
+
 /* Appends the drafts as consecutive lines, all or none. Role, content and session id must be set,
  * and draft_storable must accept each draft. Missing ids and timestamps are filled in; on failure
  * they are cleared again. A new id differs from those in the last part of the file. A timestamp
