@@ -51,7 +51,7 @@ static void fill_session(struct target *t, struct draft *d)
         return;
     if (t->resume.id.len == 0) {
         start_session(&t->resume, &t->wish, &t->config, &t->history, false, t->quiet);
-        /* Storing a message is no consent to send a foreign session to a model. */
+        /* Storing a message is no consent to send a session that came with the repository. */
         t->resume.adopt = false;
         /* A failure is reported when the message is stored, or by resume_settle. */
         (void)resume_claim(&t->resume, &t->history, NULL);

@@ -177,9 +177,6 @@ int main(int argc, char **argv)
     out_start(&r.out, args.common.color);
     r.options.listener = (struct import_listener){r.quiet ? NULL : warn_message, report_done,
                                                   r.json ? print_line : NULL, show_work, &r};
-    /* A foreign history is set aside before it is read: its lines are not the user's. */
-    if (!r.options.dry_run && !r.json && !r.history.trusted && history_enter(&r.history, &e) < 0)
-        die_err(&e);
     r.import = import_new(&r.history, &r.options, &bad_lines, &e);
     if (!r.import)
         die_err(&e);

@@ -80,16 +80,7 @@ static void begin_here(const struct config *c, struct history *h)
         die_usage("--here cannot be used with --history or CHAT_HISTORY");
     if (!c->cwd)
         die_usage("--here: cannot tell the working directory");
-    if (history_make_here(h, c->cwd, &e) < 0)
-        die_err(&e);
-}
-
-/* Sets aside a foreign history before anything of it is read: a reset keeps the system prompt. */
-static void enter(struct history *h)
-{
-    struct err e = ERR_INIT;
-
-    if (history_enter(h, &e) < 0)
+    if (history_make_here(h, c->cwd, &e) < 0 || store_enter(h, &e) < 0)
         die_err(&e);
 }
 
@@ -111,8 +102,6 @@ static bool begin(struct history *h, struct buf *id, const char *reset, const ch
     struct buf kept = BUF_INIT(BUF_LINE);
     bool seen = true;
 
-    if (reset || system)
-        enter(h);
     if (reset) {
         struct buf newest = BUF_INIT(BUF_LINE);
 
@@ -121,6 +110,9 @@ static bool begin(struct history *h, struct buf *id, const char *reset, const ch
         start_tell_news(h, buf_str(id), &(struct hash_map){0}, &newest);
         buf_release(&newest);
         seen = present_prompt(&kept, h, buf_str(id));
+        /* Nothing of a session that came with the repository is kept. */
+        if (session_came(h, buf_str(id), NULL) != 0)
+            buf_clear(&kept);
     } else {
         id_add_session(id, time_now() / 1000);
     }
@@ -177,10 +169,8 @@ int main(int argc, char **argv)
     if (!seen && !args.common.quiet)
         warnf("session '%s' has no messages yet: it is not made current", reset);
     list_id(&out, buf_str(&id), args.common.json);
-    if (out_flush(&out) == 0 && !detached && seen) {
-        enter(&history);
+    if (out_flush(&out) == 0 && !detached && seen)
         start_make_current(&config, &history, buf_str(&id), args.common.quiet);
-    }
 
     buf_release(&id);
     history_release(&history);

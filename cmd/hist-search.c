@@ -295,7 +295,7 @@ int main(int argc, char **argv)
     if (run.choice.remote)
         open_remote(&run, &raw);
     else
-        choose_open(&run.choice, CHOOSE_FOREIGN, NULL);
+        choose_open(&run.choice, CHOOSE_OTHERS, NULL);
     if (!run.choice.unpaged)
         out_page(&run.out);
     status = search_run_histories(&run);

@@ -68,7 +68,7 @@ int main(int argc, char **argv)
     }
     if (cost && by == STATS_TOOL)
         die_usage("--cost counts answers, and --by tool counts calls");
-    choose_open(&choice, CHOOSE_FOREIGN, NULL);
+    choose_open(&choice, CHOOSE_OTHERS, NULL);
     if (cost)
         load_prices(&prices, &choice);
     out_start(&out, args.common.color);

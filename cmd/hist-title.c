@@ -52,13 +52,11 @@ static void print_title(struct out *out, const struct history *h, struct str id,
     buf_release(&line);
 }
 
-/* Stores the title. This accepts a history that is not trusted, because the user has named a
- * session of it. */
 static void set_title(struct history *h, struct str id, struct str title)
 {
     struct err e = ERR_INIT;
 
-    if (history_accept(h, &e) < 0 || session_set_title(h, id, title, &e) < 0)
+    if (session_set_title(h, id, title, &e) < 0)
         die_err(&e);
 }
 

@@ -102,7 +102,7 @@ link_flags = -pthread $(variant_ldflags) $(CFLAGS) $(LDFLAGS)
 # Flags for single sources: the banned functions, the version, and functions that this edition of
 # POSIX does not have.
 source_flags = $(if $(filter lib/% cmd/%,$1),$(if $(findstring linux,$(system)),,-include unistd.h) -include lib/base/banned.h) \
-               $(if $(filter lib/base/file.c lib/base/process.c,$1),-D_GNU_SOURCE) \
+               $(if $(filter lib/base/file.c lib/base/process.c lib/base/system.c,$1),-D_GNU_SOURCE) \
                $(if $(filter no/lib/sync/postgres.c,$(WITH_POSTGRES)/$1),-DWITHOUT_POSTGRES) \
                $(if $(filter lib/cli/% lib/chat/% lib/repl/% lib/browse/% cmd/%,$1),-DPROGRAM_PREFIX='"$(PROGRAM_PREFIX)"') \
                $(if $(filter lib/cli/% lib/llm/http.c lib/mcp/client.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')

@@ -826,10 +826,8 @@ int file_search_upwards(const char *from, int (*look)(void *arg, int fd, const c
         char *parent = path_parent(dir);
 
         top = strcmp(parent, dir) == 0 || strcmp(parent, ".") == 0;
-        if (fd >= 0) {
-            found = look(arg, fd, dir);
-            close(fd);
-        }
+        found = look(arg, fd, dir);
+        file_close(fd);
         free(dir);
         dir = parent;
     }

@@ -5,6 +5,7 @@
 #ifdef __APPLE__
 #include <sys/random.h>
 #endif
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifdef F_FULLFSYNC
@@ -55,6 +56,25 @@ int64_t system_mtime(const struct stat *st)
 int64_t system_ctime(const struct stat *st)
 {
     return nanoseconds(TIME_OF(st, c));
+}
+
+int64_t system_birth(int fd)
+{
+#ifdef STATX_BTIME
+    struct statx st;
+
+    return statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &st) == 0 && (st.stx_mask & STATX_BTIME) != 0
+               ? nanoseconds(
+                     (struct timespec){(time_t)st.stx_btime.tv_sec, (long)st.stx_btime.tv_nsec})
+               : 0;
+#elif defined __APPLE__
+    struct stat st;
+
+    return fstat(fd, &st) == 0 ? nanoseconds(st.st_birthtimespec) : 0;
+#else
+    (void)fd;
+    return 0;
+#endif
 }
 
 /* Linux before 3.17 has only the device. It gives up to 256 bytes at once. */

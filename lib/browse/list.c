@@ -283,6 +283,8 @@ void browse_row_session(struct browse_lines *l, const struct row *r, const struc
     buf_addf(&count, " %4" PRIu64 "  ", r->session->count);
     begin_row(l, used_at(r->session), buf_c(&count), how);
     add_history(l, r->history, how);
+    if (r->session->came)
+        browse_lines_put(l, STR("(came with the repository) "), BROWSE_TOOL);
     browse_lines_append(l, session_label(r->session), &plain);
     buf_release(&count);
 }

@@ -184,17 +184,38 @@ static void add_files(struct buf *r, const struct history *h, const char *dir)
     buf_add_byte(r, '}');
 }
 
-/* Adds the histories of other programs beside this one. */
+/* Adds one of the histories below. */
+static void add_foreign_one(struct buf *r, const char *path, size_t *count)
+{
+    if ((*count)++ == 0)
+        add_value(r, "foreign_histories", "[");
+    else
+        buf_add_byte(r, ',');
+    json_add_string(r, str_of(path));
+}
+
+/* Adds the histories beside this one that are not part of it: those that earlier versions set
+ * aside, and another program's. hist-import brings them here. */
 static void add_foreign(struct buf *r, const struct history *h)
 {
-    if (h->foreign_count == 0)
-        return;
-    add_value(r, "foreign_histories", "[");
-    for (size_t i = 0; i < h->foreign_count; i++) {
-        buf_add_c(r, i > 0 ? "," : "");
-        json_add_string(r, str_of(h->foreign[i]));
+    struct dirent **entries = NULL;
+    int entry_count = h->dir ? scandir(h->dir, &entries, NULL, alphasort) : 0;
+    size_t count = 0;
+
+    for (int i = 0; i < entry_count; i++) {
+        struct str name = str_of(entries[i]->d_name);
+        char *path = path_join(h->dir, entries[i]->d_name);
+
+        if (str_starts(name, STR("foreign")) && str_ends(name, STR(".jsonl")))
+            add_foreign_one(r, path, &count);
+        free(path);
+        free(entries[i]);
     }
-    buf_add_byte(r, ']');
+    free(entries);
+    if (h->other)
+        add_foreign_one(r, h->other, &count);
+    if (count > 0)
+        buf_add_byte(r, ']');
 }
 
 static void add_session(struct buf *r, const struct history *h)

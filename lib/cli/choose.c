@@ -110,16 +110,15 @@ void choose_add_file(struct choice *c, const char *file)
     histories_add(&c->histories, h);
 }
 
-/* Opens the history that start_reader finds, and with `foreign` the foreign ones beside it. */
-static void open_found(struct choice *c, bool foreign)
+/* Opens the history that start_reader finds, and with `others` another program's beside it. */
+static void open_found(struct choice *c, bool others)
 {
     struct history first;
 
-    start_reader(&c->config, &first, &c->common, foreign);
+    start_reader(&c->config, &first, &c->common, others);
     histories_add(&c->histories, first);
-    for (size_t i = 0; foreign && i < first.foreign_count; i++)
-        if (strcmp(first.foreign[i], first.path) != 0)
-            choose_add_file(c, first.foreign[i]);
+    if (others && first.other && strcmp(first.other, first.path) != 0)
+        choose_add_file(c, first.other);
 }
 
 static void open_users(struct choice *c, bool all)
@@ -285,7 +284,7 @@ void choose_open(struct choice *c, enum choose_reach reach, const char *otherwis
     } else if (c->files.count > 0 || c->all) {
         open_given(c);
     } else {
-        open_found(c, reach == CHOOSE_FOREIGN);
+        open_found(c, reach == CHOOSE_OTHERS);
     }
     read_names(c, otherwise);
     if (reach == CHOOSE_ANYWHERE && c->files.count == 0 && !c->all && c->config.state_home &&
@@ -301,16 +300,13 @@ bool choose_many(const struct choice *c)
 /* ---- sessions ---- */
 
 /* Looks a session up. Returns whether the history has it; any other error ends the program. */
-static bool resolve(struct choice *c, const struct history *h, struct named_session *name)
+static bool resolve(const struct history *h, struct named_session *name)
 {
     struct str text = buf_str(&name->name);
     int result;
 
     buf_clear(&name->id);
-    if (c->must_name && !name->exact)
-        result = start_resolve_named(h, text, &name->id, &name->absent);
-    else
-        result = history_look_up(h, text, name->exact, &name->id, &name->absent);
+    result = history_look_up(h, text, name->exact, &name->id, &name->absent);
     if (result < 0 && name->absent.kind == ERR_USAGE)
         die_usage("%s", err_text(&name->absent));
     if (result < 0 && name->absent.kind != ERR_ABSENT)
@@ -328,7 +324,7 @@ bool choose_in(struct choice *c, const struct history *h)
         if (name->bound && h != &c->histories.at[name->home])
             continue;
         /* An empty id is not an absent one. */
-        if (resolve(c, h, name))
+        if (resolve(h, name))
             filter_add(&c->filter.sessions, buf_str(&name->id));
     }
     return c->filter.sessions.count > 0 || (c->names.count == 0 && c->sessions_count == 0);
@@ -345,7 +341,6 @@ int choose_one(struct choice *c)
         return exit_code(ERR_ABSENT);
     }
     home = choose_home(c);
-    c->must_name = !home->trusted;
     (void)choose_in(c, home);
     if (c->filter.sessions.count > 1)
         die_usage("one session is expected, %zu were given", c->filter.sessions.count);

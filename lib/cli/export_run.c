@@ -996,7 +996,7 @@ int export_run_all(struct export_job *job, struct out *out)
         char *own_output, *own_state;
         int one;
 
-        if (!history_is_own(h))
+        if (!h->trusted)
             continue;
         job->output = own_output = output ? entry_of(output, h) : NULL;
         job->state = own_state = state ? entry_of(state, h) : NULL;

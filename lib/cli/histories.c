@@ -171,12 +171,6 @@ void histories_restrict(struct histories *l, const char *text)
 
 /* ---- sessions of other histories ---- */
 
-bool history_is_own(const struct history *h)
-{
-    return h->trusted && (h->kind != HISTORY_EXPLICIT ||
-                          strncmp(path_base(h->path), "foreign", strlen("foreign")) != 0);
-}
-
 int history_look_up(const struct history *h, struct str name, bool exact, struct buf *id,
                     struct err *e)
 {
@@ -201,7 +195,7 @@ static int look_up_all(const struct histories *l, size_t first, struct str name,
     int count = 0;
 
     for (size_t i = first; i < l->count && count >= 0; i++) {
-        if (!history_is_own(&l->at[i]))
+        if (!l->at[i].trusted)
             continue;
         if (history_look_up(&l->at[i], name, exact, &one, e) == 0) {
             buf_add_c(names, count++ > 0 ? ", " : "");
@@ -253,7 +247,7 @@ int histories_fork(struct history *to, struct history *from, struct str session,
 
     buf_clear(id);
     id_add_session(id, time_now() / 1000);
-    if ((to == from && history_accept(to, e) < 0) ||
+    if ((to == from && start_accept(to, session, quiet, e) < 0) ||
         fork_session(to, from, session, at, buf_str(id), count, &bad_lines, e) < 0 ||
         copy_title(to, from, session, buf_str(id), e) < 0)
         return -1;

@@ -92,6 +92,7 @@ static void print_columns(struct out *out, const struct session *s, const struct
         buf_add_c(&middle, "  ");
     }
     out_raw(out, buf_str(&middle));
+    buf_add_c(&label, s->came ? "(came with the repository) " : "");
     vis_add_line(&label, session_label(s), true);
     out_raw(out, utf8_fit(buf_str(&label), out->columns > used ? out->columns - used : 1));
     out_byte(out, '\n');

@@ -8,6 +8,7 @@
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/history/message.h"
+#include "chathist/history/session.h"
 #include "chathist/history/session_list.h"
 #include "chathist/history/thread.h"
 
@@ -191,6 +192,8 @@ size_t show_session(struct out *o, const struct history *h, struct str id, struc
     struct tail tail;
     size_t count, n, skipped;
 
+    if (h->mark.from > 0 && h->safe && session_came(h, id, NULL) > 0)
+        hintf(false, "session '%.*s' came with the repository", ERR_SHOWN(id));
     begin(o, s);
     wanted = load_end(&tail, h, id, s, &n);
     count = tail.whole ? tail.thread.count : SHOW_NOT_COUNTED;

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/id.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/history/session.h"
@@ -18,14 +19,9 @@ static void tell_wait(const char *path)
     warnf("waiting for another program that writes '%s'", path);
 }
 
-static void tell_trust(const char *path, const char *aside)
+static void tell_unmarked(const char *why)
 {
-    if (aside)
-        warnf("'%s' is not one of your own histories: it is now '%s', which " PROGRAM_PREFIX
-              "hist-search reads, and " PROGRAM_PREFIX "hist-import brings here",
-              path, aside);
-    else
-        warnf("'%s' is one of your histories from now on", path);
+    warnf("the next program cannot know that this session is yours: %s", why);
 }
 
 static void show_work(int percent)
@@ -70,7 +66,7 @@ static void open_history(const struct config *c, struct history *h, const char *
     if (config_switch(c, SETTING_FSYNC, &h->sync, &e) < 0)
         die_err(&e);
     h->tell = quiet ? NULL : tell_wait;
-    h->on_foreign = quiet ? NULL : tell_trust;
+    h->on_unmarked = quiet ? NULL : tell_unmarked;
     h->work = !quiet && progress_possible() ? show_work : NULL;
 }
 
@@ -113,20 +109,12 @@ void start_check(struct history *h)
         die_err(&e);
 }
 
-/* Mentions the histories that are read and are not the user's. */
-static void tell_foreign(const struct history *h, bool several)
-{
-    for (size_t i = 0; i < h->foreign_count; i++)
-        if (several || strcmp(h->foreign[i], h->path) == 0)
-            warnf("reading '%s', which is not one of your own histories", h->foreign[i]);
-}
-
-void start_reader(struct config *c, struct history *h, const struct opt_common *o, bool foreign)
+void start_reader(struct config *c, struct history *h, const struct opt_common *o, bool others)
 {
     start(c, h, o, TO_READ);
     start_expect(h);
-    if (!o->quiet)
-        tell_foreign(h, foreign);
+    if (h->other && !o->quiet && (others || strcmp(h->other, h->path) == 0))
+        warnf("reading '%s', which is not one of your own histories", h->other);
 }
 
 void start_reader_of_file(const struct config *c, struct history *h, const char *file, bool quiet)
@@ -147,13 +135,30 @@ static void tell_earlier(const struct history *h, bool quiet)
     free(earlier);
 }
 
+/* Says that sessions are not continued, until this account has stored something there, or always if
+ * another user can write there. */
+static void tell_came(const struct history *h)
+{
+    struct stat st;
+
+    if (h->trusted || file_stat(h->dir_fd, h->path, &st) < 0 || st.st_size == 0)
+        return;
+    if (h->safe)
+        warnf("the sessions in '%s' came with the repository: " PROGRAM_PREFIX
+              "hist-load ID continues one of them",
+              h->path);
+    else
+        warnf("'%s' is not one of your own histories: starting a session of its own", h->path);
+}
+
 void start_tell_place(const struct history *h, bool quiet)
 {
     if (h->notice && !quiet)
-        warnf("%s: using your own history '%s'", h->notice, h->path);
-    for (size_t i = 0; i < h->foreign_count && !quiet; i++)
-        if (strcmp(h->foreign[i], h->path) != 0)
-            warnf("'%s' is not part of this history: '--history' reads it", h->foreign[i]);
+        warnf("%s", h->notice);
+    if (h->other && !quiet && strcmp(h->other, h->path) != 0)
+        warnf("'%s' is not part of this history: '--history' reads it", h->other);
+    if (!quiet)
+        tell_came(h);
     tell_earlier(h, quiet);
 }
 
@@ -236,20 +241,25 @@ static void check_new(const struct history *h, const char *name)
                   name);
 }
 
+static bool is_current(const struct history *h, struct str id)
+{
+    struct buf current = BUF_INIT(BUF_SMALL);
+    bool is = session_current(h, &current, NULL, NULL) > 0 && str_eq(buf_str(&current), id);
+
+    buf_release(&current);
+    return is;
+}
+
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
                    const struct history *h, bool again, bool quiet)
 {
     struct buf found = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
-    bool named, foreign;
+    bool named, last, pinned = false;
 
     if (!wish->named && !wish->fresh && !wish->last) {
         wish->named = c->value[SETTING_SESSION];
-        /* The variable may come from a profile or a Makefile: it does not show consent. */
-        if (wish->named && !h->trusted)
-            die_usage("CHAT_SESSION is set, but '%s' is not one of your own histories: name the "
-                      "session with -s, or leave CHAT_SESSION out",
-                      h->path);
+        pinned = wish->named != NULL;
         check_name(wish->named, "CHAT_SESSION", false);
         wish->by_digits = false;
     } else {
@@ -263,35 +273,47 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
     if (found.len > 0)
         wish->named = buf_c(&found);
     named = wish->named != NULL;
+    last = wish->last;
     if (config_session_timeout(c, &wish->timeout_ms, &e) < 0)
         die_err(&e);
     if (again)
         wish->timeout_ms = -1;
     if (resume_choose(r, h, wish, &e) < 0)
         die_err(&e);
+    /* The variable may come from a profile or a Makefile: it does not show consent. */
+    if (pinned && !h->safe)
+        die_usage("CHAT_SESSION is set, but '%s' is not one of your own histories: name the "
+                  "session with -s, or leave CHAT_SESSION out",
+                  h->path);
+    if (pinned && r->adopt)
+        die_usage("CHAT_SESSION is set to '%s', which came with the repository: name the session "
+                  "with -s, or leave CHAT_SESSION out",
+                  buf_c(&r->id));
     r->make_current = r->make_current || wish->fresh;
     wish->named = NULL;
+    if (r->adopt && !quiet && h->safe)
+        warnf("session '%s' came with the repository", buf_c(&r->id));
     if (named && !quiet && !h->unreadable && isatty(STDERR_FILENO) &&
         session_exists(h, buf_str(&r->id), &e) == 0)
         hintf(false, "session '%s' begins", buf_c(&r->id));
     err_release(&e);
     buf_release(&found);
-    /* A foreign history is mentioned when it is set aside. */
-    foreign = h->dir && h->kind != HISTORY_USER && !h->marked;
-    if (r->distrusted && !foreign && !quiet)
-        warnf("'%s' is not one of your own histories: starting a session of its own", h->path);
-    if (r->fresh)
+    if (r->fresh || (last && h->notice && !is_current(h, buf_str(&r->id))))
         start_tell_place(h, quiet);
     else
         tell_earlier(h, quiet);
 }
 
-int start_resolve_named(const struct history *h, struct str name, struct buf *id, struct err *e)
+int start_accept(struct history *h, struct str id, bool quiet, struct err *e)
 {
-    if (!h->trusted && str_eq_c(name, "last"))
-        return err_set(e, ERR_USAGE,
-                       "'%s' is not one of your own histories: name the session to load", h->path);
-    return session_resolve(h, name, id, e);
+    int came = session_came(h, id, e);
+
+    if (came > 0)
+        came = session_accept(h, id, e) < 0 ? -1 : 1;
+    if (came > 0 && !quiet && h->safe)
+        warnf("session '%.*s', which came with the repository, is one of yours from now on",
+              ERR_SHOWN(id));
+    return came < 0 ? -1 : 0;
 }
 
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet)
@@ -307,7 +329,7 @@ int start_try_current(const struct config *c, struct history *h, struct str id, 
 {
     const char *pinned = c->value[SETTING_SESSION];
 
-    if (history_accept(h, e) < 0 || session_make_current(h, id, e) < 0)
+    if (start_accept(h, id, quiet, e) < 0 || session_make_current(h, id, e) < 0)
         return -1;
     if (!quiet && pinned && !str_eq_c(id, pinned))
         warnf("CHAT_SESSION is set to '%s' and overrides the current session", pinned);

@@ -174,7 +174,7 @@ static bool has_line(struct str text, const char *line)
 }
 
 /* Adds the line to info/exclude unless it is there. A file that is made has the mode that git gives
- * its files. Returns 0 or -1. */
+ * its files, but others cannot write it. Returns 0 or -1. */
 static int exclude(int common)
 {
     struct append_wait wait = APPEND_WAIT_INIT;
@@ -188,7 +188,7 @@ static int exclude(int common)
     info = openat(common, "info", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (info < 0)
         return -1;
-    made = openat(info, EXCLUDE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    made = openat(info, EXCLUDE, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
     if (made >= 0) {
         /* Whatever the umask is, git reads it as this user. */
         if (fstat(made, &st) == 0 && (st.st_mode & 0600) != 0600)
@@ -197,7 +197,9 @@ static int exclude(int common)
     }
     result = append_open(&a, info, EXCLUDE, &wait, NULL);
     if (result == 0) {
-        result = file_read_all(a.fd, &text);
+        result = fstat(a.fd, &st) < 0 || st.st_nlink > 1 || owner_fault(a.fd, OWNER_USER)
+                     ? -1
+                     : file_read_all(a.fd, &text);
         if (result == 0 && !has_line(buf_str(&text), "/" WORK_LINK))
             result = append_write(&a, STR("/" WORK_LINK "\n"), false, NULL);
         append_close(&a);

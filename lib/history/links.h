@@ -44,7 +44,8 @@ void second_name_restore(const char *copies, const char *name, int dir, const ch
 /* Makes the work link in the open directory `tree`, relative, to the directory `dir`, unless
  * something has its name; a work link that leads nowhere, because git's directory was moved, is
  * replaced. First `/.aicoder` is added to git's info/exclude, once, so that no commit holds the
- * link; if that fails, no link is made. `common` is git's common directory. Failures are not
+ * link; if that fails, also because others can write that file or it has another name, no link is
+ * made. `common` is git's common directory. Failures are not
  * reported: everything works without the link. */
 void work_link_make(int common, int tree, const char *tree_path, const char *dir);
 

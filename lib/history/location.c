@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "chathist/base/buf.h"
+#include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/system.h"
@@ -24,8 +26,6 @@
 #define POINTER_NAME "session"
 #define INDEX_NAME "history.idx"
 #define SKIP_NAME "history.skip"
-/* The name of a history that was set aside. A second one is `foreign-2.jsonl`. */
-#define FOREIGN_NAME "foreign"
 #define COPIES_NAME DIR_NAME "/repositories"
 
 /* The caller frees it. */
@@ -57,6 +57,13 @@ struct git_dirs {
     char *git_path;    /* absolute, as are those below; for messages */
     char *common_path; /* without links */
     char *tree_path;   /* NULL when $GIT_DIR was used */
+    bool is_led;       /* `.git` is a file or a link */
+    enum way {
+        WAY_BACK,    /* and git's own entry in the repository names this work tree */
+        WAY_UNKNOWN, /* there is no such entry */
+        WAY_OTHER,   /* it is the repository of another work tree */
+    } way;
+    char *passed; /* the nearest `.git` in a directory of another user; else NULL */
 };
 
 /* `.git` and `commondir` hold one path. */
@@ -74,6 +81,7 @@ static void git_dirs_close(struct git_dirs *g)
     free(g->git_path);
     free(g->common_path);
     free(g->tree_path);
+    free(g->passed);
     *g = (struct git_dirs){.git = -1, .common = -1, .tree = -1};
 }
 
@@ -236,6 +244,7 @@ static int look_in(struct git_dirs *g, int tree, const char *tree_path, const ch
     if (result > 0) {
         g->tree = fcntl(tree, F_DUPFD_CLOEXEC, 0);
         g->tree_path = mem_text(tree_path);
+        g->is_led = !S_ISDIR(st.st_mode);
     }
     return result;
 }
@@ -251,10 +260,24 @@ struct search {
 static int look(void *arg, int fd, const char *path)
 {
     struct search *s = arg;
-    int found = look_in(s->g, fd, path, s->common, s->unusable, s->e);
+    char *passed = s->g->passed;
+    struct stat st;
+    int found;
 
+    s->g->passed = NULL;
+    if (fd < 0) {
+        char *git = path_join(path, ".git");
+
+        if (!passed && lstat(git, &st) == 0)
+            passed = mem_text(git);
+        free(git);
+        s->g->passed = passed;
+        return 0;
+    }
+    found = look_in(s->g, fd, path, s->common, s->unusable, s->e);
     if (found == 0 && !*s->unusable)
         git_dirs_close(s->g);
+    s->g->passed = passed;
     return found != 0 ? found : *s->unusable != NULL;
 }
 
@@ -267,6 +290,78 @@ static void resolve(char **path)
         free(*path);
         *path = real;
     }
+}
+
+/* Does the path that the repository holds name this? */
+static enum way way_of(const char *path, const struct stat *st)
+{
+    struct stat named;
+
+    if (stat(path, &named) < 0)
+        return WAY_UNKNOWN;
+    return file_is_same(&named, st) ? WAY_BACK : WAY_OTHER;
+}
+
+/* Returns core.worktree of the repository (git-config(1)) as a path that the caller frees; NULL if
+ * it has none. */
+static char *config_worktree(const struct git_dirs *g)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    int fd = file_open_regular_at(g->git, "config", O_RDONLY, 0, NULL, NULL, NULL);
+    struct str rest, line, key = STR("worktree");
+    char *path = NULL, *copy;
+
+    if (fd >= 0 && file_read_all(fd, &text) < 0)
+        buf_clear(&text);
+    file_close(fd);
+    rest = buf_str(&text);
+    while (rest.n > 0) {
+        line = str_trim(str_cut(&rest, '\n'));
+        if (!str_starts(line, key))
+            continue;
+        line = str_trim(str_skip(line, key.n));
+        if (line.n == 0 || line.p[0] != '=')
+            continue;
+        line = str_trim(str_skip(line, 1));
+        if (line.n > 1 && line.p[0] == '"' && line.p[line.n - 1] == '"')
+            line = (struct str){line.p + 1, line.n - 2};
+        free(path);
+        copy = mem_copy(line.p, line.n);
+        path = path_join(g->git_path, copy);
+        free(copy);
+    }
+    buf_release(&text);
+    return path;
+}
+
+/* Finds out whether the repository knows the work tree that leads to it: a linked worktree is
+ * listed in it, and a submodule has its path. */
+static void look_back(struct git_dirs *g)
+{
+    char *named = NULL, *real = NULL, *parent = NULL, *listed = NULL;
+    bool linked = g->git != g->common;
+    struct stat st;
+
+    g->way = WAY_BACK;
+    if (g->tree < 0 || (!g->is_led && !linked))
+        return;
+    g->way = WAY_UNKNOWN;
+    real = path_real(g->git_path, NULL);
+    named = linked ? read_path(g->git, "gitdir", "", g->git_path) : config_worktree(g);
+    if (linked && real) {
+        parent = path_parent(real);
+        listed = path_join(g->common_path, "worktrees");
+        g->way = strcmp(parent, listed) == 0 ? WAY_UNKNOWN : WAY_OTHER;
+    }
+    if (g->way == WAY_UNKNOWN && named &&
+        (linked ? fstatat(g->tree, ".git", &st, AT_SYMLINK_NOFOLLOW) : fstat(g->tree, &st)) == 0)
+        g->way = way_of(named, &st);
+    else if (g->way == WAY_UNKNOWN && !linked && real && strcmp(path_base(real), ".git") == 0)
+        g->way = WAY_OTHER;
+    free(listed);
+    free(parent);
+    free(real);
+    free(named);
 }
 
 /* Finds the directories for `cwd`, an absolute path, and opens them. `dir` and `common` are
@@ -290,10 +385,10 @@ static int git_dirs_open(struct git_dirs *g, const char *cwd, const char *dir, c
         if (*unusable)
             found = 0;
     }
-    if (found <= 0)
-        git_dirs_close(g);
-    else
+    if (found > 0) {
         resolve(&g->common_path);
+        look_back(g);
+    }
     free(common_path);
     return found;
 }
@@ -348,25 +443,20 @@ static bool is_linked(const struct history *h)
     return h->git && h->git->git != h->git->common;
 }
 
-/* The caller frees it. */
-static char *foreign_name(int number)
-{
-    struct buf name = BUF_INIT(BUF_SMALL);
-
-    buf_add_c(&name, FOREIGN_NAME);
-    if (number > 1)
-        buf_addf(&name, "-%d", number);
-    buf_add_c(&name, ".jsonl");
-    return buf_detach(&name);
-}
-
-static void add_foreign(struct history *h, char *path)
-{
-    h->foreign = mem_grow(h->foreign, &h->foreign_cap, h->foreign_count + 1, sizeof *h->foreign);
-    h->foreign[h->foreign_count++] = path;
-}
-
 /* ---- trust ---- */
+
+/* Do programs of several accounts, or an archive, write there, so that a mark says whose it is? */
+static bool has_mark(const struct history *h)
+{
+    return h->dir && h->kind != HISTORY_USER;
+}
+
+/* Has the history no other name than its second one? That may be in the data directory of another
+ * account. */
+static bool has_own_names(const struct history *h, const struct stat *st)
+{
+    return !has_mark(h) || st->st_nlink <= (h->kind == HISTORY_REPOSITORY ? 2 : 1);
+}
 
 /* Can only the user have written the file? A file that is absent, or cannot be opened, leads
  * nothing. */
@@ -379,44 +469,92 @@ static bool is_own_file(int dir, const char *path)
     return own;
 }
 
-/* Can only the user have written the directory, the history and the pointer in it? */
+/* The same of the history. Sets its file in h->mark, and its size. */
+static bool is_own_history(struct history *h, off_t *size)
+{
+    struct stat st;
+    int fd = file_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, &st, NULL, NULL);
+    bool own = fd < 0 || (!owner_fault(fd, OWNER_USER) && has_own_names(h, &st) &&
+                          mark_set_file(&h->mark, fd) == 0);
+
+    *size = fd < 0 ? 0 : st.st_size;
+    if (fd < 0)
+        h->mark.inode = 0;
+    file_close(fd);
+    return own;
+}
+
+/* Can only the user have written the directory and the pointer in it? */
 static bool is_own_dir(const struct history *h)
 {
     const char *fault =
         h->dir_fd >= 0 ? owner_fault(h->dir_fd, OWNER_USER) : owner_fault_at(h->dir, OWNER_USER);
     char *pointer = path_join(h->dir, POINTER_NAME);
-    bool own = !fault && is_own_file(h->dir_fd, h->path) && is_own_file(h->dir_fd, pointer);
+    bool own = !fault && is_own_file(h->dir_fd, pointer);
 
     free(pointer);
     return own;
 }
 
-/* Does the directory hold something that could be continued? */
-static bool has_state(const struct history *h)
+char *history_marks(const struct history *h)
+{
+    char *parent = path_parent(h->path), *owner = path_join(parent, TRUST_OWNER);
+
+    free(parent);
+    return owner;
+}
+
+static int find_mark(struct owner_mark *m, int dir, const char *dir_path, const char *token_path,
+                     struct err *e)
+{
+    char *owner = path_join(dir_path, TRUST_OWNER);
+    int found = mark_find(m, dir, owner, token_path, e);
+
+    free(owner);
+    return found;
+}
+
+/* Is the history one that was just replaced by a rewrite? */
+static bool is_replaced(const struct history *h)
 {
     struct stat st;
 
-    return file_stat(h->dir_fd, FILE_NAME, &st) == 0 ||
-           file_stat(h->dir_fd, POINTER_NAME, &st) == 0;
+    return h->mark.inode != 0 && file_stat(h->dir_fd, h->path, &st) == 0 &&
+           (uint64_t)st.st_ino != h->mark.inode;
+}
+
+/* Looks for the mark. Sets what it says about the history. */
+static void read_mark(struct history *h, off_t size)
+{
+    struct err e = ERR_INIT;
+    int found = find_mark(&h->mark, h->dir_fd, h->dir, h->token_path, &e);
+
+    free(h->doubt);
+    h->doubt = found < 0 ? mem_text(err_text(&e)) : NULL;
+    h->marked = found >= MARK_OLD && h->mark.from <= size;
+    h->outdated = found == MARK_OLD;
+    err_release(&e);
 }
 
 static void set_trust(struct history *h)
 {
-    struct err e = ERR_INIT;
-    bool state;
-    int marked;
+    off_t size = 0;
 
-    h->trusted = !h->dir_exists || is_own_dir(h);
-    if (!h->dir_exists || h->kind == HISTORY_USER)
-        return;
-    /* Another program that makes the directory at this moment writes the mark first. */
-    state = has_state(h);
-    marked = trust_marked(h->dir_fd, h->token_path, &e);
-    h->marked = marked > 0;
-    if (marked < 0)
-        h->doubt = mem_text(err_text(&e));
-    h->trusted = h->trusted && (h->marked || (marked == 0 && !state));
-    err_release(&e);
+    h->marked = h->outdated = false;
+    h->safe = !h->dir_exists || !h->dir || is_own_dir(h);
+    if (h->dir_exists)
+        h->safe = is_own_history(h, &size) && h->safe;
+    if (h->safe && h->dir_exists && has_mark(h)) {
+        read_mark(h, size);
+        /* A program that rewrites the history adds the mark of the new one first. */
+        if (!h->marked && is_replaced(h) && is_own_history(h, &size))
+            read_mark(h, size);
+    }
+    h->trusted = h->safe && (h->marked || !h->dir_exists || !has_mark(h));
+    if (!h->trusted)
+        buf_clear(&h->mark.named);
+    if (!h->marked)
+        h->mark.from = h->trusted ? 0 : HISTORY_NOTHING_OWN;
 }
 
 /* ---- finding ---- */
@@ -428,23 +566,6 @@ static bool is_on_one_device(int a, int b)
     return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev;
 }
 
-/* Finds the foreign histories that were set aside in the directory of the history. */
-static void look_for_foreign(struct history *h)
-{
-    struct stat st;
-
-    for (int number = 1;; number++) {
-        char *name = foreign_name(number);
-        bool found = file_stat(h->dir_fd, name, &st) == 0;
-
-        if (found)
-            add_foreign(h, path_join(h->dir, name));
-        free(name);
-        if (!found)
-            return;
-    }
-}
-
 /* Uses an open directory, `name` in `parent`, as the place of the history and of the pointer. */
 static void set_place(struct history *h, enum history_kind kind, int fd, const char *parent,
                       const char *name)
@@ -454,7 +575,17 @@ static void set_place(struct history *h, enum history_kind kind, int fd, const c
     h->dir_exists = true;
     set_paths(h, parent, name, NULL);
     set_trust(h);
-    look_for_foreign(h);
+}
+
+/* Has a program of this account stored something in the directory, or in what it is a copy of? */
+static bool is_marked_dir(int fd, const char *path, const char *token_path)
+{
+    struct owner_mark m = MARK_INIT;
+    bool marked =
+        !owner_fault(fd, OWNER_USER) && find_mark(&m, fd, path, token_path, NULL) >= MARK_ELSEWHERE;
+
+    buf_release(&m.named);
+    return marked;
 }
 
 /* Looks for `.aicoder` in the work tree, which hist-new --here made before there was a repository,
@@ -475,9 +606,9 @@ static void look_in_work_tree(struct history *h, bool reader)
         file_stat(fd, FILE_NAME, &st) < 0)
         goto out;
     ours = !h->dir_exists && is_on_one_device(fd, h->git->common) &&
-           trust_marked(fd, h->token_path, NULL) > 0;
+           is_marked_dir(fd, dir, h->token_path);
     if (!ours)
-        add_foreign(h, path_join(dir, FILE_NAME));
+        h->other = path_join(dir, FILE_NAME);
     if (ours || (reader && file_stat(h->dir_fd, FILE_NAME, &st) < 0)) {
         close_dirs(h);
         h->dir_fd = fd;
@@ -497,19 +628,36 @@ out:
  * own. */
 static int open_pointer_place(struct history *h, struct err *e)
 {
+    struct owner_mark m = MARK_INIT;
     const char *fault;
+    char *dir;
 
     h->pointer_fd = h->dir_fd;
     if (!is_linked(h))
         return 0;
     if (open_place(h->git->git, DIR_NAME, h->pointer, &h->pointer_fd, &fault, e) < 0)
         return -1;
-    if (h->pointer_fd >= 0 && (owner_fault(h->pointer_fd, OWNER_USER) ||
-                               trust_marked(h->pointer_fd, h->token_path, NULL) <= 0)) {
+    dir = path_parent(h->pointer);
+    if (h->pointer_fd >= 0 &&
+        (owner_fault(h->pointer_fd, OWNER_USER) || mark_set_file(&m, h->pointer_fd) < 0 ||
+         find_mark(&m, h->pointer_fd, dir, h->token_path, NULL) < MARK_OLD)) {
         close(h->pointer_fd);
         h->pointer_fd = FILE_ABSENT;
     }
+    buf_release(&m.named);
+    free(dir);
     return 0;
+}
+
+/* Whoever made this work tree, as part of an archive, may have let it lead to any repository of the
+ * user's: it does not continue the conversation of another work tree, but has its own pointer. */
+static void set_own_pointer(struct history *h)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&name, "%s.%016" PRIx64, h->pointer, hash64(str_of(h->git->tree_path), 0));
+    free(h->pointer);
+    h->pointer = buf_detach(&name);
 }
 
 /* Returns 1; 0 with *unusable set to why the repository cannot have a history; -1 with *e set. */
@@ -519,6 +667,8 @@ static int locate_in_repository(struct history *h, bool reader, char **unusable,
 
     h->kind = HISTORY_REPOSITORY;
     set_paths(h, h->git->common_path, DIR_NAME, h->git->git_path);
+    if (h->git->is_led && h->git->way == WAY_OTHER)
+        set_own_pointer(h);
     if (open_place(h->git->common, DIR_NAME, h->dir, &h->dir_fd, &fault, e) < 0)
         return -1;
     if (fault) {
@@ -526,7 +676,6 @@ static int locate_in_repository(struct history *h, bool reader, char **unusable,
         return 0;
     }
     h->dir_exists = h->dir_fd >= 0;
-    look_for_foreign(h);
     if (open_pointer_place(h, e) < 0)
         return -1;
     look_in_work_tree(h, reader);
@@ -534,10 +683,7 @@ static int locate_in_repository(struct history *h, bool reader, char **unusable,
         *unusable = sentence(h->git->common_path, "cannot be written");
         return 0;
     }
-    if (h->is_old)
-        h->trusted = true;
-    else
-        set_trust(h);
+    set_trust(h);
     return 1;
 }
 
@@ -548,9 +694,9 @@ static int look_here(void *arg, int parent, const char *path)
     struct history *h = arg;
     const char *fault;
     char *dir = path_join(path, HERE_NAME);
-    int fd, found = open_place(parent, HERE_NAME, dir, &fd, &fault, NULL);
+    int fd = -1, found = parent < 0 ? 0 : open_place(parent, HERE_NAME, dir, &fd, &fault, NULL);
 
-    if (found > 0 && trust_marked(fd, h->token_path, NULL) > 0) {
+    if (found > 0 && is_marked_dir(fd, dir, h->token_path)) {
         set_place(h, HISTORY_HERE, fd, path, HERE_NAME);
     } else if (fd >= 0) {
         close(fd);
@@ -603,30 +749,52 @@ static int locate_explicit(struct history *h, const char *file)
     h->index = path_with_suffix(file, ".idx");
     h->skip = path_with_suffix(file, ".skip");
     h->dir_exists = true;
-    h->trusted = is_own_file(FILE_CWD, h->path);
+    set_trust(h);
     return 0;
+}
+
+/* Sets why this is the history of that place, if it is not what it seems. */
+static void set_notice(struct history *h, const char *unusable)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+
+    if (unusable)
+        buf_add_c(&text, unusable);
+    else if (h->git && h->git->way != WAY_BACK)
+        buf_addf(&text, "'%s/.git' leads to '%s'", h->git->tree_path, h->git->common_path);
+    if (text.len > 0)
+        buf_addf(&text, ": using %s'%s'", h->kind == HISTORY_USER ? "your own history " : "",
+                 h->path);
+    if (text.len > 0)
+        h->notice = buf_detach(&text);
 }
 
 /* Applies rules 2 to 4. */
 static int locate_by_directory(struct history *h, const struct locate_from *from, struct err *e)
 {
     char *unusable = NULL;
+    bool stops;
     int found;
 
     h->git = mem_zalloc(sizeof *h->git);
     found = git_dirs_open(h->git, from->cwd, from->git_dir, from->git_common_dir, &unusable, e);
     if (found > 0)
         found = locate_in_repository(h, from->reader, &unusable, e);
+    /* One that cannot be used is not left for a directory around it. */
+    stops = unusable != NULL;
+    if (!stops && h->git->passed)
+        unusable = sentence(h->git->passed, "belongs to another user");
     if (found <= 0) {
         close_dirs(h);
         close_git(h);
     }
-    if (unusable)
-        h->notice = unusable;
-    else if (found == 0)
+    if (found == 0 && !stops)
         found = file_search_upwards(from->cwd, look_here, h, e);
     if (found == 0)
-        return locate_of_user(h, from, e);
+        found = locate_of_user(h, from, e);
+    if (found >= 0)
+        set_notice(h, unusable);
+    free(unusable);
     return found < 0 ? -1 : 0;
 }
 
@@ -634,6 +802,7 @@ static void init(struct history *h, const struct locate_from *from)
 {
     *h = (struct history){
         .dir_fd = FILE_ABSENT, .pointer_fd = FILE_ABSENT, .sync = true, .cancel_fd = -1};
+    buf_init(&h->mark.named, BUF_LINE);
     if (from->state_home) {
         h->register_path = path_join(from->state_home, "chathist/histories");
         h->token_path = path_join(from->state_home, "chathist/token");
@@ -669,9 +838,8 @@ void history_release(struct history *h)
     free(h->register_path);
     free(h->token_path);
     free(h->copies);
-    while (h->foreign_count > 0)
-        free(h->foreign[--h->foreign_count]);
-    free(h->foreign);
+    buf_release(&h->mark.named);
+    free(h->other);
     free(h->nowhere);
     free(h->notice);
     free(h->doubt);
@@ -710,8 +878,6 @@ static void give_registered(void *arg, const char *dir)
     if (open_place(AT_FDCWD, dir, dir, &fd, &fault, NULL) > 0) {
         set_place(&h, strcmp(path_base(dir), HERE_NAME) == 0 ? HISTORY_HERE : HISTORY_REPOSITORY,
                   fd, parent, path_base(dir));
-        for (size_t i = 0; i < h.foreign_count; i++)
-            give_file(a, h.foreign[i]);
         a->found(a->arg, h);
     } else {
         history_release(&h);
@@ -771,8 +937,8 @@ bool history_has_worktrees(const struct history *h)
     struct stat st;
 
     /* git removes this directory with the last linked worktree. */
-    return h->git &&
-           (is_linked(h) || fstatat(h->git->common, "worktrees", &st, AT_SYMLINK_NOFOLLOW) == 0);
+    return h->git && (is_linked(h) || h->git->way == WAY_OTHER ||
+                      fstatat(h->git->common, "worktrees", &st, AT_SYMLINK_NOFOLLOW) == 0);
 }
 
 int history_git_dir(const struct history *h)
@@ -859,7 +1025,7 @@ const char *history_file_of(const struct history *h, const char *path)
 {
     char *files[] = {path_with_suffix(h->path, HISTORY_DELETED),
                      path_with_suffix(h->path, HISTORY_QUARANTINE),
-                     h->dir ? path_join(h->dir, TRUST_OWNER) : NULL};
+                     h->dir ? history_marks(h) : NULL};
     bool own = path_same(path, h->pointer) || path_same(path, h->index) || path_same(path, h->skip);
 
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
@@ -962,24 +1128,22 @@ static int remove_pointer(int dir, const char *path, struct err *e)
     return 0;
 }
 
-/* For trust_mark: a pointer that came with a worktree is removed. */
-static int clear_worktree(void *arg, struct err *e)
-{
-    const struct history *h = arg;
-
-    return remove_pointer(h->pointer_fd, h->pointer, e);
-}
-
-/* Makes the directory for the pointer of a linked worktree. Without a mark, which may fail, the
- * next program does not follow the pointer. */
+/* Makes the directory for the pointer of a linked worktree, and marks it: a pointer that came with
+ * it is removed. Without a mark, which may fail, the next program does not follow the pointer. */
 static int make_pointer_place(struct history *h, struct err *e)
 {
     struct append_wait wait = history_wait(h);
+    struct owner_mark m = MARK_INIT;
+    char *dir = path_parent(h->pointer), *owner = path_join(dir, TRUST_OWNER);
+    int result = make_place(h->git->git, DIR_NAME, h->pointer, &h->pointer_fd, e);
 
-    if (make_place(h->git->git, DIR_NAME, h->pointer, &h->pointer_fd, e) < 0)
-        return -1;
-    (void)trust_mark(h->pointer_fd, TRUST_OWNER, h->token_path, &wait, clear_worktree, h, NULL);
-    return 0;
+    if (result == 0)
+        result = remove_pointer(h->pointer_fd, h->pointer, e);
+    if (result == 0 && mark_set_file(&m, h->pointer_fd) == 0)
+        (void)mark_write(&m, 1, h->pointer_fd, owner, h->token_path, &wait, NULL);
+    free(owner);
+    free(dir);
+    return result;
 }
 
 /* Writes the file that keeps a directory outside of git out of commits, if a repository is made
@@ -1017,84 +1181,107 @@ static int make(struct history *h, struct err *e)
     return is_linked(h) && h->pointer_fd < 0 ? make_pointer_place(h, e) : 0;
 }
 
-/* ---- entering ---- */
+/* ---- whose it is ---- */
 
-/* Removes what would lead the programs: the pointer, the indexes, the file of a group of lines, and
- * the deletions.
- * For trust_mark: an unmarked directory becomes the user's, with its history. */
-static int remove_leads(void *arg, struct err *e)
+/* Removes what would lead the programs, and came with the directory: the pointer, the indexes, and
+ * the file of a group of lines. The list of deletions stays: it only says what is gone. */
+static int remove_leads(const struct history *h, struct err *e)
 {
-    const struct history *h = arg;
     char *pointer = path_join(h->dir, POINTER_NAME);
     int result = remove_pointer(h->dir_fd, pointer, e);
 
     history_remove_index(h);
     (void)file_unlink(h->dir_fd, FILE_NAME ".group");
-    (void)file_unlink(h->dir_fd, FILE_NAME HISTORY_DELETED);
     free(pointer);
     return result;
 }
 
-/* Renames a foreign history to a name that is free, under its lock. */
-static int set_aside(struct history *h, struct err *e)
+/* Takes all rights to the directory and its files from others. Failures are not reported: a file
+ * system may have no modes. */
+static void take_rights(const struct history *h)
+{
+    DIR *list = file_open_dir(h->dir_fd, h->dir);
+    struct dirent *entry;
+    struct stat st;
+
+    if (fchmod(h->dir_fd, 0700) < 0)
+        errno = 0;
+    while (list && (entry = readdir(list))) {
+        int fd = file_open_regular_at(h->dir_fd, entry->d_name, O_RDONLY, 0, &st, NULL, NULL);
+        bool own =
+            fd >= 0 && st.st_uid == geteuid() &&
+            (st.st_nlink == 1 || (strcmp(entry->d_name, FILE_NAME) == 0 && has_own_names(h, &st)));
+
+        if (own && fchmod(fd, 0600) < 0)
+            errno = 0;
+        file_close(fd);
+    }
+    if (list)
+        closedir(list);
+}
+
+bool history_is_marked(struct history *h, int fd)
+{
+    struct stat st;
+
+    if (!has_mark(h))
+        return true;
+    if (!h->marked || h->outdated || fstat(fd, &st) < 0 || (uint64_t)st.st_ino != h->mark.inode)
+        set_trust(h);
+    return h->marked && !h->outdated;
+}
+
+/* Writes the mark. Returns 1, 0 or -1 as mark_write. */
+static int write_mark(const struct history *h, struct err *e)
 {
     struct append_wait wait = history_wait(h);
-    struct append a;
-    struct stat st;
-    char *name = NULL;
-    int result;
+    char *owner = history_marks(h);
+    int result = mark_write(&h->mark, 1, h->dir_fd, owner, h->token_path, &wait, e);
 
-    if (file_stat(h->dir_fd, h->path, &st) < 0 && errno == ENOENT)
-        return 0;
-    if (append_open_present(&a, h->dir_fd, h->path, &wait, e) < 0)
-        return -1;
-    for (int number = 1; !name || file_stat(h->dir_fd, name, &st) == 0; number++) {
-        free(name);
-        name = foreign_name(number);
-    }
-    result = file_rename(h->dir_fd, h->path, name);
-    if (result == 0)
-        result = system_sync(h->dir_fd);
-    append_close(&a);
-    if (result < 0) {
-        err_sys(e, errno, "cannot rename '%s'", h->path);
-    } else {
-        add_foreign(h, path_join(h->dir, name));
-        if (h->on_foreign)
-            h->on_foreign(h->path, h->foreign[h->foreign_count - 1]);
-    }
-    free(name);
+    free(owner);
     return result;
 }
 
-/* For trust_mark: an unmarked directory becomes the user's, without its history. */
-static int clear_foreign(void *arg, struct err *e)
-{
-    struct history *h = arg;
-
-    return remove_leads(h, e) < 0 ? -1 : h->trusted ? 0 : set_aside(h, e);
-}
-
-/* Makes the directory the user's. Another user can write one that is marked and not trusted: it
- * loses what would lead the programs each time. */
-static int mark(struct history *h, int (*clear)(void *arg, struct err *e), struct err *e)
+int history_mark(struct history *h, int fd, off_t size, struct err *e)
 {
     struct append_wait wait = history_wait(h);
     struct err why = ERR_INIT;
-    char *owner;
+    int result = 0;
+
+    if (!h->marked) {
+        if (mark_token(h->token_path, &wait, e) < 0)
+            return -1;
+        take_rights(h);
+        result = remove_leads(h, e);
+        h->mark.from = size;
+        buf_clear(&h->mark.named);
+    }
+    if (result == 0 && mark_set_file(&h->mark, fd) < 0)
+        result = err_sys(e, errno, "cannot examine '%s'", h->path);
+    if (result < 0)
+        return -1;
+    result = write_mark(h, &why);
+    if (result < 0)
+        err_set(e, why.kind, "%s", err_text(&why));
+    else if (result == 0 && h->on_unmarked)
+        h->on_unmarked(err_text(&why));
+    err_release(&why);
+    /* For this program it is the user's, whether the next one can know that or not. */
+    if (result >= 0)
+        h->marked = h->trusted = true;
+    h->outdated = false;
+    return result < 0 ? -1 : 0;
+}
+
+int history_name(struct history *h, struct str id, struct err *e)
+{
     int result;
 
-    if (h->marked)
-        return h->trusted ? 0 : remove_leads(h, e);
-    owner = path_join(h->dir, TRUST_OWNER);
-    result = trust_mark(h->dir_fd, owner, h->token_path, &wait, clear, h, &why);
-    if (result < 0 && !h->trusted)
-        err_set(e, why.kind, "%s", err_text(&why));
-    else
-        result = 0;
-    free(owner);
-    err_release(&why);
-    return result;
+    if (!has_mark(h))
+        return 0;
+    mark_name(&h->mark, id);
+    result = write_mark(h, e);
+    return result > 0 ? 0 : -1;
 }
 
 void history_announce(struct history *h)
@@ -1111,14 +1298,6 @@ void history_announce(struct history *h)
     free(real);
     if (h->git && !is_linked(h) && h->git->tree >= 0)
         work_link_make(h->git->common, h->git->tree, h->git->tree_path, h->dir);
-}
-
-static int enter(struct history *h, int (*clear)(void *arg, struct err *e), struct err *e)
-{
-    if (h->kind != HISTORY_USER && mark(h, clear, e) < 0)
-        return -1;
-    h->trusted = h->entered = true;
-    return 0;
 }
 
 /* Can anything be stored there? */
@@ -1149,44 +1328,34 @@ static int take_over(struct history *h, struct err *e)
 }
 
 /* Makes the directories of an explicit history that are missing. */
-static int make_parents(struct history *h, struct err *e)
+static int make_parents(const struct history *h, struct err *e)
 {
     char *dir = path_parent(h->path);
     int result = file_make_dirs(dir, e);
 
     free(dir);
-    h->entered = result >= 0;
     return result < 0 ? -1 : 0;
 }
 
-int history_enter(struct history *h, struct err *e)
+int history_make(struct history *h, struct err *e)
 {
-    bool known = h->marked && h->trusted;
-
-    if (h->entered)
-        return 0;
     if (h->kind == HISTORY_EXPLICIT)
         return make_parents(h, e);
     if (!h->dir)
         return 0;
-    if (check_place(h, e) < 0 || (h->git && h->is_old && take_over(h, e) < 0) || make(h, e) < 0 ||
-        enter(h, clear_foreign, e) < 0)
+    if (check_place(h, e) < 0 || (h->git && h->is_old && take_over(h, e) < 0))
         return -1;
-    if (!known)
-        history_announce(h);
-    return 0;
+    return make(h, e);
 }
 
-int history_accept(struct history *h, struct err *e)
+/* Has a program of any account made the directory? */
+static bool is_made(const struct history *h)
 {
-    if (h->trusted || !h->dir || h->kind == HISTORY_USER)
-        return 0;
-    if (check_place(h, e) < 0 || make(h, e) < 0 || enter(h, remove_leads, e) < 0)
-        return -1;
-    history_announce(h);
-    if (h->on_foreign)
-        h->on_foreign(h->path, NULL);
-    return 0;
+    struct stat st;
+
+    return file_stat(h->dir_fd, TRUST_OWNER, &st) == 0 ||
+           (file_stat(h->dir_fd, FILE_NAME, &st) < 0 &&
+            file_stat(h->dir_fd, POINTER_NAME, &st) < 0);
 }
 
 int history_make_here(struct history *h, const char *dir, struct err *e)
@@ -1203,7 +1372,7 @@ int history_make_here(struct history *h, const char *dir, struct err *e)
     h->dir_exists = true;
     h->entered = false;
     set_trust(h);
-    if (!h->trusted && !h->marked)
+    if (!h->safe || !is_made(h))
         return err_set(e, ERR_FAILURE, "cannot use '%s': another program made it", h->dir);
-    return history_enter(h, e);
+    return 0;
 }

@@ -137,7 +137,7 @@ static void take(struct partial_left *left, const char *parent, const char *name
 void partial_find(struct partial_left *left, const struct history *h)
 {
     char *parent = path_parent(h->path);
-    DIR *dir = h->trusted && !h->nowhere ? file_open_dir(h->dir_fd, parent) : NULL;
+    DIR *dir = !h->nowhere ? file_open_dir(h->dir_fd, parent) : NULL;
     struct dirent *entry;
 
     *left = (struct partial_left){.h = h};

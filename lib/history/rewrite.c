@@ -16,6 +16,7 @@
 #include "chathist/history/append.h"
 #include "chathist/history/deletions.h"
 #include "history/links.h"
+#include "history/trust.h"
 #include "chathist/history/store.h"
 
 /* The number of bytes that are written at once. */
@@ -42,10 +43,14 @@ struct rewrite {
     char *quarantine; /* its path */
     struct part *aside;
     size_t aside_count, aside_cap;
-    struct buf erased; /* lines for FILE.deleted */
-    bool kept;         /* the line that is shown */
-    bool changed;      /* a line was not kept */
-    int reason;        /* errno of the first write or read that failed */
+    struct buf erased;      /* lines for FILE.deleted */
+    char *owner;            /* the path of the marks */
+    struct owner_mark mark; /* of the history; inode 0 if the account has none */
+    off_t emitted;          /* bytes for the new file */
+    off_t before;           /* those of lines before mark.from */
+    bool kept;              /* the line that is shown */
+    bool changed;           /* a line was not kept */
+    int reason;             /* errno of the first write or read that failed */
 };
 
 /* ---- the lines ---- */
@@ -60,6 +65,7 @@ static void flush(struct rewrite *r)
 static void emit(struct rewrite *r, struct str bytes)
 {
     buf_add_str(&r->pending, bytes);
+    r->emitted += (off_t)bytes.n;
     if (r->pending.len >= CHUNK)
         flush(r);
 }
@@ -74,6 +80,7 @@ void rewrite_keep(struct rewrite *r, const struct line *l)
         flush(r);
         if (r->reason == 0 && file_copy(r->fd, r->from, l->at, r->next - l->at) < 0)
             r->reason = errno;
+        r->emitted += r->next - l->at;
     }
 }
 
@@ -124,6 +131,19 @@ static int copy_rights(struct rewrite *r)
     return fchmod(r->fd, r->old.st_mode & 07777);
 }
 
+/* An explicit FILE may be the history of a repository. */
+static int look_at_mark(struct rewrite *r, const struct append *a, struct err *e)
+{
+    const struct history *h = r->h;
+
+    r->mark.from = 0;
+    if (mark_set_file(&r->mark, a->fd) < 0)
+        return failed(r, errno, e);
+    if (mark_find(&r->mark, h->dir_fd, r->owner, h->token_path, NULL) < MARK_OLD)
+        r->mark.inode = 0;
+    return 0;
+}
+
 static int look_at_old(struct rewrite *r, const struct append *a, struct err *e)
 {
     if (fstat(a->fd, &r->old) < 0)
@@ -138,7 +158,7 @@ static int look_at_old(struct rewrite *r, const struct append *a, struct err *e)
         return err_set(e, ERR_FAILURE,
                        "cannot rewrite '%s': it has holes, which none of these programs makes",
                        r->h->path);
-    return 0;
+    return look_at_mark(r, a, e);
 }
 
 static int lock(struct rewrite *r, struct append *a, struct err *e)
@@ -191,6 +211,8 @@ static void show(struct rewrite *r, const struct scan *s, const struct line *l)
     r->next = scan_offset(s);
     r->kept = false;
     r->by->line(r->by->arg, r, l);
+    if (l->at < r->mark.from)
+        r->before = r->emitted;
     r->changed = r->changed || !r->kept;
     r->done = r->next;
 }
@@ -233,7 +255,7 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
 
 static int start_again(struct rewrite *r, struct err *e)
 {
-    r->done = 0;
+    r->done = r->emitted = r->before = 0;
     r->changed = false;
     r->aside_count = 0;
     buf_clear(&r->erased);
@@ -247,11 +269,12 @@ static int start_again(struct rewrite *r, struct err *e)
 static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
 {
     struct stat before = r->old;
+    off_t from = r->mark.from;
     bool same;
 
     if (look_at_old(r, a, e) < 0)
         return -1;
-    same = file_is_same(&before, &r->old) && a->end >= r->done;
+    same = file_is_same(&before, &r->old) && a->end >= r->done && from == r->mark.from;
     if (!same && (copy_rights(r) < 0 ? failed(r, errno, e) : start_again(r, e)) < 0)
         return -1;
     if (pass(r, a->end, true, e) < 0)
@@ -323,6 +346,29 @@ static int fill_quarantine(const struct rewrite *r, int from, struct append *q, 
 
 /* ---- putting it in its place ---- */
 
+/* Adds the mark of the new file to that of the history, so that a kill before or after the rename
+ * leaves a valid one. */
+static int mark_new(struct rewrite *r, struct err *e)
+{
+    struct history *h = r->h;
+    struct append_wait wait = history_wait(h);
+    struct owner_mark marks[] = {r->mark, r->mark};
+
+    if (r->mark.inode == 0)
+        return 0;
+    marks[1].from = r->before;
+    if (mark_set_file(&marks[1], r->fd) < 0)
+        return failed(r, errno, e);
+    if (mark_write(marks, 2, h->dir_fd, r->owner, h->token_path, &wait, e) <= 0)
+        return -1;
+    if (h->mark.inode == r->mark.inode) {
+        h->mark.inode = marks[1].inode;
+        h->mark.born = marks[1].born;
+        h->mark.from = r->before;
+    }
+    return 0;
+}
+
 /* Puts the new file in the place of the history. The second name never names the old file
  * afterwards: that file still holds the erased messages. */
 static int replace(struct rewrite *r, struct err *e)
@@ -356,7 +402,7 @@ static int put_in_place(struct rewrite *r, const struct append *a, struct err *e
     /* The index may hold erased lines. It is removed before the rename, in case this program is
      * killed, and after it, in case another program has made one meanwhile. */
     history_remove_index(r->h);
-    if (replace(r, e) < 0)
+    if (mark_new(r, e) < 0 || replace(r, e) < 0)
         goto out;
     history_remove_index(r->h);
     if (file_sync_dir(r->h->dir_fd, r->h->path) < 0)
@@ -399,6 +445,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
                         .name = BUF_INIT(BUF_SMALL),
                         .pending = BUF_INIT(SIZE_MAX),
                         .erased = BUF_INIT(SIZE_MAX),
+                        .mark = MARK_INIT,
                         .quarantine = rewrite_quarantine(h->path)};
     struct stat st;
     off_t end;
@@ -415,6 +462,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
     /* The answer of a turn that was killed is part of its session. If it cannot be stored now, it
      * is dropped later, because its prompt is gone. */
     (void)store_recover(h, NULL);
+    r.owner = history_marks(h);
     by->begin(by->arg);
     if (begin(&r, &end, e) == 0 && pass(&r, end, false, e) == 0) {
         /* Most of it is on the disk before others have to wait. */
@@ -429,6 +477,8 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
     buf_release(&r.name);
     buf_release(&r.pending);
     buf_release(&r.erased);
+    buf_release(&r.mark.named);
+    free(r.owner);
     free(r.quarantine);
     free(r.second);
     free(r.aside);

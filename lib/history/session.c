@@ -21,11 +21,53 @@
 #include "chathist/history/store.h"
 #include "chathist/history/thread.h"
 #include "chathist/history/title.h"
+#include "history/session_index.h"
+#include "history/trust.h"
 
 /* So many of the sessions that an ambiguous name could mean are shown. */
 #define CANDIDATES_SHOWN 3
 
 /* ---- the current session ---- */
+
+int session_came(const struct history *h, struct str id, struct err *e)
+{
+    struct session_lines lines = {0};
+    struct message m = MESSAGE_INIT;
+    struct session_index x;
+    struct scan s;
+    int result = -1;
+
+    if (h->mark.from == 0 || mark_has_named(&h->mark, id))
+        return 0;
+    if (session_index_open(&x, h)) {
+        result = session_index_lines(&x, id, &lines);
+        if (result == 0)
+            result = lines.count > 0 && lines.at[0].from < h->mark.from;
+        free(lines.at);
+        session_index_close(&x);
+    }
+    if (result >= 0)
+        return result;
+    if (scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+        return -1;
+    scan_between(&s, 0, h->mark.from < s.size ? h->mark.from : s.size);
+    scan_only(&s, id);
+    result = scan_message(&s, &m, NULL, e);
+    message_release(&m);
+    scan_close(&s);
+    return result;
+}
+
+int session_accept(struct history *h, struct str id, struct err *e)
+{
+    int came;
+
+    /* An id that cannot be written again is not continued. */
+    if (!id_session_valid(id))
+        return 0;
+    came = store_enter(h, e) < 0 ? -1 : session_came(h, id, e);
+    return came > 0 ? store_name(h, id, e) : came;
+}
 
 /* The pointer has the id of the session, and may have a mark in a second line. */
 #define POINTER_MOST 1024
@@ -76,6 +118,11 @@ int session_current(const struct history *h, struct buf *id, int64_t *since, str
 
     if (result <= 0)
         return result;
+    result = session_came(h, p.id, e);
+    if (result != 0) {
+        close(p.fd);
+        return result < 0 ? -1 : 0;
+    }
     buf_set(id, p.id);
     if (since)
         *since = system_mtime(&p.st) / 1000;
@@ -131,7 +178,7 @@ static int write_pointer(struct history *h, struct str id, struct str mark, stru
     if (!id_session_valid(id))
         return err_set(e, ERR_USAGE, "cannot continue session '%.*s': not an id that chat takes",
                        ERR_SHOWN(id));
-    result = history_enter(h, e);
+    result = store_enter(h, e);
     if (result == 0)
         result = store_check(h, e);
     if (result == 0) {
@@ -198,16 +245,19 @@ int session_expired(const struct history *h, struct str id, int64_t since, int64
 
 int session_last(const struct history *h, struct buf *id, struct err *e)
 {
-    int found = history_has_worktrees(h) ? session_current(h, id, NULL, e) : 0;
+    int found = history_has_worktrees(h) ? session_current(h, id, NULL, e) : 0, came = 1;
     struct session_list l;
 
     if (found != 0)
         return found;
-    if (session_list_newest(&l, h, 1, e) < 0)
+    if (session_list_newest(&l, h, h->mark.from > 0 ? SIZE_MAX : 1, e) < 0)
         return -1;
-    found = l.count > 0;
-    if (found)
-        buf_set(id, l.at[0].id);
+    for (size_t i = 0; i < l.count && came > 0; i++) {
+        came = session_came(h, l.at[i].id, e);
+        if (came == 0)
+            buf_set(id, l.at[i].id);
+    }
+    found = came < 0 ? -1 : came == 0;
     session_list_release(&l);
     return found;
 }
@@ -279,7 +329,10 @@ int session_resolve(const struct history *h, struct str name, struct buf *id, st
 
         found = current ? session_current(h, id, NULL, e) : session_last(h, id, e);
         if (found == 0)
-            err_set(e, ERR_ABSENT, current ? "there is no current session" : "there is no session");
+            err_set(e, ERR_ABSENT, "there is no %ssession%s", current ? "current " : "",
+                    current || h->mark.from == 0
+                        ? ""
+                        : " of yours: one that came with the repository is named by its id");
         return found > 0 ? 0 : -1;
     }
     if (name.n == 0)
@@ -378,19 +431,17 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
     buf_clear(&r->id);
     r->fresh = r->make_current = r->may_join = r->adopt = false;
     r->timeout_ms = wish->timeout_ms;
-    r->distrusted = !h->trusted;
     if (h->doubt && !wish->named)
         return err_set(e, ERR_FAILURE, "%s", h->doubt);
     if (wish->named) {
         if (choose_named(r, wish->named, e) < 0)
             return -1;
-        /* Naming a session that the history has is consent to continue it. */
-        found = h->trusted || h->unreadable ? 0 : session_exists(h, buf_str(&r->id), e);
+        /* Naming a session that came with the repository is consent to continue it. */
+        found = h->unreadable ? 0 : session_came(h, buf_str(&r->id), e);
         r->adopt = found > 0;
-        r->distrusted = false;
         return found < 0 ? -1 : 0;
     }
-    if (!wish->fresh && (h->trusted || wish->last)) {
+    if (!wish->fresh) {
         if (wish->last)
             found = session_last(h, &r->id, e);
         else
@@ -398,10 +449,8 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
         if (found < 0)
             return -1;
         r->make_current = wish->last;
-        r->adopt = found && !h->trusted;
-        r->distrusted = r->distrusted && !r->adopt;
     }
-    /* A foreign client's id that cannot be written again does not come back by itself either. */
+    /* Another client's id that cannot be written again does not come back by itself either. */
     if (!found || !id_session_valid(buf_str(&r->id))) {
         choose_fresh(r);
         r->may_join = !wish->fresh;
@@ -430,11 +479,11 @@ int resume_claim(struct resume *r, struct history *h, struct err *e)
     struct append a;
     int result;
 
-    if (r->adopt && history_accept(h, e) < 0)
+    if (r->adopt && session_accept(h, buf_str(&r->id), e) < 0)
         return -1;
     if (!r->make_current || !r->may_join)
         return 0;
-    if (history_enter(h, e) < 0)
+    if (store_enter(h, e) < 0 || store_check(h, e) < 0)
         return -1;
     if (append_open(&a, h->dir_fd, h->path, &wait, e) < 0) {
         h->impatient = h->impatient || wait.timed_out;

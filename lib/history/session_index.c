@@ -794,22 +794,6 @@ static int add_sessions(const struct session_index *x, const uint64_t *records, 
     return 0;
 }
 
-int session_index_sessions(const struct session_index *x, uint64_t first, uint64_t count,
-                           struct session_list *to)
-{
-    uint64_t *records;
-    int result;
-
-    if (first > x->header.sessions || count > x->header.sessions - first)
-        return -1;
-    records = mem_zalloc((size_t)count * RECORD_WORDS * sizeof(*records));
-    result = read_records(x, first, (size_t)count, records);
-    if (result == 0 && count > 0)
-        result = add_sessions(x, records, (size_t)count, to);
-    free(records);
-    return result;
-}
-
 /* ---- times ---- */
 
 int session_index_times(const struct session_index *x, struct time_blocks *to)
@@ -843,8 +827,6 @@ int session_index_times(const struct session_index *x, struct time_blocks *to)
     return result;
 }
 
-/* ---- lines ---- */
-
 /* Reads `count` ranges from number `first` on. Those of one session must be ascending, and all in
  * the covered part. */
 static int read_ranges(const struct session_index *x, uint64_t first, uint64_t count,
@@ -869,6 +851,44 @@ static int read_ranges(const struct session_index *x, uint64_t first, uint64_t c
     free(words);
     return result;
 }
+
+/* Finds the first lines of the last `count` sessions of a list, for which these are the records. */
+static int add_first_lines(const struct session_index *x, const uint64_t *records, size_t count,
+                           struct session_list *to)
+{
+    struct session *s = to->at + to->count - count;
+    struct line_range *first;
+    int result = 0;
+
+    for (size_t i = 0; i < count && result == 0; i++) {
+        first = NULL;
+        result = read_ranges(x, records[i * RECORD_WORDS + RECORD_FIRST_RANGE], 1, &first);
+        if (result == 0)
+            s[i].first_line = first->from;
+        free(first);
+    }
+    return result;
+}
+
+int session_index_sessions(const struct session_index *x, uint64_t first, uint64_t count,
+                           struct session_list *to)
+{
+    uint64_t *records;
+    int result;
+
+    if (first > x->header.sessions || count > x->header.sessions - first)
+        return -1;
+    records = mem_zalloc((size_t)count * RECORD_WORDS * sizeof(*records));
+    result = read_records(x, first, (size_t)count, records);
+    if (result == 0 && count > 0)
+        result = add_sessions(x, records, (size_t)count, to);
+    if (result == 0 && count > 0 && x->h->mark.from > 0)
+        result = add_first_lines(x, records, (size_t)count, to);
+    free(records);
+    return result;
+}
+
+/* ---- lines ---- */
 
 static bool is_ascending(const struct line_range *ranges, size_t count)
 {

@@ -5,6 +5,7 @@
 
 #include "chathist/base/memory.h"
 #include "history/session_index.h"
+#include "history/trust.h"
 
 /* Records that are read at once. */
 #define RUN_LEAST ((size_t)64)
@@ -240,6 +241,15 @@ static int list_index(struct session_list *l, struct session_index *x, const str
     return result;
 }
 
+static void mark_came(struct session_list *l, const struct history *h)
+{
+    bool may = h->kind == HISTORY_REPOSITORY || h->kind == HISTORY_HERE;
+
+    for (size_t i = 0; i < l->count; i++)
+        l->at[i].came =
+            may && l->at[i].first_line < h->mark.from && !mark_has_named(&h->mark, l->at[i].id);
+}
+
 /* ---- lists ---- */
 
 /* Lists sessions by reading the whole history. */
@@ -254,6 +264,8 @@ static int list_file(struct session_list *l, const struct history *h, const stru
     result = session_table_load(&none.tail, h, e);
     if (result == 0)
         result = list_index(l, &none, wish);
+    if (result == 0)
+        mark_came(l, h);
     session_table_release(&none.tail);
     return result;
 }
@@ -267,6 +279,7 @@ static int list(struct session_list *l, const struct history *h, const struct li
     if (session_index_open(&x, h)) {
         if (list_index(l, &x, wish) == 0) {
             session_index_close(&x);
+            mark_came(l, h);
             return 0;
         }
         session_list_release(l);

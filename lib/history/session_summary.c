@@ -22,6 +22,10 @@ void session_add_json(struct buf *out, const struct session *s)
     json_add_member(out, "first_role", s->first_role);
     json_add_member(out, "created_at", s->created_at);
     json_add_member(out, "last_accessed", s->last_used);
+    if (s->came) {
+        json_add_key(out, "came_with_repository");
+        buf_add_c(out, "true");
+    }
     buf_add_byte(out, '}');
 }
 

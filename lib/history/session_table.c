@@ -160,6 +160,7 @@ static void add_message(struct session_table *t, const struct message *m, int64_
     bool is_title = message_is_title(m), first = s->count + s->titles == 0;
 
     if (first) {
+        s->first_line = at;
         s->created_at = session_list_keep(&t->list, m->timestamp);
         s->created = time;
         s->used = LINE_OLDEST;

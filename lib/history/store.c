@@ -335,6 +335,16 @@ static bool begins_as_line(struct str text, bool torn)
     return str_starts(text, second) || str_starts(second, text);
 }
 
+/* Is the first line a message? Reads no more than a little of the file. */
+static bool begins_with_message(int fd)
+{
+    char head[4096];
+    ssize_t got = file_pread_full(fd, head, sizeof(head), 0);
+    const char *end = got > 0 ? memchr(head, '\n', (size_t)got) : NULL;
+
+    return end && !message_defect((struct str){head, (size_t)(end - head)});
+}
+
 int store_check(struct history *h, struct err *e)
 {
     struct message m = MESSAGE_INIT;
@@ -347,7 +357,7 @@ int store_check(struct history *h, struct err *e)
         scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, NULL) < 0)
         return 0;
     /* A program that was killed may have left no more than the beginning of a line. */
-    is = s.fd < 0 || s.size == 0 ||
+    is = s.fd < 0 || s.size == 0 || begins_with_message(s.fd) ||
          (scan_line(&s, &l, NULL) > 0 &&
           (scan_judge(&l, &m) == SCAN_MESSAGE || begins_as_line(l.text, !l.terminated)));
     is = is || scan_message(&s, &m, NULL, NULL) != 0;
@@ -357,7 +367,29 @@ int store_check(struct history *h, struct err *e)
     return is ? 0 : err_set(e, ERR_USAGE, "'%s' is not a history", h->path);
 }
 
-/* Locks the history, and stores what killed writers have left of a group. 0, -1. */
+/* Marks the history as one in which this account stores something. What killed writers have left is
+ * stored before: it came with the rest. */
+static int mark(struct history *h, struct append *a, struct err *e)
+{
+    struct partial_left left;
+    struct buf answers = BUF_INIT(SIZE_MAX);
+    int result = 0;
+
+    if (!h->outdated) {
+        partial_find(&left, h);
+        partial_lines(&left, &answers);
+        if (answers.len > 0)
+            result = append_write(a, buf_str(&answers), h->sync, e);
+        if (result == 0)
+            partial_remove(&left);
+        else
+            partial_release(&left);
+        buf_release(&answers);
+    }
+    return result < 0 ? -1 : history_mark(h, a->fd, a->end, e);
+}
+
+/* Locks the history, stores what killed writers have left of a group, and marks it. 0, -1. */
 static int lock(struct history *h, struct append *a, struct err *e)
 {
     struct append_wait wait = history_wait(h);
@@ -366,10 +398,43 @@ static int lock(struct history *h, struct append *a, struct err *e)
         h->impatient = h->impatient || wait.timed_out;
         return -1;
     }
-    if (store_check(h, e) == 0 && complete_group(h, a, e) == 0)
+    if (store_check(h, e) == 0 && complete_group(h, a, e) == 0 &&
+        (history_is_marked(h, a->fd) || mark(h, a, e) == 0))
         return 0;
     append_close(a);
     return -1;
+}
+
+int store_enter(struct history *h, struct err *e)
+{
+    struct append a;
+    bool known = h->marked && !h->is_old;
+
+    if (h->entered)
+        return 0;
+    if (history_make(h, e) < 0)
+        return -1;
+    if (h->dir && !h->marked && h->kind != HISTORY_USER) {
+        if (lock(h, &a, e) < 0)
+            return -1;
+        append_close(&a);
+    }
+    h->entered = true;
+    if (!known)
+        history_announce(h);
+    return 0;
+}
+
+int store_name(struct history *h, struct str id, struct err *e)
+{
+    struct append a;
+    int result = -1;
+
+    if (store_enter(h, e) < 0 || lock(h, &a, e) < 0)
+        return -1;
+    result = history_name(h, id, e);
+    append_close(&a);
+    return result;
 }
 
 /* Lines that are written, and are not on the disk yet. The file is locked. */
@@ -432,7 +497,7 @@ static bool begin_write(struct store_write *w, store_lines_fn *fill, void *arg, 
     struct stat st;
     bool had_prompt;
 
-    w->result = history_enter(w->h, &w->e);
+    w->result = store_enter(w->h, &w->e);
     if (w->result < 0)
         return false;
     /* If the whole file is gone, moved away for example, the answer begins a new one. */
@@ -625,7 +690,7 @@ int store_append_group(struct history *h, store_group_fn *make, void *arg, struc
     struct group group;
     int result = -1;
 
-    if (history_enter(h, e) < 0 || lock(h, &a, e) < 0)
+    if (store_enter(h, e) < 0 || lock(h, &a, e) < 0)
         return -1;
     partial_find(&left, h);
     if (group_begin(&group, h, e) == 0) {

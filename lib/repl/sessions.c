@@ -255,7 +255,7 @@ static int resolve_listed(struct repl *r, struct str name, struct buf *id, struc
         buf_add_c(id, r->listed.at[n - 1]);
         return 0;
     }
-    return start_resolve_named(&r->chat->history, name, id, e);
+    return session_resolve(&r->chat->history, name, id, e);
 }
 
 /* Continues a session of the history. The system prompt for the next turn is dropped, attached

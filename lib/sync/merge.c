@@ -725,7 +725,7 @@ static int check_place(struct history *h, struct err *e)
 {
     if (h->nowhere)
         return err_set(e, ERR_FAILURE, "%s", h->nowhere);
-    if (!h->trusted)
+    if (!h->safe)
         return err_set(e, ERR_USAGE, "'%s' is not one of your own histories", h->path);
     return store_check(h, e);
 }
@@ -749,7 +749,7 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
 
     if (check_place(h, e) < 0)
         return NULL;
-    if (!o->dry_run && (history_enter(h, e) < 0 || store_recover(h, e) < 0))
+    if (!o->dry_run && (store_enter(h, e) < 0 || store_recover(h, e) < 0))
         return NULL;
     if (!o->dry_run)
         (void)sync_state_make(h, NULL); /* for the cache */

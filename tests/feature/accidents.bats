@@ -154,15 +154,106 @@ tracked() {
     lines_are 6
 }
 
+# starts_anew: the conversation is not continued by itself, which is said once, and is found and loaded as before.
+starts_anew() {
+    run_expect 0 chat 'precious three'
+    stdout_is 'precious three' '[1 message]'
+    stderr_has "the sessions in '$PWD/.git/aicoder/history.jsonl' came with the repository: hist-load ID continues one of them"
+    run_expect 0 chat 'precious four'
+    stdout_is 'precious four' '[3 messages]'
+    stderr_empty
+    run_expect 0 hist-search -c precious
+    stdout_is 8
+    compgen -G '.git/aicoder/foreign*' && fail 'it was set aside' && return 1
+    run_expect 0 hist-load -q "$(jq -rn input.session_id .git/aicoder/history.jsonl)"
+    run_expect 0 chat again
+    stdout_is again '[5 messages]'
+}
+
 @test "accident: the repository is copied" {
     cp -a . ../copy
     cd ../copy
     kept
-    goes_on
+    starts_anew
     # The two go their own ways from now on.
     cd ../repo
     kept
     goes_on
+}
+
+@test "accident: the state directory is lost" {
+    rm -r "$HOME/.local/state"
+    kept
+    starts_anew
+}
+
+@test "accident: two HOMEs in turns" {
+    local home=$HOME
+    HOME=$WORK/other
+    starts_anew
+    # The first one goes on with what was said last, as with another terminal.
+    for HOME in "$home" "$WORK/other" "$home" "$WORK/other"; do
+        run_expect 0 chat more
+        stdout_has more
+        stderr_empty
+    done
+    run_expect 0 hist-search -c more
+    stdout_is 8
+    [[ $(wc -l <.git/aicoder/owner) -eq 2 ]]
+    # After a rewrite by one the other begins again, and nothing else.
+    HOME=$home
+    run_expect 0 hist-new -q
+    run_expect 0 chat -q short
+    run_expect 0 hist-delete -q --force current
+    run_expect 0 chat -q -c more
+    for HOME in "$WORK/other" "$home" "$WORK/other"; do
+        run_expect 0 chat more
+    done
+    stderr_empty
+    run_expect 0 hist-search -c precious
+    stdout_is 8
+}
+
+@test "accident: a container, whose HOME is new each time and has no token" {
+    local i
+    for i in 1 2 3; do
+        HOME=$WORK/container$i run_expect 0 chat "in $i"
+        stdout_is "in $i" '[1 message]'
+        HOME=$WORK/container$i run_expect 0 chat "again in $i"
+        stdout_is "again in $i" '[3 messages]'
+        stderr_empty
+    done
+    kept
+    run_expect 0 hist-search -c ' in '
+    stdout_is 6
+    goes_on_from_last=$(jq -rn 'last(inputs).session_id' .git/aicoder/history.jsonl)
+    run_expect 0 hist-show --json current
+    stdout_json .session_id "$goes_on_from_last" "$goes_on_from_last" "$goes_on_from_last" "$goes_on_from_last"
+}
+
+@test "accident: a full disk at the first message" {
+    make_repo ../new
+    cd ../new
+    mkdir .git/aicoder
+    : >.git/aicoder/history.jsonl
+    run_expect 0 chat hello
+    stdout_is hello '[1 message]'
+    stderr_empty
+    run_expect 0 chat again
+    stdout_is again '[3 messages]'
+    [[ $(ls -A .git/aicoder) == $'history.jsonl\nowner\nsession' ]]
+    [[ $EUID -eq 0 ]] && unshare -m true 2>/dev/null || return 0
+    make_repo ../full
+    cat >../full.sh <<'END'
+mount -t tmpfs -o size=64k none ../full && cd ../full && mkdir -p .git/objects .git/refs && echo x >.git/HEAD || exit 99
+dd if=/dev/zero of=filler bs=1k count=100 2>/dev/null
+chat one; echo "status $?"
+rm filler
+chat two && chat three && ls .git/aicoder && hist-search -c t
+END
+    run_expect 0 unshare -m bash ../full.sh
+    stdout_is one '[1 message]' 'status 8' two '[1 message]' three '[3 messages]' history.jsonl owner session 4
+    stderr_lacks 'came with'
 }
 
 @test "accident: the repository is deleted" {
@@ -240,7 +331,8 @@ tracked() {
     kept
     run_expect 0 hist-search --all -o 'precious three'
     lines_are 2
-    # The session of the backup goes on.
+    # The session of the backup is there.
+    run_expect 0 hist-load -q "$(jq -rn input.session_id .git/aicoder/history.jsonl)"
     run_expect 0 chat 'what was said?'
     stdout_has '[5 messages]'
     stderr_has 'an earlier history of this repository is kept in'
@@ -304,8 +396,9 @@ tracked() {
     lines_are 2
     [[ $(stat -c %h .git/aicoder/history.jsonl) -eq 2 ]]
     # Another hard link would keep what goes.
+    id=$(jq -rn 'last(inputs).session_id' .git/aicoder/history.jsonl)
     ln .git/aicoder/history.jsonl ../link
-    run_expect 2 hist-delete -q --force last
+    run_expect 2 hist-delete -q --force "$id"
     stderr_has 'it has other names (hard links), which would stay'
 }
 
@@ -348,6 +441,42 @@ tracked() {
         stdout_is 3
     done
     ((killed > 2)) || fail "only $killed kills"
+}
+
+@test "accident: a kill of hist-delete at any system call leaves a history that goes on" {
+    need_strace
+    run_expect 0 chat -q -N 'erase this'
+    run_expect 0 chat -q -N 'keep this'
+    local id call n i killed=0 status
+    id=$(jq -r 'select(.content == "erase this").session_id' .git/aicoder/history.jsonl)
+    cp -a .git/aicoder/. ../before
+    # Each copy gets its mark by a write that is not the test's subject.
+    again() {
+        rm -rf .git/aicoder "$HOME/.local/share/aicoder/repositories"
+        mkdir -m 700 .git/aicoder
+        : >.git/aicoder/history.jsonl
+        chmod 600 .git/aicoder/history.jsonl
+        hist-append -q --json <../before/history.jsonl >../ids
+        cp ../before/session .git/aicoder/session
+    }
+    for call in renameat rename openat fsync fdatasync unlinkat linkat write fchmod flock; do
+        again
+        strace -f -qq -o ../trace -e "trace=$call" hist-delete -q --force "$id" >"$OUT"
+        n=$(wc -l <../trace)
+        for ((i = 1; i <= n; i += (call == openat || call == flock) ? 3 : 1)); do
+            again
+            status=0
+            strace -f -qq -o ../trace -e "trace=$call" -e "inject=$call:signal=KILL:when=$i" \
+                hist-delete -q --force "$id" >"$OUT" 2>"$ERR" || status=$?
+            ((status == 0)) || killed=$((killed + 1))
+            run_expect 0 chat --dry-run -c more
+            stdout_has 'keep this'
+            run_expect 0 chat more
+            stdout_is more '[3 messages]' || fail "killed at $call $i" || return 1
+            stderr_empty
+        done
+    done
+    ((killed > 10)) || fail "only $killed kills"
 }
 
 @test "accident: hist-delete by the second name" {

@@ -887,7 +887,7 @@ cursor_has_left() {
     screen_has 'no message has all words; these sessions have them:' '/load N continues'
 }
 
-@test "interactive: a session that came with a foreign history is loaded only by its name" {
+@test "interactive: a session that came with the repository is loaded only by its name" {
     unset CHAT_HISTORY
     make_repo
     mkdir -m 700 .git/aicoder
@@ -895,10 +895,9 @@ cursor_has_left() {
     echo theirs >.git/aicoder/session
     terminal
     type_lines 'chat; echo "status $?"'
-    # The foreign history is mentioned when something is stored.
     screen_has 'Ctrl-D leaves'
     type_lines '/load last'
-    screen_has 'name the session to load'
+    screen_has 'there is no session of yours'
     pointer_is .git/aicoder/session theirs
     type_lines '/load theirs'
     screen_has 'session theirs, 1 message'

@@ -278,14 +278,14 @@ make_ours() {
     mode_is 600 .git/aicoder/session .git/aicoder/owner
 }
 
-@test "trust: who adopts a history in a worktree does not adopt the pointer of the main work tree" {
+@test "trust: an account that first stores something in a worktree does not follow the pointer of the main work tree" {
     git_repo repo
     git -C repo worktree add -q ../tree
     (cd repo && chat -q planted)
-    cp repo/.git/aicoder/session planted
-    echo 'of another user' >repo/.git/aicoder/owner
+    echo 'of another account' >repo/.git/aicoder/owner
     (cd tree && run_expect 0 chat -q -c mine)
     no_file repo/.git/aicoder/session
+    [[ $(head -n 1 repo/.git/aicoder/owner) == 'of another account' ]]
 }
 
 @test "where: submodules, --separate-git-dir, GIT_DIR and GIT_COMMON_DIR, bare repositories" {
@@ -556,7 +556,7 @@ END
     done
 }
 
-@test "made: what was there is not chmodded" {
+@test "made: what was there is not chmodded, but by an account that first stores something there" {
     make_repo repo
     mkdir -p "$HOME/.local/share" repo/.git/aicoder
     chmod 755 "$HOME/.local" "$HOME/.local/share" repo repo/.git repo/.git/aicoder
@@ -567,10 +567,18 @@ END
     (cd repo && hist-load -q s >out && hist-append -q -s s one)
     hist-append two
     hist-append --history file.jsonl -s s three
-    mode_is 755 "$HOME/.local" "$HOME/.local/share" repo repo/.git repo/.git/aicoder
-    mode_is 644 repo/.git/aicoder/history.jsonl file.jsonl
+    mode_is 755 "$HOME/.local" "$HOME/.local/share" repo repo/.git
+    mode_is 700 repo/.git/aicoder
+    mode_is 600 repo/.git/aicoder/{history.jsonl,owner,session}
+    mode_is 644 file.jsonl
     stored_in file.jsonl hello three
     stored_in repo/.git/aicoder/history.jsonl hello one
+    # What the user changes afterwards stays.
+    chmod 750 repo/.git/aicoder
+    chmod 640 repo/.git/aicoder/history.jsonl
+    (cd repo && chat -q two && hist-delete -q --force --keep 1)
+    mode_is 750 repo/.git/aicoder
+    mode_is 640 repo/.git/aicoder/history.jsonl
 }
 
 @test "made: git does not see the link, also in a clone that ignores nothing" {
@@ -622,9 +630,10 @@ END
     asked 3
     stderr_lacks 'your own histories'
     [[ $(jq -r .session_id .git/aicoder/history.jsonl | sort -u | wc -l) -eq 1 ]]
-    same token "$HOME/.local/state/chathist/token" .git/aicoder/owner
+    inode=$(stat -c %i .git/aicoder/history.jsonl)
+    json_is .git/aicoder/owner '"\(.from) \(.inode) \(.named) \(.mac | length)"' "0 $inode [] 64"
     matches='^[0-9a-f]{64}$'
-    [[ $(cat .git/aicoder/owner) =~ $matches ]]
+    [[ $(cat "$HOME/.local/state/chathist/token") =~ $matches ]]
     run_expect 0 jq -c . "$REGISTER"
     stdout_is "{\"path\":\"$WORK/.git/aicoder\"}"
 }
@@ -642,7 +651,7 @@ END
     echo 0123456789abcdef >.git/aicoder/owner
     run_expect 0 chat -v four
     asked 1
-    stderr_has 'is not one of your own histories'
+    stderr_has "$(came chat .)"
 }
 
 @test "trusted: an explicit FILE that only the user can write" {
@@ -679,7 +688,7 @@ END
     stderr_has "'$USER_HISTORY' is not one of your own histories"
     chmod 700 "$HOME/.local/share/aicoder"
     run_expect 0 chat -v three
-    asked 5
+    asked 3
     chmod 666 "$USER_HISTORY"
     run_expect 0 chat -v four
     asked 1
@@ -697,14 +706,17 @@ END
     make_repo
     run_expect 0 unshare -m "$WORK/readonly.sh" 'chat hello'
     stdout_is hello '[1 message]'
-    stderr_empty
-    run_expect 8 unshare -m "$WORK/readonly.sh" 'chat hello'
-    stdout_is hello '[1 message]'
-    stderr_has "cannot make directory '$HOME/.local/state/chathist'"
-    json_is .git/aicoder/history.jsonl .content hello $'hello\n[1 message]'
+    stderr_is "chat: the next program cannot know that this session is yours: cannot make directory '$HOME/.local/state/chathist': Read-only file system"
+    run_expect 0 unshare -m "$WORK/readonly.sh" 'chat again'
+    stdout_is again '[1 message]'
+    stderr_has "$(came chat .)" "cannot make directory '$HOME/.local/state/chathist'"
+    json_is .git/aicoder/history.jsonl .content hello $'hello\n[1 message]' again $'again\n[1 message]'
     # With a token that can be read, everything works.
     run_expect 0 chat -q hello
-    is_file .git/aicoder/foreign.jsonl
+    run_expect 0 chat hello
+    stdout_is hello '[3 messages]'
+    run_expect 0 hist-search -c again
+    stdout_is 2
     make_repo "$WORK/other"
     cd "$WORK/other"
     run_expect 0 unshare -m "$WORK/readonly.sh" 'chat -q hello && chat again'
@@ -768,9 +780,11 @@ END
 @test "trusted: without a place for the token nothing is known to be ours" {
     make_repo
     HOME=nonsense run_expect 0 hist-append -s s one
+    stderr_has 'neither HOME nor XDG_STATE_HOME is an absolute path'
+    HOME=nonsense run_expect 0 hist-append -q two
     stderr_empty
-    HOME=nonsense run_expect 2 hist-append two
-    stderr_has "cannot write '$WORK/.git/aicoder/owner': neither HOME nor XDG_STATE_HOME is an absolute path"
+    stored_in .git/aicoder/history.jsonl one two
+    no_file .git/aicoder/owner
 }
 
 @test "where: a .git of another owner in a directory of ours" {
@@ -783,17 +797,20 @@ END
     no_file mine/.git/aicoder mine/sub/.git/aicoder
 }
 
-@test "foreign: hist-load refuses the name last, and takes none from standard input" {
+@test "came: hist-load and hist-fork find no last session, and take none from standard input" {
     foreign repo
     cd repo
-    local words
-    for words in '' last; do
-        # shellcheck disable=SC2086
-        run_expect 2 hist-load $words
-        stderr_is "hist-load: '$WORK/repo/.git/aicoder/history.jsonl' is not one of your own histories: name the session to load (see 'hist-load --help')"
+    local words program
+    for program in hist-load hist-fork; do
+        for words in last current; do
+            run_expect 1 $program $words
+            stdout_empty
+        done
+        run_expect 1 $program - <<<$'last\tmore'
+        stderr_is "$program: no session 'last'"
     done
-    run_expect 1 hist-load - <<<$'last\tmore'
-    stderr_is "hist-load: no session 'last'"
+    run_expect 1 hist-load
+    stderr_is 'hist-load: there is no session of yours: one that came with the repository is named by its id'
     no_file "$REGISTER"
     pointer_is .git/aicoder/session evil
 }
@@ -819,93 +836,140 @@ END
     [[ $(jq -r .session_id real/.git/aicoder/history.jsonl | sort -u | wc -l) -eq 1 ]]
 }
 
-# set_aside PROGRAM: what it says when it sets aside the history of the repository `repo`.
-set_aside() {
-    echo "$1: '$WORK/repo/.git/aicoder/history.jsonl' is not one of your own histories:" \
-        "it is now '$WORK/repo/.git/aicoder/foreign.jsonl', which hist-search reads, and hist-import brings here"
+# came PROGRAM DIR: what it says when nothing in the history of the repository DIR is this account's.
+came() {
+    echo "$1: the sessions in '$(cd "$2" && pwd)/.git/aicoder/history.jsonl' came with the repository: hist-load ID continues one of them"
 }
 
-@test "foreign: the first chat sets the history aside, says so once, and nothing old is sent" {
+@test "came: the first chat begins a session in the same file, says so once, and nothing old is sent" {
     foreign repo
     cd repo
     echo '{}' >.git/aicoder/history.jsonl.group
     run_expect 0 chat -v hello
     asked 1
-    stderr_has "$(set_aside chat)"
-    json_is .git/aicoder/foreign.jsonl '"\(.session_id) \(.role)"' 'evil system' 'evil user' 'evil assistant'
+    stderr_has "$(came chat .)"
     session=$(head -n 1 .git/aicoder/session)
     [[ $session == sess_* ]]
-    json_is .git/aicoder/history.jsonl '"\(.session_id) \(.role)"' "$session user" "$session assistant"
-    no_file .git/aicoder/history.jsonl.group
+    json_is .git/aicoder/history.jsonl '"\(.session_id) \(.role)"' 'evil system' 'evil user' 'evil assistant' "$session user" "$session assistant"
+    [[ $(ls -A .git/aicoder) == $'chathist\nconfig\nhistory.jsonl\nowner\nsession' ]]
+    mode_is 600 .git/aicoder/{config,history.jsonl,owner,session}
     run_expect 0 chat -v again
     asked 3
-    stderr_lacks 'your own histories'
+    stderr_lacks 'came with'
+    run_expect 0 hist-search -c -E 'planted|hello|again'
+    stdout_is 6
 }
 
-@test "foreign: a planted session is not continued later, whatever program wrote first" {
+@test "came: such a session is shown with that word" {
+    foreign repo
+    cd repo
+    run_expect 0 hist-sessions --json
+    stdout_json .came_with_repository true
+    run_expect 0 chat -q hello
+    run_expect 0 hist-sessions --json
+    stdout_json '"\(.session_id == "evil") \(.came_with_repository)"' 'false null' 'true true'
+    run_expect 0 on_tty hist-sessions
+    stdout_has '  (came with the repository) planted question'
+    run_expect 0 on_tty hist-show --no-pager evil
+    stdout_has "session 'evil' came with the repository"
+    run_expect 0 hist-load -q evil
+    run_expect 0 on_tty hist-sessions
+    stdout_lacks 'came with'
+    # The same with an index.
+    hist_lines more 4000 >>.git/aicoder/history.jsonl
+    run_expect 0 hist-load -q evil
+    run_expect 0 hist-sessions --json
+    is_file .git/aicoder/history.idx
+    stdout_json .came_with_repository null null null
+    rm .git/aicoder/owner
+    for i in 1 2; do
+        run_expect 0 hist-append -q -s mine "mine $i"
+        run_expect 0 hist-sessions --json
+        stdout_json '"\(.session_id) \(.came_with_repository)"' 'mine null' 'more true' "$(jq -rs 'map(select(.session_id | startswith("sess"))) | .[0].session_id' .git/aicoder/history.jsonl) true" 'evil true'
+    done
+    is_file .git/aicoder/history.idx
+    run_expect 0 hist-show --json last
+    stdout_json .content 'mine 1' 'mine 2'
+}
+
+@test "came: a planted session is not continued later, whatever program wrote first" {
     local program
     for program in 'chat -q hello' 'hist-append -q hello' 'hist-append -q -s mine hello' 'hist-new -q' 'chat -q -s mine hello' \
-        'hist-new -q --detached -S prompt' 'hist-import -q in.json' 'hist-new -q --reset evil'; do
+        'hist-new -q --detached -S prompt' 'hist-import -q in.json' 'hist-new -q --reset evil' 'hist-title evil title' \
+        'hist-append -q -s evil hello' 'hist-delete --force mine' 'chat -c -q hello' 'hist-check -q --repair'; do
         rm -rf repo
         foreign repo
         cd repo
+        # What killed programs seem to have left.
+        echo '{"id":"1719500000000-aaaaaaaa","session_id":"left","timestamp":"2099-06-27T15:00:00Z","role":"assistant","content":"","reply_to":"p"}' >.git/aicoder/history.jsonl.partial.1719500000000-a1b2c3d4
+        echo 'planted rest' >>.git/aicoder/history.jsonl.partial.1719500000000-a1b2c3d4
+        hist_line evil user 'planted prompt' | jq -c '.id = "p"' >>.git/aicoder/history.jsonl
+        chmod 600 .git/aicoder/history.jsonl*
         echo '[{"role":"user","content":"imported"}]' >in.json
+        [[ $program != 'hist-delete'* ]] || hist_line mine user x >>.git/aicoder/history.jsonl
         # shellcheck disable=SC2086
         run_expect 0 $program
-        CHAT_SESSION=evil run_expect 0 chat -v hello
-        asked 1 || fail "$program" || return 1
-        CHAT_SESSION=evil run_expect 0 chat --dry-run -N hello
-        stdout_lacks obey planted || fail "$program" || return 1
-        run_expect 0 chat --dry-run -c hello
-        stdout_lacks obey planted || fail "$program" || return 1
+        [[ $program == *--reset* ]] || CHAT_SESSION=evil run_expect 2 chat -v hello
+        for _ in 1 2; do
+            run_expect 0 chat --dry-run hello
+            stdout_lacks obey planted || fail "$program" || return 1
+            run_expect 0 chat --dry-run -N hello
+            stdout_lacks obey planted || fail "$program" || return 1
+            run_expect 0 chat --dry-run -c hello
+            stdout_lacks obey planted || fail "$program" || return 1
+            run_expect 0 chat -q hello
+        done
+        [[ ! -e .git/aicoder/foreign.jsonl ]]
         cd ..
     done
 }
 
-@test "foreign: what was set aside is found, and hist-import brings it back" {
+@test "came: hist-new --reset keeps nothing of it, and the session goes on empty" {
     foreign repo
     cd repo
-    run_expect 0 chat -q 'my question'
+    run_expect 0 hist-new -q --reset evil
+    is pointer .git/aicoder/session evil
+    run_expect 0 chat --dry-run hello
+    stdout_json '[.messages[] | .content] | join(" ")' hello
     run_expect 0 hist-search -c planted
     stdout_is 2
-    stderr_is "hist-search: reading '$WORK/repo/.git/aicoder/foreign.jsonl', which is not one of your own histories"
-    run_expect 0 hist-search --all -o planted
-    lines_are 2
-    (cd / && run_expect 0 hist-search --all -o planted)
-    lines_are 2
-    run_expect 0 hist-sessions
-    stdout_lacks evil
-    stderr_empty
-    run_expect 0 hist-new --detached
-    stderr_is "hist-new: '$WORK/repo/.git/aicoder/foreign.jsonl' is not part of this history: '--history' reads it"
-    run_expect 0 hist-import -q .git/aicoder/foreign.jsonl
-    rm .git/aicoder/foreign.jsonl
-    run_expect 0 hist-search -c planted
-    stdout_is 2
-    stderr_empty
-    # The next one gets a name of its own.
-    touch .git/aicoder/foreign.jsonl
-    rm .git/aicoder/owner
-    run_expect 0 hist-append -q more
-    stored_in .git/aicoder/history.jsonl more
-    run_expect 0 hist-search -c planted
-    stdout_is 2
-    is_file .git/aicoder/foreign-2.jsonl
 }
 
-@test "foreign: hist-fork of a named session accepts the history, and that is said" {
+@test "came: files that an earlier version set aside are named by info, and hist-import brings them once" {
+    make_repo repo
+    cd repo
+    run_expect 0 chat -q hello
+    hist_lines theirs 4 >.git/aicoder/foreign.jsonl
+    hist_lines other 2 >.git/aicoder/foreign-2.jsonl
+    run_expect 1 hist-search 'message 1'
+    stderr_empty
+    run_expect 0 chathist info --json
+    stdout_json '.foreign_histories[]' "$WORK/repo/.git/aicoder/foreign-2.jsonl" "$WORK/repo/.git/aicoder/foreign.jsonl"
+    run_expect 0 chathist info
+    stdout_has "$WORK/repo/.git/aicoder/foreign-2.jsonl"
+    run_expect 0 hist-import .git/aicoder/foreign*.jsonl
+    stdout_is 6
+    run_expect 0 hist-import .git/aicoder/foreign*.jsonl
+    stdout_is 0
+    run_expect 0 hist-search -c 'message 1'
+    stdout_is 2
+    run_expect 0 hist-search --all -c 'message 1'
+    stdout_is 2
+}
+
+@test "came: hist-fork names a session, and that is said" {
     foreign repo
     cd repo
-    run_expect 2 hist-fork last
-    stderr_has 'name the session to load'
     run_expect 0 hist-fork evil
-    stderr_is "hist-fork: '$WORK/repo/.git/aicoder/history.jsonl' is one of your histories from now on"
+    stderr_is "hist-fork: session 'evil', which came with the repository, is one of yours from now on"
+    json_is .git/aicoder/owner '.named[]' evil
     run_expect 0 chat -v hello
     asked 4
-    no_file .git/aicoder/foreign.jsonl
+    CHAT_SESSION=evil run_expect 0 chat -v hello
+    asked 4
 }
 
-@test "foreign: an index and a pointer without a history are removed by the first writer" {
+@test "came: an index and a pointer without a history are removed by the first writer" {
     make_repo
     mkdir .git/aicoder
     printf 'HISTIDX\001planted' >.git/aicoder/history.idx
@@ -915,24 +979,24 @@ set_aside() {
     stored_in .git/aicoder/history.jsonl hello
 }
 
-@test "foreign: hist-new starts a session of its own, says so, and enters it" {
+@test "came: hist-new starts a session, says so once, and marks the history" {
     foreign repo
     cd repo
     run_expect 0 hist-new
     stdout_matches '^sess_'
     pointer_is .git/aicoder/session "$(cat "$OUT")"
-    stderr_has "'$WORK/repo/.git/aicoder/history.jsonl'"
+    stderr_is "$(came hist-new .)"
     run_expect 0 hist-new
-    stderr_is "hist-new: '$WORK/repo/.git/aicoder/foreign.jsonl' is not part of this history: '--history' reads it"
+    stderr_empty
     run_expect 0 jq -r .path "$REGISTER"
     stdout_is "$WORK/repo/.git/aicoder"
 }
 
-@test "foreign: hist-append does not go into the session that is pointed to" {
+@test "came: hist-append does not go into the session that is pointed to" {
     foreign repo
     cd repo
     run_expect 0 hist-append hello
-    stderr_is "$(set_aside hist-append)"
+    stderr_is "$(came hist-append .)"
     session=$(head -n 1 .git/aicoder/session)
     [[ $session == sess_* ]]
     tail -n 1 .git/aicoder/history.jsonl >last
@@ -942,25 +1006,30 @@ set_aside() {
     pointer_is .git/aicoder/session "$session"
 }
 
-@test "foreign: chat -c and -s are consent, and make it one's own" {
+@test "came: chat -s names one session, and chat -c takes none that was not named" {
     foreign repo
     cd repo
+    hist_line other user 'planted, too' >>.git/aicoder/history.jsonl
     run_expect 0 chat -v -c hello
-    asked 4
-    stderr_has "chat: '$WORK/repo/.git/aicoder/history.jsonl' is one of your histories from now on"
-    run_expect 0 chat -v more
-    asked 6
-    foreign ../other
-    cd ../other
+    asked 1
+    stderr_has "$(came chat .)"
     run_expect 0 chat -v -s evil hello
     asked 4
-    stderr_has "chat: '$WORK/other/.git/aicoder/history.jsonl' is one of your histories from now on"
-    run_expect 0 chat -v more
-    asked 1
-    stderr_lacks 'your own histories'
+    stderr_has "chat: session 'evil' came with the repository"
+    json_is .git/aicoder/owner '.named[]' evil
+    run_expect 0 chat -v -s evil more
+    asked 6
+    stderr_lacks 'came with'
+    # It is the last used one now, and the other one is not.
+    run_expect 0 chat -v -c more
+    asked 8
+    run_expect 0 hist-append -q -s other more
+    run_expect 0 chat -v -c more
+    asked 10
+    CHAT_SESSION=other run_expect 2 chat more
 }
 
-@test "foreign: CHAT_SESSION is no consent" {
+@test "came: CHAT_SESSION is no consent" {
     foreign repo
     cd repo
     remember .git/aicoder/history.jsonl
@@ -970,12 +1039,17 @@ set_aside() {
         # shellcheck disable=SC2086
         CHAT_SESSION=evil run_expect 2 $program
         stdout_empty
-        stderr_has "CHAT_SESSION is set, but '$WORK/repo/.git/aicoder/history.jsonl' is not one of your own histories"
+        stderr_has "CHAT_SESSION is set to 'evil', which came with the repository: name the session with -s"
     done
     unchanged .git/aicoder/history.jsonl
+    no_file .git/aicoder/owner
+    CHAT_SESSION=mine run_expect 0 chat -q hello
+    CHAT_SESSION=evil run_expect 2 chat hello
+    CHAT_SESSION=mine run_expect 0 chat hello
+    stdout_is hello '[3 messages]'
 }
 
-@test "foreign: the pointer is ignored by readers, who are free to read" {
+@test "came: the pointer is ignored by readers, who are free to read" {
     foreign repo
     cd repo
     find . "$HOME" -printf '%p %m %s %i\n' >"$TMPDIR/before"
@@ -989,26 +1063,31 @@ set_aside() {
     stdout_is 2
     run_expect 0 hist-show --json evil
     lines_are 3
-    run_expect 0 hist-show --json last
-    lines_are 3
+    run_expect 1 hist-show --json last
+    stderr_is 'hist-show: there is no session of yours: one that came with the repository is named by its id'
     find . "$HOME" -printf '%p %m %s %i\n' >"$TMPDIR/after"
     same 'list of files' "$TMPDIR/before" "$TMPDIR/after"
 }
 
-@test "foreign: hist-load ID takes the session and enters the directory" {
+@test "came: hist-load ID names the session, and remembers it" {
     foreign repo
     cd repo
     run_expect 1 hist-load current
     stderr_is 'hist-load: there is no current session'
     run_expect 0 hist-load --json evil
     lines_are 3
-    stderr_is "hist-load: '$WORK/repo/.git/aicoder/history.jsonl' is one of your histories from now on"
+    stderr_is "hist-load: session 'evil', which came with the repository, is one of yours from now on"
     pointer_is .git/aicoder/session evil
+    json_is .git/aicoder/owner '"\(.from > 0) \(.named)"' 'true ["evil"]'
     run_expect 0 chat -v hello
     asked 4
+    run_expect 0 hist-load -q evil
+    stderr_empty
+    run_expect 0 chat -v -c hello
+    asked 6
 }
 
-@test "foreign: a failed hist-load and a detached session leave it foreign" {
+@test "came: a failed hist-load and a detached session leave it foreign" {
     foreign repo
     cd repo
     run_expect 1 hist-load nope
@@ -1017,7 +1096,7 @@ set_aside() {
     pointer_is .git/aicoder/session evil
 }
 
-@test "foreign: no configuration is read from it" {
+@test "came: no configuration is read from it" {
     foreign repo
     cd repo
     run_expect 0 chat -v hello
@@ -1031,10 +1110,10 @@ set_aside() {
     mkdir .git/aicoder
     run_expect 0 hist-append hello
     stderr_empty
-    same token "$HOME/.local/state/chathist/token" .git/aicoder/owner
+    json_is .git/aicoder/owner .from 0
 }
 
-@test "foreign: -q is silent about it" {
+@test "came: -q is silent about it" {
     foreign repo
     cd repo
     run_expect 0 chat -q hello
@@ -1048,7 +1127,7 @@ set_aside() {
 @test "trusted: a token that cannot be read is an error for chat, and reading goes on" {
     make_repo
     hist-append -q -s s one
-    rm "$HOME/.local/state/chathist/token"
+    mv "$HOME/.local/state/chathist/token" token
     mkdir "$HOME/.local/state/chathist/token"
     run_expect 0 hist-show --json s
     stdout_json .content one
@@ -1061,8 +1140,7 @@ set_aside() {
     stored_in .git/aicoder/history.jsonl one
     # What is there goes on being the user's own when the token is back.
     rmdir "$HOME/.local/state/chathist/token"
-    cp .git/aicoder/owner "$HOME/.local/state/chathist/token"
-    chmod 600 "$HOME/.local/state/chathist/token"
+    mv token "$HOME/.local/state/chathist/token"
     run_expect 0 hist-delete --force s
     run_expect 0 hist-append three
     stderr_empty
@@ -1133,9 +1211,7 @@ begin_at_once() {
         pids+=($!)
     done
     for i in "${pids[@]}"; do wait "$i"; done
-    json_is .git/aicoder/history.jsonl '[., inputs] | length, (map(.session_id) | unique | length)' 32 1
-    json_is .git/aicoder/foreign.jsonl .content planted
-    no_file .git/aicoder/foreign-2.jsonl
+    json_is .git/aicoder/history.jsonl '[., inputs] | length, (map(.session_id) | unique | length)' 33 2
     [[ $(head -n 1 .git/aicoder/session) == "$(tail -n 1 .git/aicoder/history.jsonl | jq -r .session_id)" ]]
 }
 
@@ -1152,11 +1228,17 @@ begin_at_once() {
         stderr_has "cannot use '$HOME/.local/state/chathist/token': "
     done
     same token before "$HOME/.local/state/chathist/token"
-    [[ ! -e .git/aicoder/foreign.jsonl ]]
     chmod 600 "$HOME/.local/state/chathist/token"
     run_expect 0 chat -v four
     stderr_has 'message_count=5'
-    [[ ! -e .git/aicoder/foreign.jsonl ]]
+    # Another name of it may be one that an archive made.
+    ln "$HOME/.local/state/chathist/token" link
+    run_expect 8 chat five
+    stderr_has "cannot use '$HOME/.local/state/chathist/token': it has another name"
+    run_expect 0 hist-search -c four
+    rm link
+    run_expect 0 chat -v six
+    stderr_has 'message_count=7'
 }
 
 @test "token: only the first line of the file counts" {
@@ -1167,10 +1249,9 @@ begin_at_once() {
     echo more >>"$HOME/.local/state/chathist/token"
     run_expect 0 chat -v two
     stderr_has 'message_count=3'
-    [[ ! -e .git/aicoder/foreign.jsonl ]]
 }
 
-@test "foreign: hist-append -s is no consent to continue its sessions" {
+@test "came: hist-append -s is no consent to continue its sessions" {
     make_repo repo
     mkdir repo/.git/aicoder
     hist_line work system planted >repo/.git/aicoder/history.jsonl
@@ -1178,8 +1259,11 @@ begin_at_once() {
     cd repo || return 1
     use_echo
     run_expect 0 hist-append -q -s work 'ci: build ok'
-    CHAT_SESSION=other run_expect 0 chat --dry-run hi
-    if grep -q planted "$OUT"; then fail 'a planted message would be sent'; fi
+    for session in other work; do CHAT_SESSION=$session run_expect 2 chat --dry-run hi; done
+    run_expect 0 chat --dry-run hi
+    stdout_lacks planted
+    run_expect 0 chat --dry-run -c hi
+    stdout_lacks planted
     run_expect 0 hist-search planted
 }
 
@@ -1192,4 +1276,126 @@ begin_at_once() {
     run_expect 2 hist-new --here
     stderr_has "cannot use '" 'another program made it'
     diff -r ../before .aicoder
+}
+
+# ---- marks that are not this account's
+
+@test "mark: a hard link, a link or a copy of another one, in the place of owner, is not one" {
+    make_repo mine
+    (cd mine && chat -q mine)
+    local kind
+    for kind in token owner copy symlink fifo directory junk; do
+        rm -rf repo
+        foreign repo
+        chmod 700 repo/.git/aicoder
+        chmod 600 repo/.git/aicoder/*.jsonl repo/.git/aicoder/session
+        case $kind in
+        token) ln "$HOME/.local/state/chathist/token" repo/.git/aicoder/owner ;;
+        owner) ln mine/.git/aicoder/owner repo/.git/aicoder/owner ;;
+        copy) cp mine/.git/aicoder/owner repo/.git/aicoder/owner ;;
+        symlink) ln -s "$WORK/mine/.git/aicoder/owner" repo/.git/aicoder/owner ;;
+        fifo) mkfifo repo/.git/aicoder/owner ;;
+        directory) mkdir repo/.git/aicoder/owner ;;
+        junk) printf '{"from":0,"inode":1,"born":0,"named":[],"mac":"%064d"}\n\0\n' 0 >repo/.git/aicoder/owner ;;
+        esac
+        run_expect 0 env -C repo chat --dry-run hello
+        stdout_lacks obey planted || fail "$kind" || return 1
+        rm -f link
+        [[ $kind != token ]] || { rm repo/.git/aicoder/owner && continue; }
+        [[ $kind != directory ]] || continue
+        run_expect 0 env -C repo chat -q hello
+        run_expect 0 env -C repo chat hello
+        stdout_is hello '[3 messages]' || fail "$kind" || return 1
+    done
+    # The others' file is as it was.
+    run_expect 0 env -C mine chat hello
+    stdout_is hello '[3 messages]'
+}
+
+@test "mark: one of an older file, or of a file that was made later, is not one" {
+    make_repo repo
+    cd repo
+    run_expect 0 chat -q mine
+    cp .git/aicoder/owner kept
+    # The same inode comes again on many file systems.
+    for _ in 1 2 3; do
+        cat .git/aicoder/history.jsonl >planted
+        rm -rf .git/aicoder/history.jsonl "$HOME/.local/share/aicoder/repositories"
+        cp planted .git/aicoder/history.jsonl
+        cp kept .git/aicoder/owner
+        chmod 600 .git/aicoder/*
+        run_expect 0 chat --dry-run -c hello
+        stdout_lacks mine
+    done
+}
+
+@test "mark: the token itself, which earlier versions wrote, is one from the beginning, and is rewritten" {
+    make_repo repo
+    cd repo
+    run_expect 0 chat -q one
+    cp "$HOME/.local/state/chathist/token" .git/aicoder/owner
+    run_expect 0 chat two
+    stdout_is two '[3 messages]'
+    json_is .git/aicoder/owner .from 0
+    cp "$HOME/.local/state/chathist/token" .git/aicoder/owner
+    run_expect 0 chat -q -N three
+    run_expect 0 hist-delete -q --force current
+    run_expect 0 chat -c four
+    stdout_is four '[5 messages]'
+    run_expect 1 grep -c '^[0-9a-f]*$' .git/aicoder/owner
+}
+
+@test "made: info/exclude with another name is not written to" {
+    make_repo repo
+    mkdir repo/.git/info
+    echo precious >file
+    ln file repo/.git/info/exclude
+    (cd repo && chat -q hello)
+    is file file precious
+    no_file repo/.aicoder
+}
+
+# ---- a .git that leads elsewhere
+
+@test "where: a .git that leads to the repository of another work tree is mentioned, and continues nothing there" {
+    git_repo mine
+    (cd mine && chat -q secret)
+    mkdir file link
+    echo 'gitdir: ../mine/.git' >file/.git
+    ln -s ../mine/.git link/.git
+    local dir
+    for dir in file link; do
+        cd "$WORK/$dir"
+        run_expect 0 chat hello
+        stdout_is hello '[1 message]'
+        stderr_is "chat: '$WORK/$dir/.git' leads to '$WORK/mine/.git': using '$WORK/mine/.git/aicoder/history.jsonl'"
+        run_expect 0 chat again
+        stdout_is again '[3 messages]'
+        stderr_empty
+    done
+    cd "$WORK/mine"
+    run_expect 0 chat more
+    stdout_is more '[3 messages]'
+    stderr_empty
+    # Those that git knows are not mentioned.
+    git -C "$WORK/mine" worktree add -q ../tree
+    cd "$WORK/tree"
+    run_expect 0 chat hello
+    stderr_empty
+}
+
+@test "where: a repository of another user is mentioned when a session starts" {
+    root_only
+    make_repo theirs
+    mkdir theirs/sub
+    chown -R 65534 theirs
+    chown 0 theirs/sub
+    local dir
+    for dir in theirs theirs/sub; do
+        cd "$WORK/$dir"
+        run_expect 0 chat -N hello
+        stderr_is "chat: '$WORK/theirs/.git' belongs to another user: using your own history '$USER_HISTORY'"
+        run_expect 0 chat again
+        stderr_empty
+    done
 }

@@ -23,6 +23,10 @@ int system_sync(int fd);
 int64_t system_mtime(const struct stat *st);
 int64_t system_ctime(const struct stat *st);
 
+/* Returns when the open file was made, in nanoseconds since 1970; 0 if the file system, or the
+ * system, does not say. It never changes. */
+int64_t system_birth(int fd);
+
 /* Fills p with at most 256 random bytes that cannot be guessed. Returns 0, or -1 with errno set. */
 int system_random(void *p, size_t n);
 

@@ -79,7 +79,6 @@ struct choice {
     struct config config;
     struct histories histories;
     /* private */
-    bool must_name; /* `last` is refused as in start_resolve_named */
     struct named_session {
         struct buf name;
         bool exact; /* it is a whole id, not a part of one, nor `last` or `current` */
@@ -102,9 +101,9 @@ enum choose_reach {
     /* The same; a session that it does not have is looked for in all trusted histories of the user,
      * which then follow the first, unless the history was named with CHAT_HISTORY. */
     CHOOSE_ANYWHERE,
-    CHOOSE_FOREIGN, /* and the foreign histories beside it (history/location.h) */
-    CHOOSE_PLACE,   /* the one that start_history finds; it need not exist */
-    CHOOSE_USERS,   /* the one that start_history finds, and all others of the user */
+    CHOOSE_OTHERS, /* and another program's beside it (history/location.h) */
+    CHOOSE_PLACE,  /* the one that start_history finds; it need not exist */
+    CHOOSE_USERS,  /* the one that start_history finds, and all others of the user */
 };
 
 /* Opens the histories: those of --history in their order, then with --all every history of the

@@ -35,10 +35,6 @@ void histories_release(struct histories *l);
  * as `~`. The caller makes control characters visible where it prints the name. */
 void history_name_add(struct buf *out, const struct history *h);
 
-/* Returns whether a history is trusted, and not one that was set aside because another person made
- * it. */
-bool history_is_own(const struct history *h);
-
 /* If a history has no message yet, says on a terminal how many others of the user --all reads. */
 void histories_hint_others(const struct history *h, const struct config *c);
 

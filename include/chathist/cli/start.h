@@ -19,9 +19,9 @@ struct locate_from start_from(const struct config *c);
 void start_history(struct config *c, struct history *h, const struct opt_common *o);
 /* The same for a program that also works without a place for a history. */
 void start_history_if_any(struct config *c, struct history *h, const struct opt_common *o);
-/* The same for a program that makes no history: calls start_expect. `foreign`: the program also
- * reads the foreign histories (history/location.h). */
-void start_reader(struct config *c, struct history *h, const struct opt_common *o, bool foreign);
+/* The same for a program that makes no history: calls start_expect. `others`: the program also reads
+ * another program's history beside it (history/location.h). */
+void start_reader(struct config *c, struct history *h, const struct opt_common *o, bool others);
 /* Opens a history file for reading, with a configuration that is loaded; calls start_expect. */
 void start_reader_of_file(const struct config *c, struct history *h, const char *file, bool quiet);
 /* Ends the program if the history was named by --history or $CHAT_HISTORY and does not exist: the
@@ -32,17 +32,16 @@ void start_check(struct history *h);
 /* Chooses the session of a new message: wish->named (-s), else $CHAT_SESSION, else as the other
  * fields of the wish and the time-out say. A session that is named and `fresh` becomes current, and
  * ends the program if it has begun already. With `again` the last turn of the session is repeated,
- * and the time-out does not apply. Warns if the pointer of the history is not trusted. */
+ * and the time-out does not apply. Calls start_tell_place for a new session. */
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
                    const struct history *h, bool again, bool quiet);
 /* Called when a session begins. Warns if the history is not that of the enclosing repository, and
- * why, and if an earlier history of the repository is kept. */
+ * why, if all its sessions came with the repository, and if an earlier one is kept. */
 void start_tell_place(const struct history *h, bool quiet);
-/* Resolves the name of a session that is to be made current. Returns 0, or -1 with *e set as
- * session_resolve, ERR_USAGE for `last` in a history that is not trusted. */
-int start_resolve_named(const struct history *h, struct str name, struct buf *id, struct err *e);
-/* Makes a session current that the user has named. This accepts a history that is not trusted.
- * Warns if $CHAT_SESSION overrides the current session. */
+/* Remembers that the user has named the session, and says so if it came with the repository
+ * (session_accept). Returns 0, or -1 with *e set. */
+int start_accept(struct history *h, struct str id, bool quiet, struct err *e);
+/* Makes a session current that the user has named (start_accept). Warns if $CHAT_SESSION overrides the current session. */
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet);
 /* The same for a program that continues if it fails. Returns 0, or -1 with *e set. */
 int start_try_current(const struct config *c, struct history *h, struct str id, bool quiet,

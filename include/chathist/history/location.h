@@ -11,9 +11,10 @@
  *      (history/trust.h), which `hist-new --here` makes.
  *   4. The user's own history in the XDG data directory.
  *
- * A history in a directory without the mark is foreign: another person may have written it, in
- * order to put words into a conversation. Programs can read it, and the user can accept it. A
- * program that stores something sets it aside as `foreign.jsonl` and begins a new history.
+ * A history is sent to a model, and another person may have written one in order to put words into
+ * a conversation. So what the history of a repository or a directory held when this account first
+ * stored something there came with it: programs read it, and continue such a session only if the
+ * user names it. The mark of the account says where its own lines begin.
  *
  * Two links lead to the history of a repository (history/links.h). Its second name is a hard link
  * in the user's data directory, which keeps the history if the repository is deleted. The work link
@@ -31,6 +32,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/history/append.h"
 
@@ -44,13 +46,23 @@ struct locate_from {
     const char *git_dir;        /* $GIT_DIR; NULL if unset or empty */
     const char *git_common_dir; /* $GIT_COMMON_DIR; NULL if unset or empty */
     bool may_be_nowhere;        /* locate succeeds without a place for a history */
-    bool reader;                /* the caller stores nothing: see `foreign` */
+    bool reader;                /* the caller stores nothing: see `other` */
     bool no_copies;             /* make no second name for a repository's history */
 };
 
 enum history_kind { HISTORY_EXPLICIT, HISTORY_REPOSITORY, HISTORY_HERE, HISTORY_USER };
 
 struct git_dirs;
+
+/* Which lines of a history an account stored (history/trust.h). */
+struct owner_mark {
+    /* The file, all 0 if it does not exist: its inode, and when it was made, because another file
+     * may have the inode later (system_birth). */
+    uint64_t inode;
+    int64_t born;
+    off_t from;       /* its size when the account first stored something there */
+    struct buf named; /* the ids of the sessions that the account has named, each with a newline */
+};
 
 /* All strings are owned. */
 struct history {
@@ -71,29 +83,33 @@ struct history {
      * (history/order.h). It is read once a run, so that all histories of a run use the same; a
      * program that runs for long sets it again before each list and search. */
     int64_t now;
-    /* Foreign histories: the files that were set aside, and the file of another program in
-     * `.aicoder` of the work tree. They are read beside this history, and no program stores
-     * anything in them. If a reader finds no other history, `path` is the file in the work tree. */
-    char **foreign;
-    size_t foreign_count, foreign_cap;
+    /* The history of another program in `.aicoder` of the work tree, or NULL. It is read beside this
+     * history, and nothing is stored in it. If a reader finds no other history, `path` is it. */
+    char *other;
+    /* Whose the lines are. Sessions with a line before mark.from, unless they are in mark.named,
+     * came with the repository. Without a mark it is HISTORY_NOTHING_OWN; it is 0 for the user's own
+     * history, and an explicit one, if `safe`. */
+    struct owner_mark mark;
     char *nowhere;   /* why no place for a history was found; the paths are empty; else NULL */
-    char *notice;    /* why this is not the history of the enclosing repository; else NULL */
+    char *notice;    /* why it is this history, if another one would be expected; else NULL */
     char *doubt;     /* why it could not be determined whether the history is trusted; else NULL */
     bool is_old;     /* this is `.aicoder` in the work tree; it has not been moved yet */
     bool dir_exists; /* the directory need not be made; always true when explicit */
-    bool marked;     /* the directory has the user's mark */
-    bool trusted;    /* the pointer may be followed; true for a directory that is yet to be made */
+    bool safe;       /* no other user can have written the directory, the history, the pointer */
+    bool marked;     /* the mark is of this file */
+    bool outdated;   /* the mark has the form of an earlier version */
+    bool trusted;    /* pointer, index and mark.from count; true for what is yet to be made */
     bool keeps_copies; /* the history gets a second name; an existing one is renewed in any case */
-    bool entered;      /* history_enter or history_accept has succeeded */
+    bool entered;      /* store_enter has succeeded */
     bool announced;    /* history_announce was called */
     bool sync;         /* fdatasync before success is reported (CHAT_FSYNC); true after locate */
     int cancel_fd;     /* once it is readable, waits for other writers end; -1 after locate */
     /* Called if another program holds the lock of the file `path` for long (APPEND_TELL_MS); NULL
      * after locate. */
     void (*tell)(const char *path);
-    /* Called after the user has accepted the foreign history `path` (`aside` is NULL), or after it
-     * was set aside under that name; NULL after locate. */
-    void (*on_foreign)(const char *path, const char *aside);
+    /* Called with the reason if no mark can be written, so that the next program does not know that
+     * the new lines are the user's; NULL after locate. */
+    void (*on_unmarked)(const char *why);
     /* Called now and then during a long task with the part that is done, in percent, and with -1 at
      * its end; NULL after locate. */
     void (*work)(int percent);
@@ -104,6 +120,9 @@ struct history {
     bool unreadable; /* it is treated as empty (history_forbidden); false after locate */
     bool impatient;  /* a wait for a lock has timed out: the next one is short */
 };
+
+/* More than any offset. */
+#define HISTORY_NOTHING_OWN ((off_t)INT64_MAX)
 
 /* The length of a short wait, in milliseconds. */
 #define HISTORY_IMPATIENT_MS 5000
@@ -118,9 +137,8 @@ struct append_wait history_wait(const struct history *h);
  * releases h after success. */
 int locate(struct history *h, const struct locate_from *from, struct err *e);
 void history_release(struct history *h);
-/* Finds all histories of the user: the user's own, those in the register, the foreign ones that
- * were set aside beside them, and second names, which may be the last names of their files. The
- * same file may be found twice. `found` takes over each history. Returns 0, or -1 with *e set if
+/* Finds all histories of the user: the user's own, those in the register, and second names, which
+ * may be the last names of their files. The same file may be found twice. `found` takes over each history. Returns 0, or -1 with *e set if
  * the place of the register is unknown, or it cannot be read, perhaps after some were found. */
 int locate_all(const struct locate_from *from, void (*found)(void *arg, struct history h),
                void *arg, struct err *e);
@@ -142,21 +160,26 @@ bool history_has_worktrees(const struct history *h);
 
 /* ---- storing ---- */
 
-/* Prepares the place for a writer: makes the directory (0700) if it is missing, moves the history
- * of a directory, sets aside a foreign one, writes the user's mark, lists the directory in the
- * register, and makes the work link. Afterwards the history is trusted. Returns 0, or -1 with *e
- * set. If a new directory cannot be marked, the history is stored all the same, and the next
- * program will not trust it. */
-int history_enter(struct history *h, struct err *e);
-/* Marks the directory of a history that is not trusted as the user's, because the user has named a
- * session of it. The pointer and the index that came with it are removed. Does nothing for a
- * history that is trusted, or explicit, or the user's own. Returns 0, or -1 with *e set. */
-int history_accept(struct history *h, struct err *e);
+/* Makes the directory (0700) if it is missing, and moves the history of a directory that became a
+ * repository. Use store_enter. Returns 0, or -1 with *e set. */
+int history_make(struct history *h, struct err *e);
+/* Returns the path of the file of the marks (history/trust.h). The caller frees it. */
+char *history_marks(const struct history *h);
+/* The three functions below are for the caller that holds the lock of the history, `fd`. */
+/* Has the account the mark of this file? Looks again if the file was replaced. */
+bool history_is_marked(struct history *h, int fd);
+/* Writes the mark: what is stored from offset `size` on is the account's. When an account first
+ * stores something in an existing place, all rights are taken from others (0700 and 0600), and
+ * pointer and index, which came with it, are removed. Returns 0, also if no token can be made (see
+ * on_unmarked); or -1 with *e set. */
+int history_mark(struct history *h, int fd, off_t size, struct err *e);
+/* Adds a session to the mark, because the user has named it. Returns 0, or -1 with *e set. */
+int history_name(struct history *h, struct str id, struct err *e);
 /* Lists the directory in the register, and makes the work link, where they are missing. Failures
  * are not reported: the history can be used without them. */
 void history_announce(struct history *h);
-/* Makes `.aicoder` in `dir`, where the user wants a history, and enters it. `h` was filled by
- * locate for that directory. Returns 0, or -1 with *e set: it is in a repository, or cannot be
+/* Makes `.aicoder` in `dir`, where the user wants a history. `h` was filled by locate for that
+ * directory. Returns 0, or -1 with *e set: it is in a repository, or cannot be
  * made. */
 int history_make_here(struct history *h, const char *dir, struct err *e);
 /* Links the history under its second name, if that is missing. `st` is its fstat. */

@@ -19,12 +19,20 @@
 
 /* ---- the current session ---- */
 
+/* Returns 1 if the session came with the repository: it has a line that was there before this
+ * account stored anything, and the user has not named it since. Programs list and show it, and
+ * choose it only by its id. Otherwise 0; or -1 with *err set. */
+int session_came(const struct history *h, struct str id, struct err *e);
+/* Remembers that the user has named such a session: it counts as one of the account's from now on.
+ * Returns 0, or -1 with *err set. */
+int session_accept(struct history *h, struct str id, struct err *e);
+
 /* Reads the id in the pointer file. Returns 1 and *id; 0 if the file does not exist, is not
- * trusted, or does not hold an id; -1 with *err set. *since (may be NULL) is when the session
+ * trusted, or does not hold the id of a session that may be continued (session_came); -1 with *err set. *since (may be NULL) is when the session
  * was made current, in microseconds: the modification time of the file. */
 int session_current(const struct history *h, struct buf *id, int64_t *since, struct err *e);
 /* Writes the pointer, with the newest line of the session as its mark, and makes its directory if
- * it is missing (see history_enter). Returns 0, or -1 with *err set: ERR_USAGE for an id that
+ * it is missing (see store_enter). Returns 0, or -1 with *err set: ERR_USAGE for an id that
  * id_session_valid refuses, which another client may have made. */
 int session_make_current(struct history *h, struct str id, struct err *e);
 /*
@@ -42,9 +50,10 @@ void session_move_mark(const struct history *h, struct str id, struct str line);
  * *err set. A clock that was set back makes no session expire. */
 int session_expired(const struct history *h, struct str id, int64_t since, int64_t timeout_ms,
                     struct err *e);
-/* Finds the session that was used last: that of the latest message (history/order.h) or, where
- * several worktrees share the history, the current session of this worktree if it has one. Returns
- * 1 and *id, 0 if the history has no session, or -1 with *err set. */
+/* Finds the session that was used last, of those that did not come with the repository: that of the
+ * latest message (history/order.h) or, where several worktrees share the history, the current
+ * session of this worktree if it has one. Returns 1 and *id, 0 if the history has no such session,
+ * or -1 with *err set. */
 int session_last(const struct history *h, struct buf *id, struct err *e);
 
 /* Returns 1 if a session of that id has lines, or is the current session, which may have no
@@ -85,9 +94,7 @@ struct resume {
     struct buf id;
     bool fresh;        /* the id was made just now */
     bool make_current; /* resume_settle makes it current once a line is stored */
-    bool distrusted;   /* fresh because the directory's own pointer is not trusted */
-    /* The user has named it in a history that is not trusted: resume_claim accepts that history. */
-    bool adopt;
+    bool adopt;        /* it came with the repository: resume_claim remembers that it was named */
     /* It is fresh because no session was current. If another program begins one at the same time,
      * that one may be used instead (resume_claim). */
     bool may_join;
@@ -106,8 +113,7 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
                   struct err *e);
 /* Called before the first line is stored. If several programs begin a session at once, one of them
  * makes its own session current, under the lock of the history, and the others use that session:
- * r->id changes. A history that is not trusted is accepted if one of its sessions was named, else
- * set aside. Returns 0; or -1 with *e set: nothing has changed, and resume_settle tries again. */
+ * r->id changes. Returns 0; or -1 with *e set: nothing has changed, and resume_settle tries again. */
 int resume_claim(struct resume *r, struct history *h, struct err *e);
 /* Called after the first line was stored: makes the session current, if it should be. Returns 0; or
  * -1 with *e set, also if the pointer is no regular file. */

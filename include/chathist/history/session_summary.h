@@ -33,6 +33,9 @@ struct session {
     uint64_t titles; /* lines that give a title */
     uint64_t bytes;  /* size of all these lines in the file */
     off_t last_line; /* offset of the last message; without one, of the first title */
+    /* The offset of the first line; 0 if it is in the index, and the account stored all lines. */
+    off_t first_line;
+    bool came; /* it came with the repository (session_came) */
 };
 
 struct session_list {
@@ -66,6 +69,7 @@ struct str session_list_keep(struct session_list *l, struct str text);
 char *session_list_own(struct session_list *l, char *block);
 
 /* Adds the summary `{"session_id","timestamp","message_count","preview","first_role","created_at",
- * "last_accessed"}`, with "title" after the preview if the session has one. */
+ * "last_accessed"}`, with "title" after the preview if the session has one, and at the end
+ * "came_with_repository":true if it did. */
 void session_add_json(struct buf *out, const struct session *s);
 #endif

@@ -28,14 +28,22 @@ bool store_id_valid(struct str id);
  * to it or beside it: returns -1 with *e set (ERR_USAGE). Reads up to the first message. */
 int store_check(struct history *h, struct err *e);
 
+/* Prepares the place for a writer: makes the directory (0700) if it is missing, and the history, or
+ * takes them over, marks the history as one in which the account stores something (history_mark),
+ * lists the directory in the register, and makes the work link. Every function below does this
+ * first. Returns 0, or -1 with *e set. */
+int store_enter(struct history *h, struct err *e);
+/* Remembers that the user has named a session, so that programs may continue it by themselves.
+ * Returns 0, or -1 with *e set. Use session_accept. */
+int store_name(struct history *h, struct str id, struct err *e);
+
 /* Appends the drafts as consecutive lines, all or none. Role, content and session id must be set,
  * and draft_storable must accept each draft. Missing ids and timestamps are filled in; on failure
  * they are cleared again. A new id differs from those in the last part of the file. A timestamp
  * that was set is rewritten in the form of time_add_iso. Creates the file (0600) and its directory
- * if they are missing. A history that is not trusted is set aside, unless history_accept was called
- * before. Returns 0, or -1 with *e set (ERR_USAGE if a draft is refused).
+ * if they are missing. Returns 0, or -1 with *e set (ERR_USAGE if a draft is refused).
  *
- * The steps: check the drafts; prepare the place (history_enter); open with O_APPEND; lock, waiting
+ * The steps: check the drafts; prepare the place (store_enter); open with O_APPEND; lock, waiting
  * as history_wait says; compare the inode with the path's, else open again; build the lines; end a
  * torn last line by a newline; write; on failure truncate to where the first line began; fdatasync;
  * sync the directory of a new file; link a repository's history under its second name
