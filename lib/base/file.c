@@ -33,7 +33,7 @@
 int file_fill_std_fds(void)
 {
     for (int fd = 0; fd <= 2; fd++) {
-        if (fcntl(fd, F_GETFD) >= 0)
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
             continue;
 
         /* open(2) returns the lowest free number, fd. It is inherited over exec(2), so that a child

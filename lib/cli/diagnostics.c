@@ -65,8 +65,10 @@ void die_start(const char *name)
     has_many_codes = strcmp(name, "chat") == 0 || strcmp(name, "hist-sync") == 0;
     mem_on_exhaustion(die_of_memory);
     mem_return_large();
-    if (file_fill_std_fds() < 0)
+    if (file_fill_std_fds() < 0) {
+        warnf("cannot open '/dev/null' in place of a closed descriptor: %s", strerror(errno));
         _exit(2);
+    }
     /* A write beyond the file size limit then fails with EFBIG instead of killing the program. */
     signal(SIGXFSZ, SIG_IGN);
     /* If SIGCHLD were ignored, the status of child processes would be lost. */

@@ -678,6 +678,23 @@ said() {
     done
 }
 
+@test "bad input: descriptors that cannot be looked at or replaced" {
+    need_strace
+    for command in 'chat -p echo hello' 'hist-sessions' 'hist-search hello'; do
+        read -ra words <<<"$command"
+        # Any other error than EBADF says nothing of a closed descriptor.
+        for which in 1 2 3; do
+            run_expect 0 strace -qq -o trace -e trace=fcntl -e "inject=fcntl:error=EIO:when=$which" "${words[@]}"
+            grep -q 'F_GETFD) .*INJECTED' trace
+            stderr_empty
+        done
+        # As in a chroot without /dev.
+        run_expect 2 sh -c 'exec strace -qq -o trace -P /dev/null -e trace=openat -e inject=openat:error=ENOENT sh -c "exec $* <&-"' sh "${words[@]}"
+        stdout_empty
+        stderr_is "${words[0]}: cannot open '/dev/null' in place of a closed descriptor: No such file or directory"
+    done
+}
+
 @test "bad input: all three closed" {
     local tool
     for tool in "${TOOLS[@]}"; do
