@@ -19,8 +19,7 @@ enum { KEY_ID = OPT_LONG, KEY_SORT, KEY_REVERSE, KEY_MATCH };
 static const struct opt options[] = {
     CHOOSE_LIMIT("list at most N sessions, or all (50 on a terminal, else all)"),
     CHOOSE_SESSIONS,
-    {KEY_ID, "id", OPT_TEXT, "TEXT",
-     "list only sessions whose id TEXT begins, or else ends"},
+    {KEY_ID, "id", OPT_TEXT, "TEXT", "list only sessions whose id TEXT begins, or else ends"},
     {KEY_MATCH, "match", OPT_TEXT, "QUERY",
      "only sessions with a message, or a title, that meets QUERY"},
     {KEY_SORT, "sort", OPT_CHOICE, SORT_KEYS, "sort by this: the last used, the longest, ..."},
