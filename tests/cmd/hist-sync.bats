@@ -1422,7 +1422,10 @@ planted() {
     planted evil x
     truncate -s 100G folder/evil/own/index
     as b
-    (ulimit -v 1000000 && hist-sync folder >out 2>err) && fail 'status 0'
+    # The address sanitizer reserves more than the limit.
+    ([[ $VARIANT == asan ]] || ulimit -v 1000000; run_expect 1 hist-sync folder)
+    cp "$OUT" out
+    cp "$ERR" err
     is stdout out $'own\t2 received'
     is stderr err "hist-sync: left out 'folder/evil/own/index': it is larger than 64 MiB"
     # Holes, in an index and in a segment.
