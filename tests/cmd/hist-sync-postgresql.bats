@@ -257,7 +257,7 @@ equal() {
     hist_lines more 100 >>a
     run_sync a
     stdout_is $'h\t100 sent'
-    run_sync b
+    run_sync b --accept-deletions
     equal a b
 }
 
@@ -464,7 +464,7 @@ END
     stderr_is "hist-sync: 30 lines of 1 session of 'h' that another copy deleted wait: --accept-deletions erases them"
     run_expect 1 hist-sync --name h --history b "$PLACE"
     stdout_empty
-    run_expect 0 sql 'SELECT count(*) FROM chathist.messages'
+    run_expect 0 sql "SELECT count(*) FROM chathist.messages WHERE history = 'h'"
     stdout_is 11
     [[ $(grep -c s0 b) == 30 ]]
     run_sync a
