@@ -75,6 +75,7 @@ struct segment {
     enum fact_kind kind;
     uint64_t digest; /* of the digests of its facts, in their order */
     uint64_t bytes;
+    bool unusable; /* a stray that is damaged or cannot be read */
 };
 
 struct segments {
@@ -611,7 +612,10 @@ static int scan_segment(struct folder *f, const struct copy *c, const struct seg
     if (all == s->digest && count <= SEGMENT_MOST)
         return 1;
     err_set(why, ERR_INCOMPLETE,
-            "left out '%s': it is damaged; when it is removed, its machine writes it again", path);
+            s->bytes > 0
+                ? "left out '%s': it is damaged; when it is removed, its machine writes it again"
+                : "left out '%s': it is damaged, and the index of its machine does not name it",
+            path);
     return 0;
 }
 
@@ -703,8 +707,7 @@ static int read_copy(struct folder *f, struct copy *c, enum fact_kind kind, stru
 }
 
 /* Reads the strays of a kind. Their order is not known: those with lines that wait for others are
- * read once more after the others. Those that cannot be used are not strays any more, because they
- * are not removed. */
+ * read once more after the others. */
 static int read_strays(struct folder *f, struct copy *c, enum fact_kind kind, struct err *e)
 {
     struct segments *s = &c->strays;
@@ -719,18 +722,16 @@ static int read_strays(struct folder *f, struct copy *c, enum fact_kind kind, st
         for (size_t i = 0; result >= 0 && i < s->count; i++) {
             struct doubt doubt = {.active = true};
 
-            if (s->at[i].kind != kind)
+            if (s->at[i].kind != kind || s->at[i].unusable)
                 continue;
             result = read_segment(f, c, &s->at[i], is_retired(f, c) ? NULL : &doubt, &why, e);
             doubt_release(&doubt);
             waited |= result == 0 && why.kind == ERR_NONE;
+            s->at[i].unusable = why.kind != ERR_NONE;
             if (why.kind == ERR_INCOMPLETE && !is_tidied(f, c))
                 err_release(&why); /* it may be on its way */
-            else if (why.kind == ERR_NONE)
-                continue;
-            else
+            else if (why.kind != ERR_NONE)
                 note_fault(f, &why);
-            s->at[i--] = s->at[--s->count];
         }
     } while (result >= 0 && waited && f->seen.count > before);
     c->waits |= waited;
@@ -1212,6 +1213,7 @@ static int remove_copies(struct folder *f, struct err *e)
     for (size_t i = 0; i < f->count; i++) {
         struct copy *c = &f->copies[i];
         bool retired = is_retired(f, c);
+        struct err why = ERR_INIT;
         size_t unknown;
 
         if (c->fd < 0 || is_own(f, c) ||
@@ -1219,12 +1221,16 @@ static int remove_copies(struct folder *f, struct err *e)
                           !c->waits)))
             continue;
         unknown = count_unknown(f, c);
+        if (unknown == 0 && c->left_out)
+            unknown = 1; /* its index */
         if (unknown == 0 && remove_copy(f, c, e) < 0)
             return -1;
-        if (unknown > 0 && retired)
-            return err_set(e, ERR_FAILURE,
-                           "'%s/%s' stays: %zu file%s with lines that are not here cannot be read",
-                           f->job->place, c->machine, unknown, unknown == 1 ? "" : "s");
+        if (unknown > 0 && retired) {
+            err_set(&why, ERR_FAILURE,
+                    "'%s/%s' stays: %zu file%s with lines that are not here cannot be read",
+                    f->job->place, c->machine, unknown, unknown == 1 ? "" : "s");
+            note_fault(f, &why);
+        }
     }
     return 0;
 }
@@ -1310,8 +1316,11 @@ static int run(struct folder *f, struct err *e)
         merge_report_refused(f->merge);
     if (f->merge && set_state_path(f, e) == 0 && find_copies(f, e) == 0) {
         result = exchange(f, e);
-        if (result < 0)
+        if (result < 0) {
             merge_counts(f->merge)->sent = 0; /* how many of them are there is not known */
+            if (f->fault.kind != ERR_NONE)
+                merge_warn(f->merge, "%s", err_text(&f->fault));
+        }
         report_waiting(f);
         if (result == 0)
             result = merge_finish(f->merge, e);

@@ -923,7 +923,7 @@ has_text() {
         run_expect 0 hist-append -s s1 "five $i"
         run_expect 1 hist-sync folder
         stdout_is $'own\t1 sent'
-        stderr_is "hist-sync: left out 'folder/$own/own/lines-0123456789abcdef.jsonl': it is damaged; when it is removed, its machine writes it again"
+        stderr_is "hist-sync: left out 'folder/$own/own/lines-0123456789abcdef.jsonl': it is damaged, and the index of its machine does not name it"
     done
     cmp bad folder/"$own"/own/lines-0123456789abcdef.jsonl
 }
@@ -1177,7 +1177,22 @@ faulty() {
     as b
     run_expect 1 hist-sync --force --retire "$gone" folder
     stderr_has "'folder/$gone' stays: 1 file with lines that are not here cannot be read"
-    grep -rq 'MORE OF A' folder
+    has_text folder 'MORE OF A'
+    # So does one that no index names, and an index of a later version.
+    as a
+    run_expect 0 hist-sync folder
+    sed 's/more of a/MORE OF A/' folder/"$gone"/own/lines-* >folder/"$gone"/own/lines-0123456789abcdef.jsonl
+    as b
+    run_expect 1 hist-sync --force --retire "$gone" folder
+    stderr_has "'folder/$gone' stays: 1 file with lines that are not here cannot be read"
+    has_text folder 'MORE OF A'
+    rm folder/"$gone"/own/lines-0123456789abcdef.jsonl
+    sed -i 's/^hist-sync 2/hist-sync 3/' folder/"$gone"/own/index
+    find folder/"$gone" -type f -exec sha256sum {} + >before
+    run_expect 1 hist-sync --force --retire "$gone" folder
+    stderr_has "left out 'folder/$gone/own/index': a later version of hist-sync wrote it"
+    stderr_has "'folder/$gone' stays: 1 file with lines that are not here cannot be read"
+    run_expect 0 sha256sum --quiet -c before
 
     # Wrong usage.
     run_expect 2 hist-sync --force --retire "$(name_of b)" folder
