@@ -194,7 +194,7 @@ int sync_machines_read(struct sync_machines *l, const char *place, const struct 
         result = 0;
     if (l->count > 1)
         qsort(l->at, l->count, sizeof(*l->at), by_last_run);
-    for (size_t i = 0; i < l->count; i++)
+    for (size_t i = 0; own && i < l->count; i++)
         l->at[i].own = strcmp(l->at[i].name, own) == 0;
     if (list)
         closedir(list);
