@@ -425,11 +425,15 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
             room = (struct room){0};
     for (size_t end = turn; end > 0; end = from) {
         from = prompt_of(c, end - 1);
-        if (from == SIZE_MAX)
-            from = 0;
-        if (fits && c->at[from].role == ROLE_USER) {
+        if (from != SIZE_MAX && fits) {
             fits = choose_units(c, &room, &k, from, end);
             continue;
+        }
+        /* What comes before the first prompt is sent as a whole or not at all. */
+        if (from == SIZE_MAX) {
+            from = 0;
+            if (fits && take_room(&room, c, from, end))
+                continue;
         }
         for (size_t i = from; i < end; i = unit_end(c, i, end))
             for (size_t m = i; m < unit_end(c, i, end) && !is_essential(&k, i); m++)
@@ -642,7 +646,7 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most)
     turn = turn_start(c);
     k = find_essential(c, turn);
     f.first = first_step(c, window);
-    while (f.first < turn && c->at[f.first].role != ROLE_USER)
+    while (f.first > 0 && f.first < turn && c->at[f.first].role != ROLE_USER)
         f.first++;
     for (size_t i = 0; i < f.first; i++)
         if (is_essential(&k, i) || (c->at[i].role == ROLE_TOOL && unit_start(c, i + 1) == k.unit))

@@ -135,7 +135,7 @@ END
     run_expect 0 chat -s s1 <big
     json_is "$HISTORY" '.content | length' 11999999 12000011
     run_expect 0 chat -s s1 again
-    stdout_is again '[1 message]'
+    stdout_is again '[3 messages]'
 }
 
 @test "chat: bytes that are no text become U+FFFD, U+0000 survives" {
@@ -455,7 +455,7 @@ make_pdf() {
     stdout_is one '[1 message]'
     sessions_are "$(head -n 1 "$HISTORY.session")"
     { hist_line old user before 2020-01-01T00:00:00.000000+00:00
-      hist_line old assistant yes 2020-01-01T00:00:01.000000+00:00; } >>"$HISTORY"
+      hist_line old assistant yes 2020-01-01T00:00:01.000000+00:00; } >"$HISTORY"
     run_expect 0 chat -c two
     stdout_is two '[3 messages]'
     current_is old

@@ -20,7 +20,7 @@ more_expectations() {
     ask_all table
     all_stored table
     finish_reasons_are normal stop stop-sequence stop max-tokens length refusal content_filter refusal-empty content_filter \
-        context-full model_context_window_exceeded unknown-stop compaction calls tool_calls \
+        context-full model_context_window_exceeded unknown-stop brand_new calls tool_calls \
         calls-max-tokens length calls-cut error error error reset error no-stop-reason stop no-message-stop stop \
         not-streamed stop not-streamed-refusal content_filter not-streamed-calls tool_calls
 }

@@ -489,6 +489,9 @@ sent() {
     stderr_empty
     run_expect 0 chat -s u "long enough to be more than thirty bytes"
     stderr_empty
+    # The newest answer and its prompt are always sent.
+    run_expect 0 chat -s u between
+    stderr_empty
     run_expect 0 chat -s u next
     stderr_is 'chat: the oldest messages are no longer sent: the limits are CHAT_MAX_BYTES=30 (max_messages, max_bytes); -N starts a new session'
     # --regenerate and --edit send what was sent before.

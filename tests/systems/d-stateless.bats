@@ -188,7 +188,7 @@ wanted() {
     local n
     for n in 2 3 4; do
         CHAT_MAX_MESSAGES=$n run_expect 0 chat --no-store -s s1 next
-        request_messages_are $((n - 1)) user:next
+        request_messages_are $((n - 1)) user:list 'assistant:Two files.' user:next
     done
     CHAT_MAX_MESSAGES=5 run_expect 0 chat --no-store -s s1 next
     request_messages_are 4 user:list 'assistant:[ls {}][ls {}]' tool:one tool:two 'assistant:Two files.' user:next
@@ -242,7 +242,7 @@ given() {
     run_expect 0 chat -v --messages given.json next
     stderr_has 'chat: the conversation has 15 messages'
     CHAT_MAX_BYTES=15 run_expect 0 chat --messages given.json next
-    request_messages_are 3 user:next
+    request_messages_are 3 'user:message 13' 'assistant:message 14' user:next
 }
 
 @test "D: --messages: malformed entries are passed over with a note, in an array and in lines" {

@@ -104,7 +104,7 @@ bool context_drop_result_images(struct context *c);
  * Then leaves out the oldest parts of the earlier turns until at most max_messages of their messages
  * remain, with at most max_bytes of content and tool fields. A part is an answer, or a round: a
  * message with calls, and its results. A turn of which a part remains keeps its prompt, so that the
- * user begins. The last prompt with the newest part after it, and the newest answer with its prompt,
+ * user begins; messages before the first prompt remain together or not at all. The last prompt with the newest part after it, and the newest answer with its prompt,
  * remain in any case, unless a limit is 0. CONTEXT_ALL means no limit. */
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
 /* Does what context_fit did before each of the earlier requests, and then for this one, because no
