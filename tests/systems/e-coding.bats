@@ -251,7 +251,7 @@ JSON
     [[ $(stat -c %a page.html) == 600 ]]
     # What the page reads are the lines of the history: nothing is lost on the way there.
     sed -n '/<script type="application\/x-ndjson"/,/<\/script>/p' page.html | sed '1d;$d' >data
-    json_is data 'select(.role).content' 'Parse the CONFIG file' '' 'int x;' \
+    json_is data 'select(has("content")).content' 'Parse the CONFIG file' '' 'int x;' \
         '</script><script>alert(1)</script> <img src=http://elsewhere/x>'
     json_is data 'select(.tool_calls).tool_calls[0].args.path' config.c
     [[ $(grep -c '<script' page.html) == 2 ]] || fail 'a message became a script'
