@@ -310,6 +310,23 @@ static const char *const cases[][2] = {
     {X10 "aB3d.atla^sv1." X40 X20 "abc", "[redacted api-key]"},
     {"secret is aB3^8Q~" X20 X10 "abcd now", "secret is [redacted api-key] now"},
     {"AK^IAQWERTZUIOP234567", "[redacted aws-key]"},
+    /* sentences, passphrases, keys with punctuation, `pass` */
+    {"The password is Tr0ub4dor784!WA.", "The password is " PASSWORD "."},
+    {"the password for the test server is hunter2",
+     "the password for the test server is " PASSWORD},
+    {"passphrase: \"five plain words of mine\""},
+    {"passphrase: \"anchor basket candle dragon engine\"", "passphrase: \"" PASSWORD "\""},
+    {"SECRET_KEY = 'p3(xm$8k_w)=+v#2h@q!f6*z&'", "SECRET_KEY = '" SECRET "'"},
+    {"ansible_become_pass: hunter2!", "ansible_become_pass: " PASSWORD},
+    {"auth: {user: 'a', pass: 'hunTer2'}", "auth: {user: 'a', pass: '" PASSWORD "'}"},
+    {"MTIzNDU2Nzg5MDEyMzQ1Njc4^.GaB3dE." X20 X10 "abcdefgh", "[redacted discord-token]"},
+    {"- name: DB_PASSWORD\n  value: hunter2\n", "- name: DB_PASSWORD\n  value: " PASSWORD "\n"},
+    {"<password>hunter2</password>", "<password>" PASSWORD "</password>"},
+    {"IDENTIFIED BY 'hunter2'", "IDENTIFIED BY '" PASSWORD "'"},
+    {"the password is wrong, the password is required, your token is invalid, password is base64"},
+    {"the password is 8 characters long, the password is case-sensitive, is the password correct?"},
+    {"PASS: test_login_2, pass: 12, render_pass: shadow_map_2, first_pass: 95%"},
+    {"next_page_token: " X40 ", object_key: photos/2024/IMG_1234.jpg"},
     /* invisible characters in a key */
     {"a ghp^_" X20 "\u200b" X10 "abcdef\u2060 b", "a [redacted github-token]\u2060 b"},
     {"\u00adgh^\u00adp_\ufeff" X20 X10 "abc\u200ddef", "\u00ad[redacted github-token]"},
@@ -456,4 +473,44 @@ TEST(json_stays_valid_and_other_strings_as_they_were)
                "\"{\\\"a\\\":\\\"b\\\\n[redacted api-key]\\\"}\"");
     check_json("\"\"", "\"\"");
     check_json("17", "17");
+}
+
+#define TRUE_TR "Tr0ub4dor784!WA"
+
+/* A value is known by its name, which is in another string. */
+TEST(json_is_searched_as_a_whole)
+{
+    check_json("{\"password\":\"" TRUE_TR "\"}", "{\"password\":\"" PASSWORD "\"}");
+    check_json("{\"pass\\u0077ord\":\"swordfish\"}", "{\"pass\\u0077ord\":\"" PASSWORD "\"}");
+    check_json("{\"password\" : 12345678 , \"n\":1}",
+               "{\"password\" : \"" PASSWORD "\" , \"n\":1}");
+    check_json("{\"password\":\"a b'c\\\"d\\\\e1\"}", "{\"password\":\"" PASSWORD "\"}");
+    check_json("{\"headers\":{\"X-API-Key\":\"" X20 "\"}}",
+               "{\"headers\":{\"X-API-Key\":\"[redacted api-key]\"}}");
+    check_json("{\"name\":\"DB_PASSWORD\",\"value\":\"" TRUE_TR "\"}",
+               "{\"name\":\"DB_PASSWORD\",\"value\":\"" PASSWORD "\"}");
+    check_json("[{\"value\":\"" TRUE_TR "\",\"n\":[1],\"key\":\"DB_PASSWORD\"}]",
+               "[{\"value\":\"" PASSWORD "\",\"n\":[1],\"key\":\"DB_PASSWORD\"}]");
+    check_json("{\"passwords\":[\"" TRUE_TR "\",7,{\"value\":\"swordfish\"}]}",
+               "{\"passwords\":[\"" PASSWORD "\",7,{\"value\":\"" PASSWORD "\"}]}");
+    check_json("{\"selector\":\"input[name='password']\",\"text\":\"" TRUE_TR "\"}",
+               "{\"selector\":\"input[name='password']\",\"text\":\"" PASSWORD "\"}");
+    check_json("[\"mysql\",\"-u\",\"root\",\"-p" TRUE_TR "\"]",
+               "[\"mysql\",\"-u\",\"root\",\"-p" PASSWORD "\"]");
+    check_json("{\"command\":\"curl\",\"args\":[\"-u\",\"bob:hunter2\"]}",
+               "{\"command\":\"curl\",\"args\":[\"-u\",\"bob:" PASSWORD "\"]}");
+    check_json("[\"--password\",\"two words 1\"]", "[\"--password\",\"" PASSWORD "\"]");
+    check_json(
+        "[\"" BEGIN "\",\"" MII "\",\"" END "\"]",
+        "[\"[redacted private-key]\",\"[redacted private-key]\",\"[redacted private-key]\"]");
+    check_json("{\"args\":\"{\\\"a\\\":[{\\\"name\\\":\\\"PW_TOKEN\\\",\\\"value\\\":\\\"" X20
+               "\\\"}]}\"}",
+               "{\"args\":\"{\\\"a\\\":[{\\\"name\\\":\\\"PW_TOKEN\\\",\\\"value\\\":\\\"" SECRET
+               "\\\"}]}\"}");
+    check_json("{\"type\":\"object\",\"required\":[\"username\",\"password\",\"email\"],"
+               "\"password\":{\"type\":\"string\"},\"pass\":12,\"max_tokens\":4096}",
+               "{\"type\":\"object\",\"required\":[\"username\",\"password\",\"email\"],"
+               "\"password\":{\"type\":\"string\"},\"pass\":12,\"max_tokens\":4096}");
+    check_json("{\"password\":\"is too short\",\"name\":\"password\",\"text\":\"Forgot it?\"}",
+               "{\"password\":\"is too short\",\"name\":\"password\",\"text\":\"Forgot it?\"}");
 }
