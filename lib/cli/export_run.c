@@ -22,7 +22,7 @@
 #include "chathist/convert/export_select.h"
 #include "chathist/convert/redact.h"
 #include "chathist/history/append.h"
-#include "chathist/history/order.h"
+#include "chathist/history/time_blocks.h"
 #include "chathist/history/thread.h"
 
 /* The longest part of a session id in a file name. */

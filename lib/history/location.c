@@ -1331,8 +1331,11 @@ static int take_over(struct history *h, struct err *e)
 static int make_parents(const struct history *h, struct err *e)
 {
     char *dir = path_parent(h->path);
-    int result = file_make_dirs(dir, e);
+    struct stat st;
+    int result = 0;
 
+    if (stat(dir, &st) < 0 && errno == ENOENT)
+        result = file_make_dirs(dir, e);
     free(dir);
     return result < 0 ? -1 : 0;
 }

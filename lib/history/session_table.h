@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "chathist/base/hash_map.h"
+#include "chathist/history/location.h"
 #include "chathist/history/order.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/session_summary.h"

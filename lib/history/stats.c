@@ -7,7 +7,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
-#include "chathist/history/order.h"
+#include "chathist/history/time_blocks.h"
 #include "chathist/history/scan.h"
 
 #define NONE SIZE_MAX

@@ -8,6 +8,7 @@
 #include "chathist/base/simd.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/utf8.h"
+#include "chathist/history/time_blocks.h"
 #include "search/literal_scan.h"
 #include "search/parallel_scan.h"
 

@@ -99,7 +99,7 @@ events_are() {
 
 @test "events: an answer that could not be stored" {
     use_echo
-    run_expect 8 chat --json --history absent/h.jsonl hello
+    run_expect 8 chat --json --history /proc/absent/h.jsonl hello
     events_are session_id text usage 'done' error
 }
 

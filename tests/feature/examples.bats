@@ -118,7 +118,7 @@ demo_asks_nobody() {
     use_nothing
     run_expect 2 "$EXAMPLES/basic.sh" hello
     use_echo
-    CHAT_HISTORY=$WORK/absent/history.jsonl run_expect 8 "$EXAMPLES/basic.sh" hello
+    CHAT_HISTORY=/proc/absent/history.jsonl run_expect 8 "$EXAMPLES/basic.sh" hello
     stdout_is hello '[1 message]'
     stderr_has 'basic.sh: the answer is complete, but it is not in the history'
 }

@@ -1356,12 +1356,13 @@ gone() {
 @test "interactive: a history that cannot be written: the conversation goes on in memory, exit 8" {
     start_llm --reply one --reply two --reply three --reply four --reply five
     terminal
+    ln -s /proc/absent absent
     type_lines 'chat -s talk -S "Be brief" --history absent/h.jsonl; echo "status $?"'
     screen_has 'talk>'
     type_lines first
-    screen_has one "chat: not stored: cannot open 'absent/h.jsonl': No such file or directory" \
+    screen_has one "chat: not stored: cannot make directory 'absent': File exists" \
         'chat: nothing is stored from now on: the conversation goes on in memory'
-    mkdir absent
+    rm absent && mkdir absent
     type_lines second
     screen_has two
     request_messages_are 2 'system:Be brief' user:first assistant:one user:second

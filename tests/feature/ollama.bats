@@ -149,7 +149,7 @@ paths() {
     run_expect 0 chat -p echo -s s -f large hello
     start_ollama +http-400-long +normal
     run_expect 0 chat -s s hello
-    stderr_has 'chat: the conversation is too long: asking again without the oldest 2 messages'
+    stderr_has 'chat: the conversation is too long: asking again without parts of long texts'
     printf 'status: 200\nheader: Content-Type: application/x-ndjson\n\n{"message":{"content":"hi"},"done":true,"prompt_eval_count":300,"eval_count":1}\n' >cut.http
     start_family ./cut.http
     run_expect 0 chat -N -f large hello

@@ -121,9 +121,9 @@ refused() {
 
 @test "schema: an answer that was not stored but does not hold is 1, one that holds 8" {
     start_llm --reply '{"name":"tea","price":1}'
-    run_expect 8 chat --history absent/h.jsonl --schema item.json ask
+    run_expect 8 chat --history /proc/absent/h.jsonl --schema item.json ask
     start_llm --reply '{}'
-    run_expect 1 chat --history absent/h.jsonl --schema item.json ask
+    run_expect 1 chat --history /proc/absent/h.jsonl --schema item.json ask
     stderr_has "answer does not match 'item.json'"
 }
 

@@ -143,7 +143,7 @@ lines() {
 
 @test "tools: where nothing can be stored, the loop works and the exit status tells" {
     put_tool step 'echo ok'
-    export CHAT_HISTORY=$WORK/absent/history.jsonl
+    export CHAT_HISTORY=/proc/absent/history.jsonl
     start_llm --call 'step {}' --reply fine
     run_expect 8 chat --yes -T ./step go
     stdout_is fine
@@ -152,7 +152,8 @@ lines() {
 }
 
 @test "tools: what could not be stored is stored with what comes next" {
-    put_tool step 'mkdir absent; echo ok'
+    ln -s /proc/absent absent
+    put_tool step 'rm -f absent; mkdir absent; echo ok'
     export CHAT_HISTORY=$WORK/absent/history.jsonl
     start_llm --call 'step {}' --reply fine
     run_expect 8 chat --yes -T ./step go

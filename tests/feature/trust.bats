@@ -135,11 +135,15 @@ root_only() {
     mode_is 755 dir
 }
 
-@test "where: an explicit FILE does not make directories" {
-    run_expect 2 hist-append --history no/such/log one
-    stdout_empty
-    stderr_is "hist-append: cannot open 'no/such/log': No such file or directory"
+@test "where: the directories of an explicit FILE are made by what writes, and by nothing else" {
+    run_expect 2 hist-sessions --history no/such/log
     no_file no
+    run_expect 0 hist-append -q --history no/such/log one
+    mode_is 700 no no/such
+    mode_is 600 no/such/log
+    run_expect 2 hist-append --history /dev/null/log one
+    stdout_empty
+    stderr_is "hist-append: cannot open '/dev/null/log': Not a directory"
 }
 
 @test "where: without HOME, and without any home" {
@@ -885,7 +889,7 @@ came() {
     for i in 1 2; do
         run_expect 0 hist-append -q -s mine "mine $i"
         run_expect 0 hist-sessions --json
-        stdout_json '"\(.session_id) \(.came_with_repository)"' 'mine null' 'more true' "$(jq -rs 'map(select(.session_id | startswith("sess"))) | .[0].session_id' .git/aicoder/history.jsonl) true" 'evil true'
+        stdout_json '"\(.session_id) \(.came_with_repository)"' 'mine null' "$(jq -rs 'map(select(.session_id | startswith("sess"))) | .[0].session_id' .git/aicoder/history.jsonl) true" 'more true' 'evil true'
     done
     is_file .git/aicoder/history.idx
     run_expect 0 hist-show --json last
@@ -928,7 +932,7 @@ came() {
     foreign repo
     cd repo
     run_expect 0 hist-new -q --reset evil
-    is pointer .git/aicoder/session evil
+    pointer_is .git/aicoder/session evil
     run_expect 0 chat --dry-run hello
     stdout_json '[.messages[] | .content] | join(" ")' hello
     run_expect 0 hist-search -c planted

@@ -705,7 +705,7 @@ answered_unsaved() {
 @test "turn: a history where none can be" {
     use_echo
     answered_unsaved "cannot open '/proc/none.jsonl': .*" chat --history /proc/none.jsonl hello
-    answered_unsaved "cannot open '$WORK/none/x.jsonl': No such file or directory" chat --history "$WORK/none/x.jsonl" hello
+    answered_unsaved "cannot make directory '/proc/absent': No such file or directory" chat --history /proc/absent/x.jsonl hello
 }
 
 @test "turn: a read-only directory, a full file system" {

@@ -1,4 +1,4 @@
-#include "chathist/history/order.h"
+#include "chathist/history/time_blocks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,10 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "chathist/base/error.h"
 #include "chathist/base/buf.h"
-#include "chathist/history/location.h"
-#include "chathist/history/scan.h"
 
 /* The time of a line that is ahead and has no other line before it. */
 #define LINE_OLDEST INT64_MIN
@@ -53,22 +50,6 @@ struct time_blocks {
     size_t count, cap;
 };
 
-/* Loads the blocks of the file of `s`, a scan of the history h: from 0 to s->size, each beginning
- * where the one before it ends; an empty file has none. They come from the session index, and if it
- * cannot be used, the file is read once. Returns 0; or -1 with *e set and nothing to release.
- *
- * A history whose times ascend has only ascending blocks, and none is older than the one before it:
- * at[i].latest <= at[i + 1].earliest. A reader that wants the newest message first reads such
- * blocks backwards, each line as it comes. It must read blocks together only if their times
- * overlap. */
-int time_blocks_load(struct time_blocks *b, const struct history *h, const struct scan *s,
-                     struct err *e);
 void time_blocks_release(struct time_blocks *b);
-
-/* Sets *time to the time of a line that is read out of the order of the file: the line at the
- * offset `at` of the file of `s`, with this timestamp. `b` begins zeroed; it is loaded when a time is
- * ahead for the first time. Returns 0, or -1 with *e set. */
-int line_time_at(struct time_blocks *b, const struct history *h, const struct scan *s, off_t at,
-                 struct str timestamp, int64_t *time, struct err *e);
 
 #endif
