@@ -345,6 +345,16 @@ static bool begins_with_message(int fd)
     return end && !message_defect((struct str){head, (size_t)(end - head)});
 }
 
+/* Returns true if a small file has nothing but white space, as an editor may leave it. */
+static bool is_blank(const struct scan *s)
+{
+    char text[256];
+    ssize_t n =
+        s->size <= (off_t)sizeof(text) ? file_pread_full(s->fd, text, (size_t)s->size, 0) : -1;
+
+    return n >= 0 && str_trim((struct str){text, (size_t)n}).n == 0;
+}
+
 int store_check(struct history *h, struct err *e)
 {
     struct message m = MESSAGE_INIT;
@@ -357,7 +367,7 @@ int store_check(struct history *h, struct err *e)
         scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, NULL) < 0)
         return 0;
     /* A program that was killed may have left no more than the beginning of a line. */
-    is = s.fd < 0 || s.size == 0 || begins_with_message(s.fd) ||
+    is = s.fd < 0 || is_blank(&s) || begins_with_message(s.fd) ||
          (scan_line(&s, &l, NULL) > 0 &&
           (scan_judge(&l, &m) == SCAN_MESSAGE || begins_as_line(l.text, !l.terminated)));
     is = is || scan_message(&s, &m, NULL, NULL) != 0;

@@ -876,8 +876,8 @@ cursor_has_left() {
         hist_line one assistant 'raise its limit'
     } >"$HISTORY"
     terminal
-    # The history is read twice for the prompt, then for messages with both words, and then for each word.
-    through="strace -qq -o trace -P $HISTORY -e inject=pread64:signal=STOP:when=4" converse
+    # The history is read for the prompt, then for messages with both words, and then for each word: here.
+    through="strace -qq -o trace -P $HISTORY -e inject=pread64:signal=STOP:when=8" converse
     type_lines '/search limit pool'
     interrupt_held
     screen_has interrupted
@@ -1378,7 +1378,7 @@ gone() {
     screen_has 'out.md: saved'
     [[ $(grep -c '^## ' out.md) == 7 ]]
     screen_counts 1 'nothing is stored'
-    screen_counts 1 'cannot open'
+    screen_counts 1 'cannot make directory'
     type_lines /quit
     screen_has 'status 8'
     [[ -z $(ls absent) ]] || fail 'the history was touched'
