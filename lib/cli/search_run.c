@@ -285,6 +285,9 @@ static void find_context(struct search_part *p, const struct context_item *place
     size_t seen = 0;
     int more = 1;
 
+    /* A line can be large, and is read again to be printed. */
+    p->learned = search_learned(s);
+    search_let_go(s);
     while ((seen < count || match_context_wants_more(around)) &&
            (more = scan_message(&s->scan, &m, &l, &e)) > 0) {
         struct context_item item = {.at = l.at, .n = l.text.n};
@@ -703,8 +706,8 @@ static void search_all(struct search_run *r)
  * them, if that is so. */
 static void hint_sessions(struct search_run *r)
 {
-    if (r->pattern.group == 0 || r->in_session || r->invert ||
-        r->what == SEARCH_SESSIONS_WITHOUT || !isatty(STDERR_FILENO))
+    if (r->pattern.group == 0 || r->in_session || r->invert || r->what == SEARCH_SESSIONS_WITHOUT ||
+        !isatty(STDERR_FILENO))
         return;
     r->in_session = true;
     r->what = SEARCH_NOTHING;

@@ -292,6 +292,13 @@ int search_again(struct search *s, struct str line, struct hit *h, struct err *e
     return 0;
 }
 
+void search_let_go(struct search *s)
+{
+    work_free(s->work);
+    s->work = NULL;
+    buf_release(&s->line);
+}
+
 /* ---- the skip index ---- */
 
 struct search_learned {

@@ -89,6 +89,9 @@ int search_count(struct search *s, bool any, uint64_t *count, struct err *e);
  * or -1 with *e set. */
 int search_again(struct search *s, struct str line, struct hit *h, struct err *e);
 
+/* Frees what only the search for further hits needs. search_again can still be called. */
+void search_let_go(struct search *s);
+
 /* What a search learned about the skip index of its history. */
 struct search_learned;
 /* Takes it from a search that has ended, before search_close. Returns NULL if the search did not
