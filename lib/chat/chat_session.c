@@ -342,6 +342,16 @@ static void keep_mark(struct chat_session *t, const struct turn *turn)
     buf_release(&n.newest);
 }
 
+/* Names the attachments of earlier messages that the model does not get again. */
+static void report_unsent(const struct chat_session *t, const struct turn *turn)
+{
+    bool one = turn->unsent_count == 1;
+
+    if (turn->unsent_count > 0 && !t->args->common.quiet)
+        warnf("%s of an earlier message %s not sent again; attach %s with %s", buf_c(&turn->unsent),
+              one ? "is" : "are", one ? "it" : "them", t->events.interactive ? "/file" : "-f");
+}
+
 int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *e)
 {
     if (!t->args->dry_run && server_load_key(&t->server, e) < 0)
@@ -380,10 +390,7 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
         return strcmp(t->args->messages, "-") == 0
                    ? err_set(e, ERR_USAGE, "no usable message on standard input")
                    : err_set(e, ERR_USAGE, "no usable message in '%s'", t->args->messages);
-    if (turn->unsent_count > 0 && !t->args->common.quiet)
-        warnf("%s of an earlier message %s not sent again; attach %s with %s", buf_c(&turn->unsent),
-              turn->unsent_count == 1 ? "is" : "are", turn->unsent_count == 1 ? "it" : "them",
-              t->events.interactive ? "/file" : "-f");
+    report_unsent(t, turn);
     events_context(&t->events, turn);
     for (size_t i = 0; t->args->verbose && i < t->toolbox.count; i++)
         notef("tool=%s", t->toolbox.at[i]->name);

@@ -890,7 +890,10 @@ static void open_level(struct view *v, bool object)
 
 static void close_level(struct redactor *r, struct view *v)
 {
-    const struct level *l = &v->levels[--v->level_n];
+    const struct level *l = v->level_n > 0 ? &v->levels[--v->level_n] : NULL;
+
+    if (!l)
+        return;
 
     if (l->object || l->count == 1)
         add_pair(r, v, l->name, l->value, l->object);
@@ -989,10 +992,13 @@ static void add_json(struct redactor *r, struct view *v, struct str json, int de
             close_level(r, v);
             break;
         case ':':
-            l->at_key = false;
+            if (l)
+                l->at_key = false;
             buf_add_byte(&v->text, ':');
             break;
         case ',':
+            if (!l)
+                break;
             l->at_key = l->object;
             l->count++;
             buf_add_c(&v->text, l->object ? ", " : " ");

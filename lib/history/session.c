@@ -195,7 +195,8 @@ static int write_pointer(struct history *h, struct str id, struct str mark, stru
 }
 
 /* Adds the id of the newest line of a session. Returns 1, 0 without one, or -1 with *err set. */
-static int newest_line(const struct history *h, struct str session_id, struct buf *id, struct err *e)
+static int newest_line(const struct history *h, struct str session_id, struct buf *id,
+                       struct err *e)
 {
     const struct tail_wish wish = {.messages = 1, .bytes = SIZE_MAX, .raw = true};
     struct tail t;

@@ -280,7 +280,7 @@ static int newest_first(const void *a, const void *b)
 
 static void drop_older(struct newest *n)
 {
-    if (n->count < n->wanted)
+    if (n->count == 0 || n->count < n->wanted)
         return;
     qsort(n->at, n->count, sizeof *n->at, newest_first);
     n->count = n->wanted;

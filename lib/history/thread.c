@@ -505,8 +505,7 @@ static int try(struct tail *t, const struct history *h, struct str session_id,
 int tail_load(struct tail *t, const struct history *h, struct str session_id,
               const struct tail_wish *wish, struct err *e)
 {
-    const struct tail_wish whole = {
-        .messages = SIZE_MAX, .bytes = SIZE_MAX, .raw = wish->raw};
+    const struct tail_wish whole = {.messages = SIZE_MAX, .bytes = SIZE_MAX, .raw = wish->raw};
     bool by_index = true;
     int result;
 

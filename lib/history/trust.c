@@ -292,7 +292,7 @@ static void keep_others(int dir, const char *path, struct str token, struct buf 
         buf_add_byte(&others, '\n');
     }
     rest = buf_str(&others);
-    while (rest.n > 0 && rest.n > OWNER_MAX / 2)
+    while (rest.n > OWNER_MAX / 2)
         (void)str_cut(&rest, '\n');
     buf_add_str(out, rest);
     buf_release(&others);

@@ -271,7 +271,7 @@ static void mark_unsent(struct context_message *at, size_t from, size_t end)
     at[from].unsent = failed && !more && !finished;
 }
 
-/* Removes the messages that are marked as not sent. */
+/* Removes the messages that are marked as not sent, and what said how the others ended. */
 static void sweep(struct context *c)
 {
     size_t turn = turn_start(c), kept = 0;
@@ -281,6 +281,10 @@ static void sweep(struct context *c)
 
         if (i == turn)
             c->turn = kept;
+        free(m.id);
+        free(m.reply_to);
+        m.id = m.reply_to = NULL;
+        m.end = CONTEXT_FINISHED;
         if (m.unsent)
             release_message(&m);
         else
@@ -300,12 +304,6 @@ static void drop_unsent(struct context *c)
         while (next < turn && c->at[next].role != ROLE_USER)
             next++;
         mark_unsent(c->at, i, next);
-    }
-    for (size_t i = 0; i < c->count; i++) {
-        free(c->at[i].id);
-        free(c->at[i].reply_to);
-        c->at[i].id = c->at[i].reply_to = NULL;
-        c->at[i].end = CONTEXT_FINISHED;
     }
     sweep(c);
 }
@@ -659,7 +657,7 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most)
         f.end = i;
         if (c->at[i].role == ROLE_ASSISTANT && i > f.first)
             fit_request(&f, window, most);
-        if (c->at[i].role == ROLE_USER && i < turn)
+        if (i < turn && c->at[i].role == ROLE_USER)
             f.turn = i;
         f.bytes += window_weight(&c->at[i]);
     }

@@ -185,14 +185,14 @@ c
     use_echo
     touch b.c c.c
     echo 'int a;' >a.c
-    run_expect 0 chat --once -f *.c 'list the bugs'
-    stderr_is "chat: 'b.c' and 1 more file are not attached, but words of the prompt: -f takes one FILE, and may be repeated"
+    run_expect 0 chat --once -f ./*.c 'list the bugs'
+    stderr_is "chat: './b.c' and 1 more file are not attached, but words of the prompt: -f takes one FILE, and may be repeated"
     run_expect 0 chat --once 'list the bugs' -f a.c ./b.c
     stderr_is "chat: './b.c' is not attached, but a word of the prompt: -f takes one FILE, and may be repeated"
     touch d.c
-    run_expect 0 chat --once -f *.c
-    stderr_is "chat: 'b.c' and 2 more files are not attached, but words of the prompt: -f takes one FILE, and may be repeated"
-    run_expect 0 chat --once -q -f *.c
+    run_expect 0 chat --once -f ./*.c
+    stderr_is "chat: './b.c' and 2 more files are not attached, but words of the prompt: -f takes one FILE, and may be repeated"
+    run_expect 0 chat --once -q -f ./*.c
     stderr_empty
     # Without -f they are words, as is the name of a directory.
     run_expect 0 chat --once what is in a.c

@@ -628,7 +628,7 @@ file_of() {
     # The place comes first, where the name is missing, too.
     make_repo nameless
     : >nameless/.git/config
-    (cd nameless && CHAT_PROVIDER=echo chat -q hello >"$OUT")
+    (cd nameless && CHAT_PROVIDER='echo' chat -q hello >"$OUT")
     for place in ftp://x https://example.org/x sftp://host/x; do
         run_expect 2 env -C nameless hist-sync "$place"
         stderr_matches "^hist-sync: bad place '$place': a directory, ssh://HOST or postgresql://\.\.\. is expected"

@@ -460,10 +460,12 @@ END
         cp ../before/session .git/aicoder/session
     }
     for call in renameat rename openat fsync fdatasync unlinkat linkat write fchmod flock; do
+        step=1
+        [[ $call != openat && $call != flock ]] || step=3
         again
         strace -f -qq -o ../trace -e "trace=$call" hist-delete -q --force "$id" >"$OUT"
         n=$(wc -l <../trace)
-        for ((i = 1; i <= n; i += (call == openat || call == flock) ? 3 : 1)); do
+        for ((i = 1; i <= n; i += step)); do
             again
             status=0
             strace -f -qq -o ../trace -e "trace=$call" -e "inject=$call:signal=KILL:when=$i" \

@@ -314,7 +314,7 @@ loop_lines() {
         for calls in 1 3 25; do
             loop_lines s "$rounds" "$calls" 10 >"$HISTORY"
             run_expect 0 chat -q --no-store -s s 'why?'
-            n=$(ls "$RECORD"/*.json | wc -l)
+            n=$(find "$RECORD" -name '*.json' | wc -l)
             json_is "$RECORD/$n.json" '.messages | .[0].content, .[-2].content, .[-1].content' 'compute it' 'The answer is 42.' 'why?'
             # Each call has its result, and at most 20 earlier messages are sent.
             json_is "$RECORD/$n.json" '.messages | [.[] | .tool_calls // [] | .[].id] == [.[] | .tool_call_id // empty], length <= 21' true true
@@ -326,12 +326,13 @@ loop_lines() {
 @test "context: a turn that ended at the limit of rounds is continued, whatever the limits" {
     local messages bytes
     loop_lines s 10 2 100 | sed '$d' >"$HISTORY"
-    { hist_lines s 2; cat "$HISTORY"; } >more && mv more "$HISTORY"
+    { hist_lines s 2; cat "$HISTORY"; } >longer
+    mv longer "$HISTORY"
     start_llm --reply fine
     for messages in 1 2 5 20 all; do
         for bytes in 1 100 1000 all; do
             CHAT_MAX_MESSAGES=$messages CHAT_MAX_BYTES=$bytes run_expect 0 chat -q --no-store -s s continue
-            n=$(ls "$RECORD"/*.json | wc -l)
+            n=$(find "$RECORD" -name '*.json' | wc -l)
             json_is "$RECORD/$n.json" '[.messages[] | select(.role == "user") | .content] | .[-2], .[-1]' 'compute it' continue
             json_is "$RECORD/$n.json" '.messages[0,1].content, .messages[-3].role' 'message 1' 'message 2' tool
         done

@@ -3,6 +3,8 @@
 # How an answer ends: the reasons of all services on all wires, and what a model asks of the client that chat
 # cannot do.
 
+# shellcheck disable=SC2034
+
 load ../helper
 load ../wire
 
@@ -33,13 +35,13 @@ endings_are() {
 @test "endings: the names of a complete answer, in any case" {
     use_history
     endings_are 0 stop STOP end end_turn eos eos_token stop_sequence COMPLETE
-    json_is history.jsonl 'select(.role == "assistant") | .finish_reason' $(yes stop | head -16)
+    json_is history.jsonl '[., inputs] | map(select(.role == "assistant").finish_reason) | unique, length' '["stop"]' 16
 }
 
 @test "endings: the names of a limit and of a filter" {
     use_history
     endings_are 7 length max_tokens MAX_TOKENS model_length
-    json_is history.jsonl 'select(.role == "assistant") | .finish_reason' $(yes length | head -8)
+    json_is history.jsonl '[., inputs] | map(select(.role == "assistant").finish_reason) | unique, length' '["length"]' 8
     endings_are 6 content_filter refusal SAFETY RECITATION sensitive PROHIBITED_CONTENT
     chat_file PROHIBITED_CONTENT >filter.http
     start_llm ./filter.http
@@ -71,7 +73,7 @@ endings_are() {
     for reason in error SAFETY length; do
         chat_file "$reason" '"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}}]' >call.http
         start_llm ./call.http
-        run_expect $([[ $reason == SAFETY ]] && echo 6 || echo 7) chat -N -T ./f --yes hello
+        run_expect "$([[ $reason == SAFETY ]] && echo 6 || echo 7)" chat -N -T ./f --yes hello
         [[ ! -e ran ]]
         kill "$LLM_PID"
     done

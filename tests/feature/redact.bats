@@ -36,7 +36,7 @@ SET=$FIXTURES/redact/set.py
         hist_line s user "question"
         hist_line s assistant '' '' "{\"tool_calls\":[{\"id\":\"c\",\"name\":\"run\",\"args\":{\"password\":\"$secret\",\"argv\":[\"mysql\",\"-p$secret\"]}}]}"
         hist_line s tool "{\"name\":\"DB_PASSWORD\",\"value\":\"$secret\"}" '' '{"tool_call_id":"c"}'
-        hist_line s assistant done '' "{\"citations\":[{\"url\":\"https://bob:x$secret@h/\",\"title\":\"password=$secret\"}]}"
+        hist_line s assistant 'done' '' "{\"citations\":[{\"url\":\"https://bob:x$secret@h/\",\"title\":\"password=$secret\"}]}"
     } >"$HISTORY"
     for format in md html json jsonl txt openai anthropic; do
         run_expect 0 hist-export -q --redact -f "$format" s

@@ -28,7 +28,7 @@ enum setting {
     SETTING_FSYNC,
     SETTING_HISTORY_COPY,
     SETTING_ACCEPT_DELETIONS, /* of hist-sync */
-    SETTING_REMOTE, /* the place of hist-sync and of --remote */
+    SETTING_REMOTE,           /* the place of hist-sync and of --remote */
     SETTING_TOOLS,
     SETTING_ALLOW_TOOLS,
     SETTING_MCP,
