@@ -15,7 +15,7 @@ static void check(size_t before, size_t after, const char *messages, const char 
         char session = (char)(messages[i] | 0x20);
 
         match_context_add(&a, (struct str){&session, 1},
-                          (struct context_item){(off_t)i + 1, 1, hit});
+                          (struct context_item){(off_t)i + 1, 1, hit, 0});
     }
     for (size_t i = 0; i < a.count; i++) {
         buf_add_c(&got, i > 0 ? "/" : "");
@@ -66,21 +66,21 @@ TEST(it_knows_when_it_has_all)
 
     match_context_init(&a, 2, 0);
     CHECK(!match_context_wants_more(&a));
-    match_context_add(&a, STR("a"), (struct context_item){1, 1, true});
-    match_context_add(&a, STR("b"), (struct context_item){2, 1, true});
-    match_context_add(&a, STR("a"), (struct context_item){3, 1, true});
-    match_context_add(&a, STR("a"), (struct context_item){4, 1, false});
-    match_context_add(&a, STR("a"), (struct context_item){5, 1, false});
+    match_context_add(&a, STR("a"), (struct context_item){1, 1, true, 0});
+    match_context_add(&a, STR("b"), (struct context_item){2, 1, true, 0});
+    match_context_add(&a, STR("a"), (struct context_item){3, 1, true, 0});
+    match_context_add(&a, STR("a"), (struct context_item){4, 1, false, 0});
+    match_context_add(&a, STR("a"), (struct context_item){5, 1, false, 0});
     CHECK(match_context_wants_more(&a));
-    match_context_add(&a, STR("b"), (struct context_item){6, 1, false});
-    match_context_add(&a, STR("c"), (struct context_item){7, 1, false});
+    match_context_add(&a, STR("b"), (struct context_item){6, 1, false, 0});
+    match_context_add(&a, STR("c"), (struct context_item){7, 1, false, 0});
     CHECK(match_context_wants_more(&a));
-    match_context_add(&a, STR("b"), (struct context_item){8, 1, false});
+    match_context_add(&a, STR("b"), (struct context_item){8, 1, false, 0});
     CHECK(!match_context_wants_more(&a));
     match_context_release(&a);
 
     match_context_init(&a, 0, 5);
-    match_context_add(&a, STR("a"), (struct context_item){1, 1, true});
+    match_context_add(&a, STR("a"), (struct context_item){1, 1, true, 0});
     CHECK(!match_context_wants_more(&a));
     match_context_release(&a);
 }
