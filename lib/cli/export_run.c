@@ -615,6 +615,8 @@ static int write_stream(struct run *r, struct export *x, struct err *e)
 struct named {
     struct thread thread; /* consecutive messages of one session */
     size_t bad;
+    size_t searched; /* the bytes of the text without a line end */
+    bool too_long;   /* the text belongs to a line whose beginning was dropped */
 };
 
 static int write_group(struct export *x, struct named *n, struct err *e)
@@ -648,16 +650,29 @@ static int take_named(struct run *r, struct export *x, struct named *n, struct s
     return 0;
 }
 
-/* Exports the complete lines of `text` and removes them; at the end also the last one. */
+/* Exports the complete lines of `text` and removes them; at the end also the last one. What is longer
+ * than a line of a history can be is dropped. */
 static int take_lines(struct run *r, struct export *x, struct named *n, struct buf *text,
                       bool ended, struct err *e)
 {
     struct str rest = buf_str(text);
+    size_t searched = n->searched;
 
-    while (rest.n > 0 && (ended || memchr(rest.p, '\n', rest.n)))
-        if (take_named(r, x, n, str_cut(&rest, '\n'), e) < 0)
+    while (rest.n > 0 && (ended || memchr(rest.p + searched, '\n', rest.n - searched))) {
+        struct str line = str_cut(&rest, '\n');
+
+        if (!n->too_long && take_named(r, x, n, line, e) < 0)
             return -1;
+        n->too_long = false;
+        searched = 0;
+    }
     buf_consume(text, text->len - rest.n);
+    if (text->len > BUF_LINE) {
+        n->bad += !n->too_long;
+        n->too_long = true;
+        buf_clear(text);
+    }
+    n->searched = text->len;
     return 0;
 }
 

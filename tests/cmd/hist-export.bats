@@ -816,3 +816,10 @@ PYTHON
     run_expect 1 hist-export -f json absent
     stdout_empty
 }
+
+@test "hist-export: --messages skips a line that is longer than any of a history" {
+    { hist_line s user one; head -c 150M /dev/zero; echo; hist_line s user two; head -c 70M /dev/zero; } |
+        run_expect 0 hist-export -f jsonl --messages -
+    stdout_json .content one two
+    stderr_is 'hist-export: skipped 2 bad entries on standard input'
+}
