@@ -137,11 +137,17 @@ static void tell_earlier(const struct history *h, bool quiet)
 
 /* Says that sessions are not continued, until this account has stored something there, or always if
  * another user can write there. */
-static void tell_came(const struct history *h)
+static void tell_came(struct history *h)
 {
-    struct stat st;
+    struct stat st = {0};
+    int fd =
+        h->trusted ? -1 : file_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, &st, NULL, NULL);
+    /* Another program of this account may have begun the history in the meantime: it wrote its mark
+     * before its first line. */
+    bool own = fd < 0 || st.st_size == 0 || history_is_marked(h, fd);
 
-    if (h->trusted || file_stat(h->dir_fd, h->path, &st) < 0 || st.st_size == 0)
+    file_close(fd);
+    if (own)
         return;
     if (h->safe)
         warnf("the sessions in '%s' came with the repository: " PROGRAM_PREFIX
@@ -151,7 +157,7 @@ static void tell_came(const struct history *h)
         warnf("'%s' is not one of your own histories: starting a session of its own", h->path);
 }
 
-void start_tell_place(const struct history *h, bool quiet)
+void start_tell_place(struct history *h, bool quiet)
 {
     if (h->notice && !quiet)
         warnf("%s", h->notice);
@@ -251,7 +257,7 @@ static bool is_current(const struct history *h, struct str id)
 }
 
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
-                   const struct history *h, bool again, bool quiet)
+                   struct history *h, bool again, bool quiet)
 {
     struct buf found = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;

@@ -10,6 +10,7 @@
 #include "chathist/history/message.h"
 #include "chathist/history/rewrite.h"
 #include "chathist/history/session_list.h"
+#include "chathist/history/store.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -121,6 +122,16 @@ static void try_repair(struct history *h, struct str text)
 
     unlink(aside);
     scratch_write(h->path, text);
+    h->is_history = false;
+    /* What is no history stays as it is. */
+    if (store_check(h, NULL) < 0) {
+        demand(repair_run(&repair, h, NULL) < 0);
+        history = scratch_read(h->path);
+        demand(str_eq(buf_str(&history), text));
+        buf_release(&history);
+        free(aside);
+        return;
+    }
     demand(repair_run(&repair, h, NULL) >= 0);
     history = scratch_read(h->path);
     quarantine = scratch_read(aside);

@@ -34,10 +34,10 @@ void start_check(struct history *h);
  * ends the program if it has begun already. With `again` the last turn of the session is repeated,
  * and the time-out does not apply. Calls start_tell_place for a new session. */
 void start_session(struct resume *r, struct resume_wish *wish, const struct config *c,
-                   const struct history *h, bool again, bool quiet);
+                   struct history *h, bool again, bool quiet);
 /* Called when a session begins. Warns if the history is not that of the enclosing repository, and
  * why, if all its sessions came with the repository, and if an earlier one is kept. */
-void start_tell_place(const struct history *h, bool quiet);
+void start_tell_place(struct history *h, bool quiet);
 /* Remembers that the user has named the session, and says so if it came with the repository
  * (session_accept). Returns 0, or -1 with *e set. */
 int start_accept(struct history *h, struct str id, bool quiet, struct err *e);
