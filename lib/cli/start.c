@@ -144,7 +144,7 @@ static void tell_came(struct history *h)
         h->trusted ? -1 : file_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, &st, NULL, NULL);
     /* Another program of this account may have begun the history in the meantime: it wrote its mark
      * before its first line. */
-    bool own = fd < 0 || st.st_size == 0 || history_is_marked(h, fd);
+    bool own = fd < 0 || st.st_size == 0 || (h->safe && history_is_marked(h, fd));
 
     file_close(fd);
     if (own)
