@@ -184,7 +184,7 @@ struct reader {
     size_t redacted;           /* number of secrets that were replaced */
     struct buf clean;          /* a line without its secrets */
     struct message line;
-    struct time_blocks blocks; /* see line_time_at */
+    struct line_times times;
 };
 
 struct run {
@@ -212,7 +212,10 @@ static int readers_open(struct run *r, struct err *e)
         struct reader *d = &r->readers[i];
 
         *d = (struct reader){
-            .part = {BUF_INIT(BUF_LINE), 0}, .clean = BUF_INIT(4 * BUF_LINE), .line = MESSAGE_INIT};
+            .part = {BUF_INIT(BUF_LINE), 0},
+            .clean = BUF_INIT(4 * BUF_LINE),
+            .line = MESSAGE_INIT,
+            .times = {.now = r->history->now, .scan = &r->select.scan, .h = r->history}};
         if (r->job->redact && !(d->redactor = redactor_new(e)))
             return -1;
     }
@@ -230,7 +233,7 @@ static size_t readers_close(struct run *r)
         buf_release(&r->readers[i].part.text);
         buf_release(&r->readers[i].clean);
         message_release(&r->readers[i].line);
-        time_blocks_release(&r->readers[i].blocks);
+        line_times_release(&r->readers[i].times);
     }
     return redacted;
 }
@@ -389,8 +392,8 @@ static int write_thread(struct run *r, struct reader *d, struct export *x, size_
         thread_add(&t, d->line.line);
         t.at[t.count - 1].at = r->select.lines[i].at;
         if (x->listed)
-            rc = line_time_at(&d->blocks, r->history, &r->select.scan, r->select.lines[i].at,
-                              d->line.timestamp, &t.at[t.count - 1].time, e);
+            rc = line_times_get(&d->times, r->select.lines[i].at, d->line.timestamp,
+                                &t.at[t.count - 1].time, e);
     }
     if (!is_raw(r))
         thread_settle(&t);

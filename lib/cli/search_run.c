@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "chathist/base/hash_map.h"
+#include "chathist/history/order.h"
 #include "chathist/base/memory.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
@@ -244,11 +245,9 @@ static int newest_first(const void *a, const void *b)
 {
     const struct around *x = a, *y = b;
 
-    if (x->newest->time != y->newest->time)
-        return x->newest->time > y->newest->time ? -1 : 1;
-    if (x->part != y->part)
+    if (x->newest->time == y->newest->time && x->part != y->part)
         return x->part < y->part ? -1 : 1;
-    return (x->newest->at < y->newest->at) - (x->newest->at > y->newest->at);
+    return line_compare(x->newest->time, x->newest->at, y->newest->time, y->newest->at);
 }
 
 static int last_first(const void *a, const void *b)

@@ -27,6 +27,13 @@ int64_t line_clock_time(struct line_clock *c, struct str timestamp)
     return c->latest;
 }
 
+int line_compare(int64_t time, off_t at, int64_t other_time, off_t other_at)
+{
+    if (time != other_time)
+        return time > other_time ? -1 : 1;
+    return (at < other_at) - (at > other_at);
+}
+
 void time_blocks_release(struct time_blocks *b)
 {
     free(b->at);

@@ -246,19 +246,18 @@ int session_expired(const struct history *h, struct str id, int64_t since, int64
 
 int session_last(const struct history *h, struct buf *id, struct err *e)
 {
-    int found = history_has_worktrees(h) ? session_current(h, id, NULL, e) : 0, came = 1;
+    int found = history_has_worktrees(h) ? session_current(h, id, NULL, e) : 0;
     struct session_list l;
 
-    if (found != 0)
+    if (found != 0 || !h->trusted)
         return found;
     if (session_list_newest(&l, h, h->mark.from > 0 ? SIZE_MAX : 1, e) < 0)
         return -1;
-    for (size_t i = 0; i < l.count && came > 0; i++) {
-        came = session_came(h, l.at[i].id, e);
-        if (came == 0)
+    for (size_t i = 0; i < l.count && !found; i++) {
+        found = !l.at[i].came;
+        if (found)
             buf_set(id, l.at[i].id);
     }
-    found = came < 0 ? -1 : came == 0;
     session_list_release(&l);
     return found;
 }

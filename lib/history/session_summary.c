@@ -1,3 +1,4 @@
+#include "chathist/history/order.h"
 #include "chathist/history/session_summary.h"
 
 #include <stdlib.h>
@@ -49,8 +50,7 @@ int session_compare(const void *a, const void *b)
 {
     const struct session *x = a, *y = b;
 
-    return x->used != y->used ? (x->used < y->used) - (x->used > y->used)
-                              : (x->last_line < y->last_line) - (x->last_line > y->last_line);
+    return line_compare(x->used, x->last_line, y->used, y->last_line);
 }
 
 static void add_later_titles(struct session_list *l, struct session *s, const struct session *later)

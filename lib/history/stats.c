@@ -274,8 +274,7 @@ static int newest_first(const void *a, const void *b)
 {
     const struct newest_line *x = a, *y = b;
 
-    return x->time != y->time ? (x->time < y->time) - (x->time > y->time)
-                              : (x->at < y->at) - (x->at > y->at);
+    return line_compare(x->time, x->at, y->time, y->at);
 }
 
 static void drop_older(struct newest *n)

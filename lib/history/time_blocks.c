@@ -49,30 +49,67 @@ int time_blocks_load(struct time_blocks *b, const struct history *h, const struc
     return result;
 }
 
-int line_time_at(struct time_blocks *b, const struct history *h, const struct scan *s, off_t at,
-                 struct str timestamp, int64_t *time, struct err *e)
+static const struct time_block *block_of(const struct time_blocks *b, off_t at)
 {
-    struct line_clock c = line_clock_at(h->now, LINE_OLDEST);
+    size_t from = 0, to = b->count;
+
+    while (from < to) {
+        size_t i = from + (to - from) / 2;
+
+        if (b->at[i].to <= at)
+            from = i + 1;
+        else
+            to = i;
+    }
+    return from < b->count ? &b->at[from] : NULL;
+}
+
+/* Reads the lines before `at` in its block, from the line that was asked for last. */
+static int read_before(struct line_times *t, const struct time_block *block, off_t at,
+                       struct err *e)
+{
     struct message m = MESSAGE_INIT;
-    struct scan part;
-    size_t i = 0;
+    struct scan lines;
     int result;
 
-    *time = line_clock_time(&c, timestamp);
-    if (c.borrowed == INT64_MAX)
-        return 0;
-    if (b->count == 0 && time_blocks_load(b, h, s, e) < 0)
-        return -1;
-    while (i + 1 < b->count && b->at[i + 1].from <= at)
-        i++;
-    if (i >= b->count)
-        return 0;
-    c = line_clock_at(h->now, b->at[i].before);
-    scan_share(&part, s, b->at[i].from, at);
-    while ((result = scan_message(&part, &m, NULL, e)) > 0)
-        (void)line_clock_time(&c, m.timestamp);
-    *time = c.latest;
+    if (t->block != block || at < t->to) {
+        t->block = block;
+        t->clock = line_clock_at(t->now, block->before);
+        t->to = block->from;
+    }
+    scan_share(&lines, t->scan, t->to, at);
+    while ((result = scan_message(&lines, &m, NULL, e)) > 0)
+        (void)line_clock_time(&t->clock, m.timestamp);
+    t->to = at;
+    scan_close(&lines);
     message_release(&m);
-    scan_close(&part);
     return result;
+}
+
+int line_times_get(struct line_times *t, off_t at, struct str timestamp, int64_t *time,
+                   struct err *e)
+{
+    struct line_clock alone = line_clock_at(t->now, LINE_OLDEST);
+    const struct time_block *block;
+    int result;
+
+    *time = line_clock_time(&alone, timestamp);
+    if (alone.borrowed == INT64_MAX)
+        return 0;
+    if (!t->blocks) {
+        if (time_blocks_load(&t->loaded, t->h, t->scan, e) < 0)
+            return -1;
+        t->blocks = &t->loaded;
+    }
+    block = block_of(t->blocks, at);
+    if (!block)
+        return 0;
+    result = read_before(t, block, at, e);
+    *time = t->clock.latest;
+    return result;
+}
+
+void line_times_release(struct line_times *t)
+{
+    time_blocks_release(&t->loaded);
 }

@@ -11,6 +11,7 @@
 #include "chathist/base/simd.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/history/message.h"
+#include "chathist/history/time_blocks.h"
 #include "chathist/search/searched_text.h"
 
 #define PAGE ((size_t)4096)
@@ -30,13 +31,6 @@ struct chunk {
     size_t count, cap;
     bool failed; /* a message could not be matched */
     int errnum;  /* why it could not be read, or 0 */
-};
-
-/* The time of the last line that had to be computed from the lines before it. */
-struct borrowed {
-    const struct time_block *block;
-    struct line_clock clock; /* before the line at `to` */
-    off_t to;
 };
 
 /* Reads chunks on one of the threads. */
@@ -60,7 +54,7 @@ struct worker {
     bool parsed;        /* `message` is the line */
     struct pattern pattern, unwanted;
     bool literal; /* a literal in the content is a hit; see pattern_is_literal */
-    struct borrowed borrowed;
+    struct line_times times;
     struct message message;
     struct searched_text texts;
     struct buf decoded; /* the content of a line that was not parsed */
@@ -99,7 +93,10 @@ static void add_worker(struct parallel_scan *s)
 {
     struct worker *w = &s->workers[s->worker_count++];
 
-    *w = (struct worker){.job = &s->job, .message = MESSAGE_INIT, .decoded = BUF_INIT(BUF_LINE)};
+    *w = (struct worker){.job = &s->job,
+                         .message = MESSAGE_INIT,
+                         .decoded = BUF_INIT(BUF_LINE),
+                         .times = {.now = s->job.now, .scan = s->job.scan, .blocks = s->job.times}};
     searched_text_init(&w->texts);
     pattern_copy(&w->pattern, s->job.pattern);
     if (s->job.unwanted)
@@ -240,50 +237,13 @@ static enum verdict verify_match(struct worker *w, const char *place, const char
 
 /* ---- the time of a line ---- */
 
-static const struct time_block *block_of(const struct time_blocks *times, off_t at)
-{
-    size_t from = 0, to = times->count;
-
-    while (from < to) {
-        size_t i = from + (to - from) / 2;
-
-        if (times->at[i].to <= at)
-            from = i + 1;
-        else
-            to = i;
-    }
-    return from < times->count ? &times->at[from] : NULL;
-}
-
-/* Returns the time of a line that has none of its own: reads the lines before it in its block. Lines
- * of a chunk come in the order of the file, so that each is read once. */
-static int64_t borrowed_time(struct worker *w, off_t at)
-{
-    struct borrowed *b = &w->borrowed;
-    const struct time_block *block = block_of(w->job->times, at);
-    struct message m = MESSAGE_INIT;
-    struct scan lines;
-
-    if (!block)
-        return LINE_OLDEST;
-    if (b->block != block || at < b->to)
-        *b = (struct borrowed){block, line_clock_at(w->job->now, block->before), block->from};
-    scan_share(&lines, w->job->scan, b->to, at);
-    while (scan_message(&lines, &m, NULL, NULL) > 0)
-        (void)line_clock_time(&b->clock, m.timestamp);
-    b->to = at;
-    scan_close(&lines);
-    message_release(&m);
-    return b->clock.latest;
-}
-
 /* Returns the time of the line at `at`. One that is no valid message has none of its own. */
 static int64_t time_of(struct worker *w, off_t at, enum verdict verdict)
 {
-    struct line_clock alone = line_clock_at(w->job->now, LINE_OLDEST);
-    int64_t time = line_clock_time(&alone, verdict == BAD ? STR("") : w->timestamp);
+    int64_t time;
 
-    return time != LINE_OLDEST ? time : borrowed_time(w, at);
+    (void)line_times_get(&w->times, at, verdict == BAD ? STR("") : w->timestamp, &time, NULL);
+    return time;
 }
 
 /* ---- the lines of a window ---- */

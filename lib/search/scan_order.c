@@ -124,12 +124,14 @@ struct scan_rest scan_order_rest(struct scan_order *o)
 
 static bool is_newer(const struct scan_item *a, const struct scan_item *b)
 {
-    return a->time != b->time ? a->time > b->time : a->at > b->at;
+    return line_compare(a->time, a->at, b->time, b->at) < 0;
 }
 
 static int oldest_first(const void *a, const void *b)
 {
-    return is_newer(a, b) - is_newer(b, a);
+    const struct scan_item *x = a, *y = b;
+
+    return line_compare(y->time, y->at, x->time, x->at);
 }
 
 void scan_items_sort(struct scan_item *at, size_t count)

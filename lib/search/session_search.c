@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "chathist/history/order.h"
 #include "chathist/base/memory.h"
 
 /* ---- hits ---- */
@@ -36,9 +37,7 @@ void session_hits_release(struct session_hits *h)
 
 static int newer(const struct context_item *x, const struct context_item *y)
 {
-    if (x->time != y->time)
-        return x->time > y->time ? -1 : 1;
-    return (x->at < y->at) - (x->at > y->at);
+    return line_compare(x->time, x->at, y->time, y->at);
 }
 
 static int by_session(const void *a, const void *b)
@@ -56,13 +55,12 @@ static int newest_session_first(const void *a, const void *b)
 {
     const struct session_hit *x = a, *y = b;
 
-    if (x->newest.time != y->newest.time)
-        return x->newest.time > y->newest.time ? -1 : 1;
-    if (x->history != y->history)
+    int order;
+
+    if (x->newest.time == y->newest.time && x->history != y->history)
         return x->history < y->history ? -1 : 1;
-    if (x->newest.at != y->newest.at)
-        return x->newest.at > y->newest.at ? -1 : 1;
-    return newer(&x->place, &y->place);
+    order = newer(&x->newest, &y->newest);
+    return order != 0 ? order : newer(&x->place, &y->place);
 }
 
 bool session_hits_begins(const struct session_hits *h, size_t number)

@@ -25,10 +25,24 @@
 int time_blocks_load(struct time_blocks *b, const struct history *h, const struct scan *s,
                      struct err *e);
 
-/* Sets *time to the time of a line that is read out of the order of the file: the line at the
- * offset `at` of the file of `s`, with this timestamp. `b` begins zeroed; it is loaded when a time is
- * ahead for the first time. Returns 0, or -1 with *e set. */
-int line_time_at(struct time_blocks *b, const struct history *h, const struct scan *s, off_t at,
-                 struct str timestamp, int64_t *time, struct err *e);
+/* Tells the times of lines of the file of `scan` that are read out of its order. Where clocks were
+ * wrong, lines before a line decide: those of a block are read once if the lines come in the order of
+ * the file. Initialise with zeros and the members before `private`. */
+struct line_times {
+    int64_t now; /* as in struct line_clock */
+    const struct scan *scan;
+    const struct time_blocks *blocks; /* NULL: those of `h` are loaded when they matter */
+    const struct history *h;
+    /* private */
+    struct time_blocks loaded;
+    const struct time_block *block;
+    struct line_clock clock; /* before the line at `to` */
+    off_t to;
+};
+/* Sets *time to the time of the line at the offset `at` with this timestamp. Returns 0, or -1 with *e
+ * set. */
+int line_times_get(struct line_times *t, off_t at, struct str timestamp, int64_t *time,
+                   struct err *e);
+void line_times_release(struct line_times *t);
 
 #endif
