@@ -449,6 +449,7 @@ static int check_calls(const struct turn *t, struct err *e)
 static int unusual_end(const struct response *a, enum ending ending, struct err *e)
 {
     struct buf reason = BUF_INIT(BUF_SMALL);
+    bool named = strcmp(a->finish_reason, "content_filter") != 0;
 
     vis_add_line(&reason, str_of(a->finish_reason), true);
     if (ending == ENDING_BROKEN)
@@ -458,8 +459,7 @@ static int unusual_end(const struct response *a, enum ending ending, struct err 
                 a->refusal ? a->refusal : "");
     else
         err_set(e, ERR_REFUSED, "the server's content filter stopped the answer%s%s",
-                strcmp(buf_c(&reason), "content_filter") == 0 ? "" : ": ",
-                strcmp(buf_c(&reason), "content_filter") == 0 ? "" : buf_c(&reason));
+                named ? ": " : "", named ? buf_c(&reason) : "");
     buf_release(&reason);
     return -1;
 }

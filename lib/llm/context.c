@@ -308,11 +308,20 @@ static void drop_unsent(struct context *c)
     sweep(c);
 }
 
-/* Marks a message as left out. */
-static void leave_out(struct context *c, size_t i)
+/* Marks the messages from at[from] to at[end - 1] as left out. Returns the bytes that this frees in a
+ * window of tokens. */
+static size_t leave_out(struct context *c, size_t from, size_t end)
 {
-    c->at[i].unsent = true;
-    c->dropped++;
+    size_t bytes = 0;
+
+    for (size_t i = from; i < end; i++) {
+        if (c->at[i].unsent)
+            continue;
+        bytes += window_weight(&c->at[i]);
+        c->at[i].unsent = true;
+        c->dropped++;
+    }
+    return bytes;
 }
 
 /* Returns the index after the unit that begins at at[i]: one message, or a round, which is a message
@@ -398,12 +407,12 @@ static bool choose_units(struct context *c, struct room *room, const struct esse
         i = unit_start(c, last);
         fits = fits && (is_essential(k, i) || take_room(room, c, i, last));
         any = any || fits || is_essential(k, i);
-        for (size_t m = i; m < last && !fits && !is_essential(k, i); m++)
-            leave_out(c, m);
+        if (!fits && !is_essential(k, i))
+            (void)leave_out(c, i, last);
     }
     /* A prompt without anything after it would only confuse the model. */
     if (!is_essential(k, from) && !any && !(fits && end == from + 1))
-        leave_out(c, from);
+        (void)leave_out(c, from, from + 1);
     return fits;
 }
 
@@ -434,8 +443,8 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
                 continue;
         }
         for (size_t i = from; i < end; i = unit_end(c, i, end))
-            for (size_t m = i; m < unit_end(c, i, end) && !is_essential(&k, i); m++)
-                leave_out(c, m);
+            if (!is_essential(&k, i))
+                (void)leave_out(c, i, unit_end(c, i, end));
     }
     sweep(c);
 }
@@ -453,17 +462,7 @@ struct fit {
     size_t turn;  /* where the turn of the request begins */
     size_t end;   /* after its last message */
     size_t bytes; /* of all that is not left out */
-    bool changed;
 };
-
-static void fit_drop(struct fit *f, size_t i)
-{
-    if (f->c->at[i].unsent)
-        return;
-    f->bytes -= window_weight(&f->c->at[i]);
-    leave_out(f->c, i);
-    f->changed = true;
-}
 
 /* Leaves out units, the oldest first, until at most `goal` bytes are left: of a turn the rounds, and
  * then its prompt together with its answer. */
@@ -479,14 +478,14 @@ static void fit_earlier(struct fit *f, size_t goal)
             next++;
         for (size_t i = from, end; i < next && f->bytes > goal; i = end) {
             end = unit_end(c, i, next);
-            for (size_t m = i; m < end && c->at[i].tool_calls && !is_essential(&k, i); m++)
-                fit_drop(f, m);
+            if (c->at[i].tool_calls && !is_essential(&k, i))
+                f->bytes -= leave_out(c, i, end);
         }
         all = f->bytes > goal;
         for (size_t i = from, end; i < next; i = end) {
             end = unit_end(c, i, next);
-            for (size_t m = i; m < end && all && !is_essential(&k, i); m++)
-                fit_drop(f, m);
+            if (all && !is_essential(&k, i))
+                f->bytes -= leave_out(c, i, end);
             gone = gone && c->at[i].unsent;
         }
         if (gone)
@@ -513,7 +512,6 @@ static void shorten(struct fit *f, size_t i, size_t most)
     buf_add_c(&text, "\n" LEFT_OUT "\n");
     buf_add_str(&text, tail);
     f->bytes -= m->n - text.len;
-    f->changed = true;
     free(m->content);
     m->n = text.len;
     m->content = buf_detach(&text);
@@ -567,14 +565,13 @@ static void fit_running(struct fit *f, size_t window)
         if (m->role != ROLE_TOOL || m->unsent || m->n <= strlen(LEFT_OUT))
             continue;
         f->bytes -= m->n - strlen(LEFT_OUT);
-        f->changed = true;
         m->n = strlen(LEFT_OUT);
         memcpy(m->content, LEFT_OUT, sizeof LEFT_OUT);
     }
     for (size_t i = f->turn, end; i < last && f->bytes > window; i = end) {
         end = unit_end(c, i, last);
-        for (size_t m = i; m < end && c->at[i].tool_calls; m++)
-            fit_drop(f, m);
+        if (c->at[i].tool_calls)
+            f->bytes -= leave_out(c, i, end);
     }
     if (f->bytes <= window || last <= f->turn)
         return;
@@ -600,11 +597,12 @@ static void fit_request(struct fit *f, size_t window, size_t most)
 
 bool context_fit(struct context *c, size_t window, size_t most)
 {
-    struct fit f = {.c = c, .turn = turn_start(c), .end = c->count, .bytes = context_bytes(c)};
+    size_t bytes = context_bytes(c);
+    struct fit f = {.c = c, .turn = turn_start(c), .end = c->count, .bytes = bytes};
 
     fit_request(&f, window, most);
     sweep(c);
-    return f.changed;
+    return f.bytes < bytes;
 }
 
 size_t context_bytes(const struct context *c)
@@ -646,11 +644,13 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most)
     f.first = first_step(c, window);
     while (f.first > 0 && f.first < turn && c->at[f.first].role != ROLE_USER)
         f.first++;
-    for (size_t i = 0; i < f.first; i++)
-        if (is_essential(&k, i) || (c->at[i].role == ROLE_TOOL && unit_start(c, i + 1) == k.unit))
-            f.bytes += window_weight(&c->at[i]);
-        else
-            leave_out(c, i);
+    for (size_t i = 0, end; i < f.first; i = end) {
+        end = unit_end(c, i, f.first);
+        if (!is_essential(&k, i))
+            (void)leave_out(c, i, end);
+        for (size_t m = i; m < end && !c->at[m].unsent; m++)
+            f.bytes += window_weight(&c->at[m]);
+    }
     f.turn = f.first;
     /* Each message of the model was the answer to a request with all before it. */
     for (size_t i = f.first; i < c->count; i++) {
