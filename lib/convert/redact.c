@@ -830,6 +830,12 @@ static bool is_called(struct str key, const char *const *words)
     return false;
 }
 
+/* Returns the innermost object or array that is open, or NULL. */
+static struct level *top_level(const struct view *v)
+{
+    return v->level_n > 0 ? &v->levels[v->level_n - 1] : NULL;
+}
+
 /* An element or the value of a member. */
 static void add_value(struct redactor *r, struct view *v, size_t leaf, bool string)
 {
@@ -841,7 +847,7 @@ static void add_value(struct redactor *r, struct view *v, size_t leaf, bool stri
     static const char *const values[] = {"val",    "text",    "content", "data",
                                          "string", "v",       "plain",   "plaintext",
                                          "secure", "default", "value",   NULL};
-    struct level *l = v->level_n > 0 ? &v->levels[v->level_n - 1] : NULL;
+    struct level *l = top_level(v);
 
     if (!l)
         return;
@@ -874,7 +880,7 @@ static void add_value(struct redactor *r, struct view *v, size_t leaf, bool stri
 
 static void open_level(struct view *v, bool object)
 {
-    const struct level *parent = v->level_n > 0 ? &v->levels[v->level_n - 1] : NULL;
+    const struct level *parent = top_level(v);
     size_t name = !parent ? NO_LEAF : parent->object ? parent->key : parent->inherited;
 
     v->levels = mem_grow(v->levels, &v->level_cap, v->level_n + 1, sizeof *v->levels);
@@ -890,11 +896,11 @@ static void open_level(struct view *v, bool object)
 
 static void close_level(struct redactor *r, struct view *v)
 {
-    const struct level *l = v->level_n > 0 ? &v->levels[--v->level_n] : NULL;
+    const struct level *l = top_level(v);
 
     if (!l)
         return;
-
+    v->level_n--;
     if (l->object || l->count == 1)
         add_pair(r, v, l->name, l->value, l->object);
     buf_add_c(&v->text, l->object ? "}" : " ]");
@@ -957,7 +963,7 @@ static size_t leaf_length(struct str s)
 
 static void add_string_or_number(struct redactor *r, struct view *v, struct str token, int depth)
 {
-    struct level *l = v->level_n > 0 ? &v->levels[v->level_n - 1] : NULL;
+    struct level *l = top_level(v);
     const char *quote = *token.p == '"' && (!l || l->object) ? "\"" : "";
     size_t leaf = v->leaf_n;
 
@@ -974,7 +980,7 @@ static void add_string_or_number(struct redactor *r, struct view *v, struct str 
 static void add_json(struct redactor *r, struct view *v, struct str json, int depth)
 {
     while (json.n > 0) {
-        struct level *l = v->level_n > 0 ? &v->levels[v->level_n - 1] : NULL;
+        struct level *l = top_level(v);
         size_t n = 1;
 
         switch (*json.p) {

@@ -51,15 +51,12 @@
 #include "chathist/sync/sync.h"
 #include "sync/dir.h"
 
-#define INDEX DIR_INDEX
-#define VERSION DIR_VERSION
+#define VERSION "2"
 /* A segment has 2^10 facts on average. */
 #define SEGMENT_BITS 10
 /* A segment with more is not one of hist-sync's: the chance of that is one in e^64. */
 #define SEGMENT_MOST ((size_t)64 << SEGMENT_BITS)
-/* What a folder may have: the bytes of an index, and of those of all machines, and machines. A
- * history of a million lines has an index of 50 KiB. */
-#define INDEX_MOST ((size_t)64 << 20)
+/* What a folder may have beside DIR_INDEX_MOST: the bytes of all indexes, and machines. */
 #define INDEXES_MOST ((size_t)256 << 20)
 #define MACHINES_MOST ((size_t)200)
 #define PIECE ((size_t)1 << 20)
@@ -263,9 +260,9 @@ static int read_index_text(const struct folder *f, struct copy *c, int fd, const
 
     for (size_t i = 0; i < f->count; i++)
         others += f->copies[i].index.len;
-    if (st->st_size > (off_t)INDEX_MOST)
+    if (st->st_size > (off_t)DIR_INDEX_MOST)
         return err_set(e, ERR_FAILURE, "left out '%s': it is larger than %zu MiB", path,
-                       INDEX_MOST >> 20);
+                       DIR_INDEX_MOST >> 20);
     if ((size_t)st->st_size > INDEXES_MOST - others)
         return err_set(e, ERR_FAILURE, "left out '%s': all of them are larger than %zu MiB", path,
                        INDEXES_MOST >> 20);
@@ -286,7 +283,7 @@ static int read_index(const struct folder *f, struct copy *c, struct err *e)
     struct stat st;
     int missing = 0, fd, result = 0;
 
-    set_path(&path, f, c, INDEX);
+    set_path(&path, f, c, DIR_INDEX);
     fd = file_open_regular_at(c->fd, buf_c(&path), O_RDONLY, 0, &st, &missing, e);
     c->indexed = fd >= 0;
     if (fd >= 0)
@@ -1050,7 +1047,7 @@ static int write_index(struct folder *f, const struct copy *c, struct str body, 
     add_host(&text);
     buf_add_byte(&text, '\n');
     buf_add_str(&text, body);
-    set_path(&path, f, c, INDEX);
+    set_path(&path, f, c, DIR_INDEX);
     if (result == 0)
         result = file_replace_at(c->fd, buf_c(&path), buf_str(&text), true, e);
     buf_release(&text);
@@ -1113,7 +1110,7 @@ static void sweep_copy(const struct folder *f, const struct copy *c)
 {
     struct buf path = BUF_INIT(BUF_SMALL);
 
-    set_path(&path, f, c, INDEX);
+    set_path(&path, f, c, DIR_INDEX);
     (void)file_sweep(c->fd, buf_c(&path), false, true, NULL);
     buf_release(&path);
 }
@@ -1176,7 +1173,7 @@ static int remove_indexes(struct folder *f, const struct copy *c, struct err *e)
     int result = list ? 0 : folder_error(f, "read directory", c->machine, e);
 
     while (list && result == 0 && (entry = readdir(list)))
-        if (str_starts(str_of(entry->d_name), STR(INDEX)) &&
+        if (str_starts(str_of(entry->d_name), STR(DIR_INDEX)) &&
             file_unlink(c->fd, entry->d_name) < 0 && errno != ENOENT)
             result = folder_error(f, "remove the index of", c->machine, e);
     if (list)

@@ -9,7 +9,8 @@
 #include "chathist/base/error.h"
 
 #define DIR_INDEX "index"
-#define DIR_VERSION "2"
+/* The most bytes of an index. That of a history of a million lines has 50 KiB. */
+#define DIR_INDEX_MOST ((size_t)64 << 20)
 
 /* Returns whether a directory of this name can be that of a machine. */
 bool dir_is_machine(const char *name);

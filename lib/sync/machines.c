@@ -11,8 +11,6 @@
 #include "chathist/sync/sync.h"
 #include "sync/dir.h"
 
-#define INDEX_MOST ((size_t)64 << 20)
-
 struct search {
     struct sync_machines *found;
     const struct merge_options *options;
@@ -42,7 +40,7 @@ static char *host_of(const char *machine)
 static int read_head(struct sync_machine_entry *m, struct sync_machine_history *h, int dir,
                      const char *path, struct err *e)
 {
-    struct buf text = BUF_INIT(INDEX_MOST);
+    struct buf text = BUF_INIT(DIR_INDEX_MOST);
     struct str rest, head, name, host;
     struct stat st;
     int64_t at;
