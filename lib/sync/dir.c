@@ -9,10 +9,11 @@
  * has all lines before it that its writer had, so a conversation that was continued on another
  * machine is never stored before its beginning, whichever files have arrived.
  *
- * A copy is cut into segments after each fact whose digest ends with SEGMENT_BITS zeros. The name
- * of a segment is a checksum of its digests. So a file never changes: where facts are added or
- * erased, other files take the place of a few, and a segment that has been read is known by its
- * name, whoever wrote it. The programs that carry the files never find two versions of one.
+ * A copy is cut into segments after each fact whose digest ends with SEGMENT_BITS zeros, if the
+ * segment has SEGMENT_LEAST facts by then. The name of a segment is a checksum of its digests. So a
+ * file never changes: where facts are added or erased, other files take the place of a few, and a
+ * segment that has been read is known by its name, whoever wrote it. The programs that carry the
+ * files never find two versions of one.
  *
  * The index is a line `hist-sync 2 NAME RUN TIME HOST`, and a line `FILE BYTES` for each segment. It
  * replaces the former one when the new segments are there, and before the old ones are removed. A
@@ -52,8 +53,9 @@
 #include "sync/dir.h"
 
 #define VERSION "2"
-/* A segment has 2^10 facts on average. */
+/* A segment has SEGMENT_LEAST + 2^10 facts on average. */
 #define SEGMENT_BITS 10
+#define SEGMENT_LEAST ((size_t)64)
 /* A segment with more is not one of hist-sync's: the chance of that is one in e^64. */
 #define SEGMENT_MOST ((size_t)64 << SEGMENT_BITS)
 /* What a folder may have beside DIR_INDEX_MOST: the bytes of all indexes, and machines. */
@@ -804,13 +806,14 @@ static bool is_our_run(const struct folder *f, struct str run)
 static size_t segment_end(struct merge *m, size_t from, struct segment *s)
 {
     uint64_t digest, last = (UINT64_C(1) << SEGMENT_BITS) - 1;
+    size_t to = from;
 
     s->digest = 0;
     do {
-        digest = merge_digest(m, s->kind, from++);
+        digest = merge_digest(m, s->kind, to++);
         s->digest = digest_add(s->digest, digest);
-    } while (from < merge_facts(m, s->kind) && (digest & last) != 0);
-    return from;
+    } while (to < merge_facts(m, s->kind) && (to - from < SEGMENT_LEAST || (digest & last) != 0));
+    return to;
 }
 
 /* Adds the segments into which the history is cut now to those whose facts are known. */
