@@ -22,7 +22,7 @@ PKG_CONFIG ?= pkg-config
 # are offered to them alone, so that another that comes to need them does not link. The loader searches
 # libraries in this order for each symbol of each library, and most symbols are in libcrypto: with it
 # first, chat starts half a millisecond earlier.
-common_libs := libcjson libutf8proc
+common_libs := libcjson libutf8proc uuid
 chat_libs := libcrypto libcurl libedit libpcre2-8
 chathist_libs := libcurl
 hist-search_libs := libpcre2-8
@@ -77,11 +77,12 @@ variant_cflags := -O2 -g -fPIE -ffunction-sections -fdata-sections $(prefix_map)
     $(call compiles,-fstrict-flex-arrays=3) $(lto)
 variant_ldflags := $(lto) $(if $(lto),$(prefix_map)) $(call links,-pie) $(call links,-z relro -z now -Xlinker --gc-sections)
 # chat starts for each prompt, and each shared library takes one or two percent of the time before the request is sent.
-# So chat contains these two if there are archives of them. They need no other library. ARCHIVES=no: it shares them, as
+# So chat contains these three if there are archives of them. They need no other library. ARCHIVES=no: it shares them, as
 # the programs of a distribution do.
 ARCHIVES ?= yes
 archive = $(if $(filter yes,$(ARCHIVES)),$(if $(call links,-pie -Xlinker -u -Xlinker $2 $1),$1))
 archive_-lpcre2-8 := $(call archive,-l:libpcre2-8.a,pcre2_match_8)
+archive_-luuid := $(call archive,-l:libuuid.a,uuid_generate_random)
 archive_-lutf8proc := $(call archive,-l:libutf8proc.a,utf8proc_map)
 $(B)/chat: libs = $(foreach flag,$(shell $(PKG_CONFIG) --libs $1),$(or $(archive_$(flag)),$(flag)))
 else ifeq ($(VARIANT),debug)

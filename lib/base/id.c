@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <string.h>
+#include <uuid/uuid.h>
 
 #include "chathist/base/system.h"
 
 /* The number of random bytes in a token. */
 #define TOKEN_BYTES 32
+#define MESSAGE_DIGITS 8
 
 static void add_hex(struct buf *out, const unsigned char *p, size_t n)
 {
@@ -14,23 +16,25 @@ static void add_hex(struct buf *out, const unsigned char *p, size_t n)
         buf_addf(out, "%02x", p[i]);
 }
 
+/* Adds the first digits of a random UUID. Its first 12 digits are all random (RFC 9562, section 5.4). */
+static void add_random(struct buf *out, size_t digits)
+{
+    uuid_t uuid;
+
+    uuid_generate_random(uuid);
+    add_hex(out, uuid, digits / 2);
+}
+
 void id_add_message(struct buf *out, int64_t epoch_ms)
 {
-    unsigned char random[4] = {0};
-
-    /* Without random numbers the time still makes the ids of a history different (store_append). */
-    (void)system_random(random, sizeof random);
     buf_addf(out, "%lld-", (long long)epoch_ms);
-    add_hex(out, random, sizeof random);
+    add_random(out, MESSAGE_DIGITS);
 }
 
 void id_add_session(struct buf *out, int64_t epoch_ms)
 {
-    unsigned char random[ID_SESSION_DIGITS / 2] = {0};
-
-    (void)system_random(random, sizeof random);
     buf_addf(out, "sess_%lld_", (long long)epoch_ms);
-    add_hex(out, random, sizeof random);
+    add_random(out, ID_SESSION_DIGITS);
 }
 
 bool id_session_generated(struct str id)

@@ -18,6 +18,7 @@ class Chathist < Formula
   depends_on "pcre2"
   depends_on "sqlite"
   depends_on "utf8proc"
+  depends_on "util-linux"
 
   # make is called gmake: the one of macOS is too old. brew names the folders of all these libraries to
   # pkg-config, the keg-only ones, too.

@@ -1,5 +1,6 @@
 /*
- * id - the ids of messages and sessions (chathist(5)). Random parts come from the system.
+ * id - the ids of messages and sessions (chathist(5)), whose random parts are libuuid's, and the
+ * token, whose random numbers come from the system.
  */
 #ifndef CHATHIST_BASE_ID_H
 #define CHATHIST_BASE_ID_H
