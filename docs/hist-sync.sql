@@ -244,9 +244,15 @@ BEGIN
               AND m.number = s.first) AS created_at,
            s.last_accessed,
            s.message_count,
+           -- A title that another one replaces does not count; of the others the latest does.
            (SELECT chathist.as_jsonb(m.line) ->> 'content' FROM chathist.messages m
             WHERE m.owner = current_user AND m.history = s.history AND m.session = s.session
-              AND m.role = 'title' ORDER BY m.stamp DESC, m.id DESC LIMIT 1) AS title,
+              AND m.role = 'title'
+              AND NOT EXISTS (SELECT FROM chathist.messages r
+                              WHERE r.owner = current_user AND r.history = s.history
+                                AND r.session = s.session AND r.role = 'title'
+                                AND chathist.as_jsonb(r.line) -> 'replaces' ? m.id)
+            ORDER BY m.stamp DESC, m.id DESC LIMIT 1) AS title,
            (SELECT jsonb_agg(coalesce(chathist.as_jsonb(m.line),
                                       jsonb_build_object('id', m.id, 'role', m.role, 'line', m.line))
                              ORDER BY m.number)

@@ -198,6 +198,14 @@ static int give_calls(struct reader *r, struct str content, struct err *e)
     return result;
 }
 
+static void see_all(struct import_exchange *x, struct str messages, size_t *number)
+{
+    struct json_iter it = json_iter(messages);
+
+    while (json_next(&it))
+        import_see(x, it.value, ++*number);
+}
+
 static int give_all(struct reader *r, struct str messages, struct err *e)
 {
     struct json_iter it = json_iter(messages);
@@ -228,12 +236,14 @@ static int read_aichat(struct source *s, struct err *e)
 {
     struct reader r = {.source = s};
     struct buf json = BUF_INIT(SOURCE_VALUE_MAX), yaml = BUF_INIT(4 * SOURCE_VALUE_MAX);
+    struct import_exchange x = IMPORT_EXCHANGE_INIT;
     struct str text, session;
     const char *wrong;
+    size_t number = 0;
     int result = -1;
 
     import_message_init(&r.m);
-    if (import_set_file_session(&r.m, "aichat", s, e) < 0 || source_rest(s, &text, e) < 0)
+    if (source_rest(s, &text, e) < 0)
         goto out;
     utf8_add_repaired(&yaml, text);
     wrong = convert(buf_str(&yaml), &json, &s->number);
@@ -246,6 +256,10 @@ static int read_aichat(struct source *s, struct err *e)
         result = 0;
         goto out;
     }
+    see_all(&x, json_get(session, "compressed_messages"), &number);
+    see_all(&x, json_get(session, "messages"), &number);
+    if (import_set_file_session(&r.m, "aichat", s, &x, text, e) < 0)
+        goto out;
     s->number = 0; /* from here on the number of the message */
     set_model(&r.m, json_get(session, "model"));
     result = give_all(&r, json_get(session, "compressed_messages"), e);

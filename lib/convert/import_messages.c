@@ -6,14 +6,18 @@
  * `system` are used, too), or has an object on each line. Calls of tools and their results may have
  * the form of either API.
  *
- * Such a file has no ids, and mostly no times. Its session is named after its name and directory;
- * standard input after its first bytes. A message is identified by its number and
+ * Such a file has no ids, and mostly no times. Its session is named after its name, the first
+ * prompt and its answer; standard input after its first bytes. A message is identified by its number and
  * a hash of its content. Its time is its `timestamp`, `created_at` or `create_time`.
  */
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
 #include "convert/import_reader.h"
 
 /* ---- a message ---- */
@@ -54,6 +58,11 @@ static void add_calls(struct import_message *m, struct str object)
         add_call(m, STR_NONE, function);
 }
 
+static void add_part(struct buf *out, struct str object, size_t n)
+{
+    buf_addf(out, "%zu-%08" PRIx32, n, (uint32_t)hash_fnv(object));
+}
+
 /* Sets the members of a message apart from its content. */
 static void set_members(struct import_message *m, const struct import_message *like,
                         struct str object, size_t n)
@@ -61,7 +70,7 @@ static void set_members(struct import_message *m, const struct import_message *l
     struct buf part = BUF_INIT(BUF_SMALL);
 
     buf_add_str(&m->session, buf_str(&like->session));
-    buf_addf(&part, "%zu-%08" PRIx32, n, (uint32_t)hash_fnv(object));
+    add_part(&part, object, n);
     import_set_part(m, buf_str(&part));
     import_set_time(m, json_get(object, "create_time"));
     import_set_time(m, json_get(object, "created_at"));
@@ -99,6 +108,59 @@ int import_give_message(struct source *s, const struct import_message *like, str
         result = import_give_content(s, &m, content, e);
     }
     import_message_release(&m);
+    return result;
+}
+
+/* ---- the session of a file ---- */
+
+void import_see(struct import_exchange *x, struct str object, size_t n)
+{
+    enum role role = role_in(object);
+
+    if (role == ROLE_USER && x->prompt == 0) {
+        buf_add_str(&x->objects, object);
+        x->prompt = hash_fnv(buf_str(&x->objects));
+        add_part(&x->part, object, n);
+    } else if (role == ROLE_ASSISTANT && x->prompt != 0 && x->answer == 0) {
+        buf_add_str(&x->objects, object);
+        x->answer = hash_fnv(buf_str(&x->objects));
+    }
+}
+
+/* Returns the name of the file without directories, and without what follows its last dot. */
+static struct str base_name(const char *path)
+{
+    struct str base = utf8_first(str_of(path_base(path)), 60);
+
+    while (base.n > 0 && memchr(base.p, '.', base.n) && base.p[base.n - 1] != '.')
+        base.n--;
+    base.n -= base.n > 1 && base.p[base.n - 1] == '.';
+    return base;
+}
+
+int import_set_file_session(struct import_message *m, const char *format, struct source *s,
+                            struct import_exchange *x, struct str head, struct err *e)
+{
+    char *place = s->is_file ? path_real(s->path, e) : NULL;
+    struct str base = place ? base_name(s->name) : STR("");
+    uint64_t names[] = {place ? hash_fnv(str_of(place)) : 0, x->prompt, x->answer};
+    size_t last = x->answer != 0 ? 2 : 1, i = place ? 0 : last;
+    struct buf id = BUF_INIT(BUF_SMALL);
+    int result = s->is_file && !place ? -1 : 0;
+
+    if (head.n > SOURCE_HEAD)
+        head.n = SOURCE_HEAD;
+    if (!place || x->prompt == 0)
+        names[last] = hash_fnv(head);
+    do {
+        buf_clear(&id);
+        buf_addf(&id, "%.*s%s%016" PRIx64, (int)base.n, base.p, place ? "-" : "", names[i]);
+        import_set_session(m, format, buf_str(&id));
+    } while (i++ < last && !import_knows(s, buf_str(&m->session), buf_str(&x->part), NULL));
+    free(place);
+    buf_release(&id);
+    buf_release(&x->objects);
+    buf_release(&x->part);
     return result;
 }
 
@@ -159,16 +221,47 @@ static bool has_lines(struct str head)
            json_is_null(json_get(value, "messages"));
 }
 
+/* Reads the first prompt of a file and its answer, and leaves the source where it is. Returns 0, or
+ * -1 with *e set. */
+static int read_exchange(const struct source *s, source_next *next, struct import_exchange *x,
+                         struct err *e)
+{
+    struct str text, object;
+    struct source again;
+    int result = source_open(&again, s->path, e);
+
+    if (result < 0)
+        return -1;
+    for (size_t n = 1; x->answer == 0 && (result = next(&again, &text, e)) > 0; n++) {
+        struct json_iter it;
+
+        if (!json_check(text, &object, NULL))
+            continue;
+        it = json_iter(json_get(object, "messages"));
+        if (json_type(json_get(object, "messages")) != JSON_ARRAY)
+            import_see(x, object, n);
+        for (size_t i = 1; json_next(&it); i++)
+            import_see(x, it.value, i);
+    }
+    source_close(&again);
+    return result < 0 ? -1 : 0;
+}
+
 static int read_messages(struct source *s, struct err *e)
 {
+    struct import_exchange x = IMPORT_EXCHANGE_INIT;
     struct reader r = {.source = s};
+    source_next *next;
     struct str head;
     int result = -1;
 
     import_message_init(&r.m);
-    if (import_set_file_session(&r.m, "messages", s, e) == 0 && source_head(s, &head, e) == 0)
-        result =
-            import_each_object(s, has_lines(head) ? source_line : source_value, take_object, &r, e);
+    if (source_head(s, &head, e) == 0) {
+        next = has_lines(head) ? source_line : source_value;
+        if ((!s->is_file || read_exchange(s, next, &x, e) == 0) &&
+            import_set_file_session(&r.m, "messages", s, &x, head, e) == 0)
+            result = import_each_object(s, next, take_object, &r, e);
+    }
     import_message_release(&r.m);
     return result;
 }

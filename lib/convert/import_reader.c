@@ -34,8 +34,10 @@ int source_open(struct source *s, const char *path, struct err *e)
     s->fd = file_open_input(path, e);
     if (s->fd < 0)
         return -1;
-    if (fstat(s->fd, &st) == 0)
+    if (fstat(s->fd, &st) == 0) {
         s->time = system_mtime(&st) / 1000;
+        s->is_file = S_ISREG(st.st_mode);
+    }
     return 0;
 }
 
@@ -314,30 +316,6 @@ void import_set_session(struct import_message *m, const char *format, struct str
 {
     buf_clear(&m->session);
     import_add_session(&m->session, format, id);
-}
-
-int import_set_file_session(struct import_message *m, const char *format, struct source *s,
-                            struct err *e)
-{
-    char *real = s->path ? path_real(s->path, e) : NULL;
-    struct str base = str_of(path_base(s->name)), head = STR_NONE;
-    struct buf id = BUF_INIT(BUF_SMALL);
-
-    /* With another name, all messages would be imported again. */
-    if (s->path ? !real : source_head(s, &head, e) < 0)
-        return -1;
-    if (base.n > 60)
-        base = utf8_first(base, 60);
-    while (base.n > 0 && memchr(base.p, '.', base.n) && base.p[base.n - 1] != '.')
-        base.n--;
-    base.n -= base.n > 1 && base.p[base.n - 1] == '.';
-    if (real)
-        buf_addf(&id, "%.*s-", (int)base.n, base.p);
-    buf_addf(&id, "%016" PRIx64, hash_fnv(real ? str_of(real) : head));
-    import_set_session(m, format, buf_str(&id));
-    free(real);
-    buf_release(&id);
-    return 0;
 }
 
 static void add_part(struct import_message *m, char before, struct str part)

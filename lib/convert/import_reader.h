@@ -33,6 +33,7 @@
 struct source {
     const char *name; /* for messages, borrowed; `-` for standard input */
     const char *path; /* NULL for standard input */
+    bool is_file;     /* a regular file, which can be opened a second time */
     int64_t time;     /* modification time in µs, for messages without a time */
     size_t number;    /* of the last line or value, from 1 */
     bool terminated;  /* the last line ended with a newline; always true after a value */
@@ -116,9 +117,6 @@ void import_message_rewind(struct import_message *m);
  * then a hash at the end keeps ids apart. */
 void import_add_session(struct buf *out, const char *format, struct str id);
 void import_set_session(struct import_message *m, const char *format, struct str id);
-/* Sets the session of a file that has no id to FORMAT:NAME-HASH. Returns 0, or -1 with *e set. */
-int import_set_file_session(struct import_message *m, const char *format, struct source *s,
-                            struct err *e);
 /* Sets the origin to SESSION/PART, or adds another part to it. A `+` in a part becomes `_`. */
 void import_set_part(struct import_message *m, struct str part);
 void import_add_part(struct import_message *m, struct str part);
@@ -177,6 +175,24 @@ int import_give_content(struct source *s, struct import_message *m, struct str c
  * (import_messages.c). */
 int import_give_message(struct source *s, const struct import_message *like, struct str object,
                         size_t n, struct err *e);
+
+/* The first prompt of a file and its answer, which name the session of a file that has no id.
+ * Initialise with IMPORT_EXCHANGE_INIT. */
+struct import_exchange {
+    struct buf objects;      /* both */
+    struct buf part;         /* that of the prompt */
+    uint64_t prompt, answer; /* hashes of the objects up to the prompt and to the answer, or 0 */
+};
+#define IMPORT_EXCHANGE_INIT \
+    {.objects = BUF_INIT(2 * SOURCE_VALUE_MAX), .part = BUF_INIT(BUF_SMALL)}
+/* Takes message number n, an object as import_give_message takes it (import_messages.c). */
+void import_see(struct import_exchange *x, struct str object, size_t n);
+/* Sets the session to FORMAT:NAME-HASH: the name of the file without directories, and a hash of the
+ * prompt and the answer. Where an earlier import named it after the place of the file, or after the
+ * prompt because there was no answer yet, it keeps that name. A source that is no file, or has no
+ * prompt, is named after its first bytes, `head`. Releases x. Returns 0, or -1 with *e set. */
+int import_set_file_session(struct import_message *m, const char *format, struct source *s,
+                            struct import_exchange *x, struct str head, struct err *e);
 
 /* Takes a JSON object of the source. Returns 0, or -1 with *e set to end the import. */
 typedef int import_take(void *arg, struct str object, struct err *e);

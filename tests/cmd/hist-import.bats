@@ -530,6 +530,69 @@ sys.stdin.readline()' 3>&-; }
     LEFT_OUT=1 again lines.jsonl
 }
 
+@test "import: a file without ids has the same session wherever it lies" {
+    local name status
+    cp "$FORMATS"/messages/*.json* "$FORMATS"/aichat/*.yaml .
+    mkdir elsewhere
+    for name in anthropic.json openai.json lines.jsonl *.yaml; do
+        # It is moved, and the same machine imports it again.
+        rm -f "$HISTORY"
+        # Some records of these cannot be read.
+        status=0
+        [[ $name != [olt]* ]] || status=1
+        run_expect $status hist-import -q "$name"
+        jq -c '[.id, .session_id, .origin]' "$HISTORY" >here
+        cp -p "$name" elsewhere/
+        run_expect $status hist-import -q "elsewhere/$name"
+        stdout_is 0
+        # Another machine has the same lines.
+        rm "$HISTORY"
+        run_expect $status hist-import -q "elsewhere/$name"
+        jq -c '[.id, .session_id, .origin]' "$HISTORY" >there
+        cmp here there
+    done
+    # Another conversation in a file of that name is another session.
+    rm "$HISTORY"
+    echo '[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]' >same.json
+    echo '[{"role":"user","content":"q"},{"role":"assistant","content":"b"}]' >elsewhere/same.json
+    run_expect 0 hist-import same.json elsewhere/same.json
+    [[ $(jq -r .session_id "$HISTORY" | sort -u | wc -l) -eq 2 ]]
+    # A prompt whose answer comes later, and a file without a prompt.
+    echo '{"role":"user","content":"first"}' >later.jsonl
+    echo '{"role":"system","content":"only"}' >system.jsonl
+    run_expect 0 hist-import -q later.jsonl system.jsonl
+    stdout_is 2
+    echo '{"role":"assistant","content":"answer"}' >>later.jsonl
+    run_expect 0 hist-import -q later.jsonl system.jsonl
+    stdout_is 1
+    [[ $(jq -r .session_id "$HISTORY" | sort -u | wc -l) -eq 4 ]]
+    # What is no file is read once.
+    run_expect 0 hist-import -q <(cat same.json)
+    stdout_is 2
+}
+
+@test "import: a session that an earlier version named after the place of its file keeps its name" {
+    local name hash status=0
+    cp "$FORMATS/messages/anthropic.json" "$FORMATS/aichat/trip.yaml" .
+    for name in anthropic.json trip.yaml; do
+        rm -f "$HISTORY"
+        run_expect $status hist-import -q "$name"
+        hash=$(printf %s "$(realpath "$name")" | python3 -c '
+import sys
+h = 0xcbf29ce484222325
+for byte in sys.stdin.buffer.read():
+    h = (h ^ byte) * 0x100000001b3 % 2**64
+h = (h ^ h >> 33) * 0xff51afd7ed558ccd % 2**64
+h ^= h >> 33
+print("%016x" % h)')
+        sed -Ei "s/((messages|aichat):[A-Za-z0-9_.-]*)-[0-9a-f]{16}/\\1-$hash/g" "$HISTORY"
+        grep -q -- "-$hash" "$HISTORY"
+        run_expect $status hist-import -q "$name"
+        stdout_is 0
+        status=1 # one record of trip.yaml cannot be read
+    done
+}
+
 @test "import: messages from a pipe are a session by what they say" {
     run_expect 0 hist-import - <<<'[{"role":"user","content":"one"}]'
     stdout_is 1
@@ -1198,7 +1261,8 @@ for name, messages in ("first", [big, small]), ("second", [small, big]):
     stdout_is 38
     mv a/sessions/trip.yaml s
     run_expect 1 env AICHAT_SESSIONS_DIR=s AICHAT_CONFIG_DIR=a hist-import -q --scan --dry-run
-    stdout_is $'aichat\t9\ts/trip.yaml'
+    # It is the conversation that was imported from the other place.
+    stdout_is $'aichat\t0\ts/trip.yaml'
 }
 
 @test "import: the format is found out, said on -v, or given" {

@@ -173,6 +173,18 @@ equal() {
     stdout_is 'given last'
 }
 
+@test "hist-sync: a title that another one replaces does not count in the database, whatever its time" {
+    run_expect 0 hist-sync init "$PLACE"
+    line 1 s1 one >a
+    jq -cn '{id: "t1", session_id: "s1", role: "title", content: "from the future", timestamp: "2099-01-01T00:00:00Z"},
+            {id: "t2", session_id: "s1", role: "title", content: "given by hand", timestamp: "2024-01-01T00:00:00Z", replaces: ["t1"]}' >>a
+    run_sync a
+    run_expect 0 hist-title --history a s1
+    stdout_is 'given by hand'
+    run_expect 0 sql 'SELECT title FROM chathist.sessions'
+    stdout_is 'given by hand'
+}
+
 @test "hist-sync: init leaves a schema of others as it is" {
     for what in 'TABLE chathist.notes (a text)' 'TABLE chathist.version (version integer)' \
         'VIEW chathist.messages AS SELECT 1 AS a' 'FUNCTION chathist.f() RETURNS integer LANGUAGE sql AS $$SELECT 1$$'; do
