@@ -376,9 +376,18 @@ static int find_copies(struct folder *f, struct err *e)
     return result;
 }
 
+/* Returns whether a name is that of the temporary file of an index or a segment. */
+static bool is_temporary(struct str name)
+{
+    return str_ends(name, STR(FILE_TEMPORARY)) &&
+           (str_starts(name, beginnings[FACT_LINE]) ||
+            str_starts(name, beginnings[FACT_DELETION]) || str_starts(name, STR(DIR_INDEX)));
+}
+
 /* Lists the segments in the directory of a machine that its index does not name, and that were
  * written before a time in microseconds: they are old ones, or their index has not arrived, or never
- * will, because its machine was restored from a backup. */
+ * will, because its machine was restored from a backup. Removes temporary files of that age, which
+ * killed programs have left. */
 static int find_strays(struct folder *f, struct copy *c, int64_t before, struct err *e)
 {
     DIR *list = file_open_dir(c->fd, c->machine);
@@ -396,11 +405,17 @@ static int find_strays(struct folder *f, struct copy *c, int64_t before, struct 
         hash_map_add(&named, buf_str(&name));
     }
     for (errno = 0; (entry = readdir(list)); errno = 0) {
-        if (!parse_file_name(str_of(entry->d_name), &s) ||
-            hash_map_find(&named, str_of(entry->d_name)))
+        bool temporary = is_temporary(str_of(entry->d_name));
+
+        if (!temporary && (!parse_file_name(str_of(entry->d_name), &s) ||
+                           hash_map_find(&named, str_of(entry->d_name))))
             continue;
-        if (file_stat(c->fd, entry->d_name, &st) == 0 && system_mtime(&st) / 1000 < before)
+        if (file_stat(c->fd, entry->d_name, &st) < 0 || system_mtime(&st) / 1000 >= before)
+            continue;
+        if (!temporary)
             add_segment(&c->strays, &s);
+        else if (!f->job->options.dry_run && !f->unwritable)
+            (void)file_unlink(c->fd, entry->d_name);
     }
     if (errno != 0)
         result = folder_error(f, "read directory", c->machine, e);
@@ -1108,16 +1123,6 @@ static void remove_segments(struct folder *f, const struct copy *c, const struct
     buf_release(&name);
 }
 
-/* Removes the temporary files that killed programs have left. */
-static void sweep_copy(const struct folder *f, const struct copy *c)
-{
-    struct buf path = BUF_INIT(BUF_SMALL);
-
-    set_path(&path, f, c, DIR_INDEX);
-    (void)file_sweep(c->fd, buf_c(&path), false, true, NULL);
-    buf_release(&path);
-}
-
 /* Brings the copy of this machine up to its history. Segments that are not in it any more are
  * removed, also those that an earlier run could not remove. */
 static int write_copy(struct folder *f, struct err *e)
@@ -1138,7 +1143,6 @@ static int write_copy(struct folder *f, struct err *e)
     if (result == 0) {
         remove_segments(f, own, &own->segments, buf_str(&body));
         remove_segments(f, own, &own->strays, buf_str(&body));
-        sweep_copy(f, own);
     }
     free(own->segments.at);
     own->segments = now;
@@ -1194,7 +1198,6 @@ static int remove_copy(struct folder *f, struct copy *c, struct err *e)
         result = remove_segment(f, c, &c->segments.at[i], e);
     for (size_t i = 0; result == 0 && i < c->strays.count; i++)
         result = remove_segment(f, c, &c->strays.at[i], e);
-    sweep_copy(f, c);
     if (result < 0 || remove_indexes(f, c, e) < 0)
         return -1;
     machine = dir_open_below(f->fd, c->machine, f->job->place, NULL);

@@ -290,8 +290,16 @@ file_of() {
     cp "$cache" "$cache.12.3.tmp"
     run_expect 0 hist-sync folder
     [[ ! -e $file && ! -e $file.12.3.tmp && ! -e $cache.12.3.tmp ]]
+    # In the directory of another machine, which may have no index, what is younger than a day may be in use.
+    mkdir -p folder/gone/own
+    touch folder/gone/own/{lines-0123456789abcdef.jsonl,index}.12.3.tmp folder/gone/own/other.tmp
+    echo '"one"' >folder/gone/own/deleted-0123456789abcdef.jsonl.12.3.tmp
+    touch -d '2 days ago' folder/gone/own/{deleted*,index*,other*}
     as b
+    run_expect 0 hist-sync --dry-run folder
+    [[ $(ls folder/gone/own | wc -l) == 4 ]]
     run_expect 0 hist-sync folder
+    [[ $(ls folder/gone/own) == $'lines-0123456789abcdef.jsonl.12.3.tmp\nother.tmp' ]]
     run_expect 1 grep -r '"one"' folder
     equal a b
 }
