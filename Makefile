@@ -81,7 +81,7 @@ test_env = BIN='$(abspath $(here))' BUILD='$(abspath $(here))' CC='$(CC)' VARIAN
            TEST_JOBS=$(TEST_JOBS) MAKEFLAGS='$(if $(MAKEOVERRIDES),-- $(MAKEOVERRIDES))' MFLAGS=
 run = @$(test_env) tests/run
 
-.PHONY: all release debug asan check check-unit check-cmd check-systems check-asan check-debian check-deb check-servers check-mcp check-sdks check-ports
+.PHONY: all release debug asan quick check check-unit check-cmd check-systems check-asan check-debian check-deb check-servers check-mcp check-sdks check-ports
 .PHONY: lint format bench fuzz install uninstall check-install check-static deb static dist release-files clean deps demo help
 
 all: ## build the programs (VARIANT=release unless told otherwise); the default
@@ -100,6 +100,9 @@ check: ## build and run every test; the last line is `N passed, N failed`
 	$(call build,$(VARIANT),all tests)
 	$(run) $(script_and_program_tests) tests/layers tests/check-install \
 	    $(addprefix $(here)/,$(unit_tests))
+
+quick: ## the debug build and the unit tests: what to run after each change
+	+@$(MAKE) --no-print-directory VARIANT=debug all check-unit
 
 check-unit: ## the unit tests alone
 	$(call build,$(VARIANT),tests)
