@@ -195,13 +195,6 @@ int append_write(struct append *a, struct str lines, bool sync, struct err *e)
     return append_put(a, lines, sync, e) < 0 ? -1 : append_settle(a, sync, e);
 }
 
-int append_copy(struct append *a, int fd, off_t at, off_t n, bool sync, struct err *e)
-{
-    int result = a->torn ? file_write_all(a->fd, "\n", 1) : 0;
-
-    return settle(a, result < 0 ? result : file_copy(a->fd, fd, at, n), n, sync, e);
-}
-
 void append_close(struct append *a)
 {
     file_close(a->fd);

@@ -284,22 +284,6 @@ static bool is_half_made(const struct history *h, bool remove)
     return left;
 }
 
-/* If the writer of a group of lines was killed, the group is in a file beside the history
- * (chathist(5), FILE.group). */
-static void check_group(struct walk *w)
-{
-    char *group = path_with_suffix(w->h->path, ".group");
-    int fd = file_open_regular_at(w->h->dir_fd, group, O_RDONLY, 0, NULL, NULL, NULL);
-
-    /* The program that made it holds its lock. */
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-        report(w, true, group, 0,
-               "copies of a hist-fork that was killed: the next program that writes stores all of "
-               "them, or none");
-    file_close(fd);
-    free(group);
-}
-
 static void check_partial(struct walk *w)
 {
     struct partial_left left;
@@ -332,7 +316,6 @@ static int check_files(struct walk *w, struct err *e)
         report(w, false, w->h->path, 0, "killed programs left %d temporary file%s beside it", left,
                left == 1 ? "" : "s");
     check_partial(w);
-    check_group(w);
     return 0;
 }
 

@@ -1183,15 +1183,14 @@ static int make(struct history *h, struct err *e)
 
 /* ---- whose it is ---- */
 
-/* Removes what would lead the programs, and came with the directory: the pointer, the indexes, and
- * the file of a group of lines. The list of deletions stays: it only says what is gone. */
+/* Removes what would lead the programs, and came with the directory: the pointer and the
+ * indexes. The list of deletions stays: it only says what is gone. */
 static int remove_leads(const struct history *h, struct err *e)
 {
     char *pointer = path_join(h->dir, POINTER_NAME);
     int result = remove_pointer(h->dir_fd, pointer, e);
 
     history_remove_index(h);
-    (void)file_unlink(h->dir_fd, FILE_NAME ".group");
     free(pointer);
     return result;
 }

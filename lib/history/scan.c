@@ -63,18 +63,6 @@ void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end)
     buf_init(&part->block, SIZE_MAX);
 }
 
-int scan_open_same(struct scan *same, const struct scan *s, struct err *e)
-{
-    int fd = s->fd < 0 ? -1 : fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
-
-    if (s->fd >= 0 && fd < 0)
-        return err_sys(e, errno, "cannot open '%s'", s->path);
-    scan_share(same, s, 0, s->size);
-    same->fd = fd;
-    same->shared = false;
-    return 0;
-}
-
 void scan_close(struct scan *s)
 {
     if (s->fd >= 0 && !s->shared)

@@ -1,14 +1,12 @@
 #include "chathist/history/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
@@ -21,15 +19,6 @@
 
 /* A new id is compared with those in this much of the file's end: it holds the millisecond. */
 #define TAIL_SIZE ((off_t)64 << 10)
-/* While a group of lines is appended, the file FILE.group holds it (chathist(5)). If its writer is
- * killed, the next one takes the missing bytes from there. Neither of them holds the group in
- * memory, and both have the lock of the history. The file begins with a magic text, the inode of
- * the history, the offset of the group in it, and a checksum of the group, computed over pieces of
- * GROUP_PIECE bytes. Then follows the group. */
-#define GROUP_SUFFIX ".group"
-#define GROUP_MAGIC "chgroup1"
-#define GROUP_HEAD 32
-#define GROUP_PIECE ((size_t)256 << 10)
 /* 0000-01-01 in UTC. */
 #define YEAR_0 (INT64_C(-62167219200) * TIME_SECOND)
 
@@ -229,96 +218,6 @@ static void finish(const struct history *h, const struct append *a)
     (void)file_sweep(h->dir_fd, h->path, !h->dir, true, NULL);
 }
 
-static char *group_path(const struct history *h)
-{
-    return path_with_suffix(h->path, GROUP_SUFFIX);
-}
-
-/* Reads up to GROUP_PIECE bytes. Returns the number, or -1. */
-static ssize_t read_piece(int fd, off_t at, off_t n, struct buf *piece)
-{
-    size_t want = n < (off_t)GROUP_PIECE ? (size_t)n : GROUP_PIECE;
-    ssize_t got;
-
-    buf_clear(piece);
-    got = file_pread_full(fd, buf_room(piece, want), want, at);
-    buf_grew(piece, got > 0 ? (size_t)got : 0);
-    return got == (ssize_t)want ? got : -1;
-}
-
-/* Returns whether the group of that size has the checksum, and begins with the last `have` bytes of
- * the history. */
-static bool fits(int fd, off_t size, uint64_t sum, const struct append *a, off_t have)
-{
-    struct buf piece = BUF_INIT(GROUP_PIECE), stored = BUF_INIT(GROUP_PIECE);
-    uint64_t got = 0;
-    ssize_t n = 0;
-    off_t done;
-
-    for (done = 0; done < size; done += n) {
-        n = read_piece(fd, GROUP_HEAD + done, size - done, &piece);
-        if (n < 0)
-            break;
-        got = checksum(buf_str(&piece), got);
-        if (done < have && (read_piece(a->fd, a->end - have + done, have - done, &stored) < 0 ||
-                            !str_starts(buf_str(&piece), buf_str(&stored))))
-            break;
-    }
-    buf_release(&piece);
-    buf_release(&stored);
-    return done == size && got == sum;
-}
-
-/* Examines the file of a group. *begin is where the group begins in the history, and *rest how many
- * of its bytes the history lacks: 0 unless the history ends inside the group, with nothing but the
- * group's first bytes. Returns false if the file has another form, or may have been written by
- * another user. */
-static bool examine_group(int fd, const struct stat *st, const struct append *a, off_t *begin,
-                          off_t *rest)
-{
-    off_t size = st->st_size - GROUP_HEAD, have;
-    char head[GROUP_HEAD];
-    struct stat history;
-
-    if (owner_fault(fd, OWNER_USER) || file_pread_full(fd, head, sizeof(head), 0) != GROUP_HEAD ||
-        memcmp(head, GROUP_MAGIC, strlen(GROUP_MAGIC)) != 0)
-        return false;
-    *begin = (off_t)le_get(head + 16);
-    have = a->end - *begin;
-    *rest = 0;
-    if (fstat(a->fd, &history) == 0 && le_get(head + 8) == history.st_ino && *begin >= 0 &&
-        have > 0 && have < size && !file_is_sparse(fd, st) &&
-        fits(fd, size, le_get(head + 24), a, have))
-        *rest = size - have;
-    return true;
-}
-
-/* Appends the rest of a group whose writer was killed, and removes the file of the group. */
-static int complete_group(struct history *h, struct append *a, struct err *e)
-{
-    char *path = group_path(h);
-    off_t begin, rest, end;
-    struct stat st;
-    int fd = file_open_regular_at(h->dir_fd, path, O_RDONLY, 0, &st, NULL, NULL), result = 0;
-
-    if (fd >= 0 && examine_group(fd, &st, a, &begin, &rest)) {
-        if (rest > 0) {
-            end = a->end + rest;
-            a->end = begin; /* where a failure truncates the history to */
-            a->torn = false;
-            result = append_copy(a, fd, st.st_size - rest, rest, h->sync, e);
-            a->end = end;
-            if (result == 0)
-                finish(h, a);
-        }
-        if (result == 0)
-            (void)file_unlink(h->dir_fd, path);
-    }
-    file_close(fd);
-    free(path);
-    return result;
-}
-
 /* Does the text begin as a line that these programs write? With `torn` its end may be anywhere in
  * that beginning, otherwise only after the first key. */
 static bool begins_as_line(struct str text, bool torn)
@@ -399,7 +298,7 @@ static int mark(struct history *h, struct append *a, struct err *e)
     return result < 0 ? -1 : history_mark(h, a->fd, a->end, e);
 }
 
-/* Locks the history, stores what killed writers have left of a group, and marks it. 0, -1. */
+/* Locks the history and marks it. 0, -1. */
 static int lock(struct history *h, struct append *a, struct err *e)
 {
     struct append_wait wait = history_wait(h);
@@ -408,8 +307,7 @@ static int lock(struct history *h, struct append *a, struct err *e)
         h->impatient = h->impatient || wait.timed_out;
         return -1;
     }
-    if (store_check(h, e) == 0 && complete_group(h, a, e) == 0 &&
-        (history_is_marked(h, a->fd) || mark(h, a, e) == 0))
+    if (store_check(h, e) == 0 && (history_is_marked(h, a->fd) || mark(h, a, e) == 0))
         return 0;
     append_close(a);
     return -1;
@@ -584,159 +482,6 @@ int store_append(struct history *h, struct draft *drafts, size_t count, struct e
     return store_append_end(store_append_begin(h, drafts, count, STR_NONE), e);
 }
 
-/* ---- groups ---- */
-
-/* A group that is being written. */
-struct group {
-    const struct history *h;
-    char *path;
-    struct file_replace file;
-    struct buf pending; /* lines that are not in the file yet */
-    uint64_t sum;       /* of the pieces in the file */
-    off_t size;         /* of the lines in the file */
-    int reason;         /* the errno of a failed write, or 0 */
-};
-
-/* Begins the file. After it the caller calls group_end or group_drop. Returns 0, or -1 with *e
- * set. */
-static int group_begin(struct group *g, const struct history *h, struct err *e)
-{
-    static const char no_head[GROUP_HEAD];
-
-    *g = (struct group){.h = h, .path = group_path(h), .pending = BUF_INIT(SIZE_MAX)};
-    if (file_replace_begin_at(&g->file, h->dir_fd, g->path, e) < 0) {
-        free(g->path);
-        return -1;
-    }
-    g->file.unsynced = !h->sync;
-    if (file_write_all(g->file.fd, no_head, sizeof(no_head)) < 0)
-        g->reason = errno;
-    return 0;
-}
-
-static void group_release(struct group *g)
-{
-    free(g->path);
-    buf_release(&g->pending);
-}
-
-static void group_drop(struct group *g)
-{
-    file_replace_drop(&g->file);
-    group_release(g);
-}
-
-static void write_piece(struct group *g, struct str piece)
-{
-    if (g->reason == 0 && file_write_all(g->file.fd, piece.p, piece.n) < 0)
-        g->reason = errno;
-    g->sum = checksum(piece, g->sum);
-    g->size += (off_t)piece.n;
-}
-
-/* Adds complete lines. A failure is reported by group_end. */
-static void group_add(struct group *g, struct str lines)
-{
-    size_t done = 0;
-
-    buf_add_str(&g->pending, lines);
-    for (; g->pending.len - done >= GROUP_PIECE; done += GROUP_PIECE)
-        write_piece(g, (struct str){g->pending.data + done, GROUP_PIECE});
-    buf_consume(&g->pending, done);
-}
-
-/* Writes the head, and puts the file in its place. Returns a descriptor of it, or -1 with *e
- * set. */
-static int put_group(struct group *g, const struct append *a, struct err *e)
-{
-    char head[GROUP_HEAD] = GROUP_MAGIC;
-    struct stat st;
-    int fd = -1;
-
-    if (g->pending.len > 0)
-        write_piece(g, buf_str(&g->pending));
-    if (g->reason == 0 && fstat(a->fd, &st) < 0)
-        g->reason = errno;
-    if (g->reason == 0) {
-        le_put(head + 8, st.st_ino);
-        le_put(head + 16, (uint64_t)(a->end + a->torn));
-        le_put(head + 24, g->sum);
-        if (file_pwrite_all(g->file.fd, head, sizeof(head), 0) < 0 ||
-            (fd = fcntl(g->file.fd, F_DUPFD_CLOEXEC, 3)) < 0)
-            g->reason = errno;
-    }
-    if (g->reason != 0) {
-        file_replace_drop(&g->file);
-        return err_sys(e, g->reason, "cannot write '%s'", g->path);
-    }
-    if (file_replace_end(&g->file, e) < 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-/* Ends and syncs the file, appends its lines to the history, and removes the file. Returns 0, or -1
- * with *e set; then the file is removed, and the history has its former length. */
-static int group_end(struct group *g, struct append *a, struct err *e)
-{
-    int fd = put_group(g, a, e);
-    int result = -1;
-
-    if (fd >= 0) {
-        result = append_copy(a, fd, GROUP_HEAD, g->size, g->h->sync, e);
-        (void)file_unlink(g->h->dir_fd, g->path);
-        close(fd);
-    }
-    group_release(g);
-    return result;
-}
-
-int store_append_group(struct history *h, store_group_fn *make, void *arg, struct err *e)
-{
-    struct append a;
-    struct partial_left left;
-    struct buf answers = BUF_INIT(SIZE_MAX);
-    struct group group;
-    int result = -1;
-
-    if (store_enter(h, e) < 0 || lock(h, &a, e) < 0)
-        return -1;
-    partial_find(&left, h);
-    if (group_begin(&group, h, e) == 0) {
-        partial_lines(&left, &answers);
-        group_add(&group, buf_str(&answers));
-        result = make(arg, &group, e);
-        if (result < 0)
-            group_drop(&group);
-        else
-            result = group_end(&group, &a, e);
-    }
-    if (result == 0) {
-        finish(h, &a);
-        partial_remove(&left);
-    }
-    partial_release(&left);
-    append_close(&a);
-    buf_release(&answers);
-    return result;
-}
-
-int store_group_add(struct group *group, struct draft *d, struct err *e)
-{
-    struct buf line = BUF_INIT(SIZE_MAX);
-    int result = draft_storable(d, e);
-
-    if (!draft_has(d, FIELD_TIMESTAMP))
-        set_timestamp(d);
-    if (result == 0)
-        result = draft_format(d, &line, e);
-    if (result == 0)
-        group_add(group, buf_str(&line));
-    buf_release(&line);
-    return result;
-}
-
 static int no_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 {
     (void)arg, (void)at, (void)lines, (void)e;
@@ -745,14 +490,11 @@ static int no_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 
 int store_recover(struct history *h, struct err *e)
 {
-    char *group = group_path(h);
     struct partial_left left;
-    struct stat st;
-    bool any = h->trusted && !h->nowhere && file_stat(h->dir_fd, group, &st) == 0;
+    bool any;
 
-    free(group);
     partial_find(&left, h);
-    any = any || left.count > 0;
+    any = left.count > 0;
     partial_release(&left);
     return any ? store_append_lines(h, no_lines, NULL, e) : 0;
 }

@@ -24,17 +24,6 @@ void thread_add(struct thread *t, struct str line)
 
 /* ---- dropping lines ---- */
 
-/* What the rules below look at. Borrows from the message. */
-static struct outline_line outline_of(const struct message *m)
-{
-    return (struct outline_line){.role = m->role,
-                                 .reset = message_is_reset(m),
-                                 .title = message_is_title(m),
-                                 .id = m->id,
-                                 .reply_to = m->field[FIELD_REPLY_TO],
-                                 .replaces = m->field[FIELD_REPLACES]};
-}
-
 /* What lines say of earlier ones. */
 struct state {
     struct hash_map replaced; /* ids in `replaces` */
@@ -53,13 +42,13 @@ static void state_release(struct state *s)
 
 /* Takes in what the next older line says. Returns whether the line itself belongs to the thread: it
  * is no title, no later line names it in `replaces`, and no reset comes after it. */
-static bool stands(struct state *s, const struct outline_line *l)
+static bool stands(struct state *s, const struct message *m)
 {
-    bool out = s->reset || hash_map_find(&s->replaced, l->id);
-    struct json_iter it = json_iter(l->replaces);
+    bool out = s->reset || hash_map_find(&s->replaced, m->id);
+    struct json_iter it = json_iter(m->field[FIELD_REPLACES]);
     struct buf scratch = BUF_INIT(BUF_LINE);
 
-    if (l->title)
+    if (message_is_title(m))
         return false;
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
@@ -68,7 +57,7 @@ static bool stands(struct state *s, const struct outline_line *l)
             hash_map_add(&s->replaced, id);
     }
     buf_release(&scratch);
-    s->reset = s->reset || (!out && l->reset);
+    s->reset = s->reset || (!out && message_is_reset(m));
     return !out;
 }
 
@@ -85,29 +74,22 @@ static void keep_title(struct thread *t)
     (void)message_parse(t->title, (struct str){t->title_line, title->line.n});
 }
 
-static bool message_stands(struct state *s, const struct message *m)
-{
-    struct outline_line l = outline_of(m);
-
-    return stands(s, &l);
-}
-
 /* ---- the order of lines ---- */
 
 /* Returns the turn of a line, counted from 1; 0 before the first prompt. An answer that names an
  * earlier prompt belongs to it, every other line to the newest prompt before it. The id of the line
  * is borrowed by `prompts`. */
-static size_t turn_of(const struct outline_line *l, struct hash_map *prompts, size_t *turns,
+static size_t turn_of(const struct message *m, struct hash_map *prompts, size_t *turns,
                       struct buf *scratch)
 {
     const size_t *prompt = NULL;
     struct str named;
 
-    if (l->role == ROLE_USER) {
-        hash_map_set(prompts, l->id, ++*turns);
+    if (m->role == ROLE_USER) {
+        hash_map_set(prompts, m->id, ++*turns);
         return *turns;
     }
-    named = json_text(l->reply_to, scratch);
+    named = message_text(m, FIELD_REPLY_TO, scratch);
     if (named.p)
         prompt = hash_map_find(prompts, named);
     return prompt ? *prompt : *turns;
@@ -118,7 +100,7 @@ static size_t turn_of(const struct outline_line *l, struct hash_map *prompts, si
 /* Returns the place of each line in the thread, or DROPPED: the lines of a turn are together,
  * otherwise in the order of the file (a counting sort). *left is the number of lines that are not
  * dropped. The caller frees the places. */
-static size_t *find_places(const struct outline_line *line, size_t count, size_t *left)
+static size_t *find_places(const struct message *line, size_t count, size_t *left)
 {
     size_t *place = mem_zalloc((count + 1) * sizeof(*place)), *next, turns = 0;
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -150,16 +132,13 @@ static size_t *find_places(const struct outline_line *line, size_t count, size_t
 
 void thread_settle(struct thread *t)
 {
-    struct outline_line *line = mem_zalloc((t->count + 1) * sizeof(*line));
     struct message *at = mem_zalloc((t->count + 1) * sizeof(*at));
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
     char **lines = mem_zalloc((t->count + 1) * sizeof(*lines));
     size_t *place, left;
 
     keep_title(t);
-    for (size_t i = 0; i < t->count; i++)
-        line[i] = outline_of(&t->at[i]);
-    place = find_places(line, t->count, &left);
+    place = find_places(t->at, t->count, &left);
     for (size_t i = 0; i < t->count; i++) {
         if (place[i] == DROPPED) {
             message_release(&t->at[i]);
@@ -176,7 +155,25 @@ void thread_settle(struct thread *t)
     t->cap = t->lines_cap = t->count + 1;
     t->count = left;
     free(place);
-    free(line);
+}
+
+void thread_turn_back(struct thread *t, size_t place)
+{
+    struct state s = {0};
+    size_t end = place + 1, count = t->count;
+
+    /* The line belongs to the thread until a later one resets the session or replaces it. */
+    for (; end < count; end++) {
+        (void)stands(&s, &t->at[end]);
+        if (s.reset || hash_map_find(&s.replaced, t->at[place].id))
+            break;
+    }
+    state_release(&s);
+    for (t->count = end; count > end;) {
+        message_release(&t->at[--count]);
+        free(t->lines[count]);
+    }
+    thread_settle(t);
 }
 
 int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
@@ -397,7 +394,7 @@ static int keep_lines(struct tail *t, struct back *b, struct state *s, const str
         const struct message *m = &b->m;
 
         t->thread.all++;
-        if (!wish->raw && !message_stands(s, m))
+        if (!wish->raw && !stands(s, m))
             continue;
         if (!wish->raw && m->role == ROLE_USER)
             meet_prompt(s, m->id);
@@ -429,7 +426,7 @@ static int find_system(struct tail *t, struct back *b, struct state *s, struct e
     while (!s->reset && (result = back_next(b, e)) != 0) {
         if (result < 0)
             return result;
-        if (!message_stands(s, &b->m) || b->m.role != ROLE_SYSTEM)
+        if (!stands(s, &b->m) || b->m.role != ROLE_SYSTEM)
             continue;
         if (b->m.field[FIELD_REPLY_TO].p)
             return ODD;
@@ -565,146 +562,4 @@ void tail_release(struct tail *t)
 {
     thread_release(&t->thread);
     thread_release(&t->system);
-}
-
-/* ---- the outline of a thread ---- */
-
-/* The texts of an outline are in blocks of this size, or larger ones. */
-#define TEXT_BLOCK ((size_t)64 << 10)
-
-static struct str keep_text(struct outline *o, struct str text)
-{
-    char *at;
-
-    if (!text.p)
-        return STR_NONE;
-    if (o->room <= text.n) {
-        o->room = text.n < TEXT_BLOCK ? TEXT_BLOCK : text.n + 1;
-        o->texts = mem_grow(o->texts, &o->texts_cap, o->texts_count + 1, sizeof(*o->texts));
-        o->texts[o->texts_count++] = o->next = mem_zalloc(o->room);
-    }
-    at = o->next;
-    memcpy(at, text.p, text.n);
-    o->next += text.n;
-    o->room -= text.n;
-    return (struct str){at, text.n};
-}
-
-static void outline_add(struct outline *o, const struct back *b)
-{
-    struct outline_line l = outline_of(&b->m);
-
-    l.at = b->at;
-    l.n = b->n;
-    l.id = keep_text(o, l.id);
-    l.reply_to = keep_text(o, l.reply_to);
-    l.replaces = keep_text(o, l.replaces);
-    o->line = mem_grow(o->line, &o->cap, o->count + 1, sizeof(*o->line));
-    o->line[o->count++] = l;
-}
-
-/* Drops and orders the lines of a raw outline, as thread_settle does. */
-static void outline_settle(struct outline *o)
-{
-    struct outline_line *line = mem_zalloc((o->count + 1) * sizeof(*line));
-    size_t left, *place = find_places(o->line, o->count, &left);
-
-    for (size_t i = 0; i < o->count; i++)
-        if (place[i] != DROPPED)
-            line[place[i]] = o->line[i];
-    free(place);
-    free(o->line);
-    o->line = line;
-    o->cap = o->count + 1;
-    o->count = left;
-}
-
-/* Returns whether a message of that id no longer belongs to the thread once this line is there. */
-static bool takes_out(const struct outline_line *l, struct str id)
-{
-    struct state s = {0};
-    bool out;
-
-    (void)stands(&s, l);
-    out = s.reset || hash_map_find(&s.replaced, id);
-    state_release(&s);
-    return out;
-}
-
-void outline_turn_back(struct outline *o, size_t place)
-{
-    size_t end = place + 1;
-
-    while (end < o->count && !takes_out(&o->line[end], o->line[place].id))
-        end++;
-    o->count = end;
-    outline_settle(o);
-}
-
-/* Reads the lines, the newest first. 0, -1, BROKEN. */
-static int outline_read(struct outline *o, struct back *b, bool raw, struct err *e)
-{
-    int result;
-
-    while ((result = back_next(b, e)) > 0)
-        outline_add(o, b);
-    if (result == 0)
-        result = count_bad(b, true, &o->bad_lines);
-    if (result == 0)
-        result = scan_open_same(&o->file, b->indexed ? &b->x.scan : &b->scan, e);
-    if (result < 0)
-        return result;
-    for (size_t i = 0, j = o->count; i + 1 < j; i++) {
-        struct outline_line l = o->line[i];
-
-        o->line[i] = o->line[--j];
-        o->line[j] = l;
-    }
-    if (!raw)
-        outline_settle(o);
-    return 0;
-}
-
-int outline_find(struct outline *o, const struct history *h, struct str session_id, bool raw,
-                 struct err *e)
-{
-    bool by_index = true;
-    struct back b;
-    int result;
-
-    do {
-        *o = (struct outline){.file.fd = -1};
-        if (back_open(&b, h, session_id, by_index, e) < 0)
-            return -1;
-        result = outline_read(o, &b, raw, e);
-        if (result == BROKEN)
-            history_remove_index(h);
-        back_close(&b);
-        if (result < 0)
-            outline_release(o);
-        by_index = false;
-    } while (result == BROKEN);
-    return result;
-}
-
-int outline_message(const struct outline *o, size_t i, struct message *m, struct buf *line,
-                    struct err *e)
-{
-    const struct outline_line *l = &o->line[i];
-
-    if (scan_again(&o->file, l->at, l->n, line, e) < 0)
-        return -1;
-    if (message_parse(m, buf_str(line)) && str_eq(m->id, l->id))
-        return 0;
-    return err_set(e, ERR_FAILURE, "'%s' was changed while it was read", o->file.path);
-}
-
-void outline_release(struct outline *o)
-{
-    for (size_t i = 0; i < o->texts_count; i++)
-        free(o->texts[i]);
-    free(o->texts);
-    free(o->line);
-    scan_close(&o->file);
-    *o = (struct outline){.file.fd = -1};
 }

@@ -251,27 +251,6 @@ setup() {
     chmod u+w "$(dirname "$HISTORY")"
 }
 
-@test "hist-check: the file of a hist-fork that was killed is reported" {
-    hist_line s user one >"$HISTORY"
-    echo chgroup1 >"$HISTORY.group"
-    run_expect 0 hist-check
-    stdout_is "$HISTORY.group: warning: copies of a hist-fork that was killed: the next program that writes stores all of them, or none" \
-        '1 line, 1 message, 1 session: 0 problems, 1 warning'
-}
-
-@test "hist-check: the file of a hist-fork that is at work is not reported" {
-    hist_line s user one >"$HISTORY"
-    # It reads the copies from the file, to store them.
-    background strace -qq -o trace -P "$HISTORY.group" -e inject=pread64:signal=STOP:when=1 hist-fork s
-    wait_for held
-    [[ -e $HISTORY.group ]]
-    run_expect 0 hist-check
-    stdout_is '1 line, 1 message, 1 session: 0 problems, 0 warnings'
-    pkill -CONT -P "$BG" -x hist-fork
-    finish 0
-    [[ ! -e $HISTORY.group ]]
-}
-
 @test "hist-check: the quarantine is synced before the history is replaced, and a failure leaves both" {
     need_strace
     { hist_line s user one; echo bad; } >"$HISTORY"

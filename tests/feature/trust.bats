@@ -848,7 +848,6 @@ came() {
 @test "came: the first chat begins a session in the same file, says so once, and nothing old is sent" {
     foreign repo
     cd repo
-    echo '{}' >.git/aicoder/history.jsonl.group
     run_expect 0 chat -v hello
     asked 1
     stderr_has "$(came chat .)"

@@ -58,9 +58,6 @@ int append_write(struct append *a, struct str lines, bool sync, struct err *e);
  * syncs them, which another thread may do. Each returns what append_write does. */
 int append_put(struct append *a, struct str lines, bool sync, struct err *e);
 int append_settle(struct append *a, bool sync, struct err *e);
-/* Does what append_write does with n bytes of another file from the offset `at`, which it reads in
- * pieces. */
-int append_copy(struct append *a, int fd, off_t at, off_t n, bool sync, struct err *e);
 void append_close(struct append *a);
 /* Locks an open file or directory in the same way; closing it ends the lock. Returns 0, or -1 with
  * *e set. */

@@ -12,9 +12,9 @@
 #include "chathist/history/location.h"
 
 /* Copies the thread of `session` (history/thread) in the history `from`, up to and including the
- * message `at`, into the session `fresh` of the history `to`, which may be the same one: all lines
- * or none. One line is in memory at a time, and about 200 bytes for each other one. `at` is an id,
- * a unique beginning of one, or a unique end of 4 characters or more; STR_NONE copies everything.
+ * message `at`, into the session `fresh` of the history `to`, which may be the same one. The lines
+ * are appended at once: a program that is killed within that may leave the first ones. `at` is an
+ * id, a unique beginning of one, or a unique end of 4 characters or more; STR_NONE copies everything.
  * If that message was replaced or reset, the earlier thread is copied. Results of tool calls that
  * follow the message are copied, too.
  *

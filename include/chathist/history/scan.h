@@ -62,9 +62,6 @@ void scan_close(struct scan *s);
 /* Opens a forward scan of the same file for the bytes from `at` to `end`. Close it before s.
  * Different threads may use the two scans. */
 void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end);
-/* Opens the file of s once more, also if another one has its path meanwhile, for scan_again. The
- * two are closed in any order. Returns 0, or -1 with *e set and nothing to close. */
-int scan_open_same(struct scan *same, const struct scan *s, struct err *e);
 /* Frees the blocks and the last line. Afterwards only scan_again and scan_close may be called. */
 void scan_let_go(struct scan *s);
 /* Returns only lines of this session from now on. Most other lines are skipped without parsing, and

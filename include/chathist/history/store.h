@@ -68,22 +68,9 @@ typedef int store_lines_fn(void *arg, off_t at, struct buf *lines, struct err *e
  * stored. Returns 0, or -1 with *e set. */
 int store_append_lines(struct history *h, store_lines_fn *make, void *arg, struct err *e);
 
-/* A callback that makes the lines of a group: it calls store_group_add for each. It is called under
- * the lock. Returns 0, or -1 with *e set. */
-struct group;
-typedef int store_group_fn(void *arg, struct group *group, struct err *e);
-/* Appends the lines that `make` adds, however many, without holding them in memory. Also if the
- * program is killed meanwhile, all lines are stored or none: the next program that stores something
- * completes them from FILE.group (chathist(5)). This costs a second file and its sync. Returns 0,
- * or -1 with *e set. */
-int store_append_group(struct history *h, store_group_fn *make, void *arg, struct err *e);
-/* Adds a line to a group. Its id must be set; a missing timestamp is filled in. Returns 0, or -1
- * with *e set (ERR_USAGE if the draft is refused). */
-int store_group_add(struct group *group, struct draft *d, struct err *e);
-
-/* Stores the answers of turns that were killed (history/partial) and the missing lines of a group
- * whose writer was killed. Each of the functions above does this first. For a program that will
- * read a session in order to continue it. Returns 0, or -1 with *e set. */
+/* Stores the answers of turns that were killed (history/partial), as each of the functions above
+ * does first. For a program that will read a session in order to continue it. Returns 0, or -1 with
+ * *e set. */
 int store_recover(struct history *h, struct err *e);
 
 #endif

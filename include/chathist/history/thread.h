@@ -43,6 +43,8 @@ int thread_find(struct thread *t, const struct history *h, struct str session_id
  * to a thread, which starts zeroed. thread_settle then drops and orders lines as above. */
 void thread_add(struct thread *t, struct str line);
 void thread_settle(struct thread *t);
+/* Turns a raw thread into that of the time before the line at that place was replaced or reset. */
+void thread_turn_back(struct thread *t, size_t place);
 void thread_release(struct thread *t);
 
 /* ---- the end of a thread ---- */
@@ -95,45 +97,5 @@ struct thread_news {
  * line has that id, nothing is counted. Returns 0, or -1 with *e set. */
 int thread_find_news(struct thread_news *n, const struct history *h, struct str session_id,
                      struct str mark, const struct hash_map *own, struct err *e);
-
-/* ---- the outline of a thread ---- */
-
-/*
- * An outline is a thread without the content of its lines: about 100 bytes for each line, however
- * long that is. It is for a program that reads the lines one after the other.
- */
-
-struct outline_line {
-    off_t at; /* its offset in the history */
-    size_t n; /* its length, without the newline */
-    enum role role;
-    bool reset, title;
-    struct str id;                 /* decoded */
-    struct str reply_to, replaces; /* raw JSON values; STR_NONE when absent */
-};
-
-struct outline {
-    struct outline_line *line;
-    size_t count;
-    uint64_t bad_lines; /* bad lines that were met */
-    /* private */
-    struct scan file; /* the history, also after another file was renamed over it */
-    char **texts;     /* blocks of memory, which the lines borrow from */
-    char *next;       /* where the next text goes in the last block */
-    size_t room;      /* after `next` */
-    size_t texts_count, texts_cap, cap;
-};
-
-/* Does what thread_find does. */
-int outline_find(struct outline *o, const struct history *h, struct str session_id, bool raw,
-                 struct err *e);
-/* Turns a raw outline into the thread of the time before the line at that place was replaced or
- * reset. */
-void outline_turn_back(struct outline *o, size_t place);
-/* Reads line i again into `line`, and parses it into m, which borrows from it. Returns 0, or -1
- * with *e set, also if another program has changed the line in place. */
-int outline_message(const struct outline *o, size_t i, struct message *m, struct buf *line,
-                    struct err *e);
-void outline_release(struct outline *o);
 
 #endif
