@@ -224,6 +224,12 @@ void buf_add_byte(struct buf *b, char c)
     buf_grew(b, 1);
 }
 
+void buf_end_line(struct buf *b)
+{
+    if (b->len > 0 && b->data[b->len - 1] != '\n')
+        buf_add_byte(b, '\n');
+}
+
 void buf_add_number(struct buf *b, uint64_t n)
 {
     char digits[sizeof("18446744073709551615") - 1], *end = digits + sizeof(digits), *p = end;

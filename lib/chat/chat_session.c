@@ -505,10 +505,35 @@ static bool ask_consent(struct chat_session *t, struct tool_job *job)
     return true;
 }
 
+/* A turn whose calls are running. */
+struct round {
+    struct chat_session *session;
+    struct turn *turn;
+};
+
+static void end_call(void *arg, struct tool_job *job)
+{
+    const struct round *r = arg;
+
+    events_result(&r->session->events, job);
+    round_keep(r->turn, job);
+    if (keep_lines(r->session, r->turn, turn_store))
+        settle(r->session);
+}
+
+static void show_calls(void *arg, const struct tool_job *jobs, size_t count)
+{
+    const struct round *r = arg;
+
+    events_running(&r->session->events, jobs, count);
+}
+
 /* Runs a round of calls. All questions are asked before any call is run. Returns 0, or -1 if it was
  * interrupted. */
 static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
 {
+    struct round round = {t, turn};
+    const struct tool_watch watch = {end_call, show_calls, &round};
     bool going = true;
     int result;
 
@@ -519,12 +544,14 @@ static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
             going = ask_consent(t, &turn->calls[i]);
         else
             events_call(&t->events, &turn->calls[i]);
-    result = round_run(turn, e);
-    for (size_t i = 0; i < turn->answer.calls_count; i++)
-        events_result(&t->events, &turn->calls[i]);
-    if (keep_lines(t, turn, round_store))
-        settle(t);
+    result = round_run(turn, &watch, e);
+    progress_end();
     round_end(turn);
+    /* No answer follows that names what was edited. */
+    if (result < 0 && turn->edits.len > 0) {
+        response_set_finish(&turn->answer, STR("interrupted"));
+        (void)keep_lines(t, turn, turn_store_answer);
+    }
     return result;
 }
 

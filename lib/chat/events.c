@@ -371,6 +371,7 @@ void events_result(struct events *ev, const struct tool_job *job)
 {
     struct buf b = BUF_INIT(8 * BUF_LINE), line = BUF_INIT(BUF_LINE);
 
+    progress_end();
     if (ev->json) {
         begin_event(&b, "tool_result");
         json_add_member(&b, "tool_call_id", buf_str(&job->call->id));
@@ -385,6 +386,29 @@ void events_result(struct events *ev, const struct tool_job *job)
         stderr_text_line(&ev->reasoning, ev->verbose, buf_str(&line));
     }
     buf_release(&line);
+}
+
+/* So much of a tool's name that the line is not longer than a terminal is wide. */
+#define NAME_SHOWN 40
+
+void events_running(const struct events *ev, const struct tool_job *jobs, size_t count)
+{
+    const struct tool_job *first = NULL;
+    struct buf text = BUF_INIT(BUF_SMALL);
+    size_t others = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (!jobs[i].done && jobs[i].began != 0 && first)
+            others++;
+        else if (!jobs[i].done && jobs[i].began != 0)
+            first = &jobs[i];
+    if (!first || ev->quiet || ev->json || !progress_possible())
+        return;
+    buf_addf(&text, "%.*s", NAME_SHOWN, first->tool->name);
+    if (others > 0)
+        buf_addf(&text, " and %zu more", others);
+    progress_tool(buf_c(&text), first->began);
+    buf_release(&text);
 }
 
 /* ---- while nothing comes ---- */

@@ -142,6 +142,7 @@ int turn_prepare(struct turn *t, struct err *e)
     buf_init(&t->last, BUF_LINE);
     buf_init(&t->replaces, BUF_LINE);
     buf_init(&t->unsent, BUF_LINE);
+    buf_init(&t->edits, BUF_LINE);
     if ((t->memory || !t->history->unreadable) &&
         context_window_load(&tail, t->history, t->memory, t->session, &t->limits, &t->was_cut, e) <
             0)
@@ -260,6 +261,37 @@ static void add_prompt_lines(struct turn *t)
         draft_push_text(d, FIELD_FILES, str_of(*f));
 }
 
+/* Adds what the tools have edited since the answer before. */
+static void set_edits(const struct turn *t, struct draft *d)
+{
+    struct buf results = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
+    struct str rest = buf_str(&t->edits);
+    struct hash_map files = {0};
+
+    while (rest.n > 0) {
+        struct str object = str_cut(&rest, '\n');
+        struct json_iter it = json_iter(json_get(object, "files_modified"));
+
+        while (json_next(&it)) {
+            struct str name = json_text(it.value, &scratch);
+
+            if (hash_map_add(&files, name))
+                draft_push_text(d, FIELD_FILES_MODIFIED, name);
+        }
+        for (it = json_iter(json_get(object, "edit_results")); json_next(&it);) {
+            buf_add_byte(&results, results.len > 0 ? ',' : '[');
+            buf_add_str(&results, it.value);
+        }
+    }
+    if (results.len > 0) {
+        buf_add_byte(&results, ']');
+        draft_set(d, FIELD_EDIT_RESULTS, buf_str(&results));
+    }
+    hash_map_release(&files);
+    buf_release(&results);
+    buf_release(&scratch);
+}
+
 static void set_server(const struct turn *t, struct draft *d)
 {
     /* The requested model may be an alias or a router; the answer names the real one. */
@@ -283,6 +315,9 @@ static void add_answer_line(struct turn *t)
     if (a->calls_count > 0) {
         response_calls_json(a, &calls);
         draft_set(d, FIELD_TOOL_CALLS, buf_str(&calls));
+        /* Otherwise a call without a result is one that a killed chat may have run. */
+        if (!t->calling)
+            draft_set(d, FIELD_FAILED, STR("true"));
     }
     buf_release(&calls);
     opaque_add_replay(&a->opaque, &blocks);
@@ -291,6 +326,8 @@ static void add_answer_line(struct turn *t)
     buf_release(&blocks);
     if (t->kind == TURN_AGAIN && t->finished)
         push_replaces(t, d);
+    set_edits(t, d);
+    buf_clear(&t->edits);
     set_server(t, d);
     draft_set_usage(d, &a->usage);
     if (a->finish_reason)
@@ -339,6 +376,7 @@ void turn_await(struct turn *t)
     draft_message(&d, ROLE_ASSISTANT, STR(""));
     draft_set_text(&d, FIELD_SESSION_ID, t->session);
     draft_set_text(&d, FIELD_REPLY_TO, buf_str(&t->prompt_id));
+    set_edits(t, &d);
     set_server(t, &d);
     partial_begin(&t->partial, t->history, &d);
     draft_release(&d);
@@ -392,7 +430,7 @@ static int turn_store_end(struct turn *t, struct err *e)
     return 0;
 }
 
-static int turn_store(struct turn *t, struct err *e)
+int turn_store(struct turn *t, struct err *e)
 {
     turn_store_begin(t);
     return turn_store_end(t, e);
@@ -411,6 +449,16 @@ void turn_store_prompt_begin(struct turn *t, struct draft *title)
 int turn_store_prompt_end(struct turn *t, struct err *e)
 {
     return turn_store_end(t, e);
+}
+
+static void add_result_line(struct turn *t, const struct tool_call *call, struct str result,
+                            bool failed)
+{
+    struct draft *d = turn_add_line(t, ROLE_TOOL, result);
+
+    draft_set_text(d, FIELD_TOOL_CALL_ID, buf_str(&call->id));
+    if (failed)
+        draft_set(d, FIELD_FAILED, STR("true"));
 }
 
 int turn_store_answer(struct turn *t, struct err *e)
@@ -629,6 +677,7 @@ void turn_release(struct turn *t)
     buf_release(&t->last);
     buf_release(&t->replaces);
     buf_release(&t->unsent);
+    buf_release(&t->edits);
     for (size_t i = 0; i < t->images_count; i++)
         attachment_list_release(&t->images[i]);
     free(t->images);
@@ -691,20 +740,20 @@ void round_begin(struct turn *t)
     }
 }
 
-int round_run(struct turn *t, struct err *e)
+int round_run(struct turn *t, const struct tool_watch *watch, struct err *e)
 {
     t->rounds++;
-    return tool_run(t->calls, t->answer.calls_count, t->ask.limits.cancel_fd, e);
+    return tool_run(t->calls, t->answer.calls_count, t->ask.limits.cancel_fd, watch, e);
 }
 
-int round_store(struct turn *t, struct err *e)
+void round_keep(struct turn *t, struct tool_job *job)
 {
-    for (size_t i = 0; i < t->answer.calls_count; i++) {
-        struct draft *d = turn_add_line(t, ROLE_TOOL, buf_str(&t->calls[i].result));
-
-        draft_set_text(d, FIELD_TOOL_CALL_ID, buf_str(&t->calls[i].call->id));
+    add_result_line(t, job->call, buf_str(&job->result), job->failed);
+    if (job->edits.len > 0) {
+        buf_add_c(&t->edits, t->edits.len > 0 ? "\n" : "");
+        buf_add_str(&t->edits, buf_str(&job->edits));
     }
-    return turn_store(t, e);
+    buf_release(&job->edits);
 }
 
 /* Keeps the images of a result and attaches them to it. */
@@ -730,7 +779,7 @@ static void grow_context(struct turn *t)
     buf_release(&blocks);
     for (size_t i = 0; i < t->answer.calls_count; i++) {
         context_add_result(&t->context, buf_str(&t->calls[i].call->id),
-                           buf_str(&t->calls[i].result));
+                           buf_str(&t->calls[i].result), t->calls[i].failed);
         attach_images(t, &t->calls[i].images);
     }
     buf_release(&calls);

@@ -250,8 +250,8 @@ static void write_spinner(struct str text)
         errno = 0;
 }
 
-/* `percent` is -1 if the part that is done is unknown. */
-static void show_spinner(int64_t shown_after, int percent)
+/* `percent` is -1 if the part that is done is unknown, and `name` is NULL if the work has none. */
+static void show_spinner(int64_t shown_after, int percent, const char *name)
 {
     int64_t now = time_ticks();
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -262,10 +262,14 @@ static void show_spinner(int64_t shown_after, int percent)
         return;
     drawn = now;
     buf_addf(&text, "\r%c", "|/-\\"[turns++ % 4]);
+    if (name)
+        buf_addf(&text, " %s", name);
     if (percent >= 0)
         buf_addf(&text, " %d %%", percent);
-    else if (now - since >= SECONDS_AFTER)
+    else if (name || now - since >= SECONDS_AFTER)
         buf_addf(&text, " %" PRId64 " s", (now - since) / 1000);
+    if (name)
+        buf_add_c(&text, "\033[K");
     write_spinner(buf_str(&text));
     buf_release(&text);
     visible = true;
@@ -273,17 +277,23 @@ static void show_spinner(int64_t shown_after, int percent)
 
 void progress_turn(void)
 {
-    show_spinner(SHOWN_AFTER, -1);
+    show_spinner(SHOWN_AFTER, -1, NULL);
+}
+
+void progress_tool(const char *name, int64_t began)
+{
+    since = began;
+    show_spinner(SHOWN_AFTER, -1, name);
 }
 
 void progress_work(void)
 {
-    show_spinner(WORK_SHOWN_AFTER, -1);
+    show_spinner(WORK_SHOWN_AFTER, -1, NULL);
 }
 
 void progress_part(int percent)
 {
-    show_spinner(WORK_SHOWN_AFTER, percent);
+    show_spinner(WORK_SHOWN_AFTER, percent, NULL);
 }
 
 static void erase_spinner(void)

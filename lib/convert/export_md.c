@@ -176,12 +176,6 @@ static void add_words(struct content *c, struct buf *out)
     c->rest = str_skip(c->rest, n);
 }
 
-static void end_line(struct buf *out)
-{
-    if (out->len > 0 && out->data[out->len - 1] != '\n')
-        buf_add_byte(out, '\n');
-}
-
 static void add_fence(struct buf *out, char mark, size_t n)
 {
     while (n-- > 0)
@@ -202,7 +196,7 @@ static void add_content(struct buf *out, struct str text)
         if (c.rest.n > 0)
             add_line(&c, take_line(&c), out);
     }
-    end_line(out);
+    buf_end_line(out);
     if (c.fence) {
         add_fence(out, c.fence, c.fence_n);
         buf_add_byte(out, '\n');
@@ -227,7 +221,7 @@ static void add_code(struct buf *out, const char *language, struct str text)
     buf_add_byte(out, '\n');
     buf_add_str(out, text);
     if (text.n > 0)
-        end_line(out);
+        buf_end_line(out);
     add_fence(out, '`', longest + 1);
     buf_add_byte(out, '\n');
 }

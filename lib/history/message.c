@@ -44,6 +44,7 @@ static const struct {
     [FIELD_EDIT_RESULTS] = ENTRY("edit_results", SHAPE_OBJECTS),
     [FIELD_TOOL_CALLS] = ENTRY("tool_calls", SHAPE_OBJECTS),
     [FIELD_TOOL_CALL_ID] = ENTRY("tool_call_id", SHAPE_STRING),
+    [FIELD_FAILED] = ENTRY("failed", SHAPE_TRUE),
     [FIELD_REPLY_TO] = ENTRY("reply_to", SHAPE_STRING),
     [FIELD_REPLACES] = ENTRY("replaces", SHAPE_STRINGS),
     [FIELD_RESET] = ENTRY("reset", SHAPE_TRUE),

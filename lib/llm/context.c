@@ -13,6 +13,7 @@
 #include "chathist/history/message.h"
 
 #define NO_RESULT "no result: the call was not carried out"
+#define UNKNOWN "unknown: chat was killed while it ran"
 #define BAD_ARGUMENTS NO_RESULT ", its arguments are not a valid JSON object"
 
 void context_init(struct context *c)
@@ -132,8 +133,14 @@ static char *copy_field(const struct message *m, enum field f)
 static void take_calls(struct context_message *to, const struct message *m)
 {
     struct str thinking = m->field[FIELD_THINKING];
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str reason = message_text(m, FIELD_FINISH_REASON, &scratch);
 
     to->tool_calls = strict_calls(m->field[FIELD_TOOL_CALLS]);
+    to->ran = m->field[FIELD_PROVIDER].p && !m->field[FIELD_ORIGIN].p &&
+              !json_is_true(m->field[FIELD_FAILED]) &&
+              message_ending(reason, NULL) == ENDING_COMPLETE;
+    buf_release(&scratch);
     if (json_type(thinking) == JSON_ARRAY)
         to->provider = copy_field(m, FIELD_PROVIDER);
     if (to->provider)
@@ -179,6 +186,7 @@ bool context_add(struct context *c, const struct message *m)
             take_calls(to, m);
         if (m->role == ROLE_TOOL)
             to->tool_call_id = copy_field(m, FIELD_TOOL_CALL_ID);
+        to->failed = json_is_true(m->field[FIELD_FAILED]);
         take_end(to, m);
     }
     buf_release(&scratch);
@@ -197,11 +205,12 @@ void context_add_calls(struct context *c, struct str content, struct str calls, 
     }
 }
 
-void context_add_result(struct context *c, struct str call_id, struct str content)
+void context_add_result(struct context *c, struct str call_id, struct str content, bool failed)
 {
     struct context_message *to = push_message(c, ROLE_TOOL, content);
 
     to->tool_call_id = mem_copy(call_id.p, call_id.n);
+    to->failed = failed;
 }
 
 bool context_drop_result_images(struct context *c)
@@ -728,10 +737,11 @@ static void take_results(struct context *to, struct context *from, size_t call, 
             *at = r->next[*at];
             continue;
         }
-        push_message(to, ROLE_TOOL,
-                     json_type(json_get(it.value, "args")) == JSON_OBJECT ? STR(NO_RESULT)
-                                                                          : STR(BAD_ARGUMENTS));
-        to->at[to->count - 1].tool_call_id = mem_copy(buf_c(&id), id.len);
+        context_add_result(to, buf_str(&id),
+                           json_type(json_get(it.value, "args")) != JSON_OBJECT ? STR(BAD_ARGUMENTS)
+                           : from->at[call].ran                                 ? STR(UNKNOWN)
+                                                                                : STR(NO_RESULT),
+                           true);
     }
     buf_release(&id);
     reverse_messages(to, first);
@@ -856,9 +866,9 @@ void context_settle(struct context *c)
 /* Reads the members that count. If a key is repeated, the last one counts, as in a history line. */
 static void read_entry(struct message *m, struct str object)
 {
-    static const enum field wanted[] = {FIELD_ROLE,         FIELD_CONTENT, FIELD_TOOL_CALLS,
-                                        FIELD_TOOL_CALL_ID, FIELD_ID,      FIELD_REPLY_TO,
-                                        FIELD_FINISH_REASON};
+    static const enum field wanted[] = {FIELD_ROLE,         FIELD_CONTENT,      FIELD_TOOL_CALLS,
+                                        FIELD_TOOL_CALL_ID, FIELD_FAILED,       FIELD_ID,
+                                        FIELD_REPLY_TO,     FIELD_FINISH_REASON};
     struct json_iter it = json_iter(object);
 
     while (json_next(&it))

@@ -267,6 +267,8 @@ static void compose_result(struct composer *c, const struct context_message *m)
         cjson_set(block, "content", wire_parts(m, "text", attachment_block));
     else if (str_trim(text).n > 0)
         cjson_set_text(block, "content", text);
+    if (m->failed && block->child && cJSON_GetObjectItem(block, "content"))
+        cjson_set(block, "is_error", cJSON_CreateTrue());
     compose_turn(c, ROLE_TOOL);
     cjson_push(compose_open_blocks(c), block);
 }

@@ -168,10 +168,12 @@ static void add_tool(struct mcp_server *s, struct str entry)
     }
     t = mem_zalloc(sizeof *t);
     *t = (struct mcp_tool){.server = s, .name = name};
-    t->tool = (struct tool){.description = description_of(entry),
-                            .parameters = schema_of(entry),
-                            .kind = &mcp_kind,
-                            .source = t};
+    t->tool = (struct tool){
+        .description = description_of(entry),
+        .parameters = schema_of(entry),
+        .kind = &mcp_kind,
+        .source = t,
+        .read_only = json_is_true(json_get(json_get(entry, "annotations"), "readOnlyHint"))};
     list->tools = mem_grow(list->tools, &list->cap, list->count + 1, sizeof(struct mcp_tool *));
     list->tools[list->count++] = t;
 }
@@ -476,6 +478,8 @@ static void request_page(struct mcp_server *s, struct str cursor)
     if (cursor.n > 0) {
         json_add_key(&params, "cursor");
         buf_add_str(&params, cursor);
+    } else {
+        hash_map_release(&s->cursors);
     }
     s->state = MCP_LISTING;
     s->awaited = request(s, (struct mcp_message){.method = "tools/list"}, &params);
@@ -557,10 +561,15 @@ static void take_discovery(struct mcp_server *s, const struct rpc_message *m)
     }
 }
 
-/* Adds the tools of a page, a ListToolsResult. After the last page they become the list. */
+/* Adds the tools of a page, a ListToolsResult. After the last page they become the list. A cursor is
+ * opaque: whatever it is goes back as it is. Only in the revisions before 2026-07-28 an empty one is
+ * the end, because servers of theirs mean that. */
 static void take_page(struct mcp_server *s, struct str result)
 {
     struct str cursor = json_get(result, "nextCursor");
+    bool more = !json_is_null(cursor) && !str_eq_c(cursor, "false") &&
+                (s->stateless || !str_eq_c(cursor, "\"\""));
+    struct buf text = BUF_INIT(BUF_SMALL);
 
     for (struct json_iter it = json_iter(json_get(result, "tools")); json_next(&it);) {
         s->coming.bytes += it.value.n;
@@ -572,12 +581,18 @@ static void take_page(struct mcp_server *s, struct str result)
         }
         add_tool(s, it.value);
     }
-    if (json_type(cursor) == JSON_STRING && !str_eq_c(cursor, "\"\"")) {
-        if (++s->pages < PAGES_MAX)
-            request_page(s, cursor);
-        else
-            mcp_give_up(s, ERR_LIMIT, "cannot be used: its list of tools has more than %d pages",
-                        PAGES_MAX);
+    if (more && hash_map_find(&s->cursors, cursor)) {
+        buf_addf(&text, "MCP server '%s' repeats a cursor: the list of its tools ends there",
+                 s->name);
+        tell(s, MCP_WARNING, buf_str(&text));
+        buf_release(&text);
+    } else if (more && s->cursors.count + 1 < PAGES_MAX) {
+        hash_map_add(&s->cursors, cursor);
+        request_page(s, cursor);
+        return;
+    } else if (more) {
+        mcp_give_up(s, ERR_LIMIT, "cannot be used: its list of tools has more than %d pages",
+                    PAGES_MAX);
         return;
     }
     release_list(&s->list);
@@ -653,17 +668,21 @@ static struct tool_job *remove_call(struct mcp_server *s, struct mcp_call *call)
 
 static void finish_call(struct tool_job *job, const struct rpc_message *m)
 {
-    struct buf text = BUF_INIT(MCP_RESULT_MAX);
+    struct buf text = BUF_INIT(MCP_MESSAGE_MAX), data = BUF_INIT(MCP_MESSAGE_MAX);
 
     if (m->kind == KIND_RESULT) {
-        mcp_result_add(&text, &job->images, m->body, &job->failed);
-        buf_add_str(&job->result, buf_str(&text));
-        job->done = true;
+        mcp_result_take(job, m->body);
     } else {
+        /* Servers put there what is missing. */
+        if (!json_is_null(json_get(m->body, "data")))
+            json_add_compact(&data, json_get(m->body, "data"));
         describe_error(&text, m->body);
+        buf_add_c(&text, data.len > 0 ? ": " : "");
+        buf_add_str(&text, tool_cut(buf_str(&data), ERROR_TEXT_MAX));
         tool_fail(job, "the tool cannot be called: %s", buf_c(&text));
     }
     buf_release(&text);
+    buf_release(&data);
 }
 
 static void take_answer(struct mcp_server *s, const struct rpc_message *m)
@@ -1078,7 +1097,6 @@ bool mcp_renew(struct mcp_server *const *servers, size_t count, int64_t ms, int 
         if (!s->changed || !s->listed || mcp_is_broken(s))
             continue;
         s->changed = false;
-        s->pages = 0;
         request_page(s, STR_NONE);
         asked = true;
     }
@@ -1137,6 +1155,7 @@ void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, 
         err_release(&s->fault);
         release_list(&s->list);
         release_list(&s->coming);
+        hash_map_release(&s->cursors);
         buf_release(&s->refused);
         buf_release(&s->instructions);
         free(s->calls);

@@ -1,13 +1,12 @@
 #include "chathist/mcp/client.h"
 
+#include <string.h>
+
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 
 /* The most images of one result. */
 #define IMAGES_MAX 20
-
-/* How much room the line about dropped text needs. */
-#define CUT_NOTE_MAX 128
 
 /* Adds `, TEXT` for a member that is a text. */
 static void add_detail(struct buf *out, struct str object, const char *key)
@@ -84,16 +83,47 @@ static void add_image(struct attachment_list *images, struct str block)
     buf_release(&bytes);
 }
 
-static void add_content(struct buf *text, struct attachment_list *images, struct str block)
+/* Adds the path of a link to a file on this machine (RFC 8089) as a string to an array without its
+ * brackets. */
+static void add_linked_file(struct buf *array, struct str block)
+{
+    struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX), path = BUF_INIT(MCP_MESSAGE_MAX);
+    struct str uri = json_text(json_get(block, "uri"), &scratch), scheme = STR("file://");
+    struct str rest = str_starts(uri, scheme) ? str_skip(uri, scheme.n) : STR_NONE;
+
+    if (str_starts(rest, STR("localhost/")))
+        rest = str_skip(rest, strlen("localhost"));
+    for (size_t i = 0; str_starts(rest, STR("/")) && i < rest.n; i++) {
+        bool coded = rest.p[i] == '%' && i + 2 < rest.n && ascii_hex_value(rest.p[i + 1]) >= 0 &&
+                     ascii_hex_value(rest.p[i + 2]) >= 0;
+
+        buf_add_byte(&path, coded ? (char)(ascii_hex_value(rest.p[i + 1]) << 4 |
+                                           ascii_hex_value(rest.p[i + 2]))
+                                  : rest.p[i]);
+        i += coded ? 2 : 0;
+    }
+    if (json_has_type(block, "resource_link") && path.len > 0 &&
+        utf8_valid(buf_str(&path)) == path.len) {
+        buf_add_c(array, array->len > 0 ? "," : "");
+        json_add_string(array, buf_str(&path));
+    }
+    buf_release(&scratch);
+    buf_release(&path);
+}
+
+/* Adds a block to the text, and what it holds beside that: an image, a link to a file. */
+static void add_content(struct buf *text, struct attachment_list *images, struct buf *files,
+                        struct str block)
 {
     add_block(text, block);
-    if (images)
-        add_image(images, block);
+    add_image(images, block);
+    add_linked_file(files, block);
 }
 
 /* The content is an array of blocks (schema/2025-11-25, CallToolResult). Servers also send one
  * block, and texts in the place of blocks. */
-static void add_blocks(struct buf *text, struct attachment_list *images, struct str result)
+static void add_blocks(struct buf *text, struct attachment_list *images, struct buf *files,
+                       struct str result)
 {
     struct str structured = json_get(result, "structuredContent");
     struct str content = json_get(result, "content");
@@ -103,10 +133,10 @@ static void add_blocks(struct buf *text, struct attachment_list *images, struct 
         for (bool first = true; json_next(&it); first = false) {
             if (!first)
                 buf_add_byte(text, '\n');
-            add_content(text, images, it.value);
+            add_content(text, images, files, it.value);
         }
     } else if (!json_is_null(content)) {
-        add_content(text, images, content);
+        add_content(text, images, files, content);
     }
     if (text->len == 0 && !json_is_null(structured))
         json_add_compact(text, structured);
@@ -120,24 +150,36 @@ static bool is_complete(struct str result)
     return json_is_null(type) || json_is_text(type, "complete");
 }
 
-void mcp_result_add(struct buf *out, struct attachment_list *images, struct str result,
-                    bool *failed)
+/* Takes what the result says about edits: its structured content, in the form of llm/tool, or the
+ * links to files. */
+static void take_edits(struct tool_job *job, struct str result, const struct buf *files)
+{
+    struct buf links = BUF_INIT(MCP_MESSAGE_MAX);
+    struct str object;
+
+    buf_addf(&links, "{\"files_modified\":[%s]}", buf_c(files));
+    if (!tool_take_edits(job, json_get(result, "structuredContent")) && files->len > 0 &&
+        json_check(buf_str(&links), &object, NULL))
+        (void)tool_take_edits(job, object);
+    buf_release(&links);
+}
+
+void mcp_result_take(struct tool_job *job, struct str result)
 {
     /* The descriptions of many empty blocks are longer than the message was. */
-    struct buf text = BUF_INIT(8 * MCP_MESSAGE_MAX);
-    size_t left = out->max - out->len, n;
+    struct buf text = BUF_INIT(8 * MCP_MESSAGE_MAX), files = BUF_INIT(MCP_MESSAGE_MAX);
 
-    *failed = json_is_true(json_get(result, "isError")) || !is_complete(result);
+    job->failed = json_is_true(json_get(result, "isError")) || !is_complete(result);
     if (is_complete(result))
-        add_blocks(&text, images, result);
+        add_blocks(&text, &job->images, &files, result);
     else
-        buf_add_c(&text, "the tool asks for more input, which it cannot be given");
-    if (text.len <= left) {
-        buf_add_str(out, buf_str(&text));
-    } else if (left > CUT_NOTE_MAX) {
-        n = utf8_valid((struct str){text.data, left - CUT_NOTE_MAX});
-        buf_add(out, text.data, n);
-        buf_addf(out, "\n[%zu bytes are left out]", text.len - n);
-    }
+        buf_add_c(&text, "it asks for more input, which it cannot be given");
+    if (job->failed)
+        buf_add_c(&job->result, text.len > 0 ? "the tool failed:\n" : "the tool failed");
+    else
+        take_edits(job, result, &files);
+    tool_add_ends(&job->result, buf_str(&text), TOOL_HEAD_MAX, TOOL_TAIL_MAX, 0);
+    job->done = true;
     buf_release(&text);
+    buf_release(&files);
 }

@@ -567,6 +567,32 @@ tool() {
     [[ -z $(ls -A "$TMPDIR") ]]
 }
 
+@test "tools: edit_file replaces a text that occurs once, below the working directory" {
+    mkdir -p sub
+    printf 'a\nb\nb\n' >sub/f
+    chmod 640 sub/f
+    tool 0 edit_file '{"path":"sub/f","old_text":"a\n","new_text":"\\1 é\n\n"}'
+    stdout_is 'sub/f: changed' '{"files_modified":["sub/f"],"edit_results":[{"file":"sub/f","old_text":"a\n","new_text":"\\1 é\n\n"}]}'
+    is sub/f sub/f '\1 é' '' b b
+    [[ $(stat -c %a sub/f) == 640 ]]
+    tool 0 edit_file '{"path":"-n","old_text":"","new_text":"new"}'
+    [[ $(cat ./-n) == new ]]
+    printf 'a\377b' >bytes
+    printf 'a\000b' >nul
+    ln -s sub/f link
+    cp sub/f before
+    for args in '{"path":"sub/f","old_text":"b","new_text":"c"}' '{"path":"sub/f","old_text":"x","new_text":"c"}' \
+        '{"path":"sub/f","old_text":"","new_text":"c"}' '{"path":"sub/f","old_text":"a"}' '{"path":"none","old_text":"a","new_text":""}' \
+        '{"path":"bytes","old_text":"b","new_text":""}' '{"path":"nul","old_text":"b","new_text":""}' \
+        '{"path":"link","old_text":"é","new_text":""}' '{"path":"sub","old_text":"é","new_text":""}' \
+        '{"path":"../x","old_text":"","new_text":"x"}' '{"path":"/tmp/x","old_text":"","new_text":"x"}' '{}'; do
+        tool 1 edit_file "$args"
+        [[ -s $ERR ]]
+    done
+    same 'the file' before sub/f
+    [[ ! -e ../x && $(find . -name '*.??????' | wc -l) == 0 ]]
+}
+
 @test "tools: a turn in which the model reads a file" {
     printf 'int main(void) { return 0; }\n' >a.c
     start_llm --call 'read_file {"path":"a.c"}' --call 'list_dir {}' --call 'read_file {"path":"../x"}' --reply 'It does nothing.'

@@ -298,6 +298,16 @@ told() {
     json_is "$HISTORY" '"\(.role): \(.content)"' 'user: hello' 'assistant: ' 'tool: from the server' 'assistant: finished'
 }
 
+@test "mcp: the model is told that a call failed, and a link to a file is a file that was modified" {
+    start_llm --call 'fake__fail {}' --call 'fake__blocks {}' --reply finished
+    run_expect 0 chat --yes --mcp fake=./fake-mcp hello
+    request 3 >body
+    json_is body '.messages[] | select(.role == "tool").content' 'the tool failed:' 'no such place' words \
+        '[image, image/png, 5 bytes]' '[audio, audio/wav, 3 bytes]' '[resource_link, file:///x, x]' inside
+    json_is "$HISTORY" 'select(.role == "tool") | .failed' true null
+    json_is "$HISTORY" 'select(.role == "assistant") | .files_modified | tojson' null null '["/x"]'
+}
+
 @test "mcp: without consent nothing is called" {
     start_llm --call 'fake__echo {"text":"x"}' --reply finished
     run_expect 0 chat --mcp 'fake=./fake-mcp --log log' hello

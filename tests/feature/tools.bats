@@ -1,6 +1,6 @@
 #!/usr/bin/env bats
 #
-# Tools that the model calls: declared by executables, asked for, run side by side, stored, and the model asked on.
+# Tools that the model calls: declared by executables, asked for, run in order or side by side, stored, and the model asked on.
 
 # shellcheck disable=SC2016,SC2030,SC2031,SC2034
 
@@ -53,8 +53,8 @@ lines() {
     stderr_is "chat: the model called the tool 'add^@x', which it was not given"
     export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=test-key-1
     run_expect 0 chat -N -m anthropic:m --yes -T ./get_weather hello
-    json_is "$HISTORY" 'select(.role == "tool") | .content' "there is no tool 'add^@x'" "there is no tool 'get_weather^@x'" \
-        "there is no tool 'get_time'"
+    json_is "$HISTORY" 'select(.role == "tool") | .content' "there is no tool 'add^@x'" \
+        "there is no tool 'get_weather^@x'" "there is no tool 'get_time'"
     [[ ! -e ran ]]
 }
 
@@ -71,16 +71,71 @@ lines() {
         assistant:fine user:next
 }
 
-@test "tools: parallel calls run side by side and are stored in their order" {
-    # Each waits for the other: one after the other they would hang.
-    put_tool first 'touch first.on; while [ ! -e second.on ]; do sleep 0.05; done; sleep 0.2; echo one'
-    put_tool second 'touch second.on; while [ ! -e first.on ]; do sleep 0.05; done; echo two'
+# reads FILE...: these tools say that they only read.
+reads() {
+    sed -i 's/"description"/"read_only":true,&/' "$@"
+}
+
+@test "tools: calls that only read run side by side, and each is stored when it ends" {
+    # Each waits for the other: one after the other they would hang. The first ends after the second is stored.
+    put_tool first 'touch first.on; until grep -q call_b history.jsonl && grep -q two history.jsonl; do sleep 0.05; done; echo one'
+    put_tool second 'until [ -e first.on ]; do sleep 0.05; done; echo two'
+    reads first second
     start_llm openai/tools-two --reply Done.
-    run_expect 0 chat --yes -T ./first -T ./second --tool-timeout 20s go
+    run_expect 0 chat --yes -T ./first -T ./second --tool-timeout 50s go
     stdout_is "Let me see." Done.
-    lines user\|go 'assistant|Let me see.|[call_a first {}]|[call_b second {}]' $'tool|one\n|call_a' $'tool|two\n|call_b' \
+    lines user\|go 'assistant|Let me see.|[call_a first {}]|[call_b second {}]' $'tool|two\n|call_b' $'tool|one\n|call_a' \
         assistant\|Done.
+    # The model gets them in the order of its calls.
     request_messages_are 2 user:go 'assistant:Let me see.[first {}][second {}]' $'tool:one\n' $'tool:two\n'
+}
+
+@test "tools: other calls run in order, and each is stored before the next begins" {
+    put_tool first 'touch begun; sleep 0.2; echo one >file; echo one'
+    put_tool second 'cat file; tail -n 1 history.jsonl | jq -r .content'
+    reads second
+    start_llm openai/tools-two --reply Done.
+    run_expect 0 chat --yes -T ./first -T ./second go
+    json_is "$HISTORY" 'select(.role == "tool") | .tool_call_id, .content' call_a one '' call_b one one '' ''
+}
+
+@test "tools: one that only reads is asked for as any other" {
+    put_tool step 'touch ran'
+    reads step
+    start_llm --call 'step {}' --reply ok
+    alone 0 chat -T ./step go
+    [[ ! -e ran ]]
+}
+
+@test "tools: after SIGKILL finished calls have their results, and the others are unknown" {
+    put_tool step 'jq -r .n >>ran; [ "$(wc -l <ran)" != 2 ] || { echo $$ >pid.new; mv pid.new pid; exec sleep 300; }; echo "done"'
+    start_llm openai/tools-steps --reply 'Then so.' --reply Again.
+    background chat --yes -T ./step go
+    wait_for test -s pid
+    kill -KILL "$BG"
+    finish 137
+    kill -KILL "$(cat pid)"
+    [[ $(wc -l <ran) == 2 ]]
+    json_is "$HISTORY" 'select(.role == "tool").content' 'done' ''
+    run_expect 0 chat 'go on'
+    request_messages 2 | grep '^tool:' >results
+    is results results tool:done 'tool:unknown: chat was killed while it ran'
+    # Of an answer of which no call has ended, too.
+    head -n 2 "$HISTORY" >killed.jsonl
+    CHAT_HISTORY=$PWD/killed.jsonl run_expect 0 chat -s "$(jq -r .session_id killed.jsonl | head -n 1)" again
+    request_messages 3 | grep '^tool:' >results
+    is results results 'tool:unknown: chat was killed while it ran' 'tool:unknown: chat was killed while it ran'
+}
+
+@test "tools: after an interruption each call has its own result" {
+    put_tool step 'touch begun; exec sleep 300'
+    start_llm openai/tools-steps
+    background chat --yes -T ./step go
+    wait_for test -e begun
+    kill -INT "$BG"
+    finish 130
+    json_is "$HISTORY" 'select(.role == "tool") | .content, .failed' 'the tool was interrupted' true \
+        'the tool was not run: the turn was interrupted' true
 }
 
 @test "tools: several rounds; the usage of all of them" {
@@ -258,8 +313,93 @@ gone() {
     put_tool odd 'printf "a\\377b"'
     start_llm --call 'much {}' --call 'odd {}' --reply ok
     run_expect 0 chat --yes -T ./much -T ./odd go
-    jq -r 'select(.role == "tool") | .content[-35:]' "$HISTORY" >tails
-    is tails tails 'x' '[output cut: 9897600 more bytes]' '' 'a�b'
+    jq -r 'select(.role == "tool") | .content | .[30719:30767], .[-3:]' "$HISTORY" >parts
+    is parts parts x '[output cut: 9897600 bytes are left out here]' '' xxx '' 'a�b'
+}
+
+# ---- what is running
+
+@test "tools: a tool that runs is shown on a terminal with its name and seconds, until it ends" {
+    put_tool slow 'sleep 2.5; echo ok'
+    start_llm --call 'slow {}' --reply Done.
+    run_expect 0 on_tty --raw --fds 2 chat --no-store --yes -T ./slow go
+    grep -Eq ' slow [1-9][0-9]* s' "$OUT" || fail 'it is not shown'
+    has "$OUT" $'\r\e[K\e[2mtool_result slow ok' || fail 'it was not erased'
+    # Those that run side by side are counted. Elsewhere there is none of it.
+    put_tool first 'sleep 2; echo one'
+    put_tool second 'sleep 2; echo two'
+    reads first second
+    start_llm openai/tools-two --reply Done. openai/tools-two --reply Done.
+    run_expect 0 on_tty --raw --fds 2 chat --no-store --yes -T ./first -T ./second go
+    has "$OUT" ' first and 1 more ' || fail 'the others are not told'
+    run_expect 0 chat --no-store --yes -T ./first -T ./second go
+    stderr_empty
+}
+
+# ---- what a tool has edited
+
+# answer_edits FILE ANSWER PATH: an answer with six calls of edit_file: each appends a line to the file.
+answer_edits() {
+    jq -rn --argjson answer "$2" --arg path "$3" '
+        def event: "data: \(tojson)\n\n";
+        {choices: [{index: 0, delta: {role: "assistant", tool_calls: [range(6) | {index: ., id: "call_\($answer)_\(.)", type: "function",
+            function: {name: "edit_file", arguments: ({path: $path, old_text: "end\n", new_text: "line \($answer).\(.)\nend\n"} | tojson)}}]}}]},
+        {choices: [{index: 0, delta: {}, finish_reason: "tool_calls"}]} | event' >"$1"
+    printf 'data: [DONE]\n\n' >>"$1"
+    { printf '# six edits\n\n'; cat "$1"; } >"$1.http"
+}
+
+@test "tools: 48 edits of one file in 8 answers, and the next answer names it" {
+    local answers=() all=()
+    printf 'end\n' >notes
+    for answer in 1 2 3 4 5 6 7 8; do
+        answer_edits "edits$answer" $answer notes
+        answers+=("./edits$answer.http")
+        for edit in 0 1 2 3 4 5; do all+=("line $answer.$edit"); done
+    done
+    start_llm "${answers[@]}" --reply Done.
+    run_expect 0 chat --yes -T "$ROOT/examples/tools/edit_file" 'write them'
+    stdout_is Done.
+    is notes notes "${all[@]}" end
+    run_expect 1 grep '"failed"' "$HISTORY"
+    [[ $(jq 'select(.role == "tool" and .content == "notes: changed\n") | 1' "$HISTORY" | wc -l) == 48 ]]
+    # Each answer after a round names the file once, and each edit.
+    json_is "$HISTORY" 'select(.role == "assistant") | [.files_modified, (.edit_results | length), .finish_reason] | tojson' \
+        '[null,0,"tool_calls"]' '[["notes"],6,"tool_calls"]' '[["notes"],6,"tool_calls"]' '[["notes"],6,"tool_calls"]' \
+        '[["notes"],6,"tool_calls"]' '[["notes"],6,"tool_calls"]' '[["notes"],6,"tool_calls"]' '[["notes"],6,"tool_calls"]' \
+        '[["notes"],6,"stop"]'
+}
+
+@test "tools: edits are kept if the turn fails, is interrupted or killed" {
+    put_tool edit 'echo ok; echo "{\"files_modified\":[\"a\"],\"edit_results\":[{\"n\":1}]}"'
+    put_tool hang 'echo $$ >pid.new; mv pid.new pid; exec sleep 300'
+    start_llm --call 'edit {}' openai/http-400
+    run_expect 1 chat --yes -T ./edit go
+    json_is "$HISTORY" 'select(.files_modified) | [.role, .finish_reason, .files_modified, .edit_results] | tojson' \
+        '["assistant","error",["a"],[{"n":1}]]'
+    sed 's/"name":"step"/"name":"edit"/; s/"name":"step"/"name":"hang"/' "$FIXTURES/openai/tools-steps.http" >both.http
+    start_llm ./both.http
+    use_history interrupted.jsonl
+    background chat --yes -T ./edit -T ./hang go
+    wait_for test -s pid
+    kill -INT "$BG"
+    finish 130
+    json_is "$HISTORY" 'select(.files_modified) | [.role, .finish_reason, .content, .files_modified] | tojson' \
+        '["assistant","interrupted","",["a"]]'
+    start_llm --call 'edit {}' --accept-silent
+    use_history killed.jsonl
+    background chat --yes -T ./edit go
+    wait_for answer_awaited
+    kill -KILL "$BG"
+    finish 137
+    run_expect 0 chat -p echo next
+    json_is "$HISTORY" 'select(.files_modified) | [.role, .finish_reason, .content, .files_modified] | tojson' \
+        '["assistant","interrupted","",["a"]]'
+}
+
+# The second answer is waited for, and its beginning is in a file.
+answer_awaited() {
+    cat killed.jsonl.partial.* 2>/dev/null | grep -q files_modified
 }
 
 # ---- what a tool is, and what it gets

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "chathist/base/json.h"
-#include "chathist/llm/tool.h"
+#include "chathist/chat/tool_exec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -636,8 +636,58 @@ TEST(without_a_turn_everything_is_earlier)
     context_release(&c);
 }
 
-#define THOUGHT ",\"thinking\":[ {\"type\":\"thinking\"}],\"provider\":\"p\""
 #define A_CALL ",\"tool_calls\":[{\"id\":\"x\",\"name\":\"f\",\"args\":{}}]"
+
+/* chat stores a result for each call, or marks the answer as failed, unless it is killed. */
+TEST(a_call_without_a_result_may_have_run)
+{
+    static const struct {
+        const char *more, *want;
+    } rows[] = {
+        {A_CALL ",\"provider\":\"p\"", "unknown: chat was killed while it ran"},
+        {A_CALL ",\"provider\":\"p\",\"finish_reason\":\"tool_calls\"",
+         "unknown: chat was killed while it ran"},
+        {A_CALL ",\"provider\":\"p\",\"finish_reason\":\"length\"", NONE},
+        {A_CALL ",\"provider\":\"p\",\"finish_reason\":\"interrupted\"", NONE},
+        {A_CALL ",\"provider\":\"p\",\"origin\":\"codex:x\"", NONE},
+        {A_CALL ",\"provider\":\"p\",\"failed\":true", NONE},
+        {A_CALL, NONE},
+        {",\"tool_calls\":[{\"id\":\"x\",\"name\":\"f\",\"args\":\"{\"}],\"provider\":\"p\"",
+         NONE ", its arguments are not a valid JSON object"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buf want = BUF_INIT(BUF_SMALL);
+        struct context c;
+
+        context_init(&c);
+        add(&c, "user", "\"a\"", "");
+        add(&c, "assistant", "\"\"", rows[i].more);
+        context_settle(&c);
+        buf_addf(&want, "u:a a*: t=x:%s/", rows[i].want);
+        CHECK_CONTEXT(&c, buf_c(&want));
+        CHECK(c.at[2].failed);
+        buf_release(&want);
+        context_release(&c);
+    }
+}
+
+TEST(a_failed_result_is_marked)
+{
+    struct context c;
+
+    context_init(&c);
+    add(&c, "assistant", "\"\"", A_CALL);
+    add(&c, "tool", "\"r\"", ",\"tool_call_id\":\"x\",\"failed\":true");
+    add(&c, "assistant", "\"\"", A_CALL);
+    add(&c, "tool", "\"s\"", ",\"tool_call_id\":\"x\",\"failed\":false");
+    context_settle(&c);
+    CHECK(c.at[1].failed);
+    CHECK(!c.at[3].failed);
+    context_release(&c);
+}
+
+#define THOUGHT ",\"thinking\":[ {\"type\":\"thinking\"}],\"provider\":\"p\""
 
 TEST(thinking_travels_with_its_message)
 {
@@ -653,7 +703,7 @@ TEST(thinking_travels_with_its_message)
     add(&c, "assistant", "\"\"", A_CALL ",\"thinking\":\"\",\"provider\":\"p\"");
     context_settle(&c);
     CHECK_CONTEXT(&c, "u:a a:b u:c a*: t=x:r a*: t=x:no result: the call was not carried out a*: "
-                      "t=x:no result: the call was not carried out/");
+                      "t=x:unknown: chat was killed while it ran/");
     for (size_t i = 0; i < c.count; i++) {
         CHECK_STR(c.at[i].thinking, i == 1 || i == 3 ? "[ {\"type\":\"thinking\"}]" : NULL);
         CHECK_STR(c.at[i].provider, i == 1 || i == 3 ? "p" : NULL);

@@ -5,18 +5,34 @@
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 
+static struct tool tool;
+
+static struct tool_job take(struct str result)
+{
+    struct tool_job job = {.tool = &tool};
+    struct str value;
+
+    buf_init(&job.result, TOOL_RESULT_MAX);
+    if (CHECK(json_check(result, &value, NULL)))
+        mcp_result_take(&job, value);
+    CHECK(job.done);
+    return job;
+}
+
+static void release(struct tool_job *job)
+{
+    buf_release(&job->result);
+    buf_release(&job->edits);
+    attachment_list_release(&job->images);
+}
+
 static void check(const char *result, const char *want, bool want_failed)
 {
-    struct buf got = BUF_INIT(BUF_SMALL);
-    struct str value;
-    bool failed = !want_failed;
+    struct tool_job job = take(str_of(result));
 
-    if (CHECK(json_check(str_of(result), &value, NULL))) {
-        mcp_result_add(&got, NULL, value, &failed);
-        CHECK_STR(buf_c(&got), want);
-        CHECK_INT(failed, want_failed);
-    }
-    buf_release(&got);
+    CHECK_STR(buf_c(&job.result), want);
+    CHECK_INT(job.failed, want_failed);
+    release(&job);
 }
 
 TEST(text_blocks_are_joined)
@@ -32,7 +48,8 @@ TEST(text_blocks_are_joined)
 TEST(content_that_is_no_list_of_blocks)
 {
     check("{\"content\":\"a \\u00e9\"}", "a \xc3\xa9", false);
-    check("{\"content\":\"no such file\",\"isError\":true}", "no such file", true);
+    check("{\"content\":\"no such file\",\"isError\":true}", "the tool failed:\nno such file",
+          true);
     check("{\"content\":{\"type\":\"text\",\"text\":\"a\"}}", "a", false);
     check("{\"content\":[\"a\",{\"type\":\"text\",\"text\":\"b\"}]}", "a\nb", false);
     check("{\"content\":null,\"structuredContent\":[1]}", "[1]", false);
@@ -42,7 +59,9 @@ TEST(content_that_is_no_list_of_blocks)
 TEST(a_tool_can_fail)
 {
     check("{\"content\":[{\"type\":\"text\",\"text\":\"no such file\"}],\"isError\":true}",
-          "no such file", true);
+          "the tool failed:\nno such file", true);
+    check("{\"content\":[],\"isError\":true}", "the tool failed", true);
+    check("{\"isError\":true}", "the tool failed", true);
 }
 
 TEST(what_is_no_text_is_described)
@@ -74,22 +93,17 @@ TEST(images_are_kept_beside_the_text)
         "{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"aGVsbG8=\"},"
         "{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"bm8gYmFzZTY0*\"},"
         "{\"type\":\"audio\",\"mimeType\":\"audio/wav\",\"data\":\"" DOT "\"}]}";
-    struct attachment_list images = {0};
-    struct buf got = BUF_INIT(BUF_LINE);
-    struct str value;
-    bool failed;
+    struct tool_job job = take(str_of(result));
 
-    CHECK(json_check(str_of(result), &value, NULL));
-    mcp_result_add(&got, &images, value, &failed);
-    CHECK(str_starts(buf_str(&got), STR("a dot\n[image, image/jpeg, 70 bytes]\n[resource, u:x, ")));
-    CHECK_INT(images.count, 2);
-    for (size_t i = 0; i < images.count; i++) {
+    CHECK(str_starts(buf_str(&job.result),
+                     STR("a dot\n[image, image/jpeg, 70 bytes]\n[resource, u:x, ")));
+    CHECK_INT(job.images.count, 2);
+    for (size_t i = 0; i < job.images.count; i++) {
         /* The type is that of the bytes. */
-        CHECK_STR(images.at[i].type, "image/png");
-        CHECK_STR(images.at[i].base64, DOT);
+        CHECK_STR(job.images.at[i].type, "image/png");
+        CHECK_STR(job.images.at[i].base64, DOT);
     }
-    attachment_list_release(&images);
-    buf_release(&got);
+    release(&job);
 }
 
 TEST(a_resource_with_text_is_that_text)
@@ -112,24 +126,96 @@ TEST(a_result_that_is_not_complete_is_a_failure)
     check("{\"resultType\":\"complete\",\"content\":[{\"type\":\"text\",\"text\":\"t\"}]}", "t",
           false);
     check("{\"resultType\":\"input_required\",\"inputRequests\":{}}",
-          "the tool asks for more input, which it cannot be given", true);
+          "the tool failed:\nit asks for more input, which it cannot be given", true);
 }
 
 TEST(what_is_too_long_is_cut_and_says_so)
 {
-    struct buf json = BUF_INIT(BUF_SMALL), got = BUF_INIT(1000);
-    struct str value;
-    bool failed;
+    struct buf json = BUF_INIT(BUF_SMALL);
+    struct tool_job job;
 
     buf_add_c(&json, "{\"content\":[{\"type\":\"text\",\"text\":\"");
-    for (size_t i = 0; i < 600; i++)
+    for (size_t i = 0; i < TOOL_HEAD_MAX; i++)
         buf_add_c(&json, "\xc3\xa9");
-    buf_add_c(&json, "\"}]}");
-    CHECK(json_check(buf_str(&json), &value, NULL));
-    mcp_result_add(&got, NULL, value, &failed);
-    CHECK(!got.overflow && got.len < 1000);
-    CHECK_INT(utf8_valid(buf_str(&got)), got.len);
-    CHECK(str_ends(buf_str(&got), STR("\xa9\n[328 bytes are left out]")));
+    for (size_t i = 0; i < TOOL_TAIL_MAX; i++)
+        buf_add_c(&json, "\\n");
+    buf_add_c(&json, "end\"}]}");
+    job = take(buf_str(&json));
+    CHECK_INT(utf8_valid(buf_str(&job.result)), job.result.len);
+    CHECK(str_find(buf_str(&job.result),
+                   STR("\xa9\n[output cut: 30724 bytes are left out here]\n\n")));
+    CHECK(str_ends(buf_str(&job.result), STR("\n\nend")));
     buf_release(&json);
-    buf_release(&got);
+    release(&job);
+}
+
+#define LINK(uri) "{\"type\":\"resource_link\",\"name\":\"n\",\"uri\":\"" uri "\"}"
+
+static void check_edits(const char *result, bool read_only, const char *want)
+{
+    struct tool_job job;
+
+    tool.read_only = read_only;
+    job = take(str_of(result));
+    tool.read_only = false;
+    CHECK_STR(buf_c(&job.edits), want);
+    release(&job);
+}
+
+TEST(links_to_files_name_what_was_modified)
+{
+    static const char links[] = "{\"content\":[" LINK("file:///a/b%20c%C3%A9.c") "," LINK("https://"
+                                                                                          "x/y") "," LINK(
+        "file://"
+        "localhos"
+        "t/l") "," LINK("file://host/l") "," LINK("file:a") "," LINK("file:///nul%00%ff") "," LINK("file:///"
+                                                                                                   "100%") ",{"
+                                                                                                           "\"t"
+                                                                                                           "ype"
+                                                                                                           "\":"
+                                                                                                           "\"r"
+                                                                                                           "eso"
+                                                                                                           "urc"
+                                                                                                           "e\""
+                                                                                                           ",\""
+                                                                                                           "res"
+                                                                                                           "our"
+                                                                                                           "ce"
+                                                                                                           "\":"
+                                                                                                           "{\""
+                                                                                                           "uri"
+                                                                                                           "\":"
+                                                                                                           "\"f"
+                                                                                                           "ile"
+                                                                                                           "://"
+                                                                                                           "/r"
+                                                                                                           "\","
+                                                                                                           "\"t"
+                                                                                                           "ext"
+                                                                                                           "\":"
+                                                                                                           "\"t"
+                                                                                                           "\"}"
+                                                                                                           "}";
+    struct buf failed = BUF_INIT(BUF_SMALL), fine = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&fine, "%s]}", links);
+    buf_addf(&failed, "%s],\"isError\":true}", links);
+    check_edits(buf_c(&fine), false,
+                "{\"files_modified\":[\"/a/b c\xc3\xa9.c\",\"/l\",\"/100%\"]}");
+    check_edits(buf_c(&fine), true, "");
+    check_edits(buf_c(&failed), false, "");
+    check_edits("{\"content\":[]}", false, "");
+    buf_release(&failed);
+    buf_release(&fine);
+}
+
+TEST(structured_content_names_what_was_edited)
+{
+    check_edits("{\"content\":[" LINK(
+                    "file:///l") "],\"structuredContent\":"
+                                 "{\"files_modified\":[\"a\"],\"edit_results\":[{}],\"more\":1}}",
+                false, "{\"files_modified\":[\"a\"],\"edit_results\":[{}]}");
+    check_edits("{\"content\":[" LINK("file:///l") "],\"structuredContent\":{\"a\":1}}", false,
+                "{\"files_modified\":[\"/l\"]}");
+    check_edits("{\"content\":[],\"structuredContent\":{\"files_modified\":7}}", false, "");
 }

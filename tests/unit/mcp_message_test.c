@@ -1,4 +1,5 @@
 /* What messages of an MCP server do, over a transport that only keeps what is sent. */
+#include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 #include "mcp_transport.h"
 #include "test.h"
@@ -101,6 +102,8 @@ TEST(errors_are_described)
           "failed: the tool cannot be called: bad\n");
     check("{\"jsonrpc\":\"2.0\",\"id\":3}",
           "failed: the tool cannot be called: an error without a message\n");
+    check("{\"id\":3,\"error\":{\"code\":1,\"message\":\"x\",\"data\":{ \"missing\" : [1] }}}",
+          "failed: the tool cannot be called: x (1): {\"missing\":[1]}\n");
     buf_add_c(&line, "{\"id\":3,\"error\":{\"code\":1,\"message\":\"x");
     for (size_t i = 0; i < 3000; i++)
         buf_add_c(&line, "\xc3\xa9");
@@ -111,6 +114,95 @@ TEST(errors_are_described)
     CHECK(str_ends(buf_str(&job.result), STR("\xc3\xa9… (1)")));
     end();
     buf_release(&line);
+}
+
+/* ---- the list of tools ---- */
+
+static void add_warning(void *arg, const char *name, enum mcp_news news, struct str text)
+{
+    CHECK_INT(news, MCP_WARNING);
+    CHECK_STR(name, "s");
+    buf_addf(arg, "%.*s\n", (int)text.n, text.p);
+}
+
+/* A server of the first or the last revision, which answers each request for a page with a tool and
+ * the next of these cursors, and without one when they are used up. Checks which cursors are asked
+ * for, the warning, and how many tools there are then. */
+static void check_cursors(bool stateless, const char *cursors, const char *asked,
+                          const char *warning, size_t count)
+{
+    struct buf warnings = BUF_INIT(BUF_SMALL), got = BUF_INIT(BUF_SMALL);
+    struct mcp_watch watch = {add_warning, &warnings};
+    struct mcp_server *servers[] = {&server};
+    struct json_iter it;
+    struct str list, message;
+
+    mcp_init(&server, "s", &transport, NULL, &watch);
+    mcp_greet(&server);
+    if (stateless) {
+        mcp_take(&server, STR("{\"id\":1,\"error\":{}}"));
+        mcp_take(&server, STR("{\"id\":2,\"result\":{\"supportedVersions\":[\"2026-07-28\"],"
+                              "\"capabilities\":{\"tools\":{}}}}"));
+    } else {
+        mcp_take(&server, STR("{\"id\":1,\"result\":{\"protocolVersion\":\"2024-11-05\","
+                              "\"capabilities\":{\"tools\":{}}}}"));
+    }
+    CHECK(json_check(str_of(cursors), &list, NULL));
+    it = json_iter(list);
+    for (int i = 0; server.state == MCP_LISTING && CHECK(i < 20); i++) {
+        struct buf page = BUF_INIT(BUF_SMALL);
+
+        buf_addf(&page, "{\"id\":%d,\"result\":{\"tools\":[{\"name\":\"t%d\"}]",
+                 (int)server.last_id, i);
+        if (json_next(&it))
+            buf_addf(&page, ",\"nextCursor\":%.*s", (int)it.value.n, it.value.p);
+        buf_add_c(&page, "}}");
+        buf_clear(&sent);
+        mcp_take(&server, buf_str(&page));
+        if (json_check(str_trim(buf_str(&sent)), &message, NULL)) {
+            buf_add_c(&got, got.len > 0 ? " " : "");
+            json_add_compact(&got, json_get(json_get(message, "params"), "cursor"));
+        }
+        buf_release(&page);
+    }
+    CHECK(!mcp_is_broken(&server));
+    CHECK_STR(buf_c(&got), asked);
+    CHECK_STR(buf_c(&warnings), warning);
+    CHECK_INT(server.list.count, count);
+    mcp_end(servers, 1, 0, -1);
+    buf_release(&sent);
+    buf_release(&warnings);
+    buf_release(&got);
+}
+
+#define REPEATS "MCP server 's' repeats a cursor: the list of its tools ends there\n"
+
+TEST(a_cursor_is_sent_back_as_it_is)
+{
+    for (int stateless = 0; stateless <= 1; stateless++) {
+        check_cursors(stateless, "[]", "", "", 1);
+        check_cursors(stateless, "[\"a\", \"b\"]", "\"a\" \"b\"", "", 3);
+        check_cursors(stateless, "[0, 7, [ ], {\"a\": 1}, true]", "0 7 [] {\"a\":1} true", "", 6);
+        check_cursors(stateless, "[\"a\", null]", "\"a\"", "", 2);
+        check_cursors(stateless, "[false]", "", "", 1);
+        check_cursors(stateless, "[\"\\u00e9 \\\"\"]", "\"\\u00e9 \\\"\"", "", 2);
+    }
+}
+
+TEST(an_empty_cursor_is_one_since_2026_07_28)
+{
+    check_cursors(true, "[\"\", \"a\"]", "\"\" \"a\"", "", 3);
+    check_cursors(true, "[\"\", \"\"]", "\"\"", REPEATS, 2);
+    check_cursors(false, "[\"a\", \"\"]", "\"a\"", "", 2);
+}
+
+TEST(a_cursor_that_repeats_ends_the_list)
+{
+    for (int stateless = 0; stateless <= 1; stateless++) {
+        check_cursors(stateless, "[\"a\", \"a\"]", "\"a\"", REPEATS, 2);
+        check_cursors(stateless, "[\"a\", 1, \"a\", 2]", "\"a\" 1", REPEATS, 3);
+        check_cursors(stateless, "[1, 1]", "1", REPEATS, 2);
+    }
 }
 
 TEST(what_is_no_message_is_passed_over)

@@ -55,7 +55,7 @@ static void check_call(const char *tool, const char *args, const char *part, boo
     if (!CHECK(job.tool != NULL))
         return;
     CHECK(str_starts(str_of(job.tool->name), STR("real__")));
-    CHECK_INT(tool_run(&job, 1, -1, NULL), 0);
+    CHECK_INT(tool_run(&job, 1, -1, NULL, NULL), 0);
     CHECK(job.done);
     CHECK_INT(job.failed, want_failed);
     if (!CHECK(str_find(buf_str(&job.result), str_of(part))))

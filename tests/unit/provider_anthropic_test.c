@@ -97,6 +97,20 @@ TEST(calls_and_their_results)
         LINE("assistant", "\"content\":\"done\""), USER("more"));
 }
 
+/* The API refuses is_error without a content. */
+TEST(a_failed_call_is_told_as_failed)
+{
+    CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"q\"},"
+                   "{\"role\":\"assistant\",\"content\":[" USE("a", "f", "{}") "," USE(
+                       "b", "f", "{}") "]},{\"role\":\"user\",\"content\":["
+                                       "{\"type\":\"tool_result\",\"tool_use_id\":\"a\","
+                                       "\"content\":\"r\",\"is_error\":true},"
+                                       "{\"type\":\"tool_result\",\"tool_use_id\":\"b\"}]}]",
+                   USER("q"), CALLS("", CALL("a", "f", "{}") "," CALL("b", "f", "{}"), ""),
+                   LINE("tool", "\"content\":\"r\",\"tool_call_id\":\"a\",\"failed\":true"),
+                   LINE("tool", "\"content\":\"\",\"tool_call_id\":\"b\",\"failed\":true"));
+}
+
 TEST(neighbours_of_one_role_are_one_message)
 {
     CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"q\"},"

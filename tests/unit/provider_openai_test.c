@@ -88,7 +88,7 @@ TEST(many_calls_with_the_same_id_take_no_cubic_time)
         context_add_calls(&c, STR(""),
                           STR("[{\"id\":\"functions.f:0\",\"name\":\"f\",\"args\":{}}]"), STR_NONE,
                           "openai");
-        context_add_result(&c, STR("functions.f:0"), STR("r"));
+        context_add_result(&c, STR("functions.f:0"), STR("r"), false);
     }
     context_settle(&c);
     http_request_init(&r);

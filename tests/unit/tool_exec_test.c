@@ -1,4 +1,4 @@
-#include "chathist/llm/tool.h"
+#include "chathist/chat/tool_exec.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -9,7 +9,11 @@
 #include "chathist/base/utf8.h"
 #include "scratch.h"
 
+/* The longest output of which nothing is left out. */
+#define LONGEST (TOOL_HEAD_MAX + TOOL_TAIL_MAX)
+
 static char **env;
+static bool only_reads; /* what the next tool says of itself */
 
 static void enter(void)
 {
@@ -31,8 +35,10 @@ static void put_tool(const char *script)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
-    buf_addf(&text, "#!/bin/sh\n[ \"$1\" != --schema ] || { echo '{\"name\":\"t\"}'; exit; }\n%s\n",
-             script);
+    buf_addf(&text,
+             "#!/bin/sh\n[ \"$1\" != --schema ] || "
+             "{ echo '{\"name\":\"t\",\"read_only\":%s}'; exit; }\n%s\n",
+             only_reads ? "true" : "false", script);
     scratch_put("tool", buf_c(&text));
     CHECK_INT(chmod("tool", 0700), 0);
     buf_release(&text);
@@ -49,7 +55,8 @@ static struct tool_job call(const char *script, struct str args, int64_t timeout
     if (!CHECK_INT(tool_exec_load(&t, "./tool", env, -1, &e), 0))
         fprintf(stderr, "    %s\n", err_text(&e));
     CHECK_STR(t.tool.name, "t");
-    CHECK_INT(tool_run(&job, 1, -1, NULL), 0);
+    CHECK_INT(t.tool.read_only, only_reads);
+    CHECK_INT(tool_run(&job, 1, -1, NULL, NULL), 0);
     CHECK(job.done && !job.state);
     tool_exec_release(&t);
     err_release(&e);
@@ -87,15 +94,16 @@ TEST(output_is_cut_between_code_points_and_says_so)
     enter();
     job = call("printf x; yes \xc3\xa9 | tr -d '\\n' | head -c 300000", STR("{}"), 60000);
     CHECK(!job.failed);
-    CHECK(job.result.len > TOOL_OUTPUT_MAX && job.result.len < TOOL_OUTPUT_MAX + 100);
+    CHECK(job.result.len > LONGEST - 10 && job.result.len < LONGEST + 100);
     CHECK_INT(utf8_valid(buf_str(&job.result)), job.result.len);
     CHECK(!str_find(buf_str(&job.result), STR(UTF8_REPLACEMENT)));
-    CHECK(str_ends(buf_str(&job.result), STR("\xc3\xa9\n[output cut: 197602 more bytes]\n")));
+    CHECK(str_find(buf_str(&job.result),
+                   STR("\xc3\xa9\n[output cut: 197602 bytes are left out here]\n\xc3\xa9")));
     buf_release(&job.result);
     job = call("seq 100000 >&2; exit 1", STR("{}"), 60000);
     CHECK(job.failed);
     CHECK(job.result.len < TOOL_STDERR_MAX + 200);
-    CHECK(str_find(buf_str(&job.result), STR("[584799 bytes before this]\n")));
+    CHECK(str_find(buf_str(&job.result), STR("[output cut: 584802 bytes are left out here]\n")));
     CHECK(str_ends(buf_str(&job.result), STR("\n99999\n100000\n")));
     buf_release(&job.result);
     leave();
@@ -116,7 +124,8 @@ TEST(long_arguments_and_answers_do_not_block_each_other)
     buf_release(&job.result);
     job = call("cat", buf_str(&args), 60000);
     CHECK(!job.failed);
-    CHECK(str_ends(buf_str(&job.result), STR("[output cut: 857611 more bytes]\n")));
+    CHECK(str_find(buf_str(&job.result), STR("[output cut: 857611 bytes are left out here]\n")));
+    CHECK(str_ends(buf_str(&job.result), STR("abcdef\"}")));
     buf_release(&job.result);
     buf_release(&args);
     leave();
@@ -132,7 +141,7 @@ TEST(one_that_talks_for_ever_is_stopped)
     CHECK(job.failed);
     CHECK(
         str_starts(buf_str(&job.result), STR("the tool was stopped: it took longer than 0.2 s\n")));
-    CHECK(job.result.len < TOOL_OUTPUT_MAX + 200);
+    CHECK(job.result.len < LONGEST + 200);
     buf_release(&job.result);
     leave();
 }
@@ -150,6 +159,56 @@ TEST(what_it_leaves_behind_is_not_waited_for)
     buf_release(&job.result);
     CHECK(time_ticks() - began < 30000);
     leave();
+}
+
+/* Its last lines have the error. */
+TEST(the_end_of_a_long_output_is_kept)
+{
+    struct tool_job job;
+
+    enter();
+    job = call("seq 1000000; echo 'the error'", STR("{}"), 60000);
+    CHECK(!job.failed && job.result.len < LONGEST + 100);
+    CHECK(str_starts(buf_str(&job.result), STR("1\n2\n3\n")));
+    CHECK(str_find(buf_str(&job.result), STR(" bytes are left out here]\n98")));
+    CHECK(str_ends(buf_str(&job.result), STR("\n999999\n1000000\nthe error\n")));
+    buf_release(&job.result);
+    leave();
+}
+
+/* ---- what a tool has edited ---- */
+
+static void check_edits(const char *script, bool read_only, const char *edits, const char *result)
+{
+    struct tool_job job;
+
+    only_reads = read_only;
+    job = call(script, STR("{}"), 60000);
+    only_reads = false;
+    CHECK_STR(buf_c(&job.edits), edits);
+    CHECK_STR(buf_c(&job.result), result);
+    buf_release(&job.edits);
+    buf_release(&job.result);
+}
+
+TEST(the_last_line_may_name_what_was_edited)
+{
+#define EDITED "{\"files_modified\":[\"a b\"],\"edit_results\":[{\"n\":1}]}"
+    enter();
+    check_edits("echo ok; echo '" EDITED "'", false, EDITED, "ok\n");
+    check_edits("printf 'ok\n\n%s\r\n\n' '" EDITED "'", false, EDITED, "ok\n\n");
+    check_edits("printf '%s' '" EDITED "'", false, EDITED, EDITED);
+    check_edits("seq 20 | wc -l | tr -d ' '; echo '{ \"files_modified\" : [] }'", false,
+                "{\"files_modified\":[]}", "20\n");
+    /* Other objects are part of the output, and so is what a tool prints that only reads. */
+    check_edits("echo ok; echo '" EDITED "'", true, "", "ok\n" EDITED "\n");
+    check_edits("echo '{\"files_modified\":[\"a\"],\"id\":1}'", false, "",
+                "{\"files_modified\":[\"a\"],\"id\":1}\n");
+    check_edits("echo '" EDITED "'; echo ok", false, "", EDITED "\nok\n");
+    check_edits("echo '" EDITED "'; exit 1", false, "",
+                "the tool failed with exit status 1\nstandard output:\n" EDITED "\n");
+    leave();
+#undef EDITED
 }
 
 /* ---- declarations ---- */

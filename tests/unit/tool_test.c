@@ -7,6 +7,7 @@
 
 #include "test.h"
 #include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
 
 /* ---- a kind for tests: its source tells what a call does ---- */
 
@@ -88,9 +89,10 @@ static void plan_stop(struct tool_job *job, int64_t until)
 static const struct tool_kind planned = {plan_begin, plan_fds,  plan_step,
                                          plan_ask,   plan_stop, false};
 
+/* A tool that only reads. */
 static struct tool tool_of(struct plan *p)
 {
-    return (struct tool){.kind = &planned, .source = p};
+    return (struct tool){.kind = &planned, .source = p, .read_only = true};
 }
 
 static void check_result(struct tool_job *job, bool failed, const char *text)
@@ -144,7 +146,7 @@ TEST(a_text_is_cut_between_code_points)
 
 TEST(no_calls_are_done_at_once)
 {
-    CHECK_INT(tool_run(NULL, 0, -1, NULL), 0);
+    CHECK_INT(tool_run(NULL, 0, -1, NULL, NULL), 0);
 }
 
 TEST(calls_run_side_by_side_and_keep_their_places)
@@ -158,11 +160,136 @@ TEST(calls_run_side_by_side_and_keep_their_places)
     };
 
     most = 0;
-    CHECK_INT(tool_run(jobs, 3, -1, NULL), 0);
+    CHECK_INT(tool_run(jobs, 3, -1, NULL, NULL), 0);
     CHECK_INT(most, 2);
     check_result(&jobs[0], false, "result of a");
     check_result(&jobs[1], true, "cannot begin");
     check_result(&jobs[2], false, "result of c");
+}
+
+/* The arguments of the calls that have ended, in the order of the reports. */
+static void note_end(void *arg, struct tool_job *job)
+{
+    CHECK(job->done);
+    buf_add_str(arg, job->args);
+}
+
+TEST(calls_run_in_order_unless_all_tools_only_read)
+{
+    for (int reads = 0; reads <= 1; reads++) {
+        struct plan slow = {.steps = 5}, fast = {.steps = 1}, bad = {.fails = 1};
+        struct tool tools[] = {tool_of(&slow), tool_of(&bad), tool_of(&fast)};
+        struct tool_job jobs[] = {
+            {.tool = &tools[0], .args = STR("a")}, {.tool = &tools[1], .args = STR("b")},
+            {.args = STR("c"), .done = true},      {.tool = &tools[2], .args = STR("d")},
+            {.tool = &tools[0], .args = STR("e")},
+        };
+        struct buf order = BUF_INIT(BUF_SMALL);
+        struct tool_watch watch = {.ended = note_end, .arg = &order};
+
+        tools[2].read_only = reads;
+        most = 0;
+        CHECK_INT(tool_run(jobs, 5, -1, &watch, NULL), 0);
+        CHECK_INT(most, reads ? 3 : 1);
+        CHECK_STR(buf_c(&order), reads ? "cbdae" : "abcde");
+        check_result(&jobs[0], false, "result of a");
+        check_result(&jobs[1], true, "cannot begin");
+        check_result(&jobs[3], false, "result of d");
+        check_result(&jobs[4], false, "result of e");
+        buf_release(&order);
+    }
+}
+
+TEST(an_interruption_ends_the_call_whose_turn_it_is)
+{
+    struct plan first = {.steps = 1}, endless = {.steps = -1};
+    struct tool tools[] = {tool_of(&first), tool_of(&endless)};
+    struct tool_job jobs[] = {{.tool = &tools[0], .args = STR("a")},
+                              {.tool = &tools[1], .args = STR("b")},
+                              {.tool = &tools[1], .args = STR("c")}};
+    struct buf order = BUF_INIT(BUF_SMALL);
+    struct tool_watch watch = {.ended = note_end, .arg = &order};
+    int wake[2];
+
+    CHECK_INT(pipe(wake), 0);
+    tools[0].read_only = false;
+    endless.wake = wake[1];
+    CHECK_INT(tool_run(jobs, 3, wake[0], &watch, NULL), -1);
+    CHECK_INT(endless.begun, 1);
+    CHECK_STR(buf_c(&order), "abc");
+    check_result(&jobs[0], false, "result of a");
+    check_result(&jobs[1], true, "the tool was interrupted");
+    check_result(&jobs[2], true, "the tool was not run: the turn was interrupted");
+    buf_release(&order);
+    close(wake[0]);
+    close(wake[1]);
+}
+
+TEST(of_a_long_text_both_ends_remain)
+{
+    static const struct {
+        const char *text;
+        size_t head, tail;
+        uint64_t gone;
+        const char *want;
+    } rows[] = {
+        {"", 2, 3, 0, ""},
+        {"abcde", 2, 3, 0, "abcde"},
+        {"abcdef", 2, 3, 0, "ab\n[output cut: 1 bytes are left out here]\ndef"},
+        {"abcde", 2, 3, 7, "ab\n[output cut: 7 bytes are left out here]\ncde"},
+        {"a\nbcdefg\nh\ni", 4, 4, 0, "a\n[output cut: 7 bytes are left out here]\nh\ni"},
+        {"\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 3, 3, 0,
+         "\xc3\xa9\n[output cut: 4 bytes are left out here]\n\xc3\xa9"},
+        {"abcdef", 0, 3, 0, "[output cut: 3 bytes are left out here]\ndef"},
+        {"a\xff"
+         "cdef",
+         2, 3, 0, "a" UTF8_REPLACEMENT "\n[output cut: 1 bytes are left out here]\ndef"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buf got = BUF_INIT(BUF_SMALL);
+
+        tool_add_ends(&got, str_of(rows[i].text), rows[i].head, rows[i].tail, rows[i].gone);
+        CHECK_STR(buf_c(&got), rows[i].want);
+        buf_release(&got);
+    }
+}
+
+TEST(edits_have_their_types)
+{
+    static const char *const taken[] = {
+        "{\"files_modified\":[]}",
+        "{\"edit_results\":[{}]}",
+        "{\"files_modified\":[\"a\",\"b\"],\"edit_results\":[{\"n\":[1]}]}",
+    };
+    static const char *const refused[] = {
+        "{}",
+        "[]",
+        "7",
+        "{\"files_modified\":\"a\"}",
+        "{\"files_modified\":[1]}",
+        "{\"files_modified\":[\"a\"],\"edit_results\":[\"b\"]}",
+        "{\"edit_results\":null}",
+    };
+    struct tool tool = {0};
+
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        struct tool_job job = {.tool = &tool};
+
+        tool.read_only = false;
+        CHECK(tool_take_edits(&job, str_of(taken[i])));
+        CHECK_STR(buf_c(&job.edits), taken[i]);
+        buf_release(&job.edits);
+        tool.read_only = true;
+        CHECK(!tool_take_edits(&job, str_of(taken[i])));
+    }
+    tool.read_only = false;
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct tool_job job = {.tool = &tool};
+
+        CHECK(!tool_take_edits(&job, str_of(refused[i])));
+        CHECK_INT(job.edits.len, 0);
+    }
 }
 
 TEST(so_many_at_once)
@@ -175,7 +302,7 @@ TEST(so_many_at_once)
     for (size_t i = 0; i < count; i++)
         jobs[i] = (struct tool_job){.tool = &tool, .args = STR("x")};
     most = 0;
-    CHECK_INT(tool_run(jobs, count, -1, NULL), 0);
+    CHECK_INT(tool_run(jobs, count, -1, NULL, NULL), 0);
     CHECK_INT(most, TOOL_PARALLEL);
     CHECK_INT(plan.begun, count);
     for (size_t i = 0; i < count; i++)
@@ -191,7 +318,7 @@ TEST(one_whose_time_is_up_is_stopped)
         {.tool = &tools[1], .args = STR("b"), .timeout_ms = 60000},
     };
 
-    CHECK_INT(tool_run(jobs, 2, -1, NULL), 0);
+    CHECK_INT(tool_run(jobs, 2, -1, NULL, NULL), 0);
     CHECK_INT(endless.stopped, 1);
     CHECK_INT(fast.stopped, 0);
     check_result(&jobs[0], true,
@@ -205,7 +332,7 @@ TEST(what_a_stopped_call_leaves_is_bounded)
     struct tool tool = tool_of(&endless);
     struct tool_job job = {.tool = &tool, .timeout_ms = 1};
 
-    CHECK_INT(tool_run(&job, 1, -1, NULL), 0);
+    CHECK_INT(tool_run(&job, 1, -1, NULL, NULL), 0);
     CHECK(!job.result.overflow);
     CHECK(job.result.len <= TOOL_RESULT_MAX && job.result.len > TOOL_RESULT_MAX - 2);
     CHECK_STR(buf_c(&job.result) + job.result.len - 2, "\xc3\xa9");
@@ -225,7 +352,7 @@ TEST(an_interruption_ends_them_all)
     for (size_t i = 0; i < count; i++)
         jobs[i] = (struct tool_job){.tool = &tools[i > 0], .args = STR("x")};
     fast.wake = wake[1];
-    CHECK_INT(tool_run(jobs, count, wake[0], &e), -1);
+    CHECK_INT(tool_run(jobs, count, wake[0], NULL, &e), -1);
     CHECK_INT(e.kind, ERR_SIGNAL);
     CHECK_INT(going, 0);
     CHECK_INT(endless.begun, TOOL_PARALLEL - 1);
@@ -251,8 +378,8 @@ TEST(after_an_interruption_nothing_is_begun)
 
     CHECK_INT(pipe(wake), 0);
     CHECK_INT(write(wake[1], "", 1), 1);
-    CHECK_INT(tool_run(NULL, 0, wake[0], &e), 0);
-    CHECK_INT(tool_run(&job, 1, wake[0], &e), -1);
+    CHECK_INT(tool_run(NULL, 0, wake[0], NULL, &e), 0);
+    CHECK_INT(tool_run(&job, 1, wake[0], NULL, &e), -1);
     CHECK_INT(plan.begun, 0);
     check_result(&job, true, "the tool was not run: the turn was interrupted");
     err_release(&e);

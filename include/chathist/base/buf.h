@@ -126,6 +126,8 @@ void buf_add(struct buf *b, const void *p, size_t n);
 void buf_add_str(struct buf *b, struct str s);
 void buf_add_c(struct buf *b, const char *s);
 void buf_add_byte(struct buf *b, char c);
+/* Adds a newline, unless b is empty or ends with one. */
+void buf_end_line(struct buf *b);
 void buf_add_number(struct buf *b, uint64_t n); /* in decimal */
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vaddf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));

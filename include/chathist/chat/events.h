@@ -90,6 +90,9 @@ void events_call(struct events *ev, const struct tool_job *job);
 void events_call_line(struct events *ev, const struct tool_job *job, bool seen);
 /* Prints the result of a call: a `tool_result` event, and a line on stderr like the call. */
 void events_result(struct events *ev, const struct tool_job *job);
+/* Shows which call is running, and for how long, on a terminal; called about ten times a second.
+ * The next event erases it. */
+void events_running(const struct events *ev, const struct tool_job *jobs, size_t count);
 /* Ends a text after which more follows, with its missing last newline. */
 void events_pause(struct events *ev);
 /* Ends a turn that failed: adds the missing last newline, or prints an `error` event with the exit

@@ -9,8 +9,8 @@
 #include <stddef.h>
 
 #include "chathist/base/buf.h"
+#include "chathist/chat/tool_exec.h"
 #include "chathist/cli/config.h"
-#include "chathist/llm/tool.h"
 
 /* ---- which tools ---- */
 

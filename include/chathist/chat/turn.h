@@ -10,8 +10,9 @@
  *
  *     round_begin         looks up the tool of each call; calls that cannot run get a result, and
  *                         so do those that the user does not allow (tool_fail)
- *     round_run           runs the other calls in parallel
- *     round_store         stores a line for each result, in the order of the calls
+ *     round_run           runs the other calls, and reports each call once it has ended; the caller
+ *                         stores its result then:
+ *     round_keep, turn_store
  *     round_end           adds calls and results to the context, and empties the answer
  *
  * An error of a call is not an error of the turn: it is the result that the model gets. If a server
@@ -78,8 +79,10 @@ struct turn {
     struct usage usage;     /* of all answers of the turn */
     size_t refused_bytes;   /* of the messages of a request that was too long; 0: none */
     bool text_results;      /* the server refused images of results; they are not sent */
-    bool is_new;            /* the session had no line before */
-    bool was_cut;           /* the turn before this one did not send all messages either */
+    struct buf edits; /* what tools have edited since the last answer that was stored: the texts of
+                       * tool_job.edits, one a line */
+    bool is_new;      /* the session had no line before */
+    bool was_cut;     /* the turn before this one did not send all messages either */
     struct attachment_list
         *images; /* of the results of earlier rounds, which the context borrows */
     size_t images_count, images_cap;
@@ -129,20 +132,24 @@ void turn_await(struct turn *t);
 int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
 /* Stores the answer, and before it lines that could not be stored earlier. If no text arrived, the
  * line has the content "" and a finish_reason (`error`, `interrupted`) that keeps the answer and
- * its prompt out of every later request (llm/context). Returns 0, or -1 with *e set: ERR_ABSENT if
+ * its prompt out of every later request (llm/context). An answer whose calls are not to be run is
+ * marked as failed. Returns 0, or -1 with *e set: ERR_ABSENT if
  * the prompt was deleted meanwhile; then neither this nor another program stores the lines. */
 int turn_store_answer(struct turn *t, struct err *e);
+/* Stores the lines that are not stored yet. Returns 0, or -1 as turn_store_answer. */
+int turn_store(struct turn *t, struct err *e);
 /* Adds the lines that could not be stored to `memory`. Returns 0, or -1 with *e set. */
 int turn_remember(struct turn *t, struct buf *memory, struct err *e);
 void turn_release(struct turn *t);
 
 /* Fills t->calls from t->answer, which does not change until round_end. */
 void round_begin(struct turn *t);
-/* Runs the calls without a result. Returns 0, or -1 with ERR_SIGNAL if it was interrupted; every
- * call has a result in either case. */
-int round_run(struct turn *t, struct err *e);
-/* Stores the results. Returns 0, or -1 with *e set. */
-int round_store(struct turn *t, struct err *e);
+/* Runs the calls without a result (tool_run). Returns 0, or -1 with ERR_SIGNAL if it was
+ * interrupted; every call has a result in either case. */
+int round_run(struct turn *t, const struct tool_watch *watch, struct err *e);
+/* Adds the line of a call that has ended to those that turn_store stores. What it has edited goes
+ * into the line of the next answer. */
+void round_keep(struct turn *t, struct tool_job *job);
 /* Does nothing if no round was begun. */
 void round_end(struct turn *t);
 

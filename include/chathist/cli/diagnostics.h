@@ -9,6 +9,7 @@
 #define CHATHIST_CLI_DIAGNOSTICS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "chathist/base/error.h"
 
@@ -49,6 +50,9 @@ bool progress_possible(void);
 /* Shows or turns the spinner while the program waits; called about ten times a second. It appears
  * after a short delay, and later shows the time. A message removes it until the next call. */
 void progress_turn(void);
+/* The same for a tool, with its name, which is printable and short, and the time since it `began`
+ * (time_ticks). */
+void progress_tool(const char *name, int64_t began);
 /* The same for work of the program; it appears after a second. */
 void progress_work(void);
 /* The same with the part of the work that is done instead of the time. */

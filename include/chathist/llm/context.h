@@ -37,6 +37,8 @@ struct context_message {
     size_t n;
     char *tool_calls;   /* assistant: a non-empty JSON array of {"id","name","args"}, or NULL */
     char *tool_call_id; /* tool: the call that this answers, or NULL */
+    bool failed;        /* tool: the call failed */
+    bool ran;           /* assistant: chat ran its calls, as far as it was not killed */
     /* For an assistant message: its signed thinking or all of its blocks, as a JSON array, and the
      * provider that wrote it, which decides when they go back. They do not count against
      * max_bytes, but in a window of tokens. May be NULL. */
@@ -90,7 +92,7 @@ void context_set_attachments(struct context *c, const struct attachment *attachm
  * (may be empty) and the provider that wrote it; then one result for each call, in their order. */
 void context_add_calls(struct context *c, struct str content, struct str calls, struct str thinking,
                        const char *provider);
-void context_add_result(struct context *c, struct str call_id, struct str content);
+void context_add_result(struct context *c, struct str call_id, struct str content, bool failed);
 
 /* Removes the images of results. Returns false if there are none. */
 bool context_drop_result_images(struct context *c);
@@ -130,8 +132,9 @@ bool context_fit(struct context *c, size_t window, size_t most);
 /* Returns the bytes of all messages with their reasoning. */
 size_t context_bytes(const struct context *c);
 /* Makes the sequence acceptable to every provider. Each result is moved to directly after its call,
- * in the order of the calls. A call without a result gets one that says so; a result without a call
- * is dropped. Blank text before this turn is dropped. Neighbouring text messages of one role are
+ * in the order of the calls. A call without a result gets one that says so: that it was not
+ * carried out, or for an answer of chat that was not marked as `failed`, that chat was killed. A
+ * result without a call is dropped. Blank text before this turn is dropped. Neighbouring text messages of one role are
  * merged with a blank line between them; this includes an unanswered prompt and this turn's, and
  * the model's text and the calls that follow it. Call this once, after context_cut. */
 void context_settle(struct context *c);

@@ -1,8 +1,8 @@
 /*
  * tool - what a model may call: the declarations that go into a request, and the calls, which run
- * side by side.
+ * in order, or side by side if they only read.
  *
- * A tool is of some kind: an executable (tool_exec below) or a tool of an MCP server (mcp/client).
+ * A tool is of some kind: an executable (chat/tool_exec) or a tool of an MCP server (mcp/client).
  * A kind is a table of functions over descriptors for poll(2), so that calls of all kinds run in
  * one loop. A tool that fails is not an error of the turn: the result of the call describes the
  * failure to the model.
@@ -26,6 +26,10 @@ struct tool_job;
 #define TOOL_FDS 20
 /* The most bytes of a result. The rest is dropped, and the result says so. */
 #define TOOL_RESULT_MAX ((size_t)1 << 20)
+/* How many bytes at the start and the end of a tool's output a result has at most, of an executable
+ * those of its standard output. */
+#define TOOL_HEAD_MAX ((size_t)30 << 10)
+#define TOOL_TAIL_MAX ((size_t)70 << 10)
 /* The default time limit of a call. */
 #define TOOL_TIMEOUT_MS 120000
 /* How long a call that has to end may take to end by itself. */
@@ -56,7 +60,8 @@ struct tool {
     char *description; /* may be empty */
     char *parameters;  /* the text of a JSON Schema for an object */
     const struct tool_kind *kind;
-    void *source; /* belongs to the kind */
+    void *source;   /* belongs to the kind */
+    bool read_only; /* it says that its calls change nothing: they may run side by side */
 };
 
 struct tool_call;
@@ -69,57 +74,53 @@ struct tool_job {
     int64_t timeout_ms;            /* 0: no limit */
     struct buf result;             /* text for the model; valid UTF-8 once the job is done */
     struct attachment_list images; /* that belong to the result; the caller releases them */
+    struct buf edits;              /* what it says that it has changed: a JSON object with
+                                    * `files_modified` or `edit_results`, or empty. The caller
+                                    * releases it */
     bool failed;                   /* the result describes a failure */
     bool done;
-    int64_t deadline; /* a time of time_ticks, set by tool_run; 0: the call has not begun */
+    bool reported;    /* the watch was told that it is done */
+    int64_t began;    /* a time of time_ticks, set by tool_run; 0: the call has not begun */
+    int64_t deadline; /* the same; INT64_MAX: none */
     void *state;      /* belongs to the kind until the job is done, then NULL */
 };
 
+/* Receives news of calls. Each function may be NULL. */
+struct tool_watch {
+    /* A call is done, also one that was done before or was interrupted. Calls that run in order are
+     * reported in order. */
+    void (*ended)(void *arg, struct tool_job *job);
+    /* Called about ten times a second while calls run. */
+    void (*tick)(void *arg, const struct tool_job *jobs, size_t count);
+    void *arg;
+};
+
 /*
- * Runs calls side by side, begun in their order, until all are done; a call that is done before is
- * not run. A call that exceeds its time limit is stopped, and its result says so. Returns 0, or -1
+ * Runs calls until all are done; a call that is done before is not run. A call begins when the one
+ * before it has ended. Only if the tools of all calls that are to be run only read, they run side by
+ * side. A call that exceeds its time limit is stopped, and its result says so. Returns 0, or -1
  * with *e set (ERR_SIGNAL) when cancel_fd (-1: none) became readable: calls that are not done then
  * are stopped, and their results say that they were interrupted. Processes that the calls left
- * running are killed, in whatever session they are (orphans_end in base/process).
+ * running are killed, in whatever session they are (orphans_end in base/process). `watch` may be
+ * NULL.
  */
-int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, struct err *e);
+int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, const struct tool_watch *watch,
+             struct err *e);
 /* For kinds: a job is done and has failed. The message replaces its result. */
 void tool_fail(struct tool_job *job, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Returns the first `most` bytes of a text, without a code point that would be cut in two. */
 struct str tool_cut(struct str text, size_t most);
+/* Adds a text. Of one with more than `head` + `tail` bytes the middle is left out: the first `head`
+ * and the last `tail` bytes remain, cut between lines where one ends near and else between code
+ * points, and a line between them says how much is missing. `gone` bytes are missing already after
+ * the first `head` bytes. Bytes that are not UTF-8 become U+FFFD. */
+void tool_add_ends(struct buf *to, struct str text, size_t head, size_t tail, uint64_t gone);
+/* Takes what an object says about edits into job->edits: the members `files_modified`, an array of
+ * strings, and `edit_results`, an array of objects. Returns false, and takes nothing, if it has
+ * neither, if one has another type, or if the tool only reads. */
+bool tool_take_edits(struct tool_job *job, struct str object);
 /* Returns true if every provider accepts this name: 1 to TOOL_NAME_MAX of [A-Za-z0-9_-]. */
 #define TOOL_NAME_MAX 64
 bool tool_name_valid(struct str name);
-
-/* ---- tools that are executables ---- */
-
-/* How long an executable may take to print its declaration. */
-#define TOOL_SCHEMA_MS 10000
-/* How many bytes of a tool's standard output and standard error a result has at most. */
-#define TOOL_OUTPUT_MAX ((size_t)100 << 10)
-#define TOOL_STDERR_MAX ((size_t)4 << 10)
-
-/*
- * `TOOL --schema` prints the declaration: a JSON object with name, description and parameters. The
- * object may be wrapped as OpenAI does, {"type":"function","function":{...}}, and the parameters
- * may be called `input_schema` (Anthropic) or `inputSchema` (MCP).
- *
- * A call runs `TOOL` with the arguments on its standard input; the result is its standard output.
- * It runs as a child (base/process), without a shell and without a terminal.
- */
-struct tool_exec {
-    struct tool tool;
-    char *path;
-    char *const *env; /* its environment; borrowed */
-};
-
-/* Reads the declaration of an executable. Its `path` has a slash. The caller ignores SIGPIPE.
- * Returns 0, or -1 with *e set: ERR_USAGE if it cannot be run or prints something else, ERR_SIGNAL
- * if cancel_fd became readable. Call tool_exec_release in both cases. */
-int tool_exec_load(struct tool_exec *t, const char *path, char *const env[], int cancel_fd,
-                   struct err *e);
-/* Parses a declaration into t. Returns 0, or -1 with *e set. */
-int tool_exec_declare(struct tool *t, struct str text, struct err *e);
-void tool_exec_release(struct tool_exec *t);
 
 #endif

@@ -42,6 +42,7 @@
 #include <stdint.h>
 
 #include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider.h"
 #include "chathist/llm/tool.h"
@@ -59,8 +60,6 @@
  * have. */
 #define MCP_TOOLS_MAX 1000
 #define MCP_LIST_MAX ((size_t)8 << 20)
-/* The most bytes that the result of a call keeps of what the server sent. */
-#define MCP_RESULT_MAX ((size_t)100 << 10)
 /* The most notifications and requests that a server may send without answering a request. */
 #define MCP_UNASKED_MAX 10000
 /* The longest name of a server, so that half of the name of a tool is the tool's own. */
@@ -143,8 +142,8 @@ struct mcp_server {
     int64_t awaited;      /* the request whose answer getting ready depends on; 0: none */
     struct mcp_call *calls; /* that have not been answered */
     size_t calls_count, calls_cap;
-    struct buf refused; /* why it does not begin */
-    size_t pages;
+    struct buf refused;      /* why it does not begin */
+    struct hash_map cursors; /* that were asked for in `coming`, as JSON */
 };
 
 /* Is this 1 to MCP_SERVER_NAME_MAX of the characters [A-Za-z0-9_-]? */
@@ -187,14 +186,15 @@ void mcp_name_tools(struct mcp_server *const *servers, size_t count,
 void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd);
 
 /*
- * Adds the text of a CallToolResult to out. Blocks of text and resources with a text are added as
- * they are, with a newline between blocks. Any other block becomes a line in brackets that
- * describes it. Without any text the structured content is added as JSON. *failed is set if the
- * tool reports an error or did not finish. Text beyond the maximum of out is dropped, and a last
- * line says how much. Images that providers take are also added to `images` (may be NULL), from
- * blocks of type image and from embedded resources.
+ * Takes a CallToolResult into a job, which is done then. Blocks of text and resources with a text
+ * are added to its result as they are, with a newline between blocks. Any other block becomes a line
+ * in brackets that describes it. Without any text the structured content is added as JSON. A long
+ * text is shortened like that of an executable (tool_add_ends). If the tool reports an error or did
+ * not finish, the result begins with `the tool failed`. Images that providers take are added to
+ * job->images, from blocks of type image and from embedded resources. Of a tool that succeeded,
+ * job->edits gets the structured content if that has the form of tool_take_edits, otherwise the
+ * paths of links (resource_link) to file:// URIs as the files that it has modified.
  */
-void mcp_result_add(struct buf *out, struct attachment_list *images, struct str result,
-                    bool *failed);
+void mcp_result_take(struct tool_job *job, struct str result);
 
 #endif
