@@ -206,7 +206,6 @@ static void recover_partial(struct chat_session *t)
 /* The maximum age of a list of models, and the maximum time for requesting a new one. */
 #define CACHED_AGE (24 * 60 * 60 * TIME_SECOND)
 #define CACHED_SECONDS 4
-#define CACHE_DIR "chathist/models"
 /* A context of fewer earlier messages than this fits into any model, so it is not worth a request.
  */
 #define LEARN_FROM 10
@@ -216,7 +215,7 @@ static void recover_partial(struct chat_session *t)
 
 static char *models_dir(const struct chat_session *t)
 {
-    return t->config.cache_home ? path_join(t->config.cache_home, CACHE_DIR) : NULL;
+    return t->config.cache_home ? path_join(t->config.cache_home, MODEL_CACHE_DIR) : NULL;
 }
 
 /* Is there so little to send that it fits into any model? */

@@ -234,9 +234,41 @@ static int check_flags(struct server *s, const struct config *c, bool weak, stru
     return 0;
 }
 
-/* Chooses the provider that the settings name. -p and the prefix of -m must agree, as must those of
- * a template; otherwise the one with more priority counts. s->provider stays NULL if no setting
- * names one. */
+static int choose_url(struct server *s, const struct config *c, struct err *e);
+
+/* Does the cached list of the provider's server have a model of that whole name? */
+static bool has_model(const struct config *c, const struct provider *p, const char *model)
+{
+    struct server s = {.provider = p};
+    struct model_list list = {0};
+    char *dir = c->cache_home ? path_join(c->cache_home, MODEL_CACHE_DIR) : NULL;
+    bool found = false;
+
+    if (dir && choose_url(&s, c, NULL) == 0 && s.base_url &&
+        model_cache_load(dir, p, s.base_url, INT64_MAX, &list))
+        for (size_t i = 0; !found && i < list.count; i++)
+            found = strcmp(list.at[i], model) == 0;
+    model_list_release(&list);
+    free(s.base_url);
+    free(dir);
+    return found;
+}
+
+/* Is a model whose name begins like that of another provider (`mistral:7b`) one of the provider
+ * that the settings name? It is beside -p and at a local provider. At another provider the list of
+ * its models decides. */
+static bool is_whole_name(const struct config *c, const struct provider *named, const char *model)
+{
+    if (c->from[SETTING_PROVIDER] >= CONFIG_PRESET &&
+        c->from[SETTING_MODEL] != c->from[SETTING_PROVIDER])
+        return false;
+    return c->from[SETTING_PROVIDER] == CONFIG_FLAG || named->probe.path || named->local ||
+           has_model(c, named, model);
+}
+
+/* Chooses the provider that the settings name. The prefix of a model's name counts before
+ * SETTING_PROVIDER, unless it belongs to the name (is_whole_name) or the provider of a flag or a
+ * template makes a weaker model void. s->provider stays NULL if no setting names one. */
 static int choose_named(struct server *s, const struct config *c, struct err *e)
 {
     const char *name = c->value[SETTING_PROVIDER], *model = c->value[SETTING_MODEL];
@@ -251,16 +283,21 @@ static int choose_named(struct server *s, const struct config *c, struct err *e)
         if (!named)
             return unknown_provider(name, e);
     }
-    s->provider = of_model ? of_model : named;
-    if (named && of_model && named != of_model && c->from[SETTING_PROVIDER] >= CONFIG_PRESET &&
-        c->from[SETTING_MODEL] <= c->from[SETTING_PROVIDER]) {
-        if (c->from[SETTING_MODEL] == c->from[SETTING_PROVIDER])
+    if (named && of_model && named != of_model) {
+        if (is_whole_name(c, named, c->value[SETTING_MODEL])) {
+            of_model = NULL;
+            model = c->value[SETTING_MODEL];
+        } else if (c->from[SETTING_PROVIDER] >= CONFIG_PRESET &&
+                   c->from[SETTING_MODEL] < c->from[SETTING_PROVIDER]) {
+            of_model = NULL; /* the model belongs to another provider */
+            model = NULL;
+        } else if (c->from[SETTING_PROVIDER] == CONFIG_PRESET &&
+                   c->from[SETTING_MODEL] == CONFIG_PRESET) {
             return err_set(e, ERR_USAGE, "model '%s' is not one of provider '%s'",
                            c->value[SETTING_MODEL], name);
-        /* The other model belongs to another provider. */
-        s->provider = named;
-        model = NULL;
+        }
     }
+    s->provider = of_model ? of_model : named;
     s->model = mem_text(model);
     return check_flags(
         s, c, c->from[s->provider == of_model ? SETTING_MODEL : SETTING_PROVIDER] != CONFIG_FLAG,
@@ -357,7 +394,7 @@ static int choose_url(struct server *s, const struct config *c, struct err *e)
     if (!s->base_url)
         s->base_url = url_of_variable(s->provider);
     if (!s->base_url)
-        s->base_url = mem_text(set ? set : s->provider->base_url);
+        s->base_url = mem_text(set && !s->provider->service ? set : s->provider->base_url);
     return check_url(s->base_url, e);
 }
 
@@ -402,8 +439,13 @@ static int no_key(const struct config *c, const struct provider *p, struct err *
     if (c->config_home)
         buf_addf(&file, ", or store it in '%s/chathist/keys/%s' with mode 600", c->config_home,
                  key_name(p));
-    result = err_set(e, ERR_USAGE, "no key for '%s': set %s or CHAT_API_KEY%s", p->name,
-                     p->key_variable ? p->key_variable : "CHAT_API_KEY", buf_c(&file));
+    if (p->service)
+        result =
+            err_set(e, ERR_USAGE, "no key for '%s': set CHAT_API_KEY or service.%s.key_command%s",
+                    p->name, p->name, buf_c(&file));
+    else
+        result = err_set(e, ERR_USAGE, "no key for '%s': set %s or CHAT_API_KEY%s", p->name,
+                         p->key_variable, buf_c(&file));
     buf_release(&file);
     return result;
 }
@@ -598,12 +640,47 @@ static int no_server(const struct server *s, const char *looked, struct err *e)
     return result;
 }
 
+/* Adds the services of the configuration to the table of providers, once. */
+static int add_services(const struct config *c, struct err *e)
+{
+    for (size_t i = 0; i < c->named_count; i++) {
+        struct str property = str_of(c->named[i].name), name = str_cut(&property, '.');
+        struct buf key = BUF_INIT(BUF_SMALL);
+        const struct provider *known;
+        const char *wire, *url;
+        int result = 0;
+
+        if (c->named[i].setting != SETTING_SERVICE)
+            continue;
+        known = provider_find(name);
+        buf_addf(&key, "%.*s.base_url", (int)name.n, name.p);
+        url = config_named(c, SETTING_SERVICE, buf_c(&key));
+        buf_clear(&key);
+        buf_addf(&key, "%.*s.wire", (int)name.n, name.p);
+        wire = config_named(c, SETTING_SERVICE, buf_c(&key));
+        buf_release(&key);
+        if (known && known->service)
+            continue;
+        if (!url)
+            result = err_set(e, ERR_USAGE, "cannot use service '%.*s': it has no base_url",
+                             (int)name.n, name.p);
+        else
+            result = check_url(url, e);
+        if (result < 0 ||
+            provider_add(name, url, wire ? wire : "openai-chat", http_is_loopback(url), e) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 int server_choose(struct server *s, const struct config *c, const struct ask_header *headers,
                   size_t headers_count, struct err *e)
 {
     const char *name = c->value[SETTING_PROVIDER];
 
     *s = (struct server){.command_dir = mem_text(config_command_dir(c))};
+    if (add_services(c, e) < 0)
+        return -1;
     key_check_names(c);
     if (choose_named(s, c, e) < 0)
         return -1;

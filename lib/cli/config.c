@@ -41,6 +41,7 @@ static const struct {
     [SETTING_OPTION] = {"option", NULL},
     [SETTING_HEADER] = {"header", NULL},
     [SETTING_HEADER_COMMAND] = {"header_command", NULL},
+    [SETTING_SERVICE] = {"service", NULL},
     [SETTING_SESSION] = {NULL, "CHAT_SESSION"},
     [SETTING_HISTORY] = {NULL, "CHAT_HISTORY"},
 };
@@ -148,11 +149,34 @@ static bool is_mcp_key(struct str name)
            (str_starts(property, STR("header_command.")) && property.n > 15);
 }
 
+static bool take_named(struct config *c, struct str key, struct str value);
+
+/* Stores `service.NAME.PROPERTY`. A service has the settings of any provider (`header.NAME.…`), so
+ * only its address and its wire are stored as properties of its own. */
+static bool take_service(struct config *c, struct str name, struct str value)
+{
+    struct str property = name, service = str_cut(&property, '.'), rest = property;
+    struct str setting = str_cut(&rest, '.');
+    struct buf key = BUF_INIT(BUF_SMALL);
+    bool taken;
+
+    if (str_eq_c(property, "key_command"))
+        buf_addf(&key, "api_key_command.%.*s", (int)service.n, service.p);
+    else if (rest.n > 0 && (str_eq_c(setting, "header") || str_eq_c(setting, "header_command") ||
+                            str_eq_c(setting, "option")))
+        buf_addf(&key, "%.*s.%.*s.%.*s", (int)setting.n, setting.p, (int)service.n, service.p,
+                 (int)rest.n, rest.p);
+    taken = key.len > 0 && service.n > 0 && take_named(c, buf_str(&key), value);
+    buf_release(&key);
+    return taken;
+}
+
 /* Stores a value with the key `KEY.NAME`. Returns false if no setting has such keys. */
 static bool take_named(struct config *c, struct str key, struct str value)
 {
-    static const enum setting named[] = {SETTING_API_KEY_COMMAND, SETTING_MCP, SETTING_OPTION,
-                                         SETTING_HEADER, SETTING_HEADER_COMMAND};
+    static const enum setting named[] = {SETTING_API_KEY_COMMAND, SETTING_MCP,
+                                         SETTING_OPTION,          SETTING_HEADER,
+                                         SETTING_HEADER_COMMAND,  SETTING_SERVICE};
     struct str name = key, own = str_cut(&name, '.');
 
     for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
@@ -160,6 +184,9 @@ static bool take_named(struct config *c, struct str key, struct str value)
             continue;
         if (named[i] == SETTING_MCP && !is_mcp_key(name))
             return false;
+        if (named[i] == SETTING_SERVICE && !str_ends(name, STR(".base_url")) &&
+            !str_ends(name, STR(".wire")))
+            return take_service(c, name, value);
         if (value.n == 0 && named[i] != SETTING_OPTION)
             return true;
         c->named = mem_grow(c->named, &c->named_cap, c->named_count + 1, sizeof *c->named);

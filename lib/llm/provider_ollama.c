@@ -489,6 +489,7 @@ static const char *const ollama_fields[] = {
 const struct provider provider_ollama = {
     .name = "ollama",
     .base_url = "http://127.0.0.1:11434",
+    .key_variable = "OLLAMA_API_KEY",
     .base_variable = "OLLAMA_HOST",
     .at_v1 = &provider_ollama_chat,
     .missing = "'ollama pull' gets a model",

@@ -784,6 +784,7 @@ const struct provider provider_gemini = {
 const struct provider provider_ollama_chat = {
     .name = "ollama",
     .base_url = "http://127.0.0.1:11434/v1",
+    .key_variable = "OLLAMA_API_KEY",
     .limit_field = "max_tokens",
     COMPATIBLE,
 };

@@ -1,16 +1,19 @@
 #include "chathist/llm/provider.h"
 
 #include <string.h>
+#include <strings.h>
 
+#include "chathist/base/memory.h"
 #include "chathist/llm/provider_anthropic.h"
 #include "chathist/llm/provider_openai.h"
 #include "llm/provider_wire.h"
 
-static const struct provider *const providers[] = {
+/* The services of the user follow the providers that are built in. */
+static const struct provider *providers[PROVIDERS_MAX + 1] = {
     &provider_openai_own, &provider_responses, &provider_openai_chat, &provider_anthropic,
     &provider_openrouter, &provider_groq,      &provider_mistral,     &provider_deepseek,
     &provider_gemini,     &provider_ollama,    &provider_llamacpp,    &provider_lmstudio,
-    &provider_vllm,       &provider_docker,    &provider_echo,        NULL,
+    &provider_vllm,       &provider_docker,    &provider_echo,
 };
 
 const struct provider *const *provider_all(void)
@@ -24,6 +27,59 @@ const struct provider *provider_find(struct str name)
         if (str_eq_c(name, (*p)->name))
             return *p;
     return NULL;
+}
+
+/* Is it a name that can stand before a colon, in a key of the configuration and in a file name? */
+static bool is_service_name(struct str name)
+{
+    static const char allowed[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+
+    for (size_t i = 0; i < name.n; i++)
+        if (!memchr(allowed, name.p[i], sizeof allowed - 1))
+            return false;
+    return name.n > 0 && name.p[0] != '-' && !str_eq_c(name, "none");
+}
+
+int provider_add(struct str name, const char *base_url, const char *wire, bool local, struct err *e)
+{
+    static const struct provider *const wires[] = {&provider_openai_chat, &provider_responses,
+                                                   &provider_anthropic};
+    const struct provider *like = NULL;
+    struct provider *p;
+    size_t count = 0;
+
+    for (size_t i = 0; i < sizeof wires / sizeof *wires; i++)
+        if (strcmp(wires[i]->name, wire) == 0)
+            like = wires[i];
+    if (!like)
+        return err_set(e, ERR_USAGE,
+                       "bad value '%s' for service.%.*s.wire: openai-chat, openai-responses or "
+                       "anthropic is expected",
+                       wire, (int)name.n, name.p);
+    if (!is_service_name(name) || provider_find(name))
+        return err_set(e, ERR_USAGE, "cannot use service '%.*s': %s", (int)name.n, name.p,
+                       provider_find(name) ? "a provider has that name"
+                                           : "a name has letters, digits, '-' and '_'");
+    while (providers[count])
+        count++;
+    if (count == PROVIDERS_MAX)
+        return err_set(e, ERR_USAGE, "cannot use service '%.*s': there are too many", (int)name.n,
+                       name.p);
+    p = mem_zalloc(sizeof *p);
+    *p = *like;
+    p->name = mem_copy(name.p, name.n);
+    p->base_url = mem_text(base_url);
+    p->service = true;
+    p->local = local;
+    p->needs_key = strncasecmp(base_url, "https:", 6) == 0 && !local;
+    p->key_variable = p->token_variable = p->base_variable = p->key_name = NULL;
+    if (p->limit_elsewhere)
+        p->limit_field = p->limit_elsewhere;
+    p->limit_elsewhere = NULL;
+    p->keep_reasoning = p->keep_details = like == &provider_openai_chat;
+    providers[count] = p;
+    return 0;
 }
 
 /* Returns the first PDF of a context, or NULL. */

@@ -38,14 +38,15 @@ enum setting {
     SETTING_OPTION, /* this and the following have only names, `option.NAME` */
     SETTING_HEADER,
     SETTING_HEADER_COMMAND,
+    SETTING_SERVICE, /* NAME.base_url and NAME.wire; its other keys are stored as those above */
     SETTING_COUNT,
 };
 
 /* Where a setting came from, the weakest first. */
 enum config_from { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_PRESET, CONFIG_FLAG };
 
-/* `KEY.NAME = …` of the user configuration, for api_key_command, mcp, option, header and
- * header_command. */
+/* `KEY.NAME = …` of the user configuration, for api_key_command, mcp, option, header,
+ * header_command and service. */
 struct config_named {
     enum setting setting;
     char *name;

@@ -59,6 +59,8 @@ struct model_probe {
  * a server that is there may be missed. The GET for each carries no key. */
 void models_probe(struct model_probe *probes, size_t count);
 
+/* The directory in the user's cache that has these files. */
+#define MODEL_CACHE_DIR "chathist/models"
 /* Returns the path of the server's file in a cache directory, `provider@host:port%path`, which the
  * caller frees, or NULL if the URL is invalid. */
 char *model_cache_path(const char *dir, const struct provider *p, const char *base_url);

@@ -100,6 +100,8 @@ struct ask {
 struct provider {
     const char *name;
     const char *base_url; /* NULL: the provider works offline (echo) */
+    bool service;         /* the user configuration defines it (provider_add) */
+    bool local;           /* such a service is on this machine; others with a probe are as well */
     bool needs_key;       /* at its own base URL */
     bool documents;       /* it takes PDFs as attachments */
     /* The usual environment variables, or NULL. These are names; cli/config reads the values. */
@@ -193,6 +195,16 @@ struct provider {
     int (*whole)(struct response *a, struct str body, struct err *e);
 };
 
+/* The most providers, with the services of the user. */
+#define PROVIDERS_MAX 128
+
+/* Adds a service of the user to the table, which lives as long as the process: a provider of that
+ * name at base_url (http or https), with the API of openai-chat, openai-responses or anthropic.
+ * `local`: it is on this machine. One that is not needs a key if it is reached by https.
+ * The texts are copied. Not to be called while other threads run. Returns 0, or -1 with ERR_USAGE
+ * if the name is bad or is taken, or the wire is unknown. */
+int provider_add(struct str name, const char *base_url, const char *wire, bool local,
+                 struct err *e);
 /* Returns all providers, in the order in which --help lists them, ended by NULL. */
 const struct provider *const *provider_all(void);
 /* Finds a provider by name. Returns NULL if it is unknown. */
