@@ -234,7 +234,26 @@ enum dropped {
     DROP_SCHEMA = 1 << 0, /* the schema in its present form */
     DROP_FORMAT = 1 << 1, /* the format of the answer in any form */
     DROP_CALLS = 1 << 2,  /* tool calls and results as such: they are sent as text */
+    /* Nothing is left out: the server demands a field that the messages of other servers lack. */
+    ADD_REASONING = 1 << 3,
 };
+
+/* Adds an empty `reasoning_content` to the assistant's messages without one. DeepSeek
+ * (api-docs.deepseek.com/guides/thinking_mode) and Kimi refuse a tool loop without the field, also
+ * one of another model, and accept an empty one. */
+static void add_empty_reasoning(cJSON *messages)
+{
+    cJSON *m;
+
+    cJSON_ArrayForEach(m, messages)
+    {
+        const cJSON *role = cJSON_GetObjectItemCaseSensitive(m, "role");
+
+        if (strcmp(role->valuestring, "\"assistant\"") == 0 && /* text is stored as JSON */
+            !cJSON_HasObjectItem(m, "reasoning_content"))
+            cjson_set_text(m, "reasoning_content", STR(""));
+    }
+}
 
 static cJSON *openai_messages_tree(const struct provider *p, const struct ask *ask)
 {
@@ -254,6 +273,8 @@ static cJSON *openai_messages_tree(const struct provider *p, const struct ask *a
         calls_to_text(c, &as_text);
     array =
         openai_messages(ask->dropped & DROP_CALLS ? &as_text : c, text, p->name, p->short_call_ids);
+    if (ask->dropped & ADD_REASONING)
+        add_empty_reasoning(array);
     context_release(&as_text);
     buf_release(&system);
     return array;
@@ -335,6 +356,9 @@ static bool openai_drop_unsupported(const struct provider *p, struct ask *ask, i
         return false;
     if (ask->schema.p && !wire_has_option(ask, "response_format") && names_format(body)) {
         ask->dropped |= before & DROP_SCHEMA ? DROP_FORMAT : DROP_SCHEMA;
+    } else if (!(before & ADD_REASONING) &&
+               provider_error_mentions(body, WORDS("reasoning_content"))) {
+        ask->dropped |= ADD_REASONING;
     } else if (!(before & DROP_CALLS) && names_results(ask->context, body)) {
         ask->dropped |= DROP_CALLS;
         response_notice(a, "the server takes no results of tools: they are sent as text");

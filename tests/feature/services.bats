@@ -2,6 +2,9 @@
 #
 # Services that the user configuration defines by name: service.NAME.base_url and so on.
 
+# The shell of a tool expands its own variables.
+# shellcheck disable=SC2016
+
 load ../helper
 
 setup() {
@@ -168,5 +171,24 @@ END
             ;;
         esac
         [[ $name != github || $(request_header $n x-github-api-version) == 2022-11-28 ]] || fail "header of $name"
+    done
+}
+
+@test "services: a server that demands the reasoning of other models' calls gets it, empty" {
+    start_llm --call 'f {}' --reply 'done'
+    printf '#!/bin/sh\n[ "$1" = --schema ] && echo %s || echo ok\n' \
+        "'{\"name\":\"f\",\"description\":\"d\",\"parameters\":{\"type\":\"object\"}}'" >f
+    chmod +x f
+    run_expect 0 chat -s t -T ./f --yes hello
+    for reason in 'The `reasoning_content` in the thinking mode must be passed back to the API.' \
+        'thinking is enabled but reasoning_content is missing in assistant tool call message at index 1'; do
+        printf 'status: 400 Bad Request\n\n{"error":{"message":"%s","type":"invalid_request_error"}}\n' "$reason" >refusal
+        serve ./refusal openai/normal
+        echo "service.kimi.base_url = $HERE/v1" >"$CONFIG"
+        run_expect 0 chat -s t -m kimi:k "go on"
+        stderr_empty
+        [[ $(request 1 | jq -c '[.messages[] | select(.role == "assistant") | .reasoning_content]') == '[null,null'* ]]
+        [[ $(request 2 | jq -c '[.messages[] | select(.role == "assistant") | .reasoning_content] | unique') == '[""]' ]]
+        [[ $(request 2 | jq '[.messages[] | select(.tool_calls)] | length') == 1 ]]
     done
 }
