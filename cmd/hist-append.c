@@ -119,7 +119,7 @@ static void append_text(struct target *t, struct draft *d, char **words, size_t 
     if (prompt_is_dash(words, count))
         count = 0;
     if (count == 0 &&
-        prompt_add_stdin(&text, t->quiet ? NULL : "waiting for standard input", &e) < 0)
+        prompt_add_stdin(&text, t->quiet ? NULL : "waiting for standard input", false, &e) < 0)
         die_err(&e);
     if (count == 0 && text.len == 0)
         die_usage("no text: give it as an argument or on standard input");

@@ -162,6 +162,46 @@ struct str utf8_without_bom(struct str text)
     return str_starts(text, UTF8_BOM) ? str_skip(text, UTF8_BOM.n) : text;
 }
 
+const char *text_fault(struct str bytes)
+{
+    if (str_starts(bytes, STR("\xff\xfe")) || str_starts(bytes, STR("\xfe\xff")))
+        return "it is UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)";
+    return bytes.n > 0 && memchr(bytes.p, '\0', bytes.n) ? "it is a binary file" : NULL;
+}
+
+int text_clean(struct buf *text, const char *file, struct err *e)
+{
+    const char *fault = text_fault(buf_str(text));
+    size_t to = 0;
+
+    if (!fault && utf8_valid(buf_str(text)) < text->len)
+        fault = "it is not UTF-8 (iconv converts it)";
+    if (fault)
+        return err_set(e, ERR_USAGE, "cannot read '%s': %s", file, fault);
+    if (str_starts(buf_str(text), UTF8_BOM))
+        buf_consume(text, UTF8_BOM.n);
+    for (size_t i = 0; i < text->len; i++)
+        if (text->data[i] != '\r' || (i + 1 < text->len && text->data[i + 1] != '\n'))
+            text->data[to++] = text->data[i];
+    buf_truncate(text, to);
+    return 0;
+}
+
+struct str text_value(const char *value)
+{
+    return str_trim(utf8_without_bom(str_of(value)));
+}
+
+const char *text_value_fault(struct str value)
+{
+    if (str_find(value, STR(" #")) || str_find(value, STR("\t#")))
+        return "a comment has a line to itself";
+    for (size_t i = 0; i < value.n; i++)
+        if ((unsigned char)value.p[i] < ' ' || value.p[i] == 0x7f)
+            return "a control character is in it";
+    return utf8_valid(value) < value.n ? "it is not UTF-8" : NULL;
+}
+
 size_t utf8_valid_beyond_ascii(struct str s)
 {
     size_t i = 0;

@@ -81,7 +81,7 @@ void input_prompt(struct buf *prompt, struct attachment_list *attachments,
     bool read = (a->read_stdin && prompt_has_stdin()) || prompt_is_dash(a->words, a->words_count);
     struct err e = ERR_INIT;
 
-    if (read && prompt_add_stdin(prompt, waiting, &e) < 0)
+    if (read && prompt_add_stdin(prompt, waiting, true, &e) < 0)
         die_err(&e);
     if (read && prompt->len == 0 && a->words_count > 0 && !a->common.quiet)
         hintf(a->verbose, "standard input is empty");
@@ -193,8 +193,9 @@ static int attach_bytes(struct buf *prompt, struct attachment_list *attachments,
         return attachment_list_add(attachments, type,
                                    strcmp(file, ATTACH_STDIN) == 0 ? "stdin" : path_base(file),
                                    bytes, e);
-    if (bytes.n > 0 && memchr(bytes.p, '\0', bytes.n))
-        return err_set(e, ERR_USAGE, "it is a binary file");
+    if (text_fault(bytes))
+        return err_set(e, ERR_USAGE, "%s", text_fault(bytes));
+    bytes = utf8_without_bom(bytes);
     if (!quiet)
         report_text(file, bytes);
     add_fenced_text(prompt, file, bytes);

@@ -25,10 +25,11 @@ static int too_long(struct err *e)
     return err_set(e, ERR_USAGE, "prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
 }
 
-int prompt_add_stdin(struct buf *prompt, const char *waiting, struct err *e)
+int prompt_add_stdin(struct buf *prompt, const char *waiting, bool refuse_binary, struct err *e)
 {
     struct pollfd silent = {.fd = STDIN_FILENO, .events = POLLIN};
     struct buf bytes = BUF_INIT(PROMPT_MAX);
+    const char *fault;
     struct str text;
     int result = 0;
 
@@ -37,11 +38,22 @@ int prompt_add_stdin(struct buf *prompt, const char *waiting, struct err *e)
     if (file_read_all(STDIN_FILENO, &bytes) < 0) {
         result = errno == EFBIG ? too_long(e) : err_sys(e, errno, "cannot read standard input");
     } else {
-        text = buf_str(&bytes);
+        text = utf8_without_bom(buf_str(&bytes));
+        fault = !refuse_binary                   ? NULL
+                : str_starts(text, STR("%PDF-")) ? "it is a PDF"
+                                                 : text_fault(text);
+        if (fault)
+            result = err_set(e, ERR_USAGE, "cannot use standard input: %s%s", fault,
+                             str_starts(str_of(fault), STR("it is a "))
+                                 ? " (chat -f - attaches images and PDFs)"
+                                 : "");
+        else if (waiting && utf8_valid(text) < text.n)
+            warnf("standard input is not UTF-8: what cannot be read becomes U+FFFD (iconv "
+                  "converts it)");
         if (text.n > 0 && text.p[text.n - 1] == '\n')
             text.n--;
         utf8_add_repaired(prompt, text);
-        if (prompt->overflow)
+        if (result == 0 && prompt->overflow)
             result = too_long(e);
     }
     buf_release(&bytes);

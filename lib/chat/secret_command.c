@@ -6,6 +6,7 @@
 
 #include "chathist/base/memory.h"
 #include "chathist/base/process.h"
+#include "chathist/base/utf8.h"
 #include "chathist/cli/signals.h"
 
 void secret_free(char *secret)
@@ -88,7 +89,7 @@ char *secret_command_run(const char *text, const char *dir, const char *setting,
     secret_buf_init(&printed);
     status = run_caught(argv, dir, &printed, &why);
     rest = buf_str(&printed);
-    line = str_trim(str_cut(&rest, '\n'));
+    line = str_trim(utf8_without_bom(str_cut(&rest, '\n')));
     if (status < 0)
         buf_add_c(&reason, err_text(&why));
     else

@@ -12,6 +12,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
 #include "chathist/cli/signals.h"
@@ -29,9 +30,13 @@
 /* Sets the source, unless it is set already or the value is empty. */
 static void offer_key(struct key_source *s, enum key_kind kind, const char *value, const char *name)
 {
-    if (s->kind != KEY_NONE || !value || !*value)
-        return;
-    *s = (struct key_source){.kind = kind, .value = mem_text(value), .name = mem_text(name)};
+    struct str text = str_of(value ? value : "");
+
+    if (kind == KEY_VARIABLE)
+        text = text_value(text.p);
+    if (s->kind == KEY_NONE && text.n > 0)
+        *s = (struct key_source){
+            .kind = kind, .value = mem_copy(text.p, text.n), .name = mem_text(name)};
 }
 
 /* Returns the name of the provider's key file if it exists, else NULL. The caller frees it. */
@@ -166,7 +171,7 @@ static char *from_file(const char *file, struct err *e)
     char *key = NULL;
 
     secret_buf_init(&text);
-    if (read_key(file, &text, e) < 0) {
+    if (read_key(file, &text, e) < 0 || text_clean(&text, file, e) < 0) {
         if (e)
             e->kind = ERR_USAGE;
     } else {

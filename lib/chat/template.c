@@ -161,8 +161,8 @@ static void read_preset_text(struct preset *p, struct err *e)
 
     if (fd >= 0 && file_read_all(fd, &p->text) < 0)
         err_sys(e, errno, "cannot read '%s'", file);
-    else if (fd >= 0 && memchr(buf_c(&p->text), '\0', p->text.len))
-        err_set(e, ERR_USAGE, "cannot read '%s': it is a binary file", file);
+    else if (fd >= 0)
+        (void)text_clean(&p->text, file, e);
     if (fd >= 0)
         close(fd);
     free(file);
@@ -199,6 +199,9 @@ static int take_setting(struct preset *p, struct str key, struct str value, size
 
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (str_eq_c(key, settings[i].key)) {
+            if (text_value_fault(value))
+                return err_set(e, ERR_USAGE, "line %zu: bad value of %s: %s", line, settings[i].key,
+                               text_value_fault(value));
             *settings[i].to = terminated(p, value);
             return 0;
         }
@@ -218,13 +221,11 @@ static int take_setting(struct preset *p, struct str key, struct str value, size
 /* Removes blank lines between the head and the text, and the final newline. */
 static void trim_body(struct preset *p, bool has_head)
 {
-    while (has_head && p->body.n > 0 && (p->body.p[0] == '\n' || p->body.p[0] == '\r')) {
-        p->line += p->body.p[0] == '\n';
+    while (has_head && p->body.n > 0 && p->body.p[0] == '\n') {
+        p->line++;
         p->body = (struct str){p->body.p + 1, p->body.n - 1};
     }
     if (str_ends(p->body, STR("\n")))
-        p->body.n--;
-    if (str_ends(p->body, STR("\r")))
         p->body.n--;
 }
 
@@ -250,7 +251,7 @@ static int parse_head(struct preset *p, struct str *rest, struct err *e)
 
 int preset_parse(struct preset *p, struct err *e)
 {
-    struct str text = utf8_without_bom(buf_str(&p->text)), rest = text;
+    struct str text = buf_str(&p->text), rest = text;
     bool has_head = str_eq(str_trim(str_cut(&rest, '\n')), fence);
 
     p->line = has_head ? 2 : 1;

@@ -10,6 +10,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
+#include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
 
@@ -208,17 +209,24 @@ static void warn_unknown(struct str key, const char *file, size_t number)
                  : "");
 }
 
-/* Is the whole value in quotes, as in TOML or a shell? A command may begin with a quote. */
+/* Is the value a command for the shell, which has quotes and comments of its own? */
+static bool is_command(enum setting s)
+{
+    return s == SETTING_API_KEY_COMMAND || s == SETTING_MCP;
+}
+
+/* Is the whole value in quotes, as in TOML or a shell? */
 static bool is_quoted(enum setting s, struct str value)
 {
-    return s != SETTING_API_KEY_COMMAND && s != SETTING_MCP && value.n >= 2 &&
-           (value.p[0] == '"' || value.p[0] == '\'') && value.p[value.n - 1] == value.p[0];
+    return !is_command(s) && value.n >= 2 && (value.p[0] == '"' || value.p[0] == '\'') &&
+           value.p[value.n - 1] == value.p[0];
 }
 
 static int take_line(struct config *c, struct str line, const char *file, size_t number,
                      struct err *e)
 {
     struct str rest = str_trim(line), key;
+    const char *fault;
     char *value;
 
     if (rest.n == 0 || rest.p[0] == '#')
@@ -237,6 +245,10 @@ static int take_line(struct config *c, struct str line, const char *file, size_t
             return err_set(e, ERR_USAGE,
                            "cannot read '%s': line %zu: the value of %s takes no quotes", file,
                            number, settings[i].key);
+        fault = is_command((enum setting)i) ? NULL : text_value_fault(rest);
+        if (fault)
+            return err_set(e, ERR_USAGE, "cannot read '%s': line %zu: bad value of %s: %s", file,
+                           number, settings[i].key, fault);
         value = mem_copy(rest.p, rest.n);
         set_value(c, (enum setting)i, value, CONFIG_FILE);
         c->line[i] = number;
@@ -264,7 +276,7 @@ static int read_config_text(const char *file, struct buf *text, struct err *e)
     if (result < 0)
         err_sys(e, errno, "cannot read '%s'", file);
     close(fd);
-    return result;
+    return result < 0 ? -1 : text_clean(text, file, e);
 }
 
 static int read_file(struct config *c, struct err *e)
@@ -286,6 +298,28 @@ static int read_file(struct config *c, struct err *e)
     buf_release(&text);
     free(file);
     return result;
+}
+
+/* Paths and commands may have any byte. */
+static int take_variable(struct config *c, enum setting s, struct err *e)
+{
+    const char *text = config_env(settings[s].variable), *fault;
+    bool any = is_command(s) || s == SETTING_HISTORY || s == SETTING_SESSION;
+    struct str trimmed = any || !text ? STR_NONE : text_value(text);
+    char *value;
+
+    if (any || trimmed.n == 0) {
+        set_value(c, s, any ? text : NULL, CONFIG_ENVIRONMENT);
+        return 0;
+    }
+    fault = text_value_fault(trimmed);
+    if (fault)
+        return err_set(e, ERR_USAGE, "bad value '%s' for %s: %s", text, settings[s].variable,
+                       fault);
+    value = mem_copy(trimmed.p, trimmed.n);
+    set_value(c, s, value, CONFIG_ENVIRONMENT);
+    free(value);
+    return 0;
 }
 
 /* ---- where the user's things are ---- */
@@ -342,8 +376,8 @@ int config_load(struct config *c, struct err *e)
     if (read_file(c, e) < 0)
         return -1;
     for (size_t i = 0; i < SETTING_COUNT; i++)
-        if (settings[i].variable)
-            set_value(c, (enum setting)i, config_env(settings[i].variable), CONFIG_ENVIRONMENT);
+        if (settings[i].variable && take_variable(c, (enum setting)i, e) < 0)
+            return -1;
     return 0;
 }
 
@@ -494,7 +528,8 @@ int config_prices(const struct config *c, struct prices *p, struct err *e)
         result = err_set(e, ERR_USAGE, "cannot read '%s': No such file or directory", file);
     if (result < 0)
         e->kind = ERR_USAGE;
-    if (result > 0 && prices_read(p, buf_str(&text), file, e) < 0)
+    if (result > 0 &&
+        (text_clean(&text, file, e) < 0 || prices_read(p, buf_str(&text), file, e) < 0))
         result = -1;
     buf_release(&text);
     free(file);

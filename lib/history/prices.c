@@ -99,7 +99,6 @@ int prices_read(struct prices *p, struct str text, const char *file, struct err 
     int result = 0;
 
     buf_clear(&p->last);
-    text = utf8_without_bom(text);
     for (size_t number = 1; result == 0 && text.p; number++) {
         struct str line = str_trim(str_cut(&text, '\n'));
 
@@ -107,10 +106,7 @@ int prices_read(struct prices *p, struct str text, const char *file, struct err 
             continue;
         buf_clear(&where);
         buf_addf(&where, "cannot use '%s': line %zu", file, number);
-        if (memchr(line.p, '\0', line.n))
-            result = err_set(e, ERR_USAGE, "%s: a byte of it is 0", buf_c(&where));
-        else
-            result = read_line(p, line, buf_c(&where), e);
+        result = read_line(p, line, buf_c(&where), e);
     }
     buf_release(&where);
     return result;

@@ -872,7 +872,7 @@ struct schema *schema_read(const char *file, struct err *e)
 
     if (str_starts(str_of(file), STR("{")) && access(file, F_OK) < 0) {
         err_set(e, ERR_USAGE, "bad value '%s' for --schema: a file is expected", file);
-    } else if (file_read(file, &text, e) < 0) {
+    } else if (file_read(file, &text, e) < 0 || text_clean(&text, file, e) < 0) {
         e->kind = ERR_USAGE;
     } else if ((s = schema_new(buf_str(&text), &why)) && cJSON_IsObject(s->root)) {
         s->file = mem_text(file);

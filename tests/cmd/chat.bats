@@ -138,13 +138,22 @@ END
     stdout_is again '[3 messages]'
 }
 
-@test "chat: bytes that are no text become U+FFFD, U+0000 survives" {
+@test "chat: bytes that are no text become U+FFFD, with a notice; zero bytes and PDFs are refused" {
     use_echo
     use_history
-    printf 'a\xffb\xe4\xbd\0c' | run_expect 0 chat $'d\xc3'
-    stdout_bytes_are 'a\0357\0277\0275b\0357\0277\0275\0000c\n\nd\0357\0277\0275\n[1 message]\n'
+    printf 'a\xffb\xe4\xbdc' | run_expect 0 chat $'d\xc3'
+    stdout_bytes_are 'a\0357\0277\0275b\0357\0277\0275c\n\nd\0357\0277\0275\n[1 message]\n'
     json_is "$HISTORY" 'select(.role == "user") | .content | explode | tojson' \
-        '[97,65533,98,65533,0,99,10,10,100,65533]'
+        '[97,65533,98,65533,99,10,10,100,65533]'
+    stderr_is "chat: standard input is not UTF-8: what cannot be read becomes U+FFFD (iconv converts it)"
+    printf '\xff\xfea\0' | run_expect 2 chat x
+    stderr_is 'chat: cannot use standard input: it is UTF-16 (iconv -f UTF-16 -t UTF-8 converts it)'
+    for text in 'a\0b' '\x89PNG\r\n\x1a\n\0'; do
+        printf '%b' "$text" | run_expect 2 chat x
+        stderr_is 'chat: cannot use standard input: it is a binary file (chat -f - attaches images and PDFs)'
+    done
+    printf '%%PDF-1.7\n' | run_expect 2 chat x
+    stderr_is 'chat: cannot use standard input: it is a PDF (chat -f - attaches images and PDFs)'
 }
 
 # ---- files

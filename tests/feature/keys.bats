@@ -329,7 +329,6 @@ END
 secret word\n|white space or a control character in it
 secret\nword\n|white space or a control character in it
 secret\0001|white space or a control character in it
-secret\0000|white space or a control character in it
 END
     rm "$KEYS/openai"
     mkfifo -m 600 "$KEYS/openai"

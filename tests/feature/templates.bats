@@ -57,7 +57,7 @@ refused() {
     printf 'one kept\n\n' >"$CONFIG/templates/odd"
     sends $'one kept\n' -t odd
     printf 'a\r\nb {{input}}\r\n' >"$CONFIG/templates/odd"
-    sends $'a\r\nb x' -t odd x
+    sends $'a\nb x' -t odd x
     printf '\xef\xbb\xbf---\r\noption.delay_ms = 0\r\n---\r\n\r\na {{input}}\r\n' >"$CONFIG/templates/odd"
     sends 'a x' -t odd x
 }

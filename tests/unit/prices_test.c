@@ -130,19 +130,6 @@ TEST(an_error_names_file_and_line)
     }
 }
 
-TEST(a_byte_order_mark_is_no_part_of_a_pattern_and_no_byte_is_0)
-{
-    struct prices p = PRICES_INIT;
-    struct err e = ERR_INIT;
-
-    CHECK(prices_read(&p, STR("\xef\xbb\xbf[m]x 10 1 12.5 50 USD"), "prices", &e) == 0);
-    CHECK(is_cost(cost_of(&p, NULL, "mx", TOKENS), PRICES_REPORTED, false, "0.015"));
-    CHECK(prices_read(&p, STR("#\nm 10 1\0 12.5 50 USD"), "f", &e) < 0);
-    CHECK_STR(err_text(&e), "cannot use 'f': line 2: a byte of it is 0");
-    err_release(&e);
-    prices_release(&p);
-}
-
 /* The usage of a turn whose responses reported these members. */
 static struct usage sum_of(const char *first, const char *second)
 {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "chathist/base/buf.h"
+#include "chathist/base/error.h"
 
 #define UTF8_REPLACEMENT "\xef\xbf\xbd"
 
@@ -29,8 +30,26 @@ size_t utf8_ascii(struct str s);
 size_t utf8_valid(struct str s);
 #define UTF8_BOM STR("\xef\xbb\xbf") /* a byte order mark */
 struct str utf8_without_bom(struct str text);
-/* The same, but stops at the first ASCII character. */
+/* The same as utf8_valid, but stops at the first ASCII character. */
 size_t utf8_valid_beyond_ascii(struct str s);
+
+/*
+ * Small texts that people make with an editor: keys, the configuration, templates, prices, prompts.
+ * A byte order mark is not part of such a text. UTF-16 and binary data are refused everywhere.
+ */
+
+/* Returns why bytes are no text, for the end of a message, or NULL. Bytes that are not UTF-8 are
+ * not looked for. */
+const char *text_fault(struct str bytes);
+/* Removes a byte order mark at the beginning, and each CR before a newline or at the end. Returns
+ * 0, or -1 (ERR_USAGE) with a message that names the file if it is no text or not UTF-8. */
+int text_clean(struct buf *text, const char *file, struct err *e);
+/* Returns a text of one line, such as a variable of the environment, without a byte order mark and
+ * without white space at its ends. */
+struct str text_value(const char *value);
+/* Returns why a value of the configuration, the environment or a template cannot be meant, or
+ * NULL: it has a control character, or a comment after it. */
+const char *text_value_fault(struct str value);
 /* Adds s to out and replaces each ill-formed sequence by U+FFFD. */
 void utf8_add_repaired(struct buf *out, struct str s);
 /* Returns true if the offset is inside a character: the byte there continues one. False for 0 and

@@ -57,7 +57,8 @@ struct cost {
     struct amount amount;
 };
 
-/* Adds the lines of a text, the content of `file`. Returns 0, or -1 (ERR_USAGE) with a
+/* Adds the lines of a text, the content of `file` without a zero byte
+ * (text_clean). Returns 0, or -1 (ERR_USAGE) with a
  * message that names the file and the line. */
 int prices_read(struct prices *p, struct str text, const char *file, struct err *e);
 /* Returns how many places of currencies there are, and the name of one: `unknown`, `USD`, … */
