@@ -70,6 +70,7 @@ void chat_session_open(struct chat_session *t, const struct chat_args *args)
     if (args->reasoning)
         events_want_reasoning(&t->events);
     t->events.held = args->extract;
+    t->events.whole = !args->stream;
     read_schema(t);
     start_history_if_any(&t->config, &t->history, &args->common);
     load_prices(t);

@@ -308,7 +308,9 @@ static int print_text(void *arg, struct str delta)
         out_text(&ev->out, delta);
     ev->any_text = true;
     ev->ends_line = delta.p[delta.n - 1] == '\n';
-    out_flush(&ev->out);
+    /* A server may send the whole answer in pieces all the same. */
+    if (!ev->whole || ev->out.terminal)
+        out_flush(&ev->out);
     return go_on(ev);
 }
 

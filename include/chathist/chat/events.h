@@ -39,6 +39,7 @@ struct events {
     bool hinted;             /* the hint at a long conversation was printed */
     bool cut;                /* the hint that messages are omitted was printed */
     bool marked;             /* Markdown is shown */
+    bool whole;              /* text and final newline leave in one write */
     bool held;               /* the text is not printed, because events_code follows */
     struct partial *partial; /* gets the text of the answer before it is printed; NULL: none */
     struct prices *prices;   /* borrowed, for computed costs; NULL: none are printed */
