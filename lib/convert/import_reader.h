@@ -183,8 +183,10 @@ struct import_exchange {
     struct buf part;         /* that of the prompt */
     uint64_t prompt, answer; /* hashes of the objects up to the prompt and to the answer, or 0 */
 };
-#define IMPORT_EXCHANGE_INIT \
-    {.objects = BUF_INIT(2 * SOURCE_VALUE_MAX), .part = BUF_INIT(BUF_SMALL)}
+#define IMPORT_EXCHANGE_INIT                                                                       \
+    {                                                                                              \
+        .objects = BUF_INIT(2 * SOURCE_VALUE_MAX), .part = BUF_INIT(BUF_SMALL)                     \
+    }
 /* Takes message number n, an object as import_give_message takes it (import_messages.c). */
 void import_see(struct import_exchange *x, struct str object, size_t n);
 /* Sets the session to FORMAT:NAME-HASH: the name of the file without directories, and a hash of the

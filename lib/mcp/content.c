@@ -89,7 +89,7 @@ static void add_linked_file(struct buf *array, struct str block)
 {
     struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX), path = BUF_INIT(MCP_MESSAGE_MAX);
     struct str uri = json_text(json_get(block, "uri"), &scratch), scheme = STR("file://");
-    struct str rest = str_starts(uri, scheme) ? str_skip(uri, scheme.n) : STR_NONE;
+    struct str rest = str_starts(uri, scheme) ? str_skip(uri, scheme.n) : STR("");
 
     if (str_starts(rest, STR("localhost/")))
         rest = str_skip(rest, strlen("localhost"));
