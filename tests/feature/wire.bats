@@ -98,10 +98,10 @@ END
     text=$'quote " back\\slash\ttab\r\nline \x01 \x7f \xc3\xa9 \xe4\xbd\xa0 \xf0\x9f\x98\x80 \xe2\x80\xae end  '
     run_expect 0 chat "$text"
     [[ $(request 1 | jq -j '.messages[0].content'; echo .) == "$text." ]]
-    printf 'a\xff\xc3(\0b' >bytes
+    printf 'a\xff\xc3(\1b' >bytes
     run_expect 0 chat -N <bytes
-    [[ $(request 2 | jq -c '.messages[0].content') == '"a\ufffd\ufffd(\u0000b"' ]] ||
-        [[ $(request 2 | jq -c '.messages[0].content') == $'"a\xef\xbf\xbd\xef\xbf\xbd(\\u0000b"' ]]
+    [[ $(request 2 | jq -c '.messages[0].content') == '"a\ufffd\ufffd(\u0001b"' ]] ||
+        [[ $(request 2 | jq -c '.messages[0].content') == $'"a\xef\xbf\xbd\xef\xbf\xbd(\\u0001b"' ]]
 }
 
 @test "wire: -o sets fields of the request, as JSON or as text" {
