@@ -321,17 +321,23 @@ static bool take_quantity(struct str *s, bool bare, int64_t *ms)
 /* Reads one or more quantities, such as `1h 30min`, from the front. */
 static bool take_span(struct str *s, bool bare, int64_t *ms)
 {
-    int64_t sum = 0, one;
+    struct str rest;
+    int64_t one;
 
-    do {
-        if (!take_quantity(s, bare, &one) || one > INT64_MAX - sum)
-            return false;
-        sum += one;
-        bare = false;
-        skip_gap(s);
-    } while (s->n && ascii_is_digit(s->p[0]));
-    *ms = sum;
+    if (!take_quantity(s, bare, ms))
+        return false;
+    for (rest = *s; skip_gap(&rest), rest.n && ascii_is_digit(rest.p[0]); rest = *s) {
+        if (!take_quantity(&rest, false, &one) || one > INT64_MAX - *ms)
+            break;
+        *ms += one;
+        *s = rest;
+    }
     return true;
+}
+
+bool time_take_span(struct str *text, int64_t *ms)
+{
+    return take_span(text, false, ms);
 }
 
 bool time_parse_span(struct str text, int64_t *ms)
@@ -423,6 +429,7 @@ static bool read_ago(struct str text, int64_t now, int64_t *us)
 
     if (!take_span(&text, false, &ms) || ms > INT64_MAX / 4000)
         return false;
+    skip_gap(&text);
     if (text.n && !(find_word("ago", take_word(&text)) && text.n == 0))
         return false;
     *us = now - ms * 1000;

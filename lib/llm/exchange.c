@@ -37,30 +37,82 @@ static bool retry_is_worthwhile(enum err_kind kind, const struct http_head *head
     return head->status == 408 || head->status == 409 || head->status == 429 || head->status >= 500;
 }
 
-/* Reads a plain decimal number in units of `scale` milliseconds. */
-static bool retry_number(const char *text, int scale, int64_t *ms)
+/* Reads a wait, in milliseconds, at the beginning of a text: a duration with units, a date, or a
+ * number in units of `scale` milliseconds. A date in the past is none. */
+static bool read_wait(const char *text, int scale, int64_t now, int64_t *ms)
 {
+    struct str span = str_of(text), date = {text, strcspn(text, "\"\\\n")};
+    size_t digits = strspn(text, "0123456789.");
     char *end;
-    double n = strtod(text, &end);
+    int64_t us;
+    double n;
 
-    if (end == text || text[strspn(text, "0123456789.")] != '\0' || *end != '\0')
+    if (time_take_span(&span, ms))
+        return true;
+    if (time_parse_http(date, &us) || time_parse_iso(date, &us)) {
+        *ms = (us - now) / 1000;
+        return us >= now;
+    }
+    n = strtod(text, &end);
+    if (digits == 0 || end != text + digits || ascii_is_letter(end[strspn(end, " ")]))
         return false;
     *ms = (int64_t)((n < NUMBER_MAX ? n : NUMBER_MAX) * scale);
     return true;
 }
 
+/* Returns the place after the first of the words, which the text begins with in any case, or
+ * NULL. */
+static const char *after_word(const char *text, const char *const *words)
+{
+    for (; *words; words++) {
+        size_t n = strlen(*words);
+
+        if (strnlen(text, n) == n && str_eq_lower((struct str){text, n}, *words))
+            return text + n;
+    }
+    return NULL;
+}
+
+/* Finds a wait in the body of an error: `"retryDelay":"8.1s"` of Google, `"retry_after_ms":50`,
+ * `Please try again in 1m2.5s` of OpenAI, `wait 3 seconds`, `"estimated_time":20` of Hugging
+ * Face. */
+static bool find_wait(const char *body, int64_t now, int64_t *ms)
+{
+    const char *const *begins = WORDS("retry", "try", "wait", "resets", "reset", "estimated");
+    const char *const *fillers =
+        WORDS("ms", "milli", "delay", "after", "again", "in", "for", "time", "at", "least", "about",
+              "another", "your", "request", "seconds", "sec");
+
+    for (const char *at = body; *at; at++) {
+        const char *next = at > body && ascii_is_letter(at[-1]) ? NULL : after_word(at, begins);
+        bool named = ascii_lower(*at) == 'w';
+        int scale = 1000;
+
+        while (next) {
+            const char *p = next + strspn(next, " \"'_-:={\\");
+
+            next = after_word(p, fillers);
+            if (!next && named && read_wait(p, scale, now, ms))
+                return true;
+            named = true;
+            if (ascii_lower(*p) == 'm')
+                scale = 1;
+        }
+    }
+    return false;
+}
+
 /* Returns how long the server asks to wait, in milliseconds, or -1 if it does not say or the time
  * has passed. */
-static int64_t retry_requested(const struct http_head *head, int64_t now)
+static int64_t retry_requested(const struct http_head *head, const struct retry_moment *at)
 {
-    int64_t date, ms;
+    int64_t ms;
 
-    if (retry_number(buf_c(&head->field[HTTP_RETRY_AFTER_MS]), 1, &ms) ||
-        retry_number(buf_c(&head->field[HTTP_RETRY_AFTER]), 1000, &ms))
+    if (read_wait(buf_c(&head->field[HTTP_RETRY_AFTER_MS]), 1, at->now, &ms) ||
+        read_wait(buf_c(&head->field[HTTP_RETRY_AFTER]), 1000, at->now, &ms) ||
+        find_wait(at->body, at->now, &ms))
         return ms;
-    if (!time_parse_http(buf_str(&head->field[HTTP_RETRY_AFTER]), &date) || date < now)
-        return -1;
-    return (date - now) / 1000;
+    return -1;
 }
 
 static int64_t retry_backoff(unsigned repeated, unsigned random)
@@ -77,7 +129,7 @@ int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head
 
     if (!retry_is_worthwhile(kind, head))
         return -1;
-    ms = head ? retry_requested(head, at->now) : -1;
+    ms = head ? retry_requested(head, at) : -1;
     if (ms >= 0)
         return ms <= at->most ? ms : -1;
     return retry_backoff(repeated, at->random);
@@ -139,6 +191,8 @@ static int on_event(void *arg, struct str event, struct str data, struct err *e)
     x->continues = x->continues || (finished && size_of(x->response) > before);
 
     x->failed = rc < 0 && !x->response->sink_failed;
+    if (x->failed)
+        buf_set(&x->body, data);
     if (rc == 1)
         x->response->finished = true;
     return rc;
@@ -411,7 +465,7 @@ static bool lost_early(const struct exchange *x, const struct err *e)
 static void add_requested_wait(struct err *e, const struct http_head *head,
                                const struct retry_moment *at)
 {
-    int64_t ms = retry_requested(head, at->now);
+    int64_t ms = retry_requested(head, at);
 
     if (e->kind == ERR_BUSY && ms > at->most)
         err_set(e, e->kind, "%s (the server asks to wait for %" PRId64 " s)", err_text(e),
@@ -426,6 +480,7 @@ static int64_t time_to_wait(struct exchange *x, const struct ask *ask, unsigned 
     int64_t now = time_now();
     /* Clients that are refused at the same moment differ in the microseconds. */
     struct retry_moment at = {.now = now,
+                              .body = buf_c(&x->body),
                               .random = (unsigned)(now % TIME_SECOND),
                               .most = x->provider->retry_after_max ? x->provider->retry_after_max
                                                                    : RETRY_AFTER_MAX};

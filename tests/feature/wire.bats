@@ -557,6 +557,32 @@ error() {
     requests_are 1
 }
 
+@test "wire: the server says when in the body of an error, or in an event of a stream" {
+    # says TEXT BODY: a turn with two requests says that it waits that long.
+    says() {
+        start_llm ./error.http "${FAMILY-openai}/normal"
+        run_expect 0 chat -v -N "${@:2}" hello || return 1
+        requests_are 2 || return 1
+        stderr_matches ": trying again in $1 s \\(1\\)\$"
+    }
+    printf '%s\n' 'status: 429' 'header: Content-Type: application/json' '' \
+        '[{"error":{"code":429,"message":"slowly","details":[{"retryDelay":"0.1s"}]}}]' >error.http
+    says 0.1
+    printf '%s\n' 'status: 429' '' 'Please try again in 120ms.' >error.http
+    says 0.1
+    printf 'header: Content-Type: text/event-stream\n\ndata: {"error":{"code":429,"message":"slowly","retry_after_ms":130}}\n\n' >error.http
+    says 0.1
+    printf '%s\n' 'header: Content-Type: text/event-stream' '' 'event: response.failed' \
+        'data: {"type":"response.failed","response":{"status":"failed","error":{"code":"rate_limit_exceeded","message":"Please try again in 140ms."}}}' '' >error.http
+    FAMILY=openai-responses
+    says 0.1 -m openai-responses:m
+    printf '%s\n' 'status: 429' '' 'Your quota will reset after 8h12m33s.' >error.http
+    start_llm ./error.http
+    run_expect 5 chat -N hello
+    stderr_is 'chat: HTTP 429: Your quota will reset after 8h12m33s. (the server asks to wait for 29553 s)'
+    requests_are 1
+}
+
 @test "wire: a lost connection is made again, and a server that comes late is reached" {
     start_llm openai/nothing openai/nothing --reply hi
     run_expect 0 chat hello

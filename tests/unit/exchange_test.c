@@ -411,19 +411,20 @@ TEST(an_error_that_a_stream_begins_with_is_worth_another_try)
 /* Sun, 06 Nov 1994 08:49:37 GMT */
 #define NOW (INT64_C(784111777) * 1000000)
 
-static const struct retry_moment calm = {NOW, 0, RETRY_AFTER_MAX};
+static const struct retry_moment calm = {.now = NOW, .body = "", .most = RETRY_AFTER_MAX};
 
 /* The wait after the first failure with this status and these fields, without jitter. */
 struct failure {
     int status;
     enum err_kind kind;
-    const char *after, *after_ms, *should;
+    const char *after, *after_ms, *should, *body;
     int64_t most;
 };
 
 static int64_t wait_after(const struct failure *f)
 {
-    struct retry_moment at = {NOW, 0, f->most ? f->most : RETRY_AFTER_MAX};
+    struct retry_moment at = {
+        .now = NOW, .body = f->body ? f->body : "", .most = f->most ? f->most : RETRY_AFTER_MAX};
     struct http_head h;
     int64_t ms;
 
@@ -501,7 +502,8 @@ TEST(less_up_to_a_quarter)
     int64_t least = 500, most = 0;
 
     for (unsigned i = 0; i < 3000; i++) {
-        struct retry_moment at = {NOW, i * 7919U, RETRY_AFTER_MAX};
+        struct retry_moment at = {
+            .now = NOW, .body = "", .random = i * 7919U, .most = RETRY_AFTER_MAX};
         int64_t ms = retry_wait(0, ERR_NETWORK, NULL, &at);
 
         least = ms < least ? ms : least;
@@ -509,8 +511,9 @@ TEST(less_up_to_a_quarter)
     }
     CHECK_INT(least, 375);
     CHECK_INT(most, 500);
-    CHECK_INT(retry_wait(4, ERR_NETWORK, NULL, &(struct retry_moment){NOW, 1000, RETRY_AFTER_MAX}),
-              6000);
+    struct retry_moment late = {.now = NOW, .body = "", .random = 1000, .most = RETRY_AFTER_MAX};
+
+    CHECK_INT(retry_wait(4, ERR_NETWORK, NULL, &late), 6000);
 }
 
 TEST(seconds)
@@ -542,9 +545,66 @@ TEST(a_date)
     CHECK_INT(after_wish("Sun, 06 Nov 1994 08:51:38 GMT", ""), -1);
 }
 
+TEST(a_duration_with_units)
+{
+    CHECK_INT(after_wish("2.1s", ""), 2100);
+    CHECK_INT(after_wish("1m2.5s", ""), 62500);
+    CHECK_INT(after_wish("30 seconds", ""), 30000);
+    CHECK_INT(after_wish("", "250ms"), 250);
+    CHECK_INT(after_wish("1994-11-06T08:49:40Z", ""), 3000);
+}
+
+TEST(a_wish_in_the_body)
+{
+    static const struct {
+        const char *body;
+        int64_t ms;
+    } bodies[] = {
+        {"{\"error\":{\"details\":[{\"retryDelay\":\"8.1s\"}]}}", 8100},
+        {"[{\"error\":{\"message\":\"q. \\nPlease retry in 1m2.5s.\",\"x\":[{\"retryDelay\": "
+         "\"62s\"}]}}]",
+         62500},
+        {"{\"retryDelay\":{\"seconds\":\"8\",\"nanos\":1}}", 8000},
+        {"Limit 500, Used 480, Requested 50. Please try again in 2.1s. Visit https://x", 2100},
+        {"Please try again in 827ms.", 827},
+        {"Try again in 6m0s.", -1},
+        {"try again in 1 minute 30 seconds, 5 times at most", 90000},
+        {"Please retry after 26 seconds.", 26000},
+        {"please retry your request after 5 s", 5000},
+        {"Rate limited; wait 3 seconds before the next request", 3000},
+        {"Please wait for at least 2 min", 120000},
+        {"{\"retry_after\":7}", 7000},
+        {"{\"retry_after_ms\": 50}", 50},
+        {"{\"retryAfterMs\":\"50\"}", 50},
+        {"{\"Retry-After\":\"12\"}", 12000},
+        {"{\"retry_after_seconds\":1.5}", 1500},
+        {"{\"retry-after\":\"Sun, 06 Nov 1994 08:49:40 GMT\"}", 3000},
+        {"{\"error\":\"Model is loading\",\"estimated_time\":20.0}", 20000},
+        {"Your quota will reset after 12s.", 12000},
+        {"quota resets at \"1994-11-06T08:49:40Z\"", 3000},
+        {"retry after 13h. Or not", -1},
+        /* No wait. */
+        {"{\"retry_after\":null,\"retries\":3}", 500},
+        {"{\"max_retry\":5}", 500},
+        {"{\"retry\":5}", 500},
+        {"{\"X-RateLimit-Reset\":\"1741305600000\"}", 500},
+        {"retry in 3 attempts", 500},
+        {"try again later", 500},
+        {"an entry in 5 s, awaiting 4 s", 500},
+        {"wait", 500},
+        {"retry-after: ", 500},
+    };
+
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
+        if (!CHECK_INT(WAIT(.status = 429, .body = bodies[i].body), bodies[i].ms))
+            fprintf(stderr, "    of   %s\n", bodies[i].body);
+    CHECK_INT(WAIT(.status = 429, .after = "3", .body = "retry in 8s"), 3000);
+    CHECK_INT(WAIT(.status = 400, .body = "retry in 8s"), -1);
+}
+
 TEST(a_wish_that_is_none_or_too_long)
 {
-    static const char *const texts[] = {"",     "-1", "+1",  "1e1", "1 s",
+    static const char *const texts[] = {"",     "-1", "+1",  "1e1", "1 x", "0x10",
                                         "soon", ".",  "NaN", "inf", "1.x"};
 
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

@@ -51,6 +51,10 @@ bool time_parse_http(struct str text, int64_t *us);
  * fit. */
 bool time_parse_span(struct str text, int64_t *ms);
 
+/* Reads such a duration, with its units, from the front of a text, and moves *text past it. Returns
+ * false, with *text undefined, if the text does not begin with one. */
+bool time_take_span(struct str *text, int64_t *ms);
+
 /* Reads a time as people and git write it, and sets its first and its last microsecond:
  *  - the forms of time_parse_iso, but in local time if no zone is given, and meaning the whole
  *    day, minute or second that is written;

@@ -57,8 +57,8 @@ int exchange_run(const struct provider *p, struct ask *ask, struct response *a, 
  * Whether and when to repeat a failed exchange. These functions only decide: they do not wait, read
  * a clock or draw a number. The rules are those of the vendors' own clients (openai-python,
  * _base_client.py): HTTP 408, 409, 429 and 5xx, and a connection that could not be made or was lost
- * before a response. x-should-retry overrules the status. retry-after-ms, or else Retry-After (RFC
- * 9110 section 10.2.3), says when. An idle time-out is not repeated, because the user chose how
+ * before a response. x-should-retry overrules the status. retry-after-ms, else Retry-After (RFC
+ * 9110 section 10.2.3), else the body of the error says when, as a number, a duration or a date. An idle time-out is not repeated, because the user chose how
  * long to wait.
  */
 
@@ -73,9 +73,10 @@ int exchange_run(const struct provider *p, struct ask *ask, struct response *a, 
 
 /* The moment of a failure. */
 struct retry_moment {
-    int64_t now;     /* microseconds since 1970, to compare with a date in Retry-After */
-    unsigned random; /* any number */
-    int64_t most;    /* the longest wait, in milliseconds, that this server may ask for */
+    int64_t now;      /* microseconds since 1970, to compare with dates */
+    const char *body; /* of the error, in which the server can also ask for a wait; never NULL */
+    unsigned random;  /* any number */
+    int64_t most;     /* the longest wait, in milliseconds, that this server may ask for */
 };
 
 /* Returns the milliseconds to wait before the next attempt, or -1 if there should be no other.
