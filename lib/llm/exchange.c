@@ -303,6 +303,20 @@ static int on_body(void *arg, struct str piece, struct err *e)
     return x->form == FORM_OTHER ? keep_beginning(x, STR_NONE) : 0;
 }
 
+static bool nothing_came(const struct response *a)
+{
+    return a->text.len + a->calls_count + a->opaque.thinking.len == 0 && !a->reasoned;
+}
+
+/* Has the first text, reasoning or call come? A stream of comments and empty chunks has not begun. */
+static bool on_begun(void *arg)
+{
+    const struct exchange *x = arg;
+
+    return (x->form != FORM_OPEN && x->form != FORM_EVENTS) || x->response->finished ||
+           !nothing_came(x->response);
+}
+
 /* After its finish reason a stream only sends the usage and the end mark. But some servers send the
  * reason in every chunk, so this is 0 if text follows it. */
 static long on_ending(void *arg)
@@ -392,7 +406,8 @@ static int exchange_result(struct exchange *x, int rc, struct err *e)
     note_status(x);
     x->broke = rc != 0 && !x->ended;
     x->silent = x->broke && e->kind == ERR_TIMEOUT;
-    if (x->silent && (x->form != FORM_OPEN || x->body.len > 0))
+    if (x->silent && (x->form != FORM_OPEN || x->body.len > 0) &&
+        (x->ask->limits.first_byte_ms == HTTP_AS_IDLE || on_begun(x)))
         e->kind = ERR_INCOMPLETE;
     if (!x->failed && x->form != FORM_ERROR && (rc == 0 || x->ended))
         rc = conclude(x, e);
@@ -437,11 +452,6 @@ static int settle_response(struct response *a, int rc, struct err *e)
 }
 
 /* ---- repeating ---- */
-
-static bool nothing_came(const struct response *a)
-{
-    return a->text.len + a->calls_count + a->opaque.thinking.len == 0 && !a->reasoned;
-}
 
 /* Returns true if the first event of a stream with status 200 said that the server is busy. vLLM,
  * OpenRouter and Anthropic do this. It counts like the corresponding status. */
@@ -576,7 +586,8 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
                     struct response *a, unsigned *repeated, bool *more, struct err *e)
 {
     struct exchange x = {.provider = p, .ask = ask, .response = a};
-    struct http_sink sink = {.head = &x.head, .body = on_body, .arg = &x, .ending = on_ending};
+    struct http_sink sink = {
+        .head = &x.head, .body = on_body, .arg = &x, .ending = on_ending, .begun = on_begun};
     int rc;
 
     exchange_begin(&x, r);

@@ -73,7 +73,13 @@ struct http_pool {
     struct http_transfer *first; /* the transfers that http_end has not ended */
 };
 
-enum phase { PHASE_CONNECTING, PHASE_SENDING, PHASE_WAITING, PHASE_COMING };
+enum phase {
+    PHASE_CONNECTING,
+    PHASE_SENDING,
+    PHASE_WAITING,
+    PHASE_OPENING, /* bytes have come, but not yet the first that first_byte_ms waits for */
+    PHASE_COMING
+};
 
 struct http_transfer {
     struct http_pool *pool;
@@ -102,8 +108,8 @@ struct http_transfer {
 /* ---- time limits: how long the server may still be silent ----
  *
  * libcurl's own timers do not fit: LOW_SPEED_TIME averages over seconds, and the first byte has
- * none. Every byte counts as activity, so a server that sends comments or blanks stays connected.
- */
+ * none. Every byte counts as activity, so a server that sends comments or blanks stays connected,
+ * but such bytes do not end the wait for the first one (http_sink.begun). */
 
 static void enter_phase(struct http_transfer *x, enum phase phase)
 {
@@ -133,7 +139,8 @@ static void note_progress(struct http_transfer *x)
 
 static bool waits_for_first(const struct http_transfer *x)
 {
-    return x->phase == PHASE_WAITING && x->limits->first_byte_ms != HTTP_AS_IDLE;
+    return (x->phase == PHASE_WAITING || x->phase == PHASE_OPENING) &&
+           x->limits->first_byte_ms != HTTP_AS_IDLE;
 }
 
 /* Returns the current limit in milliseconds; 0 or less means none. */
@@ -162,7 +169,9 @@ static void add_limit(const struct http_transfer *x, struct buf *out)
 {
     long ms = current_limit(x);
 
-    buf_add_c(out, is_connected(x) ? "nothing came" : "no connection");
+    buf_add_c(out, !is_connected(x)            ? "no connection"
+                   : x->phase == PHASE_OPENING ? "no text came"
+                                               : "nothing came");
     if (ms % 1000 == 0)
         buf_addf(out, " within %ld s", ms / 1000);
     else
@@ -373,7 +382,10 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     x->stopped = x->sink->body(x->sink->arg, (struct str){p, size * n}, x->e) != 0;
     /* This comes after the sink, so that a slow reader of our output does not look like a silent
      * server. Bytes after the end of the response do not extend the time. */
-    if (x->ending_ms != HTTP_ENDED_MS)
+    note_progress(x);
+    if (waits_for_first(x) && x->sink->begun && !x->sink->begun(x->sink->arg))
+        x->phase = PHASE_OPENING;
+    else if (x->ending_ms != HTTP_ENDED_MS)
         enter_phase(x, PHASE_COMING);
     x->ending_ms = x->sink->ending ? x->sink->ending(x->sink->arg) : 0;
     return x->stopped ? 0 : n;

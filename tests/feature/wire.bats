@@ -342,6 +342,51 @@ events_end() {
     stderr_has '(idle time-out)'
 }
 
+# opening_of FAMILY: the beginning of a stream, without text.
+opening_of() {
+    case $1 in
+    openai) printf '%s\n' ': working' '' 'data: {"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}' '' ;;
+    anthropic)
+        printf 'event: %s\ndata: %s\n\n' \
+            message_start '{"type":"message_start","message":{"role":"assistant","content":[],"usage":{"input_tokens":1}}}' \
+            content_block_start '{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}' \
+            ping '{"type":"ping"}'
+        ;;
+    openai-responses)
+        printf 'event: %s\ndata: {"type":"%s","output_index":0%s}\n\n' \
+            response.created{,} ',"response":{"status":"in_progress","output":[]}' \
+            response.output_item.added{,} ',"item":{"type":"message","role":"assistant","content":[]}'
+        ;;
+    ollama) printf '%s\n' '{"message":{"role":"assistant","content":""},"done":false}' ;;
+    blanks) printf '\n\n' ;;
+    esac
+}
+
+@test "wire: comments, pings and empty parts do not end --first-byte-timeout" {
+    for FAMILY in openai anthropic openai-responses ollama blanks; do
+        type=text/event-stream
+        [[ $FAMILY != ollama ]] || type=application/x-ndjson
+        [[ $FAMILY != blanks ]] || type=application/json
+        { printf '%s\n' 'end: stall' "header: Content-Type: $type" '' && opening_of "$FAMILY"; } >opening.http
+        start_family ./opening.http
+        took_less 8000 run_expect 4 chat -1 --first-byte-timeout 1s --idle-timeout 50s hello
+        stderr_is "chat: no answer from '127.0.0.1:$LLM_PORT': no text came within 1 s (first-byte time-out)"
+        # Without the option each of them counts.
+        run_expect 7 chat -1 --idle-timeout 1s --retries 0 hello
+        stderr_is 'chat: answer is incomplete: nothing came within 1 s (idle time-out)'
+        unset OLLAMA_HOST
+    done
+}
+
+@test "wire: a long silence before the first text is not the idle time-out" {
+    printf '%s\n' 'chunk: event' 'delay: 2s' 'header: Content-Type: text/event-stream' '' >slow.http
+    opening_of openai >>slow.http
+    printf '%s\n' 'data: {"choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":"stop"}]}' '' >>slow.http
+    start_llm ./slow.http
+    run_expect 0 chat -1 --retries 0 --first-byte-timeout 60s --idle-timeout 1s hello
+    stdout_is hi
+}
+
 @test "wire: an answer that takes longer than the idle time-out, without a pause of that length, is none" {
     start_llm --set 'chunk: event' --set 'delay: 600ms' openai/normal
     run_expect 0 chat --idle-timeout 2s hello
