@@ -368,17 +368,21 @@ static int64_t request(struct mcp_server *s, struct mcp_message m, struct buf *p
 {
     struct buf json = BUF_INIT(MCP_OUT_MAX);
 
-    if (s->stateless) {
+    m.id = ++s->last_id;
+    if (s->stateless || m.tool) {
         json_add_key(params, "_meta");
         buf_add_byte(params, '{');
+    }
+    if (m.tool)
+        json_add_member_int(params, "progressToken", m.id);
+    if (s->stateless) {
         json_add_member(params, META "protocolVersion", STR(STATELESS_REVISION));
         json_add_key(params, META "clientInfo");
         buf_add_c(params, CLIENT_INFO);
         json_add_key(params, META "clientCapabilities");
-        buf_add_c(params, "{}}");
+        buf_add_c(params, "{}");
     }
-    buf_add_byte(params, '}');
-    m.id = ++s->last_id;
+    buf_add_c(params, s->stateless || m.tool ? "}}" : "}");
     begin_message(&json);
     json_add_member_int(&json, "id", m.id);
     json_add_member(&json, "method", str_of(m.method));
@@ -712,9 +716,18 @@ static void take_answer(struct mcp_server *s, const struct rpc_message *m)
 static void take_notification(struct mcp_server *s, const struct rpc_message *m)
 {
     struct buf text = BUF_INIT(2 * MCP_MESSAGE_MAX);
+    struct mcp_call *call = NULL;
+    int64_t token;
 
     if (str_eq_c(m->method, "notifications/tools/list_changed"))
         s->changed = true;
+    if (str_eq_c(m->method, "notifications/progress") &&
+        json_int(json_get(m->body, "progressToken"), &token) && token > 0)
+        call = find_call(s, token);
+    if (call && call->job->timeout_ms > 0) {
+        call->job->deadline = time_ticks() + call->job->timeout_ms;
+        s->unasked = 0;
+    }
     if (s->watch && str_eq_c(m->method, "notifications/message")) {
         add_log_message(&text, m->body);
         tell(s, MCP_LOG, buf_str(&text));

@@ -277,7 +277,12 @@ told() {
     stderr_has $'\nmcp_message fake info all is well\nmcp_message fake error disk {"full":"\\u001b[2J"}\n'
 }
 
-@test "mcp: progress prolongs no call" {
+@test "mcp: progress prolongs its own call, and no other" {
+    start_llm --call 'fake__progress {"seconds":7}' --reply finished
+    run_expect 0 chat --yes --tool-timeout 3s --mcp fake=./fake-mcp hello
+    stdout_is finished
+    json_is "$HISTORY" 'select(.role == "tool").content' worked
+    rm "$HISTORY"
     start_llm --call 'fake__progress {}' --reply finished
     run_expect 0 chat --yes --tool-timeout 700ms --mcp fake=./fake-mcp hello
     stdout_is finished

@@ -31,7 +31,7 @@ static void begin(void)
         job.tool->kind->begin(&job);
         CHECK_STR(buf_c(&sent),
                   "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":"
-                  "{\"name\":\"t\",\"arguments\":{\"a\":1}}}\n");
+                  "{\"name\":\"t\",\"arguments\":{\"a\":1},\"_meta\":{\"progressToken\":3}}}\n");
     }
     buf_clear(&sent);
 }

@@ -116,7 +116,8 @@ TEST(what_is_sent)
                    STR("}\n{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n"
                        "{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"tools/list\",\"params\":{}}\n"
                        "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"tools/call\",\"params\":{"
-                       "\"name\":\"echo\",\"arguments\":{\"text\":\"a\\nb\"}}}\n")));
+                       "\"name\":\"echo\",\"arguments\":{\"text\":\"a\\nb\"},\"_meta\":{"
+                       "\"progressToken\":3}}}\n")));
     unlink(buf_c(&command));
     CHECK_INT(rmdir(dir), 0);
     buf_release(&command);

@@ -81,7 +81,7 @@ struct tool_job {
     bool done;
     bool reported;    /* the watch was told that it is done */
     int64_t began;    /* a time of time_ticks, set by tool_run; 0: the call has not begun */
-    int64_t deadline; /* the same; INT64_MAX: none */
+    int64_t deadline; /* the same; INT64_MAX: none. A kind may put it off */
     void *state;      /* belongs to the kind until the job is done, then NULL */
 };
 

@@ -31,8 +31,8 @@
  * response to one of ours, because no stream is kept open for others.
  *
  * This client offers nothing to servers: it answers requests for roots, sampling and elicitation
- * with "method not found". Progress notifications are ignored and do not prolong a call. Tools that
- * can only be called as tasks (`taskSupport` is "required") are not offered.
+ * with "method not found".  A progress notification of a call starts its time limit again. Tools that can
+ * only be called as tasks (`taskSupport` is "required") are not offered.
  */
 #ifndef CHATHIST_MCP_CLIENT_H
 #define CHATHIST_MCP_CLIENT_H
