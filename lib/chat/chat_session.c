@@ -70,7 +70,7 @@ void chat_session_open(struct chat_session *t, const struct chat_args *args)
     if (args->reasoning)
         events_want_reasoning(&t->events);
     t->events.held = args->extract;
-    t->events.whole = !args->stream;
+    t->events.out.whole = !args->stream && !t->events.out.terminal;
     read_schema(t);
     start_history_if_any(&t->config, &t->history, &args->common);
     load_prices(t);
@@ -537,7 +537,7 @@ static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
     bool going = true;
     int result;
 
-    events_pause(&t->events);
+    events_end_text(&t->events);
     round_begin(turn);
     for (size_t i = 0; i < turn->answer.calls_count; i++)
         if (going)

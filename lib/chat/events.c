@@ -308,8 +308,7 @@ static int print_text(void *arg, struct str delta)
         out_text(&ev->out, delta);
     ev->any_text = true;
     ev->ends_line = delta.p[delta.n - 1] == '\n';
-    /* A server may send the whole answer in pieces all the same. */
-    if (!ev->whole || ev->out.terminal)
+    if (!ev->out.whole)
         out_flush(&ev->out);
     return go_on(ev);
 }
@@ -328,7 +327,7 @@ static int add_citation(void *arg, struct str json)
     return go_on(ev);
 }
 
-void events_pause(struct events *ev)
+void events_end_text(struct events *ev)
 {
     progress_end();
     stderr_text_end(&ev->reasoning);
@@ -340,7 +339,13 @@ void events_pause(struct events *ev)
     if (!ev->ends_line)
         out_byte(&ev->out, '\n');
     ev->any_text = false;
-    /* A message about the failure comes next. */
+    if (!ev->out.whole)
+        out_flush(&ev->out);
+}
+
+void events_pause(struct events *ev)
+{
+    events_end_text(ev);
     out_flush(&ev->out);
 }
 

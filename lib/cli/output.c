@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -258,7 +259,10 @@ const char *term_style(enum out_style s)
 
 void out_start(struct out *o, enum color_when color)
 {
+    struct stat st;
+
     *o = (struct out){.terminal = isatty(STDOUT_FILENO),
+                      .file = fstat(STDOUT_FILENO, &st) == 0 && S_ISREG(st.st_mode),
                       .cancel_fd = -1,
                       .scratch = BUF_INIT(8 * BUF_LINE),
                       .pending = BUF_INIT(SIZE_MAX)};
@@ -293,7 +297,7 @@ static ssize_t write_some(struct out *o, struct str bytes)
 {
     size_t most = bytes.n;
 
-    if (o->cancel_fd >= 0) {
+    if (o->cancel_fd >= 0 && !o->file) {
         /* Usually this writes everything. Not all systems have such a write. */
         ssize_t done = file_write_now(STDOUT_FILENO, bytes.p, bytes.n);
 
@@ -393,13 +397,13 @@ int out_flush(struct out *o)
 void out_raw(struct out *o, struct str bytes)
 {
     /* A large text is not copied. */
-    if (bytes.n >= PENDING_MAX && o->rows == 0 && out_flush(o) == 0) {
+    if (!o->whole && bytes.n >= PENDING_MAX && o->rows == 0 && out_flush(o) == 0) {
         write_all(o, bytes);
         return;
     }
     if (o->error == 0)
         buf_add_str(&o->pending, bytes);
-    if (o->pending.len >= PENDING_MAX)
+    if (!o->whole && o->pending.len >= PENDING_MAX)
         out_flush(o);
 }
 

@@ -987,12 +987,3 @@ END
     run_expect 0 chat --no-store - <<<'from a pipe'
     stdout_is 'from a pipe' '[1 message]'
 }
-
-@test "chat: --no-stream writes the answer and its final newline at once" {
-    use_echo
-    type -P strace >/dev/null || skip "strace is not installed"
-    run_expect 0 strace -qq -e trace=write -e signal=none -o calls chat -1 --no-stream hello
-    grep 'write(1,' calls >written
-    run_expect 0 wc -l <written
-    stdout_is 1
-}

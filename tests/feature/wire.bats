@@ -139,6 +139,46 @@ END
     stdout_is 'Hello, world.'
 }
 
+# written_once COMMAND...: runs it with a pipe for its output, which it writes with one call; `got` has the output.
+written_once() {
+    run_expect 0 sh -c 'strace -qq -o trace -e trace=write,writev,pwritev2 "$@" | cat >got' sh "$@"
+    [[ $(grep -cE '(write|writev|pwritev2)\(1, .* = [1-9]' trace) == 1 ]] ||
+        fail "not one write: $*" "$(head trace | cut -c 1-100)"
+}
+
+@test "wire: --no-stream writes an answer and its newline in one call" {
+    need_strace
+    CHAT_PROVIDER=echo written_once chat -1 -q --no-stream 'n 1'
+    [[ $(<got) == *'[1 message]' ]]
+    # A server that answers in one piece, and one that streams all the same.
+    long=$(head -c 300000 /dev/zero | tr '\0' x)
+    { printf 'header: Content-Type: application/json\n\n' && printf '{"choices":[{"message":{"content":"%s"}}]}' "$long"; } >long.http
+    start_llm --reply 'two words' openai/normal ./long.http
+    written_once chat -1 --no-stream hello
+    printf 'two words\n' | cmp - got
+    written_once chat -1 --no-stream hello
+    printf 'Hello, world.\n' | cmp - got
+    # Longer than the buffer of the output, to a file.
+    written_once sh -c 'exec chat -1 -q --no-stream hello >to'
+    printf '%s\n' "$long" | cmp - to
+}
+
+@test "wire: --no-stream writes the texts of a turn that calls tools in one call" {
+    need_strace
+    put_tool f 'echo ok'
+    printf 'header: Content-Type: application/json\n\n' | tee call.http >end.http
+    printf '%s' '{"choices":[{"finish_reason":"tool_calls","message":{"content":"I look.","tool_calls":[' \
+        '{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}}]}' >>call.http
+    printf '%s' '{"choices":[{"finish_reason":"stop","message":{"content":"It is so."}}]}' >>end.http
+    start_llm ./call.http ./end.http
+    written_once chat -1 -q --yes -T ./f --no-stream hello
+    printf 'I look.\nIt is so.\n' | cmp - got
+    # With events, each is a line that is written at once.
+    start_llm ./call.http ./end.http
+    run_expect 0 sh -c 'strace -qq -o trace -e trace=write,writev,pwritev2 chat -1 -q --yes -T ./f --no-stream --json hello | cat >got'
+    [[ $(grep -cE '(write|writev|pwritev2)\(1, .* = [1-9]' trace) == "$(wc -l <got)" ]]
+}
+
 @test "wire: usage is stored" {
     use_history
     start_llm openai/usage openai/usage-last-chunk openai/usage-every-chunk openai/normal

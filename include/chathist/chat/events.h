@@ -39,7 +39,6 @@ struct events {
     bool hinted;             /* the hint at a long conversation was printed */
     bool cut;                /* the hint that messages are omitted was printed */
     bool marked;             /* Markdown is shown */
-    bool whole;              /* text and final newline leave in one write */
     bool held;               /* the text is not printed, because events_code follows */
     struct partial *partial; /* gets the text of the answer before it is printed; NULL: none */
     struct prices *prices;   /* borrowed, for computed costs; NULL: none are printed */
@@ -95,6 +94,8 @@ void events_result(struct events *ev, const struct tool_job *job);
  * The next event erases it. */
 void events_running(const struct events *ev, const struct tool_job *jobs, size_t count);
 /* Ends a text after which more follows, with its missing last newline. */
+void events_end_text(struct events *ev);
+/* The same before a message: the text is also written if the output is to be written as a whole. */
 void events_pause(struct events *ev);
 /* Ends a turn that failed: adds the missing last newline, or prints an `error` event with the exit
  * code. */

@@ -23,9 +23,13 @@ struct out {
     /* If this descriptor is readable, a write that would wait fails with EINTR; -1 after
      * out_start. */
     int cancel_fd;
+    /* Output to a pipe or a file waits for out_flush, which writes all of it at once. The caller sets
+     * it after out_start. */
+    bool whole;
     int error;  /* errno of the first write that failed; nothing is written after it; 0: none */
     bool paged; /* a pager reads the output */
     /* private */
+    bool file;      /* standard output is a regular file, for which no write waits */
     bool unseen;    /* the pager could not show the output */
     size_t rows;    /* output of fewer rows is held back until more comes; 0: nothing is held */
     struct vis vis; /* text split between two calls of out_text */
