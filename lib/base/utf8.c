@@ -197,7 +197,7 @@ const char *text_value_fault(struct str value)
     if (str_find(value, STR(" #")) || str_find(value, STR("\t#")))
         return "a comment has a line to itself";
     for (size_t i = 0; i < value.n; i++)
-        if ((unsigned char)value.p[i] < ' ' || value.p[i] == 0x7f)
+        if (((unsigned char)value.p[i] < ' ' && value.p[i] != '\t') || value.p[i] == 0x7f)
             return "a control character is in it";
     return utf8_valid(value) < value.n ? "it is not UTF-8" : NULL;
 }

@@ -48,7 +48,7 @@ int text_clean(struct buf *text, const char *file, struct err *e);
  * without white space at its ends. */
 struct str text_value(const char *value);
 /* Returns why a value of the configuration, the environment or a template cannot be meant, or
- * NULL: it has a control character, or a comment after it. */
+ * NULL: it has a control character other than a tab, or a comment after it. */
 const char *text_value_fault(struct str value);
 /* Adds s to out and replaces each ill-formed sequence by U+FFFD. */
 void utf8_add_repaired(struct buf *out, struct str s);
