@@ -26,7 +26,9 @@ static void choose_server(struct chat_session *t)
         config_set_preset(&t->config, (enum setting)i, t->args->preset[i]);
         config_set(&t->config, (enum setting)i, t->args->setting[i]);
     }
-    if (server_choose(&t->server, &t->config, t->args->headers, t->args->headers_count, &e) < 0 ||
+    if (server_providers(&t->known, &t->config, &e) < 0 ||
+        server_choose(&t->server, &t->known, &t->config, t->args->headers, t->args->headers_count,
+                      &e) < 0 ||
         (!t->args->insecure && server_check_key(&t->server, &e) < 0))
         die_err(&e);
     t->first = t->server.provider;
@@ -91,6 +93,7 @@ void chat_session_close(struct chat_session *t)
     request_settings_release(&t->settings);
     option_set_release(&t->options);
     history_release(&t->history);
+    providers_release(&t->known);
     config_release(&t->config);
     schema_free(t->schema);
     prices_release(&t->prices);
@@ -363,8 +366,8 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
     turn->session = buf_str(&t->session.id);
     turn->max_rounds = t->args->max_iterations;
     turn->tool_timeout_ms = t->args->tool_timeout_ms;
-    if (request_settings_load(&t->settings, &t->config, t->args, &t->options, t->server.provider,
-                              e) < 0)
+    if (request_settings_load(&t->settings, &t->config, t->args, &t->options, &t->known,
+                              t->server.provider, e) < 0)
         return -1;
     set_ask(t, &turn->ask);
     turn->ask.conversation = hash_fnv(turn->session);
@@ -757,9 +760,12 @@ int chat_session_change_model(struct chat_session *t, const char *name, struct e
     bool same;
     int result;
 
-    provider_split(name, &provider, &model);
-    if (!provider)
+    provider_split(&t->known, name, &provider, &model);
+    if (!provider ||
+        (provider != t->server.provider && server_has_whole_name(&t->server, &t->config, name))) {
         provider = t->server.provider;
+        model = name;
+    }
     /* The same name can be another provider at another base URL. */
     same = strcmp(provider->name, t->first->name) == 0;
     buf_addf(&full, "%s:%s", provider->name, model);
@@ -772,7 +778,8 @@ int chat_session_change_model(struct chat_session *t, const char *name, struct e
         tried.from[SETTING_BASE_URL] = CONFIG_DEFAULT;
     }
     /* --header was given for the first server, too. */
-    result = server_choose(&server, &tried, t->args->headers, same ? t->args->headers_count : 0, e);
+    result = server_choose(&server, &t->known, &tried, t->args->headers,
+                           same ? t->args->headers_count : 0, e);
     if (result == 0 && !t->args->insecure)
         result = server_check_key(&server, e);
     if (result == 0)

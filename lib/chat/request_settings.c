@@ -5,11 +5,12 @@
 
 #include "chathist/base/memory.h"
 
-const char *setting_name_for(const char *name, const struct provider *p, bool own)
+const char *setting_name_for(const struct providers *known, const char *name,
+                             const struct provider *p, bool own)
 {
     const char *dot = strchr(name, '.');
     const struct provider *of =
-        dot && dot[1] ? provider_find((struct str){name, (size_t)(dot - name)}) : NULL;
+        dot && dot[1] ? provider_find(known, (struct str){name, (size_t)(dot - name)}) : NULL;
 
     /* The three providers of OpenAI have the settings of `openai` in common. */
     if (own)
@@ -55,12 +56,13 @@ static void add_option(struct request_settings *r, struct ask_option option)
 }
 
 static void add_configured_options(struct request_settings *r, const struct config *c,
-                                   const struct provider *p, bool own)
+                                   const struct providers *known, const struct provider *p,
+                                   bool own)
 {
     for (size_t i = 0; i < c->named_count; i++) {
         const struct config_named *named = &c->named[i];
         const char *name =
-            named->setting == SETTING_OPTION ? setting_name_for(named->name, p, own) : NULL;
+            named->setting == SETTING_OPTION ? setting_name_for(known, named->name, p, own) : NULL;
 
         if (name)
             add_option(r, (struct ask_option){name, str_of(named->value), ASK_CONFIGURATION});
@@ -97,11 +99,11 @@ static enum ask_from strength(enum config_from from)
 
 int request_settings_load(struct request_settings *r, const struct config *c,
                           const struct chat_args *a, const struct option_set *own,
-                          const struct provider *p, struct err *e)
+                          const struct providers *known, const struct provider *p, struct err *e)
 {
     clear(r);
-    add_configured_options(r, c, p, false);
-    add_configured_options(r, c, p, true);
+    add_configured_options(r, c, known, p, false);
+    add_configured_options(r, c, known, p, true);
     for (enum ask_from from = ASK_TEMPLATE; from <= ASK_FLAG; from++)
         for (size_t i = 0; i < a->options_count; i++)
             if (a->options[i].from == from)

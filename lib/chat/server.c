@@ -63,6 +63,11 @@ static const char *key_name(const struct provider *p)
     return p->key_name ? p->key_name : p->name;
 }
 
+static bool is_key_command(const struct config_named *named, const char *provider)
+{
+    return named->setting == SETTING_API_KEY_COMMAND && strcmp(named->name, provider) == 0;
+}
+
 /* Finds where the key of a provider comes from. With `any`, keys that are not set for one provider
  * also apply. */
 static void key_find(struct key_source *s, const struct config *c, const struct provider *p,
@@ -75,7 +80,6 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
     char *file = key_file(c, key_name(p));
 
     *s = (struct key_source){0};
-    buf_addf(&own, "api_key_command.%s", key_name(p));
     if (any)
         offer_key(s, KEY_VARIABLE, config_env("CHAT_API_KEY"), "CHAT_API_KEY");
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
@@ -83,7 +87,12 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
             offer_key(s, KEY_VARIABLE, config_env(variables[i]), variables[i]);
     if (any && in_environment)
         offer_key(s, KEY_COMMAND, command, "CHAT_API_KEY_COMMAND");
-    offer_key(s, KEY_COMMAND, config_named(c, SETTING_API_KEY_COMMAND, key_name(p)), buf_c(&own));
+    for (size_t i = c->named_count; i-- > 0;)
+        if (is_key_command(&c->named[i], key_name(p))) {
+            buf_clear(&own);
+            config_key(&c->named[i], &own);
+            offer_key(s, KEY_COMMAND, c->named[i].value, buf_c(&own));
+        }
     offer_key(s, KEY_FILE, file, "");
     if (any)
         offer_key(s, KEY_COMMAND, command, "api_key_command");
@@ -107,7 +116,7 @@ static bool key_in_configuration(const struct config *c, const char *provider)
     return there;
 }
 
-static void key_check_names(const struct config *c)
+static void key_check_names(const struct providers *known, const struct config *c)
 {
     for (size_t i = 0; i < c->named_count; i++) {
         const char *name = c->named[i].name;
@@ -115,7 +124,7 @@ static void key_check_names(const struct config *c)
 
         if (c->named[i].setting != SETTING_API_KEY_COMMAND)
             continue;
-        p = provider_find(str_of(name));
+        p = provider_find(known, str_of(name));
         if (!p)
             warnf("unknown provider '%s' in the user configuration: api_key_command.%s", name,
                   name);
@@ -204,15 +213,15 @@ static char *key_fetch(const struct key_source *s, const char *command_dir, stru
 
 /* ---- the provider ---- */
 
-static int unknown_provider(const char *name, struct err *e)
+static int unknown_provider(const struct providers *known, const char *name, struct err *e)
 {
     struct nearest meant = {.typed = name};
     struct buf names = BUF_INIT(BUF_SMALL);
     int result;
 
-    for (const struct provider *const *p = provider_all(); *p; p++) {
-        buf_addf(&names, "%s%s", names.len ? ", " : "", (*p)->name);
-        nearest_offer(&meant, (*p)->name);
+    for (size_t i = 0; i < known->count; i++) {
+        buf_addf(&names, "%s%s", names.len ? ", " : "", known->at[i]->name);
+        nearest_offer(&meant, known->at[i]->name);
     }
     if (meant.name)
         result = err_set(e, ERR_USAGE, "unknown provider '%s': did you mean %s?", name, meant.name);
@@ -241,34 +250,35 @@ static int check_flags(struct server *s, const struct config *c, bool weak, stru
 
 static int choose_url(struct server *s, const struct config *c, struct err *e);
 
-/* Does the cached list of the provider's server have a model of that whole name? */
-static bool has_model(const struct config *c, const struct provider *p, const char *model)
+bool server_has_whole_name(const struct server *s, const struct config *c, const char *model)
 {
-    struct server s = {.provider = p};
     struct model_list list = {0};
     char *dir = c->cache_home ? path_join(c->cache_home, MODEL_CACHE_DIR) : NULL;
-    bool found = false;
+    bool found = s->provider->probe.path || s->provider->local;
 
-    if (dir && choose_url(&s, c, NULL) == 0 && s.base_url &&
-        model_cache_load(dir, p, s.base_url, INT64_MAX, &list))
+    if (!found && dir && s->base_url &&
+        model_cache_load(dir, s->provider, s->base_url, INT64_MAX, &list))
         for (size_t i = 0; !found && i < list.count; i++)
             found = strcmp(list.at[i], model) == 0;
     model_list_release(&list);
-    free(s.base_url);
     free(dir);
     return found;
 }
 
-/* Is a model whose name begins like that of another provider (`mistral:7b`) one of the provider
- * that the settings name? It is beside -p and at a local provider. At another provider the list of
- * its models decides. */
+/* Is a model whose name begins like that of another provider one of the provider that the settings
+ * name? It is beside -p and where server_has_whole_name says so. */
 static bool is_whole_name(const struct config *c, const struct provider *named, const char *model)
 {
+    struct server s = {.provider = named};
+    bool whole;
+
     if (c->from[SETTING_PROVIDER] >= CONFIG_PRESET &&
         c->from[SETTING_MODEL] != c->from[SETTING_PROVIDER])
         return false;
-    return c->from[SETTING_PROVIDER] == CONFIG_FLAG || named->probe.path || named->local ||
-           has_model(c, named, model);
+    whole = c->from[SETTING_PROVIDER] == CONFIG_FLAG ||
+            (choose_url(&s, c, NULL) == 0 && server_has_whole_name(&s, c, model));
+    free(s.base_url);
+    return whole;
 }
 
 /* Chooses the provider that the settings name. The prefix of a model's name counts before
@@ -280,13 +290,13 @@ static int choose_named(struct server *s, const struct config *c, struct err *e)
     const struct provider *of_model = NULL, *named = NULL;
 
     if (model)
-        provider_split(model, &of_model, &model);
+        provider_split(s->known, model, &of_model, &model);
     if (model && !*model)
         return err_set(e, ERR_USAGE, "'%s' names no model", c->value[SETTING_MODEL]);
     if (name && strcmp(name, "none") != 0) {
-        named = provider_find(str_of(name));
+        named = provider_find(s->known, str_of(name));
         if (!named)
-            return unknown_provider(name, e);
+            return unknown_provider(s->known, name, e);
     }
     if (named && of_model && named != of_model) {
         if (is_whole_name(c, named, c->value[SETTING_MODEL])) {
@@ -463,7 +473,7 @@ static int choose_key(struct server *s, const struct config *c, struct err *e)
 
     if (!p->base_url)
         return 0;
-    key_find(&s->key_source, c, p, p->needs_key || !own);
+    key_find(&s->key_source, c, p, p->needs_key || p->service || !own);
     if (s->key_source.kind == KEY_VARIABLE)
         s->key = key_fetch(&s->key_source, s->command_dir, e);
     if (s->key_source.kind == KEY_NONE && own && p->needs_key &&
@@ -583,13 +593,13 @@ static bool probe_loopback(struct server *s)
 
 /* Returns the first provider that needs a key and is set up, in the environment or else in the
  * configuration. */
-static const struct provider *first_set_up(const struct config *c)
+static const struct provider *first_set_up(const struct providers *known, const struct config *c)
 {
-    for (const struct provider *const *p = provider_all(); *p; p++)
+    for (const struct provider *const *p = known->at; *p; p++)
         if ((*p)->needs_key && (is_set((*p)->base_variable) || is_set((*p)->key_variable) ||
                                 is_set((*p)->token_variable)))
             return *p;
-    for (const struct provider *const *p = provider_all(); *p; p++)
+    for (const struct provider *const *p = known->at; *p; p++)
         if ((*p)->needs_key && key_in_configuration(c, (*p)->name))
             return *p;
     return NULL;
@@ -598,30 +608,33 @@ static const struct provider *first_set_up(const struct config *c)
 /* Returns the provider that other settings imply: openai for a base URL or a key without a
  * provider, else the first provider that is set up in the environment, then in the
  * configuration. */
-static const struct provider *implied_provider(const struct config *c)
+static const struct provider *implied_provider(const struct providers *known,
+                                               const struct config *c)
 {
     const char *command = c->value[SETTING_API_KEY_COMMAND];
     bool from_file = c->from[SETTING_API_KEY_COMMAND] == CONFIG_FILE;
     const struct provider *p;
 
     if (c->value[SETTING_BASE_URL] || config_env("CHAT_API_KEY") || (command && !from_file))
-        return provider_find(STR("openai"));
-    p = first_set_up(c);
-    return p || !command || !*command ? p : provider_find(STR("openai"));
+        return provider_find(known, STR("openai"));
+    p = first_set_up(known, c);
+    return p || !command || !*command ? p : provider_find(known, STR("openai"));
 }
 
 /* Returns the provider that the beginning of the model's name, which is added to `typed`, probably
  * means, or NULL. */
-static const char *meant_prefix(const char *model, struct buf *typed)
+static const char *meant_prefix(const struct server *s, struct buf *typed)
 {
-    const char *colon = model ? strchr(model, ':') : NULL;
+    const char *model = s->model, *colon = model ? strchr(model, ':') : NULL;
     struct nearest meant = {0};
 
     if (!colon)
         return NULL;
     buf_add(typed, model, (size_t)(colon - model));
     meant.typed = buf_c(typed);
-    for (const struct provider *const *p = provider_all(); *p; p++)
+    if (provider_find(s->known, buf_str(typed)))
+        return NULL;
+    for (const struct provider *const *p = s->known->at; *p; p++)
         nearest_offer(&meant, (*p)->name);
     return meant.name;
 }
@@ -629,7 +642,7 @@ static const char *meant_prefix(const char *model, struct buf *typed)
 static int no_server(const struct server *s, const char *looked, struct err *e)
 {
     struct buf typed = BUF_INIT(BUF_LINE), why = BUF_INIT(BUF_LINE);
-    const char *meant = meant_prefix(s->model, &typed);
+    const char *meant = meant_prefix(s, &typed);
     int result;
 
     if (meant)
@@ -645,55 +658,58 @@ static int no_server(const struct server *s, const char *looked, struct err *e)
     return result;
 }
 
-/* Adds the services of the configuration to the table of providers, once. */
-static int add_services(const struct config *c, struct err *e)
+/* Returns the value of service.NAME.PROPERTY, or NULL. */
+static const char *service_property(const struct config *c, struct str name, const char *property)
 {
-    for (size_t i = 0; i < c->named_count; i++) {
-        struct str property = str_of(c->named[i].name), name = str_cut(&property, '.');
-        struct buf key = BUF_INIT(BUF_SMALL);
-        const struct provider *known;
-        const char *wire, *url;
-        int result = 0;
+    struct buf key = BUF_INIT(BUF_SMALL);
+    const char *value;
 
-        if (c->named[i].setting != SETTING_SERVICE)
+    buf_addf(&key, "%.*s.%s", (int)name.n, name.p, property);
+    value = config_named(c, SETTING_SERVICE, buf_c(&key));
+    buf_release(&key);
+    return value;
+}
+
+int server_providers(struct providers *known, const struct config *c, struct err *e)
+{
+    providers_init(known);
+    for (size_t i = 0; i < c->named_count; i++) {
+        struct str rest = str_of(c->named[i].name), name = str_cut(&rest, '.');
+        const struct provider *p = provider_find(known, name);
+        const char *url = service_property(c, name, "base_url");
+        const char *wire = service_property(c, name, "wire");
+        struct buf key = BUF_INIT(BUF_SMALL);
+
+        if (!c->named[i].service || (p && p->service))
             continue;
-        known = provider_find(name);
-        buf_addf(&key, "%.*s.base_url", (int)name.n, name.p);
-        url = config_named(c, SETTING_SERVICE, buf_c(&key));
-        buf_clear(&key);
-        buf_addf(&key, "%.*s.wire", (int)name.n, name.p);
-        wire = config_named(c, SETTING_SERVICE, buf_c(&key));
-        buf_release(&key);
-        if (known && known->service)
-            continue;
-        if (!url)
-            result = err_set(e, ERR_USAGE, "cannot use service '%.*s': it has no base_url",
-                             (int)name.n, name.p);
-        else
-            result = check_url(url, e);
-        if (result < 0 ||
-            provider_add(name, url, wire ? wire : "openai-chat", http_is_loopback(url), e) < 0)
+        if (!url) {
+            config_key(&c->named[i], &key);
+            err_set(e, ERR_USAGE, "cannot use '%s': there is no service.%.*s.base_url", buf_c(&key),
+                    (int)name.n, name.p);
+            buf_release(&key);
+            return -1;
+        }
+        if (check_url(url, e) < 0 || provider_add(known, name, url, wire ? wire : "openai-chat",
+                                                  http_is_loopback(url), e) < 0)
             return -1;
     }
     return 0;
 }
 
-int server_choose(struct server *s, const struct config *c, const struct ask_header *headers,
-                  size_t headers_count, struct err *e)
+int server_choose(struct server *s, const struct providers *known, const struct config *c,
+                  const struct ask_header *headers, size_t headers_count, struct err *e)
 {
     const char *name = c->value[SETTING_PROVIDER];
 
-    *s = (struct server){.command_dir = mem_text(config_command_dir(c))};
-    if (add_services(c, e) < 0)
-        return -1;
-    key_check_names(c);
+    *s = (struct server){.known = known, .command_dir = mem_text(config_command_dir(c))};
+    key_check_names(known, c);
     if (choose_named(s, c, e) < 0)
         return -1;
     if (!s->provider)
-        s->provider = implied_provider(c);
+        s->provider = implied_provider(known, c);
     if (!s->provider && !name && !probe_loopback(s) && config_env("OLLAMA_HOST"))
-        s->provider =
-            provider_find(STR("ollama")); /* the message is then that Ollama does not answer */
+        s->provider = provider_find(
+            known, STR("ollama")); /* the message is then that Ollama does not answer */
     if (!s->provider)
         return no_server(s, name ? "" : ", and none answers on its usual port of this machine", e);
     if (choose_url(s, c, e) < 0)
@@ -702,8 +718,8 @@ int server_choose(struct server *s, const struct config *c, const struct ask_hea
         s->provider = s->provider->elsewhere;
     if (s->provider->at_v1 && ends_in_v1(s->base_url))
         s->provider = s->provider->at_v1;
-    if (server_headers_choose(&s->headers, c, s->provider, !s->found, headers, headers_count, e) <
-        0)
+    if (server_headers_choose(&s->headers, known, c, s->provider, !s->found, headers, headers_count,
+                              e) < 0)
         return -1;
     return choose_key(s, c, e);
 }
@@ -713,7 +729,8 @@ int server_choose(struct server *s, const struct config *c, const struct ask_hea
 static void warn_of_prefix(const struct server *s)
 {
     struct buf typed = BUF_INIT(BUF_LINE);
-    const char *meant = s->provider->probe.path ? NULL : meant_prefix(s->model, &typed);
+    bool local = s->provider->probe.path || s->provider->local;
+    const char *meant = local ? NULL : meant_prefix(s, &typed);
 
     if (meant)
         warnf("'%s' is no provider: asking %s for the model '%s'; did you mean %s%s?",

@@ -35,16 +35,6 @@ static void add_header(struct server_headers *h, struct server_header header)
     h->at[h->count++] = header;
 }
 
-/* Adds the key of the configuration that defines a header. */
-static void add_key(struct buf *out, const struct config_named *from)
-{
-    buf_addf(out, "%s.%s",
-             from->setting == SETTING_HEADER           ? "header"
-             : from->setting == SETTING_HEADER_COMMAND ? "header_command"
-                                                       : "mcp",
-             from->name);
-}
-
 int server_headers_add(struct server_headers *h, const struct config_named *from, const char *name,
                        bool command, struct err *e)
 {
@@ -52,7 +42,7 @@ int server_headers_add(struct server_headers *h, const struct config_named *from
     struct err why = ERR_INIT;
     int result = http_check_header(name, command ? STR("") : str_of(from->value), &why);
 
-    add_key(&key, from);
+    config_key(from, &key);
     if (result < 0)
         err_set(e, ERR_USAGE, "cannot use '%s': %s", buf_c(&key), err_text(&why));
     else
@@ -64,15 +54,16 @@ int server_headers_add(struct server_headers *h, const struct config_named *from
     return result;
 }
 
-static int add_all_configured(struct server_headers *h, const struct config *c,
-                              const struct provider *p, bool own, struct err *e)
+static int add_all_configured(struct server_headers *h, const struct providers *known,
+                              const struct config *c, const struct provider *p, bool own,
+                              struct err *e)
 {
     int result = 0;
 
     for (size_t i = 0; result == 0 && i < c->named_count; i++) {
         const struct config_named *named = &c->named[i];
         bool header = named->setting == SETTING_HEADER || named->setting == SETTING_HEADER_COMMAND;
-        const char *name = header ? setting_name_for(named->name, p, own) : NULL;
+        const char *name = header ? setting_name_for(known, named->name, p, own) : NULL;
 
         if (name)
             result = server_headers_add(h, named, name, named->setting != SETTING_HEADER, e);
@@ -91,13 +82,13 @@ static void make_ready(struct server_headers *h)
             h->ready[h->ready_count++] = h->at[i].header;
 }
 
-int server_headers_choose(struct server_headers *h, const struct config *c,
-                          const struct provider *p, bool named, const struct ask_header *given,
-                          size_t given_count, struct err *e)
+int server_headers_choose(struct server_headers *h, const struct providers *known,
+                          const struct config *c, const struct provider *p, bool named,
+                          const struct ask_header *given, size_t given_count, struct err *e)
 {
     *h = (struct server_headers){0};
-    if (p->base_url && ((named && add_all_configured(h, c, p, false, e) < 0) ||
-                        add_all_configured(h, c, p, true, e) < 0))
+    if (p->base_url && ((named && add_all_configured(h, known, c, p, false, e) < 0) ||
+                        add_all_configured(h, known, c, p, true, e) < 0))
         return -1;
     for (size_t i = 0; i < given_count; i++)
         add_header(h, (struct server_header){.header = given[i]});
@@ -126,7 +117,7 @@ int server_headers_load(struct server_headers *h, const char *dir, struct err *e
 
         if (header->header.value)
             continue;
-        add_key(&key, &header->from);
+        config_key(&header->from, &key);
         header->secret = secret_command_run(header->from.value, dir, buf_c(&key), true, e);
         header->header.value = header->secret;
         result = header->secret ? 0 : -1;

@@ -292,10 +292,11 @@ static void add_key(struct buf *r, const struct key_source *key)
 static void add_server(struct buf *r, const struct config *c)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
-    struct server server;
+    struct providers known;
+    struct server server = {0};
     struct err e = ERR_INIT;
 
-    if (server_choose(&server, c, NULL, 0, &e) < 0) {
+    if (server_providers(&known, c, &e) < 0 || server_choose(&server, &known, c, NULL, 0, &e) < 0) {
         add_text(r, "provider", NULL);
         add_text(r, "provider_error", err_text(&e));
     } else {
@@ -309,6 +310,7 @@ static void add_server(struct buf *r, const struct config *c)
     }
     err_release(&e);
     server_release(&server);
+    providers_release(&known);
     buf_release(&origin);
 }
 

@@ -150,26 +150,54 @@ static bool is_mcp_key(struct str name)
            (str_starts(property, STR("header_command.")) && property.n > 15);
 }
 
-static bool take_named(struct config *c, struct str key, struct str value);
+static void add_named(struct config *c, enum setting s, struct str name, struct str value,
+                      bool service)
+{
+    if (value.n == 0 && s != SETTING_OPTION)
+        return;
+    c->named = mem_grow(c->named, &c->named_cap, c->named_count + 1, sizeof *c->named);
+    c->named[c->named_count++] =
+        (struct config_named){s, mem_copy(name.p, name.n), mem_copy(value.p, value.n), service};
+}
 
-/* Stores `service.NAME.PROPERTY`. A service has the settings of any provider (`header.NAME.…`), so
- * only its address and its wire are stored as properties of its own. */
+/* Stores `service.NAME.PROPERTY`. A service has the settings of any provider (`header.NAME.…`).
+ * Unknown properties are stored as well: they show that the user means a service (server_choose).
+ * Returns false for them. */
 static bool take_service(struct config *c, struct str name, struct str value)
 {
+    static const enum setting shared[] = {SETTING_OPTION, SETTING_HEADER, SETTING_HEADER_COMMAND};
     struct str property = name, service = str_cut(&property, '.'), rest = property;
     struct str setting = str_cut(&rest, '.');
-    struct buf key = BUF_INIT(BUF_SMALL);
-    bool taken;
+    struct buf own = BUF_INIT(BUF_SMALL);
+    enum setting s = SETTING_SERVICE;
+    bool known = property.p && (str_eq_c(property, "base_url") || str_eq_c(property, "wire"));
 
-    if (str_eq_c(property, "key_command"))
-        buf_addf(&key, "api_key_command.%.*s", (int)service.n, service.p);
-    else if (rest.n > 0 && (str_eq_c(setting, "header") || str_eq_c(setting, "header_command") ||
-                            str_eq_c(setting, "option")))
-        buf_addf(&key, "%.*s.%.*s.%.*s", (int)setting.n, setting.p, (int)service.n, service.p,
-                 (int)rest.n, rest.p);
-    taken = key.len > 0 && service.n > 0 && take_named(c, buf_str(&key), value);
-    buf_release(&key);
-    return taken;
+    if (property.p && str_eq_c(property, "key_command")) {
+        s = SETTING_API_KEY_COMMAND;
+        name = service;
+    }
+    for (size_t i = 0; rest.n > 0 && i < sizeof shared / sizeof *shared; i++)
+        if (str_eq_c(setting, settings[shared[i]].key)) {
+            s = shared[i];
+            buf_addf(&own, "%.*s.%.*s", (int)service.n, service.p, (int)rest.n, rest.p);
+            name = buf_str(&own);
+        }
+    add_named(c, s, name, value, true);
+    buf_release(&own);
+    return known || s != SETTING_SERVICE;
+}
+
+void config_key(const struct config_named *named, struct buf *out)
+{
+    const char *key = settings[named->setting].key;
+    struct str rest = str_of(named->name), service = str_cut(&rest, '.');
+
+    if (!named->service || named->setting == SETTING_SERVICE)
+        buf_addf(out, "%s.%s", key, named->name);
+    else if (named->setting == SETTING_API_KEY_COMMAND)
+        buf_addf(out, "service.%s.key_command", named->name);
+    else
+        buf_addf(out, "service.%.*s.%s.%.*s", (int)service.n, service.p, key, (int)rest.n, rest.p);
 }
 
 /* Stores a value with the key `KEY.NAME`. Returns false if no setting has such keys. */
@@ -185,14 +213,9 @@ static bool take_named(struct config *c, struct str key, struct str value)
             continue;
         if (named[i] == SETTING_MCP && !is_mcp_key(name))
             return false;
-        if (named[i] == SETTING_SERVICE && !str_ends(name, STR(".base_url")) &&
-            !str_ends(name, STR(".wire")))
+        if (named[i] == SETTING_SERVICE)
             return take_service(c, name, value);
-        if (value.n == 0 && named[i] != SETTING_OPTION)
-            return true;
-        c->named = mem_grow(c->named, &c->named_cap, c->named_count + 1, sizeof *c->named);
-        c->named[c->named_count++] =
-            (struct config_named){named[i], mem_copy(name.p, name.n), mem_copy(value.p, value.n)};
+        add_named(c, named[i], name, value, false);
         return true;
     }
     return false;

@@ -378,10 +378,8 @@ static void set_format(cJSON *body, const struct ask *ask)
  * ignore that field because it is not Anthropic's, the system prompt demands it. */
 static void add_system(struct buf *system, const struct provider *p, const struct ask *ask)
 {
-    bool elsewhere = ask->base_url && strcmp(ask->base_url, p->base_url) != 0;
-
     buf_add(system, ask->context->system, ask->context->system_len);
-    if (ask->schema.p && (elsewhere || !takes_format(ask)))
+    if (ask->schema.p && (request_is_elsewhere(p, ask) || !takes_format(ask)))
         wire_add_schema(ask, system);
     if (str_trim(buf_str(system)).n == 0)
         buf_clear(system);

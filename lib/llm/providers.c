@@ -1,5 +1,6 @@
 #include "chathist/llm/provider.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -8,22 +9,49 @@
 #include "chathist/llm/provider_openai.h"
 #include "llm/provider_wire.h"
 
-/* The services of the user follow the providers that are built in. */
-static const struct provider *providers[PROVIDERS_MAX + 1] = {
+static const struct provider *const built_in[] = {
     &provider_openai_own, &provider_responses, &provider_openai_chat, &provider_anthropic,
     &provider_openrouter, &provider_groq,      &provider_mistral,     &provider_deepseek,
     &provider_gemini,     &provider_ollama,    &provider_llamacpp,    &provider_lmstudio,
-    &provider_vllm,       &provider_docker,    &provider_echo,
+    &provider_vllm,       &provider_docker,    &provider_echo,        NULL,
 };
 
 const struct provider *const *provider_all(void)
 {
-    return providers;
+    return built_in;
 }
 
-const struct provider *provider_find(struct str name)
+static void add(struct providers *known, const struct provider *p)
 {
-    for (const struct provider *const *p = providers; *p; p++)
+    known->at = mem_grow(known->at, &known->cap, known->count + 2, sizeof *known->at);
+    known->at[known->count++] = p;
+    known->at[known->count] = NULL;
+}
+
+void providers_init(struct providers *known)
+{
+    *known = (struct providers){0};
+    for (const struct provider *const *p = built_in; *p; p++)
+        add(known, *p);
+}
+
+void providers_release(struct providers *known)
+{
+    while (known->services) {
+        struct service *s = known->services;
+
+        known->services = s->next;
+        free(s->name);
+        free(s->base_url);
+        free(s);
+    }
+    free(known->at);
+    *known = (struct providers){0};
+}
+
+const struct provider *provider_find(const struct providers *known, struct str name)
+{
+    for (const struct provider *const *p = known->at; *p; p++)
         if (str_eq_c(name, (*p)->name))
             return *p;
     return NULL;
@@ -41,13 +69,13 @@ static bool is_service_name(struct str name)
     return name.n > 0 && name.p[0] != '-' && !str_eq_c(name, "none");
 }
 
-int provider_add(struct str name, const char *base_url, const char *wire, bool local, struct err *e)
+int provider_add(struct providers *known, struct str name, const char *base_url, const char *wire,
+                 bool local, struct err *e)
 {
     static const struct provider *const wires[] = {&provider_openai_chat, &provider_responses,
                                                    &provider_anthropic};
     const struct provider *like = NULL;
-    struct provider *p;
-    size_t count = 0;
+    struct service *s;
 
     for (size_t i = 0; i < sizeof wires / sizeof *wires; i++)
         if (strcmp(wires[i]->name, wire) == 0)
@@ -57,28 +85,22 @@ int provider_add(struct str name, const char *base_url, const char *wire, bool l
                        "bad value '%s' for service.%.*s.wire: openai-chat, openai-responses or "
                        "anthropic is expected",
                        wire, (int)name.n, name.p);
-    if (!is_service_name(name) || provider_find(name))
+    if (!is_service_name(name) || provider_find(known, name))
         return err_set(e, ERR_USAGE, "cannot use service '%.*s': %s", (int)name.n, name.p,
-                       provider_find(name) ? "a provider has that name"
-                                           : "a name has letters, digits, '-' and '_'");
-    while (providers[count])
-        count++;
-    if (count == PROVIDERS_MAX)
-        return err_set(e, ERR_USAGE, "cannot use service '%.*s': there are too many", (int)name.n,
-                       name.p);
-    p = mem_zalloc(sizeof *p);
-    *p = *like;
-    p->name = mem_copy(name.p, name.n);
-    p->base_url = mem_text(base_url);
-    p->service = true;
-    p->local = local;
-    p->needs_key = strncasecmp(base_url, "https:", 6) == 0 && !local;
-    p->key_variable = p->token_variable = p->base_variable = p->key_name = NULL;
-    if (p->limit_elsewhere)
-        p->limit_field = p->limit_elsewhere;
-    p->limit_elsewhere = NULL;
-    p->keep_reasoning = p->keep_details = like == &provider_openai_chat;
-    providers[count] = p;
+                       provider_find(known, name) ? "a provider has that name"
+                                                  : "a name has letters, digits, '-' and '_'");
+    s = mem_zalloc(sizeof *s);
+    *s = (struct service){*like, mem_copy(name.p, name.n), mem_text(base_url), known->services};
+    known->services = s;
+    s->provider.name = s->name;
+    s->provider.base_url = s->base_url;
+    s->provider.service = true;
+    s->provider.local = local;
+    s->provider.needs_key = strncasecmp(base_url, "https:", 6) == 0 && !local;
+    s->provider.key_variable = s->provider.token_variable = NULL;
+    s->provider.base_variable = s->provider.key_name = NULL;
+    s->provider.keep_reasoning = s->provider.keep_details = like == &provider_openai_chat;
+    add(known, &s->provider);
     return 0;
 }
 
@@ -150,10 +172,11 @@ size_t ask_tools_bytes(const struct ask *ask)
     return n;
 }
 
-void provider_split(const char *name, const struct provider **provider, const char **model)
+void provider_split(const struct providers *known, const char *name,
+                    const struct provider **provider, const char **model)
 {
     const char *colon = strchr(name, ':');
 
-    *provider = colon ? provider_find((struct str){name, (size_t)(colon - name)}) : NULL;
+    *provider = colon ? provider_find(known, (struct str){name, (size_t)(colon - name)}) : NULL;
     *model = *provider ? colon + 1 : name;
 }

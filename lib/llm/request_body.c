@@ -126,14 +126,14 @@ void body_set_field(cJSON *body, const char *path, struct str value)
 
 /* ---- effort and limit ---- */
 
-static bool is_elsewhere(const struct provider *p, const struct ask *ask)
+bool request_is_elsewhere(const struct provider *p, const struct ask *ask)
 {
-    return p->base_url && ask->base_url && strcmp(ask->base_url, p->base_url) != 0;
+    return p->service || (p->base_url && ask->base_url && strcmp(ask->base_url, p->base_url) != 0);
 }
 
 static const char *limit_field(const struct provider *p, const struct ask *ask)
 {
-    return p->limit_elsewhere && is_elsewhere(p, ask) ? p->limit_elsewhere : p->limit_field;
+    return p->limit_elsewhere && request_is_elsewhere(p, ask) ? p->limit_elsewhere : p->limit_field;
 }
 
 static void set_unless_there(cJSON *body, const char *path, struct str value)

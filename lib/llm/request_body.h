@@ -33,6 +33,8 @@ void body_set_field(cJSON *body, const char *path, struct str value);
 bool body_path_is_inside(struct str path, struct str outer);
 /* Adds the path of the field that an option sets. */
 void body_option_path(const struct provider *p, const char *key, struct buf *out);
+/* Is the server not the provider's own? */
+bool request_is_elsewhere(const struct provider *p, const struct ask *ask);
 /* Adds effort, limit and options. Returns 0, or -1 with ERR_USAGE for two settings that want
  * different values. */
 int body_add_options(cJSON *body, const struct provider *p, const struct ask *ask, struct err *e);

@@ -281,7 +281,7 @@ static void list_settings(struct repl *r)
     for (size_t i = 0; i < SETTINGS; i++)
         print_setting(r, "", settings[i].name, str_of(r->chat->config.value[settings[i].setting]));
     if (request_settings_load(&r->chat->settings, &r->chat->config, r->chat->args,
-                              &r->chat->options, server->provider, &e) < 0)
+                              &r->chat->options, &r->chat->known, server->provider, &e) < 0)
         repl_report(&e);
     for (size_t i = 0; i < r->chat->settings.options_count; i++)
         print_setting(r, "option.", r->chat->settings.options[i].key,

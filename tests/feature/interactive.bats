@@ -1566,3 +1566,13 @@ END
     run_expect 130 on_tty --raw --fds 2 --wait $'\r/' --signal INT chat -o delay_ms=5000 hello
     [[ $(tail -c 4 "$OUT") == $'\r\e[K' ]] || fail 'it was not erased'
 }
+
+@test "/model: the whole name is the model's at a provider on this machine" {
+    start_llm --reply one
+    through="MISTRAL_API_KEY=k CHAT_PROVIDER=vllm CHAT_BASE_URL=http://127.0.0.1:$LLM_PORT/v1" converse -m m
+    type_lines '/model mistral:7b'
+    screen_has 'model vllm:mistral:7b'
+    type_lines hello
+    screen_has one
+    [[ $(jq -r .model "$RECORD/1.json") == mistral:7b ]]
+}

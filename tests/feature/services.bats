@@ -77,11 +77,18 @@ service.openai.base_url = https://a.test\n|cannot use service 'openai': a provid
 service.a b.base_url = https://a.test\n|cannot use service 'a b': a name has letters
 service.a:b.base_url = https://a.test\n|cannot use service 'a:b': a name has letters
 service..base_url = https://a.test\n|cannot use service '': a name has letters
-service.a.wire = anthropic\n|cannot use service 'a': it has no base_url
+service.a.wire = anthropic\n|cannot use 'service.a.wire': there is no service.a.base_url
+service.a.header.Authorization = s\n|cannot use 'service.a.header.Authorization': there is no service.a.base_url
+service.a.header_command.X = s\nservice.a.bas_url = u\n|cannot use 'service.a.header_command.X': there is
+service.a.option.temperature = 0\n|cannot use 'service.a.option.temperature': there is no service.a.base_url
+service.a.option.base_url = u\n|cannot use 'service.a.option.base_url': there is no service.a.base_url
+service.a.key_command = echo k\n|cannot use 'service.a.key_command': there is no service.a.base_url
+service.a.bas_url = https://a.test\n|cannot use 'service.a.bas_url': there is no service.a.base_url
+service.a = https://a.test\n|cannot use 'service.a': there is no service.a.base_url
 service.a.base_url = a.test\n|bad base URL 'a.test'
 service.a.base_url = https://a.test\nservice.a.wire = grpc\n|bad value 'grpc' for service.a.wire: openai-chat, openai-responses or anthropic is expected
 END
-    echo 'service.a.key = sk-1' >"$CONFIG"
+    printf '%s\n' 'service.a.base_url = https://a.test' 'service.a.key = sk-1' >"$CONFIG"
     run_expect 0 chat -p echo hello
     stderr_has "unknown key 'service.a.key'"
 }
@@ -144,7 +151,11 @@ END
     local names name n=0 answers=()
     names=$(sed -n 's/^service\.\([^.]*\)\.base_url.*/\1/p' "$ROOT/examples/services")
     for name in $names; do
-        [[ $name == kimi ]] && answers+=(anthropic/normal) || answers+=(openai/normal)
+        case $name in
+        kimi) answers+=(anthropic/normal) ;;
+        xai) answers+=(openai-responses/normal) ;;
+        *) answers+=(openai/normal) ;;
+        esac
     done
     serve "${answers[@]}"
     [[ $(wc -w <<<"$names") -ge 12 ]]
@@ -164,6 +175,7 @@ END
             [[ $(request_header $n x-api-key) == key-kimi ]] || fail "key of $name"
             [[ $(path $n) == /anthropic/v1/messages ]] || fail "path of $name"
             ;;
+        xai) [[ $(path $n) == /v1/responses ]] || fail "path of $name" ;;
         *)
             [[ $(request_header $n authorization) == "Bearer key-$name" ]] || fail "key of $name"
             [[ $(path $n) == "$(sed -n "s|^service.$name.base_url = https://[^/]*||p" "$ROOT/examples/services")/chat/completions" ]] ||
@@ -191,4 +203,51 @@ END
         [[ $(request 2 | jq -c '[.messages[] | select(.role == "assistant") | .reasoning_content] | unique') == '[""]' ]]
         [[ $(request 2 | jq '[.messages[] | select(.tool_calls)] | length') == 1 ]]
     done
+}
+
+@test "services: options may have any name, and messages name the key as it was written" {
+    serve
+    printf '%s\n' "service.a.base_url = $HERE" 'service.a.option.wire = 1' 'service.a.option.base_url = "u"' >"$CONFIG"
+    run_expect 0 chat --dry-run -m a:m hello
+    stdout_json '[.wire, .base_url] | tojson' '[1,"u"]'
+    printf '%s\n' "service.a.base_url = $HERE" 'service.a.header.X(Y = x' >"$CONFIG"
+    run_expect 2 chat -m a:m hello
+    stderr_has "cannot use 'service.a.header.X(Y'"
+    for key in header_command.X key_command; do
+        printf '%s\n' "service.a.base_url = $HERE" "service.a.$key = exit 3" >"$CONFIG"
+        run_expect 2 chat -m a:m hello
+        stderr_has "service.a.$key"
+    done
+}
+
+@test "services: CHAT_API_KEY goes to one on this machine, and not over plain http elsewhere" {
+    serve --reply hi
+    printf '%s\n' "service.a.base_url = $HERE/v1" 'service.b.base_url = http://far.test/v1' >"$CONFIG"
+    CHAT_API_KEY=key-any run_expect 0 chat -m a:m hello
+    [[ $(request_header 1 authorization) == 'Bearer key-any' ]]
+    CHAT_API_KEY=key-any run_expect 2 chat -m b:m hello
+    stderr_has "refusing to send a key to 'far.test"
+}
+
+@test "services: a schema is also in the system prompt of one with Anthropic's API" {
+    serve
+    printf '%s\n' "service.a.base_url = $HERE" 'service.a.wire = anthropic' >"$CONFIG"
+    echo '{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}' >schema
+    run_expect 0 chat --dry-run -m a:m --schema schema hello
+    stdout_json '.system | tostring | contains("integer")' true
+}
+
+@test "services: the whole name of a model is no mistyped provider" {
+    serve --reply hi
+    OPENROUTER_API_KEY=k run_expect 0 chat -p openrouter --base-url "$HERE/v1" -m mistral:7b hello
+    stderr_empty
+    [[ $(request 1 | jq -r .model) == mistral:7b ]]
+}
+
+@test "services: one that refuses stream_options is asked without" {
+    printf 'status: 400 Bad Request\n\n{"message":"%s"}\n' "unknown field: parameter 'stream_options' is not a valid field" >refusal
+    serve ./refusal openai/normal
+    echo "service.cohere.base_url = $HERE/v1" >"$CONFIG"
+    run_expect 0 chat -m cohere:m hello
+    [[ $(request 1 | jq 'has("stream_options")') == true && $(request 2 | jq 'has("stream_options")') == false ]]
 }

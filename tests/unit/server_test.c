@@ -54,6 +54,7 @@ static void set_env(const char *env)
 static void check(const struct row *r)
 {
     struct config c = {0};
+    struct providers known;
     struct server s;
     struct err e = ERR_INIT;
 
@@ -61,7 +62,8 @@ static void check(const struct row *r)
     set(&c, SETTING_PROVIDER, r->set_provider, r->provider_from);
     set(&c, SETTING_MODEL, r->set_model, r->model_from);
     set(&c, SETTING_BASE_URL, r->set_url, r->url_from);
-    if (server_choose(&s, &c, NULL, 0, &e) == 0) {
+    providers_init(&known);
+    if (server_choose(&s, &known, &c, NULL, 0, &e) == 0) {
         CHECK_STR(s.provider->name, r->provider);
         CHECK_STR(s.model, r->model);
         CHECK_STR(s.base_url, r->url);
@@ -74,6 +76,7 @@ static void check(const struct row *r)
     config_release(&c);
     err_release(&e);
     server_release(&s);
+    providers_release(&known);
     clear();
 }
 
@@ -102,7 +105,7 @@ TEST(provider_model_url_and_key)
         {"", ENV("openai"), FLAG("echo:x"), UNSET, CHOSEN("echo", "x", NULL, NULL)},
         {"", FLAG("ollama"), ENV("openai:gpt"), UNSET, CHOSEN("ollama", NULL, OLLAMA, NULL)},
         {"", FLAG("ollama"), FLAG("openai:gpt"), UNSET,
-         REFUSED("model 'openai:gpt' is not one of provider 'ollama'")},
+         CHOSEN("ollama", "openai:gpt", OLLAMA, NULL)},
         {"", FLAG("acme"), UNSET, UNSET,
          REFUSED("unknown provider 'acme': known are openai, openai-responses, openai-chat, "
                  "anthropic, openrouter, groq, "
@@ -195,17 +198,20 @@ TEST(ollama_hosts)
 static void check_insecure(const char *url, const char *message)
 {
     struct config c = {0};
+    struct providers known;
     struct server s;
     struct err e = ERR_INIT;
 
     set(&c, SETTING_BASE_URL, url, CONFIG_FLAG);
-    if (CHECK_INT(server_choose(&s, &c, NULL, 0, &e), 0)) {
+    providers_init(&known);
+    if (CHECK_INT(server_choose(&s, &known, &c, NULL, 0, &e), 0)) {
         CHECK_INT(server_check_key(&s, &e), message ? -1 : 0);
         CHECK_STR(err_text(&e), message ? message : "");
     }
     config_release(&c);
     err_release(&e);
     server_release(&s);
+    providers_release(&known);
 }
 
 TEST(a_key_in_the_clear_stays_on_this_machine)

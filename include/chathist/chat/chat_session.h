@@ -32,6 +32,7 @@ struct chat_session {
     struct config config;
     struct history history;
     struct resume session; /* the session that the turns belong to */
+    struct providers known;
     struct server server;
     struct request_settings settings;
     struct option_set options;    /* set during the conversation */

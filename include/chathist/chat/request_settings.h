@@ -45,7 +45,7 @@ struct request_settings {
  * call. Returns 0, or -1 with ERR_USAGE if a value is bad. */
 int request_settings_load(struct request_settings *r, const struct config *c,
                           const struct chat_args *a, const struct option_set *own,
-                          const struct provider *p, struct err *e);
+                          const struct providers *known, const struct provider *p, struct err *e);
 /* Sets them in the ask, which borrows from r. */
 void request_settings_fill(const struct request_settings *r, struct ask *ask);
 void request_settings_release(struct request_settings *r);
@@ -53,6 +53,7 @@ void request_settings_release(struct request_settings *r);
 /* Reads the name in a key (`option.NAME`, `header.NAME`). With `own`, returns the part that follows
  * the name of this provider; without it, the whole name if it does not begin with the name of a
  * provider. Otherwise returns NULL. */
-const char *setting_name_for(const char *name, const struct provider *p, bool own);
+const char *setting_name_for(const struct providers *known, const char *name,
+                             const struct provider *p, bool own);
 
 #endif

@@ -29,6 +29,7 @@ struct key_source {
 };
 
 struct server {
+    const struct providers *known; /* borrowed */
     const struct provider *provider;
     char *model;    /* owned; NULL: not chosen yet */
     char *base_url; /* owned; NULL: the provider has no server (echo) */
@@ -42,12 +43,18 @@ struct server {
     bool refused_loaded;
 };
 
+/* Adds the services of the configuration. Returns 0, or -1 with ERR_USAGE if one has no base URL or
+ * cannot be used. The caller calls providers_release in either case. */
+int server_providers(struct providers *known, const struct config *c, struct err *e);
 /* Chooses the provider, the base URL and the source of the key. The headers are those of flags,
  * borrowed; those of the configuration are added. One that holds a key takes the place of a key. If
  * nothing is configured, looks for a local server with one short probe. Returns 0, or -1 with
  * ERR_USAGE, which says what to set. */
-int server_choose(struct server *s, const struct config *c, const struct ask_header *headers,
-                  size_t headers_count, struct err *e);
+int server_choose(struct server *s, const struct providers *known, const struct config *c,
+                  const struct ask_header *headers, size_t headers_count, struct err *e);
+/* Is a model whose name begins like that of another provider (`mistral:7b`) one of this server? It
+ * is at a provider on this machine; at another one the list of its models in the cache decides. */
+bool server_has_whole_name(const struct server *s, const struct config *c, const char *model);
 /* Returns -1 with ERR_USAGE if a key or a header of the user would be sent unencrypted to another
  * machine. The name of the host is not resolved, because the answer of a name server proves
  * nothing. */

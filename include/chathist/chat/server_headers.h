@@ -36,9 +36,9 @@ struct server_headers {
 /* Chooses the headers for a provider. `named`: the user named the server in some way, so that it
  * also gets the headers for all providers. Runs no command. Returns 0, or -1 with ERR_USAGE for a
  * name or value that cannot be sent. */
-int server_headers_choose(struct server_headers *h, const struct config *c,
-                          const struct provider *p, bool named, const struct ask_header *given,
-                          size_t given_count, struct err *e);
+int server_headers_choose(struct server_headers *h, const struct providers *known,
+                          const struct config *c, const struct provider *p, bool named,
+                          const struct ask_header *given, size_t given_count, struct err *e);
 /* Adds a header that a key of the configuration defines, in place of one with the same name. The
  * value of the key is the header's, or with `command` a command that prints it. The name is
  * borrowed. Returns 0, or -1 with ERR_USAGE for a name or value that cannot be sent. */

@@ -38,7 +38,7 @@ enum setting {
     SETTING_OPTION, /* this and the following have only names, `option.NAME` */
     SETTING_HEADER,
     SETTING_HEADER_COMMAND,
-    SETTING_SERVICE, /* NAME.base_url and NAME.wire; its other keys are stored as those above */
+    SETTING_SERVICE, /* `NAME.…`, but keys, headers and options are stored as those above */
     SETTING_COUNT,
 };
 
@@ -50,7 +50,8 @@ enum config_from { CONFIG_DEFAULT, CONFIG_FILE, CONFIG_ENVIRONMENT, CONFIG_PRESE
 struct config_named {
     enum setting setting;
     char *name;
-    char *value; /* not empty, except for an option */
+    char *value;  /* not empty, except for an option */
+    bool service; /* the user wrote `service.…` (config_key) */
 };
 
 struct config {
@@ -82,6 +83,8 @@ void config_set_preset(struct config *c, enum setting s, const char *value);
 
 /* The value that the user configuration has for this setting and that name alone; NULL: none. */
 const char *config_named(const struct config *c, enum setting s, const char *name);
+/* Adds the key as the user wrote it, for messages. */
+void config_key(const struct config_named *named, struct buf *out);
 /* `${XDG_CONFIG_HOME:-~/.config}/chathist/NAME`, whether it exists or not, for programs that have
  * not loaded the configuration. The caller frees it; NULL without a home directory. */
 char *config_user_file(const char *name);

@@ -195,20 +195,31 @@ struct provider {
     int (*whole)(struct response *a, struct str body, struct err *e);
 };
 
-/* The most providers, with the services of the user. */
-#define PROVIDERS_MAX 128
+/* The providers that are known: those that are built in, in the order in which --help lists them,
+ * and then the services of the user. */
+struct providers {
+    const struct provider **at; /* NULL follows the last */
+    size_t count, cap;
+    struct service {
+        struct provider provider;
+        char *name, *base_url;
+        struct service *next;
+    } * services; /* owned */
+};
 
-/* Adds a service of the user to the table, which lives as long as the process: a provider of that
- * name at base_url (http or https), with the API of openai-chat, openai-responses or anthropic.
- * `local`: it is on this machine. One that is not needs a key if it is reached by https.
- * The texts are copied. Not to be called while other threads run. Returns 0, or -1 with ERR_USAGE
- * if the name is bad or is taken, or the wire is unknown. */
-int provider_add(struct str name, const char *base_url, const char *wire, bool local,
-                 struct err *e);
-/* Returns all providers, in the order in which --help lists them, ended by NULL. */
+/* Begins with those that are built in. */
+void providers_init(struct providers *known);
+void providers_release(struct providers *known);
+/* Adds a service of the user: a provider of that name at base_url (http or https), with the API of
+ * openai-chat, openai-responses or anthropic. `local`: it is on this machine. One that is not needs
+ * a key if it is reached by https. The texts are copied. Returns 0, or -1 with ERR_USAGE if the
+ * name is bad or is taken, or the wire is unknown. */
+int provider_add(struct providers *known, struct str name, const char *base_url, const char *wire,
+                 bool local, struct err *e);
+/* Returns the providers that are built in, ended by NULL. */
 const struct provider *const *provider_all(void);
 /* Finds a provider by name. Returns NULL if it is unknown. */
-const struct provider *provider_find(struct str name);
+const struct provider *provider_find(const struct providers *known, struct str name);
 /* Returns the name of a tool without `_` and a date of eight digits at its end. */
 struct str tool_undated(struct str name);
 /* Checks that the provider can do what a flag of the user wants of it. Returns 0, or -1 with
@@ -218,6 +229,7 @@ int provider_check(const struct provider *p, const struct ask *ask, struct err *
 size_t ask_tools_bytes(const struct ask *ask);
 /* Splits `provider:model`. If the part before the first colon is not a provider's name, *provider
  * is NULL and *model is the whole name. */
-void provider_split(const char *name, const struct provider **provider, const char **model);
+void provider_split(const struct providers *known, const char *name,
+                    const struct provider **provider, const char **model);
 
 #endif
