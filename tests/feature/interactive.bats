@@ -1569,6 +1569,7 @@ END
 
 @test "/model: the whole name is the model's at a provider on this machine" {
     start_llm --reply one
+    terminal
     through="MISTRAL_API_KEY=k CHAT_PROVIDER=vllm CHAT_BASE_URL=http://127.0.0.1:$LLM_PORT/v1" converse -m m
     type_lines '/model mistral:7b'
     screen_has 'model vllm:mistral:7b'

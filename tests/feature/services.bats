@@ -70,7 +70,7 @@ path() {
 @test "services: what is wrong in the configuration is said" {
     while IFS='|' read -r lines reason; do
         printf '%b' "$lines" >"$CONFIG"
-        run_expect 2 chat --dry-run -p echo hello
+        run_expect 2 chat --dry-run -p echo hello </dev/null
         stderr_has "$reason"
     done <<'END'
 service.openai.base_url = https://a.test\n|cannot use service 'openai': a provider has that name
