@@ -221,7 +221,6 @@ static const struct tool_kind executable = {begin_run, fds_of_run, step_run,
 static int declare_parameters(struct tool *t, struct str object, struct err *e)
 {
     static const char *const names[] = {"parameters", "input_schema", "inputSchema"};
-    struct buf out = BUF_INIT(BUF_LINE);
     struct str schema = STR_NONE, type;
 
     for (size_t i = 0; json_is_null(schema) && i < sizeof names / sizeof *names; i++)
@@ -231,17 +230,7 @@ static int declare_parameters(struct tool *t, struct str object, struct err *e)
         return err_set(e, ERR_USAGE, "its parameters are not an object");
     if (type.p && !json_is_text(type, "object"))
         return err_set(e, ERR_USAGE, "its parameters are not of type 'object'");
-    if (json_is_null(schema))
-        schema = STR("{\"properties\":{}}");
-    json_add_compact(&out, schema);
-    t->parameters = buf_detach(&out);
-    if (type.p)
-        return 0;
-    buf_add_c(&out, "{\"type\":\"object\"");
-    buf_add_c(&out, t->parameters[1] == '}' ? "" : ",");
-    buf_add_c(&out, t->parameters + 1);
-    free(t->parameters);
-    t->parameters = buf_detach(&out);
+    t->parameters = tool_parameters(schema);
     return 0;
 }
 

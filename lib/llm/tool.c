@@ -26,6 +26,28 @@ bool tool_name_valid(struct str name)
     return name.n > 0 && name.n <= TOOL_NAME_MAX;
 }
 
+char *tool_parameters(struct str schema)
+{
+    static const char *const alternatives[] = {"type", "anyOf", "oneOf", "allOf", "$ref"};
+    struct buf out = BUF_INIT(SIZE_MAX);
+
+    buf_add_c(&out, "{\"type\":\"object\"");
+    for (struct json_iter it = json_iter(schema); it.object && json_next(&it);) {
+        bool left_out = false;
+
+        for (size_t i = 0; i < sizeof alternatives / sizeof *alternatives; i++)
+            left_out = left_out || json_key_is(it.key, alternatives[i]);
+        if (left_out || (json_key_is(it.key, "properties") && json_type(it.value) != JSON_OBJECT))
+            continue;
+        buf_addf(&out, ",\"%.*s\":", (int)it.key.n, it.key.p);
+        json_add_compact(&out, it.value);
+    }
+    if (json_type(json_get(schema, "properties")) != JSON_OBJECT)
+        buf_add_c(&out, ",\"properties\":{}");
+    buf_add_byte(&out, '}');
+    return buf_detach(&out);
+}
+
 void tool_fail(struct tool_job *job, const char *fmt, ...)
 {
     va_list ap;

@@ -109,19 +109,6 @@ static char *description_of(struct str entry)
     return text_of(entry, "title");
 }
 
-/* The caller frees the text. */
-static char *schema_of(struct str entry)
-{
-    struct buf schema = BUF_INIT(MCP_LIST_MAX);
-    struct str given = json_get(entry, "inputSchema");
-
-    if (json_type(given) == JSON_OBJECT)
-        json_add_compact(&schema, given);
-    else
-        buf_add_c(&schema, "{\"type\":\"object\"}");
-    return buf_detach(&schema);
-}
-
 static bool needs_task(struct str entry)
 {
     return json_is_text(json_get(json_get(entry, "execution"), "taskSupport"), "required");
@@ -170,7 +157,7 @@ static void add_tool(struct mcp_server *s, struct str entry)
     *t = (struct mcp_tool){.server = s, .name = name};
     t->tool = (struct tool){
         .description = description_of(entry),
-        .parameters = schema_of(entry),
+        .parameters = tool_parameters(json_get(entry, "inputSchema")),
         .kind = &mcp_kind,
         .source = t,
         .read_only = json_is_true(json_get(json_get(entry, "annotations"), "readOnlyHint"))};
