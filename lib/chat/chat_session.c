@@ -408,7 +408,7 @@ int chat_session_check(struct chat_session *t, const struct turn *turn, bool pri
     http_request_init(&request);
     result = provider_check(t->server.provider, &turn->ask, e);
     if (result == 0)
-        result = t->server.provider->request(t->server.provider, &turn->ask, &request, e);
+        result = refused_fields_request(t->server.provider, &turn->ask, &request, e);
     if (result == 0 && print)
         out_json_line(&t->events.out, buf_str(&request.body));
     http_request_release(&request);

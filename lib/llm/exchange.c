@@ -533,9 +533,9 @@ static bool learned_refused(const struct exchange *x, const struct ask *ask,
                             const struct http_request *r, const struct err *e)
 {
     struct buf notice = BUF_INIT(BUF_SMALL);
-    bool learned = e->kind != ERR_REFUSED && e->kind != ERR_TOO_LONG &&
-                   refused_fields_learn(x->provider, ask, x->head.status, buf_str(&x->body),
-                                        buf_str(&r->body), &notice);
+    bool learned = e->kind != ERR_REFUSED &&
+                   refused_fields_learn(x->provider, ask, x->head.status, e->kind == ERR_TOO_LONG,
+                                        buf_str(&x->body), buf_str(&r->body), &notice);
 
     if (learned)
         response_notice(x->response, buf_c(&notice));
@@ -559,7 +559,7 @@ static bool dropped_unsupported(const struct exchange *x, struct ask *ask, struc
     err_release(e);
     http_request_release(r);
     http_request_init(r);
-    return p->request(p, ask, r, e) == 0;
+    return refused_fields_request(p, ask, r, e) == 0;
 }
 
 /* Begins an exchange, and prepares the response for it. */
@@ -615,7 +615,7 @@ static int try_all(const struct provider *p, struct ask *ask, struct response *a
     int rc;
 
     http_request_init(&r);
-    rc = p->request(p, ask, &r, e);
+    rc = refused_fields_request(p, ask, &r, e);
     if (rc == 0)
         do
             rc = try_once(p, ask, &r, a, &repeated, &more, e);
@@ -634,7 +634,7 @@ static int exchange_once(const struct provider *p, struct ask *ask, struct respo
     if (rc == 0)
         err_release(e);
     /* Leaving out fields did not help. */
-    if (rc != 0 && e->kind == ERR_REQUEST && ask->refused)
+    if (rc != 0 && (e->kind == ERR_REQUEST || e->kind == ERR_TOO_LONG) && ask->refused)
         refused_fields_truncate(ask->refused, refused);
     provider_error_mask_all(e, ask);
     return rc;

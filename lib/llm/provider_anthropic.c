@@ -7,10 +7,7 @@
 #include "chathist/base/cjson.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
-#include "chathist/base/memory.h"
-#include "chathist/base/time.h"
 #include "chathist/llm/provider_error.h"
-#include "chathist/llm/refused_fields.h"
 #include "llm/provider_wire.h"
 #include "llm/request_body.h"
 
@@ -308,10 +305,8 @@ void anthropic_conversation(const struct context *context, const char *provider,
 /* ---- the request ---- */
 
 /* The default for `max_tokens`, which the API requires: as much as any model writes. A model that
- * writes less refuses it and names its own maximum (lower_limit). */
+ * writes less refuses it, usually with its own maximum (llm/refused_fields). */
 #define MAX_TOKENS "128000"
-/* For a server that refuses the default and names no maximum. */
-#define MAX_TOKENS_SMALL "4096"
 
 /* The types of tools that run at the server carry a date. These are the types of the names without
  * one that every current model takes (platform documentation, "Tool reference"); a newer type is
@@ -491,29 +486,6 @@ static int anthropic_set_body(const struct provider *p, const struct ask *ask,
     return wire_end_body(t, p, ask, r, e);
 }
 
-/* If the model takes fewer tokens than the default, adds that to ask->refused, which lasts a day:
- * "max_tokens: 128000 > 64000, which is the maximum allowed number of output tokens for ...".
- * Returns false if the error is about something else. */
-static bool lower_limit(struct ask *ask, struct str body)
-{
-    struct str most = body, before = str_cut(&most, '>');
-    struct refused_field field = {.path = NULL};
-    size_t n = 0;
-
-    if (!ask->refused || ask->max_tokens > 0 || wire_has_option(ask, "max_tokens") ||
-        !str_find(body, STR("max_tokens")) || str_find(body, STR("context limit")) ||
-        (!str_find(body, STR(MAX_TOKENS)) && !str_find(body, STR("less than"))))
-        return false;
-    most = most.p && str_find(before, STR(MAX_TOKENS)) ? str_trim(most) : STR("");
-    while (n < most.n && n < 9 && most.p[n] >= '0' && most.p[n] <= '9')
-        n++;
-    field.path = mem_text("max_tokens");
-    field.only = mem_text(MAX_TOKENS);
-    field.value = n > 0 ? mem_copy(most.p, n) : mem_text(MAX_TOKENS_SMALL);
-    field.since = time_now();
-    return refused_fields_add(ask->refused, field);
-}
-
 static bool refuses_format(struct str body)
 {
     return (str_find(body, STR("output_config")) && !str_find(body, STR("effort"))) ||
@@ -531,8 +503,6 @@ static bool anthropic_drop_unsupported(const struct provider *p, struct ask *ask
     (void)p;
     if (status != 400 && status != 422)
         return false;
-    if (lower_limit(ask, body))
-        return true;
     if (!(before & DROP_BLOCKS) && str_find(body, STR("messages.")) &&
         str_find(body, STR("thinking"))) {
         ask->dropped |= DROP_BLOCKS;

@@ -1,5 +1,7 @@
 #include "chathist/llm/refused_fields.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,6 +118,7 @@ struct reading {
     const struct provider *provider;
     const struct ask *ask;
     struct str sent;    /* the body of the request */
+    struct str reply;   /* the error as it came */
     struct buf message; /* the text of the error */
     struct buf notice;
     size_t lookups;
@@ -259,6 +262,201 @@ static bool was_renamed_to(const struct refused_fields *f, const char *path)
         if (same_or_null(f->at[i].name, path))
             return true;
     return false;
+}
+
+/* ---- what is refused by other words than the name of a field ---- */
+
+/* The lengths of an answer to try if the server names none, and the shortest one that is tried. */
+static const int64_t lengths[] = {8192, 4096};
+#define LENGTH_LEAST 128
+#define NUMBERS_MAX 64
+
+/* A number in the text of an error, and the text between it and its neighbours. */
+struct number {
+    int64_t n;
+    struct str before, after;
+};
+
+/* Returns whether a number may begin at p: it is no part of a name such as `gpt-4-32k`. */
+static bool begins_number(struct str text, const char *p)
+{
+    if (p > text.p && p[-1] == '.')
+        return false;
+    while (p > text.p && (p[-1] == '-' || ascii_is_digit(p[-1])))
+        p--;
+    return p == text.p || (!ascii_is_letter(p[-1]) && p[-1] != '_');
+}
+
+/* Reads the numbers of the text, also `8,192`. Returns how many there are. */
+static size_t read_numbers(struct str text, struct number at[NUMBERS_MAX])
+{
+    const char *p = text.p, *end = text.p + text.n, *before = p;
+    size_t count = 0;
+
+    while (p < end && count < NUMBERS_MAX) {
+        const char *start = p;
+        int64_t n = 0;
+
+        if (!ascii_is_digit(*p)) {
+            p++;
+            continue;
+        }
+        while (p < end) {
+            bool comma = *p == ',' && end - p > 3 && ascii_is_digit(p[1]) && ascii_is_digit(p[2]) &&
+                         ascii_is_digit(p[3]) && (end - p == 4 || !ascii_is_digit(p[4]));
+
+            if (!comma && !ascii_is_digit(*p))
+                break;
+            if (!comma && n < INT32_MAX)
+                n = n * 10 + (*p - '0');
+            p++;
+        }
+        if (!begins_number(text, start) || (p < end && (ascii_is_letter(*p) || *p == '-')))
+            continue;
+        if (count > 0)
+            at[count - 1].after.n = (size_t)(start - at[count - 1].after.p);
+        at[count++] =
+            (struct number){n, {before, (size_t)(start - before)}, {p, (size_t)(end - p)}};
+        before = p;
+    }
+    return count;
+}
+
+/* Returns the number of the prompt's tokens if the text names it, or 0. `ours` is the length that
+ * was sent. Servers write `P + OURS > MOST`, `TOTAL tokens (P in the messages, OURS in the
+ * completion)` or `P input tokens`. */
+static int64_t prompt_tokens(const struct number *at, size_t count, int64_t ours)
+{
+    for (size_t i = 0; i + 1 < count; i++)
+        if (str_eq_c(str_trim(at[i].after), "+"))
+            return at[i].n == ours ? at[i + 1].n : at[i].n;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++)
+            if (at[k].n > 0 && at[k].n != ours && at[i].n - at[k].n == ours)
+                return at[k].n;
+    for (size_t i = 0; i < count; i++) {
+        struct str after = at[i].after, first = str_cut(&after, '.');
+
+        first.n = first.n < 24 ? first.n : 24;
+        if (at[i].n != ours &&
+            provider_error_mentions(first, WORDS("input tokens", "in the messages", "prompt tokens",
+                                                 "in the prompt", "in your prompt", "of input")))
+            return at[i].n;
+    }
+    return 0;
+}
+
+/* Returns the length to ask for instead of `ours`, or 0 if there is none: the largest number of the
+ * text that is less, without the tokens of the prompt. */
+static int64_t shorter_length(struct str text, int status, int64_t ours)
+{
+    struct number at[NUMBERS_MAX];
+    size_t count = read_numbers(text, at);
+    int64_t prompt = prompt_tokens(at, count, ours), best = 0;
+    bool named = false;
+
+    for (size_t i = 0; i < count; i++) {
+        int64_t n = at[i].n - prompt;
+
+        if (at[i].n < LENGTH_LEAST || at[i].n == ours || at[i].n == prompt || at[i].n == status ||
+            (prompt > 0 && n == ours))
+            continue;
+        named = named || prompt > 0;
+        if (n > best && n < ours)
+            best = n;
+    }
+    /* If the prompt alone is too long, a shorter answer does not help. */
+    for (size_t i = 0; best == 0 && !named && i < sizeof lengths / sizeof *lengths; i++)
+        if (lengths[i] < ours)
+            best = lengths[i];
+    return best;
+}
+
+/* The names of the field for the length of an answer. */
+static const char *const length_fields[] = {"max_tokens", "max_completion_tokens",
+                                            "max_output_tokens", "options.num_predict"};
+
+/* Asks for a shorter answer if the server refuses a length that the user has not typed. */
+static bool learn_length(struct reading *r, int status)
+{
+    struct str text = buf_str(&r->message);
+    char ours[24] = "", value[24];
+    const char *path = NULL;
+    int64_t n = 0, less;
+
+    for (size_t i = 0; !path && i < sizeof length_fields / sizeof *length_fields; i++)
+        if (json_int(body_field_in(r->sent, length_fields[i]), &n))
+            path = length_fields[i];
+    if (!path || field_from(r->provider, r->ask, path) == ASK_FLAG)
+        return false;
+    (void)snprintf(ours, sizeof ours, "%" PRId64, n);
+    if (!str_find(text, str_of(ours)) &&
+        !provider_error_mentions(r->reply,
+                                 WORDS("max_tokens", "max_completion_tokens", "max_output_tokens",
+                                       "max tokens", "maximum tokens", "output tokens",
+                                       "completion tokens", "num_predict")))
+        return false;
+    if (!provider_error_mentions(text, WORDS("large", "exceed", "at most", "maximum", "less than",
+                                             "range", "illegal", "limit", "reduce", "fewer",
+                                             "lower", "too many", "too high", "too big", "greater",
+                                             "allowed", "must be", "should be", ">", "<=")))
+        return false;
+    less = shorter_length(text, status, n);
+    if (less == 0)
+        return false;
+    (void)snprintf(value, sizeof value, "%" PRId64, less);
+    buf_addf(&r->notice, "the server refuses an answer of %s tokens: asking with %s", ours, value);
+    learn(r,
+          (struct refused_field){mem_text(path), mem_text(ours), mem_text(value), NULL, false, 0});
+    return r->learned;
+}
+
+/* Asks for the whole answer at once if the server does not stream. */
+static bool learn_stream(struct reading *r, bool named)
+{
+    struct str text = buf_str(&r->message);
+
+    if (!json_is_true(body_field_in(r->sent, "stream")) ||
+        option_from(r->provider, r->ask, "stream") == ASK_FLAG ||
+        mentions_word(text, "stream_options") ||
+        (!named && !mentions_word(text, "stream") && !mentions_word(text, "Stream") &&
+         !provider_error_mentions(text, WORDS("streaming"))))
+        return false;
+    if (!named &&
+        !provider_error_mentions(text, WORDS("support", "verified", "allowed", "available",
+                                             "disabled", "false", "permitted", "implemented",
+                                             "invalid", "cannot", "unknown", "must")))
+        return false;
+    buf_addf(&r->notice, "the server does not stream: asking for the whole answer");
+    learn(r, (struct refused_field){mem_text("stream"), mem_text("true"), mem_text("false"), NULL,
+                                    false, 0});
+    /* This field is refused without a stream. */
+    refused_fields_add(r->ask->refused, (struct refused_field){.path = mem_text("stream_options"),
+                                                               .since = time_now()});
+    return r->learned;
+}
+
+/* Sends the system prompt before the first prompt if the model knows no such role. */
+static bool learn_system(struct reading *r)
+{
+    struct str text = buf_str(&r->message);
+    bool system = provider_error_mentions(text,
+                                          WORDS("system", "developer instruction", "instructions")),
+         roles = provider_error_mentions(text, WORDS("roles", "messages[0].role", "'role'",
+                                                     "messages.0.role",
+                                                     "role of the "
+                                                     "first",
+                                                     "user or assistant", "'user' or 'assistant'"));
+
+    if (!r->ask->context || r->ask->context->system_len == 0 || (!system && !roles) ||
+        !provider_error_mentions(
+            text, WORDS("support", "allowed", "permitted", "enabled", "unknown", "unexpected",
+                        "invalid", "must", "should be", "expected", "only", "not accept",
+                        "unrecognized", "no such", "unavailable", "not available", "without")))
+        return false;
+    buf_addf(&r->notice, "the model knows no system prompt: it is sent before the first prompt");
+    learn(r, (struct refused_field){.path = mem_text(REFUSED_SYSTEM)});
+    return r->learned;
 }
 
 /* Gives the limit its other name. */
@@ -418,8 +616,12 @@ static void learn_text(struct reading *r)
         found = w.named && learn_field(r, w.text);
 }
 
-static void read_error(struct reading *r, struct str reply)
+/* Reads an error. One that says that the conversation is too long (`too_long`) may mean the length
+ * of the answer, which is counted with it. */
+static void read_error(struct reading *r, int status, bool too_long, struct str reply)
 {
+    bool learns = !too_long && (status == 400 || status == 422 || status == 500 || status == 501);
+    bool about_length = learns || status == 400 || status == 402 || status == 413 || status == 422;
     struct str value, error;
 
     if (!json_check(reply, &value, NULL)) {
@@ -430,21 +632,28 @@ static void read_error(struct reading *r, struct str reply)
         value = json_at(value, 0);
     error = json_type(json_get(value, "error")) == JSON_OBJECT ? json_get(value, "error") : value;
     add_message(&r->message, error);
+    if (about_length && learn_length(r, status))
+        return;
+    if (!learns || learn_stream(r, json_is_text(json_get(error, "param"), "stream")) ||
+        learn_system(r))
+        return;
     if (!learn_tools_without_effort(r) && !learn_param(r, error) && !learn_detail(r, error) &&
         !learn_detail(r, value))
         learn_text(r);
 }
 
 bool refused_fields_learn(const struct provider *p, const struct ask *ask, int status,
-                          struct str reply, struct str sent, struct buf *notice)
+                          bool too_long, struct str reply, struct str sent, struct buf *notice)
 {
-    struct reading r = {
-        .provider = p, .ask = ask, .message = BUF_INIT(BUF_LINE), .notice = BUF_INIT(BUF_LINE)};
+    struct reading r = {.provider = p,
+                        .ask = ask,
+                        .reply = reply,
+                        .message = BUF_INIT(BUF_LINE),
+                        .notice = BUF_INIT(BUF_LINE)};
 
-    if (!ask->refused || (status != 400 && status != 422 && status != 500) ||
-        !json_check(sent, &r.sent, NULL))
+    if (!ask->refused || !json_check(sent, &r.sent, NULL))
         return false;
-    read_error(&r, reply);
+    read_error(&r, status, too_long, reply);
     if (r.learned)
         buf_add_str(notice, buf_str(&r.notice));
     buf_release(&r.message);
@@ -453,6 +662,14 @@ bool refused_fields_learn(const struct provider *p, const struct ask *ask, int s
 }
 
 /* ---- applying ---- */
+
+static bool is_length(const char *path)
+{
+    for (size_t i = 0; i < sizeof length_fields / sizeof *length_fields; i++)
+        if (strcmp(path, length_fields[i]) == 0)
+            return true;
+    return false;
+}
 
 static bool applies(const struct refused_field *f, const struct provider *p, const struct ask *ask,
                     const cJSON *body, struct str value)
@@ -464,7 +681,7 @@ static bool applies(const struct refused_field *f, const struct provider *p, con
     if (f->only && !str_eq_c(value, f->only))
         return false;
     /* Another word for the same is not less than the user wants. */
-    if (f->only || f->name)
+    if ((f->only && !is_length(f->path)) || f->name)
         return option_from(p, ask, f->path) != ASK_FLAG;
     return field_from(p, ask, f->path) != ASK_FLAG;
 }
@@ -484,4 +701,40 @@ void body_leave_refused(cJSON *body, const struct provider *p, const struct ask 
         body_set_field(body, f->path, str_of(f->value));
     }
     buf_release(&scratch);
+}
+
+int refused_fields_request(const struct provider *p, const struct ask *ask, struct http_request *r,
+                           struct err *e)
+{
+    const struct context *c = ask->context;
+    struct ask changed = *ask;
+    struct context with = *c;
+    struct buf first = BUF_INIT(SIZE_MAX);
+    bool refused = false, begins = c->count > 0 && c->at[0].role == ROLE_USER;
+    int result;
+
+    for (size_t i = 0; ask->refused && i < ask->refused->count; i++)
+        refused = refused || strcmp(ask->refused->at[i].path, REFUSED_SYSTEM) == 0;
+    if (!refused || c->system_len == 0)
+        return p->request(p, ask, r, e);
+    with.cap = 0;
+    with.count = c->count + !begins;
+    with.at = mem_grow(NULL, &with.cap, with.count, sizeof *with.at);
+    with.at[0] = (struct context_message){.role = ROLE_USER};
+    memcpy(with.at + !begins, c->at, c->count * sizeof *c->at);
+    buf_add(&first, c->system, c->system_len);
+    if (begins) {
+        buf_add_c(&first, "\n\n");
+        buf_add(&first, c->at[0].content, c->at[0].n);
+    }
+    with.at[0].content = first.data;
+    with.at[0].n = first.len;
+    with.turn += !begins;
+    with.system = NULL;
+    with.system_len = 0;
+    changed.context = &with;
+    result = p->request(p, &changed, r, e);
+    free(with.at);
+    buf_release(&first);
+    return result;
 }

@@ -48,7 +48,7 @@ static void ask_again(const struct provider *p, struct ask *ask, const char *sen
 {
     cJSON *body = parse(str_of(sent));
 
-    if (refused_fields_learn(p, ask, 400, str_of(reply), str_of(sent), notice)) {
+    if (refused_fields_learn(p, ask, 400, false, str_of(reply), str_of(sent), notice)) {
         body_leave_refused(body, p, ask);
         cjson_print(body, out);
     }
@@ -152,7 +152,8 @@ TEST(anthropic_names_a_field_at_the_beginning)
         "{\"max_tokens\":200000}",
         ERROR("max_tokens: 200000 > 64000, which is the maximum allowed number of output "
               "tokens for claude-x"),
-        "", "");
+        "{\"max_tokens\":64000}",
+        "the server refuses an answer of 200000 tokens: asking with 64000");
     CHECK_MESSAGES("{\"tools\":[]}", ERROR("tools.0.input_schema: Field required"), "", "");
     CHECK_MESSAGES("{\"output_config\":{\"format\":{\"type\":\"json_schema\"}}}",
                    ERROR("output_config.format.schema: recursion is not supported"), "", "");
@@ -266,14 +267,14 @@ TEST(a_long_text_takes_no_quadratic_time)
     for (int i = 0; i < 1000000; i++)
         buf_add_c(&sent, "abc");
     buf_add_c(&sent, "\"]}");
-    CHECK(
-        !refused_fields_learn(&chat_provider, &ask, 400, buf_str(&reply), buf_str(&sent), &notice));
+    CHECK(!refused_fields_learn(&chat_provider, &ask, 400, false, buf_str(&reply), buf_str(&sent),
+                                &notice));
     buf_clear(&reply);
     buf_add_c(&reply, "{\"error\":{\"param\":\"top_p");
     for (int i = 0; i < 500000; i++)
         buf_add_c(&reply, ".a");
     buf_add_c(&reply, "\"}}");
-    CHECK(!refused_fields_learn(&chat_provider, &ask, 400, buf_str(&reply),
+    CHECK(!refused_fields_learn(&chat_provider, &ask, 400, false, buf_str(&reply),
                                 STR("{\"top_p\":1,\"messages\":[]}"), &notice));
     CHECK(time_ticks() - start < 5000);
     refused_fields_release(&refused);
@@ -321,7 +322,7 @@ TEST(both_names_of_the_limit_can_be_refused)
               "{\"error\":{\"message\":\"Unsupported parameter\",\"param\":\"max_tokens\"}}", &out,
               &notice);
     CHECK_STR(buf_c(&out), "{\"max_completion_tokens\":5}");
-    CHECK(refused_fields_learn(&chat_provider, &ask, 400,
+    CHECK(refused_fields_learn(&chat_provider, &ask, 400, false,
                                STR("{\"error\":{\"message\":\"Unsupported parameter\",\"param\":"
                                    "\"max_completion_tokens\"}}"),
                                buf_str(&out), &notice));
@@ -331,7 +332,7 @@ TEST(both_names_of_the_limit_can_be_refused)
     cjson_print(body, &out);
     CHECK_STR(buf_c(&out), "{}");
     /* The same field is not refused twice. */
-    CHECK(!refused_fields_learn(&chat_provider, &ask, 400,
+    CHECK(!refused_fields_learn(&chat_provider, &ask, 400, false,
                                 STR("{\"error\":{\"param\":\"max_completion_tokens\"}}"),
                                 STR("{\"max_completion_tokens\":5}"), &notice));
     cJSON_Delete(body);
@@ -348,7 +349,7 @@ TEST(other_statuses_refuse_nothing)
     static const int statuses[] = {401, 403, 404, 429, 503};
 
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-        CHECK(!refused_fields_learn(&chat_provider, &ask, statuses[i],
+        CHECK(!refused_fields_learn(&chat_provider, &ask, statuses[i], false,
                                     STR("{\"error\":{\"param\":\"seed\"}}"), STR("{\"seed\":1}"),
                                     &notice));
     buf_release(&notice);
@@ -361,8 +362,9 @@ static void learn_seed(struct refused_fields *f)
     struct ask ask = {.refused = f};
     struct buf notice = BUF_INIT(SIZE_MAX);
 
-    CHECK(refused_fields_learn(&chat_provider, &ask, 400, STR("{\"error\":{\"param\":\"seed\"}}"),
-                               STR("{\"seed\":1}"), &notice));
+    CHECK(refused_fields_learn(&chat_provider, &ask, 400, false,
+                               STR("{\"error\":{\"param\":\"seed\"}}"), STR("{\"seed\":1}"),
+                               &notice));
     buf_release(&notice);
 }
 

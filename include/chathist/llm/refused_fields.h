@@ -21,6 +21,11 @@
  * with the effort `none` (OpenAI's GPT-5 models on chat completions), it is set for requests with
  * tools.
  *
+ * What chat sends without being asked is refused in other words, too, and then gives way: streaming
+ * (the whole answer is asked for), the length of the answer (the largest number in the error that
+ * is less than ours, without the tokens of the prompt, else 8192, then 4096) and the system prompt
+ * (it is sent before the first prompt).
+ *
  * Fields that make the request what it is are never left out (messages, tools, schema, `store` and
  * so on), nor is what a flag of the user set: then the error stands.
  */
@@ -59,11 +64,20 @@ void refused_fields_release(struct refused_fields *f);
 /* Forgets all but the first `count`. */
 void refused_fields_truncate(struct refused_fields *f, size_t count);
 
-/* Reads the error `reply` to the request body `sent`. If it refuses a field that can be done
+/* The path that stands for the role of the system prompt. */
+#define REFUSED_SYSTEM "system prompt"
+
+/* Builds the request as p->request does, with the system prompt before the first prompt if the
+ * model has refused it. Returns 0, or -1 with *e set. */
+int refused_fields_request(const struct provider *p, const struct ask *ask, struct http_request *r,
+                           struct err *e);
+
+/* Reads the error `reply`, of which `too_long` says whether it calls the conversation too long, to
+ * the request body `sent`. If it refuses a field that can be done
  * without, adds the field to ask->refused, adds a line for the user to `notice`, and returns
  * true. */
 bool refused_fields_learn(const struct provider *p, const struct ask *ask, int status,
-                          struct str reply, struct str sent, struct buf *notice);
+                          bool too_long, struct str reply, struct str sent, struct buf *notice);
 
 /* ---- the cache (llm/refused_cache, which uses libcurl) ---- */
 

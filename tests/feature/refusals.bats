@@ -1,0 +1,58 @@
+#!/usr/bin/env bats
+#
+# What chat sends without being asked, refused in the words of many servers: each prompt is answered.
+
+load ../helper
+
+# asked THING: asks once for each line of that thing in fixtures/refusals/words.tsv. A server refuses with these words as
+# long as the request has the thing, and answers otherwise. The result must be the answer, and the notice one line.
+asked() {
+    local thing=$1 n=0 status want body
+    use_history
+    while IFS=$'\t' read -r _ status want body; do
+        n=$((n + 1))
+        printf '%s' "$body" >body
+        python3 "$TESTS/tools/refusing-llm" "$thing" "$status" body port seen &
+        echo $! >pid
+        until [[ -s port ]]; do sleep 0.02; done
+        run_expect 0 env -u OPENAI_BASE_URL XDG_CACHE_HOME="$PWD/cache$thing$n" \
+            OPENAI_API_KEY=test-key-1 ANTHROPIC_API_KEY=test-key-1 \
+            chat -1 --base-url "http://127.0.0.1:$(<port)${MODEL_PATH-}" -m "$MODEL" "${ARGS[@]}" hello </dev/null
+        kill "$(<pid)"
+        stdout_is 'the answer'
+        [[ $(wc -l <"$ERR") -ge 1 ]] || fail "$thing $n: no notice for $body" || return 1
+        [[ $want == - || $(<seen) == "$want" ]] || fail "$thing $n: wanted $want, sent $(<seen): $body" || return 1
+        rm -f port seen
+    done < <(grep "^$thing	" "$FIXTURES/refusals/words.tsv")
+    [[ $n -ge 10 ]] || fail "only $n wordings of $thing"
+}
+
+@test "refusals: a server that does not stream is asked for the whole answer" {
+    MODEL=openai-chat:m MODEL_PATH=/v1 ARGS=()
+    asked stream
+}
+
+@test "refusals: a model without a system role gets the system prompt before the first prompt" {
+    MODEL=openai-chat:m MODEL_PATH=/v1 ARGS=(-S 'Be terse.')
+    asked system
+}
+
+@test "refusals: the length that chat chose gives way to the one that the server names" {
+    MODEL=anthropic:m MODEL_PATH='' ARGS=()
+    asked max_tokens
+}
+
+@test "refusals: what was refused is remembered, and what the user typed is not changed" {
+    use_history
+    printf '%s' '{"error":{"message":"Streaming is not supported."}}' >body
+    python3 "$TESTS/tools/refusing-llm" stream 400 body port seen &
+    echo $! >pid
+    until [[ -s port ]]; do sleep 0.02; done
+    export OPENAI_BASE_URL=http://127.0.0.1:$(<port)/v1 OPENAI_API_KEY=test-key-1
+    run_expect 0 chat -1 -m openai-chat:m hello </dev/null
+    stderr_is 'chat: the server does not stream: asking for the whole answer'
+    run_expect 0 chat -1 -m openai-chat:m hello </dev/null
+    stderr_empty
+    stdout_is 'the answer'
+    kill "$(<pid)"
+}
