@@ -2,10 +2,12 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/process.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
@@ -24,28 +26,6 @@ bool tool_name_valid(struct str name)
             return false;
     }
     return name.n > 0 && name.n <= TOOL_NAME_MAX;
-}
-
-char *tool_parameters(struct str schema)
-{
-    static const char *const alternatives[] = {"type", "anyOf", "oneOf", "allOf", "$ref"};
-    struct buf out = BUF_INIT(SIZE_MAX);
-
-    buf_add_c(&out, "{\"type\":\"object\"");
-    for (struct json_iter it = json_iter(schema); it.object && json_next(&it);) {
-        bool left_out = false;
-
-        for (size_t i = 0; i < sizeof alternatives / sizeof *alternatives; i++)
-            left_out = left_out || json_key_is(it.key, alternatives[i]);
-        if (left_out || (json_key_is(it.key, "properties") && json_type(it.value) != JSON_OBJECT))
-            continue;
-        buf_addf(&out, ",\"%.*s\":", (int)it.key.n, it.key.p);
-        json_add_compact(&out, it.value);
-    }
-    if (json_type(json_get(schema, "properties")) != JSON_OBJECT)
-        buf_add_c(&out, ",\"properties\":{}");
-    buf_add_byte(&out, '}');
-    return buf_detach(&out);
 }
 
 void tool_fail(struct tool_job *job, const char *fmt, ...)
@@ -147,6 +127,155 @@ bool tool_take_edits(struct tool_job *job, struct str object)
     buf_release(&taken);
     return ok;
 }
+
+/* ---- the schema of the arguments ---- */
+
+/* How many schemas a walk through a tool's schema visits, one of which may refer to itself, how many
+ * properties are merged, and how many bytes all walks read. */
+#define SCHEMAS_MAX 100
+#define PROPERTIES_MAX 500
+#define MERGE_BYTES ((size_t)64 << 20)
+
+/* What may stand for the properties. `$ref` has one schema, the others have lists. */
+static const char *const alternatives[] = {"allOf", "anyOf", "oneOf", "$ref"};
+enum { ALTERNATIVES = sizeof alternatives / sizeof *alternatives };
+
+struct merge {
+    struct str root;
+    size_t visits, bytes, count;
+    struct {
+        struct str key, value;
+    } at[PROPERTIES_MAX];
+};
+
+/* Returns the schema that `#/$defs/name` refers to, or STR_NONE. */
+static struct str referred(struct merge *m, struct str ref)
+{
+    struct str rest = json_body(ref), found = STR_NONE;
+
+    if (str_eq_c(str_cut(&rest, '/'), "#"))
+        found = m->root;
+    while (found.p && rest.n > 0) {
+        struct str part = str_cut(&rest, '/');
+        char *name = mem_copy(part.p, part.n);
+
+        m->bytes += found.n;
+        found = json_get(found, name);
+        free(name);
+    }
+    return found;
+}
+
+/* Visits a schema and its alternatives. Collects their properties, or, with a `key`, returns
+ * whether every object that fits the schema has that property. */
+static bool visit(struct merge *m, struct str schema, struct str key)
+{
+    struct json_iter it = json_iter(json_get(schema, key.p ? "required" : "properties"));
+    bool found = false;
+
+    m->bytes += schema.n;
+    if (m->visits++ >= SCHEMAS_MAX || m->bytes > MERGE_BYTES)
+        return false;
+    while (it.object == !key.p && (key.p || m->count < PROPERTIES_MAX) && json_next(&it))
+        if (key.p) {
+            found = found || str_eq(json_body(it.value), key);
+        } else {
+            m->at[m->count].key = it.key;
+            m->at[m->count++].value = it.value;
+        }
+    for (size_t i = 0; i < ALTERNATIVES; i++) {
+        struct str value = json_get(schema, alternatives[i]);
+        size_t all = 0, some = 0;
+
+        if (json_type(value) == JSON_STRING)
+            found = visit(m, referred(m, value), key) || found;
+        for (it = json_iter(value); !it.object && json_next(&it); all++)
+            some += visit(m, it.value, key);
+        found = found || (some > 0 && (some == all || i == 0));
+    }
+    return found;
+}
+
+/* Adds the schema of the property, or those of all properties of that name. Returns false, and adds
+ * nothing, if an earlier one has the name. */
+static bool add_property(struct buf *out, const struct merge *m, size_t i)
+{
+    struct buf others = BUF_INIT(SIZE_MAX);
+    bool first = true;
+
+    for (size_t k = 0; k < m->count && first; k++) {
+        bool added = !str_eq(m->at[k].key, m->at[i].key);
+
+        first = added || k >= i;
+        for (size_t n = i; n < k && !added; n++)
+            added =
+                str_eq(m->at[n].key, m->at[k].key) && json_equal(m->at[n].value, m->at[k].value);
+        if (first && !added && k > i) {
+            buf_add_byte(&others, ',');
+            json_add_compact(&others, m->at[k].value);
+        }
+    }
+    if (first) {
+        buf_addf(out, "%s\"%.*s\":%s", i > 0 ? "," : "", (int)m->at[i].key.n, m->at[i].key.p,
+                 others.len > 0 ? "{\"anyOf\":[" : "");
+        json_add_compact(out, m->at[i].value);
+        buf_add_str(out, buf_str(&others));
+        buf_add_c(out, others.len > 0 ? "]}" : "");
+    }
+    buf_release(&others);
+    return first;
+}
+
+/* Adds `properties` and `required` of all alternatives. */
+static void add_merged(struct buf *out, struct str schema)
+{
+    struct merge *m = mem_zalloc(sizeof *m);
+    struct buf required = BUF_INIT(SIZE_MAX);
+
+    m->root = schema;
+    visit(m, schema, STR_NONE);
+    buf_add_c(out, ",\"properties\":{");
+    for (size_t i = 0; i < m->count; i++) {
+        m->visits = 0;
+        if (add_property(out, m, i) && visit(m, schema, m->at[i].key))
+            buf_addf(&required, "%s\"%.*s\"", required.len > 0 ? "," : "", (int)m->at[i].key.n,
+                     m->at[i].key.p);
+    }
+    buf_addf(out, "},\"required\":[%s]", buf_c(&required));
+    buf_release(&required);
+    free(m);
+}
+
+char *tool_parameters(struct str schema)
+{
+    static const char *const left_out[] = {"type", "not", "enum", "properties", "required"};
+    struct buf out = BUF_INIT(SIZE_MAX);
+    bool merged = false;
+
+    for (size_t i = 0; i < ALTERNATIVES; i++)
+        merged = merged || json_get(schema, alternatives[i]).p;
+    buf_add_c(&out, "{\"type\":\"object\"");
+    for (struct json_iter it = json_iter(schema); it.object && json_next(&it);) {
+        bool leave = json_key_is(it.key, "properties") && json_type(it.value) != JSON_OBJECT;
+
+        for (size_t i = 0; i < (merged ? 5 : 3); i++)
+            leave = leave || json_key_is(it.key, left_out[i]);
+        for (size_t i = 0; i < ALTERNATIVES; i++)
+            leave = leave || json_key_is(it.key, alternatives[i]);
+        if (leave)
+            continue;
+        buf_addf(&out, ",\"%.*s\":", (int)it.key.n, it.key.p);
+        json_add_compact(&out, it.value);
+    }
+    if (merged)
+        add_merged(&out, schema);
+    else if (json_type(json_get(schema, "properties")) != JSON_OBJECT)
+        buf_add_c(&out, ",\"properties\":{}");
+    buf_add_byte(&out, '}');
+    return buf_detach(&out);
+}
+
+/* ---- calls ---- */
 
 /* How many of the calls that are not done may run at the same time. */
 static size_t how_many(const struct tool_job *jobs, size_t count)

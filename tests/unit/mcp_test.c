@@ -173,13 +173,14 @@ TEST(odd_names_and_members)
     static const struct {
         const char *name, *description, *parameters;
     } want[] = {
-        {"fake__dots_and_slashes__", "", "{\"type\":\"object\"}"},
-        {"fake__dots_and_slashes___2", "", "{\"type\":\"object\"}"},
-        {"fake__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "a", "{}"},
+        {"fake__dots_and_slashes__", "", "{\"type\":\"object\",\"properties\":{}}"},
+        {"fake__dots_and_slashes___2", "", "{\"type\":\"object\",\"properties\":{}}"},
+        {"fake__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx", "a",
+         "{\"type\":\"object\",\"properties\":{}}"},
         {"fake__xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx_2", "only a title",
-         "{\"type\":\"object\"}"},
-        {"fake__twice", "the first", "{\"type\":\"object\"}"},
-        {"fake__last", "", "{\"type\":\"object\"}"},
+         "{\"type\":\"object\",\"properties\":{}}"},
+        {"fake__twice", "the first", "{\"type\":\"object\",\"properties\":{}}"},
+        {"fake__last", "", "{\"type\":\"object\",\"properties\":{}}"},
     };
 
     start("--odd");

@@ -237,16 +237,17 @@ TEST(declarations)
     check_declared("{\"name\":\"f\"}", "f", "", "{\"type\":\"object\",\"properties\":{}}");
     check_declared("{\"name\":\"f\",\"description\":null,\"parameters\":null}", "f", "",
                    "{\"type\":\"object\",\"properties\":{}}");
-    check_declared("{\"name\":\"f\",\"parameters\":{}}", "f", "", "{\"type\":\"object\"}");
+    check_declared("{\"name\":\"f\",\"parameters\":{}}", "f", "",
+                   "{\"type\":\"object\",\"properties\":{}}");
     check_declared("{\"name\":\"f\",\"parameters\":{\"properties\":{}}}", "f", "",
                    "{\"type\":\"object\",\"properties\":{}}");
     check_declared("{\"type\":\"function\",\"function\":{\"name\":\"g\",\"description\":\"d\","
                    "\"parameters\":{\"type\":\"object\"}}}",
-                   "g", "d", "{\"type\":\"object\"}");
+                   "g", "d", "{\"type\":\"object\",\"properties\":{}}");
     check_declared("{\"name\":\"h\",\"input_schema\":{\"type\":\"object\",\"required\":[]}}", "h",
-                   "", "{\"type\":\"object\",\"required\":[]}");
+                   "", "{\"type\":\"object\",\"required\":[],\"properties\":{}}");
     check_declared("{\"name\":\"h\",\"inputSchema\":{\"type\":\"object\"}}", "h", "",
-                   "{\"type\":\"object\"}");
+                   "{\"type\":\"object\",\"properties\":{}}");
 }
 
 static void check_refused(const char *text, const char *want)

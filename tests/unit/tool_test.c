@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "test.h"
+#include "chathist/base/json.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 
@@ -385,4 +386,83 @@ TEST(after_an_interruption_nothing_is_begun)
     err_release(&e);
     close(wake[0]);
     close(wake[1]);
+}
+
+/* ---- the schema of the arguments ---- */
+
+static void check_parameters(const char *schema, const char *want, int line)
+{
+    char *got = tool_parameters(str_of(schema));
+
+    test_check_str(got, want, schema, __FILE__, line);
+    free(got);
+}
+#define CHECK_PARAMETERS(schema, want) check_parameters(schema, want, __LINE__)
+
+TEST(a_schema_has_a_type_and_properties)
+{
+    CHECK_PARAMETERS("", "{\"type\":\"object\",\"properties\":{}}");
+    CHECK_PARAMETERS("true", "{\"type\":\"object\",\"properties\":{}}");
+    CHECK_PARAMETERS("{\"properties\":[],\"type\":null,\"enum\":[{}]}",
+                     "{\"type\":\"object\",\"properties\":{}}");
+    CHECK_PARAMETERS("{\"required\":[\"a\"],\"properties\":{\"a\":{\"anyOf\":[{}, 1e2]}}}",
+                     "{\"type\":\"object\",\"required\":[\"a\"],\"properties\":{\"a\":{\"anyOf\":"
+                     "[{},1e2]}}}");
+}
+
+#define A "\"a\":{\"type\":\"string\"}"
+#define B "\"b\":{\"type\":\"integer\"}"
+
+TEST(alternatives_of_a_schema_are_merged)
+{
+    /* What all alternatives require is required. */
+    CHECK_PARAMETERS("{\"anyOf\":[{\"properties\":{" A "," B "},\"required\":[\"a\",\"b\"]},"
+                     "{\"properties\":{" A "},\"required\":[\"a\"]}]}",
+                     "{\"type\":\"object\",\"properties\":{" A "," B "},\"required\":[\"a\"]}");
+    CHECK_PARAMETERS("{\"properties\":{" A
+                     "},\"required\":[\"a\"],\"oneOf\":[{\"required\":[\"b\"],"
+                     "\"properties\":{" B "}},true]}",
+                     "{\"type\":\"object\",\"properties\":{" A "," B "},\"required\":[\"a\"]}");
+    /* What any part requires is required. */
+    CHECK_PARAMETERS("{\"allOf\":[{\"properties\":{" A "}},{\"properties\":{" B "},\"required\":"
+                     "[\"b\",\"a\"]}],\"description\":\"d\"}",
+                     "{\"type\":\"object\",\"description\":\"d\",\"properties\":{" A "," B
+                     "},\"required\":[\"a\",\"b\"]}");
+    /* The same schema counts once. */
+    CHECK_PARAMETERS("{\"oneOf\":[{\"properties\":{" A "}},{\"properties\":{\"a\":1}},"
+                     "{\"properties\":{\"a\":{ \"type\":\"string\"}}},{\"properties\":{" B "}}]}",
+                     "{\"type\":\"object\",\"properties\":{\"a\":{\"anyOf\":[{\"type\":\"string\"},"
+                     "1]}," B "},\"required\":[]}");
+}
+
+TEST(references_of_a_schema_are_followed)
+{
+    CHECK_PARAMETERS("{\"$ref\":\"#/$defs/x\",\"$defs\":{\"x\":{\"properties\":{" A
+                     "},\"required\":[\"a\"]}}}",
+                     "{\"type\":\"object\",\"$defs\":{\"x\":{\"properties\":{" A
+                     "},\"required\":[\"a\"]}},\"properties\":{" A "},\"required\":[\"a\"]}");
+    /* It refers to itself, to nothing, or elsewhere. */
+    CHECK_PARAMETERS("{\"$ref\":\"#\",\"properties\":{" A "},\"required\":[\"a\"]}",
+                     "{\"type\":\"object\",\"properties\":{" A "},\"required\":[\"a\"]}");
+    CHECK_PARAMETERS("{\"allOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#\"}],\"properties\":{" A "}}",
+                     "{\"type\":\"object\",\"properties\":{" A "},\"required\":[]}");
+    CHECK_PARAMETERS("{\"$ref\":\"#/a/b\",\"anyOf\":[{\"$ref\":\"https://h/s\"},{\"$ref\":1}]}",
+                     "{\"type\":\"object\",\"properties\":{},\"required\":[]}");
+}
+
+TEST(a_large_schema_is_merged_in_time)
+{
+    struct buf schema = BUF_INIT(SIZE_MAX);
+    int64_t began = time_ticks();
+    char *got;
+
+    buf_add_c(&schema, "{\"allOf\":[{\"$ref\":\"#\"},{\"$ref\":\"#\"}],\"properties\":{\"a\":1");
+    for (int i = 0; i < 20000; i++)
+        buf_addf(&schema, ",\"b%d\":{\"type\":\"string\"}", i);
+    buf_add_c(&schema, "}}");
+    got = tool_parameters(buf_str(&schema));
+    CHECK(json_check(str_of(got), &(struct str){0}, NULL));
+    CHECK(time_ticks() - began < 20000);
+    free(got);
+    buf_release(&schema);
 }

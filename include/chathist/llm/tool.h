@@ -123,9 +123,10 @@ bool tool_take_edits(struct tool_job *job, struct str object);
 #define TOOL_NAME_MAX 64
 bool tool_name_valid(struct str name);
 /* Returns the schema of a tool's arguments in a form that every provider accepts; the caller frees
- * it. It always has a type and properties (OpenAI, LM Studio: "object schema missing properties"),
- * and alternatives at the top level are left out, which Anthropic and OpenAI refuse. `schema` is a
- * JSON Schema for an object, or STR_NONE. */
+ * it. It always has a type and properties (OpenAI, LM Studio: "object schema missing properties").
+ * Anthropic and OpenAI refuse alternatives at the top level (allOf, anyOf, oneOf, $ref), so that
+ * their properties are merged: one with several schemas may have any of them, and required is what
+ * every object needs that fits. `schema` is a JSON Schema for an object, or STR_NONE. */
 char *tool_parameters(struct str schema);
 
 #endif
