@@ -527,8 +527,8 @@ static bool wait_to_repeat(struct exchange *x, const struct ask *ask, unsigned r
     return false;
 }
 
-/* Returns true, with a notice for the user, if the error refuses a field that can be left out. That
- * does not help if the conversation is too long. */
+/* Returns true, with a notice for the user, if the error refuses a field that can be left out, or
+ * the length of the answer. */
 static bool learned_refused(const struct exchange *x, const struct ask *ask,
                             const struct http_request *r, const struct err *e)
 {
@@ -633,9 +633,9 @@ static int exchange_once(const struct provider *p, struct ask *ask, struct respo
 
     if (rc == 0)
         err_release(e);
-    /* Leaving out fields did not help. */
-    if (rc != 0 && (e->kind == ERR_REQUEST || e->kind == ERR_TOO_LONG) && ask->refused)
-        refused_fields_truncate(ask->refused, refused);
+    if (ask->refused)
+        refused_fields_settle(ask->refused, refused,
+                              rc == 0 || (e->kind != ERR_REQUEST && e->kind != ERR_TOO_LONG));
     provider_error_mask_all(e, ask);
     return rc;
 }

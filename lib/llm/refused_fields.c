@@ -21,15 +21,21 @@ void refused_field_release(struct refused_field *field)
     free(field->name);
 }
 
-void refused_fields_truncate(struct refused_fields *f, size_t count)
+void refused_fields_settle(struct refused_fields *f, size_t first, bool helped)
 {
-    while (f->count > count)
-        refused_field_release(&f->at[--f->count]);
+    size_t kept = first;
+
+    for (size_t i = first; i < f->count; i++)
+        if (helped && f->at[i].since != 0)
+            f->at[kept++] = f->at[i];
+        else
+            refused_field_release(&f->at[i]);
+    f->count = kept;
 }
 
 void refused_fields_release(struct refused_fields *f)
 {
-    refused_fields_truncate(f, 0);
+    refused_fields_settle(f, 0, false);
     free(f->at);
     *f = (struct refused_fields){0};
 }
@@ -270,6 +276,8 @@ static bool was_renamed_to(const struct refused_fields *f, const char *path)
 static const int64_t lengths[] = {8192, 4096};
 #define LENGTH_LEAST 128
 #define NUMBERS_MAX 64
+/* How many lengths of one model are learned at most: each repeats the request. */
+#define LENGTHS_MAX 8
 
 /* A number in the text of an error, and the text between it and its neighbours. */
 struct number {
@@ -277,14 +285,22 @@ struct number {
     struct str before, after;
 };
 
-/* Returns whether a number may begin at p: it is no part of a name such as `gpt-4-32k`. */
+/* Returns whether the digits at p may be a number of tokens: they are no part of a name such as
+ * `gpt-4-32k` or of a date, no HTTP status, and no place in the request. */
 static bool begins_number(struct str text, const char *p)
 {
-    if (p > text.p && p[-1] == '.')
+    struct str before = {text.p, (size_t)(p - text.p)};
+    int dashes = 0;
+
+    if (str_ends(before, STR(".")) || str_ends(before, STR("@")) || str_ends(before, STR("/")))
         return false;
-    while (p > text.p && (p[-1] == '-' || ascii_is_digit(p[-1])))
-        p--;
-    return p == text.p || (!ascii_is_letter(p[-1]) && p[-1] != '_');
+    for (; p > text.p && (p[-1] == '-' || ascii_is_digit(p[-1])); p--)
+        dashes += p[-1] == '-';
+    if (dashes > 1 || (p > text.p && (ascii_is_letter(p[-1]) || p[-1] == '_')))
+        return false;
+    before = str_skip(before, before.n < 12 ? 0 : before.n - 12);
+    return !provider_error_mentions(
+        before, WORDS("code", "status", "http", "line ", "column ", "messages["));
 }
 
 /* Reads the numbers of the text, also `8,192`. Returns how many there are. */
@@ -347,13 +363,15 @@ static int64_t prompt_tokens(const struct number *at, size_t count, int64_t ours
 }
 
 /* Returns the length to ask for instead of `ours`, or 0 if there is none: the largest number of the
- * text that is less, without the tokens of the prompt. */
-static int64_t shorter_length(struct str text, int status, int64_t ours)
+ * text that is less, without the tokens of the prompt. *passing is set if it holds for this prompt
+ * only. */
+static int64_t shorter_length(const struct number *at, size_t count, int status, int64_t ours,
+                              bool *passing)
 {
-    struct number at[NUMBERS_MAX];
-    size_t count = read_numbers(text, at);
     int64_t prompt = prompt_tokens(at, count, ours), best = 0;
     bool named = false;
+
+    *passing = *passing || prompt > 0;
 
     for (size_t i = 0; i < count; i++) {
         int64_t n = at[i].n - prompt;
@@ -365,6 +383,9 @@ static int64_t shorter_length(struct str text, int status, int64_t ours)
         if (n > best && n < ours)
             best = n;
     }
+    /* The number is the length of the prompt and the answer. */
+    if (*passing && prompt == 0 && status != 402)
+        best /= 2;
     /* If the prompt alone is too long, a shorter answer does not help. */
     for (size_t i = 0; best == 0 && !named && i < sizeof lengths / sizeof *lengths; i++)
         if (lengths[i] < ours)
@@ -376,38 +397,59 @@ static int64_t shorter_length(struct str text, int status, int64_t ours)
 static const char *const length_fields[] = {"max_tokens", "max_completion_tokens",
                                             "max_output_tokens", "options.num_predict"};
 
-/* Asks for a shorter answer if the server refuses a length that the user has not typed. */
-static bool learn_length(struct reading *r, int status)
+static bool is_length(const char *path)
 {
-    struct str text = buf_str(&r->message);
-    char ours[24] = "", value[24];
+    for (size_t i = 0; i < sizeof length_fields / sizeof *length_fields; i++)
+        if (strcmp(path, length_fields[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Returns whether the error is about `ours`, the length that was sent. */
+static bool is_about_length(const struct reading *r, const struct number *at, size_t count,
+                            int64_t ours)
+{
+    bool about = provider_error_mentions(
+        r->reply, WORDS("max_tokens", "max_completion_tokens", "max_output_tokens", "max tokens",
+                        "maximum tokens", "output tokens", "completion tokens", "num_predict"));
+
+    for (size_t i = 0; i < count; i++)
+        about = about || at[i].n == ours;
+    return about && provider_error_mentions(
+                        buf_str(&r->message),
+                        WORDS("large", "exceed", "at most", "maximum", "less than", "range",
+                              "illegal", "limit", "reduce", "fewer", "lower", "too many",
+                              "too high", "too big", "greater", "must be", "should be", ">", "<="));
+}
+
+/* Asks for a shorter answer if the server refuses a length that the user has not typed. What holds
+ * for this prompt only (`passing`), or what the account can pay for now, is not remembered. */
+static bool learn_length(struct reading *r, int status, bool passing)
+{
+    struct number at[NUMBERS_MAX];
+    size_t count = read_numbers(buf_str(&r->message), at), before = 0;
+    char ours[24], value[24];
     const char *path = NULL;
     int64_t n = 0, less;
 
     for (size_t i = 0; !path && i < sizeof length_fields / sizeof *length_fields; i++)
         if (json_int(body_field_in(r->sent, length_fields[i]), &n))
             path = length_fields[i];
-    if (!path || field_from(r->provider, r->ask, path) == ASK_FLAG)
+    for (size_t i = 0; i < r->ask->refused->count; i++)
+        before += is_length(r->ask->refused->at[i].path) && r->ask->refused->at[i].only;
+    if (!path || before == LENGTHS_MAX || field_from(r->provider, r->ask, path) == ASK_FLAG ||
+        !is_about_length(r, at, count, n))
         return false;
-    (void)snprintf(ours, sizeof ours, "%" PRId64, n);
-    if (!str_find(text, str_of(ours)) &&
-        !provider_error_mentions(r->reply,
-                                 WORDS("max_tokens", "max_completion_tokens", "max_output_tokens",
-                                       "max tokens", "maximum tokens", "output tokens",
-                                       "completion tokens", "num_predict")))
-        return false;
-    if (!provider_error_mentions(text, WORDS("large", "exceed", "at most", "maximum", "less than",
-                                             "range", "illegal", "limit", "reduce", "fewer",
-                                             "lower", "too many", "too high", "too big", "greater",
-                                             "allowed", "must be", "should be", ">", "<=")))
-        return false;
-    less = shorter_length(text, status, n);
+    passing = passing || status == 402;
+    less = shorter_length(at, count, status, n, &passing);
     if (less == 0)
         return false;
+    (void)snprintf(ours, sizeof ours, "%" PRId64, n);
     (void)snprintf(value, sizeof value, "%" PRId64, less);
     buf_addf(&r->notice, "the server refuses an answer of %s tokens: asking with %s", ours, value);
-    learn(r,
-          (struct refused_field){mem_text(path), mem_text(ours), mem_text(value), NULL, false, 0});
+    r->learned = refused_fields_add(
+        r->ask->refused, (struct refused_field){mem_text(path), mem_text(ours), mem_text(value),
+                                                NULL, false, passing ? 0 : time_now()});
     return r->learned;
 }
 
@@ -430,9 +472,6 @@ static bool learn_stream(struct reading *r, bool named)
     buf_addf(&r->notice, "the server does not stream: asking for the whole answer");
     learn(r, (struct refused_field){mem_text("stream"), mem_text("true"), mem_text("false"), NULL,
                                     false, 0});
-    /* This field is refused without a stream. */
-    refused_fields_add(r->ask->refused, (struct refused_field){.path = mem_text("stream_options"),
-                                                               .since = time_now()});
     return r->learned;
 }
 
@@ -440,15 +479,15 @@ static bool learn_stream(struct reading *r, bool named)
 static bool learn_system(struct reading *r)
 {
     struct str text = buf_str(&r->message);
-    bool system = provider_error_mentions(text,
-                                          WORDS("system", "developer instruction", "instructions")),
-         roles = provider_error_mentions(text, WORDS("roles", "messages[0].role", "'role'",
-                                                     "messages.0.role",
-                                                     "role of the "
-                                                     "first",
-                                                     "user or assistant", "'user' or 'assistant'"));
 
-    if (!r->ask->context || r->ask->context->system_len == 0 || (!system && !roles) ||
+    if (!r->ask->context || r->ask->context->system_len == 0 ||
+        !(str_starts(text, STR("system:")) ||
+          provider_error_mentions(
+              text, WORDS("system role", "system message", "system prompt", "system instruction",
+                          "'system'", "`system`", "\"system\"", "'instructions'",
+                          "developer instruction", "developer message", "developer role",
+                          "'developer'", "roles must", "roles are", "messages[0].role",
+                          "messages.0.role", "'user' or 'assistant'", "user or assistant"))) ||
         !provider_error_mentions(
             text, WORDS("support", "allowed", "permitted", "enabled", "unknown", "unexpected",
                         "invalid", "must", "should be", "expected", "only", "not accept",
@@ -632,7 +671,7 @@ static void read_error(struct reading *r, int status, bool too_long, struct str 
         value = json_at(value, 0);
     error = json_type(json_get(value, "error")) == JSON_OBJECT ? json_get(value, "error") : value;
     add_message(&r->message, error);
-    if (about_length && learn_length(r, status))
+    if (about_length && learn_length(r, status, too_long))
         return;
     if (!learns || learn_stream(r, json_is_text(json_get(error, "param"), "stream")) ||
         learn_system(r))
@@ -663,14 +702,6 @@ bool refused_fields_learn(const struct provider *p, const struct ask *ask, int s
 
 /* ---- applying ---- */
 
-static bool is_length(const char *path)
-{
-    for (size_t i = 0; i < sizeof length_fields / sizeof *length_fields; i++)
-        if (strcmp(path, length_fields[i]) == 0)
-            return true;
-    return false;
-}
-
 static bool applies(const struct refused_field *f, const struct provider *p, const struct ask *ask,
                     const cJSON *body, struct str value)
 {
@@ -699,6 +730,9 @@ void body_leave_refused(cJSON *body, const struct provider *p, const struct ask 
         if (f->name)
             body_set_field(body, f->name, value);
         body_set_field(body, f->path, str_of(f->value));
+        /* This field is refused without a stream. */
+        if (strcmp(f->path, "stream") == 0)
+            body_set_field(body, "stream_options", STR_NONE);
     }
     buf_release(&scratch);
 }

@@ -54,5 +54,25 @@ asked() {
     run_expect 0 chat -1 -m openai-chat:m hello </dev/null
     stderr_empty
     stdout_is 'the answer'
+    run_expect 1 chat -1 -m openai-chat:m -o stream=true hello </dev/null
+    stderr_is 'chat: HTTP 400: Streaming is not supported.'
+    [[ $(<seen) == true ]] || fail "the server got stream: $(<seen)"
+    kill "$(<pid)"
+}
+
+@test "refusals: a length that depends on the prompt is not remembered, and a typed one is not changed" {
+    use_history
+    printf '%s' '{"error":{"message":"input length and `max_tokens` exceed context limit: 80000 + 128000 > 200000"}}' >body
+    python3 "$TESTS/tools/refusing-llm" max_tokens 400 body port seen &
+    echo $! >pid
+    until [[ -s port ]]; do sleep 0.02; done
+    export ANTHROPIC_BASE_URL=http://127.0.0.1:$(<port) ANTHROPIC_API_KEY=test-key-1
+    for _ in 1 2; do
+        run_expect 0 chat -1 -m anthropic:m hello </dev/null
+        stderr_is 'chat: the server refuses an answer of 128000 tokens: asking with 120000'
+        stdout_is 'the answer'
+    done
+    run_expect 6 chat -1 -m anthropic:m --max-tokens 128000 hello </dev/null
+    [[ $(<seen) == 128000 ]] || fail "the server got max_tokens: $(<seen)"
     kill "$(<pid)"
 }

@@ -341,6 +341,86 @@ TEST(both_names_of_the_limit_can_be_refused)
     buf_release(&notice);
 }
 
+/* ---- the length of an answer ---- */
+
+/* Checks which length is asked for instead of 128000 (0: the error is about something else), and
+ * whether it is remembered. */
+static void check_length(int status, bool too_long, const char *text, const char *want,
+                         bool remembered, int line)
+{
+    struct refused_fields refused = {0};
+    struct ask ask = {.refused = &refused};
+    struct buf notice = BUF_INIT(SIZE_MAX), reply = BUF_INIT(SIZE_MAX);
+
+    buf_add_c(&reply, "{\"error\":{\"message\":");
+    json_add_string(&reply, str_of(text));
+    buf_add_c(&reply, "}}");
+    refused_fields_learn(&messages_provider, &ask, status, too_long, buf_str(&reply),
+                         STR("{\"max_tokens\":128000}"), &notice);
+    test_check_str(refused.count > 0 ? refused.at[0].value : "", want, text, __FILE__, line);
+    refused_fields_settle(&refused, 0, true);
+    test_check_int((long long)refused.count, remembered, text, __FILE__, line);
+    refused_fields_release(&refused);
+    buf_release(&notice);
+    buf_release(&reply);
+}
+#define CHECK_LENGTH(status, too_long, text, want, remembered)                                     \
+    check_length(status, too_long, text, want, remembered, __LINE__)
+
+TEST(the_length_of_an_answer_is_read)
+{
+    CHECK_LENGTH(400, false, "max_tokens: 128000 > 64000, which is the maximum", "64000", true);
+    CHECK_LENGTH(422, false, "max_tokens: Input should be less than 8192", "8192", true);
+    CHECK_LENGTH(400, false, "the valid range of max_tokens is 1-8,192", "8192", true);
+    CHECK_LENGTH(400, false, "max_tokens: must be lower", "8192", true);
+    CHECK_LENGTH(400, false, "max_tokens: Field required", "", false);
+    /* Other numbers. */
+    CHECK_LENGTH(400, false,
+                 "max_tokens is too large: m-2024-07-18 takes 4096, m-20240718 and 2024-07-18 are "
+                 "names",
+                 "4096", true);
+    CHECK_LENGTH(500, false, "Error code: 400 - max_tokens is too large", "8192", true);
+    CHECK_LENGTH(400, false, "HTTP 422: max_tokens too large for m@20240 at line 1 column 300",
+                 "8192", true);
+    /* These depend on the prompt, or on what the account can pay for. */
+    CHECK_LENGTH(400, true,
+                 "input length and `max_tokens` exceed context limit: 80000 + 128000 > 200000",
+                 "120000", false);
+    CHECK_LENGTH(400, true, "the maximum context length is 4096 tokens: reduce max_tokens", "2048",
+                 false);
+    CHECK_LENGTH(402, false, "fewer max_tokens: 128000 requested, but can only afford 4096", "4096",
+                 false);
+    /* The prompt alone is too long. */
+    CHECK_LENGTH(400, true,
+                 "input length and `max_tokens` exceed context limit: 210000 + 128000 > 200000", "",
+                 false);
+    CHECK_LENGTH(400, true, "prompt is too long: 210000 tokens > 200000 maximum", "", false);
+    CHECK_LENGTH(400, true, "prompt is too long: 1280001 tokens > 200000 maximum", "", false);
+}
+
+TEST(a_length_is_not_lowered_without_end)
+{
+    struct refused_fields refused = {0};
+    struct ask ask = {.refused = &refused};
+    struct buf notice = BUF_INIT(SIZE_MAX), sent = BUF_INIT(SIZE_MAX), reply = BUF_INIT(SIZE_MAX);
+    int tries = 0, length = 128000;
+
+    do {
+        buf_clear(&sent);
+        buf_clear(&reply);
+        buf_addf(&sent, "{\"max_tokens\":%d}", length);
+        buf_addf(&reply, "max_tokens: %d > %d, the maximum", length, length - 1);
+        length--;
+    } while (refused_fields_learn(&messages_provider, &ask, 400, false, buf_str(&reply),
+                                  buf_str(&sent), &notice) &&
+             ++tries < 1000);
+    CHECK_INT(tries, 8);
+    refused_fields_release(&refused);
+    buf_release(&notice);
+    buf_release(&sent);
+    buf_release(&reply);
+}
+
 TEST(other_statuses_refuse_nothing)
 {
     struct refused_fields refused = {0};

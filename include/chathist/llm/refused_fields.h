@@ -24,7 +24,8 @@
  * What chat sends without being asked is refused in other words, too, and then gives way: streaming
  * (the whole answer is asked for), the length of the answer (the largest number in the error that
  * is less than ours, without the tokens of the prompt, else 8192, then 4096) and the system prompt
- * (it is sent before the first prompt).
+ * (it is sent before the first prompt). A length that depends on the prompt, or on what the account
+ * can pay for, holds for this exchange only.
  *
  * Fields that make the request what it is are never left out (messages, tools, schema, `store` and
  * so on), nor is what a flag of the user set: then the error stands.
@@ -47,7 +48,7 @@ struct refused_field {
     char *value;     /* the value that is sent instead, JSON; NULL: none */
     char *name;      /* the field that gets the value instead; NULL: none */
     bool with_tools; /* refused only in requests with tools */
-    int64_t since;   /* microseconds since 1970 */
+    int64_t since;   /* microseconds since 1970; 0: holds for this prompt only, not remembered */
 };
 
 /* The refused fields of one model at one server. Zero-initialise. */
@@ -61,8 +62,9 @@ struct refused_fields {
 bool refused_fields_add(struct refused_fields *f, struct refused_field field);
 void refused_field_release(struct refused_field *field);
 void refused_fields_release(struct refused_fields *f);
-/* Forgets all but the first `count`. */
-void refused_fields_truncate(struct refused_fields *f, size_t count);
+/* Ends an exchange before which there were `first` fields: forgets the later ones, if they `helped`
+ * only those that are not remembered. */
+void refused_fields_settle(struct refused_fields *f, size_t first, bool helped);
 
 /* The path that stands for the role of the system prompt. */
 #define REFUSED_SYSTEM "system prompt"
@@ -72,10 +74,9 @@ void refused_fields_truncate(struct refused_fields *f, size_t count);
 int refused_fields_request(const struct provider *p, const struct ask *ask, struct http_request *r,
                            struct err *e);
 
-/* Reads the error `reply`, of which `too_long` says whether it calls the conversation too long, to
- * the request body `sent`. If it refuses a field that can be done
- * without, adds the field to ask->refused, adds a line for the user to `notice`, and returns
- * true. */
+/* Reads the error `reply` to the request body `sent`; `too_long` says whether it calls the
+ * conversation too long. If it refuses a field that can be done without, adds the field to
+ * ask->refused, adds a line for the user to `notice`, and returns true. */
 bool refused_fields_learn(const struct provider *p, const struct ask *ask, int status,
                           bool too_long, struct str reply, struct str sent, struct buf *notice);
 
