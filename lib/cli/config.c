@@ -332,7 +332,7 @@ static int take_variable(struct config *c, enum setting s, struct err *e)
     char *value;
 
     if (any || trimmed.n == 0) {
-        set_value(c, s, any ? text : NULL, CONFIG_ENVIRONMENT);
+        set_value(c, s, text, CONFIG_ENVIRONMENT);
         return 0;
     }
     fault = text_value_fault(trimmed);

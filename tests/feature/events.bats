@@ -46,7 +46,7 @@ events_are() {
     hist-show --json last >messages
     run_expect 0 chat --json --messages messages other
     events_are session_id text usage 'done'
-    printf 'caf\xe9 \0 "\\ \x1b[31m\n' | run_expect 0 chat --json
+    printf 'caf\xe9 \1 "\\ \x1b[31m\n' | run_expect 0 chat --json
     events_are session_id text usage 'done'
 }
 

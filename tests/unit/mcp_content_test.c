@@ -164,50 +164,24 @@ static void check_edits(const char *result, bool read_only, const char *want)
 
 TEST(links_to_files_name_what_was_modified)
 {
-    static const char links[] =
-        "{\"content\":[" LINK("file:///a/b%20c%C3%A9.c") "," LINK(
-            "https://"
-            "x/y") "," LINK("file://"
-                            "localhos"
-                            "t/l") "," LINK("file://host/l") "," LINK("file:a") "," LINK("file:///"
-                                                                                         "nul%00%"
-                                                                                         "ff") "," LINK("file:///"
-                                                                                                        "100%") ",{"
-                                                                                                                "\"t"
-                                                                                                                "ype"
-                                                                                                                "\":"
-                                                                                                                "\"r"
-                                                                                                                "eso"
-                                                                                                                "urc"
-                                                                                                                "e\""
-                                                                                                                ",\""
-                                                                                                                "res"
-                                                                                                                "our"
-                                                                                                                "ce"
-                                                                                                                "\":"
-                                                                                                                "{\""
-                                                                                                                "uri"
-                                                                                                                "\":"
-                                                                                                                "\"f"
-                                                                                                                "ile"
-                                                                                                                "://"
-                                                                                                                "/r"
-                                                                                                                "\","
-                                                                                                                "\"t"
-                                                                                                                "ext"
-                                                                                                                "\":"
-                                                                                                                "\"t"
-                                                                                                                "\"}"
-                                                                                                                "}";
-    struct buf failed = BUF_INIT(BUF_SMALL), fine = BUF_INIT(BUF_SMALL);
+    static const char *const uris[] = {
+        "file:///a/b%20c%C3%A9.c", "https://x/y", "file://localhost/l", "file://host/l", "file:a",
+        "file:///nul%00%ff",       "file:///100%"};
+    struct buf links = BUF_INIT(BUF_SMALL), failed = BUF_INIT(BUF_SMALL),
+               fine = BUF_INIT(BUF_SMALL);
 
-    buf_addf(&fine, "%s]}", links);
-    buf_addf(&failed, "%s],\"isError\":true}", links);
+    for (size_t i = 0; i < sizeof uris / sizeof(char *); i++)
+        buf_addf(&links, LINK("%s") ",", uris[i]);
+    buf_add_c(&links,
+              "{\"type\":\"resource\",\"resource\":{\"uri\":\"file:///r\",\"text\":\"t\"}}");
+    buf_addf(&fine, "{\"content\":[%s]}", buf_c(&links));
+    buf_addf(&failed, "{\"content\":[%s],\"isError\":true}", buf_c(&links));
     check_edits(buf_c(&fine), false,
                 "{\"files_modified\":[\"/a/b c\xc3\xa9.c\",\"/l\",\"/100%\"]}");
     check_edits(buf_c(&fine), true, "");
     check_edits(buf_c(&failed), false, "");
     check_edits("{\"content\":[]}", false, "");
+    buf_release(&links);
     buf_release(&failed);
     buf_release(&fine);
 }
