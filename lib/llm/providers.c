@@ -23,7 +23,7 @@ const struct provider *const *provider_all(void)
 
 static void add(struct providers *known, const struct provider *p)
 {
-    known->at = mem_grow(known->at, &known->cap, known->count + 2, sizeof *known->at);
+    known->at = mem_grow(known->at, &known->cap, known->count + 2, sizeof(struct provider *));
     known->at[known->count++] = p;
     known->at[known->count] = NULL;
 }
@@ -77,7 +77,7 @@ int provider_add(struct providers *known, struct str name, const char *base_url,
     const struct provider *like = NULL;
     struct service *s;
 
-    for (size_t i = 0; i < sizeof wires / sizeof *wires; i++)
+    for (size_t i = 0; i < sizeof wires / sizeof(struct provider *); i++)
         if (strcmp(wires[i]->name, wire) == 0)
             like = wires[i];
     if (!like)

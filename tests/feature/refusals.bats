@@ -48,7 +48,8 @@ asked() {
     python3 "$TESTS/tools/refusing-llm" stream 400 body port seen &
     echo $! >pid
     until [[ -s port ]]; do sleep 0.02; done
-    export OPENAI_BASE_URL=http://127.0.0.1:$(<port)/v1 OPENAI_API_KEY=test-key-1
+    port=$(<port)
+    export OPENAI_BASE_URL=http://127.0.0.1:$port/v1 OPENAI_API_KEY=test-key-1
     run_expect 0 chat -1 -m openai-chat:m hello </dev/null
     stderr_is 'chat: the server does not stream: asking for the whole answer'
     run_expect 0 chat -1 -m openai-chat:m hello </dev/null
@@ -62,11 +63,13 @@ asked() {
 
 @test "refusals: a length that depends on the prompt is not remembered, and a typed one is not changed" {
     use_history
+    # shellcheck disable=SC2016
     printf '%s' '{"error":{"message":"input length and `max_tokens` exceed context limit: 80000 + 128000 > 200000"}}' >body
     python3 "$TESTS/tools/refusing-llm" max_tokens 400 body port seen &
     echo $! >pid
     until [[ -s port ]]; do sleep 0.02; done
-    export ANTHROPIC_BASE_URL=http://127.0.0.1:$(<port) ANTHROPIC_API_KEY=test-key-1
+    port=$(<port)
+    export ANTHROPIC_BASE_URL=http://127.0.0.1:$port ANTHROPIC_API_KEY=test-key-1
     for _ in 1 2; do
         run_expect 0 chat -1 -m anthropic:m hello </dev/null
         stderr_is 'chat: the server refuses an answer of 128000 tokens: asking with 120000'

@@ -148,7 +148,7 @@ written_once() {
 
 @test "wire: --no-stream writes an answer and its newline in one call" {
     need_strace
-    CHAT_PROVIDER=echo written_once chat -1 -q --no-stream 'n 1'
+    CHAT_PROVIDER='echo' written_once chat -1 -q --no-stream 'n 1'
     [[ $(<got) == *'[1 message]' ]]
     # A server that answers in one piece, and one that streams all the same.
     long=$(head -c 300000 /dev/zero | tr '\0' x)
