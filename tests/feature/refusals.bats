@@ -12,7 +12,7 @@ asked() {
     while IFS=$'\t' read -r _ status want body; do
         n=$((n + 1))
         printf '%s' "$body" >body
-        python3 "$TESTS/tools/refusing-llm" "$thing" "$status" body port seen &
+        python3 "$TESTS/tools/refusing-llm" "$thing" "$status" body port seen 3>&- &
         echo $! >pid
         until [[ -s port ]]; do sleep 0.02; done
         run_expect 0 env -u OPENAI_BASE_URL XDG_CACHE_HOME="$PWD/cache$thing$n" \
@@ -45,7 +45,7 @@ asked() {
 @test "refusals: what was refused is remembered, and what the user typed is not changed" {
     use_history
     printf '%s' '{"error":{"message":"Streaming is not supported."}}' >body
-    python3 "$TESTS/tools/refusing-llm" stream 400 body port seen &
+    python3 "$TESTS/tools/refusing-llm" stream 400 body port seen 3>&- &
     echo $! >pid
     until [[ -s port ]]; do sleep 0.02; done
     port=$(<port)
@@ -65,7 +65,7 @@ asked() {
     use_history
     # shellcheck disable=SC2016
     printf '%s' '{"error":{"message":"input length and `max_tokens` exceed context limit: 80000 + 128000 > 200000"}}' >body
-    python3 "$TESTS/tools/refusing-llm" max_tokens 400 body port seen &
+    python3 "$TESTS/tools/refusing-llm" max_tokens 400 body port seen 3>&- &
     echo $! >pid
     until [[ -s port ]]; do sleep 0.02; done
     port=$(<port)
