@@ -739,6 +739,8 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     set_array(d, FIELD_REPLACES, &m->replaces);
     set_array(d, FIELD_TOOL_CALLS, &m->calls);
     set_optional(d, FIELD_TOOL_CALL_ID, &m->call_id);
+    if (m->failed)
+        draft_set(d, FIELD_FAILED, STR("true"));
     draft_set_text(d, FIELD_ORIGIN, buf_str(&m->origin));
     set_optional(d, FIELD_MODEL, &m->model);
     set_optional(d, FIELD_PROVIDER, &m->provider);

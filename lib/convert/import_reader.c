@@ -288,6 +288,7 @@ void import_message_rewind(struct import_message *m)
     buf_clear(&m->calls);
     buf_clear(&m->call_id);
     m->images = 0;
+    m->failed = false;
 }
 
 /* ---- sessions and origins ---- */
@@ -555,6 +556,7 @@ int import_give_content(struct source *s, struct import_message *m, struct str c
             continue;
         }
         m->role = ROLE_TOOL;
+        m->failed = json_is_true(json_get(it.value, "is_error"));
         import_set_text(&m->call_id, json_get(it.value, "tool_use_id"));
         import_add_content(m, json_get(it.value, "content"));
         if (result == 0)

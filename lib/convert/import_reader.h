@@ -90,6 +90,7 @@ struct import_message {
     struct buf finish;
     struct buf replaces; /* ids of lines in the history: JSON strings separated by commas */
     int64_t images;
+    bool failed; /* the result of a call that failed */
     struct usage usage;
 };
 
@@ -110,7 +111,8 @@ void import_message_init(struct import_message *m);
 void import_message_release(struct import_message *m);
 /* Empties all fields and sets the role. */
 void import_message_clear(struct import_message *m, enum role role);
-/* Empties the text, the calls, the call id and the images, for the next message of a record. */
+/* Empties the text, the calls, the call id, the images and `failed`, for the next message of a
+ * record. */
 void import_message_rewind(struct import_message *m);
 
 /* Appends FORMAT:ID. Characters that a session id may not have are replaced, and a long id is cut;

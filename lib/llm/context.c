@@ -137,7 +137,7 @@ static void take_calls(struct context_message *to, const struct message *m)
     struct str reason = message_text(m, FIELD_FINISH_REASON, &scratch);
 
     to->tool_calls = strict_calls(m->field[FIELD_TOOL_CALLS]);
-    to->ran = m->field[FIELD_PROVIDER].p && !m->field[FIELD_ORIGIN].p &&
+    to->ran = json_type(m->field[FIELD_PROVIDER]) == JSON_STRING && !m->field[FIELD_ORIGIN].p &&
               !json_is_true(m->field[FIELD_FAILED]) &&
               message_ending(reason, NULL) == ENDING_COMPLETE;
     buf_release(&scratch);

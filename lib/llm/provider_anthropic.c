@@ -175,7 +175,7 @@ static void declare_called_tools(struct composer *c)
                 continue;
             tool = cjson_object();
             cjson_set_text(tool, "name", buf_str(&name));
-            cjson_set_raw(tool, "input_schema", STR("{\"type\":\"object\",\"properties\":{}}"));
+            cjson_set_raw(tool, "input_schema", STR("{\"type\":\"object\"}"));
             cjson_push(c->tools, tool);
         }
     }

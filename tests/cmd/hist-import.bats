@@ -593,6 +593,14 @@ print("%016x" % h)')
     done
 }
 
+@test "import: a result of a call that failed says so, and goes back as one" {
+    echo '[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}},{"type":"tool_use","id":"t2","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"r","is_error":true},{"type":"tool_result","tool_use_id":"t2","content":"s"}]}]' >a.json
+    run_expect 0 hist-import a.json
+    contents '"\(.role) \(.content) \(.failed)"' 'user q null' 'assistant  null' 'tool r true' 'tool s null'
+    run_expect 0 hist-export -f anthropic --all
+    json_is "$OUT" '[.messages[2].content[] | [.content, .is_error]] | tojson' '[["r",true],["s",null]]'
+}
+
 @test "import: messages from a pipe are a session by what they say" {
     run_expect 0 hist-import - <<<'[{"role":"user","content":"one"}]'
     stdout_is 1
