@@ -1048,8 +1048,9 @@ faulty() {
     history=$(history_of a)
     hist_lines many 3000 >"$BATS_TEST_TMPDIR/lines"
     mkdir -p "${history%/*}"
-    # Each reply is in another session than the lines beside it.
-    awk '{ print; if (NR % 100 == 0) { sub(/"session_id":"many"/, "\"session_id\":\"p" NR "\""); print } }' \
+    # Each reply is in another session than the lines beside it. The ids decide where the files are cut: with these,
+    # no file begins with a line of such a session, after which it would be unknown that the others wait.
+    awk '{ sub(/-[0-9]+","session_id/, sprintf("-%08d\",\"session_id", NR)); print; if (NR % 100 == 0) { sub(/"session_id":"many"/, "\"session_id\":\"p" NR "\""); print } }' \
         "$BATS_TEST_TMPDIR/lines" >"$history"
     run_expect 0 hist-sync folder
     machine=$(name_of a)

@@ -109,7 +109,7 @@ apt() {
     # One of them is there, one was removed.
     stub dpkg-query 'case "$*" in *procps) echo "install ok installed" ;; *python3) echo "deinstall ok config-files" ;; *) exit 1 ;; esac'
     run_expect 0 env PATH="$PWD/bin" sh "$ROOT/mk/deps" -n deb
-    stdout_is "build-essential debhelper dpkg-dev $(sed -n 's/^ *\(lib[a-z0-9.-]*\),$/\1/p' "$ROOT/packaging/debian/control" | xargs) pkgconf python3 unicode-data"
+    stdout_is "build-essential debhelper dpkg-dev $(sed -n 's/^ *\(lib[a-z0-9.-]*\),$/\1/p' "$ROOT/packaging/debian/control" | xargs) pkgconf python3 unicode-data uuid-dev"
     cp "$OUT" missing
     run_expect 2 env PATH="$PWD/bin" sh "$ROOT/mk/deb" 1.0
     stdout_empty
