@@ -94,12 +94,12 @@ static void add_linked_file(struct buf *array, struct str block)
     if (str_starts(rest, STR("localhost/")))
         rest = str_skip(rest, strlen("localhost"));
     for (size_t i = 0; str_starts(rest, STR("/")) && i < rest.n; i++) {
-        bool coded = rest.p[i] == '%' && i + 2 < rest.n && ascii_hex_value(rest.p[i + 1]) >= 0 &&
-                     ascii_hex_value(rest.p[i + 2]) >= 0;
+        bool coded = rest.p[i] == '%' && i + 2 < rest.n;
+        int high = coded ? ascii_hex_value(rest.p[i + 1]) : -1;
+        int low = coded ? ascii_hex_value(rest.p[i + 2]) : -1;
 
-        buf_add_byte(&path, coded ? (char)(ascii_hex_value(rest.p[i + 1]) << 4 |
-                                           ascii_hex_value(rest.p[i + 2]))
-                                  : rest.p[i]);
+        coded = high >= 0 && low >= 0;
+        buf_add_byte(&path, (char)(coded ? high * 16 + low : rest.p[i]));
         i += coded ? 2 : 0;
     }
     if (json_has_type(block, "resource_link") && path.len > 0 &&
