@@ -163,7 +163,7 @@ more_expectations() {
         '{"role":"assistant","content":[{"type":"tool_use","id":"call_iUsEkjOgs","name":"a_get","input":{"city":"Paris"}},{"type":"tool_use","id":"call_jUsEkjOgs","name":"get","input":{"INVALID_JSON":"{\"ci"}}]}' \
         '{"role":"user","content":[{"type":"tool_result","tool_use_id":"call_iUsEkjOgs","content":"20 degrees"},{"type":"tool_result","tool_use_id":"call_jUsEkjOgs","content":"no result: the call was not carried out, its arguments are not a valid JSON object","is_error":true},{"type":"text","text":"and now\n\nand there"}]}'
     json_is body '[.tools, .tool_choice] | tojson' \
-        '[[{"name":"a_get","input_schema":{"type":"object","properties":{}}},{"name":"get","input_schema":{"type":"object","properties":{}}}],{"type":"none"}]'
+        '[[{"name":"a_get","input_schema":{"type":"object"}},{"name":"get","input_schema":{"type":"object"}}],{"type":"none"}]'
     run_expect 0 chat --dry-run -s s -o 'tools=[]' x
     stdout_json '[.tools, .tool_choice] | tojson' '[[],null]'
 }
