@@ -432,9 +432,8 @@ TEST(tools_that_may_be_called)
     add_line(&c, RESULT("a", "r"));
     /* Without tools, the earlier calls' tools are declared with tool_choice none. */
     CHECK_REQUEST(&ask, URL, HEADERS,
-                  TOOLS_START
-                  "{\"name\":\"old\",\"input_schema\":{\"type\":\"object\",\"properties\":{}}}],"
-                  "\"tool_choice\":{\"type\":\"none\"}" TOOLS_END);
+                  TOOLS_START "{\"name\":\"old\",\"input_schema\":{\"type\":\"object\"}}],"
+                              "\"tool_choice\":{\"type\":\"none\"}" TOOLS_END);
     ask.tools = tools;
     ask.tools_count = 2;
     CHECK_REQUEST(&ask, URL, HEADERS,
