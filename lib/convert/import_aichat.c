@@ -198,14 +198,6 @@ static int give_calls(struct reader *r, struct str content, struct err *e)
     return result;
 }
 
-static void see_all(struct import_exchange *x, struct str messages, size_t *number)
-{
-    struct json_iter it = json_iter(messages);
-
-    while (json_next(&it))
-        import_see(x, it.value, ++*number);
-}
-
 static int give_all(struct reader *r, struct str messages, struct err *e)
 {
     struct json_iter it = json_iter(messages);
@@ -239,7 +231,7 @@ static int read_aichat(struct source *s, struct err *e)
     struct import_exchange x = IMPORT_EXCHANGE_INIT;
     struct str text, session;
     const char *wrong;
-    size_t number = 0;
+    size_t number;
     int result = -1;
 
     import_message_init(&r.m);
@@ -256,8 +248,8 @@ static int read_aichat(struct source *s, struct err *e)
         result = 0;
         goto out;
     }
-    see_all(&x, json_get(session, "compressed_messages"), &number);
-    see_all(&x, json_get(session, "messages"), &number);
+    number = import_see_all(&x, json_get(session, "compressed_messages"), 0);
+    (void)import_see_all(&x, json_get(session, "messages"), number);
     if (import_set_file_session(&r.m, "aichat", s, &x, text, e) < 0)
         goto out;
     s->number = 0; /* from here on the number of the message */
@@ -269,6 +261,7 @@ static int read_aichat(struct source *s, struct err *e)
         result = give_title(&r, e);
 out:
     import_message_release(&r.m);
+    import_exchange_release(&x);
     buf_release(&json);
     buf_release(&yaml);
     return result;

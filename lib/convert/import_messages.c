@@ -7,9 +7,8 @@
  * the form of either API.
  *
  * Such a file has no ids, and mostly no times. Its session is named after its name, the first
- * prompt and its answer; standard input after its first bytes. A message is identified by its number and
- * a hash of its content. Its time is its `timestamp`, `created_at` or `create_time`.
- */
+ * prompt and its answer; standard input after its first bytes. A message is identified by its
+ * number and a hash of its content. Its time is its `timestamp`, `created_at` or `create_time`. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +57,7 @@ static void add_calls(struct import_message *m, struct str object)
         add_call(m, STR_NONE, function);
 }
 
-static void add_part(struct buf *out, struct str object, size_t n)
+static void add_part_name(struct buf *out, struct str object, size_t n)
 {
     buf_addf(out, "%zu-%08" PRIx32, n, (uint32_t)hash_fnv(object));
 }
@@ -70,7 +69,7 @@ static void set_members(struct import_message *m, const struct import_message *l
     struct buf part = BUF_INIT(BUF_SMALL);
 
     buf_add_str(&m->session, buf_str(&like->session));
-    add_part(&part, object, n);
+    add_part_name(&part, object, n);
     import_set_part(m, buf_str(&part));
     import_set_time(m, json_get(object, "create_time"));
     import_set_time(m, json_get(object, "created_at"));
@@ -120,11 +119,26 @@ void import_see(struct import_exchange *x, struct str object, size_t n)
     if (role == ROLE_USER && x->prompt == 0) {
         buf_add_str(&x->objects, object);
         x->prompt = hash_fnv(buf_str(&x->objects));
-        add_part(&x->part, object, n);
+        add_part_name(&x->part, object, n);
     } else if (role == ROLE_ASSISTANT && x->prompt != 0 && x->answer == 0) {
         buf_add_str(&x->objects, object);
         x->answer = hash_fnv(buf_str(&x->objects));
     }
+}
+
+size_t import_see_all(struct import_exchange *x, struct str messages, size_t before)
+{
+    struct json_iter it = json_iter(messages);
+
+    while (json_next(&it))
+        import_see(x, it.value, ++before);
+    return before;
+}
+
+void import_exchange_release(struct import_exchange *x)
+{
+    buf_release(&x->objects);
+    buf_release(&x->part);
 }
 
 /* Returns the name of the file without directories, and without what follows its last dot. */
@@ -159,8 +173,6 @@ int import_set_file_session(struct import_message *m, const char *format, struct
     } while (i++ < last && !import_knows(s, buf_str(&m->session), buf_str(&x->part), NULL));
     free(place);
     buf_release(&id);
-    buf_release(&x->objects);
-    buf_release(&x->part);
     return result;
 }
 
@@ -232,16 +244,16 @@ static int read_exchange(const struct source *s, source_next *next, struct impor
 
     if (result < 0)
         return -1;
-    for (size_t n = 1; x->answer == 0 && (result = next(&again, &text, e)) > 0; n++) {
-        struct json_iter it;
+    while (x->answer == 0 && (result = next(&again, &text, e)) > 0) {
+        struct str messages;
 
         if (!json_check(text, &object, NULL))
             continue;
-        it = json_iter(json_get(object, "messages"));
-        if (json_type(json_get(object, "messages")) != JSON_ARRAY)
-            import_see(x, object, n);
-        for (size_t i = 1; json_next(&it); i++)
-            import_see(x, it.value, i);
+        messages = json_get(object, "messages");
+        if (json_type(messages) == JSON_ARRAY)
+            import_see_all(x, messages, 0);
+        else
+            import_see(x, object, again.number);
     }
     source_close(&again);
     return result < 0 ? -1 : 0;
@@ -263,6 +275,7 @@ static int read_messages(struct source *s, struct err *e)
             result = import_each_object(s, next, take_object, &r, e);
     }
     import_message_release(&r.m);
+    import_exchange_release(&x);
     return result;
 }
 

@@ -179,7 +179,7 @@ int import_give_message(struct source *s, const struct import_message *like, str
                         size_t n, struct err *e);
 
 /* The first prompt of a file and its answer, which name the session of a file that has no id.
- * Initialise with IMPORT_EXCHANGE_INIT. */
+ * Initialise with IMPORT_EXCHANGE_INIT, and end with import_exchange_release. */
 struct import_exchange {
     struct buf objects;      /* both */
     struct buf part;         /* that of the prompt */
@@ -191,10 +191,14 @@ struct import_exchange {
     }
 /* Takes message number n, an object as import_give_message takes it (import_messages.c). */
 void import_see(struct import_exchange *x, struct str object, size_t n);
+/* Takes an array of messages that follow message number `before`. Returns the number of the last.
+ * */
+size_t import_see_all(struct import_exchange *x, struct str messages, size_t before);
+void import_exchange_release(struct import_exchange *x);
 /* Sets the session to FORMAT:NAME-HASH: the name of the file without directories, and a hash of the
  * prompt and the answer. Where an earlier import named it after the place of the file, or after the
  * prompt because there was no answer yet, it keeps that name. A source that is no file, or has no
- * prompt, is named after its first bytes, `head`. Releases x. Returns 0, or -1 with *e set. */
+ * prompt, is named after its first bytes, `head`. Returns 0, or -1 with *e set. */
 int import_set_file_session(struct import_message *m, const char *format, struct source *s,
                             struct import_exchange *x, struct str head, struct err *e);
 
