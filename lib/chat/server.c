@@ -63,11 +63,6 @@ static const char *key_name(const struct provider *p)
     return p->key_name ? p->key_name : p->name;
 }
 
-static bool is_key_command(const struct config_named *named, const char *provider)
-{
-    return named->setting == SETTING_API_KEY_COMMAND && strcmp(named->name, provider) == 0;
-}
-
 /* Finds where the key of a provider comes from. With `any`, keys that are not set for one provider
  * also apply. */
 static void key_find(struct key_source *s, const struct config *c, const struct provider *p,
@@ -87,12 +82,15 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
             offer_key(s, KEY_VARIABLE, config_env(variables[i]), variables[i]);
     if (any && in_environment)
         offer_key(s, KEY_COMMAND, command, "CHAT_API_KEY_COMMAND");
-    for (size_t i = c->named_count; i-- > 0;)
-        if (is_key_command(&c->named[i], key_name(p))) {
-            buf_clear(&own);
-            config_key(&c->named[i], &own);
-            offer_key(s, KEY_COMMAND, c->named[i].value, buf_c(&own));
-        }
+    for (size_t i = c->named_count; i-- > 0;) {
+        const struct config_named *named = &c->named[i];
+
+        if (named->setting != SETTING_API_KEY_COMMAND || strcmp(named->name, key_name(p)) != 0)
+            continue;
+        buf_clear(&own);
+        config_key(named, &own);
+        offer_key(s, KEY_COMMAND, named->value, buf_c(&own));
+    }
     offer_key(s, KEY_FILE, file, "");
     if (any)
         offer_key(s, KEY_COMMAND, command, "api_key_command");
@@ -675,13 +673,14 @@ int server_providers(struct providers *known, const struct config *c, struct err
     providers_init(known);
     for (size_t i = 0; i < c->named_count; i++) {
         struct str rest = str_of(c->named[i].name), name = str_cut(&rest, '.');
-        const struct provider *p = provider_find(known, name);
-        const char *url = service_property(c, name, "base_url");
-        const char *wire = service_property(c, name, "wire");
+        const struct provider *p = c->named[i].service ? provider_find(known, name) : NULL;
         struct buf key = BUF_INIT(BUF_SMALL);
+        const char *url, *wire;
 
         if (!c->named[i].service || (p && p->service))
             continue;
+        url = service_property(c, name, "base_url");
+        wire = service_property(c, name, "wire");
         if (!url) {
             config_key(&c->named[i], &key);
             err_set(e, ERR_USAGE, "cannot use '%s': there is no service.%.*s.base_url", buf_c(&key),

@@ -451,16 +451,6 @@ int turn_store_prompt_end(struct turn *t, struct err *e)
     return turn_store_end(t, e);
 }
 
-static void add_result_line(struct turn *t, const struct tool_call *call, struct str result,
-                            bool failed)
-{
-    struct draft *d = turn_add_line(t, ROLE_TOOL, result);
-
-    draft_set_text(d, FIELD_TOOL_CALL_ID, buf_str(&call->id));
-    if (failed)
-        draft_set(d, FIELD_FAILED, STR("true"));
-}
-
 int turn_store_answer(struct turn *t, struct err *e)
 {
     add_answer_line(t);
@@ -748,7 +738,11 @@ int round_run(struct turn *t, const struct tool_watch *watch, struct err *e)
 
 void round_keep(struct turn *t, struct tool_job *job)
 {
-    add_result_line(t, job->call, buf_str(&job->result), job->failed);
+    struct draft *d = turn_add_line(t, ROLE_TOOL, buf_str(&job->result));
+
+    draft_set_text(d, FIELD_TOOL_CALL_ID, buf_str(&job->call->id));
+    if (job->failed)
+        draft_set(d, FIELD_FAILED, STR("true"));
     if (job->edits.len > 0) {
         buf_add_c(&t->edits, t->edits.len > 0 ? "\n" : "");
         buf_add_str(&t->edits, buf_str(&job->edits));

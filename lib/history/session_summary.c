@@ -1,4 +1,3 @@
-#include "chathist/history/order.h"
 #include "chathist/history/session_summary.h"
 
 #include <stdlib.h>
@@ -6,6 +5,7 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/history/order.h"
 #include "chathist/history/title.h"
 
 /* Memory for texts is allocated in blocks of this size. */

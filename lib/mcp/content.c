@@ -88,7 +88,9 @@ static void add_image(struct attachment_list *images, struct str block)
 static void add_linked_file(struct buf *array, struct str block)
 {
     struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX), path = BUF_INIT(MCP_MESSAGE_MAX);
-    struct str uri = json_text(json_get(block, "uri"), &scratch), scheme = STR("file://");
+    bool link = json_has_type(block, "resource_link");
+    struct str uri = link ? json_text(json_get(block, "uri"), &scratch) : STR("");
+    struct str scheme = STR("file://");
     struct str rest = str_starts(uri, scheme) ? str_skip(uri, scheme.n) : STR("");
 
     if (str_starts(rest, STR("localhost/")))
@@ -102,8 +104,7 @@ static void add_linked_file(struct buf *array, struct str block)
         buf_add_byte(&path, (char)(coded ? high * 16 + low : rest.p[i]));
         i += coded ? 2 : 0;
     }
-    if (json_has_type(block, "resource_link") && path.len > 0 &&
-        utf8_valid(buf_str(&path)) == path.len) {
+    if (path.len > 0 && utf8_valid(buf_str(&path)) == path.len) {
         buf_add_c(array, array->len > 0 ? "," : "");
         json_add_string(array, buf_str(&path));
     }

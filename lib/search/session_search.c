@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "chathist/history/order.h"
 #include "chathist/base/memory.h"
+#include "chathist/history/order.h"
 
 /* ---- hits ---- */
 
