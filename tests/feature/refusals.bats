@@ -4,6 +4,16 @@
 
 load ../helper
 
+# refusing THING STATUS BODY: a server that refuses a request that has THING, in these words; its address is in $HERE.
+refusing() {
+    printf '%s' "$3" >body
+    rm -f port seen
+    python3 "$TESTS/tools/refusing-llm" "$1" "$2" body port seen 3>&- &
+    echo $! >pid
+    until [[ -s port ]]; do sleep 0.02; done
+    HERE=http://127.0.0.1:$(<port)
+}
+
 # asked THING: asks once for each line of that thing in fixtures/refusals/words.tsv. A server refuses with these words as
 # long as the request has the thing, and answers otherwise. The result must be the answer, and the notice one line.
 asked() {
@@ -11,18 +21,14 @@ asked() {
     use_history
     while IFS=$'\t' read -r _ status want body; do
         n=$((n + 1))
-        printf '%s' "$body" >body
-        python3 "$TESTS/tools/refusing-llm" "$thing" "$status" body port seen 3>&- &
-        echo $! >pid
-        until [[ -s port ]]; do sleep 0.02; done
+        refusing "$thing" "$status" "$body"
         run_expect 0 env -u OPENAI_BASE_URL XDG_CACHE_HOME="$PWD/cache$thing$n" \
             OPENAI_API_KEY=test-key-1 ANTHROPIC_API_KEY=test-key-1 \
-            chat -1 --base-url "http://127.0.0.1:$(<port)${MODEL_PATH-}" -m "$MODEL" "${ARGS[@]}" hello </dev/null
+            chat -1 --base-url "$HERE${MODEL_PATH-}" -m "$MODEL" "${ARGS[@]}" hello </dev/null
         kill "$(<pid)"
         stdout_is 'the answer'
         [[ $(wc -l <"$ERR") -ge 1 ]] || fail "$thing $n: no notice for $body" || return 1
         [[ $want == - || $(<seen) == "$want" ]] || fail "$thing $n: wanted $want, sent $(<seen): $body" || return 1
-        rm -f port seen
     done < <(grep "^$thing	" "$FIXTURES/refusals/words.tsv")
     [[ $n -ge 10 ]] || fail "only $n wordings of $thing"
 }
@@ -44,12 +50,8 @@ asked() {
 
 @test "refusals: what was refused is remembered, and what the user typed is not changed" {
     use_history
-    printf '%s' '{"error":{"message":"Streaming is not supported."}}' >body
-    python3 "$TESTS/tools/refusing-llm" stream 400 body port seen 3>&- &
-    echo $! >pid
-    until [[ -s port ]]; do sleep 0.02; done
-    port=$(<port)
-    export OPENAI_BASE_URL=http://127.0.0.1:$port/v1 OPENAI_API_KEY=test-key-1
+    refusing stream 400 '{"error":{"message":"Streaming is not supported."}}'
+    export OPENAI_BASE_URL=$HERE/v1 OPENAI_API_KEY=test-key-1
     run_expect 0 chat -1 -m openai-chat:m hello </dev/null
     stderr_is 'chat: the server does not stream: asking for the whole answer'
     run_expect 0 chat -1 -m openai-chat:m hello </dev/null
@@ -64,12 +66,9 @@ asked() {
 @test "refusals: a length that depends on the prompt is not remembered, and a typed one is not changed" {
     use_history
     # shellcheck disable=SC2016
-    printf '%s' '{"error":{"message":"input length and `max_tokens` exceed context limit: 80000 + 128000 > 200000"}}' >body
-    python3 "$TESTS/tools/refusing-llm" max_tokens 400 body port seen 3>&- &
-    echo $! >pid
-    until [[ -s port ]]; do sleep 0.02; done
-    port=$(<port)
-    export ANTHROPIC_BASE_URL=http://127.0.0.1:$port ANTHROPIC_API_KEY=test-key-1
+    refusing max_tokens 400 \
+        '{"error":{"message":"input length and `max_tokens` exceed context limit: 80000 + 128000 > 200000"}}'
+    export ANTHROPIC_BASE_URL=$HERE ANTHROPIC_API_KEY=test-key-1
     for _ in 1 2; do
         run_expect 0 chat -1 -m anthropic:m hello </dev/null
         stderr_is 'chat: the server refuses an answer of 128000 tokens: asking with 120000'
