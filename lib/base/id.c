@@ -16,7 +16,8 @@ static void add_hex(struct buf *out, const unsigned char *p, size_t n)
         buf_addf(out, "%02x", p[i]);
 }
 
-/* Adds the first digits of a random UUID. Its first 12 digits are all random (RFC 9562, section 5.4). */
+/* Adds the first digits of a random UUID. Its first 12 digits are all random (RFC 9562, section
+ * 5.4). */
 static void add_random(struct buf *out, size_t digits)
 {
     uuid_t uuid;

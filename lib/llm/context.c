@@ -317,8 +317,8 @@ static void drop_unsent(struct context *c)
     sweep(c);
 }
 
-/* Marks the messages from at[from] to at[end - 1] as left out. Returns the bytes that this frees in a
- * window of tokens. */
+/* Marks the messages from at[from] to at[end - 1] as left out. Returns the bytes that this frees in
+ * a window of tokens. */
 static size_t leave_out(struct context *c, size_t from, size_t end)
 {
     size_t bytes = 0;

@@ -308,7 +308,8 @@ static bool nothing_came(const struct response *a)
     return a->text.len + a->calls_count + a->opaque.thinking.len == 0 && !a->reasoned;
 }
 
-/* Has the first text, reasoning or call come? A stream of comments and empty chunks has not begun. */
+/* Has the first text, reasoning or call come? A stream of comments and empty chunks has not begun.
+ * */
 static bool on_begun(void *arg)
 {
     const struct exchange *x = arg;

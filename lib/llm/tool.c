@@ -130,8 +130,8 @@ bool tool_take_edits(struct tool_job *job, struct str object)
 
 /* ---- the schema of the arguments ---- */
 
-/* How many schemas a walk through a tool's schema visits, one of which may refer to itself, how many
- * properties are merged, and how many bytes all walks read. */
+/* How many schemas a walk through a tool's schema visits, one of which may refer to itself, how
+ * many properties are merged, and how many bytes all walks read. */
 #define SCHEMAS_MAX 100
 #define PROPERTIES_MAX 500
 #define MERGE_BYTES ((size_t)64 << 20)

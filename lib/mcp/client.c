@@ -552,9 +552,9 @@ static void take_discovery(struct mcp_server *s, const struct rpc_message *m)
     }
 }
 
-/* Adds the tools of a page, a ListToolsResult. After the last page they become the list. A cursor is
- * opaque: whatever it is goes back as it is. Only in the revisions before 2026-07-28 an empty one is
- * the end, because servers of theirs mean that. */
+/* Adds the tools of a page, a ListToolsResult. After the last page they become the list. A cursor
+ * is opaque: whatever it is goes back as it is. Only in the revisions before 2026-07-28 an empty
+ * one is the end, because servers of theirs mean that. */
 static void take_page(struct mcp_server *s, struct str result)
 {
     struct str cursor = json_get(result, "nextCursor");

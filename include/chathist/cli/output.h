@@ -23,8 +23,8 @@ struct out {
     /* If this descriptor is readable, a write that would wait fails with EINTR; -1 after
      * out_start. */
     int cancel_fd;
-    /* Output to a pipe or a file waits for out_flush, which writes all of it at once. The caller sets
-     * it after out_start. */
+    /* Output to a pipe or a file waits for out_flush, which writes all of it at once. The caller
+     * sets it after out_start. */
     bool whole;
     int error;  /* errno of the first write that failed; nothing is written after it; 0: none */
     bool paged; /* a pager reads the output */

@@ -14,9 +14,9 @@
 /* Copies the thread of `session` (history/thread) in the history `from`, up to and including the
  * message `at`, into the session `fresh` of the history `to`, which may be the same one. The lines
  * are appended at once: a program that is killed within that may leave the first ones. `at` is an
- * id, a unique beginning of one, or a unique end of 4 characters or more; STR_NONE copies everything.
- * If that message was replaced or reset, the earlier thread is copied. Results of tool calls that
- * follow the message are copied, too.
+ * id, a unique beginning of one, or a unique end of 4 characters or more; STR_NONE copies
+ * everything. If that message was replaced or reset, the earlier thread is copied. Results of tool
+ * calls that follow the message are copied, too.
  *
  * The copies have new ids and times. `forked_from` names the original line, `reply_to` the copied
  * prompt; `replaces` is omitted, like the lines that it names; other fields do not change. *count

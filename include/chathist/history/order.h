@@ -36,8 +36,8 @@ struct line_clock line_clock_at(int64_t now, int64_t latest);
 /* Returns the time of the next line. */
 int64_t line_clock_time(struct line_clock *c, struct str timestamp);
 
-/* Compares two lines of one history: below 0 if the one with `time` at the offset `at` is newer than
- * the other one, 0 if they are the same line. */
+/* Compares two lines of one history: below 0 if the one with `time` at the offset `at` is newer
+ * than the other one, 0 if they are the same line. */
 int line_compare(int64_t time, off_t at, int64_t other_time, off_t other_at);
 
 /* Consecutive whole lines, of about TIME_BLOCK bytes. */

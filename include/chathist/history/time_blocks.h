@@ -26,8 +26,8 @@ int time_blocks_load(struct time_blocks *b, const struct history *h, const struc
                      struct err *e);
 
 /* Tells the times of lines of the file of `scan` that are read out of its order. Where clocks were
- * wrong, lines before a line decide: those of a block are read once if the lines come in the order of
- * the file. Initialise with zeros and the members before `private`. */
+ * wrong, lines before a line decide: those of a block are read once if the lines come in the order
+ * of the file. Initialise with zeros and the members before `private`. */
 struct line_times {
     int64_t now; /* as in struct line_clock */
     const struct scan *scan;
@@ -39,8 +39,8 @@ struct line_times {
     struct line_clock clock; /* before the line at `to` */
     off_t to;
 };
-/* Sets *time to the time of the line at the offset `at` with this timestamp. Returns 0, or -1 with *e
- * set. */
+/* Sets *time to the time of the line at the offset `at` with this timestamp. Returns 0, or -1 with
+ * *e set. */
 int line_times_get(struct line_times *t, off_t at, struct str timestamp, int64_t *time,
                    struct err *e);
 void line_times_release(struct line_times *t);

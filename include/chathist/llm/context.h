@@ -132,11 +132,11 @@ bool context_fit(struct context *c, size_t window, size_t most);
 /* Returns the bytes of all messages with their reasoning. */
 size_t context_bytes(const struct context *c);
 /* Makes the sequence acceptable to every provider. Each result is moved to directly after its call,
- * in the order of the calls. A call without a result gets one that says so: that it was not
- * carried out, or for an answer of chat that was not marked as `failed`, that chat was killed. A
- * result without a call is dropped. Blank text before this turn is dropped. Neighbouring text messages of one role are
- * merged with a blank line between them; this includes an unanswered prompt and this turn's, and
- * the model's text and the calls that follow it. Call this once, after context_cut. */
+ * in the order of the calls. A call without a result gets one that says so: that it was not carried
+ * out, or for an answer of chat that was not marked as `failed`, that chat was killed. A result
+ * without a call is dropped. Blank text before this turn is dropped. Neighbouring text messages of
+ * one role are merged with a blank line between them; this includes an unanswered prompt and this
+ * turn's, and the model's text and the calls that follow it. Call this once, after context_cut. */
 void context_settle(struct context *c);
 /* Returns true if message i belongs to a loop of calls and results that has not ended, that is, if
  * no user message follows it. */

@@ -58,8 +58,8 @@ int exchange_run(const struct provider *p, struct ask *ask, struct response *a, 
  * a clock or draw a number. The rules are those of the vendors' own clients (openai-python,
  * _base_client.py): HTTP 408, 409, 429 and 5xx, and a connection that could not be made or was lost
  * before a response. x-should-retry overrules the status. retry-after-ms, else Retry-After (RFC
- * 9110 section 10.2.3), else the body of the error says when, as a number, a duration or a date. An idle time-out is not repeated, because the user chose how
- * long to wait.
+ * 9110 section 10.2.3), else the body of the error says when, as a number, a duration or a date. An
+ * idle time-out is not repeated, because the user chose how long to wait.
  */
 
 /* How often an exchange is repeated by default. */

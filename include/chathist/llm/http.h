@@ -59,7 +59,8 @@ struct http_limits {
     /* Between two pieces of the request, and between two pieces of the response body. */
     long idle_ms;
     /* From the end of the request to the first piece of the response body, or until http_sink.begun
-     * says that the response has begun. HTTP_AS_IDLE: idle_ms applies to the head, and then again to the first piece of the body. Or HTTP_NO_LIMIT. */
+     * says that the response has begun. HTTP_AS_IDLE: idle_ms applies to the head, and then again
+     * to the first piece of the body. Or HTTP_NO_LIMIT. */
     long first_byte_ms;
     long whole_ms;       /* of the whole exchange */
     int cancel_fd;       /* the exchange stops at once when this is readable; -1: none */
@@ -124,8 +125,8 @@ struct http_sink {
      * (HTTP_ENDING_MS), or altogether, so that only the end of the body is missing, after which the
      * connection can serve the next request (HTTP_ENDED_MS). Returns 0 if the response goes on. */
     long (*ending)(void *arg);
-    /* Called after each piece until it returns true, which ends first_byte_ms; NULL: the first piece
-     * does. */
+    /* Called after each piece until it returns true, which ends first_byte_ms; NULL: the first
+     * piece does. */
     bool (*begun)(void *arg);
 };
 #define HTTP_ENDING_MS 2000

@@ -97,8 +97,8 @@ struct tool_watch {
 
 /*
  * Runs calls until all are done; a call that is done before is not run. A call begins when the one
- * before it has ended. Only if the tools of all calls that are to be run only read, they run side by
- * side. A call that exceeds its time limit is stopped, and its result says so. Returns 0, or -1
+ * before it has ended. Only if the tools of all calls that are to be run only read, they run side
+ * by side. A call that exceeds its time limit is stopped, and its result says so. Returns 0, or -1
  * with *e set (ERR_SIGNAL) when cancel_fd (-1: none) became readable: calls that are not done then
  * are stopped, and their results say that they were interrupted. Processes that the calls left
  * running are killed, in whatever session they are (orphans_end in base/process). `watch` may be

@@ -31,8 +31,8 @@
  * response to one of ours, because no stream is kept open for others.
  *
  * This client offers nothing to servers: it answers requests for roots, sampling and elicitation
- * with "method not found".  A progress notification of a call starts its time limit again. Tools that can
- * only be called as tasks (`taskSupport` is "required") are not offered.
+ * with "method not found". A progress notification of a call starts its time limit again. Tools
+ * that can only be called as tasks (`taskSupport` is "required") are not offered.
  */
 #ifndef CHATHIST_MCP_CLIENT_H
 #define CHATHIST_MCP_CLIENT_H
@@ -187,11 +187,11 @@ void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, 
 
 /*
  * Takes a CallToolResult into a job, which is done then. Blocks of text and resources with a text
- * are added to its result as they are, with a newline between blocks. Any other block becomes a line
- * in brackets that describes it. Without any text the structured content is added as JSON. A long
- * text is shortened like that of an executable (tool_add_ends). If the tool reports an error or did
- * not finish, the result begins with `the tool failed`. Images that providers take are added to
- * job->images, from blocks of type image and from embedded resources. Of a tool that succeeded,
+ * are added to its result as they are, with a newline between blocks. Any other block becomes a
+ * line in brackets that describes it. Without any text the structured content is added as JSON. A
+ * long text is shortened like that of an executable (tool_add_ends). If the tool reports an error
+ * or did not finish, the result begins with `the tool failed`. Images that providers take are added
+ * to job->images, from blocks of type image and from embedded resources. Of a tool that succeeded,
  * job->edits gets the structured content if that has the form of tool_take_edits, otherwise the
  * paths of links (resource_link) to file:// URIs as the files that it has modified.
  */
