@@ -364,11 +364,15 @@ static char *url_of_host(const char *value)
 
 static char *url_of_variable(const struct provider *p)
 {
-    const char *value = p->base_variable ? config_env(p->base_variable) : NULL;
+    const char *set = p->base_variable ? config_env(p->base_variable) : NULL;
+    struct str text = text_value(set ? set : "");
+    char *value = text.n > 0 ? mem_copy(text.p, text.n) : NULL, *url = value;
 
-    if (!value)
-        return NULL;
-    return strcmp(p->base_variable, "OLLAMA_HOST") == 0 ? url_of_host(value) : mem_text(value);
+    if (value && strcmp(p->base_variable, "OLLAMA_HOST") == 0) {
+        url = url_of_host(value);
+        free(value);
+    }
+    return url;
 }
 
 /* The message leaves out the parts that may be secret: user, password and query. */

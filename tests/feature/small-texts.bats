@@ -107,3 +107,12 @@ use() {
     run_expect 2 chat --no-stdin -1 --dry-run -t t
     stderr_is "chat: cannot use template 't': line 2: bad value of model: a comment has a line to itself"
 }
+
+@test "the variables of other programs have none at their ends, either" {
+    OPENAI_BASE_URL=$'\357\273\277http://127.0.0.1:1/v1\r\n' run_expect 4 chat --no-stdin -1 --retries 0 -m openai:m x
+    stderr_has "127.0.0.1"
+    OLLAMA_HOST=$'127.0.0.1:1\r' run_expect 4 chat --no-stdin -1 --retries 0 -m ollama:m x
+    stderr_has "127.0.0.1"
+    OPENAI_BASE_URL=$' \r' CHAT_API_KEY='' run_expect 2 chat --no-stdin -1 -m openai:m x
+    stderr_has "no key for 'openai'"
+}
