@@ -13,7 +13,7 @@ jq -cn --argjson n "$messages" 'range(0; $n) | {id: "m\(.)", session_id: "s\(. /
     timestamp: (1719500000 + . | todate | sub("Z"; ".000000+00:00")),
     role: (if . % 2 == 0 then "user" else "assistant" end),
     content: "Number \(.) of many, and **some** more words"}' >"$tmp/history.jsonl"
-"$BIN/hist-export" --history "$tmp/history.jsonl" --all -o "$tmp/page.html"
+"$BIN/hist-export" --history "$tmp/history.jsonl" --all-sessions -o "$tmp/page.html"
 
 status=0
 tests/tools/in-browser "$tmp/page.html" --cost --key / --type "number $((messages / 2 - 1))" \

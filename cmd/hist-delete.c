@@ -10,20 +10,31 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/session_match.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
 
-enum { KEY_OLDER_THAN = OPT_LONG, KEY_KEEP, KEY_MAX_SIZE, KEY_MATCH, KEY_DRY_RUN, KEY_FORCE };
+enum {
+    KEY_OLDER_THAN = OPT_LONG,
+    KEY_KEEP,
+    KEY_MAX_SIZE,
+    KEY_MATCH,
+    KEY_OLDEST,
+    KEY_DRY_RUN,
+    KEY_FORCE
+};
 
 static const struct opt options[] = {
     CHOOSE_SESSIONS,
+    {KEY_MATCH, "match", OPT_TEXT, "QUERY",
+     "only sessions with a message, or a title, that meets QUERY"},
     {KEY_OLDER_THAN, "older-than", OPT_TIME, "TIME",
      "last used longer ago, as 30d, or before a date"},
     {KEY_KEEP, "keep", OPT_NUMBER, "N", "not among the N sessions used last"},
     {KEY_MAX_SIZE, "max-size", OPT_TEXT, "SIZE",
      "the oldest, until the file has at most SIZE, as 10M"},
-    {KEY_MATCH, "match", OPT_TEXT, "TEXT", "with a message that holds TEXT"},
-    CHOOSE_LIMIT("at most N sessions, those used first"),
+    {KEY_OLDEST, "oldest", OPT_NUMBER, "N",
+     "the N used first, of those that meet the other options"},
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL, "list what would go, and delete nothing"},
     {KEY_FORCE, "force", OPT_FLAG, NULL, "do not ask"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "print summaries as JSON lines"},
@@ -44,6 +55,8 @@ static void set_age(struct filter *f, const char *value)
 
 static void take(struct delete_wish *w, int key, const char *value)
 {
+    struct err e = ERR_INIT;
+
     switch (key) {
     case KEY_OLDER_THAN:
         set_age(&w->choice.filter, value);
@@ -57,9 +70,12 @@ static void take(struct delete_wish *w, int key, const char *value)
         w->max_size = opt_size("--max-size", value);
         break;
     case KEY_MATCH:
-        if (*value == '\0')
-            die_usage("bad value '' for --match: a text is expected");
-        w->match = str_of(value);
+        if (session_match_check(value, &e) < 0)
+            die_err(&e);
+        w->match = value;
+        break;
+    case KEY_OLDEST:
+        w->choice.limit = opt_count("--oldest", value);
         break;
     case KEY_DRY_RUN:
         w->dry_run = true;
@@ -81,7 +97,7 @@ static void parse(struct delete_wish *w, struct opt_parser *args)
     w->named = w->choice.names.count > 0;
     if (!w->named && !delete_is_narrow(w))
         die_usage("no session is given, and none of --since, --until, --role, --model, "
-                  "--older-than, --keep, --max-size and --match");
+                  "--match, --older-than, --keep, --max-size and --oldest");
 }
 
 /* Asks the user. Ends the program if no terminal can be asked. */

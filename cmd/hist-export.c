@@ -8,14 +8,15 @@
 #include "chathist/cli/export_run.h"
 #include "chathist/cli/output.h"
 
-enum { KEY_MESSAGES = OPT_LONG, KEY_INCREMENTAL, KEY_HISTORIES, KEY_REDACT, KEY_RAW };
+enum { KEY_MESSAGES = OPT_LONG, KEY_INCREMENTAL, KEY_ALL_SESSIONS, KEY_REDACT, KEY_RAW };
 
 static const struct opt options[] = {
     {'f', "format", OPT_CHOICE, "md|html|json|jsonl|txt|openai|anthropic",
      "write this format; default: by the name of the output, else md"},
     {'o', "output", OPT_FILE, "FILE", "write to this file, or a file per session to a directory"},
-    {'a', "all", OPT_FLAG, NULL, "every session"},
-    {KEY_HISTORIES, "all-histories", OPT_FLAG, NULL, "every session of every history of yours"},
+    {CHOOSE_ALL, "all", OPT_FLAG, NULL, "every session of every history of yours"},
+    {KEY_ALL_SESSIONS, "all-sessions", OPT_FLAG, NULL,
+     "every session of the history, the default for a directory"},
     CHOOSE_SESSIONS,
     CHOOSE_LIMIT("only the N sessions of these that were used last"),
     {KEY_MESSAGES, "messages", OPT_FILE, "FILE",
@@ -43,7 +44,7 @@ static void parse(struct export_job *job, struct opt_parser *args)
         case 'o':
             job->output = strcmp(value, "-") == 0 ? NULL : value;
             break;
-        case 'a':
+        case KEY_ALL_SESSIONS:
             job->all = true;
             break;
         case KEY_MESSAGES:
@@ -51,9 +52,6 @@ static void parse(struct export_job *job, struct opt_parser *args)
             break;
         case KEY_INCREMENTAL:
             job->state = value;
-            break;
-        case KEY_HISTORIES:
-            job->choice.all = true;
             break;
         case KEY_REDACT:
             job->redact = true;
@@ -95,16 +93,15 @@ static void settle_output(struct export_job *job)
         job->format = export_formats[0];
 }
 
-/* Checks the options that go with --all-histories. */
+/* Checks the options that go with --all. */
 static void settle_histories(struct export_job *job)
 {
     if (job->choice.names.count > 0 || job->messages || job->choice.common.history)
-        die_usage("--all-histories cannot be combined with a session, --history or --messages");
+        die_usage("--all cannot be combined with a session, --history or --messages");
     if (job->output && !job->directory)
-        die_usage("--all-histories needs a directory for --output");
+        die_usage("--all needs a directory for --output");
     if (!job->output && !job->format->grows)
-        die_usage("--all-histories needs a directory for --output with the format %s",
-                  job->format->name);
+        die_usage("--all needs a directory for --output with the format %s", job->format->name);
     job->all = true;
 }
 
@@ -121,9 +118,10 @@ static void settle(struct export_job *job)
     settle_output(job);
 
     if (job->all && named)
-        die_usage("--all cannot be combined with a session");
+        die_usage("--all-sessions cannot be combined with a session");
     if (job->messages && (job->all || named || restricted || job->state || job->raw))
-        die_usage("--messages cannot be combined with a session, --all, --since, --until, --role, "
+        die_usage("--messages cannot be combined with a session, --all-sessions, --since, --until, "
+                  "--role, "
                   "--model, --limit, --raw or --incremental");
     if (job->messages && job->directory)
         die_usage("--messages cannot be exported to a directory: give a file");
@@ -137,7 +135,7 @@ static void settle(struct export_job *job)
                   job->format->name);
     if (job->choice.all)
         settle_histories(job);
-    if (!named && (job->state || restricted))
+    if (!named && (job->state || restricted || job->directory))
         job->all = true;
 }
 

@@ -5,6 +5,7 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/session_match.h"
 #include "chathist/cli/session_rows.h"
 #include "chathist/cli/start.h"
 #include "chathist/cli/wide.h"
@@ -14,7 +15,7 @@
 /* In the order of enum rows_by. */
 #define SORT_KEYS "last|created|count|size|title"
 
-enum { KEY_ID = OPT_LONG, KEY_SORT, KEY_REVERSE, KEY_MATCH };
+enum { KEY_ID = OPT_LONG, KEY_MATCH, KEY_SORT, KEY_REVERSE };
 
 static const struct opt options[] = {
     CHOOSE_LIMIT("list at most N sessions, or all (50 on a terminal, else all)"),
@@ -96,6 +97,8 @@ int main(int argc, char **argv)
     rows.limit = choice.limit > 0 ? choice.limit : out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
     if (!choice.remote)
         choose_open(&choice, CHOOSE_ONE, NULL);
+    if (rows.match && session_match_check(rows.match, &e) < 0)
+        die_err(&e);
     if (session_rows_load(&rows, &choice, &e) < 0)
         die_err(&e);
     print_rows(&out, &choice, &rows);

@@ -8,41 +8,17 @@
 #include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/session_match.h"
 #include "chathist/history/message.h"
 #include "chathist/history/rewrite.h"
-#include "chathist/search/search.h"
 
 bool delete_is_narrow(const struct delete_wish *w)
 {
-    return choose_restricts(&w->choice) || w->keeps || w->limited || w->match.p;
+    return choose_restricts(&w->choice) || w->choice.limit > 0 || w->keeps || w->limited ||
+           w->match;
 }
 
 /* ---- choosing ---- */
-
-/* Clears the marks of the sessions without a message that contains the text. */
-static int clear_unmatched(const struct session_list *l, bool *marked, const struct history *h,
-                           struct str text, struct err *e)
-{
-    struct hash_map found = {0};
-    struct pattern pattern;
-    struct search search;
-    struct hit hit;
-    int result = -1;
-
-    pattern_init(&pattern);
-    if (pattern_add(&pattern, text, e) == 0 &&
-        search_open(&search, h->dir_fd, h->path, &pattern, NULL, e) == 0) {
-        search.any_order = true;
-        while ((result = search_next(&search, &hit, e)) > 0)
-            hash_map_add(&found, hit.message->session_id);
-        search_close(&search);
-    }
-    for (size_t i = 0; i < l->count; i++)
-        marked[i] = marked[i] && hash_map_find(&found, l->at[i].id);
-    hash_map_release(&found);
-    pattern_release(&pattern);
-    return result;
-}
 
 /* Clears the marks of the sessions that need not go: the oldest ones are deleted first, at most
  * `count`, until the history has at most max_size bytes. */
@@ -117,7 +93,7 @@ static bool spare_current(const struct deletion *d, const struct history *h, boo
     bool spared = false;
     size_t i;
 
-    if (w->named || w->match.p || (w->keeps && w->keep == 0))
+    if (w->named || w->match || (w->keeps && w->keep == 0))
         return false;
     i = find_current(d, h, &id);
     if (i < d->list.count && marked[i]) {
@@ -146,7 +122,8 @@ void delete_choose(struct deletion *d, const struct history *h, const struct del
         marked[i] = (!w->named || filter_has(&w->choice.filter.sessions, d->list.at[i].id)) &&
                     (!w->keeps || i >= w->keep);
     if (choose_mark(&w->choice, &d->list, marked, h, &e) < 0 ||
-        (w->match.p && clear_unmatched(&d->list, marked, h, w->match, &e) < 0))
+        (w->match &&
+         session_match_mark(w->match, w->choice.config.now, &d->list, marked, h, &e) < 0))
         die_err(&e);
     d->current = spare_current(d, h, marked) && !w->limited;
     clear_beyond_limits(d, marked, w->choice.limit > 0 ? w->choice.limit : SIZE_MAX);

@@ -139,6 +139,8 @@ static void print_option(void *arg, const struct opt *o)
     struct buf left = BUF_INIT(BUF_SMALL);
 
     (void)arg;
+    if (!o->help)
+        return;
     if (o->key < OPT_LONG)
         buf_addf(&left, "-%c, --%s", o->key, o->name);
     else
@@ -172,6 +174,8 @@ const char *opt_version(void)
 static void print_completion(void *arg, const struct opt *o)
 {
     (void)arg;
+    if (!o->help)
+        return;
     if (o->key < OPT_LONG)
         printf("-%c", o->key);
     printf("\t--%s\t%s\t%s\t%s\n", o->name, kind_names[o->kind], o->meta ? o->meta : "", o->help);

@@ -2,87 +2,12 @@
 
 #include <stdlib.h>
 
-#include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/remote.h"
-#include "chathist/search/query.h"
-#include "chathist/search/search.h"
-
-/* ---- the query ---- */
-
-/* A query whose words are looked for in the messages, and if it has only words, in the titles. */
-struct match {
-    struct query query;
-    struct pattern pattern;
-};
-
-static void match_close(struct match *m)
-{
-    pattern_release(&m->pattern);
-    query_release(&m->query);
-}
-
-/* Adds the ids of the sessions of which a message meets the query. Returns 0, or -1 with *e set. */
-static int find_messages(struct match *m, const struct history *h, struct hash_map *found,
-                         struct err *e)
-{
-    struct search search;
-    struct hit hit;
-    int result;
-
-    if (search_open(&search, h->dir_fd, h->path, &m->pattern, NULL, e) < 0)
-        return -1;
-    search.history = h;
-    search.query = &m->query;
-    search.any_order = true;
-    while ((result = search_next(&search, &hit, e)) > 0)
-        hash_map_add(found, hit.message->session_id);
-    search_close(&search);
-    return result < 0 ? -1 : 0;
-}
-
-/* Does the title have all words? 1, 0, or -1 with *e set. */
-static int meets_title(struct match *m, const struct session *s, struct err *e)
-{
-    uint64_t missing = pattern_all_groups(&m->pattern);
-    size_t at, len;
-
-    if (s->title.n == 0 || !query_is_words(&m->query))
-        return 0;
-    if (pattern_find_groups(&m->pattern, s->title, &missing, &at, &len, e) < 0)
-        return -1;
-    return missing == 0;
-}
-
-/* Keeps the sessions of a list that meet the query. Returns 0, or -1 with *e set. */
-static int keep_matches(struct match *m, struct session_list *l, const struct history *h,
-                        struct err *e)
-{
-    struct hash_map found = {0};
-    struct buf name = BUF_INIT(BUF_SMALL);
-    size_t kept = 0;
-    int result;
-
-    history_name_add(&name, h);
-    result = query_enter(&m->query, h, buf_str(&name), e);
-    if (result > 0)
-        result = find_messages(m, h, &found, e);
-    for (size_t i = 0; i < l->count && result >= 0; i++) {
-        int meets = hash_map_find(&found, l->at[i].id) ? 1 : meets_title(m, &l->at[i], e);
-
-        if (meets < 0)
-            result = -1;
-        if (meets > 0)
-            l->at[kept++] = l->at[i];
-    }
-    l->count = kept;
-    hash_map_release(&found);
-    buf_release(&name);
-    return result < 0 ? -1 : 0;
-}
+#include "chathist/cli/session_match.h"
 
 /* ---- sorting ---- */
 
@@ -205,23 +130,19 @@ static int load_remote(struct session_rows *r, struct choice *c, struct err *e)
 int session_rows_load(struct session_rows *r, struct choice *c, struct err *e)
 {
     size_t most = r->by == ROWS_LAST && !r->reverse && !r->match ? r->limit : SIZE_MAX;
-    struct match m = {0};
     int result = 0;
 
     if (c->remote)
         return load_remote(r, c, e);
     r->lists = mem_zalloc(c->histories.count * sizeof *r->lists);
-    if (r->match && query_open(&m.query, &m.pattern, str_of(r->match), time_now(), e) < 0)
-        return -1;
     for (size_t i = 0; i < c->histories.count && result == 0; i++) {
         result = choose_list(c, &r->lists[i], &c->histories.at[i], r->id, most, e);
         if (result == 0 && r->match)
-            result = keep_matches(&m, &r->lists[i], &c->histories.at[i], e);
+            result =
+                session_match_keep(r->match, c->config.now, &r->lists[i], &c->histories.at[i], e);
         if (result == 0)
             session_rows_add(r, i);
     }
-    if (r->match)
-        match_close(&m);
     if (result == 0)
         session_rows_sort(r);
     return result;

@@ -162,6 +162,21 @@ gone() {
     run_expect 0 hist-delete --force --match 'no such text'
     stdout_empty
     run_expect 2 hist-delete --force --match ''
+    stderr_is "hist-delete: bad value '' for --match: a word is expected"
+    run_expect 2 hist-delete --force --match '""'
+    run_expect 2 hist-delete --force --match 'since:never'
+    left old new
+    # A query, as in hist-sessions: words in any order, phrases, fields, and titles.
+    three
+    run_expect 0 hist-delete --dry-run --match '"OLD 2"'
+    went old
+    run_expect 0 hist-delete --dry-run --match '2 OLD'
+    went old
+    run_expect 0 hist-delete --dry-run --match '"2 OLD"'
+    stdout_empty
+    run_expect 0 hist-title new 'a plan for the garden'
+    run_expect 0 hist-delete --dry-run --match 'garden plan'
+    went new
 }
 
 @test "hist-delete: what is given narrows" {
@@ -183,7 +198,7 @@ gone() {
 @test "hist-delete: nothing is meant, an absent session, a name of several" {
     three
     run_expect 2 hist-delete --force
-    stderr_is "hist-delete: no session is given, and none of --since, --until, --role, --model, --older-than, --keep, --max-size and --match (see 'hist-delete --help')"
+    stderr_is "hist-delete: no session is given, and none of --since, --until, --role, --model, --match, --older-than, --keep, --max-size and --oldest (see 'hist-delete --help')"
     run_expect 1 hist-delete --force nobody
     stdout_empty
     stderr_is "hist-delete: no session 'nobody'"
@@ -591,7 +606,7 @@ END
     # Every byte, in two ways, until it is told to stop.
     background bash -c 'until [[ -e stop ]]; do
         hist-sessions | cut -f 1,3 | tr "\t\n" "= "; echo
-        hist-export -f jsonl --all | cksum; done'
+        hist-export -f jsonl --all-sessions | cksum; done'
     local i
     for ((i = 0; i < 20; i++)); do
         hist-delete -q --force a >"$TMPDIR/deleted"
@@ -778,7 +793,7 @@ END
     done
 }
 
-@test "hist-delete: --since, --until, --role and --model choose, -n counts from the oldest" {
+@test "hist-delete: --since, --until, --role and --model choose, --oldest counts from the oldest" {
     {
         hist_line a user one 2024-06-01T10:00:00.000000+00:00
         hist_line b user two 2024-06-02T10:00:00.000000+00:00
@@ -796,10 +811,12 @@ END
     chosen 'b' --since 2024-06-02 --older-than 2024-06-03
     chosen 'b' --model big
     chosen 'd' -r tool
-    chosen 'b a' --until 2024-06-03 -n 2
+    chosen 'b a' --until 2024-06-03 --oldest 2
     chosen 'a' -s a
     chosen '' c --model big
-    run_expect 2 hist-delete -n 1 --force
-    run_expect 0 hist-delete --force -n 1 --until 2024-06-03
+    run_expect 2 hist-delete --oldest 0 --force
+    chosen 'a' --oldest 1
+    chosen 'b a' --oldest 2
+    run_expect 0 hist-delete --force --oldest 1 --until 2024-06-03
     [[ $(jq -r .session_id "$HISTORY" | uniq | xargs) == 'b c d' ]]
 }

@@ -137,7 +137,7 @@ PYTHON
     jq -c '.messages[] | del(.tool_calls | nulls) | del(.tool_call_id | nulls)' "$OUT" >got
     same lines "$HISTORY" got
     : >none.jsonl
-    run_expect 0 hist-export -f json -a --history none.jsonl
+    run_expect 0 hist-export -f json --all-sessions --history none.jsonl
     stdout_is '{"messages":[]}'
 }
 
@@ -145,7 +145,7 @@ PYTHON
     two_sessions
     printf '%s\n' '{ "x" : 1e400,"id":"1","session_id":"talk","timestamp":"t","role":"odd","content":null, "é\u00e9":[ ] }' >>"$HISTORY"
     hist_line talk user again '' '{"replaces":["1"]}' >>"$HISTORY"
-    run_expect 0 hist-export --all -f jsonl
+    run_expect 0 hist-export --all-sessions -f jsonl
     stdout_is_file "$HISTORY"
     run_expect 0 hist-export --json talk
     grep -v '"other"' "$HISTORY" >wanted
@@ -163,10 +163,10 @@ PYTHON
 @test "hist-export: messages as the servers want them, a line for each session" {
     with_tool
     hist_line x user hello 2024-06-28T15:00:00.000000+00:00 >>"$HISTORY"
-    run_expect 0 hist-export -f openai --all
+    run_expect 0 hist-export -f openai --all-sessions
     stdout_is '{"messages":[{"role":"system","content":"Be brief"},{"role":"user","content":"List it"},{"role":"assistant","content":"","tool_calls":[{"id":"c1","type":"function","function":{"name":"list","arguments":"{\"path\":\".\"}"}}]},{"role":"tool","tool_call_id":"c1","content":"a\n```\nb"},{"role":"assistant","content":"Two"}]}' \
         '{"messages":[{"role":"user","content":"hello"}]}'
-    run_expect 0 hist-export -f anthropic --all
+    run_expect 0 hist-export -f anthropic --all-sessions
     stdout_is '{"system":"Be brief","messages":[{"role":"user","content":"List it"},{"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"list","input":{"path":"."}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"a\n```\nb"}]},{"role":"assistant","content":"Two"}],"tools":[{"name":"list","input_schema":{"type":"object"}}]}' \
         '{"messages":[{"role":"user","content":"hello"}]}'
 }
@@ -174,12 +174,12 @@ PYTHON
 @test "hist-export: a session in which nothing is said has no line for a server" {
     { hist_line s robot beep; hist_line s user ' '; hist_line t user hello; } >"$HISTORY"
     for format in openai anthropic; do
-        run_expect 0 hist-export -f "$format" --all
+        run_expect 0 hist-export -f "$format" --all-sessions
         stdout_is '{"messages":[{"role":"user","content":"hello"}]}'
         run_expect 0 hist-export -f "$format" s
         stdout_empty
         hist_line blank system ' ' >"$WORK/blank.jsonl"
-        run_expect 0 hist-export --history "$WORK/blank.jsonl" -f "$format" --all
+        run_expect 0 hist-export --history "$WORK/blank.jsonl" -f "$format" --all-sessions
         stdout_empty
     done
 }
@@ -229,7 +229,7 @@ PYTHON
     lines_are 1
     run_expect 0 hist-export -f openai talk other
     json_is "$OUT" '.messages[0].content' 'What is a pipe?' 'Something else'
-    run_expect 0 hist-export -f openai --all
+    run_expect 0 hist-export -f openai --all-sessions
     json_is "$OUT" '.messages[0].content' 'Something else' 'What is a pipe?'
     echo $'talk\tx' | run_expect 0 hist-export -f openai -
     json_is "$OUT" '.messages[0].content' 'What is a pipe?'
@@ -306,7 +306,7 @@ PYTHON
     two_sessions
     remember "$HISTORY"
     local words
-    for words in '--all talk' '--messages x talk' '--messages x --all' '--messages x --since 1d' '--messages x -n 1' '--messages x --model m' '--messages x --raw' \
+    for words in '--all-sessions talk' '--all talk' '--messages x talk' '--messages x --all-sessions' '--messages x --all' '--messages x --since 1d' '--messages x -n 1' '--messages x --model m' '--messages x --raw' \
         '--messages x --incremental s' '--messages x -o ./' '--incremental s --since 1d' '--incremental s -n 1' '--incremental s current' '-f nonsense' '-f html2' \
         '--incremental s -o x.json' '--json -f md'; do
         # shellcheck disable=SC2086
@@ -367,7 +367,7 @@ no_temporaries() {
     two_sessions
     hist_lines many 2000 >>"$HISTORY"
     echo old >file
-    RUN_LIMIT=20 run_expect 2 bash -c 'ulimit -f 16; exec hist-export -f jsonl -a -o file'
+    RUN_LIMIT=20 run_expect 2 bash -c 'ulimit -f 16; exec hist-export -f jsonl --all-sessions -o file'
     stderr_is "hist-export: cannot write 'file': File too large"
     [[ $(cat file) == old ]]
     no_temporaries
@@ -378,7 +378,7 @@ no_temporaries() {
 @test "hist-export: a directory gets a file for each session, and only what changed is written" {
     two_sessions
     printf '%s\n' '{"id":"9","session_id":"a/b\u0000 c","timestamp":"no time","role":"user","content":"odd"}' >>"$HISTORY"
-    run_expect 0 hist-export --all -o out/
+    run_expect 0 hist-export --all-sessions -o out/
     stdout_empty
     stderr_empty
     run_expect 0 find out -type f -printf '%f %m\n'
@@ -390,12 +390,12 @@ no_temporaries() {
     local before
     before=$(stat -c '%i' out/2024-06-27_other.md out/2024-06-27_talk.md)
     hist_line talk user 'And more' 2024-06-28T15:00:03.000000+00:00 >>"$HISTORY"
-    run_expect 0 hist-export --all -o out
+    run_expect 0 hist-export --all-sessions -o out
     [[ $(stat -c '%i' out/2024-06-27_other.md) == "${before%%$'\n'*}" ]]
     [[ $(stat -c '%i' out/2024-06-27_talk.md) != "${before##*$'\n'}" ]]
     grep -q 'And more' out/2024-06-27_talk.md
     no_temporaries
-    run_expect 0 hist-export --all -f openai -o out
+    run_expect 0 hist-export --all-sessions -f openai -o out
     [[ -e out/2024-06-27_talk.openai.jsonl ]]
 }
 
@@ -403,7 +403,7 @@ no_temporaries() {
     hist_line notes user small 2024-06-27T15:00:00.000000+00:00 >"$HISTORY"
     hist_line Notes user capital 2024-06-27T15:00:00.000000+00:00 >>"$HISTORY"
     hist_line NOTES user loud 2024-06-27T15:00:00.000000+00:00 >>"$HISTORY"
-    run_expect 0 hist-export --all -o out/
+    run_expect 0 hist-export --all-sessions -o out/
     [[ -e out/2024-06-27_notes.md ]]
     [[ $(find out -type f | tr '[:upper:]' '[:lower:]' | sort -u | wc -l) -eq 3 ]]
     run_expect 0 find out -name '*_Notes~????????????????.md'
@@ -416,7 +416,7 @@ no_temporaries() {
     long=$(printf 'x%.0s' {1..300})
     hist_line "${long}1" user one 2024-06-27T15:00:00.000000+00:00 >"$HISTORY"
     hist_line "${long}2" user two 2024-06-27T15:00:00.000000+00:00 >>"$HISTORY"
-    run_expect 0 hist-export --all -f jsonl -o out/
+    run_expect 0 hist-export --all-sessions -f jsonl -o out/
     cat out/* | sort >got
     sort "$HISTORY" >wanted
     same lines wanted got
@@ -526,7 +526,7 @@ no_temporaries() {
     stderr_empty
     # What is recovered before the last exported line of its session is left to a full export.
     json_is archive.jsonl .content one last only after
-    run_expect 0 hist-export --all -f jsonl
+    run_expect 0 hist-export --all-sessions -f jsonl
     stdout_is_file "$HISTORY"
 }
 
@@ -553,13 +553,13 @@ no_temporaries() {
     cp "$HISTORY" before
     ln -s "$HISTORY" link
     for output in "$HISTORY" link "./$(basename "$HISTORY")"; do
-        for how in '-a -f txt' '-f jsonl --incremental state' "--messages before -f jsonl"; do
+        for how in '--all-sessions -f txt' '-f jsonl --incremental state' "--messages before -f jsonl"; do
             eval "run_expect 2 hist-export $how -o $output"
             stderr_has "'$output' is the history"
         done
     done
     for output in "$HISTORY.session" "$HISTORY.idx" "$HISTORY.deleted" "$HISTORY.quarantine"; do
-        run_expect 2 hist-export -a -f md -o "$output"
+        run_expect 2 hist-export --all-sessions -f md -o "$output"
         stderr_has 'belongs to the history'
     done
     run_expect 2 hist-export --incremental "$HISTORY"
@@ -594,7 +594,7 @@ no_temporaries() {
     echo old >out/page.html
     for signal in INT TERM HUP; do
         rm -f trace
-        background strace -qq -o trace -e trace=write -e inject=write:signal=STOP:when=3 hist-export -a -o out/page.html
+        background strace -qq -o trace -e trace=write -e inject=write:signal=STOP:when=3 hist-export --all-sessions -o out/page.html
         wait_for held
         compgen -G 'out/page.html.*.tmp' >/dev/null
         pkill "-$signal" -P "$BG" -x hist-export
@@ -607,13 +607,13 @@ no_temporaries() {
 @test "hist-export: what a killed run has left is removed by the next one, and nothing else" {
     two_sessions
     need_strace
-    run_expect 137 traced -f -o trace -e inject=rename,renameat:signal=KILL hist-export -a -o docs/
-    run_expect 137 traced -f -o trace -e inject=rename,renameat:signal=KILL hist-export -a -o page.html
+    run_expect 137 traced -f -o trace -e inject=rename,renameat:signal=KILL hist-export --all-sessions -o docs/
+    run_expect 137 traced -f -o trace -e inject=rename,renameat:signal=KILL hist-export --all-sessions -o page.html
     [[ $(find . -name '*.[0-9]*.0.tmp' | wc -l) == 2 ]] || fail "$(find .)"
     echo busy >docs/x.md.77.0.tmp
     echo mine | tee docs/notes.2024.11.tmp docs/x.html.1.2.tmp >docs/x.md.1.tmp
-    run_expect 0 flock docs/x.md.77.0.tmp hist-export -a -o docs/
-    run_expect 0 hist-export -a -o page.html
+    run_expect 0 flock docs/x.md.77.0.tmp hist-export --all-sessions -o docs/
+    run_expect 0 hist-export --all-sessions -o page.html
     find . -name '*.tmp' | LC_ALL=C sort >left
     is left left ./docs/notes.2024.11.tmp ./docs/x.html.1.2.tmp ./docs/x.md.1.tmp ./docs/x.md.77.0.tmp
 }
@@ -737,7 +737,7 @@ secrets() {
     run_expect 0 hist-export --redact -f jsonl s
     stderr_is "$count"
     json_is "$OUT" .content '[redacted github-token] [redacted api-key]' 'DB_PASSWORD=[redacted password]'
-    run_expect 0 hist-export --redact -o dir/ --all
+    run_expect 0 hist-export --redact -o dir/ --all-sessions
     stderr_is "$count"
     run_expect 0 hist-export --redact -f jsonl --messages "$HISTORY"
     stderr_is "$count"
@@ -774,7 +774,7 @@ PYTHON
 @test "hist-export: several threads write what one does, in its order" {
     local format
     many_sessions
-    run_expect 0 hist-export -f jsonl --all -o lines.jsonl
+    run_expect 0 hist-export -f jsonl --all-sessions -o lines.jsonl
     stderr_has "1 bad line"
     run_expect 0 cmp <(grep -v '^no line' "$HISTORY") lines.jsonl
     # Each session alone is written by one thread.
@@ -783,15 +783,15 @@ PYTHON
     run_expect 0 test "$(wc -l <ids)" -eq 60
     for format in md txt; do
         while read -r id; do hist-export -q -f "$format" "$id" || return 1; done <ids >"alone.$format"
-        run_expect 0 hist-export -q -f "$format" --all -o "all.$format"
+        run_expect 0 hist-export -q -f "$format" --all-sessions -o "all.$format"
         run_expect 0 cmp <(grep . "alone.$format") <(grep . "all.$format")
-        run_expect 0 hist-export -q -f "$format" --all -o "$format"/
+        run_expect 0 hist-export -q -f "$format" --all-sessions -o "$format"/
         run_expect 0 test "$(find "$format" -type f | wc -l)" -eq 60
         run_expect 0 cmp <(sort "alone.$format") <(find "$format" -type f -exec sort {} +)
     done
-    run_expect 0 hist-export -q -f json --all
+    run_expect 0 hist-export -q -f json --all-sessions
     run_expect 0 jq -e '.messages | length == 5980' "$OUT"
-    run_expect 0 hist-export -f jsonl --all --redact -o clean.jsonl
+    run_expect 0 hist-export -f jsonl --all-sessions --redact -o clean.jsonl
     stderr_has "5979 redacted"
     run_expect 1 grep -c sk-proj clean.jsonl
 }
@@ -800,7 +800,7 @@ PYTHON
     local format
     for format in md html json jsonl txt openai anthropic; do
         : >"$HISTORY"
-        run_expect 0 hist-export -f "$format" --all
+        run_expect 0 hist-export -f "$format" --all-sessions
         cp "$OUT" nothing
         hist_line s user hello >"$HISTORY"
         run_expect 0 hist-export -f "$format" - </dev/null

@@ -597,7 +597,7 @@ print("%016x" % h)')
     echo '[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"f","input":{}},{"type":"tool_use","id":"t2","name":"f","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"r","is_error":true},{"type":"tool_result","tool_use_id":"t2","content":"s"}]}]' >a.json
     run_expect 0 hist-import a.json
     contents '"\(.role) \(.content) \(.failed)"' 'user q null' 'assistant  null' 'tool r true' 'tool s null'
-    run_expect 0 hist-export -f anthropic --all
+    run_expect 0 hist-export -f anthropic --all-sessions
     json_is "$OUT" '[.messages[2].content[] | [.content, .is_error]] | tojson' '[["r",true],["s",null]]'
 }
 
@@ -780,7 +780,7 @@ own() {
     stdout_is 5
     history_is a.jsonl
     again a.jsonl
-    run_expect 0 hist-export --all -f json -o a.json
+    run_expect 0 hist-export --all-sessions -f json -o a.json
     again a.json
     again - <<<"$line"
     # It grows, and the other file does not.
@@ -826,7 +826,7 @@ END
     hist_line talk user 'a "role" and {"messages":[ in it' >>other.jsonl
     hist_line talk assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{"a":[1,2]}}],"x_new":1.50}' >>other.jsonl
     hist_line talk tool $'line\nbreak' '' '{"tool_call_id":"c1"}' >>other.jsonl
-    run_expect 0 hist-export --history other.jsonl --all -f json -o other.json
+    run_expect 0 hist-export --history other.jsonl --all-sessions -f json -o other.json
     run_expect 0 hist-import -v other.json
     stdout_is 6
     stderr_is 'other.json: lines, 6 new, 0 known, 0 bad'
@@ -854,12 +854,12 @@ END
     for field in tool_calls tool_call_id; do
         printf '{"id":"1","session_id":"s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"assistant","content":"x","%s":[],"model":"m","%s":null}\n' \
             "$field" "$field" >other.jsonl
-        hist-export --history other.jsonl --all -f json -o other.json
+        hist-export --history other.jsonl --all-sessions -f json -o other.json
         rm -f "$HISTORY"
         run_expect 0 hist-import other.json
         stdout_is 1
         history_is other.jsonl
-        run_expect 0 hist-export --all -f json
+        run_expect 0 hist-export --all-sessions -f json
         stdout_is_file other.json
     done
 }

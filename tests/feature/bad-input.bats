@@ -845,7 +845,7 @@ chat --mcp typo hello | 2 | chat: no MCP server .typo.: the user configuration h
 chat -p openai --base-url notaurl hello | 2 | chat: bad base URL .notaurl.: not of the form http\[s\]://HOST\[:PORT\]/PATH
 chat -p openai --base-url http:/me:secret@host/v1?key=secret hello | 2 | chat: bad base URL .\*\*\*@host/v1.: not of the form http\[s\]://HOST\[:PORT\]/PATH
 chat -p none hello | 2 | chat: no model server is configured: set .*, or try .-p echo. \(it answers with your own prompt\)
-hist-export -a -o x.pdf | 2 | hist-export: no format has the ending .\.pdf.: choose one with --format \(see .hist-export --help.\)
+hist-export --all-sessions -o x.pdf | 2 | hist-export: no format has the ending .\.pdf.: choose one with --format \(see .hist-export --help.\)
 hist-search -r usr needle | 1 | hist-search: no message has the role .usr.
 hist-search --model typo needle | 1 | hist-search: no answer is from the model .typo.
 hist-search -c -r user -r usr nothing | 1 | hist-search: no message has the role .usr.
@@ -875,9 +875,9 @@ hist-search -v -r user e | 1 |
     same history "$GARBAGE/nothing/between" "$HISTORY"
     # Endings that mean nothing: there is one format, or it is a directory.
     mkdir notes.d
-    run_expect 0 hist-export -a -o notes.d
-    run_expect 0 hist-export -q -a -f txt -o x.log
-    run_expect 0 hist-export -q -a -o notes.d/plain
+    run_expect 0 hist-export --all-sessions -o notes.d
+    run_expect 0 hist-export -q --all-sessions -f txt -o x.log
+    run_expect 0 hist-export -q --all-sessions -o notes.d/plain
 }
 
 @test "bad input: messages of which none can be used are refused" {

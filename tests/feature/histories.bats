@@ -126,35 +126,35 @@ setup() {
 }
 
 @test "histories: a backup of all, and what is new since the last one" {
-    run_expect 0 hist-export --all-histories -f jsonl
+    run_expect 0 hist-export --all -f jsonl
     lines_are 8
-    run_expect 0 hist-export --all-histories --incremental states -f jsonl -o backup/
+    run_expect 0 hist-export --all --incremental states -f jsonl -o backup/
     stdout_empty
     stderr_empty
     [[ $(cat backup/'~%alpha'/*.jsonl | wc -l) -eq 4 && $(cat backup/'~%beta'/*.jsonl | wc -l) -eq 4 ]]
     cmp <(cat backup/*/*.jsonl | sort) <(sort "$HOME"/*/.git/aicoder/history.jsonl)
     run_expect 0 chat -s notes more
     cp -r backup before
-    run_expect 0 hist-export --all-histories --incremental states -f jsonl -o backup/
+    run_expect 0 hist-export --all --incremental states -f jsonl -o backup/
     cmp backup/'~%alpha'/*notes* <(grep '"session_id":"notes"' "$HOME/alpha/.git/aicoder/history.jsonl")
     diff -r before/'~%beta' backup/'~%beta'
-    run_expect 2 hist-export --all-histories -f json
-    stderr_has '--all-histories needs a directory for --output with the format json'
-    run_expect 2 hist-export --all-histories -o all.jsonl
-    run_expect 2 hist-export --all-histories notes
-    run_expect 2 hist-export --all-histories --history alpha/.git/aicoder/history.jsonl
-    stderr_has '--all-histories cannot be combined with a session, --history or --messages'
+    run_expect 2 hist-export --all -f json
+    stderr_has '--all needs a directory for --output with the format json'
+    run_expect 2 hist-export --all -o all.jsonl
+    run_expect 2 hist-export --all notes
+    run_expect 2 hist-export --all --history alpha/.git/aicoder/history.jsonl
+    stderr_has '--all cannot be combined with a session, --history or --messages'
     # One that cannot be exported does not stop the others, and its state stays.
     run_expect 0 chat -s notes 'even more'
     (cd "$HOME/beta" && chat -s notes 'more of beta') >said
     echo damaged >states/'~%alpha'
-    run_expect 2 hist-export --all-histories --incremental states -f jsonl -o backup/
+    run_expect 2 hist-export --all --incremental states -f jsonl -o backup/
     stderr_is "hist-export: cannot use 'states/~%alpha': it is no state of an export"
     cmp backup/'~%beta'/*notes* <(grep '"session_id":"notes"' "$HOME/beta/.git/aicoder/history.jsonl")
     [[ $(<states/'~%alpha') == damaged ]]
     # What another person made is not the user's.
     rm "$HOME/beta/.git/aicoder/owner"
-    run_expect 0 hist-export --all-histories -f jsonl
+    run_expect 0 hist-export --all -f jsonl
     lines_are 8
 }
 

@@ -46,7 +46,7 @@ today_is_first() {
     stdout_has '"today 3"'
     run_expect 0 hist-load --json
     json_is "$OUT" .session_id today-3 today-3
-    run_expect 0 hist-export -a -f json
+    run_expect 0 hist-export --all-sessions -f json
     [[ $(jq -r '.messages[].session_id' "$OUT" | uniq | paste -sd ' ') == 'old-1 old-2 today-1 today-2 today-3' ]] ||
         fail "$(jq -r '.messages[].session_id' "$OUT")"
     run_expect 0 hist-stats --newest 2 --by session
@@ -161,7 +161,7 @@ today_is_first() {
     order_is '' hist-sessions --history h --id gone
     run_expect 0 hist-show --history h --json last
     json_is "$OUT" .session_id a
-    run_expect 0 hist-export --history h -a -f md
+    run_expect 0 hist-export --history h --all-sessions -f md
     stdout_lacks 'a name'
     # It can still be named, to erase it.
     run_expect 0 hist-title --history h gone

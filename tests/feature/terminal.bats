@@ -626,17 +626,17 @@ slowly() {
     # Its reader takes nothing for a while.
     for wait in 1.4 0.1; do
         # shellcheck disable=SC2016
-        run_expect 0 on_tty --raw --fds 2 bash -c '"$@" | { sleep "$0"; wc -l >lines; }' "$wait" hist-export --all -f jsonl
+        run_expect 0 on_tty --raw --fds 2 bash -c '"$@" | { sleep "$0"; wc -l >lines; }' "$wait" hist-export --all-sessions -f jsonl
         is lines lines 2000
         if [[ $wait == 1.4 ]]; then turned_and_gone; else stdout_empty; fi
     done
     # shellcheck disable=SC2016
     for options in -q ''; do
-        run_expect 0 bash -c "hist-export --all -f jsonl $options 2>said | { sleep 1.3; wc -l; }"
+        run_expect 0 bash -c "hist-export --all-sessions -f jsonl $options 2>said | { sleep 1.3; wc -l; }"
         stdout_is 2000
         [[ ! -s said ]]
     done
     # Beside an output on the same terminal it would be in the way.
-    run_expect 0 on_tty --raw hist-export --all -f txt
+    run_expect 0 on_tty --raw hist-export --all-sessions -f txt
     stdout_lacks $'\r'
 }

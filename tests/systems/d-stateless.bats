@@ -304,7 +304,7 @@ END
     request_messages_are 1 $'user:a\n\nsum' 'assistant:[add {"a":1}][add {}]' tool:2 'tool:?' assistant:two user:next
     run_expect 0 hist-import -q array
     for form in json openai; do
-        run_expect 0 hist-export --all -f "$form"
+        run_expect 0 hist-export --all-sessions -f "$form"
         cp "$OUT" exported
         run_expect 0 chat --messages exported next
         stderr_empty

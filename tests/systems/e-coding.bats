@@ -244,7 +244,7 @@ JSON
         "$(hist_line s1 assistant '' '' '{"tool_calls":[{"id":"c1","name":"read_file","args":{"path":"config.c"}}]}')" \
         "$(hist_line s1 tool 'int x;' '' '{"tool_call_id":"c1"}')" \
         "$(hist_line s2 user '</script><script>alert(1)</script> <img src=http://elsewhere/x>')" 'no JSON'
-    run_expect 0 hist-export -q --all -o page.html
+    run_expect 0 hist-export -q --all-sessions -o page.html
     stdout_empty
     run_expect 0 ls -A
     stdout_is .aicoder .git page.html
@@ -293,7 +293,7 @@ worked() {
     stdout_lacks 'config.c'
     run_expect 0 hist-export -q -f openai fix
     stdout_json '.messages[1].tool_calls[0].function.name, .messages[2].tool_call_id' edit c1
-    run_expect 0 hist-export -q --all -f jsonl
+    run_expect 0 hist-export -q --all-sessions -f jsonl
     stdout_is_file "$HISTORY"
     # A change log of what was done to one file.
     hist-search --json --reverse --file config.c '' | run_expect 0 hist-export -q -f md --messages -
@@ -303,7 +303,7 @@ worked() {
 
 @test "E13: import: a colleague's history comes into one's own once, and the other way it is the same bytes" {
     worked
-    hist-export -q --all -f jsonl -o all.jsonl
+    hist-export -q --all-sessions -f jsonl -o all.jsonl
     make_repo fresh
     (cd fresh && run_expect 0 hist-import -q ../all.jsonl)
     stdout_is 7

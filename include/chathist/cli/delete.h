@@ -18,7 +18,7 @@
 /* Which sessions are deleted: those that meet all of the criteria that are set. The current session
  * is not deleted for its age, its size or its place among the others, unless `keep` is 0. */
 struct delete_wish {
-    struct choice choice; /* a line whose time cannot be read is not old */
+    struct choice choice; /* a line whose time cannot be read is not old; limit: those used first */
     bool named;
     bool keeps; /* it is not among the `keep` sessions that were used last */
     size_t keep;
@@ -26,8 +26,7 @@ struct delete_wish {
      * deleting it. The sessions used first are deleted first. */
     bool limited;
     uint64_t max_size;
-    struct str match; /* a message of it contains this text, as hist-search finds it; STR_NONE: not
-                       * set */
+    const char *match; /* it meets this query (session_match.h); NULL: not set */
     bool dry_run, force;
 };
 

@@ -39,7 +39,7 @@ struct opt {
     const char *name; /* of the long form */
     enum opt_kind kind;
     const char *meta; /* the name of the argument in help; NULL for flags */
-    const char *help;
+    const char *help; /* NULL: accepted, but listed neither in --help nor for completion */
 };
 
 #define OPT_LONG 256

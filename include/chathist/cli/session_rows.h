@@ -28,9 +28,8 @@ struct row {
 struct session_rows {
     enum rows_by by;
     bool reverse;
-    const char *id; /* only ids that begin, or else end, with it; NULL: all */
-    const char
-        *match; /* a query (search/query.h) that a message, or the title, meets; NULL: none */
+    const char *id;    /* only ids that begin, or else end, with it; NULL: all */
+    const char *match; /* only sessions that meet this query (session_match.h); NULL: all */
     size_t limit;
     /* Results: */
     struct row *at;
