@@ -88,32 +88,6 @@ struct post {
 
 /* ---- messages of the server ---- */
 
-/* Writes the strings of a JSON text anew without the escapes that they do not need. Some servers
- * write `/`, `+` or `&` so, and a secret would not be found. */
-static void unescape(struct buf *json)
-{
-    struct buf out = BUF_INIT(SIZE_MAX), text = BUF_INIT(SIZE_MAX);
-    struct str rest = buf_str(json), value;
-
-    if (!memchr(buf_c(json), '\\', json->len) || !json_check(rest, &value, NULL))
-        return;
-    while (rest.n > 0) {
-        size_t n = 1;
-
-        if (rest.p[0] == '"') {
-            while (rest.p[n] != '"')
-                n += rest.p[n] == '\\' ? 2 : 1;
-            json_add_string(&out, json_text((struct str){rest.p, ++n}, &text));
-        } else {
-            buf_add_byte(&out, rest.p[0]);
-        }
-        rest = str_skip(rest, n);
-    }
-    buf_set(json, buf_str(&out));
-    buf_release(&out);
-    buf_release(&text);
-}
-
 /* Masks the secret, also as a JSON string has it. */
 static void mask_secret(struct buf *text, struct str secret)
 {
@@ -129,11 +103,17 @@ static void mask_secret(struct buf *text, struct str secret)
 }
 
 /* Masks secret headers in bytes of the server: the whole value, because a cookie has several parts,
- * and the word that is the secret. */
+ * and the word that is the secret. Some servers write `/`, `+` or `&` of it as an escape. */
 static void mask_secrets(const struct link *l, struct buf *text)
 {
-    if (l->headers_count > 0)
-        unescape(text);
+    struct buf plain = BUF_INIT(SIZE_MAX);
+    struct str value;
+
+    if (l->headers_count > 0 && json_check(buf_str(text), &value, NULL)) {
+        json_add_plain(&plain, value);
+        buf_set(text, buf_str(&plain));
+    }
+    buf_release(&plain);
     for (size_t i = 0; i < l->headers_count; i++) {
         if (!l->headers[i].secret)
             continue;
