@@ -446,8 +446,8 @@ static const char *form_mistake(enum form form, const cJSON *value)
 #define LEFT(deep) ((deep) ? 4 : 2)
 
 /* Follows the references of a schema, or with `deep` also those of the schemas inside it, whether
- * they are valid or not. Returns false if they lead back into it. Without `deep` it would be applied
- * to the same value without end. */
+ * they are valid or not. Returns false if they lead back into it. Without `deep`, it would be
+ * applied to the same value without end. */
 static bool ends(struct walk *w, cJSON *schema, bool deep)
 {
     bool held = true;

@@ -787,18 +787,6 @@ static void take_object(struct mcp_server *s, struct str object)
     buf_release(&method);
 }
 
-/* Takes a message or, from servers of 2025-03-26, a batch of them. */
-static void take_value(struct mcp_server *s, struct str value)
-{
-    struct json_iter it = json_iter(value);
-
-    if (json_type(value) != JSON_ARRAY)
-        take_object(s, value);
-    else
-        while (json_next(&it))
-            take_object(s, it.value);
-}
-
 /* Is a line that is no JSON meant as a message? Its receiver would wait for it. */
 static bool is_broken_message(struct str line)
 {
@@ -826,7 +814,10 @@ void mcp_take(struct mcp_server *s, struct str text)
         text = buf_str(&repaired);
     }
     if (json_check(text, &value, NULL)) {
-        take_value(s, value);
+        if (json_type(value) == JSON_ARRAY && str_find(value, STR("\"jsonrpc\"")))
+            mcp_give_up(s, ERR_LIMIT, "cannot be used: it sent several messages as a JSON array");
+        else
+            take_object(s, value);
     } else if (text.n > 0) {
         if (is_broken_message(text)) {
             s->noise = NOISE_MAX;

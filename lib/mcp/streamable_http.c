@@ -3,8 +3,7 @@
  * 2026-07-28/basic/transports/streamable-http): each message has its own POST request. The response
  * to a request is JSON or a stream of events, which may carry other messages before the answer. A
  * server with sessions names one in the response to initialize, and every later request repeats the
- * name. In the older transport (2024-11-05/basic/transports, "HTTP with SSE") all answers come on
- * the stream of one GET, whose first event names the URL for messages.
+ * name.
  */
 #include "mcp/client.h"
 
@@ -48,16 +47,13 @@ struct link {
     size_t headers_count;
     struct http_pool *pool;
     struct http_limits limits, notice_limits;
-    struct buf session;   /* Mcp-Session-Id; empty: none */
-    struct post *first;   /* in the order in which they were sent */
-    struct post *opening; /* of the old transport: the request that waits for `endpoint` */
-    struct buf endpoint;  /* of the old transport: where messages go; empty: not the old one */
+    struct buf session; /* Mcp-Session-Id; empty: none */
+    struct post *first; /* in the order in which they were sent */
 };
 
 enum post_kind {
     POST_REQUEST, /* a message that has an answer */
     POST_NOTICE,  /* one that has none */
-    POST_STREAM,  /* the GET whose response carries the answers of the old transport */
     POST_DELETE,  /* the end of the session */
 };
 
@@ -133,24 +129,6 @@ static void deliver(struct mcp_server *s, struct str message)
     buf_release(&text);
 }
 
-/* The first event of the old transport names the URL for messages (2024-11-05/basic/transports).
- * It is only taken if it is one of the same server, because the headers go there. */
-static void take_endpoint(struct mcp_server *s, struct str data)
-{
-    struct link *l = s->link;
-    struct buf reference = BUF_INIT(BUF_SMALL), url = BUF_INIT(BUF_SMALL);
-
-    buf_add_str(&reference, str_trim(data));
-    if (!http_resolve(buf_c(&l->url), buf_c(&reference), &url) ||
-        !http_same_origin(buf_c(&l->url), buf_c(&url))) {
-        mcp_give_up(s, ERR_LIMIT, "names an endpoint for messages that is not its own");
-    } else {
-        buf_set(&l->endpoint, buf_str(&url));
-    }
-    buf_release(&reference);
-    buf_release(&url);
-}
-
 static int take_event(void *arg, struct str event, struct str data, struct err *e)
 {
     struct post *p = arg;
@@ -159,8 +137,6 @@ static int take_event(void *arg, struct str event, struct str data, struct err *
     p->resumes = 0;
     if (str_eq_c(event, "message"))
         deliver(p->server, data);
-    else if (str_eq_c(event, "endpoint") && p->kind == POST_STREAM)
-        take_endpoint(p->server, data);
     return mcp_is_broken(p->server) ? 1 : 0;
 }
 
@@ -215,8 +191,6 @@ static void drop_post(struct link *l, struct post *p)
     while (*at != p)
         at = &(*at)->next;
     *at = p->next;
-    if (l->opening == p)
-        l->opening = NULL;
     if (p->transfer)
         http_end(p->transfer);
     buf_release(&p->message);
@@ -276,7 +250,7 @@ static void add_headers(struct post *p, bool posts)
 static void begin_post(struct post *p)
 {
     struct link *l = p->server->link;
-    bool posts = p->kind <= POST_NOTICE && p->last_id.len == 0;
+    bool posts = p->kind != POST_DELETE && p->last_id.len == 0;
 
     http_head_release(&p->head);
     http_head_init(&p->head);
@@ -284,8 +258,7 @@ static void begin_post(struct post *p)
     sse_release(&p->sse);
     sse_init(&p->sse, take_event, p);
     buf_set(&p->session, buf_str(&l->session));
-    buf_set(&p->request.url,
-            buf_str(l->endpoint.len > 0 && p->kind <= POST_NOTICE ? &l->endpoint : &l->url));
+    buf_set(&p->request.url, buf_str(&l->url));
     buf_clear(&p->request.body);
     if (posts)
         buf_add_str(&p->request.body, buf_str(&p->message));
@@ -293,10 +266,9 @@ static void begin_post(struct post *p)
     add_headers(p, posts);
     if (p->e.kind != ERR_NONE)
         return;
-    p->transfer = http_begin(l->pool, &p->request,
-                             p->kind == POST_NOTICE || p->kind == POST_DELETE ? &l->notice_limits
-                                                                              : &l->limits,
-                             &p->sink, &p->e);
+    p->transfer =
+        http_begin(l->pool, &p->request, p->kind == POST_REQUEST ? &l->limits : &l->notice_limits,
+                   &p->sink, &p->e);
 }
 
 /* Begins what may be begun. The server handles requests side by side, so that what is sent first
@@ -310,7 +282,7 @@ static bool begin_posts(struct link *l)
     int64_t now = time_ticks();
 
     for (struct post *p = l->first; p; p = p->next) {
-        if (!p->transfer && p->e.kind == ERR_NONE && p->begin_at <= now && p != l->opening &&
+        if (!p->transfer && p->e.kind == ERR_NONE && p->begin_at <= now &&
             (!held || p->kind == POST_DELETE)) {
             begin_post(p);
             p->begun = now;
@@ -326,24 +298,35 @@ static bool begin_posts(struct link *l)
 
 /* ---- responses ---- */
 
-/* Adds advice to the error of a server that wants other headers. RFC 9728, section 5.1: the
- * challenge of a server with OAuth names its metadata. */
-static void refuse_access(const struct post *p, struct err *why)
+/* Adds advice to the error of a server that wants other headers, or that refuses initialize as
+ * servers do that only know the transport before this one (2025-11-25/basic/transports, "Backwards
+ * Compatibility"). RFC 9728, section 5.1: the challenge of a server with OAuth names its
+ * metadata. */
+static void add_advice(const struct post *p, struct err *why)
 {
     static const char key[] = "resource_metadata=\"";
     const char *name = p->server->name, *at = strstr(buf_c(&p->head.field[HTTP_CHALLENGE]), key);
     struct buf text = BUF_INIT(BUF_SMALL);
-    struct str rest;
+    int status = p->head.status;
 
-    buf_addf(&text, "%s (set 'mcp.%s.header_command.Authorization' or another header",
-             err_text(why), name);
-    if (at) {
-        rest = str_of(at + sizeof key - 1);
-        buf_add_c(&text, "; who gives access is described at ");
-        provider_error_add_excerpt(&text, str_cut(&rest, '"'), EXCERPT_MAX);
+    buf_add_c(&text, err_text(why));
+    if (status == 401 || status == 403) {
+        buf_addf(&text, " (set 'mcp.%s.header_command.Authorization' or another header", name);
+        if (at) {
+            struct str rest = str_of(at + sizeof key - 1);
+
+            buf_add_c(&text, "; who gives access is described at ");
+            provider_error_add_excerpt(&text, str_cut(&rest, '"'), EXCERPT_MAX);
+        }
+        buf_add_c(&text, ")");
+        why->kind = ERR_AUTH;
+    } else if (p->initializes && (status == 400 || status == 404 || status == 405)) {
+        buf_addf(&text,
+                 " (if it only speaks HTTP+SSE, the transport of 2024-11-05, start it as "
+                 "'mcp.%s = npx -y mcp-remote URL')",
+                 name);
     }
-    buf_add_c(&text, ")");
-    err_set(why, ERR_AUTH, "%s", buf_c(&text));
+    err_set(why, why->kind, "%s", buf_c(&text));
     buf_release(&text);
 }
 
@@ -386,9 +369,7 @@ static bool redirect(struct post *p, struct err *why)
                 p->redirects++ < REDIRECTS_MAX;
 
     if (same) {
-        struct buf *to = l->endpoint.len > 0 ? &l->endpoint : &l->url;
-
-        buf_set(to, buf_str(&url));
+        buf_set(&l->url, buf_str(&url));
     } else if (http_origin(buf_c(&url), &origin)) {
         err_set(why, ERR_REQUEST, "HTTP %d: redirect to '%s' is not followed", p->head.status,
                 buf_c(&origin));
@@ -398,21 +379,6 @@ static bool redirect(struct post *p, struct err *why)
     buf_release(&url);
     buf_release(&origin);
     return same;
-}
-
-/* Tries the old transport after a server that refused initialize in this way
- * (2025-11-25/basic/transports, "Backwards Compatibility"). Returns whether it does. */
-static bool try_old_transport(struct post *p)
-{
-    struct link *l = p->server->link;
-    int status = p->head.status;
-
-    if (!p->initializes || l->opening || l->endpoint.len > 0 ||
-        (status != 400 && status != 404 && status != 405))
-        return false;
-    l->opening = p;
-    add_post(p->server, POST_STREAM);
-    return true;
 }
 
 /* Takes a response that is an error. Returns whether the post stays. */
@@ -430,12 +396,9 @@ static bool take_refusal(struct post *p)
             buf_clear(&l->session);
         mcp_lose_session(p->server, p->id);
     } else if (!take_error(p)) {
-        stays = try_old_transport(p);
         mask_secrets(l, &p->body); /* while it is JSON */
-        if (!stays)
-            provider_error_set_http(&why, status, buf_str(&p->body));
-        if (status == 401 || status == 403)
-            refuse_access(p, &why);
+        provider_error_set_http(&why, status, buf_str(&p->body));
+        add_advice(p, &why);
     }
     if (why.kind != ERR_NONE)
         lose(p, &why);
@@ -516,48 +479,20 @@ static bool take_end(struct post *p, int result)
     return false;
 }
 
-/* Takes the end of the stream of the old transport. */
-static void take_end_of_stream(struct post *p, int result)
-{
-    struct link *l = p->server->link;
-    struct post *opening = l->opening;
-    struct err why = ERR_INIT;
-
-    l->opening = NULL;
-    if (opening) {
-        mask_secrets(l, &opening->body);
-        provider_error_set_http(&why, opening->head.status, buf_str(&opening->body));
-        lose(opening, &why);
-    } else {
-        mcp_give_up(p->server, ERR_LIMIT, "closed its stream of events%s%s", result < 0 ? ": " : "",
-                    result < 0 ? err_text(&p->e) : "");
-    }
-    err_release(&why);
-}
-
 /* Looks at an exchange. Returns whether the post stays. */
 static bool look_at(struct post *p)
 {
     int state = p->transfer ? http_state(p->transfer) : p->e.kind != ERR_NONE ? -1 : 1;
-    struct link *l = p->server->link;
 
     take_session(p);
-    if (p->kind == POST_REQUEST && state > 0) {
-        if (!p->transfer || mcp_awaits(p->server, p->id))
-            return true;
+    if (state > 0 && p->kind == POST_REQUEST && p->transfer && !mcp_awaits(p->server, p->id)) {
         if (p->linger == 0)
             p->linger = time_ticks() + LINGER_MS;
         return p->linger > time_ticks();
     }
     if (state > 0)
         return true;
-    if (p->kind == POST_STREAM)
-        take_end_of_stream(p, state);
-    /* An answer of the old transport comes on its stream. */
-    if (p->kind != POST_REQUEST ||
-        (l->endpoint.len > 0 && state == 0 && http_head_is_success(&p->head)))
-        return false;
-    if (!take_end(p, state))
+    if (p->kind != POST_REQUEST || !take_end(p, state))
         return false;
     if (p->transfer)
         http_end(p->transfer);
@@ -574,9 +509,6 @@ static void look_at_all(struct link *l)
         if (!stays)
             drop_post(l, p);
     }
-    /* The request that waited for the endpoint can go there. */
-    if (l->endpoint.len > 0)
-        l->opening = NULL;
 }
 
 static void drop_posts(struct link *l)
@@ -626,7 +558,6 @@ void mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r
 
     buf_init(&l->url, BUF_SMALL);
     buf_init(&l->session, BUF_SMALL);
-    buf_init(&l->endpoint, BUF_SMALL);
     buf_add_c(&l->url, r->url);
     l->headers = r->headers;
     l->headers_count = r->headers_count;
@@ -683,7 +614,6 @@ static void free_link(struct link *l)
     http_pool_close(l->pool);
     buf_release(&l->url);
     buf_release(&l->session);
-    buf_release(&l->endpoint);
     free(l);
 }
 
