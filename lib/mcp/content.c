@@ -143,14 +143,6 @@ static void add_blocks(struct buf *text, struct attachment_list *images, struct 
         json_add_compact(text, structured);
 }
 
-/* Revision 2026-07-28 has `resultType`; without it a result is complete. */
-static bool is_complete(struct str result)
-{
-    struct str type = json_get(result, "resultType");
-
-    return json_is_null(type) || json_is_text(type, "complete");
-}
-
 /* Takes what the result says about edits: its structured content, in the form of llm/tool, or the
  * links to files. */
 static void take_edits(struct tool_job *job, struct str result, const struct buf *files)
@@ -169,9 +161,12 @@ void mcp_result_take(struct tool_job *job, struct str result)
 {
     /* The descriptions of many empty blocks are longer than the message was. */
     struct buf text = BUF_INIT(8 * MCP_MESSAGE_MAX), files = BUF_INIT(MCP_MESSAGE_MAX);
+    /* Revision 2026-07-28 has it; without it a result is complete. */
+    struct str type = json_get(result, "resultType");
+    bool complete = json_is_null(type) || json_is_text(type, "complete");
 
-    job->failed = json_is_true(json_get(result, "isError")) || !is_complete(result);
-    if (is_complete(result))
+    job->failed = json_is_true(json_get(result, "isError")) || !complete;
+    if (complete)
         add_blocks(&text, &job->images, &files, result);
     else
         buf_add_c(&text, "it asks for more input, which it cannot be given");

@@ -129,30 +129,23 @@ static void write_messages(struct mcp_server *s)
     }
 }
 
-/* Gives complete lines to mcp/client, and keeps the beginning of the next one. A line that is too
- * long is refused there. */
-static void take_lines(struct mcp_server *s, struct str bytes)
-{
-    struct link *l = s->link;
-
-    while (bytes.n > 0) {
-        buf_add_str(&l->line, str_cut(&bytes, '\n'));
-        if (!bytes.p && l->line.len <= MCP_MESSAGE_MAX)
-            return;
-        mcp_take(s, buf_str(&l->line));
-        buf_clear(&l->line);
-    }
-}
-
-/* Does one read. Returns false if there is nothing more to read now. */
+/* Does one read. Gives complete lines to mcp/client, which refuses one that is too long, and keeps
+ * the beginning of the next one. Returns false if there is nothing more to read now. */
 static bool read_messages(struct mcp_server *s, size_t *total)
 {
     struct link *l = s->link;
     struct buf bytes = BUF_INIT(BUF_SMALL);
     bool more = child_read(&l->child.out, &bytes);
+    struct str rest = buf_str(&bytes);
 
     *total += bytes.len;
-    take_lines(s, buf_str(&bytes));
+    while (rest.n > 0) {
+        buf_add_str(&l->line, str_cut(&rest, '\n'));
+        if (!rest.p && l->line.len <= MCP_MESSAGE_MAX)
+            break;
+        mcp_take(s, buf_str(&l->line));
+        buf_clear(&l->line);
+    }
     buf_release(&bytes);
     if (!more && l->child.out < 0)
         give_up_ended(s, "output");

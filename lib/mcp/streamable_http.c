@@ -500,17 +500,6 @@ static bool look_at(struct post *p)
     return true;
 }
 
-static void look_at_all(struct link *l)
-{
-    for (struct post *p = l->first, *next; p; p = next) {
-        bool stays = look_at(p);
-
-        next = p->next;
-        if (!stays)
-            drop_post(l, p);
-    }
-}
-
 static void drop_posts(struct link *l)
 {
     while (l->first)
@@ -524,7 +513,13 @@ static void remote_step(struct mcp_server *s)
 
     while (more) {
         http_pool_step(l->pool);
-        look_at_all(l);
+        for (struct post *p = l->first, *next; p; p = next) {
+            bool stays = look_at(p);
+
+            next = p->next;
+            if (!stays)
+                drop_post(l, p);
+        }
         more = !mcp_is_broken(s) && begin_posts(l);
     }
     if (mcp_is_broken(s))
@@ -608,15 +603,6 @@ static bool step_last(struct mcp_server *const *servers, size_t count, int64_t w
     return any;
 }
 
-static void free_link(struct link *l)
-{
-    drop_posts(l);
-    http_pool_close(l->pool);
-    buf_release(&l->url);
-    buf_release(&l->session);
-    free(l);
-}
-
 static void remote_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms,
                        int hurry_fd)
 {
@@ -627,8 +613,15 @@ static void remote_end(struct mcp_server *const *servers, size_t count, int64_t 
     while ((left = until - time_ticks()) > 0 && step_last(servers, count, left, hurry_fd))
         if (hurry_fd >= 0 && file_wait(hurry_fd, 0) > 0 && left > CHILD_HURRY_MS)
             until = time_ticks() + CHILD_HURRY_MS;
-    for (size_t i = 0; i < count; i++)
-        free_link(servers[i]->link);
+    for (size_t i = 0; i < count; i++) {
+        struct link *l = servers[i]->link;
+
+        drop_posts(l);
+        http_pool_close(l->pool);
+        buf_release(&l->url);
+        buf_release(&l->session);
+        free(l);
+    }
 }
 
 const struct mcp_transport mcp_http_transport = {.discover_first = true,
