@@ -95,26 +95,12 @@ static cJSON *echo_message_tree(const struct context_message *m)
     return t;
 }
 
-/* Lists the names of the tools. This provider never calls one. */
-static cJSON *echo_tools_tree(const struct ask *ask)
-{
-    cJSON *array = cjson_array();
-
-    for (size_t i = 0; i < ask->tools_count; i++) {
-        cJSON *t = cjson_object();
-
-        cjson_set_text(t, "name", str_of(ask->tools[i]->name));
-        cjson_push(array, t);
-    }
-    return array;
-}
-
 /* Builds the body, which only a dry run shows. */
 static int echo_request(const struct provider *p, const struct ask *ask, struct http_request *r,
                         struct err *e)
 {
     const struct context *c = ask->context;
-    cJSON *t, *messages;
+    cJSON *t, *messages, *tools;
     struct faults faults;
 
     (void)p;
@@ -122,14 +108,23 @@ static int echo_request(const struct provider *p, const struct ask *ask, struct 
         return -1;
     t = cjson_object();
     messages = cjson_array();
+    tools = cjson_array();
     cjson_set_text(t, "model", str_of(ask->model));
     if (c->system)
         cjson_set_text(t, "system", (struct str){c->system, c->system_len});
     for (size_t i = 0; i < c->count; i++)
         cjson_push(messages, echo_message_tree(&c->at[i]));
     cjson_set(t, "messages", messages);
+    for (size_t i = 0; i < ask->tools_count; i++) {
+        cJSON *tool = cjson_object();
+
+        cjson_set_text(tool, "name", str_of(ask->tools[i]->name));
+        cjson_push(tools, tool);
+    }
     if (ask->tools_count > 0)
-        cjson_set(t, "tools", echo_tools_tree(ask));
+        cjson_set(t, "tools", tools);
+    else
+        cJSON_Delete(tools);
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     for (size_t i = 0; i < ask->options_count; i++)
         if (ask->options[i].from != ASK_CONFIGURATION)
