@@ -322,21 +322,14 @@ static long on_ending(void *arg)
 /* Sets the error of a response with a status other than 2xx. */
 static int fail_status(struct exchange *x, struct err *e)
 {
-    struct buf origin = BUF_INIT(BUF_SMALL);
-
-    if (x->head.status < 300 || x->head.status >= 400) {
-        provider_error_set_http(e, x->head.status, buf_str(&x->body));
-        if (x->ask->base_url) /* NULL: the echo provider, without a server */
-            provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask->key,
-                                   x->ask->key_from, x->provider->missing);
+    if (x->head.status >= 300 && x->head.status < 400) {
+        http_refuse_redirect(&x->head, e);
         return -1;
     }
-    if (http_origin(buf_c(&x->head.field[HTTP_LOCATION]), &origin))
-        err_set(e, ERR_REQUEST, "HTTP %d: redirect to '%s' is not followed", x->head.status,
-                buf_c(&origin));
-    else
-        err_set(e, ERR_REQUEST, "HTTP %d: redirect is not followed", x->head.status);
-    buf_release(&origin);
+    provider_error_set_http(e, x->head.status, buf_str(&x->body));
+    if (x->ask->base_url) /* NULL: the echo provider, without a server */
+        provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask->key, x->ask->key_from,
+                               x->provider->missing);
     return -1;
 }
 

@@ -136,14 +136,10 @@ struct target {
 
 static bool apply(struct walk *w, const cJSON *schema, const cJSON *value);
 
-static bool is_integer(double d)
-{
-    return d >= EXACT_MAX || d <= -EXACT_MAX || d == (double)(int64_t)d;
-}
-
 static bool check_type(struct walk *w, const struct target *t, const cJSON *want)
 {
     struct buf names = BUF_INIT(BUF_SMALL);
+    double d = t->value->valuedouble;
     bool held = false;
 
     for (const cJSON *name = cJSON_IsArray(want) ? want->child : want; name && !held;
@@ -151,7 +147,8 @@ static bool check_type(struct walk *w, const struct target *t, const cJSON *want
         const struct type *type = type_named(name);
 
         held = (t->value->type & type->mask) &&
-               (strcmp(type->name, "integer") != 0 || is_integer(t->value->valuedouble));
+               (strcmp(type->name, "integer") != 0 || d >= EXACT_MAX || d <= -EXACT_MAX ||
+                d == (double)(int64_t)d);
         buf_addf(&names, "%s%s", names.len ? " or " : "", type->shown);
     }
     if (!held)
@@ -407,19 +404,14 @@ static const char *types_mistake(const cJSON *value)
     return NULL;
 }
 
-static const char *names_mistake(const cJSON *value)
-{
-    bool strings = cJSON_IsArray(value);
-
-    for (const cJSON *name = value->child; name; name = name->next)
-        strings = strings && cJSON_IsString(name);
-    return strings ? NULL : "is not an array of strings";
-}
-
 /* Returns the mistake in the value of a keyword, or NULL. Schemas inside it are checked elsewhere.
  * */
 static const char *form_mistake(enum form form, const cJSON *value)
 {
+    bool strings = cJSON_IsArray(value);
+
+    for (const cJSON *one = value->child; one; one = one->next)
+        strings = strings && cJSON_IsString(one);
     switch (form) {
     case FORM_NUMBER:
         return cJSON_IsNumber(value) ? NULL : "is not a number";
@@ -428,7 +420,7 @@ static const char *form_mistake(enum form form, const cJSON *value)
     case FORM_TYPES:
         return types_mistake(value);
     case FORM_NAMES:
-        return names_mistake(value);
+        return strings ? NULL : "is not an array of strings";
     case FORM_SCHEMA_LIST:
         return cJSON_IsArray(value) && value->child ? NULL : "is not an array of schemas";
     case FORM_ARRAY:

@@ -202,62 +202,31 @@ static bool is_taken(const char *name, struct mcp_server *const *servers, size_t
     return false;
 }
 
-/* Adds the nth name that a tool may have: the whole one, or one with a number at its end. */
-static void add_name(struct buf *out, const struct mcp_tool *t, size_t n)
-{
-    struct buf number = BUF_INIT(BUF_SMALL);
-
-    if (n > 1)
-        buf_addf(&number, "_%zu", n);
-    add_clean(out, t->server->name);
-    buf_add_c(out, "__");
-    add_clean(out, t->name);
-    buf_truncate(out, TOOL_NAME_MAX - number.len);
-    buf_add_str(out, buf_str(&number));
-    buf_release(&number);
-}
-
 void mcp_name_tools(struct mcp_server *const *servers, size_t count,
                     const struct tool *const *others, size_t others_count)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < servers[i]->list.count; j++) {
             struct mcp_tool *t = servers[i]->list.tools[j];
-            struct buf name = BUF_INIT(MCP_LIST_MAX);
+            struct buf name = BUF_INIT(MCP_LIST_MAX), number = BUF_INIT(BUF_SMALL);
 
             if (t->tool.name)
                 continue;
             for (size_t n = 1;
                  n == 1 || is_taken(buf_c(&name), servers, count, others, others_count); n++) {
                 buf_clear(&name);
-                add_name(&name, t, n);
+                buf_clear(&number);
+                if (n > 1)
+                    buf_addf(&number, "_%zu", n);
+                add_clean(&name, t->server->name);
+                buf_add_c(&name, "__");
+                add_clean(&name, t->name);
+                buf_truncate(&name, TOOL_NAME_MAX - number.len);
+                buf_add_str(&name, buf_str(&number));
             }
             t->tool.name = buf_detach(&name);
+            buf_release(&number);
         }
-}
-
-/* ---- log messages ---- */
-
-/* Adds the parameters of notifications/message, `level logger text`. Missing ones are skipped, and
- * data that is not a text is added as JSON. */
-static void add_log_message(struct buf *out, struct str params)
-{
-    static const char *const members[] = {"level", "logger", "data"};
-    struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX);
-
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        struct str value = json_get(params, members[i]);
-
-        if (json_is_null(value))
-            continue;
-        if (out->len > 0)
-            buf_add_byte(out, ' ');
-        if (json_type(value) == JSON_STRING)
-            buf_add_str(out, json_text(value, &scratch));
-        else
-            json_add_compact(out, value);
-    }
-    buf_release(&scratch);
 }
 
 /* ---- getting ready ---- */
@@ -667,9 +636,32 @@ static void take_answer(struct mcp_server *s, const struct rpc_message *m)
     /* Other ids are those of calls that were given up. */
 }
 
+/* Tells the parameters of notifications/message, `level logger text`. Missing ones are skipped, and
+ * data that is not a text is added as JSON. */
+static void tell_log(const struct mcp_server *s, struct str params)
+{
+    static const char *const members[] = {"level", "logger", "data"};
+    struct buf text = BUF_INIT(2 * MCP_MESSAGE_MAX), scratch = BUF_INIT(MCP_MESSAGE_MAX);
+
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        struct str value = json_get(params, members[i]);
+
+        if (json_is_null(value))
+            continue;
+        if (text.len > 0)
+            buf_add_byte(&text, ' ');
+        if (json_type(value) == JSON_STRING)
+            buf_add_str(&text, json_text(value, &scratch));
+        else
+            json_add_compact(&text, value);
+    }
+    tell(s, MCP_LOG, buf_str(&text));
+    buf_release(&text);
+    buf_release(&scratch);
+}
+
 static void take_notification(struct mcp_server *s, const struct rpc_message *m)
 {
-    struct buf text = BUF_INIT(2 * MCP_MESSAGE_MAX);
     struct mcp_call *call = NULL;
     int64_t token;
 
@@ -682,11 +674,8 @@ static void take_notification(struct mcp_server *s, const struct rpc_message *m)
         call->job->deadline = time_ticks() + call->job->timeout_ms;
         s->unasked = 0;
     }
-    if (s->watch && str_eq_c(m->method, "notifications/message")) {
-        add_log_message(&text, m->body);
-        tell(s, MCP_LOG, buf_str(&text));
-    }
-    buf_release(&text);
+    if (str_eq_c(m->method, "notifications/message"))
+        tell_log(s, m->body);
 }
 
 /* ---- reading: JSON-RPC 2.0 (jsonrpc.org/specification) ---- */

@@ -363,21 +363,16 @@ static bool take_error(struct post *p)
 static bool redirect(struct post *p, struct err *why)
 {
     struct link *l = p->server->link;
-    struct buf url = BUF_INIT(BUF_SMALL), origin = BUF_INIT(BUF_SMALL);
+    struct buf url = BUF_INIT(BUF_SMALL);
     bool same = http_resolve(buf_c(&p->request.url), buf_c(&p->head.field[HTTP_LOCATION]), &url) &&
                 http_same_origin(buf_c(&l->url), buf_c(&url)) && p->head.status >= 307 &&
                 p->redirects++ < REDIRECTS_MAX;
 
-    if (same) {
+    if (same)
         buf_set(&l->url, buf_str(&url));
-    } else if (http_origin(buf_c(&url), &origin)) {
-        err_set(why, ERR_REQUEST, "HTTP %d: redirect to '%s' is not followed", p->head.status,
-                buf_c(&origin));
-    } else {
-        err_set(why, ERR_REQUEST, "HTTP %d: redirect is not followed", p->head.status);
-    }
+    else
+        http_refuse_redirect(&p->head, why);
     buf_release(&url);
-    buf_release(&origin);
     return same;
 }
 
@@ -564,21 +559,6 @@ void mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r
     mcp_greet(s);
 }
 
-/* Sends DELETE for the session, which says that it is not needed any more, and drops the requests,
- * whose answers are not used any more. */
-static void begin_end(struct mcp_server *s)
-{
-    struct link *l = s->link;
-
-    for (struct post *p = l->first, *next; p; p = next) {
-        next = p->next;
-        if (p->kind != POST_NOTICE || mcp_is_broken(s))
-            drop_post(l, p);
-    }
-    if (!mcp_is_broken(s) && l->session.len > 0)
-        add_post(s, POST_DELETE);
-}
-
 /* Steps the servers whose last messages are under way. Returns false if no message is under way. */
 static bool step_last(struct mcp_server *const *servers, size_t count, int64_t wait, int hurry_fd)
 {
@@ -603,13 +583,24 @@ static bool step_last(struct mcp_server *const *servers, size_t count, int64_t w
     return any;
 }
 
+/* Sends DELETE for each session, which says that it is not needed any more, and drops the requests,
+ * whose answers are not used any more. */
 static void remote_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms,
                        int hurry_fd)
 {
     int64_t until = time_ticks() + grace_ms, left;
 
-    for (size_t i = 0; i < count; i++)
-        begin_end(servers[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct link *l = servers[i]->link;
+
+        for (struct post *p = l->first, *next; p; p = next) {
+            next = p->next;
+            if (p->kind != POST_NOTICE || mcp_is_broken(servers[i]))
+                drop_post(l, p);
+        }
+        if (!mcp_is_broken(servers[i]) && l->session.len > 0)
+            add_post(servers[i], POST_DELETE);
+    }
     while ((left = until - time_ticks()) > 0 && step_last(servers, count, left, hurry_fd))
         if (hurry_fd >= 0 && file_wait(hurry_fd, 0) > 0 && left > CHILD_HURRY_MS)
             until = time_ticks() + CHILD_HURRY_MS;
