@@ -198,29 +198,17 @@ static bool is_event_stream(const struct exchange *x)
                     x->provider->lines ? "application/x-ndjson" : "text/event-stream");
 }
 
-/* Recognises the first field of an event stream. Returns FORM_OPEN if more text is needed. */
-static enum form form_of_field(struct str text)
-{
-    static const char *const fields[] = {"data:", "event:", ":", "id:", "retry:"};
-
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        size_t n = strlen(fields[i]), have = text.n < n ? text.n : n;
-
-        if (memcmp(text.p, fields[i], have) == 0)
-            return have == n ? FORM_EVENTS : FORM_OPEN;
-    }
-    return FORM_OTHER;
-}
-
 /* Returns the body without a byte order mark and without blanks at its ends. */
 static struct str without_bom_and_blanks(struct str body)
 {
     return str_trim(utf8_without_bom(body));
 }
 
-/* Decides about the form by the beginning of the body. */
+/* Decides about the form by the beginning of the body: that of JSON, or of the first field of an
+ * event stream. Returns FORM_OPEN if more text is needed. */
 static enum form form_of(const struct exchange *x, struct str body)
 {
+    static const char *const fields[] = {"data:", "event:", ":", "id:", "retry:"};
     struct str text = without_bom_and_blanks(body);
 
     if (text.n == 0)
@@ -231,7 +219,15 @@ static enum form form_of(const struct exchange *x, struct str body)
         return FORM_EVENTS;
     if (text.p[0] == '{' || text.p[0] == '[')
         return FORM_JSON;
-    return is_event_stream(x) ? FORM_EVENTS : form_of_field(text);
+    if (is_event_stream(x))
+        return FORM_EVENTS;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        size_t n = strlen(fields[i]), have = text.n < n ? text.n : n;
+
+        if (memcmp(text.p, fields[i], have) == 0)
+            return have == n ? FORM_EVENTS : FORM_OPEN;
+    }
+    return FORM_OTHER;
 }
 
 /* Keeps the beginning of an error, or of a response in an unknown form, up to a limit. */

@@ -47,12 +47,23 @@ static int take_body(void *arg, struct str piece, struct err *e)
     return 0;
 }
 
-static int fetch(const struct http_request *r, const struct http_limits *limits,
-                 struct reply *reply, struct err *e)
+typedef int request_fn(const struct provider *p, const struct ask *ask, struct http_request *r,
+                       struct err *e);
+
+/* Makes a request with `ask_for`, and reads the response. */
+static int fetch(request_fn *ask_for, const struct provider *p, const struct ask *ask,
+                 const struct http_limits *limits, struct reply *reply, struct err *e)
 {
     struct http_sink sink = {.head = &reply->head, .body = take_body, .arg = reply};
+    struct http_request r;
+    int rc;
 
-    return http_exchange(r, limits, &sink, e);
+    http_request_init(&r);
+    rc = ask_for(p, ask, &r, e);
+    if (rc == 0)
+        rc = http_exchange(&r, limits, &sink, e);
+    http_request_release(&r);
+    return rc;
 }
 
 void model_list_add(struct model_list *l, struct str id)
@@ -159,7 +170,6 @@ static int fail(const struct ask *ask, const struct reply *reply, struct err *e)
 int model_list_load(struct model_list *l, const struct provider *p, const struct ask *ask,
                     struct err *e)
 {
-    struct http_request request;
     struct reply reply;
     int result;
 
@@ -168,11 +178,8 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
         model_list_add(l, str_of(p->name));
         return 0;
     }
-    http_request_init(&request);
     reply_init(&reply);
-    result = p->models(p, ask, &request, e);
-    if (result == 0)
-        result = fetch(&request, &ask->limits, &reply, e);
+    result = fetch(p->models, p, ask, &ask->limits, &reply, e);
     if (result == 0 && !http_head_is_success(&reply.head))
         result = fail(ask, &reply, e);
     if (result == 0)
@@ -185,7 +192,6 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
     if (result < 0 && e)
         provider_error_mask_all(e, ask);
     reply_release(&reply);
-    http_request_release(&request);
     return result;
 }
 
@@ -202,7 +208,6 @@ static int64_t ask_window(const struct provider *p, size_t question, const struc
                           int64_t ms, struct model_window *w)
 {
     struct http_limits limits = ask->limits;
-    struct http_request request;
     struct reply reply;
     struct err e = ERR_INIT;
     struct str value;
@@ -210,15 +215,12 @@ static int64_t ask_window(const struct provider *p, size_t question, const struc
 
     limits.connect_ms = limits.idle_ms = (long)ms;
     limits.whole_ms = (long)ms;
-    http_request_init(&request);
     reply_init(&reply);
-    if (p->window[question].request(p, ask, &request, &e) == 0 &&
-        fetch(&request, &limits, &reply, &e) == 0 && http_head_is_success(&reply.head) &&
-        json_check(buf_str(&reply.body), &value, NULL))
+    if (fetch(p->window[question].request, p, ask, &limits, &reply, &e) == 0 &&
+        http_head_is_success(&reply.head) && json_check(buf_str(&reply.body), &value, NULL))
         p->window[question].read(value, ask, w);
     err_release(&e);
     reply_release(&reply);
-    http_request_release(&request);
     return ms - (time_now() - begin) / 1000;
 }
 

@@ -167,17 +167,6 @@ static void echo_add_text(struct buf *out, const struct context *c)
     buf_add_byte(out, ']');
 }
 
-static void echo_add_finish(struct buf *out, const struct context *c, struct str text)
-{
-    int64_t input = count_words((struct str){c->system, c->system ? c->system_len : 0});
-
-    for (size_t i = 0; i < c->count; i++)
-        input += count_words((struct str){c->at[i].content, c->at[i].n});
-    json_add_member(out, "finish", STR("stop"));
-    json_add_member_int(out, "input", input);
-    json_add_member_int(out, "output", count_words(text));
-}
-
 /* Returns the next delta, of at least `least` bytes: up to the end of a word and the white space
  * after it. */
 static struct str next_delta(struct str *rest, size_t least)
@@ -237,6 +226,8 @@ static int send_error(const struct ask *ask, const struct faults *f, const struc
 static int send_answer(const struct ask *ask, const struct faults *f, struct str text,
                        const struct http_sink *sink, struct err *e)
 {
+    const struct context *c = ask->context;
+    int64_t input = count_words((struct str){c->system, c->system ? c->system_len : 0});
     bool cut = f->cut >= 0 && (uint64_t)f->cut <= text.n;
     struct buf json = BUF_INIT(BUF_LINE);
     struct str rest = text;
@@ -254,7 +245,11 @@ static int send_answer(const struct ask *ask, const struct faults *f, struct str
         if (rc == 0)
             rc = send_event(sink, &json, e);
     }
-    echo_add_finish(&json, ask->context, text);
+    for (size_t i = 0; i < c->count; i++)
+        input += count_words((struct str){c->at[i].content, c->at[i].n});
+    json_add_member(&json, "finish", STR("stop"));
+    json_add_member_int(&json, "input", input);
+    json_add_member_int(&json, "output", count_words(text));
     if (rc == 0)
         rc = cut ? err_set(e, ERR_INCOMPLETE,
                            "answer is incomplete: the connection was cut as requested")

@@ -237,66 +237,49 @@ void provider_error_add_excerpt(struct buf *out, struct str text, size_t max)
         buf_add_c(out, "…");
 }
 
-static int set(struct err *e, const struct server_error *f)
+/* Sets the error of a status and a body, of which `value` is the JSON, or STR_NONE. */
+static int set(struct err *e, int status, struct str value, struct str body)
 {
+    struct server_error f = {status, 0, BUF_INIT(BUF_LINE), BUF_INIT(BUF_LINE), BUF_INIT(BUF_LINE)};
     struct buf shown = BUF_INIT(BUF_SMALL);
+    struct str rest = str_trim(body);
+    enum err_kind kind;
 
-    provider_error_add_excerpt(&shown, str_trim(buf_str(&f->message)), MESSAGE_MAX);
+    if (value.p)
+        read_json(&f, value);
+    else if (!provider_error_add_page(&f.message, body))
+        buf_add_str(&f.message, str_starts(rest, STR("<")) ? rest : str_cut(&rest, '\n'));
+    kind = kind_of(&f);
+    provider_error_add_excerpt(&shown, str_trim(buf_str(&f.message)), MESSAGE_MAX);
     if (shown.len == 0)
         buf_add_c(&shown, "no message");
-    if (kind_of(f) == ERR_QUOTA)
+    if (kind == ERR_QUOTA)
         buf_add_c(&shown, " (the account has no quota left: not tried again)");
-    if (f->status != 200)
-        err_set(e, kind_of(f), "HTTP %d: %s", f->status, buf_c(&shown));
-    else if (f->number >= 400 && f->number < 600)
-        err_set(e, kind_of(f), "server error %d: %s", (int)f->number, buf_c(&shown));
+    if (status != 200)
+        err_set(e, kind, "HTTP %d: %s", status, buf_c(&shown));
+    else if (f.number >= 400 && f.number < 600)
+        err_set(e, kind, "server error %d: %s", (int)f.number, buf_c(&shown));
     else
-        err_set(e, kind_of(f), "server error: %s", buf_c(&shown));
+        err_set(e, kind, "server error: %s", buf_c(&shown));
     buf_release(&shown);
+    buf_release(&f.message);
+    buf_release(&f.code);
+    buf_release(&f.type);
     return -1;
-}
-
-static void server_error_init(struct server_error *f, int status)
-{
-    memset(f, 0, sizeof *f);
-    f->status = status;
-    buf_init(&f->message, BUF_LINE);
-    buf_init(&f->code, BUF_LINE);
-    buf_init(&f->type, BUF_LINE);
-}
-
-static void server_error_release(struct server_error *f)
-{
-    buf_release(&f->message);
-    buf_release(&f->code);
-    buf_release(&f->type);
 }
 
 int provider_error_set_reported(struct err *e, struct str value)
 {
-    struct server_error f;
-
-    server_error_init(&f, 200);
-    read_json(&f, value);
-    set(e, &f);
-    server_error_release(&f);
-    return -1;
+    return set(e, 200, value, STR_NONE);
 }
 
 int provider_error_set_http(struct err *e, int status, struct str body)
 {
-    struct str value, rest = str_trim(body);
-    struct server_error f;
+    struct str value;
+    bool json = json_check(body, &value, NULL) &&
+                (json_type(value) == JSON_OBJECT || json_type(value) == JSON_ARRAY);
 
-    server_error_init(&f, status);
-    if (json_check(body, &value, NULL) &&
-        (json_type(value) == JSON_OBJECT || json_type(value) == JSON_ARRAY))
-        read_json(&f, value);
-    else if (!provider_error_add_page(&f.message, body))
-        buf_add_str(&f.message, str_starts(rest, STR("<")) ? rest : str_cut(&rest, '\n'));
-    set(e, &f);
-    server_error_release(&f);
-    return -1;
+    return set(e, status, json ? value : STR_NONE, body);
 }
 
 void provider_error_explain(struct err *e, int status, struct str body, const char *key,

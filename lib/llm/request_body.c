@@ -298,35 +298,27 @@ static void add_merged(struct adding *a, struct buf *out, struct str ours, struc
     buf_add_byte(out, ']');
 }
 
-/* Adds the option as the value of the field a->path, the field of the same name, or the
- * object around it. cJSON writes the bytes of a key unchanged, so they have to be valid UTF-8. */
-static void add_option_value(struct adding *a, struct buf *value)
+/* Adds the option as the value of the field of the same name, or of the object around it. cJSON
+ * writes the bytes of a key unchanged, so they have to be valid UTF-8. */
+static void add_option(cJSON *body, struct adding *a)
 {
-    bool inner = is_inner_option(a->provider, a->option->key);
+    struct buf text = BUF_INIT(SIZE_MAX), old = BUF_INIT(SIZE_MAX), merged = BUF_INIT(SIZE_MAX);
     struct buf key = BUF_INIT(SIZE_MAX);
-    struct str json;
+    bool inner = is_inner_option(a->provider, a->option->key);
+    struct str ours, theirs;
 
     buf_clear(&a->path);
     utf8_add_repaired(&key, str_of(a->option->key));
     buf_add_c(&a->path, inner ? a->provider->options_field : buf_c(&key));
     if (inner) {
-        buf_add_byte(value, '{');
-        json_add_key(value, buf_c(&key));
+        buf_add_byte(&text, '{');
+        json_add_key(&text, buf_c(&key));
     }
-    if (json_check(a->option->value, &json, NULL))
-        buf_add_str(value, json);
+    if (json_check(a->option->value, &theirs, NULL))
+        buf_add_str(&text, theirs);
     else
-        json_add_string(value, a->option->value);
-    buf_add_c(value, inner ? "}" : "");
-    buf_release(&key);
-}
-
-static void add_option(cJSON *body, struct adding *a)
-{
-    struct buf text = BUF_INIT(SIZE_MAX), old = BUF_INIT(SIZE_MAX), merged = BUF_INIT(SIZE_MAX);
-    struct str ours, theirs;
-
-    add_option_value(a, &text);
+        json_add_string(&text, a->option->value);
+    buf_add_c(&text, inner ? "}" : "");
     theirs = buf_str(&text);
     ours = member_text(body, buf_c(&a->path), &old);
     if (ours.p) {
@@ -337,6 +329,7 @@ static void add_option(cJSON *body, struct adding *a)
     buf_release(&text);
     buf_release(&old);
     buf_release(&merged);
+    buf_release(&key);
 }
 
 /* Handles an option with another name for the limit, after the limit was set. Returns true if the

@@ -307,14 +307,6 @@ static void report(struct tool_job *jobs, size_t count, size_t most, const struc
     }
 }
 
-static bool any_left(const struct tool_job *jobs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!jobs[i].done)
-            return true;
-    return false;
-}
-
 static void ask_to_end(struct tool_job *job)
 {
     if (job->began != 0 && job->tool->kind->ask)
@@ -386,8 +378,12 @@ static int step_jobs(struct tool_job *jobs, size_t count, size_t most, int cance
     int64_t wait;
     size_t n;
 
-    if (cancel_fd >= 0 && file_wait(cancel_fd, 0) > 0)
-        return any_left(jobs, count) ? -1 : 0;
+    if (cancel_fd >= 0 && file_wait(cancel_fd, 0) > 0) {
+        for (size_t i = 0; i < count; i++)
+            if (!jobs[i].done)
+                return -1;
+        return 0;
+    }
     if (begin_some(jobs, count, most) == 0)
         return 0;
     fds[0] = (struct pollfd){.fd = cancel_fd, .events = POLLIN};

@@ -733,15 +733,6 @@ static void take_message(struct mcp_server *s, struct str object)
     buf_release(&method);
 }
 
-/* Is a line that is no JSON meant as a message? Its receiver would wait for it. */
-static bool is_broken_message(struct str line)
-{
-    /* Frames with headers are the transport of the Language Server Protocol. They end without a
-     * newline, so the reader would wait for the rest of the line. */
-    return str_starts(line, STR("Content-Length:")) ||
-           (str_starts(line, STR("{")) && str_find(line, STR("\"jsonrpc\"")));
-}
-
 void mcp_take(struct mcp_server *s, struct str text)
 {
     struct buf repaired = BUF_INIT(3 * MCP_MESSAGE_MAX);
@@ -765,7 +756,10 @@ void mcp_take(struct mcp_server *s, struct str text)
         else
             take_message(s, value);
     } else if (text.n > 0) {
-        if (is_broken_message(text)) {
+        /* The receiver of a line that is meant as a message would wait for it. Frames with headers
+         * are the transport of the Language Server Protocol; they end without a newline. */
+        if (str_starts(text, STR("Content-Length:")) ||
+            (str_starts(text, STR("{")) && str_find(text, STR("\"jsonrpc\"")))) {
             s->noise = NOISE_MAX;
             buf_clear(&s->shown);
         }

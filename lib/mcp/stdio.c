@@ -41,33 +41,27 @@ static void read_log(struct link *l)
 }
 
 /* Adds the end of the log on one line, beginning with a whole line of it if one is near enough. */
-static void add_end_of_log(struct buf *out, struct str log)
-{
-    struct buf text = BUF_INIT(8 * LOG_KEPT);
-    const char *line;
-
-    log = str_trim(log);
-    if (log.n == 0)
-        return;
-    buf_add_c(out, ": ");
-    if (log.n > LOG_SHOWN) {
-        log = (struct str){log.p + (log.n - LOG_SHOWN), LOG_SHOWN};
-        line = memchr(log.p, '\n', log.n);
-        if (line)
-            log = (struct str){line + 1, (size_t)(log.p + log.n - line) - 1};
-        buf_add_c(out, "… ");
-    }
-    utf8_add_repaired(&text, log);
-    vis_add_line(out, buf_str(&text), true);
-    buf_release(&text);
-}
-
 static void stdio_drop(struct mcp_server *s, struct buf *why)
 {
     struct link *l = s->link;
+    struct buf text = BUF_INIT(8 * LOG_KEPT);
+    struct str log;
 
     read_log(l);
-    add_end_of_log(why, buf_str(&l->log));
+    log = str_trim(buf_str(&l->log));
+    buf_add_c(why, log.n > 0 ? ": " : "");
+    if (log.n > LOG_SHOWN) {
+        const char *line;
+
+        log = str_skip(log, log.n - LOG_SHOWN);
+        line = memchr(log.p, '\n', log.n);
+        if (line)
+            log = str_skip(log, (size_t)(line + 1 - log.p));
+        buf_add_c(why, "… ");
+    }
+    utf8_add_repaired(&text, log);
+    vis_add_line(why, buf_str(&text), true);
+    buf_release(&text);
     buf_release(&l->out);
     child_end(&l->child, LEAVING_MS);
 }

@@ -227,26 +227,6 @@ static void add_header(struct post *p, const char *name, struct str value)
         http_add_header(&p->request, name, value, &p->e);
 }
 
-/* Adds the header lines of a request. `posts`: it carries a message. */
-static void add_headers(struct post *p, bool posts)
-{
-    const struct link *l = p->server->link;
-
-    buf_clear(&p->request.headers);
-    if (posts)
-        add_header(p, "Content-Type", STR("application/json"));
-    if (p->kind != POST_DELETE)
-        add_header(p, "Accept",
-                   posts ? STR("application/json, text/event-stream") : STR("text/event-stream"));
-    add_header(p, "MCP-Protocol-Version", str_of(p->server->revision));
-    add_header(p, "Mcp-Session-Id", buf_str(&p->session));
-    add_header(p, "Last-Event-ID", buf_str(&p->last_id));
-    if (posts)
-        buf_add_str(&p->request.headers, buf_str(&p->mirror));
-    for (size_t i = 0; i < l->headers_count; i++)
-        add_header(p, l->headers[i].name, str_of(l->headers[i].value));
-}
-
 static void begin_post(struct post *p)
 {
     struct link *l = p->server->link;
@@ -263,7 +243,19 @@ static void begin_post(struct post *p)
     if (posts)
         buf_add_str(&p->request.body, buf_str(&p->message));
     p->request.method = p->kind == POST_DELETE ? "DELETE" : NULL;
-    add_headers(p, posts);
+    buf_clear(&p->request.headers);
+    if (posts)
+        add_header(p, "Content-Type", STR("application/json"));
+    if (p->kind != POST_DELETE)
+        add_header(p, "Accept",
+                   posts ? STR("application/json, text/event-stream") : STR("text/event-stream"));
+    add_header(p, "MCP-Protocol-Version", str_of(p->server->revision));
+    add_header(p, "Mcp-Session-Id", buf_str(&p->session));
+    add_header(p, "Last-Event-ID", buf_str(&p->last_id));
+    if (posts)
+        buf_add_str(&p->request.headers, buf_str(&p->mirror));
+    for (size_t i = 0; i < l->headers_count; i++)
+        add_header(p, l->headers[i].name, str_of(l->headers[i].value));
     if (p->e.kind != ERR_NONE)
         return;
     p->transfer =

@@ -1,8 +1,8 @@
 /*
  * check-schema SCHEMA [FILE]: checks each line of a file, or of standard input, against a JSON
- * Schema, and prints `line N: MISTAKE` for each that is not valid. Keywords that llm/schema does not
- * check are left to the caller. Exit status: 0 all lines are valid, 1 some are not or there are no
- * lines, 2 a file cannot be used.
+ * Schema, and prints `line N: MISTAKE` for each that is not valid. The caller checks the keywords
+ * that llm/schema does not check. Exit status: 0 all lines are valid, 1 some are not or there are
+ * no lines, 2 a file cannot be used.
  */
 #include <stdio.h>
 #include <unistd.h>
