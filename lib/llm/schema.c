@@ -480,27 +480,12 @@ static void add_unchecked(struct schema *s, const char *name)
     buf_release(&quoted);
 }
 
-static bool load_ref(struct walk *w, const char *ref)
-{
-    if (*ref != '#')
-        return mistake(w, "'%s' is another file, and only this one is read", ref);
-    if (!is_known_ref(ref)) {
-        w->schema->fits = 0;
-        add_unchecked(w->schema, "$ref");
-    } else if (!follow(w->schema, ref)) {
-        return mistake(w, "there is no '%s'", ref);
-    } else if (!ends(w, follow(w->schema, ref), false)) {
-        return mistake(w, "'%s' refers to itself without end", ref);
-    }
-    return true;
-}
-
 static bool load_schema(struct walk *w, cJSON *schema);
 
 static bool load_keyword(struct walk *w, cJSON *value)
 {
     const struct keyword *keyword = keyword_named(value->string);
-    const char *why = form_mistake(keyword->form, value);
+    const char *why = form_mistake(keyword->form, value), *ref = value->valuestring;
     size_t i = 0;
 
     if (why)
@@ -510,8 +495,19 @@ static bool load_keyword(struct walk *w, cJSON *value)
     w->schema->fits &= keyword->fits;
     if (strcmp(value->string, "minItems") == 0 && value->valuedouble > 1)
         w->schema->fits &= ~(unsigned)SCHEMA_ANTHROPIC;
-    if (keyword->form == FORM_REF)
-        return load_ref(w, value->valuestring);
+    if (keyword->form == FORM_REF && *ref != '#')
+        return mistake(w, "'%s' is another file, and only this one is read", ref);
+    if (keyword->form == FORM_REF && !is_known_ref(ref)) {
+        w->schema->fits = 0;
+        add_unchecked(w->schema, "$ref");
+    } else if (keyword->form == FORM_REF) {
+        cJSON *target = follow(w->schema, ref);
+
+        if (!target)
+            return mistake(w, "there is no '%s'", ref);
+        if (!ends(w, target, false))
+            return mistake(w, "'%s' refers to itself without end", ref);
+    }
     if (keyword->form == FORM_SCHEMA)
         return load_schema(w, value);
     if (keyword->form != FORM_SCHEMA_LIST && keyword->form != FORM_SCHEMA_MAP)

@@ -1050,25 +1050,23 @@ void mcp_init(struct mcp_server *s, const char *name, const struct mcp_transport
     buf_init(&s->instructions, MCP_INSTRUCTIONS_MAX);
 }
 
-/* Ends the servers that have this transport. */
-static void end_all_of(const struct mcp_transport *transport, struct mcp_server *const *servers,
-                       size_t count, int64_t grace_ms, int hurry_fd)
-{
-    size_t room = 0, n = 0;
-    struct mcp_server **own = mem_grow(NULL, &room, count, sizeof(struct mcp_server *));
-
-    for (size_t i = 0; i < count; i++)
-        if (servers[i]->transport == transport)
-            own[n++] = servers[i];
-    if (n > 0)
-        transport->end(own, n, grace_ms, hurry_fd);
-    free(own);
-}
-
 void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd)
 {
-    end_all_of(&mcp_http_transport, servers, count, grace_ms, hurry_fd);
-    end_all_of(&mcp_stdio_transport, servers, count, grace_ms, hurry_fd);
+    static const struct mcp_transport *const transports[] = {&mcp_http_transport,
+                                                             &mcp_stdio_transport};
+    size_t room = 0;
+    struct mcp_server **own = mem_grow(NULL, &room, count, sizeof(struct mcp_server *));
+
+    for (size_t k = 0; k < 2; k++) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < count; i++)
+            if (servers[i]->transport == transports[k])
+                own[n++] = servers[i];
+        if (n > 0)
+            transports[k]->end(own, n, grace_ms, hurry_fd);
+    }
+    free(own);
     for (size_t i = 0; i < count; i++) {
         struct mcp_server *s = servers[i];
 

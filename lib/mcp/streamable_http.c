@@ -84,38 +84,32 @@ struct post {
 
 /* ---- messages of the server ---- */
 
-/* Masks the secret, also as a JSON string has it. */
-static void mask_secret(struct buf *text, struct str secret)
-{
-    struct buf escaped = BUF_INIT(SIZE_MAX);
-
-    json_add_string(&escaped, secret);
-    if (!secret_is_word(secret)) {
-        secret_mask(text, secret, 0, 0);
-        secret_mask(text, json_body(buf_str(&escaped)), 0, 0);
-    }
-    mem_wipe(escaped.data, escaped.len);
-    buf_release(&escaped);
-}
-
-/* Masks secret headers in bytes of the server: the whole value, because a cookie has several parts,
- * and the word that is the secret. Some servers write `/`, `+` or `&` of it as an escape. */
+/* Masks secret headers in bytes of the server, also as JSON strings have them: the whole value,
+ * because a cookie has several parts, and the word that is the secret. Some servers write `/`, `+`
+ * or `&` of it as an escape. */
 static void mask_secrets(const struct link *l, struct buf *text)
 {
-    struct buf plain = BUF_INIT(SIZE_MAX);
+    struct buf plain = BUF_INIT(SIZE_MAX), escaped = BUF_INIT(SIZE_MAX);
     struct str value;
 
     if (l->headers_count > 0 && json_check(buf_str(text), &value, NULL)) {
         json_add_plain(&plain, value);
         buf_set(text, buf_str(&plain));
     }
-    buf_release(&plain);
-    for (size_t i = 0; i < l->headers_count; i++) {
-        if (!l->headers[i].secret)
+    for (size_t i = 0; i < 2 * l->headers_count; i++) {
+        const struct ask_header *h = &l->headers[i / 2];
+        struct str secret = secret_of(i % 2 == 0 ? h->value : header_secret(h));
+
+        if (!h->secret || secret_is_word(secret))
             continue;
-        mask_secret(text, secret_of(l->headers[i].value));
-        mask_secret(text, secret_of(header_secret(&l->headers[i])));
+        buf_clear(&escaped);
+        json_add_string(&escaped, secret);
+        secret_mask(text, secret, 0, 0);
+        secret_mask(text, json_body(buf_str(&escaped)), 0, 0);
+        mem_wipe(escaped.data, escaped.len);
     }
+    buf_release(&plain);
+    buf_release(&escaped);
 }
 
 /* Gives a message to mcp/client. */
