@@ -467,6 +467,16 @@ static void begin_item(struct response *a)
     a->item_cited = a->item_reasoned = false;
 }
 
+/* Returns true if the item holds something that the text and the calls of the history do not:
+ * reasoning, a call of a tool that runs at the server, or the phase of a message, which OpenAI
+ * wants back (openai-openapi, MessagePhase). */
+static bool matters(struct str item)
+{
+    if (json_has_type(item, "message"))
+        return json_type(json_get(item, "phase")) == JSON_STRING;
+    return !json_has_type(item, "function_call");
+}
+
 /* Notes an item of another type. Some ask the client for something that chat cannot do; a shell that
  * runs at the server is followed by its output. */
 static void read_other_item(struct response *a, struct str item)
@@ -490,12 +500,6 @@ static void read_other_item(struct response *a, struct str item)
 /* Reads an item of the output that is complete. */
 static int read_item(struct response *a, int64_t index, struct str item, struct err *e)
 {
-    /* The text and the calls of the history do not hold reasoning, a call of a tool that runs at
-     * the server, or the phase of a message, which OpenAI wants back (openai-openapi,
-     * MessagePhase). */
-    bool matters = json_has_type(item, "message")
-                       ? json_type(json_get(item, "phase")) == JSON_STRING
-                       : !json_has_type(item, "function_call");
     int rc = 0;
 
     if (json_type(item) != JSON_OBJECT)
@@ -510,7 +514,7 @@ static int read_item(struct response *a, int64_t index, struct str item, struct 
         response_drop_media(a, RESPONSE_IMAGE);
     else
         read_other_item(a, item);
-    opaque_add_item(&a->opaque, item, matters);
+    opaque_add_item(&a->opaque, item, matters(item));
     begin_item(a);
     return rc;
 }
