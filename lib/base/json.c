@@ -982,6 +982,29 @@ void json_add_compact(struct buf *out, struct str value)
         buf_add(out, from, (size_t)(end - from));
 }
 
+void json_add_plain(struct buf *out, struct str json)
+{
+    struct buf text = BUF_INIT(SIZE_MAX), clean = BUF_INIT(SIZE_MAX);
+
+    for (const char *p = json.p, *end = p + json.n, *from = p; p < end; from = p) {
+        p = *p == '"' ? skip_string(p, end) : p + 1;
+        if (*from != '"' || !memchr(from, '\\', (size_t)(p - from))) {
+            buf_add(out, from, (size_t)(p - from));
+            continue;
+        }
+        buf_clear(&clean);
+        for (struct str rest = json_text((struct str){from, (size_t)(p - from)}, &text); rest.n > 0;
+             rest = str_skip(rest, 1))
+            if (rest.p[0] == '\0')
+                buf_add_c(&clean, "\xef\xbf\xbd");
+            else
+                buf_add_byte(&clean, rest.p[0]);
+        json_add_string(out, buf_str(&clean));
+    }
+    buf_release(&text);
+    buf_release(&clean);
+}
+
 bool json_add_unpacked(struct buf *out, struct str value)
 {
     struct buf text = BUF_INIT(BUF_LINE);

@@ -30,9 +30,8 @@ struct regex {
     "[\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}"                      \
     "\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-\\x{1f189}]"
 
-/* Compiles a pattern with options, and ECMA-262's escapes with `ecma`. Returns NULL with *e set,
- * which may be NULL. */
-static pcre2_code *compile(struct str pattern, uint32_t options, bool ecma, struct err *e)
+/* Compiles a pattern with options. Returns NULL with *e set, which may be NULL. */
+static pcre2_code *compile(struct str pattern, uint32_t options, struct err *e)
 {
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
     PCRE2_UCHAR reason[256];
@@ -45,8 +44,6 @@ static pcre2_code *compile(struct str pattern, uint32_t options, bool ecma, stru
     /* The defaults depend on how the library was built. */
     pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     pcre2_set_bsr(context, PCRE2_BSR_UNICODE);
-    if (ecma)
-        pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
     compiled = pcre2_compile((PCRE2_SPTR)(pattern.n ? pattern.p : ""), pattern.n, options, &code,
                              &offset, context);
     pcre2_compile_context_free(context);
@@ -111,7 +108,7 @@ static pcre2_code *compile_words(struct str pattern, uint32_t options)
         buf_add_str(&whole, str_skip(pattern, start.n));
         buf_add_c(&whole, endings[i]);
         buf_add_c(&whole, ")(?!" WORD ")");
-        compiled = compile(buf_str(&whole), options, false, NULL);
+        compiled = compile(buf_str(&whole), options, NULL);
     }
     buf_release(&whole);
     return compiled;
@@ -158,7 +155,7 @@ struct regex *regex_new(struct str pattern, bool caseless, bool words, struct er
     pcre2_code *compiled;
 
     utf8_add_repaired(&repaired, pattern);
-    compiled = compile(buf_str(&repaired), options, false, e);
+    compiled = compile(buf_str(&repaired), options, e);
     if (compiled && words) {
         pcre2_code_free(compiled);
         compiled = compile_words(buf_str(&repaired), options);
@@ -172,15 +169,7 @@ struct regex *regex_new(struct str pattern, bool caseless, bool words, struct er
 
 struct regex *regex_new_bytes(struct str pattern, struct err *e)
 {
-    return complete(compile(pattern, 0, false, e));
-}
-
-struct regex *regex_new_ecma(struct str pattern, struct err *e)
-{
-    uint32_t options = PCRE2_UTF | PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |
-                       PCRE2_MATCH_UNSET_BACKREF | PCRE2_ALLOW_EMPTY_CLASS;
-
-    return complete(compile(pattern, options, true, e));
+    return complete(compile(pattern, 0, e));
 }
 
 void regex_free(struct regex *r)

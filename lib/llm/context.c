@@ -551,15 +551,6 @@ static void shorten_all(struct fit *f, const size_t *at, size_t count, size_t wi
             shorten(f, at[i], room / lengthy);
 }
 
-/* Shortens the newest answer and its prompt. */
-static void fit_answer(struct fit *f, size_t window)
-{
-    struct essential k = find_essential(f->c, f->turn);
-
-    if (k.answer != SIZE_MAX && k.answered != SIZE_MAX)
-        shorten_all(f, (size_t[]){k.answered, k.answer}, 2, window);
-}
-
 /* Makes room in the running turn, whose prompt and last round stay: the results of its oldest rounds
  * are left out, and then these rounds; at last the middle of the results of the last round. */
 static void fit_running(struct fit *f, size_t window)
@@ -596,12 +587,15 @@ static void fit_running(struct fit *f, size_t window)
 /* Makes room for a request (context_fit). */
 static void fit_request(struct fit *f, size_t window, size_t most)
 {
+    struct essential k;
+
     if (f->bytes > window)
         fit_earlier(f, window / 2);
     if (f->bytes > most)
         fit_running(f, most);
-    if (f->bytes > most)
-        fit_answer(f, most);
+    k = find_essential(f->c, f->turn);
+    if (f->bytes > most && k.answer != SIZE_MAX && k.answered != SIZE_MAX)
+        shorten_all(f, (size_t[]){k.answered, k.answer}, 2, most);
 }
 
 bool context_fit(struct context *c, size_t window, size_t most)
@@ -693,14 +687,6 @@ struct results {
     size_t *next;          /* of each message: the next one of the same id, or NONE */
 };
 
-static void note_result(struct results *r, struct str id, size_t at)
-{
-    const size_t *first = hash_map_find(&r->first, id);
-
-    r->next[at] = first ? *first : NONE;
-    hash_map_set(&r->first, id, at);
-}
-
 /* Reverses the order of the messages from `first` on. */
 static void reverse_messages(struct context *c, size_t first)
 {
@@ -760,8 +746,13 @@ static void pair_results(struct context *c)
     for (size_t i = c->count; i-- > 0;) {
         struct context_message *m = &c->at[i];
 
-        if (m->role == ROLE_TOOL && m->tool_call_id)
-            note_result(&results, str_of(m->tool_call_id), i);
+        if (m->role == ROLE_TOOL && m->tool_call_id) {
+            struct str id = str_of(m->tool_call_id);
+            const size_t *first = hash_map_find(&results.first, id);
+
+            results.next[i] = first ? *first : NONE;
+            hash_map_set(&results.first, id, i);
+        }
         if (m->role != ROLE_TOOL && m->tool_calls)
             take_results(&paired, c, i, &results);
         if (m->role != ROLE_TOOL)
@@ -779,13 +770,6 @@ static void pair_results(struct context *c)
     c->count = paired.count;
     c->cap = paired.cap;
     c->turn = c->count - in_turn;
-}
-
-/* Some servers refuse blank text. A blank prompt of this turn was the user's choice and is kept. */
-static bool is_droppable(const struct context_message *m, bool in_turn)
-{
-    return is_text(m) && str_trim((struct str){m->content, m->n}).n == 0 &&
-           !(in_turn && m->role == ROLE_USER);
 }
 
 static void add_to_text(struct context_message *to, const struct context_message *m)
@@ -842,7 +826,9 @@ void context_settle(struct context *c)
         struct context_message *m = &c->at[i];
         struct context_message *last = kept > 0 ? &c->at[kept - 1] : NULL;
 
-        if (is_droppable(m, i >= c->turn)) {
+        /* Some servers refuse blank text. A blank prompt of this turn was the user's choice. */
+        if (is_text(m) && str_trim((struct str){m->content, m->n}).n == 0 &&
+            !(i >= c->turn && m->role == ROLE_USER)) {
             release_message(m);
             continue;
         }
@@ -862,20 +848,6 @@ void context_settle(struct context *c)
 }
 
 /* ---- conversations given as text ---- */
-
-/* Reads the members that count. If a key is repeated, the last one counts, as in a history line. */
-static void read_entry(struct message *m, struct str object)
-{
-    static const enum field wanted[] = {FIELD_ROLE,         FIELD_CONTENT,      FIELD_TOOL_CALLS,
-                                        FIELD_TOOL_CALL_ID, FIELD_FAILED,       FIELD_ID,
-                                        FIELD_REPLY_TO,     FIELD_FINISH_REASON};
-    struct json_iter it = json_iter(object);
-
-    while (json_next(&it))
-        for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
-            if (json_key_is(it.key, field_name(wanted[i])))
-                m->field[wanted[i]] = it.value;
-}
 
 /* Joins content parts, which must all be text, into one string with blank lines between them. */
 static bool join_parts(struct str parts, struct buf *out)
@@ -897,8 +869,12 @@ static bool join_parts(struct str parts, struct buf *out)
     return ok;
 }
 
+/* If a key is repeated, the last one counts, as in a history line. */
 static bool add_entry(struct context *c, struct str value)
 {
+    static const enum field wanted[] = {FIELD_ROLE,         FIELD_CONTENT,      FIELD_TOOL_CALLS,
+                                        FIELD_TOOL_CALL_ID, FIELD_FAILED,       FIELD_ID,
+                                        FIELD_REPLY_TO,     FIELD_FINISH_REASON};
     struct message m = MESSAGE_INIT;
     struct buf scratch = BUF_INIT(BUF_LINE), joined = BUF_INIT(BUF_LINE);
     struct str content;
@@ -906,7 +882,8 @@ static bool add_entry(struct context *c, struct str value)
 
     if (json_type(value) != JSON_OBJECT)
         return false;
-    read_entry(&m, value);
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+        m.field[wanted[i]] = json_get(value, field_name(wanted[i]));
     m.role = role_of(json_text(m.field[FIELD_ROLE], &scratch));
     content = m.field[FIELD_CONTENT];
     if (join_parts(content, &joined))
@@ -922,43 +899,22 @@ static bool add_entry(struct context *c, struct str value)
     return ok;
 }
 
-static size_t add_entries(struct context *c, struct str array)
-{
-    struct json_iter it = json_iter(array);
-    size_t bad = 0;
-
-    while (json_next(&it))
-        bad += !add_entry(c, it.value);
-    return bad;
-}
-
 /* Adds an entry, an array of entries, or an object that holds such an array, as requests and
  * exports do. Returns the number of bad entries. */
 static size_t add_json_value(struct context *c, struct str value)
 {
     struct str inner = json_get(value, "messages"), system = json_get(value, "system");
     struct buf scratch = BUF_INIT(BUF_LINE);
+    struct json_iter it = json_iter(json_type(value) == JSON_ARRAY ? value : inner);
+    size_t bad = 0;
 
-    if (json_type(value) == JSON_ARRAY)
-        return add_entries(c, value);
-    if (json_type(inner) != JSON_ARRAY)
+    if (json_type(value) != JSON_ARRAY && json_type(inner) != JSON_ARRAY)
         return !add_entry(c, value);
     if (json_type(system) == JSON_STRING)
         context_set_system(c, json_text(system, &scratch));
+    while (json_next(&it))
+        bad += !add_entry(c, it.value);
     buf_release(&scratch);
-    return add_entries(c, inner);
-}
-
-static size_t add_lines(struct context *c, struct str rest)
-{
-    size_t bad = 0;
-
-    while (rest.p) {
-        struct str line = str_trim(str_cut(&rest, '\n')), value;
-
-        if (line.n > 0)
-            bad += json_check(line, &value, NULL) ? add_json_value(c, value) : 1;
-    }
     return bad;
 }
 
@@ -966,17 +922,22 @@ size_t messages_add(struct context *c, struct str text)
 {
     struct buf repaired = BUF_INIT(SIZE_MAX);
     struct str value;
-    size_t bad;
+    size_t bad = 0;
 
     text = utf8_without_bom(text);
     if (utf8_valid(text) < text.n) {
         utf8_add_repaired(&repaired, text);
         text = buf_str(&repaired);
     }
-    if (!json_check(text, &value, NULL))
-        bad = add_lines(c, text);
-    else
+    if (json_check(text, &value, NULL))
         bad = add_json_value(c, value);
+    else
+        while (text.p) {
+            struct str line = str_trim(str_cut(&text, '\n'));
+
+            if (line.n > 0)
+                bad += json_check(line, &value, NULL) ? add_json_value(c, value) : 1;
+        }
     buf_release(&repaired);
     return bad;
 }

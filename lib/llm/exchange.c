@@ -115,13 +115,6 @@ static int64_t retry_requested(const struct http_head *head, const struct retry_
     return -1;
 }
 
-static int64_t retry_backoff(unsigned repeated, unsigned random)
-{
-    int64_t ms = repeated < RETRY_DOUBLED ? RETRY_FIRST << repeated : RETRY_MOST;
-
-    return ms - (int64_t)(random % 1001) * ms / 4000;
-}
-
 int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head *head,
                    const struct retry_moment *at)
 {
@@ -132,7 +125,8 @@ int64_t retry_wait(unsigned repeated, enum err_kind kind, const struct http_head
     ms = head ? retry_requested(head, at) : -1;
     if (ms >= 0)
         return ms <= at->most ? ms : -1;
-    return retry_backoff(repeated, at->random);
+    ms = repeated < RETRY_DOUBLED ? RETRY_FIRST << repeated : RETRY_MOST;
+    return ms - (int64_t)(at->random % 1001) * ms / 4000;
 }
 
 /* The limits of a response body, and of the body of an error or of a response in an unknown form.
@@ -204,29 +198,17 @@ static bool is_event_stream(const struct exchange *x)
                     x->provider->lines ? "application/x-ndjson" : "text/event-stream");
 }
 
-/* Recognises the first field of an event stream. Returns FORM_OPEN if more text is needed. */
-static enum form form_of_field(struct str text)
-{
-    static const char *const fields[] = {"data:", "event:", ":", "id:", "retry:"};
-
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        size_t n = strlen(fields[i]), have = text.n < n ? text.n : n;
-
-        if (memcmp(text.p, fields[i], have) == 0)
-            return have == n ? FORM_EVENTS : FORM_OPEN;
-    }
-    return FORM_OTHER;
-}
-
 /* Returns the body without a byte order mark and without blanks at its ends. */
 static struct str without_bom_and_blanks(struct str body)
 {
     return str_trim(utf8_without_bom(body));
 }
 
-/* Decides about the form by the beginning of the body. */
+/* Decides about the form by the beginning of the body: that of JSON, or of the first field of an
+ * event stream. Returns FORM_OPEN if more text is needed. */
 static enum form form_of(const struct exchange *x, struct str body)
 {
+    static const char *const fields[] = {"data:", "event:", ":", "id:", "retry:"};
     struct str text = without_bom_and_blanks(body);
 
     if (text.n == 0)
@@ -237,7 +219,15 @@ static enum form form_of(const struct exchange *x, struct str body)
         return FORM_EVENTS;
     if (text.p[0] == '{' || text.p[0] == '[')
         return FORM_JSON;
-    return is_event_stream(x) ? FORM_EVENTS : form_of_field(text);
+    if (is_event_stream(x))
+        return FORM_EVENTS;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        size_t n = strlen(fields[i]), have = text.n < n ? text.n : n;
+
+        if (memcmp(text.p, fields[i], have) == 0)
+            return have == n ? FORM_EVENTS : FORM_OPEN;
+    }
+    return FORM_OTHER;
 }
 
 /* Keeps the beginning of an error, or of a response in an unknown form, up to a limit. */
@@ -249,16 +239,6 @@ static int keep_beginning(struct exchange *x, struct str piece)
     buf_truncate(&x->body, ERROR_MAX);
     x->ended = true;
     return -1;
-}
-
-static int keep_body(struct exchange *x, struct str piece, struct err *e)
-{
-    buf_add_str(&x->body, piece);
-    if (!x->body.overflow)
-        return 0;
-    x->failed = true;
-    return err_set(e, ERR_INCOMPLETE, "answer is incomplete: it is longer than %zu MiB",
-                   WHOLE_MAX >> 20);
 }
 
 static int feed_events(struct exchange *x, struct str piece, struct err *e)
@@ -294,8 +274,12 @@ static int on_body(void *arg, struct str piece, struct err *e)
         return feed_events(x, piece, e);
     if (x->form == FORM_ERROR || x->form == FORM_OTHER)
         return keep_beginning(x, piece);
-    if (keep_body(x, piece, e) != 0)
-        return -1;
+    buf_add_str(&x->body, piece);
+    if (x->body.overflow) {
+        x->failed = true;
+        return err_set(e, ERR_INCOMPLETE, "answer is incomplete: it is longer than %zu MiB",
+                       WHOLE_MAX >> 20);
+    }
     if (x->form == FORM_OPEN)
         x->form = form_of(x, buf_str(&x->body));
     if (x->form == FORM_EVENTS)
@@ -334,21 +318,14 @@ static long on_ending(void *arg)
 /* Sets the error of a response with a status other than 2xx. */
 static int fail_status(struct exchange *x, struct err *e)
 {
-    struct buf origin = BUF_INIT(BUF_SMALL);
-
-    if (x->head.status < 300 || x->head.status >= 400) {
-        provider_error_set_http(e, x->head.status, buf_str(&x->body));
-        if (x->ask->base_url) /* NULL: the echo provider, without a server */
-            provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask->key,
-                                   x->ask->key_from, x->provider->missing);
+    if (x->head.status >= 300 && x->head.status < 400) {
+        http_refuse_redirect(&x->head, e);
         return -1;
     }
-    if (http_origin(buf_c(&x->head.field[HTTP_LOCATION]), &origin))
-        err_set(e, ERR_REQUEST, "HTTP %d: redirect to '%s' is not followed", x->head.status,
-                buf_c(&origin));
-    else
-        err_set(e, ERR_REQUEST, "HTTP %d: redirect is not followed", x->head.status);
-    buf_release(&origin);
+    provider_error_set_http(e, x->head.status, buf_str(&x->body));
+    if (x->ask->base_url) /* NULL: the echo provider, without a server */
+        provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask->key, x->ask->key_from,
+                               x->provider->missing);
     return -1;
 }
 
@@ -454,41 +431,20 @@ static int settle_response(struct response *a, int rc, struct err *e)
 
 /* ---- repeating ---- */
 
-/* Returns true if the first event of a stream with status 200 said that the server is busy. vLLM,
- * OpenRouter and Anthropic do this. It counts like the corresponding status. */
-static bool failed_early(const struct exchange *x, const struct err *e)
-{
-    return x->failed && x->form == FORM_EVENTS && e->kind == ERR_BUSY && nothing_came(x->response);
-}
-
-/* Returns true if the stream was lost before the response began. This counts like a missing head. A
- * complete stream with events that are not understood comes from another kind of server and is not
- * repeated. */
-static bool lost_early(const struct exchange *x, const struct err *e)
-{
-    bool stream = x->form == FORM_OPEN || x->form == FORM_EVENTS;
-
-    return stream && !x->failed && !x->silent && (x->broke || !x->any_event) &&
-           e->kind == ERR_INCOMPLETE && nothing_came(x->response);
-}
-
-/* Adds to the message that the server asks for a longer wait than the exchange allows. */
-static void add_requested_wait(struct err *e, const struct http_head *head,
-                               const struct retry_moment *at)
-{
-    int64_t ms = retry_requested(head, at);
-
-    if (e->kind == ERR_BUSY && ms > at->most)
-        err_set(e, e->kind, "%s (the server asks to wait for %" PRId64 " s)", err_text(e),
-                (ms + 999) / 1000);
-}
-
 /* Returns the milliseconds to wait before the exchange is repeated, or -1 if it is not repeated. */
 static int64_t time_to_wait(struct exchange *x, const struct ask *ask, unsigned repeated,
                             struct err *e)
 {
-    bool early = failed_early(x, e), lost = lost_early(x, e);
-    int64_t now = time_now();
+    bool stream = x->form == FORM_OPEN || x->form == FORM_EVENTS;
+    bool nothing = nothing_came(x->response);
+    /* The first event of a stream with status 200 said that the server is busy. vLLM, OpenRouter
+     * and Anthropic do this. It counts like the corresponding status. */
+    bool early = nothing && x->failed && x->form == FORM_EVENTS && e->kind == ERR_BUSY;
+    /* The stream was lost before the response began. This counts like a missing head. A complete
+     * stream with events that are not understood comes from another kind of server. */
+    bool lost = nothing && stream && !x->failed && !x->silent && (x->broke || !x->any_event) &&
+                e->kind == ERR_INCOMPLETE;
+    int64_t now = time_now(), asked;
     /* Clients that are refused at the same moment differ in the microseconds. */
     struct retry_moment at = {.now = now,
                               .body = buf_c(&x->body),
@@ -498,7 +454,10 @@ static int64_t time_to_wait(struct exchange *x, const struct ask *ask, unsigned 
 
     if (early)
         x->head.status = EARLY_STATUS;
-    add_requested_wait(e, &x->head, &at);
+    asked = retry_requested(&x->head, &at);
+    if (e->kind == ERR_BUSY && asked > at.most)
+        err_set(e, e->kind, "%s (the server asks to wait for %" PRId64 " s)", err_text(e),
+                (asked + 999) / 1000);
     if (repeated >= ask->retries)
         return -1;
     if (lost || x->head.status == 0)

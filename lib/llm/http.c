@@ -35,26 +35,6 @@ static void head_clear(struct http_head *h)
         buf_clear(&h->field[i]);
 }
 
-static void head_read_field(struct http_head *h, struct str line)
-{
-    struct str value = line;
-    struct str name = str_cut(&value, ':');
-
-    for (int i = 0; i < HTTP_FIELDS; i++)
-        if (str_eq_lower(name, head_names[i]))
-            buf_set(&h->field[i], str_trim(value));
-}
-
-/* `Text/Event-Stream; charset=x` becomes `text/event-stream`. */
-static void reduce_media_type(struct buf *type)
-{
-    struct str rest = buf_str(type), media = str_trim(str_cut(&rest, ';'));
-
-    buf_truncate(type, media.n);
-    for (size_t i = 0; i < type->len; i++)
-        type->data[i] = ascii_lower(type->data[i]);
-}
-
 #ifndef CHATHIST_VERSION
 #define USER_AGENT "chathist"
 #else
@@ -257,6 +237,16 @@ bool http_origin(const char *url, struct buf *out)
     return ok;
 }
 
+void http_refuse_redirect(const struct http_head *head, struct err *e)
+{
+    struct buf origin = BUF_INIT(BUF_SMALL);
+    bool named = http_origin(buf_c(&head->field[HTTP_LOCATION]), &origin);
+
+    err_set(e, ERR_REQUEST, "HTTP %d: redirect%s%s%s is not followed", head->status,
+            named ? " to '" : "", buf_c(&origin), named ? "'" : "");
+    buf_release(&origin);
+}
+
 bool http_resolve(const char *base, const char *reference, struct buf *out)
 {
     CURLU *u = parse_url(base);
@@ -326,6 +316,8 @@ bool http_is_loopback(const char *url)
 /* An interim response (1xx, RFC 9110 section 15.2) is followed by another head. */
 static void end_of_head(struct http_transfer *x, struct http_head *head)
 {
+    struct buf *type = &head->field[HTTP_MEDIA_TYPE];
+    struct str rest;
     long status = 0;
 
     curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -333,7 +325,11 @@ static void end_of_head(struct http_transfer *x, struct http_head *head)
         head_clear(head);
         return;
     }
-    reduce_media_type(&head->field[HTTP_MEDIA_TYPE]);
+    /* `Text/Event-Stream; charset=x` becomes `text/event-stream`. */
+    rest = buf_str(type);
+    buf_truncate(type, str_trim(str_cut(&rest, ';')).n);
+    for (size_t i = 0; i < type->len; i++)
+        type->data[i] = ascii_lower(type->data[i]);
     head->status = (int)status;
     if (x->phase == PHASE_WAITING && x->limits->first_byte_ms == HTTP_AS_IDLE)
         x->since = time_ticks();
@@ -352,7 +348,7 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
 {
     struct http_transfer *x = arg;
     struct http_head *head = x->sink->head;
-    struct str line = str_trim((struct str){p, size * n});
+    struct str line = str_trim((struct str){p, size * n}), value = line, name;
 
     note_sent(x);
     x->head_bytes += size * n;
@@ -368,8 +364,10 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
         end_of_head(x, head);
     else if (str_starts(line, STR("HTTP/")))
         head_clear(head);
-    else
-        head_read_field(head, line);
+    name = str_cut(&value, ':');
+    for (int i = 0; i < HTTP_FIELDS; i++)
+        if (str_eq_lower(name, head_names[i]))
+            buf_set(&head->field[i], str_trim(value));
     return n;
 }
 
@@ -493,23 +491,13 @@ static const char *usual_ca_file(void)
     return NULL;
 }
 
-static void set_trust(CURL *h, const struct http_limits *limits)
-{
-    const char *usual = limits->ca_file || limits->ca_dir ? NULL : usual_ca_file();
-
-    if (usual)
-        curl_easy_setopt(h, CURLOPT_CAINFO, usual);
-    if (limits->ca_file)
-        curl_easy_setopt(h, CURLOPT_CAINFO, limits->ca_file);
-    if (limits->ca_dir)
-        curl_easy_setopt(h, CURLOPT_CAPATH, limits->ca_dir);
-}
-
 static void configure(struct http_transfer *x)
 {
     const struct http_request *r = x->request;
+    const struct http_limits *limits = x->limits;
+    const char *usual = limits->ca_file || limits->ca_dir ? NULL : usual_ca_file();
     CURL *h = x->easy;
-    long connect_ms = x->limits->connect_ms;
+    long connect_ms = limits->connect_ms;
 
     curl_easy_setopt(h, CURLOPT_URL, buf_c(&r->url));
     /* A request to this machine never goes to a proxy, even if the environment names one. */
@@ -528,7 +516,12 @@ static void configure(struct http_transfer *x)
      * small response that decompresses to a huge one does not fill the memory. */
     curl_easy_setopt(h, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
     set_protocols(h);
-    set_trust(h, x->limits);
+    if (usual)
+        curl_easy_setopt(h, CURLOPT_CAINFO, usual);
+    if (limits->ca_file)
+        curl_easy_setopt(h, CURLOPT_CAINFO, limits->ca_file);
+    if (limits->ca_dir)
+        curl_easy_setopt(h, CURLOPT_CAPATH, limits->ca_dir);
     curl_easy_setopt(h, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(h, CURLOPT_TCP_KEEPALIVE, 1L);
@@ -538,7 +531,7 @@ static void configure(struct http_transfer *x)
     curl_easy_setopt(h, CURLOPT_ERRORBUFFER, x->reason);
     /* 0 would mean libcurl's default of five minutes. */
     curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, connect_ms > 0 ? connect_ms : (long)INT32_MAX);
-    curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, x->limits->whole_ms);
+    curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, limits->whole_ms);
     curl_easy_setopt(h, CURLOPT_OPENSOCKETFUNCTION, on_socket);
     curl_easy_setopt(h, CURLOPT_OPENSOCKETDATA, x);
     curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
@@ -645,14 +638,6 @@ static int conclude(struct http_transfer *x, CURLcode code)
     return -1;
 }
 
-/* Ends every transfer that is under way, because libcurl cannot go on. */
-static void fail_all(struct http_pool *p, CURLMcode why)
-{
-    for (struct http_transfer *x = p->first; x; x = x->next)
-        if (x->state > 0)
-            x->state = broke_off(x, x->sink->head->status != 0, curl_multi_strerror(why));
-}
-
 static void take_results(struct http_pool *p)
 {
     const CURLMsg *msg;
@@ -677,8 +662,9 @@ void http_pool_step(struct http_pool *p)
     if (!p->multi)
         return;
     failed = curl_multi_perform(p->multi, &running);
-    if (failed)
-        fail_all(p, failed);
+    for (struct http_transfer *x = p->first; x && failed; x = x->next)
+        if (x->state > 0)
+            x->state = broke_off(x, x->sink->head->status != 0, curl_multi_strerror(failed));
     for (struct http_transfer *x = p->first; x; x = x->next)
         note_sent(x);
     take_results(p);

@@ -47,12 +47,23 @@ static int take_body(void *arg, struct str piece, struct err *e)
     return 0;
 }
 
-static int fetch(const struct http_request *r, const struct http_limits *limits,
-                 struct reply *reply, struct err *e)
+typedef int request_fn(const struct provider *p, const struct ask *ask, struct http_request *r,
+                       struct err *e);
+
+/* Makes a request with `ask_for`, and reads the response. */
+static int fetch(request_fn *ask_for, const struct provider *p, const struct ask *ask,
+                 const struct http_limits *limits, struct reply *reply, struct err *e)
 {
     struct http_sink sink = {.head = &reply->head, .body = take_body, .arg = reply};
+    struct http_request r;
+    int rc;
 
-    return http_exchange(r, limits, &sink, e);
+    http_request_init(&r);
+    rc = ask_for(p, ask, &r, e);
+    if (rc == 0)
+        rc = http_exchange(&r, limits, &sink, e);
+    http_request_release(&r);
+    return rc;
 }
 
 void model_list_add(struct model_list *l, struct str id)
@@ -127,6 +138,8 @@ static int read_list(struct model_list *l, struct str body, struct err *e)
     return 0;
 }
 
+/* Names of models are printed and kept in the cache, so a key that a server repeats in them is
+ * masked. */
 static void mask_id(char **id, const char *key)
 {
     struct str secret = secret_of(key);
@@ -139,17 +152,6 @@ static void mask_id(char **id, const char *key)
         *id = mem_copy(shown.data, shown.len);
     }
     buf_release(&shown);
-}
-
-/* Names of models are printed and kept in the cache, so a key that a server repeats in them is
- * masked. */
-static void mask_ids(struct model_list *l, const struct ask *ask)
-{
-    for (size_t i = 0; i < l->count; i++) {
-        mask_id(&l->at[i], ask->key);
-        for (size_t k = 0; k < ask->headers_count; k++)
-            mask_id(&l->at[i], header_secret(&ask->headers[k]));
-    }
 }
 
 static int fail(const struct ask *ask, const struct reply *reply, struct err *e)
@@ -168,7 +170,6 @@ static int fail(const struct ask *ask, const struct reply *reply, struct err *e)
 int model_list_load(struct model_list *l, const struct provider *p, const struct ask *ask,
                     struct err *e)
 {
-    struct http_request request;
     struct reply reply;
     int result;
 
@@ -177,20 +178,20 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
         model_list_add(l, str_of(p->name));
         return 0;
     }
-    http_request_init(&request);
     reply_init(&reply);
-    result = p->models(p, ask, &request, e);
-    if (result == 0)
-        result = fetch(&request, &ask->limits, &reply, e);
+    result = fetch(p->models, p, ask, &ask->limits, &reply, e);
     if (result == 0 && !http_head_is_success(&reply.head))
         result = fail(ask, &reply, e);
     if (result == 0)
         result = read_list(l, buf_str(&reply.body), e);
-    mask_ids(l, ask);
+    for (size_t i = 0; i < l->count; i++) {
+        mask_id(&l->at[i], ask->key);
+        for (size_t k = 0; k < ask->headers_count; k++)
+            mask_id(&l->at[i], header_secret(&ask->headers[k]));
+    }
     if (result < 0 && e)
         provider_error_mask_all(e, ask);
     reply_release(&reply);
-    http_request_release(&request);
     return result;
 }
 
@@ -207,7 +208,6 @@ static int64_t ask_window(const struct provider *p, size_t question, const struc
                           int64_t ms, struct model_window *w)
 {
     struct http_limits limits = ask->limits;
-    struct http_request request;
     struct reply reply;
     struct err e = ERR_INIT;
     struct str value;
@@ -215,15 +215,12 @@ static int64_t ask_window(const struct provider *p, size_t question, const struc
 
     limits.connect_ms = limits.idle_ms = (long)ms;
     limits.whole_ms = (long)ms;
-    http_request_init(&request);
     reply_init(&reply);
-    if (p->window[question].request(p, ask, &request, &e) == 0 &&
-        fetch(&request, &limits, &reply, &e) == 0 && http_head_is_success(&reply.head) &&
-        json_check(buf_str(&reply.body), &value, NULL))
+    if (fetch(p->window[question].request, p, ask, &limits, &reply, &e) == 0 &&
+        http_head_is_success(&reply.head) && json_check(buf_str(&reply.body), &value, NULL))
         p->window[question].read(value, ask, w);
     err_release(&e);
     reply_release(&reply);
-    http_request_release(&request);
     return ms - (time_now() - begin) / 1000;
 }
 
@@ -261,22 +258,6 @@ void model_window_load(const struct provider *p, const struct ask *ask, bool who
         w->loaded = 0;
 }
 
-/* The length up to the path: `http://127.0.0.1:8080/v1` -> `http://127.0.0.1:8080`. */
-static size_t origin_length(const char *url)
-{
-    const char *host = strstr(url, "://");
-
-    host = host ? host + 3 : url;
-    return (size_t)(host - url) + strcspn(host, "/?#");
-}
-
-static bool is_list(struct str body, const char *name)
-{
-    struct str value;
-
-    return json_check(body, &value, NULL) && json_type(json_get(value, name)) == JSON_ARRAY;
-}
-
 /* One probe while it is under way. */
 struct probing {
     struct http_request request;
@@ -286,38 +267,22 @@ struct probing {
     struct err e;
 };
 
-static void probe_begin(struct probing *p, const struct model_probe *probe, struct http_pool *pool,
-                        const struct http_limits *limits)
+/* Returns whether a probe that has ended found its server. */
+static bool has_found(const struct probing *p, const struct model_probe *probe)
 {
-    *p = (struct probing){.e = ERR_INIT};
-    http_request_init(&p->request);
-    reply_init(&p->reply);
-    p->sink = (struct http_sink){.head = &p->reply.head, .body = take_body, .arg = &p->reply};
-    buf_add(&p->request.url, probe->base_url, origin_length(probe->base_url));
-    buf_add_c(&p->request.url, probe->provider->probe.path);
-    p->transfer = http_begin(pool, &p->request, limits, &p->sink, &p->e);
-}
+    struct str value;
 
-static void probe_end(struct probing *p, struct model_probe *probe)
-{
-    probe->there = http_state(p->transfer) == 0 && p->reply.head.status == 200 &&
-                   is_list(buf_str(&p->reply.body), probe->provider->probe.list);
-    http_end(p->transfer);
-    err_release(&p->e);
-    reply_release(&p->reply);
-    http_request_release(&p->request);
+    return http_state(p->transfer) == 0 && p->reply.head.status == 200 &&
+           json_check(buf_str(&p->reply.body), &value, NULL) &&
+           json_type(json_get(value, probe->provider->probe.list)) == JSON_ARRAY;
 }
 
 /* Returns true if a probe is under way, and none before it has found its server. */
 static bool probes_go_on(const struct probing *all, const struct model_probe *probes, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count && !has_found(&all[i], &probes[i]); i++)
         if (http_state(all[i].transfer) == 1)
             return true;
-        if (http_state(all[i].transfer) == 0 && all[i].reply.head.status == 200 &&
-            is_list(buf_str(&all[i].reply.body), probes[i].provider->probe.list))
-            return false;
-    }
     return false;
 }
 
@@ -330,37 +295,37 @@ void models_probe(struct model_probe *probes, size_t count)
     struct pollfd fds[16];
     int64_t end = time_now() + (int64_t)PROBE_MS * 1000;
 
-    for (size_t i = 0; i < count; i++)
-        probes[i].there = false;
-    for (size_t i = 0; i < count; i++)
-        probe_begin(&all[i], &probes[i], pool, &limits);
+    for (size_t i = 0; i < count; i++) {
+        struct probing *p = &all[i];
+        const char *url = probes[i].base_url, *host = strstr(url, "://");
+
+        host = host ? host + 3 : url;
+        *p = (struct probing){.e = ERR_INIT};
+        http_request_init(&p->request);
+        reply_init(&p->reply);
+        p->sink = (struct http_sink){.head = &p->reply.head, .body = take_body, .arg = &p->reply};
+        buf_add(&p->request.url, url, (size_t)(host - url) + strcspn(host, "/?#"));
+        buf_add_c(&p->request.url, probes[i].provider->probe.path);
+        p->transfer = http_begin(pool, &p->request, &limits, &p->sink, &p->e);
+    }
     while (probes_go_on(all, probes, count) && time_now() < end) {
         size_t n = http_pool_fds(pool, fds, sizeof fds / sizeof *fds);
 
         poll(fds, (nfds_t)n, PROBE_TICK_MS);
         http_pool_step(pool);
     }
-    for (size_t i = 0; i < count; i++)
-        probe_end(&all[i], &probes[i]);
+    for (size_t i = 0; i < count; i++) {
+        probes[i].there = has_found(&all[i], &probes[i]);
+        http_end(all[i].transfer);
+        err_release(&all[i].e);
+        reply_release(&all[i].reply);
+        http_request_release(&all[i].request);
+    }
     free(all);
     http_pool_close(pool);
 }
 
 /* ---- the cache ---- */
-
-/* Adds the path of the URL in a form that fits a file name, because one address may have several
- * servers. */
-static void add_url_path(struct buf *name, const char *base_url)
-{
-    const char *host = strstr(base_url, "://"), *p = host ? strchr(host + 3, '/') : NULL;
-    /* The name omits the query, because it may hold a key. */
-    struct str place = p ? (struct str){p, strcspn(p, "?#")} : STR("");
-
-    while (str_ends(place, STR("/")))
-        place.n--;
-    for (size_t i = 0; i < place.n; i++)
-        buf_add_byte(name, place.p[i] == '/' ? '%' : place.p[i]);
-}
 
 char *model_cache_path(const char *dir, const struct provider *p, const char *base_url)
 {
@@ -368,8 +333,15 @@ char *model_cache_path(const char *dir, const struct provider *p, const char *ba
     char *path = NULL;
 
     if (http_origin(base_url, &origin) && !str_find(buf_str(&origin), STR("/"))) {
+        const char *host = strstr(base_url, "://"), *at = host ? strchr(host + 3, '/') : NULL;
+        /* One address may have several servers. The query may hold a key. */
+        struct str place = at ? (struct str){at, strcspn(at, "?#")} : STR("");
+
+        while (str_ends(place, STR("/")))
+            place.n--;
         buf_addf(&name, "%s@%s", p->name, buf_c(&origin));
-        add_url_path(&name, base_url);
+        for (size_t i = 0; i < place.n; i++)
+            buf_add_byte(&name, place.p[i] == '/' ? '%' : place.p[i]);
         path = path_join(dir, buf_c(&name));
     }
     buf_release(&name);

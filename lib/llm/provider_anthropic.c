@@ -148,14 +148,6 @@ static cJSON *attachment_block(const struct attachment *a)
     return block;
 }
 
-static void compose_attachments(struct composer *c, const struct context_message *m)
-{
-    if (m->attachments_count > 0)
-        compose_turn(c, m->role);
-    for (size_t i = 0; i < m->attachments_count; i++)
-        cjson_push(compose_open_blocks(c), attachment_block(&m->attachments[i]));
-}
-
 /* Declares the tools that are called in the context. They come before the messages in the checksum,
  * as they do for the model. */
 static void declare_called_tools(struct composer *c)
@@ -280,7 +272,10 @@ static void compose_messages(struct composer *c)
         } else if (m->role == ROLE_ASSISTANT) {
             compose_answer(c, i);
         } else {
-            compose_attachments(c, m);
+            if (m->attachments_count > 0)
+                compose_turn(c, m->role);
+            for (size_t k = 0; k < m->attachments_count; k++)
+                cjson_push(compose_open_blocks(c), attachment_block(&m->attachments[k]));
             compose_text(c, m->role, (struct str){m->content, m->n});
         }
     }
@@ -319,19 +314,6 @@ static const struct {
     {"code_execution", "code_execution_20250825"},
 };
 
-static cJSON *hosted_tool_tree(struct str name)
-{
-    cJSON *t = cjson_object();
-    struct str type = name;
-
-    for (size_t i = 0; i < sizeof hosted_types / sizeof *hosted_types; i++)
-        if (str_eq_c(name, hosted_types[i].name))
-            type = str_of(hosted_types[i].type);
-    cjson_set_text(t, "type", type);
-    cjson_set_text(t, "name", tool_undated(name));
-    return t;
-}
-
 /* Declares the tools that the model may call. Without any, the tools that were called earlier are
  * declared, because the API refuses a request with calls or results and without `tools`. */
 static void declare_tools(struct composer *c, const struct ask *ask)
@@ -342,8 +324,17 @@ static void declare_tools(struct composer *c, const struct ask *ask)
         wire_set_tool(t, ask->tools[i], "input_schema");
         cjson_push(c->tools, t);
     }
-    for (size_t i = 0; i < ask->hosted_tools_count; i++)
-        cjson_push(c->tools, hosted_tool_tree(str_of(ask->hosted_tools[i])));
+    for (size_t i = 0; i < ask->hosted_tools_count; i++) {
+        struct str name = str_of(ask->hosted_tools[i]), type = name;
+        cJSON *t = cjson_object();
+
+        for (size_t k = 0; k < sizeof hosted_types / sizeof *hosted_types; k++)
+            if (str_eq_c(name, hosted_types[k].name))
+                type = str_of(hosted_types[k].type);
+        cjson_set_text(t, "type", type);
+        cjson_set_text(t, "name", tool_undated(name));
+        cjson_push(c->tools, t);
+    }
     if (c->tools->child || wire_has_option(ask, "tools"))
         return;
     declare_called_tools(c);
@@ -378,16 +369,6 @@ static void add_system(struct buf *system, const struct provider *p, const struc
         wire_add_schema(ask, system);
     if (str_trim(buf_str(system)).n == 0)
         buf_clear(system);
-}
-
-/* The paused response is the last message, and the model continues it. */
-static void add_paused(cJSON *messages, struct str blocks)
-{
-    cJSON *message = cjson_object();
-
-    cjson_set_text(message, "role", STR("assistant"));
-    cjson_set_raw(message, "content", blocks);
-    cjson_push(messages, message);
 }
 
 /* Options that replace a part of what the model sees. */
@@ -451,12 +432,14 @@ static bool is_continued(const struct ask *ask)
     return !ask->once || ask->tools_count + ask->hosted_tools_count > 0;
 }
 
-static int anthropic_set_body(const struct provider *p, const struct ask *ask,
-                              struct http_request *r, struct err *e)
+static int anthropic_request(const struct provider *p, const struct ask *ask,
+                             struct http_request *r, struct err *e)
 {
     struct composer c;
     cJSON *t;
 
+    if (wire_begin_post(r, p, ask, "/v1", "/messages", e) != 0)
+        return -1;
     compose_prompt(&c, p, ask);
     if (!c.role || strcmp(c.role, "user") != 0) {
         compose_release(&c);
@@ -474,8 +457,14 @@ static int anthropic_set_body(const struct provider *p, const struct ask *ask,
         cjson_set_raw(t, "cache_control", STR("{\"type\":\"ephemeral\"}"));
     if (c.system.len > 0)
         cjson_set_text(t, "system", buf_str(&c.system));
-    if (ask->paused.n > 0)
-        add_paused(c.messages, ask->paused);
+    /* The paused response is the last message, and the model continues it. */
+    if (ask->paused.n > 0) {
+        cJSON *paused = cjson_object();
+
+        cjson_set_text(paused, "role", STR("assistant"));
+        cjson_set_raw(paused, "content", ask->paused);
+        cjson_push(c.messages, paused);
+    }
     cjson_set(t, "messages", compose_take(&c.messages));
     if (c.tools->child)
         cjson_set(t, "tools", compose_take(&c.tools));
@@ -515,14 +504,6 @@ static bool anthropic_drop_unsupported(const struct provider *p, struct ask *ask
         ask->dropped |= DROP_FORMAT;
     }
     return ask->dropped != before;
-}
-
-static int anthropic_request(const struct provider *p, const struct ask *ask,
-                             struct http_request *r, struct err *e)
-{
-    if (wire_begin_post(r, p, ask, "/v1", "/messages", e) != 0)
-        return -1;
-    return anthropic_set_body(p, ask, r, e);
 }
 
 /* A page has 20 models by default. */
@@ -567,13 +548,6 @@ static int anthropic_read_block(struct response *a, int64_t index, struct str bl
     return rc;
 }
 
-/* Reads a piece of a call's arguments. Pieces for tools that the server runs itself are ignored. */
-static int anthropic_read_input(struct response *a, int64_t index, struct str json, struct err *e)
-{
-    return response_call_at(a, index) ? response_add_call(a, index, STR_NONE, STR_NONE, json, e)
-                                      : 0;
-}
-
 static int anthropic_read_thinking(struct response *a, int64_t index, struct str delta)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -597,7 +571,10 @@ static int anthropic_read_delta(struct response *a, int64_t index, struct str de
     }
     if (json_is_text(type, "input_json_delta")) {
         opaque_grow(&a->opaque, index, OPAQUE_INPUT, json_get(delta, "partial_json"));
-        return anthropic_read_input(a, index, json_get(delta, "partial_json"), e);
+        /* Pieces for tools that the server runs itself are ignored. */
+        return response_call_at(a, index) ? response_add_call(a, index, STR_NONE, STR_NONE,
+                                                              json_get(delta, "partial_json"), e)
+                                          : 0;
     }
     if (json_is_text(type, "thinking_delta") || json_is_text(type, "signature_delta"))
         return anthropic_read_thinking(a, index, delta);
@@ -636,31 +613,26 @@ static void anthropic_read_usage(struct response *a, struct str usage)
         all->at[USAGE_INPUT] += usage_cached(all);
 }
 
-static void anthropic_read_refusal(struct response *a, struct str details)
-{
-    struct buf category = BUF_INIT(BUF_LINE), explanation = BUF_INIT(BUF_LINE);
-
-    json_decode(json_get(details, "category"), &category);
-    json_decode(json_get(details, "explanation"), &explanation);
-    response_set_refusal(a, buf_str(&category), buf_str(&explanation));
-    buf_release(&category);
-    buf_release(&explanation);
-}
-
 /* `stop` is the object with the stop reason. */
 static void anthropic_read_stop(struct response *a, struct str stop)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE), category = BUF_INIT(BUF_LINE);
+    struct buf explanation = BUF_INIT(BUF_LINE);
     struct str reason = json_text(json_get(stop, "stop_reason"), &scratch);
+    struct str details = json_get(stop, "stop_details");
 
     if (reason.n > 0) {
+        json_decode(json_get(details, "category"), &category);
+        json_decode(json_get(details, "explanation"), &explanation);
         if (str_eq_c(reason, "refusal"))
-            anthropic_read_refusal(a, json_get(stop, "stop_details"));
+            response_set_refusal(a, buf_str(&category), buf_str(&explanation));
         a->refused = a->refused || str_eq_c(reason, "refusal");
         response_set_finish(a, reason);
         a->finished = true;
     }
     buf_release(&scratch);
+    buf_release(&category);
+    buf_release(&explanation);
 }
 
 static int anthropic_read_object(struct response *a, struct str type, struct str object,
@@ -691,21 +663,17 @@ static int anthropic_read_object(struct response *a, struct str type, struct str
     return 1;
 }
 
-/* Gateways send [DONE] at the end, but so do servers that speak OpenAI's API. */
-static int anthropic_read_done(struct response *a, struct err *e)
-{
-    if (!a->begun)
-        return err_set(e, ERR_INCOMPLETE,
-                       "answer is incomplete: the server does not speak Anthropic's protocol");
-    a->finished = true;
-    return 1;
-}
-
 static int anthropic_read_event(struct response *a, struct str event, struct str data,
                                 struct err *e)
 {
-    if (str_starts(data, STR("[DONE]")))
-        return anthropic_read_done(a, e);
+    /* Gateways send it at the end, but so do servers that speak OpenAI's API. */
+    if (str_starts(data, STR("[DONE]")) && !a->begun)
+        return err_set(e, ERR_INCOMPLETE,
+                       "answer is incomplete: the server does not speak Anthropic's protocol");
+    if (str_starts(data, STR("[DONE]"))) {
+        a->finished = true;
+        return 1;
+    }
     return wire_read_typed_event(a, event, data, anthropic_read_object, e);
 }
 

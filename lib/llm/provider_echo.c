@@ -95,26 +95,12 @@ static cJSON *echo_message_tree(const struct context_message *m)
     return t;
 }
 
-/* Lists the names of the tools. This provider never calls one. */
-static cJSON *echo_tools_tree(const struct ask *ask)
-{
-    cJSON *array = cjson_array();
-
-    for (size_t i = 0; i < ask->tools_count; i++) {
-        cJSON *t = cjson_object();
-
-        cjson_set_text(t, "name", str_of(ask->tools[i]->name));
-        cjson_push(array, t);
-    }
-    return array;
-}
-
 /* Builds the body, which only a dry run shows. */
 static int echo_request(const struct provider *p, const struct ask *ask, struct http_request *r,
                         struct err *e)
 {
     const struct context *c = ask->context;
-    cJSON *t, *messages;
+    cJSON *t, *messages, *tools;
     struct faults faults;
 
     (void)p;
@@ -122,14 +108,23 @@ static int echo_request(const struct provider *p, const struct ask *ask, struct 
         return -1;
     t = cjson_object();
     messages = cjson_array();
+    tools = cjson_array();
     cjson_set_text(t, "model", str_of(ask->model));
     if (c->system)
         cjson_set_text(t, "system", (struct str){c->system, c->system_len});
     for (size_t i = 0; i < c->count; i++)
         cjson_push(messages, echo_message_tree(&c->at[i]));
     cjson_set(t, "messages", messages);
+    for (size_t i = 0; i < ask->tools_count; i++) {
+        cJSON *tool = cjson_object();
+
+        cjson_set_text(tool, "name", str_of(ask->tools[i]->name));
+        cjson_push(tools, tool);
+    }
     if (ask->tools_count > 0)
-        cjson_set(t, "tools", echo_tools_tree(ask));
+        cjson_set(t, "tools", tools);
+    else
+        cJSON_Delete(tools);
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     for (size_t i = 0; i < ask->options_count; i++)
         if (ask->options[i].from != ASK_CONFIGURATION)
@@ -170,17 +165,6 @@ static void echo_add_text(struct buf *out, const struct context *c)
     if (documents > 0)
         buf_addf(out, ", %zu document%s", documents, documents == 1 ? "" : "s");
     buf_add_byte(out, ']');
-}
-
-static void echo_add_finish(struct buf *out, const struct context *c, struct str text)
-{
-    int64_t input = count_words((struct str){c->system, c->system ? c->system_len : 0});
-
-    for (size_t i = 0; i < c->count; i++)
-        input += count_words((struct str){c->at[i].content, c->at[i].n});
-    json_add_member(out, "finish", STR("stop"));
-    json_add_member_int(out, "input", input);
-    json_add_member_int(out, "output", count_words(text));
 }
 
 /* Returns the next delta, of at least `least` bytes: up to the end of a word and the white space
@@ -242,6 +226,8 @@ static int send_error(const struct ask *ask, const struct faults *f, const struc
 static int send_answer(const struct ask *ask, const struct faults *f, struct str text,
                        const struct http_sink *sink, struct err *e)
 {
+    const struct context *c = ask->context;
+    int64_t input = count_words((struct str){c->system, c->system ? c->system_len : 0});
     bool cut = f->cut >= 0 && (uint64_t)f->cut <= text.n;
     struct buf json = BUF_INIT(BUF_LINE);
     struct str rest = text;
@@ -259,7 +245,11 @@ static int send_answer(const struct ask *ask, const struct faults *f, struct str
         if (rc == 0)
             rc = send_event(sink, &json, e);
     }
-    echo_add_finish(&json, ask->context, text);
+    for (size_t i = 0; i < c->count; i++)
+        input += count_words((struct str){c->at[i].content, c->at[i].n});
+    json_add_member(&json, "finish", STR("stop"));
+    json_add_member_int(&json, "input", input);
+    json_add_member_int(&json, "output", count_words(text));
     if (rc == 0)
         rc = cut ? err_set(e, ERR_INCOMPLETE,
                            "answer is incomplete: the connection was cut as requested")

@@ -177,15 +177,6 @@ bool provider_error_add_page(struct buf *out, struct str body)
     return true;
 }
 
-/* Takes the title of a page, or the first line of other text. */
-static void read_text(struct server_error *f, struct str body)
-{
-    struct str rest = str_trim(body);
-
-    if (!provider_error_add_page(&f->message, body))
-        buf_add_str(&f->message, str_starts(rest, STR("<")) ? rest : str_cut(&rest, '\n'));
-}
-
 /* ---- the kind of the error ---- */
 
 /* Do the names that the server gave the error hold one of these words? */
@@ -204,54 +195,35 @@ static bool is_about(const struct server_error *f, const char *const *names,
                                   provider_error_mentions(buf_str(&f->message), phrases));
 }
 
-static bool is_refusal(const struct server_error *f)
+static enum err_kind kind_of(const struct server_error *f)
 {
-    return is_about(f,
-                    WORDS("content_policy", "content_filter", "invalid_prompt", "bio_policy",
-                          "cyber_policy", "policy_violation"),
-                    WORDS("content policy", "content management policy"));
-}
-
-static bool is_too_long(const struct server_error *f)
-{
-    return f->status == 413 ||
-           is_about(f, WORDS("context_length", "exceed_context_size", "context_window"),
-                    WORDS("context length", "context size", "context window", "context limit",
-                          "maximum context", "too many tokens", "prompt is too long"));
-}
-
-/* Returns true if the server says that the account has no quota left, in the words of OpenAI and
- * Azure, OpenAI's billing, Moonshot, DeepSeek and Zhipu, or OpenRouter. */
-static bool is_quota(const struct server_error *f)
-{
-    return is_named(f, WORDS("insufficient_quota", "billing_hard_limit", "billing_not_active",
-                             "exceeded_current_quota", "insufficient_balance",
-                             "insufficient_credits"));
-}
-
-static enum err_kind kind_of_type(const struct server_error *f)
-{
+    if (f->status == 413 ||
+        is_about(f, WORDS("context_length", "exceed_context_size", "context_window"),
+                 WORDS("context length", "context size", "context window", "context limit",
+                       "maximum context", "too many tokens", "prompt is too long")))
+        return ERR_TOO_LONG;
+    if (is_about(f,
+                 WORDS("content_policy", "content_filter", "invalid_prompt", "bio_policy",
+                       "cyber_policy", "policy_violation"),
+                 WORDS("content policy", "content management policy")))
+        return ERR_REFUSED;
+    /* The account has no quota left, in the words of OpenAI and Azure, OpenAI's billing, Moonshot,
+     * DeepSeek and Zhipu, or OpenRouter. */
+    if ((f->status == 200 || kind_of_status(f->status) == ERR_BUSY) &&
+        is_named(f,
+                 WORDS("insufficient_quota", "billing_hard_limit", "billing_not_active",
+                       "exceeded_current_quota", "insufficient_balance", "insufficient_credits")))
+        return ERR_QUOTA;
+    if (f->status != 200)
+        return kind_of_status(f->status);
+    if (f->number >= 400 && f->number < 600)
+        return kind_of_status((int)f->number);
     if (is_named(f, WORDS("authentication", "permission", "api_key", "unauthorized")))
         return ERR_AUTH;
     if (is_named(f, WORDS("invalid_", "not_found", "badrequest", "bad_request", "unsupported",
                           "billing", "image", "data_residency")))
         return ERR_REQUEST;
     return ERR_BUSY;
-}
-
-static enum err_kind kind_of(const struct server_error *f)
-{
-    if (is_too_long(f))
-        return ERR_TOO_LONG;
-    if (is_refusal(f))
-        return ERR_REFUSED;
-    if (is_quota(f) && (f->status == 200 || kind_of_status(f->status) == ERR_BUSY))
-        return ERR_QUOTA;
-    if (f->status != 200)
-        return kind_of_status(f->status);
-    if (f->number >= 400 && f->number < 600)
-        return kind_of_status((int)f->number);
-    return kind_of_type(f);
 }
 
 /* ---- the message ---- */
@@ -265,66 +237,49 @@ void provider_error_add_excerpt(struct buf *out, struct str text, size_t max)
         buf_add_c(out, "…");
 }
 
-static int set(struct err *e, const struct server_error *f)
+/* Sets the error of a status and a body, of which `value` is the JSON, or STR_NONE. */
+static int set(struct err *e, int status, struct str value, struct str body)
 {
+    struct server_error f = {status, 0, BUF_INIT(BUF_LINE), BUF_INIT(BUF_LINE), BUF_INIT(BUF_LINE)};
     struct buf shown = BUF_INIT(BUF_SMALL);
+    struct str rest = str_trim(body);
+    enum err_kind kind;
 
-    provider_error_add_excerpt(&shown, str_trim(buf_str(&f->message)), MESSAGE_MAX);
+    if (value.p)
+        read_json(&f, value);
+    else if (!provider_error_add_page(&f.message, body))
+        buf_add_str(&f.message, str_starts(rest, STR("<")) ? rest : str_cut(&rest, '\n'));
+    kind = kind_of(&f);
+    provider_error_add_excerpt(&shown, str_trim(buf_str(&f.message)), MESSAGE_MAX);
     if (shown.len == 0)
         buf_add_c(&shown, "no message");
-    if (kind_of(f) == ERR_QUOTA)
+    if (kind == ERR_QUOTA)
         buf_add_c(&shown, " (the account has no quota left: not tried again)");
-    if (f->status != 200)
-        err_set(e, kind_of(f), "HTTP %d: %s", f->status, buf_c(&shown));
-    else if (f->number >= 400 && f->number < 600)
-        err_set(e, kind_of(f), "server error %d: %s", (int)f->number, buf_c(&shown));
+    if (status != 200)
+        err_set(e, kind, "HTTP %d: %s", status, buf_c(&shown));
+    else if (f.number >= 400 && f.number < 600)
+        err_set(e, kind, "server error %d: %s", (int)f.number, buf_c(&shown));
     else
-        err_set(e, kind_of(f), "server error: %s", buf_c(&shown));
+        err_set(e, kind, "server error: %s", buf_c(&shown));
     buf_release(&shown);
+    buf_release(&f.message);
+    buf_release(&f.code);
+    buf_release(&f.type);
     return -1;
-}
-
-static void server_error_init(struct server_error *f, int status)
-{
-    memset(f, 0, sizeof *f);
-    f->status = status;
-    buf_init(&f->message, BUF_LINE);
-    buf_init(&f->code, BUF_LINE);
-    buf_init(&f->type, BUF_LINE);
-}
-
-static void server_error_release(struct server_error *f)
-{
-    buf_release(&f->message);
-    buf_release(&f->code);
-    buf_release(&f->type);
 }
 
 int provider_error_set_reported(struct err *e, struct str value)
 {
-    struct server_error f;
-
-    server_error_init(&f, 200);
-    read_json(&f, value);
-    set(e, &f);
-    server_error_release(&f);
-    return -1;
+    return set(e, 200, value, STR_NONE);
 }
 
 int provider_error_set_http(struct err *e, int status, struct str body)
 {
-    struct server_error f;
     struct str value;
+    bool json = json_check(body, &value, NULL) &&
+                (json_type(value) == JSON_OBJECT || json_type(value) == JSON_ARRAY);
 
-    server_error_init(&f, status);
-    if (json_check(body, &value, NULL) &&
-        (json_type(value) == JSON_OBJECT || json_type(value) == JSON_ARRAY))
-        read_json(&f, value);
-    else
-        read_text(&f, body);
-    set(e, &f);
-    server_error_release(&f);
-    return -1;
+    return set(e, status, json ? value : STR_NONE, body);
 }
 
 void provider_error_explain(struct err *e, int status, struct str body, const char *key,

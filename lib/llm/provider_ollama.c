@@ -293,26 +293,21 @@ static int ask_loaded(const struct provider *p, const struct ask *ask, struct ht
     return wire_begin_get(r, p, ask, "/api", "/ps", e);
 }
 
-/* Is this the model's name? A name without a tag means the tag `latest`. */
-static bool is_model(struct str name, const char *model)
-{
-    struct buf whole = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
-    struct str text = json_text(name, &scratch);
-    bool same;
-
-    buf_addf(&whole, "%s:latest", model);
-    same = str_eq_c(text, model) || str_eq(text, buf_str(&whole));
-    buf_release(&whole);
-    buf_release(&scratch);
-    return same;
-}
-
+/* A name without a tag means the tag `latest`. */
 static void read_loaded(struct str response, const struct ask *ask, struct model_window *w)
 {
+    struct buf whole = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
+
+    buf_addf(&whole, "%s:latest", ask->model);
     for (struct json_iter it = json_iter(json_get(response, "models"));
-         !it.object && json_next(&it);)
-        if (is_model(json_get(it.value, "name"), ask->model))
+         !it.object && json_next(&it);) {
+        struct str name = json_text(json_get(it.value, "name"), &scratch);
+
+        if (str_eq_c(name, ask->model) || str_eq(name, buf_str(&whole)))
             json_int(json_get(it.value, "context_length"), &w->loaded);
+    }
+    buf_release(&whole);
+    buf_release(&scratch);
 }
 
 /* POST /api/show, "Show Model Information". */
@@ -402,23 +397,12 @@ static int read_message(struct response *a, struct str message, struct err *e)
     return 0;
 }
 
-/* Reads the reason: `stop`, `length`, or `` for a connection to the model that was lost
- * (llm/server.go, DoneReason). */
-static void read_end(struct response *a, struct str reason)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str text = json_text(reason, &scratch);
-
-    response_set_finish(a, text);
-    a->finished = true;
-    buf_release(&scratch);
-}
-
 static int read_object(struct response *a, struct str object, struct err *e)
 {
     enum { ERROR, MODEL, MESSAGE, DONE, REASON, INPUT, OUTPUT, COUNT };
     static const char *const keys[COUNT] = {
         "error", "model", "message", "done", "done_reason", "prompt_eval_count", "eval_count"};
+    struct buf scratch = BUF_INIT(BUF_LINE);
     struct str got[COUNT];
 
     json_pick(object, keys, got, COUNT);
@@ -431,7 +415,11 @@ static int read_object(struct response *a, struct str object, struct err *e)
     usage_read(&a->usage, USAGE_OUTPUT, got[OUTPUT]);
     if (!str_eq_c(got[DONE], "true"))
         return 0;
-    read_end(a, got[REASON]);
+    /* `stop`, `length`, or `` for a connection to the model that was lost (llm/server.go,
+     * DoneReason). */
+    response_set_finish(a, json_text(got[REASON], &scratch));
+    a->finished = true;
+    buf_release(&scratch);
     return 1;
 }
 

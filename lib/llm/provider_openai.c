@@ -303,12 +303,15 @@ static void set_json_object(cJSON *body, const struct ask *ask)
     cjson_set(body, "response_format", format);
 }
 
-static int openai_body_set(const struct provider *p, const struct ask *ask, struct http_request *r,
-                           struct err *e)
+static int openai_request(const struct provider *p, const struct ask *ask, struct http_request *r,
+                          struct err *e)
 {
     bool usage = ask->stream && !wire_has_option(ask, "stream") && !p->usage_unasked;
-    cJSON *t = cjson_object();
+    cJSON *t;
 
+    if (wire_begin_post(r, p, ask, "", "/chat/completions", e) != 0)
+        return -1;
+    t = cjson_object();
     cjson_set_text(t, "model", str_of(ask->model));
     cjson_set(t, "messages", openai_messages_tree(p, ask));
     if (ask->tools_count > 0)
@@ -367,14 +370,6 @@ static bool openai_drop_unsupported(const struct provider *p, struct ask *ask, i
 }
 
 /* ---- the request ---- */
-
-static int openai_request(const struct provider *p, const struct ask *ask, struct http_request *r,
-                          struct err *e)
-{
-    if (wire_begin_post(r, p, ask, "", "/chat/completions", e) != 0)
-        return -1;
-    return openai_body_set(p, ask, r, e);
-}
 
 static int openai_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                          struct err *e)

@@ -567,13 +567,6 @@ static int read_incomplete(struct response *a, struct str response, struct err *
     return rc;
 }
 
-static int fail_response(struct str response, struct err *e)
-{
-    if (provider_error_reported(response))
-        return provider_error_set_reported(e, response);
-    return err_set(e, ERR_BUSY, "server error: the response failed, without a reason");
-}
-
 /* Reads a response object at its end. `status` is its own, or that of the event. */
 static int responses_read_end(struct response *a, struct str response, struct str status,
                               struct err *e)
@@ -583,7 +576,9 @@ static int responses_read_end(struct response *a, struct str response, struct st
     if (!a->begun && read_output(a, json_get(response, "output"), e) != 0)
         return -1;
     if (str_eq_c(status, "failed"))
-        return fail_response(response, e);
+        return provider_error_reported(response)
+                   ? provider_error_set_reported(e, response)
+                   : err_set(e, ERR_BUSY, "server error: the response failed, without a reason");
     if (str_eq_c(status, "incomplete")) {
         if (read_incomplete(a, response, e) != 0)
             return -1;
@@ -656,19 +651,15 @@ static int read_known_event(struct response *a, struct str type, struct str obje
     return rc;
 }
 
-/* Some servers send this after the last event. It does not say that the response is whole. */
-static int responses_read_done(const struct response *a, struct err *e)
-{
-    return a->begun ? 0
-                    : err_set(e, ERR_INCOMPLETE,
-                              "answer is incomplete: the server does not speak the Responses API");
-}
-
 static int responses_read_event(struct response *a, struct str event, struct str data,
                                 struct err *e)
 {
+    /* Some servers send this after the last event. It does not say that the response is whole. */
     if (str_starts(data, STR("[DONE]")))
-        return responses_read_done(a, e);
+        return a->begun ? 0
+                        : err_set(e, ERR_INCOMPLETE,
+                                  "answer is incomplete: the server does not "
+                                  "speak the Responses API");
     return wire_read_typed_event(a, event, data, read_known_event, e);
 }
 

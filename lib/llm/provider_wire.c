@@ -41,19 +41,14 @@ static void add_url(struct http_request *r, const struct provider *p, const stru
 
 /* ---- headers ---- */
 
-static bool has_header(const struct ask *ask, const char *name)
-{
-    for (size_t i = 0; i < ask->headers_count; i++)
-        if (strcasecmp(ask->headers[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 /* Adds a header of the provider, unless the user gave one of that name. */
 static int add_header(struct http_request *r, const struct ask *ask, const char *name,
                       struct str value, struct err *e)
 {
-    return has_header(ask, name) ? 0 : http_add_header(r, name, value, e);
+    for (size_t i = 0; i < ask->headers_count; i++)
+        if (strcasecmp(ask->headers[i].name, name) == 0)
+            return 0;
+    return http_add_header(r, name, value, e);
 }
 
 /* Adds the key, if there is one: in the header of the provider, or as a Bearer token (RFC 6750). */
@@ -347,9 +342,8 @@ static void call_id_make(const struct call_ids *ids, struct buf *id, uint64_t nu
         buf_add_byte(id, call_id_alnum.p[number % call_id_alnum.n]);
 }
 
-/* Returns the number of which the next replacement for an id is made. The k-th call with the same
- * id does not try the replacements of those before it again. */
-static uint64_t *call_id_next(struct call_ids *ids, struct str id)
+/* The k-th call with the same id does not try the replacements of those before it again. */
+static void add_call_id(struct call_ids *ids, struct str id, struct buf *out)
 {
     size_t known = ids->given.count, number = hash_map_number(&ids->given, &id);
 
@@ -357,20 +351,13 @@ static uint64_t *call_id_next(struct call_ids *ids, struct str id)
         ids->next = mem_grow(ids->next, &ids->next_cap, known + 1, sizeof *ids->next);
         ids->next[number] = hash_fnv(id);
     }
-    return &ids->next[number];
-}
-
-static void add_call_id(struct call_ids *ids, struct str id, struct buf *out)
-{
-    uint64_t *next = call_id_next(ids, id);
-
     if (call_id_fits(ids, id))
         buf_add_str(out, id);
     else
-        call_id_make(ids, out, (*next)++);
+        call_id_make(ids, out, ids->next[number]++);
     /* An earlier call of the request may have the id. */
     while (!hash_map_add(&ids->taken, buf_str(out)))
-        call_id_make(ids, out, (*next)++);
+        call_id_make(ids, out, ids->next[number]++);
 }
 
 void wire_add_call_name(struct buf *out, struct str name)

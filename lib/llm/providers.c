@@ -57,18 +57,6 @@ const struct provider *provider_find(const struct providers *known, struct str n
     return NULL;
 }
 
-/* Is it a name that can stand before a colon, in a key of the configuration and in a file name? */
-static bool is_service_name(struct str name)
-{
-    static const char allowed[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
-
-    for (size_t i = 0; i < name.n; i++)
-        if (!memchr(allowed, name.p[i], sizeof allowed - 1))
-            return false;
-    return name.n > 0 && name.p[0] != '-' && !str_eq_c(name, "none");
-}
-
 int provider_add(struct providers *known, struct str name, const char *base_url, const char *wire,
                  bool local, struct err *e)
 {
@@ -85,7 +73,8 @@ int provider_add(struct providers *known, struct str name, const char *base_url,
                        "bad value '%s' for service.%.*s.wire: openai-chat, openai-responses or "
                        "anthropic is expected",
                        wire, (int)name.n, name.p);
-    if (!is_service_name(name) || provider_find(known, name))
+    if (!tool_name_valid(name) || name.p[0] == '-' || str_eq_c(name, "none") ||
+        provider_find(known, name))
         return err_set(e, ERR_USAGE, "cannot use service '%.*s': %s", (int)name.n, name.p,
                        provider_find(known, name) ? "a provider has that name"
                                                   : "a name has letters, digits, '-' and '_'");
@@ -104,16 +93,6 @@ int provider_add(struct providers *known, struct str name, const char *base_url,
     return 0;
 }
 
-/* Returns the first PDF of a context, or NULL. */
-static const struct attachment *first_document(const struct context *c)
-{
-    for (size_t i = 0; i < c->count; i++)
-        for (size_t k = 0; k < c->at[i].attachments_count; k++)
-            if (!attachment_is_image(&c->at[i].attachments[k]))
-                return &c->at[i].attachments[k];
-    return NULL;
-}
-
 struct str tool_undated(struct str name)
 {
     size_t n = name.n;
@@ -123,32 +102,28 @@ struct str tool_undated(struct str name)
     return n > 1 && name.n - n == 8 && name.p[n - 1] == '_' ? (struct str){name.p, n - 1} : name;
 }
 
-static bool is_client_tool(const struct provider *p, struct str name)
-{
-    for (const char *const *tool = p->client_tools; tool && *tool; tool++)
-        if (str_eq_c(tool_undated(name), *tool))
-            return true;
-    return false;
-}
-
 int provider_check(const struct provider *p, const struct ask *ask, struct err *e)
 {
-    const struct attachment *pdf = first_document(ask->context);
+    for (size_t i = 0; i < ask->context->count && !p->documents; i++) {
+        const struct context_message *m = &ask->context->at[i];
 
-    if (pdf && !p->documents)
-        return err_set(e, ERR_USAGE,
-                       "provider '%s' takes no PDF: convert '%s' to text, for example with "
-                       "pdftotext(1)",
-                       p->name, pdf->name);
+        for (size_t k = 0; k < m->attachments_count; k++)
+            if (!attachment_is_image(&m->attachments[k]))
+                return err_set(e, ERR_USAGE,
+                               "provider '%s' takes no PDF: convert '%s' to text, for example with "
+                               "pdftotext(1)",
+                               p->name, m->attachments[k].name);
+    }
     if (ask->hosted_tools_count > 0 && !p->hosted_tools)
         return err_set(e, ERR_USAGE, "provider '%s' runs no tools itself: -T @%s cannot be used",
                        p->name, ask->hosted_tools[0]);
     for (size_t i = 0; i < ask->hosted_tools_count; i++)
-        if (is_client_tool(p, str_of(ask->hosted_tools[i])))
-            return err_set(e, ERR_USAGE,
-                           "the tool '@%s' runs on this machine, and chat cannot carry it out: "
-                           "'-T FILE' adds a program",
-                           ask->hosted_tools[i]);
+        for (const char *const *tool = p->client_tools; tool && *tool; tool++)
+            if (str_eq_c(tool_undated(str_of(ask->hosted_tools[i])), *tool))
+                return err_set(e, ERR_USAGE,
+                               "the tool '@%s' runs on this machine, and chat cannot carry it "
+                               "out: '-T FILE' adds a program",
+                               ask->hosted_tools[i]);
     if (ask->effort && ask->effort_from == ASK_FLAG && !p->effort_field)
         return err_set(e, ERR_USAGE, "provider '%s' does not reason: --effort cannot be used",
                        p->name);

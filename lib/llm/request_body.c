@@ -203,21 +203,6 @@ struct adding {
     struct err *e;
 };
 
-/* Finds the setting that decides the field a->path, the object around it, or a field inside of it,
- * which would be lost with its object. */
-static const struct decided *find_decided(const struct adding *a)
-{
-    struct str own = buf_str(&a->path);
-
-    for (size_t i = 0; i < DECIDED; i++) {
-        struct str path = str_of(a->decided[i].path);
-
-        if (path.p && (body_path_is_inside(own, path) || body_path_is_inside(path, own)))
-            return &a->decided[i];
-    }
-    return NULL;
-}
-
 static void conflict(struct adding *a, const struct decided *d)
 {
     const char *key = a->option->key;
@@ -234,11 +219,19 @@ static void conflict(struct adding *a, const struct decided *d)
 }
 
 /* Adds to `out` the new value of the field a->path: `ours`, the present one, or `theirs`, that of
- * the option. */
+ * the option. A setting may decide the field, the object around it, or a field inside of it, which
+ * would be lost with its object. */
 static void add_chosen(struct adding *a, struct buf *out, struct str ours, struct str theirs)
 {
-    const struct decided *d = find_decided(a);
+    struct str own = buf_str(&a->path);
+    const struct decided *d = NULL;
 
+    for (size_t i = DECIDED; i-- > 0;) {
+        struct str path = str_of(a->decided[i].path);
+
+        if (path.p && (body_path_is_inside(own, path) || body_path_is_inside(path, own)))
+            d = &a->decided[i];
+    }
     if (d && !json_equal(ours, theirs)) {
         if (d->from == a->option->from)
             conflict(a, d);
@@ -246,19 +239,6 @@ static void add_chosen(struct adding *a, struct buf *out, struct str ours, struc
             theirs = ours;
     }
     buf_add_str(out, theirs);
-}
-
-static void add_joined(struct buf *out, struct str ours, struct str theirs)
-{
-    const struct str both[] = {ours, theirs};
-
-    buf_add_byte(out, '[');
-    for (size_t i = 0; i < 2; i++)
-        for (struct json_iter it = json_iter(both[i]); json_next(&it);) {
-            buf_add_c(out, str_ends(buf_str(out), STR("[")) ? "" : ",");
-            buf_add_str(out, it.value);
-        }
-    buf_add_byte(out, ']');
 }
 
 static void add_merged(struct adding *a, struct buf *out, struct str ours, struct str theirs);
@@ -295,48 +275,50 @@ static void add_merged_objects(struct adding *a, struct buf *out, struct str our
 
 static void add_merged(struct adding *a, struct buf *out, struct str ours, struct str theirs)
 {
+    const struct str both[] = {ours, theirs};
     const char *schema = a->decided[SCHEMA].path;
     /* Members of two schemas together would be a third one. */
     bool merges = !schema || !str_eq_c(buf_str(&a->path), schema);
 
-    if (merges && json_type(ours) == JSON_OBJECT && json_type(theirs) == JSON_OBJECT)
+    if (merges && json_type(ours) == JSON_OBJECT && json_type(theirs) == JSON_OBJECT) {
         add_merged_objects(a, out, ours, theirs);
-    else if (json_type(ours) == JSON_ARRAY && json_type(theirs) == JSON_ARRAY &&
-             str_eq_c(buf_str(&a->path), "tools"))
-        add_joined(out, ours, theirs);
-    else
+        return;
+    }
+    if (json_type(ours) != JSON_ARRAY || json_type(theirs) != JSON_ARRAY ||
+        !str_eq_c(buf_str(&a->path), "tools")) {
         add_chosen(a, out, ours, theirs);
+        return;
+    }
+    buf_add_byte(out, '[');
+    for (size_t i = 0; i < 2; i++)
+        for (struct json_iter it = json_iter(both[i]); json_next(&it);) {
+            buf_add_c(out, str_ends(buf_str(out), STR("[")) ? "" : ",");
+            buf_add_str(out, it.value);
+        }
+    buf_add_byte(out, ']');
 }
 
-/* Adds the option as the value of the field a->path, the field of the same name, or the
- * object around it. cJSON writes the bytes of a key unchanged, so they have to be valid UTF-8. */
-static void add_option_value(struct adding *a, struct buf *value)
+/* Adds the option as the value of the field of the same name, or of the object around it. cJSON
+ * writes the bytes of a key unchanged, so they have to be valid UTF-8. */
+static void add_option(cJSON *body, struct adding *a)
 {
-    bool inner = is_inner_option(a->provider, a->option->key);
+    struct buf text = BUF_INIT(SIZE_MAX), old = BUF_INIT(SIZE_MAX), merged = BUF_INIT(SIZE_MAX);
     struct buf key = BUF_INIT(SIZE_MAX);
-    struct str json;
+    bool inner = is_inner_option(a->provider, a->option->key);
+    struct str ours, theirs;
 
     buf_clear(&a->path);
     utf8_add_repaired(&key, str_of(a->option->key));
     buf_add_c(&a->path, inner ? a->provider->options_field : buf_c(&key));
     if (inner) {
-        buf_add_byte(value, '{');
-        json_add_key(value, buf_c(&key));
+        buf_add_byte(&text, '{');
+        json_add_key(&text, buf_c(&key));
     }
-    if (json_check(a->option->value, &json, NULL))
-        buf_add_str(value, json);
+    if (json_check(a->option->value, &theirs, NULL))
+        buf_add_str(&text, theirs);
     else
-        json_add_string(value, a->option->value);
-    buf_add_c(value, inner ? "}" : "");
-    buf_release(&key);
-}
-
-static void add_option(cJSON *body, struct adding *a)
-{
-    struct buf text = BUF_INIT(SIZE_MAX), old = BUF_INIT(SIZE_MAX), merged = BUF_INIT(SIZE_MAX);
-    struct str ours, theirs;
-
-    add_option_value(a, &text);
+        json_add_string(&text, a->option->value);
+    buf_add_c(&text, inner ? "}" : "");
     theirs = buf_str(&text);
     ours = member_text(body, buf_c(&a->path), &old);
     if (ours.p) {
@@ -347,6 +329,7 @@ static void add_option(cJSON *body, struct adding *a)
     buf_release(&text);
     buf_release(&old);
     buf_release(&merged);
+    buf_release(&key);
 }
 
 /* Handles an option with another name for the limit, after the limit was set. Returns true if the

@@ -277,15 +277,6 @@ char *tool_parameters(struct str schema)
 
 /* ---- calls ---- */
 
-/* How many of the calls that are not done may run at the same time. */
-static size_t how_many(const struct tool_job *jobs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!jobs[i].done && !jobs[i].tool->read_only)
-            return 1;
-    return TOOL_PARALLEL;
-}
-
 /* Begins as many jobs as may run at the same time. Returns how many are running. */
 static size_t begin_some(struct tool_job *jobs, size_t count, size_t most)
 {
@@ -316,14 +307,6 @@ static void report(struct tool_job *jobs, size_t count, size_t most, const struc
     }
 }
 
-static bool any_left(const struct tool_job *jobs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (!jobs[i].done)
-            return true;
-    return false;
-}
-
 static void ask_to_end(struct tool_job *job)
 {
     if (job->began != 0 && job->tool->kind->ask)
@@ -346,17 +329,6 @@ static void end_job(struct tool_job *job, const char *why, int64_t until)
     job->result = said;
     job->failed = true;
     job->done = true;
-}
-
-static void end_late(struct tool_job *job)
-{
-    struct buf why = BUF_INIT(BUF_SMALL);
-
-    buf_addf(&why, "the tool was stopped: it took longer than %" PRId64 ".%" PRId64 " s",
-             job->timeout_ms / 1000, job->timeout_ms % 1000 / 100);
-    ask_to_end(job);
-    end_job(job, buf_c(&why), time_ticks() + TOOL_GRACE_MS);
-    buf_release(&why);
 }
 
 /* Ends all jobs that are not done, side by side. */
@@ -406,8 +378,12 @@ static int step_jobs(struct tool_job *jobs, size_t count, size_t most, int cance
     int64_t wait;
     size_t n;
 
-    if (cancel_fd >= 0 && file_wait(cancel_fd, 0) > 0)
-        return any_left(jobs, count) ? -1 : 0;
+    if (cancel_fd >= 0 && file_wait(cancel_fd, 0) > 0) {
+        for (size_t i = 0; i < count; i++)
+            if (!jobs[i].done)
+                return -1;
+        return 0;
+    }
     if (begin_some(jobs, count, most) == 0)
         return 0;
     fds[0] = (struct pollfd){.fd = cancel_fd, .events = POLLIN};
@@ -415,11 +391,19 @@ static int step_jobs(struct tool_job *jobs, size_t count, size_t most, int cance
     if (poll(fds, (nfds_t)n, wait > 0 ? (int)wait : 0) > 0 && fds[0].revents)
         return -1;
     for (size_t i = 0; i < count; i++) {
-        if (jobs[i].done || jobs[i].began == 0)
+        struct tool_job *job = &jobs[i];
+        struct buf why = BUF_INIT(BUF_SMALL);
+
+        if (job->done || job->began == 0)
             continue;
-        jobs[i].tool->kind->step(&jobs[i]);
-        if (!jobs[i].done && time_ticks() >= jobs[i].deadline)
-            end_late(&jobs[i]);
+        job->tool->kind->step(job);
+        if (job->done || time_ticks() < job->deadline)
+            continue;
+        buf_addf(&why, "the tool was stopped: it took longer than %" PRId64 ".%" PRId64 " s",
+                 job->timeout_ms / 1000, job->timeout_ms % 1000 / 100);
+        ask_to_end(job);
+        end_job(job, buf_c(&why), time_ticks() + TOOL_GRACE_MS);
+        buf_release(&why);
     }
     return 1;
 }
@@ -427,7 +411,7 @@ static int step_jobs(struct tool_job *jobs, size_t count, size_t most, int cance
 int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, const struct tool_watch *watch,
              struct err *e)
 {
-    size_t most = how_many(jobs, count);
+    size_t most = TOOL_PARALLEL;
     struct orphans orphans;
     bool processes = false;
     int going = 1;
@@ -436,6 +420,8 @@ int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, const struct to
         if (jobs[i].done)
             continue;
         processes = processes || jobs[i].tool->kind->processes;
+        if (!jobs[i].tool->read_only)
+            most = 1;
         buf_init(&jobs[i].result, TOOL_RESULT_MAX);
     }
     if (processes)

@@ -69,12 +69,19 @@ static void tell(const struct mcp_server *s, enum mcp_news news, struct str text
         s->watch->tell(s->watch->arg, s->name, news, text);
 }
 
-/* Tells that a tool is not offered. */
-static void leave_out(const struct mcp_server *s, struct str tool, const char *why)
-{
-    struct buf text = BUF_INIT(BUF_SMALL);
+/* Tells a whole message that begins with the server's name. */
+static void warn(const struct mcp_server *s, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
-    buf_addf(&text, "MCP server '%s': tool '%.*s' is left out, %s", s->name, ERR_SHOWN(tool), why);
+static void warn(const struct mcp_server *s, const char *fmt, ...)
+{
+    struct buf text = BUF_INIT(2 * MCP_MESSAGE_MAX);
+    va_list ap;
+
+    buf_addf(&text, "MCP server '%s'", s->name);
+    va_start(ap, fmt);
+    buf_vaddf(&text, fmt, ap);
+    va_end(ap);
     tell(s, MCP_WARNING, buf_str(&text));
     buf_release(&text);
 }
@@ -96,22 +103,6 @@ static char *text_of(struct str object, const char *key)
     if (text.len > 0 && memchr(text.data, '\0', text.len))
         buf_clear(&text);
     return buf_detach(&text);
-}
-
-/* The caller frees the text. */
-static char *description_of(struct str entry)
-{
-    char *text = text_of(entry, "description");
-
-    if (*text != '\0')
-        return text;
-    free(text);
-    return text_of(entry, "title");
-}
-
-static bool needs_task(struct str entry)
-{
-    return json_is_text(json_get(json_get(entry, "execution"), "taskSupport"), "required");
 }
 
 static bool takes_object(struct str entry)
@@ -136,27 +127,32 @@ static const struct tool_kind mcp_kind;
 static void add_tool(struct mcp_server *s, struct str entry)
 {
     struct mcp_list *list = &s->coming;
-    char *name = text_of(entry, "name");
+    char *name = text_of(entry, "name"), *description;
+    const char *why = NULL;
     struct mcp_tool *t;
-    bool valid = *name != '\0' && !has_tool(list, name) && !needs_task(entry);
+    bool usable = *name != '\0' && !has_tool(list, name) &&
+                  !json_is_text(json_get(json_get(entry, "execution"), "taskSupport"), "required");
 
-    if (valid && !takes_object(entry)) {
-        leave_out(s, str_of(name), "its inputSchema is not for an object");
-        valid = false;
-    }
-    if (valid && s->transport->discover_first && s->stateless &&
-        !mcp_mirror_valid(json_get(entry, "inputSchema"))) {
-        leave_out(s, str_of(name), "an x-mcp-header of it is not valid");
-        valid = false;
-    }
-    if (!valid) {
+    if (usable && !takes_object(entry))
+        why = "its inputSchema is not for an object";
+    else if (usable && s->transport->discover_first && s->stateless &&
+             !mcp_mirror_valid(json_get(entry, "inputSchema")))
+        why = "an x-mcp-header of it is not valid";
+    if (why)
+        warn(s, ": tool '%.*s' is left out, %s", ERR_SHOWN(str_of(name)), why);
+    if (!usable || why) {
         free(name);
         return;
+    }
+    description = text_of(entry, "description");
+    if (*description == '\0') {
+        free(description);
+        description = text_of(entry, "title");
     }
     t = mem_zalloc(sizeof *t);
     *t = (struct mcp_tool){.server = s, .name = name};
     t->tool = (struct tool){
-        .description = description_of(entry),
+        .description = description,
         .parameters = tool_parameters(json_get(entry, "inputSchema")),
         .kind = &mcp_kind,
         .source = t,
@@ -206,62 +202,31 @@ static bool is_taken(const char *name, struct mcp_server *const *servers, size_t
     return false;
 }
 
-/* Adds the nth name that a tool may have: the whole one, or one with a number at its end. */
-static void add_name(struct buf *out, const struct mcp_tool *t, size_t n)
-{
-    struct buf number = BUF_INIT(BUF_SMALL);
-
-    if (n > 1)
-        buf_addf(&number, "_%zu", n);
-    add_clean(out, t->server->name);
-    buf_add_c(out, "__");
-    add_clean(out, t->name);
-    buf_truncate(out, TOOL_NAME_MAX - number.len);
-    buf_add_str(out, buf_str(&number));
-    buf_release(&number);
-}
-
 void mcp_name_tools(struct mcp_server *const *servers, size_t count,
                     const struct tool *const *others, size_t others_count)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t j = 0; j < servers[i]->list.count; j++) {
             struct mcp_tool *t = servers[i]->list.tools[j];
-            struct buf name = BUF_INIT(MCP_LIST_MAX);
+            struct buf name = BUF_INIT(MCP_LIST_MAX), number = BUF_INIT(BUF_SMALL);
 
             if (t->tool.name)
                 continue;
             for (size_t n = 1;
                  n == 1 || is_taken(buf_c(&name), servers, count, others, others_count); n++) {
                 buf_clear(&name);
-                add_name(&name, t, n);
+                buf_clear(&number);
+                if (n > 1)
+                    buf_addf(&number, "_%zu", n);
+                add_clean(&name, t->server->name);
+                buf_add_c(&name, "__");
+                add_clean(&name, t->name);
+                buf_truncate(&name, TOOL_NAME_MAX - number.len);
+                buf_add_str(&name, buf_str(&number));
             }
             t->tool.name = buf_detach(&name);
+            buf_release(&number);
         }
-}
-
-/* ---- log messages ---- */
-
-/* Adds the parameters of notifications/message, `level logger text`. Missing ones are skipped, and
- * data that is not a text is added as JSON. */
-static void add_log_message(struct buf *out, struct str params)
-{
-    static const char *const members[] = {"level", "logger", "data"};
-    struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX);
-
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        struct str value = json_get(params, members[i]);
-
-        if (json_is_null(value))
-            continue;
-        if (out->len > 0)
-            buf_add_byte(out, ' ');
-        if (json_type(value) == JSON_STRING)
-            buf_add_str(out, json_text(value, &scratch));
-        else
-            json_add_compact(out, value);
-    }
-    buf_release(&scratch);
 }
 
 /* ---- getting ready ---- */
@@ -324,11 +289,6 @@ static void describe_error(struct buf *out, struct str error)
     buf_release(&scratch);
 }
 
-static void begin_message(struct buf *json)
-{
-    buf_add_c(json, "{\"jsonrpc\":\"2.0\"");
-}
-
 /* Adds a member whose value is valid JSON, or nothing if it is STR_NONE. The message stays on one
  * line. */
 static void add_part(struct buf *json, const char *key, struct str value)
@@ -339,23 +299,33 @@ static void add_part(struct buf *json, const char *key, struct str value)
     json_add_compact(json, value);
 }
 
-/* Completes and sends a message, and frees `json`. */
-static void send_message(struct mcp_server *s, struct mcp_message m, struct buf *json)
+/* Sends a message with this method and tool. `id` and `value`, that of the other member, are JSON;
+ * STR_NONE: it has none. */
+static void send_message(struct mcp_server *s, struct mcp_message m, struct str id,
+                         const char *member, struct str value)
 {
-    buf_add_c(json, "}\n");
-    m.json = buf_str(json);
+    struct buf json = BUF_INIT(MCP_OUT_MAX);
+
+    buf_add_c(&json, "{\"jsonrpc\":\"2.0\"");
+    add_part(&json, "id", id);
+    if (m.method)
+        json_add_member(&json, "method", str_of(m.method));
+    add_part(&json, member, value);
+    buf_add_c(&json, "}\n");
+    m.json = buf_str(&json);
     if (!mcp_is_broken(s))
         s->transport->send(s, &m);
-    buf_release(json);
+    buf_release(&json);
 }
 
 /* Sends a request with this method, tool and arguments. `params` holds the beginning of an object,
  * which this function completes and frees. Returns the id of the request. */
 static int64_t request(struct mcp_server *s, struct mcp_message m, struct buf *params)
 {
-    struct buf json = BUF_INIT(MCP_OUT_MAX);
+    struct buf id = BUF_INIT(BUF_SMALL);
 
     m.id = ++s->last_id;
+    buf_addf(&id, "%" PRId64, m.id);
     if (s->stateless || m.tool) {
         json_add_key(params, "_meta");
         buf_add_byte(params, '{');
@@ -370,34 +340,10 @@ static int64_t request(struct mcp_server *s, struct mcp_message m, struct buf *p
         buf_add_c(params, "{}");
     }
     buf_add_c(params, s->stateless || m.tool ? "}}" : "}");
-    begin_message(&json);
-    json_add_member_int(&json, "id", m.id);
-    json_add_member(&json, "method", str_of(m.method));
-    add_part(&json, "params", buf_str(params));
+    send_message(s, m, buf_str(&id), "params", buf_str(params));
+    buf_release(&id);
     buf_release(params);
-    send_message(s, m, &json);
     return m.id;
-}
-
-static void notify(struct mcp_server *s, const char *method, struct str params)
-{
-    struct buf json = BUF_INIT(MCP_OUT_MAX);
-
-    begin_message(&json);
-    json_add_member(&json, "method", str_of(method));
-    add_part(&json, "params", params);
-    send_message(s, (struct mcp_message){.method = method}, &json);
-}
-
-static void answer_request(struct mcp_server *s, struct str id, const char *member,
-                           struct str value)
-{
-    struct buf json = BUF_INIT(MCP_OUT_MAX);
-
-    begin_message(&json);
-    add_part(&json, "id", id);
-    add_part(&json, member, value);
-    send_message(s, (struct mcp_message){.id = 0}, &json);
 }
 
 static void initialize(struct mcp_server *s)
@@ -510,7 +456,8 @@ static void take_greeting(struct mcp_server *s, struct str result)
         if (str_eq_c(version, revisions[i]))
             s->revision = revisions[i];
     if (s->revision) {
-        notify(s, "notifications/initialized", STR_NONE);
+        send_message(s, (struct mcp_message){.method = "notifications/initialized"}, STR_NONE,
+                     "params", STR_NONE);
         take_instructions(s, result);
         list_if_any(s, result);
     } else if (version.n == 0) {
@@ -560,7 +507,6 @@ static void take_page(struct mcp_server *s, struct str result)
     struct str cursor = json_get(result, "nextCursor");
     bool more = !json_is_null(cursor) && !str_eq_c(cursor, "false") &&
                 (s->stateless || !str_eq_c(cursor, "\"\""));
-    struct buf text = BUF_INIT(BUF_SMALL);
 
     for (struct json_iter it = json_iter(json_get(result, "tools")); json_next(&it);) {
         s->coming.bytes += it.value.n;
@@ -573,10 +519,7 @@ static void take_page(struct mcp_server *s, struct str result)
         add_tool(s, it.value);
     }
     if (more && hash_map_find(&s->cursors, cursor)) {
-        buf_addf(&text, "MCP server '%s' repeats a cursor: the list of its tools ends there",
-                 s->name);
-        tell(s, MCP_WARNING, buf_str(&text));
-        buf_release(&text);
+        warn(s, " repeats a cursor: the list of its tools ends there");
     } else if (more && s->cursors.count + 1 < PAGES_MAX) {
         hash_map_add(&s->cursors, cursor);
         request_page(s, cursor);
@@ -594,22 +537,15 @@ static void take_page(struct mcp_server *s, struct str result)
     set_ready(s);
 }
 
-static void keep_old_list(struct mcp_server *s, const char *why)
-{
-    struct buf text = BUF_INIT(2 * MCP_MESSAGE_MAX);
-
-    buf_addf(&text, "MCP server '%s' cannot list its tools anew: %s", s->name, why);
-    tell(s, MCP_WARNING, buf_str(&text));
-    buf_release(&text);
-    set_ready(s);
-}
-
+/* The list cannot be had. If there is an older one, that stays. */
 static void lose_list(struct mcp_server *s, enum err_kind kind, const char *why)
 {
-    if (s->listed)
-        keep_old_list(s, why);
-    else
+    if (!s->listed) {
         mcp_give_up(s, kind, "cannot list its tools: %s", why);
+        return;
+    }
+    warn(s, " cannot list its tools anew: %s", why);
+    set_ready(s);
 }
 
 /* Takes the answer that getting ready depends on. */
@@ -700,9 +636,32 @@ static void take_answer(struct mcp_server *s, const struct rpc_message *m)
     /* Other ids are those of calls that were given up. */
 }
 
+/* Tells the parameters of notifications/message, `level logger text`. Missing ones are skipped, and
+ * data that is not a text is added as JSON. */
+static void tell_log(const struct mcp_server *s, struct str params)
+{
+    static const char *const members[] = {"level", "logger", "data"};
+    struct buf text = BUF_INIT(2 * MCP_MESSAGE_MAX), scratch = BUF_INIT(MCP_MESSAGE_MAX);
+
+    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
+        struct str value = json_get(params, members[i]);
+
+        if (json_is_null(value))
+            continue;
+        if (text.len > 0)
+            buf_add_byte(&text, ' ');
+        if (json_type(value) == JSON_STRING)
+            buf_add_str(&text, json_text(value, &scratch));
+        else
+            json_add_compact(&text, value);
+    }
+    tell(s, MCP_LOG, buf_str(&text));
+    buf_release(&text);
+    buf_release(&scratch);
+}
+
 static void take_notification(struct mcp_server *s, const struct rpc_message *m)
 {
-    struct buf text = BUF_INIT(2 * MCP_MESSAGE_MAX);
     struct mcp_call *call = NULL;
     int64_t token;
 
@@ -715,29 +674,8 @@ static void take_notification(struct mcp_server *s, const struct rpc_message *m)
         call->job->deadline = time_ticks() + call->job->timeout_ms;
         s->unasked = 0;
     }
-    if (s->watch && str_eq_c(m->method, "notifications/message")) {
-        add_log_message(&text, m->body);
-        tell(s, MCP_LOG, buf_str(&text));
-    }
-    buf_release(&text);
-}
-
-static void take_message(struct mcp_server *s, const struct rpc_message *m)
-{
-    if (m->kind == KIND_RESULT || m->kind == KIND_ERROR) {
-        take_answer(s, m);
-        return;
-    }
-    if (++s->unasked > MCP_UNASKED_MAX)
-        mcp_give_up(s, ERR_LIMIT, "cannot be used: it sent %d messages and no answer",
-                    MCP_UNASKED_MAX);
-    else if (m->kind == KIND_NOTIFICATION)
-        take_notification(s, m);
-    else if (str_eq_c(m->method, "ping"))
-        answer_request(s, m->id, "result", STR("{}"));
-    else
-        answer_request(s, m->id, "error",
-                       STR("{\"code\":-32601,\"message\":\"Method not found\"}"));
+    if (str_eq_c(m->method, "notifications/message"))
+        tell_log(s, m->body);
 }
 
 /* ---- reading: JSON-RPC 2.0 (jsonrpc.org/specification) ---- */
@@ -773,39 +711,26 @@ static bool read_message(struct str object, struct rpc_message *m, struct buf *m
            (is_id(m->id) && (m->body.n > 0 || got[VERSION].n > 0));
 }
 
-static void take_object(struct mcp_server *s, struct str object)
+static void take_message(struct mcp_server *s, struct str object)
 {
     struct buf method = BUF_INIT(MCP_MESSAGE_MAX);
     struct rpc_message m;
 
-    if (mcp_is_broken(s))
-        return;
-    if (read_message(object, &m, &method))
-        take_message(s, &m);
-    else
+    if (!read_message(object, &m, &method))
         take_noise(s, object);
-    buf_release(&method);
-}
-
-/* Takes a message or, from servers of 2025-03-26, a batch of them. */
-static void take_value(struct mcp_server *s, struct str value)
-{
-    struct json_iter it = json_iter(value);
-
-    if (json_type(value) != JSON_ARRAY)
-        take_object(s, value);
+    else if (m.kind == KIND_RESULT || m.kind == KIND_ERROR)
+        take_answer(s, &m);
+    else if (++s->unasked > MCP_UNASKED_MAX)
+        mcp_give_up(s, ERR_LIMIT, "cannot be used: it sent %d messages and no answer",
+                    MCP_UNASKED_MAX);
+    else if (m.kind == KIND_NOTIFICATION)
+        take_notification(s, &m);
+    else if (str_eq_c(m.method, "ping"))
+        send_message(s, (struct mcp_message){0}, m.id, "result", STR("{}"));
     else
-        while (json_next(&it))
-            take_object(s, it.value);
-}
-
-/* Is a line that is no JSON meant as a message? Its receiver would wait for it. */
-static bool is_broken_message(struct str line)
-{
-    /* Frames with headers are the transport of the Language Server Protocol. They end without a
-     * newline, so the reader would wait for the rest of the line. */
-    return str_starts(line, STR("Content-Length:")) ||
-           (str_starts(line, STR("{")) && str_find(line, STR("\"jsonrpc\"")));
+        send_message(s, (struct mcp_message){0}, m.id, "error",
+                     STR("{\"code\":-32601,\"message\":\"Method not found\"}"));
+    buf_release(&method);
 }
 
 void mcp_take(struct mcp_server *s, struct str text)
@@ -826,9 +751,15 @@ void mcp_take(struct mcp_server *s, struct str text)
         text = buf_str(&repaired);
     }
     if (json_check(text, &value, NULL)) {
-        take_value(s, value);
+        if (json_type(value) == JSON_ARRAY && str_find(value, STR("\"jsonrpc\"")))
+            mcp_give_up(s, ERR_LIMIT, "cannot be used: it sent several messages as a JSON array");
+        else
+            take_message(s, value);
     } else if (text.n > 0) {
-        if (is_broken_message(text)) {
+        /* The receiver of a line that is meant as a message would wait for it. Frames with headers
+         * are the transport of the Language Server Protocol; they end without a newline. */
+        if (str_starts(text, STR("Content-Length:")) ||
+            (str_starts(text, STR("{")) && str_find(text, STR("\"jsonrpc\"")))) {
             s->noise = NOISE_MAX;
             buf_clear(&s->shown);
         }
@@ -964,36 +895,30 @@ static void step_call(struct tool_job *job)
     step_server(tool_of(job)->server);
 }
 
-/* Notifies the server that a call was given up, if it was sent. 2026-07-28 over HTTP has no such
- * notification: the end of the response says it. */
-static void give_up_call(struct mcp_server *s, int64_t id)
-{
-    struct buf params = BUF_INIT(BUF_SMALL);
-
-    if (id == 0)
-        return;
-    buf_addf(&params, "{\"requestId\":%" PRId64 ",\"reason\":\"the call was given up\"}", id);
-    if (!s->stateless || !s->transport->forget)
-        notify(s, "notifications/cancelled", buf_str(&params));
-    if (s->transport->forget)
-        s->transport->forget(s, id);
-    buf_release(&params);
-}
-
-/* The server continues to run. */
+/* The server continues to run. It is notified that the call was given up, if the call was sent.
+ * 2026-07-28 over HTTP has no such notification: the end of the response says it. */
 static void stop_call(struct tool_job *job, int64_t until)
 {
     struct mcp_server *s = job->state;
+    struct buf params = BUF_INIT(BUF_SMALL);
+    size_t i = 0;
+    int64_t id;
 
     (void)until;
-    for (size_t i = 0; s && i < s->calls_count; i++) {
-        if (s->calls[i].job != job)
-            continue;
-        give_up_call(s, s->calls[i].id);
-        remove_call(s, &s->calls[i]);
-        step_server(s);
-        break;
-    }
+    if (!s)
+        return;
+    while (s->calls[i].job != job)
+        i++;
+    id = s->calls[i].id;
+    buf_addf(&params, "{\"requestId\":%" PRId64 ",\"reason\":\"the call was given up\"}", id);
+    if (id > 0 && (!s->stateless || !s->transport->forget))
+        send_message(s, (struct mcp_message){.method = "notifications/cancelled"}, STR_NONE,
+                     "params", buf_str(&params));
+    if (id > 0 && s->transport->forget)
+        s->transport->forget(s, id);
+    buf_release(&params);
+    remove_call(s, &s->calls[i]);
+    step_server(s);
 }
 
 static const struct tool_kind mcp_kind = {begin_call, fds_of_call, step_call,
@@ -1016,24 +941,12 @@ static void be_patient(struct mcp_server *s, int64_t waited, int64_t most)
         tell(s, MCP_SLOW, STR_NONE);
     }
     if (waited >= most && s->listed) {
-        keep_old_list(s, "it takes too long");
+        lose_list(s, ERR_LIMIT, "it takes too long");
     } else if (waited >= most) {
         mcp_add_noise(s, &noise);
         mcp_give_up(s, ERR_LIMIT, "was not ready in %" PRId64 " s%s", most / 1000, buf_c(&noise));
     }
     buf_release(&noise);
-}
-
-/* Steps a server that is not ready. Returns 0, or -1 with *e set if it cannot become ready. */
-static int step_unready(struct mcp_server *s, struct err *e)
-{
-    step_server(s);
-    if (mcp_is_broken(s) && !s->listed)
-        return err_set(e, s->fault.kind, "%s", err_text(&s->fault));
-    /* The next call reports the fault. */
-    if (mcp_is_broken(s))
-        set_ready(s);
-    return 0;
 }
 
 /* Waits until a server that is not ready has something to do, up to `left` milliseconds. `fds` has
@@ -1078,9 +991,17 @@ int mcp_await(struct mcp_server *const *servers, size_t count, int64_t ms, int c
             if (servers[i]->state != MCP_READY)
                 be_patient(servers[i], waited, ms);
         going = await_unready(servers, count, fds, ms - waited, e);
-        for (size_t i = 0; going > 0 && i < count; i++)
-            if (servers[i]->state != MCP_READY)
-                going = step_unready(servers[i], e) == 0 ? 1 : -1;
+        for (size_t i = 0; going > 0 && i < count; i++) {
+            struct mcp_server *s = servers[i];
+
+            if (s->state == MCP_READY)
+                continue;
+            step_server(s);
+            if (mcp_is_broken(s) && !s->listed)
+                going = err_set(e, s->fault.kind, "%s", err_text(&s->fault));
+            else if (mcp_is_broken(s))
+                set_ready(s); /* the next call reports the fault */
+        }
     }
     free(fds);
     return going;
@@ -1129,25 +1050,23 @@ void mcp_init(struct mcp_server *s, const char *name, const struct mcp_transport
     buf_init(&s->instructions, MCP_INSTRUCTIONS_MAX);
 }
 
-/* Ends the servers that have this transport. */
-static void end_all_of(const struct mcp_transport *transport, struct mcp_server *const *servers,
-                       size_t count, int64_t grace_ms, int hurry_fd)
-{
-    size_t room = 0, n = 0;
-    struct mcp_server **own = mem_grow(NULL, &room, count, sizeof(struct mcp_server *));
-
-    for (size_t i = 0; i < count; i++)
-        if (servers[i]->transport == transport)
-            own[n++] = servers[i];
-    if (n > 0)
-        transport->end(own, n, grace_ms, hurry_fd);
-    free(own);
-}
-
 void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd)
 {
-    end_all_of(&mcp_http_transport, servers, count, grace_ms, hurry_fd);
-    end_all_of(&mcp_stdio_transport, servers, count, grace_ms, hurry_fd);
+    static const struct mcp_transport *const transports[] = {&mcp_http_transport,
+                                                             &mcp_stdio_transport};
+    size_t room = 0;
+    struct mcp_server **own = mem_grow(NULL, &room, count, sizeof(struct mcp_server *));
+
+    for (size_t k = 0; k < 2; k++) {
+        size_t n = 0;
+
+        for (size_t i = 0; i < count; i++)
+            if (servers[i]->transport == transports[k])
+                own[n++] = servers[i];
+        if (n > 0)
+            transports[k]->end(own, n, grace_ms, hurry_fd);
+    }
+    free(own);
     for (size_t i = 0; i < count; i++) {
         struct mcp_server *s = servers[i];
 

@@ -8,44 +8,28 @@
 /* The most images of one result. */
 #define IMAGES_MAX 20
 
-/* Adds `, TEXT` for a member that is a text. */
-static void add_detail(struct buf *out, struct str object, const char *key)
-{
-    struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX);
-    struct str text = json_text(json_get(object, key), &scratch);
-
-    if (text.n > 0) {
-        buf_add_c(out, ", ");
-        vis_add_line(out, text, false);
-    }
-    buf_release(&scratch);
-}
-
-/* Adds the size of the bytes that a member holds in base64. */
-static void add_size(struct buf *out, struct str object, const char *key)
-{
-    struct str data = json_get(object, key);
-    size_t n;
-
-    if (json_type(data) != JSON_STRING)
-        return;
-    n = data.n - 2;
-    while (n > 0 && data.p[n] == '=')
-        n--;
-    buf_addf(out, ", %zu bytes", n * 3 / 4);
-}
-
-/* Adds a line such as `[image, image/png, 1234 bytes]`. */
+/* Adds a line such as `[image, image/png, 1234 bytes]`, with the size of the bytes that the member
+ * `data` holds in base64. */
 static void add_described(struct buf *out, struct str type, struct str block, const char *data)
 {
     static const char *const details[] = {"uri", "name", "title", "description", "mimeType"};
+    struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX);
+    struct str base64 = json_body(json_get(block, data));
 
     buf_add_byte(out, '[');
     vis_add_line(out, type, false);
-    for (size_t i = 0; i < sizeof details / sizeof *details; i++)
-        add_detail(out, block, details[i]);
-    add_size(out, block, data);
+    for (size_t i = 0; i < sizeof details / sizeof *details; i++) {
+        struct str text = json_text(json_get(block, details[i]), &scratch);
+
+        buf_add_c(out, text.n > 0 ? ", " : "");
+        vis_add_line(out, text, false);
+    }
+    while (str_ends(base64, STR("=")))
+        base64.n--;
+    if (base64.p)
+        buf_addf(out, ", %zu bytes", base64.n * 3 / 4);
     buf_add_byte(out, ']');
+    buf_release(&scratch);
 }
 
 static void add_block(struct buf *out, struct str block)
@@ -143,14 +127,6 @@ static void add_blocks(struct buf *text, struct attachment_list *images, struct 
         json_add_compact(text, structured);
 }
 
-/* Revision 2026-07-28 has `resultType`; without it a result is complete. */
-static bool is_complete(struct str result)
-{
-    struct str type = json_get(result, "resultType");
-
-    return json_is_null(type) || json_is_text(type, "complete");
-}
-
 /* Takes what the result says about edits: its structured content, in the form of llm/tool, or the
  * links to files. */
 static void take_edits(struct tool_job *job, struct str result, const struct buf *files)
@@ -169,9 +145,12 @@ void mcp_result_take(struct tool_job *job, struct str result)
 {
     /* The descriptions of many empty blocks are longer than the message was. */
     struct buf text = BUF_INIT(8 * MCP_MESSAGE_MAX), files = BUF_INIT(MCP_MESSAGE_MAX);
+    /* Revision 2026-07-28 has it; without it a result is complete. */
+    struct str type = json_get(result, "resultType");
+    bool complete = json_is_null(type) || json_is_text(type, "complete");
 
-    job->failed = json_is_true(json_get(result, "isError")) || !is_complete(result);
-    if (is_complete(result))
+    job->failed = json_is_true(json_get(result, "isError")) || !complete;
+    if (complete)
         add_blocks(&text, &job->images, &files, result);
     else
         buf_add_c(&text, "it asks for more input, which it cannot be given");

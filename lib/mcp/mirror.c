@@ -97,28 +97,20 @@ void mcp_mirror_add(struct buf *out, const char *method, const char *tool, struc
 
 /* ---- the rules ---- */
 
-/* Notes a name in lower case. Returns false if it was noted already. */
-static bool is_new(struct hash_map *names, struct str name)
-{
-    struct buf lower = BUF_INIT(SIZE_MAX);
-    bool is;
-
-    for (size_t i = 0; i < name.n; i++)
-        buf_add_byte(&lower, ascii_lower(name.p[i]));
-    is = hash_map_add(names, buf_str(&lower));
-    buf_release(&lower);
-    return is;
-}
-
+/* The name must differ from those before it, also in lower case. */
 static bool annotation_valid(struct str schema, struct str annotation, struct hash_map *names)
 {
-    struct buf name = BUF_INIT(SIZE_MAX);
-    struct str text = json_text(annotation, &name);
-    bool valid = http_name_is_token(text) && is_new(names, text) &&
+    struct buf scratch = BUF_INIT(SIZE_MAX), lower = BUF_INIT(SIZE_MAX);
+    struct str name = json_text(annotation, &scratch);
+    bool valid = http_name_is_token(name) &&
                  (json_has_type(schema, "string") || json_has_type(schema, "integer") ||
                   json_has_type(schema, "boolean"));
 
-    buf_release(&name);
+    for (size_t i = 0; i < name.n; i++)
+        buf_add_byte(&lower, ascii_lower(name.p[i]));
+    valid = valid && hash_map_add(names, buf_str(&lower));
+    buf_release(&scratch);
+    buf_release(&lower);
     return valid;
 }
 

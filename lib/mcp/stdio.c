@@ -41,33 +41,27 @@ static void read_log(struct link *l)
 }
 
 /* Adds the end of the log on one line, beginning with a whole line of it if one is near enough. */
-static void add_end_of_log(struct buf *out, struct str log)
-{
-    struct buf text = BUF_INIT(8 * LOG_KEPT);
-    const char *line;
-
-    log = str_trim(log);
-    if (log.n == 0)
-        return;
-    buf_add_c(out, ": ");
-    if (log.n > LOG_SHOWN) {
-        log = (struct str){log.p + (log.n - LOG_SHOWN), LOG_SHOWN};
-        line = memchr(log.p, '\n', log.n);
-        if (line)
-            log = (struct str){line + 1, (size_t)(log.p + log.n - line) - 1};
-        buf_add_c(out, "… ");
-    }
-    utf8_add_repaired(&text, log);
-    vis_add_line(out, buf_str(&text), true);
-    buf_release(&text);
-}
-
 static void stdio_drop(struct mcp_server *s, struct buf *why)
 {
     struct link *l = s->link;
+    struct buf text = BUF_INIT(8 * LOG_KEPT);
+    struct str log;
 
     read_log(l);
-    add_end_of_log(why, buf_str(&l->log));
+    log = str_trim(buf_str(&l->log));
+    buf_add_c(why, log.n > 0 ? ": " : "");
+    if (log.n > LOG_SHOWN) {
+        const char *line;
+
+        log = str_skip(log, log.n - LOG_SHOWN);
+        line = memchr(log.p, '\n', log.n);
+        if (line)
+            log = str_skip(log, (size_t)(line + 1 - log.p));
+        buf_add_c(why, "… ");
+    }
+    utf8_add_repaired(&text, log);
+    vis_add_line(why, buf_str(&text), true);
+    buf_release(&text);
     buf_release(&l->out);
     child_end(&l->child, LEAVING_MS);
 }
@@ -129,30 +123,23 @@ static void write_messages(struct mcp_server *s)
     }
 }
 
-/* Gives complete lines to mcp/client, and keeps the beginning of the next one. A line that is too
- * long is refused there. */
-static void take_lines(struct mcp_server *s, struct str bytes)
-{
-    struct link *l = s->link;
-
-    while (bytes.n > 0) {
-        buf_add_str(&l->line, str_cut(&bytes, '\n'));
-        if (!bytes.p && l->line.len <= MCP_MESSAGE_MAX)
-            return;
-        mcp_take(s, buf_str(&l->line));
-        buf_clear(&l->line);
-    }
-}
-
-/* Does one read. Returns false if there is nothing more to read now. */
+/* Does one read. Gives complete lines to mcp/client, which refuses one that is too long, and keeps
+ * the beginning of the next one. Returns false if there is nothing more to read now. */
 static bool read_messages(struct mcp_server *s, size_t *total)
 {
     struct link *l = s->link;
     struct buf bytes = BUF_INIT(BUF_SMALL);
     bool more = child_read(&l->child.out, &bytes);
+    struct str rest = buf_str(&bytes);
 
     *total += bytes.len;
-    take_lines(s, buf_str(&bytes));
+    while (rest.n > 0) {
+        buf_add_str(&l->line, str_cut(&rest, '\n'));
+        if (!rest.p && l->line.len <= MCP_MESSAGE_MAX)
+            break;
+        mcp_take(s, buf_str(&l->line));
+        buf_clear(&l->line);
+    }
     buf_release(&bytes);
     if (!more && l->child.out < 0)
         give_up_ended(s, "output");

@@ -3,8 +3,7 @@
  * 2026-07-28/basic/transports/streamable-http): each message has its own POST request. The response
  * to a request is JSON or a stream of events, which may carry other messages before the answer. A
  * server with sessions names one in the response to initialize, and every later request repeats the
- * name. In the older transport (2024-11-05/basic/transports, "HTTP with SSE") all answers come on
- * the stream of one GET, whose first event names the URL for messages.
+ * name.
  */
 #include "mcp/client.h"
 
@@ -48,16 +47,13 @@ struct link {
     size_t headers_count;
     struct http_pool *pool;
     struct http_limits limits, notice_limits;
-    struct buf session;   /* Mcp-Session-Id; empty: none */
-    struct post *first;   /* in the order in which they were sent */
-    struct post *opening; /* of the old transport: the request that waits for `endpoint` */
-    struct buf endpoint;  /* of the old transport: where messages go; empty: not the old one */
+    struct buf session; /* Mcp-Session-Id; empty: none */
+    struct post *first; /* in the order in which they were sent */
 };
 
 enum post_kind {
     POST_REQUEST, /* a message that has an answer */
     POST_NOTICE,  /* one that has none */
-    POST_STREAM,  /* the GET whose response carries the answers of the old transport */
     POST_DELETE,  /* the end of the session */
 };
 
@@ -88,58 +84,32 @@ struct post {
 
 /* ---- messages of the server ---- */
 
-/* Writes the strings of a JSON text anew without the escapes that they do not need. Some servers
- * write `/`, `+` or `&` so, and a secret would not be found. */
-static void unescape(struct buf *json)
-{
-    struct buf out = BUF_INIT(SIZE_MAX), text = BUF_INIT(SIZE_MAX);
-    struct str rest = buf_str(json), value;
-
-    if (!memchr(buf_c(json), '\\', json->len) || !json_check(rest, &value, NULL))
-        return;
-    while (rest.n > 0) {
-        size_t n = 1;
-
-        if (rest.p[0] == '"') {
-            while (rest.p[n] != '"')
-                n += rest.p[n] == '\\' ? 2 : 1;
-            json_add_string(&out, json_text((struct str){rest.p, ++n}, &text));
-        } else {
-            buf_add_byte(&out, rest.p[0]);
-        }
-        rest = str_skip(rest, n);
-    }
-    buf_set(json, buf_str(&out));
-    buf_release(&out);
-    buf_release(&text);
-}
-
-/* Masks the secret, also as a JSON string has it. */
-static void mask_secret(struct buf *text, struct str secret)
-{
-    struct buf escaped = BUF_INIT(SIZE_MAX);
-
-    json_add_string(&escaped, secret);
-    if (!secret_is_word(secret)) {
-        secret_mask(text, secret, 0, 0);
-        secret_mask(text, json_body(buf_str(&escaped)), 0, 0);
-    }
-    mem_wipe(escaped.data, escaped.len);
-    buf_release(&escaped);
-}
-
-/* Masks secret headers in bytes of the server: the whole value, because a cookie has several parts,
- * and the word that is the secret. */
+/* Masks secret headers in bytes of the server, also as JSON strings have them: the whole value,
+ * because a cookie has several parts, and the word that is the secret. Some servers write `/`, `+`
+ * or `&` of it as an escape. */
 static void mask_secrets(const struct link *l, struct buf *text)
 {
-    if (l->headers_count > 0)
-        unescape(text);
-    for (size_t i = 0; i < l->headers_count; i++) {
-        if (!l->headers[i].secret)
-            continue;
-        mask_secret(text, secret_of(l->headers[i].value));
-        mask_secret(text, secret_of(header_secret(&l->headers[i])));
+    struct buf plain = BUF_INIT(SIZE_MAX), escaped = BUF_INIT(SIZE_MAX);
+    struct str value;
+
+    if (l->headers_count > 0 && json_check(buf_str(text), &value, NULL)) {
+        json_add_plain(&plain, value);
+        buf_set(text, buf_str(&plain));
     }
+    for (size_t i = 0; i < 2 * l->headers_count; i++) {
+        const struct ask_header *h = &l->headers[i / 2];
+        struct str secret = secret_of(i % 2 == 0 ? h->value : header_secret(h));
+
+        if (!h->secret || secret_is_word(secret))
+            continue;
+        buf_clear(&escaped);
+        json_add_string(&escaped, secret);
+        secret_mask(text, secret, 0, 0);
+        secret_mask(text, json_body(buf_str(&escaped)), 0, 0);
+        mem_wipe(escaped.data, escaped.len);
+    }
+    buf_release(&plain);
+    buf_release(&escaped);
 }
 
 /* Gives a message to mcp/client. */
@@ -153,24 +123,6 @@ static void deliver(struct mcp_server *s, struct str message)
     buf_release(&text);
 }
 
-/* The first event of the old transport names the URL for messages (2024-11-05/basic/transports).
- * It is only taken if it is one of the same server, because the headers go there. */
-static void take_endpoint(struct mcp_server *s, struct str data)
-{
-    struct link *l = s->link;
-    struct buf reference = BUF_INIT(BUF_SMALL), url = BUF_INIT(BUF_SMALL);
-
-    buf_add_str(&reference, str_trim(data));
-    if (!http_resolve(buf_c(&l->url), buf_c(&reference), &url) ||
-        !http_same_origin(buf_c(&l->url), buf_c(&url))) {
-        mcp_give_up(s, ERR_LIMIT, "names an endpoint for messages that is not its own");
-    } else {
-        buf_set(&l->endpoint, buf_str(&url));
-    }
-    buf_release(&reference);
-    buf_release(&url);
-}
-
 static int take_event(void *arg, struct str event, struct str data, struct err *e)
 {
     struct post *p = arg;
@@ -179,8 +131,6 @@ static int take_event(void *arg, struct str event, struct str data, struct err *
     p->resumes = 0;
     if (str_eq_c(event, "message"))
         deliver(p->server, data);
-    else if (str_eq_c(event, "endpoint") && p->kind == POST_STREAM)
-        take_endpoint(p->server, data);
     return mcp_is_broken(p->server) ? 1 : 0;
 }
 
@@ -235,8 +185,6 @@ static void drop_post(struct link *l, struct post *p)
     while (*at != p)
         at = &(*at)->next;
     *at = p->next;
-    if (l->opening == p)
-        l->opening = NULL;
     if (p->transfer)
         http_end(p->transfer);
     buf_release(&p->message);
@@ -273,11 +221,22 @@ static void add_header(struct post *p, const char *name, struct str value)
         http_add_header(&p->request, name, value, &p->e);
 }
 
-/* Adds the header lines of a request. `posts`: it carries a message. */
-static void add_headers(struct post *p, bool posts)
+static void begin_post(struct post *p)
 {
-    const struct link *l = p->server->link;
+    struct link *l = p->server->link;
+    bool posts = p->kind != POST_DELETE && p->last_id.len == 0;
 
+    http_head_release(&p->head);
+    http_head_init(&p->head);
+    buf_clear(&p->body);
+    sse_release(&p->sse);
+    sse_init(&p->sse, take_event, p);
+    buf_set(&p->session, buf_str(&l->session));
+    buf_set(&p->request.url, buf_str(&l->url));
+    buf_clear(&p->request.body);
+    if (posts)
+        buf_add_str(&p->request.body, buf_str(&p->message));
+    p->request.method = p->kind == POST_DELETE ? "DELETE" : NULL;
     buf_clear(&p->request.headers);
     if (posts)
         add_header(p, "Content-Type", STR("application/json"));
@@ -291,32 +250,11 @@ static void add_headers(struct post *p, bool posts)
         buf_add_str(&p->request.headers, buf_str(&p->mirror));
     for (size_t i = 0; i < l->headers_count; i++)
         add_header(p, l->headers[i].name, str_of(l->headers[i].value));
-}
-
-static void begin_post(struct post *p)
-{
-    struct link *l = p->server->link;
-    bool posts = p->kind <= POST_NOTICE && p->last_id.len == 0;
-
-    http_head_release(&p->head);
-    http_head_init(&p->head);
-    buf_clear(&p->body);
-    sse_release(&p->sse);
-    sse_init(&p->sse, take_event, p);
-    buf_set(&p->session, buf_str(&l->session));
-    buf_set(&p->request.url,
-            buf_str(l->endpoint.len > 0 && p->kind <= POST_NOTICE ? &l->endpoint : &l->url));
-    buf_clear(&p->request.body);
-    if (posts)
-        buf_add_str(&p->request.body, buf_str(&p->message));
-    p->request.method = p->kind == POST_DELETE ? "DELETE" : NULL;
-    add_headers(p, posts);
     if (p->e.kind != ERR_NONE)
         return;
-    p->transfer = http_begin(l->pool, &p->request,
-                             p->kind == POST_NOTICE || p->kind == POST_DELETE ? &l->notice_limits
-                                                                              : &l->limits,
-                             &p->sink, &p->e);
+    p->transfer =
+        http_begin(l->pool, &p->request, p->kind == POST_REQUEST ? &l->limits : &l->notice_limits,
+                   &p->sink, &p->e);
 }
 
 /* Begins what may be begun. The server handles requests side by side, so that what is sent first
@@ -330,7 +268,7 @@ static bool begin_posts(struct link *l)
     int64_t now = time_ticks();
 
     for (struct post *p = l->first; p; p = p->next) {
-        if (!p->transfer && p->e.kind == ERR_NONE && p->begin_at <= now && p != l->opening &&
+        if (!p->transfer && p->e.kind == ERR_NONE && p->begin_at <= now &&
             (!held || p->kind == POST_DELETE)) {
             begin_post(p);
             p->begun = now;
@@ -346,24 +284,35 @@ static bool begin_posts(struct link *l)
 
 /* ---- responses ---- */
 
-/* Adds advice to the error of a server that wants other headers. RFC 9728, section 5.1: the
- * challenge of a server with OAuth names its metadata. */
-static void refuse_access(const struct post *p, struct err *why)
+/* Adds advice to the error of a server that wants other headers, or that refuses initialize as
+ * servers do that only know the transport before this one (2025-11-25/basic/transports, "Backwards
+ * Compatibility"). RFC 9728, section 5.1: the challenge of a server with OAuth names its
+ * metadata. */
+static void add_advice(const struct post *p, struct err *why)
 {
     static const char key[] = "resource_metadata=\"";
     const char *name = p->server->name, *at = strstr(buf_c(&p->head.field[HTTP_CHALLENGE]), key);
     struct buf text = BUF_INIT(BUF_SMALL);
-    struct str rest;
+    int status = p->head.status;
 
-    buf_addf(&text, "%s (set 'mcp.%s.header_command.Authorization' or another header",
-             err_text(why), name);
-    if (at) {
-        rest = str_of(at + sizeof key - 1);
-        buf_add_c(&text, "; who gives access is described at ");
-        provider_error_add_excerpt(&text, str_cut(&rest, '"'), EXCERPT_MAX);
+    buf_add_c(&text, err_text(why));
+    if (status == 401 || status == 403) {
+        buf_addf(&text, " (set 'mcp.%s.header_command.Authorization' or another header", name);
+        if (at) {
+            struct str rest = str_of(at + sizeof key - 1);
+
+            buf_add_c(&text, "; who gives access is described at ");
+            provider_error_add_excerpt(&text, str_cut(&rest, '"'), EXCERPT_MAX);
+        }
+        buf_add_c(&text, ")");
+        why->kind = ERR_AUTH;
+    } else if (p->initializes && (status == 400 || status == 404 || status == 405)) {
+        buf_addf(&text,
+                 " (if it only speaks HTTP+SSE, the transport of 2024-11-05, start it as "
+                 "'mcp.%s = npx -y mcp-remote URL')",
+                 name);
     }
-    buf_add_c(&text, ")");
-    err_set(why, ERR_AUTH, "%s", buf_c(&text));
+    err_set(why, why->kind, "%s", buf_c(&text));
     buf_release(&text);
 }
 
@@ -400,39 +349,17 @@ static bool take_error(struct post *p)
 static bool redirect(struct post *p, struct err *why)
 {
     struct link *l = p->server->link;
-    struct buf url = BUF_INIT(BUF_SMALL), origin = BUF_INIT(BUF_SMALL);
+    struct buf url = BUF_INIT(BUF_SMALL);
     bool same = http_resolve(buf_c(&p->request.url), buf_c(&p->head.field[HTTP_LOCATION]), &url) &&
                 http_same_origin(buf_c(&l->url), buf_c(&url)) && p->head.status >= 307 &&
                 p->redirects++ < REDIRECTS_MAX;
 
-    if (same) {
-        struct buf *to = l->endpoint.len > 0 ? &l->endpoint : &l->url;
-
-        buf_set(to, buf_str(&url));
-    } else if (http_origin(buf_c(&url), &origin)) {
-        err_set(why, ERR_REQUEST, "HTTP %d: redirect to '%s' is not followed", p->head.status,
-                buf_c(&origin));
-    } else {
-        err_set(why, ERR_REQUEST, "HTTP %d: redirect is not followed", p->head.status);
-    }
+    if (same)
+        buf_set(&l->url, buf_str(&url));
+    else
+        http_refuse_redirect(&p->head, why);
     buf_release(&url);
-    buf_release(&origin);
     return same;
-}
-
-/* Tries the old transport after a server that refused initialize in this way
- * (2025-11-25/basic/transports, "Backwards Compatibility"). Returns whether it does. */
-static bool try_old_transport(struct post *p)
-{
-    struct link *l = p->server->link;
-    int status = p->head.status;
-
-    if (!p->initializes || l->opening || l->endpoint.len > 0 ||
-        (status != 400 && status != 404 && status != 405))
-        return false;
-    l->opening = p;
-    add_post(p->server, POST_STREAM);
-    return true;
 }
 
 /* Takes a response that is an error. Returns whether the post stays. */
@@ -450,12 +377,9 @@ static bool take_refusal(struct post *p)
             buf_clear(&l->session);
         mcp_lose_session(p->server, p->id);
     } else if (!take_error(p)) {
-        stays = try_old_transport(p);
         mask_secrets(l, &p->body); /* while it is JSON */
-        if (!stays)
-            provider_error_set_http(&why, status, buf_str(&p->body));
-        if (status == 401 || status == 403)
-            refuse_access(p, &why);
+        provider_error_set_http(&why, status, buf_str(&p->body));
+        add_advice(p, &why);
     }
     if (why.kind != ERR_NONE)
         lose(p, &why);
@@ -536,67 +460,25 @@ static bool take_end(struct post *p, int result)
     return false;
 }
 
-/* Takes the end of the stream of the old transport. */
-static void take_end_of_stream(struct post *p, int result)
-{
-    struct link *l = p->server->link;
-    struct post *opening = l->opening;
-    struct err why = ERR_INIT;
-
-    l->opening = NULL;
-    if (opening) {
-        mask_secrets(l, &opening->body);
-        provider_error_set_http(&why, opening->head.status, buf_str(&opening->body));
-        lose(opening, &why);
-    } else {
-        mcp_give_up(p->server, ERR_LIMIT, "closed its stream of events%s%s", result < 0 ? ": " : "",
-                    result < 0 ? err_text(&p->e) : "");
-    }
-    err_release(&why);
-}
-
 /* Looks at an exchange. Returns whether the post stays. */
 static bool look_at(struct post *p)
 {
     int state = p->transfer ? http_state(p->transfer) : p->e.kind != ERR_NONE ? -1 : 1;
-    struct link *l = p->server->link;
 
     take_session(p);
-    if (p->kind == POST_REQUEST && state > 0) {
-        if (!p->transfer || mcp_awaits(p->server, p->id))
-            return true;
+    if (state > 0 && p->kind == POST_REQUEST && p->transfer && !mcp_awaits(p->server, p->id)) {
         if (p->linger == 0)
             p->linger = time_ticks() + LINGER_MS;
         return p->linger > time_ticks();
     }
     if (state > 0)
         return true;
-    if (p->kind == POST_STREAM)
-        take_end_of_stream(p, state);
-    /* An answer of the old transport comes on its stream. */
-    if (p->kind != POST_REQUEST ||
-        (l->endpoint.len > 0 && state == 0 && http_head_is_success(&p->head)))
-        return false;
-    if (!take_end(p, state))
+    if (p->kind != POST_REQUEST || !take_end(p, state))
         return false;
     if (p->transfer)
         http_end(p->transfer);
     p->transfer = NULL;
     return true;
-}
-
-static void look_at_all(struct link *l)
-{
-    for (struct post *p = l->first, *next; p; p = next) {
-        bool stays = look_at(p);
-
-        next = p->next;
-        if (!stays)
-            drop_post(l, p);
-    }
-    /* The request that waited for the endpoint can go there. */
-    if (l->endpoint.len > 0)
-        l->opening = NULL;
 }
 
 static void drop_posts(struct link *l)
@@ -612,7 +494,13 @@ static void remote_step(struct mcp_server *s)
 
     while (more) {
         http_pool_step(l->pool);
-        look_at_all(l);
+        for (struct post *p = l->first, *next; p; p = next) {
+            bool stays = look_at(p);
+
+            next = p->next;
+            if (!stays)
+                drop_post(l, p);
+        }
         more = !mcp_is_broken(s) && begin_posts(l);
     }
     if (mcp_is_broken(s))
@@ -646,7 +534,6 @@ void mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r
 
     buf_init(&l->url, BUF_SMALL);
     buf_init(&l->session, BUF_SMALL);
-    buf_init(&l->endpoint, BUF_SMALL);
     buf_add_c(&l->url, r->url);
     l->headers = r->headers;
     l->headers_count = r->headers_count;
@@ -656,21 +543,6 @@ void mcp_open(struct mcp_server *s, const char *name, const struct mcp_remote *r
     mcp_init(s, name, &mcp_http_transport, l, watch);
     l->pool = http_pool_open();
     mcp_greet(s);
-}
-
-/* Sends DELETE for the session, which says that it is not needed any more, and drops the requests,
- * whose answers are not used any more. */
-static void begin_end(struct mcp_server *s)
-{
-    struct link *l = s->link;
-
-    for (struct post *p = l->first, *next; p; p = next) {
-        next = p->next;
-        if (p->kind != POST_NOTICE || mcp_is_broken(s))
-            drop_post(l, p);
-    }
-    if (!mcp_is_broken(s) && l->session.len > 0)
-        add_post(s, POST_DELETE);
 }
 
 /* Steps the servers whose last messages are under way. Returns false if no message is under way. */
@@ -697,28 +569,36 @@ static bool step_last(struct mcp_server *const *servers, size_t count, int64_t w
     return any;
 }
 
-static void free_link(struct link *l)
-{
-    drop_posts(l);
-    http_pool_close(l->pool);
-    buf_release(&l->url);
-    buf_release(&l->session);
-    buf_release(&l->endpoint);
-    free(l);
-}
-
+/* Sends DELETE for each session, which says that it is not needed any more, and drops the requests,
+ * whose answers are not used any more. */
 static void remote_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms,
                        int hurry_fd)
 {
     int64_t until = time_ticks() + grace_ms, left;
 
-    for (size_t i = 0; i < count; i++)
-        begin_end(servers[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct link *l = servers[i]->link;
+
+        for (struct post *p = l->first, *next; p; p = next) {
+            next = p->next;
+            if (p->kind != POST_NOTICE || mcp_is_broken(servers[i]))
+                drop_post(l, p);
+        }
+        if (!mcp_is_broken(servers[i]) && l->session.len > 0)
+            add_post(servers[i], POST_DELETE);
+    }
     while ((left = until - time_ticks()) > 0 && step_last(servers, count, left, hurry_fd))
         if (hurry_fd >= 0 && file_wait(hurry_fd, 0) > 0 && left > CHILD_HURRY_MS)
             until = time_ticks() + CHILD_HURRY_MS;
-    for (size_t i = 0; i < count; i++)
-        free_link(servers[i]->link);
+    for (size_t i = 0; i < count; i++) {
+        struct link *l = servers[i]->link;
+
+        drop_posts(l);
+        http_pool_close(l->pool);
+        buf_release(&l->url);
+        buf_release(&l->session);
+        free(l);
+    }
 }
 
 const struct mcp_transport mcp_http_transport = {.discover_first = true,

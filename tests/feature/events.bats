@@ -9,10 +9,19 @@ load ../helper
 
 DOCS=$ROOT/docs
 
-# valid SCHEMA FILE: each of its lines, by our own validator.
+# valid SCHEMA FILE: each of its lines, by our own validator, and its texts by the keywords that this does not check.
 valid() {
     "$BIN/tests/tools/check-schema" "$DOCS/$1.schema.json" "$2" >report ||
-        fail "$1:" "$(cat report)" "$(visible "$2")"
+        fail "$1:" "$(cat report)" "$(visible "$2")" || return 1
+    jq -c --slurpfile schema "$DOCS/$1.schema.json" '$schema[0]["$defs"] as $defs
+        | ($defs[.type // ""] // $schema[0]).properties as $properties
+        | to_entries[] | select(.value | type == "string")
+        | (.value | length) as $length | ($properties[.key] | objects) as $at
+        | (if $at["$ref"] then $defs[$at["$ref"] | ltrimstr("#/$defs/")] else $at end) as $want
+        | select(($want.pattern and (.value | test($want.pattern) | not)) or
+            $length < ($want.minLength // 0) or $length > ($want.maxLength // infinite))' "$2" >report ||
+        fail 'not JSON' || return 1
+    [[ ! -s report ]] || fail "$1: texts that do not match:" "$(cat report)"
 }
 
 # events_are TYPE...: of stdout, in that order, runs of text as one; each valid, none with a member that the
@@ -259,4 +268,11 @@ END
     run_expect 1 "$BIN/tests/tools/check-schema" "$DOCS/events.schema.json" /dev/null
     stdout_is 'no lines'
     run_expect 2 "$BIN/tests/tools/check-schema" missing line
+    echo '{"type":"session_id","session_id":"a b"}' >line
+    run_expect 0 "$BIN/tests/tools/check-schema" "$DOCS/events.schema.json" line
+    run_expect 1 valid events line
+    echo '{"type":"text","text":""}' >line
+    run_expect 1 valid events line
+    echo '{"type":"text","text":"a"}' >line
+    run_expect 0 valid events line
 }

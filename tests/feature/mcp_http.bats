@@ -108,12 +108,10 @@ refuses() {
     stderr_is "chat: MCP server 'fake': tool 'echo' is left out, an x-mcp-header of it is not valid"
 }
 
-@test "mcp_http: the transport of 2024-11-05" {
-    start_mcp --old
-    start_llm --call 'fake__echo {"text":"old"}' --reply finished
-    run_expect 0 chat --yes --mcp "fake=$MCP" hello
-    result old
-    requests '.[-1] | "\(.path) \(.body.method)"' '/messages?id=7 tools/call'
+@test "mcp_http: a server that only knows the transport of 2024-11-05 is named, with a remedy" {
+    start_mcp --status 405
+    refuses 9 "refuses to begin: HTTP 405: as told (if it only speaks HTTP+SSE, the transport of 2024-11-05, start it as 'mcp.fake = npx -y mcp-remote URL')"
+    requests '[.[] | "\(.method) \(.body.method)"] | join(", ")' 'POST server/discover, POST initialize'
 }
 
 @test "mcp_http: a stream that breaks off is resumed" {
@@ -192,7 +190,7 @@ refuses() {
     start_mcp --page
     refuses 9 "refuses to begin: HTTP 200 without an answer, of type text/html"
     start_mcp --status 404
-    refuses 9 "refuses to begin: HTTP 404: as told"
+    refuses 9 "refuses to begin: HTTP 404: as told (if it only speaks HTTP+SSE, the transport of 2024-11-05, start it as 'mcp.fake = npx -y mcp-remote URL')"
     MCP=http://127.0.0.1:1/mcp
     refuses 4 "cannot be reached: cannot connect to '127.0.0.1:1': Connection refused"
 }

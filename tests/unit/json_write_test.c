@@ -165,6 +165,17 @@ static void check_unpacked(const char *value, bool added, const char *expected)
     buf_release(&b);
 }
 
+TEST(plain_strings_have_no_escape_too_many)
+{
+    struct buf out = BUF_INIT(BUF_SMALL);
+
+    json_add_plain(&out,
+                   STR("{\"\\u0061\\/\" : [\"\\u00e9\\\"\\n\\\\u0000\", 1e3,\"\\u0000\\ud83d\"]}"));
+    CHECK_STR(buf_c(&out),
+              "{\"a/\" : [\"\xc3\xa9\\\"\\n\\\\u0000\", 1e3,\"\xef\xbf\xbd\xef\xbf\xbd\"]}");
+    buf_release(&out);
+}
+
 TEST(an_object_in_a_string_is_unpacked)
 {
     check_unpacked("{ \"a\": 1 }", true, "{\"a\":1}");

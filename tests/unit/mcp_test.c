@@ -141,7 +141,7 @@ TEST(older_revisions_are_spoken)
 TEST(a_server_without_initialize)
 {
     start("--stateless");
-    CHECK_INT(server.list.count, 27);
+    CHECK_INT(server.list.count, 26);
     check_call("echo", "{\"text\":\"x\"}", "x", false);
     check_call("input", "{}", "the tool failed:\nit asks for more input, which it cannot be given",
                true);
@@ -151,7 +151,7 @@ TEST(a_server_without_initialize)
 TEST(a_list_of_several_pages)
 {
     start("--pages");
-    CHECK_INT(server.list.count, 27);
+    CHECK_INT(server.list.count, 26);
     check_call("input", "{}", "the tool failed:\nit asks for more input, which it cannot be given",
                true);
     end();
@@ -233,9 +233,9 @@ TEST(an_interrupt_leaves_the_list_for_later)
     CHECK_INT(pipe(ends), 0);
     CHECK_INT(write(ends[1], "x", 1), 1);
     CHECK(!mcp_renew(servers, 1, PATIENCE_MS, ends[0]));
-    CHECK_INT(server.list.count, 27);
+    CHECK_INT(server.list.count, 26);
     CHECK(mcp_renew(servers, 1, PATIENCE_MS, -1));
-    CHECK_INT(server.list.count, 28);
+    CHECK_INT(server.list.count, 27);
     close(ends[0]);
     close(ends[1]);
     end();
@@ -271,7 +271,6 @@ TEST(results_and_errors)
                "a\xef\xbf\xbd\xef\xbf\xbd"
                "b",
                false);
-    check_call("batch", "{\"text\":\"b\"}", "b", false);
     check_call("echo", "[]", "the arguments are not a JSON object", true);
     check_call("echo", "{\"text\":", "the arguments are not a JSON object", true);
     end();

@@ -78,36 +78,20 @@ TEST(numbers)
          {"{\"exclusiveMinimum\":0}", "0", "is not more than 0"},
          {"{\"exclusiveMinimum\":0}", "0.1", NULL},
          {"{\"exclusiveMaximum\":10}", "1e1", "is not less than 10"},
-         {"{\"exclusiveMaximum\":10}", "-9", NULL}, {"{\"multipleOf\":0.01}", "19.99", NULL},
-         {"{\"multipleOf\":0.01}", "19.999", "is not a multiple of 0.01"},
-         {"{\"multipleOf\":5}", "-15", NULL}, {"{\"multipleOf\":5}", "0", NULL},
-         {"{\"multipleOf\":5}", "7", "is not a multiple of 5"},
-         {"{\"multipleOf\":2}", "\"text\"", NULL}, {"{\"maximum\":1}", "[2]", NULL});
+         {"{\"exclusiveMaximum\":10}", "-9", NULL}, {"{\"maximum\":1}", "[2]", NULL});
 }
 
-TEST(strings)
-{
-    ROWS(
-        {"{\"maxLength\":2}", "\"\xf0\x9f\x98\x80\\ud83d\\ude00\"", NULL},
-        {"{\"maxLength\":2.0}", "\"abc\"", "has 3 characters, not at most 2"},
-        {"{\"minLength\":2}", "\"a\"", "has 1 character, not at least 2"},
-        {"{\"pattern\":\"^[a-z]+$\"}", "\"abc\"", NULL},
-        {"{\"pattern\":\"^[a-z]+$\"}", "\"abc\\n\"", "does not match the pattern \"^[a-z]+$\""},
-        {"{\"pattern\":\"^\\\\d$\"}", "\"\xe0\xa5\xaa\"", "does not match the pattern \"^\\\\d$\""},
-        {"{\"pattern\":\"^\\\\u00e9$\"}", "\"\xc3\xa9\"", NULL},
-        {"{\"pattern\":\"\"}", "\"\"", NULL}, {"{\"format\":\"date\"}", "\"never\"", NULL});
-}
-
-/* cJSON would cut the first string at U+0000, and refuse the others. */
+/* cJSON would cut the first two at U+0000, and refuse the others. */
 TEST(escapes_that_cjson_cannot_represent)
 {
-    ROWS({"{\"minLength\":3}", "\"a\\u0000b\"", NULL}, {"{\"minLength\":3}", "\"\\ud83dab\"", NULL},
-         {"{\"maxLength\":3}", "\"\\ude00\\ud83d\\u0041\"", NULL},
-         {"{\"maxLength\":1}", "\"\\ud83d\\ude00\"", NULL},
-         {"{\"maxLength\":2}", "\"\\\\u0000\"", "has 6 characters, not at most 2"},
-         {"{\"additionalProperties\":false,\"properties\":{\"a\":true}}", "{\"a\\u0000b\":1}",
+    ROWS({"{\"additionalProperties\":false,\"properties\":{\"a\":true}}", "{\"a\\u0000b\":1}",
           "/a\xef\xbf\xbd"
-          "b: is not allowed"});
+          "b: is not allowed"},
+         {"{\"const\":\"a\"}", "\"a\\u0000b\"", "is not \"a\""},
+         {"{\"const\":\"\xef\xbf\xbd\"}", "\"\\ud83d\"", NULL},
+         {"{\"enum\":[\"\\ude00\\ud83dA\"]}", "\"\\ude00\\ud83d\\u0041\"", NULL},
+         {"{\"const\":\"\xf0\x9f\x98\x80\"}", "\"\\ud83d\\ude00\"", NULL},
+         {"{\"const\":\"\\\\u0000\"}", "\"\\\\u0000\"", NULL});
 }
 
 /* Some versions of cJSON refuse numbers of more than 63 characters. */
@@ -124,20 +108,6 @@ TEST(long_numbers)
     schema_free(s);
     buf_release(&text);
     err_release(&e);
-}
-
-TEST(patterns_are_bounded)
-{
-    struct buf text = BUF_INIT(BUF_SMALL);
-
-    buf_add_byte(&text, '"');
-    for (int i = 0; i < 5000; i++)
-        buf_add_byte(&text, 'a');
-    buf_add_c(&text, "!\"");
-    check_row(&(struct row){"{\"pattern\":\"^(a+)+$\"}", buf_c(&text), "match limit exceeded"});
-    check_row(&(struct row){"{\"anyOf\":[{\"pattern\":\"^(a+)+$\"},{}]}", buf_c(&text),
-                            "match limit exceeded"});
-    buf_release(&text);
 }
 
 TEST(objects)
@@ -163,11 +133,7 @@ TEST(arrays)
          {"{\"items\":{\"items\":{\"type\":\"number\"}}}", "[[1],[2,\"\"]]",
           "/1/1: is not a number"},
          {"{\"minItems\":2}", "[1]", "has 1 item, not at least 2"},
-         {"{\"maxItems\":1}", "[1,2]", "has 2 items, not at most 1"},
-         {"{\"uniqueItems\":true}", "[1,{\"a\":1,\"b\":2},{\"b\":2,\"a\":1.0}]",
-          "has two items {\"a\":1,\"b\":2}"},
-         {"{\"uniqueItems\":true}", "[1,true,\"1\",[1]]", NULL},
-         {"{\"uniqueItems\":false}", "[1,1]", NULL});
+         {"{\"maxItems\":1}", "[1,2]", "has 2 items, not at most 1"});
 }
 
 TEST(any_of_several_schemas)
@@ -191,11 +157,7 @@ TEST(references)
          {"{\"$defs\":{\"n\":{\"minimum\":1}},\"$ref\":\"#/$defs/n\",\"maximum\":2}", "3",
           "is more than 2"},
          {"{\"properties\":{\"next\":{\"$ref\":\"#\"}},\"additionalProperties\":false}",
-          "{\"next\":{\"next\":{\"nxt\":1}}}", "/next/next/nxt: is not allowed"},
-         {"{\"properties\":{\"a\":{\"type\":\"null\"},\"b\":{\"$ref\":\"#/properties/a\"}}}",
-          "{\"b\":1}", "/b: is not null"},
-         {"{\"x\":{\"a/b\":[0,{\"pattern\":\"^a\"}]},\"$ref\":\"#/x/a~1b/1\"}", "\"b\"",
-          "does not match the pattern \"^a\""});
+          "{\"next\":{\"next\":{\"nxt\":1}}}", "/next/next/nxt: is not allowed"});
 }
 
 TEST(schemas_that_are_wrong)
@@ -212,28 +174,20 @@ TEST(schemas_that_are_wrong)
          {"{\"properties\":{\"a\":1}}", NULL,
           "/properties/a: is not a schema: neither an object nor a boolean"},
          {"{\"items\":[true]}", NULL, "/items: is not a schema: neither an object nor a boolean"},
-         {"{\"minLength\":-1}", NULL, "/minLength: is not a non-negative integer"},
-         {"{\"maxItems\":1.5}", NULL, "/maxItems: is not a non-negative integer"},
-         {"{\"multipleOf\":0}", NULL, "/multipleOf: is not a number above 0"},
+         {"{\"maxItems\":[1]}", NULL, "/maxItems: is not a number"},
          {"{\"required\":[1]}", NULL, "/required: is not an array of strings"},
          {"{\"required\":\"a\"}", NULL, "/required: is not an array of strings"},
          {"{\"enum\":1}", NULL, "/enum: is not an array"},
-         {"{\"uniqueItems\":1}", NULL, "/uniqueItems: is not a boolean"},
          {"{\"anyOf\":[]}", NULL, "/anyOf: is not an array of schemas"},
          {"{\"anyOf\":[true,{\"type\":1}]}", NULL,
           "/anyOf/1/type: is neither a type nor an array of types"},
          {"{\"properties\":[]}", NULL, "/properties: is not an object"},
-         {"{\"pattern\":1}", NULL, "/pattern: is not a string"},
-         {"{\"pattern\":\"(\"}", NULL,
-          "/pattern: bad regular expression '(': missing closing parenthesis (offset 1)"},
          {"{\"$ref\":\"#/$defs/a\"}", NULL, "/$ref: there is no '#/$defs/a'"},
-         {"{\"$ref\":\"#/$defs/a~1b\"}", NULL, "/$ref: there is no '#/$defs/a~1b'"},
-         {"{\"properties\":{\"a\":{\"$ref\":\"#/properties/b\"}}}", NULL,
-          "/properties/a/$ref: there is no '#/properties/b'"},
-         {"{\"$ref\":\"#/x\",\"x\":{\"type\":1}}", NULL,
-          "/x/type: is neither a type nor an array of types"},
-         {"{\"$ref\":\"#/title\",\"title\":\"t\"}", NULL,
-          "/title: is not a schema: neither an object nor a boolean"},
+         {"{\"properties\":{\"a\":{\"$ref\":\"#/definitions/b\"}}}", NULL,
+          "/properties/a/$ref: there is no '#/definitions/b'"},
+         {"{\"$ref\":\"#/$defs/x\",\"$defs\":{\"x\":{\"type\":1}}}", NULL,
+          "/$defs/x/type: is neither a type nor an array of types"},
+         {"{\"$ref\":1}", NULL, "/$ref: is not a string"},
          {"{\"items\":{\"$ref\":\"other.json\"}}", NULL,
           "/items/$ref: 'other.json' is another file, and only this one is read"});
 }
@@ -252,12 +206,11 @@ TEST(schemas_without_end)
          {"{\"anyOf\":[{\"type\":\"null\"},{\"items\":{\"$ref\":\"#\"}}]}", "[[null]]", NULL});
 }
 
-TEST(the_last_of_several_members_counts)
+TEST(no_name_is_there_twice)
 {
-    ROWS({"{\"type\":\"string\",\"type\":\"null\"}", "null", NULL},
-         {"{\"type\":1,\"type\":\"null\"}", "\"\"", "is not null"},
-         {"{\"properties\":{\"a\":false,\"a\":{\"enum\":[1],\"enum\":[2]}}}", "{\"a\":2}", NULL},
-         {"{\"const\":{\"a\":1,\"a\":2}}", "{\"a\":2}", NULL});
+    ROWS({"{\"type\":\"string\",\"type\":\"null\"}", NULL, "/type: is there twice"},
+         {"{\"properties\":{\"a\":false,\"b\":true,\"a\":true}}", NULL,
+          "/properties/a: is there twice"});
 }
 
 static void check_unchecked(const char *schema, const char *want)
@@ -279,7 +232,13 @@ TEST(keywords_that_are_not_checked)
         "{\"allOf\":[{\"type\":1}],\"properties\":{\"a\":{\"not\":0},\"b\":{\"not\":0}}}",
         "'allOf', 'not'");
     check_unchecked("{\"properties\":{\"allOf\":true}}", "");
+    check_unchecked("{\"pattern\":\"(\",\"multipleOf\":0.01,\"minLength\":1,\"uniqueItems\":true}",
+                    "'pattern', 'multipleOf', 'minLength', 'uniqueItems'");
+    /* References that model providers do not accept. */
     check_unchecked("{\"$ref\":\"#anchor\"}", "'$ref'");
+    check_unchecked("{\"$ref\":\"#/properties/a\"}", "'$ref'");
+    check_unchecked("{\"$ref\":\"#/$defs/a~1b\"}", "'$ref'");
+    check_unchecked("{\"$ref\":\"#/$defs/a/items\"}", "'$ref'");
     /* Without them it is not known which members and items these are about. */
     ROWS(
         {"{\"patternProperties\":{\"^x\":true},\"additionalProperties\":false}", "{\"x\":1}", NULL},
@@ -319,18 +278,4 @@ TEST(a_check_is_bounded_in_steps)
     schema_free(s);
     err_release(&e);
     buf_release(&schema);
-}
-
-/* Without a bound this takes as many steps as the square of the number of items. */
-TEST(a_comparison_is_bounded_in_steps)
-{
-    struct buf value = BUF_INIT(BUF_SMALL);
-
-    for (int i = 0; i < 10000; i++)
-        buf_addf(&value, "%c%d", i ? ',' : '[', i);
-    buf_add_byte(&value, ']');
-    check_row(&(struct row){"{\"uniqueItems\":true}", buf_c(&value), "takes too long to check"});
-    check_row(&(struct row){"{\"anyOf\":[{\"uniqueItems\":true},true]}", buf_c(&value),
-                            "takes too long to check"});
-    buf_release(&value);
 }

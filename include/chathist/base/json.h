@@ -167,6 +167,9 @@ void json_add_member_int(struct buf *out, const char *key, int64_t n);
 /* Adds a value that json_check accepted, without the white space between its tokens and otherwise
  * byte for byte. `value` must not be part of out. */
 void json_add_compact(struct buf *out, struct str value);
+/* Adds a value that json_check accepted. Of the escapes in its strings only those stay that
+ * json_add_string needs; U+0000 and half of a surrogate pair become U+FFFD. */
+void json_add_plain(struct buf *out, struct str value);
 /* Adds an object in the same compact form. If the value is a string, adds the object that its text
  * is, or the string if the text is not an object. Returns false, and adds nothing, for any other
  * value. */

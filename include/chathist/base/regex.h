@@ -23,10 +23,6 @@ struct regex;
 struct regex *regex_new(struct str pattern, bool caseless, bool words, struct err *e);
 /* Adds a text as a pattern that matches it. */
 void regex_add_quoted(struct buf *out, struct str text);
-/* Compiles a pattern of a JSON Schema, in the syntax of ECMA-262: `^` and `$` match only at the
- * ends of the text, \d, \w and \s match only ASCII, and escapes such as \u00e9 are known.
- * Otherwise like regex_new. */
-struct regex *regex_new_ecma(struct str pattern, struct err *e);
 /* The same for a pattern and text of bytes that need not be UTF-8: classes go by ASCII, and no
  * option is set. */
 struct regex *regex_new_bytes(struct str pattern, struct err *e);

@@ -2,20 +2,18 @@
  * schema - a JSON Schema for the answer (chat --schema): what services accept of it, and whether an
  * answer matches it.
  *
- * The part of JSON Schema 2020-12 that model providers accept is checked:
+ * Of JSON Schema 2020-12 these keywords are checked, which model providers accept:
  *
- *     any value   type, enum, const, anyOf, $ref to a place in the same schema
- *     numbers     minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf
- *     strings     minLength, maxLength (in code points), pattern
+ *     any value   type, enum, const, anyOf, $ref to `#`, `#/$defs/NAME` or `#/definitions/NAME`
+ *     numbers     minimum, maximum, exclusiveMinimum, exclusiveMaximum
  *     objects     properties, required, additionalProperties
- *     arrays      items, minItems, maxItems, uniqueItems
+ *     arrays      items, minItems, maxItems
  *
  * Annotations such as title, description and format change nothing. Every other keyword is only
  * sent to the server; schema_unchecked names them, so that the caller can warn the user.
  *
- * Numbers are compared in double precision, as JavaScript does. If an object of the schema has a
- * name twice, the last value counts; if one of an answer has, each must be valid. A check is
- * bounded in depth and in steps.
+ * Numbers are compared in double precision, as JavaScript does. If an object of an answer has a
+ * name twice, each value must be valid. A check is bounded in depth and in steps.
  *
  * Each service accepts a part of JSON Schema in a field of the request and refuses the rest. The
  * providers know the field. If it cannot carry the schema, the system prompt does.
@@ -29,9 +27,10 @@
 struct schema;
 
 /* Parses and copies JSON text. Returns a new schema, or NULL with *e set (ERR_USAGE) if the text is
- * not a valid schema, has a reference to a place that does not exist, or refers to itself without
- * end. The message begins with a JSON pointer to the mistake, unless it is at the
- * root: `/properties/a/type: names no type`. The caller frees the schema with schema_free. */
+ * not a valid schema, has a name twice in an object, has a reference to a place that does not
+ * exist, or refers to itself without end. The message begins with a JSON pointer to the mistake,
+ * unless it is at the root: `/properties/a/type: names no type`. The caller frees the schema with
+ * schema_free. */
 struct schema *schema_new(struct str text, struct err *e);
 /* Reads a schema from a file. It must be an object, as servers demand. The messages of schema_check
  * then name the file. Returns NULL with *e set (ERR_USAGE) if the file is unusable. */

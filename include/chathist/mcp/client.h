@@ -9,7 +9,6 @@
  *   2025-11-25/basic/transports        stdio: one message a line in both directions; the server's
  *                                      standard error is a log. Streamable HTTP: see
  *                                      mcp/streamable_http.c
- *   2024-11-05/basic/transports        HTTP with SSE, the transport before Streamable HTTP
  *   2025-11-25/basic/lifecycle         initialize, the choice of protocolVersion, the notification
  *                                      initialized; how a server is ended
  *   2025-11-25/server/tools            tools/list, tools/call, `tools` in the server's
@@ -22,7 +21,8 @@
  *                                      initialize is asked with server/discover, and each request
  *                                      carries the version and the capabilities in `_meta`. Over
  *                                      HTTP server/discover comes first.
- * A message is one of JSON-RPC 2.0 (jsonrpc.org/specification); 2025-03-26 has batches of them.
+ * A message is one of JSON-RPC 2.0 (jsonrpc.org/specification). Batches of them, which 2025-03-26
+ * alone has, and HTTP+SSE, the transport before Streamable HTTP, are not spoken.
  * Revisions 2024-11-05, 2025-03-26 and 2025-06-18 are spoken, too; the parts that are used here are
  * the same in them.
  *
