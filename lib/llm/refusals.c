@@ -290,7 +290,16 @@ static void learn(struct reading *r, const char *const text[], int64_t since)
 
     for (size_t i = 0; i < REFUSED_TEXTS; i++)
         f.text[i] = text[i] ? mem_text(text[i]) : NULL;
-    r->learned = add(r->ask->refused, f);
+    r->learned = add(r->ask->refused, f) || r->learned;
+}
+
+/* Returns what stands for a long text in REFUSED_ONLY. The caller frees it. */
+static char *id_of(struct str text, uint64_t seed)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&id, "%016" PRIx64, hash64(text, seed));
+    return buf_detach(&id);
 }
 
 /* Adds the text of the error, decoded. Gateways send the error of another server as the text
@@ -689,6 +698,186 @@ static void learn_fields(struct reading *r)
         found = w.named && learn_field(r, w.text);
 }
 
+/* ---- tools ---- */
+
+/* The most tools that are sent if the server does not say how many it takes: OpenAI's number. */
+#define TOOLS_MOST 128
+#define TOOLS_PLACES 100000
+
+/* Has the server refused the tool, declared like this? With a reading, learns that. */
+static bool tool_refused(const struct ask *ask, const struct tool *t, struct reading *r)
+{
+    char *id = id_of(str_of(t->parameters), hash64(str_of(t->description), 0));
+    struct buf thing = BUF_INIT(BUF_SMALL);
+    bool refused;
+
+    buf_addf(&thing, "tool %s", t->name);
+    refused = refusals_have(ask->refused, buf_c(&thing), id);
+    if (r && !refused) {
+        buf_addf(&r->notice, r->learned ? ", '%s'" : "the server refuses the tool '%s'", t->name);
+        learn(r, TEXTS(buf_c(&thing), id), time_now());
+    }
+    buf_release(&thing);
+    free(id);
+    return refused;
+}
+
+/* Copies the tools that the server takes, unless `tools` is NULL. Returns how many they are. */
+static size_t choose_tools(const struct ask *ask, const struct tool **tools)
+{
+    int64_t most = INT64_MAX, value;
+    size_t count = 0;
+
+    for (size_t i = 0; ask->refused && i < ask->refused->count; i++)
+        if (strcmp(ask->refused->at[i].text[REFUSED_THING], REFUSED_MANY) == 0 &&
+            json_int(str_of(ask->refused->at[i].text[REFUSED_VALUE]), &value) && value < most)
+            most = value;
+    for (size_t i = 0; i < ask->tools_count && (int64_t)count < most; i++) {
+        if (tool_refused(ask, ask->tools[i], NULL))
+            continue;
+        if (tools)
+            tools[count] = ask->tools[i];
+        count++;
+    }
+    return count;
+}
+
+/* Reads a place in a list at *p: `[3`, `.3`, `/3`, `",3`, `', 3`. */
+static bool take_place(const char **p, const char *end, size_t *place)
+{
+    const char *q = *p;
+
+    while (q < end && memchr("[./\\\"',", *q, 7))
+        q++;
+    q += q > *p && q < end && q[-1] == ',' && *q == ' ';
+    if (q == *p || **p == ',' || q >= end || !ascii_is_digit(*q))
+        return false;
+    for (*place = 0; q < end && ascii_is_digit(*q) && *place < TOOLS_PLACES; q++)
+        *place = *place * 10 + (size_t)(*q - '0');
+    *p = q;
+    return true;
+}
+
+/* Finds the next place in the list of tools that the error names: `tools[3].function.name`,
+ * `tools.3.custom.input_schema`, ["body","tools",3]. Google counts the functions of its only tool
+ * (`tools[0].function_declarations[7]`), and Bedrock from 1 (`toolConfig.tools.1.member`). */
+static bool next_place(struct str *rest, size_t *place)
+{
+    const char *end = rest->p + rest->n, *p, *functions;
+
+    while ((p = str_find(*rest, STR("tools"))) != NULL) {
+        p += strlen("tools");
+        *rest = (struct str){p, (size_t)(end - p)};
+        if (!take_place(&p, end, place))
+            continue;
+        *rest = (struct str){p, (size_t)(end - p)};
+        *place -= str_starts(*rest, STR(".member")) && *place > 0;
+        functions = str_find(*rest, STR("eclarations"));
+        if (!functions || functions > p + strlen("].function_d"))
+            return true;
+        p = functions + strlen("eclarations");
+        if (take_place(&p, end, place))
+            return true;
+    }
+    return false;
+}
+
+static bool is_name_char(char c)
+{
+    return ascii_is_letter(c) || ascii_is_digit(c) || c == '_' || c == '-';
+}
+
+/* Does the text name the tool: `function 'x'`, `tool x`, `name: x`, `x: ...` at the beginning? */
+static bool names_tool(struct str text, const char *name)
+{
+    const char *end = text.p + text.n, *p;
+
+    for (struct str rest = text; (p = str_find(rest, str_of(name))) != NULL;) {
+        struct str before = {text.p, (size_t)(p - text.p)};
+        char last = before.n > 0 ? p[-1] : ':', next;
+
+        p += strlen(name);
+        next = p < end ? *p : ' ';
+        rest = (struct str){p, (size_t)(end - p)};
+        if (!is_name_char(last) && !is_name_char(next) &&
+            ((is_quote(last) && is_quote(next)) || (before.n == 0 && next == ':') ||
+             str_ends(before, STR(": ")) || str_ends(before, STR("ool ")) ||
+             str_ends(before, STR("unction "))))
+            return true;
+    }
+    return false;
+}
+
+/* Sends fewer tools. `count`: of the request, also those of an option. */
+static void learn_many_tools(struct reading *r, size_t count)
+{
+    struct str text = buf_str(&r->message);
+    struct number at[NUMBERS_MAX];
+    size_t numbers = read_numbers(text, at);
+    int64_t most = 0, all = (int64_t)count, kept = (int64_t)choose_tools(r->ask, NULL);
+    char only[24], value[24];
+
+    if ((!provider_error_mentions(text, WORDS("tools", "functions", "function declarations")) &&
+         !str_find(r->reply, STR("\"tools\""))) ||
+        !provider_error_mentions(text, WORDS("too many", "too long", "maximum", "at most",
+                                             "more than", "exceed", "limit", "up to", "max ")))
+        return;
+    for (size_t i = 0; i < numbers; i++)
+        if (at[i].n > most && at[i].n < all && at[i].n != r->status)
+            most = at[i].n;
+    if (most == 0 && provider_error_mentions(text, WORDS("too many tools", "too many function")))
+        most = all > TOOLS_MOST ? TOOLS_MOST : all / 2;
+    if (most == 0 || kept <= all - most)
+        return;
+    (void)snprintf(only, sizeof only, "%zu", count);
+    (void)snprintf(value, sizeof value, "%" PRId64, kept - (all - most));
+    buf_addf(&r->notice,
+             "the server takes at most %" PRId64 " tools: the last %" PRId64 " are left out", most,
+             all - most);
+    learn(r, TEXTS(REFUSED_MANY, only, value), time_now());
+}
+
+/* Leaves out the tools that the error names by their places or names, or the only one that is sent,
+ * or the last ones if they are too many. */
+static void learn_tools(struct reading *r)
+{
+    struct str list = json_get(r->sent, "tools"), rest = r->reply, text = buf_str(&r->message);
+    const struct ask *ask = r->ask;
+    size_t count = 0, place;
+    bool by_name, only;
+
+    for (struct json_iter it = json_iter(list); json_next(&it);)
+        count++;
+    if (count == 0)
+        return;
+    /* Not about a call of the model. */
+    by_name =
+        !provider_error_mentions(r->reply, WORDS("messages[", "messages.", "tool_calls",
+                                                 "tool call", "tool_use_failed")) &&
+        provider_error_mentions(text, WORDS("schema", "valid", "support", "must", "allowed", "long",
+                                            "missing", "require", "duplicate", "unique", "reserved",
+                                            "malformed", "expected", "unknown"));
+    only = by_name && count == 1 && provider_error_mentions(text, WORDS("schema")) &&
+           provider_error_mentions(text, WORDS("tool", "function"));
+    while (next_place(&rest, &place)) {
+        struct str tool = json_at(list, place), name = json_get(json_get(tool, "function"), "name");
+
+        if (!name.p)
+            name = json_get(tool, "name");
+        for (size_t i = 0; i < ask->tools_count; i++)
+            if (json_is_text(name, ask->tools[i]->name))
+                tool_refused(ask, ask->tools[i], r);
+    }
+    for (size_t i = 0; i < ask->tools_count; i++)
+        if (only || (by_name && names_tool(text, ask->tools[i]->name)))
+            tool_refused(ask, ask->tools[i], r);
+    if (r->learned)
+        buf_addf(&r->notice, ": asking without %s",
+                 str_find(buf_str(&r->notice), STR("', '")) ? "them" : "it");
+    else
+        learn_many_tools(r, count);
+}
+
 /* ---- the table of what can be refused ---- */
 
 /* Sets the effort `none` for requests with tools. OpenAI's words: "Function tools with
@@ -722,6 +911,7 @@ static const struct rule {
     void (*learn)(struct reading *r); /* reads the error instead */
     bool any; /* also if the conversation is too long, or the account cannot pay for the answer */
 } rules[] = {
+    {.learn = learn_tools},
     {.learn = learn_tools_without_effort},
     /* Groq, and servers of llama.cpp's kind. The older form of response_format has the schema
      * beside the type. */
@@ -797,16 +987,6 @@ static const struct rule {
     {.learn = learn_fields},
 };
 
-/* Returns the text that stands for the schema in REFUSED_ONLY, because a server that refuses one
- * schema may take another. The caller frees it. */
-static char *schema_id(const struct ask *ask)
-{
-    struct buf id = BUF_INIT(BUF_SMALL);
-
-    buf_addf(&id, "%016" PRIx64, hash64(ask->schema, 0));
-    return buf_detach(&id);
-}
-
 /* Returns whether the request has the thing, and the user did not set it by a flag. The schema is
  * not in its field if an option is there. */
 static bool can_yield(const struct reading *r, const struct rule *rule, bool schema)
@@ -840,7 +1020,7 @@ static void apply_rule(struct reading *r, const struct rule *rule)
         (rule->how && !provider_error_mentions(text, rule->how)))
         return;
     if (schema)
-        id = schema_id(r->ask);
+        id = id_of(r->ask->schema, 0);
     learn(r, TEXTS(rule->thing, schema ? id : rule->only, rule->value),
           rule->here ? REFUSED_HERE : time_now());
     buf_add_c(&r->notice, rule->notice ? rule->notice : "");
@@ -953,7 +1133,10 @@ int refusals_request(const struct provider *p, const struct ask *ask, struct htt
     struct context as_text, c = *ask->context;
     const struct refusals *f = ask->refused;
     struct ask changed = *ask;
-    char *id = schema_id(ask);
+    char *id = id_of(ask->schema, 0);
+    size_t cap = 0;
+    const struct tool **tools =
+        mem_grow(NULL, &cap, ask->tools_count + 1, sizeof(const struct tool *));
     int result;
 
     context_init(&as_text);
@@ -979,10 +1162,13 @@ int refusals_request(const struct provider *p, const struct ask *ask, struct htt
     if (c.system_len > 0 && refusals_have(f, REFUSED_SYSTEM, NULL))
         fold_system(&c, &first);
     changed.context = &c;
+    changed.tools_count = choose_tools(ask, tools);
+    changed.tools = tools;
     result = p->request(p, &changed, r, e);
     context_release(&as_text);
     buf_release(&system);
     buf_release(&first);
+    free(tools);
     free(c.at);
     free(id);
     return result;

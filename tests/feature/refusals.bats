@@ -48,6 +48,77 @@ asked() {
     asked max_tokens
 }
 
+# offer NAME...: makes a tool of each name, and sets ARGS to offer them.
+offer() {
+    ARGS=()
+    for name; do
+        printf '#!/bin/sh\necho %s\n' "'{\"name\":\"$name\",\"description\":\"d\",\"parameters\":{\"type\":\"object\"}}'" >"$name"
+        chmod +x "$name"
+        ARGS+=(-T "./$name")
+    done
+}
+
+@test "refusals: a single tool is left out by its name or place, and the others stay" {
+    MODEL=openai-chat:m MODEL_PATH=/v1
+    offer alpha bad omega
+    asked tool
+}
+
+@test "refusals: of too many tools the first ones are sent" {
+    MODEL=openai-chat:m MODEL_PATH=/v1
+    offer one two three four five
+    asked tools
+}
+
+@test "refusals: a tool that is left out is named, and remembered until its declaration changes" {
+    use_history
+    offer alpha bad omega
+    refusing tool 400 '{"type":"error","error":{"message":"tools.1.custom.input_schema: JSON schema is invalid."}}'
+    export ANTHROPIC_BASE_URL=$HERE ANTHROPIC_API_KEY=test-key-1
+    run_expect 0 chat -1 -m anthropic:m "${ARGS[@]}" hello </dev/null
+    stderr_is "chat: the server refuses the tool 'bad': asking without it"
+    stdout_is 'the answer'
+    run_expect 0 chat -1 -m anthropic:m "${ARGS[@]}" hello </dev/null
+    stderr_empty
+    [[ $(<seen) == '["alpha", "omega"]' ]] || fail "the server got $(<seen)"
+    sed -i 's/"d"/"another"/' bad
+    run_expect 0 chat -1 -m anthropic:m "${ARGS[@]}" hello </dev/null
+    stderr_is "chat: the server refuses the tool 'bad': asking without it"
+    # Another model may take it.
+    run_expect 0 chat -1 -m anthropic:n "${ARGS[@]}" hello </dev/null
+    stderr_is "chat: the server refuses the tool 'bad': asking without it"
+    kill "$(<pid)"
+}
+
+@test "refusals: an error that names two tools costs one request, and the number of tools is named once" {
+    use_history
+    offer one bad three four five
+    refusing tool 400 '[{"error":{"message":"* tools[0].function_declarations[1].name: x\n* tools[0].function_declarations[3].name: y"}}]'
+    export OPENAI_BASE_URL=$HERE/v1 OPENAI_API_KEY=test-key-1
+    run_expect 0 chat -1 -m openai-chat:m "${ARGS[@]}" hello </dev/null
+    stderr_is "chat: the server refuses the tool 'bad', 'four': asking without them"
+    [[ $(<seen) == '["one", "three", "five"]' ]] || fail "the server got $(<seen)"
+    kill "$(<pid)"
+    refusing tools 400 "{\"error\":{\"message\":\"'tools' : maximum number of items is 3\"}}"
+    export OPENAI_BASE_URL=$HERE/v1
+    run_expect 0 chat -1 -m openai-chat:m "${ARGS[@]}" hello </dev/null
+    stderr_is 'chat: the server takes at most 3 tools: the last 2 are left out'
+    run_expect 0 chat -1 -m openai-chat:m "${ARGS[@]}" hello </dev/null
+    stderr_empty
+    [[ $(<seen) == '["one", "bad", "three"]' ]] || fail "the server got $(<seen)"
+    kill "$(<pid)"
+}
+
+@test "refusals: a call of the model that failed refuses no tool" {
+    use_history
+    offer alpha bad
+    refusing tool 400 '{"error":{"message":"tool call validation failed: parameters for tool bad did not match schema","code":"tool_use_failed"}}'
+    export OPENAI_BASE_URL=$HERE/v1 OPENAI_API_KEY=test-key-1
+    run_expect 1 chat -1 -m openai-chat:m "${ARGS[@]}" hello </dev/null
+    [[ $(<seen) == '["alpha", "bad"]' ]] || fail "the server got $(<seen)"
+    kill "$(<pid)"
+}
+
 @test "refusals: what was refused is remembered, and what the user typed is not changed" {
     use_history
     refusing stream 400 '{"error":{"message":"Streaming is not supported."}}'

@@ -5,8 +5,8 @@
  * if an error (HTTP 400, 422, 500 or 501) refuses something that chat or the configuration chose,
  * chat says so, asks again without it, and remembers it for a day in a cache. The table `rules` in
  * llm/refusals.c has what can be refused and the words of servers for it: streaming, the length of
- * the answer, the role of the system prompt, the schema of the answer, results of tools, earlier
- * reasoning, and any field of the body.
+ * the answer, the role of the system prompt, the schema of the answer, single tools (as `tool NAME`)
+ * and their number, results of tools, earlier reasoning, and any field of the body.
  *
  * The name of a field is read from `error.param` (OpenAI, platform.openai.com/docs/api-reference;
  * Azure, vLLM), else from `loc` of each entry of `detail` (pydantic's errors: FastAPI, Mistral),
@@ -52,6 +52,7 @@ struct refusal {
 #define REFUSED_JSON_SCHEMA "json schema"     /* its newer form in response_format */
 #define REFUSED_RESULTS "results of tools"    /* their role */
 #define REFUSED_REASONING "earlier reasoning" /* and all else that goes back as it came */
+#define REFUSED_MANY "number of tools"        /* so many; the value is how many are sent */
 #define REFUSED_SILENCE "no reasoning"        /* messages without `reasoning_content` */
 
 /* What one model at one server has refused. Zero-initialise. */
