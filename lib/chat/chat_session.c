@@ -174,7 +174,7 @@ void chat_session_open_tools(struct chat_session *t)
     toolbox_load(&t->toolbox, t->args->tools.at, &t->config, secrets);
     t->mcp.quiet = t->args->common.quiet;
     t->mcp.verbose = t->args->verbose;
-    mcp_servers_open(&t->mcp, t->args->mcp.at, &t->config, secrets, &t->toolbox);
+    mcp_servers_open(&t->mcp, t->args, &t->config, secrets, &t->toolbox);
 }
 
 /* Stores what a killed turn of the session has left, so that it is part of the context. A failure
