@@ -545,6 +545,8 @@ static bool gave_way(const struct exchange *x, const struct ask *ask, struct htt
         http_request_release(r);
         http_request_init(r);
         again = refusals_request(x->provider, ask, r, e) == 0;
+    } else if (notice.len > 0) {
+        err_set(e, e->kind, "%s (set by %s)", err_text(e), buf_c(&notice));
     }
     buf_release(&notice);
     return again;

@@ -253,18 +253,20 @@ static bool mentions_word(struct str text, const char *word)
  * Each lookup reads the request, so a server could otherwise keep the program busy for minutes. */
 #define LOOKUPS_MAX 500
 #define NAME_MAX_BYTES 200
+/* How much of an error is searched for words, in bytes. */
+#define SEARCHED_MAX ((size_t)64 << 10)
 
 struct reading {
     const struct provider *provider;
     const struct ask *ask;
     int status;
     bool too_long;
-    struct str sent;         /* the body of the request */
-    struct str reply;        /* the error as it came */
-    struct str value, error; /* the same as JSON, and the object in it that describes the error */
-    struct buf message;      /* the text of the error */
-    struct buf notice;
-    unsigned has; /* bits of enum has */
+    struct str sent;          /* the body of the request */
+    struct str reply;         /* the error as it came */
+    struct str value, error;  /* the same as JSON, and the object in it that describes the error */
+    struct buf message;       /* the text of the error */
+    struct buf notice, typed; /* `typed` is the flag that set what is refused */
+    unsigned has;             /* bits of enum has */
     size_t lookups;
     bool learned;
 };
@@ -373,6 +375,25 @@ static enum ask_from field_from(const struct provider *p, const struct ask *ask,
         ask->max_tokens_from > from)
         from = ask->max_tokens_from;
     return from;
+}
+
+/* Returns whether a flag of the user set the field, and names it in r->typed. */
+static bool is_typed(struct reading *r, const char *path)
+{
+    const struct ask *ask = r->ask;
+
+    if (field_from(r->provider, ask, path) != ASK_FLAG)
+        return false;
+    buf_set(&r->typed, is_limit(path) || same_or_null(path, r->provider->limit_field)
+                           ? STR("--max-tokens")
+                           : STR("--effort"));
+    for (size_t i = 0; i < ask->options_count; i++)
+        if (ask->options[i].from == ASK_FLAG &&
+            option_reaches(r->provider, &ask->options[i], path)) {
+            buf_clear(&r->typed);
+            buf_addf(&r->typed, "-o %s", ask->options[i].key);
+        }
+    return true;
 }
 
 /* ---- the length of an answer ---- */
@@ -540,8 +561,7 @@ static void learn_length(struct reading *r)
     for (size_t i = 0; i < r->ask->refused->count; i++)
         before += is_length(r->ask->refused->at[i].text[REFUSED_THING]) &&
                   r->ask->refused->at[i].text[REFUSED_ONLY];
-    if (!path || before == LENGTHS_MAX || field_from(r->provider, r->ask, path) == ASK_FLAG ||
-        !is_about_length(r, at, count, n))
+    if (!path || before == LENGTHS_MAX || !is_about_length(r, at, count, n) || is_typed(r, path))
         return;
     less = shorter_length(at, count, r->status, n, &passing);
     if (less == 0)
@@ -647,7 +667,7 @@ static bool learn_field(struct reading *r, struct str path)
     if (!field)
         return false;
     if (!is_needed(r, str_of(field)) && !learn_effort(r, field) && !learn_limit(r, field) &&
-        field_from(r->provider, r->ask, field) != ASK_FLAG) {
+        !is_typed(r, field)) {
         buf_addf(&r->notice, "the server refuses '%s': asking without it", field);
         learn(r, TEXTS(field), time_now());
     }
@@ -704,42 +724,57 @@ static void learn_fields(struct reading *r)
 #define TOOLS_MOST 128
 #define TOOLS_PLACES 100000
 
-/* Has the server refused the tool, declared like this? With a reading, learns that. */
-static bool tool_refused(const struct ask *ask, const struct tool *t, struct reading *r)
+/* Returns the name of a tool of the request, or its type. The text is in `scratch`. */
+static struct str name_of_tool(struct str tool, struct buf *scratch)
 {
-    char *id = id_of(str_of(t->parameters), hash64(str_of(t->description), 0));
-    struct buf thing = BUF_INIT(BUF_SMALL);
+    struct str name = json_get(json_get(tool, "function"), "name");
+
+    if (!name.p)
+        name = json_get(tool, "name");
+    return json_text(name.p ? name : json_get(tool, "type"), scratch);
+}
+
+/* Has the server refused the tool, declared like this? With a reading, learns that. */
+static bool tool_refused(const struct refusals *f, struct str tool, struct reading *r)
+{
+    struct buf thing = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
+    struct str name = name_of_tool(tool, &scratch);
+    char *id = id_of(tool, 0);
     bool refused;
 
-    buf_addf(&thing, "tool %s", t->name);
-    refused = refusals_have(ask->refused, buf_c(&thing), id);
+    buf_addf(&thing, "tool %.*s", (int)name.n, name.p ? name.p : "");
+    refused = refusals_have(f, buf_c(&thing), id);
     if (r && !refused) {
-        buf_addf(&r->notice, r->learned ? ", '%s'" : "the server refuses the tool '%s'", t->name);
+        buf_addf(&r->notice, r->learned ? ", '%s'" : "the server refuses the tool '%s'",
+                 buf_c(&thing) + strlen("tool "));
         learn(r, TEXTS(buf_c(&thing), id), time_now());
     }
     buf_release(&thing);
+    buf_release(&scratch);
     free(id);
     return refused;
 }
 
-/* Copies the tools that the server takes, unless `tools` is NULL. Returns how many they are. */
-static size_t choose_tools(const struct ask *ask, const struct tool **tools)
+/* Can the tool be left out? Not if the user typed it as an option, or as one of the server. */
+static bool tool_can_go(const struct provider *p, const struct ask *ask, struct str tool)
 {
-    int64_t most = INT64_MAX, value;
-    size_t count = 0;
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str name = name_of_tool(tool, &scratch);
+    bool can = name.n > 0 && option_from(p, ask, "tools") != ASK_FLAG &&
+               !(ask->tools_flag && ask->hosted_tools_count > 0);
 
-    for (size_t i = 0; ask->refused && i < ask->refused->count; i++)
-        if (strcmp(ask->refused->at[i].text[REFUSED_THING], REFUSED_MANY) == 0 &&
-            json_int(str_of(ask->refused->at[i].text[REFUSED_VALUE]), &value) && value < most)
-            most = value;
-    for (size_t i = 0; i < ask->tools_count && (int64_t)count < most; i++) {
-        if (tool_refused(ask, ask->tools[i], NULL))
-            continue;
-        if (tools)
-            tools[count] = ask->tools[i];
-        count++;
-    }
-    return count;
+    for (size_t i = 0; i < ask->tools_count; i++)
+        can = can || str_eq_c(name, ask->tools[i]->name);
+    buf_release(&scratch);
+    return can;
+}
+
+static void leave_tool(struct reading *r, struct str tool)
+{
+    if (tool_can_go(r->provider, r->ask, tool))
+        tool_refused(r->ask->refused, tool, r);
+    else
+        is_typed(r, "tools");
 }
 
 /* Reads a place in a list at *p: `[3`, `.3`, `/3`, `",3`, `', 3`. */
@@ -788,15 +823,15 @@ static bool is_name_char(char c)
 }
 
 /* Does the text name the tool: `function 'x'`, `tool x`, `name: x`, `x: ...` at the beginning? */
-static bool names_tool(struct str text, const char *name)
+static bool names_tool(struct str text, struct str name)
 {
     const char *end = text.p + text.n, *p;
 
-    for (struct str rest = text; (p = str_find(rest, str_of(name))) != NULL;) {
+    for (struct str rest = text; name.n > 0 && (p = str_find(rest, name)) != NULL;) {
         struct str before = {text.p, (size_t)(p - text.p)};
         char last = before.n > 0 ? p[-1] : ':', next;
 
-        p += strlen(name);
+        p += name.n;
         next = p < end ? *p : ' ';
         rest = (struct str){p, (size_t)(end - p)};
         if (!is_name_char(last) && !is_name_char(next) &&
@@ -808,13 +843,13 @@ static bool names_tool(struct str text, const char *name)
     return false;
 }
 
-/* Sends fewer tools. `count`: of the request, also those of an option. */
+/* Sends fewer tools than `count`. */
 static void learn_many_tools(struct reading *r, size_t count)
 {
     struct str text = buf_str(&r->message);
     struct number at[NUMBERS_MAX];
     size_t numbers = read_numbers(text, at);
-    int64_t most = 0, all = (int64_t)count, kept = (int64_t)choose_tools(r->ask, NULL);
+    int64_t most = 0, all = (int64_t)count;
     char only[24], value[24];
 
     if ((!provider_error_mentions(text, WORDS("tools", "functions", "function declarations")) &&
@@ -827,10 +862,10 @@ static void learn_many_tools(struct reading *r, size_t count)
             most = at[i].n;
     if (most == 0 && provider_error_mentions(text, WORDS("too many tools", "too many function")))
         most = all > TOOLS_MOST ? TOOLS_MOST : all / 2;
-    if (most == 0 || kept <= all - most)
+    if (most == 0)
         return;
-    (void)snprintf(only, sizeof only, "%zu", count);
-    (void)snprintf(value, sizeof value, "%" PRId64, kept - (all - most));
+    (void)snprintf(only, sizeof only, "%" PRId64, all);
+    (void)snprintf(value, sizeof value, "%" PRId64, most);
     buf_addf(&r->notice,
              "the server takes at most %" PRId64 " tools: the last %" PRId64 " are left out", most,
              all - most);
@@ -842,40 +877,31 @@ static void learn_many_tools(struct reading *r, size_t count)
 static void learn_tools(struct reading *r)
 {
     struct str list = json_get(r->sent, "tools"), rest = r->reply, text = buf_str(&r->message);
-    const struct ask *ask = r->ask;
+    struct buf scratch = BUF_INIT(BUF_LINE);
     size_t count = 0, place;
-    bool by_name, only;
-
-    for (struct json_iter it = json_iter(list); json_next(&it);)
-        count++;
-    if (count == 0)
-        return;
     /* Not about a call of the model. */
-    by_name =
+    bool by_name =
         !provider_error_mentions(r->reply, WORDS("messages[", "messages.", "tool_calls",
                                                  "tool call", "tool_use_failed")) &&
         provider_error_mentions(text, WORDS("schema", "valid", "support", "must", "allowed", "long",
                                             "missing", "require", "duplicate", "unique", "reserved",
                                             "malformed", "expected", "unknown"));
-    only = by_name && count == 1 && provider_error_mentions(text, WORDS("schema")) &&
-           provider_error_mentions(text, WORDS("tool", "function"));
-    while (next_place(&rest, &place)) {
-        struct str tool = json_at(list, place), name = json_get(json_get(tool, "function"), "name");
+    bool by_schema = by_name && provider_error_mentions(text, WORDS("schema")) &&
+                     provider_error_mentions(text, WORDS("tool", "function"));
 
-        if (!name.p)
-            name = json_get(tool, "name");
-        for (size_t i = 0; i < ask->tools_count; i++)
-            if (json_is_text(name, ask->tools[i]->name))
-                tool_refused(ask, ask->tools[i], r);
-    }
-    for (size_t i = 0; i < ask->tools_count; i++)
-        if (only || (by_name && names_tool(text, ask->tools[i]->name)))
-            tool_refused(ask, ask->tools[i], r);
+    for (struct json_iter it = json_iter(list); json_next(&it);)
+        count++;
+    while (count > 0 && next_place(&rest, &place))
+        leave_tool(r, json_at(list, place));
+    for (struct json_iter it = json_iter(list); by_name && json_next(&it);)
+        if ((by_schema && count == 1) || names_tool(text, name_of_tool(it.value, &scratch)))
+            leave_tool(r, it.value);
     if (r->learned)
         buf_addf(&r->notice, ": asking without %s",
                  str_find(buf_str(&r->notice), STR("', '")) ? "them" : "it");
-    else
+    else if (count > 0)
         learn_many_tools(r, count);
+    buf_release(&scratch);
 }
 
 /* ---- the table of what can be refused ---- */
@@ -989,18 +1015,15 @@ static const struct rule {
 
 /* Returns whether the request has the thing, and the user did not set it by a flag. The schema is
  * not in its field if an option is there. */
-static bool can_yield(const struct reading *r, const struct rule *rule, bool schema)
+static bool can_yield(struct reading *r, const struct rule *rule, bool schema)
 {
     struct str sent = rule->field ? body_field_in(r->sent, rule->field) : STR_NONE;
-    enum ask_from from = ASK_PROVIDER;
 
     if (rule->field && (!sent.p || (rule->only && !str_eq_c(sent, rule->only))))
         return false;
     if (schema)
         return r->ask->schema.p && option_from(r->provider, r->ask, rule->field) == ASK_PROVIDER;
-    if (rule->field)
-        from = field_from(r->provider, r->ask, rule->field);
-    return from != ASK_FLAG && (r->has & rule->has) == rule->has;
+    return (r->has & rule->has) == rule->has && !(rule->field && is_typed(r, rule->field));
 }
 
 static void apply_rule(struct reading *r, const struct rule *rule)
@@ -1014,10 +1037,10 @@ static void apply_rule(struct reading *r, const struct rule *rule)
         rule->learn(r);
         return;
     }
-    if (!can_yield(r, rule, schema) || (rule->but && mentions_word(text, rule->but)) ||
+    if ((rule->but && mentions_word(text, rule->but)) ||
         (!provider_error_mentions(text, rule->about) &&
          !provider_error_mentions(r->reply, rule->about)) ||
-        (rule->how && !provider_error_mentions(text, rule->how)))
+        (rule->how && !provider_error_mentions(text, rule->how)) || !can_yield(r, rule, schema))
         return;
     if (schema)
         id = id_of(r->ask->schema, 0);
@@ -1037,7 +1060,8 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
                         .reply = reply,
                         .has = what_it_has(ask->context),
                         .message = BUF_INIT(BUF_LINE),
-                        .notice = BUF_INIT(BUF_LINE)};
+                        .notice = BUF_INIT(BUF_LINE),
+                        .typed = BUF_INIT(BUF_LINE)};
     bool bad = status == 400 || status == 422;
     bool all = !too_long && (bad || status == 500 || status == 501);
     bool any = all || bad || status == 402 || status == 413;
@@ -1054,15 +1078,19 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
     if (json_type(r.error) != JSON_OBJECT)
         r.error = r.value;
     add_message(&r.message, r.error);
+    if (r.message.len > SEARCHED_MAX)
+        buf_truncate(&r.message, SEARCHED_MAX);
+    if (r.reply.n > SEARCHED_MAX)
+        r.reply.n = SEARCHED_MAX;
     for (size_t i = 0; !r.learned && i < sizeof rules / sizeof *rules; i++) {
         buf_clear(&r.notice);
         if (all || rules[i].any)
             apply_rule(&r, &rules[i]);
     }
-    if (r.learned)
-        buf_add_str(notice, buf_str(&r.notice));
+    buf_add_str(notice, buf_str(r.learned ? &r.notice : &r.typed));
     buf_release(&r.message);
     buf_release(&r.notice);
+    buf_release(&r.typed);
     return r.learned;
 }
 
@@ -1080,6 +1108,30 @@ static bool applies(const struct refusal *f, const struct provider *p, const str
     if ((only && !is_length(path)) || (name && !f->text[REFUSED_VALUE]))
         return option_from(p, ask, path) != ASK_FLAG;
     return field_from(p, ask, name ? name : path) != ASK_FLAG;
+}
+
+static void leave_tools(cJSON *body, const struct provider *p, const struct ask *ask)
+{
+    const struct refusals *f = ask->refused;
+    struct buf scratch = BUF_INIT(SIZE_MAX), kept = BUF_INIT(SIZE_MAX);
+    struct str tools = f && f->count > 0 ? body_field(body, "tools", &scratch) : STR_NONE;
+    int64_t most = INT64_MAX, value, count = 0;
+
+    for (size_t i = 0; f && i < f->count; i++)
+        if (strcmp(f->at[i].text[REFUSED_THING], REFUSED_MANY) == 0 &&
+            json_int(str_of(f->at[i].text[REFUSED_VALUE]), &value) && value < most)
+            most = value;
+    for (struct json_iter it = json_iter(tools); json_next(&it) && count < most;) {
+        if (tool_refused(f, it.value, NULL) && tool_can_go(p, ask, it.value))
+            continue;
+        buf_add_byte(&kept, count++ > 0 ? ',' : '[');
+        buf_add_str(&kept, it.value);
+    }
+    buf_add_byte(&kept, ']');
+    if (tools.p && kept.len < tools.n)
+        body_set_field(body, "tools", count > 0 ? buf_str(&kept) : STR_NONE);
+    buf_release(&scratch);
+    buf_release(&kept);
 }
 
 void body_leave_refused(cJSON *body, const struct provider *p, const struct ask *ask)
@@ -1102,6 +1154,7 @@ void body_leave_refused(cJSON *body, const struct provider *p, const struct ask 
         if (strcmp(path, "stream") == 0)
             body_set_field(body, "stream_options", STR_NONE);
     }
+    leave_tools(body, p, ask);
     buf_release(&scratch);
 }
 
@@ -1134,9 +1187,6 @@ int refusals_request(const struct provider *p, const struct ask *ask, struct htt
     const struct refusals *f = ask->refused;
     struct ask changed = *ask;
     char *id = id_of(ask->schema, 0);
-    size_t cap = 0;
-    const struct tool **tools =
-        mem_grow(NULL, &cap, ask->tools_count + 1, sizeof(const struct tool *));
     int result;
 
     context_init(&as_text);
@@ -1162,13 +1212,10 @@ int refusals_request(const struct provider *p, const struct ask *ask, struct htt
     if (c.system_len > 0 && refusals_have(f, REFUSED_SYSTEM, NULL))
         fold_system(&c, &first);
     changed.context = &c;
-    changed.tools_count = choose_tools(ask, tools);
-    changed.tools = tools;
     result = p->request(p, &changed, r, e);
     context_release(&as_text);
     buf_release(&system);
     buf_release(&first);
-    free(tools);
     free(c.at);
     free(id);
     return result;

@@ -129,7 +129,7 @@ offer() {
     stderr_empty
     stdout_is 'the answer'
     run_expect 1 chat -1 -m openai-chat:m -o stream=true hello </dev/null
-    stderr_is 'chat: HTTP 400: Streaming is not supported.'
+    stderr_is 'chat: HTTP 400: Streaming is not supported. (set by -o stream)'
     [[ $(<seen) == true ]] || fail "the server got stream: $(<seen)"
     kill "$(<pid)"
 }
@@ -146,6 +146,62 @@ offer() {
         stdout_is 'the answer'
     done
     run_expect 6 chat -1 -m anthropic:m --max-tokens 128000 hello </dev/null
+    stderr_has '(set by --max-tokens)'
     [[ $(<seen) == 128000 ]] || fail "the server got max_tokens: $(<seen)"
+    kill "$(<pid)"
+}
+
+@test "refusals: an option of the configuration is left out, and one that is typed is an error that names it" {
+    MODEL=openai-chat:m MODEL_PATH=/v1 ARGS=()
+    configure 'option.top_k = 40'
+    asked top_k
+    configure ''
+    refusing top_k 400 '{"error":{"message":"property '"'top_k'"' is unsupported"}}'
+    export OPENAI_BASE_URL=$HERE/v1 OPENAI_API_KEY=test-key-1
+    run_expect 1 chat -1 -m openai-chat:m -o top_k=40 hello </dev/null
+    stdout_empty
+    stderr_is "chat: HTTP 400: property 'top_k' is unsupported (set by -o top_k)"
+    [[ $(<seen) == 40 ]] || fail "the server got $(<seen)"
+    # Nor is it remembered for the configuration, or left out because of it.
+    configure 'option.top_k = 40'
+    run_expect 0 chat -1 -m openai-chat:m hello </dev/null
+    stderr_is "chat: the server refuses 'top_k': asking without it"
+    run_expect 1 chat -1 -m openai-chat:m -o top_k=40 hello </dev/null
+    stderr_has '(set by -o top_k)'
+    kill "$(<pid)"
+}
+
+@test "refusals: options of the configuration that decide about tools and the format are left out, too" {
+    use_history
+    offer alpha
+    export OPENAI_API_KEY=test-key-1
+    local option message
+    for option in response_format='{"type":"json_object"}' tool_choice=required parallel_tool_calls=false; do
+        configure "option.${option%%=*} = ${option#*=}"
+        refusing "${option%%=*}" 400 "{\"error\":{\"message\":\"Unsupported parameter\",\"param\":\"${option%%=*}\"}}"
+        export OPENAI_BASE_URL=$HERE/v1
+        run_expect 0 chat -1 -m openai-chat:m "${ARGS[@]}" hello </dev/null
+        stderr_is "chat: the server refuses '${option%%=*}': asking without it"
+        kill "$(<pid)"
+    done
+    # A tool of an option, and one that runs at the server.
+    message="Invalid value: 'bad'. Supported values are: 'function' and 'custom'."
+    refusing tool 400 "{\"error\":{\"message\":\"$message\",\"param\":\"tools[1].type\"}}"
+    export OPENAI_BASE_URL=$HERE/v1
+    configure 'option.tools = [{"type":"bad"}]'
+    run_expect 0 chat -1 -m openai-chat:m "${ARGS[@]}" hello </dev/null
+    stderr_is "chat: the server refuses the tool 'bad': asking without it"
+    [[ $(<seen) == '["alpha"]' ]] || fail "the server got $(<seen)"
+    configure ''
+    run_expect 1 chat -1 -m openai-chat:m -o 'tools=[{"type":"bad"}]' "${ARGS[@]}" hello </dev/null
+    stderr_is "chat: HTTP 400: $message (set by -o tools)"
+    kill "$(<pid)"
+    refusing tool 400 "{\"error\":{\"message\":\"Hosted tool 'bad' is not supported with this model.\"}}"
+    export OPENAI_BASE_URL=$HERE/v1
+    configure 'tools = @bad'
+    run_expect 0 chat -1 -m openai-responses:m hello </dev/null
+    stderr_is "chat: the server refuses the tool 'bad': asking without it"
+    run_expect 1 chat -1 -m openai-responses:n -T @bad hello </dev/null
+    stderr_is "chat: HTTP 400: Hosted tool 'bad' is not supported with this model."
     kill "$(<pid)"
 }

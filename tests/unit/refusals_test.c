@@ -118,8 +118,8 @@ TEST(openai_takes_tools_only_without_effort)
     check_again(&chat_provider, ask, "{\"tools\":[1],\"reasoning_effort\":\"high\"}", reply,
                 "{\"tools\":[1],\"reasoning_effort\":\"none\"}", notice, __LINE__);
     ask.effort_from = ASK_FLAG;
-    check_again(&chat_provider, ask, "{\"tools\":[1],\"reasoning_effort\":\"high\"}", reply, "", "",
-                __LINE__);
+    check_again(&chat_provider, ask, "{\"tools\":[1],\"reasoning_effort\":\"high\"}", reply, "",
+                "--effort", __LINE__);
 }
 
 TEST(anthropic_names_a_field_at_the_beginning)
@@ -290,7 +290,7 @@ TEST(what_a_flag_set_is_not_left_out)
     struct ask ask = {.options = &option, .options_count = 1};
     static const char reply[] = "{\"error\":{\"message\":\"unknown\",\"param\":\"seed\"}}";
 
-    check_again(&chat_provider, ask, "{\"seed\":1}", reply, "", "", __LINE__);
+    check_again(&chat_provider, ask, "{\"seed\":1}", reply, "", "-o seed", __LINE__);
     option.from = ASK_TEMPLATE;
     check_again(&chat_provider, ask, "{\"seed\":1}", reply, "{}", WITHOUT("seed"), __LINE__);
     /* An option reaches only what its value has. */
@@ -299,18 +299,18 @@ TEST(what_a_flag_set_is_not_left_out)
                 "{\"error\":{\"param\":\"reasoning.x\"}}", "{\"reasoning\":{\"summary\":\"auto\"}}",
                 WITHOUT("reasoning.x"), __LINE__);
     check_again(&chat_provider, ask, "{\"reasoning\":{\"summary\":\"auto\",\"x\":1}}",
-                "{\"error\":{\"param\":\"reasoning.summary\"}}", "", "", __LINE__);
+                "{\"error\":{\"param\":\"reasoning.summary\"}}", "", "-o reasoning", __LINE__);
     ask = (struct ask){.max_tokens = 5, .max_tokens_from = ASK_FLAG};
     check_again(&chat_provider, ask, "{\"max_tokens\":5}",
                 "{\"error\":{\"message\":\"max_tokens is too large: 5\",\"param\":\"max_tokens\"}}",
-                "", "", __LINE__);
+                "", "--max-tokens", __LINE__);
     check_again(&chat_provider, ask, "{\"max_tokens\":5}",
                 "{\"error\":{\"message\":\"Unknown field\",\"param\":\"max_tokens\"}}",
                 "{\"max_completion_tokens\":5}",
                 "the server refuses 'max_tokens': asking with 'max_completion_tokens'", __LINE__);
     ask = (struct ask){.effort = "low", .effort_from = ASK_FLAG};
     check_again(&chat_provider, ask, "{\"reasoning_effort\":\"low\"}",
-                "{\"error\":{\"param\":\"reasoning_effort\"}}", "", "", __LINE__);
+                "{\"error\":{\"param\":\"reasoning_effort\"}}", "", "--effort", __LINE__);
 }
 
 /* Checks what is refused of a request with a schema, a result of a tool and reasoning. */

@@ -52,7 +52,7 @@ struct refusal {
 #define REFUSED_JSON_SCHEMA "json schema"     /* its newer form in response_format */
 #define REFUSED_RESULTS "results of tools"    /* their role */
 #define REFUSED_REASONING "earlier reasoning" /* and all else that goes back as it came */
-#define REFUSED_MANY "number of tools"        /* so many; the value is how many are sent */
+#define REFUSED_MANY "number of tools"        /* a number of them; the value is how many are sent */
 #define REFUSED_SILENCE "no reasoning"        /* messages without `reasoning_content` */
 
 /* What one model at one server has refused. Zero-initialise. */
@@ -83,7 +83,8 @@ int refusals_request(const struct provider *p, const struct ask *ask, struct htt
 
 /* Reads the error `reply` to the request body `sent`; `too_long` says whether it calls the
  * conversation too long. If it refuses something that can be done without, adds it to ask->refused,
- * sets `notice` to a line for the user, which may be empty, and returns true. */
+ * sets `notice` to a line for the user, which may be empty, and returns true. Otherwise `notice` is
+ * the flag that set what is refused, if one did. */
 bool refusals_learn(const struct provider *p, const struct ask *ask, int status, bool too_long,
                     struct str reply, struct str sent, struct buf *notice);
 
