@@ -124,8 +124,8 @@ static void read_line(struct refusals *f, struct str line, struct buf *others)
     if (age < 0 || age > KEEP)
         return;
     if (!json_is_text(json_get(value, "model"), f->model)) {
-        buf_add_str(others, line);
-        buf_add_byte(others, '\n');
+        if (others)
+            buf_addf(others, "%.*s\n", (int)line.n, line.p);
         return;
     }
     for (size_t i = 0; i < REFUSED_TEXTS; i++)
@@ -151,13 +151,10 @@ static void read_cache(struct refusals *f, struct buf *others)
 
 void refusals_load(struct refusals *f, char *path, const char *model)
 {
-    struct buf others = BUF_INIT(BUF_LINE);
-
     f->path = path;
     f->model = mem_text(model);
-    read_cache(f, &others);
+    read_cache(f, NULL);
     f->stored = f->count;
-    buf_release(&others);
 }
 
 /* Opens and locks the directory of the cache, so that chats at once do not lose each other's lines.
@@ -210,39 +207,35 @@ static bool is_quote(char c)
     return c == '\'' || c == '"' || c == '`';
 }
 
-/* A word of the text: a name, or a path of names. */
-struct word {
-    struct str text;
-    bool named; /* it stands where errors name a field */
-};
-
-/* Takes the next word from *rest, a part of `text`. */
-static bool next_word(struct str text, struct str *rest, struct word *w)
+/* Takes the next word, a name or a path of names, from *rest, a part of `text`; *named is set if it
+ * stands where errors name a field. Returns an empty word at the end. */
+static struct str next_word(struct str text, struct str *rest, bool *named)
 {
     const char *end = text.p + text.n, *p = rest->p, *q;
+    struct str word;
 
     while (p < end && !is_path_char(*p))
         p++;
     for (q = p; q < end && is_path_char(*q);)
         q++;
     *rest = (struct str){q, (size_t)(end - q)};
-    w->text = (struct str){p, (size_t)(q - p)};
-    while (str_ends(w->text, STR(".")))
-        w->text.n--;
-    w->named = memchr(p, '_', (size_t)(q - p)) != NULL;
-    w->named = w->named || (p > text.p && q < end && is_quote(p[-1]) && is_quote(*q));
-    w->named = w->named || (p == text.p && q < end && *q == ':');
-    w->named = w->named || (p >= text.p + 2 && p[-1] == ' ' && p[-2] == ':');
-    return p < end;
+    word = (struct str){p, (size_t)(q - p)};
+    while (str_ends(word, STR(".")) && word.n > 1)
+        word.n--;
+    *named = memchr(p, '_', (size_t)(q - p)) ||
+             (p > text.p && q < end && is_quote(p[-1]) && is_quote(*q)) ||
+             (p == text.p && q < end && *q == ':') ||
+             (p >= text.p + 2 && p[-1] == ' ' && p[-2] == ':');
+    return word;
 }
 
 static bool mentions_word(struct str text, const char *word)
 {
-    struct str rest = text;
-    struct word w;
+    struct str rest = text, next;
+    bool named;
 
-    while (next_word(text, &rest, &w))
-        if (str_eq_c(w.text, word))
+    while ((next = next_word(text, &rest, &named)).n > 0)
+        if (str_eq_c(next, word))
             return true;
     return false;
 }
@@ -296,11 +289,11 @@ static void learn(struct reading *r, const char *const text[], int64_t since)
 }
 
 /* Returns what stands for a long text in REFUSED_ONLY. The caller frees it. */
-static char *id_of(struct str text, uint64_t seed)
+static char *id_of(struct str text)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
 
-    buf_addf(&id, "%016" PRIx64, hash64(text, seed));
+    buf_addf(&id, "%016" PRIx64, hash64(text, 0));
     return buf_detach(&id);
 }
 
@@ -347,13 +340,19 @@ static bool option_reaches(const struct provider *p, const struct ask_option *op
     return reaches;
 }
 
-static enum ask_from option_from(const struct provider *p, const struct ask *ask, const char *path)
+/* Returns who decided about the field with an option, and the option's name in *key, which may be
+ * NULL. */
+static enum ask_from option_from(const struct provider *p, const struct ask *ask, const char *path,
+                                 const char **key)
 {
     enum ask_from from = ASK_PROVIDER;
 
     for (size_t i = 0; i < ask->options_count; i++)
-        if (option_reaches(p, &ask->options[i], path) && ask->options[i].from > from)
+        if (ask->options[i].from > from && option_reaches(p, &ask->options[i], path)) {
             from = ask->options[i].from;
+            if (key)
+                *key = ask->options[i].key;
+        }
     return from;
 }
 
@@ -365,7 +364,7 @@ static bool is_limit(const char *path)
 /* Returns who decided about the field, by an option or by another setting. */
 static enum ask_from field_from(const struct provider *p, const struct ask *ask, const char *path)
 {
-    enum ask_from from = option_from(p, ask, path);
+    enum ask_from from = option_from(p, ask, path, NULL);
     const char *effort = p->effort_field;
 
     if (ask->effort && effort && str_starts(str_of(effort), str_of(path)) &&
@@ -380,19 +379,16 @@ static enum ask_from field_from(const struct provider *p, const struct ask *ask,
 /* Returns whether a flag of the user set the field, and names it in r->typed. */
 static bool is_typed(struct reading *r, const char *path)
 {
-    const struct ask *ask = r->ask;
+    const char *limit = r->provider->limit_field, *key = NULL;
 
-    if (field_from(r->provider, ask, path) != ASK_FLAG)
+    if (field_from(r->provider, r->ask, path) != ASK_FLAG)
         return false;
-    buf_set(&r->typed, is_limit(path) || same_or_null(path, r->provider->limit_field)
-                           ? STR("--max-tokens")
-                           : STR("--effort"));
-    for (size_t i = 0; i < ask->options_count; i++)
-        if (ask->options[i].from == ASK_FLAG &&
-            option_reaches(r->provider, &ask->options[i], path)) {
-            buf_clear(&r->typed);
-            buf_addf(&r->typed, "-o %s", ask->options[i].key);
-        }
+    buf_clear(&r->typed);
+    if (option_from(r->provider, r->ask, path, &key) == ASK_FLAG)
+        buf_addf(&r->typed, "-o %s", key);
+    else
+        buf_add_c(&r->typed,
+                  is_limit(path) || same_or_null(path, limit) ? "--max-tokens" : "--effort");
     return true;
 }
 
@@ -608,7 +604,7 @@ static bool learn_effort(struct reading *r, const char *path)
             effort = NULL;
     }
     if (!effort || !same_or_null(path, r->provider->effort_field) || !json_is_text(value, ours) ||
-        option_from(r->provider, r->ask, path) == ASK_FLAG)
+        option_from(r->provider, r->ask, path, NULL) == ASK_FLAG)
         return false;
     (void)snprintf(only, sizeof only, "\"%s\"", ours);
     (void)snprintf(json, sizeof json, "\"%s\"", effort);
@@ -623,7 +619,7 @@ static bool learn_limit(struct reading *r, const char *path)
 {
     const char *other = strcmp(path, "max_tokens") == 0 ? "max_completion_tokens" : "max_tokens";
 
-    if (!is_limit(path) || option_from(r->provider, r->ask, path) == ASK_FLAG ||
+    if (!is_limit(path) || option_from(r->provider, r->ask, path, NULL) == ASK_FLAG ||
         body_field_in(r->sent, other).p ||
         (!mentions_word(buf_str(&r->message), other) &&
          !provider_error_mentions(buf_str(&r->message),
@@ -708,14 +704,15 @@ static void learn_fields(struct reading *r)
     /* Mistral has the details inside of the message. */
     const struct str details[] = {json_get(r->error, "detail"), json_get(r->value, "detail"),
                                   json_get(json_get(r->error, "message"), "detail")};
-    struct word w;
+    struct str word;
+    bool named;
 
     for (size_t i = 0; !found && i < sizeof details / sizeof *details; i++)
         for (struct json_iter it = json_iter(details[i]);
              !it.object && !r->learned && json_next(&it);)
             found = learn_place(r, json_get(it.value, "loc")) || found;
-    while (!found && next_word(text, &rest, &w))
-        found = w.named && learn_field(r, w.text);
+    while (!found && (word = next_word(text, &rest, &named)).n > 0)
+        found = named && learn_field(r, word);
 }
 
 /* ---- tools ---- */
@@ -734,17 +731,25 @@ static struct str name_of_tool(struct str tool, struct buf *scratch)
     return json_text(name.p ? name : json_get(tool, "type"), scratch);
 }
 
-/* Has the server refused the tool, declared like this? With a reading, learns that. */
-static bool tool_refused(const struct refusals *f, struct str tool, struct reading *r)
+/* Is the tool left out, because the server has refused one declared like this? With a reading, the
+ * server refuses it now. One that the user typed stays: as an option, or as one of the server. */
+static bool leaves_tool(const struct provider *p, const struct ask *ask, struct str tool,
+                        struct reading *r)
 {
     struct buf thing = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
     struct str name = name_of_tool(tool, &scratch);
-    char *id = id_of(tool, 0);
-    bool refused;
+    bool may = name.n > 0 && option_from(p, ask, "tools", NULL) != ASK_FLAG &&
+               !(ask->tools_flag && ask->hosted_tools_count > 0),
+         out;
+    char *id = id_of(tool);
 
-    buf_addf(&thing, "tool %.*s", (int)name.n, name.p ? name.p : "");
-    refused = refusals_have(f, buf_c(&thing), id);
-    if (r && !refused) {
+    for (size_t i = 0; i < ask->tools_count; i++)
+        may = may || str_eq_c(name, ask->tools[i]->name);
+    buf_addf(&thing, "tool %.*s", (int)name.n, name.n > 0 ? name.p : "");
+    out = may && refusals_have(ask->refused, buf_c(&thing), id);
+    if (r && !may) {
+        is_typed(r, "tools");
+    } else if (r && !out) {
         buf_addf(&r->notice, r->learned ? ", '%s'" : "the server refuses the tool '%s'",
                  buf_c(&thing) + strlen("tool "));
         learn(r, TEXTS(buf_c(&thing), id), time_now());
@@ -752,29 +757,7 @@ static bool tool_refused(const struct refusals *f, struct str tool, struct readi
     buf_release(&thing);
     buf_release(&scratch);
     free(id);
-    return refused;
-}
-
-/* Can the tool be left out? Not if the user typed it as an option, or as one of the server. */
-static bool tool_can_go(const struct provider *p, const struct ask *ask, struct str tool)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str name = name_of_tool(tool, &scratch);
-    bool can = name.n > 0 && option_from(p, ask, "tools") != ASK_FLAG &&
-               !(ask->tools_flag && ask->hosted_tools_count > 0);
-
-    for (size_t i = 0; i < ask->tools_count; i++)
-        can = can || str_eq_c(name, ask->tools[i]->name);
-    buf_release(&scratch);
-    return can;
-}
-
-static void leave_tool(struct reading *r, struct str tool)
-{
-    if (tool_can_go(r->provider, r->ask, tool))
-        tool_refused(r->ask->refused, tool, r);
-    else
-        is_typed(r, "tools");
+    return out;
 }
 
 /* Reads a place in a list at *p: `[3`, `.3`, `/3`, `",3`, `', 3`. */
@@ -892,10 +875,10 @@ static void learn_tools(struct reading *r)
     for (struct json_iter it = json_iter(list); json_next(&it);)
         count++;
     while (count > 0 && next_place(&rest, &place))
-        leave_tool(r, json_at(list, place));
+        leaves_tool(r->provider, r->ask, json_at(list, place), r);
     for (struct json_iter it = json_iter(list); by_name && json_next(&it);)
         if ((by_schema && count == 1) || names_tool(text, name_of_tool(it.value, &scratch)))
-            leave_tool(r, it.value);
+            leaves_tool(r->provider, r->ask, it.value, r);
     if (r->learned)
         buf_addf(&r->notice, ": asking without %s",
                  str_find(buf_str(&r->notice), STR("', '")) ? "them" : "it");
@@ -932,6 +915,7 @@ static const struct rule {
     const char *const *about, *const *how;
     const char *but; /* and none of this */
     const char *only, *value;
+    bool schema; /* only this schema is refused */
     bool here;
     const char *notice;
     void (*learn)(struct reading *r); /* reads the error instead */
@@ -942,20 +926,27 @@ static const struct rule {
     /* Groq, and servers of llama.cpp's kind. The older form of response_format has the schema
      * beside the type. */
     {.thing = REFUSED_JSON_SCHEMA,
+     .schema = true,
      .field = "response_format.json_schema",
      .about = WORDS("response_format", "response format", "json_schema")},
     {.thing = REFUSED_SCHEMA,
+     .schema = true,
      .field = "response_format",
      .about = WORDS("response_format", "response format", "json_schema")},
     {.thing = REFUSED_SCHEMA,
+     .schema = true,
      .field = "text.format",
      .about = WORDS("text.format", "response_format", "json_schema", "'text'")},
     {.thing = REFUSED_SCHEMA,
+     .schema = true,
      .field = "output_config.format",
      .about = WORDS("output_config.format", "output_config:", "output_format", "output format",
                     "structured output")},
     /* Ollama: a schema that cannot be made a grammar. */
-    {.thing = REFUSED_SCHEMA, .field = "format", .about = WORDS("format", "schema", "grammar")},
+    {.thing = REFUSED_SCHEMA,
+     .schema = true,
+     .field = "format",
+     .about = WORDS("format", "schema", "grammar")},
     /* DeepSeek and Kimi demand a member that the messages of other models lack. */
     {.thing = REFUSED_SILENCE, .about = WORDS("reasoning_content")},
     /* OpenAI's code `invalid_encrypted_content`: it is from another organisation or a model that is
@@ -1015,23 +1006,22 @@ static const struct rule {
 
 /* Returns whether the request has the thing, and the user did not set it by a flag. The schema is
  * not in its field if an option is there. */
-static bool can_yield(struct reading *r, const struct rule *rule, bool schema)
+static bool can_yield(struct reading *r, const struct rule *rule)
 {
     struct str sent = rule->field ? body_field_in(r->sent, rule->field) : STR_NONE;
 
     if (rule->field && (!sent.p || (rule->only && !str_eq_c(sent, rule->only))))
         return false;
-    if (schema)
-        return r->ask->schema.p && option_from(r->provider, r->ask, rule->field) == ASK_PROVIDER;
+    if (rule->schema)
+        return r->ask->schema.p &&
+               option_from(r->provider, r->ask, rule->field, NULL) == ASK_PROVIDER;
     return (r->has & rule->has) == rule->has && !(rule->field && is_typed(r, rule->field));
 }
 
 static void apply_rule(struct reading *r, const struct rule *rule)
 {
     struct str text = buf_str(&r->message);
-    bool schema = rule->thing && (strcmp(rule->thing, REFUSED_SCHEMA) == 0 ||
-                                  strcmp(rule->thing, REFUSED_JSON_SCHEMA) == 0);
-    char *id = NULL;
+    char *id;
 
     if (rule->learn) {
         rule->learn(r);
@@ -1040,11 +1030,10 @@ static void apply_rule(struct reading *r, const struct rule *rule)
     if ((rule->but && mentions_word(text, rule->but)) ||
         (!provider_error_mentions(text, rule->about) &&
          !provider_error_mentions(r->reply, rule->about)) ||
-        (rule->how && !provider_error_mentions(text, rule->how)) || !can_yield(r, rule, schema))
+        (rule->how && !provider_error_mentions(text, rule->how)) || !can_yield(r, rule))
         return;
-    if (schema)
-        id = id_of(r->ask->schema, 0);
-    learn(r, TEXTS(rule->thing, schema ? id : rule->only, rule->value),
+    id = id_of(r->ask->schema);
+    learn(r, TEXTS(rule->thing, rule->schema ? id : rule->only, rule->value),
           rule->here ? REFUSED_HERE : time_now());
     buf_add_c(&r->notice, rule->notice ? rule->notice : "");
     free(id);
@@ -1106,7 +1095,7 @@ static bool applies(const struct refusal *f, const struct provider *p, const str
         return false;
     /* Another word for the same is not less than the user wants. */
     if ((only && !is_length(path)) || (name && !f->text[REFUSED_VALUE]))
-        return option_from(p, ask, path) != ASK_FLAG;
+        return option_from(p, ask, path, NULL) != ASK_FLAG;
     return field_from(p, ask, name ? name : path) != ASK_FLAG;
 }
 
@@ -1122,7 +1111,7 @@ static void leave_tools(cJSON *body, const struct provider *p, const struct ask 
             json_int(str_of(f->at[i].text[REFUSED_VALUE]), &value) && value < most)
             most = value;
     for (struct json_iter it = json_iter(tools); json_next(&it) && count < most;) {
-        if (tool_refused(f, it.value, NULL) && tool_can_go(p, ask, it.value))
+        if (leaves_tool(p, ask, it.value, NULL))
             continue;
         buf_add_byte(&kept, count++ > 0 ? ',' : '[');
         buf_add_str(&kept, it.value);
@@ -1186,7 +1175,7 @@ int refusals_request(const struct provider *p, const struct ask *ask, struct htt
     struct context as_text, c = *ask->context;
     const struct refusals *f = ask->refused;
     struct ask changed = *ask;
-    char *id = id_of(ask->schema, 0);
+    char *id = id_of(ask->schema);
     int result;
 
     context_init(&as_text);
