@@ -110,8 +110,8 @@ static char *member_copy(struct str line, const char *name)
     return copy;
 }
 
-/* Reads a line of the model into f, and adds one of another model to `others`. What is older than a
- * day is not used; nor is a value that is no JSON, because the file can be edited. */
+/* Reads a line of the model into f, and adds one of another model to `others`, unless that is NULL.
+ * An entry older than a day is not used, nor a value that is no JSON: the file can be edited. */
 static void read_line(struct refusals *f, struct str line, struct buf *others)
 {
     struct refusal got = {.since = 0};
@@ -258,7 +258,7 @@ struct reading {
     struct str reply;         /* the error as it came */
     struct str value, error;  /* the same as JSON, and the object in it that describes the error */
     struct buf message;       /* the text of the error */
-    struct buf notice, typed; /* `typed` is the flag that set what is refused */
+    struct buf notice, typed; /* `typed` is the flag that set the refused field */
     unsigned has;             /* bits of enum has */
     size_t lookups;
     bool learned;
@@ -288,7 +288,7 @@ static void learn(struct reading *r, const char *const text[], int64_t since)
     r->learned = add(r->ask->refused, f) || r->learned;
 }
 
-/* Returns what stands for a long text in REFUSED_ONLY. The caller frees it. */
+/* Returns a short text for a long one in REFUSED_ONLY. The caller frees it. */
 static char *id_of(struct str text)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
@@ -855,8 +855,33 @@ static void learn_many_tools(struct reading *r, size_t count)
     learn(r, TEXTS(REFUSED_MANY, only, value), time_now());
 }
 
-/* Leaves out the tools that the error names by their places or names, or the only one that is sent,
- * or the last ones if they are too many. */
+/* Leaves out the tools whose schema has the property that the error names. Moonshot names no more:
+ * "tools.function.parameters is not a valid moonshot flavored json schema, details: <At path
+ * 'properties.source': type is not defined>". */
+static void learn_property(struct reading *r, struct str list)
+{
+    struct str text = buf_str(&r->message), rest = text, word;
+    bool named;
+
+    while ((word = next_word(text, &rest, &named)).n > 0) {
+        char *path = mem_copy(word.p, word.n);
+        struct json_iter it = json_iter(str_starts(word, STR("properties.")) ? list : STR_NONE);
+
+        while (r->lookups < LOOKUPS_MAX && json_next(&it)) {
+            struct str tool = json_get(it.value, "function"), schema;
+
+            r->lookups++;
+            tool = tool.p ? tool : it.value;
+            schema = json_get(tool, "parameters");
+            if (body_field_in(schema.p ? schema : json_get(tool, "input_schema"), path).p)
+                leaves_tool(r->provider, r->ask, it.value, r);
+        }
+        free(path);
+    }
+}
+
+/* Leaves out the tools that the error names by their places, names or properties, or the only one
+ * that is sent, or the last ones if they are too many. */
 static void learn_tools(struct reading *r)
 {
     struct str list = json_get(r->sent, "tools"), rest = r->reply, text = buf_str(&r->message);
@@ -879,6 +904,8 @@ static void learn_tools(struct reading *r)
     for (struct json_iter it = json_iter(list); by_name && json_next(&it);)
         if ((by_schema && count == 1) || names_tool(text, name_of_tool(it.value, &scratch)))
             leaves_tool(r->provider, r->ask, it.value, r);
+    if (by_schema && !r->learned)
+        learn_property(r, list);
     if (r->learned)
         buf_addf(&r->notice, ": asking without %s",
                  str_find(buf_str(&r->notice), STR("', '")) ? "them" : "it");

@@ -52,7 +52,8 @@ asked() {
 offer() {
     ARGS=()
     for name; do
-        printf '#!/bin/sh\necho %s\n' "'{\"name\":\"$name\",\"description\":\"d\",\"parameters\":{\"type\":\"object\"}}'" >"$name"
+        printf '#!/bin/sh\necho %s\n' "'{\"name\":\"$name\",\"description\":\"d\",\"parameters\":{\"type\":\"object\",
+            \"properties\":{\"of_$name\":{}}}}'" >"$name"
         chmod +x "$name"
         ARGS+=(-T "./$name")
     done

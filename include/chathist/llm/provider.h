@@ -89,8 +89,8 @@ struct ask {
     bool schema_beside;   /* it is sent in the older form of response_format */
     struct str paused;    /* the blocks of a paused response, a JSON array, or STR_NONE */
     bool stream;
-    bool once;             /* the conversation will not be continued */
-    uint64_t conversation; /* the same number in each request of a conversation; 0: none */
+    bool once;                /* the conversation will not be continued */
+    uint64_t conversation;    /* the same number in each request of a conversation; 0: none */
     struct refusals *refused; /* is added to; NULL: errors that refuse something stand */
     struct http_limits limits;
     unsigned retries; /* how often to repeat an exchange without a response */
@@ -160,8 +160,8 @@ struct provider {
     /* The option with which the user chooses the size of the context, or NULL. */
     const char *window_field;
 
-    /* Builds the URL, the headers (including the key) and the body, without what was refused.
-     * `p` is the provider itself, because servers that differ only in address and key share these
+    /* Builds the URL, the headers (including the key) and the body, without the refused parts. `p`
+     * is the provider itself, because servers that differ only in address and key share these
      * functions. Returns 0, or -1 with *e set. */
     int (*request)(const struct provider *p, const struct ask *ask, struct http_request *r,
                    struct err *e);

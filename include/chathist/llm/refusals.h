@@ -1,12 +1,12 @@
 /*
- * refusals - what a server has refused of the requests to a model, and what is sent instead.
+ * refusals - the parts of requests that a server has refused, and their replacements.
  *
  * What a model accepts changes with every model, so chat has no list of it. It believes the server:
  * if an error (HTTP 400, 422, 500 or 501) refuses something that chat or the configuration chose,
  * chat says so, asks again without it, and remembers it for a day in a cache. The table `rules` in
  * llm/refusals.c has what can be refused and the words of servers for it: streaming, the length of
- * the answer, the role of the system prompt, the schema of the answer, single tools (as `tool NAME`)
- * and their number, results of tools, earlier reasoning, and any field of the body.
+ * the answer, the role of the system prompt, the schema of the answer, single tools (as
+ * `tool NAME`) and their number, results of tools, earlier reasoning, and any field of the body.
  *
  * The name of a field is read from `error.param` (OpenAI, platform.openai.com/docs/api-reference;
  * Azure, vLLM), else from `loc` of each entry of `detail` (pydantic's errors: FastAPI, Mistral),
@@ -33,9 +33,7 @@ enum refusal_text {
     REFUSED_THING, /* the path of a field, its names separated by dots, or one of the names below */
     REFUSED_ONLY,  /* the value that was refused, JSON; NULL: any value */
     REFUSED_VALUE, /* the value that is sent instead, JSON; NULL: none */
-    /* Another field, which gets that value, or if there is none that of the field, which is then
-     * left out; NULL: none. */
-    REFUSED_NAME,
+    REFUSED_NAME,  /* the field that gets that value; without a value, the new name of the field */
     REFUSED_TEXTS
 };
 
@@ -70,21 +68,22 @@ bool refusals_have(const struct refusals *f, const char *thing, const char *only
  * those that hold for the exchange. */
 void refusals_settle(struct refusals *f, size_t first, bool helped);
 
-/* Reads the cache, a file for each server (model_cache_path), without what is older than a day. f
+/* Reads the cache, a file for each server (model_cache_path), without entries older than a day. f
  * takes `path`, which may be NULL. */
 void refusals_load(struct refusals *f, char *path, const char *model);
-/* Writes what is new into the cache, beside what other programs have added there meanwhile, which
- * is added to f, too. Returns 0, or -1 with *e set. */
+/* Writes new entries into the cache, and first adds those to f that other programs have written
+ * there meanwhile. Returns 0, or -1 with *e set. */
 int refusals_store(struct refusals *f, struct err *e);
 
-/* Builds the request as p->request does, without what was refused. Returns 0, or -1 with *e set. */
+/* Builds the request as p->request does, without the refused parts. Returns 0, or -1 with *e set.
+ */
 int refusals_request(const struct provider *p, const struct ask *ask, struct http_request *r,
                      struct err *e);
 
 /* Reads the error `reply` to the request body `sent`; `too_long` says whether it calls the
  * conversation too long. If it refuses something that can be done without, adds it to ask->refused,
  * sets `notice` to a line for the user, which may be empty, and returns true. Otherwise `notice` is
- * the flag that set what is refused, if one did. */
+ * the flag that set the refused field, if one did. */
 bool refusals_learn(const struct provider *p, const struct ask *ask, int status, bool too_long,
                     struct str reply, struct str sent, struct buf *notice);
 
