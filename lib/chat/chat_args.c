@@ -72,7 +72,7 @@ static const struct opt options[] = {
     {KEY_MAX_TOKENS, "max-tokens", OPT_NUMBER, "N", "at most N tokens in an answer"},
     {'o', "option", OPT_TEXT, "KEY=VALUE", "set a field of the request; may be repeated"},
     {'T', "tool", OPT_TOOL, "TOOL",
-     "let the model call this tool, @NAME of the server, or SERVER:NAME of an MCP server"},
+     "let the model call this tool, @NAME of the server, SERVER:NAME of MCP; may be repeated"},
     {KEY_MCP, "mcp", OPT_MCP, "SERVER", "use the tools of this MCP server; may be repeated"},
     {KEY_YES, "yes", OPT_FLAG, NULL, "run the tools that the model calls without asking"},
     {KEY_ITERATIONS, "max-iterations", OPT_NUMBER, "N", "at most N rounds of tool calls (10)"},
