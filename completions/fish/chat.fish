@@ -143,6 +143,7 @@ function __chathist_tools
     for file in $place/chathist/tools/*
         test -f $file -a -x $file; and string replace -r '.*/' '' -- $file
     end | __chathist_safe
+    __chathist_mcp | string replace -r '$' ':'
 end
 
 # Those that the user configuration defines.

@@ -72,7 +72,7 @@ static const struct opt options[] = {
     {KEY_MAX_TOKENS, "max-tokens", OPT_NUMBER, "N", "at most N tokens in an answer"},
     {'o', "option", OPT_TEXT, "KEY=VALUE", "set a field of the request; may be repeated"},
     {'T', "tool", OPT_TOOL, "TOOL",
-     "let the model call this tool, or @NAME of the server; may be repeated"},
+     "let the model call this tool, @NAME of the server, SERVER:NAME of MCP; may be repeated"},
     {KEY_MCP, "mcp", OPT_MCP, "SERVER", "use the tools of this MCP server; may be repeated"},
     {KEY_YES, "yes", OPT_FLAG, NULL, "run the tools that the model calls without asking"},
     {KEY_ITERATIONS, "max-iterations", OPT_NUMBER, "N", "at most N rounds of tool calls (10)"},
@@ -139,13 +139,20 @@ static void add_header(struct chat_args *a, char *text)
 
 static void add_tool(struct chat_args *a, const char *name)
 {
-    if (*name != '@') {
+    size_t server = strcspn(name, "/:");
+
+    if (*name == '@' && !name[1])
+        die_usage("bad value '@' for --tool: the name of a tool is expected after it");
+    if (*name == '@') {
+        arg_list_add(&a->hosted, name + 1);
+    } else if (name[server] == ':') {
+        if (server == 0 || !name[server + 1])
+            die_usage("bad value '%s' for --tool: SERVER:TOOL is expected", name);
+        arg_list_add(&a->chosen, name);
+    } else {
         arg_list_add(&a->tools, name);
         return;
     }
-    if (!name[1])
-        die_usage("bad value '@' for --tool: the name of a tool is expected after it");
-    arg_list_add(&a->hosted, name + 1);
     /* The tools of the user configuration are replaced in any case. */
     arg_list_add(&a->tools, "");
 }
@@ -467,6 +474,7 @@ void chat_args_release(struct chat_args *a)
     free(a->options);
     free(a->headers);
     free(a->hosted.at);
+    free(a->chosen.at);
     free(a->tools.at);
     free(a->mcp.at);
     free(a->vars.at);

@@ -109,36 +109,19 @@ void chat_session_close(struct chat_session *t)
 #define REFUSED_DIR "chathist/refused"
 
 /* Loads what this model at this server has refused, unless that was done. */
-static struct refused_fields *load_refused(struct chat_session *t)
+static struct refusals *load_refused(struct chat_session *t)
 {
     struct server *s = &t->server;
 
     if (!s->base_url || !s->model)
         return NULL;
-    if (!s->refused_loaded && t->config.cache_home) {
-        char *dir = path_join(t->config.cache_home, REFUSED_DIR);
+    if (!s->refused.model && t->config.cache_home) {
+        char *dir = path_join(t->config.cache_home, "chathist/refused");
 
-        refused_fields_load(&s->refused, dir, s->provider, s->base_url, s->model);
+        refusals_load(&s->refused, model_cache_path(dir, s->provider, s->base_url), s->model);
         free(dir);
     }
-    s->refused_loaded = true;
     return &s->refused;
-}
-
-/* A failure only means that the next program finds it out again. */
-static void store_refused(struct chat_session *t)
-{
-    struct server *s = &t->server;
-    struct err e = ERR_INIT;
-    char *dir;
-
-    if (s->refused.count <= s->refused.stored || !t->config.cache_home)
-        return;
-    dir = path_join(t->config.cache_home, REFUSED_DIR);
-    if (refused_fields_store(&s->refused, dir, s->provider, s->base_url, s->model, &e) < 0)
-        hintf(t->args->verbose, "%s", err_text(&e));
-    err_release(&e);
-    free(dir);
 }
 
 /* All requests of a conversation share connections. Without a pool, each request opens one. */
@@ -191,7 +174,7 @@ void chat_session_open_tools(struct chat_session *t)
     toolbox_load(&t->toolbox, t->args->tools.at, &t->config, secrets);
     t->mcp.quiet = t->args->common.quiet;
     t->mcp.verbose = t->args->verbose;
-    mcp_servers_open(&t->mcp, t->args->mcp.at, &t->config, secrets, &t->toolbox);
+    mcp_servers_open(&t->mcp, t->args, &t->config, secrets, &t->toolbox);
 }
 
 /* Stores what a killed turn of the session has left, so that it is part of the context. A failure
@@ -408,7 +391,7 @@ int chat_session_check(struct chat_session *t, const struct turn *turn, bool pri
     http_request_init(&request);
     result = provider_check(t->server.provider, &turn->ask, e);
     if (result == 0)
-        result = refused_fields_request(t->server.provider, &turn->ask, &request, e);
+        result = refusals_request(t->server.provider, &turn->ask, &request, e);
     if (result == 0 && print)
         out_json_line(&t->events.out, buf_str(&request.body));
     http_request_release(&request);
@@ -709,7 +692,7 @@ static void claim_session(struct chat_session *t, struct turn *turn)
 
 int chat_session_run(struct chat_session *t, struct turn *turn)
 {
-    struct err e = ERR_INIT;
+    struct err e = ERR_INIT, unstored = ERR_INIT;
     int status;
 
     err_release(&t->unsaved);
@@ -725,7 +708,10 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
     events_session(&t->events, turn->session);
     exchange_rounds(t, turn, &e);
     keep_mark(t, turn);
-    store_refused(t);
+    /* A failure only means that the next program finds it out again. */
+    if (refusals_store(&t->server.refused, &unstored) < 0)
+        hintf(t->args->verbose, "%s", err_text(&unstored));
+    err_release(&unstored);
     status = conclude_turn(t, turn, &e);
     out_flush(&t->events.out);
     if (!interrupt_signal() && e.kind != ERR_NONE && !turn->answer.sink_failed)

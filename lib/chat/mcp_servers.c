@@ -23,6 +23,8 @@ struct mcp_config {
     char *text;           /* the command or the URL as the user wrote it */
     char *cwd;            /* where it runs; NULL: in the working directory */
     bool no_instructions; /* `mcp.NAME.instructions = off` */
+    struct words tools;   /* the names of those to offer, as the server knows them; none: all */
+    bool tools_typed;     /* -T names them, otherwise `mcp.NAME.tools` */
     /* `mcp.NAME.header.X = VALUE` and `mcp.NAME.header_command.X = COMMAND`. Only a server of the
      * configuration has them, because another one with its name is a stranger. */
     struct server_headers headers;
@@ -177,6 +179,19 @@ static int set_instructions(struct mcp_config *config, const struct config *c, s
     return 0;
 }
 
+static int set_tools(struct mcp_config *config, const struct config *c, struct err *e)
+{
+    const char *value = property(c, config->name, "tools");
+    struct err why = ERR_INIT;
+
+    if (!value || words_split(&config->tools, str_of(value), &why) == 0)
+        return 0;
+    err_set(e, ERR_USAGE, "bad value '%s' of 'mcp.%s.tools': %s", value, config->name,
+            err_text(&why));
+    err_release(&why);
+    return -1;
+}
+
 /* The configuration is the same in every working directory, so the programs and directories in it
  * are not relative. */
 static int add_configured(struct mcp_servers *m, const struct config *c, const char *name,
@@ -191,7 +206,7 @@ static int add_configured(struct mcp_servers *m, const struct config *c, const c
         return -1;
     if (!config)
         return 0;
-    if (set_instructions(config, c, e) < 0)
+    if (set_instructions(config, c, e) < 0 || set_tools(config, c, e) < 0)
         return -1;
     if (is_url(text))
         return set_headers(config, c, e);
@@ -289,10 +304,31 @@ static int add_defaults(struct mcp_servers *m, const struct config *c, struct er
     return result;
 }
 
-/* Finds out which servers are wanted. Returns 0, or -1 with *e set (ERR_USAGE). */
-static int choose_servers(struct mcp_servers *m, const struct config *c, const char *const *options,
-                          struct err *e)
+/* Adds the tool of -T SERVER:TOOL, and the server unless it is wanted already. */
+static int add_chosen(struct mcp_servers *m, const struct config *c, const char *option,
+                      struct err *e)
 {
+    struct str tool = str_of(option), server = str_cut(&tool, ':');
+    char *name = mem_copy(server.p, server.n);
+    struct mcp_config *config;
+    int result = find_config(m, name) ? 0 : add_option(m, c, name, e);
+
+    if (result == 0) {
+        config = find_config(m, name);
+        if (!config->tools_typed)
+            words_release(&config->tools);
+        config->tools_typed = true;
+        words_add(&config->tools, tool);
+    }
+    free(name);
+    return result;
+}
+
+/* Finds out which servers are wanted. Returns 0, or -1 with *e set (ERR_USAGE). */
+static int choose_servers(struct mcp_servers *m, const struct config *c,
+                          const struct chat_args *args, struct err *e)
+{
+    const char *const *options = args->mcp.at, *const *chosen = args->chosen.at;
     int result = 0;
 
     if (!options)
@@ -300,6 +336,8 @@ static int choose_servers(struct mcp_servers *m, const struct config *c, const c
     for (; options && result == 0 && *options; options++)
         if (**options)
             result = add_option(m, c, *options, e);
+    for (; chosen && result == 0 && *chosen; chosen++)
+        result = add_chosen(m, c, *chosen, e);
     return result;
 }
 
@@ -310,6 +348,7 @@ static void release_wanted(struct mcp_servers *m)
         free(m->wanted[i].text);
         free(m->wanted[i].cwd);
         words_release(&m->wanted[i].command);
+        words_release(&m->wanted[i].tools);
         server_headers_release(&m->wanted[i].headers);
     }
     free(m->wanted);
@@ -344,6 +383,40 @@ static int order_by_name(const void *a, const void *b)
     return strcmp((*x)->name, (*y)->name);
 }
 
+static bool is_offered(const struct mcp_config *config, const struct mcp_tool *t)
+{
+    for (size_t i = 0; i < config->tools.count; i++)
+        if (strcmp(config->tools.at[i], t->name) == 0)
+            return true;
+    return config->tools.count == 0;
+}
+
+/* Checks that the servers have the tools that the user names. Another version of a server may have
+ * others, so that only those of -T are an error (ERR_USAGE). */
+static int check_tools(const struct mcp_servers *m, struct err *e)
+{
+    for (size_t i = 0; i < m->count; i++) {
+        const struct mcp_config *config = &m->wanted[i];
+        const struct mcp_list *list = &m->at[i]->list;
+
+        for (size_t k = 0; k < config->tools.count; k++) {
+            bool found = false;
+
+            for (size_t j = 0; !found && j < list->count; j++)
+                found = strcmp(config->tools.at[k], list->tools[j]->name) == 0;
+            if (found)
+                continue;
+            if (config->tools_typed)
+                return err_set(e, ERR_USAGE, "MCP server '%s' has no tool '%s'", config->name,
+                               config->tools.at[k]);
+            if (!m->quiet)
+                warnf("MCP server '%s' has no tool '%s', which 'mcp.%s.tools' names", config->name,
+                      config->tools.at[k], config->name);
+        }
+    }
+    return 0;
+}
+
 /* The tools of a server are sorted, because some servers list them in another order each time, and
  * model servers charge less for a request that begins as an earlier one did. The servers stay in
  * the order in which they were named. */
@@ -357,7 +430,8 @@ static void gather_tools(struct mcp_servers *m, struct toolbox *b)
     b->count = b->execs_count;
     for (size_t i = 0; i < m->count; i++)
         for (size_t j = 0; j < m->at[i]->list.count; j++)
-            toolbox_put(b, &m->at[i]->list.tools[j]->tool);
+            if (is_offered(&m->wanted[i], m->at[i]->list.tools[j]))
+                toolbox_put(b, &m->at[i]->list.tools[j]->tool);
 }
 
 bool mcp_servers_renew(struct mcp_servers *m, struct toolbox *b, int cancel_fd)
@@ -453,19 +527,23 @@ static int get_ready(struct mcp_servers *m, const char *const *secrets, struct e
     return result;
 }
 
-void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,
+void mcp_servers_open(struct mcp_servers *m, const struct chat_args *args, const struct config *c,
                       const char *const *secrets, struct toolbox *b)
 {
     struct err e = ERR_INIT;
     int result;
 
     m->open = true;
-    result = choose_servers(m, c, options, &e);
+    result = choose_servers(m, c, args, &e);
     /* The commands that print headers are run before signals are caught for the start. */
     for (size_t i = 0; result == 0 && i < m->wanted_count; i++)
         result = server_headers_load(&m->wanted[i].headers, config_command_dir(c), &e);
     if (result < 0 || (m->wanted_count > 0 && get_ready(m, secrets, &e) < 0))
         die_err(&e);
+    if (check_tools(m, &e) < 0) {
+        mcp_servers_close(m, false);
+        die_err(&e);
+    }
     gather_instructions(m);
     gather_tools(m, b);
     for (size_t i = 0; i < m->count; i++)

@@ -829,7 +829,7 @@ void server_release(struct server *s)
     free(s->base_url);
     key_source_release(&s->key_source);
     secret_free(s->key);
-    refused_fields_release(&s->refused);
+    refusals_release(&s->refused);
     server_headers_release(&s->headers);
     free(s->command_dir);
     free(s->secrets);

@@ -145,7 +145,7 @@ static bool is_mcp_key(struct str name)
 
     str_cut(&property, '.');
     return !property.p || str_eq_c(property, "cwd") || str_eq_c(property, "url") ||
-           str_eq_c(property, "instructions") ||
+           str_eq_c(property, "instructions") || str_eq_c(property, "tools") ||
            (str_starts(property, STR("header.")) && property.n > 7) ||
            (str_starts(property, STR("header_command.")) && property.n > 15);
 }

@@ -10,7 +10,7 @@
 #include "chathist/history/message.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider_error.h"
-#include "chathist/llm/refused_fields.h"
+#include "chathist/llm/refusals.h"
 #include "chathist/llm/sse.h"
 
 /* ---- whether and when to try again ---- */
@@ -487,39 +487,28 @@ static bool wait_to_repeat(struct exchange *x, const struct ask *ask, unsigned r
     return false;
 }
 
-/* Returns true, with a notice for the user, if the error refuses a field that can be left out, or
- * the length of the answer. */
-static bool learned_refused(const struct exchange *x, const struct ask *ask,
-                            const struct http_request *r, const struct err *e)
+/* Builds the request again without what the server refused. Returns false if it refused something
+ * that the request needs. */
+static bool gave_way(const struct exchange *x, const struct ask *ask, struct http_request *r,
+                     struct err *e)
 {
     struct buf notice = BUF_INIT(BUF_SMALL);
-    bool learned = e->kind != ERR_REFUSED &&
-                   refused_fields_learn(x->provider, ask, x->head.status, e->kind == ERR_TOO_LONG,
-                                        buf_str(&x->body), buf_str(&r->body), &notice);
+    bool again = x->form == FORM_ERROR && e->kind != ERR_REFUSED &&
+                 refusals_learn(x->provider, ask, x->head.status, e->kind == ERR_TOO_LONG,
+                                buf_str(&x->body), buf_str(&r->body), &notice);
 
-    if (learned)
-        response_notice(x->response, buf_c(&notice));
+    if (again) {
+        if (notice.len > 0)
+            response_notice(x->response, buf_c(&notice));
+        err_release(e);
+        http_request_release(r);
+        http_request_init(r);
+        again = refusals_request(x->provider, ask, r, e) == 0;
+    } else if (notice.len > 0) {
+        err_set(e, e->kind, "%s (set by %s)", err_text(e), buf_c(&notice));
+    }
     buf_release(&notice);
-    return learned;
-}
-
-/* Builds the request again without the part that the server refused. Returns false if it refused
- * something else. */
-static bool dropped_unsupported(const struct exchange *x, struct ask *ask, struct http_request *r,
-                                struct err *e)
-{
-    const struct provider *p = x->provider;
-
-    if (x->form != FORM_ERROR)
-        return false;
-    if (!(p->drop_unsupported &&
-          p->drop_unsupported(p, ask, x->head.status, buf_str(&x->body), x->response)) &&
-        !learned_refused(x, ask, r, e))
-        return false;
-    err_release(e);
-    http_request_release(r);
-    http_request_init(r);
-    return refused_fields_request(p, ask, r, e) == 0;
+    return again;
 }
 
 /* Begins an exchange, and prepares the response for it. */
@@ -557,7 +546,7 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
         ask->limits.after_send(ask->limits.send_arg);
     rc = p->exchange ? p->exchange(ask, r, &sink, e) : http_exchange(r, &ask->limits, &sink, e);
     rc = exchange_result(&x, rc, e);
-    *more = rc != 0 && dropped_unsupported(&x, ask, r, e);
+    *more = rc != 0 && gave_way(&x, ask, r, e);
     if (rc != 0 && !*more)
         *more = wait_to_repeat(&x, ask, (*repeated)++, e);
     sse_release(&x.sse);
@@ -575,7 +564,7 @@ static int try_all(const struct provider *p, struct ask *ask, struct response *a
     int rc;
 
     http_request_init(&r);
-    rc = refused_fields_request(p, ask, &r, e);
+    rc = refusals_request(p, ask, &r, e);
     if (rc == 0)
         do
             rc = try_once(p, ask, &r, a, &repeated, &more, e);
@@ -594,8 +583,8 @@ static int exchange_once(const struct provider *p, struct ask *ask, struct respo
     if (rc == 0)
         err_release(e);
     if (ask->refused)
-        refused_fields_settle(ask->refused, refused,
-                              rc == 0 || (e->kind != ERR_REQUEST && e->kind != ERR_TOO_LONG));
+        refusals_settle(ask->refused, refused,
+                        rc == 0 || (e->kind != ERR_REQUEST && e->kind != ERR_TOO_LONG));
     provider_error_mask_all(e, ask);
     return rc;
 }

@@ -16,18 +16,10 @@
 /* The text of a user message before a conversation that begins with the model. */
 #define OPENING "…"
 
-/* The bits of ask->dropped. */
-enum {
-    DROP_BLOCKS = 1 << 0,   /* blocks of earlier responses */
-    DROP_FORMAT = 1 << 1,   /* output_config.format */
-    DROP_THINKING = 1 << 2, /* the field `thinking` */
-};
-
 /* The messages of a request, built block by block. */
 struct composer {
     const char *provider;
     const struct context *context;
-    bool drop_blocks;
     uint64_t before; /* the checksum of everything before the current message */
     cJSON *messages;
     const char *role; /* of the current message, or NULL */
@@ -219,7 +211,7 @@ static struct str blocks_to_send(const struct composer *c, size_t at)
     bool begins = !c->blocks && !c->text.p; /* nothing of the message is there */
     uint64_t before;
 
-    if (!blocks.p || !m->provider || strcmp(m->provider, c->provider) != 0 || c->drop_blocks ||
+    if (!blocks.p || !m->provider || strcmp(m->provider, c->provider) != 0 ||
         (m->merged && opaque_has_all(blocks)))
         return STR_NONE;
     if (opaque_bound(blocks, &before))
@@ -300,7 +292,7 @@ void anthropic_conversation(const struct context *context, const char *provider,
 /* ---- the request ---- */
 
 /* The default for `max_tokens`, which the API requires: as much as any model writes. A model that
- * writes less refuses it, usually with its own maximum (llm/refused_fields). */
+ * writes less refuses it, usually with its own maximum (llm/refusals). */
 #define MAX_TOKENS "128000"
 
 /* The types of tools that run at the server carry a date. These are the types of the names without
@@ -345,7 +337,7 @@ static void declare_tools(struct composer *c, const struct ask *ask)
  * (platform documentation, "Structured outputs"; no beta header). */
 static bool takes_format(const struct ask *ask)
 {
-    return ask->schema.p && (ask->schema_fits & SCHEMA_ANTHROPIC) && !(ask->dropped & DROP_FORMAT);
+    return ask->schema.p && (ask->schema_fits & SCHEMA_ANTHROPIC);
 }
 
 static void set_format(cJSON *body, const struct ask *ask)
@@ -388,7 +380,6 @@ static void compose_prompt(struct composer *c, const struct provider *p, const s
     struct buf tools = BUF_INIT(SIZE_MAX);
 
     compose_init(c, p->name, ask->context);
-    c->drop_blocks = ask->dropped & DROP_BLOCKS;
     declare_tools(c, ask);
     add_system(&c->system, p, ask);
     if (c->tools->child)
@@ -408,7 +399,7 @@ static void set_thinking(cJSON *body, const struct ask *ask)
     const char *effort = ask->effort;
     bool off = effort && strcmp(effort, "none") == 0;
 
-    if (!wire_has_option(ask, "thinking") && !(ask->dropped & DROP_THINKING)) {
+    if (!wire_has_option(ask, "thinking")) {
         if (off)
             cjson_set_raw(body, "thinking", STR("{\"type\":\"disabled\"}"));
         else if (effort || ask->show_reasoning)
@@ -473,37 +464,6 @@ static int anthropic_request(const struct provider *p, const struct ask *ask,
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     compose_release(&c);
     return wire_end_body(t, p, ask, r, e);
-}
-
-static bool refuses_format(struct str body)
-{
-    return (str_find(body, STR("output_config")) && !str_find(body, STR("effort"))) ||
-           provider_error_mentions(body,
-                                   WORDS("output_format", "output format", "structured output"));
-}
-
-/* Believes a server that refuses the blocks of earlier responses: "messages.1.content.0: Invalid
- * `signature` in `thinking` block", "... cannot be modified"; or a format for the answer. */
-static bool anthropic_drop_unsupported(const struct provider *p, struct ask *ask, int status,
-                                       struct str body, const struct response *a)
-{
-    unsigned before = ask->dropped;
-
-    (void)p;
-    if (status != 400 && status != 422)
-        return false;
-    if (!(before & DROP_BLOCKS) && str_find(body, STR("messages.")) &&
-        str_find(body, STR("thinking"))) {
-        ask->dropped |= DROP_BLOCKS;
-        response_notice(a, "the server refuses the model's earlier thinking: it is left out");
-    } else if (!(before & DROP_THINKING) && str_find(body, STR("daptive thinking"))) {
-        /* "adaptive thinking is not supported on this model" names no field. */
-        ask->dropped |= DROP_THINKING;
-        response_notice(a, "the model has no adaptive thinking: 'thinking' is left out");
-    } else if (takes_format(ask) && refuses_format(body)) {
-        ask->dropped |= DROP_FORMAT;
-    }
-    return ask->dropped != before;
 }
 
 /* A page has 20 models by default. */
@@ -725,7 +685,6 @@ const struct provider provider_anthropic = {
     .needs_limit = true,
     .schema_field = "output_config.format",
     .request = anthropic_request,
-    .drop_unsupported = anthropic_drop_unsupported,
     .models = anthropic_models,
     .event = anthropic_read_event,
     .whole = anthropic_read_whole,

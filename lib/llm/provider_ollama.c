@@ -181,12 +181,6 @@ static int64_t choose_num_ctx(const struct ask *ask)
 
 /* ---- the request ---- */
 
-/* What a request leaves out because the server refused it (ask->dropped). */
-enum dropped {
-    DROP_THINK = 1 << 0,
-    DROP_FORMAT = 1 << 1, /* the schema is described in the system prompt */
-};
-
 /* `think` (docs/capabilities/thinking.mdx): false, true or a level. A model without levels takes
  * each of them for true. Newer versions think unless this is false, older ones only if it is
  * true. */
@@ -197,8 +191,6 @@ static void set_think(cJSON *body, const struct ask *ask)
         {"medium", "\"medium\""}, {"high", "\"high\""},   {"max", "\"max\""},
     };
 
-    if (ask->dropped & DROP_THINK)
-        return;
     if (!ask->effort && ask->show_reasoning)
         cjson_set_raw(body, "think", STR("true"));
     for (size_t i = 0; ask->effort && i < sizeof levels / sizeof *levels; i++)
@@ -223,23 +215,19 @@ static void set_num_ctx(cJSON *body, const struct ask *ask)
 static int set_body(const struct provider *p, const struct ask *ask, struct http_request *r,
                     struct err *e)
 {
-    struct buf system = BUF_INIT(2 * BUF_LINE);
+    struct str system = {ask->context->system, ask->context->system_len};
     cJSON *body = cjson_object();
 
-    buf_add(&system, ask->context->system, ask->context->system_len);
-    if (ask->schema.p && ask->dropped & DROP_FORMAT)
-        wire_add_schema(ask, &system);
     cjson_set_text(body, "model", str_of(ask->model));
-    cjson_set(body, "messages", ollama_messages(ask->context, buf_str(&system)));
+    cjson_set(body, "messages", ollama_messages(ask->context, system));
     if (ask->tools_count > 0)
         cjson_set(body, "tools", openai_tools(ask));
     cjson_set(body, "stream", cJSON_CreateBool(ask->stream));
     cjson_set(body, "truncate", cJSON_CreateBool(false));
-    if (ask->schema.p && !(ask->dropped & DROP_FORMAT))
+    if (ask->schema.p)
         cjson_set(body, "format", wire_schema(ask));
     set_think(body, ask);
     set_num_ctx(body, ask);
-    buf_release(&system);
     return wire_end_body(body, p, ask, r, e);
 }
 
@@ -249,33 +237,6 @@ static int ollama_request(const struct provider *p, const struct ask *ask, struc
     if (wire_begin_post(r, p, ask, "/api", "/chat", e) != 0)
         return -1;
     return set_body(p, ask, r, e);
-}
-
-static bool names_format(struct str body)
-{
-    return provider_error_mentions(body, WORDS("format", "schema", "grammar"));
-}
-
-/* HTTP 400 `"NAME" does not support thinking` (server/routes.go). A schema that cannot be made a
- * grammar is refused with 400 or 500. */
-static bool ollama_drop_unsupported(const struct provider *p, struct ask *ask, int status,
-                                    struct str body, const struct response *a)
-{
-    bool by_flag = ask->effort && ask->effort_from == ASK_FLAG;
-    unsigned before = ask->dropped;
-
-    (void)p;
-    if (status != 400 && status != 500)
-        return false;
-    if (!by_flag && !wire_has_option(ask, "think") && (ask->effort || ask->show_reasoning) &&
-        provider_error_mentions(body, WORDS("does not support thinking"))) {
-        ask->dropped |= DROP_THINK;
-        if (!(before & DROP_THINK))
-            response_notice(a, "the model does not reason: asking without 'think'");
-    } else if (ask->schema.p && !wire_has_option(ask, "format") && names_format(body)) {
-        ask->dropped |= DROP_FORMAT;
-    }
-    return ask->dropped != before;
 }
 
 /* ---- models ---- */
@@ -494,7 +455,6 @@ const struct provider provider_ollama = {
     .window_field = "num_ctx",
     .window = {{ask_loaded, read_loaded}, {ask_shown, read_shown}},
     .request = ollama_request,
-    .drop_unsupported = ollama_drop_unsupported,
     .models = ollama_models,
     .event = ollama_event,
     .whole = ollama_whole,

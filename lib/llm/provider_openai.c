@@ -5,6 +5,7 @@
 #include "chathist/base/cjson.h"
 #include "chathist/base/json.h"
 #include "chathist/llm/provider_error.h"
+#include "chathist/llm/refusals.h"
 #include "llm/provider_wire.h"
 
 /* ---- the messages of a request ---- */
@@ -148,69 +149,6 @@ cJSON *openai_messages(const struct context *c, struct str system, const char *p
     return array;
 }
 
-/* ---- calls and results as text, for a server whose chat template has no role for tools ---- */
-
-/* Adds a line for each call, after a blank line if there is text before them. */
-static void add_calls_as_text(struct buf *out, struct str calls)
-{
-    struct buf name = BUF_INIT(BUF_LINE);
-
-    buf_add_c(out, out->len > 0 ? "\n\n" : "");
-    for (struct json_iter it = json_iter(calls); json_next(&it);) {
-        struct str text = json_text(json_get(it.value, "name"), &name);
-
-        buf_add_c(out, str_ends(buf_str(out), STR("]")) ? "\n" : "");
-        buf_add_c(out, "[call of the tool ");
-        buf_add_str(out, text);
-        buf_add_c(out, ": ");
-        wire_add_arguments(out, json_get(it.value, "args"));
-        buf_add_c(out, "]");
-    }
-    buf_release(&name);
-}
-
-/* Adds the line before the result of the next of these calls. */
-static void add_result_title(struct buf *out, struct json_iter *calls)
-{
-    struct buf name = BUF_INIT(BUF_LINE);
-
-    if (json_next(calls)) {
-        buf_add_c(out, "[result of the tool ");
-        buf_add_str(out, json_text(json_get(calls->value, "name"), &name));
-        buf_add_c(out, "]\n");
-    }
-    buf_release(&name);
-}
-
-/* Adds the messages of c to `to`. Calls become text of the assistant, results text of the user;
- * neighbouring texts of one role are merged, so that user and assistant alternate. */
-static void calls_to_text(const struct context *c, struct context *to)
-{
-    struct json_iter calls = json_iter(STR_NONE); /* whose results come next */
-    struct buf text = BUF_INIT(SIZE_MAX);
-
-    for (size_t i = 0; i < c->count; i++) {
-        const struct context_message *m = &c->at[i];
-        enum role role = m->role == ROLE_TOOL ? ROLE_USER : m->role;
-
-        buf_clear(&text);
-        if (m->role == ROLE_TOOL)
-            add_result_title(&text, &calls);
-        buf_add(&text, m->content, m->n);
-        if (m->tool_calls) {
-            calls = json_iter(str_of(m->tool_calls));
-            add_calls_as_text(&text, str_of(m->tool_calls));
-        }
-        if (i == c->turn)
-            context_begin_turn(to);
-        context_add_text(to, role, buf_str(&text));
-        if (m->attachments_count > 0)
-            context_set_attachments(to, m->attachments, m->attachments_count);
-    }
-    buf_release(&text);
-    context_settle(to);
-}
-
 /* ---- the body of a request ---- */
 
 /* A tool without parameters still has the member `parameters`, because Gemini and Mistral require
@@ -228,15 +166,6 @@ cJSON *openai_tools(const struct ask *ask)
     }
     return array;
 }
-
-/* What a request leaves out because the server refused it (ask->dropped). */
-enum dropped {
-    DROP_SCHEMA = 1 << 0, /* the schema in its present form */
-    DROP_FORMAT = 1 << 1, /* the format of the answer in any form */
-    DROP_CALLS = 1 << 2,  /* tool calls and results as such: they are sent as text */
-    /* Nothing is left out: the server demands a field that the messages of other servers lack. */
-    ADD_REASONING = 1 << 3,
-};
 
 /* Adds an empty `reasoning_content` to the assistant's messages without one. DeepSeek
  * (api-docs.deepseek.com/guides/thinking_mode) and Kimi refuse a tool loop without the field, also
@@ -257,26 +186,11 @@ static void add_empty_reasoning(cJSON *messages)
 
 static cJSON *openai_messages_tree(const struct provider *p, const struct ask *ask)
 {
-    const struct context *c = ask->context;
-    struct context as_text;
-    struct buf system = BUF_INIT(2 * BUF_LINE);
-    struct str text = {c->system, c->system_len};
-    cJSON *array;
+    struct str system = {ask->context->system, ask->context->system_len};
+    cJSON *array = openai_messages(ask->context, system, p->name, p->short_call_ids);
 
-    if (ask->dropped & (DROP_SCHEMA | DROP_FORMAT)) {
-        buf_add_str(&system, text);
-        wire_add_schema(ask, &system);
-        text = buf_str(&system);
-    }
-    context_init(&as_text);
-    if (ask->dropped & DROP_CALLS)
-        calls_to_text(c, &as_text);
-    array =
-        openai_messages(ask->dropped & DROP_CALLS ? &as_text : c, text, p->name, p->short_call_ids);
-    if (ask->dropped & ADD_REASONING)
+    if (refusals_have(ask->refused, REFUSED_SILENCE, NULL))
         add_empty_reasoning(array);
-    context_release(&as_text);
-    buf_release(&system);
     return array;
 }
 
@@ -319,54 +233,11 @@ static int openai_request(const struct provider *p, const struct ask *ask, struc
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     if (usage)
         cjson_set_raw(t, "stream_options", STR("{\"include_usage\":true}"));
-    if (ask->schema.p && !(ask->dropped & (DROP_SCHEMA | DROP_FORMAT)))
-        set_response_format(t, ask);
-    else if (ask->schema.p && !(ask->dropped & DROP_FORMAT))
+    if (ask->schema.p && ask->schema_beside)
         set_json_object(t, ask);
+    else if (ask->schema.p)
+        set_response_format(t, ask);
     return wire_end_body(t, p, ask, r, e);
-}
-
-static bool names_format(struct str body)
-{
-    return provider_error_mentions(body,
-                                   WORDS("response_format", "response format", "json_schema"));
-}
-
-/* Returns true if the error is about the chat template and the request has results of tools. The
- * templates of several models (Gemma, Llama 2) know no role but system, user and assistant. A
- * server then answers with the exception of the template, such as llama.cpp's HTTP 400
- * "Conversation roles must alternate user/assistant/user/assistant/...". */
-static bool names_results(const struct context *c, struct str body)
-{
-    bool results = false;
-
-    for (size_t i = 0; i < c->count; i++)
-        results = results || c->at[i].role == ROLE_TOOL;
-    return results && provider_error_mentions(body, WORDS("template", "role", "tool"));
-}
-
-/* A server that refuses a field names it: HTTP 400 (OpenAI's wording, Azure, DeepSeek, Groq,
- * gateways), 422 (pydantic) or 500 (llama-cpp-python). Other fields than these two are left to
- * llm/refused_fields. A field that the user set with an option is not left out. If the server
- * cannot enforce a schema, the system prompt describes it; chat checks the answer in any case. */
-static bool openai_drop_unsupported(const struct provider *p, struct ask *ask, int status,
-                                    struct str body, const struct response *a)
-{
-    unsigned before = ask->dropped;
-
-    (void)p;
-    if (status != 400 && status != 422 && status != 500)
-        return false;
-    if (ask->schema.p && !wire_has_option(ask, "response_format") && names_format(body)) {
-        ask->dropped |= before & DROP_SCHEMA ? DROP_FORMAT : DROP_SCHEMA;
-    } else if (!(before & ADD_REASONING) &&
-               provider_error_mentions(body, WORDS("reasoning_content"))) {
-        ask->dropped |= ADD_REASONING;
-    } else if (!(before & DROP_CALLS) && names_results(ask->context, body)) {
-        ask->dropped |= DROP_CALLS;
-        response_notice(a, "the server takes no results of tools: they are sent as text");
-    }
-    return ask->dropped != before;
 }
 
 /* ---- the request ---- */
@@ -724,8 +595,7 @@ static int openai_read_whole(struct response *a, struct str body, struct err *e)
  *     gemini      ai.google.dev/gemini-api/docs/openai and .../docs/api-key */
 #define COMPATIBLE_BUT_MODELS                                                                      \
     .effort_field = "reasoning_effort", .schema_field = "response_format",                         \
-    .request = openai_request, .drop_unsupported = openai_drop_unsupported,                        \
-    .event = openai_read_event, .whole = openai_read_whole
+    .request = openai_request, .event = openai_read_event, .whole = openai_read_whole
 #define COMPATIBLE COMPATIBLE_BUT_MODELS, .models = openai_models
 
 /* A server that does not know the newer field for the limit may ignore it without a word. OpenAI's

@@ -21,12 +21,6 @@
 #include "chathist/llm/provider_openai.h"
 #include "llm/provider_wire.h"
 
-/* What a request leaves out because the server refused it (ask->dropped). */
-enum dropped {
-    DROP_SCHEMA = 1 << 0, /* the schema in its own field */
-    DROP_ITEMS = 1 << 1,  /* items of earlier responses: texts, calls and results are sent */
-};
-
 /* ---- the input of a request ---- */
 
 /* The items of a request's input. */
@@ -209,9 +203,9 @@ static void input_add_items(struct input *in, struct str items, struct json_iter
 }
 
 static void input_add_response(struct input *in, const struct context_message *m,
-                               const char *provider, bool with_items)
+                               const char *provider)
 {
-    struct str items = with_items ? own_items(m, provider) : STR_NONE;
+    struct str items = own_items(m, provider);
     struct json_iter calls = json_iter(str_of(m->tool_calls));
 
     if (items.p) {
@@ -234,7 +228,7 @@ static cJSON *responses_input(const struct provider *p, const struct ask *ask)
         if (m->role == ROLE_TOOL)
             input_add_result(&in, m);
         else if (m->role == ROLE_ASSISTANT)
-            input_add_response(&in, m, p->name, !(ask->dropped & DROP_ITEMS));
+            input_add_response(&in, m, p->name);
         else
             input_add_prompt(&in, m);
     }
@@ -276,14 +270,10 @@ static void set_text_format(cJSON *body, const struct ask *ask)
 
 static void set_instructions(cJSON *body, const struct ask *ask)
 {
-    struct buf system = BUF_INIT(2 * BUF_LINE);
+    struct str system = {ask->context->system, ask->context->system_len};
 
-    buf_add(&system, ask->context->system, ask->context->system_len);
-    if (ask->schema.p && (ask->dropped & DROP_SCHEMA))
-        wire_add_schema(ask, &system);
-    if (str_trim(buf_str(&system)).n > 0)
-        cjson_set_text(body, "instructions", buf_str(&system));
-    buf_release(&system);
+    if (str_trim(system).n > 0)
+        cjson_set_text(body, "instructions", system);
 }
 
 /* Requests with the same beginning and the same key reach the same machine, whose cache has the
@@ -317,7 +307,7 @@ static int responses_request(const struct provider *p, const struct ask *ask,
     set_cache_key(t, p, ask);
     if (ask->show_reasoning)
         cjson_set_raw(t, "reasoning", STR("{\"summary\":\"auto\"}"));
-    if (ask->schema.p && !(ask->dropped & DROP_SCHEMA))
+    if (ask->schema.p)
         set_text_format(t, ask);
     return wire_end_body(t, p, ask, r, e);
 }
@@ -326,51 +316,6 @@ static int responses_models(const struct provider *p, const struct ask *ask, str
                             struct err *e)
 {
     return wire_begin_get(r, p, ask, "", "/models", e);
-}
-
-/* ---- what the server refuses ---- */
-
-static bool sends_items(const struct provider *p, const struct ask *ask)
-{
-    for (size_t i = 0; i < ask->context->count; i++)
-        if (own_items(&ask->context->at[i], p->name).p)
-            return true;
-    return false;
-}
-
-/* Returns true if the error is about an item of an earlier response: its encrypted content is from
- * another organisation or a model that is gone (OpenAI's code `invalid_encrypted_content`), the
- * model does not reason, an item is missing beside it, or the server does not take such items back
- * (llama.cpp, server-common.cpp). */
-static bool names_items(struct str body)
-{
-    return provider_error_mentions(body, WORDS("encrypted", "'reasoning'", "'rs_", "of 'item'",
-                                               "item['", "item type", "\"param\":\"input",
-                                               "\"param\": \"input", "input item"));
-}
-
-static bool names_text_format(struct str body)
-{
-    return provider_error_mentions(
-        body, WORDS("text.format", "json_schema", "response_format", "'text'"));
-}
-
-/* Other fields than the schema, which the system prompt then describes, are left to
- * llm/refused_fields. A field that the user set with an option is not left out. */
-static bool responses_drop_unsupported(const struct provider *p, struct ask *ask, int status,
-                                       struct str body, const struct response *a)
-{
-    unsigned before = ask->dropped;
-
-    if (status != 400 && status != 422 && status != 500)
-        return false;
-    if (!(before & DROP_ITEMS) && names_items(body) && sends_items(p, ask)) {
-        ask->dropped |= DROP_ITEMS;
-        response_notice(a, "the server does not take its earlier reasoning back: it is left out");
-    } else if (ask->schema.p && names_text_format(body) && !wire_has_option(ask, "text")) {
-        ask->dropped |= DROP_SCHEMA;
-    }
-    return ask->dropped != before;
 }
 
 /* ---- the response: its items ---- */
@@ -693,8 +638,7 @@ static const char *const client_tools[] = {
     .client_tools = client_tools, .documents = true, .effort_field = "reasoning.effort",           \
     .limit_field = "max_output_tokens", .schema_field = "text.format",                             \
     .missing = "no Responses API there? -p openai-chat uses Chat Completions",                     \
-    .request = responses_request, .drop_unsupported = responses_drop_unsupported,                  \
-    .models = responses_models, .event = responses_read_event, .whole = responses_read_whole
+    .request = responses_request, .models = responses_models, .event = responses_read_event, .whole = responses_read_whole
 
 const struct provider provider_openai_own = {
     .name = "openai",

@@ -418,3 +418,64 @@ void wire_set_result(cJSON *result, struct call_ids *ids, const char *key, const
     cjson_set_text(result, key, id);
     buf_consume(&ids->waiting, n);
 }
+
+/* ---- calls and results as text ---- */
+
+/* Adds a line for each call, after a blank line if there is text before them. */
+static void add_calls_as_text(struct buf *out, struct str calls)
+{
+    struct buf name = BUF_INIT(BUF_LINE);
+
+    buf_add_c(out, out->len > 0 ? "\n\n" : "");
+    for (struct json_iter it = json_iter(calls); json_next(&it);) {
+        struct str text = json_text(json_get(it.value, "name"), &name);
+
+        buf_add_c(out, str_ends(buf_str(out), STR("]")) ? "\n" : "");
+        buf_add_c(out, "[call of the tool ");
+        buf_add_str(out, text);
+        buf_add_c(out, ": ");
+        wire_add_arguments(out, json_get(it.value, "args"));
+        buf_add_c(out, "]");
+    }
+    buf_release(&name);
+}
+
+/* Adds the line before the result of the next of these calls. */
+static void add_result_title(struct buf *out, struct json_iter *calls)
+{
+    struct buf name = BUF_INIT(BUF_LINE);
+
+    if (json_next(calls)) {
+        buf_add_c(out, "[result of the tool ");
+        buf_add_str(out, json_text(json_get(calls->value, "name"), &name));
+        buf_add_c(out, "]\n");
+    }
+    buf_release(&name);
+}
+
+void wire_calls_to_text(const struct context *c, struct context *to)
+{
+    struct json_iter calls = json_iter(STR_NONE); /* whose results come next */
+    struct buf text = BUF_INIT(SIZE_MAX);
+
+    for (size_t i = 0; i < c->count; i++) {
+        const struct context_message *m = &c->at[i];
+        enum role role = m->role == ROLE_TOOL ? ROLE_USER : m->role;
+
+        buf_clear(&text);
+        if (m->role == ROLE_TOOL)
+            add_result_title(&text, &calls);
+        buf_add(&text, m->content, m->n);
+        if (m->tool_calls) {
+            calls = json_iter(str_of(m->tool_calls));
+            add_calls_as_text(&text, str_of(m->tool_calls));
+        }
+        if (i == c->turn)
+            context_begin_turn(to);
+        context_add_text(to, role, buf_str(&text));
+        if (m->attachments_count > 0)
+            context_set_attachments(to, m->attachments, m->attachments_count);
+    }
+    buf_release(&text);
+    context_settle(to);
+}

@@ -117,6 +117,11 @@ void wire_add_call_name(struct buf *out, struct str name);
 /* Adds the arguments of a call as the text of an object. Returns false if they are none. */
 bool wire_add_arguments(struct buf *out, struct str args);
 
+/* Adds the messages of c to `to`. Calls become text of the assistant, results text of the user;
+ * neighbouring texts of one role are merged, so that user and assistant alternate. For a server
+ * whose chat template has no role for tools. */
+void wire_calls_to_text(const struct context *c, struct context *to);
+
 /* ---- responses ---- */
 
 /* Sets the model of the response, a JSON string, unless it is set. */

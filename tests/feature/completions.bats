@@ -159,12 +159,14 @@ put_tools() {
     echo text >"$HOME/.config/chathist/tools/readme"
 }
 
-@test "completions: tools by name or path" {
+@test "completions: tools by name or path, or of an MCP server" {
     put_tools
+    echo 'mcp.files = x' >"$HOME/.config/chathist/config"
     for shell in "${SHELLS[@]}"; do
         completed "$shell" 'chat -T re' 'chat -T read_file '
         completed "$shell" 'chat --tool=li' 'chat --tool=list_dir '
         completed "$shell" 'chat -T ./oth' 'chat -T ./other.jsonl '
+        completed "$shell" 'chat -T fi' 'chat -T files:'
     done
 }
 

@@ -57,6 +57,59 @@ gone() {
     offers '' ''
 }
 
+@test "mcp: the configuration and -T choose tools of a server" {
+    configure "mcp.mine = $TESTS/tools/fake-mcp --many 3" 'mcp.mine.tools = tool2 tool0' "mcp.other = $TESTS/tools/fake-mcp --many 2"
+    offers 'mine__tool0 mine__tool2' mine
+    offers 'a__tool0 a__tool1' 'a=./fake-mcp --many 2'
+    # chosen WANTED OPTION...: -T names tools of servers that --mcp or the configuration have.
+    chosen() {
+        run_expect 0 chat -v --dry-run "${@:2}" hello
+        [[ $(sed -n 's/^tool=//p' "$ERR" | xargs) == "$1" ]] || fail "wanted $1"
+    }
+    chosen mine__tool1 -T mine:tool1
+    chosen 'mine__tool1 other__tool0 other__tool1' --mcp mine --mcp other -T mine:tool1
+    chosen 'a__tool0 a__tool1' --mcp 'a=./fake-mcp --many 3' -T a:tool1 -T a:tool0
+    chosen 'mine__tool0 mine__tool2 other__tool1' --mcp mine -T other:tool1
+    # The name is the one that the server knows, with any characters.
+    chosen odd__dots_and_slashes__ --mcp 'odd=./fake-mcp --odd' -T 'odd:dots.and/slashes é'
+    configure "mcp = mine" "mcp.mine = $TESTS/tools/fake-mcp --odd" 'mcp.mine.tools = "dots.and/slashes é"'
+    chosen mine__dots_and_slashes__
+    # -T replaces the executables of the configuration, as a path does.
+    configure 'tools = absent' "mcp.mine = $TESTS/tools/fake-mcp --many 3"
+    chosen mine__tool1 -T mine:tool1
+}
+
+@test "mcp: a tool that a server does not have is an error with -T, and a notice in the configuration" {
+    configure "mcp.mine = $TESTS/tools/fake-mcp --many 2 --pid $PWD/pid" 'mcp.mine.tools = tool0 toolx'
+    run_expect 0 chat -v --dry-run --mcp mine hello
+    grep -Fx "chat: MCP server 'mine' has no tool 'toolx', which 'mcp.mine.tools' names" "$ERR"
+    grep -Fx tool=mine__tool0 "$ERR"
+    run_expect 0 chat -q --dry-run --mcp mine hello
+    stderr_empty
+    run_expect 2 chat -T mine:tooly hello
+    stdout_empty
+    stderr_is "chat: MCP server 'mine' has no tool 'tooly'"
+    gone pid
+    run_expect 2 chat -T yours:x hello
+    stderr_is "chat: no MCP server 'yours': the user configuration has no 'mcp.yours', and a command or a URL is given as NAME=COMMAND or NAME=URL"
+    for name in :x mine: :; do
+        run_expect 2 chat -T "$name" hello
+        stderr_has "chat: bad value '$name' for --tool: SERVER:TOOL is expected"
+    done
+    configure "mcp.mine = $TESTS/tools/fake-mcp" "mcp.mine.tools = 'a"
+    run_expect 2 chat --mcp mine hello
+    stderr_is "chat: bad value ''a' of 'mcp.mine.tools': a quote is not closed"
+    [[ ! -e $HISTORY ]]
+}
+
+@test "mcp: tools that have changed are chosen, too" {
+    configure "mcp.fake = $TESTS/tools/fake-mcp" 'mcp.fake.tools = grow grown'
+    start_llm --call 'fake__grow {}' --reply hi
+    run_expect 0 chat --mcp fake --yes hello
+    json_is "$RECORD/1.json" '.tools[].function.name' fake__grow
+    json_is "$RECORD/2.json" '.tools[].function.name' fake__grow fake__grown
+}
+
 @test "mcp: servers start side by side" {
     offers 'a__tool0 b__tool0' 'a=./fake-mcp --many 1 --meet a b' 'b=./fake-mcp --many 1 --meet b a'
 }

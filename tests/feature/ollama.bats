@@ -95,7 +95,7 @@ paths() {
     chat_request 2 .think null
     start_ollama +http-400-thinking +normal
     run_expect 1 chat -N --effort low hello
-    stderr_is 'chat: HTTP 400: "test-model" does not support thinking'
+    stderr_is 'chat: HTTP 400: "test-model" does not support thinking (set by --effort)'
 }
 
 @test "ollama: num_ctx follows what is sent in large steps, and keeps the size that the model is loaded with" {

@@ -263,7 +263,7 @@ fields() {
     refusal effort '"reasoning_effort"' "Unsupported parameter: 'reasoning_effort' is not supported with this model."
     start_llm ./seed.http ./effort.http
     run_expect 1 chat -1 -o seed=1 hello
-    stderr_is "chat: HTTP 400: Unknown parameter: 'seed'."
+    stderr_is "chat: HTTP 400: Unknown parameter: 'seed'. (set by -o seed)"
     run_expect 1 chat -1 --effort high hello
     stderr_matches '^chat: HTTP 400: Unsupported parameter'
     requests_are 2

@@ -268,9 +268,6 @@ TEST(thinking_goes_back_in_a_later_turn_after_the_same_request)
     other = ask;
     other.schema = STR("{\"type\":\"object\"}");
     CHECK_BOUND(&ask, &other, false);
-    other = ask;
-    other.dropped = 1;
-    CHECK_BOUND(&ask, &other, false);
 }
 
 static void check_fields(struct ask ask, const char *wanted, int line)
@@ -334,36 +331,6 @@ TEST(tools_of_the_server)
                  "{\"type\":\"web_search_20260318\",\"name\":\"web_search\"},"
                  "{\"type\":\"x_123\",\"name\":\"x_123\"},{\"type\":\"y\",\"name\":\"y\"}]",
                  .hosted_tools = names, .hosted_tools_count = 4);
-}
-
-static void check_drop(struct ask ask, int status, const char *body, unsigned wanted, int line)
-{
-    struct response a;
-
-    response_init(&a, NULL);
-    test_check_int(
-        provider_anthropic.drop_unsupported(&provider_anthropic, &ask, status, str_of(body), &a),
-        wanted != 0, "drops", __FILE__, line);
-    test_check_int(ask.dropped, wanted, "dropped", __FILE__, line);
-    response_release(&a);
-}
-#define CHECK_DROP(status, body, wanted, ...)                                                      \
-    check_drop((struct ask){.model = "m", __VA_ARGS__}, status, body, wanted, __LINE__)
-
-TEST(what_a_server_refuses_is_believed)
-{
-    static const char bound[] = "messages.1.content.0: Invalid `signature` in `thinking` block.";
-    static const char format[] = "output_config.format: Extra inputs are not permitted";
-    struct str schema = STR("{}");
-
-    CHECK_DROP(400, bound, 1, .stream = true);
-    CHECK_DROP(500, bound, 0, .stream = true);
-    CHECK_DROP(400, "thinking: Extra inputs are not permitted", 0, .stream = true);
-    CHECK_DROP(400, format, 0, .stream = true);
-    CHECK_DROP(400, format, 2, .schema = schema, .schema_fits = SCHEMA_ANTHROPIC);
-    CHECK_DROP(400, format, 0, .schema = schema);
-    CHECK_DROP(400, "output_config.effort: not supported", 0, .schema = schema,
-               .schema_fits = SCHEMA_ANTHROPIC, .effort = "max");
 }
 
 TEST(images_of_the_prompt)

@@ -141,44 +141,6 @@ TEST(the_address_of_the_endpoint)
     }
 }
 
-TEST(a_field_of_the_user_is_not_left_out)
-{
-    static const struct {
-        const char *option, *body;
-        int status;
-        bool dropped;
-    } rows[] = {
-        {NULL, "unsupported: text.format", 422, true},
-        {"text", "unsupported: text.format", 422, false},
-        {NULL, "unsupported: text.format", 429, false},
-        {NULL, "Unknown parameter: 'include'.", 400, false},
-    };
-
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct context c;
-        struct ask_option option = {rows[i].option, STR("null"), ASK_FLAG};
-        struct response a;
-        struct ask ask = {.context = &c,
-                          .model = "m",
-                          .options = &option,
-                          .options_count = rows[i].option ? 1 : 0,
-                          .schema = STR("{}")};
-
-        context_init(&c);
-        response_init(&a, NULL);
-        CHECK_INT(provider_responses.drop_unsupported(&provider_responses, &ask, rows[i].status,
-                                                      str_of(rows[i].body), &a),
-                  rows[i].dropped);
-        CHECK_INT(ask.dropped != 0, rows[i].dropped);
-        /* What is left out already is not refused. */
-        CHECK_INT(provider_responses.drop_unsupported(&provider_responses, &ask, rows[i].status,
-                                                      str_of(rows[i].body), &a),
-                  false);
-        response_release(&a);
-        context_release(&c);
-    }
-}
-
 /* ---- the response ---- */
 
 #define DELTA(index, text)                                                                         \

@@ -39,6 +39,7 @@ struct chat_args {
     struct ask_header *headers; /* of --header */
     size_t headers_count, headers_cap;
     struct arg_list hosted; /* of -T @NAME, without the @ */
+    struct arg_list chosen; /* of -T SERVER:TOOL */
     unsigned max_iterations;
     long tool_timeout_ms;
     struct http_limits limits;

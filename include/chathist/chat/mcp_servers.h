@@ -8,7 +8,9 @@
  *     NAME=COMMAND    a command
  *     NAME=URL        a server that is running, at an http or https URL
  *     URL             the same, with a name made from its host
- * or, without --mcp, by its name in `mcp = NAME ...` in the user configuration.
+ * or, without --mcp, by its name in `mcp = NAME ...` in the user configuration. -T SERVER:TOOL also
+ * wants a server that the configuration defines. Of a server's tools the model gets those that -T
+ * names, else those that `mcp.NAME.tools` names, else all.
  */
 #ifndef CHATHIST_CHAT_MCP_SERVERS_H
 #define CHATHIST_CHAT_MCP_SERVERS_H
@@ -16,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "chathist/chat/chat_args.h"
 #include "chathist/chat/tools.h"
 #include "chathist/cli/config.h"
 #include "chathist/mcp/client.h"
@@ -36,11 +39,11 @@ struct mcp_servers {
 
 /* Starts the servers that are wanted, waits until their tools are known, and adds these to the
  * toolbox. They get names that differ from each other and from those of the executables in it. The
- * `secrets` are kept out of the servers' environment. If a server does not start, or a signal
- * comes, this function ends the servers and the program; the caller must not catch signals. Unless
- * m->quiet, it reports servers that are slow or have no tools, and if m->verbose what servers log.
- * *m must not move afterwards. */
-void mcp_servers_open(struct mcp_servers *m, const char *const *options, const struct config *c,
+ * `secrets` are kept out of the servers' environment. If a server does not start or lacks a tool
+ * that -T names, or a signal comes, this function ends the servers and the program; the caller must
+ * not catch signals. Unless m->quiet, it reports servers that are slow or lack tools, and if
+ * m->verbose what servers log. *m must not move afterwards. */
+void mcp_servers_open(struct mcp_servers *m, const struct chat_args *args, const struct config *c,
                       const char *const *secrets, struct toolbox *b);
 /* Call this before a request: reads whether tools have changed and lists them again. Ends early
  * when cancel_fd becomes readable. Returns true if tools in the toolbox were replaced; the old ones

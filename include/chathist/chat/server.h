@@ -17,7 +17,7 @@
 #include "chathist/cli/config.h"
 #include "chathist/llm/http.h"
 #include "chathist/llm/provider.h"
-#include "chathist/llm/refused_fields.h"
+#include "chathist/llm/refusals.h"
 
 enum key_kind { KEY_NONE, KEY_VARIABLE, KEY_COMMAND, KEY_FILE };
 
@@ -39,8 +39,7 @@ struct server {
     struct server_headers headers;
     char *command_dir; /* where the commands of the key and of headers run; owned */
     const char **secrets;
-    struct refused_fields refused; /* by the model at this server */
-    bool refused_loaded;
+    struct refusals refused; /* by the model at this server */
 };
 
 /* Adds the services of the configuration. Returns 0, or -1 with ERR_USAGE if one has no base URL or

@@ -37,7 +37,7 @@
  * times. This includes a stream of status 200 whose first event says that the server is busy. A
  * signal ends the wait between two attempts (ERR_SIGNAL). If the server refuses a part that the
  * request can do without, the request is repeated at once without it, and this is not counted
- * (provider->drop_unsupported). ask->dropped keeps the refusal for the next requests.
+ * (llm/refusals). ask->refused keeps the refusal for the next requests.
  *
  * The first bytes of the response decide about its form, whatever its media type is: `{` or `[`
  * begins JSON, a field of an event stream begins an event stream. If the server repeats the key in

@@ -20,7 +20,7 @@
 #include "chathist/llm/response.h"
 #include "chathist/llm/tool.h"
 
-struct refused_fields; /* llm/refused_fields */
+struct refusals; /* llm/refusals */
 
 /* Who chose a value of the request, the weakest first. */
 enum ask_from { ASK_PROVIDER, ASK_CONFIGURATION, ASK_TEMPLATE, ASK_FLAG };
@@ -86,13 +86,12 @@ struct ask {
     bool show_reasoning;  /* the user wants to see the reasoning */
     struct str schema;    /* a JSON Schema object for the answer, or STR_NONE */
     unsigned schema_fits; /* the services that accept it, bits of enum schema_dialect */
+    bool schema_beside;   /* it is sent in the older form of response_format */
     struct str paused;    /* the blocks of a paused response, a JSON array, or STR_NONE */
     bool stream;
-    bool once;             /* the conversation will not be continued */
-    uint64_t conversation; /* the same number in each request of a conversation; 0: none */
-    /* The provider's bits for what the server refused (drop_unsupported), 0 at first. */
-    unsigned dropped;
-    struct refused_fields *refused; /* is added to; NULL: errors that refuse a field stand */
+    bool once;                /* the conversation will not be continued */
+    uint64_t conversation;    /* the same number in each request of a conversation; 0: none */
+    struct refusals *refused; /* is added to; NULL: errors that refuse something stand */
     struct http_limits limits;
     unsigned retries; /* how often to repeat an exchange without a response */
 };
@@ -161,16 +160,11 @@ struct provider {
     /* The option with which the user chooses the size of the context, or NULL. */
     const char *window_field;
 
-    /* Builds the URL, the headers (including the key) and the body, without what ask->dropped says.
-     * `p` is the provider itself, because servers that differ only in address and key share these
+    /* Builds the URL, the headers (including the key) and the body, without the refused parts. `p`
+     * is the provider itself, because servers that differ only in address and key share these
      * functions. Returns 0, or -1 with *e set. */
     int (*request)(const struct provider *p, const struct ask *ask, struct http_request *r,
                    struct err *e);
-    /* Sets a bit in ask->dropped for what an HTTP error refuses, if the request can do without it.
-     * Returns false if the error refuses nothing of the kind. Tells the user through a's sink if
-     * the model gets less than it would otherwise. May be NULL. */
-    bool (*drop_unsupported)(const struct provider *p, struct ask *ask, int status, struct str body,
-                             const struct response *a);
     /* Carries r out and passes the response to sink. NULL: http_exchange does. */
     int (*exchange)(const struct ask *ask, const struct http_request *r,
                     const struct http_sink *sink, struct err *e);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "chathist/base/time.h"
-#include "chathist/llm/refused_fields.h"
+#include "chathist/llm/refusals.h"
 #include "llm/request_body.h"
 #include "scratch.h"
 
@@ -48,7 +48,7 @@ static void ask_again(const struct provider *p, struct ask *ask, const char *sen
 {
     cJSON *body = parse(str_of(sent));
 
-    if (refused_fields_learn(p, ask, 400, false, str_of(reply), str_of(sent), notice)) {
+    if (refusals_learn(p, ask, 400, false, str_of(reply), str_of(sent), notice)) {
         body_leave_refused(body, p, ask);
         cjson_print(body, out);
     }
@@ -58,14 +58,14 @@ static void ask_again(const struct provider *p, struct ask *ask, const char *sen
 static void check_again(const struct provider *p, struct ask ask, const char *sent,
                         const char *reply, const char *want, const char *want_notice, int line)
 {
-    struct refused_fields refused = {0};
+    struct refusals refused = {0};
     struct buf out = BUF_INIT(SIZE_MAX), notice = BUF_INIT(SIZE_MAX);
 
     ask.refused = &refused;
     ask_again(p, &ask, sent, reply, &out, &notice);
     test_check_str(buf_c(&out), want, "body", __FILE__, line);
     test_check_str(buf_c(&notice), want_notice, "notice", __FILE__, line);
-    refused_fields_release(&refused);
+    refusals_release(&refused);
     buf_release(&out);
     buf_release(&notice);
 }
@@ -118,8 +118,8 @@ TEST(openai_takes_tools_only_without_effort)
     check_again(&chat_provider, ask, "{\"tools\":[1],\"reasoning_effort\":\"high\"}", reply,
                 "{\"tools\":[1],\"reasoning_effort\":\"none\"}", notice, __LINE__);
     ask.effort_from = ASK_FLAG;
-    check_again(&chat_provider, ask, "{\"tools\":[1],\"reasoning_effort\":\"high\"}", reply, "", "",
-                __LINE__);
+    check_again(&chat_provider, ask, "{\"tools\":[1],\"reasoning_effort\":\"high\"}", reply, "",
+                "--effort", __LINE__);
 }
 
 TEST(anthropic_names_a_field_at_the_beginning)
@@ -156,7 +156,8 @@ TEST(anthropic_names_a_field_at_the_beginning)
         "the server refuses an answer of 200000 tokens: asking with 64000");
     CHECK_MESSAGES("{\"tools\":[]}", ERROR("tools.0.input_schema: Field required"), "", "");
     CHECK_MESSAGES("{\"output_config\":{\"format\":{\"type\":\"json_schema\"}}}",
-                   ERROR("output_config.format.schema: recursion is not supported"), "", "");
+                   ERROR("output_config.format.schema: recursion is not supported"), "{}",
+                   WITHOUT("output_config.format"));
 #undef ERROR
 }
 
@@ -254,7 +255,7 @@ TEST(words_of_the_text_that_name_no_field)
 
 TEST(a_long_text_takes_no_quadratic_time)
 {
-    struct refused_fields refused = {0};
+    struct refusals refused = {0};
     struct context c;
     struct ask ask = {.context = &c, .refused = &refused};
     struct buf reply = BUF_INIT(SIZE_MAX), sent = BUF_INIT(SIZE_MAX), notice = BUF_INIT(SIZE_MAX);
@@ -267,17 +268,17 @@ TEST(a_long_text_takes_no_quadratic_time)
     for (int i = 0; i < 1000000; i++)
         buf_add_c(&sent, "abc");
     buf_add_c(&sent, "\"]}");
-    CHECK(!refused_fields_learn(&chat_provider, &ask, 400, false, buf_str(&reply), buf_str(&sent),
-                                &notice));
+    CHECK(!refusals_learn(&chat_provider, &ask, 400, false, buf_str(&reply), buf_str(&sent),
+                          &notice));
     buf_clear(&reply);
     buf_add_c(&reply, "{\"error\":{\"param\":\"top_p");
     for (int i = 0; i < 500000; i++)
         buf_add_c(&reply, ".a");
     buf_add_c(&reply, "\"}}");
-    CHECK(!refused_fields_learn(&chat_provider, &ask, 400, false, buf_str(&reply),
-                                STR("{\"top_p\":1,\"messages\":[]}"), &notice));
+    CHECK(!refusals_learn(&chat_provider, &ask, 400, false, buf_str(&reply),
+                          STR("{\"top_p\":1,\"messages\":[]}"), &notice));
     CHECK(time_ticks() - start < 5000);
-    refused_fields_release(&refused);
+    refusals_release(&refused);
     buf_release(&reply);
     buf_release(&sent);
     buf_release(&notice);
@@ -289,7 +290,7 @@ TEST(what_a_flag_set_is_not_left_out)
     struct ask ask = {.options = &option, .options_count = 1};
     static const char reply[] = "{\"error\":{\"message\":\"unknown\",\"param\":\"seed\"}}";
 
-    check_again(&chat_provider, ask, "{\"seed\":1}", reply, "", "", __LINE__);
+    check_again(&chat_provider, ask, "{\"seed\":1}", reply, "", "-o seed", __LINE__);
     option.from = ASK_TEMPLATE;
     check_again(&chat_provider, ask, "{\"seed\":1}", reply, "{}", WITHOUT("seed"), __LINE__);
     /* An option reaches only what its value has. */
@@ -298,23 +299,66 @@ TEST(what_a_flag_set_is_not_left_out)
                 "{\"error\":{\"param\":\"reasoning.x\"}}", "{\"reasoning\":{\"summary\":\"auto\"}}",
                 WITHOUT("reasoning.x"), __LINE__);
     check_again(&chat_provider, ask, "{\"reasoning\":{\"summary\":\"auto\",\"x\":1}}",
-                "{\"error\":{\"param\":\"reasoning.summary\"}}", "", "", __LINE__);
+                "{\"error\":{\"param\":\"reasoning.summary\"}}", "", "-o reasoning", __LINE__);
     ask = (struct ask){.max_tokens = 5, .max_tokens_from = ASK_FLAG};
     check_again(&chat_provider, ask, "{\"max_tokens\":5}",
                 "{\"error\":{\"message\":\"max_tokens is too large: 5\",\"param\":\"max_tokens\"}}",
-                "", "", __LINE__);
+                "", "--max-tokens", __LINE__);
     check_again(&chat_provider, ask, "{\"max_tokens\":5}",
                 "{\"error\":{\"message\":\"Unknown field\",\"param\":\"max_tokens\"}}",
                 "{\"max_completion_tokens\":5}",
                 "the server refuses 'max_tokens': asking with 'max_completion_tokens'", __LINE__);
     ask = (struct ask){.effort = "low", .effort_from = ASK_FLAG};
     check_again(&chat_provider, ask, "{\"reasoning_effort\":\"low\"}",
-                "{\"error\":{\"param\":\"reasoning_effort\"}}", "", "", __LINE__);
+                "{\"error\":{\"param\":\"reasoning_effort\"}}", "", "--effort", __LINE__);
+}
+
+/* Checks what is refused of a request with a schema, a result of a tool and reasoning. */
+static void check_thing(const char *sent, const char *text, const char *want, int line)
+{
+    struct refusals refused = {0};
+    struct context c;
+    struct context_message at[] = {{.role = ROLE_ASSISTANT, .thinking = (char[]){"[]"}},
+                                   {.role = ROLE_TOOL}};
+    struct ask ask = {.refused = &refused, .context = &c, .schema = STR("{}")};
+    struct buf notice = BUF_INIT(SIZE_MAX);
+
+    context_init(&c);
+    c.at = at;
+    c.count = 2;
+    refusals_learn(strstr(sent, "output_config") ? &messages_provider : &chat_provider, &ask, 400,
+                   false, str_of(text), str_of(sent), &notice);
+    test_check_str(refused.count > 0 ? refused.at[0].text[REFUSED_THING] : "", want, text, __FILE__,
+                   line);
+    refusals_release(&refused);
+    buf_release(&notice);
+}
+#define CHECK_THING(sent, text, want) check_thing(sent, text, want, __LINE__)
+
+TEST(what_is_no_field_is_refused_by_its_words)
+{
+#define CHAT "{\"response_format\":{\"type\":\"json_schema\",\"json_schema\":{}}}"
+#define OLDER "{\"response_format\":{\"type\":\"json_object\"}}"
+#define MESSAGES "{\"output_config\":{\"format\":{}}}"
+    CHECK_THING(CHAT, "response_format: json_schema is not supported", REFUSED_JSON_SCHEMA);
+    CHECK_THING(OLDER, "'response_format' is not supported", REFUSED_SCHEMA);
+    CHECK_THING(MESSAGES, "output_config.format: Extra inputs are not permitted", REFUSED_SCHEMA);
+    CHECK_THING(MESSAGES, "output_config: Extra inputs are not permitted", REFUSED_SCHEMA);
+    CHECK_THING(MESSAGES, "output_config.effort: not supported", "");
+    CHECK_THING("{}", "messages.1.content.0: Invalid `signature` in `thinking` block",
+                REFUSED_REASONING);
+    CHECK_THING("{}", "The encrypted content of the item is from another organization",
+                REFUSED_REASONING);
+    CHECK_THING("{}", "Only user and assistant roles are supported", REFUSED_RESULTS);
+    CHECK_THING("{}", "reasoning_content must be passed back", REFUSED_SILENCE);
+    CHECK_THING("{\"thinking\":{}}", "adaptive thinking is not supported on this model",
+                "thinking");
+    CHECK_THING("{\"think\":true}", "m does not support thinking", "think");
 }
 
 TEST(both_names_of_the_limit_can_be_refused)
 {
-    struct refused_fields refused = {0};
+    struct refusals refused = {0};
     struct ask ask = {.refused = &refused, .max_tokens = 5, .max_tokens_from = ASK_CONFIGURATION};
     struct buf out = BUF_INIT(SIZE_MAX), notice = BUF_INIT(SIZE_MAX);
 
@@ -322,21 +366,21 @@ TEST(both_names_of_the_limit_can_be_refused)
               "{\"error\":{\"message\":\"Unsupported parameter\",\"param\":\"max_tokens\"}}", &out,
               &notice);
     CHECK_STR(buf_c(&out), "{\"max_completion_tokens\":5}");
-    CHECK(refused_fields_learn(&chat_provider, &ask, 400, false,
-                               STR("{\"error\":{\"message\":\"Unsupported parameter\",\"param\":"
-                                   "\"max_completion_tokens\"}}"),
-                               buf_str(&out), &notice));
+    CHECK(refusals_learn(&chat_provider, &ask, 400, false,
+                         STR("{\"error\":{\"message\":\"Unsupported parameter\",\"param\":"
+                             "\"max_completion_tokens\"}}"),
+                         buf_str(&out), &notice));
     cJSON *body = parse(STR("{\"max_tokens\":5}"));
     body_leave_refused(body, &chat_provider, &ask);
     buf_clear(&out);
     cjson_print(body, &out);
     CHECK_STR(buf_c(&out), "{}");
     /* The same field is not refused twice. */
-    CHECK(!refused_fields_learn(&chat_provider, &ask, 400, false,
-                                STR("{\"error\":{\"param\":\"max_completion_tokens\"}}"),
-                                STR("{\"max_completion_tokens\":5}"), &notice));
+    CHECK(!refusals_learn(&chat_provider, &ask, 400, false,
+                          STR("{\"error\":{\"param\":\"max_completion_tokens\"}}"),
+                          STR("{\"max_completion_tokens\":5}"), &notice));
     cJSON_Delete(body);
-    refused_fields_release(&refused);
+    refusals_release(&refused);
     buf_release(&out);
     buf_release(&notice);
 }
@@ -348,19 +392,20 @@ TEST(both_names_of_the_limit_can_be_refused)
 static void check_length(int status, bool too_long, const char *text, const char *want,
                          bool remembered, int line)
 {
-    struct refused_fields refused = {0};
+    struct refusals refused = {0};
     struct ask ask = {.refused = &refused};
     struct buf notice = BUF_INIT(SIZE_MAX), reply = BUF_INIT(SIZE_MAX);
 
     buf_add_c(&reply, "{\"error\":{\"message\":");
     json_add_string(&reply, str_of(text));
     buf_add_c(&reply, "}}");
-    refused_fields_learn(&messages_provider, &ask, status, too_long, buf_str(&reply),
-                         STR("{\"max_tokens\":128000}"), &notice);
-    test_check_str(refused.count > 0 ? refused.at[0].value : "", want, text, __FILE__, line);
-    refused_fields_settle(&refused, 0, true);
+    refusals_learn(&messages_provider, &ask, status, too_long, buf_str(&reply),
+                   STR("{\"max_tokens\":128000}"), &notice);
+    test_check_str(refused.count > 0 ? refused.at[0].text[REFUSED_VALUE] : "", want, text, __FILE__,
+                   line);
+    refusals_settle(&refused, 0, true);
     test_check_int((long long)refused.count, remembered, text, __FILE__, line);
-    refused_fields_release(&refused);
+    refusals_release(&refused);
     buf_release(&notice);
     buf_release(&reply);
 }
@@ -400,7 +445,7 @@ TEST(the_length_of_an_answer_is_read)
 
 TEST(a_length_is_not_lowered_without_end)
 {
-    struct refused_fields refused = {0};
+    struct refusals refused = {0};
     struct ask ask = {.refused = &refused};
     struct buf notice = BUF_INIT(SIZE_MAX), sent = BUF_INIT(SIZE_MAX), reply = BUF_INIT(SIZE_MAX);
     int tries = 0, length = 128000;
@@ -411,11 +456,11 @@ TEST(a_length_is_not_lowered_without_end)
         buf_addf(&sent, "{\"max_tokens\":%d}", length);
         buf_addf(&reply, "max_tokens: %d > %d, the maximum", length, length - 1);
         length--;
-    } while (refused_fields_learn(&messages_provider, &ask, 400, false, buf_str(&reply),
-                                  buf_str(&sent), &notice) &&
+    } while (refusals_learn(&messages_provider, &ask, 400, false, buf_str(&reply), buf_str(&sent),
+                            &notice) &&
              ++tries < 1000);
     CHECK_INT(tries, 8);
-    refused_fields_release(&refused);
+    refusals_release(&refused);
     buf_release(&notice);
     buf_release(&sent);
     buf_release(&reply);
@@ -423,74 +468,75 @@ TEST(a_length_is_not_lowered_without_end)
 
 TEST(other_statuses_refuse_nothing)
 {
-    struct refused_fields refused = {0};
+    struct refusals refused = {0};
     struct ask ask = {.refused = &refused};
     struct buf notice = BUF_INIT(SIZE_MAX);
     static const int statuses[] = {401, 403, 404, 429, 503};
 
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-        CHECK(!refused_fields_learn(&chat_provider, &ask, statuses[i], false,
-                                    STR("{\"error\":{\"param\":\"seed\"}}"), STR("{\"seed\":1}"),
-                                    &notice));
+        CHECK(!refusals_learn(&chat_provider, &ask, statuses[i], false,
+                              STR("{\"error\":{\"param\":\"seed\"}}"), STR("{\"seed\":1}"),
+                              &notice));
     buf_release(&notice);
 }
 
 /* ---- the cache ---- */
 
-static void learn_seed(struct refused_fields *f)
+static void learn_seed(struct refusals *f)
 {
     struct ask ask = {.refused = f};
     struct buf notice = BUF_INIT(SIZE_MAX);
 
-    CHECK(refused_fields_learn(&chat_provider, &ask, 400, false,
-                               STR("{\"error\":{\"param\":\"seed\"}}"), STR("{\"seed\":1}"),
-                               &notice));
+    CHECK(refusals_learn(&chat_provider, &ask, 400, false, STR("{\"error\":{\"param\":\"seed\"}}"),
+                         STR("{\"seed\":1}"), &notice));
     buf_release(&notice);
 }
 
-TEST(the_cache_keeps_fields_for_a_model_and_a_day)
+static void load(struct refusals *f, const char *path, const char *model)
 {
-    struct refused_fields f = {0}, g = {0};
+    refusals_release(f);
+    refusals_load(f, mem_text(path), model);
+}
+
+TEST(the_cache_keeps_what_was_refused_for_a_model_and_a_day)
+{
+    struct refusals f = {0}, g = {0};
     struct err e = ERR_INIT;
-    const char *dir = "cache/refused";
+    const char *path = "cache/refused/h";
 
     scratch_enter();
+    load(&f, path, "m");
     learn_seed(&f);
-    CHECK_INT(refused_fields_store(&f, dir, &chat_provider, "https://h/v1", "m", &e), 0);
+    CHECK_INT(refusals_store(&f, &e), 0);
     CHECK_INT(f.stored, 1);
-    refused_fields_load(&g, dir, &chat_provider, "https://h/v1", "m");
+    load(&g, path, "m");
     if (CHECK_INT(g.count, 1))
-        CHECK_STR(g.at[0].path, "seed");
+        CHECK_STR(g.at[0].text[REFUSED_THING], "seed");
     CHECK_INT(g.stored, 1);
-    refused_fields_release(&g);
-    refused_fields_load(&g, dir, &chat_provider, "https://h/v1", "other");
+    load(&g, path, "other");
     CHECK_INT(g.count, 0);
-    refused_fields_load(&g, dir, &chat_provider, "https://h2/v1", "m");
-    CHECK_INT(g.count, 0);
-    refused_fields_load(&g, dir, &messages_provider, "https://h/v1", "m");
-    CHECK_INT(g.count, 0);
-    /* Another model does not replace those of this one; what is too old is gone. */
+    /* Another model does not replace those of this one. */
     learn_seed(&g);
-    CHECK_INT(refused_fields_store(&g, dir, &chat_provider, "https://h/v1", "other", &e), 0);
-    refused_fields_release(&g);
-    refused_fields_load(&g, dir, &chat_provider, "https://h/v1", "m");
+    CHECK_INT(refusals_store(&g, &e), 0);
+    load(&g, path, "m");
     CHECK_INT(g.count, 1);
-    refused_fields_release(&g);
     /* Two programs at once have learned different fields. */
-    refused_fields_add(&g,
-                       (struct refused_field){.path = mem_copy("top_k", 5), .since = time_now()});
-    CHECK_INT(refused_fields_store(&g, dir, &chat_provider, "https://h/v1", "m", &e), 0);
-    refused_fields_release(&g);
-    refused_fields_load(&g, dir, &chat_provider, "https://h/v1", "m");
+    load(&f, path, "m");
+    g.at[0].text[REFUSED_THING][0] = 'S';
+    g.stored = 0;
+    CHECK_INT(refusals_store(&g, &e), 0);
+    load(&g, path, "m");
     CHECK_INT(g.count, 2);
-    refused_fields_release(&g);
-    f.at[0].since -= 25 * 60 * 60 * TIME_SECOND;
-    CHECK_INT(refused_fields_store(&f, dir, &chat_provider, "https://h/v1", "m", &e), 0);
-    refused_fields_load(&g, dir, &chat_provider, "https://h/v1", "m");
-    if (CHECK_INT(g.count, 1))
-        CHECK_STR(g.at[0].path, "top_k");
-    refused_fields_release(&f);
-    refused_fields_release(&g);
+    CHECK_INT(refusals_store(&f, &e), 0);
+    /* What is too old is gone. */
+    g.at[0].since -= 25 * 60 * 60 * TIME_SECOND;
+    g.stored = 0;
+    CHECK_INT(unlink(path), 0);
+    CHECK_INT(refusals_store(&g, &e), 0);
+    load(&g, path, "m");
+    CHECK_INT(g.count, 1);
+    refusals_release(&f);
+    refusals_release(&g);
     err_release(&e);
     scratch_leave();
 }

@@ -1,0 +1,1238 @@
+#include "chathist/llm/refusals.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "chathist/base/checksum.h"
+#include "chathist/base/file.h"
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/time.h"
+#include "chathist/llm/provider_error.h"
+#include "llm/provider_wire.h"
+#include "llm/request_body.h"
+
+/* ---- the list ---- */
+
+static void refusal_release(struct refusal *refusal)
+{
+    for (size_t i = 0; i < REFUSED_TEXTS; i++)
+        free(refusal->text[i]);
+}
+
+void refusals_settle(struct refusals *f, size_t first, bool helped)
+{
+    size_t kept = first;
+
+    for (size_t i = first; i < f->count; i++)
+        if (helped && f->at[i].since != REFUSED_NOW)
+            f->at[kept++] = f->at[i];
+        else
+            refusal_release(&f->at[i]);
+    f->count = kept;
+}
+
+void refusals_release(struct refusals *f)
+{
+    refusals_settle(f, 0, false);
+    free(f->at);
+    free(f->path);
+    free(f->model);
+    *f = (struct refusals){0};
+}
+
+static bool same_or_null(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+bool refusals_have(const struct refusals *f, const char *thing, const char *only)
+{
+    for (size_t i = 0; f && i < f->count; i++)
+        if (strcmp(f->at[i].text[REFUSED_THING], thing) == 0 &&
+            (!only || same_or_null(f->at[i].text[REFUSED_ONLY], only)))
+            return true;
+    return false;
+}
+
+/* Adds a refusal, whose strings the list then owns. Returns false, and releases it, if the same was
+ * refused before. */
+static bool add(struct refusals *f, struct refusal refusal)
+{
+    for (size_t i = 0; i < f->count; i++)
+        if (strcmp(f->at[i].text[REFUSED_THING], refusal.text[REFUSED_THING]) == 0 &&
+            same_or_null(f->at[i].text[REFUSED_ONLY], refusal.text[REFUSED_ONLY])) {
+            refusal_release(&refusal);
+            return false;
+        }
+    f->at = mem_grow(f->at, &f->cap, f->count + 1, sizeof *f->at);
+    f->at[f->count++] = refusal;
+    return true;
+}
+
+/* ---- the cache: a line of JSON for each refusal ---- */
+
+#define KEEP (24 * 60 * 60 * TIME_SECOND)
+
+static const char *const members[REFUSED_TEXTS] = {"field", "only", "value", "name"};
+
+static void add_line(struct buf *out, const struct refusal *f, const char *model)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+
+    if (f->since <= 0)
+        return;
+    buf_add_byte(&line, '{');
+    json_add_member(&line, "model", str_of(model));
+    for (size_t i = 0; i < REFUSED_TEXTS; i++)
+        if (f->text[i])
+            json_add_member(&line, members[i], str_of(f->text[i]));
+    json_add_member_int(&line, "since", f->since);
+    buf_add_c(&line, "}\n");
+    buf_add_str(out, buf_str(&line));
+    buf_release(&line);
+}
+
+/* Returns a copy of a member's text, or NULL. */
+static char *member_copy(struct str line, const char *name)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct str value = json_text(json_get(line, name), &text);
+    char *copy = value.n > 0 ? mem_copy(value.p, value.n) : NULL;
+
+    buf_release(&text);
+    return copy;
+}
+
+/* Reads a line of the model into f, and adds one of another model to `others`, unless that is NULL.
+ * An entry older than a day is not used, nor a value that is no JSON: the file can be edited. */
+static void read_line(struct refusals *f, struct str line, struct buf *others)
+{
+    struct refusal got = {.since = 0};
+    struct str value, json;
+    int64_t age;
+
+    if (!json_check(line, &value, NULL) || !json_int(json_get(value, "since"), &got.since))
+        return;
+    age = time_now() - got.since;
+    if (age < 0 || age > KEEP)
+        return;
+    if (!json_is_text(json_get(value, "model"), f->model)) {
+        if (others)
+            buf_addf(others, "%.*s\n", (int)line.n, line.p);
+        return;
+    }
+    for (size_t i = 0; i < REFUSED_TEXTS; i++)
+        got.text[i] = member_copy(value, members[i]);
+    if (got.text[REFUSED_THING] &&
+        (!got.text[REFUSED_VALUE] || json_check(str_of(got.text[REFUSED_VALUE]), &json, NULL)))
+        add(f, got);
+    else
+        refusal_release(&got);
+}
+
+static void read_cache(struct refusals *f, struct buf *others)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct str rest = STR_NONE;
+
+    if (f->path && file_read_state(f->path, &text, NULL) > 0)
+        rest = buf_str(&text);
+    while (rest.p && rest.n > 0)
+        read_line(f, str_cut(&rest, '\n'), others);
+    buf_release(&text);
+}
+
+void refusals_load(struct refusals *f, char *path, const char *model)
+{
+    f->path = path;
+    f->model = mem_text(model);
+    read_cache(f, NULL);
+    f->stored = f->count;
+}
+
+/* Opens and locks the directory of the cache, so that chats at once do not lose each other's lines.
+ * If another chat keeps the lock for a second, as one that is stopped does, this one goes on
+ * without it. Returns a descriptor, or -1. */
+static int lock_dir(const char *dir)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    for (int tries = 0; fd >= 0 && tries < 100 && flock(fd, LOCK_EX | LOCK_NB) < 0; tries++)
+        poll(NULL, 0, 10);
+    return fd;
+}
+
+int refusals_store(struct refusals *f, struct err *e)
+{
+    const char *slash = f->path ? strrchr(f->path, '/') : NULL;
+    struct buf text = BUF_INIT(BUF_LINE);
+    int result = -1;
+    char *dir;
+
+    if (!slash || f->count <= f->stored)
+        return 0;
+    dir = mem_copy(f->path, (size_t)(slash - f->path));
+    if (file_make_dirs(dir, e) >= 0) {
+        int lock = lock_dir(dir);
+
+        read_cache(f, &text);
+        for (size_t i = 0; i < f->count; i++)
+            add_line(&text, &f->at[i], f->model);
+        result = file_replace(f->path, buf_str(&text), e);
+        file_close(lock);
+    }
+    if (result == 0)
+        f->stored = f->count;
+    buf_release(&text);
+    free(dir);
+    return result;
+}
+
+/* ---- the text of the error ---- */
+
+static bool is_path_char(char c)
+{
+    return ascii_is_letter(c) || ascii_is_digit(c) || c == '_' || c == '.';
+}
+
+static bool is_quote(char c)
+{
+    return c == '\'' || c == '"' || c == '`';
+}
+
+/* Takes the next word, a name or a path of names, from *rest, a part of `text`; *named is set if it
+ * stands where errors name a field. Returns an empty word at the end. */
+static struct str next_word(struct str text, struct str *rest, bool *named)
+{
+    const char *end = text.p + text.n, *p = rest->p, *q;
+    struct str word;
+
+    while (p < end && !is_path_char(*p))
+        p++;
+    for (q = p; q < end && is_path_char(*q);)
+        q++;
+    *rest = (struct str){q, (size_t)(end - q)};
+    word = (struct str){p, (size_t)(q - p)};
+    while (str_ends(word, STR(".")) && word.n > 1)
+        word.n--;
+    *named = memchr(p, '_', (size_t)(q - p)) ||
+             (p > text.p && q < end && is_quote(p[-1]) && is_quote(*q)) ||
+             (p == text.p && q < end && *q == ':') ||
+             (p >= text.p + 2 && p[-1] == ' ' && p[-2] == ':');
+    return word;
+}
+
+static bool mentions_word(struct str text, const char *word)
+{
+    struct str rest = text, next;
+    bool named;
+
+    while ((next = next_word(text, &rest, &named)).n > 0)
+        if (str_eq_c(next, word))
+            return true;
+    return false;
+}
+
+/* ---- an error while it is read ---- */
+
+/* How many names of an error are looked up in the request at most, and the length of the longest.
+ * Each lookup reads the request, so a server could otherwise keep the program busy for minutes. */
+#define LOOKUPS_MAX 500
+#define NAME_MAX_BYTES 200
+/* How much of an error is searched for words, in bytes. */
+#define SEARCHED_MAX ((size_t)64 << 10)
+
+struct reading {
+    const struct provider *provider;
+    const struct ask *ask;
+    int status;
+    bool too_long;
+    struct str sent;          /* the body of the request */
+    struct str reply;         /* the error as it came */
+    struct str value, error;  /* the same as JSON, and the object in it that describes the error */
+    struct buf message;       /* the text of the error */
+    struct buf notice, typed; /* `typed` is the flag that set the refused field */
+    unsigned has;             /* bits of enum has */
+    size_t lookups;
+    bool learned;
+};
+
+/* What a context has that can be sent in another way. */
+enum has { HAS_SYSTEM = 1 << 0, HAS_RESULTS = 1 << 1, HAS_REASONING = 1 << 2 };
+
+static unsigned what_it_has(const struct context *c)
+{
+    unsigned has = c && c->system_len > 0 ? HAS_SYSTEM : 0;
+
+    for (size_t i = 0; c && i < c->count; i++)
+        has |= (c->at[i].role == ROLE_TOOL ? HAS_RESULTS : 0) |
+               (c->at[i].thinking ? HAS_REASONING : 0);
+    return has;
+}
+
+#define TEXTS(...) ((const char *[REFUSED_TEXTS]){__VA_ARGS__})
+
+static void learn(struct reading *r, const char *const text[], int64_t since)
+{
+    struct refusal f = {.since = since};
+
+    for (size_t i = 0; i < REFUSED_TEXTS; i++)
+        f.text[i] = text[i] ? mem_text(text[i]) : NULL;
+    r->learned = add(r->ask->refused, f) || r->learned;
+}
+
+/* Returns a short text for a long one in REFUSED_ONLY. The caller frees it. */
+static char *id_of(struct str text)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&id, "%016" PRIx64, hash64(text, 0));
+    return buf_detach(&id);
+}
+
+/* Adds the text of the error, decoded. Gateways send the error of another server as the text
+ * `metadata.raw` (OpenRouter). */
+static void add_message(struct buf *message, struct str error)
+{
+    static const char *const keys[] = {"message", "error", "detail", "msg"};
+
+    if (json_type(error) == JSON_STRING) {
+        buf_add_byte(message, ' ');
+        if (message->len == 1)
+            buf_clear(message);
+        json_decode(error, message);
+        return;
+    }
+    if (json_type(error) != JSON_OBJECT && json_type(error) != JSON_ARRAY)
+        return;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        add_message(message, json_get(error, keys[i]));
+    add_message(message, json_get(json_get(error, "metadata"), "raw"));
+    if (json_type(error) == JSON_ARRAY)
+        for (struct json_iter it = json_iter(error); json_next(&it);)
+            add_message(message, it.value);
+}
+
+/* ---- who decided about a field ---- */
+
+/* Returns whether the value of an option of the user reaches the field, or is inside of it. */
+static bool option_reaches(const struct provider *p, const struct ask_option *option,
+                           const char *path)
+{
+    struct buf own = BUF_INIT(BUF_LINE);
+    struct str value;
+    bool reaches;
+
+    body_option_path(p, option->key, &own);
+    if (body_path_is_inside(str_of(path), buf_str(&own)) && path[own.len] == '.')
+        reaches = !json_check(option->value, &value, NULL) || json_type(value) != JSON_OBJECT ||
+                  body_field_in(value, path + own.len + 1).p;
+    else
+        reaches = body_path_is_inside(buf_str(&own), str_of(path));
+    buf_release(&own);
+    return reaches;
+}
+
+/* Returns who decided about the field with an option, and the option's name in *key, which may be
+ * NULL. */
+static enum ask_from option_from(const struct provider *p, const struct ask *ask, const char *path,
+                                 const char **key)
+{
+    enum ask_from from = ASK_PROVIDER;
+
+    for (size_t i = 0; i < ask->options_count; i++)
+        if (ask->options[i].from > from && option_reaches(p, &ask->options[i], path)) {
+            from = ask->options[i].from;
+            if (key)
+                *key = ask->options[i].key;
+        }
+    return from;
+}
+
+static bool is_limit(const char *path)
+{
+    return strcmp(path, "max_tokens") == 0 || strcmp(path, "max_completion_tokens") == 0;
+}
+
+/* Returns who decided about the field, by an option or by another setting. */
+static enum ask_from field_from(const struct provider *p, const struct ask *ask, const char *path)
+{
+    enum ask_from from = option_from(p, ask, path, NULL);
+    const char *effort = p->effort_field;
+
+    if (ask->effort && effort && str_starts(str_of(effort), str_of(path)) &&
+        ask->effort_from > from)
+        from = ask->effort_from;
+    if (ask->max_tokens > 0 && (is_limit(path) || same_or_null(path, p->limit_field)) &&
+        ask->max_tokens_from > from)
+        from = ask->max_tokens_from;
+    return from;
+}
+
+/* Returns whether a flag of the user set the field, and names it in r->typed. */
+static bool is_typed(struct reading *r, const char *path)
+{
+    const char *limit = r->provider->limit_field, *key = NULL;
+
+    if (field_from(r->provider, r->ask, path) != ASK_FLAG)
+        return false;
+    buf_clear(&r->typed);
+    if (option_from(r->provider, r->ask, path, &key) == ASK_FLAG)
+        buf_addf(&r->typed, "-o %s", key);
+    else
+        buf_add_c(&r->typed,
+                  is_limit(path) || same_or_null(path, limit) ? "--max-tokens" : "--effort");
+    return true;
+}
+
+/* ---- the length of an answer ---- */
+
+/* The lengths of an answer to try if the server names none, and the shortest one that is tried. */
+static const int64_t lengths[] = {8192, 4096};
+#define LENGTH_LEAST 128
+#define NUMBERS_MAX 64
+/* How many lengths of one model are learned at most: each repeats the request. */
+#define LENGTHS_MAX 8
+
+/* A number in the text of an error, and the text between it and the next one. */
+struct number {
+    int64_t n;
+    struct str after;
+};
+
+/* Returns whether the digits at p may be a number of tokens: they are no part of a name such as
+ * `gpt-4-32k` or of a date, no HTTP status, and no place in the request. */
+static bool begins_number(struct str text, const char *p)
+{
+    struct str before = {text.p, (size_t)(p - text.p)};
+    int dashes = 0;
+
+    if (str_ends(before, STR(".")) || str_ends(before, STR("@")) || str_ends(before, STR("/")))
+        return false;
+    for (; p > text.p && (p[-1] == '-' || ascii_is_digit(p[-1])); p--)
+        dashes += p[-1] == '-';
+    if (dashes > 1 || (p > text.p && (ascii_is_letter(p[-1]) || p[-1] == '_')))
+        return false;
+    before = str_skip(before, before.n < 12 ? 0 : before.n - 12);
+    return !provider_error_mentions(
+        before, WORDS("code", "status", "http", "line ", "column ", "messages["));
+}
+
+static bool is_comma_of_thousands(const char *p, const char *end)
+{
+    return *p == ',' && end - p > 3 && ascii_is_digit(p[1]) && ascii_is_digit(p[2]) &&
+           ascii_is_digit(p[3]) && (end - p == 4 || !ascii_is_digit(p[4]));
+}
+
+/* Reads the numbers of the text, also `8,192`. Returns how many there are. */
+static size_t read_numbers(struct str text, struct number at[NUMBERS_MAX])
+{
+    const char *end = text.p + text.n;
+    size_t count = 0;
+
+    for (const char *p = text.p, *start; p < end && count < NUMBERS_MAX; p += p < end) {
+        int64_t n = 0;
+
+        for (start = p; p < end; p++)
+            if (ascii_is_digit(*p))
+                n = n < INT32_MAX ? n * 10 + (*p - '0') : n;
+            else if (p == start || !is_comma_of_thousands(p, end))
+                break;
+        if (p == start || !begins_number(text, start) ||
+            (p < end && (ascii_is_letter(*p) || *p == '-')))
+            continue;
+        if (count > 0)
+            at[count - 1].after.n = (size_t)(start - at[count - 1].after.p);
+        at[count++] = (struct number){n, {p, (size_t)(end - p)}};
+    }
+    return count;
+}
+
+/* Returns the number of the prompt's tokens if the text names it, or 0. `ours` is the length that
+ * was sent. Servers write `P + OURS > MOST`, `TOTAL tokens (P in the messages, OURS in the
+ * completion)` or `P input tokens`. */
+static int64_t prompt_tokens(const struct number *at, size_t count, int64_t ours)
+{
+    for (size_t i = 0; i + 1 < count; i++)
+        if (str_eq_c(str_trim(at[i].after), "+"))
+            return at[i].n == ours ? at[i + 1].n : at[i].n;
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < count; k++)
+            if (at[k].n > 0 && at[k].n != ours && at[i].n - at[k].n == ours)
+                return at[k].n;
+    for (size_t i = 0; i < count; i++) {
+        struct str after = at[i].after, first = str_cut(&after, '.');
+
+        first.n = first.n < 24 ? first.n : 24;
+        if (at[i].n != ours &&
+            provider_error_mentions(first, WORDS("input tokens", "in the messages", "prompt tokens",
+                                                 "in the prompt", "in your prompt", "of input")))
+            return at[i].n;
+    }
+    return 0;
+}
+
+/* Returns the length to ask for instead of `ours`, or 0 if there is none: the largest number of the
+ * text that is less, without the tokens of the prompt. *passing is set if it holds for this prompt
+ * only. */
+static int64_t shorter_length(const struct number *at, size_t count, int status, int64_t ours,
+                              bool *passing)
+{
+    int64_t prompt = prompt_tokens(at, count, ours), best = 0;
+    bool named = false;
+
+    *passing = *passing || prompt > 0;
+
+    for (size_t i = 0; i < count; i++) {
+        int64_t n = at[i].n - prompt;
+
+        if (at[i].n < LENGTH_LEAST || at[i].n == ours || at[i].n == prompt || at[i].n == status ||
+            (prompt > 0 && n == ours))
+            continue;
+        named = named || prompt > 0;
+        if (n > best && n < ours)
+            best = n;
+    }
+    /* The number is the length of the prompt and the answer. */
+    if (*passing && prompt == 0 && status != 402)
+        best /= 2;
+    /* If the prompt alone is too long, a shorter answer does not help. */
+    for (size_t i = 0; best == 0 && !named && i < sizeof lengths / sizeof *lengths; i++)
+        if (lengths[i] < ours)
+            best = lengths[i];
+    return best;
+}
+
+/* The names of the field for the length of an answer. */
+static const char *const length_fields[] = {"max_tokens", "max_completion_tokens",
+                                            "max_output_tokens", "options.num_predict"};
+
+static bool is_length(const char *path)
+{
+    for (size_t i = 0; i < sizeof length_fields / sizeof *length_fields; i++)
+        if (strcmp(path, length_fields[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Returns whether the error is about `ours`, the length that was sent. */
+static bool is_about_length(const struct reading *r, const struct number *at, size_t count,
+                            int64_t ours)
+{
+    bool about = provider_error_mentions(
+        r->reply, WORDS("max_tokens", "max_completion_tokens", "max_output_tokens", "max tokens",
+                        "maximum tokens", "output tokens", "completion tokens", "num_predict"));
+
+    for (size_t i = 0; i < count; i++)
+        about = about || at[i].n == ours;
+    return about && provider_error_mentions(
+                        buf_str(&r->message),
+                        WORDS("large", "exceed", "at most", "maximum", "less than", "range",
+                              "illegal", "limit", "reduce", "fewer", "lower", "too many",
+                              "too high", "too big", "greater", "must be", "should be", ">", "<="));
+}
+
+/* Asks for a shorter answer: the largest number of the error that is less than ours, without the
+ * tokens of the prompt, else 8192, then 4096. What holds for this prompt only (`passing`), or what
+ * the account can pay for now, is not remembered. */
+static void learn_length(struct reading *r)
+{
+    struct number at[NUMBERS_MAX];
+    size_t count = read_numbers(buf_str(&r->message), at), before = 0;
+    bool passing = r->too_long || r->status == 402;
+    char ours[24], value[24];
+    const char *path = NULL;
+    int64_t n = 0, less;
+
+    for (size_t i = 0; !path && i < sizeof length_fields / sizeof *length_fields; i++)
+        if (json_int(body_field_in(r->sent, length_fields[i]), &n))
+            path = length_fields[i];
+    for (size_t i = 0; i < r->ask->refused->count; i++)
+        before += is_length(r->ask->refused->at[i].text[REFUSED_THING]) &&
+                  r->ask->refused->at[i].text[REFUSED_ONLY];
+    if (!path || before == LENGTHS_MAX || !is_about_length(r, at, count, n) || is_typed(r, path))
+        return;
+    less = shorter_length(at, count, r->status, n, &passing);
+    if (less == 0)
+        return;
+    (void)snprintf(ours, sizeof ours, "%" PRId64, n);
+    (void)snprintf(value, sizeof value, "%" PRId64, less);
+    buf_addf(&r->notice, "the server refuses an answer of %s tokens: asking with %s", ours, value);
+    learn(r, TEXTS(path, ours, value), passing ? REFUSED_NOW : time_now());
+}
+
+/* ---- fields that the error names ---- */
+
+/* Returns true if a request cannot do without the field, or would mean something else. */
+static bool is_needed(const struct reading *r, struct str path)
+{
+    struct str rest = path, first = str_cut(&rest, '.'), schema = STR_NONE;
+    const char *limit = r->provider->limit_field;
+
+    for (const char *const *name = WORDS("model", "messages", "input", "system", "tools",
+                                         "instructions", "store", "stream");
+         *name; name++)
+        if (str_eq_c(first, *name))
+            return true;
+    if (r->ask->schema.p)
+        schema = str_of(r->provider->schema_field);
+    return (schema.p && (str_starts(path, schema) || str_starts(schema, path))) ||
+           (r->provider->needs_limit && limit && str_eq_c(path, limit));
+}
+
+/* Replaces the efforts `max` and `minimal` by the nearest one that the error names. Returns false
+ * if it is about something else. `xhigh` is a word of OpenAI. */
+static bool learn_effort(struct reading *r, const char *path)
+{
+    static const char *const efforts[] = {"minimal", "low", "medium", "high", "xhigh", "max"};
+    enum { EFFORTS = sizeof efforts / sizeof *efforts };
+    struct str value = body_field_in(r->sent, path);
+    bool highest = json_is_text(value, "max");
+    const char *ours = highest ? "max" : "minimal", *effort = NULL;
+    char only[16], json[16];
+
+    for (size_t i = 1; !effort && i < EFFORTS; i++) {
+        effort = efforts[highest ? EFFORTS - 1 - i : i];
+        if (!mentions_word(buf_str(&r->message), effort))
+            effort = NULL;
+    }
+    if (!effort || !same_or_null(path, r->provider->effort_field) || !json_is_text(value, ours) ||
+        option_from(r->provider, r->ask, path, NULL) == ASK_FLAG)
+        return false;
+    (void)snprintf(only, sizeof only, "\"%s\"", ours);
+    (void)snprintf(json, sizeof json, "\"%s\"", effort);
+    buf_addf(&r->notice, "the server does not know the effort '%s': asking with '%s'", ours,
+             effort);
+    learn(r, TEXTS(path, only, json), time_now());
+    return true;
+}
+
+/* Gives the limit its other name, if the error says that its name is wrong, and not its value. */
+static bool learn_limit(struct reading *r, const char *path)
+{
+    const char *other = strcmp(path, "max_tokens") == 0 ? "max_completion_tokens" : "max_tokens";
+
+    if (!is_limit(path) || option_from(r->provider, r->ask, path, NULL) == ASK_FLAG ||
+        body_field_in(r->sent, other).p ||
+        (!mentions_word(buf_str(&r->message), other) &&
+         !provider_error_mentions(buf_str(&r->message),
+                                  WORDS("unsupported", "not supported", "unrecognized", "extra",
+                                        "unknown", "unexpected", "not permitted"))))
+        return false;
+    for (size_t i = 0; i < r->ask->refused->count; i++)
+        if (same_or_null(r->ask->refused->at[i].text[REFUSED_NAME], path))
+            return false;
+    buf_addf(&r->notice, "the server refuses '%s': asking with '%s'", path, other);
+    learn(r, TEXTS(path, NULL, NULL, other), time_now());
+    return true;
+}
+
+/* Returns the field that the error means with this path, which the caller frees, or NULL if the
+ * request has none. The member `type` belongs to its object, which means nothing without it. */
+static char *field_meant(const struct reading *r, struct str path)
+{
+    char *field = mem_copy(path.p, path.n), *dot;
+
+    while (!body_field_in(r->sent, field).p && (dot = strrchr(field, '.')) != NULL)
+        *dot = '\0';
+    dot = strrchr(field, '.');
+    if (dot && strcmp(dot, ".type") == 0)
+        *dot = '\0';
+    if (*field && body_field_in(r->sent, field).p)
+        return field;
+    free(field);
+    return NULL;
+}
+
+/* Learns that the field is refused. Returns false if the request has no such field. */
+static bool learn_field(struct reading *r, struct str path)
+{
+    char *field;
+
+    if (path.n > NAME_MAX_BYTES || r->lookups == LOOKUPS_MAX)
+        return false;
+    r->lookups++;
+    field = field_meant(r, path);
+    if (!field)
+        return false;
+    if (!is_needed(r, str_of(field)) && !learn_effort(r, field) && !learn_limit(r, field) &&
+        !is_typed(r, field)) {
+        buf_addf(&r->notice, "the server refuses '%s': asking without it", field);
+        learn(r, TEXTS(field), time_now());
+    }
+    free(field);
+    return true;
+}
+
+/* Reads the name of a field: `max_tokens`, `messages[0].content`, ["body","reasoning_effort"]. */
+static bool learn_place(struct reading *r, struct str place)
+{
+    struct buf path = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
+    struct str name = json_text(place, &scratch);
+    bool found;
+
+    buf_add_str(&path, str_cut(&name, '['));
+    for (struct json_iter it = json_iter(place); !it.object && json_next(&it);) {
+        name = json_text(it.value, &scratch);
+        if (name.n == 0)
+            break;
+        if (path.len == 0 && str_eq_c(name, "body"))
+            continue;
+        buf_add_c(&path, path.len > 0 ? "." : "");
+        buf_add_str(&path, name);
+    }
+    while (str_ends(buf_str(&path), STR(".")))
+        buf_truncate(&path, path.len - 1);
+    found = path.len > 0 && learn_field(r, buf_str(&path));
+    buf_release(&path);
+    buf_release(&scratch);
+    return found;
+}
+
+/* Learns the fields that the error names. In its text the first word that is one decides. */
+static void learn_fields(struct reading *r)
+{
+    struct str text = buf_str(&r->message), rest = text;
+    bool found = learn_place(r, json_get(r->error, "param"));
+    /* Mistral has the details inside of the message. */
+    const struct str details[] = {json_get(r->error, "detail"), json_get(r->value, "detail"),
+                                  json_get(json_get(r->error, "message"), "detail")};
+    struct str word;
+    bool named;
+
+    for (size_t i = 0; !found && i < sizeof details / sizeof *details; i++)
+        for (struct json_iter it = json_iter(details[i]);
+             !it.object && !r->learned && json_next(&it);)
+            found = learn_place(r, json_get(it.value, "loc")) || found;
+    while (!found && (word = next_word(text, &rest, &named)).n > 0)
+        found = named && learn_field(r, word);
+}
+
+/* ---- tools ---- */
+
+/* The most tools that are sent if the server does not say how many it takes: OpenAI's number. */
+#define TOOLS_MOST 128
+#define TOOLS_PLACES 100000
+
+/* Returns the name of a tool of the request, or its type. The text is in `scratch`. */
+static struct str name_of_tool(struct str tool, struct buf *scratch)
+{
+    struct str name = json_get(json_get(tool, "function"), "name");
+
+    if (!name.p)
+        name = json_get(tool, "name");
+    return json_text(name.p ? name : json_get(tool, "type"), scratch);
+}
+
+/* Is the tool left out, because the server has refused one declared like this? With a reading, the
+ * server refuses it now. One that the user typed stays: as an option, or as one of the server. */
+static bool leaves_tool(const struct provider *p, const struct ask *ask, struct str tool,
+                        struct reading *r)
+{
+    struct buf thing = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
+    struct str name = name_of_tool(tool, &scratch);
+    bool may = name.n > 0 && option_from(p, ask, "tools", NULL) != ASK_FLAG &&
+               !(ask->tools_flag && ask->hosted_tools_count > 0),
+         out;
+    char *id = id_of(tool);
+
+    for (size_t i = 0; i < ask->tools_count; i++)
+        may = may || str_eq_c(name, ask->tools[i]->name);
+    buf_addf(&thing, "tool %.*s", (int)name.n, name.n > 0 ? name.p : "");
+    out = may && refusals_have(ask->refused, buf_c(&thing), id);
+    if (r && !may) {
+        is_typed(r, "tools");
+    } else if (r && !out) {
+        buf_addf(&r->notice, r->learned ? ", '%s'" : "the server refuses the tool '%s'",
+                 buf_c(&thing) + strlen("tool "));
+        learn(r, TEXTS(buf_c(&thing), id), time_now());
+    }
+    buf_release(&thing);
+    buf_release(&scratch);
+    free(id);
+    return out;
+}
+
+/* Reads a place in a list at *p: `[3`, `.3`, `/3`, `",3`, `', 3`. */
+static bool take_place(const char **p, const char *end, size_t *place)
+{
+    const char *q = *p;
+
+    while (q < end && memchr("[./\\\"',", *q, 7))
+        q++;
+    q += q > *p && q < end && q[-1] == ',' && *q == ' ';
+    if (q == *p || **p == ',' || q >= end || !ascii_is_digit(*q))
+        return false;
+    for (*place = 0; q < end && ascii_is_digit(*q) && *place < TOOLS_PLACES; q++)
+        *place = *place * 10 + (size_t)(*q - '0');
+    *p = q;
+    return true;
+}
+
+/* Finds the next place in the list of tools that the error names: `tools[3].function.name`,
+ * `tools.3.custom.input_schema`, ["body","tools",3]. Google counts the functions of its only tool
+ * (`tools[0].function_declarations[7]`), and Bedrock from 1 (`toolConfig.tools.1.member`). */
+static bool next_place(struct str *rest, size_t *place)
+{
+    const char *end = rest->p + rest->n, *p, *functions;
+
+    while ((p = str_find(*rest, STR("tools"))) != NULL) {
+        p += strlen("tools");
+        *rest = (struct str){p, (size_t)(end - p)};
+        if (!take_place(&p, end, place))
+            continue;
+        *rest = (struct str){p, (size_t)(end - p)};
+        *place -= str_starts(*rest, STR(".member")) && *place > 0;
+        functions = str_find(*rest, STR("eclarations"));
+        if (!functions || functions > p + strlen("].function_d"))
+            return true;
+        p = functions + strlen("eclarations");
+        if (take_place(&p, end, place))
+            return true;
+    }
+    return false;
+}
+
+static bool is_name_char(char c)
+{
+    return ascii_is_letter(c) || ascii_is_digit(c) || c == '_' || c == '-';
+}
+
+/* Does the text name the tool: `function 'x'`, `tool x`, `name: x`, `x: ...` at the beginning? */
+static bool names_tool(struct str text, struct str name)
+{
+    const char *end = text.p + text.n, *p;
+
+    for (struct str rest = text; name.n > 0 && (p = str_find(rest, name)) != NULL;) {
+        struct str before = {text.p, (size_t)(p - text.p)};
+        char last = before.n > 0 ? p[-1] : ':', next;
+
+        p += name.n;
+        next = p < end ? *p : ' ';
+        rest = (struct str){p, (size_t)(end - p)};
+        if (!is_name_char(last) && !is_name_char(next) &&
+            ((is_quote(last) && is_quote(next)) || (before.n == 0 && next == ':') ||
+             str_ends(before, STR(": ")) || str_ends(before, STR("ool ")) ||
+             str_ends(before, STR("unction "))))
+            return true;
+    }
+    return false;
+}
+
+/* Sends fewer tools than `count`. */
+static void learn_many_tools(struct reading *r, size_t count)
+{
+    struct str text = buf_str(&r->message);
+    struct number at[NUMBERS_MAX];
+    size_t numbers = read_numbers(text, at);
+    int64_t most = 0, all = (int64_t)count;
+    char only[24], value[24];
+
+    if ((!provider_error_mentions(text, WORDS("tools", "functions", "function declarations")) &&
+         !str_find(r->reply, STR("\"tools\""))) ||
+        !provider_error_mentions(text, WORDS("too many", "too long", "maximum", "at most",
+                                             "more than", "exceed", "limit", "up to", "max ")))
+        return;
+    for (size_t i = 0; i < numbers; i++)
+        if (at[i].n > most && at[i].n < all && at[i].n != r->status)
+            most = at[i].n;
+    if (most == 0 && provider_error_mentions(text, WORDS("too many tools", "too many function")))
+        most = all > TOOLS_MOST ? TOOLS_MOST : all / 2;
+    if (most == 0)
+        return;
+    (void)snprintf(only, sizeof only, "%" PRId64, all);
+    (void)snprintf(value, sizeof value, "%" PRId64, most);
+    buf_addf(&r->notice,
+             "the server takes at most %" PRId64 " tools: the last %" PRId64 " are left out", most,
+             all - most);
+    learn(r, TEXTS(REFUSED_MANY, only, value), time_now());
+}
+
+/* Leaves out the tools whose schema has the property that the error names. Moonshot names no more:
+ * "tools.function.parameters is not a valid moonshot flavored json schema, details: <At path
+ * 'properties.source': type is not defined>". */
+static void learn_property(struct reading *r, struct str list)
+{
+    struct str text = buf_str(&r->message), rest = text, word;
+    bool named;
+
+    while ((word = next_word(text, &rest, &named)).n > 0) {
+        char *path = mem_copy(word.p, word.n);
+        struct json_iter it = json_iter(str_starts(word, STR("properties.")) ? list : STR_NONE);
+
+        while (r->lookups < LOOKUPS_MAX && json_next(&it)) {
+            struct str tool = json_get(it.value, "function"), schema;
+
+            r->lookups++;
+            tool = tool.p ? tool : it.value;
+            schema = json_get(tool, "parameters");
+            if (body_field_in(schema.p ? schema : json_get(tool, "input_schema"), path).p)
+                leaves_tool(r->provider, r->ask, it.value, r);
+        }
+        free(path);
+    }
+}
+
+/* Leaves out the tools that the error names by their places, names or properties, or the only one
+ * that is sent, or the last ones if they are too many. */
+static void learn_tools(struct reading *r)
+{
+    struct str list = json_get(r->sent, "tools"), rest = r->reply, text = buf_str(&r->message);
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    size_t count = 0, place;
+    /* Not about a call of the model. */
+    bool by_name =
+        !provider_error_mentions(r->reply, WORDS("messages[", "messages.", "tool_calls",
+                                                 "tool call", "tool_use_failed")) &&
+        provider_error_mentions(text, WORDS("schema", "valid", "support", "must", "allowed", "long",
+                                            "missing", "require", "duplicate", "unique", "reserved",
+                                            "malformed", "expected", "unknown"));
+    bool by_schema = by_name && provider_error_mentions(text, WORDS("schema")) &&
+                     provider_error_mentions(text, WORDS("tool", "function"));
+
+    for (struct json_iter it = json_iter(list); json_next(&it);)
+        count++;
+    while (count > 0 && next_place(&rest, &place))
+        leaves_tool(r->provider, r->ask, json_at(list, place), r);
+    for (struct json_iter it = json_iter(list); by_name && json_next(&it);)
+        if ((by_schema && count == 1) || names_tool(text, name_of_tool(it.value, &scratch)))
+            leaves_tool(r->provider, r->ask, it.value, r);
+    if (by_schema && !r->learned)
+        learn_property(r, list);
+    if (r->learned)
+        buf_addf(&r->notice, ": asking without %s",
+                 str_find(buf_str(&r->notice), STR("', '")) ? "them" : "it");
+    else if (count > 0)
+        learn_many_tools(r, count);
+    buf_release(&scratch);
+}
+
+/* ---- the table of what can be refused ---- */
+
+/* Sets the effort `none` for requests with tools. OpenAI's words: "Function tools with
+ * reasoning_effort are not supported for gpt-5.6 in /v1/chat/completions. To use function tools,
+ * use /v1/responses or set reasoning_effort to 'none'." */
+static void learn_tools_without_effort(struct reading *r)
+{
+    const char *effort = r->provider->effort_field;
+    struct str text = buf_str(&r->message);
+
+    if (!effort || !body_field_in(r->sent, "tools").p || !mentions_word(text, effort) ||
+        !mentions_word(text, "none") || !provider_error_mentions(text, WORDS("tool")) ||
+        field_from(r->provider, r->ask, effort) == ASK_FLAG)
+        return;
+    buf_addf(&r->notice, "the server takes tools only without reasoning: asking with %s 'none'",
+             effort);
+    learn(r, TEXTS("tools", NULL, "\"none\"", effort), time_now());
+}
+
+/* What can be refused. The error must have one of the words `about` it, and its text one of the
+ * words `how`, unless that is NULL. */
+static const struct rule {
+    const char *thing;
+    const char *field; /* of the request, which the user has not set by a flag; NULL: none */
+    unsigned has;      /* bits of enum has, all of which the context must have */
+    const char *const *about, *const *how;
+    const char *but; /* and none of this */
+    const char *only, *value;
+    bool schema; /* only this schema is refused */
+    bool here;
+    const char *notice;
+    void (*learn)(struct reading *r); /* reads the error instead */
+    bool any; /* also if the conversation is too long, or the account cannot pay for the answer */
+} rules[] = {
+    {.learn = learn_tools},
+    {.learn = learn_tools_without_effort},
+    /* Groq, and servers of llama.cpp's kind. The older form of response_format has the schema
+     * beside the type. */
+    {.thing = REFUSED_JSON_SCHEMA,
+     .schema = true,
+     .field = "response_format.json_schema",
+     .about = WORDS("response_format", "response format", "json_schema")},
+    {.thing = REFUSED_SCHEMA,
+     .schema = true,
+     .field = "response_format",
+     .about = WORDS("response_format", "response format", "json_schema")},
+    {.thing = REFUSED_SCHEMA,
+     .schema = true,
+     .field = "text.format",
+     .about = WORDS("text.format", "response_format", "json_schema", "'text'")},
+    {.thing = REFUSED_SCHEMA,
+     .schema = true,
+     .field = "output_config.format",
+     .about = WORDS("output_config.format", "output_config:", "output_format", "output format",
+                    "structured output")},
+    /* Ollama: a schema that cannot be made a grammar. */
+    {.thing = REFUSED_SCHEMA,
+     .schema = true,
+     .field = "format",
+     .about = WORDS("format", "schema", "grammar")},
+    /* DeepSeek and Kimi demand a member that the messages of other models lack. */
+    {.thing = REFUSED_SILENCE, .about = WORDS("reasoning_content")},
+    /* OpenAI's code `invalid_encrypted_content`: it is from another organisation or a model that is
+     * gone; the model does not reason, an item is missing beside it, or the server does not take
+     * such items back (llama.cpp, server-common.cpp). */
+    {.thing = REFUSED_REASONING,
+     .has = HAS_REASONING,
+     .about = WORDS("encrypted", "'reasoning'", "'rs_", "of 'item'", "item['", "item type",
+                    "\"param\":\"input", "\"param\": \"input", "input item"),
+     .here = true,
+     .notice = "the server does not take its earlier reasoning back: it is left out"},
+    /* "messages.1.content.0: Invalid `signature` in `thinking` block", "... cannot be modified" */
+    {.thing = REFUSED_REASONING,
+     .has = HAS_REASONING,
+     .about = WORDS("messages."),
+     .how = WORDS("thinking"),
+     .here = true,
+     .notice = "the server refuses the model's earlier thinking: it is left out"},
+    /* The templates of several models (Gemma, Llama 2) know no role but system, user and assistant.
+     * A server then answers with the exception of the template, such as llama.cpp's HTTP 400
+     * "Conversation roles must alternate user/assistant/user/assistant/...". */
+    {.thing = REFUSED_RESULTS,
+     .has = HAS_RESULTS,
+     .about = WORDS("template", "role", "tool"),
+     .notice = "the server takes no results of tools: they are sent as text"},
+    {.thing = "thinking",
+     .field = "thinking",
+     .about = WORDS("adaptive thinking"),
+     .notice = "the model has no adaptive thinking: 'thinking' is left out"},
+    {.thing = "think", /* Ollama, server/routes.go */
+     .field = "think",
+     .about = WORDS("does not support thinking"),
+     .notice = "the model does not reason: asking without 'think'"},
+    {.learn = learn_length, .any = true},
+    {.thing = "stream",
+     .field = "stream",
+     .about = WORDS("streaming", "'stream'", "\"stream\"", "`stream`", " stream", "stream="),
+     .but = "stream_options",
+     .how = WORDS("support", "verified", "allowed", "available", "disabled", "false", "permitted",
+                  "implemented", "invalid", "cannot", "unknown", "must"),
+     .only = "true",
+     .value = "false",
+     .notice = "the server does not stream: asking for the whole answer"},
+    {.thing = REFUSED_SYSTEM,
+     .has = HAS_SYSTEM,
+     .about = WORDS("system role", "system message", "system prompt", "system instruction",
+                    "system:", "'system'", "`system`", "\"system\"", "'instructions'",
+                    "developer instruction", "developer message", "developer role", "'developer'",
+                    "roles must", "roles are", "messages[0].role", "messages.0.role",
+                    "'user' or 'assistant'", "user or assistant"),
+     .how = WORDS("support", "allowed", "permitted", "enabled", "unknown", "unexpected", "invalid",
+                  "must", "should be", "expected", "only", "not accept", "unrecognized", "no such",
+                  "unavailable", "not available", "without"),
+     .notice = "the model knows no system prompt: it is sent before the first prompt"},
+    {.learn = learn_fields},
+};
+
+/* Returns whether the request has the thing, and the user did not set it by a flag. The schema is
+ * not in its field if an option is there. */
+static bool can_yield(struct reading *r, const struct rule *rule)
+{
+    struct str sent = rule->field ? body_field_in(r->sent, rule->field) : STR_NONE;
+
+    if (rule->field && (!sent.p || (rule->only && !str_eq_c(sent, rule->only))))
+        return false;
+    if (rule->schema)
+        return r->ask->schema.p &&
+               option_from(r->provider, r->ask, rule->field, NULL) == ASK_PROVIDER;
+    return (r->has & rule->has) == rule->has && !(rule->field && is_typed(r, rule->field));
+}
+
+static void apply_rule(struct reading *r, const struct rule *rule)
+{
+    struct str text = buf_str(&r->message);
+    char *id;
+
+    if (rule->learn) {
+        rule->learn(r);
+        return;
+    }
+    if ((rule->but && mentions_word(text, rule->but)) ||
+        (!provider_error_mentions(text, rule->about) &&
+         !provider_error_mentions(r->reply, rule->about)) ||
+        (rule->how && !provider_error_mentions(text, rule->how)) || !can_yield(r, rule))
+        return;
+    id = id_of(r->ask->schema);
+    learn(r, TEXTS(rule->thing, rule->schema ? id : rule->only, rule->value),
+          rule->here ? REFUSED_HERE : time_now());
+    buf_add_c(&r->notice, rule->notice ? rule->notice : "");
+    free(id);
+}
+
+bool refusals_learn(const struct provider *p, const struct ask *ask, int status, bool too_long,
+                    struct str reply, struct str sent, struct buf *notice)
+{
+    struct reading r = {.provider = p,
+                        .ask = ask,
+                        .status = status,
+                        .too_long = too_long,
+                        .reply = reply,
+                        .has = what_it_has(ask->context),
+                        .message = BUF_INIT(BUF_LINE),
+                        .notice = BUF_INIT(BUF_LINE),
+                        .typed = BUF_INIT(BUF_LINE)};
+    bool bad = status == 400 || status == 422;
+    bool all = !too_long && (bad || status == 500 || status == 501);
+    bool any = all || bad || status == 402 || status == 413;
+
+    if (!ask->refused || !any || !json_check(sent, &r.sent, NULL))
+        return false;
+    if (!json_check(reply, &r.value, NULL)) {
+        buf_add_str(&r.message, str_trim(reply));
+        r.value = STR_NONE;
+    }
+    if (json_type(r.value) == JSON_ARRAY)
+        r.value = json_at(r.value, 0);
+    r.error = json_get(r.value, "error");
+    if (json_type(r.error) != JSON_OBJECT)
+        r.error = r.value;
+    add_message(&r.message, r.error);
+    if (r.message.len > SEARCHED_MAX)
+        buf_truncate(&r.message, SEARCHED_MAX);
+    if (r.reply.n > SEARCHED_MAX)
+        r.reply.n = SEARCHED_MAX;
+    for (size_t i = 0; !r.learned && i < sizeof rules / sizeof *rules; i++) {
+        buf_clear(&r.notice);
+        if (all || rules[i].any)
+            apply_rule(&r, &rules[i]);
+    }
+    buf_add_str(notice, buf_str(r.learned ? &r.notice : &r.typed));
+    buf_release(&r.message);
+    buf_release(&r.notice);
+    buf_release(&r.typed);
+    return r.learned;
+}
+
+/* ---- applying ---- */
+
+static bool applies(const struct refusal *f, const struct provider *p, const struct ask *ask,
+                    struct str value)
+{
+    const char *path = f->text[REFUSED_THING], *only = f->text[REFUSED_ONLY];
+    const char *name = f->text[REFUSED_NAME];
+
+    if (!value.p || (only && !str_eq_c(value, only)))
+        return false;
+    /* Another word for the same is not less than the user wants. */
+    if ((only && !is_length(path)) || (name && !f->text[REFUSED_VALUE]))
+        return option_from(p, ask, path, NULL) != ASK_FLAG;
+    return field_from(p, ask, name ? name : path) != ASK_FLAG;
+}
+
+static void leave_tools(cJSON *body, const struct provider *p, const struct ask *ask)
+{
+    const struct refusals *f = ask->refused;
+    struct buf scratch = BUF_INIT(SIZE_MAX), kept = BUF_INIT(SIZE_MAX);
+    struct str tools = f && f->count > 0 ? body_field(body, "tools", &scratch) : STR_NONE;
+    int64_t most = INT64_MAX, value, count = 0;
+
+    for (size_t i = 0; f && i < f->count; i++)
+        if (strcmp(f->at[i].text[REFUSED_THING], REFUSED_MANY) == 0 &&
+            json_int(str_of(f->at[i].text[REFUSED_VALUE]), &value) && value < most)
+            most = value;
+    for (struct json_iter it = json_iter(tools); json_next(&it) && count < most;) {
+        if (leaves_tool(p, ask, it.value, NULL))
+            continue;
+        buf_add_byte(&kept, count++ > 0 ? ',' : '[');
+        buf_add_str(&kept, it.value);
+    }
+    buf_add_byte(&kept, ']');
+    if (tools.p && kept.len < tools.n)
+        body_set_field(body, "tools", count > 0 ? buf_str(&kept) : STR_NONE);
+    buf_release(&scratch);
+    buf_release(&kept);
+}
+
+void body_leave_refused(cJSON *body, const struct provider *p, const struct ask *ask)
+{
+    struct buf scratch = BUF_INIT(SIZE_MAX);
+
+    for (size_t i = 0; ask->refused && i < ask->refused->count; i++) {
+        const struct refusal *f = &ask->refused->at[i];
+        const char *path = f->text[REFUSED_THING];
+        struct str value = body_field(body, path, &scratch);
+
+        if (!applies(f, p, ask, value))
+            continue;
+        if (f->text[REFUSED_NAME] && f->text[REFUSED_VALUE])
+            path = f->text[REFUSED_NAME];
+        else if (f->text[REFUSED_NAME])
+            body_set_field(body, f->text[REFUSED_NAME], value);
+        body_set_field(body, path, str_of(f->text[REFUSED_VALUE]));
+        /* This field is refused without a stream. */
+        if (strcmp(path, "stream") == 0)
+            body_set_field(body, "stream_options", STR_NONE);
+    }
+    leave_tools(body, p, ask);
+    buf_release(&scratch);
+}
+
+/* Puts the system prompt before the first prompt, in `first`. */
+static void fold_system(struct context *c, struct buf *first)
+{
+    bool begins = c->count > 0 && c->at[0].role == ROLE_USER;
+
+    if (!begins) {
+        memmove(c->at + 1, c->at, c->count++ * sizeof *c->at);
+        c->at[0] = (struct context_message){.role = ROLE_USER};
+        c->turn++;
+    }
+    buf_add(first, c->system, c->system_len);
+    if (begins) {
+        buf_add_c(first, "\n\n");
+        buf_add(first, c->at[0].content, c->at[0].n);
+    }
+    c->at[0].content = first->data;
+    c->at[0].n = first->len;
+    c->system = NULL;
+    c->system_len = 0;
+}
+
+int refusals_request(const struct provider *p, const struct ask *ask, struct http_request *r,
+                     struct err *e)
+{
+    struct buf system = BUF_INIT(SIZE_MAX), first = BUF_INIT(SIZE_MAX);
+    struct context as_text, c = *ask->context;
+    const struct refusals *f = ask->refused;
+    struct ask changed = *ask;
+    char *id = id_of(ask->schema);
+    int result;
+
+    context_init(&as_text);
+    if (refusals_have(f, REFUSED_RESULTS, NULL)) {
+        wire_calls_to_text(&c, &as_text);
+        c.at = as_text.at;
+        c.count = as_text.count;
+        c.turn = as_text.turn;
+    }
+    c.cap = 0;
+    c.at = memcpy(mem_grow(NULL, &c.cap, c.count + 1, sizeof *c.at), c.at, c.count * sizeof *c.at);
+    for (size_t i = 0; refusals_have(f, REFUSED_REASONING, NULL) && i < c.count; i++)
+        c.at[i].thinking = NULL;
+    changed.schema_beside = ask->schema.p && refusals_have(f, REFUSED_JSON_SCHEMA, id);
+    if (ask->schema.p && (changed.schema_beside || refusals_have(f, REFUSED_SCHEMA, id))) {
+        buf_add(&system, c.system, c.system_len);
+        wire_add_schema(ask, &system);
+        c.system = system.data;
+        c.system_len = system.len;
+        if (refusals_have(f, REFUSED_SCHEMA, id))
+            changed.schema = STR_NONE;
+    }
+    if (c.system_len > 0 && refusals_have(f, REFUSED_SYSTEM, NULL))
+        fold_system(&c, &first);
+    changed.context = &c;
+    result = p->request(p, &changed, r, e);
+    context_release(&as_text);
+    buf_release(&system);
+    buf_release(&first);
+    free(c.at);
+    free(id);
+    return result;
+}
