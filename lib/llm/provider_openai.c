@@ -14,28 +14,36 @@
 
 /* ---- reasoning that goes back to its server ---- */
 
-/* Adds the member `extra_content` that came with the call of that id. */
-static void set_extra(cJSON *call, struct str id, struct str thinking)
-{
-    for (struct json_iter it = json_iter(thinking); json_next(&it);)
-        if (json_has_type(it.value, "extra_content") && json_equal(json_get(it.value, "id"), id) &&
-            json_type(json_get(it.value, "extra_content")) == JSON_OBJECT)
-            cjson_set_raw(call, "extra_content", json_get(it.value, "extra_content"));
-}
+/* The members that go back in the form in which they came. */
+static const struct {
+    const char *name;
+    enum json_type type;
+} members[] = {
+    {"reasoning_content", JSON_STRING},
+    {"reasoning", JSON_STRING},
+    {"reasoning_details", JSON_ARRAY},
+    {"thinking_blocks", JSON_ARRAY},
+    {"provider_specific_fields", JSON_OBJECT},
+    {"extra_content", JSON_OBJECT},
+};
+#define MEMBERS (sizeof members / sizeof *members)
 
-static void set_reasoning(cJSON *message, struct str thinking)
+/* Adds the members that came with the call of that id, or for STR_NONE with the message. */
+static void set_members(cJSON *to, struct str blocks, struct str id)
 {
-    for (struct json_iter it = json_iter(thinking); json_next(&it);)
-        if (json_has_type(it.value, "reasoning_content") &&
-            json_type(json_get(it.value, "text")) == JSON_STRING)
-            cjson_set_raw(message, "reasoning_content", json_get(it.value, "text"));
-        else if (json_has_type(it.value, "reasoning_details") &&
-                 json_type(json_get(it.value, "reasoning_details")) == JSON_ARRAY)
-            cjson_set_raw(message, "reasoning_details", json_get(it.value, "reasoning_details"));
+    for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)
+        for (size_t i = 0; i < MEMBERS; i++) {
+            bool text = members[i].type == JSON_STRING;
+            struct str value = json_get(it.value, text ? "text" : members[i].name);
+
+            if (json_has_type(it.value, members[i].name) && json_type(value) == members[i].type &&
+                json_equal(json_get(it.value, "id"), id))
+                cjson_set_raw(to, members[i].name, value);
+        }
 }
 
 /* Makes a call in OpenAI's form: {"id","type":"function","function":{"name","arguments"}}. */
-static cJSON *call_tree(struct str raw, struct str thinking, struct call_ids *ids)
+static cJSON *call_tree(struct str raw, struct str blocks, struct call_ids *ids)
 {
     cJSON *call = cjson_object(), *function = cjson_object();
     struct wire_call c;
@@ -46,17 +54,17 @@ static cJSON *call_tree(struct str raw, struct str thinking, struct call_ids *id
     cjson_set_text(call, "id", buf_str(&c.id));
     cjson_set_text(call, "type", STR("function"));
     cjson_set(call, "function", function);
-    set_extra(call, json_get(raw, "id"), thinking);
+    set_members(call, blocks, json_get(raw, "id"));
     wire_call_release(&c);
     return call;
 }
 
-static cJSON *calls_tree(struct str calls, struct str thinking, struct call_ids *ids)
+static cJSON *calls_tree(struct str calls, struct str blocks, struct call_ids *ids)
 {
     cJSON *array = cjson_array();
 
     for (struct json_iter it = json_iter(calls); json_next(&it);)
-        cjson_push(array, call_tree(it.value, thinking, ids));
+        cjson_push(array, call_tree(it.value, blocks, ids));
     return array;
 }
 
@@ -78,11 +86,10 @@ static cJSON *attachment_part(const struct attachment *a)
 }
 
 /* An empty content is "", because llama-cpp-python refuses null. */
-static cJSON *message_tree(const struct context_message *m, const char *provider,
+static cJSON *message_tree(const struct context_message *m, struct context_server asked,
                            struct call_ids *ids)
 {
-    bool own = m->thinking && strcmp(m->provider, provider) == 0;
-    struct str thinking = own ? str_of(m->thinking) : STR_NONE;
+    struct str blocks = context_blocks(m, asked);
     cJSON *t = cjson_object();
 
     cjson_set_text(t, "role", str_of(role_name(m->role)));
@@ -93,8 +100,8 @@ static cJSON *message_tree(const struct context_message *m, const char *provider
     else
         cjson_set_text(t, "content", (struct str){m->content, m->n});
     if (m->tool_calls) {
-        set_reasoning(t, thinking);
-        cjson_set(t, "tool_calls", calls_tree(str_of(m->tool_calls), thinking, ids));
+        set_members(t, blocks, STR_NONE);
+        cjson_set(t, "tool_calls", calls_tree(str_of(m->tool_calls), blocks, ids));
     }
     return t;
 }
@@ -129,7 +136,7 @@ static void add_result_images(cJSON *array, const struct context *c, size_t i)
     cjson_push(array, t);
 }
 
-cJSON *openai_messages(const struct context *c, struct str system, const char *provider,
+cJSON *openai_messages(const struct context *c, struct str system, struct context_server asked,
                        bool short_ids)
 {
     cJSON *array = cjson_array();
@@ -140,7 +147,7 @@ cJSON *openai_messages(const struct context *c, struct str system, const char *p
         cjson_push(array, wire_message(ROLE_SYSTEM, system));
     for (size_t i = 0; i < c->count; i++) {
         openai_fill_gap(array, c, i);
-        cjson_push(array, message_tree(&c->at[i], provider, &ids));
+        cjson_push(array, message_tree(&c->at[i], asked, &ids));
         if (c->at[i].role == ROLE_TOOL && (i + 1 == c->count || c->at[i + 1].role != ROLE_TOOL))
             add_result_images(array, c, i);
     }
@@ -234,24 +241,52 @@ enum dropped {
     DROP_SCHEMA = 1 << 0, /* the schema in its present form */
     DROP_FORMAT = 1 << 1, /* the format of the answer in any form */
     DROP_CALLS = 1 << 2,  /* tool calls and results as such: they are sent as text */
-    /* Nothing is left out: the server demands a field that the messages of other servers lack. */
-    ADD_REASONING = 1 << 3,
+    DROP_MEMBERS = 1 << 3, /* the members that the server sent beside its calls */
+    /* Nothing is left out: the server demands a member that the messages of other servers lack. */
+    ADD_REASONING = 1 << 4,
+    ADD_SIGNATURE = 1 << 5,
 };
 
-/* Adds an empty `reasoning_content` to the assistant's messages without one. DeepSeek
- * (api-docs.deepseek.com/guides/thinking_mode) and Kimi refuse a tool loop without the field, also
- * one of another model, and accept an empty one. */
-static void add_empty_reasoning(cJSON *messages)
+/* Returns what the provider, or the server at that host, is known to demand. Kimi's platform has the
+ * error "thinking is enabled but reasoning_content is missing in assistant tool call message". */
+static unsigned demanded(const struct provider *p, const struct ask *ask)
+{
+    static const struct {
+        const char *provider, *host;
+        unsigned bit;
+    } known[] = {
+        {"deepseek", ".deepseek.com:", ADD_REASONING},
+        {"", ".moonshot.ai:", ADD_REASONING},
+        {"", ".moonshot.cn:", ADD_REASONING},
+        {"gemini", ".googleapis.com:", ADD_SIGNATURE},
+    };
+    unsigned bits = ask->dropped;
+
+    for (size_t i = 0; i < sizeof known / sizeof *known && !(bits & DROP_MEMBERS); i++)
+        if (strcmp(p->name, known[i].provider) == 0 ||
+            str_find(str_of(ask->address), str_of(known[i].host)))
+            bits |= known[i].bit;
+    return bits;
+}
+
+/* Adds a stand-in for the members that messages of the assistant lack. */
+static void add_stand_ins(cJSON *messages, unsigned bits)
 {
     cJSON *m;
 
     cJSON_ArrayForEach(m, messages)
     {
         const cJSON *role = cJSON_GetObjectItemCaseSensitive(m, "role");
+        cJSON *calls = cJSON_GetObjectItemCaseSensitive(m, "tool_calls");
 
-        if (strcmp(role->valuestring, "\"assistant\"") == 0 && /* text is stored as JSON */
+        if ((bits & ADD_REASONING) &&
+            strcmp(role->valuestring, "\"assistant\"") == 0 && /* text is stored as JSON */
             !cJSON_HasObjectItem(m, "reasoning_content"))
             cjson_set_text(m, "reasoning_content", STR(""));
+        if ((bits & ADD_SIGNATURE) && calls && !cJSON_HasObjectItem(calls->child, "extra_content"))
+            cjson_set_raw(calls->child, "extra_content",
+                          STR("{\"google\":{\"thought_signature\":"
+                              "\"skip_thought_signature_validator\"}}"));
     }
 }
 
@@ -261,6 +296,9 @@ static cJSON *openai_messages_tree(const struct provider *p, const struct ask *a
     struct context as_text;
     struct buf system = BUF_INIT(2 * BUF_LINE);
     struct str text = {c->system, c->system_len};
+    unsigned bits = demanded(p, ask);
+    /* No server has the name "", so that nothing goes back. */
+    struct context_server none = {"", NULL};
     cJSON *array;
 
     if (ask->dropped & (DROP_SCHEMA | DROP_FORMAT)) {
@@ -271,10 +309,9 @@ static cJSON *openai_messages_tree(const struct provider *p, const struct ask *a
     context_init(&as_text);
     if (ask->dropped & DROP_CALLS)
         calls_to_text(c, &as_text);
-    array =
-        openai_messages(ask->dropped & DROP_CALLS ? &as_text : c, text, p->name, p->short_call_ids);
-    if (ask->dropped & ADD_REASONING)
-        add_empty_reasoning(array);
+    array = openai_messages(ask->dropped & DROP_CALLS ? &as_text : c, text,
+                            bits & DROP_MEMBERS ? none : wire_asked(p, ask), p->short_call_ids);
+    add_stand_ins(array, bits);
     context_release(&as_text);
     buf_release(&system);
     return array;
@@ -342,6 +379,14 @@ static bool names_results(const struct context *c, struct str body)
     return results && provider_error_mentions(body, WORDS("template", "role", "tool"));
 }
 
+static bool names_members(struct str body)
+{
+    for (size_t i = 0; i < MEMBERS; i++)
+        if (provider_error_mentions(body, WORDS(members[i].name)))
+            return true;
+    return false;
+}
+
 /* A server that refuses a field names it: HTTP 400 (OpenAI's wording, Azure, DeepSeek, Groq,
  * gateways), 422 (pydantic) or 500 (llama-cpp-python). Other fields than these two are left to
  * llm/refused_fields. A field that the user set with an option is not left out. If the server
@@ -359,6 +404,12 @@ static bool openai_drop_unsupported(const struct provider *p, struct ask *ask, i
     } else if (!(before & ADD_REASONING) &&
                provider_error_mentions(body, WORDS("reasoning_content"))) {
         ask->dropped |= ADD_REASONING;
+    } else if (!(before & ADD_SIGNATURE) &&
+               provider_error_mentions(body, WORDS("thought_signature", "thought signature"))) {
+        ask->dropped |= ADD_SIGNATURE;
+    } else if (!(before & DROP_MEMBERS) && names_members(body)) {
+        ask->dropped = (before & ~(unsigned)(ADD_REASONING | ADD_SIGNATURE)) | DROP_MEMBERS;
+        response_notice(a, "the server does not take its earlier reasoning back: it is left out");
     } else if (!(before & DROP_CALLS) && names_results(ask->context, body)) {
         ask->dropped |= DROP_CALLS;
         response_notice(a, "the server takes no results of tools: they are sent as text");
@@ -461,15 +512,21 @@ static int openai_read_thought(struct response *a, struct str thought, bool *any
     return rc;
 }
 
-/* Reads the first member that holds reasoning, because the same text can be in several members. */
+/* Reads the first member that holds reasoning, because the same text can be in several members. They
+ * are in the order of `members`. */
 static int openai_read_reasoning(struct response *a, const struct str *thoughts, size_t count)
 {
+    struct buf scratch = BUF_INIT(BUF_LINE);
     bool any = false;
+    int rc = 0;
 
-    for (size_t i = 0; i < count && !any; i++)
-        if (openai_read_thought(a, thoughts[i], &any) != 0)
-            return -1;
-    return 0;
+    for (size_t i = 0; i < count && !any && rc == 0; i++) {
+        rc = openai_read_thought(a, thoughts[i], &any);
+        if (any && json_type(thoughts[i]) == JSON_STRING)
+            opaque_add_reasoning(&a->opaque, members[i].name, json_text(thoughts[i], &scratch));
+    }
+    buf_release(&scratch);
+    return rc;
 }
 
 /* Reads text, or an array of content parts. Mistral's thinking is such a part. */
@@ -510,6 +567,18 @@ static int openai_read_function(struct response *a, int64_t index, struct str id
     return rc;
 }
 
+/* Reads the objects beside a call, or for NULL beside all calls of a message. */
+static int openai_read_extra(struct response *a, struct tool_call *call, struct str object,
+                             struct err *e)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < MEMBERS && rc == 0; i++)
+        if (members[i].type == JSON_OBJECT)
+            rc = response_add_extra(a, call, members[i].name, json_get(object, members[i].name), e);
+    return rc;
+}
+
 /* If a call has no index, its place in the array is used. A call of a custom tool, whose input is a
  * text (openai-openapi, ChatCompletionMessageCustomToolCall), has no function. */
 static int openai_read_calls(struct response *a, struct str calls, struct err *e)
@@ -530,21 +599,35 @@ static int openai_read_calls(struct response *a, struct str calls, struct err *e
         rc = openai_read_function(a, index, json_get(it.value, "id"),
                                   json_get(it.value, "function"), e);
         if (rc == 0)
-            rc = response_add_call_extra(a, index, json_get(it.value, "extra_content"), e);
+            rc = openai_read_extra(a, response_call_at(a, index), it.value, e);
     }
     return rc;
 }
 
-static void openai_keep_details(struct response *a, struct str details, bool piece)
+static void openai_keep_details(struct response *a, const char *member, struct str details,
+                                bool piece)
 {
     for (struct json_iter it = json_iter(details); !it.object && json_next(&it);)
-        opaque_add_detail(&a->opaque, it.value, piece);
+        opaque_add_detail(&a->opaque, member, it.value, piece);
 }
 
 /* Reads a delta, or the message of a whole response. */
 static int openai_read_message(struct response *a, struct str message, bool delta, struct err *e)
 {
-    enum { CONTENT, REFUSAL, CALLS, FUNCTION, NOTES, IMAGES, AUDIO, THOUGHT, COUNT = THOUGHT + 3 };
+    enum {
+        CONTENT,
+        REFUSAL,
+        CALLS,
+        FUNCTION,
+        NOTES,
+        IMAGES,
+        AUDIO,
+        BLOCKS,
+        FIELDS,
+        THOUGHT,
+        DETAILS = THOUGHT + 2,
+        COUNT
+    };
     static const char *const keys[COUNT] = {
         "content",
         "refusal",
@@ -552,7 +635,9 @@ static int openai_read_message(struct response *a, struct str message, bool delt
         "function_call", /* the predecessor of tool_calls, until 2023 */
         "annotations",   /* OpenAI, OpenRouter: from a web search */
         "images",
-        "audio",             /* OpenRouter, Gemini; OpenAI */
+        "audio",                    /* OpenRouter, Gemini; OpenAI */
+        "thinking_blocks",          /* LiteLLM, and the next one */
+        "provider_specific_fields",
         "reasoning_content", /* llama.cpp, vLLM, DeepSeek */
         "reasoning",         /* Ollama, Groq, OpenRouter */
         "reasoning_details", /* OpenRouter */
@@ -560,8 +645,10 @@ static int openai_read_message(struct response *a, struct str message, bool delt
     struct str got[COUNT];
 
     json_pick(message, keys, got, COUNT);
-    openai_keep_details(a, got[COUNT - 1], delta);
-    if (openai_read_reasoning(a, &got[THOUGHT], COUNT - THOUGHT) != 0 ||
+    openai_keep_details(a, keys[DETAILS], got[DETAILS], delta);
+    openai_keep_details(a, keys[BLOCKS], got[BLOCKS], delta);
+    if (response_add_extra(a, NULL, keys[FIELDS], got[FIELDS], e) != 0 ||
+        openai_read_reasoning(a, &got[THOUGHT], 1 + DETAILS - THOUGHT) != 0 ||
         openai_read_content(a, got[CONTENT], e) != 0 ||
         openai_read_refusal(a, got[REFUSAL], e) != 0 ||
         response_add_citations(a, got[NOTES]) != 0 || openai_read_calls(a, got[CALLS], e) != 0)
@@ -614,7 +701,7 @@ static void count_reasoning(struct usage *u, struct str total)
 
 static void openai_read_usage(struct response *a, struct str usage)
 {
-    static const struct wire_usage members[] = {
+    static const struct wire_usage counts[] = {
         {USAGE_INPUT, NULL, "prompt_tokens"},
         {USAGE_OUTPUT, NULL, "completion_tokens"},
         {USAGE_CACHE_READ, NULL, "cached_tokens"},           /* Moonshot */
@@ -627,7 +714,7 @@ static void openai_read_usage(struct response *a, struct str usage)
         {.inner = NULL},
     };
 
-    wire_read_usage(a, usage, members);
+    wire_read_usage(a, usage, counts);
     if (json_type(usage) == JSON_OBJECT)
         count_reasoning(&a->usage, json_get(usage, "total_tokens"));
 }
@@ -756,7 +843,6 @@ const struct provider provider_openrouter = {
     .base_url = "https://openrouter.ai/api/v1",
     .needs_key = true,
     .key_variable = "OPENROUTER_API_KEY",
-    .keep_details = true,
     .limit_field = "max_tokens",
     COMPATIBLE,
 };
@@ -788,7 +874,6 @@ const struct provider provider_deepseek = {
     .base_url = "https://api.deepseek.com",
     .needs_key = true,
     .key_variable = "DEEPSEEK_API_KEY",
-    .keep_reasoning = true,
     .limit_field = "max_tokens",
     COMPATIBLE,
 };
