@@ -586,8 +586,8 @@ static bool make_room(struct turn *t, const char *why, const char *detail)
 {
     struct buf notice = BUF_INIT(BUF_LINE);
     size_t before = t->context.dropped;
-    bool changed =
-        context_limits_fit(&t->limits, &t->context, t->ask.token_bytes, t->refused_bytes);
+    bool changed = context_limits_fit(&t->limits, &t->context, t->ask.token_bytes, t->refused_bytes,
+                                      *detail != '\0');
 
     buf_add_c(&notice, why);
     if (t->context.dropped > before)

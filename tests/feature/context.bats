@@ -317,6 +317,14 @@ loop_lines() {
         line($rounds; "assistant") + {content: "The answer is 42."}'
 }
 
+@test "context: a long answer that the server refuses is cut by half each time" {
+    hist_line s user hello >"$HISTORY"
+    hist_line s assistant "$(text 40000)" >>"$HISTORY"
+    start_llm --refuse "$(text 5000)=openai/http-400-context" --reply ok
+    run_expect 0 chat -q -s s 'and now?'
+    requests_are 3
+}
+
 @test "context: a turn of any number of rounds leaves its prompt, its answer and its newest rounds" {
     local rounds calls
     start_llm --reply fine
