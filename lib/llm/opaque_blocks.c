@@ -19,7 +19,8 @@ static const char *const member_names[OPAQUE_MEMBERS] = {
     [OPAQUE_CITATIONS] = "citations",
 };
 
-static const char *const detail_names[OPAQUE_DETAIL_TEXTS] = {"text", "summary", "data", "thinking"};
+static const char *const detail_names[OPAQUE_DETAIL_TEXTS] = {"text", "summary", "data",
+                                                              "thinking"};
 
 void opaque_init(struct opaque_blocks *r)
 {
@@ -361,8 +362,7 @@ void opaque_add_citation(struct opaque_blocks *r, struct str citation)
     buf_release(&compact);
 }
 
-void opaque_add_member(struct opaque_blocks *r, const char *member, struct str id,
-                       struct str value)
+void opaque_add_member(struct opaque_blocks *r, const char *member, struct str id, struct str value)
 {
     struct buf block = BUF_INIT(8 * OPAQUE_THINKING_MAX);
 

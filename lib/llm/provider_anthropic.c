@@ -223,8 +223,8 @@ static void compose_blocks(struct composer *c, struct str blocks, struct json_it
     }
 }
 
-/* Adds the summaries of a compaction, which stand for all before them ("Compaction") and are bound to
- * nothing. */
+/* Adds the summaries of a compaction, which stand for all before them ("Compaction") and are bound
+ * to nothing. */
 static void compose_compactions(struct composer *c, struct str blocks)
 {
     for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)

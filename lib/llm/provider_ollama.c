@@ -192,9 +192,8 @@ enum dropped {
 static void set_think(cJSON *body, const struct ask *ask)
 {
     static const char *const levels[][2] = {
-        {"none", "false"},        {"minimal", "\"low\""}, {"low", "\"low\""},
-        {"medium", "\"medium\""}, {"high", "\"high\""},   {"xhigh", "\"high\""},
-        {"max", "\"max\""},
+        {"none", "false"},    {"minimal", "\"low\""}, {"low", "\"low\""}, {"medium", "\"medium\""},
+        {"high", "\"high\""}, {"xhigh", "\"high\""},  {"max", "\"max\""},
     };
 
     if (ask->dropped & DROP_THINK)

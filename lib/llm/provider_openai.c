@@ -19,12 +19,9 @@ static const struct {
     const char *name;
     enum json_type type;
 } members[] = {
-    {"reasoning_content", JSON_STRING},
-    {"reasoning", JSON_STRING},
-    {"reasoning_details", JSON_ARRAY},
-    {"thinking_blocks", JSON_ARRAY},
-    {"provider_specific_fields", JSON_OBJECT},
-    {"extra_content", JSON_OBJECT},
+    {"reasoning_content", JSON_STRING},        {"reasoning", JSON_STRING},
+    {"reasoning_details", JSON_ARRAY},         {"thinking_blocks", JSON_ARRAY},
+    {"provider_specific_fields", JSON_OBJECT}, {"extra_content", JSON_OBJECT},
 };
 #define MEMBERS (sizeof members / sizeof *members)
 
@@ -238,17 +235,18 @@ cJSON *openai_tools(const struct ask *ask)
 
 /* What a request leaves out because the server refused it (ask->dropped). */
 enum dropped {
-    DROP_SCHEMA = 1 << 0, /* the schema in its present form */
-    DROP_FORMAT = 1 << 1, /* the format of the answer in any form */
-    DROP_CALLS = 1 << 2,  /* tool calls and results as such: they are sent as text */
+    DROP_SCHEMA = 1 << 0,  /* the schema in its present form */
+    DROP_FORMAT = 1 << 1,  /* the format of the answer in any form */
+    DROP_CALLS = 1 << 2,   /* tool calls and results as such: they are sent as text */
     DROP_MEMBERS = 1 << 3, /* the members that the server sent beside its calls */
     /* Nothing is left out: the server demands a member that the messages of other servers lack. */
     ADD_REASONING = 1 << 4,
     ADD_SIGNATURE = 1 << 5,
 };
 
-/* Returns what the provider, or the server at that host, is known to demand. Kimi's platform has the
- * error "thinking is enabled but reasoning_content is missing in assistant tool call message". */
+/* Returns what the provider, or the server at that host, is known to demand. Kimi's platform has
+ * the error "thinking is enabled but reasoning_content is missing in assistant tool call message".
+ */
 static unsigned demanded(const struct provider *p, const struct ask *ask)
 {
     static const struct {
@@ -512,8 +510,8 @@ static int openai_read_thought(struct response *a, struct str thought, bool *any
     return rc;
 }
 
-/* Reads the first member that holds reasoning, because the same text can be in several members. They
- * are in the order of `members`. */
+/* Reads the first member that holds reasoning, because the same text can be in several members.
+ * They are in the order of `members`. */
 static int openai_read_reasoning(struct response *a, const struct str *thoughts, size_t count)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -635,8 +633,8 @@ static int openai_read_message(struct response *a, struct str message, bool delt
         "function_call", /* the predecessor of tool_calls, until 2023 */
         "annotations",   /* OpenAI, OpenRouter: from a web search */
         "images",
-        "audio",                    /* OpenRouter, Gemini; OpenAI */
-        "thinking_blocks",          /* LiteLLM, and the next one */
+        "audio",           /* OpenRouter, Gemini; OpenAI */
+        "thinking_blocks", /* LiteLLM, and the next one */
         "provider_specific_fields",
         "reasoning_content", /* llama.cpp, vLLM, DeepSeek */
         "reasoning",         /* Ollama, Groq, OpenRouter */

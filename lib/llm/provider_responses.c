@@ -33,7 +33,7 @@ enum dropped {
 struct input {
     cJSON *items;
     struct call_ids ids;
-    size_t answers; /* how many messages of the model have been written */
+    size_t answers;     /* how many messages of the model have been written */
     struct buf callers; /* of the calls whose results come next: lines of JSON */
     size_t callers_read;
 };
@@ -479,13 +479,14 @@ static void begin_item(struct response *a)
 }
 
 /* Returns true if the item holds something that the text and the calls of the history do not:
- * reasoning, a call of a tool that runs at the server, the program of the server that made a call, or
- * the phase of a message, which OpenAI wants back (openai-openapi, MessagePhase). */
+ * reasoning, a call of a tool that runs at the server, the program of the server that made a call,
+ * or the phase of a message, which OpenAI wants back (openai-openapi, MessagePhase). */
 static bool matters(struct str item)
 {
     if (json_has_type(item, "message"))
         return json_type(json_get(item, "phase")) == JSON_STRING;
-    return !json_has_type(item, "function_call") || json_has_type(json_get(item, "caller"), "program");
+    return !json_has_type(item, "function_call") ||
+           json_has_type(json_get(item, "caller"), "program");
 }
 
 /* Notes an item of another type. Some ask the client for something that chat cannot do; a shell that

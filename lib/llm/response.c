@@ -281,8 +281,8 @@ int response_add_extra(struct response *a, struct tool_call *c, const char *memb
     return extra->overflow || is_too_long(a) ? too_long(e) : 0;
 }
 
-/* Moves the objects that came beside a call, or beside all calls, to a->opaque.thinking. Of a member
- * that came twice the last value counts. */
+/* Moves the objects that came beside a call, or beside all calls, to a->opaque.thinking. Of a
+ * member that came twice the last value counts. */
 static void settle_extra(struct response *a, struct buf *extra, struct str id)
 {
     struct buf name = BUF_INIT(BUF_SMALL);

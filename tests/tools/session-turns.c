@@ -27,8 +27,7 @@
 
 static char tool_name[] = "f", description[] = "d";
 static char parameters[] = "{\"type\":\"object\",\"properties\":{}}";
-static struct tool tool = {
-    .name = tool_name, .description = description, .parameters = parameters};
+static struct tool tool = {.name = tool_name, .description = description, .parameters = parameters};
 static const struct tool *const tools[] = {&tool};
 
 /* Reads a line without its newline. Returns false at the end. */

@@ -43,10 +43,11 @@ extern const struct provider provider_docker;
  * message's thinking, in the members in which they came, but only to the server that sent them
  * (context_blocks): Gemini's thought signature in a call's `extra_content`
  * (ai.google.dev/gemini-api/docs/thought-signatures; Gemini 3 answers HTTP 400 without it),
- * DeepSeek's `reasoning_content` (api-docs.deepseek.com/guides/thinking_mode; likewise), OpenRouter's
- * `reasoning_details` (openrouter.ai/docs/guides/best-practices/reasoning-tokens), and LiteLLM's
- * `thinking_blocks` and `provider_specific_fields` (docs.litellm.ai/docs/reasoning_content). They go
- * with every call of the conversation, not only with those of the last turn.
+ * DeepSeek's `reasoning_content` (api-docs.deepseek.com/guides/thinking_mode; likewise),
+ * OpenRouter's `reasoning_details`
+ * (openrouter.ai/docs/guides/best-practices/reasoning-tokens), and LiteLLM's `thinking_blocks` and
+ * `provider_specific_fields` (docs.litellm.ai/docs/reasoning_content). They go with every call of
+ * the conversation, not only with those of the last turn.
  *
  * Calls of another server lack what this one demands. If the server is known to demand it, or says
  * so (drop_unsupported), it gets a stand-in: an empty `reasoning_content`, which DeepSeek and Kimi

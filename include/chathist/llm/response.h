@@ -48,7 +48,7 @@ struct response {
     struct tool_call *calls;
     size_t calls_count, calls_cap;
     size_t calls_bytes; /* the size of all calls together */
-    struct buf extra;   /* the members that go back beside the calls, a JSON object without its end */
+    struct buf extra; /* the members that go back beside the calls, a JSON object without its end */
     struct opaque_blocks opaque;
     bool reasoned; /* some reasoning arrived, kept or not */
     struct usage usage;
