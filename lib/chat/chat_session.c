@@ -262,8 +262,8 @@ static void learn_windows(const struct chat_session *t, const struct turn *turn)
     char *dir = models_dir(t);
 
     if (dir && s->base_url && s->model && s->provider->models && !s->provider->window[0].request &&
-        !t->args->dry_run && !is_short(t, turn) &&
-        !model_cache_is_fresh(dir, s->provider, s->base_url, CACHED_AGE)) {
+        !t->args->dry_run && !model_cache_is_fresh(dir, s->provider, s->base_url, CACHED_AGE) &&
+        !is_short(t, turn)) {
         ask.limits.connect_ms = ask.limits.idle_ms = ask.limits.whole_ms = LEARN_MS;
         if (model_list_load(&list, s->provider, &ask, &e) < 0) {
             err_release(&e);

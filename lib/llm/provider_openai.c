@@ -377,12 +377,17 @@ static bool names_results(const struct context *c, struct str body)
     return results && provider_error_mentions(body, WORDS("template", "role", "tool"));
 }
 
-static bool names_members(struct str body)
+/* Returns true if the error is about one of `members` and the request has some. */
+static bool names_members(const struct provider *p, const struct ask *ask, struct str body)
 {
-    for (size_t i = 0; i < MEMBERS; i++)
-        if (provider_error_mentions(body, WORDS(members[i].name)))
-            return true;
-    return false;
+    bool any = false;
+
+    for (size_t i = 0; i < ask->context->count; i++)
+        any = any || context_blocks(&ask->context->at[i], wire_asked(p, ask)).p;
+    return any &&
+           provider_error_mentions(body, WORDS("reasoning_content", "reasoning_details",
+                                               "'reasoning'", ".reasoning'", "thinking_blocks",
+                                               "extra_content", "provider_specific_fields"));
 }
 
 /* A server that refuses a field names it: HTTP 400 (OpenAI's wording, Azure, DeepSeek, Groq,
@@ -394,7 +399,6 @@ static bool openai_drop_unsupported(const struct provider *p, struct ask *ask, i
 {
     unsigned before = ask->dropped;
 
-    (void)p;
     if (status != 400 && status != 422 && status != 500)
         return false;
     if (ask->schema.p && !wire_has_option(ask, "response_format") && names_format(body)) {
@@ -405,7 +409,7 @@ static bool openai_drop_unsupported(const struct provider *p, struct ask *ask, i
     } else if (!(before & ADD_SIGNATURE) &&
                provider_error_mentions(body, WORDS("thought_signature", "thought signature"))) {
         ask->dropped |= ADD_SIGNATURE;
-    } else if (!(before & DROP_MEMBERS) && names_members(body)) {
+    } else if (!(before & DROP_MEMBERS) && names_members(p, ask, body)) {
         ask->dropped = (before & ~(unsigned)(ADD_REASONING | ADD_SIGNATURE)) | DROP_MEMBERS;
         response_notice(a, "the server does not take its earlier reasoning back: it is left out");
     } else if (!(before & DROP_CALLS) && names_results(ask->context, body)) {
