@@ -555,13 +555,21 @@ static void shorten_all(struct fit *f, const size_t *at, size_t count, size_t wi
             shorten(f, at[i], room / lengthy);
 }
 
-/* Shortens the newest answer and its prompt. */
+/* Shortens what is sent of earlier turns in any case: the newest answer and its prompt, and the last
+ * prompt and the results of a round after it, which has no answer if chat was killed. */
 static void fit_answer(struct fit *f, size_t window)
 {
     struct essential k = find_essential(f->c, f->turn);
+    size_t *at = mem_zalloc((f->turn + 1) * sizeof *at);
+    size_t end = k.unit < f->turn ? unit_end(f->c, k.unit, f->turn) : 0, count = 0;
 
-    if (k.answer != SIZE_MAX && k.answered != SIZE_MAX)
-        shorten_all(f, (size_t[]){k.answered, k.answer}, 2, window);
+    for (size_t i = 0; i < f->turn; i++)
+        if ((is_essential(&k, i) || (i > k.unit && i < end)) && !f->c->at[i].tool_calls &&
+            !f->c->at[i].unsent)
+            at[count++] = i;
+    if (count > 0)
+        shorten_all(f, at, count, window);
+    free(at);
 }
 
 /* Makes room in the running turn, whose prompt and last round stay: the results of its oldest rounds

@@ -325,6 +325,20 @@ loop_lines() {
     requests_are 3
 }
 
+@test "context: the results of a round without an answer are shortened for a small window" {
+    {
+        hist_line s user 'compute it'
+        hist_line s assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{}},{"id":"c2","name":"f","args":{}}],"model":"m","provider":"openai"}'
+        hist_line s tool "$(text 4000 a)" '' '{"tool_call_id":"c1"}'
+        hist_line s tool "$(text 4000 b)" '' '{"tool_call_id":"c2"}'
+    } >"$HISTORY"
+    start_unknown --models 'test-model=context_length:1500' --reply ok
+    run_expect 0 chat -q -s s 'and now?'
+    requests_are 2
+    [[ $(jq '.messages | map(.content | length) | add' "$RECORD/2.json") -le 4500 ]]
+    json_is "$RECORD/2.json" '.messages[] | select(.role == "tool") | .content | test("^(a|b)+\n\\[left out\\]\n(a|b)+$")' true true
+}
+
 @test "context: a turn of any number of rounds leaves its prompt, its answer and its newest rounds" {
     local rounds calls
     start_llm --reply fine

@@ -130,7 +130,8 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most);
  * far as necessary, in this order:
  *  - in this turn the results of the oldest rounds, whose calls remain, and then these rounds;
  *  - the middle of the results of the last round;
- *  - the middle of the newest answer and of its prompt.
+ *  - the middle of the newest answer and of its prompt, and of the results of a last round without an
+ *    answer.
  * This turn's prompt is never cut, so that the messages can still have more. Returns whether anything
  * was left out. May be called after context_settle. */
 bool context_fit(struct context *c, size_t window, size_t most);
