@@ -452,6 +452,11 @@ unused_port() {
     python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
+# server_moved FILE: the lines of the history are from the server that was started last.
+server_moved() {
+    sed -i "s/\"server\":\"[^\"]*\"/\"server\":\"127.0.0.1:$LLM_PORT\"/" "$1"
+}
+
 # request K: the body of the K-th request.
 request() {
     cat "$RECORD/$1.json"

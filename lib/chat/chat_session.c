@@ -196,8 +196,9 @@ static void recover_partial(struct chat_session *t)
 /* A context of fewer earlier messages than this fits into any model, so it is not worth a request.
  */
 #define LEARN_FROM 10
-/* The same for the bytes of a first prompt. */
+/* The same for the bytes of the prompt and the context, of which a token has about this many. */
 #define LEARN_FROM_BYTES 3072
+#define LEARN_TOKEN_BYTES 4
 #define LEARN_MS 2000
 
 static char *models_dir(const struct chat_session *t)
@@ -205,16 +206,64 @@ static char *models_dir(const struct chat_session *t)
     return t->config.cache_home ? path_join(t->config.cache_home, MODEL_CACHE_DIR) : NULL;
 }
 
+/* The bytes of this turn and its tools, before the context. */
+static size_t turn_bytes(const struct turn *turn)
+{
+    return turn->prompt.n + turn->system.n + turn->messages.n + ask_tools_bytes(&turn->ask);
+}
+
 /* Is there so little to send that it fits into any model? */
 static bool fits_anywhere(const struct chat_session *t, const struct turn *turn)
 {
-    return t->session.fresh && !t->args->messages &&
-           turn->prompt.n + turn->system.n + ask_tools_bytes(&turn->ask) < LEARN_FROM_BYTES;
+    return t->session.fresh && turn_bytes(turn) < LEARN_FROM_BYTES;
+}
+
+/* The same of a session that is not new. */
+static bool is_short(const struct chat_session *t, const struct turn *turn)
+{
+    struct context_estimate f = {0};
+    struct err e = ERR_INIT;
+
+    if (t->in_memory)
+        f.tokens = t->memory.len / LEARN_TOKEN_BYTES;
+    else if (!t->session.fresh && !t->history.unreadable &&
+             context_estimate(&f, &t->config, &t->history, turn->session, &e) < 0)
+        err_release(&e); /* turn_prepare reports it */
+    return f.messages < LEARN_FROM &&
+           turn_bytes(turn) + f.tokens * LEARN_TOKEN_BYTES < LEARN_FROM_BYTES;
+}
+
+/* Before the first request that could exceed a window, gets the list of models, which may tell it,
+ * at most once a day. If that fails, the old list is stored again, or an empty one, so that it is not
+ * tried again on that day. */
+static void learn_windows(const struct chat_session *t, const struct turn *turn)
+{
+    const struct server *s = &t->server;
+    struct ask ask = turn->ask;
+    struct model_list list = {0};
+    struct err e = ERR_INIT;
+    char *dir = models_dir(t);
+
+    if (dir && s->base_url && s->model && s->provider->models && !s->provider->window[0].request &&
+        !t->args->dry_run && !model_cache_is_fresh(dir, s->provider, s->base_url, CACHED_AGE) &&
+        !is_short(t, turn)) {
+        ask.limits.connect_ms = ask.limits.idle_ms = ask.limits.whole_ms = LEARN_MS;
+        if (model_list_load(&list, s->provider, &ask, &e) < 0) {
+            err_release(&e);
+            model_list_release(&list);
+            model_cache_load(dir, s->provider, s->base_url, INT64_MAX, &list);
+        }
+        if (model_cache_store(dir, s->provider, s->base_url, &list, &e) < 0)
+            hintf(t->args->verbose, "%s", err_text(&e));
+        model_list_release(&list);
+    }
+    err_release(&e);
+    free(dir);
 }
 
 /* Finds out how many tokens the context of the model can hold. A server with a question for it is
  * asked, as far as the answer matters (`small`: the turn fits into any context); of other servers
- * only the cache is read, so that no request is in the way of an answer. */
+ * the cache is read (learn_windows). */
 static void learn_window(const struct chat_session *t, const struct ask *ask, bool small,
                          struct model_window *w)
 {
@@ -243,6 +292,7 @@ static int choose_limits(struct chat_session *t, struct turn *turn, struct err *
     struct context_limits *l = &turn->limits;
     struct ask *ask = &turn->ask;
 
+    learn_windows(t, turn);
     learn_window(t, ask, fits_anywhere(t, turn), &ask->window);
     if (context_limits_choose(l, &t->config, (size_t)ask->window.most, ask->max_tokens, e) < 0)
         return -1;
@@ -263,34 +313,6 @@ size_t chat_session_window(const struct chat_session *t)
     if (context_limits_choose(&limits, &t->config, (size_t)ask.window.most, 0, &e) < 0)
         err_release(&e);
     return limits.tokens == CONTEXT_ALL ? 0 : limits.tokens;
-}
-
-/* After an answer in a long conversation, gets the list of models for the next turn, at most once a
- * day. If the request fails, the old list is stored again, or an empty one, so that the request is
- * not repeated on that day. */
-static void learn_windows(struct chat_session *t, const struct turn *turn)
-{
-    const struct server *s = &t->server;
-    struct ask ask = turn->ask;
-    struct model_list list = {0};
-    struct err e = ERR_INIT;
-    char *dir = models_dir(t);
-
-    if (dir && s->base_url && s->provider->models && !s->provider->window[0].request &&
-        turn->finished && turn->before >= LEARN_FROM &&
-        !model_cache_is_fresh(dir, s->provider, s->base_url, CACHED_AGE)) {
-        ask.limits.connect_ms = ask.limits.idle_ms = ask.limits.whole_ms = LEARN_MS;
-        if (model_list_load(&list, s->provider, &ask, &e) < 0) {
-            err_release(&e);
-            model_list_release(&list);
-            model_cache_load(dir, s->provider, s->base_url, INT64_MAX, &list);
-        }
-        if (model_cache_store(dir, s->provider, s->base_url, &list, &e) < 0)
-            hintf(t->args->verbose, "%s", err_text(&e));
-        model_list_release(&list);
-    }
-    err_release(&e);
-    free(dir);
 }
 
 /* Adds what MCP servers say about their tools to the system prompt of the request. It is not
@@ -717,7 +739,6 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
     if (!interrupt_signal() && e.kind != ERR_NONE && !turn->answer.sink_failed)
         warn_err(&e);
     err_release(&e);
-    learn_windows(t, turn);
     if (interrupt_signal())
         status = 128 + interrupt_signal();
     interrupt_end();

@@ -87,15 +87,16 @@ void context_limits_apply(const struct context_limits *l, struct context *c, siz
 }
 
 bool context_limits_fit(const struct context_limits *l, struct context *c, size_t token_bytes,
-                        size_t refused)
+                        size_t refused, bool again)
 {
     size_t window = room_of_tokens(l, c, l->tokens, token_bytes);
     size_t most = room_of_tokens(l, c, l->most, token_bytes);
+    size_t left = again ? refused / 2 : refused - 1;
 
     if (refused > 0 && window >= refused)
         window = refused - 1;
-    if (refused > 0 && most >= refused)
-        most = refused - 1;
+    if (refused > 0 && most > left)
+        most = left;
     return context_fit(c, window, most);
 }
 

@@ -431,6 +431,17 @@ static bool is_at_home(const struct provider *p, const char *base_url)
     return home;
 }
 
+static void set_address(struct server *s)
+{
+    struct buf own = BUF_INIT(BUF_SMALL), origin = BUF_INIT(BUF_SMALL);
+
+    if (http_origin(s->base_url, &origin) && http_origin(s->provider->base_url, &own) &&
+        (s->provider->service || !str_eq(buf_str(&own), buf_str(&origin))))
+        s->address = mem_copy(origin.data, origin.len);
+    buf_release(&own);
+    buf_release(&origin);
+}
+
 static bool ends_in_v1(const char *base_url)
 {
     struct str base = {base_url, strcspn(base_url, "?#")};
@@ -721,6 +732,8 @@ int server_choose(struct server *s, const struct providers *known, const struct 
         s->provider = s->provider->elsewhere;
     if (s->provider->at_v1 && ends_in_v1(s->base_url))
         s->provider = s->provider->at_v1;
+    if (s->base_url)
+        set_address(s);
     if (server_headers_choose(&s->headers, known, c, s->provider, !s->found, headers, headers_count,
                               e) < 0)
         return -1;
@@ -803,6 +816,7 @@ void server_address(const struct server *s, struct ask *ask)
     server_trust(&ask->limits);
     ask->model = s->model;
     ask->base_url = s->base_url;
+    ask->address = s->address;
     ask->key = s->key;
     ask->headers = s->headers.ready;
     ask->headers_count = s->headers.ready_count;
@@ -827,6 +841,7 @@ void server_release(struct server *s)
 {
     free(s->model);
     free(s->base_url);
+    free(s->address);
     key_source_release(&s->key_source);
     secret_free(s->key);
     refusals_release(&s->refused);

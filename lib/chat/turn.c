@@ -300,6 +300,8 @@ static void set_server(const struct turn *t, struct draft *d)
     if (model)
         draft_set_text(d, FIELD_MODEL, str_of(model));
     draft_set_text(d, FIELD_PROVIDER, str_of(t->provider->name));
+    if (t->ask.address)
+        draft_set_text(d, FIELD_SERVER, str_of(t->ask.address));
 }
 
 /* Adds the answer. An answer without text is also a line; it keeps its prompt out of later
@@ -584,8 +586,8 @@ static bool make_room(struct turn *t, const char *why, const char *detail)
 {
     struct buf notice = BUF_INIT(BUF_LINE);
     size_t before = t->context.dropped;
-    bool changed =
-        context_limits_fit(&t->limits, &t->context, t->ask.token_bytes, t->refused_bytes);
+    bool changed = context_limits_fit(&t->limits, &t->context, t->ask.token_bytes, t->refused_bytes,
+                                      *detail != '\0');
 
     buf_add_c(&notice, why);
     if (t->context.dropped > before)
@@ -769,7 +771,7 @@ static void grow_context(struct turn *t)
     response_calls_json(&t->answer, &calls);
     opaque_add_replay(&t->answer.opaque, &blocks);
     context_add_calls(&t->context, buf_str(&t->answer.text), buf_str(&calls), buf_str(&blocks),
-                      t->provider->name);
+                      (struct context_server){t->provider->name, t->ask.address});
     buf_release(&blocks);
     for (size_t i = 0; i < t->answer.calls_count; i++) {
         context_add_result(&t->context, buf_str(&t->calls[i].call->id),

@@ -47,7 +47,9 @@ static void openai_session(struct export *x, const struct export_session *s)
     struct context c;
     bool some = load_context(&c, s);
 
-    cjson_set(t, "messages", openai_messages(&c, system_prompt(&c), "openai", false));
+    cjson_set(
+        t, "messages",
+        openai_messages(&c, system_prompt(&c), (struct context_server){"openai", NULL}, false));
     add_document(x, t, some);
     context_release(&c);
 }

@@ -50,6 +50,7 @@ static const struct {
     [FIELD_RESET] = ENTRY("reset", SHAPE_TRUE),
     [FIELD_FORKED_FROM] = ENTRY("forked_from", SHAPE_STRING),
     [FIELD_ORIGIN] = ENTRY("origin", SHAPE_STRING),
+    [FIELD_SERVER] = ENTRY("server", SHAPE_STRING),
     [FIELD_THINKING] = ENTRY("thinking", SHAPE_OBJECTS),
     [FIELD_MODEL] = ENTRY("model", SHAPE_STRING),
     [FIELD_PROVIDER] = ENTRY("provider", SHAPE_STRING),

@@ -29,6 +29,7 @@ static void release_message(struct context_message *m)
     free(m->tool_call_id);
     free(m->thinking);
     free(m->provider);
+    free(m->address);
     free(m->id);
     free(m->reply_to);
     memset(m, 0, sizeof *m);
@@ -143,8 +144,10 @@ static void take_calls(struct context_message *to, const struct message *m)
     buf_release(&scratch);
     if (json_type(thinking) == JSON_ARRAY)
         to->provider = copy_field(m, FIELD_PROVIDER);
-    if (to->provider)
+    if (to->provider) {
         to->thinking = mem_copy(thinking.p, thinking.n);
+        to->address = copy_field(m, FIELD_SERVER);
+    }
 }
 
 static bool is_text(const struct context_message *m)
@@ -194,14 +197,15 @@ bool context_add(struct context *c, const struct message *m)
 }
 
 void context_add_calls(struct context *c, struct str content, struct str calls, struct str thinking,
-                       const char *provider)
+                       struct context_server from)
 {
     struct context_message *to = push_message(c, ROLE_ASSISTANT, content);
 
     to->tool_calls = strict_calls(calls);
     if (to->tool_calls && thinking.n > 0) {
         to->thinking = mem_copy(thinking.p, thinking.n);
-        to->provider = mem_text(provider);
+        to->provider = mem_text(from.provider);
+        to->address = mem_text(from.address);
     }
 }
 
@@ -551,6 +555,23 @@ static void shorten_all(struct fit *f, const size_t *at, size_t count, size_t wi
             shorten(f, at[i], room / lengthy);
 }
 
+/* Shortens what is sent of earlier turns in any case: the newest answer and its prompt, and the last
+ * prompt and the results of a round after it, which has no answer if chat was killed. */
+static void fit_answer(struct fit *f, size_t window)
+{
+    struct essential k = find_essential(f->c, f->turn);
+    size_t *at = mem_zalloc((f->turn + 1) * sizeof *at);
+    size_t end = k.unit < f->turn ? unit_end(f->c, k.unit, f->turn) : 0, count = 0;
+
+    for (size_t i = 0; i < f->turn; i++)
+        if ((is_essential(&k, i) || (i > k.unit && i < end)) && !f->c->at[i].tool_calls &&
+            !f->c->at[i].unsent)
+            at[count++] = i;
+    if (count > 0)
+        shorten_all(f, at, count, window);
+    free(at);
+}
+
 /* Makes room in the running turn, whose prompt and last round stay: the results of its oldest rounds
  * are left out, and then these rounds; at last the middle of the results of the last round. */
 static void fit_running(struct fit *f, size_t window)
@@ -587,15 +608,12 @@ static void fit_running(struct fit *f, size_t window)
 /* Makes room for a request (context_fit). */
 static void fit_request(struct fit *f, size_t window, size_t most)
 {
-    struct essential k;
-
     if (f->bytes > window)
         fit_earlier(f, window / 2);
     if (f->bytes > most)
         fit_running(f, most);
-    k = find_essential(f->c, f->turn);
-    if (f->bytes > most && k.answer != SIZE_MAX && k.answered != SIZE_MAX)
-        shorten_all(f, (size_t[]){k.answered, k.answer}, 2, most);
+    if (f->bytes > most)
+        fit_answer(f, most);
 }
 
 bool context_fit(struct context *c, size_t window, size_t most)
@@ -670,6 +688,14 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most)
     sweep(c);
 }
 
+struct str context_blocks(const struct context_message *m, struct context_server asked)
+{
+    bool own = m->thinking && strcmp(m->provider, asked.provider) == 0 &&
+               str_eq(str_of(m->address), str_of(asked.address));
+
+    return own ? str_of(m->thinking) : STR_NONE;
+}
+
 bool context_in_loop(const struct context *c, size_t i)
 {
     while (i < c->count && c->at[i].role != ROLE_USER)
@@ -703,7 +729,7 @@ static void move_message(struct context *to, struct context_message *m)
 {
     to->at = mem_grow(to->at, &to->cap, to->count + 1, sizeof *to->at);
     to->at[to->count++] = *m;
-    m->content = m->tool_calls = m->tool_call_id = m->thinking = m->provider = NULL;
+    m->content = m->tool_calls = m->tool_call_id = m->thinking = m->provider = m->address = NULL;
 }
 
 /* Adds the results of the assistant message at `call` to `to`, in reverse order. */
@@ -795,6 +821,7 @@ static void merge_into_calls(struct context_message *text, struct context_messag
         add_to_text(text, m);
     drop_thinking(text);
     free(text->provider);
+    free(text->address);
     free(m->content);
     m->content = text->content;
     m->n = text->n;

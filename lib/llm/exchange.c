@@ -524,8 +524,6 @@ static void exchange_begin(struct exchange *x, const struct http_request *r)
     response_add_secret(a, x->ask->key);
     for (size_t i = 0; i < x->ask->headers_count; i++)
         response_add_secret(a, header_secret(&x->ask->headers[i]));
-    a->opaque.keep_reasoning = x->provider->keep_reasoning;
-    a->opaque.keep_details = x->provider->keep_details;
     a->opaque.before = r->prompt;
 }
 
@@ -606,6 +604,7 @@ static int ask_next_part(const struct provider *p, const struct ask *ask, struct
 
     response_init(&part, a->sink);
     next.paused = buf_str(&a->opaque.turn);
+    next.container = buf_str(&a->opaque.container);
     rc = exchange_once(p, &next, &part, e);
     if (response_join(a, &part, rc == 0 ? e : NULL) != 0)
         rc = -1;

@@ -19,7 +19,8 @@ static const char *const member_names[OPAQUE_MEMBERS] = {
     [OPAQUE_CITATIONS] = "citations",
 };
 
-static const char *const detail_names[OPAQUE_DETAIL_TEXTS] = {"text", "summary", "data"};
+static const char *const detail_names[OPAQUE_DETAIL_TEXTS] = {"text", "summary", "data",
+                                                              "thinking"};
 
 void opaque_init(struct opaque_blocks *r)
 {
@@ -32,6 +33,7 @@ void opaque_init(struct opaque_blocks *r)
     buf_init(&r->reasoning, OPAQUE_THINKING_MAX);
     buf_init(&r->details, OPAQUE_THINKING_MAX);
     buf_init(&r->items, OPAQUE_THINKING_MAX);
+    buf_init(&r->container, BUF_SMALL);
     buf_init(&r->citations, OPAQUE_THINKING_MAX);
     for (size_t i = 0; i < OPAQUE_DETAIL_TEXTS; i++)
         buf_init(&r->detail.texts[i], OPAQUE_THINKING_MAX);
@@ -47,6 +49,7 @@ void opaque_release(struct opaque_blocks *r)
     buf_release(&r->reasoning);
     buf_release(&r->details);
     buf_release(&r->items);
+    buf_release(&r->container);
     buf_release(&r->citations);
     cJSON_Delete(r->detail.members);
     for (size_t i = 0; i < OPAQUE_DETAIL_TEXTS; i++)
@@ -241,10 +244,10 @@ void opaque_end(struct opaque_blocks *r, int64_t index)
 
 /* ---- reasoning ---- */
 
-void opaque_add_reasoning(struct opaque_blocks *r, struct str text)
+void opaque_add_reasoning(struct opaque_blocks *r, const char *member, struct str text)
 {
-    if (r->keep_reasoning)
-        utf8_add_repaired(&r->reasoning, text);
+    r->reasoning_member = member;
+    utf8_add_repaired(&r->reasoning, text);
 }
 
 /* Returns a member of the current detail, STR_NONE if it has none. */
@@ -256,15 +259,17 @@ static struct str detail_member(const struct opaque_detail *d, const char *key)
 }
 
 /* Returns true if the piece belongs to the current detail: it has the same type and index, and no
- * other id. The id counts because several encrypted details can share one index. */
+ * other id. The id counts because several encrypted details can share one index. Thinking
+ * without an index ends with its signature. */
 static bool continues(const struct opaque_detail *d, struct str piece)
 {
     static const char *const keys[] = {"type", "index", "id"};
-    struct str had = detail_member(d, "id"), has[3];
+    struct str had = detail_member(d, "id"), index = detail_member(d, "index"), has[3];
 
     json_pick(piece, keys, has, 3);
-    return d->members && json_type(has[1]) == JSON_NUMBER &&
-           str_eq(detail_member(d, "type"), has[0]) && str_eq(detail_member(d, "index"), has[1]) &&
+    return d->members && str_eq(detail_member(d, "type"), has[0]) && str_eq(index, has[1]) &&
+           (json_type(index) == JSON_NUMBER ||
+            (json_is_text(has[0], "thinking") && !has_text(detail_member(d, "signature")))) &&
            (json_is_null(had) || json_is_null(has[2]) || str_eq(had, has[2]));
 }
 
@@ -314,10 +319,11 @@ static void end_detail(struct opaque_blocks *r)
     d->bytes = 0;
 }
 
-void opaque_add_detail(struct opaque_blocks *r, struct str detail, bool piece)
+void opaque_add_detail(struct opaque_blocks *r, const char *member, struct str detail, bool piece)
 {
-    if (!r->keep_details || json_type(detail) != JSON_OBJECT)
+    if (json_type(detail) != JSON_OBJECT)
         return;
+    r->details_member = member;
     if (!piece || !continues(&r->detail, detail))
         end_detail(r);
     take_piece(&r->detail, detail);
@@ -356,26 +362,40 @@ void opaque_add_citation(struct opaque_blocks *r, struct str citation)
     buf_release(&compact);
 }
 
-void opaque_settle(struct opaque_blocks *r, bool calls)
+void opaque_add_member(struct opaque_blocks *r, const char *member, struct str id, struct str value)
 {
     struct buf block = BUF_INIT(8 * OPAQUE_THINKING_MAX);
 
-    if (calls && r->reasoning.len > 0 && !r->reasoning.overflow) {
+    buf_add_c(&block, "{");
+    json_add_member(&block, "type", str_of(member));
+    if (id.p)
+        json_add_member(&block, "id", id);
+    json_add_key(&block, member);
+    json_add_compact(&block, value);
+    buf_add_c(&block, "}");
+    push(&r->thinking, buf_str(&block));
+    buf_release(&block);
+}
+
+void opaque_settle(struct opaque_blocks *r, bool calls)
+{
+    struct buf block = BUF_INIT(8 * OPAQUE_THINKING_MAX);
+    bool details;
+
+    end_detail(r);
+    details = r->details.len > 0 && !r->details_cut;
+    /* OpenRouter's `reasoning` has the same text as its details. */
+    if (calls && r->reasoning.len > 0 && !r->reasoning.overflow &&
+        !(details && strcmp(r->reasoning_member, "reasoning") == 0)) {
         buf_add_c(&block, "{");
-        json_add_member(&block, "type", STR("reasoning_content"));
+        json_add_member(&block, "type", str_of(r->reasoning_member));
         json_add_member(&block, "text", buf_str(&r->reasoning));
         buf_add_c(&block, "}");
         push(&r->thinking, buf_str(&block));
     }
     buf_clear(&r->reasoning);
-    end_detail(r);
-    if (calls && r->details.len > 0 && !r->details_cut) {
-        buf_clear(&block);
-        buf_add_c(&block, "{\"type\":\"reasoning_details\",\"reasoning_details\":");
-        buf_add_str(&block, buf_str(&r->details));
-        buf_add_c(&block, "}");
-        push(&r->thinking, buf_str(&block));
-    }
+    if (calls && details)
+        opaque_add_member(r, r->details_member, STR_NONE, buf_str(&r->details));
     buf_clear(&r->details);
     r->details_cut = false;
     buf_release(&block);
@@ -383,7 +403,26 @@ void opaque_settle(struct opaque_blocks *r, bool calls)
 
 /* ---- the array that goes back ---- */
 
-/* Returns true if the blocks are thinking, then at most one text without citations, then calls. */
+void opaque_set_container(struct opaque_blocks *r, struct str container)
+{
+    if (json_type(container) != JSON_OBJECT)
+        return;
+    buf_clear(&r->container);
+    json_add_compact(&r->container, container);
+}
+
+struct str opaque_container(struct str blocks)
+{
+    struct str last = STR_NONE;
+
+    for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)
+        if (json_has_type(it.value, OPAQUE_CONTAINER))
+            last = json_get(it.value, "container");
+    return last;
+}
+
+/* Returns true if the blocks are thinking, then at most one text without citations, then calls. A
+ * call that a program of the server made has its `caller`, which the calls alone do not have. */
 static bool is_plain(struct str blocks)
 {
     enum { THOUGHT, TEXT, CALLS } part = THOUGHT;
@@ -396,7 +435,9 @@ static bool is_plain(struct str blocks)
             continue;
         if (text && part == THOUGHT && !json_next(&citation))
             part = TEXT;
-        else if (json_has_type(it.value, "tool_use"))
+        else if (json_has_type(it.value, "tool_use") &&
+                 (!json_get(it.value, "caller").p ||
+                  json_has_type(json_get(it.value, "caller"), "direct")))
             part = CALLS;
         else
             return false;
@@ -421,15 +462,21 @@ void opaque_add_replay(const struct opaque_blocks *r, struct buf *out)
     bool plain = is_plain(turn);
     const struct buf *blocks = plain ? &r->thinking : &r->turn;
 
-    if (!plain &&
-        (!opaque_is_whole(r) || turn.n > OPAQUE_THINKING_MAX || ends_with_server_call(turn)))
-        return;
-    if (blocks->len == 0)
+    bool kept = blocks->len > 0 && (plain || (opaque_is_whole(r) && turn.n <= OPAQUE_THINKING_MAX &&
+                                              !ends_with_server_call(turn)));
+
+    if (!kept && r->container.len == 0)
         return;
     buf_add_byte(out, '[');
-    if (r->before != 0)
+    if (kept && r->before != 0)
         buf_addf(out, "{\"type\":\"" OPAQUE_BOUND "\",\"before\":\"%016" PRIx64 "\"},", r->before);
-    buf_add_str(out, values_of(blocks));
+    if (r->container.len > 0) {
+        buf_add_c(out, "{\"type\":\"" OPAQUE_CONTAINER "\",\"container\":");
+        buf_add_str(out, buf_str(&r->container));
+        buf_add_c(out, kept ? "}," : "}");
+    }
+    if (kept)
+        buf_add_str(out, values_of(blocks));
     buf_add_byte(out, ']');
 }
 
@@ -451,7 +498,7 @@ bool opaque_has_all(struct str blocks)
 {
     for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)
         if (json_type(it.value) == JSON_OBJECT && !is_thinking(it.value) &&
-            !json_has_type(it.value, OPAQUE_BOUND))
+            !json_has_type(it.value, OPAQUE_BOUND) && !json_has_type(it.value, OPAQUE_CONTAINER))
             return true;
     return false;
 }
@@ -465,6 +512,7 @@ void opaque_join(struct opaque_blocks *r, const struct opaque_blocks *next)
 {
     if (next->thinking.len > 0)
         push(&r->thinking, values_of(&next->thinking));
+    opaque_set_container(r, buf_str(&next->container));
     if (next->citations.len > 0)
         push(&r->citations, values_of(&next->citations));
     r->turn_cut = r->turn_cut || next->turn_cut;

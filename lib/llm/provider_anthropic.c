@@ -7,6 +7,7 @@
 #include "chathist/base/cjson.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
+#include "chathist/base/time.h"
 #include "chathist/llm/provider_error.h"
 #include "llm/provider_wire.h"
 #include "llm/request_body.h"
@@ -18,7 +19,7 @@
 
 /* The messages of a request, built block by block. */
 struct composer {
-    const char *provider;
+    struct context_server asked;
     const struct context *context;
     uint64_t before; /* the checksum of everything before the current message */
     cJSON *messages;
@@ -31,9 +32,10 @@ struct composer {
     struct buf system;
 };
 
-static void compose_init(struct composer *c, const char *provider, const struct context *context)
+static void compose_init(struct composer *c, struct context_server asked,
+                         const struct context *context)
 {
-    *c = (struct composer){.provider = provider,
+    *c = (struct composer){.asked = asked,
                            .context = context,
                            .messages = cjson_array(),
                            .tools = cjson_array(),
@@ -168,7 +170,9 @@ static void declare_called_tools(struct composer *c)
     buf_release(&name);
 }
 
-static void compose_call(struct composer *c, struct str call)
+/* `own` is the block of this server for the call, or STR_NONE. The call of a program has a `caller`
+ * ("Programmatic tool calling"). */
+static void compose_call(struct composer *c, struct str call, struct str own)
 {
     cJSON *block = wire_of_type("tool_use"), *input;
     struct wire_call w;
@@ -180,6 +184,8 @@ static void compose_call(struct composer *c, struct str call)
     cjson_set_text(block, "id", buf_str(&w.id));
     cjson_set_text(block, "name", buf_str(&w.name));
     cjson_set(block, "input", input);
+    if (json_type(json_get(own, "caller")) == JSON_OBJECT)
+        cjson_set_raw(block, "caller", json_get(own, "caller"));
     cjson_push(compose_open_blocks(c), block);
     wire_call_release(&w);
 }
@@ -190,16 +196,26 @@ static void compose_call(struct composer *c, struct str call)
 static void compose_blocks(struct composer *c, struct str blocks, struct json_iter *calls)
 {
     for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);) {
-        if (json_type(it.value) != JSON_OBJECT || json_has_type(it.value, OPAQUE_BOUND))
+        if (json_type(it.value) != JSON_OBJECT || json_has_type(it.value, OPAQUE_BOUND) ||
+            json_has_type(it.value, OPAQUE_CONTAINER))
             continue;
         if (!json_has_type(it.value, "tool_use"))
             cjson_push(compose_open_blocks(c), cjson_raw(it.value));
         else if (json_next(calls))
-            compose_call(c, calls->value);
+            compose_call(c, calls->value, it.value);
     }
 }
 
-/* Returns the blocks of the message that go back, or STR_NONE. They do if the same provider wrote
+/* Adds the summaries of a compaction, which stand for all before them ("Compaction") and are bound
+ * to nothing. */
+static void compose_compactions(struct composer *c, struct str blocks)
+{
+    for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)
+        if (json_has_type(it.value, "compaction"))
+            cjson_push(compose_open_blocks(c), cjson_raw(it.value));
+}
+
+/* Returns the blocks of the message that go back, or STR_NONE. They do if the same server wrote
  * them after the same request as now (platform documentation, "Preserved thinking": a thinking
  * block is refused if the system prompt, the tools or a message before it changed; thinking may be
  * left out from the beginning of a conversation on). Blocks that are not bound were stored by an
@@ -207,12 +223,11 @@ static void compose_blocks(struct composer *c, struct str blocks, struct json_it
 static struct str blocks_to_send(const struct composer *c, size_t at)
 {
     const struct context_message *m = &c->context->at[at];
-    struct str blocks = str_of(m->thinking);
+    struct str blocks = context_blocks(m, c->asked);
     bool begins = !c->blocks && !c->text.p; /* nothing of the message is there */
     uint64_t before;
 
-    if (!blocks.p || !m->provider || strcmp(m->provider, c->provider) != 0 ||
-        (m->merged && opaque_has_all(blocks)))
+    if (!blocks.p || (m->merged && opaque_has_all(blocks)))
         return STR_NONE;
     if (opaque_bound(blocks, &before))
         return begins && before == c->before ? blocks : STR_NONE;
@@ -231,10 +246,12 @@ static void compose_answer(struct composer *c, size_t at)
     compose_turn(c, ROLE_ASSISTANT);
     blocks = blocks_to_send(c, at);
     compose_blocks(c, blocks, &calls);
+    if (!blocks.p)
+        compose_compactions(c, context_blocks(m, c->asked));
     if (!opaque_has_all(blocks))
         compose_text(c, ROLE_ASSISTANT, text);
     while (json_next(&calls))
-        compose_call(c, calls.value);
+        compose_call(c, calls.value, STR_NONE);
 }
 
 /* "Tool use", tool_result: text, or text and image blocks. */
@@ -279,7 +296,7 @@ void anthropic_conversation(const struct context *context, const char *provider,
 {
     struct composer c;
 
-    compose_init(&c, provider, context);
+    compose_init(&c, (struct context_server){provider, NULL}, context);
     declare_called_tools(&c);
     compose_messages(&c);
     *messages = compose_take(&c.messages);
@@ -379,7 +396,7 @@ static void compose_prompt(struct composer *c, const struct provider *p, const s
 {
     struct buf tools = BUF_INIT(SIZE_MAX);
 
-    compose_init(c, p->name, ask->context);
+    compose_init(c, wire_asked(p, ask), ask->context);
     declare_tools(c, ask);
     add_system(&c->system, p, ask);
     if (c->tools->child)
@@ -413,6 +430,33 @@ static void set_thinking(cJSON *body, const struct ask *ask)
         body_set_field(body, "output_config.effort", buf_str(&value));
         buf_release(&value);
     }
+}
+
+/* Returns the container in which this server ran code last, or STR_NONE if it has expired. Its files
+ * are there in the next request that names it, and a call by a program has to be answered there
+ * ("Code execution tool", "Programmatic tool calling"). */
+static struct str newest_container(const struct composer *c, const struct ask *ask)
+{
+    struct str container = ask->container.n > 0 ? ask->container : STR_NONE;
+    struct buf text = BUF_INIT(BUF_SMALL);
+    int64_t expires = INT64_MAX;
+
+    for (size_t i = c->context->count; i-- > 0 && !container.p;)
+        container = opaque_container(context_blocks(&c->context->at[i], c->asked));
+    json_decode(json_get(container, "expires_at"), &text);
+    if (text.len > 0 && time_parse_iso(buf_str(&text), &expires) && expires <= time_now())
+        container = STR_NONE;
+    buf_release(&text);
+    return container;
+}
+
+/* Names the container by its id, or beside members of the user's option in an object. */
+static void set_container(cJSON *body, const struct composer *c, const struct ask *ask)
+{
+    struct str container = newest_container(c, ask), id = json_get(container, "id");
+
+    if (json_type(id) == JSON_STRING)
+        body_set_field(body, wire_has_option(ask, "container") ? "container.id" : "container", id);
 }
 
 /* Returns true if another request may begin with this one, so that the server should keep it in its
@@ -459,6 +503,7 @@ static int anthropic_request(const struct provider *p, const struct ask *ask,
     cjson_set(t, "messages", compose_take(&c.messages));
     if (c.tools->child)
         cjson_set(t, "tools", compose_take(&c.tools));
+    set_container(t, &c, ask);
     if (c.no_calls)
         cjson_set_raw(t, "tool_choice", STR("{\"type\":\"none\"}"));
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
@@ -610,11 +655,13 @@ static int anthropic_read_object(struct response *a, struct str type, struct str
     if (str_eq_c(type, "content_block_stop"))
         opaque_end(&a->opaque, index);
     if (str_eq_c(type, "message_start")) {
+        opaque_set_container(&a->opaque, json_get(json_get(object, "message"), "container"));
         wire_take_model(a, json_get(json_get(object, "message"), "model"));
         anthropic_read_usage(a, json_get(json_get(object, "message"), "usage"));
     }
     if (str_eq_c(type, "message_delta")) {
         anthropic_read_usage(a, json_get(object, "usage"));
+        opaque_set_container(&a->opaque, json_get(json_get(object, "delta"), "container"));
         anthropic_read_stop(a, json_get(object, "delta"));
     }
     if (!str_eq_c(type, "message_stop"))
@@ -650,6 +697,7 @@ static int anthropic_read_whole(struct response *a, struct str body, struct err 
     if (json_type(content) != JSON_ARRAY && json_type(content) != JSON_STRING)
         return wire_unusable(e, ERR_BUSY, "the server's answer has no content", str_trim(body));
     wire_take_model(a, json_get(value, "model"));
+    opaque_set_container(&a->opaque, json_get(value, "container"));
     anthropic_read_usage(a, json_get(value, "usage"));
     if (response_add_text(a, content, e) != 0)
         return -1;

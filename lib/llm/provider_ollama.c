@@ -48,11 +48,9 @@ static void set_calls(cJSON *message, struct str calls, struct call_ids *ids)
 
 /* The thinking before a call goes back with it ("Thinking", "Tool calling": the whole message is
  * appended). */
-static void set_thinking(cJSON *message, const struct context_message *m)
+static void set_thinking(cJSON *message, struct str blocks)
 {
-    if (!m->thinking || strcmp(m->provider, provider_ollama.name) != 0)
-        return;
-    for (struct json_iter it = json_iter(str_of(m->thinking)); json_next(&it);)
+    for (struct json_iter it = json_iter(blocks); json_next(&it);)
         if (json_has_type(it.value, "reasoning_content") &&
             json_type(json_get(it.value, "text")) == JSON_STRING)
             cjson_set_raw(message, "thinking", json_get(it.value, "text"));
@@ -92,8 +90,9 @@ static void push_result_images(cJSON *array, const struct context *c, size_t i)
     }
 }
 
-static cJSON *ollama_messages(const struct context *c, struct str system)
+static cJSON *ollama_messages(const struct provider *p, const struct ask *ask, struct str system)
 {
+    const struct context *c = ask->context;
     cJSON *array = cjson_array();
     struct call_ids ids;
 
@@ -108,7 +107,7 @@ static cJSON *ollama_messages(const struct context *c, struct str system)
         if (m->role == ROLE_TOOL) {
             wire_set_result(message, &ids, "tool_call_id", "tool_name");
         } else if (m->tool_calls) {
-            set_thinking(message, m);
+            set_thinking(message, context_blocks(m, wire_asked(p, ask)));
             set_calls(message, str_of(m->tool_calls), &ids);
         } else if (m->attachments_count > 0) {
             set_images(message, m);
@@ -187,8 +186,8 @@ static int64_t choose_num_ctx(const struct ask *ask)
 static void set_think(cJSON *body, const struct ask *ask)
 {
     static const char *const levels[][2] = {
-        {"none", "false"},        {"minimal", "\"low\""}, {"low", "\"low\""},
-        {"medium", "\"medium\""}, {"high", "\"high\""},   {"max", "\"max\""},
+        {"none", "false"},    {"minimal", "\"low\""}, {"low", "\"low\""}, {"medium", "\"medium\""},
+        {"high", "\"high\""}, {"xhigh", "\"high\""},  {"max", "\"max\""},
     };
 
     if (!ask->effort && ask->show_reasoning)
@@ -219,7 +218,7 @@ static int set_body(const struct provider *p, const struct ask *ask, struct http
     cJSON *body = cjson_object();
 
     cjson_set_text(body, "model", str_of(ask->model));
-    cjson_set(body, "messages", ollama_messages(ask->context, system));
+    cjson_set(body, "messages", ollama_messages(p, ask, system));
     if (ask->tools_count > 0)
         cjson_set(body, "tools", openai_tools(ask));
     cjson_set(body, "stream", cJSON_CreateBool(ask->stream));
@@ -349,6 +348,7 @@ static int read_message(struct response *a, struct str message, struct err *e)
     int rc;
 
     json_pick(message, keys, got, COUNT);
+    opaque_add_reasoning(&a->opaque, "reasoning_content", json_text(got[THINKING], &scratch));
     rc = response_add_reasoning(a, json_text(got[THINKING], &scratch));
     buf_release(&scratch);
     if (rc != 0 || response_add_text(a, got[CONTENT], e) != 0 || read_calls(a, got[CALLS], e) != 0)
@@ -444,7 +444,6 @@ const struct provider provider_ollama = {
     .missing = "'ollama pull' gets a model",
     .probe = {"/api/tags", "models"},
     .lines = true,
-    .keep_reasoning = true,
     .cuts_silently = true,
     .effort_field = "think",
     .own_effort = true,

@@ -15,28 +15,33 @@
 
 /* ---- reasoning that goes back to its server ---- */
 
-/* Adds the member `extra_content` that came with the call of that id. */
-static void set_extra(cJSON *call, struct str id, struct str thinking)
-{
-    for (struct json_iter it = json_iter(thinking); json_next(&it);)
-        if (json_has_type(it.value, "extra_content") && json_equal(json_get(it.value, "id"), id) &&
-            json_type(json_get(it.value, "extra_content")) == JSON_OBJECT)
-            cjson_set_raw(call, "extra_content", json_get(it.value, "extra_content"));
-}
+/* The members that go back in the form in which they came. */
+static const struct {
+    const char *name;
+    enum json_type type;
+} members[] = {
+    {"reasoning_content", JSON_STRING},        {"reasoning", JSON_STRING},
+    {"reasoning_details", JSON_ARRAY},         {"thinking_blocks", JSON_ARRAY},
+    {"provider_specific_fields", JSON_OBJECT}, {"extra_content", JSON_OBJECT},
+};
+#define MEMBERS (sizeof members / sizeof *members)
 
-static void set_reasoning(cJSON *message, struct str thinking)
+/* Adds the members that came with the call of that id, or for STR_NONE with the message. */
+static void set_members(cJSON *to, struct str blocks, struct str id)
 {
-    for (struct json_iter it = json_iter(thinking); json_next(&it);)
-        if (json_has_type(it.value, "reasoning_content") &&
-            json_type(json_get(it.value, "text")) == JSON_STRING)
-            cjson_set_raw(message, "reasoning_content", json_get(it.value, "text"));
-        else if (json_has_type(it.value, "reasoning_details") &&
-                 json_type(json_get(it.value, "reasoning_details")) == JSON_ARRAY)
-            cjson_set_raw(message, "reasoning_details", json_get(it.value, "reasoning_details"));
+    for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)
+        for (size_t i = 0; i < MEMBERS; i++) {
+            bool text = members[i].type == JSON_STRING;
+            struct str value = json_get(it.value, text ? "text" : members[i].name);
+
+            if (json_has_type(it.value, members[i].name) && json_type(value) == members[i].type &&
+                json_equal(json_get(it.value, "id"), id))
+                cjson_set_raw(to, members[i].name, value);
+        }
 }
 
 /* Makes a call in OpenAI's form: {"id","type":"function","function":{"name","arguments"}}. */
-static cJSON *call_tree(struct str raw, struct str thinking, struct call_ids *ids)
+static cJSON *call_tree(struct str raw, struct str blocks, struct call_ids *ids)
 {
     cJSON *call = cjson_object(), *function = cjson_object();
     struct wire_call c;
@@ -47,17 +52,17 @@ static cJSON *call_tree(struct str raw, struct str thinking, struct call_ids *id
     cjson_set_text(call, "id", buf_str(&c.id));
     cjson_set_text(call, "type", STR("function"));
     cjson_set(call, "function", function);
-    set_extra(call, json_get(raw, "id"), thinking);
+    set_members(call, blocks, json_get(raw, "id"));
     wire_call_release(&c);
     return call;
 }
 
-static cJSON *calls_tree(struct str calls, struct str thinking, struct call_ids *ids)
+static cJSON *calls_tree(struct str calls, struct str blocks, struct call_ids *ids)
 {
     cJSON *array = cjson_array();
 
     for (struct json_iter it = json_iter(calls); json_next(&it);)
-        cjson_push(array, call_tree(it.value, thinking, ids));
+        cjson_push(array, call_tree(it.value, blocks, ids));
     return array;
 }
 
@@ -79,11 +84,10 @@ static cJSON *attachment_part(const struct attachment *a)
 }
 
 /* An empty content is "", because llama-cpp-python refuses null. */
-static cJSON *message_tree(const struct context_message *m, const char *provider,
+static cJSON *message_tree(const struct context_message *m, struct context_server asked,
                            struct call_ids *ids)
 {
-    bool own = m->thinking && strcmp(m->provider, provider) == 0;
-    struct str thinking = own ? str_of(m->thinking) : STR_NONE;
+    struct str blocks = context_blocks(m, asked);
     cJSON *t = cjson_object();
 
     cjson_set_text(t, "role", str_of(role_name(m->role)));
@@ -94,8 +98,8 @@ static cJSON *message_tree(const struct context_message *m, const char *provider
     else
         cjson_set_text(t, "content", (struct str){m->content, m->n});
     if (m->tool_calls) {
-        set_reasoning(t, thinking);
-        cjson_set(t, "tool_calls", calls_tree(str_of(m->tool_calls), thinking, ids));
+        set_members(t, blocks, STR_NONE);
+        cjson_set(t, "tool_calls", calls_tree(str_of(m->tool_calls), blocks, ids));
     }
     return t;
 }
@@ -130,7 +134,7 @@ static void add_result_images(cJSON *array, const struct context *c, size_t i)
     cjson_push(array, t);
 }
 
-cJSON *openai_messages(const struct context *c, struct str system, const char *provider,
+cJSON *openai_messages(const struct context *c, struct str system, struct context_server asked,
                        bool short_ids)
 {
     cJSON *array = cjson_array();
@@ -141,7 +145,7 @@ cJSON *openai_messages(const struct context *c, struct str system, const char *p
         cjson_push(array, wire_message(ROLE_SYSTEM, system));
     for (size_t i = 0; i < c->count; i++) {
         openai_fill_gap(array, c, i);
-        cjson_push(array, message_tree(&c->at[i], provider, &ids));
+        cjson_push(array, message_tree(&c->at[i], asked, &ids));
         if (c->at[i].role == ROLE_TOOL && (i + 1 == c->count || c->at[i + 1].role != ROLE_TOOL))
             add_result_images(array, c, i);
     }
@@ -167,30 +171,66 @@ cJSON *openai_tools(const struct ask *ask)
     return array;
 }
 
-/* Adds an empty `reasoning_content` to the assistant's messages without one. DeepSeek
- * (api-docs.deepseek.com/guides/thinking_mode) and Kimi refuse a tool loop without the field, also
- * one of another model, and accept an empty one. */
-static void add_empty_reasoning(cJSON *messages)
+/* What a server demands of messages that other servers sent. */
+enum demand {
+    DEMAND_REASONING = 1 << 0, /* `reasoning_content`, which may be empty */
+    DEMAND_SIGNATURE = 1 << 1, /* the signature of a call */
+};
+
+/* Returns what the provider, or the server at that host, is known to demand, or has demanded. Kimi's
+ * platform has the error "thinking is enabled but reasoning_content is missing in assistant tool
+ * call message". */
+static unsigned demanded(const struct provider *p, const struct ask *ask)
+{
+    static const struct {
+        const char *provider, *host, *refused;
+        unsigned bit;
+    } known[] = {
+        {"deepseek", ".deepseek.com:", REFUSED_SILENCE, DEMAND_REASONING},
+        {"", ".moonshot.ai:", REFUSED_SILENCE, DEMAND_REASONING},
+        {"", ".moonshot.cn:", REFUSED_SILENCE, DEMAND_REASONING},
+        {"gemini", ".googleapis.com:", REFUSED_UNSIGNED, DEMAND_SIGNATURE},
+    };
+    unsigned bits = 0;
+
+    if (refusals_have(ask->refused, REFUSED_REASONING, NULL))
+        return 0;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(p->name, known[i].provider) == 0 ||
+            str_find(str_of(ask->address), str_of(known[i].host)) ||
+            refusals_have(ask->refused, known[i].refused, NULL))
+            bits |= known[i].bit;
+    return bits;
+}
+
+/* Adds a stand-in for the members that messages of the assistant lack. */
+static void add_stand_ins(cJSON *messages, unsigned bits)
 {
     cJSON *m;
 
     cJSON_ArrayForEach(m, messages)
     {
         const cJSON *role = cJSON_GetObjectItemCaseSensitive(m, "role");
+        cJSON *calls = cJSON_GetObjectItemCaseSensitive(m, "tool_calls");
 
-        if (strcmp(role->valuestring, "\"assistant\"") == 0 && /* text is stored as JSON */
+        if ((bits & DEMAND_REASONING) &&
+            strcmp(role->valuestring, "\"assistant\"") == 0 && /* text is stored as JSON */
             !cJSON_HasObjectItem(m, "reasoning_content"))
             cjson_set_text(m, "reasoning_content", STR(""));
+        if ((bits & DEMAND_SIGNATURE) && calls &&
+            !cJSON_HasObjectItem(calls->child, "extra_content"))
+            cjson_set_raw(calls->child, "extra_content",
+                          STR("{\"google\":{\"thought_signature\":"
+                              "\"skip_thought_signature_validator\"}}"));
     }
 }
 
 static cJSON *openai_messages_tree(const struct provider *p, const struct ask *ask)
 {
     struct str system = {ask->context->system, ask->context->system_len};
-    cJSON *array = openai_messages(ask->context, system, p->name, p->short_call_ids);
+    cJSON *array = openai_messages(ask->context, system, wire_asked(p, ask), p->short_call_ids);
 
-    if (refusals_have(ask->refused, REFUSED_SILENCE, NULL))
-        add_empty_reasoning(array);
+    add_stand_ins(array, demanded(p, ask));
     return array;
 }
 
@@ -327,15 +367,21 @@ static int openai_read_thought(struct response *a, struct str thought, bool *any
     return rc;
 }
 
-/* Reads the first member that holds reasoning, because the same text can be in several members. */
+/* Reads the first member that holds reasoning, because the same text can be in several members.
+ * They are in the order of `members`. */
 static int openai_read_reasoning(struct response *a, const struct str *thoughts, size_t count)
 {
+    struct buf scratch = BUF_INIT(BUF_LINE);
     bool any = false;
+    int rc = 0;
 
-    for (size_t i = 0; i < count && !any; i++)
-        if (openai_read_thought(a, thoughts[i], &any) != 0)
-            return -1;
-    return 0;
+    for (size_t i = 0; i < count && !any && rc == 0; i++) {
+        rc = openai_read_thought(a, thoughts[i], &any);
+        if (any && json_type(thoughts[i]) == JSON_STRING)
+            opaque_add_reasoning(&a->opaque, members[i].name, json_text(thoughts[i], &scratch));
+    }
+    buf_release(&scratch);
+    return rc;
 }
 
 /* Reads text, or an array of content parts. Mistral's thinking is such a part. */
@@ -376,6 +422,18 @@ static int openai_read_function(struct response *a, int64_t index, struct str id
     return rc;
 }
 
+/* Reads the objects beside a call, or for NULL beside all calls of a message. */
+static int openai_read_extra(struct response *a, struct tool_call *call, struct str object,
+                             struct err *e)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < MEMBERS && rc == 0; i++)
+        if (members[i].type == JSON_OBJECT)
+            rc = response_add_extra(a, call, members[i].name, json_get(object, members[i].name), e);
+    return rc;
+}
+
 /* If a call has no index, its place in the array is used. A call of a custom tool, whose input is a
  * text (openai-openapi, ChatCompletionMessageCustomToolCall), has no function. */
 static int openai_read_calls(struct response *a, struct str calls, struct err *e)
@@ -396,21 +454,35 @@ static int openai_read_calls(struct response *a, struct str calls, struct err *e
         rc = openai_read_function(a, index, json_get(it.value, "id"),
                                   json_get(it.value, "function"), e);
         if (rc == 0)
-            rc = response_add_call_extra(a, index, json_get(it.value, "extra_content"), e);
+            rc = openai_read_extra(a, response_call_at(a, index), it.value, e);
     }
     return rc;
 }
 
-static void openai_keep_details(struct response *a, struct str details, bool piece)
+static void openai_keep_details(struct response *a, const char *member, struct str details,
+                                bool piece)
 {
     for (struct json_iter it = json_iter(details); !it.object && json_next(&it);)
-        opaque_add_detail(&a->opaque, it.value, piece);
+        opaque_add_detail(&a->opaque, member, it.value, piece);
 }
 
 /* Reads a delta, or the message of a whole response. */
 static int openai_read_message(struct response *a, struct str message, bool delta, struct err *e)
 {
-    enum { CONTENT, REFUSAL, CALLS, FUNCTION, NOTES, IMAGES, AUDIO, THOUGHT, COUNT = THOUGHT + 3 };
+    enum {
+        CONTENT,
+        REFUSAL,
+        CALLS,
+        FUNCTION,
+        NOTES,
+        IMAGES,
+        AUDIO,
+        BLOCKS,
+        FIELDS,
+        THOUGHT,
+        DETAILS = THOUGHT + 2,
+        COUNT
+    };
     static const char *const keys[COUNT] = {
         "content",
         "refusal",
@@ -418,7 +490,9 @@ static int openai_read_message(struct response *a, struct str message, bool delt
         "function_call", /* the predecessor of tool_calls, until 2023 */
         "annotations",   /* OpenAI, OpenRouter: from a web search */
         "images",
-        "audio",             /* OpenRouter, Gemini; OpenAI */
+        "audio",           /* OpenRouter, Gemini; OpenAI */
+        "thinking_blocks", /* LiteLLM, and the next one */
+        "provider_specific_fields",
         "reasoning_content", /* llama.cpp, vLLM, DeepSeek */
         "reasoning",         /* Ollama, Groq, OpenRouter */
         "reasoning_details", /* OpenRouter */
@@ -426,8 +500,10 @@ static int openai_read_message(struct response *a, struct str message, bool delt
     struct str got[COUNT];
 
     json_pick(message, keys, got, COUNT);
-    openai_keep_details(a, got[COUNT - 1], delta);
-    if (openai_read_reasoning(a, &got[THOUGHT], COUNT - THOUGHT) != 0 ||
+    openai_keep_details(a, keys[DETAILS], got[DETAILS], delta);
+    openai_keep_details(a, keys[BLOCKS], got[BLOCKS], delta);
+    if (response_add_extra(a, NULL, keys[FIELDS], got[FIELDS], e) != 0 ||
+        openai_read_reasoning(a, &got[THOUGHT], 1 + DETAILS - THOUGHT) != 0 ||
         openai_read_content(a, got[CONTENT], e) != 0 ||
         openai_read_refusal(a, got[REFUSAL], e) != 0 ||
         response_add_citations(a, got[NOTES]) != 0 || openai_read_calls(a, got[CALLS], e) != 0)
@@ -480,7 +556,7 @@ static void count_reasoning(struct usage *u, struct str total)
 
 static void openai_read_usage(struct response *a, struct str usage)
 {
-    static const struct wire_usage members[] = {
+    static const struct wire_usage counts[] = {
         {USAGE_INPUT, NULL, "prompt_tokens"},
         {USAGE_OUTPUT, NULL, "completion_tokens"},
         {USAGE_CACHE_READ, NULL, "cached_tokens"},           /* Moonshot */
@@ -493,7 +569,7 @@ static void openai_read_usage(struct response *a, struct str usage)
         {.inner = NULL},
     };
 
-    wire_read_usage(a, usage, members);
+    wire_read_usage(a, usage, counts);
     if (json_type(usage) == JSON_OBJECT)
         count_reasoning(&a->usage, json_get(usage, "total_tokens"));
 }
@@ -621,7 +697,6 @@ const struct provider provider_openrouter = {
     .base_url = "https://openrouter.ai/api/v1",
     .needs_key = true,
     .key_variable = "OPENROUTER_API_KEY",
-    .keep_details = true,
     .limit_field = "max_tokens",
     COMPATIBLE,
 };
@@ -653,7 +728,6 @@ const struct provider provider_deepseek = {
     .base_url = "https://api.deepseek.com",
     .needs_key = true,
     .key_variable = "DEEPSEEK_API_KEY",
-    .keep_reasoning = true,
     .limit_field = "max_tokens",
     COMPATIBLE,
 };

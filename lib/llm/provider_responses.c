@@ -27,7 +27,9 @@
 struct input {
     cJSON *items;
     struct call_ids ids;
-    size_t answers; /* how many messages of the model have been written */
+    size_t answers;     /* how many messages of the model have been written */
+    struct buf callers; /* of the calls whose results come next: lines of JSON */
+    size_t callers_read;
 };
 
 /* Makes the part of an image (InputImageContent) or of a PDF (InputFileContent). */
@@ -97,22 +99,30 @@ static void input_add_call(struct input *in, struct str call, struct str own)
         json_is_text(json_get(own, "name"), buf_c(&c.name)) &&
         json_type(json_get(call, "args")) == JSON_OBJECT) {
         item = cjson_raw(own);
+        json_add_compact(&in->callers, json_get(own, "caller"));
     } else {
         item = wire_of_type("function_call");
         cjson_set_text(item, "call_id", buf_str(&c.id));
         cjson_set_text(item, "name", buf_str(&c.name));
         cjson_set_text(item, "arguments", buf_str(&c.args));
     }
+    buf_add_byte(&in->callers, '\n');
     cjson_push(in->items, item);
     wire_call_release(&c);
 }
 
-/* The output is a text, or an array of parts if it has images (FunctionCallOutputItemParam). */
+/* The output is a text, or an array of parts if it has images (FunctionCallOutputItemParam). It has
+ * the `caller` of its call, which a program of the server may be. */
 static void input_add_result(struct input *in, const struct context_message *m)
 {
     cJSON *item = wire_of_type("function_call_output");
+    struct str rest = str_skip(buf_str(&in->callers), in->callers_read);
+    struct str caller = str_cut(&rest, '\n');
 
+    in->callers_read += caller.n + 1;
     wire_set_result(item, &in->ids, "call_id", NULL);
+    if (caller.n > 0)
+        cjson_set_raw(item, "caller", caller);
     if (m->attachments_count > 0)
         cjson_set(item, "output", wire_parts(m, "input_text", attachment_part));
     else
@@ -159,13 +169,12 @@ static bool items_have_text(struct str items, const struct context_message *m)
     return same;
 }
 
-/* Returns the stored items of the message if they can go back: this provider wrote them, they have
+/* Returns the stored items of the message if they can go back: this server wrote them, they have
  * its text, each call of the message has its item, and no other text was merged into it. Otherwise
  * returns STR_NONE. `openai` at another base URL stores objects of other types. */
-static struct str own_items(const struct context_message *m, const char *provider)
+static struct str own_items(const struct context_message *m, struct context_server asked)
 {
-    bool own = m->thinking && !m->merged && strcmp(m->provider, provider) == 0;
-    struct str items = own ? str_of(m->thinking) : STR_NONE;
+    struct str items = m->merged ? STR_NONE : context_blocks(m, asked);
     struct json_iter calls = json_iter(str_of(m->tool_calls));
     size_t messages = 0, count = 0;
 
@@ -203,9 +212,9 @@ static void input_add_items(struct input *in, struct str items, struct json_iter
 }
 
 static void input_add_response(struct input *in, const struct context_message *m,
-                               const char *provider)
+                               struct context_server asked)
 {
-    struct str items = own_items(m, provider);
+    struct str items = own_items(m, asked);
     struct json_iter calls = json_iter(str_of(m->tool_calls));
 
     if (items.p) {
@@ -219,7 +228,8 @@ static void input_add_response(struct input *in, const struct context_message *m
 
 static cJSON *responses_input(const struct provider *p, const struct ask *ask)
 {
-    struct input in = {.items = cjson_array()};
+    struct input in = {.items = cjson_array(), .callers = BUF_INIT(SIZE_MAX)};
+    struct context_server asked = wire_asked(p, ask);
 
     wire_call_ids_init(&in.ids, false);
     for (size_t i = 0; i < ask->context->count; i++) {
@@ -228,11 +238,12 @@ static cJSON *responses_input(const struct provider *p, const struct ask *ask)
         if (m->role == ROLE_TOOL)
             input_add_result(&in, m);
         else if (m->role == ROLE_ASSISTANT)
-            input_add_response(&in, m, p->name);
+            input_add_response(&in, m, asked);
         else
             input_add_prompt(&in, m);
     }
     wire_call_ids_release(&in.ids);
+    buf_release(&in.callers);
     return in.items;
 }
 
@@ -413,13 +424,14 @@ static void begin_item(struct response *a)
 }
 
 /* Returns true if the item holds something that the text and the calls of the history do not:
- * reasoning, a call of a tool that runs at the server, or the phase of a message, which OpenAI
- * wants back (openai-openapi, MessagePhase). */
+ * reasoning, a call of a tool that runs at the server, the program of the server that made a call,
+ * or the phase of a message, which OpenAI wants back (openai-openapi, MessagePhase). */
 static bool matters(struct str item)
 {
     if (json_has_type(item, "message"))
         return json_type(json_get(item, "phase")) == JSON_STRING;
-    return !json_has_type(item, "function_call");
+    return !json_has_type(item, "function_call") ||
+           json_has_type(json_get(item, "caller"), "program");
 }
 
 /* Notes an item of another type. Some ask the client for something that chat cannot do; a shell that

@@ -102,6 +102,11 @@ int wire_begin_get(struct http_request *r, const struct provider *p, const struc
     return begin(r, p, ask, STR("application/json"), e);
 }
 
+struct context_server wire_asked(const struct provider *p, const struct ask *ask)
+{
+    return (struct context_server){p->name, ask->address};
+}
+
 bool wire_has_option(const struct ask *ask, const char *key)
 {
     for (size_t i = 0; i < ask->options_count; i++)

@@ -35,6 +35,8 @@ int wire_begin_post(struct http_request *r, const struct provider *p, const stru
                     const char *version, const char *path, struct err *e);
 int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
                    const char *version, const char *path, struct err *e);
+/* Returns the server that is asked. */
+struct context_server wire_asked(const struct provider *p, const struct ask *ask);
 /* Returns true if the user gave an option of that name. */
 bool wire_has_option(const struct ask *ask, const char *key);
 /* Ends a request: adds effort, the limit of tokens and the options of the user to `body`

@@ -88,7 +88,6 @@ int provider_add(struct providers *known, struct str name, const char *base_url,
     s->provider.needs_key = strncasecmp(base_url, "https:", 6) == 0 && !local;
     s->provider.key_variable = s->provider.token_variable = NULL;
     s->provider.base_variable = s->provider.key_name = NULL;
-    s->provider.keep_reasoning = s->provider.keep_details = like == &provider_openai_chat;
     add(known, &s->provider);
     return 0;
 }

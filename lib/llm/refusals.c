@@ -946,7 +946,8 @@ static const struct rule {
     bool here;
     const char *notice;
     void (*learn)(struct reading *r); /* reads the error instead */
-    bool any; /* also if the conversation is too long, or the account cannot pay for the answer */
+    bool any;   /* also if the conversation is too long, or the account cannot pay for the answer */
+    int status; /* also with this status */
 } rules[] = {
     {.learn = learn_tools},
     {.learn = learn_tools_without_effort},
@@ -976,20 +977,30 @@ static const struct rule {
      .about = WORDS("format", "schema", "grammar")},
     /* DeepSeek and Kimi demand a member that the messages of other models lack. */
     {.thing = REFUSED_SILENCE, .about = WORDS("reasoning_content")},
+    /* Gemini demands the signature of a call, also of one that another model made. */
+    {.thing = REFUSED_UNSIGNED, .about = WORDS("thought_signature", "thought signature")},
     /* OpenAI's code `invalid_encrypted_content`: it is from another organisation or a model that is
      * gone; the model does not reason, an item is missing beside it, or the server does not take
      * such items back (llama.cpp, server-common.cpp). */
     {.thing = REFUSED_REASONING,
      .has = HAS_REASONING,
      .about = WORDS("encrypted", "'reasoning'", "'rs_", "of 'item'", "item['", "item type",
-                    "\"param\":\"input", "\"param\": \"input", "input item"),
+                    "\"param\":\"input", "\"param\": \"input", "input item", "reasoning_content",
+                    "reasoning_details", ".reasoning'", "thinking_blocks", "extra_content",
+                    "provider_specific_fields"),
      .here = true,
      .notice = "the server does not take its earlier reasoning back: it is left out"},
+    /* A container that has expired, or that is another one's. */
+    {.thing = "container",
+     .field = "container",
+     .about = WORDS("container"),
+     .here = true,
+     .status = 404},
     /* "messages.1.content.0: Invalid `signature` in `thinking` block", "... cannot be modified" */
     {.thing = REFUSED_REASONING,
      .has = HAS_REASONING,
      .about = WORDS("messages."),
-     .how = WORDS("thinking"),
+     .how = WORDS("thinking", "compaction"),
      .here = true,
      .notice = "the server refuses the model's earlier thinking: it is left out"},
     /* The templates of several models (Gemma, Llama 2) know no role but system, user and assistant.
@@ -1080,7 +1091,7 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
                         .typed = BUF_INIT(BUF_LINE)};
     bool bad = status == 400 || status == 422;
     bool all = !too_long && (bad || status == 500 || status == 501);
-    bool any = all || bad || status == 402 || status == 413;
+    bool any = all || bad || status == 402 || status == 404 || status == 413;
 
     if (!ask->refused || !any || !json_check(sent, &r.sent, NULL))
         return false;
@@ -1100,7 +1111,7 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
         r.reply.n = SEARCHED_MAX;
     for (size_t i = 0; !r.learned && i < sizeof rules / sizeof *rules; i++) {
         buf_clear(&r.notice);
-        if (all || rules[i].any)
+        if (all || (rules[i].any && status != 404) || rules[i].status == status)
             apply_rule(&r, &rules[i]);
     }
     buf_add_str(notice, buf_str(r.learned ? &r.notice : &r.typed));

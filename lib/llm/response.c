@@ -20,6 +20,7 @@ void response_init(struct response *a, const struct response_sink *sink)
     memset(a, 0, sizeof *a);
     buf_init(&a->text, RESPONSE_MAX);
     buf_init(&a->repaired, SIZE_MAX);
+    buf_init(&a->extra, RESPONSE_MAX);
     opaque_init(&a->opaque);
     usage_init(&a->usage);
     a->sink = sink;
@@ -41,6 +42,7 @@ void response_release(struct response *a)
     free(a->other);
     buf_release(&a->text);
     buf_release(&a->repaired);
+    buf_release(&a->extra);
     opaque_release(&a->opaque);
     response_init(a, a->sink);
 }
@@ -154,7 +156,6 @@ int response_add_reasoning(struct response *a, struct str text)
     struct buf whole = BUF_INIT(SIZE_MAX);
 
     a->reasoned |= text.n > 0;
-    opaque_add_reasoning(&a->opaque, text);
     if (text.n == 0 || !a->sink || !a->sink->reasoning)
         return 0;
     utf8_add_repaired(&whole, text);
@@ -266,38 +267,35 @@ int response_add_call(struct response *a, int64_t index, struct str id, struct s
     return 0;
 }
 
-int response_add_call_extra(struct response *a, int64_t index, struct str json, struct err *e)
+int response_add_extra(struct response *a, struct tool_call *c, const char *member, struct str json,
+                       struct err *e)
 {
-    struct tool_call *c = response_call_at(a, index);
+    struct buf *extra = c ? &c->extra : &a->extra;
 
-    if (!c || json_type(json) != JSON_OBJECT)
+    if (json_type(json) != JSON_OBJECT)
         return 0;
-    buf_clear(&c->extra);
-    json_add_compact(&c->extra, json);
+    buf_add_c(extra, extra->len > 0 ? "" : "{");
+    json_add_key(extra, member);
+    json_add_compact(extra, json);
     a->calls_bytes += json.n;
-    return c->extra.overflow || is_too_long(a) ? too_long(e) : 0;
+    return extra->overflow || is_too_long(a) ? too_long(e) : 0;
 }
 
-/* Moves the objects that go back with calls to a->opaque.thinking. */
-static void settle_extras(struct response *a)
+/* Moves the objects that came beside a call, or beside all calls, to a->opaque.thinking. Of a
+ * member that came twice the last value counts. */
+static void settle_extra(struct response *a, struct buf *extra, struct str id)
 {
-    struct buf block = BUF_INIT(8 * RESPONSE_MAX);
+    struct buf name = BUF_INIT(BUF_SMALL);
 
-    for (size_t i = 0; i < a->calls_count; i++) {
-        struct tool_call *c = &a->calls[i];
-
-        if (c->extra.len == 0)
-            continue;
-        buf_set(&block, STR("{"));
-        json_add_member(&block, "type", STR("extra_content"));
-        json_add_member(&block, "id", buf_str(&c->id));
-        json_add_key(&block, "extra_content");
-        buf_add_str(&block, buf_str(&c->extra));
-        buf_add_c(&block, "}");
-        opaque_push(&a->opaque, buf_str(&block));
-        buf_clear(&c->extra);
+    if (extra->len > 0)
+        buf_add_byte(extra, '}');
+    for (struct json_iter it = json_iter(buf_str(extra)); a->calls_count > 0 && json_next(&it);) {
+        buf_clear(&name);
+        json_decode_body(it.key, &name);
+        opaque_add_member(&a->opaque, buf_c(&name), id, it.value);
     }
-    buf_release(&block);
+    buf_clear(extra);
+    buf_release(&name);
 }
 
 /* The blocks go back unchanged or not at all, so blocks that hold the key are not kept. */
@@ -330,7 +328,9 @@ void response_settle_calls(struct response *a)
             buf_set(&c->args, STR("{}"));
     }
     opaque_settle(&a->opaque, a->calls_count > 0);
-    settle_extras(a);
+    settle_extra(a, &a->extra, STR_NONE);
+    for (size_t i = 0; i < a->calls_count; i++)
+        settle_extra(a, &a->calls[i].extra, buf_str(&a->calls[i].id));
     drop_blocks_with_key(a);
     if (a->finish_reason && strcmp(a->finish_reason, a->calls_count ? "stop" : "tool_calls") == 0)
         response_set_finish(a, str_of(a->calls_count ? "tool_calls" : "stop"));

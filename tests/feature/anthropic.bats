@@ -457,3 +457,66 @@ END
     run_expect 1 "$TESTS/tools/anthropic-rules" bad
     same 'what is wrong' wanted "$OUT"
 }
+
+# A stream: an event and its data by turns.
+stream_of() {
+    printf 'event: message_start\ndata: {"type":"message_start","message":{"id":"m","model":"c","content":[],"usage":{"input_tokens":9,"output_tokens":1}}}\n\n'
+    printf 'event: %s\ndata: %s\n\n' "$@"
+    printf 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
+}
+
+@test "anthropic: a call of a program has its caller, and its result is asked for in the same container" {
+    use_history
+    caller='{"type":"code_execution_20250825","tool_id":"srvtoolu_1"}'
+    call="{\"type\":\"tool_use\",\"id\":\"toolu_1\",\"name\":\"get_time\",\"input\":{},\"caller\":$caller}"
+    stream_of content_block_start "{\"type\":\"content_block_start\",\"index\":0,\"content_block\":$call}" \
+        content_block_stop '{"type":"content_block_stop","index":0}' \
+        message_delta '{"type":"message_delta","delta":{"stop_reason":"tool_use","container":{"id":"cont_1","expires_at":"2099-01-01T00:00:00Z"}},"usage":{"output_tokens":4}}' |
+        sed '1i # a stream\n' >program.http
+    put_tool 'time' 'echo noon' get_time
+    start_family ./program.http anthropic/normal anthropic/normal
+    run_expect 0 chat -s s --yes -T ./time hello
+    request 2 | jq -c '[.container, .messages[1].content]' >sent
+    is sent sent "[\"cont_1\",[{\"type\":\"tool_use\",\"id\":\"toolu_1\",\"name\":\"get_time\",\"input\":{},\"caller\":$caller}]]"
+    run_expect 0 chat -s s --yes -T ./time again
+    request 3 | jq -c '[.container, .messages[1].content[0].caller]' >sent
+    is sent sent "[\"cont_1\",$caller]"
+    # An option with other members gets the id beside them, one with another id has its way.
+    run_expect 0 chat -s s --dry-run -o 'container={"skills":[]}' again
+    stdout_json '.container | tojson' '{"id":"cont_1","skills":[]}'
+    run_expect 0 chat -s s --dry-run -o container=mine again
+    stdout_json '.container' mine
+    # Another server does not get it, nor does this one after it has expired.
+    run_expect 0 chat -s s --dry-run --base-url https://api.anthropic.com again
+    stdout_json '[.container, .messages[1].content[0].caller] | tojson' '[null,null]'
+    sed -i s/2099/2019/ history.jsonl
+    run_expect 0 chat -s s --dry-run again
+    stdout_json '.container' null
+    # A server that does not know it any more is asked without it.
+    sed -i s/2019/2099/ history.jsonl
+    printf 'status: 404 Not Found\n\n{"type":"error","error":{"type":"not_found_error","message":"container cont_1 not found"}}\n' >gone
+    start_family ./gone anthropic/normal
+    server_moved history.jsonl
+    run_expect 0 chat -s s again
+    [[ $(request 1 | jq -c .container)$(request 2 | jq -c .container) == '"cont_1"null' ]]
+}
+
+@test "anthropic: a compaction goes back alone if the request before it has changed" {
+    use_history
+    stream_of content_block_start '{"type":"content_block_start","index":0,"content_block":{"type":"compaction","content":null,"tool_changes":[]}}' \
+        content_block_delta '{"type":"content_block_delta","index":0,"delta":{"type":"compaction_delta","content":"the summary","signature":"c2ln"}}' \
+        content_block_stop '{"type":"content_block_stop","index":0}' \
+        content_block_start '{"type":"content_block_start","index":1,"content_block":{"type":"thinking","thinking":"hm","signature":"c2ln"}}' \
+        content_block_stop '{"type":"content_block_stop","index":1}' \
+        content_block_start '{"type":"content_block_start","index":2,"content_block":{"type":"text","text":"Hello."}}' \
+        content_block_stop '{"type":"content_block_stop","index":2}' \
+        message_delta '{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":4}}' |
+        sed '1i # a stream\n' >compaction.http
+    start_family ./compaction.http anthropic/normal
+    run_expect 0 chat -s s hello
+    block='{"content":"the summary","signature":"c2ln","tool_changes":[],"type":"compaction"}'
+    run_expect 0 chat -s s --dry-run again
+    [[ $(jq -cS '.messages[1].content | [.[0], (.[1:] | map(.type))]' "$OUT") == "[$block,[\"thinking\",\"text\"]]" ]]
+    run_expect 0 chat -s s --dry-run -S 'Be brief.' again
+    [[ $(jq -cS '.messages[1].content | [.[0], (.[1:] | map(.type))]' "$OUT") == "[$block,[\"text\"]]" ]]
+}

@@ -283,7 +283,7 @@ answers() {
     [[ $count -ge 9 ]] || fail "only $count"
     # A value that a message lists as expected is in the table.
     run_expect 2 chat --effort x
-    stderr_has "bad value 'x' for --effort: none, minimal, low, medium, high or max is expected"
+    stderr_has "bad value 'x' for --effort: none, minimal, low, medium, high, xhigh or max is expected"
 }
 
 @test "completions: several fixed values, separated by commas" {

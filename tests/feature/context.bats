@@ -199,13 +199,14 @@ cached() {
     cat "$HOME"/.cache/chathist/models/*
 }
 
-@test "context: a list of models tells the window, after the answer and once a day" {
+@test "context: a list of models tells the window, before the first request that could exceed it and once a day" {
     local member
     for member in context_length max_model_len context_window max_context_length max_input_tokens; do
         hist_lines s 30 >"$HISTORY"
         start_unknown --models "other,test-model=$member:100" --reply ok
         run_expect 0 chat -q -s s next
-        json_is "$RECORD/1.json" '.messages | length' 21
+        requests_are 2
+        json_is "$RECORD/2.json" '.messages | length' 31
         run_expect 0 cached
         stdout_is other $'test-model\t100'
         # 100 tokens, 25 of them for the answer: 300 bytes, and the last step left half of it.
@@ -236,16 +237,24 @@ cached() {
     stdout_json '.messages | length' 17
 }
 
-@test "context: a short conversation is not worth the list, nor is a failure" {
+@test "context: a short conversation is not worth the list, a long prompt or message is" {
     start_unknown --models 'test-model=context_length:100' --reply ok
     hist_lines s 8 >"$HISTORY"
     run_expect 0 chat -s s next
     run_expect 0 chat -1 next
     [[ ! -e $HOME/.cache/chathist/models ]] || fail 'the list was requested'
-    hist_lines t 30 >"$HISTORY"
-    start_unknown openai/http-400-context
-    run_expect 6 chat -q -s t next
-    [[ ! -e $HOME/.cache/chathist/models ]] || fail 'the list was requested'
+    requests_are 2
+    run_expect 6 chat -1 "$(text 3072)"
+    stderr_has 'the prompt is too long for the model'
+    requests_are 3
+    start_unknown --models 'test-model=context_length:100' --reply ok
+    hist_line t user "$(text 3072)" >"$HISTORY"
+    hist_line t assistant yes >>"$HISTORY"
+    run_expect 0 chat -q -s t next
+    requests_are 2
+    [[ $(jq '.messages | map(.content | length) | add' "$RECORD/2.json") -le 300 ]]
+    run_expect 0 chat -q -s t next
+    requests_are 3
 }
 
 @test "context: a server that does not list its models loses no window" {
@@ -268,6 +277,7 @@ cached() {
     start_unknown --models 'test-model=context_length:1000000' --reply ok
     run_expect 0 chat -q -s s next
     run_expect 0 chat -s s more
+    json_is "$RECORD/2.json" '.messages | length' 201
     json_is "$RECORD/3.json" '.messages | length' 203
     stderr_empty
     for i in 1 2 3 4; do hist_line s user "$(text 40000)"; hist_line s assistant yes; done >>"$HISTORY"
@@ -305,6 +315,28 @@ loop_lines() {
             | line($r; "assistant") + {content: "", tool_calls: [range($calls) | {id: "c\($r)_\(.)", name: "f", args: {}}]},
               (range($calls) | line($r; "tool") + {content: ("r" * $bytes), tool_call_id: "c\($r)_\(.)"})),
         line($rounds; "assistant") + {content: "The answer is 42."}'
+}
+
+@test "context: a long answer that the server refuses is cut by half each time" {
+    hist_line s user hello >"$HISTORY"
+    hist_line s assistant "$(text 40000)" >>"$HISTORY"
+    start_llm --refuse "$(text 5000)=openai/http-400-context" --reply ok
+    run_expect 0 chat -q -s s 'and now?'
+    requests_are 3
+}
+
+@test "context: the results of a round without an answer are shortened for a small window" {
+    {
+        hist_line s user 'compute it'
+        hist_line s assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{}},{"id":"c2","name":"f","args":{}}],"model":"m","provider":"openai"}'
+        hist_line s tool "$(text 4000 a)" '' '{"tool_call_id":"c1"}'
+        hist_line s tool "$(text 4000 b)" '' '{"tool_call_id":"c2"}'
+    } >"$HISTORY"
+    start_unknown --models 'test-model=context_length:1500' --reply ok
+    run_expect 0 chat -q -s s 'and now?'
+    requests_are 2
+    [[ $(jq '.messages | map(.content | length) | add' "$RECORD/2.json") -le 4500 ]]
+    json_is "$RECORD/2.json" '.messages[] | select(.role == "tool") | .content | test("^(a|b)+\n\\[left out\\]\n(a|b)+$")' true true
 }
 
 @test "context: a turn of any number of rounds leaves its prompt, its answer and its newest rounds" {

@@ -98,6 +98,11 @@ END
     is behind behind 'Let me see' code
 }
 
+# Prints the fields of the request's message that hold what a server sent beside a call.
+members() {
+    request "$1" | jq -c '[.messages[] | select(.tool_calls) | .reasoning_content, .reasoning, .reasoning_details, .thinking_blocks, .provider_specific_fields]'
+}
+
 # A session that the provider of $1 called a tool in, its result, and a prompt to go on with.
 go_on() {
     run_expect 9 chat -s s -m "$1:m" hello
@@ -129,13 +134,12 @@ go_on() {
     is thinking thinking '[{"type":"reasoning_content","text":"They ask \"it\" of me."}]'
     [[ $(request 2 | jq -c '.messages[1] | [.content, .reasoning_content]') == '["","They ask \"it\" of me."]' ]]
     [[ $(request 3 | jq -c '.messages[1] | .reasoning_content') == null ]]
-    # Other servers' is not kept, and an answer without calls needs none.
-    start_llm openai/deepseek-call openai/deepseek
+    # An answer without calls needs none.
+    start_llm openai/deepseek
     export CHAT_BASE_URL=$OPENAI_BASE_URL
     rm history.jsonl
-    run_expect 9 chat -s s -m openai:m hello
     run_expect 0 chat -s t -m deepseek:m hello
-    json_is history.jsonl 'select(.role == "assistant") | .thinking' null null
+    json_is history.jsonl 'select(.role == "assistant") | .thinking' null
 }
 
 @test "reasoning: OpenRouter gets its details back with its calls, put together from their pieces, and nobody else does" {
@@ -156,11 +160,82 @@ go_on() {
     is keys keys 'content reasoning_details role tool_calls'
     request 2 >body
     has body '"reasoning_details":[{"type":"reasoning.summary","summary":"They","format":"unknown","index":0},{"type":"reasoning.summary","summary":" ask \"it\".","format":"unknown","index":0,"more":1.0}]'
-    # Other servers' are not kept, and an answer without calls needs none.
-    start_llm openai/openrouter-call openai/openrouter
+    # An answer without calls needs none.
+    start_llm openai/openrouter
     export CHAT_BASE_URL=$OPENAI_BASE_URL
     rm history.jsonl
-    run_expect 9 chat -s s -m openai:m hello
     run_expect 0 chat -s t -m openrouter:m hello
-    json_is history.jsonl 'select(.role == "assistant") | .thinking' null null
+    json_is history.jsonl 'select(.role == "assistant") | .thinking' null
+}
+
+@test "reasoning: what came beside a call goes back to its server, by host and port, and to no other one" {
+    use_history
+    put_tool 'time' 'echo noon' get_time
+    start_llm openai/deepseek-call openai/normal
+    first=$OPENAI_BASE_URL
+    run_expect 0 chat -s s -m openai:m --base-url "$first" --yes -T ./time hello
+    [[ $(members 2) == '["They ask \"it\" of me.",null,null,null,null]' ]]
+    host=${first#http://}
+    json_is history.jsonl 'select(.role == "assistant") | .server' "${host%/v1}" "${host%/v1}"
+    json_is history.jsonl 'select(.role != "assistant") | has("server")' false false
+    json_is history.jsonl 'select(.thinking) | keys_unsorted | join(" ")' \
+        'id session_id timestamp role content tool_calls reply_to server thinking model provider usage finish_reason'
+    run_expect 0 chat -s s -m openai:m --base-url "$first" again
+    [[ $(members 3) == '["They ask \"it\" of me.",null,null,null,null]' ]]
+    start_llm openai/normal
+    run_expect 0 chat -s s -m openai:m --base-url "$OPENAI_BASE_URL" again
+    [[ $(members 1) == '[null,null,null,null,null]' ]]
+    # Nor does it go to the provider's own host, whose lines have no such field.
+    run_expect 0 chat -s s -m openai-chat:m --base-url https://api.openai.com/v1 --dry-run again
+    stdout_json '[.messages[] | keys[]] | unique | join(" ")' 'content role tool_call_id tool_calls'
+}
+
+@test "reasoning: LiteLLM's blocks and fields beside a call go back whole" {
+    use_history
+    put_tool 'time' 'echo noon' get_time
+    fields='{"thought_signature":"c2ln \"1\"","n":1.0}'
+    {
+        printf 'exit: 0\nanswer: ""\n\n'
+        for delta in '{"reasoning_content":"They","thinking_blocks":[{"type":"thinking","thinking":"They","signature":null}]}' \
+            '{"reasoning_content":" ask","thinking_blocks":[{"type":"thinking","thinking":" ask","signature":null}]}' \
+            '{"thinking_blocks":[{"type":"thinking","thinking":"","signature":"RW5j"}],"provider_specific_fields":{"a":[1]}}' \
+            "{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"type\":\"function\",\"function\":{\"name\":\"get_time\",\"arguments\":\"{}\"},\"provider_specific_fields\":$fields}]}"; do
+            printf 'data: {"choices":[{"index":0,"delta":%s,"finish_reason":null}]}\n\n' "$delta"
+        done
+        printf 'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n'
+    } >litellm
+    start_llm ./litellm openai/normal
+    run_expect 0 chat -s s -m openai:m --base-url "$OPENAI_BASE_URL" --yes -T ./time hello
+    [[ $(members 2) == '["They ask",null,null,[{"type":"thinking","thinking":"They ask","signature":"RW5j"}],{"a":[1]}]' ]]
+    request 2 >body
+    has body "\"provider_specific_fields\":$fields"
+}
+
+@test "reasoning: calls of another model get the stand-in of Gemini's documentation, and for DeepSeek and Kimi an empty reasoning" {
+    use_history
+    {
+        hist_line s user hello
+        hist_line s assistant '' '' '{"tool_calls":[{"id":"c1","name":"f","args":{}},{"id":"c2","name":"f","args":{}}],"model":"m","provider":"openai"}'
+        hist_line s tool one '' '{"tool_call_id":"c1"}'
+        hist_line s tool two '' '{"tool_call_id":"c2"}'
+    } >history.jsonl
+    export CHAT_API_KEY=k
+    run_expect 0 chat -s s --dry-run -m gemini:gemini-3 'go on'
+    stdout_json '[.messages[1].tool_calls[].extra_content] | tojson' \
+        '[{"google":{"thought_signature":"skip_thought_signature_validator"}},null]'
+    for server in '-m deepseek:m' '-m openai:k --base-url https://api.moonshot.ai/v1'; do
+        # shellcheck disable=SC2086
+        run_expect 0 chat -s s --dry-run $server 'go on'
+        stdout_json '[.messages[] | .reasoning_content] | tojson' '[null,"",null,null,"",null]'
+    done
+}
+
+@test "reasoning: a server that does not take its own members back gets them no more" {
+    use_history
+    put_tool 'time' 'echo noon' get_time
+    printf 'status: 400 Bad Request\n\n{"error":{"message":"property %s is unsupported"}}\n' "'messages.1.reasoning_content'" >refusal
+    start_llm openai/deepseek-call ./refusal ./refusal openai/normal
+    run_expect 0 chat -s s -m openai:m --base-url "$OPENAI_BASE_URL" --yes -T ./time hello
+    stderr_is 'chat: the server does not take its earlier reasoning back: it is left out'
+    [[ $(members 4) == '[null,null,null,null,null]' ]]
 }

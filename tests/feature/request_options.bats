@@ -27,7 +27,7 @@ load ../helper
 @test "request options: bad values, and providers that cannot do it, are wrong usage" {
     start_llm --reply ok
     run_expect 2 chat -1 --effort very hello
-    stderr_is "chat: bad value 'very' for --effort: none, minimal, low, medium, high or max is expected (see 'chat --help')"
+    stderr_is "chat: bad value 'very' for --effort: none, minimal, low, medium, high, xhigh or max is expected (see 'chat --help')"
     run_expect 2 chat -1 --max-tokens 0 hello
     stderr_is "chat: bad value '0' for --max-tokens: at least 1 is expected (see 'chat --help')"
     run_expect 2 chat -1 -T @ hello
@@ -93,7 +93,7 @@ load ../helper
     start_llm --reply ok
     configure 'effort = very'
     run_expect 2 chat -1 hello
-    stderr_is "chat: bad value 'very' for effort in '$HOME/.config/chathist/config', line 1: none, minimal, low, medium, high or max is expected"
+    stderr_is "chat: bad value 'very' for effort in '$HOME/.config/chathist/config', line 1: none, minimal, low, medium, high, xhigh or max is expected"
     configure 'max_tokens = all'
     run_expect 2 chat -1 hello
     stderr_matches "^chat: bad value 'all' for max_tokens in .*, line 1: a number is expected$"

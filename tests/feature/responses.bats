@@ -276,6 +276,7 @@ refusal() {
     run_expect 0 chat -N -q hello
     refusal 'The encrypted content gAAA...1== could not be verified.' null >items.http
     start_responses --refuse '"rs_1"=./items.http' +normal
+    server_moved history.jsonl
     run_expect 0 chat again
     stderr_is 'chat: the server does not take its earlier reasoning back: it is left out'
     requests_are 2
@@ -312,4 +313,20 @@ refusal() {
     run_expect 0 chat -N -f a.pdf 'what is it?'
     request 2 >body
     json_is body '.input[0].content | tojson' '[{"type":"input_text","text":"what is it?"},{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,JVBERi0xLjQK"}]'
+}
+
+@test "responses: the result of a call that a program made names the program" {
+    use_history
+    put_tool 'time' 'echo noon' get_time
+    caller='{"type":"program","caller_id":"pg_1"}'
+    item="{\"type\":\"function_call\",\"id\":\"fc_1\",\"call_id\":\"call_1\",\"name\":\"get_time\",\"arguments\":\"{}\",\"caller\":$caller}"
+    {
+        printf '# a stream\n\n'
+        printf 'event: response.output_item.done\ndata: {"type":"response.output_item.done","output_index":0,"item":%s}\n\n' "$item"
+        printf 'event: response.completed\ndata: {"type":"response.completed","response":{"status":"completed","output":[%s]}}\n\n' "$item"
+    } >program.http
+    start_responses ./program.http openai-responses/normal
+    run_expect 0 chat -s s --yes -T ./time hello
+    request 2 | jq -c '[.input[1].caller, .input[2].caller, .input[2].call_id]' >sent
+    is sent sent "[$caller,$caller,\"call_1\"]"
 }

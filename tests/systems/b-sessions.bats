@@ -141,7 +141,8 @@ load ../history
             (select(has("reasoning_details")) | "details"), (select(has("reasoning_content")) | "content"),
             (select(has("signature")) | "signature")] | unique | join(" ")' "$RECORD/$n.json"
     done >thoughts
-    is thoughts thoughts '' '' '' 'redacted_thinking signature thinking' '' 'details signature' '' '' '' '' content \
+    # DeepSeek gets an empty one with the others' calls.
+    is thoughts thoughts '' '' '' 'redacted_thinking signature thinking' '' 'details signature' '' '' '' content content \
         'redacted_thinking signature thinking' 'redacted_thinking signature thinking'
     # Anthropic's ids are none twice, its own calls and the others'.
     json_is "$RECORD/13.json" '[.messages[].content | arrays | .[] | select(.type == "tool_use") | .id] | length, (unique | length),

@@ -196,9 +196,8 @@ static void details_are(const char *const *details, bool piece, const char *want
     struct opaque_blocks r;
 
     opaque_init(&r);
-    r.keep_details = true;
     for (; *details; details++)
-        opaque_add_detail(&r, str_of(*details), piece);
+        opaque_add_detail(&r, "reasoning_details", str_of(*details), piece);
     opaque_settle(&r, true);
     CHECK_STR(buf_c(&r.thinking), wanted);
     opaque_release(&r);
@@ -250,6 +249,24 @@ TEST(details_of_a_whole_answer_stay_as_they_are)
                       "{\"type\":\"reasoning.text\",\"text\":\"b\",\"index\":0}"));
 }
 
+/* As LiteLLM streams the blocks of Anthropic. */
+TEST(thinking_without_an_index_ends_with_its_signature)
+{
+    static const char *const pieces[] = {
+        "{\"type\":\"thinking\",\"thinking\":\"Let\",\"signature\":null}",
+        "{\"type\":\"thinking\",\"thinking\":\" me\",\"signature\":\"\"}",
+        "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"c2ln\"}",
+        "{\"type\":\"thinking\",\"thinking\":\"Next\"}",
+        "{\"type\":\"redacted_thinking\",\"data\":\"RW5j\"}",
+        NULL,
+    };
+
+    details_are(pieces, true,
+                BLOCK("{\"type\":\"thinking\",\"thinking\":\"Let me\",\"signature\":\"c2ln\"},"
+                      "{\"type\":\"thinking\",\"thinking\":\"Next\"},"
+                      "{\"type\":\"redacted_thinking\",\"data\":\"RW5j\"}"));
+}
+
 /* Servers refuse details in pieces or in another sequence, and reasoning that was cut. */
 TEST(reasoning_that_does_not_fit_goes_back_not_at_all)
 {
@@ -261,31 +278,28 @@ TEST(reasoning_that_does_not_fit_goes_back_not_at_all)
     buf_grew(&large, 2 * OPAQUE_THINKING_MAX);
     buf_add_c(&large, "\"}");
     opaque_init(&r);
-    r.keep_details = r.keep_reasoning = true;
-    opaque_add_detail(&r, STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
-    opaque_add_detail(&r, buf_str(&large), false);
-    opaque_add_reasoning(&r, buf_str(&large));
+    opaque_add_detail(&r, "d", STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
+    opaque_add_detail(&r, "d", buf_str(&large), false);
+    opaque_add_reasoning(&r, "r", buf_str(&large));
     opaque_settle(&r, true);
     CHECK_INT(r.thinking.len, 0);
     /* The next response is not affected. */
-    opaque_add_detail(&r, STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
-    opaque_add_reasoning(&r, STR("b"));
+    opaque_add_detail(&r, "d", STR("{\"type\":\"reasoning.text\",\"text\":\"a\"}"), false);
+    opaque_add_reasoning(&r, "r", STR("b"));
     opaque_settle(&r, true);
-    CHECK(r.thinking.len > 0);
+    CHECK_STR(buf_c(&r.thinking), "[{\"type\":\"r\",\"text\":\"b\"},"
+                                  "{\"type\":\"d\",\"d\":[{\"type\":\"reasoning.text\","
+                                  "\"text\":\"a\"}]}]");
     opaque_release(&r);
     buf_release(&large);
 }
 
-TEST(details_that_nobody_wants)
+TEST(details_of_an_answer_without_calls)
 {
     struct opaque_blocks r;
 
     opaque_init(&r);
-    opaque_add_detail(&r, STR("{\"type\":\"reasoning.text\"}"), true);
-    opaque_settle(&r, true);
-    CHECK_INT(r.thinking.len, 0);
-    r.keep_details = true;
-    opaque_add_detail(&r, STR("{\"type\":\"reasoning.text\"}"), true);
+    opaque_add_detail(&r, "d", STR("{\"type\":\"reasoning.text\"}"), true);
     opaque_settle(&r, false);
     opaque_settle(&r, true);
     CHECK_INT(r.thinking.len, 0);

@@ -87,7 +87,7 @@ TEST(many_calls_with_the_same_id_take_no_cubic_time)
     for (int i = 0; i < 3000; i++) {
         context_add_calls(&c, STR(""),
                           STR("[{\"id\":\"functions.f:0\",\"name\":\"f\",\"args\":{}}]"), STR_NONE,
-                          "openai");
+                          (struct context_server){"openai", NULL});
         context_add_result(&c, STR("functions.f:0"), STR("r"), false);
     }
     context_settle(&c);

@@ -286,9 +286,10 @@ TEST(thinking_has_a_bound_of_its_own)
         return;
     memset(block, 'x', n);
     response_init(&a, NULL);
-    a.opaque.keep_reasoning = true;
-    for (size_t i = 0; i < 2 * RESPONSE_MAX / n; i++)
+    for (size_t i = 0; i < 2 * RESPONSE_MAX / n; i++) {
+        opaque_add_reasoning(&a.opaque, "reasoning", (struct str){block, n});
         CHECK_INT(response_add_reasoning(&a, (struct str){block, n}), 0);
+    }
     CHECK(a.opaque.reasoning.len <= OPAQUE_THINKING_MAX && a.opaque.reasoning.len > n);
     CHECK_INT(response_add_text(&a, STR("\"The answer.\""), &e), 0);
     CHECK_INT(response_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), 0);
@@ -366,33 +367,29 @@ TEST(what_goes_back_with_calls_is_kept)
     struct err e = ERR_INIT;
 
     response_init(&a, NULL);
-    a.opaque.keep_reasoning = true;
-    CHECK_INT(response_add_reasoning(&a, STR("say \"h")), 0);
-    CHECK_INT(response_add_reasoning(&a, STR("i\"\xff")), 0);
-    CHECK_INT(response_add_call_extra(&a, 0, STR("{\"x\":1}"), &e), 0); /* no such call yet */
+    opaque_add_reasoning(&a.opaque, "reasoning_content", STR("say \"h"));
+    opaque_add_reasoning(&a.opaque, "reasoning_content", STR("i\"\xff"));
+    CHECK_INT(response_add_extra(&a, NULL, "p", STR("{\"y\":2}"), &e), 0);
     CHECK_INT(response_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), 0);
-    CHECK_INT(response_add_call_extra(&a, 0, STR("{ \"x\" : 1 }"), &e), 0);
-    CHECK_INT(response_add_call_extra(&a, 0, STR("null"), &e), 0);
+    CHECK_INT(response_add_extra(&a, &a.calls[0], "extra", STR("{ \"x\" : 1 }"), &e), 0);
+    CHECK_INT(response_add_extra(&a, &a.calls[0], "extra", STR("null"), &e), 0);
     CHECK_INT(response_add_call(&a, 1, STR("b"), STR("g"), STR("{}"), &e), 0);
-    CHECK_INT(response_add_call_extra(&a, 1, STR_NONE, &e), 0);
+    CHECK_INT(response_add_extra(&a, &a.calls[1], "extra", STR_NONE, &e), 0);
     for (int i = 0; i < 2; i++) {
         response_settle_calls(&a);
         CHECK_STR(buf_c(&a.opaque.thinking),
                   "[{\"type\":\"reasoning_content\",\"text\":\"say \\\"hi\\\"\xef\xbf\xbd\"},"
-                  "{\"type\":\"extra_content\",\"id\":\"a\",\"extra_content\":{\"x\":1}}]");
+                  "{\"type\":\"p\",\"p\":{\"y\":2}},"
+                  "{\"type\":\"extra\",\"id\":\"a\",\"extra\":{\"x\":1}}]");
     }
     response_release(&a);
-    /* It is dropped if there are no calls, or if the server does not want it back. */
-    for (int i = 0; i < 2; i++) {
-        response_init(&a, NULL);
-        a.opaque.keep_reasoning = i == 0;
-        response_add_reasoning(&a, STR("hm"));
-        if (i > 0)
-            response_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e);
-        response_settle_calls(&a);
-        CHECK_INT(a.opaque.thinking.len, 0);
-        response_release(&a);
-    }
+    /* It is dropped if there are no calls. */
+    response_init(&a, NULL);
+    opaque_add_reasoning(&a.opaque, "reasoning_content", STR("hm"));
+    CHECK_INT(response_add_extra(&a, NULL, "p", STR("{\"y\":2}"), &e), 0);
+    response_settle_calls(&a);
+    CHECK_INT(a.opaque.thinking.len, 0);
+    response_release(&a);
 }
 
 static int add_delta(void *arg, struct str delta)

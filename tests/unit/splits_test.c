@@ -143,7 +143,6 @@ static int exchange(const struct response_sink *sink, struct response *answer, s
     context_init(&context);
     context_add_text(&context, ROLE_USER, STR("q"));
     response_init(answer, sink);
-    answer->opaque.keep_reasoning = answer->opaque.keep_details = true;
     rc = exchange_run(&p, &ask, answer, 0, &(unsigned){0}, e);
     context_release(&context);
     return rc;

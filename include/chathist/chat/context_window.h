@@ -40,10 +40,11 @@ int context_limits_choose(struct context_limits *l, const struct config *c, size
 /* Cuts the context to the limits, given how many bytes 1,000 tokens have, before its first request
  * (context_cut, context_cut_in_steps). */
 void context_limits_apply(const struct context_limits *l, struct context *c, size_t token_bytes);
-/* Cuts the context of a running turn to the limits, and to less than `refused` bytes, before a
- * request (context_fit). Returns whether anything was left out. */
+/* Cuts the context of a running turn to the limits, and to less than `refused` bytes unless that is
+ * 0, before a request (context_fit). `again`: that request was refused, and it is cut to half, so
+ * that few more are refused. Returns whether anything was left out. */
 bool context_limits_fit(const struct context_limits *l, struct context *c, size_t token_bytes,
-                        size_t refused);
+                        size_t refused, bool again);
 /* Returns true if this turn alone is certainly more than the model can hold. *tokens is the least
  * number that it has. */
 bool context_limits_exceeded(const struct context_limits *l, const struct context *c,

@@ -33,6 +33,7 @@ struct server {
     const struct provider *provider;
     char *model;    /* owned; NULL: not chosen yet */
     char *base_url; /* owned; NULL: the provider has no server (echo) */
+    char *address;  /* owned; its host and port; NULL: the provider's own, but not of a service */
     char *key;      /* owned; NULL: no key, or not loaded yet */
     struct key_source key_source;
     bool found; /* by a probe of the loopback ports */

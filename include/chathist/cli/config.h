@@ -117,9 +117,9 @@ int config_switch(const struct config *c, enum setting s, bool *on, struct err *
  * that exists. Returns 1, 0 without such a file, or -1 with *err set to ERR_USAGE. */
 int config_prices(const struct config *c, struct prices *p, struct err *e);
 
-/* Returns true for none, minimal, low, medium, high and max. */
-#define EFFORT_WORDS "none|minimal|low|medium|high|max"
-#define EFFORT_LEVELS "none, minimal, low, medium, high or max"
+/* Returns true for none, minimal, low, medium, high, xhigh and max. */
+#define EFFORT_WORDS "none|minimal|low|medium|high|xhigh|max"
+#define EFFORT_LEVELS "none, minimal, low, medium, high, xhigh or max"
 bool is_effort(const char *text);
 
 /* An environment variable that belongs to one provider or to no setting (OPENAI_API_KEY,

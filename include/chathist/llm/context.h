@@ -4,7 +4,7 @@
  * A context is built from history messages, then cut to the newest ones that fit, then put into a
  * form that every provider accepts: each call followed by its result, alternating turns, no empty
  * text. Only the role, the content, the tool fields and the attachments of this turn are sent, and
- * the signed thinking of the model to the provider that wrote it.
+ * the blocks of a server, such as signed thinking, to the server that sent them.
  *
  *     context_add... -> context_begin_turn -> context_add_text... -> context_cut -> context_settle
  *
@@ -31,6 +31,11 @@ enum context_end {
     CONTEXT_FAILED,   /* nothing came: the turn failed */
 };
 
+/* A server: a provider, and the host and port, NULL for the provider's own. */
+struct context_server {
+    const char *provider, *address;
+};
+
 struct context_message {
     enum role role; /* ROLE_USER, ROLE_ASSISTANT or ROLE_TOOL; the system prompt is separate */
     char *content;  /* owned, n bytes, may hold NUL */
@@ -40,10 +45,10 @@ struct context_message {
     bool failed;        /* tool: the call failed */
     bool ran;           /* assistant: chat ran its calls, as far as it was not killed */
     /* For an assistant message: its signed thinking or all of its blocks, as a JSON array, and the
-     * provider that wrote it, which decides when they go back. They do not count against
-     * max_bytes, but in a window of tokens. May be NULL. */
+     * server that sent them (context_blocks). They do not count against max_bytes, but in a window
+     * of tokens. May be NULL. */
     char *thinking;
-    char *provider;
+    char *provider, *address;
     bool merged; /* it has calls, and begins with the text of an earlier message */
     /* Of this turn's prompt, or the images of a result of this turn; borrowed. They do not count
      * against max_bytes. */
@@ -89,9 +94,9 @@ void context_set_attachments(struct context *c, const struct attachment *attachm
 
 /* Adds the messages of a loop of calls and results, after everything before it is settled: an
  * assistant message with its calls, as in `tool_calls`, its signed thinking or all of its blocks
- * (may be empty) and the provider that wrote it; then one result for each call, in their order. */
+ * (may be empty) and the server that sent them; then one result for each call, in their order. */
 void context_add_calls(struct context *c, struct str content, struct str calls, struct str thinking,
-                       const char *provider);
+                       struct context_server from);
 void context_add_result(struct context *c, struct str call_id, struct str content, bool failed);
 
 /* Removes the images of results. Returns false if there are none. */
@@ -125,7 +130,8 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most);
  * far as necessary, in this order:
  *  - in this turn the results of the oldest rounds, whose calls remain, and then these rounds;
  *  - the middle of the results of the last round;
- *  - the middle of the newest answer and of its prompt.
+ *  - the middle of the newest answer and of its prompt, and of the results of a last round without an
+ *    answer.
  * This turn's prompt is never cut, so that the messages can still have more. Returns whether anything
  * was left out. May be called after context_settle. */
 bool context_fit(struct context *c, size_t window, size_t most);
@@ -138,6 +144,9 @@ size_t context_bytes(const struct context *c);
  * one role are merged with a blank line between them; this includes an unanswered prompt and this
  * turn's, and the model's text and the calls that follow it. Call this once, after context_cut. */
 void context_settle(struct context *c);
+/* Returns the blocks of the message that go back to that server, which are those that it sent, or
+ * STR_NONE: another server refuses foreign signatures and does not know the members. */
+struct str context_blocks(const struct context_message *m, struct context_server asked);
 /* Returns true if message i belongs to a loop of calls and results that has not ended, that is, if
  * no user message follows it. */
 bool context_in_loop(const struct context *c, size_t i);

@@ -11,12 +11,15 @@
  *    continues from `turn`, and so does a conversation. Newer models bind their thinking to
  *    everything before it in the request ("Preserved thinking": the system prompt, the tools and
  *    the messages), so a checksum of that is stored with it.
- *  - Reasoning as plain text (DeepSeek, api-docs.deepseek.com/guides/thinking_mode).
+ *  - Reasoning as plain text (DeepSeek, api-docs.deepseek.com/guides/thinking_mode), in the member
+ *    that had it.
  *  - Reasoning details (OpenRouter, openrouter.ai/docs/guides/best-practices/reasoning-tokens,
  *    "Preserving reasoning": unmodified, in their sequence). A stream splits a detail into pieces
  *    of the same type and index, with the signature in the last. OpenRouter refuses details that
  *    are sent back in pieces (github.com/langchain-ai/langchain/pull/36401,
- *    github.com/agno-agi/agno/issues/8794), so the pieces are joined here.
+ *    github.com/agno-agi/agno/issues/8794), so the pieces are joined here. LiteLLM sends the blocks
+ *    of Anthropic in such an array, `thinking_blocks`, without an index
+ *    (docs.litellm.ai/docs/reasoning_content).
  *  - Items (OpenAI's Responses API, developers.openai.com/api/docs/guides/reasoning, "Keeping
  *    reasoning items in context"). The items of the output go back all together or not at all,
  *    because reasoning is refused without the item after it.
@@ -36,6 +39,8 @@
 #define OPAQUE_TURN_MAX (BUF_LINE / 2)
 /* The type of the element that says to what the blocks of an array are bound. */
 #define OPAQUE_BOUND "bound"
+/* The type of the element that holds the container of the response. */
+#define OPAQUE_CONTAINER "container"
 
 /* The members of a block that grow while it streams. */
 enum opaque_member {
@@ -50,10 +55,10 @@ enum opaque_member {
 };
 
 /* A reasoning detail while it streams. */
-#define OPAQUE_DETAIL_TEXTS 3
+#define OPAQUE_DETAIL_TEXTS 4
 struct opaque_detail {
     struct cJSON *members;                 /* raw values; NULL: no detail */
-    struct buf texts[OPAQUE_DETAIL_TEXTS]; /* the members text, summary and data of all pieces */
+    struct buf texts[OPAQUE_DETAIL_TEXTS]; /* of all pieces */
     bool pieced;                           /* there are several pieces */
     size_t bytes;                          /* the length of all pieces */
 };
@@ -71,10 +76,8 @@ struct opaque_blocks {
     struct buf start, grown[OPAQUE_MEMBERS];
     struct json_pieces pieces[OPAQUE_MEMBERS]; /* of grown */
 
-    bool keep_reasoning; /* set for a provider that wants its reasoning text back */
-    struct buf reasoning;
-    bool keep_details; /* set for a provider that wants its reasoning details back */
-    struct buf details;
+    const char *reasoning_member, *details_member; /* the members that had them */
+    struct buf reasoning, details;
     bool details_cut; /* a detail was too long; the rest is useless without it */
     struct opaque_detail detail;
 
@@ -82,6 +85,7 @@ struct opaque_blocks {
     bool items_cut;    /* an item is missing in `items` */
     bool items_matter; /* an item holds more than a text or a call */
 
+    struct buf container; /* the object that names where the server ran code; empty: none */
     struct buf citations; /* a JSON array of the sources that the server named; may be empty */
 };
 
@@ -98,27 +102,36 @@ void opaque_grow(struct opaque_blocks *r, int64_t index, enum opaque_member memb
  * are not kept, because no server takes them back. */
 void opaque_end(struct opaque_blocks *r, int64_t index);
 
-/* Adds reasoning text, if keep_reasoning is set. */
-void opaque_add_reasoning(struct opaque_blocks *r, struct str text);
-/* Adds an entry of `reasoning_details`, if keep_details is set. `piece`: it comes from a stream. */
-void opaque_add_detail(struct opaque_blocks *r, struct str detail, bool piece);
+/* Adds reasoning text that came in a member of that name. */
+void opaque_add_reasoning(struct opaque_blocks *r, const char *member, struct str text);
+/* Adds an entry of the array `member`. `piece`: it comes from a stream. */
+void opaque_add_detail(struct opaque_blocks *r, const char *member, struct str detail, bool piece);
+/* Adds to `thinking` an object that came in a member of that name, beside the call of that id, or
+ * for STR_NONE beside all calls: {"type":MEMBER,"id":ID,MEMBER:VALUE}. */
+void opaque_add_member(struct opaque_blocks *r, const char *member, struct str id,
+                       struct str value);
 /* Adds an item of the output of a response. `matters`: it holds more than a text or a call. */
 void opaque_add_item(struct opaque_blocks *r, struct str item, bool matters);
 /* The response is complete: its items are added to `thinking`, unless one is missing or none
  * matters. */
 void opaque_keep_items(struct opaque_blocks *r);
+/* Notes a `container`, an object with `id` and `expires_at`; any other value is ignored. */
+void opaque_set_container(struct opaque_blocks *r, struct str container);
+/* Returns the newest container of the array, or STR_NONE. */
+struct str opaque_container(struct str blocks);
 /* Adds a block of another type to `thinking`. */
 void opaque_push(struct opaque_blocks *r, struct str block);
 /* Adds a citation, a JSON object. */
 void opaque_add_citation(struct opaque_blocks *r, struct str citation);
 /* The response has ended. If it `calls` tools, its reasoning and details are added to `thinking` as
- * blocks of the types `reasoning_content` and `reasoning_details`. Both are empty afterwards. */
+ * blocks whose type is the name of the member. Both are empty afterwards. */
 void opaque_settle(struct opaque_blocks *r, bool calls);
 /* Adds to `out` the array that is stored and goes back; nothing if no block has to go back. It is
  * `turn` if the order or the form of the blocks does not follow from the text and the calls, as it
  * does for thinking, then one text without citations, then calls; otherwise it is `thinking`.
  * Nothing goes back if `turn` is needed and incomplete, because its blocks are valid only together.
  * If the blocks are bound to a request, the first element is {"type":"bound","before":"CHECKSUM"}.
+ * A container is an element {"type":"container","container":OBJECT} and no block.
  */
 void opaque_add_replay(const struct opaque_blocks *r, struct buf *out);
 /* Reads the checksum of an array that opaque_add_replay made. Returns false if it has none. */

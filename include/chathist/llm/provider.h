@@ -62,6 +62,7 @@ struct ask {
     const struct context *context;
     const char *model;    /* without the provider's name */
     const char *base_url; /* NULL: the provider's own */
+    const char *address;  /* its host and port; NULL: the provider's own */
     const char *key;      /* may be NULL */
     const char *key_from; /* where the key was found, for messages; may be NULL */
     const struct ask_option *options;
@@ -73,7 +74,8 @@ struct ask {
     size_t hosted_tools_count;
     const struct ask_header *headers;
     size_t headers_count;
-    /* How much the model reasons: none, minimal, low, medium, high, max; NULL: the server's own. */
+    /* How much the model reasons: none, minimal, low, medium, high, xhigh, max; NULL: the server's
+     * own. */
     const char *effort;
     enum ask_from effort_from;
     int64_t max_tokens; /* the most tokens of a response, with its reasoning; 0: the server's own */
@@ -88,6 +90,7 @@ struct ask {
     unsigned schema_fits; /* the services that accept it, bits of enum schema_dialect */
     bool schema_beside;   /* it is sent in the older form of response_format */
     struct str paused;    /* the blocks of a paused response, a JSON array, or STR_NONE */
+    struct str container; /* its container (opaque_container), or STR_NONE */
     bool stream;
     bool once;                /* the conversation will not be continued */
     uint64_t conversation;    /* the same number in each request of a conversation; 0: none */
@@ -136,8 +139,6 @@ struct provider {
     /* The server always reports the usage of a stream, and refuses a request that asks for it. */
     bool usage_unasked;
     bool short_call_ids;     /* the server only takes call ids of nine letters and digits */
-    bool keep_reasoning;     /* the server wants its reasoning text back with tool calls */
-    bool keep_details;       /* the server wants its reasoning details back with tool calls */
     int64_t retry_after_max; /* in milliseconds; 0: RETRY_AFTER_MAX */
     bool hosted_tools;       /* the server runs tools itself (ask->hosted_tools) */
     /* The provider's own tools that the client carries out, without the date at the end of their

@@ -40,12 +40,19 @@ extern const struct provider provider_docker;
  * letters and digits. hist-export uses this function, too.
  *
  * Some servers want parts of their own responses back with the tool calls. These go back from the
- * message's thinking, but only to the provider that wrote it: Gemini's thought signature in a
- * call's `extra_content` (ai.google.dev/gemini-api/docs/thought-signatures; Gemini 3 answers HTTP
- * 400 without it), DeepSeek's `reasoning_content` (api-docs.deepseek.com/guides/thinking_mode;
- * likewise), and OpenRouter's `reasoning_details`
- * (openrouter.ai/docs/guides/best-practices/reasoning-tokens). They go with every call of the
- * conversation, not only with those of the last turn.
+ * message's thinking, in the members in which they came, but only to the server that sent them
+ * (context_blocks): Gemini's thought signature in a call's `extra_content`
+ * (ai.google.dev/gemini-api/docs/thought-signatures; Gemini 3 answers HTTP 400 without it),
+ * DeepSeek's `reasoning_content` (api-docs.deepseek.com/guides/thinking_mode; likewise),
+ * OpenRouter's `reasoning_details`
+ * (openrouter.ai/docs/guides/best-practices/reasoning-tokens), and LiteLLM's `thinking_blocks` and
+ * `provider_specific_fields` (docs.litellm.ai/docs/reasoning_content). They go with every call of
+ * the conversation, not only with those of the last turn.
+ *
+ * Calls of another server lack what this one demands. If the server is known to demand it, or says
+ * so (drop_unsupported), it gets a stand-in: an empty `reasoning_content`, which DeepSeek and Kimi
+ * accept; and for the first call of a message the signature `skip_thought_signature_validator`,
+ * which Gemini documents for calls that it did not make (the page above, "FAQs").
  *
  * The messages avoid what servers of this API refuse:
  *  - arguments of a call that are not a JSON object become `{}`;
@@ -56,7 +63,7 @@ extern const struct provider provider_docker;
  * context_settle has merged neighbouring texts of one role and completed calls without a result
  * before.
  */
-cJSON *openai_messages(const struct context *c, struct str system, const char *provider,
+cJSON *openai_messages(const struct context *c, struct str system, struct context_server asked,
                        bool short_ids);
 
 /* The parts of a request that Ollama's own API has in the same form. openai_fill_gap adds a

@@ -52,6 +52,7 @@ struct refusal {
 #define REFUSED_REASONING "earlier reasoning" /* and all else that goes back as it came */
 #define REFUSED_MANY "number of tools"        /* a number of them; the value is how many are sent */
 #define REFUSED_SILENCE "no reasoning"        /* messages without `reasoning_content` */
+#define REFUSED_UNSIGNED "no signature"       /* calls without one (Gemini) */
 
 /* What one model at one server has refused. Zero-initialise. */
 struct refusals {

@@ -21,7 +21,7 @@ struct tool_call {
     struct buf id;
     struct buf name;
     struct buf args;  /* JSON text as it came; may be invalid */
-    struct buf extra; /* a JSON object to send back with the call; may be empty */
+    struct buf extra; /* as that of the response, of this call */
     int64_t index;    /* the index on the wire */
     /* private */
     struct json_pieces pieces; /* of args */
@@ -48,6 +48,7 @@ struct response {
     struct tool_call *calls;
     size_t calls_count, calls_cap;
     size_t calls_bytes; /* the size of all calls together */
+    struct buf extra; /* the members that go back beside the calls, a JSON object without its end */
     struct opaque_blocks opaque;
     bool reasoned; /* some reasoning arrived, kept or not */
     struct usage usage;
@@ -116,12 +117,13 @@ struct tool_call *response_call_at(const struct response *a, int64_t index);
  * (ERR_INCOMPLETE). */
 int response_add_call(struct response *a, int64_t index, struct str id, struct str name,
                       struct str args, struct err *e);
-/* Notes an object that goes back with the newest call at `index`; any other value is ignored.
- * Returns 0, or -1 if a limit is exceeded (ERR_INCOMPLETE). */
-int response_add_call_extra(struct response *a, int64_t index, struct str json, struct err *e);
+/* Notes an object that came in that member beside the call, or for NULL beside all calls; any other
+ * value is ignored. Returns 0, or -1 if a limit is exceeded (ERR_INCOMPLETE). */
+int response_add_extra(struct response *a, struct tool_call *c, const char *member, struct str json,
+                       struct err *e);
 /* Completes the calls: a call without an id gets one, a missing name becomes `unnamed`, and missing
- * arguments become `{}`. The objects that go back with them are added to a->opaque.thinking as
- * blocks of the type `extra_content`, after opaque_settle. A finish reason of `stop` becomes
+ * arguments become `{}`. The objects that go back with them are added to a->opaque.thinking
+ * (opaque_add_member), after opaque_settle. A finish reason of `stop` becomes
  * `tool_calls` if there are calls, and the other way round. */
 void response_settle_calls(struct response *a);
 /* An empty name or reason leaves the earlier one. A reason is translated into the words of
