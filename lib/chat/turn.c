@@ -329,7 +329,7 @@ static void add_answer_line(struct turn *t)
     set_edits(t, d);
     buf_clear(&t->edits);
     set_server(t, d);
-    draft_set_usage(d, &a->usage);
+    draft_set_usage(d, &a->usage, buf_str(&a->raw_usage));
     if (a->finish_reason)
         draft_set_text(d, FIELD_FINISH_REASON, str_of(a->finish_reason));
     else if (!a->finished)
