@@ -61,7 +61,7 @@ static void load_prices(struct chat_session *t)
 
     if (!t->args->usage && !t->args->common.json)
         return;
-    if (config_prices(&t->config, &t->prices, &e) < 0)
+    if (config_prices(&t->config, NULL, &t->prices, &e) < 0)
         die_err(&e);
     t->events.prices = &t->prices;
 }

@@ -637,9 +637,8 @@ enum choice_member { DELTA, MESSAGE, FINISH, INDEX, FAULT, FAULT_OBJECT, SPENT, 
 static struct str first_choice(struct str choices, struct str got[CHOICE_MEMBERS])
 {
     static const char *const keys[CHOICE_MEMBERS] = {
-        [DELTA] = "delta", [MESSAGE] = "message", [FINISH] = "finish_reason",
-        [INDEX] = "index", [FAULT] = "error",     [FAULT_OBJECT] = "object",
-        [SPENT] = "usage", /* Moonshot */
+        [DELTA] = "delta", [MESSAGE] = "message",     [FINISH] = "finish_reason", [INDEX] = "index",
+        [FAULT] = "error", [FAULT_OBJECT] = "object", [SPENT] = "usage", /* Moonshot */
     };
 
     for (struct json_iter it = json_iter(choices); json_next(&it);) {

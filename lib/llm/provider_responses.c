@@ -485,10 +485,11 @@ static void read_other_item(struct response *a, struct str item)
                                          "custom_tool_call",     "local_shell_call",
                                          "mcp_approval_request", "shell_call"};
     struct buf scratch = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
-    struct str type = json_text(json_get(item, "type"), &scratch), action = json_get(item, "action");
+    struct str type = json_text(json_get(item, "type"), &scratch),
+               action = json_get(item, "action");
 
     response_note_other(a, type);
-    /* Only the searches of a search tool cost money, not the pages that it opens (OpenAI, "Pricing"). */
+    /* A search costs money, a page that is opened after it does not (OpenAI, "Pricing"). */
     if (str_ends(type, STR("_call")) &&
         (!json_get(action, "type").p || json_has_type(action, "search")))
         response_count_charge(a, type);

@@ -121,8 +121,8 @@ bool wire_add_arguments(struct buf *out, struct str args);
 
 /* Sets the model of the response, a JSON string, unless it is set. */
 void wire_take_model(struct response *a, struct str model);
-/* Keeps a `usage` object, and reads its counts into `to`, by a list that ends with inner NULL. A later
- * row of the same kind replaces an earlier one. */
+/* Keeps a `usage` object, and reads its counts into `to`, by a list that ends with inner NULL. A
+ * later row of the same kind replaces an earlier one. */
 struct wire_usage {
     enum usage_kind kind;
     const char *outer, *inner; /* if outer is NULL, a member of `usage` itself */

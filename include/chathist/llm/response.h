@@ -110,8 +110,8 @@ void response_drop_media(struct response *a, enum response_media media);
 int response_add_citation(struct response *a, struct str json);
 /* Does the same with each element of a JSON array. Any other value has none. */
 int response_add_citations(struct response *a, struct str json);
-/* Keeps what the server reports of its usage, whole: its counts, its tier, its cost, so that what the
- * response cost can be computed again later. A later value of a member replaces an earlier one
+/* Keeps what the server reports of its usage, whole: its counts, its tier, its cost, so that what
+ * the response cost can be computed again later. A later value of a member replaces an earlier one
  * unless it is null. Any value but an object is skipped. */
 void response_keep_usage(struct response *a, struct str object);
 /* Keeps one member that the server sends elsewhere; null and absent values are skipped. */
