@@ -15,7 +15,8 @@ enum { KEY_BY = OPT_LONG, KEY_NEWEST, KEY_COST, KEY_PRICES };
 static const struct opt options[] = {
     {KEY_BY, "by", OPT_CHOICE, GROUPS, "count by this (day)"},
     {KEY_COST, "cost", OPT_FLAG, NULL, "what the answers cost, instead of messages and tokens"},
-    {KEY_PRICES, "prices", OPT_FILE, "FILE", "like --cost, with the prices of this file, which may be LiteLLM's"},
+    {KEY_PRICES, "prices", OPT_FILE, "FILE",
+     "like --cost, with the prices of this file, which may be LiteLLM's"},
     CHOOSE_MESSAGES("only messages of this session; may be repeated"),
     {KEY_NEWEST, "newest", OPT_NUMBER, "N", "only the newest N of these messages, or all"},
     CHOOSE_LIMIT("print at most N rows, the newest or the largest, or all"),

@@ -656,6 +656,14 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e)
     return result;
 }
 
+void turn_add_file(struct turn *t, struct str name)
+{
+    buf_add_c(&t->edits, t->edits.len > 0 ? "\n" : "");
+    buf_add_c(&t->edits, "{\"files_modified\":[");
+    json_add_string(&t->edits, name);
+    buf_add_c(&t->edits, "]}");
+}
+
 void turn_release(struct turn *t)
 {
     if (t->storing)

@@ -257,7 +257,7 @@ static void read_rates(struct variants *v, struct str entry, uint64_t above)
             }
 }
 
-/* Returns the price of a search if it does not depend on the size of what is found, which servers do
+/* Returns the price of a search if it is the same for each size of what is found, which servers do
  * not report. */
 static uint64_t search_price(struct str sizes)
 {
@@ -404,8 +404,8 @@ static bool matches(const struct price *price, const char *model, const char *na
            (provider && fnmatch(price->pattern, name, 0) == 0);
 }
 
-/* Returns the first line that matches the model and the conditions, or NULL. Neighbouring answers are
- * mostly of the same few models, so the first line for each name and tier is remembered. */
+/* Returns the first line that matches the model and the conditions, or NULL. Answers are mostly of
+ * the same few models, so the first line for each name and tier is remembered. */
 static const struct price *find_price(struct prices *p, struct str provider, struct str model,
                                       const char *tier, uint64_t input)
 {
@@ -592,7 +592,7 @@ struct cost prices_cost(struct prices *p, struct str provider, struct str model,
         read_details(&d, it.value, first);
     c = charge_of(&u, d.longer);
     known = model.n > 0 && usage_complete(&u) && !d.odd && !(many && d.iterations.p);
-    /* The counts of several requests do not tell how long each of them was. */
+    /* The length of each of several requests is unknown. */
     if (known && many) {
         const struct price *longest = find_price(p, provider, model, d.tier, c.input);
 

@@ -397,8 +397,8 @@ static int read_message(struct response *a, struct str message, struct err *e)
     buf_release(&scratch);
     if (rc != 0 || response_add_text(a, got[CONTENT], e) != 0 || read_calls(a, got[CALLS], e) != 0)
         return -1;
-    if (json_type(json_at(got[IMAGES], 0)) == JSON_STRING)
-        response_drop_media(a, RESPONSE_IMAGE);
+    for (struct json_iter it = json_iter(got[IMAGES]); !it.object && json_next(&it);)
+        response_add_image(a, it.value);
     return 0;
 }
 

@@ -566,8 +566,8 @@ static int openai_read_message(struct response *a, struct str message, bool delt
         openai_read_refusal(a, got[REFUSAL], e) != 0 ||
         response_add_citations(a, got[NOTES]) != 0 || openai_read_calls(a, got[CALLS], e) != 0)
         return -1;
-    if (json_type(json_at(got[IMAGES], 0)) == JSON_OBJECT)
-        response_drop_media(a, RESPONSE_IMAGE);
+    for (struct json_iter it = json_iter(got[IMAGES]); !it.object && json_next(&it);)
+        response_add_image(a, json_get(json_get(it.value, "image_url"), "url"));
     if (json_type(got[AUDIO]) == JSON_OBJECT) {
         response_drop_media(a, RESPONSE_AUDIO);
         /* The text of an answer that is spoken is only here (OpenAI, "Audio and speech"). */

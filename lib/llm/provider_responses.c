@@ -502,6 +502,12 @@ static void read_other_item(struct response *a, struct str item)
     buf_release(&name);
 }
 
+static void read_image_item(struct response *a, struct str item)
+{
+    response_count_charge(a, STR("image_generation_call"));
+    response_add_image(a, json_get(item, "result"));
+}
+
 /* Reads an item of the output that is complete. */
 static int read_item(struct response *a, int64_t index, struct str item, struct err *e)
 {
@@ -516,7 +522,7 @@ static int read_item(struct response *a, int64_t index, struct str item, struct 
     else if (json_has_type(item, "reasoning"))
         rc = read_reasoning_item(a, item);
     else if (json_has_type(item, "image_generation_call"))
-        response_drop_media(a, RESPONSE_IMAGE);
+        read_image_item(a, item);
     else
         read_other_item(a, item);
     opaque_add_item(&a->opaque, item, matters(item));

@@ -26,6 +26,7 @@ void response_init(struct response *a, const struct response_sink *sink)
     opaque_init(&a->opaque);
     usage_init(&a->usage);
     buf_init(&a->raw_usage, RAW_USAGE_MAX);
+    buf_init(&a->images, RESPONSE_MAX);
     a->sink = sink;
 }
 
@@ -46,6 +47,7 @@ void response_release(struct response *a)
     buf_release(&a->text);
     buf_release(&a->repaired);
     buf_release(&a->raw_usage);
+    buf_release(&a->images);
     opaque_release(&a->opaque);
     response_init(a, a->sink);
 }
@@ -182,6 +184,25 @@ void response_drop_media(struct response *a, enum response_media media)
     a->unkept |= media;
     response_notice(a, media == RESPONSE_IMAGE ? "the answer has an image, which is not kept"
                                                : "the answer has sound, which is not kept");
+}
+
+void response_add_image(struct response *a, struct str string)
+{
+    struct buf scratch = BUF_INIT(SIZE_MAX);
+    struct str data = json_text(string, &scratch), url = data;
+
+    if (str_starts(url, STR("data:"))) {
+        (void)str_cut(&url, ',');
+        data = url;
+    }
+    if (data.n == 0 || str_find(data, STR(":")) || str_find(data, STR("\n")) ||
+        data.n >= a->images.max - a->images.len) {
+        response_drop_media(a, RESPONSE_IMAGE);
+    } else if (!str_find(buf_str(&a->images), data)) {
+        buf_add_str(&a->images, data);
+        buf_add_byte(&a->images, '\n');
+    }
+    buf_release(&scratch);
 }
 
 int response_add_citation(struct response *a, struct str json)
@@ -505,6 +526,7 @@ int response_join(struct response *a, struct response *next, struct err *e)
     next->calls_count = next->calls_cap = 0;
     usage_sum(&a->usage, &next->usage);
     join_usage(&a->raw_usage, buf_str(&next->raw_usage));
+    buf_add_str(&a->images, buf_str(&next->images));
     response_set_model(a, str_of(next->model));
     response_set_finish(a, str_of(next->finish_reason));
     replace(a, &a->refusal, str_of(next->refusal));

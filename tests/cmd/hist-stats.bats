@@ -394,7 +394,7 @@ answers() {
     run_expect 2 hist-stats --prices cut
     stderr_is "hist-stats: cannot use 'cut': it is not JSON"
     run_expect 2 hist-stats --prices nowhere
-    stderr_is "hist-stats: cannot read 'nowhere': No such file or directory"
+    stderr_is "hist-stats: cannot open 'nowhere': No such file or directory"
     run_expect 2 hist-stats --prices "$map" --by tool
     stdout_empty
 }

@@ -139,6 +139,8 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
 int turn_store_answer(struct turn *t, struct err *e);
 /* Stores the lines that are not stored yet. Returns 0, or -1 as turn_store_answer. */
 int turn_store(struct turn *t, struct err *e);
+/* Notes a file that was made for the answer: its line names it in `files_modified`. */
+void turn_add_file(struct turn *t, struct str name);
 /* Adds the lines that could not be stored to `memory`. Returns 0, or -1 with *e set. */
 int turn_remember(struct turn *t, struct buf *memory, struct err *e);
 void turn_release(struct turn *t);

@@ -65,6 +65,7 @@ struct response {
     char *asked, *other;
     const struct response_sink *sink; /* may be NULL */
     bool sink_failed;
+    struct buf images;   /* in base64, a line each */
     unsigned unkept;     /* bits of enum response_media: the kinds already reported */
     bool any_tool_calls; /* OpenAI's wire: `function_call` is ignored from here on */
     /* The Responses wire: where the current item begins in `text`, and whether citations or
@@ -105,6 +106,9 @@ void response_notice(const struct response *a, const char *text);
 /* Reports to the user, once for each kind, that the server sent something that is not kept. */
 enum response_media { RESPONSE_IMAGE = 1 << 0, RESPONSE_AUDIO = 1 << 1 };
 void response_drop_media(struct response *a, enum response_media media);
+/* Keeps an image, once: base64, or a data URL (RFC 2397) that holds it, a JSON string. Another value
+ * is reported as not kept. */
+void response_add_image(struct response *a, struct str string);
 /* Keeps a citation, and passes it on. Any value but a JSON object is skipped. Returns 0, or -1 if
  * the sink failed. */
 int response_add_citation(struct response *a, struct str json);
