@@ -54,13 +54,21 @@ bool provider_error_in(struct str error, struct str object)
     return is_truthy(error) || json_is_text(object, "error");
 }
 
+/* MiniMax reports errors as `base_resp`, whose code is 0 in an answer (platform.minimax.io, "Error
+ * codes"), DashScope as `code` and `message` (Alibaba Cloud Model Studio, "Error messages"), and
+ * FastAPI as `detail`. */
 bool provider_error_reported(struct str value)
 {
-    static const char *const keys[] = {"error", "object"};
-    struct str found[2];
+    enum { ERROR, OBJECT, BASE, CODE, MESSAGE, DETAIL, COUNT };
+    static const char *const keys[COUNT] = {"error", "object",  "base_resp",
+                                            "code",  "message", "detail"};
+    struct str found[COUNT];
 
-    json_pick(value, keys, found, 2);
-    return provider_error_in(found[0], found[1]);
+    json_pick(value, keys, found, COUNT);
+    return provider_error_in(found[ERROR], found[OBJECT]) ||
+           is_truthy(json_get(found[BASE], "status_code")) ||
+           (is_truthy(found[CODE]) && json_type(found[MESSAGE]) == JSON_STRING) ||
+           is_truthy(found[DETAIL]);
 }
 
 /* A code is a number, or a string that may hold a number. */
@@ -95,7 +103,8 @@ static void add_place(struct server_error *f, struct str loc)
  * list of objects. */
 static void take_message(struct server_error *f, struct str error)
 {
-    static const char *const keys[] = {"message", "detail", "error", "msg", "error_description"};
+    static const char *const keys[] = {"message",           "detail",     "error",    "msg",
+                                       "error_description", "status_msg", "base_resp"};
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct str value = json_get(error, keys[i]);
@@ -231,9 +240,9 @@ static bool is_quota(const struct server_error *f)
 
 static enum err_kind kind_of_type(const struct server_error *f)
 {
-    if (is_named(f, WORDS("authentication", "permission", "api_key", "unauthorized")))
+    if (is_named(f, WORDS("authentication", "permission", "api_key", "apikey", "unauthorized")))
         return ERR_AUTH;
-    if (is_named(f, WORDS("invalid_", "not_found", "badrequest", "bad_request", "unsupported",
+    if (is_named(f, WORDS("invalid_", "invalidparameter", "not_found", "badrequest", "bad_request", "unsupported",
                           "billing", "image", "data_residency")))
         return ERR_REQUEST;
     return ERR_BUSY;
@@ -317,6 +326,9 @@ int provider_error_set_http(struct err *e, int status, struct str body)
     struct str value;
 
     server_error_init(&f, status);
+    /* LiteLLM sends an event (`data: {"error": ...}`). */
+    if (str_starts(str_trim(body), STR("data:")))
+        body = str_skip(str_trim(body), strlen("data:"));
     if (json_check(body, &value, NULL) &&
         (json_type(value) == JSON_OBJECT || json_type(value) == JSON_ARRAY))
         read_json(&f, value);

@@ -422,7 +422,8 @@ static int read_object(struct response *a, struct str object, struct err *e)
     struct str got[COUNT];
 
     json_pick(object, keys, got, COUNT);
-    if (provider_error_in(got[ERROR], STR_NONE))
+    if (provider_error_in(got[ERROR], STR_NONE) ||
+        (json_type(got[MESSAGE]) != JSON_OBJECT && provider_error_reported(object)))
         return provider_error_set_reported(e, object);
     wire_take_model(a, got[MODEL]);
     if (read_message(a, got[MESSAGE], e) != 0)

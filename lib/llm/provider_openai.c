@@ -668,6 +668,8 @@ static int openai_read_object(struct response *a, struct str object, bool *any, 
         return provider_error_set_reported(e, object);
     choice = first_choice(outer[CHOICES], inner);
     *any = choice.n > 0;
+    if (!*any && provider_error_reported(object))
+        return provider_error_set_reported(e, object);
     wire_take_model(a, outer[MODEL]);
     openai_read_usage(a, inner[SPENT]);
     openai_read_usage(a, json_get(outer[GROQ], "usage"));
