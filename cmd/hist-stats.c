@@ -7,7 +7,7 @@
 #include "chathist/cli/start.h"
 #include "chathist/cli/stats_output.h"
 
-enum { KEY_BY = OPT_LONG, KEY_NEWEST, KEY_COST };
+enum { KEY_BY = OPT_LONG, KEY_NEWEST, KEY_COST, KEY_PRICES };
 
 /* In the order of enum stats_by. */
 #define GROUPS "day|week|month|model|provider|role|tool|session"
@@ -15,6 +15,8 @@ enum { KEY_BY = OPT_LONG, KEY_NEWEST, KEY_COST };
 static const struct opt options[] = {
     {KEY_BY, "by", OPT_CHOICE, GROUPS, "count by this (day)"},
     {KEY_COST, "cost", OPT_FLAG, NULL, "what the answers cost, instead of messages and tokens"},
+    {KEY_PRICES, "prices", OPT_FILE, "FILE",
+     "like --cost, with the prices of this file, which may be LiteLLM's"},
     CHOOSE_MESSAGES("only messages of this session; may be repeated"),
     {KEY_NEWEST, "newest", OPT_NUMBER, "N", "only the newest N of these messages, or all"},
     CHOOSE_LIMIT("print at most N rows, the newest or the largest, or all"),
@@ -36,11 +38,11 @@ static void count_history(struct stats *s, struct choice *c, const struct histor
     start_report_bad(h, bad, c->common.quiet);
 }
 
-static void load_prices(struct prices *prices, const struct choice *c)
+static void load_prices(struct prices *prices, const struct choice *c, const char *file)
 {
     struct err e = ERR_INIT;
 
-    if (config_prices(&c->config, prices, &e) < 0)
+    if (config_prices(&c->config, file, prices, &e) < 0)
         die_err(&e);
 }
 
@@ -48,6 +50,7 @@ int main(int argc, char **argv)
 {
     struct prices prices = PRICES_INIT;
     enum stats_by by = STATS_DAY;
+    const char *file = NULL;
     bool cost = false;
     struct choice choice = {0};
     struct opt_parser args;
@@ -63,6 +66,8 @@ int main(int argc, char **argv)
             by = (enum stats_by)opt_choice(GROUPS, str_of(value));
         else if (key == KEY_COST)
             cost = true;
+        else if (key == KEY_PRICES)
+            cost = (file = value) != NULL;
         else
             newest = opt_count("--newest", value);
     }
@@ -70,7 +75,7 @@ int main(int argc, char **argv)
         die_usage("--cost counts answers, and --by tool counts calls");
     choose_open(&choice, CHOOSE_OTHERS, NULL);
     if (cost)
-        load_prices(&prices, &choice);
+        load_prices(&prices, &choice, file);
     out_start(&out, args.common.color);
     if (!choice.unpaged)
         out_page(&out);

@@ -8,6 +8,8 @@
 #define COUNT_MAX ((int64_t)1 << 53)
 /* The largest cost of an answer; a sum of int64_t holds nine of them. */
 #define COST_MAX 1000000
+/* A tick of xAI, as a part of AMOUNT_UNIT. */
+#define TICK 100
 
 static const char *const names[USAGE_KINDS] = {
     [USAGE_INPUT] = "input_tokens",           [USAGE_OUTPUT] = "output_tokens",
@@ -58,6 +60,35 @@ void usage_read(struct usage *u, enum usage_kind kind, struct str value)
     if (kind == USAGE_COST ? json_type(value) == JSON_NUMBER && read_cost(value, &n)
                            : json_int(value, &n) && n >= 0 && n < COUNT_MAX)
         u->at[kind] = n;
+}
+
+/* Returns a cost, or -1 if the value is none. */
+static int64_t cost_of(struct str value)
+{
+    struct usage u;
+
+    usage_init(&u);
+    usage_read(&u, USAGE_COST, value);
+    return u.at[USAGE_COST];
+}
+
+void usage_read_cost(struct usage *u, struct str usage)
+{
+    struct str cost = json_get(usage, "cost");
+    int64_t gateway = cost_of(json_get(usage, "response_cost")), ticks;
+
+    if (gateway > 0)
+        u->at[USAGE_COST] = gateway;
+    if (json_int(json_get(usage, "cost_in_usd_ticks"), &ticks) && ticks >= 0 &&
+        ticks < COST_MAX * (AMOUNT_UNIT / TICK))
+        u->at[USAGE_COST] = ticks * TICK;
+    usage_read(u, USAGE_COST, json_get(cost, "total_cost"));
+    usage_read(u, USAGE_COST, cost);
+    if (cost_of(cost) >= 0 && json_is_true(json_get(usage, "is_byok"))) {
+        int64_t own = cost_of(json_get(json_get(usage, "cost_details"), "upstream_inference_cost"));
+
+        u->at[USAGE_COST] += own > 0 ? own : 0;
+    }
 }
 
 void usage_read_members(struct usage *u, struct str object)
@@ -113,6 +144,17 @@ void usage_add_members(const struct usage *u, struct buf *out)
         json_add_key(out, names[i]);
         add_value(out, u, i);
     }
+}
+
+void usage_add_object(const struct usage *u, struct str raw, struct buf *out)
+{
+    buf_add_byte(out, '{');
+    usage_add_members(u, out);
+    if (raw.n > 0) {
+        json_add_key(out, "raw");
+        json_add_compact(out, raw);
+    }
+    buf_add_byte(out, '}');
 }
 
 void usage_add_text(const struct usage *u, struct buf *out)

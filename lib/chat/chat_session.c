@@ -1,3 +1,4 @@
+#include "chathist/chat/images.h"
 #include "chathist/chat/chat_session.h"
 
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static void load_prices(struct chat_session *t)
 
     if (!t->args->usage && !t->args->common.json)
         return;
-    if (config_prices(&t->config, &t->prices, &e) < 0)
+    if (config_prices(&t->config, NULL, &t->prices, &e) < 0)
         die_err(&e);
     t->events.prices = &t->prices;
 }
@@ -452,6 +453,39 @@ static bool report_unstored(struct chat_session *t, int result, struct err *e)
     return false;
 }
 
+/* Writes an image of the answer, and notes its file for the line. */
+static void keep_image(struct chat_session *t, struct turn *turn, struct str base64)
+{
+    struct buf path = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE), notice = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+    int result =
+        image_write(base64, t->args->output, t->images + 1, t->history.path, &path, &name, &e);
+
+    buf_addf(&notice, "the answer has an image%s%s", result > 0 ? ": " : ", which is not kept",
+             buf_c(&path));
+    if (report_unstored(t, result, &e))
+        events_notice(&t->events, buf_c(&notice));
+    if (result > 0) {
+        t->images++;
+        turn_add_file(turn, buf_str(&name));
+    }
+    buf_release(&path);
+    buf_release(&name);
+    buf_release(&notice);
+}
+
+static void keep_images(struct chat_session *t, struct turn *turn)
+{
+    struct str rest = buf_str(&turn->answer.images);
+
+    if (rest.n > 0 && !t->args->output && !t->args->store) {
+        events_notice(&t->events, "the answer has an image, which is not kept (-O FILE keeps it)");
+        return;
+    }
+    while (rest.n > 0)
+        keep_image(t, turn, str_cut(&rest, '\n'));
+}
+
 /* Stores the prompt or the answer. Returns whether it is stored. */
 static bool keep_lines(struct chat_session *t, struct turn *turn,
                        int (*store)(struct turn *turn, struct err *e))
@@ -637,6 +671,7 @@ static void exchange_rounds(struct chat_session *t, struct turn *turn, struct er
         else
             ask(turn, &prompt, t, e);
         end_prompt(&prompt); /* no connection was made */
+        keep_images(t, turn);
         kept = keep_lines(t, turn, turn_store_answer);
         if (kept || prompt.stored)
             settle(t);
@@ -654,7 +689,7 @@ static int conclude_turn(struct chat_session *t, struct turn *turn, struct err *
 {
     int status = 0;
 
-    if (turn->finished && turn->answer.text.len == 0)
+    if (turn->finished && turn->answer.text.len + turn->answer.images.len == 0)
         events_notice(&t->events, turn->answer.reasoned
                                       ? "the answer is empty: the model only reasoned"
                                       : "the answer is empty");

@@ -117,16 +117,26 @@ void events_session(struct events *ev, struct str id)
     add_event(ev, "session_id", "session_id", id);
 }
 
-/* Returns the cost of a turn by the user's prices. If the server reported it, no currency is
+/* Returns the cost of a turn by the user's prices: that of each of its responses, because prices
+ * depend on the length of a request. If the server reported one, or one is unknown, no currency is
  * set. */
 static struct cost computed_cost(const struct events *ev, const struct turn *t)
 {
-    const char *model = t->answer.model ? t->answer.model : t->ask.model;
-    struct cost unknown = {0}, cost = unknown;
+    struct str model = str_of(t->answer.model ? t->answer.model : t->ask.model);
+    struct str rest = buf_str(&t->usages);
+    struct cost sum = {0};
 
-    if (ev->prices && model)
-        cost = prices_cost(ev->prices, str_of(t->provider->name), str_of(model), &t->usage);
-    return cost.reported ? unknown : cost;
+    while (ev->prices && rest.n > 0) {
+        struct cost cost =
+            prices_cost(ev->prices, str_of(t->provider->name), model, str_cut(&rest, '\n'));
+
+        if (cost.reported || cost.currency == PRICES_UNKNOWN ||
+            (sum.currency != PRICES_UNKNOWN && sum.currency != cost.currency))
+            return (struct cost){0};
+        sum.currency = cost.currency;
+        amount_add(&sum.amount, cost.amount);
+    }
+    return sum;
 }
 
 void events_spent(struct events *ev, const struct turn *t)

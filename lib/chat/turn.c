@@ -137,6 +137,7 @@ int turn_prepare(struct turn *t, struct err *e)
     context_init(&t->context);
     response_init(&t->answer, NULL);
     usage_init(&t->usage);
+    buf_init(&t->usages, SIZE_MAX);
     buf_init(&t->prompt_id, BUF_SMALL);
     buf_init(&t->answer_id, BUF_SMALL);
     buf_init(&t->last, BUF_LINE);
@@ -331,7 +332,7 @@ static void add_answer_line(struct turn *t)
     set_edits(t, d);
     buf_clear(&t->edits);
     set_server(t, d);
-    draft_set_usage(d, &a->usage);
+    draft_set_usage(d, &a->usage, buf_str(&a->raw_usage));
     if (a->finish_reason)
         draft_set_text(d, FIELD_FINISH_REASON, str_of(a->finish_reason));
     else if (!a->finished)
@@ -565,6 +566,13 @@ static void note_silent_cut(struct turn *t)
     buf_release(&notice);
 }
 
+static void add_usage(struct turn *t)
+{
+    usage_sum(&t->usage, &t->answer.usage);
+    usage_add_object(&t->answer.usage, buf_str(&t->answer.raw_usage), &t->usages);
+    buf_add_byte(&t->usages, '\n');
+}
+
 static int ask_once(struct turn *t, const struct response_sink *sink, struct err *e)
 {
     int result;
@@ -574,7 +582,7 @@ static int ask_once(struct turn *t, const struct response_sink *sink, struct err
     /* A request that was refused cost nothing. */
     if (result == 0 || usage_known(&t->answer.usage) ||
         t->answer.text.len + t->answer.calls_count > 0)
-        usage_sum(&t->usage, &t->answer.usage);
+        add_usage(t);
     if (result == 0)
         note_silent_cut(t);
     return result < 0 ? -1 : check_answer(t, e);
@@ -650,6 +658,14 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e)
     return result;
 }
 
+void turn_add_file(struct turn *t, struct str name)
+{
+    buf_add_c(&t->edits, t->edits.len > 0 ? "\n" : "");
+    buf_add_c(&t->edits, "{\"files_modified\":[");
+    json_add_string(&t->edits, name);
+    buf_add_c(&t->edits, "]}");
+}
+
 void turn_release(struct turn *t)
 {
     if (t->storing)
@@ -670,6 +686,7 @@ void turn_release(struct turn *t)
     buf_release(&t->replaces);
     buf_release(&t->unsent);
     buf_release(&t->edits);
+    buf_release(&t->usages);
     for (size_t i = 0; i < t->images_count; i++)
         attachment_list_release(&t->images[i]);
     free(t->images);

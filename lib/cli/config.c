@@ -540,14 +540,18 @@ static char *prices_file(const struct config *c, struct err *e)
     return NULL;
 }
 
-int config_prices(const struct config *c, struct prices *p, struct err *e)
+int config_prices(const struct config *c, const char *named, struct prices *p, struct err *e)
 {
-    bool named = c->value[SETTING_PRICES] && *c->value[SETTING_PRICES];
+    bool wanted = named || (c->value[SETTING_PRICES] && *c->value[SETTING_PRICES]);
     struct buf text = BUF_INIT(BUF_LINE);
-    char *file = prices_file(c, e);
-    int result = file ? file_read_state(file, &text, e) : named ? -1 : 0;
+    char *file = named ? mem_text(named) : prices_file(c, e);
+    int result = wanted ? -1 : 0;
 
-    if (result == 0 && named)
+    if (file && named)
+        result = file_read(file, &text, e) < 0 ? -1 : 1;
+    else if (file)
+        result = file_read_state(file, &text, e);
+    if (result == 0 && wanted)
         result = err_set(e, ERR_USAGE, "cannot read '%s': No such file or directory", file);
     if (result < 0)
         e->kind = ERR_USAGE;

@@ -744,7 +744,7 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     draft_set_text(d, FIELD_ORIGIN, buf_str(&m->origin));
     set_optional(d, FIELD_MODEL, &m->model);
     set_optional(d, FIELD_PROVIDER, &m->provider);
-    draft_set_usage(d, &m->usage);
+    draft_set_usage(d, &m->usage, STR_NONE);
     set_optional(d, FIELD_FINISH_REASON, &m->finish);
     buf_release(&text);
 }

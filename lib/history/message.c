@@ -431,15 +431,12 @@ void draft_set_int(struct draft *d, enum field f, long long n)
     buf_addf(&d->field[f], "%lld", n);
 }
 
-void draft_set_usage(struct draft *d, const struct usage *u)
+void draft_set_usage(struct draft *d, const struct usage *u, struct str raw)
 {
-    struct buf *b = &d->field[FIELD_USAGE];
-
     if (!usage_known(u))
         return;
-    buf_set(b, STR("{"));
-    usage_add_members(u, b);
-    buf_add_byte(b, '}');
+    buf_clear(&d->field[FIELD_USAGE]);
+    usage_add_object(u, raw, &d->field[FIELD_USAGE]);
 }
 
 void draft_push_text(struct draft *d, enum field f, struct str text)

@@ -160,11 +160,10 @@ static struct stats_count count_of(const struct message *m)
 static void take_cost(struct prices *p, const struct message *m, struct facts *f)
 {
     struct buf provider = BUF_INIT(BUF_LINE), model = BUF_INIT(BUF_LINE);
-    struct usage usage = usage_of(m);
     struct cost cost;
 
     cost = prices_cost(p, message_text(m, FIELD_PROVIDER, &provider),
-                       message_text(m, FIELD_MODEL, &model), &usage);
+                       message_text(m, FIELD_MODEL, &model), m->field[FIELD_USAGE]);
     f->currency = cost.currency;
     f->cost.answers = 1;
     *(cost.reported ? &f->cost.reported : &f->cost.computed) = cost.amount;

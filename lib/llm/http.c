@@ -26,7 +26,7 @@ static const char *const head_names[HTTP_FIELDS] = {
     [HTTP_MEDIA_TYPE] = "content-type",     [HTTP_LOCATION] = "location",
     [HTTP_RETRY_AFTER] = "retry-after",     [HTTP_RETRY_AFTER_MS] = "retry-after-ms",
     [HTTP_SHOULD_RETRY] = "x-should-retry", [HTTP_SESSION_ID] = "mcp-session-id",
-    [HTTP_CHALLENGE] = "www-authenticate",
+    [HTTP_CHALLENGE] = "www-authenticate",  [HTTP_COST] = "x-litellm-response-cost",
 };
 
 static void head_clear(struct http_head *h)

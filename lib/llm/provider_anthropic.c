@@ -600,17 +600,24 @@ static int anthropic_read_delta(struct response *a, int64_t index, struct str de
  * all input at the end; this does not replace earlier counts. */
 static void anthropic_read_usage(struct response *a, struct str usage)
 {
+    static const struct wire_usage input[] = {
+        {USAGE_INPUT, NULL, "input_tokens"},
+        {USAGE_CACHE_READ, NULL, "cache_read_input_tokens"},
+        {USAGE_CACHE_WRITE, NULL, "cache_creation_input_tokens"},
+        {.inner = NULL},
+    };
+    static const struct wire_usage output[] = {
+        {USAGE_OUTPUT, NULL, "output_tokens"},
+        {USAGE_REASONING, "output_tokens_details", "thinking_tokens"},
+        {.inner = NULL},
+    };
     struct usage counts, *all = &a->usage;
 
     usage_init(&counts);
-    usage_read(&counts, USAGE_INPUT, json_get(usage, "input_tokens"));
-    usage_read(&counts, USAGE_CACHE_READ, json_get(usage, "cache_read_input_tokens"));
-    usage_read(&counts, USAGE_CACHE_WRITE, json_get(usage, "cache_creation_input_tokens"));
+    wire_read_usage(a, &counts, usage, input);
     if (all->at[USAGE_INPUT] > 0 && counts.at[USAGE_INPUT] <= 0 && usage_cached(&counts) == 0)
         usage_init(&counts);
-    usage_read(&counts, USAGE_OUTPUT, json_get(usage, "output_tokens"));
-    usage_read(&counts, USAGE_REASONING,
-               json_get(json_get(usage, "output_tokens_details"), "thinking_tokens"));
+    wire_read_usage(a, &counts, usage, output);
     if (all->at[USAGE_INPUT] >= 0)
         all->at[USAGE_INPUT] -= usage_cached(all);
     usage_replace(all, &counts);

@@ -54,13 +54,21 @@ bool provider_error_in(struct str error, struct str object)
     return is_truthy(error) || json_is_text(object, "error");
 }
 
+/* MiniMax reports errors as `base_resp`, whose code is 0 in an answer (platform.minimax.io, "Error
+ * codes"), DashScope as `code` and `message` (Alibaba Cloud Model Studio, "Error messages"), and
+ * FastAPI as `detail`. */
 bool provider_error_reported(struct str value)
 {
-    static const char *const keys[] = {"error", "object"};
-    struct str found[2];
+    enum { ERROR, OBJECT, BASE, CODE, MESSAGE, DETAIL, COUNT };
+    static const char *const keys[COUNT] = {"error", "object",  "base_resp",
+                                            "code",  "message", "detail"};
+    struct str found[COUNT];
 
-    json_pick(value, keys, found, 2);
-    return provider_error_in(found[0], found[1]);
+    json_pick(value, keys, found, COUNT);
+    return provider_error_in(found[ERROR], found[OBJECT]) ||
+           is_truthy(json_get(found[BASE], "status_code")) ||
+           (is_truthy(found[CODE]) && json_type(found[MESSAGE]) == JSON_STRING) ||
+           is_truthy(found[DETAIL]);
 }
 
 /* A code is a number, or a string that may hold a number. */
@@ -95,7 +103,8 @@ static void add_place(struct server_error *f, struct str loc)
  * list of objects. */
 static void take_message(struct server_error *f, struct str error)
 {
-    static const char *const keys[] = {"message", "detail", "error", "msg", "error_description"};
+    static const char *const keys[] = {"message",           "detail",     "error",    "msg",
+                                       "error_description", "status_msg", "base_resp"};
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct str value = json_get(error, keys[i]);
@@ -218,10 +227,10 @@ static enum err_kind kind_of(const struct server_error *f)
         return kind_of_status(f->status);
     if (f->number >= 400 && f->number < 600)
         return kind_of_status((int)f->number);
-    if (is_named(f, WORDS("authentication", "permission", "api_key", "unauthorized")))
+    if (is_named(f, WORDS("authentication", "permission", "api_key", "apikey", "unauthorized")))
         return ERR_AUTH;
-    if (is_named(f, WORDS("invalid_", "not_found", "badrequest", "bad_request", "unsupported",
-                          "billing", "image", "data_residency")))
+    if (is_named(f, WORDS("invalid_", "invalidparameter", "not_found", "badrequest", "bad_request",
+                          "unsupported", "billing", "image", "data_residency")))
         return ERR_REQUEST;
     return ERR_BUSY;
 }
@@ -276,8 +285,13 @@ int provider_error_set_reported(struct err *e, struct str value)
 int provider_error_set_http(struct err *e, int status, struct str body)
 {
     struct str value;
-    bool json = json_check(body, &value, NULL) &&
-                (json_type(value) == JSON_OBJECT || json_type(value) == JSON_ARRAY);
+    bool json;
+
+    /* LiteLLM sends an event (`data: {"error": ...}`). */
+    if (str_starts(str_trim(body), STR("data:")))
+        body = str_skip(str_trim(body), strlen("data:"));
+    json = json_check(body, &value, NULL) &&
+           (json_type(value) == JSON_OBJECT || json_type(value) == JSON_ARRAY);
 
     return set(e, status, json ? value : STR_NONE, body);
 }

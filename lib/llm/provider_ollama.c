@@ -353,8 +353,8 @@ static int read_message(struct response *a, struct str message, struct err *e)
     buf_release(&scratch);
     if (rc != 0 || response_add_text(a, got[CONTENT], e) != 0 || read_calls(a, got[CALLS], e) != 0)
         return -1;
-    if (json_type(json_at(got[IMAGES], 0)) == JSON_STRING)
-        response_drop_media(a, RESPONSE_IMAGE);
+    for (struct json_iter it = json_iter(got[IMAGES]); !it.object && json_next(&it);)
+        response_add_image(a, it.value);
     return 0;
 }
 
@@ -367,7 +367,8 @@ static int read_object(struct response *a, struct str object, struct err *e)
     struct str got[COUNT];
 
     json_pick(object, keys, got, COUNT);
-    if (provider_error_in(got[ERROR], STR_NONE))
+    if (provider_error_in(got[ERROR], STR_NONE) ||
+        (json_type(got[MESSAGE]) != JSON_OBJECT && provider_error_reported(object)))
         return provider_error_set_reported(e, object);
     wire_take_model(a, got[MODEL]);
     if (read_message(a, got[MESSAGE], e) != 0)

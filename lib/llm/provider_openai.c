@@ -508,8 +508,8 @@ static int openai_read_message(struct response *a, struct str message, bool delt
         openai_read_refusal(a, got[REFUSAL], e) != 0 ||
         response_add_citations(a, got[NOTES]) != 0 || openai_read_calls(a, got[CALLS], e) != 0)
         return -1;
-    if (json_type(json_at(got[IMAGES], 0)) == JSON_OBJECT)
-        response_drop_media(a, RESPONSE_IMAGE);
+    for (struct json_iter it = json_iter(got[IMAGES]); !it.object && json_next(&it);)
+        response_add_image(a, json_get(json_get(it.value, "image_url"), "url"));
     if (json_type(got[AUDIO]) == JSON_OBJECT) {
         response_drop_media(a, RESPONSE_AUDIO);
         /* The text of an answer that is spoken is only here (OpenAI, "Audio and speech"). */
@@ -564,25 +564,23 @@ static void openai_read_usage(struct response *a, struct str usage)
         {USAGE_CACHE_READ, "prompt_tokens_details", "cached_tokens"},
         {USAGE_CACHE_WRITE, "prompt_tokens_details", "cache_write_tokens"}, /* OpenRouter */
         {USAGE_REASONING, "completion_tokens_details", "reasoning_tokens"},
-        {USAGE_COST, NULL, "cost"},         /* OpenRouter */
-        {USAGE_COST, "cost", "total_cost"}, /* Perplexity */
         {.inner = NULL},
     };
 
-    wire_read_usage(a, usage, counts);
+    wire_read_usage(a, &a->usage, usage, counts);
     if (json_type(usage) == JSON_OBJECT)
         count_reasoning(&a->usage, json_get(usage, "total_tokens"));
 }
 
 /* The members of a choice. One pass reads them all, because this runs for every token. */
-enum choice_member { DELTA, MESSAGE, FINISH, INDEX, FAULT, FAULT_OBJECT, CHOICE_MEMBERS };
+enum choice_member { DELTA, MESSAGE, FINISH, INDEX, FAULT, FAULT_OBJECT, SPENT, CHOICE_MEMBERS };
 
 /* Returns the choice of index 0, or the first one without an index, or STR_NONE. */
 static struct str first_choice(struct str choices, struct str got[CHOICE_MEMBERS])
 {
     static const char *const keys[CHOICE_MEMBERS] = {
-        [DELTA] = "delta", [MESSAGE] = "message", [FINISH] = "finish_reason",
-        [INDEX] = "index", [FAULT] = "error",     [FAULT_OBJECT] = "object",
+        [DELTA] = "delta", [MESSAGE] = "message",     [FINISH] = "finish_reason", [INDEX] = "index",
+        [FAULT] = "error", [FAULT_OBJECT] = "object", [SPENT] = "usage", /* Moonshot */
     };
 
     for (struct json_iter it = json_iter(choices); json_next(&it);) {
@@ -601,8 +599,9 @@ static struct str first_choice(struct str choices, struct str got[CHOICE_MEMBERS
  * inside a choice. */
 static int openai_read_object(struct response *a, struct str object, bool *any, struct err *e)
 {
-    enum { ERROR, OBJECT, CHOICES, MODEL, USAGE, COUNT };
-    static const char *const keys[COUNT] = {"error", "object", "choices", "model", "usage"};
+    enum { ERROR, OBJECT, CHOICES, MODEL, USAGE, GROQ, TIER, HIDDEN, COUNT };
+    static const char *const keys[COUNT] = {"error", "object", "choices",      "model",
+                                            "usage", "x_groq", "service_tier", "_hidden_params"};
     struct str outer[COUNT], inner[CHOICE_MEMBERS], choice;
     bool delta;
 
@@ -611,8 +610,15 @@ static int openai_read_object(struct response *a, struct str object, bool *any, 
         return provider_error_set_reported(e, object);
     choice = first_choice(outer[CHOICES], inner);
     *any = choice.n > 0;
+    if (!*any && provider_error_reported(object))
+        return provider_error_set_reported(e, object);
     wire_take_model(a, outer[MODEL]);
+    openai_read_usage(a, inner[SPENT]);
+    openai_read_usage(a, json_get(outer[GROQ], "usage"));
     openai_read_usage(a, outer[USAGE]);
+    response_keep_usage_member(a, "service_tier", outer[TIER]);
+    /* LiteLLM */
+    response_keep_usage_member(a, "response_cost", json_get(outer[HIDDEN], "response_cost"));
     delta = json_type(inner[DELTA]) == JSON_OBJECT;
     if (openai_read_message(a, inner[delta ? DELTA : MESSAGE], delta, e) != 0)
         return -1;

@@ -442,9 +442,14 @@ static void read_other_item(struct response *a, struct str item)
                                          "custom_tool_call",     "local_shell_call",
                                          "mcp_approval_request", "shell_call"};
     struct buf scratch = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
-    struct str type = json_text(json_get(item, "type"), &scratch);
+    struct str type = json_text(json_get(item, "type"), &scratch),
+               action = json_get(item, "action");
 
     response_note_other(a, type);
+    /* A search costs money, a page that is opened after it does not (OpenAI, "Pricing"). */
+    if (str_ends(type, STR("_call")) &&
+        (!json_get(action, "type").p || json_has_type(action, "search")))
+        response_count_charge(a, type);
     if (str_ends(type, STR("_call_output")))
         response_ask_client(a, STR_NONE, STR_NONE);
     for (size_t i = 0; i < sizeof asking / sizeof *asking; i++)
@@ -452,6 +457,12 @@ static void read_other_item(struct response *a, struct str item)
             response_ask_client(a, type, json_text(json_get(item, "name"), &name));
     buf_release(&scratch);
     buf_release(&name);
+}
+
+static void read_image_item(struct response *a, struct str item)
+{
+    response_count_charge(a, STR("image_generation_call"));
+    response_add_image(a, json_get(item, "result"));
 }
 
 /* Reads an item of the output that is complete. */
@@ -468,7 +479,7 @@ static int read_item(struct response *a, int64_t index, struct str item, struct 
     else if (json_has_type(item, "reasoning"))
         rc = read_reasoning_item(a, item);
     else if (json_has_type(item, "image_generation_call"))
-        response_drop_media(a, RESPONSE_IMAGE);
+        read_image_item(a, item);
     else
         read_other_item(a, item);
     opaque_add_item(&a->opaque, item, matters(item));
@@ -497,11 +508,10 @@ static void responses_read_usage(struct response *a, struct str usage)
         {USAGE_CACHE_READ, "input_tokens_details", "cached_tokens"},
         {USAGE_CACHE_WRITE, "input_tokens_details", "cache_write_tokens"},
         {USAGE_REASONING, "output_tokens_details", "reasoning_tokens"},
-        {USAGE_COST, NULL, "cost"}, /* OpenRouter */
         {.inner = NULL},
     };
 
-    wire_read_usage(a, usage, members);
+    wire_read_usage(a, &a->usage, usage, members);
 }
 
 static int read_incomplete(struct response *a, struct str response, struct err *e)
@@ -530,6 +540,7 @@ static int responses_read_end(struct response *a, struct str response, struct st
 {
     wire_take_model(a, json_get(response, "model"));
     responses_read_usage(a, json_get(response, "usage"));
+    response_keep_usage_member(a, "service_tier", json_get(response, "service_tier"));
     if (!a->begun && read_output(a, json_get(response, "output"), e) != 0)
         return -1;
     if (str_eq_c(status, "failed"))

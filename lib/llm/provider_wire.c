@@ -211,11 +211,13 @@ void wire_take_model(struct response *a, struct str model)
     buf_release(&scratch);
 }
 
-void wire_read_usage(struct response *a, struct str usage, const struct wire_usage *members)
+void wire_read_usage(struct response *a, struct usage *to, struct str usage,
+                     const struct wire_usage *members)
 {
+    response_keep_usage(a, usage);
     for (; json_type(usage) == JSON_OBJECT && members->inner; members++)
         usage_read(
-            &a->usage, members->kind,
+            to, members->kind,
             json_get(members->outer ? json_get(usage, members->outer) : usage, members->inner));
 }
 

@@ -128,13 +128,14 @@ void wire_calls_to_text(const struct context *c, struct context *to);
 
 /* Sets the model of the response, a JSON string, unless it is set. */
 void wire_take_model(struct response *a, struct str model);
-/* Reads the counts of a `usage` object, by a list that ends with inner NULL. A later row of the
- * same kind replaces an earlier one. */
+/* Keeps a `usage` object, and reads its counts into `to`, by a list that ends with inner NULL. A
+ * later row of the same kind replaces an earlier one. */
 struct wire_usage {
     enum usage_kind kind;
     const char *outer, *inner; /* if outer is NULL, a member of `usage` itself */
 };
-void wire_read_usage(struct response *a, struct str usage, const struct wire_usage *members);
+void wire_read_usage(struct response *a, struct usage *to, struct str usage,
+                     const struct wire_usage *members);
 /* Sets the error of an event or response that cannot be used: `what: 'its beginning'`. Returns
  * -1. */
 int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct str data);

@@ -1,5 +1,6 @@
 #include "chathist/llm/response.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,8 @@
 /* The longest reason for a refusal, and the longest name of a part, that is kept, in code points. */
 #define REFUSAL_MAX 300
 #define NAME_MAX_SHOWN 80
+/* What a server reports of its usage is kept up to this many bytes. */
+#define RAW_USAGE_MAX ((size_t)64 << 10)
 
 void response_init(struct response *a, const struct response_sink *sink)
 {
@@ -23,6 +26,8 @@ void response_init(struct response *a, const struct response_sink *sink)
     buf_init(&a->extra, RESPONSE_MAX);
     opaque_init(&a->opaque);
     usage_init(&a->usage);
+    buf_init(&a->raw_usage, RAW_USAGE_MAX);
+    buf_init(&a->images, RESPONSE_MAX);
     a->sink = sink;
 }
 
@@ -43,6 +48,8 @@ void response_release(struct response *a)
     buf_release(&a->text);
     buf_release(&a->repaired);
     buf_release(&a->extra);
+    buf_release(&a->raw_usage);
+    buf_release(&a->images);
     opaque_release(&a->opaque);
     response_init(a, a->sink);
 }
@@ -180,6 +187,25 @@ void response_drop_media(struct response *a, enum response_media media)
                                                : "the answer has sound, which is not kept");
 }
 
+void response_add_image(struct response *a, struct str string)
+{
+    struct buf scratch = BUF_INIT(SIZE_MAX);
+    struct str data = json_text(string, &scratch), url = data;
+
+    if (str_starts(url, STR("data:"))) {
+        (void)str_cut(&url, ',');
+        data = url;
+    }
+    if (data.n == 0 || str_find(data, STR(":")) || str_find(data, STR("\n")) ||
+        data.n >= a->images.max - a->images.len) {
+        response_drop_media(a, RESPONSE_IMAGE);
+    } else if (!str_find(buf_str(&a->images), data)) {
+        buf_add_str(&a->images, data);
+        buf_add_byte(&a->images, '\n');
+    }
+    buf_release(&scratch);
+}
+
 int response_add_citation(struct response *a, struct str json)
 {
     struct buf scratch = BUF_INIT(SIZE_MAX);
@@ -202,6 +228,72 @@ int response_add_citations(struct response *a, struct str json)
     for (struct json_iter it = json_iter(json); rc == 0 && !it.object && json_next(&it);)
         rc = response_add_citation(a, it.value);
     return rc;
+}
+
+/* ---- usage ---- */
+
+void response_keep_usage(struct response *a, struct str object)
+{
+    struct str sides[] = {buf_str(&a->raw_usage), object};
+    struct buf merged = BUF_INIT(RAW_USAGE_MAX), key = BUF_INIT(BUF_LINE);
+
+    buf_add_byte(&merged, '{');
+    for (int i = 0; i < 2 && json_type(object) == JSON_OBJECT; i++)
+        for (struct json_iter it = json_iter(sides[i]); json_next(&it);) {
+            struct str other, value = it.value;
+
+            buf_clear(&key);
+            json_decode_body(it.key, &key);
+            other = json_get(sides[1 - i], buf_c(&key));
+            if (i == 0 ? !json_is_null(other) : other.p != NULL)
+                value = i == 0 ? other : STR_NONE;
+            if (json_is_null(value))
+                continue;
+            json_add_key(&merged, buf_c(&key));
+            json_add_compact(&merged, value);
+        }
+    buf_add_byte(&merged, '}');
+    if (merged.len > 2 && !merged.overflow)
+        buf_set(&a->raw_usage, buf_str(&merged));
+    buf_release(&merged);
+    buf_release(&key);
+}
+
+void response_keep_usage_member(struct response *a, const char *name, struct str value)
+{
+    struct buf object = BUF_INIT(RAW_USAGE_MAX);
+
+    if (json_is_null(value) || str_eq(json_get(buf_str(&a->raw_usage), name), value))
+        return;
+    buf_add_byte(&object, '{');
+    json_add_key(&object, name);
+    json_add_compact(&object, value);
+    buf_add_byte(&object, '}');
+    response_keep_usage(a, object.overflow ? STR_NONE : buf_str(&object));
+    buf_release(&object);
+}
+
+void response_count_charge(struct response *a, struct str type)
+{
+    struct buf name = BUF_INIT(BUF_LINE), number = BUF_INIT(BUF_SMALL);
+    int64_t n = 0;
+
+    buf_set(&name, type);
+    json_int(json_get(buf_str(&a->raw_usage), buf_c(&name)), &n);
+    buf_addf(&number, "%" PRId64, n + 1);
+    response_keep_usage_member(a, buf_c(&name), buf_str(&number));
+    buf_release(&name);
+    buf_release(&number);
+}
+
+void response_settle_usage(struct response *a, struct str head_cost)
+{
+    struct str number;
+
+    if (json_check(head_cost, &number, NULL) && json_type(number) == JSON_NUMBER)
+        response_keep_usage_member(a, "response_cost", number);
+    mask(a, &a->raw_usage, 0, 0);
+    usage_read_cost(&a->usage, buf_str(&a->raw_usage));
 }
 
 /* ---- calls ---- */
@@ -402,6 +494,24 @@ void response_set_refusal(struct response *a, struct str category, struct str ex
     buf_release(&shown);
 }
 
+/* Makes an array of what several responses reported. */
+static void join_usage(struct buf *raw, struct str next)
+{
+    struct buf array = BUF_INIT(RAW_USAGE_MAX);
+
+    if (raw->len > 0 && next.n > 0) {
+        buf_addf(&array, "%s%.*s,", *raw->data == '[' ? "" : "[",
+                 (int)(raw->len - (*raw->data == '[')), raw->data);
+        buf_add_str(&array, next);
+        buf_add_byte(&array, ']');
+    }
+    if (array.overflow)
+        buf_clear(raw);
+    else if (next.n > 0)
+        buf_set(raw, array.len > 0 ? buf_str(&array) : next);
+    buf_release(&array);
+}
+
 int response_join(struct response *a, struct response *next, struct err *e)
 {
     buf_add_str(&a->text, buf_str(&next->text));
@@ -415,6 +525,8 @@ int response_join(struct response *a, struct response *next, struct err *e)
     next->calls = NULL;
     next->calls_count = next->calls_cap = 0;
     usage_sum(&a->usage, &next->usage);
+    join_usage(&a->raw_usage, buf_str(&next->raw_usage));
+    buf_add_str(&a->images, buf_str(&next->images));
     response_set_model(a, str_of(next->model));
     response_set_finish(a, str_of(next->finish_reason));
     replace(a, &a->refusal, str_of(next->refusal));

@@ -426,7 +426,7 @@ static void info_usage(struct repl *r)
     filter_add(&filter.sessions, buf_str(&chat->session.id));
     stats_init(&stats, STATS_ROLE);
     stats.prices = &prices;
-    if (config_prices(&chat->config, &prices, &e) < 0 ||
+    if (config_prices(&chat->config, NULL, &prices, &e) < 0 ||
         stats_scan(&stats, &chat->history, &filter, SIZE_MAX, NULL, &e) < 0) {
         repl_report(&e);
     } else {

@@ -370,3 +370,31 @@ answers() {
     run_expect 0 hist-stats --cost --by session
     stdout_line 1 $'total\tUSD\t0.7125\t0\t0.7125\t1\t2000000'
 }
+
+@test "hist-stats: --prices reads the file of LiteLLM as it is, and the total is what arithmetic gives" {
+    local map=$FIXTURES/prices/litellm.json
+    put s assistant a '' '{"model":"gpt-5.4","provider":"openai","usage":{"input_tokens":1000,"output_tokens":100,"cache_read_tokens":700}}'
+    put s assistant b '' '{"model":"gpt-5.4-2026-03-05","provider":"openai-responses","usage":{"input_tokens":1000,"output_tokens":100,"raw":{"service_tier":"priority"}}}'
+    put s assistant c '' '{"model":"gpt-5.4","provider":"openai","usage":{"input_tokens":1000,"output_tokens":100,"raw":{"service_tier":"scale"}}}'
+    put s assistant d '' '{"model":"claude-sonnet-4-5","provider":"anthropic","usage":{"input_tokens":1100,"output_tokens":40,"cache_write_tokens":1097,"raw":{"cache_creation":{"ephemeral_1h_input_tokens":1000},"server_tool_use":{"web_search_requests":2}}}}'
+    put s assistant e '' '{"model":"deepseek-chat","provider":"deepseek","usage":{"input_tokens":1000,"output_tokens":100}}'
+    put s assistant f '' '{"model":"gpt-5.4","provider":"other","usage":{"input_tokens":1000,"output_tokens":100}}'
+    put s assistant g '' '{"model":"deepseek-chat","provider":"deepseek","usage":{"input_tokens":1,"output_tokens":1,"raw":{"cost_in_usd_ticks":37756000}}}'
+    # (300*2.5 + 700*0.25 + 100*15) + (1000*5 + 100*30) + (3*3 + 97*3.75 + 1000*6 + 40*15 + 20000) + (1000*1 + 100*2)
+    # millionths, and 0.0037756 that the server reported
+    run_expect 0 hist-stats --prices "$map" --by session
+    stdout_line 1 $'total\tUSD\t0.04237335\t0.0037756\t0.03859775\t5\t4442'
+    stdout_line 2 $'total\tunknown\t-\t-\t-\t2\t2200'
+    # The file of the configuration may be it, too.
+    mkdir -p "$HOME/.config/chathist"
+    cp "$map" "$HOME/.config/chathist/prices"
+    run_expect 0 hist-stats --cost --by session
+    stdout_line 1 $'total\tUSD\t0.04237335\t0.0037756\t0.03859775\t5\t4442'
+    head -c 100 "$map" >cut
+    run_expect 2 hist-stats --prices cut
+    stderr_is "hist-stats: cannot use 'cut': it is not JSON"
+    run_expect 2 hist-stats --prices nowhere
+    stderr_is "hist-stats: cannot open 'nowhere': No such file or directory"
+    run_expect 2 hist-stats --prices "$map" --by tool
+    stdout_empty
+}

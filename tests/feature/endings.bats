@@ -192,3 +192,35 @@ response_file() {
     request 3 | jq -cS '.messages[1].content[0]' >sent
     same 'the block in the next turn' wanted sent
 }
+
+@test "endings: an error with status 200 is told in the server's words, by every wire, in a stream and whole" {
+    local wire error type
+    local -a errors=(
+        '{"choices":null,"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}' 'server error: insufficient balance'
+        '{"code":"InvalidParameter","message":"Range of input length","request_id":"r"}' 'server error: Range of input length'
+        '{"error":{"message":"overloaded just now","type":"api_error"}}' 'server error: overloaded just now'
+        '{"error":"in a word"}' 'server error: in a word'
+        '{"object":"error","message":"of vLLM","code":503}' 'server error 503: of vLLM'
+        '{"detail":"of FastAPI"}' 'server error: of FastAPI'
+    )
+    for wire in openai openai-responses anthropic ollama; do
+        for ((i = 0; i < ${#errors[@]}; i += 2)); do
+            for type in text/event-stream application/json; do
+                [[ $wire == ollama && $type == text/* ]] && type=application/x-ndjson
+                error=${errors[i]}
+                [[ $type == text/* ]] && error="data: $error"
+                printf 'status: 200\nheader: Content-Type: %s\n\n%s\n\n' "$type" "$error" >error.http
+                start_llm ./error.http
+                export ANTHROPIC_BASE_URL=http://127.0.0.1:$LLM_PORT ANTHROPIC_API_KEY=k OLLAMA_HOST=127.0.0.1:$LLM_PORT
+                run chat -1 --retries 0 -m "$wire:m" hello
+                printf '%s\n' "$output" >said
+                is "$wire $type $i" said "chat: ${errors[i + 1]}"
+            done
+        done
+    done
+    # The body of an HTTP error may be an event, too.
+    printf 'status: 500\nheader: Content-Type: text/event-stream\n\ndata: {"error":{"message":"of LiteLLM"}}\n\n' >error.http
+    start_llm ./error.http
+    run_expect 5 chat -1 --retries 0 -m openai:m hello
+    stderr_is 'chat: HTTP 500: of LiteLLM'
+}

@@ -168,7 +168,7 @@ answer() {
     start_llm ./whole.http
     run_expect 0 chat -u hello
     stderr_is 'input_tokens=20 output_tokens=9 cache_read_tokens=8 cache_write_tokens=3 reasoning_tokens=5 cost=0.000125'
-    json_is "$HISTORY" 'select(.model) | .model, (.usage | tojson)' resolved-1 \
+    json_is "$HISTORY" 'select(.model) | .model, (.usage | del(.raw) | tojson)' resolved-1 \
         '{"input_tokens":20,"output_tokens":9,"cache_read_tokens":8,"cache_write_tokens":3,"reasoning_tokens":5,"cost":0.000125}'
     run_expect 0 hist-stats --json
     stdout_has '"input_tokens":20'
@@ -194,7 +194,7 @@ answer() {
         stdout_is x
         stderr_is 'input_tokens=unknown output_tokens=2'
         run_expect 0 hist-show --json last
-        stdout_json 'select(.role == "assistant") | .usage | tojson' '{"output_tokens":2}'
+        stdout_json 'select(.role == "assistant") | .usage | del(.raw) | tojson' '{"output_tokens":2}'
     done
     prices '* 1 1 1 1 USD'
     run_expect 0 hist-stats --cost --by role

@@ -5,6 +5,7 @@
  */
 #include <stdint.h>
 
+#include "chathist/base/json.h"
 #include "chathist/history/prices.h"
 #include "demand.h"
 
@@ -17,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct prices p = PRICES_INIT;
     struct err e = ERR_INIT;
     struct amount a, again;
-    struct usage usage;
+    struct str usage;
     struct cost cost;
     uint64_t price;
 
@@ -27,13 +28,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     if (amount_read_price(&price, text))
         demand(price < PRICE_MAX);
-    usage_init(&usage);
-    usage_read_members(&usage, text);
+    if (!json_check(text, &usage, NULL))
+        usage = STR_NONE;
     if (prices_read(&p, text, "prices", &e) < 0)
         demand(e.kind == ERR_USAGE);
-    cost = prices_cost(&p, STR("openai"), STR("model"), &usage);
+    cost = prices_cost(&p, STR("openai"), STR("model"), usage);
     demand(cost.currency < prices_currencies(&p));
-    cost = prices_cost(&p, STR_NONE, text, &usage);
+    cost = prices_cost(&p, STR_NONE, text, usage);
     demand(cost.currency < prices_currencies(&p) && cost.amount.part < AMOUNT_UNIT);
     prices_release(&p);
     err_release(&e);

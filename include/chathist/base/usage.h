@@ -43,6 +43,12 @@ struct amount usage_cost(const struct usage *u);
 /* Reads a count, or an amount for USAGE_COST, from a JSON value. Anything but a number that is not
  * negative, not too large and, for a count, an integer, changes nothing: it is unknown. */
 void usage_read(struct usage *u, enum usage_kind kind, struct str value);
+/* Reads the cost from the object in which a server reports its usage: `cost` of OpenRouter
+ * ("Usage Accounting"; with a key of the user's own it is the fee, and what the provider charged is
+ * beside it), `cost.total_cost` of Perplexity, `cost_in_usd_ticks` of xAI
+ * (docs.x.ai/developers/cost-tracking: 10^10 of them are a dollar), and `response_cost` of LiteLLM,
+ * which is 0 for a model without a known price. */
+void usage_read_cost(struct usage *u, struct str usage);
 /* Reads the members that usage_add_members writes. */
 void usage_read_members(struct usage *u, struct str object);
 /* Replaces earlier counts of the same response by later ones. */
@@ -52,6 +58,9 @@ void usage_replace(struct usage *u, const struct usage *later);
 void usage_sum(struct usage *u, const struct usage *more);
 /* Adds the members of a JSON object: the counts that are known. */
 void usage_add_members(const struct usage *u, struct buf *out);
+/* Adds the object that the history stores: the known counts, and then as its member `raw` what the
+ * server itself reported, JSON or empty. */
+void usage_add_object(const struct usage *u, struct str raw, struct buf *out);
 /* Adds `input_tokens=12 output_tokens=unknown`, and the other counts if they are known,
  * and `cost=unknown` if that of only some responses is known. */
 void usage_add_text(const struct usage *u, struct buf *out);

@@ -30,6 +30,7 @@ struct chat_args {
     const char *messages; /* NULL: not given */
     const char *system;   /* NULL: not given */
     const char *title;    /* of the session; NULL: not given */
+    const char *output;   /* the file for images of the answer; NULL: not given */
     const char *schema;   /* a file's name; NULL: not given */
     const char *template_name, *persona;     /* NULL: not given */
     const char *list;                        /* "templates" or "personas" to list; NULL: neither */

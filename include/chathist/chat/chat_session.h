@@ -45,6 +45,7 @@ struct chat_session {
     struct prices prices;  /* for the computed cost of -u and --json */
     struct schema *schema; /* of --schema; NULL: none */
     struct err unasked;    /* why no request can be sent: no model is known yet */
+    size_t images;         /* of answers, written so far */
     struct err unsaved;    /* why something of this turn is not in the history */
     struct hash_map own;   /* ids of the lines that the turns stored */
     struct buf seen;       /* the id of the newest line when the turn was prepared; empty: none */

@@ -77,6 +77,7 @@ struct turn {
     bool calling;           /* the answer ends with calls that are to be run */
     unsigned rounds;        /* rounds so far */
     struct usage usage;     /* of all answers of the turn */
+    struct buf usages; /* the same of each response, as it is stored, a line each */
     size_t refused_bytes;   /* of the messages of a request that was too long; 0: none */
     bool text_results;      /* the server refused images of results; they are not sent */
     struct buf edits; /* what tools have edited since the last answer that was stored: the texts of
@@ -138,6 +139,8 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
 int turn_store_answer(struct turn *t, struct err *e);
 /* Stores the lines that are not stored yet. Returns 0, or -1 as turn_store_answer. */
 int turn_store(struct turn *t, struct err *e);
+/* Notes a file that was made for the answer: its line names it in `files_modified`. */
+void turn_add_file(struct turn *t, struct str name);
 /* Adds the lines that could not be stored to `memory`. Returns 0, or -1 with *e set. */
 int turn_remember(struct turn *t, struct buf *memory, struct err *e);
 void turn_release(struct turn *t);

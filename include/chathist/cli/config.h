@@ -113,9 +113,10 @@ int config_effort(const struct config *c, const char **level, struct err *e);
 int config_max_tokens(const struct config *c, int64_t *n, struct err *e);
 /* A switch that is on by default: fsync, or history_copy. */
 int config_switch(const struct config *c, enum setting s, bool *on, struct err *e);
-/* Reads the file of prices: the one that the user configuration names, else `prices` beside it if
- * that exists. Returns 1, 0 without such a file, or -1 with *err set to ERR_USAGE. */
-int config_prices(const struct config *c, struct prices *p, struct err *e);
+/* Reads the file of prices: `named` unless that is NULL, else the one that the user configuration
+ * names, else `prices` beside it if that exists. Returns 1, 0 without such a file, or -1 with *err
+ * set to ERR_USAGE. */
+int config_prices(const struct config *c, const char *named, struct prices *p, struct err *e);
 
 /* Returns true for none, minimal, low, medium, high, xhigh and max. */
 #define EFFORT_WORDS "none|minimal|low|medium|high|xhigh|max"

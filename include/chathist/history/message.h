@@ -157,8 +157,8 @@ void draft_release(struct draft *d);
 void draft_set(struct draft *d, enum field f, struct str json);
 void draft_set_text(struct draft *d, enum field f, struct str text);
 void draft_set_int(struct draft *d, enum field f, long long n);
-/* Sets FIELD_USAGE, unless nothing is known. */
-void draft_set_usage(struct draft *d, const struct usage *u);
+/* Sets FIELD_USAGE (usage_add_object), unless no count is known. */
+void draft_set_usage(struct draft *d, const struct usage *u, struct str raw);
 /* Adds one string to an array field (files, replaces, …), and makes the array if it is absent. */
 void draft_push_text(struct draft *d, enum field f, struct str text);
 bool draft_has(const struct draft *d, enum field f);

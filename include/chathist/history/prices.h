@@ -7,10 +7,14 @@
  *
  *     MODEL  INPUT  CACHED-INPUT  CACHE-WRITE  OUTPUT  CURRENCY
  *
- * The first line whose MODEL (a pattern of fnmatch(3)) matches the stored name of the model, or
- * `provider:model`, counts. Tokens read from a cache or written to it are part of the input
- * (base/usage), so their price replaces that of the input. `-` instead of it means the price of the
- * input. CURRENCY is a code of ISO 4217. Empty lines and lines that begin with `#` are ignored.
+ * Words after these are conditions, `tier=NAME` and `above=TOKENS`, and further prices. The first
+ * line whose MODEL (a pattern of fnmatch(3)) matches the stored name of the model, or
+ * `provider:model`, and whose conditions are true, counts. Tokens read from a cache or written to it
+ * are part of the input (base/usage), so their price replaces that of the input. `-` instead of it
+ * means the price of the input. CURRENCY is a code of ISO 4217. Empty lines and lines that begin
+ * with `#` are ignored.
+ *
+ * A file that begins with `{` is that of LiteLLM (docs.litellm.ai/docs/proxy/model_cost_map).
  */
 #ifndef CHATHIST_HISTORY_PRICES_H
 #define CHATHIST_HISTORY_PRICES_H
@@ -22,6 +26,7 @@
 #include "chathist/base/amount.h"
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/usage.h"
 
 /* The places of a currency in a list of sums, which currencies of the file follow. */
@@ -41,13 +46,12 @@ struct prices {
     char (*currencies)[4]; /* the currencies of the file other than USD */
     size_t currencies_count, currencies_cap;
     /* private */
-    struct buf last; /* the model that was looked up last, */
-    size_t found;    /* and its line */
+    struct hash_map names; /* of models that were looked up, with the first line that matches */
 };
 
 #define PRICES_INIT                                                                                \
     {                                                                                              \
-        .last = BUF_INIT(BUF_LINE)                                                                 \
+        .count = 0                                                                                 \
     }
 
 /* What one answer cost. */
@@ -64,10 +68,10 @@ int prices_read(struct prices *p, struct str text, const char *file, struct err 
 /* Returns how many places of currencies there are, and the name of one: `unknown`, `USD`, … */
 size_t prices_currencies(const struct prices *p);
 const char *prices_currency(const struct prices *p, size_t i);
-/* Returns the cost of an answer. `provider` may be STR_NONE. The cost that the server reported
- * counts before that of the file. */
-struct cost prices_cost(struct prices *p, struct str provider, struct str model,
-                        const struct usage *usage);
+/* Returns the cost of an answer with this stored `usage` (usage_add_object). `provider` may be
+ * STR_NONE. The cost that the server reported counts before that of the file. It is unknown if one
+ * of its parts has no price. */
+struct cost prices_cost(struct prices *p, struct str provider, struct str model, struct str usage);
 void prices_release(struct prices *p);
 
 #endif

@@ -101,6 +101,7 @@ enum http_field {
     HTTP_SHOULD_RETRY, /* OpenAI's own field, like retry-after-ms */
     HTTP_SESSION_ID,   /* Mcp-Session-Id, see mcp/client */
     HTTP_CHALLENGE,    /* WWW-Authenticate: what a server wants that refuses a request */
+    HTTP_COST,         /* LiteLLM's own field, in US dollars */
     HTTP_FIELDS
 };
 

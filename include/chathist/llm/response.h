@@ -52,6 +52,9 @@ struct response {
     struct opaque_blocks opaque;
     bool reasoned; /* some reasoning arrived, kept or not */
     struct usage usage;
+    /* What the server itself reported of its usage, an object; of a response that was joined, an
+     * array of objects. Empty if it reported none. */
+    struct buf raw_usage;
     char *model;         /* as the server names it; NULL if it does not */
     char *finish_reason; /* in the words of chathist(5); NULL until it is known */
     bool begun;          /* Anthropic, Responses: a first event arrived */
@@ -63,6 +66,7 @@ struct response {
     char *asked, *other;
     const struct response_sink *sink; /* may be NULL */
     bool sink_failed;
+    struct buf images;   /* in base64, a line each */
     unsigned unkept;     /* bits of enum response_media: the kinds already reported */
     bool any_tool_calls; /* OpenAI's wire: `function_call` is ignored from here on */
     /* The Responses wire: where the current item begins in `text`, and whether citations or
@@ -103,11 +107,25 @@ void response_notice(const struct response *a, const char *text);
 /* Reports to the user, once for each kind, that the server sent something that is not kept. */
 enum response_media { RESPONSE_IMAGE = 1 << 0, RESPONSE_AUDIO = 1 << 1 };
 void response_drop_media(struct response *a, enum response_media media);
+/* Keeps an image, once: base64, or a data URL (RFC 2397) that holds it, a JSON string. Another value
+ * is reported as not kept. */
+void response_add_image(struct response *a, struct str string);
 /* Keeps a citation, and passes it on. Any value but a JSON object is skipped. Returns 0, or -1 if
  * the sink failed. */
 int response_add_citation(struct response *a, struct str json);
 /* Does the same with each element of a JSON array. Any other value has none. */
 int response_add_citations(struct response *a, struct str json);
+/* Keeps what the server reports of its usage, whole: its counts, its tier, its cost, so that what
+ * the response cost can be computed again later. A later value of a member replaces an earlier one
+ * unless it is null. Any value but an object is skipped. */
+void response_keep_usage(struct response *a, struct str object);
+/* Keeps one member that the server sends elsewhere; null and absent values are skipped. */
+void response_keep_usage_member(struct response *a, const char *name, struct str value);
+/* Counts something that the server charges for beside the tokens, by its type. */
+void response_count_charge(struct response *a, struct str type);
+/* Ends the usage, with the cost that a gateway sent as a field of the head, or an empty text: reads
+ * the cost. */
+void response_settle_usage(struct response *a, struct str head_cost);
 /* Returns the newest call at that index on the wire, or NULL. Only this one can still grow. */
 struct tool_call *response_call_at(const struct response *a, int64_t index);
 /* Adds a piece of the call at `index` on the wire; empty parts add nothing. `args` is a piece of
