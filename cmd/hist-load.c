@@ -32,11 +32,8 @@ static void tell(const struct config *c, const struct history *h, struct str id,
     struct context_estimate f;
     struct err e = ERR_INIT;
 
-    if (messages == SHOW_NOT_COUNTED)
-        hintf(verbose, "session '%.*s' is current", (int)id.n, id.p);
-    else
-        hintf(verbose, "session '%.*s' is current: %zu message%s", (int)id.n, id.p, messages,
-              messages == 1 ? "" : "s");
+    hintf(verbose, "session '%.*s' is current: %zu message%s", (int)id.n, id.p, messages,
+          messages == 1 ? "" : "s");
     if (context_estimate(&f, c, h, id, &e) < 0)
         hintf(verbose, "cannot tell what will be sent: %s", err_text(&e));
     else

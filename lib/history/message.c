@@ -377,11 +377,6 @@ bool message_is_title(const struct message *m)
     return m->role == ROLE_OTHER && str_eq_c(m->role_text, MESSAGE_TITLE_ROLE);
 }
 
-bool message_is_decisive(const struct message *m)
-{
-    return m->role == ROLE_SYSTEM || (m->field[FIELD_REPLACES].p && !message_is_title(m));
-}
-
 struct str message_title(const struct message *m, struct buf *scratch)
 {
     return utf8_first(str_trim(message_content(m, scratch)), MESSAGE_TITLE);
