@@ -72,7 +72,7 @@ static int merge_lines_of(struct history *h, const struct history *far, bool qui
 
     if (!merge)
         return -1;
-    result = scan_open(&scan, far->dir_fd, far->path, SCAN_FORWARD, e);
+    result = scan_open(&scan, far->dir_fd, far->path, e);
     if (result == 0) {
         while ((result = scan_message(&scan, &m, NULL, e)) > 0)
             if (merge_add(merge, m.line, e) < 0) {

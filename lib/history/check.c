@@ -211,7 +211,7 @@ static int check_lines(struct walk *w, struct err *e)
     struct line l;
     int result;
 
-    if (scan_open(&s, w->h->dir_fd, w->h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, w->h->dir_fd, w->h->path, e) < 0)
         return -1;
     while ((result = scan_line(&s, &l, e)) > 0)
         check_line(w, &m, &l);

@@ -151,20 +151,19 @@ void partial_find(struct partial_left *left, const struct history *h)
 
 int partial_is_due(const struct history *h, struct str id, struct str prompt)
 {
+    const struct str ids[] = {id, prompt};
     struct message m = MESSAGE_INIT;
     struct scan s;
-    int result, due = 0;
+    int result;
 
-    if (scan_open(&s, h->dir_fd, h->path, SCAN_BACKWARD, NULL) < 0)
+    if (scan_open(&s, h->dir_fd, h->path, NULL) < 0)
         return -1;
-    while ((result = scan_message(&s, &m, NULL, NULL)) > 0) {
-        due = str_eq(m.id, prompt);
-        if (due || (id.n > 0 && str_eq(m.id, id)))
-            break;
-    }
+    result = scan_find(&s, ids, 2, &m, NULL);
+    if (result > 0)
+        result = str_eq(m.id, prompt);
     message_release(&m);
     scan_close(&s);
-    return result < 0 ? -1 : due;
+    return result;
 }
 
 /* Takes the line that a file begins with, and the text after it; STR_NONE for one that does not

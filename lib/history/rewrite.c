@@ -154,10 +154,6 @@ static int look_at_old(struct rewrite *r, const struct append *a, struct err *e)
         return err_set(e, ERR_FAILURE,
                        "cannot rewrite '%s': it has other names (hard links), which would stay",
                        r->h->path);
-    if (file_is_sparse(a->fd, &r->old))
-        return err_set(e, ERR_FAILURE,
-                       "cannot rewrite '%s': it has holes, which none of these programs makes",
-                       r->h->path);
     return look_at_mark(r, a, e);
 }
 
@@ -227,7 +223,7 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
     unsigned lines = 0;
     int result;
 
-    if (scan_open(&s, r->h->dir_fd, r->h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, r->h->dir_fd, r->h->path, e) < 0)
         return -1;
     if (s.fd < 0)
         errno = ENOENT;

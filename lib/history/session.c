@@ -48,7 +48,7 @@ int session_came(const struct history *h, struct str id, struct err *e)
     }
     if (result >= 0)
         return result;
-    if (scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, h->dir_fd, h->path, e) < 0)
         return -1;
     scan_between(&s, 0, h->mark.from < s.size ? h->mark.from : s.size);
     scan_only(&s, id);

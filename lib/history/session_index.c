@@ -1057,7 +1057,7 @@ static bool open_history(struct session_index *x, const struct history *h)
 {
     *x = (struct session_index){.h = h, .fd = -1};
     session_table_init(&x->tail, h->now);
-    return scan_open(&x->scan, h->dir_fd, h->path, SCAN_FORWARD, NULL) == 0;
+    return scan_open(&x->scan, h->dir_fd, h->path, NULL) == 0;
 }
 
 bool session_index_open(struct session_index *x, const struct history *h)
@@ -1066,7 +1066,7 @@ bool session_index_open(struct session_index *x, const struct history *h)
 
     if (!history_index(h) || !open_history(x, h))
         return false;
-    if (x->scan.fd < 0 || x->scan.sparse || x->scan.size < SESSION_INDEX_LEAST ||
+    if (x->scan.fd < 0 || x->scan.size < SESSION_INDEX_LEAST ||
         fstat(x->scan.fd, &x->st) < 0 || x->st.st_uid != geteuid() || !open_file(x))
         goto none;
     x->scan.size = x->st.st_size;

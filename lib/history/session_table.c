@@ -460,7 +460,7 @@ int session_table_load(struct session_table *t, const struct history *h, struct 
     struct scan s;
     int result;
 
-    if (scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, h->dir_fd, h->path, e) < 0)
         return -1;
     result = session_table_read_all(t, &s, h->cancel, e);
     scan_close(&s);

@@ -364,7 +364,7 @@ int stats_scan(struct stats *s, const struct history *h, const struct filter *f,
     struct scan scan;
     int result = 0;
 
-    if (scan_open(&scan, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&scan, h->dir_fd, h->path, e) < 0)
         return -1;
     if (newest < SIZE_MAX)
         result = add_newest(s, h, &scan, f, newest, e);

@@ -263,7 +263,7 @@ int store_check(struct history *h, struct err *e)
 
     /* Why a file cannot be opened is reported by the function that wants to write it. */
     if (h->is_history || h->marked || h->nowhere ||
-        scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, NULL) < 0)
+        scan_open(&s, h->dir_fd, h->path, NULL) < 0)
         return 0;
     /* A program that was killed may have left no more than the beginning of a line. */
     is = s.fd < 0 || is_blank(&s) || begins_with_message(s.fd) ||

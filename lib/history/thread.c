@@ -222,7 +222,7 @@ static int read_by_scan(struct thread *t, const struct history *h, struct str se
     struct scan s;
     int more;
 
-    if (scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, h->dir_fd, h->path, e) < 0)
         return -1;
     scan_only(&s, session_id);
     while ((more = scan_message(&s, &m, NULL, e)) > 0)
@@ -280,32 +280,31 @@ int thread_find_news(struct thread_news *n, const struct history *h, struct str 
     struct session_lines lines = {0};
     struct session_index x;
     struct scan s;
-    bool indexed = session_index_open(&x, h), found = false;
+    bool indexed = session_index_open(&x, h), found;
     int more = 0;
 
-    if (indexed && session_index_lines(&x, session_id, &lines) == 0) {
+    if (indexed && session_index_lines(&x, session_id, &lines) == 0)
         scan_share(&s, &x.scan, 0, lines.count > 0 ? lines.at[lines.count - 1].to : 0);
-        s.way = SCAN_BACKWARD;
-        s.next = s.size;
-    } else if (scan_open(&s, h->dir_fd, h->path, SCAN_BACKWARD, e) < 0) {
-        more = -1;
-    }
+    else
+        more = scan_open(&s, h->dir_fd, h->path, e);
     free(lines.at);
     if (more == 0) {
         scan_only(&s, session_id);
-        while (!found && (more = scan_message(&s, &m, NULL, e)) > 0) {
-            if (n->newest.len == 0)
-                buf_set(&n->newest, m.id);
-            found = str_eq(m.id, mark);
-            if (!found && !hash_map_find(own, m.id))
+        more = scan_find(&s, &mark, 1, &m, e);
+        found = more > 0;
+        if (found)
+            buf_set(&n->newest, m.id);
+        else if (more == 0)
+            scan_from(&s, 0);
+        while (more >= 0 && (more = scan_message(&s, &m, NULL, e)) > 0) {
+            buf_set(&n->newest, m.id);
+            if (found && !hash_map_find(own, m.id))
                 count_news(n, &m);
         }
         message_release(&m);
         scan_close(&s);
     }
-    if (!found)
-        n->systems = n->resets = n->replacing = 0;
     if (indexed)
         session_index_close(&x);
-    return more < 0 ? -1 : 0;
+    return more;
 }

@@ -511,39 +511,6 @@ for i in range(first, last + 1):
 P
 }
 
-# asks WANTED: chat sends that system prompt, and reads little for it, once there is an index.
-asks() {
-    QUESTIONS=('chat --dry-run -p echo -s long hello')
-    agree
-    reads 200 chat --dry-run -p echo -s long hello
-    local system
-    system=$(jq -r '.system // "none"' "$OUT")
-    [[ ${system:0:7} == "$1" ]] || fail "not $1: $system"
-}
-
-@test "index: the system prompt of a long session is found without reading it all, and so is that there is none" {
-    need_strace
-    long_lines 2 1000 >"$HISTORY"
-    asks none
-    { long_lines 1 1 system '' && cat "$HISTORY"; } >first
-    mv first "$HISTORY"
-    asks 'line 1 '
-    # Lines that replace others, whatever they replace.
-    long_lines 1001 1001 assistant ',"replaces":["999"]' >>"$HISTORY"
-    long_lines 1002 1500 >>"$HISTORY"
-    asks 'line 1 '
-    long_lines 1501 2000 system ',"reset":true' >>"$HISTORY"
-    long_lines 2001 2500 >>"$HISTORY"
-    asks 'line 20'
-    long_lines 2501 2501 user ',"replaces":["2000","2499"]' >>"$HISTORY"
-    long_lines 2502 3000 >>"$HISTORY"
-    asks 'line 1 '
-    # It is among the lines after the index.
-    long_lines 3001 3002 system '' >>"$HISTORY"
-    long_lines 3003 3050 >>"$HISTORY"
-    asks 'line 30'
-}
-
 @test "index: a system message that was changed in place into another one is not sent" {
     # Outside of the samples.
     { long_lines 1 30 system '' && long_lines 31 500; } >"$HISTORY"

@@ -408,7 +408,7 @@ static void look_at_each(struct pattern *p, const struct way *way, struct found 
     struct scan s;
     struct line l;
 
-    if (scan_open(&s, FILE_CWD, "h", SCAN_BACKWARD, NULL) < 0)
+    if (scan_open(&s, FILE_CWD, "h", NULL) < 0)
         abort();
     while (scan_message(&s, &m, &l, NULL) > 0)
         judge(p, way, &m, &l, f);
