@@ -39,8 +39,9 @@ static int open_copies(const char *copies)
     return fd;
 }
 
-static void add_escaped(struct buf *out, const char *repository)
+static void set_name(struct buf *out, const char *repository, int number)
 {
+    buf_clear(out);
     for (const char *p = repository; *p; p++) {
         if (*p == '/')
             buf_add_byte(out, '%');
@@ -49,12 +50,6 @@ static void add_escaped(struct buf *out, const char *repository)
         else
             buf_add_byte(out, *p);
     }
-}
-
-static void set_name(struct buf *out, const char *repository, int number)
-{
-    buf_clear(out);
-    add_escaped(out, repository);
     if (out->len > NAME_MAX_BYTES) {
         uint64_t sum = checksum(buf_str(out), 0);
         char *whole = buf_detach(out);

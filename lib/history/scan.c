@@ -17,7 +17,6 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/simd.h"
 
-/* How much of a line that is too long is given. */
 #define BEGINNING ((size_t)4096)
 /* How much of the end of the file scan_find reads first. */
 #define FIND_FIRST ((off_t)64 << 10)
@@ -125,22 +124,16 @@ static int read_block(struct scan *s, struct err *e)
 
 /* ---- lines ---- */
 
-/* Cuts a line that is too long to its beginning. */
-static void shorten(const struct scan *s, struct line *l)
+/* Returns how much of a line that is too long is given. */
+static size_t beginning(const struct scan *s)
 {
-    size_t most = s->line_max < BEGINNING ? s->line_max : BEGINNING;
-
-    if (l->text.n > s->line_max) {
-        l->too_long = true;
-        l->text.n = most;
-    }
+    return s->line_max < BEGINNING ? s->line_max : BEGINNING;
 }
 
 /* Reads to the end of a line that has more than line_max bytes, keeping its beginning alone. */
 static int pass_over(struct scan *s, struct line *l, struct err *e)
 {
-    size_t held = s->to - s->from, most = s->line_max < BEGINNING ? s->line_max : BEGINNING;
-    size_t keep = held < most ? held : most;
+    size_t held = s->to - s->from, keep = held < beginning(s) ? held : beginning(s);
     const char *newline = NULL;
     int more;
 
@@ -191,14 +184,10 @@ int scan_line(struct scan *s, struct line *l, struct err *e)
     l->text = (struct str){start, newline ? (size_t)(newline - start) : held};
     l->terminated = newline != NULL;
     s->from += l->text.n + (newline ? 1 : 0);
-    shorten(s, l);
+    l->too_long = l->text.n > s->line_max;
+    if (l->too_long)
+        l->text.n = beginning(s);
     return 1;
-}
-
-void scan_between(struct scan *s, off_t at, off_t end)
-{
-    s->next = at;
-    s->size = end;
 }
 
 off_t scan_offset(const struct scan *s)
@@ -209,33 +198,24 @@ off_t scan_offset(const struct scan *s)
 /* How much is read at once to find the end of a line. */
 #define SHORT_BLOCK ((size_t)16 << 10)
 
-/* Sets *next to the beginning of the first line after the offset `at`, or to the end of the file.
- * Returns 0, or -1 with *e set. */
-static int line_after(const struct scan *s, off_t at, off_t *next, struct err *e)
-{
-    struct scan part;
-    struct line l;
-    int result;
-
-    *next = s->size;
-    if (at >= s->size)
-        return 0;
-    scan_share(&part, s, at, s->size);
-    part.block_size = SHORT_BLOCK;
-    result = scan_line(&part, &l, e);
-    if (result > 0)
-        *next = scan_offset(&part);
-    scan_close(&part);
-    return result < 0 ? -1 : 0;
-}
-
 int scan_split(const struct scan *s, off_t *next, off_t n, struct scan *part, struct err *e)
 {
     off_t at = *next;
+    struct line l;
+    int result = 0;
 
     if (at >= s->size)
         return 0;
-    if (line_after(s, at + n, next, e) < 0)
+    *next = s->size;
+    if (n < s->size - at) {
+        scan_share(part, s, at + n, s->size);
+        part->block_size = SHORT_BLOCK;
+        result = scan_line(part, &l, e);
+        if (result > 0)
+            *next = scan_offset(part);
+        scan_close(part);
+    }
+    if (result < 0)
         return -1;
     scan_share(part, s, at, *next);
     return 1;
@@ -299,14 +279,9 @@ bool scan_may_give(const struct scan *s, struct str text)
     return false;
 }
 
-static bool is_blank(struct str text)
-{
-    return str_trim(text).n == 0;
-}
-
 enum scan_verdict scan_judge(const struct line *l, struct message *m)
 {
-    if (is_blank(l->text))
+    if (str_trim(l->text).n == 0)
         return SCAN_NOTHING;
     if (!l->too_long && message_parse(m, l->text))
         return SCAN_MESSAGE;

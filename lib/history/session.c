@@ -50,7 +50,7 @@ int session_came(const struct history *h, struct str id, struct err *e)
         return result;
     if (scan_open(&s, h->dir_fd, h->path, e) < 0)
         return -1;
-    scan_between(&s, 0, h->mark.from < s.size ? h->mark.from : s.size);
+    s.size = h->mark.from < s.size ? h->mark.from : s.size;
     scan_only(&s, id);
     result = scan_message(&s, &m, NULL, e);
     message_release(&m);

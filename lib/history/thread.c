@@ -207,8 +207,8 @@ static bool read_by_index(struct thread *t, struct session_index *x, struct str 
         rest.n += n;
     }
     for (rest.p = text; right && rest.n > 0;)
-        right = add_kept(t, str_cut(&rest, '\n')) &&
-                str_eq(t->at[t->count - 1].session_id, session_id);
+        right =
+            add_kept(t, str_cut(&rest, '\n')) && str_eq(t->at[t->count - 1].session_id, session_id);
     right = right && t->count == lines.lines &&
             session_index_count_bad(x, session_id, &t->bad_lines) == 0;
     free(lines.at);

@@ -31,7 +31,7 @@ struct line {
 
 struct scan {
     int fd; /* -1: the file does not exist, so the history has no lines */
-    off_t size;   /* of the file when opened */
+    off_t size;   /* of the file when opened; may be made smaller before the first line is read */
     uint64_t bad; /* bad lines parsed so far */
     /* private */
     char *path;
@@ -71,9 +71,6 @@ void scan_from(struct scan *s, off_t at);
 /* Reads the next raw line of any session, also a bad or blank one. Returns 1, 0 at the end, or -1
  * with *e set. */
 int scan_line(struct scan *s, struct line *l, struct err *e);
-/* Limits the scan to the lines from `at`, the beginning of a line, to `end`. Call it before
- * the first line is read. */
-void scan_between(struct scan *s, off_t at, off_t end);
 /* Returns the offset of the next line. */
 off_t scan_offset(const struct scan *s);
 /* Opens `part`, as scan_share does, for about n bytes of whole lines from *next on, and moves *next
