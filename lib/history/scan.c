@@ -198,26 +198,51 @@ off_t scan_offset(const struct scan *s)
 /* How much is read at once to find the end of a line. */
 #define SHORT_BLOCK ((size_t)16 << 10)
 
+/* Sets *next to the beginning of the first line after the offset `at`, or to the end of the file.
+ * Returns 0, or -1 with *e set. */
+static int line_after(const struct scan *s, off_t at, off_t *next, struct err *e)
+{
+    struct scan part;
+    struct line l;
+    int result;
+
+    *next = s->size;
+    if (at >= s->size)
+        return 0;
+    scan_share(&part, s, at, s->size);
+    part.block_size = SHORT_BLOCK;
+    result = scan_line(&part, &l, e);
+    if (result > 0)
+        *next = scan_offset(&part);
+    scan_close(&part);
+    return result < 0 ? -1 : 0;
+}
+
 int scan_split(const struct scan *s, off_t *next, off_t n, struct scan *part, struct err *e)
 {
     off_t at = *next;
-    struct line l;
-    int result = 0;
 
     if (at >= s->size)
         return 0;
-    *next = s->size;
-    if (n < s->size - at) {
-        scan_share(part, s, at + n, s->size);
-        part->block_size = SHORT_BLOCK;
-        result = scan_line(part, &l, e);
-        if (result > 0)
-            *next = scan_offset(part);
-        scan_close(part);
-    }
-    if (result < 0)
+    if (line_after(s, at + n, next, e) < 0)
         return -1;
     scan_share(part, s, at, *next);
+    return 1;
+}
+
+int scan_before(const struct scan *s, off_t *end, off_t n, struct scan *part, struct err *e)
+{
+    off_t from = *end;
+
+    if (*end == 0)
+        return 0;
+    for (; from >= *end; n *= 2) {
+        from = 0;
+        if (*end > n && line_after(s, *end - n, &from, e) < 0)
+            return -1;
+    }
+    scan_share(part, s, from, *end);
+    *end = from;
     return 1;
 }
 
@@ -335,12 +360,6 @@ int scan_find(struct scan *s, const struct str *ids, size_t count, struct messag
         return more;
     scan_from(s, found);
     return scan_message(s, m, NULL, e);
-}
-
-void scan_let_go(struct scan *s)
-{
-    buf_release(&s->block);
-    s->from = s->to = 0;
 }
 
 int scan_again(const struct scan *s, off_t at, size_t n, struct buf *out, struct err *e)

@@ -98,7 +98,8 @@ static bool check_lines(struct str text, size_t block_size, size_t line_max)
     got = scan_file(block_size, line_max);
     held = same(&got, &want);
     if (!held)
-        fprintf(stderr, "    block %zu, longest line %zu, %zu bytes\n", block_size, line_max, text.n);
+        fprintf(stderr, "    block %zu, longest line %zu, %zu bytes\n", block_size, line_max,
+                text.n);
     seen_release(&got);
     seen_release(&want);
     return held;
@@ -512,6 +513,44 @@ TEST(the_last_message_with_an_id_is_found_wherever_it_is)
     }
     message_release(&m);
     buf_release(&text);
+    scratch_leave();
+}
+
+TEST(pieces_from_the_end_have_each_line_once)
+{
+    struct scan s, part;
+    struct line l;
+
+    scratch_enter();
+    for (int round = 0; round < 200; round++) {
+        struct buf text = BUF_INIT(BUF_SMALL), got = BUF_INIT(BUF_SMALL),
+                   piece = BUF_INIT(BUF_SMALL);
+        off_t end;
+
+        for (unsigned i = random_below(30); i > 0; i--) {
+            for (unsigned n = random_below(random_below(4) ? 5 : 60); n > 0; n--)
+                buf_add_byte(&text, (char)('a' + random_below(26)));
+            buf_add_byte(&text, '\n');
+        }
+        scratch_put("f", buf_c(&text));
+        CHECK_INT(scan_open(&s, FILE_CWD, "f", NULL), 0);
+        for (end = s.size; scan_before(&s, &end, 1 + random_below(20), &part, NULL) > 0;) {
+            buf_clear(&piece);
+            while (scan_line(&part, &l, NULL) > 0) {
+                buf_add_str(&piece, l.text);
+                buf_add_byte(&piece, '\n');
+            }
+            CHECK(piece.len > 0);
+            buf_add_str(&piece, buf_str(&got));
+            buf_set(&got, buf_str(&piece));
+            scan_close(&part);
+        }
+        CHECK_STR(buf_c(&got), buf_c(&text));
+        scan_close(&s);
+        buf_release(&text);
+        buf_release(&got);
+        buf_release(&piece);
+    }
     scratch_leave();
 }
 

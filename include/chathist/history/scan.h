@@ -56,8 +56,6 @@ void scan_close(struct scan *s);
 /* Opens a scan of the same file for the bytes from `at` to `end`. Close it before s.
  * Different threads may use the two scans. */
 void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end);
-/* Frees the blocks and the last line. Afterwards only scan_again and scan_close may be called. */
-void scan_let_go(struct scan *s);
 /* Returns only lines of this session from now on. Most other lines are skipped without parsing, and
  * are then not counted if they are bad. */
 void scan_only(struct scan *s, struct str session_id);
@@ -77,6 +75,9 @@ off_t scan_offset(const struct scan *s);
  * to their end. Returns 1; 0 at the end of the file, with nothing to close; or -1 with *e set,
  * nothing to close, and *next at the end. */
 int scan_split(const struct scan *s, off_t *next, off_t n, struct scan *part, struct err *e);
+/* The same for about n bytes of whole lines before *end, which it moves to their beginning. Returns 0
+ * at the beginning of the file. */
+int scan_before(const struct scan *s, off_t *end, off_t n, struct scan *part, struct err *e);
 
 /* Decides whether a line is a message, and parses it into m (initialised with MESSAGE_INIT). */
 enum scan_verdict {
