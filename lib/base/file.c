@@ -409,10 +409,11 @@ int file_refuse_holes(int fd, const struct stat *st, const char *path, struct er
 {
     if (!file_is_sparse(fd, st))
         return 0;
-    return err_set(e, ERR_USAGE,
-                   "'%s' has holes, which none of these programs makes: 'cp --sparse=never' makes a "
-                   "copy without them",
-                   path);
+    return err_set(
+        e, ERR_USAGE,
+        "'%s' has holes, which none of these programs makes: 'cp --sparse=never' makes a "
+        "copy without them",
+        path);
 }
 
 int file_read_some(int fd, struct buf *b)

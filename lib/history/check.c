@@ -349,16 +349,8 @@ static bool only_messages(struct str text)
     do {
         if (!starts_message(text, &message))
             return false;
-        text.n -= (size_t)(message.p - text.p) + message.n;
-        text.p = message.p + message.n;
+        text = str_skip(text, (size_t)(message.p + message.n - text.p));
     } while (str_trim(text).n > 0);
-    return true;
-}
-
-static bool take_message(struct str *rest, struct str message)
-{
-    rest->n -= (size_t)(message.p - rest->p) + message.n;
-    rest->p = message.p + message.n;
     return true;
 }
 
@@ -369,23 +361,23 @@ static bool take_message(struct str *rest, struct str message)
 static bool next_message(struct str *rest, struct str *garbage, struct str *message)
 {
     struct str from = *rest;
+    bool found = starts_message(from, message);
 
-    *garbage = (struct str){rest->p, 0};
-    if (starts_message(from, message))
-        return take_message(rest, *message);
-    for (size_t trials = 0; trials < TRIALS_MAX && from.n > 0; trials++) {
+    for (size_t trials = 0; !found && trials < TRIALS_MAX && from.n > 0; trials++) {
         const char *brace = memchr(from.p, '{', from.n);
 
         if (!brace)
             return false;
-        from = (struct str){brace, from.n - (size_t)(brace - from.p)};
-        if (only_messages(from)) {
-            garbage->n = (size_t)(brace - rest->p);
-            return starts_message(from, message) && take_message(rest, *message);
-        }
-        from = str_skip(from, 1);
+        from = str_skip(from, (size_t)(brace - from.p));
+        found = only_messages(from) && starts_message(from, message);
+        if (!found)
+            from = str_skip(from, 1);
     }
-    return false;
+    if (!found)
+        return false;
+    *garbage = (struct str){rest->p, (size_t)(from.p - rest->p)};
+    *rest = str_skip(*rest, (size_t)(message->p + message->n - rest->p));
+    return true;
 }
 
 static void quarantine_part(struct repair *m, struct rewrite *r, const struct line *l,

@@ -273,21 +273,6 @@ static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
 
 /* ---- the quarantine ---- */
 
-/* Returns 0, or -1 with errno set. */
-static int write_aside(const struct rewrite *r, int from, struct append *q)
-{
-    int result = q->torn ? file_write_all(q->fd, "\n", 1) : 0;
-
-    for (size_t i = 0; i < r->aside_count && result == 0; i++) {
-        result = file_copy(q->fd, from, r->aside[i].at, r->aside[i].n);
-        if (result == 0)
-            result = file_write_all(q->fd, "\n", 1);
-    }
-    if (result < 0 || system_sync_data(q->fd) < 0)
-        return -1;
-    return q->fresh ? file_sync_dir(q->dir, q->path) : 0;
-}
-
 /* Adds the erased lines to FILE.deleted, on the disk, if that file exists. It stays open in *d, and
  * *before is its former size. */
 static int fill_deleted(const struct rewrite *r, const char *path, struct append *d, off_t *before,
@@ -311,12 +296,22 @@ static int fill_deleted(const struct rewrite *r, const char *path, struct append
 static int fill_quarantine(const struct rewrite *r, int from, struct append *q, struct err *e)
 {
     struct append_wait wait = history_wait(r->h);
+    int result;
 
     if (r->aside_count == 0)
         return 0;
     if (append_open(q, r->h->dir_fd, r->quarantine, &wait, e) < 0)
         return -1;
-    return write_aside(r, from, q) < 0 ? err_sys(e, errno, "cannot write '%s'", q->path) : 0;
+    result = q->torn ? file_write_all(q->fd, "\n", 1) : 0;
+    for (size_t i = 0; i < r->aside_count && result == 0; i++) {
+        result = file_copy(q->fd, from, r->aside[i].at, r->aside[i].n);
+        if (result == 0)
+            result = file_write_all(q->fd, "\n", 1);
+    }
+    if (result < 0 || system_sync_data(q->fd) < 0 ||
+        (q->fresh && file_sync_dir(q->dir, q->path) < 0))
+        return err_sys(e, errno, "cannot write '%s'", q->path);
+    return 0;
 }
 
 /* ---- putting it in its place ---- */

@@ -216,25 +216,12 @@ static void count_by_key(struct stats *s, const struct message *m, const struct 
     buf_release(&scratch);
 }
 
-static void take_time(struct stats *s, const struct message *m, struct facts *f)
-{
-    int64_t us;
-
-    if (!time_parse_iso(m->timestamp, &us))
-        return;
-    if (!s->timed || us < s->first)
-        s->first = us;
-    if (!s->timed || us > s->last)
-        s->last = us;
-    s->timed = true;
-    f->timed = time_local_day(us, &f->day);
-}
-
 static void stats_add(struct stats *s, const struct message *m)
 {
     struct facts f = {.count = count_of(m)};
     struct str session = m->session_id;
     bool of_answers = s->rows.by == STATS_MODEL || s->rows.by == STATS_PROVIDER;
+    int64_t us;
 
     f.session = hash_map_number(&s->sessions, &session);
     s->total.sessions = s->sessions.count;
@@ -242,7 +229,12 @@ static void stats_add(struct stats *s, const struct message *m)
         take_cost(s->prices, m, &f);
     add_count(&s->total, &f.count);
     add_cost(&s->total_costs, &f);
-    take_time(s, m, &f);
+    if (time_parse_iso(m->timestamp, &us)) {
+        s->first = s->timed && s->first < us ? s->first : us;
+        s->last = s->timed && s->last > us ? s->last : us;
+        s->timed = true;
+        f.timed = time_local_day(us, &f.day);
+    }
     if (s->rows.by == STATS_TOOL)
         count_calls(s, m, &f);
     else if (!of_answers || m->role == ROLE_ASSISTANT)

@@ -72,7 +72,7 @@ no_index() {
 
 @test "index: a line that is longer than what a thread reads at once" {
     make_large
-    # Not by truncate: a history with holes has no index.
+    # Not by truncate: a history with holes is refused.
     { head -c 9M /dev/zero; echo; } >>"$HISTORY"
     large_lines 20 20 >>"$HISTORY"
     QUESTIONS=('hist-sessions --limit all' 'hist-show --json session-3')

@@ -34,8 +34,7 @@ static void open_scan(struct scan *s, const char *path, bool whole, const uint8_
 }
 
 /* Every line, and that its text is what stands in the file there. */
-static struct places places_of(const char *path, bool whole, const uint8_t *sizes,
-                               struct str file)
+static struct places places_of(const char *path, bool whole, const uint8_t *sizes, struct str file)
 {
     struct places all = {0};
     struct scan s;
@@ -53,8 +52,8 @@ static struct places places_of(const char *path, bool whole, const uint8_t *size
 }
 
 /* The number of messages, of those of session `s`, and of bad lines. */
-static void count(const char *path, bool whole, const uint8_t *sizes, bool only,
-                  size_t found[2], uint64_t *bad)
+static void count(const char *path, bool whole, const uint8_t *sizes, bool only, size_t found[2],
+                  uint64_t *bad)
 {
     struct message m = MESSAGE_INIT;
     struct scan s;

@@ -1,7 +1,5 @@
 #include "chathist/history/thread.h"
 
-#include <time.h>
-
 #include "chathist/base/file.h"
 #include "test.h"
 #include "scratch.h"
