@@ -75,8 +75,8 @@ off_t scan_offset(const struct scan *s);
  * to their end. Returns 1; 0 at the end of the file, with nothing to close; or -1 with *e set,
  * nothing to close, and *next at the end. */
 int scan_split(const struct scan *s, off_t *next, off_t n, struct scan *part, struct err *e);
-/* The same for about n bytes of whole lines before *end, which it moves to their beginning. Returns 0
- * at the beginning of the file. */
+/* The same for about n bytes of whole lines before *end, which it moves to their beginning. Returns
+ * 0 at the beginning of the file. */
 int scan_before(const struct scan *s, off_t *end, off_t n, struct scan *part, struct err *e);
 
 /* Decides whether a line is a message, and parses it into m (initialised with MESSAGE_INIT). */
