@@ -3,13 +3,14 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/check.h"
-#include "chathist/history/rewrite.h"
+#include "chathist/history/location.h"
 
 enum { KEY_REPAIR = OPT_LONG };
 
@@ -99,7 +100,7 @@ static void print_summary(struct report *r, const struct check *c)
 static void print_repaired(struct report *r, const struct repair *m, const struct history *h)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
-    char *quarantine = rewrite_quarantine(h->path);
+    char *quarantine = path_with_suffix(h->path, HISTORY_QUARANTINE);
 
     if (r->json) {
         buf_add_c(&line, "{\"type\":\"repair\"");

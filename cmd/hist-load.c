@@ -32,11 +32,8 @@ static void tell(const struct config *c, const struct history *h, struct str id,
     struct context_estimate f;
     struct err e = ERR_INIT;
 
-    if (messages == SHOW_NOT_COUNTED)
-        hintf(verbose, "session '%.*s' is current", (int)id.n, id.p);
-    else
-        hintf(verbose, "session '%.*s' is current: %zu message%s", (int)id.n, id.p, messages,
-              messages == 1 ? "" : "s");
+    hintf(verbose, "session '%.*s' is current: %zu message%s", (int)id.n, id.p, messages,
+          messages == 1 ? "" : "s");
     if (context_estimate(&f, c, h, id, &e) < 0)
         hintf(verbose, "cannot tell what will be sent: %s", err_text(&e));
     else
@@ -75,7 +72,7 @@ static int merge_lines_of(struct history *h, const struct history *far, bool qui
 
     if (!merge)
         return -1;
-    result = scan_open(&scan, far->dir_fd, far->path, SCAN_FORWARD, e);
+    result = scan_open(&scan, far->dir_fd, far->path, e);
     if (result == 0) {
         while ((result = scan_message(&scan, &m, NULL, e)) > 0)
             if (merge_add(merge, m.line, e) < 0) {

@@ -392,20 +392,6 @@ int file_copy(int to, int from, off_t at, off_t n)
 
 #define HOLE ((off_t)1 << 20)
 
-/* Returns the first offset with data at `at` or after it; `none` if only holes follow, and `at` if
- * the file system does not support the question. */
-static off_t data_from(int fd, off_t at, off_t none)
-{
-    off_t data = at;
-
-#ifdef SEEK_DATA
-    data = lseek(fd, at, SEEK_DATA);
-    if (data < 0)
-        data = errno == ENXIO ? none : at;
-#endif
-    return data;
-}
-
 bool file_is_sparse(int fd, const struct stat *st)
 {
 #ifdef SEEK_HOLE
@@ -419,30 +405,15 @@ bool file_is_sparse(int fd, const struct stat *st)
     return false;
 }
 
-off_t file_hole_end(int fd, off_t at, off_t size)
+int file_refuse_holes(int fd, const struct stat *st, const char *path, struct err *e)
 {
-    off_t data = data_from(fd, at, size);
-
-    return data < size ? data : size;
-}
-
-off_t file_hole_begin(int fd, off_t at)
-{
-    off_t step = HOLE;
-    bool growing = true;
-
-    while (at > 0 && step >= HOLE) {
-        off_t from = at > step ? at - step : 0;
-
-        if (data_from(fd, from, at) < at) {
-            growing = false;
-            step /= 2;
-        } else {
-            at = from;
-            step = growing ? step * 2 : step;
-        }
-    }
-    return at;
+    if (!file_is_sparse(fd, st))
+        return 0;
+    return err_set(
+        e, ERR_USAGE,
+        "'%s' has holes, which none of these programs makes: 'cp --sparse=never' makes a "
+        "copy without them",
+        path);
 }
 
 int file_read_some(int fd, struct buf *b)

@@ -3,10 +3,6 @@
 #include "chathist/base/json.h"
 #include "chathist/llm/context.h"
 
-/* The number of messages that are loaded first. */
-#define LOAD_LEAST 16
-#define LOAD_LEAST_BYTES ((size_t)64 << 10)
-
 size_t context_window_last_turn(const struct thread *thread)
 {
     size_t i = thread->count;
@@ -167,127 +163,116 @@ size_t context_token_bytes(const struct thread *thread)
 
 /* ---- loading ---- */
 
-/* Do these limits leave out some of the first `count` messages in the turn of the prompt that
- * follows them? */
-static bool is_cut(const struct thread *thread, size_t count, const struct context_limits *limits,
-                   size_t token_bytes)
-{
-    struct context c;
-    bool cut;
-
-    context_init(&c);
-    for (size_t i = 0; i < count; i++)
-        context_add(&c, &thread->at[i]);
-    context_begin_turn(&c);
-    context_add(&c, &thread->at[count]);
-    context_limits_apply(limits, &c, token_bytes);
-    cut = c.dropped > 0;
-    context_release(&c);
-    return cut;
-}
-
-/* Is there a prompt before the newest answer of the first `count` messages? */
-static bool has_answer(const struct thread *thread, size_t count)
-{
-    size_t i = count;
-
-    while (i > 0 && (thread->at[i - 1].role != ROLE_ASSISTANT ||
-                     thread->at[i - 1].field[FIELD_TOOL_CALLS].n > 0 ||
-                     thread->at[i - 1].field[FIELD_CONTENT].n <= 2))
-        i--;
-    while (i > 0 && thread->at[i - 1].role != ROLE_USER)
-        i--;
-    return i > 0;
-}
-
-/* Are the first `count` messages more than these limits, and so all that matters? Limits of
- * messages and bytes leave out all messages before the first that they leave out, except the newest
- * answer and its prompt. */
-static bool is_enough(const struct thread *thread, size_t count,
-                      const struct context_limits *limits, size_t token_bytes)
-{
-    struct context_limits plain = CONTEXT_LIMITS_NONE;
-    size_t window = bytes_of_tokens(limits->tokens, token_bytes), bytes = 0;
-
-    plain.messages = limits->messages;
-    plain.bytes = limits->bytes;
-    if (!has_answer(thread, count))
-        return false;
-    if (is_cut(thread, count, &plain, token_bytes))
-        return true;
-    for (size_t i = 0; i < count; i++)
-        bytes += weight_of(&thread->at[i]);
-    return bytes / CONTEXT_STEPS > window;
-}
-
-static size_t times(size_t n, size_t factor)
-{
-    return n > SIZE_MAX / factor ? SIZE_MAX : n * factor;
-}
-
 void context_window_parse(struct thread *thread, const struct buf *lines)
 {
     struct str rest = buf_str(lines);
 
     *thread = (struct thread){0};
     while (rest.n > 0)
-        thread_add(thread, str_cut(&rest, '\n'));
+        (void)thread_add(thread, str_cut(&rest, '\n'));
     thread_settle(thread);
 }
 
-int context_window_load(struct tail *tail, const struct history *h, const struct buf *memory,
+/* Returns whether the message is sent whatever follows it: only a complete answer surely is. */
+static bool is_answer(const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    enum ending ending = message_ending(message_text(m, FIELD_FINISH_REASON, &scratch), NULL);
+
+    buf_release(&scratch);
+    return m->role == ROLE_ASSISTANT && ending == ENDING_COMPLETE && weight_of(m) > 0;
+}
+
+/* Returns a prompt whose turn, with those after it, is more than the limits leave of the messages
+ * before the last prompt; 0 if there is none. The messages before it cannot be in the context, and
+ * a long session has many. Twice the limits also leave answers from which the length of tokens is
+ * estimated. */
+static size_t find_start(const struct thread *thread, const struct context_limits *limits)
+{
+    size_t window = bytes_of_tokens(limits->tokens, TOKEN_BYTES_MOST), messages = 0, bytes = 0;
+    size_t i = context_window_last_turn(thread);
+    bool answered = false;
+
+    if (i > 0)
+        i--;
+    while (i > 0 && messages / 2 <= limits->messages && bytes / 2 <= limits->bytes &&
+           bytes / 2 / CONTEXT_STEPS <= window) {
+        const struct message *m = &thread->at[--i];
+        bool is_prompt = m->role == ROLE_USER && answered;
+
+        if (is_prompt || is_answer(m)) {
+            messages++;
+            bytes += weight_of(m);
+            answered = !is_prompt;
+        }
+    }
+    while (i > 0 && thread->at[i].role != ROLE_USER)
+        i--;
+    return i;
+}
+
+/* Drops the messages before at[start], except system prompts. */
+static void drop_before(struct thread *thread, size_t start)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < thread->count; i++) {
+        if (i >= start || thread->at[i].role == ROLE_SYSTEM)
+            thread->at[kept++] = thread->at[i];
+        else
+            message_release(&thread->at[i]);
+    }
+    thread->count = kept;
+}
+
+/* Returns whether the last turn of the thread left out messages before it. */
+static bool was_cut(const struct thread *thread, const struct context_limits *limits)
+{
+    size_t behind = context_window_last_turn(thread);
+    struct context c;
+    bool cut;
+
+    context_init(&c);
+    for (size_t i = 0; i < behind; i++) {
+        if (i + 1 == behind)
+            context_begin_turn(&c);
+        context_add(&c, &thread->at[i]);
+    }
+    context_limits_apply(limits, &c, context_token_bytes(thread));
+    cut = c.dropped > 0;
+    context_release(&c);
+    return cut;
+}
+
+int context_window_load(struct thread *thread, const struct history *h, const struct buf *memory,
                         struct str session, const struct context_limits *limits, bool *cut,
                         struct err *e)
 {
-    size_t window = times(bytes_of_tokens(limits->tokens, TOKEN_BYTES), CONTEXT_STEPS);
-    struct tail_wish wish = {.messages = times(limits->messages, 2),
-                             .bytes = times(window < limits->bytes ? window : limits->bytes, 2),
-                             .system = true};
-
-    if (wish.messages < LOAD_LEAST)
-        wish.messages = LOAD_LEAST;
-    if (wish.bytes < LOAD_LEAST_BYTES)
-        wish.bytes = LOAD_LEAST_BYTES;
-    for (;;) {
-        size_t behind, token_bytes;
-
-        if (memory) {
-            *tail = (struct tail){.whole = true};
-            context_window_parse(&tail->thread, memory);
-        } else if (tail_load(tail, h, session, &wish, e) < 0) {
-            return -1;
-        }
-        behind = context_window_last_turn(&tail->thread);
-        token_bytes = context_token_bytes(&tail->thread);
-        if (tail->whole ||
-            (behind > 0 && is_enough(&tail->thread, behind - 1, limits, token_bytes))) {
-            *cut = behind > 0 && is_cut(&tail->thread, behind - 1, limits, token_bytes);
-            return 0;
-        }
-        tail_release(tail);
-        wish.messages = times(wish.messages, 4);
-        wish.bytes = times(wish.bytes, 4);
-    }
+    if (memory)
+        context_window_parse(thread, memory);
+    else if (thread_find(thread, h, session, false, e) < 0)
+        return -1;
+    drop_before(thread, find_start(thread, limits));
+    *cut = was_cut(thread, limits);
+    return 0;
 }
 
 int context_estimate(struct context_estimate *f, const struct config *c, const struct history *h,
                      struct str id, struct err *e)
 {
     struct context context;
-    struct tail tail;
+    struct thread thread;
     struct context_limits limits = CONTEXT_LIMITS_NONE;
     size_t bytes, token_bytes;
     bool cut;
 
     if (context_limits_choose(&limits, c, 0, 0, e) < 0 ||
-        context_window_load(&tail, h, NULL, id, &limits, &cut, e) < 0)
+        context_window_load(&thread, h, NULL, id, &limits, &cut, e) < 0)
         return -1;
-    token_bytes = context_token_bytes(&tail.thread);
+    token_bytes = context_token_bytes(&thread);
     context_init(&context);
-    for (size_t i = 0; i < tail.system.count; i++)
-        context_add(&context, &tail.system.at[i]);
-    for (size_t i = 0; i < tail.thread.count; i++)
-        context_add(&context, &tail.thread.at[i]);
+    for (size_t i = 0; i < thread.count; i++)
+        context_add(&context, &thread.at[i]);
     context_begin_turn(&context);
     context_limits_apply(&limits, &context, token_bytes);
     context_settle(&context);
@@ -297,6 +282,6 @@ int context_estimate(struct context_estimate *f, const struct config *c, const s
     *f = (struct context_estimate){.messages = context.count + (context.system ? 1 : 0),
                                    .tokens = (bytes * 1000 + token_bytes - 1) / token_bytes};
     context_release(&context);
-    tail_release(&tail);
+    thread_release(&thread);
     return 0;
 }

@@ -38,18 +38,18 @@ int turn_last_prompt(const struct history *h, const struct buf *memory, struct s
 {
     struct context_limits limits = CONTEXT_LIMITS_NONE;
     struct buf scratch = BUF_INIT(BUF_LINE);
-    struct tail tail;
+    struct thread thread;
     size_t behind;
     bool cut;
 
     limits.messages = 1;
-    if (context_window_load(&tail, h, memory, session, &limits, &cut, e) < 0)
+    if (context_window_load(&thread, h, memory, session, &limits, &cut, e) < 0)
         return -1;
-    behind = context_window_last_turn(&tail.thread);
+    behind = context_window_last_turn(&thread);
     if (behind > 0)
-        buf_add_str(out, message_content(&tail.thread.at[behind - 1], &scratch));
+        buf_add_str(out, message_content(&thread.at[behind - 1], &scratch));
     buf_release(&scratch);
-    tail_release(&tail);
+    thread_release(&thread);
     return behind > 0;
 }
 
@@ -130,7 +130,7 @@ static int take_thread(struct turn *t, const struct thread *thread, struct err *
 
 int turn_prepare(struct turn *t, struct err *e)
 {
-    struct tail tail = {0};
+    struct thread thread = {0};
     size_t token_bytes, tokens;
     int result;
 
@@ -145,17 +145,15 @@ int turn_prepare(struct turn *t, struct err *e)
     buf_init(&t->unsent, BUF_LINE);
     buf_init(&t->edits, BUF_LINE);
     if ((t->memory || !t->history->unreadable) &&
-        context_window_load(&tail, t->history, t->memory, t->session, &t->limits, &t->was_cut, e) <
-            0)
+        context_window_load(&thread, t->history, t->memory, t->session, &t->limits, &t->was_cut,
+                            e) < 0)
         return -1;
-    token_bytes = context_token_bytes(&tail.thread);
+    token_bytes = context_token_bytes(&thread);
     t->ask.token_bytes = token_bytes;
-    for (size_t i = 0; i < tail.system.count; i++)
-        context_add(&t->context, &tail.system.at[i]);
-    result = take_thread(t, &tail.thread, e);
-    t->is_new = tail.thread.all == 0;
-    t->bad_lines = tail.thread.bad_lines;
-    tail_release(&tail);
+    result = take_thread(t, &thread, e);
+    t->is_new = thread.all == 0;
+    t->bad_lines = thread.bad_lines;
+    thread_release(&thread);
     if (result < 0)
         return -1;
     t->new_system = is_new_system(t);

@@ -375,7 +375,7 @@ int choose_mark(const struct choice *c, const struct session_list *l, bool *mark
         marked[i] = marked[i] && in_time(&c->filter, &l->at[i]);
     if (filter_is_empty(&filter))
         return 0;
-    if (scan_open(&scan, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&scan, h->dir_fd, h->path, e) < 0)
         return -1;
     while ((result = scan_message(&scan, &m, NULL, e)) > 0)
         if (filter_match(&filter, &m))

@@ -606,7 +606,7 @@ static int write_stream(struct run *r, struct export *x, struct err *e)
     struct pieces p = {.run = r, .to = x};
     int rc;
 
-    if (scan_open(&p.scan, r->history->dir_fd, r->history->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&p.scan, r->history->dir_fd, r->history->path, e) < 0)
         return -1;
     rc = write_pieces(&p, begin_lines, do_lines, e);
     scan_close(&p.scan);

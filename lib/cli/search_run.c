@@ -272,15 +272,51 @@ static size_t hits_of(const struct search_run *r, const struct search_part *p,
     return count;
 }
 
+/* The messages of a piece of a history, in the order of the file. */
+struct piece {
+    struct piece_message {
+        struct context_item item;
+        size_t id_at, id_n; /* the id of its session in `ids` */
+    } * at;
+    size_t count, cap;
+    struct buf ids;
+};
+
+/* Reads the piece that ends at *end. Returns 1, 0 at the beginning of the file, or -1 with *e set. */
+static int read_piece(struct piece *piece, const struct search *s, off_t *end, struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct scan part;
+    struct line l;
+    int more = scan_before(&s->scan, end, (off_t)SCAN_BLOCK, &part, e);
+
+    piece->count = 0;
+    buf_clear(&piece->ids);
+    if (more <= 0)
+        return more;
+    if (s->scan.session)
+        scan_only(&part, (struct str){s->scan.session, s->scan.session_len});
+    while ((more = scan_message(&part, &m, &l, e)) > 0) {
+        if (message_is_title(&m) && !(s->in & SEARCH_TITLE))
+            continue;
+        piece->at = mem_grow(piece->at, &piece->cap, piece->count + 1, sizeof *piece->at);
+        piece->at[piece->count++] =
+            (struct piece_message){{.at = l.at, .n = l.text.n}, piece->ids.len, m.session_id.n};
+        buf_add_str(&piece->ids, m.session_id);
+    }
+    scan_close(&part);
+    message_release(&m);
+    return more < 0 ? -1 : 1;
+}
+
 /* Collects hits of a part, in the order of hits_of, with the messages around them. */
 static void find_context(struct search_part *p, const struct context_item *places, size_t count,
                          struct match_context *around)
 {
+    struct piece piece = {.ids = BUF_INIT(SIZE_MAX)};
     struct search *s = &p->search;
-    struct message m = MESSAGE_INIT;
     struct err e = ERR_INIT;
-    struct line l;
-    uint64_t bad = s->scan.bad;
+    off_t end = s->scan.size;
     size_t seen = 0;
     int more = 1;
 
@@ -288,20 +324,19 @@ static void find_context(struct search_part *p, const struct context_item *place
     p->learned = search_learned(s);
     search_let_go(s);
     while ((seen < count || match_context_wants_more(around)) &&
-           (more = scan_message(&s->scan, &m, &l, &e)) > 0) {
-        struct context_item item = {.at = l.at, .n = l.text.n};
+           (more = read_piece(&piece, s, &end, &e)) > 0) {
+        for (size_t i = piece.count; i-- > 0;) {
+            struct piece_message *m = &piece.at[i];
 
-        if (message_is_title(&m) && !(s->in & SEARCH_TITLE))
-            continue;
-        if (seen < count && l.at == places[seen].at)
-            item = places[seen++];
-        match_context_add(around, m.session_id, item);
+            if (seen < count && m->item.at == places[seen].at)
+                m->item = places[seen++];
+            match_context_add(around, (struct str){piece.ids.data + m->id_at, m->id_n}, m->item);
+        }
     }
     if (more < 0)
         failed(p->run, &e);
-    scan_let_go(&s->scan);
-    s->scan.bad = bad;
-    message_release(&m);
+    free(piece.at);
+    buf_release(&piece.ids);
 }
 
 /* Adds the groups of a part to those of the parts before. */

@@ -12,10 +12,6 @@
 #include "chathist/history/session_list.h"
 #include "chathist/history/thread.h"
 
-/* The least that is read of a session. */
-#define READ_LEAST 64
-#define READ_LEAST_BYTES ((size_t)256 << 10)
-
 /* Prints a time: `2024-06-27 15:00:00` in UTC, or on a terminal in local time to the minute. A
  * timestamp that is not a time is printed as stored. */
 static void show_time(struct out *o, struct str timestamp)
@@ -72,16 +68,18 @@ static void show_message(struct out *o, const struct message *m)
     buf_release(&details);
 }
 
-/* Returns the *n messages of a thread that the filter accepts, borrowed from the thread. The caller
- * frees the array. */
+/* Returns the last *n messages of a thread that the filter accepts, at most s->last, borrowed from
+ * the thread. The caller frees the array. */
 static struct message *wanted_of(const struct thread *t, const struct show *s, size_t *n)
 {
-    struct message *wanted = mem_zalloc(t->count * sizeof *wanted);
+    size_t most = t->count < s->last ? t->count : s->last;
+    struct message *wanted = mem_zalloc(most * sizeof *wanted);
 
     *n = 0;
-    for (size_t i = 0; i < t->count; i++)
+    for (size_t i = t->count; i-- > 0 && *n < most;)
         if (filter_match(s->filter, &t->at[i]))
-            wanted[(*n)++] = t->at[i];
+            wanted[most - ++*n] = t->at[i];
+    memmove(wanted, wanted + most - *n, *n * sizeof *wanted);
     return wanted;
 }
 
@@ -100,34 +98,6 @@ static void show_messages(struct out *o, struct show *s, const struct message *a
             out_json_line(o, at[i].line);
         else
             show_message(o, &at[i]);
-    }
-}
-
-/* Loads the end of a session, as much of it as has the messages to show. Returns them like
- * wanted_of. */
-static struct message *load_end(struct tail *tail, const struct history *h, struct str id,
-                                const struct show *s, size_t *n)
-{
-    struct tail_wish wish = {.messages = s->last, .bytes = SIZE_MAX, .raw = s->raw};
-    struct err e = ERR_INIT;
-
-    /* Read a little more, so that a short session is read whole and its messages are counted. */
-    if (wish.messages < READ_LEAST) {
-        wish.messages = READ_LEAST;
-        wish.bytes = READ_LEAST_BYTES;
-    }
-    for (;;) {
-        struct message *wanted;
-
-        if (tail_load(tail, h, id, &wish, &e) < 0)
-            die_err(&e);
-        wanted = wanted_of(&tail->thread, s, n);
-        if (tail->whole || *n >= s->last)
-            return wanted;
-        free(wanted);
-        tail_release(tail);
-        wish.messages = wish.messages < SIZE_MAX / 4 ? wish.messages * 4 : SIZE_MAX;
-        wish.bytes = wish.bytes < SIZE_MAX / 4 ? wish.bytes * 4 : SIZE_MAX;
     }
 }
 
@@ -189,23 +159,24 @@ size_t show_session(struct out *o, const struct history *h, struct str id, struc
 {
     struct message *wanted;
     struct err e = ERR_INIT;
-    struct tail tail;
-    size_t count, n, skipped;
+    struct thread t;
+    size_t count, n;
 
     if (h->mark.from > 0 && h->safe && session_came(h, id, NULL) > 0)
         hintf(false, "session '%.*s' came with the repository", ERR_SHOWN(id));
     begin(o, s);
-    wanted = load_end(&tail, h, id, s, &n);
-    count = tail.whole ? tail.thread.count : SHOW_NOT_COUNTED;
-    skipped = n > s->last ? n - s->last : 0;
+    if (thread_find(&t, h, id, s->raw, &e) < 0)
+        die_err(&e);
+    count = t.count;
+    wanted = wanted_of(&t, s, &n);
     buf_clear(&s->title);
     if (s->document && session_title(h, id, &s->title, NULL, &e) < 0)
         die_err(&e);
-    show_messages(o, s, wanted + skipped, n - skipped);
-    if (tail.thread.bad_lines > s->bad_lines)
-        s->bad_lines = tail.thread.bad_lines;
+    show_messages(o, s, wanted, n);
+    if (t.bad_lines > s->bad_lines)
+        s->bad_lines = t.bad_lines;
     free(wanted);
-    tail_release(&tail);
+    thread_release(&t);
     return count;
 }
 

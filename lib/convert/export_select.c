@@ -442,7 +442,7 @@ static int load_lines(struct selection *s, bool whole, void (*tick)(void), struc
 int selection_load(struct selection *s, int dir, const char *history_path, bool whole,
                    void (*tick)(void), struct err *e)
 {
-    if (scan_open(&s->scan, dir, history_path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s->scan, dir, history_path, e) < 0)
         return -1;
     if (s->path && compare_state(s, whole, e) < 0)
         return -1;

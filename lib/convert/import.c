@@ -343,7 +343,7 @@ static int read_history(struct import *im, struct err *e)
     struct scan scan;
     int got;
 
-    if (scan_open(&scan, im->history->dir_fd, im->history->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&scan, im->history->dir_fd, im->history->path, e) < 0)
         return -1;
     /* A history that became shorter was replaced. */
     if (im->seen > scan.size)

@@ -114,6 +114,8 @@ static int open_locked(struct append *a, int dir, const char *path, int flags,
             err_sys(e, errno, "cannot open '%s'", path);
             break;
         }
+        if (file_refuse_holes(a->fd, &st, path, e) < 0)
+            break;
         /* Another program may have renamed a new file over it during the wait, and lines that are
          * appended to the old one would be lost. */
         if (file_is_named(dir, path, a->fd)) {

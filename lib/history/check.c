@@ -79,11 +79,6 @@ static void note_id(struct walk *w, struct str id, uint64_t line)
         w->ids.entries[count].value = (size_t)line;
 }
 
-static void note_session(struct walk *w, struct str id)
-{
-    w->c->sessions += hash_map_add(&w->sessions, id);
-}
-
 static void note_reference(struct walk *w, enum field field, struct str id, uint64_t line)
 {
     if (!id.p || hash_map_find(&w->ids, id))
@@ -160,7 +155,7 @@ static void check_result(struct walk *w, const struct message *m, uint64_t line)
 static void check_message(struct walk *w, const struct message *m, uint64_t line)
 {
     w->c->messages += !message_is_title(m);
-    note_session(w, m->session_id);
+    w->c->sessions += hash_map_add(&w->sessions, m->session_id);
     note_id(w, m->id, line);
     /* A title may replace one that an export has left out. */
     if (!message_is_title(m))
@@ -197,10 +192,9 @@ static void check_line(struct walk *w, struct message *m, const struct line *l)
         check_message(w, m, line);
         if (!l->terminated)
             report(w, false, w->h->path, line, "the last line has no newline");
-    } else if (l->terminated) {
-        report(w, false, w->h->path, line, "%s", defect(l));
     } else {
-        report(w, false, w->h->path, line, "%s, and has no newline", defect(l));
+        report(w, false, w->h->path, line, "%s%s", defect(l),
+               l->terminated ? "" : ", and has no newline");
     }
 }
 
@@ -211,7 +205,7 @@ static int check_lines(struct walk *w, struct err *e)
     struct line l;
     int result;
 
-    if (scan_open(&s, w->h->dir_fd, w->h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, w->h->dir_fd, w->h->path, e) < 0)
         return -1;
     while ((result = scan_line(&s, &l, e)) > 0)
         check_line(w, &m, &l);
@@ -335,11 +329,6 @@ int check_run(struct check *c, const struct history *h, struct err *e)
 
 /* ---- repair ---- */
 
-static bool is_blank(struct str text)
-{
-    return str_trim(text).n == 0;
-}
-
 /* Does the text begin with a message, whatever follows it? */
 static bool starts_message(struct str text, struct str *message)
 {
@@ -360,16 +349,8 @@ static bool only_messages(struct str text)
     do {
         if (!starts_message(text, &message))
             return false;
-        text.n -= (size_t)(message.p - text.p) + message.n;
-        text.p = message.p + message.n;
-    } while (!is_blank(text));
-    return true;
-}
-
-static bool take_message(struct str *rest, struct str message)
-{
-    rest->n -= (size_t)(message.p - rest->p) + message.n;
-    rest->p = message.p + message.n;
+        text = str_skip(text, (size_t)(message.p + message.n - text.p));
+    } while (str_trim(text).n > 0);
     return true;
 }
 
@@ -380,31 +361,31 @@ static bool take_message(struct str *rest, struct str message)
 static bool next_message(struct str *rest, struct str *garbage, struct str *message)
 {
     struct str from = *rest;
+    bool found = starts_message(from, message);
 
-    *garbage = (struct str){rest->p, 0};
-    if (starts_message(from, message))
-        return take_message(rest, *message);
-    for (size_t trials = 0; trials < TRIALS_MAX && from.n > 0; trials++) {
+    for (size_t trials = 0; !found && trials < TRIALS_MAX && from.n > 0; trials++) {
         const char *brace = memchr(from.p, '{', from.n);
 
         if (!brace)
             return false;
-        from = (struct str){brace, from.n - (size_t)(brace - from.p)};
-        if (only_messages(from)) {
-            garbage->n = (size_t)(brace - rest->p);
-            return starts_message(from, message) && take_message(rest, *message);
-        }
-        from = str_skip(from, 1);
+        from = str_skip(from, (size_t)(brace - from.p));
+        found = only_messages(from) && starts_message(from, message);
+        if (!found)
+            from = str_skip(from, 1);
     }
-    return false;
+    if (!found)
+        return false;
+    *garbage = (struct str){rest->p, (size_t)(from.p - rest->p)};
+    *rest = str_skip(*rest, (size_t)(message->p + message->n - rest->p));
+    return true;
 }
 
 static void quarantine_part(struct repair *m, struct rewrite *r, const struct line *l,
                             struct str part)
 {
-    if (is_blank(part))
+    if (str_trim(part).n == 0)
         return;
-    rewrite_set_part_aside(r, l->at + (off_t)(part.p - l->text.p), part.n);
+    rewrite_set_part_aside(r, l->at + (off_t)(part.p - l->text.p), (off_t)part.n);
     m->moved++;
 }
 
@@ -437,11 +418,11 @@ static void begin_repair(void *arg)
 static void repair_line(void *arg, struct rewrite *r, const struct line *l)
 {
     struct repair *m = arg;
-    bool good = !l->too_long && (is_blank(l->text) || !message_defect(l->text));
+    bool blank = str_trim(l->text).n == 0;
 
-    if (!good) {
+    if (l->too_long || (!blank && message_defect(l->text))) {
         salvage(m, r, l);
-    } else if (l->terminated || is_blank(l->text)) {
+    } else if (l->terminated || blank) {
         rewrite_keep(r, l);
     } else {
         rewrite_add(r, l->text);

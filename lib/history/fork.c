@@ -64,16 +64,6 @@ static int resolve(const struct thread *t, struct str name, size_t *place, struc
     return 0;
 }
 
-/* Turns all lines of a session into the thread of the time before the message was replaced or
- * reset. Sets *place to the place of the message. Returns 0, or -1 with *e set. */
-static int turn_back(struct thread *t, struct str name, size_t *place, struct err *e)
-{
-    if (resolve(t, name, place, e) < 0)
-        return -1;
-    thread_turn_back(t, *place);
-    return resolve(t, name, place, e);
-}
-
 /* Finds a message that the present thread lacks. If a line of the session has the name as its id,
  * *t becomes the earlier thread that has this line. Otherwise a part of an id names a message of
  * the present thread, or else of an earlier one. Returns 0, or -1 with *e set. */
@@ -90,7 +80,10 @@ static int load_earlier(struct thread *t, const struct history *h, struct str se
     }
     thread_release(t);
     *t = raw;
-    return turn_back(t, name, place, e);
+    if (resolve(t, name, place, e) < 0)
+        return -1;
+    thread_turn_back(t, *place);
+    return resolve(t, name, place, e);
 }
 
 /* Loads the thread that has the message, and sets *place to its place; without a name, to the place
@@ -113,14 +106,6 @@ static int load(struct thread *t, const struct history *h, struct str session, s
     return result;
 }
 
-/* How many lines are copied, up to the one at that place. */
-static size_t measure(const struct thread *t, size_t last)
-{
-    while (last + 1 < t->count && t->at[last + 1].role == ROLE_TOOL)
-        last++;
-    return last + 1;
-}
-
 /* ---- copying ---- */
 
 /* A copy that is being made. */
@@ -131,21 +116,6 @@ struct copy {
     struct hash_map places; /* ids -> the places of the last copied lines with them; borrowed */
     struct hash_map ids;    /* of the copies, by place */
 };
-
-/* Gives each copy an id that no other one has. */
-static void draw_ids(struct copy *c)
-{
-    struct buf id = BUF_INIT(BUF_SMALL);
-
-    for (size_t i = 0; i < c->count; i++) {
-        hash_map_set(&c->places, c->from->at[i].id, i);
-        do {
-            buf_clear(&id);
-            id_add_message(&id, time_now() / 1000);
-        } while (!hash_map_add(&c->ids, buf_str(&id)));
-    }
-    buf_release(&id);
-}
 
 /* An answer names the copy of its prompt, or none when that is not copied. */
 static void set_reply(struct copy *c, const struct message *m, struct draft *d)
@@ -205,6 +175,7 @@ int fork_session(struct history *to, struct history *from, struct str session, s
                  struct str fresh, size_t *count, uint64_t *bad_lines, struct err *e)
 {
     struct thread t;
+    struct buf id = BUF_INIT(BUF_SMALL);
     struct copy copy;
     size_t last = 0;
     int result;
@@ -215,12 +186,22 @@ int fork_session(struct history *to, struct history *from, struct str session, s
     if (load(&t, from, session, at, &last, e) < 0)
         return -1;
     *bad_lines = t.bad_lines;
-    *count = measure(&t, last);
+    /* The results of its calls belong to it. */
+    while (last + 1 < t.count && t.at[last + 1].role == ROLE_TOOL)
+        last++;
+    *count = last + 1;
     copy = (struct copy){.from = &t, .count = *count, .session = fresh};
-    draw_ids(&copy);
+    for (size_t i = 0; i < *count; i++) {
+        hash_map_set(&copy.places, t.at[i].id, i);
+        do {
+            buf_clear(&id);
+            id_add_message(&id, time_now() / 1000);
+        } while (!hash_map_add(&copy.ids, buf_str(&id)));
+    }
     result = store_append_lines(to, copy_lines, &copy, e);
     hash_map_release(&copy.places);
     hash_map_release(&copy.ids);
+    buf_release(&id);
     thread_release(&t);
     return result;
 }

@@ -39,8 +39,9 @@ static int open_copies(const char *copies)
     return fd;
 }
 
-static void add_escaped(struct buf *out, const char *repository)
+static void set_name(struct buf *out, const char *repository, int number)
 {
+    buf_clear(out);
     for (const char *p = repository; *p; p++) {
         if (*p == '/')
             buf_add_byte(out, '%');
@@ -49,12 +50,6 @@ static void add_escaped(struct buf *out, const char *repository)
         else
             buf_add_byte(out, *p);
     }
-}
-
-static void set_name(struct buf *out, const char *repository, int number)
-{
-    buf_clear(out);
-    add_escaped(out, repository);
     if (out->len > NAME_MAX_BYTES) {
         uint64_t sum = checksum(buf_str(out), 0);
         char *whole = buf_detach(out);
@@ -110,24 +105,15 @@ char *second_name_of_earlier(const char *copies, const char *repository, ino_t n
     return earlier;
 }
 
-static bool is_same_dir(int fd, int dir, const char *path)
-{
-    char *parent = path_parent(path);
-    struct stat a, b;
-    bool same = fstat(fd, &a) == 0 && (dir == FILE_CWD ? stat(parent, &b) : fstat(dir, &b)) == 0 &&
-                file_is_same(&a, &b);
-
-    free(parent);
-    return same;
-}
-
 char *second_name_find(const char *copies, const struct stat *st, int dir, const char *path)
 {
     int fd = open_copies(copies);
-    DIR *list = fd < 0 || is_same_dir(fd, dir, path) ? NULL : file_open_dir(fd, copies);
-    char *name = NULL;
+    char *name = NULL, *parent = path_parent(path);
+    struct stat found, a, b;
+    bool same = fd >= 0 && fstat(fd, &a) == 0 &&
+                (dir == FILE_CWD ? stat(parent, &b) : fstat(dir, &b)) == 0 && file_is_same(&a, &b);
+    DIR *list = fd < 0 || same ? NULL : file_open_dir(fd, copies);
     struct dirent *entry;
-    struct stat found;
 
     while (list && !name && (entry = readdir(list)))
         if (fstatat(fd, entry->d_name, &found, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -136,6 +122,7 @@ char *second_name_find(const char *copies, const struct stat *st, int dir, const
     if (list)
         closedir(list);
     file_close(fd);
+    free(parent);
     return name;
 }
 

@@ -270,15 +270,6 @@ bool message_parse(struct message *m, struct str line)
     return true;
 }
 
-static bool all_nul(struct str s)
-{
-    for (size_t i = 0; i < s.n; i++) {
-        if (s.p[i] != '\0')
-            return false;
-    }
-    return s.n > 0;
-}
-
 const char *message_defect(struct str line)
 {
     struct str text = utf8_without_bom(line);
@@ -287,7 +278,7 @@ const char *message_defect(struct str line)
     struct str value;
     size_t at = 0;
 
-    if (all_nul(text))
+    if (text.n > 0 && text.p[0] == '\0' && memcmp(text.p, text.p + 1, text.n - 1) == 0)
         return "NUL bytes";
     if (!json_check(text, &value, &at)) {
         if (utf8_valid(text) < text.n)
@@ -376,11 +367,6 @@ bool message_is_reset(const struct message *m)
 bool message_is_title(const struct message *m)
 {
     return m->role == ROLE_OTHER && str_eq_c(m->role_text, MESSAGE_TITLE_ROLE);
-}
-
-bool message_is_decisive(const struct message *m)
-{
-    return m->role == ROLE_SYSTEM || (m->field[FIELD_REPLACES].p && !message_is_title(m));
 }
 
 struct str message_title(const struct message *m, struct buf *scratch)
@@ -614,40 +600,25 @@ static inline bool take_string(const char **at, const char *end, size_t n, struc
     return true;
 }
 
-static bool take_id(const char **at, const char *end, struct str *value)
-{
-    return take_string(at, end, strlen("1719500000000-a1b2c3d4"), value);
-}
-
-/* One of our own, or a UUID. */
-static bool take_session_id(const char **at, const char *end, struct str *value)
-{
-    return take_string(at, end, strlen("sess_1719500000000_f0e1d2"), value) ||
-           take_string(at, end, strlen("6f2c1f4e-8d0b-4a57-9c3e-2b7d5a9e1f00"), value);
-}
-
-static bool take_timestamp(const char **at, const char *end, struct str *value)
-{
-    return take_string(at, end, strlen("2024-06-27T15:00:00.000000+00:00"), value);
-}
-
-static bool take_role(const char **at, const char *end, struct str *value)
-{
-    return take_string(at, end, strlen("user"), value) || /* or tool */
-           take_string(at, end, strlen("assistant"), value) ||
-           take_string(at, end, strlen("system"), value);
-}
-
+/* A session id is one of our own, or a UUID. `tool` is as long as `user`. */
 static size_t own_line_head(struct str line, struct str field[FIELD_CONTENT])
 {
     const char *p = line.p, *end = line.p + line.n;
 
-    if (!line.n || !take(&p, end, STR("{\"id\":\"")) || !take_id(&p, end, &field[FIELD_ID]) ||
+    if (!line.n || !take(&p, end, STR("{\"id\":\"")) ||
+        !take_string(&p, end, strlen("1719500000000-a1b2c3d4"), &field[FIELD_ID]) ||
         !take(&p, end, STR(",\"session_id\":\"")) ||
-        !take_session_id(&p, end, &field[FIELD_SESSION_ID]) ||
+        (!take_string(&p, end, strlen("sess_1719500000000_f0e1d2"), &field[FIELD_SESSION_ID]) &&
+         !take_string(&p, end, strlen("6f2c1f4e-8d0b-4a57-9c3e-2b7d5a9e1f00"),
+                      &field[FIELD_SESSION_ID])) ||
         !take(&p, end, STR(",\"timestamp\":\"")) ||
-        !take_timestamp(&p, end, &field[FIELD_TIMESTAMP]) || !take(&p, end, STR(",\"role\":\"")) ||
-        !take_role(&p, end, &field[FIELD_ROLE]) || !take(&p, end, STR(",")))
+        !take_string(&p, end, strlen("2024-06-27T15:00:00.000000+00:00"),
+                     &field[FIELD_TIMESTAMP]) ||
+        !take(&p, end, STR(",\"role\":\"")) ||
+        (!take_string(&p, end, strlen("user"), &field[FIELD_ROLE]) &&
+         !take_string(&p, end, strlen("assistant"), &field[FIELD_ROLE]) &&
+         !take_string(&p, end, strlen("system"), &field[FIELD_ROLE])) ||
+        !take(&p, end, STR(",")))
         return 0;
     return (size_t)(p - line.p);
 }

@@ -95,7 +95,7 @@ void rewrite_erase(struct rewrite *r, struct str session, struct str id)
     deletions_add(&r->erased, session, id, false);
 }
 
-static void set_aside(struct rewrite *r, off_t at, off_t n)
+void rewrite_set_part_aside(struct rewrite *r, off_t at, off_t n)
 {
     r->aside = mem_grow(r->aside, &r->aside_cap, r->aside_count + 1, sizeof(*r->aside));
     r->aside[r->aside_count++] = (struct part){at, n};
@@ -103,12 +103,7 @@ static void set_aside(struct rewrite *r, off_t at, off_t n)
 
 void rewrite_set_aside(struct rewrite *r, const struct line *l)
 {
-    set_aside(r, l->at, r->next - l->at - l->terminated);
-}
-
-void rewrite_set_part_aside(struct rewrite *r, off_t at, size_t n)
-{
-    set_aside(r, at, (off_t)n);
+    rewrite_set_part_aside(r, l->at, r->next - l->at - l->terminated);
 }
 
 /* ---- the new file ---- */
@@ -131,34 +126,25 @@ static int copy_rights(struct rewrite *r)
     return fchmod(r->fd, r->old.st_mode & 07777);
 }
 
-/* An explicit FILE may be the history of a repository. */
-static int look_at_mark(struct rewrite *r, const struct append *a, struct err *e)
+static int inspect_old(struct rewrite *r, const struct append *a, struct err *e)
 {
     const struct history *h = r->h;
 
+    if (fstat(a->fd, &r->old) < 0)
+        return failed(r, errno, e);
+    free(r->second);
+    r->second = second_name_find(h->copies, &r->old, h->dir_fd, h->path);
+    if (r->old.st_nlink > (r->second ? 2U : 1U))
+        return err_set(e, ERR_FAILURE,
+                       "cannot rewrite '%s': it has other names (hard links), which would stay",
+                       h->path);
+    /* An explicit FILE may be the history of a repository. */
     r->mark.from = 0;
     if (mark_set_file(&r->mark, a->fd) < 0)
         return failed(r, errno, e);
     if (mark_find(&r->mark, h->dir_fd, r->owner, h->token_path, NULL) < MARK_OLD)
         r->mark.inode = 0;
     return 0;
-}
-
-static int look_at_old(struct rewrite *r, const struct append *a, struct err *e)
-{
-    if (fstat(a->fd, &r->old) < 0)
-        return failed(r, errno, e);
-    free(r->second);
-    r->second = second_name_find(r->h->copies, &r->old, r->h->dir_fd, r->h->path);
-    if (r->old.st_nlink > (r->second ? 2U : 1U))
-        return err_set(e, ERR_FAILURE,
-                       "cannot rewrite '%s': it has other names (hard links), which would stay",
-                       r->h->path);
-    if (file_is_sparse(a->fd, &r->old))
-        return err_set(e, ERR_FAILURE,
-                       "cannot rewrite '%s': it has holes, which none of these programs makes",
-                       r->h->path);
-    return look_at_mark(r, a, e);
 }
 
 static int lock(struct rewrite *r, struct append *a, struct err *e)
@@ -178,7 +164,7 @@ static int begin(struct rewrite *r, off_t *end, struct err *e)
     if (lock(r, &a, e) < 0)
         return -1;
     *end = a.end;
-    if (look_at_old(r, &a, e) < 0 || file_sweep(r->h->dir_fd, r->h->path, !r->h->dir, true, e) < 0)
+    if (inspect_old(r, &a, e) < 0 || file_sweep(r->h->dir_fd, r->h->path, !r->h->dir, true, e) < 0)
         goto out;
     r->fd = file_open_temporary(r->h->dir_fd, r->h->path, &r->name);
     if (r->fd < 0) {
@@ -227,7 +213,7 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
     unsigned lines = 0;
     int result;
 
-    if (scan_open(&s, r->h->dir_fd, r->h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, r->h->dir_fd, r->h->path, e) < 0)
         return -1;
     if (s.fd < 0)
         errno = ENOENT;
@@ -235,7 +221,8 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
     /* The file was replaced after `end` was determined. */
     if (result == 0 && !file_is_same(&st, &r->old))
         end = r->done;
-    scan_between(&s, r->done, end);
+    s.size = end;
+    scan_from(&s, r->done);
     r->from = s.fd;
     while (result == 0 && r->reason == 0 && (result = scan_line(&s, &l, e)) > 0) {
         if (!l.terminated && !locked) {
@@ -272,7 +259,7 @@ static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
     off_t from = r->mark.from;
     bool same;
 
-    if (look_at_old(r, a, e) < 0)
+    if (inspect_old(r, a, e) < 0)
         return -1;
     same = file_is_same(&before, &r->old) && a->end >= r->done && from == r->mark.from;
     if (!same && (copy_rights(r) < 0 ? failed(r, errno, e) : start_again(r, e)) < 0)
@@ -285,33 +272,6 @@ static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
 }
 
 /* ---- the quarantine ---- */
-
-char *rewrite_quarantine(const char *history_path)
-{
-    return path_with_suffix(history_path, HISTORY_QUARANTINE);
-}
-
-/* Returns 0, or -1 with errno set. */
-static int write_aside(const struct rewrite *r, int from, struct append *q)
-{
-    int result = q->torn ? file_write_all(q->fd, "\n", 1) : 0;
-
-    for (size_t i = 0; i < r->aside_count && result == 0; i++) {
-        result = file_copy(q->fd, from, r->aside[i].at, r->aside[i].n);
-        if (result == 0)
-            result = file_write_all(q->fd, "\n", 1);
-    }
-    if (result < 0 || system_sync_data(q->fd) < 0)
-        return -1;
-    return q->fresh ? file_sync_dir(q->dir, q->path) : 0;
-}
-
-/* Cuts the quarantine back to its old length, since the history keeps the lines. */
-static void empty_quarantine(const struct append *q)
-{
-    if (q->fd >= 0 && (q->end == 0 ? file_unlink(q->dir, q->path) : ftruncate(q->fd, q->end)) < 0)
-        errno = 0;
-}
 
 /* Adds the erased lines to FILE.deleted, on the disk, if that file exists. It stays open in *d, and
  * *before is its former size. */
@@ -336,12 +296,22 @@ static int fill_deleted(const struct rewrite *r, const char *path, struct append
 static int fill_quarantine(const struct rewrite *r, int from, struct append *q, struct err *e)
 {
     struct append_wait wait = history_wait(r->h);
+    int result;
 
     if (r->aside_count == 0)
         return 0;
     if (append_open(q, r->h->dir_fd, r->quarantine, &wait, e) < 0)
         return -1;
-    return write_aside(r, from, q) < 0 ? err_sys(e, errno, "cannot write '%s'", q->path) : 0;
+    result = q->torn ? file_write_all(q->fd, "\n", 1) : 0;
+    for (size_t i = 0; i < r->aside_count && result == 0; i++) {
+        result = file_copy(q->fd, from, r->aside[i].at, r->aside[i].n);
+        if (result == 0)
+            result = file_write_all(q->fd, "\n", 1);
+    }
+    if (result < 0 || system_sync_data(q->fd) < 0 ||
+        (q->fresh && file_sync_dir(q->dir, q->path) < 0))
+        return err_sys(e, errno, "cannot write '%s'", q->path);
+    return 0;
 }
 
 /* ---- putting it in its place ---- */
@@ -412,7 +382,11 @@ static int put_in_place(struct rewrite *r, const struct append *a, struct err *e
 
 out:
     if (r->name.len > 0) {
-        empty_quarantine(&quarantine);
+        /* The history keeps the lines. */
+        if (quarantine.fd >= 0 && quarantine.end == 0)
+            (void)file_unlink(quarantine.dir, quarantine.path);
+        else if (quarantine.fd >= 0)
+            (void)!ftruncate(quarantine.fd, quarantine.end);
         if (deleted.fd >= 0)
             (void)!ftruncate(deleted.fd, deleted_end);
     }
@@ -446,7 +420,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
                         .pending = BUF_INIT(SIZE_MAX),
                         .erased = BUF_INIT(SIZE_MAX),
                         .mark = MARK_INIT,
-                        .quarantine = rewrite_quarantine(h->path)};
+                        .quarantine = path_with_suffix(h->path, HISTORY_QUARANTINE)};
     struct stat st;
     off_t end;
     int result = -1;

@@ -1,9 +1,7 @@
 /*
  * One window of the file is in memory, block.data[from…to): the bytes that were read but not
- * given to the caller. A forward scan extends it at its end, a backward scan at its beginning. A
- * line that is longer than a block makes the buffer larger by a fraction of its size, so that
- * each byte is moved a bounded number of times. Going backward, a very long line is read only
- * after its beginning was found.
+ * given to the caller. A line that is longer than a block makes the buffer larger by a fraction of
+ * its size, so that each byte is moved a bounded number of times.
  */
 #include "chathist/history/scan.h"
 
@@ -19,21 +17,17 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/simd.h"
 
-/* How much of a line that is too long is given. */
 #define BEGINNING ((size_t)4096)
-/* A block that is read before a line moves all bytes of the line that are in memory. */
-#define HELD ((size_t)4 << 20)
-/* A hole that is at least as large is not read. */
-#define HOLE ((off_t)1 << 20)
+/* How much of the end of the file scan_find reads first. */
+#define FIND_FIRST ((off_t)64 << 10)
 
-int scan_open(struct scan *s, int dir, const char *path, enum scan_way way, struct err *e)
+int scan_open(struct scan *s, int dir, const char *path, struct err *e)
 {
     struct err why = ERR_INIT;
     struct stat st;
     int reason = 0;
 
-    *s =
-        (struct scan){.way = way, .block_size = SCAN_BLOCK, .line_max = BUF_LINE, .held_max = HELD};
+    *s = (struct scan){.block_size = SCAN_BLOCK, .line_max = BUF_LINE};
     buf_init(&s->block, SIZE_MAX);
     s->fd = file_open_regular_at(dir, path, O_RDONLY, 0, &st, &reason, &why);
     if (s->fd < 0 && reason != ENOENT) {
@@ -42,9 +36,11 @@ int scan_open(struct scan *s, int dir, const char *path, enum scan_way way, stru
         return -1;
     }
     err_release(&why);
+    if (s->fd >= 0 && file_refuse_holes(s->fd, &st, path, e) < 0) {
+        close(s->fd);
+        return -1;
+    }
     s->size = s->fd < 0 ? 0 : st.st_size;
-    s->sparse = s->fd >= 0 && file_is_sparse(s->fd, &st);
-    s->next = way == SCAN_FORWARD ? 0 : s->size;
     s->path = mem_text(path);
     return 0;
 }
@@ -54,8 +50,6 @@ void scan_share(struct scan *part, const struct scan *s, off_t at, off_t end)
     *part = (struct scan){.fd = s->fd,
                           .block_size = s->block_size,
                           .line_max = s->line_max,
-                          .held_max = s->held_max,
-                          .sparse = s->sparse,
                           .size = end,
                           .next = at,
                           .path = mem_text(s->path),
@@ -82,12 +76,12 @@ void scan_from(struct scan *s, off_t at)
 
 /* ---- the window ---- */
 
-/* Makes room for n bytes after the window, or before it, and moves the window if needed. */
-static void make_room(struct scan *s, size_t n, bool in_front)
+/* Makes room for n bytes after the window, and moves the window if needed. */
+static void make_room(struct scan *s, size_t n)
 {
     size_t held = s->to - s->from;
 
-    if (in_front ? s->from >= n : s->block.len - s->to >= n)
+    if (s->block.len - s->to >= n)
         return;
     if (s->block.len < held + n) {
         size_t more = held + n + (held + n) / 4 - s->block.len;
@@ -95,12 +89,9 @@ static void make_room(struct scan *s, size_t n, bool in_front)
         if (buf_room(&s->block, more))
             buf_grew(&s->block, more);
     }
-
-    size_t to_front = in_front ? s->block.len - held : 0;
-
-    memmove(s->block.data + to_front, s->block.data + s->from, held);
-    s->from = to_front;
-    s->to = to_front + held;
+    memmove(s->block.data, s->block.data + s->from, held);
+    s->from = 0;
+    s->to = held;
 }
 
 static int read_failed(const struct scan *s, struct err *e)
@@ -109,7 +100,7 @@ static int read_failed(const struct scan *s, struct err *e)
 }
 
 /* Reads up to the next multiple of the block size. 1, 0 at the end of the file, -1. */
-static int read_behind(struct scan *s, struct err *e)
+static int read_block(struct scan *s, struct err *e)
 {
     off_t block = (off_t)s->block_size;
     off_t stop = (s->next / block + 1) * block;
@@ -117,7 +108,7 @@ static int read_behind(struct scan *s, struct err *e)
 
     if (want == 0)
         return 0;
-    make_room(s, want, false);
+    make_room(s, want);
 
     ssize_t got = file_pread_full(s->fd, s->block.data + s->to, want, s->next);
 
@@ -131,77 +122,25 @@ static int read_behind(struct scan *s, struct err *e)
     return got > 0;
 }
 
-/* Reads from the next lower multiple of the block size. 1, 0 at the start of the file, -1; CUT when
- * the file has become shorter meanwhile (a writer that failed takes its line back): the
- * window no longer holds the bytes of the file. */
-#define CUT 2
+/* ---- lines ---- */
 
-static int read_in_front(struct scan *s, struct err *e)
+/* Returns how much of a line that is too long is given. */
+static size_t beginning(const struct scan *s)
 {
-    off_t block = (off_t)s->block_size;
-
-    if (s->next == 0)
-        return 0;
-
-    off_t start = (s->next - 1) / block * block;
-    size_t want = (size_t)(s->next - start);
-
-    make_room(s, want, true);
-
-    ssize_t got = file_pread_full(s->fd, s->block.data + s->from - want, want, start);
-
-    if (got < 0)
-        return read_failed(s, e);
-    s->from -= want;
-    s->next = start;
-    if ((size_t)got == want)
-        return 1;
-    s->to = s->from + (size_t)got;
-    s->size = start + got;
-    return CUT;
+    return s->line_max < BEGINNING ? s->line_max : BEGINNING;
 }
 
-/* ---- lines, forward ---- */
-
-/* Cuts a line that is too long to its beginning. */
-static void shorten(const struct scan *s, struct line *l)
-{
-    size_t most = s->line_max < BEGINNING ? s->line_max : BEGINNING;
-
-    if (l->text.n > s->line_max) {
-        l->too_long = true;
-        l->text.n = most;
-    }
-}
-
-/* Moves over a large hole after the window, or before it. The window is then useless. */
-static bool pass_hole(struct scan *s)
-{
-    off_t to = s->next, distance;
-
-    if (!s->sparse)
-        return false;
-    to = s->way == SCAN_FORWARD ? file_hole_end(s->fd, to, s->size) : file_hole_begin(s->fd, to);
-    distance = to < s->next ? s->next - to : to - s->next;
-    if (distance >= HOLE)
-        s->next = to;
-    return distance >= HOLE;
-}
-
-/* Reads to the end of a line that has more than line_max bytes or a hole, keeping its beginning
- * alone. */
+/* Reads to the end of a line that has more than line_max bytes, keeping its beginning alone. */
 static int pass_over(struct scan *s, struct line *l, struct err *e)
 {
-    size_t held = s->to - s->from, most = s->line_max < BEGINNING ? s->line_max : BEGINNING;
-    size_t keep = held < most ? held : most;
+    size_t held = s->to - s->from, keep = held < beginning(s) ? held : beginning(s);
     const char *newline = NULL;
     int more;
 
     l->too_long = true;
     do {
         s->to = s->from + keep;
-        (void)pass_hole(s);
-        more = read_behind(s, e);
+        more = read_block(s, e);
         if (more < 0)
             return -1;
         newline = memchr(s->block.data + s->from + keep, '\n', s->to - s->from - keep);
@@ -213,7 +152,7 @@ static int pass_over(struct scan *s, struct line *l, struct err *e)
     return 1;
 }
 
-static int line_forward(struct scan *s, struct line *l, struct err *e)
+int scan_line(struct scan *s, struct line *l, struct err *e)
 {
     const char *newline = NULL;
     size_t seen = 0; /* the first bytes of the line that were already searched for a newline */
@@ -226,11 +165,11 @@ static int line_forward(struct scan *s, struct line *l, struct err *e)
             newline = memchr(s->block.data + s->from + seen, '\n', held - seen);
         if (newline)
             break;
-        if (held > s->line_max || (held > 0 && pass_hole(s)))
+        if (held > s->line_max)
             return pass_over(s, l, e);
         seen = held;
 
-        int more = read_behind(s, e);
+        int more = read_block(s, e);
 
         if (more < 0)
             return -1;
@@ -245,108 +184,10 @@ static int line_forward(struct scan *s, struct line *l, struct err *e)
     l->text = (struct str){start, newline ? (size_t)(newline - start) : held};
     l->terminated = newline != NULL;
     s->from += l->text.n + (newline ? 1 : 0);
-    shorten(s, l);
-    return 1;
-}
-
-/* ---- lines, backward ---- */
-
-/* A line of which too much to be held is here, or that has a hole: finds where it begins, and only
- * then reads it, the beginning alone when it is too long. 1, -1, or CUT. */
-static int line_from_afar(struct scan *s, struct line *l, off_t end, struct err *e)
-{
-    size_t begin = 0, n;
-    int more = 1;
-
-    while (more && !begin) {
-        s->to = s->from;
-        l->too_long = pass_hole(s) || l->too_long;
-        more = read_in_front(s, e);
-        if (more < 0 || more == CUT)
-            return more;
-        begin = simd_after_newline(s->block.data + s->from, s->to - s->from);
-    }
-    l->at = s->next + (off_t)begin;
-    n = (size_t)(end - l->at);
-    l->too_long = n > s->line_max || l->too_long;
+    l->too_long = l->text.n > s->line_max;
     if (l->too_long)
-        n = s->line_max < BEGINNING ? s->line_max : BEGINNING;
-
-    /* The line is put after the lines that were not given yet. */
-    s->to = s->from + begin;
-    make_room(s, n, false);
-
-    ssize_t got = file_pread_full(s->fd, s->block.data + s->to, n, l->at);
-
-    if (got < 0)
-        return read_failed(s, e);
-    l->text = (struct str){s->block.data + s->to, n};
-    if ((size_t)got == n)
-        return 1;
-    s->size = s->next = l->at + got;
-    s->from = s->to = 0;
-    return CUT;
-}
-
-/* 1, 0, -1, or CUT: to be called again. */
-static int try_backward(struct scan *s, struct line *l, struct err *e)
-{
-    size_t begin = 0;
-    size_t seen = 0; /* the last bytes of the line that were already searched for a newline */
-    size_t n;
-    off_t end;
-    int more = 1;
-
-    if (s->from == s->to)
-        more = read_in_front(s, e);
-    if (more != 1)
-        return more;
-
-    size_t tail = s->block.data[s->to - 1] == '\n'; /* its own newline is no other line's end */
-
-    *l = (struct line){.terminated = tail};
-    for (;;) {
-        n = s->to - s->from - tail;
-        begin = simd_after_newline(s->block.data + s->from, n - seen);
-        if (begin)
-            break;
-        end = s->next + (off_t)n;
-        l->too_long = pass_hole(s);
-        if (n > s->line_max || n > s->held_max || l->too_long)
-            return line_from_afar(s, l, end, e);
-        seen = n;
-        more = read_in_front(s, e);
-        if (more < 0 || more == CUT)
-            return more;
-        if (!more)
-            break;
-    }
-    l->text = (struct str){s->block.data + s->from + begin, n - begin};
-    l->at = s->next + (off_t)begin;
-    s->to = s->from + begin;
-    shorten(s, l);
+        l->text.n = beginning(s);
     return 1;
-}
-
-static int line_backward(struct scan *s, struct line *l, struct err *e)
-{
-    int result;
-
-    do {
-        result = try_backward(s, l, e);
-    } while (result == CUT);
-    return result;
-}
-
-int scan_line(struct scan *s, struct line *l, struct err *e)
-{
-    return s->way == SCAN_FORWARD ? line_forward(s, l, e) : line_backward(s, l, e);
-}
-
-void scan_between(struct scan *s, off_t at, off_t end)
-{
-    s->next = at;
-    s->size = end;
 }
 
 off_t scan_offset(const struct scan *s)
@@ -386,6 +227,22 @@ int scan_split(const struct scan *s, off_t *next, off_t n, struct scan *part, st
     if (line_after(s, at + n, next, e) < 0)
         return -1;
     scan_share(part, s, at, *next);
+    return 1;
+}
+
+int scan_before(const struct scan *s, off_t *end, off_t n, struct scan *part, struct err *e)
+{
+    off_t from = *end;
+
+    if (*end == 0)
+        return 0;
+    for (; from >= *end; n *= 2) {
+        from = 0;
+        if (*end > n && line_after(s, *end - n, &from, e) < 0)
+            return -1;
+    }
+    scan_share(part, s, from, *end);
+    *end = from;
     return 1;
 }
 
@@ -447,14 +304,9 @@ bool scan_may_give(const struct scan *s, struct str text)
     return false;
 }
 
-static bool is_blank(struct str text)
-{
-    return str_trim(text).n == 0;
-}
-
 enum scan_verdict scan_judge(const struct line *l, struct message *m)
 {
-    if (is_blank(l->text))
+    if (str_trim(l->text).n == 0)
         return SCAN_NOTHING;
     if (!l->too_long && message_parse(m, l->text))
         return SCAN_MESSAGE;
@@ -481,10 +333,33 @@ int scan_message(struct scan *s, struct message *m, struct line *l, struct err *
     return result;
 }
 
-void scan_let_go(struct scan *s)
+static bool is_one_of(struct str id, const struct str *ids, size_t count)
 {
-    buf_release(&s->block);
-    s->from = s->to = 0;
+    while (count > 0 && (ids[count - 1].n == 0 || !str_eq(ids[count - 1], id)))
+        count--;
+    return count > 0;
+}
+
+int scan_find(struct scan *s, const struct str *ids, size_t count, struct message *m, struct err *e)
+{
+    off_t from, n = FIND_FIRST, found = -1;
+    struct line l;
+    int more;
+
+    do {
+        from = s->size > n ? s->size - n : 0;
+        scan_from(s, from);
+        /* The first line was cut. */
+        more = from > 0 ? scan_line(s, &l, e) : 1;
+        while (more > 0 && (more = scan_message(s, m, &l, e)) > 0)
+            if (is_one_of(m->id, ids, count))
+                found = l.at;
+        n *= 8;
+    } while (more == 0 && found < 0 && from > 0);
+    if (more < 0 || found < 0)
+        return more;
+    scan_from(s, found);
+    return scan_message(s, m, NULL, e);
 }
 
 int scan_again(const struct scan *s, off_t at, size_t n, struct buf *out, struct err *e)

@@ -48,9 +48,9 @@ int session_came(const struct history *h, struct str id, struct err *e)
     }
     if (result >= 0)
         return result;
-    if (scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, h->dir_fd, h->path, e) < 0)
         return -1;
-    scan_between(&s, 0, h->mark.from < s.size ? h->mark.from : s.size);
+    s.size = h->mark.from < s.size ? h->mark.from : s.size;
     scan_only(&s, id);
     result = scan_message(&s, &m, NULL, e);
     message_release(&m);
@@ -194,30 +194,17 @@ static int write_pointer(struct history *h, struct str id, struct str mark, stru
     return result;
 }
 
-/* Adds the id of the newest line of a session. Returns 1, 0 without one, or -1 with *err set. */
-static int newest_line(const struct history *h, struct str session_id, struct buf *id,
-                       struct err *e)
-{
-    const struct tail_wish wish = {.messages = 1, .bytes = SIZE_MAX, .raw = true};
-    struct tail t;
-    int found;
-
-    if (tail_load(&t, h, session_id, &wish, e) < 0)
-        return -1;
-    found = t.thread.count > 0;
-    if (found)
-        buf_add_str(id, t.thread.at[t.thread.count - 1].id);
-    tail_release(&t);
-    return found;
-}
-
 int session_make_current(struct history *h, struct str id, struct err *e)
 {
     struct buf mark = BUF_INIT(BUF_LINE);
+    struct thread t;
     int result;
 
-    if (!h->unreadable)
-        (void)newest_line(h, id, &mark, NULL);
+    if (!h->unreadable && thread_find(&t, h, id, true, NULL) == 0) {
+        if (t.count > 0)
+            buf_set(&mark, t.at[t.count - 1].id);
+        thread_release(&t);
+    }
     result = write_pointer(h, id, buf_str(&mark), e);
     buf_release(&mark);
     return result;

@@ -29,8 +29,8 @@ enum {
 };
 #define WORDS ((size_t)WORD_SUM + 1)
 #define PREAMBLE (WORDS * WORD)
-/* "HISTIDXA": the last character is the version. */
-#define MAGIC UINT64_C(0x4158444954534948)
+/* "HISTIDXB": the last character is the version. */
+#define MAGIC UINT64_C(0x4258444954534948)
 /* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal
  * distances. */
 #define SAMPLES ((size_t)8)
@@ -68,8 +68,6 @@ enum record_word {
     RECORD_LENGTHS, /* RECORD_TEXTS words; the first one is that of the id */
     RECORD_WORDS = RECORD_LENGTHS + RECORD_TEXTS,
 };
-/* In the first word of a range. */
-#define DECISIVE (UINT64_C(1) << 63)
 
 /* A block of times begins where the one before it ends. */
 enum block_word { BLOCK_TO, BLOCK_EARLIEST, BLOCK_LATEST, BLOCK_BEFORE, BLOCK_WORDS };
@@ -437,11 +435,9 @@ static void write_ranges(struct index_writer *w, const struct session_table *t,
     for (size_t i = 0; i < t->range_count; i++)
         ranges[next[t->ranges[i].owner]++] = &t->ranges[i];
     for (size_t i = 0; i < t->range_count; i++) {
-        uint64_t from = (uint64_t)ranges[i]->from;
+        const uint64_t words[] = {(uint64_t)ranges[i]->from, (uint64_t)ranges[i]->to};
 
-        if (ranges[i]->decisive)
-            from |= DECISIVE;
-        write_words(w, (uint64_t[]){from, (uint64_t)ranges[i]->to}, 2);
+        write_words(w, words, 2);
     }
     free(next);
     free(ranges);
@@ -841,12 +837,11 @@ static int read_ranges(const struct session_index *x, uint64_t first, uint64_t c
     *ranges = mem_zalloc((size_t)count * sizeof(**ranges));
     result = read_words(x, INDEX_RANGES, first * 2, (size_t)count * 2, words);
     for (size_t i = 0; i < count && result == 0; i++) {
-        uint64_t from = words[i * 2] & ~DECISIVE, to = words[i * 2 + 1];
+        uint64_t from = words[i * 2], to = words[i * 2 + 1];
 
         if (from >= to || to > x->header.covered)
             result = -1;
-        (*ranges)[i] = (struct line_range){
-            .from = (off_t)from, .to = (off_t)to, .decisive = (words[i * 2] & DECISIVE) != 0};
+        (*ranges)[i] = (struct line_range){.from = (off_t)from, .to = (off_t)to};
     }
     free(words);
     return result;
@@ -937,12 +932,10 @@ int session_index_lines(const struct session_index *x, struct str id, struct ses
 }
 
 /* The byte before a line ends another one. */
-static int count_bad_line(struct session_index *x, off_t at, off_t from, uint64_t *count)
+static int count_bad_line(struct session_index *x, off_t at, uint64_t *count)
 {
     struct line l;
 
-    if (at < from)
-        return 0;
     scan_from(&x->scan, at > 0 ? at - 1 : 0);
     if ((at > 0 && (scan_line(&x->scan, &l, NULL) <= 0 || l.text.n > 0)) ||
         scan_line(&x->scan, &l, NULL) <= 0)
@@ -951,7 +944,7 @@ static int count_bad_line(struct session_index *x, off_t at, off_t from, uint64_
     return 0;
 }
 
-int session_index_count_bad(struct session_index *x, struct str id, off_t from, uint64_t *count)
+int session_index_count_bad(struct session_index *x, struct str id, uint64_t *count)
 {
     int result = 0;
 
@@ -964,10 +957,10 @@ int session_index_count_bad(struct session_index *x, struct str id, off_t from, 
 
         result = read_words(x, INDEX_BAD, i, 1, &at);
         if (result == 0)
-            result = count_bad_line(x, (off_t)at, from, count);
+            result = count_bad_line(x, (off_t)at, count);
     }
     for (uint64_t i = 0; i < x->tail.list.bad_lines && result == 0; i++)
-        result = count_bad_line(x, (off_t)x->tail.bad[i], from, count);
+        result = count_bad_line(x, (off_t)x->tail.bad[i], count);
     return result;
 }
 
@@ -1064,7 +1057,7 @@ static bool open_history(struct session_index *x, const struct history *h)
 {
     *x = (struct session_index){.h = h, .fd = -1};
     session_table_init(&x->tail, h->now);
-    return scan_open(&x->scan, h->dir_fd, h->path, SCAN_FORWARD, NULL) == 0;
+    return scan_open(&x->scan, h->dir_fd, h->path, NULL) == 0;
 }
 
 bool session_index_open(struct session_index *x, const struct history *h)
@@ -1073,7 +1066,7 @@ bool session_index_open(struct session_index *x, const struct history *h)
 
     if (!history_index(h) || !open_history(x, h))
         return false;
-    if (x->scan.fd < 0 || x->scan.sparse || x->scan.size < SESSION_INDEX_LEAST ||
+    if (x->scan.fd < 0 || x->scan.size < SESSION_INDEX_LEAST ||
         fstat(x->scan.fd, &x->st) < 0 || x->st.st_uid != geteuid() || !open_file(x))
         goto none;
     x->scan.size = x->st.st_size;

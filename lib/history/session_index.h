@@ -17,7 +17,7 @@
  *     header   the struct index_header
  *     records  RECORD_WORDS for each session, last used first (history/order.h)
  *     ranges   for each session, in the order of the records: the beginning and the end of each
- *              struct line_range, and in the highest bit of the beginning, whether it is decisive
+ *              struct line_range
  *     bad      the offsets of lines that are not valid messages
  *     times    BLOCK_WORDS for each struct time_block
  *     texts    for each session: id, first role, first and last timestamp, preview, title and the
@@ -119,8 +119,8 @@ struct session_lines {
 };
 /* Finds them in the file and the tail. A session without lines has no ranges. Returns 0 or -1. */
 int session_index_lines(const struct session_index *x, struct str id, struct session_lines *lines);
-/* Counts the bad lines from offset `from` on that could be of the session: those that scan_message
- * reports as bad if only this session's lines are wanted. Returns 0 or -1. */
-int session_index_count_bad(struct session_index *x, struct str id, off_t from, uint64_t *count);
+/* Counts the bad lines that could be of the session: those that scan_message reports as bad if only
+ * this session's lines are wanted. Returns 0 or -1. */
+int session_index_count_bad(struct session_index *x, struct str id, uint64_t *count);
 
 #endif

@@ -115,7 +115,7 @@ static void add_range(struct session_table *t, struct line_range r)
 {
     struct line_range *last = t->range_count ? &t->ranges[t->range_count - 1] : NULL;
 
-    if (last && last->owner == r.owner && last->to == r.from && last->decisive == r.decisive) {
+    if (last && last->owner == r.owner && last->to == r.from) {
         last->to = r.to;
         return;
     }
@@ -184,7 +184,7 @@ static void add_message(struct session_table *t, const struct message *m, int64_
     s->count += !is_title;
     s->titles += is_title;
     s->bytes += (uint64_t)(end - at);
-    add_range(t, (struct line_range){at, end, message_is_decisive(m), (size_t)(s - t->list.at)});
+    add_range(t, (struct line_range){at, end, (size_t)(s - t->list.at)});
 }
 
 /* Adds a block to the end. */
@@ -460,7 +460,7 @@ int session_table_load(struct session_table *t, const struct history *h, struct 
     struct scan s;
     int result;
 
-    if (scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, h->dir_fd, h->path, e) < 0)
         return -1;
     result = session_table_read_all(t, &s, h->cancel, e);
     scan_close(&s);

@@ -22,8 +22,7 @@
 /* Consecutive lines of one session: the bytes from `from` up to `to`. */
 struct line_range {
     off_t from, to;
-    bool decisive; /* message_is_decisive of all these lines */
-    size_t owner;  /* number of the session in the table */
+    size_t owner; /* number of the session in the table */
 };
 
 struct title_line {

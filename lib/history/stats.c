@@ -48,33 +48,26 @@ static void add_time_key(struct buf *out, enum stats_by by, int64_t day)
         buf_addf(out, "-%02d", tm.tm_mday);
 }
 
-static struct stats_row *new_row(struct stats_table *t, struct str key)
-{
-    struct stats_row *row;
-
-    t->at = mem_grow(t->at, &t->cap, t->count + 1, sizeof *t->at);
-    row = &t->at[t->count];
-    *row = (struct stats_row){.key = key.p ? mem_copy(key.p, key.n) : NULL, .len = key.n};
-    if (row->key)
-        hash_map_set(&t->places, (struct str){row->key, row->len}, t->count);
-    else
-        t->unknown = t->count;
-    t->count++;
-    return row;
-}
-
 /* Returns the place of the row with that key, made if it is missing. Messages without a key share a
  * row. */
 static size_t place_of(struct stats_table *t, struct str key, int64_t day)
 {
     const size_t *place = key.p ? hash_map_find(&t->places, key) : NULL;
+    struct stats_row row = {.key = NULL, .len = key.n, .day = day};
 
     if (place)
         return *place;
     if (!key.p && t->unknown != NONE)
         return t->unknown;
-    new_row(t, key)->day = day;
-    return t->count - 1;
+    if (key.p) {
+        row.key = mem_copy(key.p, key.n);
+        hash_map_set(&t->places, (struct str){row.key, row.len}, t->count);
+    } else {
+        t->unknown = t->count;
+    }
+    t->at = mem_grow(t->at, &t->cap, t->count + 1, sizeof *t->at);
+    t->at[t->count] = row;
+    return t->count++;
 }
 
 /* ---- counting ---- */
@@ -222,25 +215,12 @@ static void count_by_key(struct stats *s, const struct message *m, const struct 
     buf_release(&scratch);
 }
 
-static void take_time(struct stats *s, const struct message *m, struct facts *f)
-{
-    int64_t us;
-
-    if (!time_parse_iso(m->timestamp, &us))
-        return;
-    if (!s->timed || us < s->first)
-        s->first = us;
-    if (!s->timed || us > s->last)
-        s->last = us;
-    s->timed = true;
-    f->timed = time_local_day(us, &f->day);
-}
-
 static void stats_add(struct stats *s, const struct message *m)
 {
     struct facts f = {.count = count_of(m)};
     struct str session = m->session_id;
     bool of_answers = s->rows.by == STATS_MODEL || s->rows.by == STATS_PROVIDER;
+    int64_t us;
 
     f.session = hash_map_number(&s->sessions, &session);
     s->total.sessions = s->sessions.count;
@@ -248,7 +228,12 @@ static void stats_add(struct stats *s, const struct message *m)
         take_cost(s->prices, m, &f);
     add_count(&s->total, &f.count);
     add_cost(&s->total_costs, &f);
-    take_time(s, m, &f);
+    if (time_parse_iso(m->timestamp, &us)) {
+        s->first = s->timed && s->first < us ? s->first : us;
+        s->last = s->timed && s->last > us ? s->last : us;
+        s->timed = true;
+        f.timed = time_local_day(us, &f.day);
+    }
     if (s->rows.by == STATS_TOOL)
         count_calls(s, m, &f);
     else if (!of_answers || m->role == ROLE_ASSISTANT)
@@ -363,7 +348,7 @@ int stats_scan(struct stats *s, const struct history *h, const struct filter *f,
     struct scan scan;
     int result = 0;
 
-    if (scan_open(&scan, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&scan, h->dir_fd, h->path, e) < 0)
         return -1;
     if (newest < SIZE_MAX)
         result = add_newest(s, h, &scan, f, newest, e);
@@ -395,11 +380,6 @@ static uint64_t size_of(const struct stats_row *row)
     return row->count.messages > 0 ? row->count.messages : row->count.calls;
 }
 
-static int by_key(const struct stats_row *x, const struct stats_row *y)
-{
-    return str_compare((struct str){x->key, x->len}, (struct str){y->key, y->len});
-}
-
 static int by_size(const void *a, const void *b)
 {
     const struct stats_row *x = a, *y = b;
@@ -408,7 +388,7 @@ static int by_size(const void *a, const void *b)
         return !x->key - !y->key;
     if (size_of(x) != size_of(y))
         return size_of(x) < size_of(y) ? 1 : -1;
-    return by_key(x, y);
+    return str_compare((struct str){x->key, x->len}, (struct str){y->key, y->len});
 }
 
 static struct amount sum_at(const struct stats_row *row, size_t currency)
@@ -464,19 +444,14 @@ void stats_init(struct stats *s, enum stats_by by)
     *s = (struct stats){.rows = {.by = by, .unknown = NONE}};
 }
 
-static void table_release(struct stats_table *t)
-{
-    for (size_t i = 0; i < t->count; i++) {
-        free(t->at[i].key);
-        free(t->at[i].costs.at);
-    }
-    free(t->at);
-    hash_map_release(&t->places);
-}
-
 void stats_release(struct stats *s)
 {
-    table_release(&s->rows);
+    for (size_t i = 0; i < s->rows.count; i++) {
+        free(s->rows.at[i].key);
+        free(s->rows.at[i].costs.at);
+    }
+    free(s->rows.at);
+    hash_map_release(&s->rows.places);
     free(s->total_costs.at);
     hash_map_release(&s->sessions);
     hash_map_release(&s->pairs);

@@ -19,6 +19,8 @@
 
 /* A new id is compared with those in this much of the file's end: it holds the millisecond. */
 #define TAIL_SIZE ((off_t)64 << 10)
+/* How much is read at once to find the first message. */
+#define FIRST_BLOCK ((size_t)4 << 10)
 /* 0000-01-01 in UTC. */
 #define YEAR_0 (INT64_C(-62167219200) * TIME_SECOND)
 
@@ -28,11 +30,11 @@ struct missing {
     bool timestamp;
 };
 
-static void set_timestamp(struct draft *d)
+static void set_timestamp(struct draft *d, int64_t at)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
-    time_add_iso(&text, time_now());
+    time_add_iso(&text, at);
     draft_set_text(d, FIELD_TIMESTAMP, buf_str(&text));
     buf_release(&text);
 }
@@ -71,22 +73,17 @@ static bool read_time(struct str text, int64_t *at)
     return time_parse_iso(text, at) && *at >= YEAR_0 && *at < TIME_YEAR_10000;
 }
 
-static bool is_time(struct str text)
+static bool is_good(enum field f, struct str text)
 {
     int64_t at;
 
-    return read_time(text, &at);
-}
-
-static bool is_good(enum field f, struct str text)
-{
     switch (f) {
     case FIELD_ID:
         return is_word(text);
     case FIELD_SESSION_ID:
         return id_session_valid(text);
     case FIELD_TIMESTAMP:
-        return is_time(text);
+        return read_time(text, &at);
     default:
         return text.n > 0;
     }
@@ -118,8 +115,8 @@ int draft_storable(const struct draft *d, struct err *e)
 
 bool message_storable(const struct message *m)
 {
-    return is_word(m->id) && id_session_valid(m->session_id) && is_time(m->timestamp) &&
-           m->role_text.n > 0;
+    return is_good(FIELD_ID, m->id) && is_good(FIELD_SESSION_ID, m->session_id) &&
+           is_good(FIELD_TIMESTAMP, m->timestamp) && is_good(FIELD_ROLE, m->role_text);
 }
 
 bool store_id_valid(struct str id)
@@ -127,41 +124,32 @@ bool store_id_valid(struct str id)
     return is_word(id);
 }
 
-static void rewrite_timestamp(struct draft *d)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct buf text = BUF_INIT(BUF_SMALL);
-    int64_t at;
-
-    if (read_time(json_text(buf_str(&d->field[FIELD_TIMESTAMP]), &scratch), &at)) {
-        time_add_iso(&text, at);
-        draft_set_text(d, FIELD_TIMESTAMP, buf_str(&text));
-    }
-    buf_release(&scratch);
-    buf_release(&text);
-}
-
 /* Refuses what cannot be stored before anything is opened. Sets provisional ids and times, as
  * long as the final ones. */
 static int prepare(struct draft *drafts, struct missing *missing, size_t count, struct err *e)
 {
-    for (size_t i = 0; i < count; i++) {
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    int64_t at;
+    int result = 0;
+
+    for (size_t i = 0; i < count && result == 0; i++) {
         struct draft *d = &drafts[i];
 
         missing[i].id = !draft_has(d, FIELD_ID);
         missing[i].timestamp = !draft_has(d, FIELD_TIMESTAMP);
-        if (draft_storable(d, e) < 0)
-            return -1;
+        result = draft_storable(d, e);
+        if (result < 0)
+            break;
         if (missing[i].id)
             set_id(d, STR_NONE, STR_NONE);
-        if (missing[i].timestamp)
-            set_timestamp(d);
-        else
-            rewrite_timestamp(d);
-        if (draft_check(d, e) < 0)
-            return -1;
+        at = time_now();
+        if (!missing[i].timestamp)
+            (void)read_time(json_text(buf_str(&d->field[FIELD_TIMESTAMP]), &scratch), &at);
+        set_timestamp(d, at);
+        result = draft_check(d, e);
     }
-    return 0;
+    buf_release(&scratch);
+    return result;
 }
 
 /* What store_append stores. */
@@ -180,7 +168,7 @@ static int format_lines(void *arg, off_t at, struct buf *lines, struct err *e)
     (void)at;
     for (size_t i = 0; i < b->count; i++) {
         if (b->missing[i].timestamp)
-            set_timestamp(&b->drafts[i]);
+            set_timestamp(&b->drafts[i], time_now());
         if (b->missing[i].id)
             set_id(&b->drafts[i], buf_str(&b->tail), buf_str(lines));
         if (draft_format(&b->drafts[i], lines, e) < 0)
@@ -200,23 +188,7 @@ static int read_tail(const struct append *a, struct buf *tail, struct err *e)
     return 0;
 }
 
-/* Links a history that has no second name yet. */
-static void keep_copy(const struct history *h, const struct append *a)
-{
-    struct stat st;
-
-    if (h->kind == HISTORY_REPOSITORY && fstat(a->fd, &st) == 0)
-        history_keep_copy(h, &st);
-}
-
 /* ---- the lock ---- */
-
-/* Finishes after lines were written. */
-static void finish(const struct history *h, const struct append *a)
-{
-    keep_copy(h, a);
-    (void)file_sweep(h->dir_fd, h->path, !h->dir, true, NULL);
-}
 
 /* Does the text begin as a line that these programs write? With `torn` its end may be anywhere in
  * that beginning, otherwise only after the first key. */
@@ -234,46 +206,29 @@ static bool begins_as_line(struct str text, bool torn)
     return str_starts(text, second) || str_starts(second, text);
 }
 
-/* Is the first line a message? Reads no more than a little of the file. */
-static bool begins_with_message(int fd)
-{
-    char head[4096];
-    ssize_t got = file_pread_full(fd, head, sizeof(head), 0);
-    const char *end = got > 0 ? memchr(head, '\n', (size_t)got) : NULL;
-
-    return end && !message_defect((struct str){head, (size_t)(end - head)});
-}
-
-/* Returns true if a small file has nothing but white space, as an editor may leave it. */
-static bool is_blank(const struct scan *s)
-{
-    char text[256];
-    ssize_t n =
-        s->size <= (off_t)sizeof(text) ? file_pread_full(s->fd, text, (size_t)s->size, 0) : -1;
-
-    return n >= 0 && str_trim((struct str){text, (size_t)n}).n == 0;
-}
-
 int store_check(struct history *h, struct err *e)
 {
     struct message m = MESSAGE_INIT;
+    bool is = false, blank = true;
     struct scan s;
     struct line l;
-    bool is;
+    int more = 0;
 
     /* Why a file cannot be opened is reported by the function that wants to write it. */
-    if (h->is_history || h->marked || h->nowhere ||
-        scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, NULL) < 0)
+    if (h->is_history || h->marked || h->nowhere || scan_open(&s, h->dir_fd, h->path, NULL) < 0)
         return 0;
-    /* A program that was killed may have left no more than the beginning of a line. */
-    is = s.fd < 0 || is_blank(&s) || begins_with_message(s.fd) ||
-         (scan_line(&s, &l, NULL) > 0 &&
-          (scan_judge(&l, &m) == SCAN_MESSAGE || begins_as_line(l.text, !l.terminated)));
-    is = is || scan_message(&s, &m, NULL, NULL) != 0;
+    /* Mostly the first line is enough. */
+    s.block_size = FIRST_BLOCK;
+    while (!is && (more = scan_line(&s, &l, NULL)) > 0) {
+        blank = blank && str_trim(l.text).n == 0;
+        /* A program that was killed may have left no more than the beginning of a line. */
+        is = scan_judge(&l, &m) == SCAN_MESSAGE ||
+             (l.at == 0 && begins_as_line(l.text, !l.terminated));
+    }
     message_release(&m);
     scan_close(&s);
-    h->is_history = is;
-    return is ? 0 : err_set(e, ERR_USAGE, "'%s' is not a history", h->path);
+    h->is_history = is || blank || more < 0;
+    return h->is_history ? 0 : err_set(e, ERR_USAGE, "'%s' is not a history", h->path);
 }
 
 /* Marks the history as one in which this account stores something. What killed writers have left is
@@ -388,10 +343,16 @@ static int put_lines(struct store_write *w, store_lines_fn *fill, void *arg, str
 /* Syncs the lines if they could be written, and gives up the lock. Sets w->result. */
 static void finish_write(struct store_write *w)
 {
+    const struct history *h = w->h;
+    struct stat st;
+
+    if (w->result == 0 && w->any)
+        w->result = append_settle(&w->a, h->sync, &w->e);
     if (w->result == 0 && w->any) {
-        w->result = append_settle(&w->a, w->h->sync, &w->e);
-        if (w->result == 0)
-            finish(w->h, &w->a);
+        /* Links a history that has no second name yet. */
+        if (h->kind == HISTORY_REPOSITORY && fstat(w->a.fd, &st) == 0)
+            history_keep_copy(h, &st);
+        (void)file_sweep(h->dir_fd, h->path, !h->dir, true, NULL);
     }
     if (w->result == 0)
         partial_remove(&w->left);

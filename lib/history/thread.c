@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
@@ -11,15 +12,25 @@
 #include "chathist/history/title.h"
 #include "history/session_index.h"
 
-void thread_add(struct thread *t, struct str line)
+/* Keeps memory that lines are in. */
+static char *keep_block(struct thread *t, char *block)
 {
-    char *own = mem_copy(line.p, line.n);
+    t->blocks = mem_grow(t->blocks, &t->blocks_cap, t->blocks_count + 1, sizeof(char *));
+    t->blocks[t->blocks_count++] = block;
+    return block;
+}
 
+/* Adds a line that lives as long as the thread. */
+static bool add_kept(struct thread *t, struct str line)
+{
     t->at = mem_grow(t->at, &t->cap, t->count + 1, sizeof(*t->at));
-    t->lines = mem_grow(t->lines, &t->lines_cap, t->count + 1, sizeof(*t->lines));
-    t->lines[t->count] = own;
     t->at[t->count] = (struct message)MESSAGE_INIT;
-    (void)message_parse(&t->at[t->count++], (struct str){own, line.n});
+    return message_parse(&t->at[t->count++], line);
+}
+
+bool thread_add(struct thread *t, struct str line)
+{
+    return add_kept(t, (struct str){keep_block(t, mem_copy(line.p, line.n)), line.n});
 }
 
 /* ---- dropping lines ---- */
@@ -27,18 +38,8 @@ void thread_add(struct thread *t, struct str line)
 /* What lines say of earlier ones. */
 struct state {
     struct hash_map replaced; /* ids in `replaces` */
-    char **waiting;           /* prompts that lines name, and that were not met yet */
-    size_t waiting_count, waiting_cap;
-    bool reset; /* older lines do not belong to the thread */
+    bool reset;               /* older lines do not belong to the thread */
 };
-
-static void state_release(struct state *s)
-{
-    hash_map_release(&s->replaced);
-    for (size_t i = 0; i < s->waiting_count; i++)
-        free(s->waiting[i]);
-    free(s->waiting);
-}
 
 /* Takes in what the next older line says. Returns whether the line itself belongs to the thread: it
  * is no title, no later line names it in `replaces`, and no reset comes after it. */
@@ -59,19 +60,6 @@ static bool stands(struct state *s, const struct message *m)
     buf_release(&scratch);
     s->reset = s->reset || (!out && message_is_reset(m));
     return !out;
-}
-
-/* Keeps the line that gives the title. */
-static void keep_title(struct thread *t)
-{
-    const struct message *title = titles_find_line(t->at, t->count);
-
-    if (!title || t->title)
-        return;
-    t->title_line = mem_copy(title->line.p, title->line.n);
-    t->title = mem_zalloc(sizeof *t->title);
-    *t->title = (struct message)MESSAGE_INIT;
-    (void)message_parse(t->title, (struct str){t->title_line, title->line.n});
 }
 
 /* ---- the order of lines ---- */
@@ -126,393 +114,150 @@ static size_t *find_places(const struct message *line, size_t count, size_t *lef
     free(next);
     hash_map_release(&prompts);
     buf_release(&scratch);
-    state_release(&s);
+    hash_map_release(&s.replaced);
     return place;
+}
+
+static void truncate_thread(struct thread *t, size_t count)
+{
+    while (t->count > count)
+        message_release(&t->at[--t->count]);
+}
+
+static void swap(struct message *a, struct message *b)
+{
+    struct message m = *a;
+
+    *a = *b;
+    *b = m;
 }
 
 void thread_settle(struct thread *t)
 {
-    struct message *at = mem_zalloc((t->count + 1) * sizeof(*at));
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-    char **lines = mem_zalloc((t->count + 1) * sizeof(*lines));
-    size_t *place, left;
+    const struct message *title = titles_find_line(t->at, t->count);
+    size_t left, *place = find_places(t->at, t->count, &left);
 
-    keep_title(t);
-    place = find_places(t->at, t->count, &left);
+    if (title && !t->title) {
+        t->title = mem_zalloc(sizeof *t->title);
+        *t->title = (struct message)MESSAGE_INIT;
+        (void)message_parse(t->title, title->line);
+    }
+    /* Each swap brings one message to its place. Those without a place gather at the end. */
     for (size_t i = 0; i < t->count; i++) {
-        if (place[i] == DROPPED) {
-            message_release(&t->at[i]);
-            free(t->lines[i]);
-        } else {
-            at[place[i]] = t->at[i];
-            lines[place[i]] = t->lines[i];
+        while (place[i] != DROPPED && place[i] != i) {
+            size_t to = place[i];
+
+            swap(&t->at[i], &t->at[to]);
+            place[i] = place[to];
+            place[to] = to;
         }
     }
-    free(t->at);
-    free(t->lines);
-    t->at = at;
-    t->lines = lines;
-    t->cap = t->lines_cap = t->count + 1;
-    t->count = left;
     free(place);
+    truncate_thread(t, left);
 }
 
 void thread_turn_back(struct thread *t, size_t place)
 {
     struct state s = {0};
-    size_t end = place + 1, count = t->count;
+    size_t end = place + 1;
 
     /* The line belongs to the thread until a later one resets the session or replaces it. */
-    for (; end < count; end++) {
+    for (; end < t->count; end++) {
         (void)stands(&s, &t->at[end]);
         if (s.reset || hash_map_find(&s.replaced, t->at[place].id))
             break;
     }
-    state_release(&s);
-    for (t->count = end; count > end;) {
-        message_release(&t->at[--count]);
-        free(t->lines[count]);
-    }
+    hash_map_release(&s.replaced);
+    truncate_thread(t, end);
     thread_settle(t);
+}
+
+void thread_release(struct thread *t)
+{
+    truncate_thread(t, 0);
+    if (t->title)
+        message_release(t->title);
+    free(t->title);
+    while (t->blocks_count > 0)
+        free(t->blocks[--t->blocks_count]);
+    free(t->blocks);
+    free(t->at);
+    *t = (struct thread){0};
+}
+
+/* ---- reading ---- */
+
+/* Reads the lines of a session at the places that the index has for them. Returns false if they are
+ * not there. */
+static bool read_by_index(struct thread *t, struct session_index *x, struct str session_id)
+{
+    struct session_lines lines;
+    bool right = session_index_lines(x, session_id, &lines) == 0;
+    struct str rest = STR_NONE;
+    size_t size = 0;
+    char *text;
+
+    for (size_t i = 0; i < lines.count; i++)
+        size += (size_t)(lines.at[i].to - lines.at[i].from);
+    text = keep_block(t, mem_resize(NULL, size + 1, 1));
+    for (size_t i = 0; right && i < lines.count; i++) {
+        size_t n = (size_t)(lines.at[i].to - lines.at[i].from);
+
+        right = file_pread_full(x->scan.fd, text + rest.n, n, lines.at[i].from) == (ssize_t)n;
+        rest.n += n;
+    }
+    for (rest.p = text; right && rest.n > 0;)
+        right =
+            add_kept(t, str_cut(&rest, '\n')) && str_eq(t->at[t->count - 1].session_id, session_id);
+    right = right && t->count == lines.lines &&
+            session_index_count_bad(x, session_id, &t->bad_lines) == 0;
+    free(lines.at);
+    return right;
+}
+
+static int read_by_scan(struct thread *t, const struct history *h, struct str session_id,
+                        struct err *e)
+{
+    struct message m = MESSAGE_INIT;
+    struct scan s;
+    int more;
+
+    if (scan_open(&s, h->dir_fd, h->path, e) < 0)
+        return -1;
+    scan_only(&s, session_id);
+    while ((more = scan_message(&s, &m, NULL, e)) > 0)
+        (void)thread_add(t, m.line);
+    t->bad_lines = s.bad;
+    message_release(&m);
+    scan_close(&s);
+    return more;
 }
 
 int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
                 struct err *e)
 {
-    struct tail_wish wish = {.messages = SIZE_MAX, .bytes = SIZE_MAX, .raw = raw};
-    struct tail tail;
-
-    *t = (struct thread){0};
-    if (tail_load(&tail, h, session_id, &wish, e) < 0)
-        return -1;
-    *t = tail.thread;
-    return 0;
-}
-
-void thread_release(struct thread *t)
-{
-    for (size_t i = 0; i < t->count; i++) {
-        message_release(&t->at[i]);
-        free(t->lines[i]);
-    }
-    if (t->title)
-        message_release(t->title);
-    free(t->title);
-    free(t->title_line);
-    free(t->at);
-    free(t->lines);
-    *t = (struct thread){0};
-}
-
-/* ---- the lines of a session, newest first ---- */
-
-struct back {
-    struct str session;
-    struct message m; /* the line that was given last; borrowed until the next one */
-    off_t at;         /* its offset */
-    size_t n;         /* its length, without the newline */
-    bool indexed;
     struct session_index x;
-    struct session_lines lines;
-    size_t left;      /* ranges whose first line was not given */
-    uint64_t given;   /* lines that were read */
-    struct scan scan; /* of a range; without an index, of the whole history */
-    bool scanning;    /* scan is open */
-    bool quick;       /* not all lines are given, but at least the decisive ones */
-    bool skipped;     /* a range was not read, because it is not decisive */
-};
+    bool found = false;
 
-/* A range is read in blocks of this size. Most sessions are small. */
-#define RANGE_BLOCK ((size_t)16 << 10)
-
-static int back_open(struct back *b, const struct history *h, struct str session, bool by_index,
-                     struct err *e)
-{
-    *b = (struct back){.session = session, .m = MESSAGE_INIT};
-    b->indexed = by_index && session_index_open(&b->x, h);
-    if (b->indexed) {
-        b->at = b->x.scan.size;
-        if (session_index_lines(&b->x, session, &b->lines) == 0) {
-            b->left = b->lines.count;
-            return 0;
-        }
-        session_index_discard(&b->x);
-        b->indexed = false;
-    }
-    if (scan_open(&b->scan, h->dir_fd, h->path, SCAN_BACKWARD, e) < 0)
-        return -1;
-    scan_only(&b->scan, session);
-    b->scanning = true;
-    b->at = b->scan.size;
-    return 0;
-}
-
-static void back_close(struct back *b)
-{
-    message_release(&b->m);
-    if (b->scanning)
-        scan_close(&b->scan);
-    free(b->lines.at);
-    if (b->indexed)
-        session_index_close(&b->x);
-}
-
-/* Returns whether the line is not decisive. A name or a role that does not appear literally could
- * only be written with \u. */
-static bool is_dull(struct str text)
-{
-    return !str_find(text, STR("\"system\"")) && !str_find(text, STR("\"replaces\"")) &&
-           !str_find(text, STR("\\u"));
-}
-
-/* 1, 0, -1. */
-static int next_by_scan(struct back *b, struct err *e)
-{
-    struct line l;
-    int result;
-
-    while ((result = scan_line(&b->scan, &l, e)) > 0) {
-        if (!scan_may_give(&b->scan, l.text) || (b->quick && is_dull(l.text)))
-            continue;
-        b->at = l.at;
-        b->n = l.text.n;
-
-        enum scan_verdict verdict = scan_judge(&l, &b->m);
-
-        b->scan.bad += verdict == SCAN_BAD;
-        if (verdict == SCAN_MESSAGE && str_eq(b->m.session_id, b->session))
-            return 1;
-    }
-    return result;
-}
-
-/* The index does not say where the lines are. */
-#define BROKEN (-2)
-
-/* 1, 0, BROKEN. */
-static int next_by_index(struct back *b)
-{
-    struct line l;
-
-    while (b->left > 0) {
-        const struct line_range *range = &b->lines.at[b->left - 1];
-        bool skip = b->quick && !range->decisive;
-
-        if (skip || (b->scanning && b->at == range->from)) {
-            b->skipped = b->skipped || skip;
-            if (b->scanning)
-                scan_close(&b->scan);
-            b->scanning = false;
-            b->left--;
-            continue;
-        }
-        if (!b->scanning) {
-            scan_share(&b->scan, &b->x.scan, range->to, range->to);
-            b->scan.way = SCAN_BACKWARD;
-            b->scan.block_size = RANGE_BLOCK;
-            b->scanning = true;
-        }
-        if (scan_line(&b->scan, &l, NULL) <= 0 || l.too_long || l.at < range->from)
-            return BROKEN;
-        b->at = l.at;
-        b->n = l.text.n;
-        b->given++;
-        return message_parse(&b->m, l.text) && str_eq(b->m.session_id, b->session) &&
-                       message_is_decisive(&b->m) == range->decisive
-                   ? 1
-                   : BROKEN;
-    }
-    return b->skipped || b->given == b->lines.lines ? 0 : BROKEN;
-}
-
-/* The next older line of the session: 1, 0, -1, BROKEN. */
-static int back_next(struct back *b, struct err *e)
-{
-    return b->indexed ? next_by_index(b) : next_by_scan(b, e);
-}
-
-/* The bad lines among those that were read, as a scan counts them. 0, BROKEN. */
-static int count_bad(struct back *b, bool whole, uint64_t *bad)
-{
-    *bad = b->indexed ? 0 : b->scan.bad;
-    if (!b->indexed || session_index_count_bad(&b->x, b->session, whole ? 0 : b->at, bad) == 0)
-        return 0;
-    return BROKEN;
-}
-
-/* ---- reading ---- */
-
-/* The thread has to be loaded as a whole: a line names a prompt that is far up or missing. */
-#define ODD (-3)
-
-/* Notes the prompt that the line names; it is further up. */
-static void wait_for_prompt(struct state *s, const struct message *m)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str name = message_text(m, FIELD_REPLY_TO, &scratch);
-
-    if (m->role != ROLE_USER && name.p) {
-        s->waiting =
-            mem_grow(s->waiting, &s->waiting_cap, s->waiting_count + 1, sizeof *s->waiting);
-        s->waiting[s->waiting_count++] = mem_copy(name.p, name.n);
-    }
-    buf_release(&scratch);
-}
-
-/* A prompt was met: no line waits for it any longer. */
-static void meet_prompt(struct state *s, struct str id)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < s->waiting_count; i++) {
-        if (str_eq_c(id, s->waiting[i]))
-            free(s->waiting[i]);
+    *t = (struct thread){0};
+    if (session_index_open(&x, h)) {
+        found = read_by_index(t, &x, session_id);
+        if (found)
+            session_index_close(&x);
         else
-            s->waiting[kept++] = s->waiting[i];
+            session_index_discard(&x);
     }
-    s->waiting_count = kept;
-}
-
-/* If a prompt that lines name is not found, this many times as many lines are kept before the
- * thread counts as odd. */
-#define PATIENCE 4
-#define PATIENCE_LEAST 256
-
-static bool is_limited(const struct tail_wish *wish)
-{
-    return wish->messages < SIZE_MAX || wish->bytes < SIZE_MAX;
-}
-
-/* Keeps the newest lines, the newest first. 1: there may be more, 0, -1, BROKEN, ODD. */
-static int keep_lines(struct tail *t, struct back *b, struct state *s, const struct tail_wish *wish,
-                      struct err *e)
-{
-    size_t bytes = 0;
-    int result;
-
-    while ((result = back_next(b, e)) > 0) {
-        const struct message *m = &b->m;
-
-        t->thread.all++;
-        if (!wish->raw && !stands(s, m))
-            continue;
-        if (!wish->raw && m->role == ROLE_USER)
-            meet_prompt(s, m->id);
-        else if (!wish->raw && is_limited(wish))
-            wait_for_prompt(s, m);
-        thread_add(&t->thread, m->line);
-        bytes += m->line.n;
-        if (!is_limited(wish))
-            continue;
-        if (s->reset)
-            return 0;
-        if (t->thread.count < wish->messages && bytes < wish->bytes)
-            continue;
-        if (s->waiting_count == 0)
-            return 1;
-        if ((t->thread.count / PATIENCE >= wish->messages || bytes / PATIENCE >= wish->bytes) &&
-            t->thread.count >= PATIENCE_LEAST)
-            return ODD;
+    if (!found) {
+        thread_release(t);
+        if (read_by_scan(t, h, session_id, e) < 0) {
+            thread_release(t);
+            return -1;
+        }
     }
-    return result;
-}
-
-/* Reads on, without keeping lines, for the newest system line. 0, -1, BROKEN, ODD. */
-static int find_system(struct tail *t, struct back *b, struct state *s, struct err *e)
-{
-    int result;
-
-    b->quick = true;
-    while (!s->reset && (result = back_next(b, e)) != 0) {
-        if (result < 0)
-            return result;
-        if (!stands(s, &b->m) || b->m.role != ROLE_SYSTEM)
-            continue;
-        if (b->m.field[FIELD_REPLY_TO].p)
-            return ODD;
-        thread_add(&t->system, b->m.line);
-        return 0;
-    }
+    t->all = t->count;
+    if (!raw)
+        thread_settle(t);
     return 0;
-}
-
-static bool has_system(const struct thread *t)
-{
-    for (size_t i = 0; i < t->count; i++)
-        if (t->at[i].role == ROLE_SYSTEM)
-            return true;
-    return false;
-}
-
-static void reverse(struct thread *t)
-{
-    for (size_t i = 0, j = t->count; i + 1 < j; i++) {
-        struct message m = t->at[i];
-        char *line = t->lines[i];
-
-        t->at[i] = t->at[--j];
-        t->at[j] = m;
-        t->lines[i] = t->lines[j];
-        t->lines[j] = line;
-    }
-}
-
-/* 0, -1, BROKEN, ODD. */
-static int load(struct tail *t, struct back *b, struct state *s, const struct tail_wish *wish,
-                struct err *e)
-{
-    int result = keep_lines(t, b, s, wish, e);
-
-    if (result < 0)
-        return result;
-    t->whole = result == 0;
-    result = count_bad(b, t->whole && (!s->reset || !is_limited(wish)), &t->thread.bad_lines);
-    if (result == 0 && !t->whole && wish->system && !wish->raw && !has_system(&t->thread))
-        result = find_system(t, b, s, e);
-    if (result < 0)
-        return result;
-    reverse(&t->thread);
-    if (!wish->raw)
-        thread_settle(&t->thread);
-    return 0;
-}
-
-static int try(struct tail *t, const struct history *h, struct str session_id,
-               const struct tail_wish *wish, bool by_index, struct err *e)
-{
-    struct tail got = {0};
-    struct state s = {0};
-    struct back b;
-    int result;
-
-    if (back_open(&b, h, session_id, by_index, e) < 0)
-        return -1;
-    result = load(&got, &b, &s, wish, e);
-    if (result == BROKEN)
-        history_remove_index(h);
-    back_close(&b);
-    state_release(&s);
-    if (result < 0)
-        tail_release(&got);
-    else
-        *t = got;
-    return result;
-}
-
-int tail_load(struct tail *t, const struct history *h, struct str session_id,
-              const struct tail_wish *wish, struct err *e)
-{
-    const struct tail_wish whole = {.messages = SIZE_MAX, .bytes = SIZE_MAX, .raw = wish->raw};
-    bool by_index = true;
-    int result;
-
-    while ((result = try(t, h, session_id, wish, by_index, e)) < -1) {
-        if (result == BROKEN)
-            by_index = false;
-        else
-            wish = &whole;
-    }
-    return result;
 }
 
 /* ---- what came in ---- */
@@ -531,35 +276,35 @@ static void count_news(struct thread_news *n, const struct message *m)
 int thread_find_news(struct thread_news *n, const struct history *h, struct str session_id,
                      struct str mark, const struct hash_map *own, struct err *e)
 {
-    bool by_index = true, found;
-    struct back b;
-    int result;
+    struct message m = MESSAGE_INIT;
+    struct session_lines lines = {0};
+    struct session_index x;
+    struct scan s;
+    bool indexed = session_index_open(&x, h), found;
+    int more = 0;
 
-    do {
-        if (back_open(&b, h, session_id, by_index, e) < 0)
-            return -1;
-        n->systems = n->resets = n->replacing = 0;
-        buf_clear(&n->newest);
-        found = false;
-        while (!found && (result = back_next(&b, e)) > 0) {
-            if (n->newest.len == 0)
-                buf_set(&n->newest, b.m.id);
-            found = str_eq(b.m.id, mark);
-            if (!found && !hash_map_find(own, b.m.id))
-                count_news(n, &b.m);
+    if (indexed && session_index_lines(&x, session_id, &lines) == 0)
+        scan_share(&s, &x.scan, 0, lines.count > 0 ? lines.at[lines.count - 1].to : 0);
+    else
+        more = scan_open(&s, h->dir_fd, h->path, e);
+    free(lines.at);
+    if (more == 0) {
+        scan_only(&s, session_id);
+        more = scan_find(&s, &mark, 1, &m, e);
+        found = more > 0;
+        if (found)
+            buf_set(&n->newest, m.id);
+        else if (more == 0)
+            scan_from(&s, 0);
+        while (more >= 0 && (more = scan_message(&s, &m, NULL, e)) > 0) {
+            buf_set(&n->newest, m.id);
+            if (found && !hash_map_find(own, m.id))
+                count_news(n, &m);
         }
-        if (!found)
-            n->systems = n->resets = n->replacing = 0;
-        if (result == BROKEN)
-            history_remove_index(h);
-        by_index = false;
-        back_close(&b);
-    } while (result == BROKEN);
-    return result < 0 ? -1 : 0;
-}
-
-void tail_release(struct tail *t)
-{
-    thread_release(&t->thread);
-    thread_release(&t->system);
+        message_release(&m);
+        scan_close(&s);
+    }
+    if (indexed)
+        session_index_close(&x);
+    return more;
 }

@@ -402,7 +402,7 @@ static void check_history(struct chat_session *chat)
     chat_session_look_at_history(chat);
     if (!chat->args->store || chat->history.unreadable)
         return;
-    if (scan_open(&scan, chat->history.dir_fd, chat->history.path, SCAN_FORWARD, &e) < 0)
+    if (scan_open(&scan, chat->history.dir_fd, chat->history.path, &e) < 0)
         die_err(&e);
     scan_close(&scan);
 }

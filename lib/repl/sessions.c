@@ -288,10 +288,7 @@ static void load_by_id(struct repl *r, const struct buf *id)
     }
     messages = show_session(r->out, h, buf_str(id), &show);
     start_report_bad(h, show.bad_lines, r->chat->args->common.quiet);
-    if (messages == SHOW_NOT_COUNTED)
-        repl_say(r, "session %s", buf_c(id));
-    else
-        repl_say(r, "session %s, %zu message%s", buf_c(id), messages, messages == 1 ? "" : "s");
+    repl_say(r, "session %s, %zu message%s", buf_c(id), messages, messages == 1 ? "" : "s");
 }
 
 void repl_load(struct repl *r, struct str name)
@@ -475,8 +472,6 @@ void repl_info(struct repl *r, struct str rest)
 
 /* ---- the last exchange ---- */
 
-/* The number of messages that are read for it: an answer may have many tool calls. */
-#define LAST_READ 50
 /* How many lines of a prompt and of an answer are shown. */
 #define LAST_LINES 3
 
@@ -541,20 +536,19 @@ static void print_exchange(struct repl *r, const struct message *prompt,
 void repl_show_last(struct repl *r)
 {
     struct chat_session *chat = r->chat;
-    const struct tail_wish wish = {.messages = LAST_READ, .bytes = SIZE_MAX};
     const struct message *prompt = NULL, *answer = NULL;
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
-    struct tail tail;
+    struct thread t;
 
     if (chat->session.fresh || chat->history.unreadable || chat->args->common.quiet)
         return;
-    if (tail_load(&tail, &chat->history, buf_str(&chat->session.id), &wish, &e) < 0) {
+    if (thread_find(&t, &chat->history, buf_str(&chat->session.id), false, &e) < 0) {
         repl_report(&e);
         return;
     }
-    for (size_t i = tail.thread.count; i > 0 && !prompt; i--) {
-        const struct message *m = &tail.thread.at[i - 1];
+    for (size_t i = t.count; i > 0 && !prompt; i--) {
+        const struct message *m = &t.at[i - 1];
 
         if (m->role == ROLE_USER)
             prompt = m;
@@ -564,7 +558,7 @@ void repl_show_last(struct repl *r)
     if (prompt || answer)
         print_exchange(r, prompt, answer);
     buf_release(&scratch);
-    tail_release(&tail);
+    thread_release(&t);
 }
 
 /* ---- /browse ---- */

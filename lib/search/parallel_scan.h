@@ -11,7 +11,7 @@
  * is slower for a file that grew line by line, and ends the program with SIGBUS if the file becomes
  * shorter). The part of a line that a window ends with is put in front of the next window. A line
  * belongs to the chunk after whose first byte it begins; the line at offset 0 belongs to the first.
- * A file that is small or has holes is one chunk and is read by a scan.
+ * A small file is one chunk and is read by a scan.
  */
 #ifndef CHATHIST_SEARCH_PARALLEL_SCAN_H
 #define CHATHIST_SEARCH_PARALLEL_SCAN_H
@@ -41,7 +41,7 @@ struct parallel_scan_job {
     const struct pattern *unwanted;  /* no text of a hit matches it; NULL: any may */
     const struct time_blocks *times; /* of the scan; NULL: hits have the order of the file */
     int64_t now;                     /* as in struct line_clock */
-    bool by_line;                    /* the file is small or has holes */
+    bool by_line;                    /* the file is small */
     unsigned in; /* bits of enum search_in; with literals only content and tool calls */
     bool invert; /* the hits are the messages that do not match; not with literals */
     const struct literal_scan *literals; /* those of the pattern; NULL: every line is looked at */

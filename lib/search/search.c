@@ -66,7 +66,7 @@ static int load_times(const struct search *s, struct time_blocks *times, struct 
 static int start(struct search *s, bool list, bool ordered, struct err *e)
 {
     size_t block = s->scan.block_size;
-    bool by_line = s->scan.sparse || s->scan.size <= SMALL(block), literals = false;
+    bool by_line = s->scan.size <= SMALL(block), literals = false;
     bool by_time = ordered && s->history && s->scan.size > 0;
     struct search_work *w = mem_zalloc(sizeof *w);
 
@@ -129,7 +129,7 @@ int search_open(struct search *s, int dir, const char *history_path, struct patt
                          .in = SEARCH_IN_DEFAULT,
                          .wide = simd_wide(),
                          .skip_block = SKIP_BLOCK};
-    if (scan_open(&s->scan, dir, history_path, SCAN_BACKWARD, e) < 0)
+    if (scan_open(&s->scan, dir, history_path, e) < 0)
         return -1;
     s->texts = mem_zalloc(sizeof *s->texts);
     searched_text_init(s->texts);

@@ -627,11 +627,11 @@ void skip_index_update(const struct history *h, const struct skip_map *m, bool g
     struct stat st;
 
     if (m->complete || m->count == 0 || (!grow && !m->sums) || !history_index(h) ||
-        scan_open(&g.scan, h->dir_fd, h->path, SCAN_FORWARD, NULL) < 0)
+        scan_open(&g.scan, h->dir_fd, h->path, NULL) < 0)
         return;
     /* The history is synced first: after a power cut the index must not know lines that the disk
      * has not got, while the time of their change is there. */
-    if (g.scan.fd >= 0 && !g.scan.sparse && fstat(g.scan.fd, &st) == 0 && st.st_uid == geteuid() &&
+    if (g.scan.fd >= 0 && fstat(g.scan.fd, &st) == 0 && st.st_uid == geteuid() &&
         state_of(g.scan.fd) == m->state && system_sync_data(g.scan.fd) == 0)
         g.fd = lock_file(h);
     if (g.fd >= 0) {

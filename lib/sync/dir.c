@@ -557,7 +557,7 @@ static int doubt_begin(struct folder *f, const struct copy *c, struct doubt *d, 
     d->fresh = !is_own(f, c) && time_now() - c->written <= LATE_MOST;
     if (!d->fresh)
         return 0;
-    if (scan_open(&scan, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&scan, h->dir_fd, h->path, e) < 0)
         return -1;
     while ((result = scan_message(&scan, &d->message, NULL, e)) > 0)
         hash_map_add(&d->begun, d->message.session_id);
@@ -599,13 +599,8 @@ static int scan_segment(struct folder *f, const struct copy *c, const struct seg
     struct line line;
     int result = 0, took = 0;
 
-    if (scan_open(&scan, c->fd, path, SCAN_FORWARD, why) < 0)
+    if (scan_open(&scan, c->fd, path, why) < 0)
         return 0;
-    if (scan.sparse) {
-        err_set(why, ERR_FAILURE, "left out '%s': it has holes", path);
-        scan_close(&scan);
-        return 0;
-    }
     while (took == 0 && count <= SEGMENT_MOST && (result = scan_line(&scan, &line, why)) > 0 &&
            line.terminated) {
         count++;

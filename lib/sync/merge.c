@@ -504,7 +504,7 @@ static int extend(struct merge *m, struct err *e)
     struct line l;
     int result;
 
-    if (scan_open(&s, m->h->dir_fd, m->h->path, SCAN_FORWARD, e) < 0)
+    if (scan_open(&s, m->h->dir_fd, m->h->path, e) < 0)
         return -1;
     scan_from(&s, (off_t)m->covered.end);
     while ((result = scan_line(&s, &l, e)) > 0) {

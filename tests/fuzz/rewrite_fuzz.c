@@ -114,7 +114,7 @@ static void try_delete(struct history *h, struct str text)
 
 static void try_repair(struct history *h, struct str text)
 {
-    char *aside = rewrite_quarantine(h->path);
+    char *aside = path_with_suffix(h->path, HISTORY_QUARANTINE);
     struct check check = {.found = found};
     size_t before[256] = {0}, after[256] = {0};
     struct buf good, history, again, quarantine;

@@ -1,8 +1,7 @@
 /*
- * A history of any bytes, read in blocks of any size: backward gives exactly the lines that forward
- * gives, in the opposite order, and both agree about what is bad; looking for one session gives
- * what a look at every line gives. The first two bytes are the sizes of the block and the longest
- * line.
+ * A history of any bytes, read in blocks of any size, gives the lines that one block of all bytes
+ * gives, and the same bad ones; looking for one session gives what a look at every line gives. The
+ * first two bytes are the sizes of the block and the longest line.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,22 +26,21 @@ struct places {
     size_t count, cap;
 };
 
-static void open_scan(struct scan *s, const char *path, enum scan_way way, const uint8_t *sizes)
+static void open_scan(struct scan *s, const char *path, bool whole, const uint8_t *sizes)
 {
-    demand(scan_open(s, FILE_CWD, path, way, NULL) == 0);
-    s->block_size = 1 + (size_t)sizes[0];
+    demand(scan_open(s, FILE_CWD, path, NULL) == 0);
+    s->block_size = whole ? SCAN_BLOCK : 1 + (size_t)sizes[0];
     s->line_max = 1 + (size_t)sizes[1] * 4;
 }
 
 /* Every line, and that its text is what stands in the file there. */
-static struct places places_of(const char *path, enum scan_way way, const uint8_t *sizes,
-                               struct str file)
+static struct places places_of(const char *path, bool whole, const uint8_t *sizes, struct str file)
 {
     struct places all = {0};
     struct scan s;
     struct line l;
 
-    open_scan(&s, path, way, sizes);
+    open_scan(&s, path, whole, sizes);
     while (scan_line(&s, &l, NULL) > 0) {
         demand(l.at >= 0 && (size_t)l.at + l.text.n <= file.n);
         demand(memcmp(file.p + l.at, l.text.p, l.text.n) == 0);
@@ -54,13 +52,13 @@ static struct places places_of(const char *path, enum scan_way way, const uint8_
 }
 
 /* The number of messages, of those of session `s`, and of bad lines. */
-static void count(const char *path, enum scan_way way, const uint8_t *sizes, bool only,
-                  size_t found[2], uint64_t *bad)
+static void count(const char *path, bool whole, const uint8_t *sizes, bool only, size_t found[2],
+                  uint64_t *bad)
 {
     struct message m = MESSAGE_INIT;
     struct scan s;
 
-    open_scan(&s, path, way, sizes);
+    open_scan(&s, path, whole, sizes);
     if (only)
         scan_only(&s, STR("s"));
     found[0] = found[1] = 0;
@@ -88,24 +86,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     demand(fd >= 0 && file_write_all(fd, file.p, file.n) == 0);
     close(fd);
 
-    struct places forward = places_of(path, SCAN_FORWARD, data, file);
-    struct places backward = places_of(path, SCAN_BACKWARD, data, file);
+    struct places blocks = places_of(path, false, data, file);
+    struct places whole = places_of(path, true, data, file);
 
-    demand(forward.count == backward.count);
-    for (size_t i = 0; i < forward.count; i++) {
-        const struct place *a = &forward.at[i];
-        const struct place *b = &backward.at[forward.count - 1 - i];
+    demand(blocks.count == whole.count);
+    for (size_t i = 0; i < blocks.count; i++) {
+        const struct place *a = &blocks.at[i], *b = &whole.at[i];
 
         demand(a->at == b->at && a->n == b->n);
         demand(a->terminated == b->terminated && a->too_long == b->too_long);
     }
-    count(path, SCAN_FORWARD, data, false, found[0], &bad[0]);
-    count(path, SCAN_BACKWARD, data, false, found[1], &bad[1]);
-    count(path, SCAN_FORWARD, data, true, found[2], &bad[2]);
+    count(path, false, data, false, found[0], &bad[0]);
+    count(path, true, data, false, found[1], &bad[1]);
+    count(path, false, data, true, found[2], &bad[2]);
     demand(found[0][0] == found[1][0] && bad[0] == bad[1]);
     demand(found[2][0] == found[0][1] && bad[2] <= bad[0]);
     unlink(path);
-    free(forward.at);
-    free(backward.at);
+    free(blocks.at);
+    free(whole.at);
     return 0;
 }

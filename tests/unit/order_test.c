@@ -153,7 +153,7 @@ static bool blocks_of(struct time_blocks *b)
     struct scan s;
     bool right = false;
 
-    if (scan_open(&s, FILE_CWD, "h", SCAN_FORWARD, NULL) == 0)
+    if (scan_open(&s, FILE_CWD, "h", NULL) == 0)
         right = time_blocks_load(b, &history, &s, NULL) == 0 && blocks_are_right(b, &s) &&
                 list_is_right(&s);
     scan_close(&s);
@@ -232,7 +232,7 @@ TEST(the_time_of_one_line_is_found)
 
     scratch_enter();
     put_history(300, 3);
-    CHECK_INT(scan_open(&s, FILE_CWD, "h", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "h", NULL), 0);
     times.scan = &s;
     while (scan_message(&s, &m, &l, NULL) > 0) {
         int64_t time = line_clock_time(&c, m.timestamp), found;

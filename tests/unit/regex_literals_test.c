@@ -401,17 +401,23 @@ static void judge(struct pattern *p, const struct way *way, const struct message
     f->count += found >= 0 && (found > 0) != way->invert;
 }
 
-/* What the search must find: looks at one message after the other. */
+/* What the search must find, the newest first: looks at one message after the other. */
 static void look_at_each(struct pattern *p, const struct way *way, struct found *f)
 {
+    struct buf later = BUF_INIT(SIZE_MAX);
     struct message m = MESSAGE_INIT;
     struct scan s;
     struct line l;
 
-    if (scan_open(&s, FILE_CWD, "h", SCAN_BACKWARD, NULL) < 0)
+    if (scan_open(&s, FILE_CWD, "h", NULL) < 0)
         abort();
-    while (scan_message(&s, &m, &l, NULL) > 0)
+    while (scan_message(&s, &m, &l, NULL) > 0) {
+        buf_set(&later, buf_str(&f->places));
+        buf_clear(&f->places);
         judge(p, way, &m, &l, f);
+        buf_add_str(&f->places, buf_str(&later));
+    }
+    buf_release(&later);
     f->bad = s.bad;
     scan_close(&s);
     message_release(&m);

@@ -28,16 +28,6 @@ static void seen_add(struct seen *s, const struct line *l)
     s->lines[s->count++] = buf_detach(&b);
 }
 
-static void seen_reverse(struct seen *s)
-{
-    for (size_t i = 0; i < s->count / 2; i++) {
-        char *line = s->lines[i];
-
-        s->lines[i] = s->lines[s->count - 1 - i];
-        s->lines[s->count - 1 - i] = line;
-    }
-}
-
 static void seen_release(struct seen *s)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -46,7 +36,7 @@ static void seen_release(struct seen *s)
     *s = (struct seen){0};
 }
 
-static struct seen scan_file(enum scan_way way, size_t block_size, size_t line_max)
+static struct seen scan_file(size_t block_size, size_t line_max)
 {
     struct seen seen = {0};
     struct scan s;
@@ -54,10 +44,9 @@ static struct seen scan_file(enum scan_way way, size_t block_size, size_t line_m
     struct err e = ERR_INIT;
     int more;
 
-    CHECK_INT(scan_open(&s, FILE_CWD, "f", way, &e), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", &e), 0);
     s.block_size = block_size;
     s.line_max = line_max;
-    s.held_max = line_max / 2;
     while ((more = scan_line(&s, &l, &e)) > 0)
         seen_add(&seen, &l);
     CHECK_INT(more, 0);
@@ -65,8 +54,6 @@ static struct seen scan_file(enum scan_way way, size_t block_size, size_t line_m
     CHECK_STR(err_text(&e), "");
     scan_close(&s);
     err_release(&e);
-    if (way == SCAN_BACKWARD)
-        seen_reverse(&seen);
     return seen;
 }
 
@@ -100,23 +87,20 @@ static bool same(const struct seen *got, const struct seen *want)
     return true;
 }
 
-/* Both ways give the lines of text, whatever the size of a block. */
+/* A scan gives the lines of text, whatever the size of a block. */
 static bool check_lines(struct str text, size_t block_size, size_t line_max)
 {
     struct seen want = split(text, line_max);
-    bool held = true;
+    struct seen got;
+    bool held;
 
     scratch_put_bytes("f", text.p, text.n);
-    for (int way = 0; way < 2; way++) {
-        struct seen got = scan_file(way ? SCAN_BACKWARD : SCAN_FORWARD, block_size, line_max);
-
-        if (!same(&got, &want)) {
-            fprintf(stderr, "    %s, block %zu, longest line %zu, %zu bytes\n",
-                    way ? "backward" : "forward", block_size, line_max, text.n);
-            held = false;
-        }
-        seen_release(&got);
-    }
+    got = scan_file(block_size, line_max);
+    held = same(&got, &want);
+    if (!held)
+        fprintf(stderr, "    block %zu, longest line %zu, %zu bytes\n", block_size, line_max,
+                text.n);
+    seen_release(&got);
     seen_release(&want);
     return held;
 }
@@ -159,7 +143,7 @@ static unsigned random_below(unsigned n)
     return (random_state >> 8) % n;
 }
 
-TEST(random_files_split_right_both_ways)
+TEST(random_files_split_right)
 {
     scratch_enter();
     for (int round = 0; round < 600; round++) {
@@ -205,6 +189,7 @@ TEST(a_line_over_64_mib_is_passed_over)
     struct buf text = BUF_INIT(BUF_LINE * 2);
     struct message m = MESSAGE_INIT;
     struct err e = ERR_INIT;
+    struct scan s;
 
     scratch_enter();
     buf_add_c(&text, MESSAGE("1", "s") "\n");
@@ -212,19 +197,15 @@ TEST(a_line_over_64_mib_is_passed_over)
     buf_grew(&text, BUF_LINE + 1);
     buf_add_c(&text, "\n" MESSAGE("2", "s") "\n");
     scratch_put_bytes("f", text.data, text.len);
-    for (int way = 0; way < 2; way++) {
-        struct scan s;
-
-        CHECK_INT(scan_open(&s, FILE_CWD, "f", way ? SCAN_BACKWARD : SCAN_FORWARD, &e), 0);
-        CHECK_INT(scan_message(&s, &m, NULL, &e), 1);
-        CHECK(str_eq_c(m.id, way ? "2" : "1"));
-        CHECK_INT(scan_message(&s, &m, NULL, &e), 1);
-        CHECK(str_eq_c(m.id, way ? "1" : "2"));
-        CHECK_INT(scan_message(&s, &m, NULL, &e), 0);
-        CHECK_INT(s.bad, 1);
-        CHECK(s.block.cap < BUF_LINE + BUF_LINE);
-        scan_close(&s);
-    }
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", &e), 0);
+    CHECK_INT(scan_message(&s, &m, NULL, &e), 1);
+    CHECK(str_eq_c(m.id, "1"));
+    CHECK_INT(scan_message(&s, &m, NULL, &e), 1);
+    CHECK(str_eq_c(m.id, "2"));
+    CHECK_INT(scan_message(&s, &m, NULL, &e), 0);
+    CHECK_INT(s.bad, 1);
+    CHECK(s.block.cap < BUF_LINE + BUF_LINE);
+    scan_close(&s);
     message_release(&m);
     buf_release(&text);
     err_release(&e);
@@ -234,7 +215,7 @@ TEST(a_line_over_64_mib_is_passed_over)
 /* ---- messages ---- */
 
 /* The ids that a scan gives, in its order, each with a blank behind it. */
-static struct buf ids_of(enum scan_way way, const char *only, uint64_t bad)
+static struct buf ids_of(const char *only, uint64_t bad)
 {
     struct buf ids = BUF_INIT(BUF_SMALL);
     struct message m = MESSAGE_INIT;
@@ -242,7 +223,7 @@ static struct buf ids_of(enum scan_way way, const char *only, uint64_t bad)
     struct scan s;
     int more;
 
-    CHECK_INT(scan_open(&s, FILE_CWD, "f", way, &e), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", &e), 0);
     s.block_size = 64;
     if (only)
         scan_only(&s, str_of(only));
@@ -258,9 +239,9 @@ static struct buf ids_of(enum scan_way way, const char *only, uint64_t bad)
     return ids;
 }
 
-static void check_ids(enum scan_way way, const char *only, const char *want, uint64_t bad)
+static void check_ids(const char *only, const char *want, uint64_t bad)
 {
-    struct buf ids = ids_of(way, only, bad);
+    struct buf ids = ids_of(only, bad);
 
     CHECK_STR(buf_c(&ids), want);
     buf_release(&ids);
@@ -293,8 +274,7 @@ TEST(bad_lines_are_counted_and_passed_over)
     CHECK_INT(file_write_all(fd, "\0\0\0\0\n", 5), 0);
     CHECK_INT(file_write_all(fd, MESSAGE("5", "s"), strlen(MESSAGE("5", "s"))), 0);
     close(fd);
-    check_ids(SCAN_FORWARD, NULL, "1 4 5 ", 4);
-    check_ids(SCAN_BACKWARD, NULL, "5 4 1 ", 4);
+    check_ids(NULL, "1 4 5 ", 4);
     scratch_leave();
 }
 
@@ -309,8 +289,7 @@ TEST(a_torn_last_line_is_passed_over_in_silence)
         buf_add_c(&text, MESSAGE("1", "s") "\n");
         buf_add(&text, line, cut);
         scratch_put("f", buf_c(&text));
-        check_ids(SCAN_FORWARD, NULL, "1 ", 0);
-        check_ids(SCAN_BACKWARD, NULL, "1 ", 0);
+        check_ids(NULL, "1 ", 0);
         buf_release(&text);
     }
     scratch_leave();
@@ -334,14 +313,13 @@ TEST(only_one_session)
 
     scratch_enter();
     put_lines(lines);
-    check_ids(SCAN_FORWARD, "sess_1", "1 3 5 ", 1);
-    check_ids(SCAN_BACKWARD, "sess_1", "5 3 1 ", 1);
-    check_ids(SCAN_FORWARD, "sess_12", "2 ", 0);
-    check_ids(SCAN_FORWARD, "ess_1", "", 1);
-    check_ids(SCAN_FORWARD, "s", "", 1);
-    check_ids(SCAN_FORWARD, "\xc3\xa9", "4 ", 0);
-    check_ids(SCAN_FORWARD, "a b/c", "6 ", 0);
-    check_ids(SCAN_FORWARD, "", "7 ", 2);
+    check_ids("sess_1", "1 3 5 ", 1);
+    check_ids("sess_12", "2 ", 0);
+    check_ids("ess_1", "", 1);
+    check_ids("s", "", 1);
+    check_ids("\xc3\xa9", "4 ", 0);
+    check_ids("a b/c", "6 ", 0);
+    check_ids("", "7 ", 2);
     scratch_leave();
 }
 
@@ -358,7 +336,7 @@ TEST(ids_of_every_length_are_found)
         id[n] = '\0';
         buf_addf(&text, MESSAGE("1", "x%sx") "\n" MESSAGE("2", "%s") "\n", id, id);
         scratch_put("f", buf_c(&text));
-        check_ids(SCAN_FORWARD, id, "2 ", 0);
+        check_ids(id, "2 ", 0);
         buf_release(&text);
     }
 
@@ -373,33 +351,29 @@ TEST(ids_of_every_length_are_found)
     buf_grew(&text, 600);
     buf_add_byte(&text, '\n');
     scratch_put("f", buf_c(&text));
-    check_ids(SCAN_FORWARD, id, "2 ", 0);
+    check_ids(id, "2 ", 0);
     buf_release(&text);
     scratch_leave();
 }
 
 TEST(what_is_appended_meanwhile_is_not_seen)
 {
+    struct message m = MESSAGE_INIT;
+    struct scan s;
+    int fd;
+
     scratch_enter();
-    for (int way = 0; way < 2; way++) {
-        struct message m = MESSAGE_INIT;
-        struct scan s;
-        struct line l;
-
-        scratch_put("f", MESSAGE("1", "s") "\n" MESSAGE("2", "s") "\n");
-        CHECK_INT(scan_open(&s, FILE_CWD, "f", way ? SCAN_BACKWARD : SCAN_FORWARD, NULL), 0);
-
-        int fd = open("f", O_WRONLY | O_APPEND);
-
-        CHECK_INT(file_write_all(fd, MESSAGE("3", "s") "\n", strlen(MESSAGE("3", "s")) + 1), 0);
-        close(fd);
-        CHECK_INT(scan_message(&s, &m, &l, NULL), 1);
-        CHECK(str_eq_c(m.id, way ? "2" : "1"));
-        CHECK_INT(scan_message(&s, &m, &l, NULL), 1);
-        CHECK_INT(scan_message(&s, &m, &l, NULL), 0);
-        message_release(&m);
-        scan_close(&s);
-    }
+    scratch_put("f", MESSAGE("1", "s") "\n" MESSAGE("2", "s") "\n");
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", NULL), 0);
+    fd = open("f", O_WRONLY | O_APPEND);
+    CHECK_INT(file_write_all(fd, MESSAGE("3", "s") "\n", strlen(MESSAGE("3", "s")) + 1), 0);
+    close(fd);
+    CHECK_INT(scan_message(&s, &m, NULL, NULL), 1);
+    CHECK_INT(scan_message(&s, &m, NULL, NULL), 1);
+    CHECK(str_eq_c(m.id, "2"));
+    CHECK_INT(scan_message(&s, &m, NULL, NULL), 0);
+    message_release(&m);
+    scan_close(&s);
     scratch_leave();
 }
 
@@ -410,7 +384,7 @@ TEST(a_replaced_file_stays_readable)
 
     scratch_enter();
     scratch_put("f", MESSAGE("1", "s") "\n");
-    CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", NULL), 0);
     scratch_put("g", "");
     CHECK_INT(rename("g", "f"), 0);
     CHECK_INT(scan_message(&s, &m, NULL, NULL), 1);
@@ -426,33 +400,31 @@ TEST(a_file_that_is_cut_meanwhile_ends_earlier)
     off_t n = (off_t)strlen(line);
 
     scratch_enter();
-    for (int way = 0; way < 2; way++) {
-        for (off_t left = 0; left <= 5 * n; left++) {
-            struct buf text = BUF_INIT(BUF_SMALL);
-            struct message m = MESSAGE_INIT;
-            struct err e = ERR_INIT;
-            struct scan s;
-            int count = 0, more;
+    for (off_t left = 0; left <= 5 * n; left++) {
+        struct buf text = BUF_INIT(BUF_SMALL);
+        struct message m = MESSAGE_INIT;
+        struct err e = ERR_INIT;
+        struct scan s;
+        int count = 0, more;
 
-            for (int i = 0; i < 5; i++)
-                buf_add_c(&text, line);
-            scratch_put("f", buf_c(&text));
-            CHECK_INT(scan_open(&s, FILE_CWD, "f", way ? SCAN_BACKWARD : SCAN_FORWARD, &e), 0);
-            s.block_size = 50;
-            CHECK_INT(scan_message(&s, &m, NULL, &e), 1);
-            CHECK_INT(truncate("f", left), 0);
-            while ((more = scan_message(&s, &m, NULL, &e)) > 0)
-                count++;
-            CHECK_INT(more, 0);
-            /* What is appended to it then is no part of what was opened. */
-            scratch_put("f", buf_c(&text));
-            CHECK_INT(scan_message(&s, &m, NULL, &e), 0);
-            CHECK(count <= 4 && count >= (int)(left / n) - 1);
-            message_release(&m);
-            scan_close(&s);
-            err_release(&e);
-            buf_release(&text);
-        }
+        for (int i = 0; i < 5; i++)
+            buf_add_c(&text, line);
+        scratch_put("f", buf_c(&text));
+        CHECK_INT(scan_open(&s, FILE_CWD, "f", &e), 0);
+        s.block_size = 50;
+        CHECK_INT(scan_message(&s, &m, NULL, &e), 1);
+        CHECK_INT(truncate("f", left), 0);
+        while ((more = scan_message(&s, &m, NULL, &e)) > 0)
+            count++;
+        CHECK_INT(more, 0);
+        /* What is appended to it then is no part of what was opened. */
+        scratch_put("f", buf_c(&text));
+        CHECK_INT(scan_message(&s, &m, NULL, &e), 0);
+        CHECK(count <= 4 && count >= (int)(left / n) - 1);
+        message_release(&m);
+        scan_close(&s);
+        err_release(&e);
+        buf_release(&text);
     }
     scratch_leave();
 }
@@ -465,7 +437,7 @@ TEST(lines_can_be_read_again)
 
     scratch_enter();
     scratch_put("f", "abc\ndef\n");
-    CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", NULL), 0);
     buf_add_c(&out, "old");
     CHECK_INT(scan_again(&s, 4, 3, &out, &e), 0);
     CHECK_STR(buf_c(&out), "def");
@@ -487,7 +459,7 @@ TEST(a_line_that_is_too_long_is_passed_over_to_the_next_one)
 
     scratch_enter();
     scratch_put("f", text);
-    CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", NULL), 0);
     s.block_size = 4;
     s.line_max = 10;
     CHECK_INT(scan_line(&s, &l, NULL), 1);
@@ -502,31 +474,83 @@ TEST(a_line_that_is_too_long_is_passed_over_to_the_next_one)
     scratch_leave();
 }
 
-TEST(going_backward_a_long_line_is_whole)
+/* ---- finding ---- */
+
+/* Adds `count` lines with the id and 100 KB of text. */
+static void add_long(struct buf *text, const char *id, int count)
 {
-    size_t n = (size_t)20 << 20;
+    while (count-- > 0)
+        buf_addf(text,
+                 "{\"id\":\"%s\",\"session_id\":\"s\",\"timestamp\":\"t\",\"role\":\"user\","
+                 "\"content\":\"%0100000d\"}\n",
+                 id, count);
+}
+
+TEST(the_last_message_with_an_id_is_found_wherever_it_is)
+{
     struct buf text = BUF_INIT(BUF_LINE);
+    struct message m = MESSAGE_INIT;
     struct scan s;
+
+    scratch_enter();
+    for (int after = 0; after < 12; after++) {
+        buf_clear(&text);
+        add_long(&text, "a", 3);
+        add_long(&text, "b", 2);
+        add_long(&text, "c", after);
+        scratch_put("f", buf_c(&text));
+        CHECK_INT(scan_open(&s, FILE_CWD, "f", NULL), 0);
+        CHECK_INT(scan_find(&s, (struct str[]){STR("b"), STR("a")}, 2, &m, NULL), 1);
+        CHECK(str_eq_c(m.id, "b"));
+        for (int i = 0; i < after; i++)
+            CHECK_INT(scan_message(&s, &m, NULL, NULL), 1);
+        CHECK_INT(scan_message(&s, &m, NULL, NULL), 0);
+        CHECK_INT(scan_find(&s, (struct str[]){STR_NONE, STR("a")}, 2, &m, NULL), 1);
+        CHECK_INT(scan_message(&s, &m, NULL, NULL), 1);
+        CHECK(str_eq_c(m.id, "b"));
+        CHECK_INT(scan_find(&s, (struct str[]){STR("d")}, 1, &m, NULL), 0);
+        scan_close(&s);
+    }
+    message_release(&m);
+    buf_release(&text);
+    scratch_leave();
+}
+
+TEST(pieces_from_the_end_have_each_line_once)
+{
+    struct scan s, part;
     struct line l;
 
     scratch_enter();
-    buf_add_c(&text, "first\n");
-    memset(buf_room(&text, n), 'x', n);
-    buf_grew(&text, n);
-    buf_add_c(&text, "\nlast\n");
-    scratch_put_bytes("f", text.data, text.len);
-    CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_BACKWARD, NULL), 0);
-    CHECK_INT(scan_line(&s, &l, NULL), 1);
-    CHECK_INT(scan_line(&s, &l, NULL), 1);
-    CHECK_INT(l.text.n, n);
-    CHECK_INT(l.at, 6);
-    CHECK(l.terminated && !l.too_long);
-    CHECK_MEM(l.text.p, l.text.n, text.data + 6, n);
-    CHECK_INT(scan_line(&s, &l, NULL), 1);
-    CHECK_MEM(l.text.p, l.text.n, "first", 5);
-    CHECK_INT(scan_line(&s, &l, NULL), 0);
-    scan_close(&s);
-    buf_release(&text);
+    for (int round = 0; round < 200; round++) {
+        struct buf text = BUF_INIT(BUF_SMALL), got = BUF_INIT(BUF_SMALL),
+                   piece = BUF_INIT(BUF_SMALL);
+        off_t end;
+
+        for (unsigned i = random_below(30); i > 0; i--) {
+            for (unsigned n = random_below(random_below(4) ? 5 : 60); n > 0; n--)
+                buf_add_byte(&text, (char)('a' + random_below(26)));
+            buf_add_byte(&text, '\n');
+        }
+        scratch_put("f", buf_c(&text));
+        CHECK_INT(scan_open(&s, FILE_CWD, "f", NULL), 0);
+        for (end = s.size; scan_before(&s, &end, 1 + random_below(20), &part, NULL) > 0;) {
+            buf_clear(&piece);
+            while (scan_line(&part, &l, NULL) > 0) {
+                buf_add_str(&piece, l.text);
+                buf_add_byte(&piece, '\n');
+            }
+            CHECK(piece.len > 0);
+            buf_add_str(&piece, buf_str(&got));
+            buf_set(&got, buf_str(&piece));
+            scan_close(&part);
+        }
+        CHECK_STR(buf_c(&got), buf_c(&text));
+        scan_close(&s);
+        buf_release(&text);
+        buf_release(&got);
+        buf_release(&piece);
+    }
     scratch_leave();
 }
 
@@ -538,7 +562,7 @@ TEST(a_file_is_shared_by_scans)
 
     scratch_enter();
     scratch_put("f", "one\ntwo\nthree\n");
-    CHECK_INT(scan_open(&s, FILE_CWD, "f", SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, "f", NULL), 0);
     scan_share(&part, &s, 4, 8);
     CHECK_INT(scan_line(&s, &l, NULL), 1);
     CHECK_MEM(l.text.p, l.text.n, "one", 3);

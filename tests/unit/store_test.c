@@ -52,7 +52,7 @@ static void check_count(const char *path, uint64_t messages, uint64_t bad)
     struct scan s;
     uint64_t count = 0;
 
-    CHECK_INT(scan_open(&s, FILE_CWD, path, SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, FILE_CWD, path, NULL), 0);
     while (scan_message(&s, &m, NULL, NULL) > 0)
         count++;
     CHECK_INT(count, messages);

@@ -327,7 +327,7 @@ static void read_ids(unsigned machine, struct hash_map *ids)
     struct message m = MESSAGE_INIT;
     struct scan s;
 
-    CHECK_INT(scan_open(&s, h.dir_fd, h.path, SCAN_FORWARD, NULL), 0);
+    CHECK_INT(scan_open(&s, h.dir_fd, h.path, NULL), 0);
     while (scan_message(&s, &m, NULL, NULL) > 0) {
         struct buf *before = &last[m.id.p[0] - 'a'];
         size_t count = ids->count;

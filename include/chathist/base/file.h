@@ -82,10 +82,9 @@ ssize_t file_pread_full(int fd, void *p, size_t n, off_t offset);
 int file_copy(int to, int from, off_t at, off_t n);
 /* Does the file, whose fstat is *st, have holes of 1 MiB or more in total, which read as zeros? */
 bool file_is_sparse(int fd, const struct stat *st);
-/* Returns where the hole ends that has the byte at `at`, or begins that ends at `at`; `at` without
- * a hole. */
-off_t file_hole_end(int fd, off_t at, off_t size);
-off_t file_hole_begin(int fd, off_t at);
+/* Refuses such a file, because a small one can be endless to read. Returns 0, or -1 with *e set
+ * (ERR_USAGE). */
+int file_refuse_holes(int fd, const struct stat *st, const char *path, struct err *e);
 /* Waits for data and adds the result of one read to b. Returns 1; 0 at the end; -1 with errno set,
  * EFBIG if b reaches its maximum, and then it has the beginning. */
 int file_read_some(int fd, struct buf *b);

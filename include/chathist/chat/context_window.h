@@ -1,7 +1,5 @@
 /*
  * context_window - the part of a session's thread that the context of its next turn can hold.
- *
- * Only the end of the session is read, as far as messages could be sent.
  */
 #ifndef CHATHIST_CHAT_CONTEXT_WINDOW_H
 #define CHATHIST_CHAT_CONTEXT_WINDOW_H
@@ -53,11 +51,11 @@ bool context_limits_exceeded(const struct context_limits *l, const struct contex
  * tokens that the server counted for two requests of the thread that follow each other. */
 size_t context_token_bytes(const struct thread *thread);
 
-/* Loads the messages that a context within these limits can hold, the last turn in
- * addition, and the newest system line. *cut is set if the messages before the last turn exceed the
- * limits. With `memory` its lines are the session, and the history is not read. Returns 0, or -1
- * with *e set and nothing to release. */
-int context_window_load(struct tail *tail, const struct history *h, const struct buf *memory,
+/* Loads the thread of a session, without messages that are too far back to be in a context within
+ * these limits. The last turn is always there. *cut is set if the messages before the last turn
+ * exceed the limits. With `memory` its lines are the session, and the history is not read. Returns
+ * 0, or -1 with *e set and nothing to release. */
+int context_window_load(struct thread *thread, const struct history *h, const struct buf *memory,
                         struct str session, const struct context_limits *limits, bool *cut,
                         struct err *e);
 /* Makes the thread of a session's lines. The caller releases it. */

@@ -54,9 +54,8 @@ void show_take(struct show *s, int key, const char *value);
  * lines with --json; the program ends if the format contradicts that. */
 void show_settle(struct show *s, const struct choice *c);
 
-/* Prints the thread of a session, and reads only its end if that is enough. Ends the program if it
- * cannot be read. Returns the number of messages in the thread, or SHOW_NOT_COUNTED. */
-#define SHOW_NOT_COUNTED ((size_t)-1)
+/* Prints the thread of a session. Ends the program if it cannot be read. Returns the number of
+ * messages in the thread. */
 size_t show_session(struct out *o, const struct history *h, struct str id, struct show *s);
 /* Ends the document, and waits for the pager. */
 void show_end(struct out *o, struct show *s, bool even_if_empty);

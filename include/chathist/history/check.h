@@ -44,7 +44,7 @@ struct repair {
 };
 
 /* Takes the bad lines out of the history without losing a byte: they are moved to the quarantine
- * (rewrite_quarantine) unchanged. If a bad line holds whole messages, as when the lines of two
+ * (history/rewrite.h) unchanged. If a bad line holds whole messages, as when the lines of two
  * writers came onto one line, or after a torn line without a newline, these messages become lines
  * and only the rest is moved. A valid last line without a newline gets one. Also removes the files
  * that killed programs left. Returns 1 if the history was rewritten, 0 if there was nothing to do,

@@ -130,9 +130,6 @@ enum ending {
 enum ending message_ending(struct str reason, struct str *name);
 /* Returns whether it is a system line with `reset` true. */
 bool message_is_reset(const struct message *m);
-/* Returns whether the line has the role system, or is a message with a field `replaces`. A search
- * for the system prompt of a session can skip all other lines. */
-bool message_is_decisive(const struct message *m);
 /* Returns whether the line gives its session a title: its role is MESSAGE_TITLE_ROLE, and `content`
  * is the title, or empty to remove it (history/title.h). Such a line is no message: its `role` is
  * ROLE_OTHER, so that it is never sent, and it is neither counted nor part of a thread. */

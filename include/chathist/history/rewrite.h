@@ -47,15 +47,12 @@ void rewrite_add(struct rewrite *r, struct str text);
  * that exists, on the disk before the history is replaced. If the program is killed in between, the
  * next hist-sync erases the line. */
 void rewrite_erase(struct rewrite *r, struct str session, struct str id);
-/* Moves the line, or n bytes at the offset `at` of the history, to the quarantine as a line. */
+/* Moves the line, or n bytes at the offset `at` of the history, to the quarantine as a line: the
+ * file beside the history with HISTORY_QUARANTINE. It is on the disk there before the history is
+ * replaced. If a program is killed in between, both files have it, and the next repair adds it
+ * again. Bytes of earlier repairs are never removed. */
 void rewrite_set_aside(struct rewrite *r, const struct line *l);
-void rewrite_set_part_aside(struct rewrite *r, off_t at, size_t n);
-
-/* Returns the path of the quarantine, the file beside a history that takes its bad lines. The
- * caller frees it. The lines are on the disk there before the history is replaced. If a program is
- * killed in between, both files have them, and the next repair adds them again. Bytes of earlier
- * repairs are never removed. */
-char *rewrite_quarantine(const char *history_path);
+void rewrite_set_part_aside(struct rewrite *r, off_t at, off_t n);
 
 /* Rewrites the history. Returns 1; 0 if every line is kept, also of a history that does not exist,
  * and nothing was written; -1 with *e set, ERR_SIGNAL if h->cancel_fd became readable. The new file

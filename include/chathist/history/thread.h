@@ -23,15 +23,15 @@
 #include "chathist/history/scan.h"
 
 struct thread {
-    struct message *at; /* each borrows from the line of its number in `lines` */
+    struct message *at;
     size_t count;
     /* The line that gives the session its title, set by thread_settle; else NULL. */
     struct message *title;
-    /* private: the memory of the lines, and of that of `title` */
-    char **lines, *title_line;
-    size_t cap, lines_cap;
     uint64_t all;       /* lines of the session in the file, including dropped ones */
     uint64_t bad_lines; /* bad lines that were met */
+    /* private: the memory of the lines, also of dropped ones */
+    char **blocks;
+    size_t cap, blocks_count, blocks_cap;
 };
 
 /* Loads the thread of a session, with the index if it exists. With `raw` it has every line, in file
@@ -39,44 +39,14 @@ struct thread {
  * release. */
 int thread_find(struct thread *t, const struct history *h, struct str session_id, bool raw,
                 struct err *e);
-/* These build a thread from lines that the caller has read. thread_add adds a copy of a valid line
- * to a thread, which starts zeroed. thread_settle then drops and orders lines as above. */
-void thread_add(struct thread *t, struct str line);
+/* These build a thread from lines that the caller has read. thread_add adds a copy of a line to a
+ * thread, which starts zeroed, and returns whether it is valid; a thread with one that is not can
+ * only be released. thread_settle then drops and orders lines as above. */
+bool thread_add(struct thread *t, struct str line);
 void thread_settle(struct thread *t);
 /* Turns a raw thread into that of the time before the line at that place was replaced or reset. */
 void thread_turn_back(struct thread *t, size_t place);
 void thread_release(struct thread *t);
-
-/* ---- the end of a thread ---- */
-
-/*
- * A tail is the end of a thread, read backwards from the last line of the session.
- *
- * Only later lines affect a line: `replaces` names earlier lines, and a reset drops the lines
- * before it. So a reader that begins at the end knows for each line whether it counts, and only the
- * requested lines are in memory. The prompt of an answer comes before it and is searched for.
- */
-
-/* How much to read: this many messages or bytes of lines, whichever comes first. */
-struct tail_wish {
-    size_t messages, bytes;
-    bool raw;    /* every line, in file order, as in thread_find */
-    bool system; /* also read the newest system line, if it is not among them */
-};
-
-struct tail {
-    /* The last messages, in the order of the thread. `all` and `bad_lines` count only lines that
-     * were read. */
-    struct thread thread;
-    bool whole; /* `thread` is complete */
-    /* The newest system line, if it was requested and precedes the lines of `thread`. */
-    struct thread system;
-};
-
-/* Returns 0, or -1 with *e set and nothing to release. */
-int tail_load(struct tail *t, const struct history *h, struct str session_id,
-              const struct tail_wish *wish, struct err *e);
-void tail_release(struct tail *t);
 
 /* ---- what came in ---- */
 
