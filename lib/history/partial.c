@@ -18,18 +18,6 @@
 /* A file that another process holds at the moment it is made is made again. */
 #define TRIES 3
 
-/* ---- the files of a history's directory ---- */
-
-static int open_file(const struct history *h, const char *path, int flags, struct stat *st)
-{
-    return file_open_regular_at(h->dir_fd, path, O_RDWR | flags, 0600, st, NULL, NULL);
-}
-
-static void remove_file(const struct history *h, const char *path)
-{
-    (void)file_unlink(h->dir_fd, path);
-}
-
 /* ---- of a running turn ---- */
 
 /* Another program that stores something may find the file before it is locked, and removes it. */
@@ -38,12 +26,13 @@ static bool make(struct partial *p)
     for (int i = 0; i < TRIES; i++) {
         struct stat st;
 
-        p->fd = open_file(p->h, p->path, O_CREAT | O_EXCL | O_APPEND, &st);
+        p->fd = file_open_regular_at(p->h->dir_fd, p->path, O_RDWR | O_CREAT | O_EXCL | O_APPEND,
+                                     0600, &st, NULL, NULL);
         if (p->fd < 0)
             return false;
         if (flock(p->fd, LOCK_EX | LOCK_NB) == 0 && fstat(p->fd, &st) == 0 && st.st_nlink == 1)
             return true;
-        remove_file(p->h, p->path);
+        (void)file_unlink(p->h->dir_fd, p->path);
         close(p->fd);
     }
     return false;
@@ -82,7 +71,7 @@ void partial_add(struct partial *p, struct str text)
 void partial_end(struct partial *p, bool stored)
 {
     if (p->open && stored)
-        remove_file(p->h, p->path);
+        (void)file_unlink(p->h->dir_fd, p->path);
     if (p->open)
         close(p->fd);
     free(p->path);
@@ -121,7 +110,7 @@ static void take(struct partial_left *left, const char *parent, const char *name
     struct partial_file f = {.path = path_join(parent, name)};
     struct stat st;
 
-    f.fd = open_file(left->h, f.path, 0, &st);
+    f.fd = file_open_regular_at(left->h->dir_fd, f.path, O_RDWR, 0, &st, NULL, NULL);
     if (f.fd >= 0 && !owner_fault(f.fd, OWNER_USER) && st.st_nlink == 1 &&
         st.st_size <= (off_t)BUF_LINE && flock(f.fd, LOCK_EX | LOCK_NB) == 0 &&
         fstat(f.fd, &st) == 0 && st.st_nlink == 1) {
@@ -217,7 +206,7 @@ void partial_remove(struct partial_left *left)
 {
     for (size_t i = 0; i < left->count; i++)
         if (!left->at[i].stays)
-            remove_file(left->h, left->at[i].path);
+            (void)file_unlink(left->h->dir_fd, left->at[i].path);
     partial_release(left);
 }
 

@@ -15,19 +15,13 @@
 
 #define WORD sizeof(uint64_t)
 #define PAYLOAD (INDEX_BLOCK - WORD)
-/* The preamble consists of these 64-bit words, little-endian. */
-enum {
-    WORD_MAGIC,
-    WORD_DEV,
-    WORD_INO,
-    WORD_SIZE,
-    WORD_MTIME,
-    WORD_CTIME,
-    WORD_SAMPLES,
-    WORD_SALT,
-    WORD_SUM,
-    WORDS,
+/* The words of the preamble. */
+struct preamble {
+    uint64_t magic, dev, ino; /* of the history, as are the next four */
+    uint64_t size, modified, changed, samples;
+    uint64_t salt, sum; /* of the words before it */
 };
+#define PREAMBLE_WORDS (sizeof(struct preamble) / WORD)
 /* "HISTIDXB": the last character is the version. */
 #define MAGIC UINT64_C(0x4258444954534948)
 /* The checksum of the history is computed from this many samples of SAMPLE bytes, at equal
@@ -49,22 +43,15 @@ enum {
 /* A larger file is not an index. */
 #define INDEX_MOST ((off_t)1 << 36)
 
-/* The texts of a session: id, first role, first and last timestamp, preview, title, titles. */
+/* id, first role, first and last timestamp, preview, title, set of titles */
 #define SESSION_TEXTS 7
-enum session_word {
-    SESSION_COUNT,
-    SESSION_TITLES,
-    SESSION_BYTES,
-    SESSION_FIRST_LINE,
-    SESSION_LAST_LINE,
-    SESSION_CREATED,
-    SESSION_USED,
-    SESSION_FIRST_RANGE,
-    SESSION_RANGES,
-    SESSION_ASKED,
-    SESSION_LENGTHS, /* of the texts */
-    SESSION_WORDS = SESSION_LENGTHS + SESSION_TEXTS,
+/* The words of a session, before its texts. */
+struct session_words {
+    uint64_t count, titles, bytes, asked, first_line, last_line, created, used;
+    uint64_t first_range, ranges;
+    uint64_t lengths[SESSION_TEXTS];
 };
+#define SESSION_WORDS (sizeof(struct session_words) / WORD)
 enum id_word { ID_PLACE, ID_LENGTH, ID_WORDS };
 enum range_word { RANGE_FROM, RANGE_TO, RANGE_WORDS };
 /* In the first word of a range. */
@@ -138,28 +125,39 @@ static uint64_t sum_samples(int history_fd, off_t size)
     return sum | 1;
 }
 
-static void set_state(uint64_t words[WORDS], const struct stat *st)
+static void add_words(struct buf *b, const uint64_t *words, size_t count)
 {
-    words[WORD_MAGIC] = MAGIC;
-    words[WORD_DEV] = (uint64_t)st->st_dev;
-    words[WORD_INO] = (uint64_t)st->st_ino;
-    words[WORD_SIZE] = (uint64_t)st->st_size;
-    words[WORD_MTIME] = (uint64_t)system_mtime(st);
-    words[WORD_CTIME] = (uint64_t)system_ctime(st);
+    char *to = buf_room(b, count * WORD);
+
+    for (size_t i = 0; i < count; i++)
+        le_put(to + i * WORD, words[i]);
+    buf_grew(b, count * WORD);
+}
+
+static struct preamble preamble_of(const struct stat *st)
+{
+    return (struct preamble){.magic = MAGIC,
+                             .dev = (uint64_t)st->st_dev,
+                             .ino = (uint64_t)st->st_ino,
+                             .size = (uint64_t)st->st_size,
+                             .modified = (uint64_t)system_mtime(st),
+                             .changed = (uint64_t)system_ctime(st)};
 }
 
 /* Writes the preamble: the state of the history, and the salt of the blocks. Returns 0 or -1. */
 static int write_preamble(const struct session_index *x, int fd, uint64_t salt)
 {
-    uint64_t words[WORDS] = {
-        [WORD_SAMPLES] = sum_samples(x->scan.fd, x->st.st_size), [WORD_SALT] = salt};
-    char bytes[sizeof(words)];
+    struct preamble p = preamble_of(&x->st);
+    struct buf bytes = BUF_INIT(BUF_SMALL);
+    int result;
 
-    set_state(words, &x->st);
-    words[WORD_SUM] = checksum_words(words, WORD_SUM, 0);
-    for (size_t i = 0; i < WORDS; i++)
-        le_put(bytes + i * WORD, words[i]);
-    return pwrite(fd, bytes, sizeof(bytes), 0) == (ssize_t)sizeof(bytes) ? 0 : -1;
+    p.samples = sum_samples(x->scan.fd, x->st.st_size);
+    p.salt = salt;
+    p.sum = checksum_words((const uint64_t *)&p, PREAMBLE_WORDS - 1, 0);
+    add_words(&bytes, (const uint64_t *)&p, PREAMBLE_WORDS);
+    result = pwrite(fd, bytes.data, bytes.len, 0) == (ssize_t)bytes.len ? 0 : -1;
+    buf_release(&bytes);
+    return result;
 }
 
 enum index_state {
@@ -171,25 +169,23 @@ enum index_state {
 /* Compares the history with the preamble. Sets x->st to the state of the history, and x->salt. */
 static enum index_state compare_preamble(struct session_index *x)
 {
-    uint64_t words[WORDS], now[WORDS];
-    char bytes[sizeof(words)];
+    struct preamble was, is;
+    char bytes[sizeof(was)];
 
     /* The history is looked at last, so that it is never older than the preamble. */
     if (file_pread_full(x->fd, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes) ||
         fstat(x->scan.fd, &x->st) < 0)
         return INDEX_OTHER;
-    le_get_all(words, bytes, WORDS);
-    set_state(now, &x->st);
-    x->salt = words[WORD_SALT];
-    if (words[WORD_SUM] != checksum_words(words, WORD_SUM, 0) ||
-        memcmp(words, now, WORD_SIZE * WORD) != 0 || words[WORD_SIZE] > now[WORD_SIZE] ||
-        words[WORD_SAMPLES] != sum_samples(x->scan.fd, (off_t)words[WORD_SIZE]))
+    le_get_all((uint64_t *)&was, bytes, PREAMBLE_WORDS);
+    is = preamble_of(&x->st);
+    x->salt = was.salt;
+    if (was.sum != checksum_words((const uint64_t *)&was, PREAMBLE_WORDS - 1, 0) ||
+        was.magic != is.magic || was.dev != is.dev || was.ino != is.ino || was.size > is.size ||
+        was.samples != sum_samples(x->scan.fd, (off_t)was.size))
         return INDEX_OTHER;
-    if (words[WORD_SIZE] < now[WORD_SIZE])
+    if (was.size < is.size)
         return INDEX_GROWN;
-    return words[WORD_MTIME] == now[WORD_MTIME] && words[WORD_CTIME] == now[WORD_CTIME]
-               ? INDEX_SAME
-               : INDEX_OTHER;
+    return was.modified == is.modified && was.changed == is.changed ? INDEX_SAME : INDEX_OTHER;
 }
 
 static uint64_t block_sum(const char *block, uint64_t number, uint64_t salt)
@@ -199,34 +195,25 @@ static uint64_t block_sum(const char *block, uint64_t number, uint64_t salt)
 
 /* ---- writing ---- */
 
-static void add_words(struct buf *b, const uint64_t *words, size_t count)
-{
-    char *to = buf_room(b, count * WORD);
-
-    for (size_t i = 0; i < count; i++)
-        le_put(to + i * WORD, words[i]);
-    buf_grew(b, count * WORD);
-}
-
 static void add_session(struct buf *b, const struct session *s, uint64_t first_range,
                         uint64_t ranges)
 {
     const struct str texts[SESSION_TEXTS] = {s->id,      s->first_role, s->created_at, s->last_used,
                                              s->preview, s->title,      s->title_set};
-    uint64_t words[SESSION_WORDS] = {[SESSION_COUNT] = s->count,
-                                     [SESSION_TITLES] = s->titles,
-                                     [SESSION_BYTES] = s->bytes,
-                                     [SESSION_FIRST_LINE] = (uint64_t)s->first_line,
-                                     [SESSION_LAST_LINE] = (uint64_t)s->last_line,
-                                     [SESSION_CREATED] = (uint64_t)s->created,
-                                     [SESSION_USED] = (uint64_t)s->used,
-                                     [SESSION_FIRST_RANGE] = first_range,
-                                     [SESSION_RANGES] = ranges,
-                                     [SESSION_ASKED] = s->asked};
+    struct session_words w = {.count = s->count,
+                              .titles = s->titles,
+                              .bytes = s->bytes,
+                              .asked = s->asked,
+                              .first_line = (uint64_t)s->first_line,
+                              .last_line = (uint64_t)s->last_line,
+                              .created = (uint64_t)s->created,
+                              .used = (uint64_t)s->used,
+                              .first_range = first_range,
+                              .ranges = ranges};
 
     for (size_t i = 0; i < SESSION_TEXTS; i++)
-        words[SESSION_LENGTHS + i] = texts[i].n;
-    add_words(b, words, SESSION_WORDS);
+        w.lengths[i] = texts[i].n;
+    add_words(b, (const uint64_t *)&w, SESSION_WORDS);
     for (size_t i = 0; i < SESSION_TEXTS; i++) {
         buf_add_str(b, texts[i]);
         buf_add_byte(b, '\0');
@@ -452,52 +439,53 @@ int session_index_each_id(struct session_index *x,
 }
 
 /* Reads the words of a session. Returns 0 or -1. */
-static int read_session(struct session_index *x, uint64_t place, uint64_t words[SESSION_WORDS])
+static int read_session(struct session_index *x, uint64_t place, struct session_words *w)
 {
-    struct str bytes = part_bytes(x, INDEX_SESSIONS, place, SESSION_WORDS * WORD);
+    struct str bytes = part_bytes(x, INDEX_SESSIONS, place, sizeof(*w));
 
     if (!bytes.p)
         return -1;
-    le_get_all(words, bytes.p, SESSION_WORDS);
+    le_get_all((uint64_t *)w, bytes.p, SESSION_WORDS);
     return 0;
 }
 
 int session_index_session(struct session_index *x, uint64_t *place, struct session_list *to)
 {
-    uint64_t words[SESSION_WORDS], size = SESSION_TEXTS;
+    struct session_words w;
+    uint64_t size = SESSION_TEXTS;
     const char *texts;
     struct session *s;
 
     if (*place == part_size(x, INDEX_SESSIONS))
         return 0;
-    if (read_session(x, *place, words) < 0)
+    if (read_session(x, *place, &w) < 0)
         return -1;
-    for (size_t i = SESSION_LENGTHS; i < SESSION_WORDS; i++) {
-        if (words[i] > (uint64_t)INDEX_MOST)
+    for (size_t i = 0; i < SESSION_TEXTS; i++) {
+        if (w.lengths[i] > (uint64_t)INDEX_MOST)
             return -1;
-        size += words[i];
+        size += w.lengths[i];
     }
-    *place += sizeof(words);
+    *place += sizeof(w);
     if (!(texts = part_bytes(x, INDEX_SESSIONS, *place, size).p))
         return -1;
     *place += size;
     texts = session_list_keep(to, (struct str){texts, (size_t)size}).p;
     s = session_list_add(to);
-    *s = (struct session){.asked = words[SESSION_ASKED] != 0,
-                          .count = words[SESSION_COUNT],
-                          .titles = words[SESSION_TITLES],
-                          .bytes = words[SESSION_BYTES],
-                          .first_line = (off_t)words[SESSION_FIRST_LINE],
-                          .last_line = (off_t)words[SESSION_LAST_LINE],
-                          .created = (int64_t)words[SESSION_CREATED],
-                          .used = (int64_t)words[SESSION_USED]};
+    *s = (struct session){.asked = w.asked != 0,
+                          .count = w.count,
+                          .titles = w.titles,
+                          .bytes = w.bytes,
+                          .first_line = (off_t)w.first_line,
+                          .last_line = (off_t)w.last_line,
+                          .created = (int64_t)w.created,
+                          .used = (int64_t)w.used};
 
     struct str *const own[SESSION_TEXTS] = {&s->id,        &s->first_role, &s->created_at,
                                             &s->last_used, &s->preview,    &s->title,
                                             &s->title_set};
 
     for (size_t i = 0; i < SESSION_TEXTS; i++) {
-        *own[i] = (struct str){texts, (size_t)words[SESSION_LENGTHS + i]};
+        *own[i] = (struct str){texts, (size_t)w.lengths[i]};
         texts += own[i]->n + 1;
     }
     return 1;
@@ -557,24 +545,24 @@ static bool is_wanted(void *arg, struct str id, uint64_t place)
  * Returns 0, also without a line; or -1. */
 static int find_lines(struct session_index *x, struct str id, struct session_lines *lines)
 {
-    struct wanted_id w = {.id = id};
-    uint64_t words[SESSION_WORDS], range[RANGE_WORDS], size = part_size(x, INDEX_RANGES);
+    struct wanted_id wanted = {.id = id};
+    struct session_words w;
+    uint64_t range[RANGE_WORDS], size = part_size(x, INDEX_RANGES);
     const char *bytes;
     off_t end = 0;
 
-    if (session_index_each_id(x, is_wanted, &w) < 0)
+    if (session_index_each_id(x, is_wanted, &wanted) < 0)
         return -1;
-    if (!w.found)
+    if (!wanted.found)
         return 0;
-    if (read_session(x, w.place, words) < 0 || words[SESSION_FIRST_RANGE] > size ||
-        words[SESSION_RANGES] > size ||
-        !(bytes = part_bytes(x, INDEX_RANGES, words[SESSION_FIRST_RANGE] * sizeof(range),
-                             words[SESSION_RANGES] * sizeof(range))
-                      .p))
+    if (read_session(x, wanted.place, &w) < 0 || w.first_range > size || w.ranges > size ||
+        !(bytes =
+              part_bytes(x, INDEX_RANGES, w.first_range * sizeof(range), w.ranges * sizeof(range))
+                  .p))
         return -1;
-    lines->lines = words[SESSION_COUNT] + words[SESSION_TITLES];
-    lines->at = mem_zalloc((size_t)words[SESSION_RANGES] * sizeof(*lines->at));
-    for (; lines->count < words[SESSION_RANGES]; lines->count++, bytes += sizeof(range)) {
+    lines->lines = w.count + w.titles;
+    lines->at = mem_zalloc((size_t)w.ranges * sizeof(*lines->at));
+    for (; lines->count < w.ranges; lines->count++, bytes += sizeof(range)) {
         struct line_range *r = &lines->at[lines->count];
 
         le_get_all(range, bytes, RANGE_WORDS);
@@ -711,10 +699,7 @@ static bool is_due(const struct session_index *x)
 {
     off_t covered = (off_t)x->header.covered, most = covered / TAIL_PART;
 
-    if (most > TAIL_MOST)
-        most = TAIL_MOST;
-    if (most < TAIL_LEAST)
-        most = TAIL_LEAST;
+    most = most > TAIL_MOST ? TAIL_MOST : most < TAIL_LEAST ? TAIL_LEAST : most;
     return x->fd < 0 || x->scan.size - covered > most;
 }
 

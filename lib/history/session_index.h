@@ -15,15 +15,15 @@
  * in words of 64 bits, little-endian:
  *
  *     header    the struct index_header
- *     sessions  for each session, last used first (history/order.h): SESSION_WORDS, and its texts,
- *               each with a NUL: id, first role, first and last timestamp, preview, title, and the
- *               set of titles (titles_write)
+ *     sessions  for each session, last used first (history/order.h): its words, and its texts, each
+ *               with a NUL: id, first role, first and last timestamp, preview, title, and the set
+ *               of titles (titles_write)
  *     ids       for each session, in this order: where it is in the part before, the length of its
  *               id, and its id. A name is looked up by reading all of them.
  *     ranges    for each session, in this order: the beginning and the end of each struct
  *               line_range, and in the highest bit of the beginning, whether it is decisive
  *     bad       the offsets of lines that are not valid messages
- *     times     BLOCK_WORDS for each struct time_block
+ *     times     four words for each struct time_block
  *
  * The times in it hold for a clock that has passed all times that were not ahead when it was made,
  * and none that was. With any other clock it is made again.

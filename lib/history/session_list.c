@@ -147,12 +147,15 @@ static void mark_came(struct session_list *l, const struct history *h)
 static int list_file(struct session_list *l, const struct history *h, const struct list_wish *wish,
                      struct err *e)
 {
-    struct session_index none = {.fd = -1, .scan = {.fd = -1}};
+    struct session_index none = {.fd = -1};
     int result;
 
     *l = (struct session_list){0};
+    if (scan_open(&none.scan, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
+        return -1;
     session_table_init(&none.tail, h->now);
-    result = session_table_load(&none.tail, h, e);
+    result = session_table_read_all(&none.tail, &none.scan, h->cancel, e);
+    scan_close(&none.scan);
     if (result == 0)
         result = list_index(l, &none, wish);
     if (result == 0)

@@ -232,13 +232,6 @@ static void add_line(struct session_table *t, struct message *m, const struct li
     t->end = end;
 }
 
-/* Adds what the next lines say of the clock. */
-static void add_clock(struct line_clock *c, const struct line_clock *next)
-{
-    c->latest = next->latest > c->latest ? next->latest : c->latest;
-    c->ahead = next->ahead < c->ahead ? next->ahead : c->ahead;
-}
-
 /* Adds all of `next`, whose lines come after those of `t`. */
 static void join_tables(struct session_table *t, const struct session_table *next)
 {
@@ -262,7 +255,10 @@ static void join_tables(struct session_table *t, const struct session_table *nex
         *b = next->blocks.at[i];
         b->before = b->before > t->clock.latest ? b->before : t->clock.latest;
     }
-    add_clock(&t->clock, &next->clock);
+    if (next->clock.latest > t->clock.latest)
+        t->clock.latest = next->clock.latest;
+    if (next->clock.ahead < t->clock.ahead)
+        t->clock.ahead = next->clock.ahead;
     if (next->end > t->end)
         t->end = next->end;
     free(numbers);
@@ -452,17 +448,5 @@ int session_table_read_all(struct session_table *t, const struct scan *s, const 
         result = session_table_read_torn(t, s, s->size);
     if (thread_pool_cancelled(cancel))
         result = err_set(e, ERR_SIGNAL, "interrupted");
-    return result;
-}
-
-int session_table_load(struct session_table *t, const struct history *h, struct err *e)
-{
-    struct scan s;
-    int result;
-
-    if (scan_open(&s, h->dir_fd, h->path, SCAN_FORWARD, e) < 0)
-        return -1;
-    result = session_table_read_all(t, &s, h->cancel, e);
-    scan_close(&s);
     return result;
 }
