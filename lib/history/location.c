@@ -980,29 +980,20 @@ int history_open_index(int dir, const char *path, int flags, int *errnum)
     return -1;
 }
 
-static void remove_sidecar(int dir, const char *path)
-{
-    int fd = file_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);
-
-    if (fd < 0)
-        return;
-    if (history_is_sidecar(fd))
-        file_unlink(dir, path);
-    close(fd);
-}
-
 void history_remove_index(const struct history *h)
 {
-    char *temporary;
+    char *making = h->index ? path_with_suffix(h->index, HISTORY_INDEX_MAKING) : NULL;
+    const char *const paths[] = {making, h->index, h->skip};
 
-    if (!h->index)
-        return;
-    temporary = path_with_suffix(h->index, HISTORY_INDEX_MAKING);
-    remove_sidecar(h->dir_fd, temporary);
-    remove_sidecar(h->dir_fd, h->index);
-    if (h->skip)
-        remove_sidecar(h->dir_fd, h->skip);
-    free(temporary);
+    for (size_t i = 0; h->index && i < sizeof(paths) / sizeof(*paths); i++) {
+        int fd = paths[i] ? file_open_regular_at(h->dir_fd, paths[i], O_RDONLY, 0, NULL, NULL, NULL)
+                          : -1;
+
+        if (fd >= 0 && history_is_sidecar(fd))
+            file_unlink(h->dir_fd, paths[i]);
+        file_close(fd);
+    }
+    free(making);
 }
 
 /* ---- making the directories ---- */

@@ -160,14 +160,9 @@ static int write_preamble(const struct session_index *x, int fd, uint64_t salt)
     return result;
 }
 
-enum index_state {
-    INDEX_SAME,
-    INDEX_GROWN, /* lines were appended */
-    INDEX_OTHER, /* another or a changed history, or no index */
-};
-
-/* Compares the history with the preamble. Sets x->st to the state of the history, and x->salt. */
-static enum index_state compare_preamble(struct session_index *x)
+/* Compares the history with the preamble. Sets x->st to the state of the history, and x->salt.
+ * Returns 1 if lines were appended, 0 if it is unchanged, -1 if it was changed or is another one. */
+static int compare_preamble(struct session_index *x)
 {
     struct preamble was, is;
     char bytes[sizeof(was)];
@@ -175,17 +170,17 @@ static enum index_state compare_preamble(struct session_index *x)
     /* The history is looked at last, so that it is never older than the preamble. */
     if (file_pread_full(x->fd, bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes) ||
         fstat(x->scan.fd, &x->st) < 0)
-        return INDEX_OTHER;
+        return -1;
     le_get_all((uint64_t *)&was, bytes, PREAMBLE_WORDS);
     is = preamble_of(&x->st);
     x->salt = was.salt;
     if (was.sum != checksum_words((const uint64_t *)&was, PREAMBLE_WORDS - 1, 0) ||
         was.magic != is.magic || was.dev != is.dev || was.ino != is.ino || was.size > is.size ||
         was.samples != sum_samples(x->scan.fd, (off_t)was.size))
-        return INDEX_OTHER;
+        return -1;
     if (was.size < is.size)
-        return INDEX_GROWN;
-    return was.modified == is.modified && was.changed == is.changed ? INDEX_SAME : INDEX_OTHER;
+        return 1;
+    return was.modified == is.modified && was.changed == is.changed ? 0 : -1;
 }
 
 static uint64_t block_sum(const char *block, uint64_t number, uint64_t salt)
@@ -709,16 +704,15 @@ static bool is_due(const struct session_index *x)
  * no index may replace. */
 static bool open_file(struct session_index *x)
 {
-    int reason = 0;
-    enum index_state state;
+    int reason = 0, grown;
 
     x->fd = open_index_file(x->h->dir_fd, history_index(x->h), &reason);
     if (x->fd < 0)
         return reason == ENOENT;
-    state = compare_preamble(x);
-    if (state == INDEX_OTHER || !read_header(x))
+    grown = compare_preamble(x);
+    if (grown < 0 || !read_header(x))
         drop_file(x);
-    else if (state == INDEX_GROWN)
+    else if (grown > 0)
         (void)write_preamble(x, x->fd, x->salt);
     return true;
 }

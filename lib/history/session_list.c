@@ -7,11 +7,16 @@
 #include "history/trust.h"
 
 struct list_wish {
-    struct str text; /* part of the ids; empty: of all */
-    bool whole;      /* the text is a whole id */
+    struct str text; /* what the ids begin or end with */
+    bool whole;      /* it is the whole id */
     bool titles;     /* sessions without a message are listed, too */
     size_t limit;
 };
+
+static bool is_any(const struct list_wish *wish)
+{
+    return wish->text.n == 0 && !wish->whole;
+}
 
 /* How an id fits a text. */
 enum fit { FIT_NONE, FIT_END, FIT_BEGIN };
@@ -29,15 +34,17 @@ static enum fit fit_of(const struct list_wish *wish, struct str id)
 
 /* ---- the index and its tail ---- */
 
+struct fitting {
+    uint64_t place;
+    enum fit fit;
+};
+
 /* The places in the index of the sessions whose ids fit, and of those that have lines in the tail,
  * too. */
 struct lookup {
     const struct session_table *tail;
     const struct list_wish *wish;
-    struct fitting {
-        uint64_t place;
-        enum fit fit;
-    } * named; /* not in the tail; not used for an empty text */
+    struct fitting *named; /* not in the tail; not used if any id fits */
     size_t count, cap;
     uint64_t *recent; /* for each session of the tail its place + 1, or 0 */
 };
@@ -45,7 +52,7 @@ struct lookup {
 static bool look_up(void *arg, struct str id, uint64_t place)
 {
     struct lookup *u = arg;
-    enum fit fit = u->wish->text.n > 0 ? fit_of(u->wish, id) : FIT_NONE;
+    enum fit fit = is_any(u->wish) ? FIT_NONE : fit_of(u->wish, id);
     size_t number;
 
     if (u->tail->list.count > 0 && session_table_find(u->tail, id, &number)) {
@@ -83,7 +90,7 @@ static int add_recent(struct session_list *l, struct session_index *x, const str
 static int add_others(struct session_list *l, struct session_index *x, const struct lookup *u,
                       enum fit fit)
 {
-    bool all = u->wish->text.n == 0;
+    bool all = is_any(u->wish);
     size_t before = l->count, number;
     uint64_t place = 0;
     int more = 1;
@@ -111,7 +118,7 @@ static int list_index(struct session_list *l, struct session_index *x, const str
     struct lookup u = {&x->tail, wish, .recent = mem_zalloc(tail->count * sizeof(*u.recent))};
     int result = 0;
 
-    if (wish->text.n > 0 || tail->count > 0)
+    if (!is_any(wish) || tail->count > 0)
         result = session_index_each_id(x, look_up, &u);
     for (enum fit fit = FIT_BEGIN; fit > FIT_NONE && result == 0 && l->count == 0; fit--) {
         result = add_recent(l, x, &u, fit);
@@ -203,9 +210,6 @@ int session_list_find(struct session_list *l, const struct history *h, struct st
 {
     const struct list_wish wish = {.text = id, .whole = true, .titles = true, .limit = SIZE_MAX};
 
-    *l = (struct session_list){0};
-    if (id.n == 0)
-        return 0;
     return list(l, h, &wish, e) < 0 ? -1 : l->count > 0;
 }
 

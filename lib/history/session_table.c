@@ -75,12 +75,6 @@ static void set_last_used(struct session_table *t, struct session *s, struct str
         memcpy((char *)(uintptr_t)s->last_used.p, time.p, time.n);
 }
 
-static void set_preview(struct session_table *t, struct session *s, struct str preview, bool asked)
-{
-    s->preview = session_list_keep(&t->list, preview);
-    s->asked = asked;
-}
-
 /* Copies a text that is not the one from before. */
 static void keep_new(struct session_table *t, struct str *text, struct str before)
 {
@@ -142,8 +136,10 @@ static void preview_message(struct session_table *t, struct session *s, const st
         return;
     preview = message_preview(m, &t->scratch);
     asked = m->role == ROLE_USER && str_trim(preview).n > 0;
-    if (s->count == 0 || asked)
-        set_preview(t, s, preview, asked);
+    if (s->count == 0 || asked) {
+        s->preview = session_list_keep(&t->list, preview);
+        s->asked = asked;
+    }
 }
 
 static void add_title(struct session_table *t, size_t owner, struct str line)
@@ -164,7 +160,7 @@ static void add_message(struct session_table *t, const struct message *m, int64_
         s->created_at = session_list_keep(&t->list, m->timestamp);
         s->created = time;
         s->used = LINE_OLDEST;
-        s->title = s->title_set = session_list_keep(&t->list, STR(""));
+        s->preview = s->title = s->title_set = session_list_keep(&t->list, STR(""));
     }
     if (first || (s->count == 0 && !is_title))
         s->first_role = session_list_keep(&t->list, m->role_text);
@@ -172,8 +168,6 @@ static void add_message(struct session_table *t, const struct message *m, int64_
         add_title(t, (size_t)(s - t->list.at), m->line);
     else
         preview_message(t, s, m);
-    if (first && is_title)
-        set_preview(t, s, STR(""), false);
     /* A title does not use the session. */
     if (first || (!is_title && time >= s->used))
         set_last_used(t, s, m->timestamp);
