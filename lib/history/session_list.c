@@ -49,19 +49,22 @@ struct lookup {
     uint64_t *recent; /* for each session of the tail its place + 1, or 0 */
 };
 
+/* Returns true once the only id that can fit was found. */
 static bool look_up(void *arg, struct str id, uint64_t place)
 {
     struct lookup *u = arg;
-    enum fit fit = is_any(u->wish) ? FIT_NONE : fit_of(u->wish, id);
+    enum fit fit = fit_of(u->wish, id);
     size_t number;
 
+    if (fit == FIT_NONE)
+        return false;
     if (u->tail->list.count > 0 && session_table_find(u->tail, id, &number)) {
         u->recent[number] = place + 1;
-    } else if (fit != FIT_NONE) {
+    } else if (!is_any(u->wish)) {
         u->named = mem_grow(u->named, &u->cap, u->count + 1, sizeof(*u->named));
         u->named[u->count++] = (struct fitting){place, fit};
     }
-    return false;
+    return u->wish->whole;
 }
 
 /* Adds the sessions of the tail, with what the index has of them. Returns 0 or -1. */
