@@ -34,13 +34,7 @@ void filter_release(struct filter *f)
     *f = (struct filter){0};
 }
 
-/* Is it `provider:model`? */
-static bool is_full_name(struct str name, struct str provider, struct str model)
-{
-    return name.n == provider.n + 1 + model.n && str_starts(name, provider) &&
-           name.p[provider.n] == ':' && str_ends(name, model);
-}
-
+/* Returns whether the filter has the model, or `provider:model`. */
 static bool has_model(const struct filter *f, const struct message *m)
 {
     struct buf model_scratch = BUF_INIT(BUF_LINE), provider_scratch = BUF_INIT(BUF_LINE);
@@ -48,8 +42,12 @@ static bool has_model(const struct filter *f, const struct message *m)
     struct str provider = message_text(m, FIELD_PROVIDER, &provider_scratch);
     bool found = model.p && filter_has(&f->models, model);
 
-    for (size_t i = 0; i < f->models.count && model.p && provider.p && !found; i++)
-        found = is_full_name(f->models.at[i], provider, model);
+    for (size_t i = 0; i < f->models.count && model.p && provider.p && !found; i++) {
+        struct str name = f->models.at[i];
+
+        found = name.n == provider.n + 1 + model.n && str_starts(name, provider) &&
+                name.p[provider.n] == ':' && str_ends(name, model);
+    }
     buf_release(&model_scratch);
     buf_release(&provider_scratch);
     return found;

@@ -63,7 +63,6 @@ struct git_dirs {
         WAY_UNKNOWN, /* there is no such entry */
         WAY_OTHER,   /* it is the repository of another work tree */
     } way;
-    char *passed; /* the nearest `.git` in a directory of another user; else NULL */
 };
 
 /* `.git` and `commondir` hold one path. */
@@ -81,7 +80,6 @@ static void git_dirs_close(struct git_dirs *g)
     free(g->git_path);
     free(g->common_path);
     free(g->tree_path);
-    free(g->passed);
     *g = (struct git_dirs){.git = -1, .common = -1, .tree = -1};
 }
 
@@ -115,12 +113,6 @@ static int open_own(int parent, const char *name, bool link, const char *path, i
     close(*fd);
     *fd = FILE_ABSENT;
     return *fault ? 0 : -1;
-}
-
-static int open_place(int parent, const char *name, const char *path, int *fd, const char **fault,
-                      struct err *e)
-{
-    return open_own(parent, name, false, path, fd, fault, e);
 }
 
 /* Does the directory have these entries? 1, 0, -1. */
@@ -164,82 +156,86 @@ static char *read_path(int dir, const char *name, const char *prefix, const char
     return joined;
 }
 
-/* Opens the directory `path` below `at` and looks for the entries that it must have. 1, 0 with
- * *unusable, -1 with *e. */
-static int open_dir(int *fd, int at, const char *name, const char *path, const char *const *names,
-                    char **unusable, struct err *e)
+/* A search for the directories. Its functions return 1; 0 if the directory is in no repository, or
+ * in one that cannot be used; -1 with *e set. */
+struct git_search {
+    struct git_dirs *g;
+    char *common;   /* $GIT_COMMON_DIR, absolute, or NULL; owned, as are the two below */
+    char *unusable; /* the end of a sentence: why the repository cannot be used: it is missing,
+                     * damaged, or another user's; else NULL */
+    char *passed;   /* the nearest `.git` in a directory of another user; else NULL */
+    struct err *e;
+};
+
+/* Opens the directory `path`, `name` below `at`, which must have these entries. */
+static int open_dir(struct git_search *s, int *fd, int at, const char *name, const char *path,
+                    const char *const *names)
 {
     const char *fault;
-    int found = open_own(at, name, true, path, fd, &fault, e);
+    int found = open_own(at, name, true, path, fd, &fault, s->e);
 
     if (found == 0 && !fault)
         fault = "does not exist";
     if (found > 0)
-        found = has(*fd, path, names, e);
-    if (found == 0 && !fault)
-        fault = not_git;
+        found = has(*fd, path, names, s->e);
     if (found == 0)
-        *unusable = sentence(path, fault);
+        s->unusable = sentence(path, fault ? fault : not_git);
     return found;
 }
 
-static int open_common(struct git_dirs *g, const char *named, char **unusable, struct err *e)
+static int open_common(struct git_search *s)
 {
     static const char *const names[] = {"objects", "refs", NULL};
+    struct git_dirs *g = s->g;
+    int found;
 
-    g->common_path = named ? mem_text(named) : read_path(g->git, "commondir", "", g->git_path);
+    g->common_path =
+        s->common ? mem_text(s->common) : read_path(g->git, "commondir", "", g->git_path);
     if (g->common_path)
-        return open_dir(&g->common, AT_FDCWD, g->common_path, g->common_path, names, unusable, e);
+        return open_dir(s, &g->common, AT_FDCWD, g->common_path, g->common_path, names);
     g->common_path = mem_text(g->git_path);
     g->common = g->git;
-
-    int found = has(g->common, g->common_path, names, e);
-
+    found = has(g->common, g->common_path, names, s->e);
     if (found == 0)
-        *unusable = sentence(g->common_path, not_git);
+        s->unusable = sentence(g->common_path, not_git);
     return found;
 }
 
-/* Opens `path` below `at` as the git directory, and the common directory. g->git_path is set. 1, 0
- * with *unusable, -1 with *e. */
-static int open_git(struct git_dirs *g, int at, const char *path, const char *common,
-                    char **unusable, struct err *e)
+/* Opens the git directory g->git_path, `name` below `at`, and the common directory. */
+static int open_git(struct git_search *s, int at, const char *name)
 {
     static const char *const names[] = {"HEAD", NULL};
-    int found = open_dir(&g->git, at, path, g->git_path, names, unusable, e);
+    int found = open_dir(s, &s->g->git, at, name, s->g->git_path, names);
 
-    return found > 0 ? open_common(g, common, unusable, e) : found;
+    return found > 0 ? open_common(s) : found;
 }
 
-/* Looks for `.git` in the directory `tree`: 1; 0 if it is missing, or with *unusable; -1 with
- * *e. */
-static int look_in(struct git_dirs *g, int tree, const char *tree_path, const char *common,
-                   char **unusable, struct err *e)
+/* Looks for `.git` in the directory `tree`. */
+static int look_in(struct git_search *s, int tree, const char *tree_path)
 {
+    struct git_dirs *g = s->g;
     struct stat st;
     int result = 0;
 
     if (fstatat(tree, ".git", &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : err_sys(e, errno, "cannot examine '%s/.git'", tree_path);
+        return errno == ENOENT ? 0 : err_sys(s->e, errno, "cannot examine '%s/.git'", tree_path);
     g->git_path = path_join(tree_path, ".git");
     if (st.st_uid != geteuid()) {
-        *unusable = sentence(g->git_path, "belongs to another user");
+        s->unusable = sentence(g->git_path, "belongs to another user");
     } else if (S_ISREG(st.st_mode)) {
         char *named = read_path(tree, ".git", "gitdir: ", tree_path);
 
         if (!named)
-            *unusable = sentence(g->git_path, "names no git directory");
+            s->unusable = sentence(g->git_path, "names no git directory");
         free(g->git_path);
         g->git_path = named;
         if (named)
-            result = open_git(g, AT_FDCWD, named, common, unusable, e);
+            result = open_git(s, AT_FDCWD, named);
     } else {
-        result = open_git(g, tree, ".git", common, unusable, e);
+        result = open_git(s, tree, ".git");
         /* git ignores a directory of that name that is not a git directory. */
-        if (*unusable) {
-            free(*unusable);
-            *unusable = NULL;
-        }
+        free(s->unusable);
+        s->unusable = NULL;
     }
     if (result > 0) {
         g->tree = fcntl(tree, F_DUPFD_CLOEXEC, 0);
@@ -249,57 +245,25 @@ static int look_in(struct git_dirs *g, int tree, const char *tree_path, const ch
     return result;
 }
 
-struct search {
-    struct git_dirs *g;
-    const char *common;
-    char **unusable;
-    struct err *e;
-};
-
-/* For file_search_upwards: 1 or -1 ends the search. */
+/* For file_search_upwards: anything but 0 ends the search. */
 static int look(void *arg, int fd, const char *path)
 {
-    struct search *s = arg;
-    char *passed = s->g->passed;
+    struct git_search *s = arg;
     struct stat st;
     int found;
 
-    s->g->passed = NULL;
     if (fd < 0) {
         char *git = path_join(path, ".git");
 
-        if (!passed && lstat(git, &st) == 0)
-            passed = mem_text(git);
+        if (!s->passed && lstat(git, &st) == 0)
+            s->passed = mem_text(git);
         free(git);
-        s->g->passed = passed;
         return 0;
     }
-    found = look_in(s->g, fd, path, s->common, s->unusable, s->e);
-    if (found == 0 && !*s->unusable)
+    found = look_in(s, fd, path);
+    if (found == 0 && !s->unusable)
         git_dirs_close(s->g);
-    s->g->passed = passed;
-    return found != 0 ? found : *s->unusable != NULL;
-}
-
-/* A repository has one path, however it was reached. */
-static void resolve(char **path)
-{
-    char *real = path_real(*path, NULL);
-
-    if (real) {
-        free(*path);
-        *path = real;
-    }
-}
-
-/* Does the path that the repository holds name this? */
-static enum way way_of(const char *path, const struct stat *st)
-{
-    struct stat named;
-
-    if (stat(path, &named) < 0)
-        return WAY_UNKNOWN;
-    return file_is_same(&named, st) ? WAY_BACK : WAY_OTHER;
+    return found != 0 ? found : s->unusable != NULL;
 }
 
 /* Returns core.worktree of the repository (git-config(1)) as a path that the caller frees; NULL if
@@ -340,7 +304,7 @@ static void look_back(struct git_dirs *g)
 {
     char *named = NULL, *real = NULL, *parent = NULL, *listed = NULL;
     bool linked = g->git != g->common;
-    struct stat st;
+    struct stat st, there;
 
     g->way = WAY_BACK;
     if (g->tree < 0 || (!g->is_led && !linked))
@@ -354,42 +318,43 @@ static void look_back(struct git_dirs *g)
         g->way = strcmp(parent, listed) == 0 ? WAY_UNKNOWN : WAY_OTHER;
     }
     if (g->way == WAY_UNKNOWN && named &&
-        (linked ? fstatat(g->tree, ".git", &st, AT_SYMLINK_NOFOLLOW) : fstat(g->tree, &st)) == 0)
-        g->way = way_of(named, &st);
-    else if (g->way == WAY_UNKNOWN && !linked && real && strcmp(path_base(real), ".git") == 0)
+        (linked ? fstatat(g->tree, ".git", &st, AT_SYMLINK_NOFOLLOW) : fstat(g->tree, &st)) == 0) {
+        if (stat(named, &there) == 0)
+            g->way = file_is_same(&there, &st) ? WAY_BACK : WAY_OTHER;
+    } else if (g->way == WAY_UNKNOWN && !linked && real && strcmp(path_base(real), ".git") == 0) {
         g->way = WAY_OTHER;
+    }
     free(listed);
     free(parent);
     free(real);
     free(named);
 }
 
-/* Finds the directories for `cwd`, an absolute path, and opens them. `dir` and `common` are
- * $GIT_DIR and $GIT_COMMON_DIR, NULL if unset. Returns 1; 0 if cwd is in no repository; 0 with
- * *unusable set (the caller frees it) to the end of a sentence if there is a repository but its
- * directories cannot be used: they are missing, damaged, or another user owns them; -1 with *e set
- * if that could not be determined. */
-static int git_dirs_open(struct git_dirs *g, const char *cwd, const char *dir, const char *common,
-                         char **unusable, struct err *e)
+/* Finds the directories for from->cwd, and opens them. */
+static int git_dirs_open(struct git_search *s, const struct locate_from *from)
 {
-    char *common_path = common ? path_join(cwd, common) : NULL;
+    struct git_dirs *g = s->g;
+    char *real;
     int found;
 
     *g = (struct git_dirs){.git = -1, .common = -1, .tree = -1};
-    *unusable = NULL;
-    if (dir) {
-        g->git_path = path_join(cwd, dir);
-        found = open_git(g, AT_FDCWD, g->git_path, common_path, unusable, e);
+    if (from->git_common_dir)
+        s->common = path_join(from->cwd, from->git_common_dir);
+    if (from->git_dir) {
+        g->git_path = path_join(from->cwd, from->git_dir);
+        found = open_git(s, AT_FDCWD, g->git_path);
     } else {
-        found = file_search_upwards(cwd, look, &(struct search){g, common_path, unusable, e}, e);
-        if (*unusable)
+        found = file_search_upwards(from->cwd, look, s, s->e);
+        if (s->unusable)
             found = 0;
     }
-    if (found > 0) {
-        resolve(&g->common_path);
-        look_back(g);
+    /* A repository has one path, however it was reached. */
+    if (found > 0 && (real = path_real(g->common_path, NULL))) {
+        free(g->common_path);
+        g->common_path = real;
     }
-    free(common_path);
+    if (found > 0)
+        look_back(g);
     return found;
 }
 
@@ -458,18 +423,8 @@ static bool has_own_names(const struct history *h, const struct stat *st)
     return !has_mark(h) || st->st_nlink <= (h->kind == HISTORY_REPOSITORY ? 2 : 1);
 }
 
-/* Can only the user have written the file? A file that is absent, or cannot be opened, leads
- * nothing. */
-static bool is_own_file(int dir, const char *path)
-{
-    int fd = file_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);
-    bool own = fd < 0 || !owner_fault(fd, OWNER_USER);
-
-    file_close(fd);
-    return own;
-}
-
-/* The same of the history. Sets its file in h->mark, and its size. */
+/* Returns whether only the user can have written the history; true for one that is absent or cannot
+ * be opened. Sets its file in h->mark, and its size. */
 static bool is_own_history(struct history *h, off_t *size)
 {
     struct stat st;
@@ -490,8 +445,10 @@ static bool is_own_dir(const struct history *h)
     const char *fault =
         h->dir_fd >= 0 ? owner_fault(h->dir_fd, OWNER_USER) : owner_fault_at(h->dir, OWNER_USER);
     char *pointer = path_join(h->dir, POINTER_NAME);
-    bool own = !fault && is_own_file(h->dir_fd, pointer);
+    int fd = fault ? -1 : file_open_regular_at(h->dir_fd, pointer, O_RDONLY, 0, NULL, NULL, NULL);
+    bool own = !fault && (fd < 0 || !owner_fault(fd, OWNER_USER));
 
+    file_close(fd);
     free(pointer);
     return own;
 }
@@ -504,30 +461,11 @@ char *history_marks(const struct history *h)
     return owner;
 }
 
-static int find_mark(struct owner_mark *m, int dir, const char *dir_path, const char *token_path,
-                     struct err *e)
-{
-    char *owner = path_join(dir_path, TRUST_OWNER);
-    int found = mark_find(m, dir, owner, token_path, e);
-
-    free(owner);
-    return found;
-}
-
-/* Is the history one that was just replaced by a rewrite? */
-static bool is_replaced(const struct history *h)
-{
-    struct stat st;
-
-    return h->mark.inode != 0 && file_stat(h->dir_fd, h->path, &st) == 0 &&
-           (uint64_t)st.st_ino != h->mark.inode;
-}
-
 /* Looks for the mark. Sets what it says about the history. */
 static void read_mark(struct history *h, off_t size)
 {
     struct err e = ERR_INIT;
-    int found = find_mark(&h->mark, h->dir_fd, h->dir, h->token_path, &e);
+    int found = mark_find(&h->mark, h->dir_fd, TRUST_OWNER, h->token_path, &e);
 
     free(h->doubt);
     h->doubt = found < 0 ? mem_text(err_text(&e)) : NULL;
@@ -538,6 +476,7 @@ static void read_mark(struct history *h, off_t size)
 
 static void set_trust(struct history *h)
 {
+    struct stat st;
     off_t size = 0;
 
     h->marked = h->outdated = false;
@@ -546,8 +485,9 @@ static void set_trust(struct history *h)
         h->safe = is_own_history(h, &size) && h->safe;
     if (h->safe && h->dir_exists && has_mark(h)) {
         read_mark(h, size);
-        /* A program that rewrites the history adds the mark of the new one first. */
-        if (!h->marked && is_replaced(h) && is_own_history(h, &size))
+        /* The history may just have been replaced: a rewrite adds the mark of the new one first. */
+        if (!h->marked && h->mark.inode != 0 && file_stat(h->dir_fd, h->path, &st) == 0 &&
+            (uint64_t)st.st_ino != h->mark.inode && is_own_history(h, &size))
             read_mark(h, size);
     }
     h->trusted = h->safe && (h->marked || !h->dir_exists || !has_mark(h));
@@ -558,13 +498,6 @@ static void set_trust(struct history *h)
 }
 
 /* ---- finding ---- */
-
-static bool is_on_one_device(int a, int b)
-{
-    struct stat x, y;
-
-    return fstat(a, &x) == 0 && fstat(b, &y) == 0 && x.st_dev == y.st_dev;
-}
 
 /* Uses an open directory, `name` in `parent`, as the place of the history and of the pointer. */
 static void set_place(struct history *h, enum history_kind kind, int fd, const char *parent,
@@ -578,11 +511,11 @@ static void set_place(struct history *h, enum history_kind kind, int fd, const c
 }
 
 /* Has a program of this account stored something in the directory, or in what it is a copy of? */
-static bool is_marked_dir(int fd, const char *path, const char *token_path)
+static bool is_marked_dir(int fd, const char *token_path)
 {
     struct owner_mark m = MARK_INIT;
-    bool marked =
-        !owner_fault(fd, OWNER_USER) && find_mark(&m, fd, path, token_path, NULL) >= MARK_ELSEWHERE;
+    bool marked = !owner_fault(fd, OWNER_USER) &&
+                  mark_find(&m, fd, TRUST_OWNER, token_path, NULL) >= MARK_ELSEWHERE;
 
     buf_release(&m.named);
     return marked;
@@ -594,7 +527,7 @@ static bool is_marked_dir(int fd, const char *path, const char *token_path)
 static void look_in_work_tree(struct history *h, bool reader)
 {
     const char *fault;
-    struct stat st;
+    struct stat st, own, git;
     char *dir;
     int fd = FILE_ABSENT;
     bool ours;
@@ -602,11 +535,11 @@ static void look_in_work_tree(struct history *h, bool reader)
     if (h->git->tree < 0)
         return;
     dir = path_join(h->git->tree_path, HERE_NAME);
-    if (open_place(h->git->tree, HERE_NAME, dir, &fd, &fault, NULL) <= 0 ||
+    if (open_own(h->git->tree, HERE_NAME, false, dir, &fd, &fault, NULL) <= 0 ||
         file_stat(fd, FILE_NAME, &st) < 0)
         goto out;
-    ours = !h->dir_exists && is_on_one_device(fd, h->git->common) &&
-           is_marked_dir(fd, dir, h->token_path);
+    ours = !h->dir_exists && fstat(fd, &own) == 0 && fstat(h->git->common, &git) == 0 &&
+           own.st_dev == git.st_dev && is_marked_dir(fd, h->token_path);
     if (!ours)
         h->other = path_join(dir, FILE_NAME);
     if (ours || (reader && file_stat(h->dir_fd, FILE_NAME, &st) < 0)) {
@@ -630,46 +563,38 @@ static int open_pointer_place(struct history *h, struct err *e)
 {
     struct owner_mark m = MARK_INIT;
     const char *fault;
-    char *dir;
 
     h->pointer_fd = h->dir_fd;
     if (!is_linked(h))
         return 0;
-    if (open_place(h->git->git, DIR_NAME, h->pointer, &h->pointer_fd, &fault, e) < 0)
+    if (open_own(h->git->git, DIR_NAME, false, h->pointer, &h->pointer_fd, &fault, e) < 0)
         return -1;
-    dir = path_parent(h->pointer);
     if (h->pointer_fd >= 0 &&
         (owner_fault(h->pointer_fd, OWNER_USER) || mark_set_file(&m, h->pointer_fd) < 0 ||
-         find_mark(&m, h->pointer_fd, dir, h->token_path, NULL) < MARK_OLD)) {
+         mark_find(&m, h->pointer_fd, TRUST_OWNER, h->token_path, NULL) < MARK_OLD)) {
         close(h->pointer_fd);
         h->pointer_fd = FILE_ABSENT;
     }
     buf_release(&m.named);
-    free(dir);
     return 0;
-}
-
-/* Whoever made this work tree, as part of an archive, may have let it lead to any repository of the
- * user's: it does not continue the conversation of another work tree, but has its own pointer. */
-static void set_own_pointer(struct history *h)
-{
-    struct buf name = BUF_INIT(BUF_SMALL);
-
-    buf_addf(&name, "%s.%016" PRIx64, h->pointer, hash64(str_of(h->git->tree_path), 0));
-    free(h->pointer);
-    h->pointer = buf_detach(&name);
 }
 
 /* Returns 1; 0 with *unusable set to why the repository cannot have a history; -1 with *e set. */
 static int locate_in_repository(struct history *h, bool reader, char **unusable, struct err *e)
 {
+    struct buf pointer = BUF_INIT(BUF_SMALL);
     const char *fault;
 
     h->kind = HISTORY_REPOSITORY;
     set_paths(h, h->git->common_path, DIR_NAME, h->git->git_path);
-    if (h->git->is_led && h->git->way == WAY_OTHER)
-        set_own_pointer(h);
-    if (open_place(h->git->common, DIR_NAME, h->dir, &h->dir_fd, &fault, e) < 0)
+    /* Whoever made this work tree, as part of an archive, may have let it lead to any repository of
+     * the user's: it does not continue the conversation of another work tree. */
+    if (h->git->is_led && h->git->way == WAY_OTHER) {
+        buf_addf(&pointer, "%s.%016" PRIx64, h->pointer, hash64(str_of(h->git->tree_path), 0));
+        free(h->pointer);
+        h->pointer = buf_detach(&pointer);
+    }
+    if (open_own(h->git->common, DIR_NAME, false, h->dir, &h->dir_fd, &fault, e) < 0)
         return -1;
     if (fault) {
         *unusable = sentence(h->dir, fault);
@@ -694,9 +619,10 @@ static int look_here(void *arg, int parent, const char *path)
     struct history *h = arg;
     const char *fault;
     char *dir = path_join(path, HERE_NAME);
-    int fd = -1, found = parent < 0 ? 0 : open_place(parent, HERE_NAME, dir, &fd, &fault, NULL);
+    int fd = -1,
+        found = parent < 0 ? 0 : open_own(parent, HERE_NAME, false, dir, &fd, &fault, NULL);
 
-    if (found > 0 && is_marked_dir(fd, dir, h->token_path)) {
+    if (found > 0 && is_marked_dir(fd, h->token_path)) {
         set_place(h, HISTORY_HERE, fd, path, HERE_NAME);
     } else if (fd >= 0) {
         close(fd);
@@ -772,29 +698,27 @@ static void set_notice(struct history *h, const char *unusable)
 /* Applies rules 2 to 4. */
 static int locate_by_directory(struct history *h, const struct locate_from *from, struct err *e)
 {
-    char *unusable = NULL;
-    bool stops;
-    int found;
+    struct git_search s = {.g = h->git = mem_zalloc(sizeof *h->git), .e = e};
+    int found = git_dirs_open(&s, from);
 
-    h->git = mem_zalloc(sizeof *h->git);
-    found = git_dirs_open(h->git, from->cwd, from->git_dir, from->git_common_dir, &unusable, e);
     if (found > 0)
-        found = locate_in_repository(h, from->reader, &unusable, e);
-    /* One that cannot be used is not left for a directory around it. */
-    stops = unusable != NULL;
-    if (!stops && h->git->passed)
-        unusable = sentence(h->git->passed, "belongs to another user");
+        found = locate_in_repository(h, from->reader, &s.unusable, e);
     if (found <= 0) {
         close_dirs(h);
         close_git(h);
     }
-    if (found == 0 && !stops)
+    /* A repository that cannot be used is not left for a directory around it. */
+    if (found == 0 && !s.unusable)
         found = file_search_upwards(from->cwd, look_here, h, e);
     if (found == 0)
         found = locate_of_user(h, from, e);
+    if (!s.unusable && s.passed)
+        s.unusable = sentence(s.passed, "belongs to another user");
     if (found >= 0)
-        set_notice(h, unusable);
-    free(unusable);
+        set_notice(h, s.unusable);
+    free(s.common);
+    free(s.unusable);
+    free(s.passed);
     return found < 0 ? -1 : 0;
 }
 
@@ -855,16 +779,6 @@ struct all {
     void *arg;
 };
 
-static void give_file(const struct all *a, const char *path)
-{
-    struct locate_from from = *a->from;
-    struct history h;
-
-    from.explicit_file = path;
-    if (locate(&h, &from, NULL) == 0)
-        a->found(a->arg, h);
-}
-
 /* For register_each: gives the history in a directory, if the directory can be the user's. */
 static void give_registered(void *arg, const char *dir)
 {
@@ -875,7 +789,7 @@ static void give_registered(void *arg, const char *dir)
     int fd;
 
     init(&h, a->from);
-    if (open_place(AT_FDCWD, dir, dir, &fd, &fault, NULL) > 0) {
+    if (open_own(AT_FDCWD, dir, false, dir, &fd, &fault, NULL) > 0) {
         set_place(&h, strcmp(path_base(dir), HERE_NAME) == 0 ? HISTORY_HERE : HISTORY_REPOSITORY,
                   fd, parent, path_base(dir));
         a->found(a->arg, h);
@@ -890,13 +804,16 @@ static void give_copies(const struct all *a)
 {
     char *dir = a->from->data_home ? path_join(a->from->data_home, COPIES_NAME) : NULL;
     DIR *list = dir ? opendir(dir) : NULL;
+    struct locate_from from = *a->from;
     struct dirent *entry;
+    struct history h;
 
     while (list && (entry = readdir(list))) {
         char *file = path_join(dir, entry->d_name);
 
-        if (str_ends(str_of(file), STR(".jsonl")))
-            give_file(a, file);
+        from.explicit_file = file;
+        if (str_ends(str_of(file), STR(".jsonl")) && locate(&h, &from, NULL) == 0)
+            a->found(a->arg, h);
         free(file);
     }
     if (list)
@@ -1063,29 +980,20 @@ int history_open_index(int dir, const char *path, int flags, int *errnum)
     return -1;
 }
 
-static void remove_sidecar(int dir, const char *path)
-{
-    int fd = file_open_regular_at(dir, path, O_RDONLY, 0, NULL, NULL, NULL);
-
-    if (fd < 0)
-        return;
-    if (history_is_sidecar(fd))
-        file_unlink(dir, path);
-    close(fd);
-}
-
 void history_remove_index(const struct history *h)
 {
-    char *temporary;
+    char *making = h->index ? path_with_suffix(h->index, HISTORY_INDEX_MAKING) : NULL;
+    const char *const paths[] = {making, h->index, h->skip};
 
-    if (!h->index)
-        return;
-    temporary = path_with_suffix(h->index, HISTORY_INDEX_MAKING);
-    remove_sidecar(h->dir_fd, temporary);
-    remove_sidecar(h->dir_fd, h->index);
-    if (h->skip)
-        remove_sidecar(h->dir_fd, h->skip);
-    free(temporary);
+    for (size_t i = 0; h->index && i < sizeof(paths) / sizeof(*paths); i++) {
+        int fd = paths[i] ? file_open_regular_at(h->dir_fd, paths[i], O_RDONLY, 0, NULL, NULL, NULL)
+                          : -1;
+
+        if (fd >= 0 && history_is_sidecar(fd))
+            file_unlink(h->dir_fd, paths[i]);
+        file_close(fd);
+    }
+    free(making);
 }
 
 /* ---- making the directories ---- */
@@ -1102,7 +1010,7 @@ static int make_place(int parent, const char *name, const char *path, int *fd, s
     /* The umask may have removed the permission to open it. A file system without modes refuses. */
     if (made && fchmodat(parent, name, 0700, 0) < 0 && errno != EPERM && errno != ENOTSUP)
         return err_sys(e, errno, "cannot make directory '%s'", path);
-    found = open_place(parent, name, path, fd, &fault, e);
+    found = open_own(parent, name, false, path, fd, &fault, e);
     if (found < 0)
         return -1;
     if (found == 0)
@@ -1111,14 +1019,6 @@ static int make_place(int parent, const char *name, const char *path, int *fd, s
     if (made && file_sync_dir(parent, path) < 0)
         return err_sys(e, errno, "cannot make directory '%s'", path);
     return 0;
-}
-
-static int make_of_user(struct history *h, struct err *e)
-{
-    if (file_make_dirs(h->dir, e) < 0)
-        return -1;
-    h->dir_fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return h->dir_fd < 0 ? err_sys(e, errno, "cannot open '%s'", h->dir) : 0;
 }
 
 static int remove_pointer(int dir, const char *path, struct err *e)
@@ -1165,15 +1065,16 @@ static int make(struct history *h, struct err *e)
 {
     bool made = !h->dir_exists;
 
-    if (made) {
-        int result = h->kind == HISTORY_USER || !h->git
-                         ? make_of_user(h, e)
-                         : make_place(h->git->common, DIR_NAME, h->dir, &h->dir_fd, e);
-
-        if (result < 0)
+    if (made && (h->kind == HISTORY_USER || !h->git)) {
+        if (file_make_dirs(h->dir, e) < 0)
             return -1;
-        h->dir_exists = true;
+        h->dir_fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (h->dir_fd < 0)
+            return err_sys(e, errno, "cannot open '%s'", h->dir);
+    } else if (made && make_place(h->git->common, DIR_NAME, h->dir, &h->dir_fd, e) < 0) {
+        return -1;
     }
+    h->dir_exists = true;
     if (!is_linked(h))
         h->pointer_fd = h->dir_fd;
     if (h->kind != HISTORY_REPOSITORY && ignore_in_git(h, made ? e : NULL) < 0 && made)
@@ -1182,18 +1083,6 @@ static int make(struct history *h, struct err *e)
 }
 
 /* ---- whose it is ---- */
-
-/* Removes what would lead the programs, and came with the directory: the pointer and the
- * indexes. The list of deletions stays: it only says what is gone. */
-static int remove_leads(const struct history *h, struct err *e)
-{
-    char *pointer = path_join(h->dir, POINTER_NAME);
-    int result = remove_pointer(h->dir_fd, pointer, e);
-
-    history_remove_index(h);
-    free(pointer);
-    return result;
-}
 
 /* Takes all rights to the directory and its files from others. Failures are not reported: a file
  * system may have no modes. */
@@ -1245,21 +1134,26 @@ int history_mark(struct history *h, int fd, off_t size, struct err *e)
 {
     struct append_wait wait = history_wait(h);
     struct err why = ERR_INIT;
-    int result = 0;
+    int result = h->marked ? 0 : mark_token(h->token_path, &wait, &why);
 
-    if (!h->marked) {
-        if (mark_token(h->token_path, &wait, e) < 0)
-            return -1;
+    /* The pointer and the indexes came with the directory, and would lead the programs. The list of
+     * deletions stays: it has only ids of lines that were erased. */
+    if (result >= 0 && !h->marked) {
+        char *pointer = path_join(h->dir, POINTER_NAME);
+
         take_rights(h);
-        result = remove_leads(h, e);
+        result = remove_pointer(h->dir_fd, pointer, &why);
+        history_remove_index(h);
         h->mark.from = size;
         buf_clear(&h->mark.named);
+        free(pointer);
     }
-    if (result == 0 && mark_set_file(&h->mark, fd) < 0)
-        result = err_sys(e, errno, "cannot examine '%s'", h->path);
-    if (result < 0)
-        return -1;
-    result = write_mark(h, &why);
+    if (result >= 0 && mark_set_file(&h->mark, fd) < 0)
+        result = err_sys(&why, errno, "cannot examine '%s'", h->path);
+    if (result >= 0) {
+        result = write_mark(h, &why);
+        h->outdated = false;
+    }
     if (result < 0)
         err_set(e, why.kind, "%s", err_text(&why));
     else if (result == 0 && h->on_unmarked)
@@ -1268,7 +1162,6 @@ int history_mark(struct history *h, int fd, off_t size, struct err *e)
     /* For this program it is the user's, whether the next one can know that or not. */
     if (result >= 0)
         h->marked = h->trusted = true;
-    h->outdated = false;
     return result < 0 ? -1 : 0;
 }
 
@@ -1299,19 +1192,6 @@ void history_announce(struct history *h)
         work_link_make(h->git->common, h->git->tree, h->git->tree_path, h->dir);
 }
 
-/* Can anything be stored there? */
-static int check_place(const struct history *h, struct err *e)
-{
-    if (h->nowhere)
-        return err_set(e, ERR_FAILURE, "%s", h->nowhere);
-    if (h->git && !h->is_old && strcmp(path_base(h->dir), HERE_NAME) == 0)
-        return err_set(e, ERR_FAILURE,
-                       "cannot write '%s': another program made it, and "
-                       "hist-import brings it here",
-                       h->path);
-    return 0;
-}
-
 /* Moves the directory that hist-new --here made before there was a repository to git's directory.
  * Programs that have it open go on using the same files. Nothing is moved if another program has
  * done so, or has made a new directory. */
@@ -1326,42 +1206,33 @@ static int take_over(struct history *h, struct err *e)
     return 0;
 }
 
-/* Makes the directories of an explicit history that are missing. */
-static int make_parents(const struct history *h, struct err *e)
-{
-    char *dir = path_parent(h->path);
-    struct stat st;
-    int result = 0;
-
-    if (stat(dir, &st) < 0 && errno == ENOENT)
-        result = file_make_dirs(dir, e);
-    free(dir);
-    return result < 0 ? -1 : 0;
-}
-
 int history_make(struct history *h, struct err *e)
 {
-    if (h->kind == HISTORY_EXPLICIT)
-        return make_parents(h, e);
-    if (!h->dir)
-        return 0;
-    if (check_place(h, e) < 0 || (h->git && h->is_old && take_over(h, e) < 0))
-        return -1;
-    return make(h, e);
-}
-
-/* Has a program of any account made the directory? */
-static bool is_made(const struct history *h)
-{
     struct stat st;
 
-    return file_stat(h->dir_fd, TRUST_OWNER, &st) == 0 ||
-           (file_stat(h->dir_fd, FILE_NAME, &st) < 0 &&
-            file_stat(h->dir_fd, POINTER_NAME, &st) < 0);
+    if (h->kind == HISTORY_EXPLICIT) {
+        char *dir = path_parent(h->path);
+        int result = stat(dir, &st) < 0 && errno == ENOENT ? file_make_dirs(dir, e) : 0;
+
+        free(dir);
+        return result < 0 ? -1 : 0;
+    }
+    if (!h->dir)
+        return 0;
+    if (h->nowhere)
+        return err_set(e, ERR_FAILURE, "%s", h->nowhere);
+    if (h->git && !h->is_old && strcmp(path_base(h->dir), HERE_NAME) == 0)
+        return err_set(e, ERR_FAILURE,
+                       "cannot write '%s': another program made it, and "
+                       "hist-import brings it here",
+                       h->path);
+    return h->git && h->is_old && take_over(h, e) < 0 ? -1 : make(h, e);
 }
 
 int history_make_here(struct history *h, const char *dir, struct err *e)
 {
+    struct stat st;
+
     if (h->git)
         return err_set(e, ERR_USAGE, "'%s' is in a git repository, which has a history of its own",
                        dir);
@@ -1374,7 +1245,10 @@ int history_make_here(struct history *h, const char *dir, struct err *e)
     h->dir_exists = true;
     h->entered = false;
     set_trust(h);
-    if (!h->safe || !is_made(h))
+    /* A program of any account that made it wrote a mark, or stored nothing yet. */
+    if (!h->safe || (file_stat(h->dir_fd, TRUST_OWNER, &st) < 0 &&
+                     (file_stat(h->dir_fd, FILE_NAME, &st) == 0 ||
+                      file_stat(h->dir_fd, POINTER_NAME, &st) == 0)))
         return err_set(e, ERR_FAILURE, "cannot use '%s': another program made it", h->dir);
     return 0;
 }

@@ -17,11 +17,9 @@
 #include "chathist/base/utf8.h"
 #include "chathist/history/append.h"
 #include "chathist/history/message.h"
-#include "chathist/history/scan.h"
 #include "chathist/history/store.h"
 #include "chathist/history/thread.h"
 #include "chathist/history/title.h"
-#include "history/session_index.h"
 #include "history/trust.h"
 
 /* So many of the sessions that an ambiguous name could mean are shown. */
@@ -31,31 +29,16 @@
 
 int session_came(const struct history *h, struct str id, struct err *e)
 {
-    struct session_lines lines = {0};
-    struct message m = MESSAGE_INIT;
-    struct session_index x;
-    struct scan s;
-    int result = -1;
+    struct session_list l;
+    int found;
 
     if (h->mark.from == 0 || mark_has_named(&h->mark, id))
         return 0;
-    if (session_index_open(&x, h)) {
-        result = session_index_lines(&x, id, &lines);
-        if (result == 0)
-            result = lines.count > 0 && lines.at[0].from < h->mark.from;
-        free(lines.at);
-        session_index_close(&x);
-    }
-    if (result >= 0)
-        return result;
-    if (scan_open(&s, h->dir_fd, h->path, e) < 0)
-        return -1;
-    s.size = h->mark.from < s.size ? h->mark.from : s.size;
-    scan_only(&s, id);
-    result = scan_message(&s, &m, NULL, e);
-    message_release(&m);
-    scan_close(&s);
-    return result;
+    found = session_list_find(&l, h, id, e);
+    if (found > 0)
+        found = l.at[0].first_line < h->mark.from;
+    session_list_release(&l);
+    return found;
 }
 
 int session_accept(struct history *h, struct str id, struct err *e)
@@ -377,22 +360,6 @@ int session_set_title(struct history *h, struct str id, struct str title, struct
 
 /* ---- which session a new message belongs to ---- */
 
-static int choose_named(struct resume *r, const char *named, struct err *e)
-{
-    if (!id_session_valid(str_of(named)))
-        return err_set(e, ERR_USAGE, "'%s' is no session id", named);
-    buf_add_c(&r->id, named);
-    return 0;
-}
-
-static void choose_fresh(struct resume *r)
-{
-    buf_clear(&r->id);
-    id_add_session(&r->id, time_now() / 1000);
-    r->fresh = true;
-    r->make_current = true;
-}
-
 /* The current session unless it has expired: 1, 0, -1. A pointer that cannot be read names none; it
  * is in the way when the next one is to be written, and reported then. */
 static int choose_current(struct buf *id, const struct history *h, int64_t timeout_ms,
@@ -421,8 +388,9 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
     if (h->doubt && !wish->named)
         return err_set(e, ERR_FAILURE, "%s", h->doubt);
     if (wish->named) {
-        if (choose_named(r, wish->named, e) < 0)
-            return -1;
+        if (!id_session_valid(str_of(wish->named)))
+            return err_set(e, ERR_USAGE, "'%s' is no session id", wish->named);
+        buf_add_c(&r->id, wish->named);
         /* Naming a session that came with the repository is consent to continue it. */
         found = h->unreadable ? 0 : session_came(h, buf_str(&r->id), e);
         r->adopt = found > 0;
@@ -439,7 +407,9 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
     }
     /* Another client's id that cannot be written again does not come back by itself either. */
     if (!found || !id_session_valid(buf_str(&r->id))) {
-        choose_fresh(r);
+        buf_clear(&r->id);
+        id_add_session(&r->id, time_now() / 1000);
+        r->fresh = r->make_current = true;
         r->may_join = !wish->fresh;
     }
     return 0;
@@ -449,9 +419,8 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
 static int join_or_lead(struct resume *r, struct history *h, struct err *e)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
-    int found;
+    int found = choose_current(&id, h, r->timeout_ms, e);
 
-    found = choose_current(&id, h, r->timeout_ms, e);
     if (found > 0) {
         buf_set(&r->id, buf_str(&id));
         r->fresh = false;

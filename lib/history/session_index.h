@@ -11,19 +11,19 @@
  * last change, and a checksum of samples of its bytes up to that size. A history that is only
  * longer, with the same samples, counts as the same one.
  *
- * It goes on with blocks of INDEX_BLOCK bytes, each with a checksum at its end. What they hold, in
- * words of 64 bits, little-endian:
+ * The rest of the file is blocks of INDEX_BLOCK bytes, each with a checksum at its end. They hold,
+ * in words of 64 bits, little-endian:
  *
- *     header   the struct index_header
- *     records  RECORD_WORDS for each session, last used first (history/order.h)
- *     ranges   for each session, in the order of the records: the beginning and the end of each
- *              struct line_range
- *     bad      the offsets of lines that are not valid messages
- *     times    BLOCK_WORDS for each struct time_block
- *     texts    for each session: id, first role, first and last timestamp, preview, title and the
- *              set of titles (titles_write), each with a NUL
- *     by start the numbers of the records in the order of the ids, byte by byte
- *     by end   the same in the order of the ids when they are read backwards
+ *     header    the struct index_header
+ *     sessions  for each session, last used first (history/order.h): its words, and its texts, each
+ *               with a NUL: id, first role, first and last timestamp, preview, title, and the set
+ *               of titles (titles_write)
+ *     ids       for each session, in this order: where it is in the part before, the length of its
+ *               id, and its id. A name is looked up by reading all of them.
+ *     ranges    for each session, in this order: the beginning and the end of each struct
+ *               line_range
+ *     bad       the offsets of lines that are not valid messages
+ *     times     four words for each struct time_block
  *
  * The times in it hold for a clock that has passed all times that were not ahead when it was made,
  * and none that was. With any other clock it is made again.
@@ -49,22 +49,20 @@
 
 #define INDEX_BLOCK ((size_t)1024)
 
-struct index_header {
-    uint64_t covered; /* the lines in the first `covered` bytes of the history are in the index */
-    uint64_t sessions, ranges, bad, blocks;
-    uint64_t texts;        /* size in bytes */
-    int64_t latest, ahead; /* of the line_clock after these lines */
-};
-
 enum index_part {
-    INDEX_RECORDS,
+    INDEX_SESSIONS,
+    INDEX_IDS,
     INDEX_RANGES,
     INDEX_BAD,
     INDEX_TIMES,
-    INDEX_TEXTS,
-    INDEX_BY_START,
-    INDEX_BY_END,
     INDEX_PARTS,
+};
+
+struct index_header {
+    uint64_t covered; /* the lines in the first `covered` bytes of the history are in the index */
+    uint64_t bad;     /* how many of these lines are bad */
+    int64_t latest, ahead;        /* of the line_clock after these lines */
+    uint64_t at[INDEX_PARTS + 1]; /* where each part begins, and the last one ends */
 };
 
 struct session_index {
@@ -73,11 +71,12 @@ struct session_index {
     struct index_header header; /* all 0 without a usable file */
     /* private */
     const struct history *h;
-    struct stat st;           /* of the history */
-    int fd;                   /* the index, or -1 */
-    uint64_t salt;            /* part of the checksums of the blocks */
-    uint64_t size;            /* of what the blocks hold */
-    uint64_t at[INDEX_PARTS]; /* where each part begins */
+    struct stat st;     /* of the history */
+    int fd;             /* the index, or -1 */
+    uint64_t salt;      /* part of the checksums of the blocks */
+    uint64_t blocks;    /* how many there are */
+    struct buf window;  /* what some of them hold */
+    uint64_t window_at; /* its offset in what all of them hold */
 };
 
 /* Opens the index for the present state of the history. Makes or replaces the file if that is
@@ -94,22 +93,16 @@ bool session_index_blocked(const struct history *h, bool *removable);
 
 /* The functions below return -1 if the file is damaged, or does not match the history. */
 
-/* Finds the record of a session: 1 and *number, or 0. */
-int session_index_find(const struct session_index *x, struct str id, uint64_t *number);
-/* Adds `count` sessions to the list, from record `first` on. */
-int session_index_sessions(const struct session_index *x, uint64_t first, uint64_t count,
-                           struct session_list *to);
-
-/* Finds the sessions whose ids begin (or end) with `text`: they follow each other in that order of
- * the ids. */
-int session_index_named(const struct session_index *x, struct str text, bool at_end,
-                        uint64_t *first, uint64_t *count);
-/* Reads the numbers of their records. */
-int session_index_numbers(const struct session_index *x, bool at_end, uint64_t first, size_t count,
-                          uint64_t *numbers);
+/* Calls `found` for the id of each session in the file, the last used first, with the place for
+ * session_index_session, until it returns true. It must not use the index. */
+int session_index_each_id(struct session_index *x,
+                          bool (*found)(void *arg, struct str id, uint64_t place), void *arg);
+/* Adds the session at *place to the list, and sets *place to that of the next one; 0 is that of the
+ * first one. Returns 1, or 0 after the last one. */
+int session_index_session(struct session_index *x, uint64_t *place, struct session_list *to);
 
 /* Adds the blocks of the lines in the file and the tail. */
-int session_index_times(const struct session_index *x, struct time_blocks *to);
+int session_index_times(struct session_index *x, struct time_blocks *to);
 
 /* The lines of one session. */
 struct session_lines {
@@ -118,7 +111,7 @@ struct session_lines {
     uint64_t lines; /* in all of them */
 };
 /* Finds them in the file and the tail. A session without lines has no ranges. Returns 0 or -1. */
-int session_index_lines(const struct session_index *x, struct str id, struct session_lines *lines);
+int session_index_lines(struct session_index *x, struct str id, struct session_lines *lines);
 /* Counts the bad lines that could be of the session: those that scan_message reports as bad if only
  * this session's lines are wanted. Returns 0 or -1. */
 int session_index_count_bad(struct session_index *x, struct str id, uint64_t *count);

@@ -1,243 +1,144 @@
 #include "chathist/history/session_list.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "chathist/base/memory.h"
 #include "history/session_index.h"
 #include "history/trust.h"
 
-/* Records that are read at once. */
-#define RUN_LEAST ((size_t)64)
-#define RUN_MOST ((size_t)1024)
-
-/* Makes the texts of another list live as long as this one. */
-static void take_texts(struct session_list *l, struct session_list *from)
-{
-    for (size_t i = 0; i < from->texts_count; i++)
-        session_list_own(l, from->texts[i]);
-    from->texts_count = from->texts_left = 0;
-}
-
-/* ---- merging ---- */
-
 struct list_wish {
-    struct str text; /* with which ids begin or end */
+    struct str text; /* what the ids begin or end with */
+    bool whole;      /* it is the whole id */
+    bool titles;     /* sessions without a message are listed, too */
     size_t limit;
-    bool titles; /* sessions without a message are listed, too */
 };
 
-/* A search for sessions, the last used first. The sessions of the index are read in that order. A
- * session can also have lines after those that the index covers: it is then in the tail, too, and
- * comes as soon as either of the two has its turn. */
-struct walk {
-    const struct session_index *x;
-    struct session_list *list;
+static bool is_any(const struct list_wish *wish)
+{
+    return wish->text.n == 0 && !wish->whole;
+}
+
+/* How an id fits a text. */
+enum fit { FIT_NONE, FIT_END, FIT_BEGIN };
+
+static enum fit fit_of(const struct list_wish *wish, struct str id)
+{
+    struct str text = wish->text;
+
+    if (wish->whole)
+        return str_eq(id, text) ? FIT_BEGIN : FIT_NONE;
+    if (str_starts(id, text))
+        return FIT_BEGIN;
+    return text.n >= SESSION_SUFFIX_MIN && str_ends(id, text) ? FIT_END : FIT_NONE;
+}
+
+/* ---- the index and its tail ---- */
+
+struct fitting {
+    uint64_t place;
+    enum fit fit;
+};
+
+/* The places in the index of the sessions whose ids fit, and of those that have lines in the tail,
+ * too. */
+struct lookup {
+    const struct session_table *tail;
     const struct list_wish *wish;
-    bool at_end; /* the text is looked for at the ends of ids */
-    bool failed; /* the index is damaged */
-    /* The sessions of the tail with the name, in order, and by their numbers, whether their turn
-     * has passed. */
-    const struct session **recent;
-    size_t recent_count, recent_at;
-    bool *passed;
-    /* The records with the name: their numbers, ascending, or NULL for all; those that were
-     * read. */
-    uint64_t *numbers, records, record_at;
-    struct session run[RUN_MOST];
-    size_t run_count, run_at;
+    struct fitting *named; /* not in the tail; not used if any id fits */
+    size_t count, cap;
+    uint64_t *recent; /* for each session of the tail its place + 1, or 0 */
 };
 
-static bool is_named(const struct walk *w, struct str id)
+/* Returns true once the only id that can fit was found. */
+static bool look_up(void *arg, struct str id, uint64_t place)
 {
-    return w->at_end ? str_ends(id, w->wish->text) : str_starts(id, w->wish->text);
-}
-
-static int by_use(const void *a, const void *b)
-{
-    return session_compare(*(const struct session *const *)a, *(const struct session *const *)b);
-}
-
-static void find_recent(struct walk *w)
-{
-    const struct session_list *tail = &w->x->tail.list;
-
-    w->passed = mem_zalloc(tail->count * sizeof(*w->passed));
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-    w->recent = mem_zalloc(tail->count * sizeof(*w->recent));
-    for (size_t i = 0; i < tail->count; i++)
-        if (is_named(w, tail->at[i].id) && (w->wish->titles || tail->at[i].count > 0))
-            w->recent[w->recent_count++] = &tail->at[i];
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
-    qsort(w->recent, w->recent_count, sizeof(*w->recent), by_use);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* Returns 0 or -1. */
-static int find_records(struct walk *w)
-{
-    uint64_t first;
-    int result;
-
-    w->records = w->x->header.sessions;
-    if (w->wish->text.n == 0 || w->records == 0)
-        return 0;
-    if (session_index_named(w->x, w->wish->text, w->at_end, &first, &w->records) < 0)
-        return -1;
-    if (w->records == w->x->header.sessions)
-        return 0;
-    w->numbers = mem_zalloc((size_t)w->records * sizeof(*w->numbers));
-    result = session_index_numbers(w->x, w->at_end, first, (size_t)w->records, w->numbers);
-    qsort(w->numbers, (size_t)w->records, sizeof(*w->numbers), by_value);
-    return result;
-}
-
-/* Adds `count` records from number `first` on to the list. Returns 0 or -1. */
-static int read_records(struct walk *w, uint64_t first, uint64_t count)
-{
-    w->failed = w->failed || session_index_sessions(w->x, first, count, w->list) < 0;
-    return w->failed ? -1 : 0;
-}
-
-/* Returns the session of the next record, or NULL if there is none. */
-static const struct session *next_record(struct walk *w)
-{
-    struct session_list *l = w->list;
-    uint64_t n = w->wish->limit - l->count, left = w->records - w->record_at;
-
-    if (w->run_at < w->run_count)
-        return &w->run[w->run_at];
-    n = w->wish->limit < l->count || n < RUN_LEAST ? RUN_LEAST : n > RUN_MOST ? RUN_MOST : n;
-    n = w->numbers ? 1 : n;
-    n = n < left ? n : left;
-    if (n == 0 || read_records(w, w->numbers ? w->numbers[w->record_at] : w->record_at, n) < 0)
-        return NULL;
-    l->count -= (size_t)n;
-    memcpy(w->run, l->at + l->count, (size_t)n * sizeof(*w->run));
-    w->record_at += n;
-    w->run_count = (size_t)n;
-    w->run_at = 0;
-    return w->run;
-}
-
-static const struct session *next_recent(struct walk *w)
-{
-    while (w->recent_at < w->recent_count &&
-           w->passed[w->recent[w->recent_at] - w->x->tail.list.at])
-        w->recent_at++;
-    return w->recent_at < w->recent_count ? w->recent[w->recent_at] : NULL;
-}
-
-/* Adds a session of a record, and what the tail has of it. */
-static void take_record(struct walk *w, const struct session *record)
-{
-    struct session s = *record;
+    struct lookup *u = arg;
+    enum fit fit = fit_of(u->wish, id);
     size_t number;
-    const struct session *recent = session_table_find(&w->x->tail, s.id, &number);
 
-    w->run_at++;
-    if (recent && w->passed[number])
-        return;
-    if (recent) {
-        session_add_later(w->list, &s, recent);
-        w->passed[number] = true;
+    if (fit == FIT_NONE)
+        return false;
+    if (u->tail->list.count > 0 && session_table_find(u->tail, id, &number)) {
+        u->recent[number] = place + 1;
+    } else if (!is_any(u->wish)) {
+        u->named = mem_grow(u->named, &u->cap, u->count + 1, sizeof(*u->named));
+        u->named[u->count++] = (struct fitting){place, fit};
     }
-    if (s.count > 0 || w->wish->titles)
-        *session_list_add(w->list) = s;
+    return u->wish->whole;
 }
 
-/* Adds a session of the tail, and what the index has of it. */
-static void take_recent(struct walk *w, const struct session *recent)
+/* Adds the sessions of the tail, with what the index has of them. Returns 0 or -1. */
+static int add_recent(struct session_list *l, struct session_index *x, const struct lookup *u,
+                      enum fit fit)
 {
-    uint64_t record;
-    int found = session_index_find(w->x, recent->id, &record);
+    const struct session_list *tail = &x->tail.list;
 
-    w->recent_at++;
-    w->passed[recent - w->x->tail.list.at] = true;
-    if (found < 0 || (found && read_records(w, record, 1) < 0)) {
-        w->failed = true;
-        return;
-    }
-    if (found)
-        session_add_later(w->list, &w->list->at[w->list->count - 1], recent);
-    else
-        *session_list_add(w->list) = *recent;
-}
+    for (size_t i = 0; i < tail->count; i++) {
+        uint64_t place = u->recent[i] - 1;
 
-/* Adds sessions by their times, until there are enough, and no other one has the time of the last
- * one. A time at which either part of a session has its turn is that of the whole session. */
-static void merge(struct walk *w)
-{
-    struct session_list *l = w->list;
-
-    for (;;) {
-        const struct session *recent = next_recent(w), *record = next_record(w), *next = recent;
-
-        if (record && (!recent || record->used > recent->used))
-            next = record;
-        if (w->failed || !next ||
-            (l->count >= w->wish->limit && l->count > 0 && next->used < l->at[l->count - 1].used))
-            return;
-        if (next == recent)
-            take_recent(w, recent);
-        else
-            take_record(w, record);
-    }
-}
-
-/* Puts sessions of the same time in order, and cuts the list. */
-static void finish(struct walk *w)
-{
-    struct session_list *l = w->list;
-
-    for (size_t i = 1; i < l->count; i++) {
-        if (session_compare(&l->at[i - 1], &l->at[i]) <= 0)
+        if (fit_of(u->wish, tail->at[i].id) != fit)
             continue;
-        qsort(l->at, l->count, sizeof(*l->at), session_compare);
-        break;
+        if (u->recent[i] == 0)
+            *session_list_add(l) = tail->at[i];
+        else if (session_index_session(x, &place, l) > 0)
+            session_add_later(l, &l->at[l->count - 1], &tail->at[i]);
+        else
+            return -1;
+        l->count -= !u->wish->titles && l->at[l->count - 1].count == 0;
     }
-    if (l->count > w->wish->limit)
-        l->count = w->wish->limit;
+    return 0;
 }
 
-/* Adds the sessions of which one side of the id is the text. Returns 0 or -1. */
-static int walk_index(struct session_list *l, const struct session_index *x,
-                      const struct list_wish *wish, bool at_end)
+/* Adds the other sessions of the index, the last used first, until there are enough. */
+static int add_others(struct session_list *l, struct session_index *x, const struct lookup *u,
+                      enum fit fit)
 {
-    struct walk *w = mem_zalloc(sizeof(*w));
-    int result;
+    bool all = is_any(u->wish);
+    size_t before = l->count, number;
+    uint64_t place = 0;
+    int more = 1;
 
-    w->x = x;
-    w->list = l;
-    w->wish = wish;
-    w->at_end = at_end;
-    find_recent(w);
-    w->failed = find_records(w) < 0;
-    if (!w->failed)
-        merge(w);
-    finish(w);
-    result = w->failed ? -1 : 0;
-    free(w->recent);
-    free(w->passed);
-    free(w->numbers);
-    free(w);
-    return result;
+    for (size_t i = 0; l->count - before < u->wish->limit && (all || i < u->count); i++) {
+        if (!all && u->named[i].fit != fit)
+            continue;
+        if (!all)
+            place = u->named[i].place;
+        more = session_index_session(x, &place, l);
+        if (more <= 0)
+            break;
+
+        const struct session *s = &l->at[l->count - 1];
+
+        l->count -=
+            (!u->wish->titles && s->count == 0) || session_table_find(u->tail, s->id, &number);
+    }
+    return more < 0 ? -1 : 0;
 }
 
 static int list_index(struct session_list *l, struct session_index *x, const struct list_wish *wish)
 {
-    int result = walk_index(l, x, wish, false);
+    struct session_list *tail = &x->tail.list;
+    struct lookup u = {&x->tail, wish, .recent = mem_zalloc(tail->count * sizeof(*u.recent))};
+    int result = 0;
 
-    if (result == 0 && l->count == 0 && wish->text.n >= SESSION_SUFFIX_MIN)
-        result = walk_index(l, x, wish, true);
-    l->bad_lines = x->tail.list.bad_lines + x->header.bad;
-    take_texts(l, &x->tail.list);
+    if (!is_any(wish) || tail->count > 0)
+        result = session_index_each_id(x, look_up, &u);
+    for (enum fit fit = FIT_BEGIN; fit > FIT_NONE && result == 0 && l->count == 0; fit--) {
+        result = add_recent(l, x, &u, fit);
+        if (result == 0)
+            result = add_others(l, x, &u, fit);
+    }
+    if (tail->count > 0 && l->count > 0)
+        qsort(l->at, l->count, sizeof(*l->at), session_compare);
+    if (l->count > wish->limit)
+        l->count = wish->limit;
+    free(u.named);
+    free(u.recent);
+    l->bad_lines = tail->bad_lines + x->header.bad;
+    /* The texts of the tail live as long as the list. */
+    for (size_t i = 0; i < tail->texts_count; i++)
+        session_list_own(l, tail->texts[i]);
+    tail->texts_count = tail->texts_left = 0;
     return result;
 }
 
@@ -256,12 +157,15 @@ static void mark_came(struct session_list *l, const struct history *h)
 static int list_file(struct session_list *l, const struct history *h, const struct list_wish *wish,
                      struct err *e)
 {
-    struct session_index none = {.fd = -1, .scan = {.fd = -1}};
+    struct session_index none = {.fd = -1};
     int result;
 
     *l = (struct session_list){0};
+    if (scan_open(&none.scan, h->dir_fd, h->path, e) < 0)
+        return -1;
     session_table_init(&none.tail, h->now);
-    result = session_table_load(&none.tail, h, e);
+    result = session_table_read_all(&none.tail, &none.scan, h->cancel, e);
+    scan_close(&none.scan);
     if (result == 0)
         result = list_index(l, &none, wish);
     if (result == 0)
@@ -302,20 +206,14 @@ int session_list_named(struct session_list *l, const struct history *h, struct s
 int session_list_newest(struct session_list *l, const struct history *h, size_t limit,
                         struct err *e)
 {
-    return session_list_named(l, h, STR(""), limit, e);
+    return list(l, h, &(struct list_wish){.limit = limit}, e);
 }
 
 int session_list_find(struct session_list *l, const struct history *h, struct str id, struct err *e)
 {
-    size_t kept = 0;
+    const struct list_wish wish = {.text = id, .whole = true, .titles = true, .limit = SIZE_MAX};
 
-    if (list(l, h, &(struct list_wish){id, SIZE_MAX, true}, e) < 0)
-        return -1;
-    for (size_t i = 0; i < l->count; i++)
-        if (str_eq(l->at[i].id, id))
-            l->at[kept++] = l->at[i];
-    l->count = kept;
-    return kept > 0;
+    return list(l, h, &wish, e) < 0 ? -1 : l->count > 0;
 }
 
 int session_title(const struct history *h, struct str id, struct buf *title, struct buf *set,

@@ -53,16 +53,6 @@ int session_compare(const void *a, const void *b)
     return line_compare(x->used, x->last_line, y->used, y->last_line);
 }
 
-static void add_later_titles(struct session_list *l, struct session *s, const struct session *later)
-{
-    struct titles t = {0};
-
-    titles_add_known(&t, s->title_set);
-    titles_add_known(&t, later->title_set);
-    session_set_titles(l, s, &t);
-    titles_release(&t);
-}
-
 void session_add_later(struct session_list *l, struct session *s, const struct session *later)
 {
     bool first_message = s->count == 0 && later->count > 0;
@@ -73,8 +63,14 @@ void session_add_later(struct session_list *l, struct session *s, const struct s
         s->preview = later->preview;
         s->asked = later->asked;
     }
-    if (later->title_set.n > 0)
-        add_later_titles(l, s, later);
+    if (later->title_set.n > 0) {
+        struct titles t = {0};
+
+        titles_add_known(&t, s->title_set);
+        titles_add_known(&t, later->title_set);
+        session_set_titles(l, s, &t);
+        titles_release(&t);
+    }
     if (later->count > 0 && later->used >= s->used) {
         s->last_used = later->last_used;
         s->used = later->used;

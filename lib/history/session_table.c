@@ -75,12 +75,6 @@ static void set_last_used(struct session_table *t, struct session *s, struct str
         memcpy((char *)(uintptr_t)s->last_used.p, time.p, time.n);
 }
 
-static void set_preview(struct session_table *t, struct session *s, struct str preview, bool asked)
-{
-    s->preview = session_list_keep(&t->list, preview);
-    s->asked = asked;
-}
-
 /* Copies a text that is not the one from before. */
 static void keep_new(struct session_table *t, struct str *text, struct str before)
 {
@@ -142,8 +136,10 @@ static void preview_message(struct session_table *t, struct session *s, const st
         return;
     preview = message_preview(m, &t->scratch);
     asked = m->role == ROLE_USER && str_trim(preview).n > 0;
-    if (s->count == 0 || asked)
-        set_preview(t, s, preview, asked);
+    if (s->count == 0 || asked) {
+        s->preview = session_list_keep(&t->list, preview);
+        s->asked = asked;
+    }
 }
 
 static void add_title(struct session_table *t, size_t owner, struct str line)
@@ -164,7 +160,7 @@ static void add_message(struct session_table *t, const struct message *m, int64_
         s->created_at = session_list_keep(&t->list, m->timestamp);
         s->created = time;
         s->used = LINE_OLDEST;
-        s->title = s->title_set = session_list_keep(&t->list, STR(""));
+        s->preview = s->title = s->title_set = session_list_keep(&t->list, STR(""));
     }
     if (first || (s->count == 0 && !is_title))
         s->first_role = session_list_keep(&t->list, m->role_text);
@@ -172,8 +168,6 @@ static void add_message(struct session_table *t, const struct message *m, int64_
         add_title(t, (size_t)(s - t->list.at), m->line);
     else
         preview_message(t, s, m);
-    if (first && is_title)
-        set_preview(t, s, STR(""), false);
     /* A title does not use the session. */
     if (first || (!is_title && time >= s->used))
         set_last_used(t, s, m->timestamp);
@@ -232,13 +226,6 @@ static void add_line(struct session_table *t, struct message *m, const struct li
     t->end = end;
 }
 
-/* Adds what the next lines say of the clock. */
-static void add_clock(struct line_clock *c, const struct line_clock *next)
-{
-    c->latest = next->latest > c->latest ? next->latest : c->latest;
-    c->ahead = next->ahead < c->ahead ? next->ahead : c->ahead;
-}
-
 /* Adds all of `next`, whose lines come after those of `t`. */
 static void join_tables(struct session_table *t, const struct session_table *next)
 {
@@ -262,7 +249,10 @@ static void join_tables(struct session_table *t, const struct session_table *nex
         *b = next->blocks.at[i];
         b->before = b->before > t->clock.latest ? b->before : t->clock.latest;
     }
-    add_clock(&t->clock, &next->clock);
+    if (next->clock.latest > t->clock.latest)
+        t->clock.latest = next->clock.latest;
+    if (next->clock.ahead < t->clock.ahead)
+        t->clock.ahead = next->clock.ahead;
     if (next->end > t->end)
         t->end = next->end;
     free(numbers);
@@ -452,17 +442,5 @@ int session_table_read_all(struct session_table *t, const struct scan *s, const 
         result = session_table_read_torn(t, s, s->size);
     if (thread_pool_cancelled(cancel))
         result = err_set(e, ERR_SIGNAL, "interrupted");
-    return result;
-}
-
-int session_table_load(struct session_table *t, const struct history *h, struct err *e)
-{
-    struct scan s;
-    int result;
-
-    if (scan_open(&s, h->dir_fd, h->path, e) < 0)
-        return -1;
-    result = session_table_read_all(t, &s, h->cancel, e);
-    scan_close(&s);
     return result;
 }

@@ -63,10 +63,9 @@ struct table_read {
 /* Adds the lines that begin in that part. A last line without a newline is not added: t->end is
  * then before r->to. Returns 0; -1 if the part could not be read, or the reading was cancelled. */
 int session_table_read(struct session_table *t, const struct table_read *r);
-/* Reads a whole history: that of the scan, or h. Return 0, or -1 with *e set. */
+/* Reads the whole history of the scan. Returns 0, or -1 with *e set. */
 int session_table_read_all(struct session_table *t, const struct scan *s, const atomic_bool *cancel,
                            struct err *e);
-int session_table_load(struct session_table *t, const struct history *h, struct err *e);
 /* Adds the last line of a file of `size` bytes if it is a valid message without a newline. */
 int session_table_read_torn(struct session_table *t, const struct scan *s, off_t size);
 

@@ -65,7 +65,7 @@ static int read_token(int fd, struct buf *token, const char **fault)
     return line.n > 0 && !*fault;
 }
 
-/* Reads the token without a lock. Returns 1; 0 if there is none that can be used; -1 with *e set. */
+/* Reads the token without a lock. Returns 1; 0 if no token can be used; -1 with *e set. */
 static int find_token(const char *path, struct buf *token, struct err *e)
 {
     struct err why = ERR_INIT;
@@ -124,12 +124,8 @@ static int need_token(const char *path, struct append_wait *wait, struct buf *to
 int mark_token(const char *path, struct append_wait *wait, struct err *e)
 {
     struct buf token = BUF_INIT(TOKEN_MAX);
-    struct err why = ERR_INIT;
-    int result = need_token(path, wait, &token, &why);
+    int result = need_token(path, wait, &token, e);
 
-    if (result < 0)
-        err_set(e, why.kind, "%s", err_text(&why));
-    err_release(&why);
     buf_release(&token);
     return result;
 }
@@ -337,29 +333,23 @@ static bool next_entry(struct str *rest, struct buf *path)
     return false;
 }
 
-static bool is_listed(struct str text, const char *dir)
-{
-    struct buf path = BUF_INIT(BUF_LINE);
-    bool found = false;
-
-    while (!found && next_entry(&text, &path))
-        found = str_eq_c(buf_str(&path), dir);
-    buf_release(&path);
-    return found;
-}
-
 int register_add(const char *register_path, const char *dir, struct append_wait *wait,
                  struct err *e)
 {
-    struct buf text = BUF_INIT(BUF_LINE);
+    struct buf text = BUF_INIT(BUF_LINE), path = BUF_INIT(BUF_LINE);
+    bool listed = false;
     struct append a;
+    struct str rest;
     int result = open_state(&a, register_path, wait, e);
 
     if (result < 0)
         return -1;
-    if (file_read_all(a.fd, &text) < 0) {
+    if (file_read_all(a.fd, &text) < 0)
         result = err_sys(e, errno, "cannot read '%s'", register_path);
-    } else if (!is_listed(buf_str(&text), dir)) {
+    rest = buf_str(&text);
+    while (result == 0 && !listed && next_entry(&rest, &path))
+        listed = str_eq_c(buf_str(&path), dir);
+    if (result == 0 && !listed) {
         buf_clear(&text);
         buf_add_byte(&text, '{');
         json_add_member(&text, "path", str_of(dir));
@@ -367,6 +357,7 @@ int register_add(const char *register_path, const char *dir, struct append_wait 
         result = append_write(&a, buf_str(&text), true, e);
     }
     append_close(&a);
+    buf_release(&path);
     buf_release(&text);
     return result;
 }

@@ -23,7 +23,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/history/append.h"
-#include "chathist/history/owner_mark.h"
+#include "chathist/history/location.h"
 
 /* The name of the file of the marks. */
 #define TRUST_OWNER "owner"
@@ -50,8 +50,8 @@ enum mark_found {
  * cannot be read. */
 int mark_find(struct owner_mark *m, int dir, const char *owner_path, const char *token_path,
               struct err *e);
-/* Makes the token if it is missing. Returns 1; 0 if none can be made; -1 with *e set if there is one
- * that cannot be used. */
+/* Makes the token if it is missing. Returns 1; 0 with *e set if none can be made; -1 with *e set if
+ * there is one that cannot be used. */
 int mark_token(const char *path, struct append_wait *wait, struct err *e);
 /* Writes `count` marks in the place of all those of this account; makes the token if it is missing.
  * The caller holds the lock of the history. Returns 1; 0 with *e set if no token can be made; -1

@@ -192,7 +192,7 @@ restore() {
     cp "$HISTORY.idx" good
     printf 9 | dd of="$HISTORY.idx" bs=1 seek=7 conv=notrunc status=none
     agree
-    [[ $(head -c 8 "$HISTORY.idx") == HISTIDXB ]] || fail 'it was not made anew'
+    [[ $(head -c 8 "$HISTORY.idx") == HISTIDXC ]] || fail 'it was not made anew'
     large_lines 7 900 >other
     hist-sessions --history other >first
     agree 'cp other.idx h.jsonl.idx'

@@ -573,6 +573,8 @@ static void same_name(const char *name)
     CHECK_INT(session_resolve(&plain, str_of(name), &by_scan, &why), result);
     CHECK_STR(buf_c(&by_index), buf_c(&by_scan));
     CHECK_STR(err_text(&e), err_text(&why));
+    CHECK_INT(session_has_lines(&history, str_of(name), NULL),
+              session_has_lines(&plain, str_of(name), NULL));
     same_named(&plain, name, 5);
     same_named(&plain, name, SIZE_MAX);
     buf_release(&by_index);
@@ -589,6 +591,10 @@ TEST(names_mean_the_same)
                                         "s",         "session-3",  "n-33"};
 
     begin(2000);
+    /* Another program's id may be empty. */
+    append_text("{\"id\":\"x\",\"session_id\":\"\",\"timestamp\":\"t\",\"role\":\"user\","
+                "\"content\":\"\"}\n");
+    CHECK_INT(session_has_lines(&history, STR(""), NULL), 1);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
             same_name(names[i]);

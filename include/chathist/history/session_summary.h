@@ -33,7 +33,7 @@ struct session {
     uint64_t titles; /* lines that give a title */
     uint64_t bytes;  /* size of all these lines in the file */
     off_t last_line; /* offset of the last message; without one, of the first title */
-    /* The offset of the first line; 0 if it is in the index, and the account stored all lines. */
+    /* The offset of the first line. */
     off_t first_line;
     bool came; /* it came with the repository (session_came) */
 };
