@@ -250,9 +250,8 @@ static size_t messages_from_here(const struct browse *b, size_t history, struct 
 {
     const struct browse_pane *p = &b->pane;
 
-    return browse_target_is(&b->shown, history, id) && !b->every && browse_pane_has(p)
-               ? p->thread.count - p->at
-               : SIZE_MAX;
+    return browse_shows(b, history, id) && !b->every && browse_pane_has(p) ? p->thread.count - p->at
+                                                                           : SIZE_MAX;
 }
 
 /* Returns the line of the current match in the current message. */
@@ -398,8 +397,7 @@ static bool step_job(struct browse_job *job)
     return ended;
 }
 
-/* Chooses the new session when the list has been read again. That is requested here because the
- * list may already contain the session, and then the file does not change any more. */
+/* Chooses the new session, at once or when the list has been read again. */
 static void choose_fork(struct browse *b, struct str id)
 {
     size_t place = browse_sessions_find(&b->sessions, BROWSE_ANY_HISTORY, id);
@@ -414,7 +412,7 @@ static void choose_fork(struct browse *b, struct str id)
     b->back.row = 0;
     b->back.list = true;
     b->back.text = false;
-    browse_want_sessions(b);
+    b->wants.sessions = true;
 }
 
 static void report_job(const struct browse_job *job, struct browse *b, struct buf *failures)

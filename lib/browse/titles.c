@@ -132,7 +132,7 @@ static bool add_step(struct buf *out, size_t line)
 
 bool browse_advice_list(struct buf *out, const struct browse *b, size_t line)
 {
-    if (browse_list_count(b) > 0 || browse_awaits_list(b) || browse_awaits_sessions(b))
+    if (browse_list_count(b) > 0 || browse_awaits_list(b))
         return false;
     if (!b->searching)
         return add_step(out, line);
