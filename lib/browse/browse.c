@@ -228,19 +228,24 @@ static void take_input(struct loop *l)
     }
 }
 
-/* Handles what was typed and reads what that wants, up to a key that waits for the search. */
-static void handle_input(struct loop *l)
+/* Reads what is wanted, and carries out what was held for it. */
+static void read_and_go_on(struct loop *l)
 {
-    bool held = false;
-
     do {
-        take_input(l);
         if (browse_read(l->reader, &l->b) && l->searched == 0)
             l->searched = time_ticks();
-        held = l->b.held.command != BROWSE_NOTHING;
-        if (held && !l->over)
+        if (!l->over)
             perform(l, browse_go_on(&l->b));
-    } while (!l->over && (held ? l->b.held.command == BROWSE_NOTHING : l->is_later));
+    } while (!l->over && l->b.wants.messages);
+}
+
+/* Handles what was typed, up to a key that waits until a command is carried out that is held. */
+static void handle_input(struct loop *l)
+{
+    do {
+        take_input(l);
+        read_and_go_on(l);
+    } while (!l->over && l->is_later && l->b.held.command == BROWSE_NOTHING);
 }
 
 static void take_signals(struct loop *l)

@@ -123,6 +123,13 @@ size_t browse_list_count(const struct browse *b)
     return b->searching ? b->hits.count : b->sessions.rows.count;
 }
 
+/* Drops the commands and moves that wait for the list or its messages. */
+static void drop_held(struct browse *b)
+{
+    b->held.command = BROWSE_NOTHING;
+    b->goal.from = BROWSE_NOTHING;
+}
+
 bool browse_awaits_list(const struct browse *b)
 {
     if (b->search_due != 0 || browse_is_searching(b))
@@ -426,7 +433,7 @@ static void end_search(struct browse *b)
 
     if (b->searching && browse_chosen(b, &history, &chosen))
         buf_set(&id, chosen);
-    b->held.command = BROWSE_NOTHING;
+    drop_held(b);
     b->back.list = b->back.text = false;
     browse_edit_set(&b->query, STR(""));
     browse_search(b, false);
@@ -452,7 +459,7 @@ static void search_other(struct browse *b)
 {
     if (b->query.text.len == 0)
         return;
-    b->held.command = BROWSE_NOTHING;
+    drop_held(b);
     browse_search(b, false);
 }
 
@@ -557,8 +564,8 @@ void browse_ask(struct browse *b, enum browse_command command)
 /* The data that a command needs. */
 enum needs {
     NEEDS_NOTHING,
+    NEEDS_LINES,    /* in the list nothing, in the messages these */
     NEEDS_SESSION,  /* the chosen session */
-    NEEDS_LINES,    /* the lines to move over, of the list or the messages */
     NEEDS_MESSAGES, /* the messages */
     NEEDS_HITS,     /* the messages, and the number of hits in each */
 };
@@ -578,7 +585,7 @@ static void cancel_act(struct browse *b)
 /* Returns true if the list has been read and the position of the last visit was restored in it. */
 static bool has_list(const struct browse *b)
 {
-    return !browse_awaits_list(b) && !b->back.list;
+    return !browse_awaits_list(b) && !b->back.list && b->goal.from == BROWSE_NOTHING;
 }
 
 /* ---- moving ---- */
@@ -591,14 +598,46 @@ static long page_of(const struct browse *b)
     return rows > 2 ? (long)rows - 1 : 1;
 }
 
-static void move_list(struct browse *b, long lines)
+/* Chooses the line that the moves lead to, if it was found or the list has its end before it. */
+static void reach_goal(struct browse *b)
 {
-    size_t at = browse_list(b)->at, count = browse_list_count(b);
-    size_t to = lines < 0 ? less(at, (size_t)-lines) : at + (size_t)lines;
+    struct browse_goal *g = &b->goal;
+    size_t at = browse_list(b)->at, count = browse_list_count(b), to;
+    bool last = g->from == BROWSE_LAST;
 
+    if (g->from == BROWSE_NOTHING || browse_awaits_list(b))
+        return;
+    at = last ? less(count, 1) : g->from == BROWSE_FIRST ? 0 : at;
+    to = g->lines < 0 ? less(at, (size_t)-g->lines) : at + (size_t)g->lines;
+    if (b->searching && !b->hits_done && (last ? count < BROWSE_HITS_MAX : to >= count)) {
+        want_hits(b, last ? BROWSE_HITS_MAX : 2 * count);
+        return;
+    }
     to = to < count ? to : less(count, 1);
-    if (to != at)
+    if (to != browse_list(b)->at || g->from != BROWSE_DOWN)
         browse_choose(b, to);
+    g->from = BROWSE_NOTHING;
+}
+
+/* Moves in the list: by lines from the line that is chosen, or where the moves before it lead to
+ * (BROWSE_DOWN), to its first line or to its last one. */
+static void move_list(struct browse *b, enum browse_command from, long lines)
+{
+    struct browse_goal *g = &b->goal;
+    /* The hits of a new search begin with the first one. */
+    size_t at = b->query.text.len == 0  ? b->session_list.at
+                : browse_awaits_list(b) ? 0
+                                        : browse_list(b)->at;
+
+    if (from != BROWSE_DOWN || g->from == BROWSE_NOTHING)
+        *g = (struct browse_goal){from, 0};
+    g->lines += lines;
+    /* Nothing is above the first line and below the last one. */
+    if (g->from == BROWSE_DOWN && g->lines < -(long)at && !b->back.list)
+        g->lines = -(long)at;
+    if (g->from == BROWSE_LAST ? g->lines > 0 : g->from == BROWSE_FIRST && g->lines < 0)
+        g->lines = 0;
+    reach_goal(b);
 }
 
 static void move_lines(struct browse *b, long lines)
@@ -606,7 +645,7 @@ static void move_lines(struct browse *b, long lines)
     if (b->focus == BROWSE_TEXT)
         browse_pane_scroll(&b->pane, lines);
     else
-        move_list(b, lines);
+        move_list(b, BROWSE_DOWN, lines);
 }
 
 /* A page is two halves; the greater half of an odd number of lines. */
@@ -620,7 +659,7 @@ static void move_halves(struct browse *b, long halves)
 static void move_end(struct browse *b, long last)
 {
     if (b->focus != BROWSE_TEXT)
-        browse_choose(b, last ? less(browse_list_count(b), 1) : 0);
+        move_list(b, last ? BROWSE_LAST : BROWSE_FIRST, 0);
     else if (last)
         browse_pane_last(&b->pane);
     else
@@ -772,7 +811,7 @@ static void next_scope(struct browse *b, long unused)
 static void next_order(struct browse *b, long unused)
 {
     (void)unused;
-    b->held.command = BROWSE_NOTHING;
+    drop_held(b);
     if (b->searching) {
         b->most_hits = !b->most_hits;
         browse_hits_sort(&b->hits, b->most_hits);
@@ -1019,20 +1058,6 @@ static bool question_is_held(const struct browse *b)
     return needs_of(b, b->held) == NEEDS_SESSION;
 }
 
-/* Returns true if a move ends on a line of the list that has been read. */
-static bool has_lines(const struct browse *b, enum browse_command command)
-{
-    const struct action *a = &actions[command];
-    size_t count = browse_list_count(b);
-    long lines = a->act == move_halves ? a->arg * (page_of(b) + 1) / 2 : a->arg;
-
-    if (browse_awaits_list(b))
-        return false;
-    if (!b->searching || b->hits_done || (command == BROWSE_LAST && count >= BROWSE_HITS_MAX))
-        return true;
-    return command != BROWSE_LAST && (lines <= 0 || browse_list(b)->at + (size_t)lines < count);
-}
-
 /* Returns true if a command can be carried out now. */
 static bool is_ready(const struct browse *b, struct browse_held held)
 {
@@ -1043,8 +1068,6 @@ static bool is_ready(const struct browse *b, struct browse_held held)
         return has_messages(b) && !browse_pane_is_counting(&b->pane);
     case NEEDS_SESSION:
         return has_list(b);
-    case NEEDS_LINES:
-        return has_lines(b, held.command);
     default:
         return true;
     }
@@ -1057,11 +1080,11 @@ static enum browse_command carry_out_or_hold(struct browse *b, enum browse_comma
     struct browse_held held = {command, b->focus};
     enum needs needs = needs_of(b, held);
 
-    if (needs == NEEDS_NOTHING)
-        return carry_out(b, command);
     /* Messages of a session that is left are not wanted any more. */
-    if (needs == NEEDS_LINES && needs_of(b, b->held) >= NEEDS_MESSAGES)
+    if (needs == NEEDS_LINES)
         b->held.command = BROWSE_NOTHING;
+    if (needs <= NEEDS_LINES)
+        return carry_out(b, command);
     if (b->held.command != BROWSE_NOTHING)
         return BROWSE_LATER;
     if (is_ready(b, held))
@@ -1074,19 +1097,17 @@ enum browse_command browse_go_on(struct browse *b)
 {
     struct browse_held held = b->held;
     enum browse_focus focus = b->focus;
-    enum browse_command command = BROWSE_NOTHING;
+    enum browse_command command;
 
-    if (held.command == BROWSE_NOTHING)
+    if (!b->back.list)
+        reach_goal(b);
+    if (held.command == BROWSE_NOTHING || b->mode != BROWSE_NORMAL || !is_ready(b, held))
         return BROWSE_NOTHING;
-    if (b->mode == BROWSE_NORMAL && !b->back.list && is_ready(b, held)) {
-        b->held.command = BROWSE_NOTHING;
-        /* The focus is where it was when the key was pressed. */
-        b->focus = held.focus;
-        command = carry_out(b, held.command);
-        b->focus = focus;
-    } else if (b->searching && !b->hits_done) {
-        want_hits(b, held.command == BROWSE_LAST ? BROWSE_HITS_MAX : 2 * b->hits.count);
-    }
+    b->held.command = BROWSE_NOTHING;
+    /* The focus is where it was when the key was pressed. */
+    b->focus = held.focus;
+    command = carry_out(b, held.command);
+    b->focus = focus;
     return command;
 }
 
@@ -1095,7 +1116,7 @@ static void edit_query(struct browse *b, int32_t key, int64_t now)
     if (!browse_edit_key(&b->query, key))
         return;
     b->back.list = b->back.text = false;
-    b->held.command = BROWSE_NOTHING;
+    drop_held(b);
     b->search_due = now + BROWSE_DEBOUNCE_MS;
 }
 
@@ -1173,7 +1194,7 @@ enum browse_command browse_click(struct browse *b, size_t row, size_t column, bo
         b->focus = BROWSE_LIST;
         if (browse_awaits_list(b) || place >= browse_list_count(b))
             return BROWSE_NOTHING;
-        b->held.command = BROWSE_NOTHING;
+        drop_held(b);
         browse_choose(b, place);
     } else if (inside(a.text, row, column)) {
         b->focus = BROWSE_TEXT;
@@ -1200,5 +1221,5 @@ void browse_wheel(struct browse *b, size_t row, size_t column, long lines)
     if (inside(a.text, row, column))
         browse_pane_scroll(&b->pane, lines);
     else if (inside(a.list, row, column) && !browse_awaits_list(b))
-        move_list(b, lines);
+        move_list(b, BROWSE_DOWN, lines);
 }

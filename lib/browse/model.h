@@ -5,9 +5,9 @@
  *
  *     browse_init -> browse_resize -> browse_press, browse_take_*, browse_tick -> browse_release
  *
- * A key that needs data which is not there yet, such as the first hit of a search, is held
- * (`held`), and the caller keeps the keys after it until browse_go_on has carried it out. A command
- * that ends the browser or needs another program is returned to the caller.
+ * A search may still run. A key that needs a hit which was not found yet waits until browse_go_on
+ * finds its data there: moves in the list are added up (`goal`), and one other command is held
+ * (`held`). A command that ends the browser or needs another program is returned to the caller.
  */
 #ifndef CHATHIST_BROWSE_MODEL_H
 #define CHATHIST_BROWSE_MODEL_H
@@ -56,6 +56,13 @@ struct browse_target {
 void browse_target_init(struct browse_target *t);
 void browse_target_release(struct browse_target *t);
 bool browse_target_is(const struct browse_target *t, size_t history, struct str id);
+
+/* Where moves in the list lead to. */
+struct browse_goal {
+    enum browse_command from; /* BROWSE_DOWN: the chosen line, BROWSE_FIRST, BROWSE_LAST; or none,
+                                 BROWSE_NOTHING */
+    long lines;               /* below it; less than 0: above */
+};
 
 /* A command that waits for data, and the focus when it was typed. */
 struct browse_held {
@@ -129,6 +136,7 @@ struct browse {
     size_t hits_wanted;  /* the search pauses when it has this many */
     uint64_t hits_total; /* their exact number while not all have come; 0: unknown */
     struct browse_list hit_list;
+    struct browse_goal goal;
     struct browse_held held;
 
     struct browse_pane pane;
@@ -212,8 +220,8 @@ void browse_paste(struct browse *b, int32_t key, int64_t now);
  * held. BROWSE_ENTER means that the user has chosen; for BROWSE_EXPORT the file is in b->name;
  * BROWSE_DELETE is confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
-/* Carries out the command that is held if its data is there. Returns a command like
- * browse_press. */
+/* Carries out the moves and the command that are held if their data is there. Returns a command
+ * like browse_press. */
 enum browse_command browse_go_on(struct browse *b);
 /* Applies a click; `twice` acts like Enter. */
 enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,

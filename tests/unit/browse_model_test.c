@@ -228,9 +228,9 @@ static bool check_step(struct browse *b, const char *word)
     else if (word[0] == '_')
         check_title(b, word);
     else if (strcmp(word, "held") == 0)
-        CHECK(b->held.command != BROWSE_NOTHING);
+        CHECK(b->held.command != BROWSE_NOTHING || b->goal.from != BROWSE_NOTHING);
     else if (strcmp(word, "none") == 0)
-        CHECK_INT(b->held.command, BROWSE_NOTHING);
+        CHECK(b->held.command == BROWSE_NOTHING && b->goal.from == BROWSE_NOTHING);
     else if (strcmp(word, "wanted") == 0)
         CHECK(b->wants.messages);
     else if (strcmp(word, "unwanted") == 0)
@@ -884,11 +884,13 @@ TEST(a_key_waits_for_what_it_needs)
          "Down held (abc) =sb >sb none (abc) =sb", "Up Up Down Down Up (abc) =sb",
          "Page Page () none =none (abc) =sa", "list :Gjkk (abcde) =sc", "list :jGgj (abcde) =sb",
          /* Hits; another text or role is another list. */
-         "(01) :t Down held =s0 tick Down Down Down hits:0+1 held hits:1+1 hits:2+1 hits:3+1 #3 "
+         "(01) :t Down held =s0 tick Down Down Down hits:0+1 held hits:1+1 hits:2+1 hits:3+1 #0 "
          "held done:4+3 #4 none :w Down :o none tick done:0+9 #0 list :r Down :rrrr Down done:0+9 "
          "#1",
          "(012) Down Down :t tick Down held done:0+0 none Rub Up tick =s1",
          /* The last one, of as many as are read. */
+         "(01) :t tick list :G hits:0+1 hits:1+99 :kkj #0 held done:100+3 #101 none",
+         "(01) :t tick list :jjG :gj hits:0+9 #1 none :Gi held Rub tick none #0",
          "(01) :t tick list :G hits:0+1 hits:1+99 #0 held hits:100+100000 #100099 none "
          "hits:100100+100 #100099",
          /* A search that is repeated keeps its list, but not before its first answer. */
