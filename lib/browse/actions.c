@@ -157,19 +157,6 @@ static const char editor_script[] =
     "esac\n"
     "eval \"$editor \\\"\\$file\\\"\"";
 
-/* Makes a file that only the user can read. Returns its descriptor, or -1. */
-static int make_file(char **file, struct err *e)
-{
-    const char *dir = config_env("TMPDIR");
-    int fd;
-
-    *file = path_join(dir ? dir : "/tmp", "hist-browse.XXXXXX");
-    fd = mkstemp(*file);
-    if (fd < 0)
-        err_sys(e, errno, "cannot write '%s'", *file);
-    return fd;
-}
-
 /* Writes text with its control characters made visible, because some pagers (more, less -r) and
  * editors pass them to the terminal. */
 static int put_visible(int fd, struct vis *vis, struct str text, bool last)
@@ -295,6 +282,7 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
 {
     const struct message *m = b->focus == BROWSE_TEXT ? browse_message(b) : NULL;
     const char *what = command == BROWSE_PAGER ? "the pager" : "the editor";
+    const char *dir = config_env("TMPDIR");
     struct words argv = {0};
     struct buf number = BUF_INIT(BUF_SMALL);
     size_t history, line = m ? line_of_hit(&b->pane, m) : 1;
@@ -304,8 +292,10 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
 
     if (!browse_chosen(b, &history, &id))
         return err_set(e, ERR_ABSENT, "there is nothing to open");
-    fd = make_file(&file, e);
-    status = fd < 0 ? -1
+    /* mkstemp makes it such that only the user can read it. */
+    file = path_join(dir ? dir : "/tmp", "hist-browse.XXXXXX");
+    fd = mkstemp(file);
+    status = fd < 0 ? err_sys(e, errno, "cannot write '%s'", file)
              : m    ? put_message(fd, m)
                     : put_session(fd, b, history, id, messages_from_here(b, history, id), &line, e);
     if (fd >= 0 && m && status < 0)
@@ -367,26 +357,19 @@ static void drop_job(struct browse_jobs *j)
     free(job);
 }
 
-static bool start_job(struct browse_job *job)
-{
-    struct err e = ERR_INIT;
-
-    job->started = true;
-    if (child_start(&job->child, job->argv.at, NULL, NULL, &e) == 0)
-        return true;
-    buf_add_c(&job->said, err_text(&e));
-    err_release(&e);
-    job->child.status = -1;
-    return false;
-}
-
 /* Starts a program, or reads what it prints. Returns true when it has ended. */
 static bool step_job(struct browse_job *job)
 {
+    struct err e = ERR_INIT;
     bool ended;
 
-    if (!job->started && !start_job(job))
+    if (!job->started && child_start(&job->child, job->argv.at, NULL, NULL, &e) < 0) {
+        buf_add_c(&job->said, err_text(&e));
+        err_release(&e);
+        job->child.status = -1;
         return true;
+    }
+    job->started = true;
     child_close(&job->child.in);
     /* What a program has printed before its end is there when it has ended. */
     ended = child_ended(&job->child);

@@ -993,12 +993,6 @@ static enum browse_command press_help(struct browse *b, int32_t key)
     return BROWSE_NOTHING;
 }
 
-static enum browse_command press_answer(struct browse *b, int32_t key)
-{
-    b->mode = BROWSE_NORMAL;
-    return key == 'y' || key == 'Y' ? b->asked : BROWSE_NOTHING;
-}
-
 static enum browse_command press_part(struct browse *b, int32_t key)
 {
     b->mode = BROWSE_NORMAL;
@@ -1034,11 +1028,6 @@ static enum browse_command press_find(struct browse *b, int32_t key)
     set_found(b, b->find.text.len > 0);
     b->held.command = BROWSE_NOTHING;
     return b->found ? carry_out_or_hold(b, BROWSE_NEXT_HIT) : BROWSE_NOTHING;
-}
-
-static enum browse_command press_name(struct browse *b, int32_t key)
-{
-    return press_line(b, &b->name, key) && b->name.text.len > 0 ? BROWSE_EXPORT : BROWSE_NOTHING;
 }
 
 /* ---- data that is not there yet ---- */
@@ -1147,10 +1136,13 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
         return press_help(b, key);
     if (b->mode != BROWSE_NORMAL && key == BROWSE_CTRL('c'))
         return BROWSE_CANCEL;
-    if (b->mode == BROWSE_ASKING)
-        return press_answer(b, key);
+    if (b->mode == BROWSE_ASKING) {
+        b->mode = BROWSE_NORMAL;
+        return key == 'y' || key == 'Y' ? b->asked : BROWSE_NOTHING;
+    }
     if (b->mode == BROWSE_NAMING)
-        return press_name(b, key);
+        return press_line(b, &b->name, key) && b->name.text.len > 0 ? BROWSE_EXPORT
+                                                                    : BROWSE_NOTHING;
     if (b->mode == BROWSE_FINDING)
         return press_find(b, key);
     if (b->mode == BROWSE_COPYING)

@@ -96,14 +96,6 @@ void browse_pane_release(struct browse_pane *p)
     pattern_release(&p->pattern);
 }
 
-/* Frees the layout of parts that are far from the visible ones. */
-static void tidy(struct browse_pane *p)
-{
-    for (size_t i = 0; p->laid > LAID_MAX && i < p->parts.count; i++)
-        if (p->parts.at[i].laid && (i + LAID_MAX / 4 < p->top || i > p->top + LAID_MAX / 2))
-            unlay(p, i);
-}
-
 static struct browse_part *lay(struct browse_pane *p, size_t i)
 {
     struct browse_part *part = &p->parts.at[i];
@@ -204,25 +196,23 @@ static void follow(struct browse_pane *p)
         p->at = top;
     if (last != SIZE_MAX && p->at > message_of(p, last))
         p->at = message_of(p, last);
-    tidy(p);
-}
-
-static bool is_at_end(struct browse_pane *p)
-{
-    size_t line;
-
-    return below(p, p->height, &line) == SIZE_MAX;
+    /* Parts that are far from the visible ones do not stay laid out. */
+    for (size_t i = 0; p->laid > LAID_MAX && i < p->parts.count; i++)
+        if (p->parts.at[i].laid && (i + LAID_MAX / 4 < p->top || i > p->top + LAID_MAX / 2))
+            unlay(p, i);
 }
 
 static void settle(struct browse_pane *p)
 {
+    size_t line;
+
     if (p->parts.count == 0) {
         p->top = p->top_line = p->at = 0;
         return;
     }
     clamp(p);
     follow(p);
-    if (p->unseen > 0 && is_at_end(p))
+    if (p->unseen > 0 && below(p, p->height, &line) == SIZE_MAX)
         p->unseen = 0;
 }
 
@@ -625,15 +615,6 @@ static bool look_into_part(struct browse_pane *p, size_t part, size_t from, size
     return found || calls;
 }
 
-/* Returns the part in which the next hit is looked for first: that of the current hit (`here`), or
- * else the first or the last one of the current message. */
-static size_t first_part(const struct browse_pane *p, bool here, bool on)
-{
-    if (here)
-        return browse_parts_find(&p->parts, p->hit, p->hit_at.at);
-    return on ? p->parts.first[p->at] : browse_parts_last(&p->parts, p->at);
-}
-
 bool browse_pane_next_hit(struct browse_pane *p, bool on, bool *wrapped)
 {
     bool here = p->has_hit && p->hit == p->at;
@@ -642,7 +623,10 @@ bool browse_pane_next_hit(struct browse_pane *p, bool on, bool *wrapped)
     *wrapped = false;
     if (!browse_pane_has(p) || !p->searched)
         return false;
-    part = first_part(p, here, on);
+    /* That of the current hit, else the first or the last one of the current message. */
+    part = here ? browse_parts_find(&p->parts, p->hit, p->hit_at.at)
+           : on ? p->parts.first[p->at]
+                : browse_parts_last(&p->parts, p->at);
     for (size_t i = 0; i <= count; i++) {
         const struct browse_part *at = &p->parts.at[part];
         size_t from = at->at, to = at->n == SIZE_MAX ? SIZE_MAX : at->at + at->n;

@@ -77,15 +77,6 @@ static void report(struct browse *b, struct err *e)
     err_release(e);
 }
 
-/* Sets the clock by which lists and searches are ordered. */
-static void read_clock(struct browse_reader *r)
-{
-    int64_t now = time_now();
-
-    for (size_t i = 0; i < r->count; i++)
-        r->sources[i].history.now = now;
-}
-
 /* ---- sessions ---- */
 
 /* If a list cannot be read, the one before it stays until the file changes. */
@@ -446,9 +437,11 @@ void browse_reader_free(struct browse_reader *r)
 bool browse_read(struct browse_reader *r, struct browse *b)
 {
     bool changed = false;
+    int64_t now = time_now();
 
-    if (b->wants.sessions || b->wants.search)
-        read_clock(r);
+    /* The clock by which lists and searches are ordered. */
+    for (size_t i = 0; i < r->count && (b->wants.sessions || b->wants.search); i++)
+        r->sources[i].history.now = now;
     if (b->wants.sessions)
         changed = read_lists(r, b);
     if (b->wants.search)
