@@ -63,19 +63,6 @@ static void push_session(struct words *w, struct str id)
     buf_release(&quoted);
 }
 
-/* Adds a file name, made absolute because the program may run in another directory. */
-static void push_file(struct words *w, struct str name)
-{
-    char *given = mem_copy(name.p, name.n);
-    char *here = getcwd(NULL, 0);
-    char *path = path_join(here ? here : "", given);
-
-    push(w, path);
-    free(path);
-    free(here);
-    free(given);
-}
-
 void browse_act_settle_name(struct browse *b)
 {
     struct str typed = buf_str(&b->name.text);
@@ -114,10 +101,16 @@ bool browse_act_command(const struct browse *b, enum browse_command command, str
     if (command == BROWSE_FORK && !browse_chosen(b, &history, &id))
         return false;
     if (command == BROWSE_EXPORT) {
+        char *here = getcwd(NULL, 0), *path;
+
         push_program(argv, b, "hist-export", history);
         push(argv, "-q");
         push(argv, "-o");
-        push_file(argv, buf_str(&b->name.text));
+        /* The program may run in another directory. */
+        path = path_join(here ? here : "", buf_c(&b->name.text));
+        push(argv, path);
+        free(path);
+        free(here);
     } else if (command == BROWSE_DELETE) {
         push_program(argv, b, "hist-delete", history);
         push(argv, "--force");

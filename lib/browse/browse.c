@@ -195,6 +195,7 @@ static void perform(struct loop *l, enum browse_command command)
 
 /* ---- input ---- */
 
+/* Applies what was typed, up to a key that waits until the command that is held is carried out. */
 static void take_input(struct loop *l)
 {
     struct browse_input in;
@@ -232,20 +233,11 @@ static void take_input(struct loop *l)
 static void read_and_go_on(struct loop *l)
 {
     do {
-        if (browse_read(l->reader, &l->b) && l->searched == 0)
+        if (browse_read(l->reader, &l->b) && l->b.searching && l->searched == 0)
             l->searched = time_ticks();
         if (!l->over)
             perform(l, browse_go_on(&l->b));
     } while (!l->over && l->b.wants.messages);
-}
-
-/* Handles what was typed, up to a key that waits until a command is carried out that is held. */
-static void handle_input(struct loop *l)
-{
-    do {
-        take_input(l);
-        read_and_go_on(l);
-    } while (!l->over && l->is_later && l->b.held.command == BROWSE_NOTHING);
 }
 
 static void take_signals(struct loop *l)
@@ -346,7 +338,10 @@ static void go(struct loop *l)
             measure(l);
         browse_tick(&l->b, now);
         watch(l, now);
-        handle_input(l);
+        do {
+            take_input(l);
+            read_and_go_on(l);
+        } while (!l->over && l->is_later && l->b.held.command == BROWSE_NOTHING);
         if (l->over)
             return;
         browse_view_draw(l->view, &l->b, time_now());
@@ -421,17 +416,6 @@ static void end_jobs(struct loop *l)
     buf_release(&failures);
 }
 
-/* `began`: the state is worth saving. */
-static void finish(struct loop *l, bool began)
-{
-    if (began && l->setup->state_path)
-        (void)browse_state_save(&l->b, l->setup->state_path, buf_str(&l->name),
-                                &l->outcome->forgot);
-    l->outcome->bad_lines = l->b.sessions.histories > 0 ? l->b.sessions.rows.lists[0].bad_lines : 0;
-    browse_release(&l->b);
-    buf_release(&l->name);
-}
-
 int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome, struct err *e)
 {
     struct loop l = {.setup = setup, .outcome = outcome};
@@ -460,7 +444,11 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
         end_jobs(&l);
         line_signals_end();
     }
-    finish(&l, result == 0);
+    if (result == 0 && setup->state_path)
+        (void)browse_state_save(&l.b, setup->state_path, buf_str(&l.name), &outcome->forgot);
+    outcome->bad_lines = l.b.sessions.histories > 0 ? l.b.sessions.rows.lists[0].bad_lines : 0;
+    browse_release(&l.b);
+    buf_release(&l.name);
     sigaction(SIGPIPE, &before, NULL);
     return result;
 }
