@@ -27,8 +27,6 @@ struct search_work {
 #define SMALL(block) ((off_t)(block) / 4)
 #define HELPED(block) ((off_t)(block)*32)
 #define CHUNK(block) ((block)*16)
-/* The largest chunk of a search that pauses: it pauses between chunks. */
-#define SHORT_CHUNK(block) ((block)*4)
 
 static void work_free(struct search_work *w)
 {
@@ -93,7 +91,8 @@ static int start(struct search *s, bool list, bool ordered, struct err *e)
         .threads = s->threads                                ? s->threads
                    : by_line || s->scan.size < HELPED(block) ? 1
                                                              : thread_pool_size(),
-        .chunk_max = s->until ? SHORT_CHUNK(block) : CHUNK(block),
+        /* It pauses between chunks. */
+        .chunk_max = s->until ? block : CHUNK(block),
         .helped = HELPED(block),
         .list = list,
         .history = w->map.count > 0 ? s->history : NULL,
