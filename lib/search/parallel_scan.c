@@ -599,13 +599,13 @@ void parallel_scan_free(struct parallel_scan *s)
 }
 
 /* Makes the next chunk, read, the current one. Returns 1; 0 after the last one; -1 with *e set; or
- * SEARCH_PAUSED. */
+ * PARALLEL_SCAN_PAUSED. */
 static int next_chunk(struct parallel_scan *s, struct err *e)
 {
     size_t number;
 
     if (s->job.until && time_ticks() >= *s->job.until)
-        return SEARCH_PAUSED;
+        return PARALLEL_SCAN_PAUSED;
     if (!s->asked_for_help && s->chunk && s->order.size - s->cut >= s->job.helped)
         get_help(s);
     s->chunk = thread_pool_next(s->pool, &number) ? chunk_of(s, number) : NULL;

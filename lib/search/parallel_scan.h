@@ -26,7 +26,6 @@
 #include "chathist/history/scan.h"
 #include "chathist/search/pattern.h"
 #include "chathist/search/query.h"
-#include "chathist/search/search.h"
 #include "chathist/search/skip_index.h"
 #include "search/literal_scan.h"
 #include "search/scan_order.h"
@@ -61,14 +60,16 @@ struct parallel_scan_job {
 /* Reads nothing yet. Copies the job. */
 struct parallel_scan *parallel_scan_new(const struct parallel_scan_job *job);
 void parallel_scan_free(struct parallel_scan *s);
+/* The time `until` has passed; the next call continues. The value is that of SEARCH_PAUSED. */
+#define PARALLEL_SCAN_PAUSED 3
 /* Returns 1 and the next older hit of a job that lists, or message that could not be matched; 0 at
- * the end; -1 with *e set; or SEARCH_PAUSED. Adds the bad lines that were met on the way to
+ * the end; -1 with *e set; or PARALLEL_SCAN_PAUSED. Adds the bad lines that were met on the way to
  * *bad. */
 int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t *bad,
                        struct err *e);
 /* Counts all hits, of a job that does not list, and adds the bad lines to *bad. Returns 1; 0 if a
  * message could not be matched, so that the count is not right; -1 with *e set; or
- * SEARCH_PAUSED. */
+ * PARALLEL_SCAN_PAUSED. */
 int parallel_scan_count(struct parallel_scan *s, uint64_t *hits, uint64_t *bad, struct err *e);
 
 /* Returns whether every part of the history was looked at that had to be. *hits is set to the

@@ -14,6 +14,8 @@
 
 /* ---- the scan ---- */
 
+_Static_assert(PARALLEL_SCAN_PAUSED == SEARCH_PAUSED, "the scan returns what the search does");
+
 struct search_work {
     struct literal_scan literals;
     struct skip_query query;
