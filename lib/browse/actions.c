@@ -63,19 +63,6 @@ static void push_session(struct words *w, struct str id)
     buf_release(&quoted);
 }
 
-/* Adds a file name, made absolute because the program may run in another directory. */
-static void push_file(struct words *w, struct str name)
-{
-    char *given = mem_copy(name.p, name.n);
-    char *here = getcwd(NULL, 0);
-    char *path = path_join(here ? here : "", given);
-
-    push(w, path);
-    free(path);
-    free(here);
-    free(given);
-}
-
 void browse_act_settle_name(struct browse *b)
 {
     struct str typed = buf_str(&b->name.text);
@@ -114,10 +101,16 @@ bool browse_act_command(const struct browse *b, enum browse_command command, str
     if (command == BROWSE_FORK && !browse_chosen(b, &history, &id))
         return false;
     if (command == BROWSE_EXPORT) {
+        char *here = getcwd(NULL, 0), *path;
+
         push_program(argv, b, "hist-export", history);
         push(argv, "-q");
         push(argv, "-o");
-        push_file(argv, buf_str(&b->name.text));
+        /* The program may run in another directory. */
+        path = path_join(here ? here : "", buf_c(&b->name.text));
+        push(argv, path);
+        free(path);
+        free(here);
     } else if (command == BROWSE_DELETE) {
         push_program(argv, b, "hist-delete", history);
         push(argv, "--force");
@@ -156,19 +149,6 @@ static const char editor_script[] =
     "nano | emacs | emacsclient | kak | micro | mg | joe) editor=\"$editor +$2\" ;;\n"
     "esac\n"
     "eval \"$editor \\\"\\$file\\\"\"";
-
-/* Makes a file that only the user can read. Returns its descriptor, or -1. */
-static int make_file(char **file, struct err *e)
-{
-    const char *dir = config_env("TMPDIR");
-    int fd;
-
-    *file = path_join(dir ? dir : "/tmp", "hist-browse.XXXXXX");
-    fd = mkstemp(*file);
-    if (fd < 0)
-        err_sys(e, errno, "cannot write '%s'", *file);
-    return fd;
-}
 
 /* Writes text with its control characters made visible, because some pagers (more, less -r) and
  * editors pass them to the terminal. */
@@ -250,9 +230,8 @@ static size_t messages_from_here(const struct browse *b, size_t history, struct 
 {
     const struct browse_pane *p = &b->pane;
 
-    return browse_target_is(&b->shown, history, id) && !b->every && browse_pane_has(p)
-               ? p->thread.count - p->at
-               : SIZE_MAX;
+    return browse_shows(b, history, id) && !b->every && browse_pane_has(p) ? p->thread.count - p->at
+                                                                           : SIZE_MAX;
 }
 
 /* Returns the line of the current match in the current message. */
@@ -296,6 +275,7 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
 {
     const struct message *m = b->focus == BROWSE_TEXT ? browse_message(b) : NULL;
     const char *what = command == BROWSE_PAGER ? "the pager" : "the editor";
+    const char *dir = config_env("TMPDIR");
     struct words argv = {0};
     struct buf number = BUF_INIT(BUF_SMALL);
     size_t history, line = m ? line_of_hit(&b->pane, m) : 1;
@@ -305,8 +285,10 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
 
     if (!browse_chosen(b, &history, &id))
         return err_set(e, ERR_ABSENT, "there is nothing to open");
-    fd = make_file(&file, e);
-    status = fd < 0 ? -1
+    /* mkstemp makes it such that only the user can read it. */
+    file = path_join(dir ? dir : "/tmp", "hist-browse.XXXXXX");
+    fd = mkstemp(file);
+    status = fd < 0 ? err_sys(e, errno, "cannot write '%s'", file)
              : m    ? put_message(fd, m)
                     : put_session(fd, b, history, id, messages_from_here(b, history, id), &line, e);
     if (fd >= 0 && m && status < 0)
@@ -368,26 +350,19 @@ static void drop_job(struct browse_jobs *j)
     free(job);
 }
 
-static bool start_job(struct browse_job *job)
-{
-    struct err e = ERR_INIT;
-
-    job->started = true;
-    if (child_start(&job->child, job->argv.at, NULL, NULL, &e) == 0)
-        return true;
-    buf_add_c(&job->said, err_text(&e));
-    err_release(&e);
-    job->child.status = -1;
-    return false;
-}
-
 /* Starts a program, or reads what it prints. Returns true when it has ended. */
 static bool step_job(struct browse_job *job)
 {
+    struct err e = ERR_INIT;
     bool ended;
 
-    if (!job->started && !start_job(job))
+    if (!job->started && child_start(&job->child, job->argv.at, NULL, NULL, &e) < 0) {
+        buf_add_c(&job->said, err_text(&e));
+        err_release(&e);
+        job->child.status = -1;
         return true;
+    }
+    job->started = true;
     child_close(&job->child.in);
     /* What a program has printed before its end is there when it has ended. */
     ended = child_ended(&job->child);
@@ -398,8 +373,7 @@ static bool step_job(struct browse_job *job)
     return ended;
 }
 
-/* Chooses the new session when the list has been read again. That is requested here because the
- * list may already contain the session, and then the file does not change any more. */
+/* Chooses the new session, at once or when the list has been read again. */
 static void choose_fork(struct browse *b, struct str id)
 {
     size_t place = browse_sessions_find(&b->sessions, BROWSE_ANY_HISTORY, id);
@@ -414,7 +388,7 @@ static void choose_fork(struct browse *b, struct str id)
     b->back.row = 0;
     b->back.list = true;
     b->back.text = false;
-    browse_want_sessions(b);
+    b->wants.sessions = true;
 }
 
 static void report_job(const struct browse_job *job, struct browse *b, struct buf *failures)

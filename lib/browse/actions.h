@@ -24,8 +24,8 @@ void browse_act_settle_name(struct browse *b);
 bool browse_act_overwrites(const struct browse *b);
 /* Shows the current message, or the chosen session if the list has the focus, in the pager
  * (BROWSE_PAGER) or the editor. That program has the terminal until it ends, and gets Ctrl-C: the
- * worker thread blocks all signals, and the programs inherit no ignored ones. Returns 0, or -1 with
- * *e set. */
+ * threads of a search block all signals, and the programs inherit no ignored ones. Returns 0, or -1
+ * with *e set. */
 int browse_act_open(const struct browse *b, enum browse_command command, struct err *e);
 
 /* Appends the text of a session, as hist-show prints it. Returns 0, or -1 with *e set. */

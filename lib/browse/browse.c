@@ -13,7 +13,7 @@
 #include "chathist/cli/signals.h"
 #include "browse/actions.h"
 #include "browse/model.h"
-#include "browse/worker.h"
+#include "browse/reader.h"
 #include "browse/state.h"
 #include "browse/view.h"
 #include "browse/list.h"
@@ -32,10 +32,11 @@ struct loop {
     struct browse_outcome *outcome;
     struct browse b;
     struct browse_view *view;
-    struct browse_work *work;
+    struct browse_reader *reader;
     struct browse_jobs jobs;
-    struct browse_stamp *stamps; /* of the files of the histories */
-    struct buf name;             /* of the history, the key in the state file */
+    struct buf name;           /* of the history, the key in the state file */
+    struct browse_input later; /* a key that has to be pressed again, if `is_later` */
+    bool is_later;
     int64_t watched, searched, clicked;
     size_t click_row;
     bool spoilt, over;
@@ -194,14 +195,18 @@ static void perform(struct loop *l, enum browse_command command)
 
 /* ---- input ---- */
 
+/* Applies what was typed, up to a key that waits until the command that is held is carried out. */
 static void take_input(struct loop *l)
 {
     struct browse_input in;
 
-    while (!l->over && browse_view_input(l->view, &in)) {
+    while (!l->over && (l->is_later || browse_view_input(l->view, &in))) {
         int64_t now = time_ticks();
         enum browse_command command = BROWSE_NOTHING;
 
+        if (l->is_later)
+            in = l->later;
+        l->is_later = false;
         if (in.kind == BROWSE_KEY) {
             command = browse_press(&l->b, in.key, now);
         } else if (in.kind == BROWSE_PASTED) {
@@ -215,8 +220,24 @@ static void take_input(struct loop *l)
             l->click_row = in.row;
             l->clicked = twice ? 0 : now;
         }
+        if (command == BROWSE_LATER) {
+            l->later = in;
+            l->is_later = true;
+            return;
+        }
         perform(l, command);
     }
+}
+
+/* Reads what is wanted, and carries out what was held for it. */
+static void read_and_go_on(struct loop *l)
+{
+    do {
+        if (browse_read(l->reader, &l->b) && l->b.searching && l->searched == 0)
+            l->searched = time_ticks();
+        if (!l->over)
+            perform(l, browse_go_on(&l->b));
+    } while (!l->over && l->b.wants.messages);
 }
 
 static void take_signals(struct loop *l)
@@ -240,27 +261,16 @@ static void take_signals(struct loop *l)
     }
 }
 
-/* Checks whether a file has changed, and requests it again if so. While the sessions are being read
- * the files are not checked, so that a history that grows all the time does not prevent it. */
+/* Has the files looked at now and then, and the search repeated after a change. */
 static void watch(struct loop *l, int64_t now)
 {
     struct browse *b = &l->b;
-    size_t count = b->all ? l->setup->count : 1;
-    bool changed = false;
 
-    if (browse_awaits_sessions(b) ||
-        (l->watched != 0 && now - l->watched < WATCH_MS && !l->jobs.changed))
-        return;
-    l->watched = now;
-    l->jobs.changed = false;
-    for (size_t i = 0; i < count; i++) {
-        if (!browse_stamp_renew(&l->stamps[i], l->setup->histories[i].path))
-            continue;
-        browse_changed(b, i);
-        changed = true;
+    if (now - l->watched >= WATCH_MS || l->jobs.changed) {
+        b->wants.sessions = true;
+        l->watched = now;
+        l->jobs.changed = false;
     }
-    if (changed && b->searching && b->search_due == 0)
-        l->searched = now;
     if (l->searched != 0 && now - l->searched >= AGAIN_MS) {
         l->searched = 0;
         if (b->searching && b->search_due == 0 && !b->back.list)
@@ -270,26 +280,39 @@ static void watch(struct loop *l, int64_t now)
 
 /* ---- the loop ---- */
 
-static void wait_for_something(struct loop *l)
+/* Waits for a key, a signal or a program, or until the time to look at the files. Meanwhile it
+ * searches and counts hits in slices, until there is something new to draw. */
+static void wait_and_work(struct loop *l)
 {
-    struct pollfd fds[4] = {{.fd = browse_view_fd(l->view), .events = POLLIN},
-                            {.fd = browse_work_fd(l->work), .events = POLLIN},
+    struct browse *b = &l->b;
+    struct pollfd fds[3] = {{.fd = browse_view_fd(l->view), .events = l->is_later ? 0 : POLLIN},
                             {.fd = line_signals_fd(), .events = POLLIN},
                             {.fd = browse_jobs_fd(&l->jobs), .events = POLLOUT}};
-    int64_t until = WATCH_MS;
+    int64_t until = l->watched + WATCH_MS;
+    bool news = false, busy = true;
+    int ready = 0;
 
-    if (l->b.search_due != 0) {
-        int64_t left = l->b.search_due - time_ticks();
+    if (b->search_due != 0 && b->search_due < until)
+        until = b->search_due;
+    while (ready == 0 && busy && !news) {
+        int64_t left = until - time_ticks();
+        bool counts = browse_pane_is_counting(&b->pane);
 
-        until = left < 0 ? 0 : left < until ? left : until;
+        busy = left > 0 && (counts || browse_is_busy(l->reader, b));
+        if (browse_jobs_busy(&l->jobs) && left > BROWSE_JOBS_MS)
+            left = BROWSE_JOBS_MS;
+        ready = poll(fds, 3, busy || left < 0 ? 0 : (int)left);
+        if (ready == 0 && busy && counts) {
+            browse_pane_count(&b->pane);
+            news = !browse_pane_is_counting(&b->pane);
+        }
+        if (ready == 0 && busy && browse_is_busy(l->reader, b))
+            news = browse_search_on(l->reader, b) || news;
+        news = news || browse_jobs_busy(&l->jobs);
     }
-    if (browse_jobs_busy(&l->jobs) && until > BROWSE_JOBS_MS)
-        until = BROWSE_JOBS_MS;
-    if (browse_pane_is_counting(&l->b.pane))
-        until = 0;
-    if (poll(fds, 4, (int)until) <= 0)
+    if (ready <= 0)
         return;
-    if (fds[2].revents)
+    if (fds[1].revents)
         take_signals(l);
     l->hung_up = fds[0].revents & (POLLHUP | POLLERR | POLLNVAL);
 }
@@ -306,6 +329,8 @@ static void measure(struct loop *l)
 static void go(struct loop *l)
 {
     measure(l);
+    /* It says that the sessions are being read. */
+    browse_view_draw(l->view, &l->b, time_now());
     while (!l->over) {
         int64_t now = time_ticks();
 
@@ -313,18 +338,19 @@ static void go(struct loop *l)
             measure(l);
         browse_tick(&l->b, now);
         watch(l, now);
-        browse_work_ask(l->work, &l->b);
+        do {
+            take_input(l);
+            read_and_go_on(l);
+        } while (!l->over && l->is_later && l->b.held.command == BROWSE_NOTHING);
+        if (l->over)
+            return;
         browse_view_draw(l->view, &l->b, time_now());
-        wait_for_something(l);
+        wait_and_work(l);
         if (l->hung_up && !l->over) {
             l->over = true;
             l->outcome->signal = SIGHUP;
         }
-        take_input(l);
-        browse_work_take(l->work, &l->b);
         browse_jobs_step(&l->jobs, &l->b, NULL);
-        if (!l->over)
-            perform(l, browse_go_on(&l->b));
     }
 }
 
@@ -338,7 +364,6 @@ static void begin(struct loop *l)
     buf_init(&l->name, BUF_SMALL);
     buf_add_c(&l->name, real ? real : s->histories[0].path);
     free(real);
-    l->stamps = mem_zalloc(s->count * sizeof *l->stamps);
     browse_init(&l->b, s->count);
     l->b.places = s->histories;
     l->b.choosing = s->choosing;
@@ -354,8 +379,6 @@ static void begin(struct loop *l)
         l->b.searching = true;
         browse_search(&l->b, false);
     }
-    for (size_t i = 0; i < (l->b.all ? s->count : 1); i++)
-        (void)browse_stamp_renew(&l->stamps[i], s->histories[i].path);
 }
 
 /* Returns true if the user has sent a signal to end the program. */
@@ -393,18 +416,6 @@ static void end_jobs(struct loop *l)
     buf_release(&failures);
 }
 
-/* `began`: the state is worth saving. */
-static void finish(struct loop *l, bool began)
-{
-    if (began && l->setup->state_path)
-        (void)browse_state_save(&l->b, l->setup->state_path, buf_str(&l->name),
-                                &l->outcome->forgot);
-    l->outcome->bad_lines = l->b.sessions.histories > 0 ? l->b.sessions.rows.lists[0].bad_lines : 0;
-    browse_release(&l->b);
-    buf_release(&l->name);
-    free(l->stamps);
-}
-
 int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome, struct err *e)
 {
     struct loop l = {.setup = setup, .outcome = outcome};
@@ -422,20 +433,22 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
     if (line_signals_begin(e) == 0) {
         line_signals_edit(true);
         l.view = browse_view_open(setup->color, setup->mouse, e);
-        l.work = l.view ? browse_work_new(setup->histories, setup->count, e) : NULL;
-        if (l.work) {
+        if (l.view) {
+            l.reader = browse_reader_new(setup->histories, setup->count);
             go(&l);
             result = 0;
-        }
-        if (l.view)
             browse_view_close(l.view);
+            browse_reader_free(l.reader);
+        }
         line_signals_edit(false);
         end_jobs(&l);
-        if (l.work)
-            browse_work_free(l.work);
         line_signals_end();
     }
-    finish(&l, result == 0);
+    if (result == 0 && setup->state_path)
+        (void)browse_state_save(&l.b, setup->state_path, buf_str(&l.name), &outcome->forgot);
+    outcome->bad_lines = l.b.sessions.histories > 0 ? l.b.sessions.rows.lists[0].bad_lines : 0;
+    browse_release(&l.b);
+    buf_release(&l.name);
     sigaction(SIGPIPE, &before, NULL);
     return result;
 }

@@ -32,15 +32,6 @@ static struct str keep(char **to, struct str s)
     return (struct str){at, s.n};
 }
 
-/* Returns the time of the last use in microseconds since 1970; 0 if it is unreadable. */
-static int64_t used_at(const struct session *s)
-{
-    int64_t at = 0;
-
-    (void)time_parse_iso(s->last_used, &at);
-    return at;
-}
-
 static const struct order {
     const char *name;
     enum rows_by by;
@@ -237,18 +228,6 @@ static void add_when(struct buf *out, int64_t used, int64_t now, size_t columns)
     buf_release(&text);
 }
 
-/* Appends the name of a history in `columns` columns, its end if it is longer. */
-static void add_place(struct buf *out, const struct history *h, size_t columns)
-{
-    struct buf name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
-
-    history_name_add(&name, h);
-    vis_add_line(&text, buf_str(&name), true);
-    wide_add_end(out, buf_str(&text), columns);
-    buf_release(&name);
-    buf_release(&text);
-}
-
 /* Begins a row with the time, and `next` after it. */
 static void begin_row(struct browse_lines *l, int64_t time, const char *next,
                       const struct browse_rows *how)
@@ -263,25 +242,32 @@ static void begin_row(struct browse_lines *l, int64_t time, const char *next,
     buf_release(&text);
 }
 
+/* Adds the name of the history, or its end, if the rows have it. */
 static void add_history(struct browse_lines *l, size_t history, const struct browse_rows *how)
 {
-    struct buf name = BUF_INIT(BUF_LINE);
+    struct buf name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE), end = BUF_INIT(BUF_LINE);
 
     if (!how->places)
         return;
-    add_place(&name, &how->places[history], how->columns / PLACE_PART);
-    buf_add_c(&name, " ");
-    browse_lines_put(l, buf_str(&name), BROWSE_TOOL);
+    history_name_add(&name, &how->places[history]);
+    vis_add_line(&text, buf_str(&name), true);
+    wide_add_end(&end, buf_str(&text), how->columns / PLACE_PART);
+    buf_add_byte(&end, ' ');
+    browse_lines_put(l, buf_str(&end), BROWSE_TOOL);
     buf_release(&name);
+    buf_release(&text);
+    buf_release(&end);
 }
 
 void browse_row_session(struct browse_lines *l, const struct row *r, const struct browse_rows *how)
 {
     struct browse_layout plain = {.width = how->columns};
     struct buf count = BUF_INIT(BUF_SMALL);
+    int64_t used = 0;
 
     buf_addf(&count, " %4" PRIu64 "  ", r->session->count);
-    begin_row(l, used_at(r->session), buf_c(&count), how);
+    (void)time_parse_iso(r->session->last_used, &used);
+    begin_row(l, used, buf_c(&count), how);
     add_history(l, r->history, how);
     if (r->session->came)
         browse_lines_put(l, STR("(came with the repository) "), BROWSE_TOOL);

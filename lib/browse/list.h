@@ -1,7 +1,6 @@
 /*
- * list - the rows of the list: sessions, or hits of a search. How they are kept and drawn.
- *
- * Both own their texts, so that the worker can make them in another thread.
+ * list - the rows of the list: sessions, or hits of a search. How they are kept and drawn. Both own
+ * their texts.
  */
 #ifndef CHATHIST_BROWSE_LIST_H
 #define CHATHIST_BROWSE_LIST_H

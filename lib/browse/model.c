@@ -73,13 +73,12 @@ void browse_init(struct browse *b, size_t histories)
     buf_init(&b->searched, BUF_SMALL);
     buf_init(&b->wrong, BUF_LINE);
     browse_target_init(&b->shown);
-    browse_target_init(&b->target);
     browse_target_init(&b->subject);
     buf_init(&b->back.session, BUF_LINE);
     buf_init(&b->back.message, BUF_LINE);
     buf_init(&b->back.top, BUF_LINE);
     buf_init(&b->back.at, BUF_LINE);
-    browse_want_sessions(b);
+    b->wants.sessions = true;
 }
 
 void browse_release(struct browse *b)
@@ -94,7 +93,6 @@ void browse_release(struct browse *b)
     buf_release(&b->searched);
     buf_release(&b->wrong);
     browse_target_release(&b->shown);
-    browse_target_release(&b->target);
     browse_target_release(&b->subject);
     buf_release(&b->back.session);
     buf_release(&b->back.message);
@@ -125,15 +123,11 @@ size_t browse_list_count(const struct browse *b)
     return b->searching ? b->hits.count : b->sessions.rows.count;
 }
 
-void browse_want_sessions(struct browse *b)
+/* Drops the commands and moves that wait for the list or its messages. */
+static void drop_held(struct browse *b)
 {
-    b->wants.sessions = true;
-    b->sessions_number++;
-}
-
-bool browse_awaits_sessions(const struct browse *b)
-{
-    return b->sessions_read != b->sessions_number;
+    b->held.command = BROWSE_NOTHING;
+    b->goal.from = BROWSE_NOTHING;
 }
 
 bool browse_awaits_list(const struct browse *b)
@@ -156,6 +150,13 @@ const struct browse_list *browse_list(const struct browse *b)
     return b->searching ? &b->hit_list : &b->session_list;
 }
 
+/* Has the search go on until it has this many hits. */
+static void want_hits(struct browse *b, size_t count)
+{
+    if (b->hits_wanted < count)
+        b->hits_wanted = count;
+}
+
 static void clamp_list(struct browse *b)
 {
     struct browse_list *l = list_of(b);
@@ -170,7 +171,7 @@ static void clamp_list(struct browse *b)
     if (l->top + rows > count)
         l->top = less(count, rows);
     if (b->searching && !b->hits_done && (b->most_hits || l->at + 2 * rows >= count))
-        b->wants.hits = b->most_hits ? BROWSE_HITS_MAX : 2 * count;
+        want_hits(b, b->most_hits ? BROWSE_HITS_MAX : 2 * count);
 }
 
 void browse_resize(struct browse *b, size_t rows, size_t columns)
@@ -186,9 +187,9 @@ void browse_resize(struct browse *b, size_t rows, size_t columns)
     clamp_list(b);
 }
 
-void browse_set_focus(struct browse *b, enum browse_focus focus)
+static void set_focus(struct browse *b, long focus)
 {
-    b->focus = focus;
+    b->focus = (enum browse_focus)focus;
     if (b->zoomed)
         browse_resize(b, b->rows, b->columns);
 }
@@ -211,27 +212,9 @@ bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
 
 /* ---- the messages ---- */
 
-static void show_nothing(struct browse *b)
-{
-    struct browse_target *t = &b->target;
-    struct thread nothing = {0};
-    struct browse_parts none = {0};
-
-    if (t->id.len == 0 && b->shown.id.len == 0)
-        return;
-    buf_clear(&t->id);
-    buf_clear(&b->shown.id);
-    b->thread_number++;
-    b->wants.thread = false;
-    browse_pane_take(&b->pane, &nothing, &none, false);
-}
-
 void browse_changed(struct browse *b, size_t history)
 {
-    browse_want_sessions(b);
-    if (b->target.id.len == 0 || b->target.history != history)
-        return;
-    b->wants.thread = true;
+    b->wants.messages = b->wants.messages || (b->shown.id.len > 0 && b->shown.history == history);
 }
 
 struct str browse_chosen_hit(const struct browse *b)
@@ -251,48 +234,41 @@ static void show_hit(struct browse *b)
         (void)browse_pane_show(&b->pane, browse_chosen_hit(b), b->hits.at[b->hit_list.at].at);
 }
 
-/* Returns true if the panel shows the thread but the hit is only among all lines, or the
- * reverse. */
-static bool shows_others(const struct browse *b, struct str hit)
+bool browse_shows(const struct browse *b, size_t history, struct str id)
 {
-    return browse_target_is(&b->shown, b->target.history, buf_str(&b->target.id)) &&
-           !str_eq(buf_str(&b->target.hit), hit) && (b->every || misses(b, hit));
-}
-
-/* Requests the messages of a session for the panel. */
-static void want_messages(struct browse *b, size_t history, struct str id)
-{
-    struct browse_target *t = &b->target;
-
-    if (!browse_target_is(t, history, id)) {
-        buf_set(&t->id, id);
-        t->history = history;
-        if (browse_act_waits(b) && b->waits.chosen) {
-            b->waits.count--;
-            browse_say(b, "given up: another session is chosen");
-        }
-    }
-    buf_set(&t->hit, browse_chosen_hit(b));
-    b->thread_number++;
-    b->wants.thread = true;
+    return !b->another && browse_target_is(&b->shown, history, id);
 }
 
 /* Shows the chosen session in the panel, or requests its messages. `other`: another line was
  * chosen, so that its hit is to be seen; else the text keeps its place. */
 static void show_chosen(struct browse *b, bool other)
 {
-    const struct browse_target *t = &b->target;
-    size_t history;
-    struct str id;
+    struct str id = STR(""), hit = browse_chosen_hit(b);
+    size_t history = 0;
 
     if (!browse_chosen(b, &history, &id)) {
-        show_nothing(b);
+        struct browse_parts none = {0};
+        struct thread nothing = {0};
+
+        if (b->shown.id.len == 0)
+            return;
+        buf_clear(&b->shown.id);
+        b->another = b->wants.messages = false;
+        browse_pane_take(&b->pane, &nothing, &none, false);
         return;
     }
-    if (!browse_target_is(t, history, id) || shows_others(b, browse_chosen_hit(b)))
-        want_messages(b, history, id);
+    if (!browse_target_is(&b->shown, history, id)) {
+        buf_set(&b->shown.id, id);
+        b->shown.history = history;
+        b->another = b->wants.messages = true;
+    }
+    /* The panel has the thread, but the hit is only among all lines, or the reverse. */
+    if (!str_eq(buf_str(&b->shown.hit), hit) && (b->every || misses(b, hit)))
+        b->wants.messages = true;
+    if (b->wants.messages)
+        buf_set(&b->shown.hit, hit);
     /* Messages that are already shown do not wait until they have been read again. */
-    if (other && browse_target_is(&b->shown, history, id))
+    if (other && !b->another)
         show_hit(b);
 }
 
@@ -306,12 +282,19 @@ static void keep_line(struct browse *b, size_t place, size_t row)
     clamp_list(b);
 }
 
+/* Has the panel mark the text of `find`, or with `on` false again that of the search. */
+static void set_found(struct browse *b, bool on)
+{
+    b->found = on;
+    browse_pane_search(&b->pane, on ? buf_str(&b->find.text) : buf_str(&b->searched), !on);
+}
+
 void browse_choose(struct browse *b, size_t place)
 {
     list_of(b)->at = place;
     b->back.list = b->back.text = b->following = false;
     if (b->found)
-        browse_set_found(b, false);
+        set_found(b, false);
     clamp_list(b);
     show_chosen(b, true);
 }
@@ -349,36 +332,28 @@ static void renew_sessions(struct browse *b, size_t history, struct session_list
 
 void browse_take_sessions(struct browse *b, size_t history, struct session_list *list)
 {
-    b->sessions_known = true;
     renew_sessions(b, history, list);
 }
 
-void browse_take_all_sessions(struct browse *b, unsigned number)
+void browse_take_all_sessions(struct browse *b)
 {
     b->sessions_known = true;
-    b->sessions_read = number;
-    if (b->back.list && !b->searching && !browse_awaits_sessions(b)) {
+    b->wants.sessions = false;
+    if (b->back.list && !b->searching) {
         b->back.list = false;
         show_chosen(b, true);
     }
 }
 
-void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
-                        struct browse_parts *parts, bool every)
+void browse_take_messages(struct browse *b, struct thread *t, struct browse_parts *parts,
+                          bool every)
 {
     bool other = every != b->every || misses(b, browse_chosen_hit(b));
-    bool same = browse_target_is(&b->shown, b->target.history, buf_str(&b->target.id));
+    bool same = !b->another;
 
-    if (number != b->thread_number) {
-        browse_parts_release(parts);
-        thread_release(t);
-        return;
-    }
     browse_pane_take(&b->pane, t, parts, same);
     b->every = every;
-    b->shown.history = b->target.history;
-    buf_set(&b->shown.id, buf_str(&b->target.id));
-    buf_set(&b->shown.hit, buf_str(&b->target.hit));
+    b->another = b->wants.messages = false;
     if (b->back.text && str_eq(buf_str(&b->shown.id), buf_str(&b->back.session))) {
         show_hit(b);
         browse_pane_return(&b->pane, buf_str(&b->back.top), b->back.top_part, b->back.top_line,
@@ -423,15 +398,17 @@ void browse_search(struct browse *b, bool again)
     struct str text;
 
     b->search_due = 0;
-    if (!get_query(b, &text))
+    if (!get_query(b, &text)) {
+        b->searching = b->searching && b->searched.len > 0;
         return;
+    }
     /* Old hits are kept while the same search runs again, but only if it had given hits. */
-    b->repeating = again && b->searching && (b->repeating || b->hits_number == b->search_number);
-    b->search_number++;
-    b->wants.hits = 0;
+    b->repeating = again && b->searching && (b->repeating || b->answered);
+    b->answered = false;
+    b->hits_wanted = BROWSE_HITS_FIRST + (b->repeating ? b->hits.count : 0);
     buf_set(&b->searched, text);
     if (!again)
-        browse_set_found(b, false);
+        set_found(b, false);
     b->wants.search = true;
     if (text.n == 0) {
         browse_hits_release(&b->hits);
@@ -444,16 +421,11 @@ void browse_search(struct browse *b, bool again)
 
 bool browse_is_searching(const struct browse *b)
 {
-    return b->searched.len > 0 && b->hits_number != b->search_number && !b->repeating;
+    return b->searched.len > 0 && !b->answered && !b->repeating;
 }
 
-void browse_set_found(struct browse *b, bool on)
-{
-    b->found = on;
-    browse_pane_search(&b->pane, on ? buf_str(&b->find.text) : buf_str(&b->searched), !on);
-}
-
-void browse_end_search(struct browse *b)
+/* Ends the search: the list shows the sessions again, with the session that was chosen. */
+static void end_search(struct browse *b)
 {
     struct buf id = BUF_INIT(BUF_LINE);
     struct str chosen;
@@ -461,7 +433,7 @@ void browse_end_search(struct browse *b)
 
     if (b->searching && browse_chosen(b, &history, &chosen))
         buf_set(&id, chosen);
-    b->waits.count = 0;
+    drop_held(b);
     b->back.list = b->back.text = false;
     browse_edit_set(&b->query, STR(""));
     browse_search(b, false);
@@ -487,39 +459,15 @@ static void search_other(struct browse *b)
 {
     if (b->query.text.len == 0)
         return;
-    b->waits.count = 0;
+    drop_held(b);
     browse_search(b, false);
 }
 
-void browse_set_role(struct browse *b, const char *role)
+static void set_role(struct browse *b, const char *role)
 {
     b->role = role;
     browse_pane_set_role(&b->pane, role);
     search_other(b);
-}
-
-void browse_set_scope(struct browse *b, bool all)
-{
-    b->all = all;
-    browse_want_sessions(b);
-    renew_sessions(b, 0, NULL);
-    search_other(b);
-}
-
-void browse_set_order(struct browse *b, enum browse_order order)
-{
-    b->order = order;
-    b->waits.count = 0;
-    renew_sessions(b, 0, NULL);
-    browse_choose(b, 0);
-}
-
-void browse_set_most_hits(struct browse *b, bool most)
-{
-    b->most_hits = most;
-    b->waits.count = 0;
-    browse_hits_sort(&b->hits, most);
-    browse_choose(b, 0);
 }
 
 void browse_tick(struct browse *b, int64_t now)
@@ -572,41 +520,21 @@ static bool add_hits(struct browse *b, struct browse_hits *h)
     return false;
 }
 
-void browse_take_count(struct browse *b, unsigned number, uint64_t count)
+void browse_take_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done)
 {
-    if (number == b->search_number && number == b->hits_number)
-        b->hits_total = count;
-}
+    bool first = !b->answered, other = b->back.list || b->hits.count == 0;
 
-/* Says at the foot what the hits of a new search do not hold. */
-static void report_fit(struct browse *b)
-{
-    if (b->fit == BROWSE_FIT_SESSION)
-        browse_say(b, "no message has all words; these sessions have them");
-    else if (b->fit == BROWSE_FIT_NEARLY)
-        browse_say(b, "no session has all words; these have all but one");
-}
-
-void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, enum browse_fit fit,
-                      bool done)
-{
-    bool other = b->back.list || b->hits.count == 0;
-    bool first = number != b->hits_number || b->hits.count == 0;
-
-    if (number != b->search_number) {
-        browse_hits_release(h);
-        return;
-    }
     b->hits_done = done;
-    if (h->count > 0 || number != b->hits_number)
+    if (h->count > 0 || first)
         b->fit = fit;
-    if (first && h->count > 0 && !b->repeating)
-        report_fit(b);
-    if (number != b->hits_number)
-        other = replace_hits(b, h) || other;
-    else
-        other = add_hits(b, h) || other;
-    b->hits_number = number;
+    if (h->count > 0 && (first || b->hits.count == 0) && !b->repeating) {
+        if (fit == BROWSE_FIT_SESSION)
+            browse_say(b, "no message has all words; these sessions have them");
+        else if (fit == BROWSE_FIT_NEARLY)
+            browse_say(b, "no session has all words; these have all but one");
+    }
+    other = (first ? replace_hits(b, h) : add_hits(b, h)) || other;
+    b->answered = true;
     if (b->back.list) {
         size_t place = browse_hits_find(&b->hits, BROWSE_ANY_HISTORY, buf_str(&b->back.session),
                                         buf_str(&b->back.message));
@@ -616,9 +544,674 @@ void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, 
         /* If the browser was closed before the first hit came, no hit can be restored. */
         b->back.list = place == SIZE_MAX && !done && b->back.message.len > 0;
         if (b->back.list)
-            b->wants.hits = 2 * b->hits.count;
+            want_hits(b, 2 * b->hits.count);
     }
     clamp_list(b);
     if (!b->back.list)
         show_chosen(b, other);
+}
+
+/* ---- commands ---- */
+
+void browse_ask(struct browse *b, enum browse_command command)
+{
+    b->asked = command;
+    b->mode = BROWSE_ASKING;
+}
+
+/* ---- the command that is held ---- */
+
+/* The data that a command needs. */
+enum needs {
+    NEEDS_NOTHING,
+    NEEDS_LINES,    /* in the list nothing, in the messages these */
+    NEEDS_SESSION,  /* the chosen session */
+    NEEDS_MESSAGES, /* the messages */
+    NEEDS_HITS,     /* the messages, and the number of hits in each */
+};
+
+static enum needs needs_of(const struct browse *b, struct browse_held held);
+
+/* Drops a held command that leaves the browser or acts on a message: the next key cancels it. */
+static void cancel_act(struct browse *b)
+{
+    enum browse_command command = b->held.command;
+
+    if ((command >= BROWSE_LOAD || command == BROWSE_ENTER) &&
+        needs_of(b, b->held) == NEEDS_MESSAGES)
+        b->held.command = BROWSE_NOTHING;
+}
+
+/* Returns true if the list has been read and the position of the last visit was restored in it. */
+static bool has_list(const struct browse *b)
+{
+    return !browse_awaits_list(b) && !b->back.list && b->goal.from == BROWSE_NOTHING;
+}
+
+/* ---- moving ---- */
+
+static long page_of(const struct browse *b)
+{
+    struct browse_areas a = browse_areas(b);
+    size_t rows = b->focus == BROWSE_TEXT ? a.text.rows : a.list.rows;
+
+    return rows > 2 ? (long)rows - 1 : 1;
+}
+
+/* Chooses the line that the moves lead to, if it was found or the list has its end before it. */
+static void reach_goal(struct browse *b)
+{
+    struct browse_goal *g = &b->goal;
+    size_t at = browse_list(b)->at, count = browse_list_count(b), to;
+    bool last = g->from == BROWSE_LAST;
+
+    if (g->from == BROWSE_NOTHING || browse_awaits_list(b))
+        return;
+    at = last ? less(count, 1) : g->from == BROWSE_FIRST ? 0 : at;
+    to = g->lines < 0 ? less(at, (size_t)-g->lines) : at + (size_t)g->lines;
+    if (b->searching && !b->hits_done && (last ? count < BROWSE_HITS_MAX : to >= count)) {
+        want_hits(b, last ? BROWSE_HITS_MAX : 2 * count);
+        return;
+    }
+    to = to < count ? to : less(count, 1);
+    if (to != browse_list(b)->at || g->from != BROWSE_DOWN)
+        browse_choose(b, to);
+    g->from = BROWSE_NOTHING;
+}
+
+/* Moves in the list: by lines from the line that is chosen, or where the moves before it lead to
+ * (BROWSE_DOWN), to its first line or to its last one. */
+static void move_list(struct browse *b, enum browse_command from, long lines)
+{
+    struct browse_goal *g = &b->goal;
+    /* The hits of a new search begin with the first one. */
+    size_t at = b->query.text.len == 0  ? b->session_list.at
+                : browse_awaits_list(b) ? 0
+                                        : browse_list(b)->at;
+
+    if (from != BROWSE_DOWN || g->from == BROWSE_NOTHING)
+        *g = (struct browse_goal){from, 0};
+    g->lines += lines;
+    /* Nothing is above the first line and below the last one. */
+    if (g->from == BROWSE_DOWN && g->lines < -(long)at && !b->back.list)
+        g->lines = -(long)at;
+    if (g->from == BROWSE_LAST ? g->lines > 0 : g->from == BROWSE_FIRST && g->lines < 0)
+        g->lines = 0;
+    reach_goal(b);
+}
+
+static void move_lines(struct browse *b, long lines)
+{
+    if (b->focus == BROWSE_TEXT)
+        browse_pane_scroll(&b->pane, lines);
+    else
+        move_list(b, BROWSE_DOWN, lines);
+}
+
+/* A page is two halves; the greater half of an odd number of lines. */
+static void move_halves(struct browse *b, long halves)
+{
+    long page = page_of(b);
+
+    move_lines(b, halves % 2 == 0 ? halves / 2 * page : halves * ((page + 1) / 2));
+}
+
+static void move_end(struct browse *b, long last)
+{
+    if (b->focus != BROWSE_TEXT)
+        move_list(b, last ? BROWSE_LAST : BROWSE_FIRST, 0);
+    else if (last)
+        browse_pane_last(&b->pane);
+    else
+        browse_pane_first(&b->pane);
+}
+
+/* ---- what stays in the state ---- */
+
+static void step_message(struct browse *b, long on)
+{
+    browse_pane_step(&b->pane, on);
+}
+
+/* Returns the place of the last row of the session below the chosen one in the list of hits, or of
+ * the first row of the session above; SIZE_MAX if there is none. */
+static size_t next_session(const struct browse *b, bool on)
+{
+    const struct browse_hits *h = &b->hits;
+    size_t at = b->hit_list.at, group;
+
+    while (at < h->count && h->at[at].group == h->at[b->hit_list.at].group)
+        at += on ? 1 : SIZE_MAX; /* below 0 is above the count */
+    if (at >= h->count)
+        return SIZE_MAX;
+    group = h->at[at].group;
+    while (on ? at + 1 < h->count && h->at[at + 1].group == group
+              : at > 0 && h->at[at - 1].group == group)
+        at += on ? 1 : SIZE_MAX;
+    return at;
+}
+
+/* From the last match of a session goes on to the next session with a hit; in the messages the
+ * oldest one is first. Returns false if there is none. */
+static bool leave_session(struct browse *b, bool on)
+{
+    size_t number, total, place;
+
+    if (b->found || !b->searching || !browse_pane_hit_number(&b->pane, &number, &total) ||
+        b->pane.hit != b->pane.at || number != (on ? total : 1))
+        return false;
+    place = next_session(b, on);
+    if (place == SIZE_MAX)
+        return false;
+    browse_choose(b, place);
+    browse_say(b, on ? "the next session with a hit" : "the session with a hit before");
+    return true;
+}
+
+static void step_hit(struct browse *b, long on)
+{
+    bool wrapped;
+
+    if (leave_session(b, on))
+        return;
+    if (!b->found && b->searched.len == 0)
+        browse_say(b, "there is nothing to look for: / finds in these messages");
+    else if (!browse_pane_next_hit(&b->pane, on, &wrapped))
+        browse_say(b, "no hit in these messages");
+    else if (wrapped)
+        browse_say(b, on ? "search wrapped: on from the beginning"
+                         : "search wrapped: on from the end");
+}
+
+static void ask_find(struct browse *b, long unused)
+{
+    (void)unused;
+    b->mode = BROWSE_FINDING;
+    b->find.chosen = b->find.text.len > 0;
+}
+
+static void zoom(struct browse *b, long unused)
+{
+    (void)unused;
+    if (b->focus == BROWSE_BOX)
+        b->focus = BROWSE_LIST;
+    b->zoomed = !b->zoomed;
+    browse_resize(b, b->rows, b->columns);
+}
+
+static void follow(struct browse *b, long unused)
+{
+    (void)unused;
+    b->following = !b->following;
+    browse_say(b, b->following ? "following the end of the session" : "no longer following");
+    if (b->following)
+        browse_pane_last(&b->pane);
+}
+
+static void fold(struct browse *b, long all)
+{
+    if (all)
+        browse_pane_fold_all(&b->pane);
+    else
+        browse_pane_fold(&b->pane);
+}
+
+static void turn_focus(struct browse *b, long by)
+{
+    set_focus(b, ((long)b->focus + by + 3) % 3);
+}
+
+bool browse_can_go_back(const struct browse *b)
+{
+    return b->zoomed || b->found || b->focus == BROWSE_TEXT || b->query.text.len > 0 || b->role;
+}
+
+/* Goes one step back. */
+static void go_back(struct browse *b, long unused)
+{
+    (void)unused;
+    if (b->zoomed)
+        zoom(b, 0);
+    else if (b->found)
+        set_found(b, false);
+    else if (b->focus == BROWSE_TEXT)
+        b->focus = BROWSE_LIST;
+    else if (b->query.text.len > 0)
+        end_search(b);
+    else
+        set_role(b, NULL);
+}
+
+static void next_role(struct browse *b, long unused)
+{
+    static const char *const next[] = {[ROLE_USER] = "assistant",
+                                       [ROLE_ASSISTANT] = "system",
+                                       [ROLE_SYSTEM] = "tool",
+                                       [ROLE_TOOL] = NULL,
+                                       [ROLE_OTHER] = NULL};
+
+    (void)unused;
+    set_role(b, b->role ? next[role_of(str_of(b->role))] : "user");
+}
+
+static void next_scope(struct browse *b, long unused)
+{
+    (void)unused;
+    if (b->histories < 2) {
+        browse_say(b, "there is no other history");
+        return;
+    }
+    b->all = !b->all;
+    b->wants.sessions = true;
+    renew_sessions(b, 0, NULL);
+    search_other(b);
+}
+
+/* Changes the order of the sessions, or of the hits, and chooses the first line. */
+static void next_order(struct browse *b, long unused)
+{
+    (void)unused;
+    drop_held(b);
+    if (b->searching) {
+        b->most_hits = !b->most_hits;
+        browse_hits_sort(&b->hits, b->most_hits);
+        browse_say(b, b->most_hits ? "the session with the most hits first"
+                                   : "the session with the newest hit first");
+    } else {
+        b->order = (b->order + 1) % BROWSE_ORDERS;
+        renew_sessions(b, 0, NULL);
+        browse_say(b, browse_order_name(b->order));
+    }
+    browse_choose(b, 0);
+}
+
+static void help(struct browse *b, long unused)
+{
+    (void)unused;
+    b->mode = BROWSE_HELPING;
+    b->help_top = 0;
+}
+
+/* Makes the chosen session the subject of the following question. Returns false without a
+ * session. */
+static bool take_subject(struct browse *b)
+{
+    struct str id;
+
+    if (!browse_chosen(b, &b->subject.history, &id))
+        return false;
+    buf_set(&b->subject.id, id);
+    return true;
+}
+
+static void ask_name(struct browse *b, long unused)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+
+    (void)unused;
+    if (!take_subject(b)) {
+        browse_say(b, "there is no session to export");
+        return;
+    }
+    browse_add_file_name(&name, b);
+    browse_edit_set(&b->name, buf_str(&name));
+    buf_release(&name);
+    b->mode = BROWSE_NAMING;
+}
+
+static void ask_deletion(struct browse *b, long unused)
+{
+    (void)unused;
+    if (take_subject(b))
+        browse_ask(b, BROWSE_DELETE);
+    else
+        browse_say(b, "there is no session to delete");
+}
+
+static void ask_part(struct browse *b, long unused)
+{
+    (void)unused;
+    if (take_subject(b))
+        b->mode = BROWSE_COPYING;
+    else
+        browse_say(b, "there is nothing to copy");
+}
+
+/* ---- commands ---- */
+
+static const struct action {
+    enum needs needs;
+    void (*act)(struct browse *b, long arg); /* NULL: the caller does it */
+    long arg;
+} actions[] = {
+    [BROWSE_UP] = {NEEDS_LINES, move_lines, -1},
+    [BROWSE_DOWN] = {NEEDS_LINES, move_lines, 1},
+    [BROWSE_PAGE_UP] = {NEEDS_LINES, move_halves, -2},
+    [BROWSE_PAGE_DOWN] = {NEEDS_LINES, move_halves, 2},
+    [BROWSE_HALF_UP] = {NEEDS_LINES, move_halves, -1},
+    [BROWSE_HALF_DOWN] = {NEEDS_LINES, move_halves, 1},
+    [BROWSE_FIRST] = {NEEDS_LINES, move_end, false},
+    [BROWSE_LAST] = {NEEDS_LINES, move_end, true},
+    [BROWSE_NEXT_PANEL] = {NEEDS_NOTHING, turn_focus, 1},
+    [BROWSE_LAST_PANEL] = {NEEDS_NOTHING, turn_focus, -1},
+    [BROWSE_TO_BOX] = {NEEDS_NOTHING, set_focus, BROWSE_BOX},
+    [BROWSE_TO_LIST] = {NEEDS_NOTHING, set_focus, BROWSE_LIST},
+    [BROWSE_TO_TEXT] = {NEEDS_NOTHING, set_focus, BROWSE_TEXT},
+    [BROWSE_ENTER] = {NEEDS_MESSAGES, set_focus, BROWSE_TEXT},
+    [BROWSE_NEXT_HIT] = {NEEDS_HITS, step_hit, true},
+    [BROWSE_LAST_HIT] = {NEEDS_HITS, step_hit, false},
+    [BROWSE_NEXT_MESSAGE] = {NEEDS_MESSAGES, step_message, true},
+    [BROWSE_LAST_MESSAGE] = {NEEDS_MESSAGES, step_message, false},
+    [BROWSE_FOLD] = {NEEDS_MESSAGES, fold, false},
+    [BROWSE_FOLD_ALL] = {NEEDS_MESSAGES, fold, true},
+    [BROWSE_ROLE] = {NEEDS_NOTHING, next_role, 0},
+    [BROWSE_SCOPE] = {NEEDS_NOTHING, next_scope, 0},
+    [BROWSE_ORDER] = {NEEDS_NOTHING, next_order, 0},
+    [BROWSE_FIND] = {NEEDS_NOTHING, ask_find, 0},
+    [BROWSE_ZOOM] = {NEEDS_NOTHING, zoom, 0},
+    [BROWSE_FOLLOW] = {NEEDS_MESSAGES, follow, 0},
+    [BROWSE_BACK] = {NEEDS_NOTHING, go_back, 0},
+    [BROWSE_LOAD] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_CHAT] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_COPY_PART] = {NEEDS_MESSAGES, ask_part, 0},
+    [BROWSE_PROMPT] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_COPY] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_PAGER] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_EDITOR] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_EXPORT] = {NEEDS_SESSION, ask_name, 0},
+    [BROWSE_FORK] = {NEEDS_MESSAGES, NULL, 0},
+    [BROWSE_DELETE] = {NEEDS_SESSION, ask_deletion, 0},
+    [BROWSE_HELP] = {NEEDS_NOTHING, help, 0},
+    /* The commands without a row are the same as this one. */
+    [BROWSE_CANCEL] = {NEEDS_NOTHING, NULL, 0},
+};
+
+static enum needs needs_of(const struct browse *b, struct browse_held held)
+{
+    enum needs needs = actions[held.command].needs;
+
+    if (held.focus == BROWSE_TEXT)
+        return needs == NEEDS_LINES ? NEEDS_MESSAGES : needs;
+    return held.command == BROWSE_ENTER && !b->choosing ? NEEDS_NOTHING : needs;
+}
+
+/* Returns true for a command that moves up in the messages. */
+static bool moves_up(enum browse_command command)
+{
+    return command == BROWSE_UP || command == BROWSE_PAGE_UP || command == BROWSE_HALF_UP ||
+           command == BROWSE_FIRST || command == BROWSE_LAST_MESSAGE ||
+           command == BROWSE_NEXT_HIT || command == BROWSE_LAST_HIT;
+}
+
+/* Carries out a command, or returns it if the caller has to do it. */
+static enum browse_command carry_out(struct browse *b, enum browse_command command)
+{
+    const struct action *a;
+
+    if (command == BROWSE_BACK && !browse_can_go_back(b))
+        return BROWSE_CLOSE;
+    /* Enter chooses with --print; else it goes to the messages, and there it loads. */
+    if (command == BROWSE_ENTER && b->focus == BROWSE_TEXT && (!b->choosing || b->for_chat))
+        command = b->choosing ? BROWSE_PROMPT : BROWSE_LOAD;
+    else if (command == BROWSE_ENTER && !b->choosing)
+        command = BROWSE_TO_TEXT;
+    if (command == BROWSE_CHAT && b->for_chat)
+        command = BROWSE_LOAD;
+    a = &actions[command];
+    if (!a->act || command == BROWSE_ENTER)
+        return command;
+    if (b->focus == BROWSE_TEXT && moves_up(command))
+        b->following = false;
+    a->act(b, a->arg);
+    return BROWSE_NOTHING;
+}
+
+static enum browse_command carry_out_or_hold(struct browse *b, enum browse_command command);
+
+/* ---- modes ---- */
+
+static enum browse_command press_help(struct browse *b, int32_t key)
+{
+    enum browse_command command = browse_command(BROWSE_LIST, key);
+    size_t rows = b->rows > 2 ? b->rows - 2 : 1, last;
+    struct browse_lines lines = {0};
+
+    browse_help(&lines, b->columns);
+    last = less(lines.count, rows);
+    browse_lines_release(&lines);
+    if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
+        return command;
+    if (command == BROWSE_DOWN || command == BROWSE_PAGE_DOWN)
+        b->help_top += command == BROWSE_DOWN ? 1 : rows;
+    else if (command == BROWSE_UP || command == BROWSE_PAGE_UP)
+        b->help_top -= command == BROWSE_UP && b->help_top > 0 ? 1
+                       : b->help_top < rows                    ? b->help_top
+                                                               : rows;
+    else
+        b->mode = BROWSE_NORMAL;
+    b->help_top = b->help_top < last ? b->help_top : last;
+    return BROWSE_NOTHING;
+}
+
+static enum browse_command press_part(struct browse *b, int32_t key)
+{
+    b->mode = BROWSE_NORMAL;
+    switch (key) {
+    case 'm':
+        return BROWSE_COPY;
+    case 'c':
+        return BROWSE_COPY_CODE;
+    case 'i':
+        return BROWSE_COPY_ID;
+    case 's':
+        return BROWSE_COPY_SESSION;
+    default:
+        return BROWSE_NOTHING;
+    }
+}
+
+/* Applies a key to a text that is typed at the foot. Enter and Esc end it. Returns true for
+ * Enter. */
+static bool press_line(struct browse *b, struct browse_edit *line, int32_t key)
+{
+    if (key == BROWSE_KEY_ENTER || key == BROWSE_KEY_ESCAPE)
+        b->mode = BROWSE_NORMAL;
+    else
+        browse_edit_key(line, key);
+    return key == BROWSE_KEY_ENTER;
+}
+
+static enum browse_command press_find(struct browse *b, int32_t key)
+{
+    if (!press_line(b, &b->find, key))
+        return BROWSE_NOTHING;
+    set_found(b, b->find.text.len > 0);
+    b->held.command = BROWSE_NOTHING;
+    return b->found ? carry_out_or_hold(b, BROWSE_NEXT_HIT) : BROWSE_NOTHING;
+}
+
+/* ---- data that is not there yet ---- */
+
+static bool has_messages(const struct browse *b)
+{
+    return has_list(b) && !b->wants.messages;
+}
+
+bool browse_is_looking(const struct browse *b)
+{
+    return needs_of(b, b->held) == NEEDS_HITS && has_messages(b);
+}
+
+static bool question_is_held(const struct browse *b)
+{
+    return needs_of(b, b->held) == NEEDS_SESSION;
+}
+
+/* Returns true if a command can be carried out now. */
+static bool is_ready(const struct browse *b, struct browse_held held)
+{
+    switch (needs_of(b, held)) {
+    case NEEDS_MESSAGES:
+        return has_messages(b);
+    case NEEDS_HITS:
+        return has_messages(b) && !browse_pane_is_counting(&b->pane);
+    case NEEDS_SESSION:
+        return has_list(b);
+    default:
+        return true;
+    }
+}
+
+/* Holds a command whose data is not there yet. Returns BROWSE_LATER if another one is held: the key
+ * has to be pressed again. A command that needs no data is carried out before one that is held. */
+static enum browse_command carry_out_or_hold(struct browse *b, enum browse_command command)
+{
+    struct browse_held held = {command, b->focus};
+    enum needs needs = needs_of(b, held);
+
+    /* Messages of a session that is left are not wanted any more. */
+    if (needs == NEEDS_LINES)
+        b->held.command = BROWSE_NOTHING;
+    if (needs <= NEEDS_LINES)
+        return carry_out(b, command);
+    if (b->held.command != BROWSE_NOTHING)
+        return BROWSE_LATER;
+    if (is_ready(b, held))
+        return carry_out(b, command);
+    b->held = held;
+    return BROWSE_NOTHING;
+}
+
+enum browse_command browse_go_on(struct browse *b)
+{
+    struct browse_held held = b->held;
+    enum browse_focus focus = b->focus;
+    enum browse_command command;
+
+    if (!b->back.list)
+        reach_goal(b);
+    if (held.command == BROWSE_NOTHING || b->mode != BROWSE_NORMAL || !is_ready(b, held))
+        return BROWSE_NOTHING;
+    b->held.command = BROWSE_NOTHING;
+    /* The focus is where it was when the key was pressed. */
+    b->focus = held.focus;
+    command = carry_out(b, held.command);
+    b->focus = focus;
+    return command;
+}
+
+static void edit_query(struct browse *b, int32_t key, int64_t now)
+{
+    if (!browse_edit_key(&b->query, key))
+        return;
+    b->back.list = b->back.text = false;
+    drop_held(b);
+    b->search_due = now + BROWSE_DEBOUNCE_MS;
+}
+
+void browse_paste(struct browse *b, int32_t key, int64_t now)
+{
+    cancel_act(b);
+    if (b->mode == BROWSE_NAMING) {
+        browse_edit_key(&b->name, key);
+    } else if (b->mode == BROWSE_FINDING) {
+        browse_edit_key(&b->find, key);
+    } else if (b->mode == BROWSE_NORMAL && !question_is_held(b)) {
+        buf_clear(&b->status);
+        set_focus(b, BROWSE_BOX);
+        edit_query(b, key, now);
+    }
+}
+
+enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
+{
+    enum browse_command command = browse_command(b->focus, key);
+
+    /* A search seldom begins with it. */
+    if (key == '?' && b->focus == BROWSE_BOX && (b->query.text.len == 0 || b->query.chosen))
+        command = BROWSE_HELP;
+    buf_clear(&b->status);
+    cancel_act(b);
+    if (b->mode == BROWSE_HELPING)
+        return press_help(b, key);
+    if (b->mode != BROWSE_NORMAL && key == BROWSE_CTRL('c'))
+        return BROWSE_CANCEL;
+    if (b->mode == BROWSE_ASKING) {
+        b->mode = BROWSE_NORMAL;
+        return key == 'y' || key == 'Y' ? b->asked : BROWSE_NOTHING;
+    }
+    if (b->mode == BROWSE_NAMING)
+        return press_line(b, &b->name, key) && b->name.text.len > 0 ? BROWSE_EXPORT
+                                                                    : BROWSE_NOTHING;
+    if (b->mode == BROWSE_FINDING)
+        return press_find(b, key);
+    if (b->mode == BROWSE_COPYING)
+        return press_part(b, key);
+    /* A key typed after a question that is held is its answer, not a command. */
+    if (question_is_held(b)) {
+        if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
+            return command;
+        if (key == BROWSE_KEY_ESCAPE)
+            b->held.command = BROWSE_NOTHING;
+        return BROWSE_NOTHING;
+    }
+    if (command == BROWSE_NOTHING && b->focus == BROWSE_BOX) {
+        edit_query(b, key, now);
+        return BROWSE_NOTHING;
+    }
+    return carry_out_or_hold(b, command);
+}
+
+/* ---- the mouse ---- */
+
+static bool inside(struct browse_rect r, size_t row, size_t column)
+{
+    return row >= r.row && row < r.row + r.rows && column >= r.column &&
+           column < r.column + r.columns;
+}
+
+enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,
+                                 int64_t now)
+{
+    struct browse_areas a = browse_areas(b);
+
+    cancel_act(b);
+    if (b->mode != BROWSE_NORMAL)
+        return BROWSE_NOTHING;
+    if (inside(a.box, row, column)) {
+        set_focus(b, BROWSE_BOX);
+    } else if (inside(a.list, row, column)) {
+        size_t place = browse_list(b)->top + row - a.list.row;
+
+        b->focus = BROWSE_LIST;
+        if (browse_awaits_list(b) || place >= browse_list_count(b))
+            return BROWSE_NOTHING;
+        drop_held(b);
+        browse_choose(b, place);
+    } else if (inside(a.text, row, column)) {
+        b->focus = BROWSE_TEXT;
+        if (!has_messages(b))
+            return BROWSE_NOTHING;
+        browse_pane_point(&b->pane, row - a.text.row);
+    } else {
+        return BROWSE_NOTHING;
+    }
+    if (twice && b->focus == BROWSE_TEXT)
+        browse_pane_fold(&b->pane);
+    return twice && b->focus == BROWSE_LIST ? browse_press(b, BROWSE_KEY_ENTER, now)
+                                            : BROWSE_NOTHING;
+}
+
+void browse_wheel(struct browse *b, size_t row, size_t column, long lines)
+{
+    struct browse_areas a = browse_areas(b);
+
+    cancel_act(b);
+    if (b->mode != BROWSE_NORMAL)
+        return;
+    b->following = b->following && lines > 0;
+    if (inside(a.text, row, column))
+        browse_pane_scroll(&b->pane, lines);
+    else if (inside(a.list, row, column) && !browse_awaits_list(b))
+        move_list(b, BROWSE_DOWN, lines);
 }

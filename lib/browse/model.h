@@ -1,15 +1,13 @@
 /*
- * model - the state of the browser, which keys and results change. It knows no terminal and no
- * file, and asks the clock only for queries such as since:7d: it requests data by `wants` and
- * `search_due`, and the caller passes the results in.
+ * model - the state of the browser, and what keys and the mouse do to it. It knows no terminal and
+ * no file, and asks the clock only for queries such as since:7d: it requests data by `wants`, and
+ * the caller passes the results in before anything is drawn.
  *
  *     browse_init -> browse_resize -> browse_press, browse_take_*, browse_tick -> browse_release
  *
- * Until data has been read, these members hold the work that depends on it:
- *     wants, search_due  data that the caller has to read, at once or after a pause in typing
- *     waits              commands for a list or messages that have not been read
- *     back               the position of the last visit
- * A command that ends the browser or needs another program is returned to the caller.
+ * A search may still run. A key that needs a hit which was not found yet waits until browse_go_on
+ * finds its data there: moves in the list are added up (`goal`), and one other command is held
+ * (`held`). A command that ends the browser or needs another program is returned to the caller.
  */
 #ifndef CHATHIST_BROWSE_MODEL_H
 #define CHATHIST_BROWSE_MODEL_H
@@ -45,6 +43,8 @@ struct browse_areas {
 /* For a move to the end, or for the order by the number of hits, at most this many hits are read,
  * because each takes some hundred bytes of memory. */
 #define BROWSE_HITS_MAX ((size_t)100000)
+/* A search pauses after this many hits, until the user comes near the last one. */
+#define BROWSE_HITS_FIRST ((size_t)300)
 
 /* A session to read. */
 struct browse_target {
@@ -56,16 +56,18 @@ struct browse_target {
 void browse_target_init(struct browse_target *t);
 void browse_target_release(struct browse_target *t);
 bool browse_target_is(const struct browse_target *t, size_t history, struct str id);
-/* Commands that wait for data, in the order of their keys, each with the focus that it was typed
- * at. Further ones are dropped. */
-#define BROWSE_WAITS_MAX 256
-struct browse_waits {
-    struct browse_wait {
-        enum browse_command command;
-        enum browse_focus focus;
-    } at[BROWSE_WAITS_MAX];
-    size_t count;
-    bool chosen; /* when the last one was typed, the chosen session was known */
+
+/* Where moves in the list lead to. */
+struct browse_goal {
+    enum browse_command from; /* BROWSE_DOWN: the chosen line, BROWSE_FIRST, BROWSE_LAST; or none,
+                                 BROWSE_NOTHING */
+    long lines;               /* below it; less than 0: above */
+};
+
+/* A command that waits for data, and the focus when it was typed. */
+struct browse_held {
+    enum browse_command command; /* BROWSE_NOTHING: none is held */
+    enum browse_focus focus;
 };
 
 enum browse_mode {
@@ -101,9 +103,9 @@ struct browse {
     size_t rows, columns; /* of the screen */
     enum browse_focus focus;
     enum browse_mode mode;
-    enum browse_command asked;    /* BROWSE_DELETE, BROWSE_OVERWRITE */
-    struct browse_target subject; /* the session of a question or export, even if another one is
-                                     chosen meanwhile */
+    enum browse_command asked; /* BROWSE_DELETE, BROWSE_OVERWRITE */
+    /* The session of a question or export, even if another one is chosen meanwhile. */
+    struct browse_target subject;
     size_t help_top;
     struct browse_edit query, name, find;
     bool found;              /* the panel marks the text of `find` in place of that of the search */
@@ -120,8 +122,7 @@ struct browse {
     bool choosing, for_chat;      /* as in struct browse_setup */
 
     struct browse_sessions sessions;
-    bool sessions_known;                     /* a list was read */
-    unsigned sessions_number, sessions_read; /* of the last request, and of the last one answered */
+    bool sessions_known; /* the lists have been read */
     struct browse_list session_list;
 
     bool searching; /* the list shows the hits of `searched` */
@@ -129,29 +130,28 @@ struct browse {
     struct buf wrong; /* why the text of the box is no query; the list is that of the text before */
     struct browse_hits hits;
     enum browse_fit fit; /* what the hits hold of the query */
-    bool hits_done;      /* all hits have come */
+    bool answered;  /* the search has given something; else the list is that of the one before */
+    bool repeating; /* the search is repeated; its first result replaces `hits` at once */
+    bool hits_done; /* all hits have come */
+    size_t hits_wanted;  /* the search pauses when it has this many */
     uint64_t hits_total; /* their exact number while not all have come; 0: unknown */
     struct browse_list hit_list;
-    struct browse_waits waits;
+    struct browse_goal goal;
+    struct browse_held held;
 
     struct browse_pane pane;
-    struct browse_target shown;  /* the session in the panel */
-    bool every;                  /* the panel shows all its lines, because the hit was replaced */
-    struct browse_target target; /* the session requested for the panel */
+    struct browse_target shown; /* the session whose messages are in the panel, or wanted for it */
+    bool another;               /* the panel still has the messages of the session before */
+    bool every;                 /* the panel shows all its lines, because the hit was replaced */
     struct browse_back back;
 
-    /* Requests to the caller, who clears them. */
+    /* What the caller has to read before the next drawing. */
     struct {
-        bool sessions; /* read the sessions of the first history, or of all; `sessions_number` */
-        bool thread;   /* read `target`; pass it in with `thread_number` */
-        bool search;   /* search for `searched`; pass hits in with `search_number`. If `repeating`,
-                          the first result has more hits than `hits`, or all */
-        size_t hits;   /* continue that search until it has this many; 0: no */
+        bool sessions; /* the lists of the first history, or of all */
+        bool messages; /* those of `shown` */
+        bool search;   /* search for `searched`, from its first hit on */
     } wants;
-    unsigned thread_number, search_number;
-    int64_t search_due;   /* time (time_ticks) at which browse_tick starts a search; 0: none */
-    bool repeating;       /* the search is repeated; its first result replaces `hits` at once */
-    unsigned hits_number; /* search_number of `hits` */
+    int64_t search_due; /* time (time_ticks) at which browse_tick starts a search; 0: none */
 };
 
 void browse_init(struct browse *b, size_t histories);
@@ -161,27 +161,13 @@ struct browse_areas browse_areas(const struct browse *b);
 
 /* Chooses line `place` of the list, or its last line. */
 void browse_choose(struct browse *b, size_t place);
-/* Ends the search: the list shows the sessions again, with the session that was chosen. */
-void browse_end_search(struct browse *b);
-/* Has the panel mark the text of `find`, or with `on` false again that of the search. */
-void browse_set_found(struct browse *b, bool on);
-void browse_set_focus(struct browse *b, enum browse_focus focus);
 /* Opens a session when the list has been read. */
 void browse_open(struct browse *b, size_t history, struct str id);
-void browse_set_role(struct browse *b, const char *role);
-void browse_set_scope(struct browse *b, bool all);
-/* Change the order of the sessions, or of the hits, and choose the first line. */
-void browse_set_order(struct browse *b, enum browse_order order);
-void browse_set_most_hits(struct browse *b, bool most);
 /* Starts a search that is due at time `now`. */
 void browse_tick(struct browse *b, int64_t now);
 /* Makes a search due at once. `again`: it is repeated because the histories have changed. */
 void browse_search(struct browse *b, bool again);
-/* Requests the sessions of the histories. */
-void browse_want_sessions(struct browse *b);
-/* Returns true until the list that was requested last has been read. */
-bool browse_awaits_sessions(const struct browse *b);
-/* Requests the sessions of a history that has changed, and the messages if they are shown. */
+/* Requests the messages again if they are of this history, which has changed. */
 void browse_changed(struct browse *b, size_t history);
 /* Asks at the foot about BROWSE_DELETE or BROWSE_OVERWRITE; browse_press returns that command when
  * the answer is yes. */
@@ -191,52 +177,51 @@ void browse_say(struct browse *b, const char *text);
 /* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
 
-/* Pass results in. Their contents are moved; results that are no longer wanted are freed. `every`:
- * the thread holds every line of the session. */
+/* Pass in what was read. The contents are moved. */
 void browse_take_sessions(struct browse *b, size_t history, struct session_list *list);
-/* The lists of this request have been passed in, or cannot be read. */
-void browse_take_all_sessions(struct browse *b, unsigned number);
-void browse_take_thread(struct browse *b, unsigned number, struct thread *t,
-                        struct browse_parts *parts, bool every);
-/* The number of all hits of a search that pauses. */
-void browse_take_count(struct browse *b, unsigned number, uint64_t count);
-void browse_take_hits(struct browse *b, unsigned number, struct browse_hits *h, enum browse_fit fit,
-                      bool done);
+/* The lists that have changed have been passed in, or cannot be read. */
+void browse_take_all_sessions(struct browse *b);
+/* `every`: the thread holds every line of the session. */
+void browse_take_messages(struct browse *b, struct thread *t, struct browse_parts *parts,
+                          bool every);
+/* The next hits of the search; `done`: there are no more. */
+void browse_take_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done);
 
 /* Gets the chosen session; *id is borrowed. Returns false if the list is empty. */
 bool browse_chosen(const struct browse *b, size_t *history, struct str *id);
+/* Returns true if the panel has the messages of this session. */
+bool browse_shows(const struct browse *b, size_t history, struct str id);
 /* Returns the current message, or NULL. */
 const struct message *browse_message(const struct browse *b);
 /* Return the number of lines of the list, and its chosen line. */
 size_t browse_list_count(const struct browse *b);
 const struct browse_list *browse_list(const struct browse *b);
 
-/* Returns true until the first result of a requested list. A repeated search counts as read. */
+/* Returns true until the list has a first line or is known to be empty. A repeated search keeps its
+ * list. */
 bool browse_awaits_list(const struct browse *b);
 /* Returns true while a search has given nothing yet. */
 bool browse_is_searching(const struct browse *b);
 /* Returns the message id of the chosen hit, borrowed; empty without a hit. */
 struct str browse_chosen_hit(const struct browse *b);
-/* Returns true if a command waits that leaves the browser or acts on a message. */
-bool browse_act_waits(const struct browse *b);
-
-/* Returns true if the move to another hit waits until the hits are counted. */
+/* Returns true while the move to another hit is held until the hits are counted. */
 bool browse_is_looking(const struct browse *b);
 
 /* Returns false if Esc closes the browser. */
 bool browse_can_go_back(const struct browse *b);
 
-/* ---- keys and the mouse (commands.c); `now` is a time of time_ticks, in milliseconds ---- */
+/* ---- keys and the mouse; `now` is a time of time_ticks, in milliseconds ---- */
 
 /* Inserts a character of a paste in the search box, or in the file name that is being typed. It
  * never acts as a command, or as the answer to a question. */
 void browse_paste(struct browse *b, int32_t key, int64_t now);
-/* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_ENTER
- * means that the user has chosen; for BROWSE_EXPORT the file is in b->name; BROWSE_DELETE is
- * confirmed. */
+/* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_LATER
+ * means that the key has to be pressed again when browse_go_on has carried out the command that is
+ * held. BROWSE_ENTER means that the user has chosen; for BROWSE_EXPORT the file is in b->name;
+ * BROWSE_DELETE is confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
-/* Counts hits of the messages for a short time (call it again while browse_pane_is_counting), then
- * carries out commands whose data have been read. Returns a command like browse_press. */
+/* Carries out the moves and the command that are held if their data is there. Returns a command
+ * like browse_press. */
 enum browse_command browse_go_on(struct browse *b);
 /* Applies a click; `twice` acts like Enter. */
 enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,

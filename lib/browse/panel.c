@@ -96,14 +96,6 @@ void browse_pane_release(struct browse_pane *p)
     pattern_release(&p->pattern);
 }
 
-/* Frees the layout of parts that are far from the visible ones. */
-static void tidy(struct browse_pane *p)
-{
-    for (size_t i = 0; p->laid > LAID_MAX && i < p->parts.count; i++)
-        if (p->parts.at[i].laid && (i + LAID_MAX / 4 < p->top || i > p->top + LAID_MAX / 2))
-            unlay(p, i);
-}
-
 static struct browse_part *lay(struct browse_pane *p, size_t i)
 {
     struct browse_part *part = &p->parts.at[i];
@@ -204,25 +196,23 @@ static void follow(struct browse_pane *p)
         p->at = top;
     if (last != SIZE_MAX && p->at > message_of(p, last))
         p->at = message_of(p, last);
-    tidy(p);
-}
-
-static bool is_at_end(struct browse_pane *p)
-{
-    size_t line;
-
-    return below(p, p->height, &line) == SIZE_MAX;
+    /* Parts that are far from the visible ones do not stay laid out. */
+    for (size_t i = 0; p->laid > LAID_MAX && i < p->parts.count; i++)
+        if (p->parts.at[i].laid && (i + LAID_MAX / 4 < p->top || i > p->top + LAID_MAX / 2))
+            unlay(p, i);
 }
 
 static void settle(struct browse_pane *p)
 {
+    size_t line;
+
     if (p->parts.count == 0) {
         p->top = p->top_line = p->at = 0;
         return;
     }
     clamp(p);
     follow(p);
-    if (p->unseen > 0 && is_at_end(p))
+    if (p->unseen > 0 && below(p, p->height, &line) == SIZE_MAX)
         p->unseen = 0;
 }
 

@@ -23,7 +23,7 @@ static void add_place(struct buf *out, const struct browse *b)
     json_add_member_int(out, "row", (int64_t)(l->at - l->top));
     if (b->searching)
         json_add_member(out, "message", b->hits.at[l->at].message);
-    if (browse_message(b) && str_eq(buf_str(&b->shown.id), id)) {
+    if (browse_message(b) && browse_shows(b, history, id)) {
         json_add_member(out, "top", p->thread.at[p->parts.at[p->top].message].id);
         if (browse_pane_top_part(p) > 0)
             json_add_member_int(out, "top_part", (int64_t)browse_pane_top_part(p));

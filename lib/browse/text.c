@@ -86,14 +86,6 @@ static void break_line(struct laying *l)
     l->blank = 0;
 }
 
-static void end_line(struct laying *l)
-{
-    if (!l->begun)
-        new_line(l->lines, l->offset);
-    l->begun = false;
-    l->source_column = 0;
-}
-
 /* ---- cells ---- */
 
 /* Makes room for a cell. Returns false if it is dropped: a blank at the end of a line, and what
@@ -176,16 +168,11 @@ static bool joins(const struct laying *l, int32_t cp)
     return cp >= 0x1f3fb && cp <= 0x1f3ff && l->begun && l->last_width == 2;
 }
 
-static bool is_space(int32_t cp)
-{
-    return cp == ' ' || (cp >= '\t' && cp <= '\r');
-}
-
 static void add_character(struct laying *l, struct str bytes, int32_t cp, unsigned styles)
 {
     int width = cp < 0 ? 0 : utf8_width(cp);
 
-    if (l->one && is_space(cp)) {
+    if (l->one && (cp == ' ' || (cp >= '\t' && cp <= '\r'))) {
         if (l->begun && !l->last_blank)
             add_blanks(l, 1, styles);
     } else if (cp == '\t') {
@@ -226,10 +213,14 @@ static void feed(void *arg, unsigned markdown, struct str text)
         bool line_end = cp == '\r' && text.n > 1 && text.p[1] == '\n';
 
         n = n > 0 ? n : text.n;
-        if (cp == '\n' && !l->one)
-            end_line(l);
-        else if (!line_end)
+        if (cp == '\n' && !l->one) {
+            if (!l->begun)
+                new_line(l->lines, l->offset);
+            l->begun = false;
+            l->source_column = 0;
+        } else if (!line_end) {
             add_character(l, (struct str){text.p, n}, cp, styles | hit_here(l));
+        }
         l->offset += n;
         text = str_skip(text, n);
     }

@@ -82,8 +82,7 @@ size_t browse_line_columns(const struct browse_lines *l, size_t i);
 /* ---- parts: messages divided, so that the panel lays out only what it shows ----
  *
  * A part is laid out like a complete text. It ends at a line end if possible, and records the
- * Markdown state at its start. The worker thread makes the parts because that decodes long
- * messages. */
+ * Markdown state at its start. To make the parts decodes long messages, once. */
 
 /* Maximum size of a part in bytes; a short remainder is added to the last one. */
 #define BROWSE_PART ((size_t)16 << 10)

@@ -53,17 +53,6 @@ static const char *const hit_titles[] = {
     [BROWSE_FIT_NEARLY] = "all words but one",
 };
 
-/* Adds the title of a list that has lines, with its order unless that is the newest first. */
-static void add_kind(struct buf *out, const struct browse *b)
-{
-    buf_addf(out, " %s", b->searching ? hit_titles[b->fit] : "sessions");
-    if (b->searching && b->most_hits)
-        buf_add_c(out, ", most hits first");
-    else if (!b->searching && b->order != BROWSE_NEWEST)
-        buf_addf(out, ", %s", browse_order_name(b->order));
-    buf_add_byte(out, ' ');
-}
-
 void browse_title_list(struct buf *out, const struct browse *b)
 {
     uint64_t bad = bad_lines(b);
@@ -78,8 +67,11 @@ void browse_title_list(struct buf *out, const struct browse *b)
         buf_add_c(out, b->searching ? " hits, searching\xe2\x80\xa6 " : " searching\xe2\x80\xa6 ");
     else if (b->searching && b->hits.count == 0)
         buf_add_c(out, b->hits_done ? " no hit " : " searching\xe2\x80\xa6 ");
-    else if (b->searching || b->sessions.rows.count > 0)
-        add_kind(out, b);
+    else if (b->searching)
+        buf_addf(out, " %s%s ", hit_titles[b->fit], b->most_hits ? ", most hits first" : "");
+    else if (b->sessions.rows.count > 0)
+        buf_addf(out, " sessions%s%s ", b->order != BROWSE_NEWEST ? ", " : "",
+                 b->order != BROWSE_NEWEST ? browse_order_name(b->order) : "");
     else
         buf_add_c(out, b->sessions_known ? " no session yet " : " reading ");
     if (bad > 0)
@@ -109,7 +101,7 @@ void browse_title_text(struct buf *out, struct browse *b)
     buf_add_byte(out, ' ');
 }
 
-/* The lines that say what to do in an empty list; NULL ends them. */
+/* The lines that say what to do in an empty list. */
 static const char *const first_steps[] = {
     "No conversation is stored here.",
     "",
@@ -119,24 +111,17 @@ static const char *const first_steps[] = {
     "    brings in those of other programs",
     "Ctrl-S",
     "    lists all your histories",
-    NULL,
 };
-
-static bool add_step(struct buf *out, size_t line)
-{
-    if (line + 1 >= sizeof first_steps / sizeof *first_steps)
-        return false;
-    buf_add_c(out, first_steps[line]);
-    return true;
-}
 
 bool browse_advice_list(struct buf *out, const struct browse *b, size_t line)
 {
-    if (browse_list_count(b) > 0 || browse_awaits_list(b) || browse_awaits_sessions(b))
+    if (browse_list_count(b) > 0 || browse_awaits_list(b))
         return false;
-    if (!b->searching)
-        return add_step(out, line);
-    if (b->role && line == 0)
+    if (!b->searching && line < sizeof first_steps / sizeof *first_steps)
+        buf_add_c(out, first_steps[line]);
+    else if (!b->searching)
+        return false;
+    else if (b->role && line == 0)
         buf_addf(out, "Only role %s: Ctrl-R, next role", b->role);
     else if (!b->all && b->histories > 1 && line == (b->role ? 1 : 0))
         buf_add_c(out, "Ctrl-S: search all histories");
@@ -168,24 +153,18 @@ static void add_deletion(struct buf *out, const struct browse *b)
     buf_add_c(out, ", for ever? y or n");
 }
 
-static void add_question(struct buf *out, const struct browse *b)
-{
-    if (b->asked == BROWSE_DELETE) {
-        add_deletion(out, b);
-        return;
-    }
-    vis_add_line(out, buf_str(&b->name.text), true);
-    buf_add_c(out, " is there: overwrite it? y or n");
-}
-
 void browse_foot(struct buf *out, const struct browse *b)
 {
-    if (b->mode == BROWSE_ASKING)
-        add_question(out, b);
-    else if (b->mode == BROWSE_COPYING)
+    if (b->mode == BROWSE_ASKING && b->asked == BROWSE_DELETE) {
+        add_deletion(out, b);
+    } else if (b->mode == BROWSE_ASKING) {
+        vis_add_line(out, buf_str(&b->name.text), true);
+        buf_add_c(out, " is there: overwrite it? y or n");
+    } else if (b->mode == BROWSE_COPYING) {
         buf_add_c(out, "copy: m message  c its first code block  i id of the session  s session");
-    else if (b->status.len > 0)
+    } else if (b->status.len > 0) {
         vis_add_line(out, buf_str(&b->status), true);
-    else
+    } else {
         browse_hints(out, b->focus, b->choosing, browse_can_go_back(b), b->columns);
+    }
 }

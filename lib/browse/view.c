@@ -73,13 +73,6 @@ struct browse_view {
 
 /* ---- the terminal ---- */
 
-static bool can_be_drawn_on(void)
-{
-    const char *can = tigetstr("cup");
-
-    return can && (intptr_t)can != -1;
-}
-
 static void ask_for_pastes(const struct browse_view *v, bool on)
 {
     struct str sequence = on ? STR("\033[?2004h") : STR("\033[?2004l");
@@ -227,7 +220,7 @@ static void await_answer(struct browse_view *v);
 struct browse_view *browse_view_open(bool color, bool mouse, struct err *e)
 {
     struct browse_view *v = mem_zalloc(sizeof *v);
-    const char *term = config_env("TERM");
+    const char *term = config_env("TERM"), *can_move;
     int out;
 
     v->color = color;
@@ -250,7 +243,8 @@ struct browse_view *browse_view_open(bool color, bool mouse, struct err *e)
      * elsewhere. */
     if (!v->screen && !term_is_dumb())
         v->screen = newterm(INSTEAD, v->out, v->in);
-    if (!v->screen || !can_be_drawn_on()) {
+    can_move = v->screen ? tigetstr("cup") : NULL;
+    if (!can_move || (intptr_t)can_move == -1) {
         if (v->screen) {
             endwin();
             delscreen(v->screen);
@@ -509,14 +503,6 @@ static bool paste(struct browse_view *v, struct browse_input *input, wint_t key)
     return true;
 }
 
-/* Returns a key outside of a paste; 0 or less if it has no meaning. */
-static int32_t pressed(struct browse_view *v, int kind, wint_t key)
-{
-    if (kind == KEY_CODE_YES)
-        return special(key);
-    return key == 033 ? escape(v) : character(key);
-}
-
 bool browse_view_input(struct browse_view *v, struct browse_input *input)
 {
     wint_t key;
@@ -533,7 +519,9 @@ bool browse_view_input(struct browse_view *v, struct browse_input *input)
             if (kind == OK && paste(v, input, key))
                 return true;
         } else {
-            input->key = pressed(v, kind, key);
+            input->key = kind == KEY_CODE_YES ? special(key)
+                         : key == 033         ? escape(v)
+                                              : character(key);
             if (input->key > 0)
                 return true;
         }

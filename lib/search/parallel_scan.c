@@ -10,6 +10,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/simd.h"
 #include "chathist/base/thread_pool.h"
+#include "chathist/base/time.h"
 #include "chathist/history/message.h"
 #include "chathist/history/time_blocks.h"
 #include "chathist/search/searched_text.h"
@@ -77,6 +78,7 @@ struct parallel_scan {
     struct scan_held held; /* hits of chunks that the caller had */
     struct scan_rest rest; /* what is left after these chunks */
     uint64_t hits;         /* in the chunks that the caller had */
+    bool failed;           /* a message in them could not be matched */
 };
 
 /* ---- is a line a hit? ---- */
@@ -596,11 +598,14 @@ void parallel_scan_free(struct parallel_scan *s)
     free(s);
 }
 
-/* Makes the next chunk, read, the current one. Returns 1; 0 after the last one; -1 with *e set. */
+/* Makes the next chunk, read, the current one. Returns 1; 0 after the last one; -1 with *e set; or
+ * PARALLEL_SCAN_PAUSED. */
 static int next_chunk(struct parallel_scan *s, struct err *e)
 {
     size_t number;
 
+    if (s->job.until && time_ticks() >= *s->job.until)
+        return PARALLEL_SCAN_PAUSED;
     if (!s->asked_for_help && s->chunk && s->order.size - s->cut >= s->job.helped)
         get_help(s);
     s->chunk = thread_pool_next(s->pool, &number) ? chunk_of(s, number) : NULL;
@@ -618,6 +623,7 @@ static int next_chunk(struct parallel_scan *s, struct err *e)
     s->hits += s->chunk->hits;
     if (s->chunk->errnum)
         return err_sys(e, s->chunk->errnum, "cannot read '%s'", s->job.scan->path);
+    s->failed = s->failed || s->chunk->failed;
     if (s->chunk->count > 0) {
         scan_held_add(&s->held, (struct scan_run){s->chunk->items, s->chunk->count});
         s->chunk->items = NULL;
@@ -628,7 +634,9 @@ static int next_chunk(struct parallel_scan *s, struct err *e)
 
 int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t *bad, struct err *e)
 {
-    for (;;) {
+    int more = 1;
+
+    while (more == 1 || more == 0) {
         while (scan_held_take(&s->held, s->rest, hit)) {
             if (!hit->bad)
                 return 1;
@@ -636,23 +644,19 @@ int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t 
         }
         if (s->ended)
             return 0;
-        if (next_chunk(s, e) < 0)
-            return -1;
+        more = next_chunk(s, e);
     }
+    return more;
 }
 
 int parallel_scan_count(struct parallel_scan *s, uint64_t *hits, uint64_t *bad, struct err *e)
 {
-    bool failed = false;
     int more;
 
-    *bad = 0;
-    while ((more = next_chunk(s, e)) > 0) {
+    while ((more = next_chunk(s, e)) == 1)
         *bad += s->chunk->bad;
-        failed = failed || s->chunk->failed;
-    }
     *hits = s->hits;
-    return more < 0 ? -1 : !failed;
+    return more == 0 ? !s->failed : more;
 }
 
 bool parallel_scan_ended(struct parallel_scan *s, uint64_t *hits)

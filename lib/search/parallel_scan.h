@@ -54,17 +54,22 @@ struct parallel_scan_job {
     const struct skip_query *skip;
     struct skip_map *map;
     const atomic_bool *cancel; /* the search ends when another thread sets it; NULL: never */
+    const int64_t *until;      /* as in struct search */
 };
 
 /* Reads nothing yet. Copies the job. */
 struct parallel_scan *parallel_scan_new(const struct parallel_scan_job *job);
 void parallel_scan_free(struct parallel_scan *s);
+/* The time `until` has passed; the next call continues. The value is that of SEARCH_PAUSED. */
+#define PARALLEL_SCAN_PAUSED 3
 /* Returns 1 and the next older hit of a job that lists, or message that could not be matched; 0 at
- * the end; or -1 with *e set. Adds the bad lines that were met on the way to *bad. */
+ * the end; -1 with *e set; or PARALLEL_SCAN_PAUSED. Adds the bad lines that were met on the way to
+ * *bad. */
 int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t *bad,
                        struct err *e);
-/* Counts all hits and bad lines, of a job that does not list. Returns 1; 0 if a message could not
- * be matched, so that the count is not right; -1 with *e set. */
+/* Counts all hits, of a job that does not list, and adds the bad lines to *bad. Returns 1; 0 if a
+ * message could not be matched, so that the count is not right; -1 with *e set; or
+ * PARALLEL_SCAN_PAUSED. */
 int parallel_scan_count(struct parallel_scan *s, uint64_t *hits, uint64_t *bad, struct err *e);
 
 /* Returns whether every part of the history was looked at that had to be. *hits is set to the

@@ -14,6 +14,8 @@
 
 /* ---- the scan ---- */
 
+_Static_assert(PARALLEL_SCAN_PAUSED == SEARCH_PAUSED, "the scan returns what the search does");
+
 struct search_work {
     struct literal_scan literals;
     struct skip_query query;
@@ -91,13 +93,15 @@ static int start(struct search *s, bool list, bool ordered, struct err *e)
         .threads = s->threads                                ? s->threads
                    : by_line || s->scan.size < HELPED(block) ? 1
                                                              : thread_pool_size(),
-        .chunk_max = CHUNK(block),
+        /* It pauses between chunks. */
+        .chunk_max = s->until ? block : CHUNK(block),
         .helped = HELPED(block),
         .list = list,
         .history = w->map.count > 0 ? s->history : NULL,
         .skip = &w->query,
         .map = &w->map,
         .cancel = s->cancel,
+        .until = s->until,
     });
     return 0;
 }
@@ -207,7 +211,7 @@ static int next_item(struct search *s, struct hit *h, struct err *e)
     int more = s->work->scan ? parallel_scan_next(s->work->scan, &item, &s->scan.bad, e) : 0;
 
     h->found = false;
-    if (more <= 0)
+    if (more != 1)
         return more;
     if (read_item(s, &item, h, e) < 0)
         return -1;
@@ -256,17 +260,17 @@ int search_count(struct search *s, bool any, uint64_t *count, struct err *e)
     struct scan_item item;
     int result;
 
-    if (start(s, any, false, e) < 0)
+    if (!s->work && start(s, any, false, e) < 0)
         return -1;
     if (!any) {
         result = parallel_scan_count(s->work->scan, count, &s->scan.bad, e);
         return result == 0 ? list_after_all(s, count) : result;
     }
     result = parallel_scan_next(s->work->scan, &item, &s->scan.bad, e);
-    *count = result > 0;
-    if (result > 0 && item.failed)
+    *count = result == 1;
+    if (result == 1 && item.failed)
         return list_after_all(s, count);
-    return result < 0 ? -1 : 1;
+    return result == 0 ? 1 : result;
 }
 
 int search_matches(struct search *s, struct hit *h, search_see *see, void *ctx, struct err *e)

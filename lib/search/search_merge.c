@@ -63,7 +63,7 @@ int search_merge_next(struct search_merge *m, size_t *number, struct hit *h, str
 
         *number = first->number;
         *h = first->hit;
-        if (found == SEARCH_FAILED)
+        if (found == SEARCH_FAILED || found == SEARCH_PAUSED)
             return found;
         first->ready = found > 0;
         first->latest = first->hit.time;

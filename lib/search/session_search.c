@@ -143,7 +143,7 @@ static struct session_held *held_by(struct session_search *g, const struct hit *
     return &g->held[i];
 }
 
-/* Returns 1 and the next hit, 0 at the end, -1 with *e set. */
+/* Returns 1 and the next hit, 0 at the end, -1 with *e set, or SEARCH_PAUSED. */
 static int next(struct session_search *g, struct search *s, struct hit *hit, struct err *e)
 {
     struct err reason = ERR_INIT;
@@ -159,16 +159,6 @@ static int next(struct session_search *g, struct search *s, struct hit *hit, str
     return found;
 }
 
-static void close_search(struct session_search *g, struct search *s)
-{
-    if (!g->noted) {
-        g->bad = s->scan.bad;
-        g->learned = search_learned(s);
-    }
-    g->noted = true;
-    search_close(s);
-}
-
 /* How many of the texts that `texts` has no bit for are among the first `count`. */
 static size_t missing(uint64_t texts, size_t count)
 {
@@ -179,27 +169,18 @@ static size_t missing(uint64_t texts, size_t count)
     return found;
 }
 
-/* Looks for a text. Only sessions that hold enough of those before it are of interest. */
-static int find_text(struct session_search *g, size_t number, struct err *e)
+/* Notes that a message holds the text of this step. Only sessions that hold enough of the texts
+ * before it are of interest. */
+static void note_text(struct session_search *g, const struct hit *hit)
 {
-    uint64_t bit = UINT64_C(1) << number;
-    struct search s;
-    struct hit hit;
-    int found;
+    uint64_t bit = UINT64_C(1) << g->step;
+    struct session_held *held = held_by(g, hit, g->step <= g->may_lack);
 
-    if (g->open(g->ctx, &s, &g->wanted[number], e) < 0)
-        return -1;
-    while ((found = next(g, &s, &hit, e)) > 0) {
-        struct session_held *held = held_by(g, &hit, number <= g->may_lack);
-
-        if (!held || missing(held->texts, number) > g->may_lack)
-            continue;
-        if (!g->newest_only || !(held->texts & bit))
-            session_hits_add(&g->hits, g->history, (size_t)(held - g->held), &hit);
-        held->texts |= bit;
-    }
-    close_search(g, &s);
-    return found;
+    if (!held || missing(held->texts, g->step) > g->may_lack)
+        return;
+    if (!g->newest_only || !(held->texts & bit))
+        session_hits_add(&g->hits, g->history, (size_t)(held - g->held), hit);
+    held->texts |= bit;
 }
 
 /* Looks at a message for the fields that a message of the session must have, or none may have. */
@@ -218,41 +199,51 @@ static void look_for_fields(struct session_search *g, const struct hit *hit)
         session_hits_add(&g->hits, g->history, (size_t)(held - g->held), hit);
 }
 
-static int find_fields(struct session_search *g, struct err *e)
+/* Returns the pattern of this step, or NULL if there is nothing to look for. */
+static struct pattern *pattern_of_step(struct session_search *g)
 {
-    struct search s;
-    struct pattern every;
-    struct hit hit;
-    int found;
-
-    pattern_init(&every);
-    (void)pattern_add(&every, STR(""), NULL);
-    found = g->open(g->ctx, &s, &every, e);
-    if (found == 0) {
-        while ((found = next(g, &s, &hit, e)) > 0)
-            look_for_fields(g, &hit);
-        close_search(g, &s);
+    if (g->step < g->wanted_count)
+        return &g->wanted[g->step];
+    if (g->step > g->wanted_count)
+        return g->query->unwanted.count > 0 ? &g->query->unwanted : NULL;
+    if (!query_has_needs(g->query) && g->wanted_count > 0)
+        return NULL;
+    if (g->every.count == 0) {
+        pattern_init(&g->every);
+        (void)pattern_add(&g->every, STR(""), NULL);
     }
-    pattern_release(&every);
-    return found;
+    return &g->every;
 }
 
-static int find_unwanted(struct session_search *g, struct err *e)
+/* Looks at the messages of this step. Returns as session_search_run does. */
+static int run_step(struct session_search *g, struct pattern *pattern, struct err *e)
 {
-    struct search s;
+    struct session_held *held;
     struct hit hit;
     int found;
 
-    if (g->open(g->ctx, &s, &g->query->unwanted, e) < 0)
+    if (!g->opened && g->open(g->ctx, &g->search, pattern, e) < 0)
         return -1;
-    s.any_order = true;
-    while ((found = next(g, &s, &hit, e)) > 0) {
-        struct session_held *held = held_by(g, &hit, false);
-
-        if (held)
+    if (!g->opened)
+        g->search.any_order = g->step > g->wanted_count;
+    g->opened = true;
+    while ((found = next(g, &g->search, &hit, e)) == 1) {
+        if (g->step < g->wanted_count)
+            note_text(g, &hit);
+        else if (g->step == g->wanted_count)
+            look_for_fields(g, &hit);
+        else if ((held = held_by(g, &hit, false)))
             held->refused = true;
     }
-    close_search(g, &s);
+    if (found == SEARCH_PAUSED)
+        return found;
+    if (!g->noted) {
+        g->bad = g->search.scan.bad;
+        g->learned = search_learned(&g->search);
+    }
+    g->noted = true;
+    g->opened = false;
+    search_close(&g->search);
     return found;
 }
 
@@ -276,22 +267,24 @@ static void settle(struct session_search *g)
 
 int session_search_run(struct session_search *g, struct err *e)
 {
-    int result = 0;
-
     g->query->in_session = true;
-    for (size_t i = 0; i < g->wanted_count && result == 0; i++)
-        result = find_text(g, i, e);
-    if (result == 0 && (query_has_needs(g->query) || g->wanted_count == 0))
-        result = find_fields(g, e);
-    if (result == 0 && g->query->unwanted.count > 0)
-        result = find_unwanted(g, e);
-    if (result == 0)
-        settle(g);
-    return result;
+    for (; g->step <= g->wanted_count + 1; g->step++) {
+        struct pattern *pattern = pattern_of_step(g);
+        int result = pattern ? run_step(g, pattern, e) : 0;
+
+        if (result != 0)
+            return result;
+    }
+    settle(g);
+    return 0;
 }
 
 void session_search_release(struct session_search *g)
 {
+    if (g->opened)
+        search_close(&g->search);
+    if (g->every.count > 0)
+        pattern_release(&g->every);
     search_learned_free(g->learned, NULL);
     session_hits_release(&g->hits);
     hash_map_release(&g->sessions);

@@ -6,11 +6,10 @@
 #include "test.h"
 #include "browse/view.h"
 
-/* ---- what is handed in */
+/* ---- what is passed in ---- */
 
-/* Sessions s0, s1, … as the letters say, in that order; of one history. Without `all` other
- * histories are still being read. */
-static void take_lists(struct browse *b, const char *letters, bool all)
+/* Sessions s0, s1, … as the letters say, in that order. */
+static void take_sessions(struct browse *b, const char *letters)
 {
     struct session_list list = {0};
     size_t left = strlen(letters);
@@ -25,15 +24,7 @@ static void take_lists(struct browse *b, const char *letters, bool all)
         s->last_line = (off_t)left--;
     }
     browse_take_sessions(b, 0, &list);
-    if (all)
-        browse_take_all_sessions(b, b->sessions_number);
-    b->wants.sessions = false;
-    CHECK_INT(browse_go_on(b), BROWSE_NOTHING);
-}
-
-static void take_sessions(struct browse *b, const char *letters)
-{
-    take_lists(b, letters, true);
+    browse_take_all_sessions(b);
 }
 
 static void add_message(struct thread *t, size_t i, const char *role, const char *content,
@@ -49,13 +40,13 @@ static void add_message(struct thread *t, size_t i, const char *role, const char
     buf_release(&line);
 }
 
-/* With its parts. */
-static void hand_in(struct browse *b, unsigned number, struct thread *t)
+/* Passes in a thread with its parts, and counts its hits. */
+static void hand_in(struct browse *b, struct thread *t)
 {
     struct browse_parts parts;
 
     browse_parts_make(&parts, t);
-    browse_take_thread(b, number, t, &parts, false);
+    browse_take_messages(b, t, &parts, false);
     while (browse_pane_is_counting(&b->pane))
         browse_pane_count(&b->pane);
 }
@@ -67,11 +58,11 @@ static void take_messages(struct browse *b, size_t count)
 
     for (size_t i = 0; i < count; i++)
         add_message(&t, i, i % 2 ? "assistant" : "user", "one\\ntwo words\\nthree", "");
-    hand_in(b, b->thread_number, &t);
+    hand_in(b, &t);
 }
 
-/* So many hits for the search that runs: hit i is message m<from + i> of session s<i / 3>. */
-static void take_hits(struct browse *b, unsigned number, size_t from, size_t count, bool done)
+/* The next hits of the search: hit i is message m<from + i> of session s<i / 3>. */
+static void take_hits(struct browse *b, size_t from, size_t count, bool done)
 {
     struct browse_hits hits = {0};
 
@@ -92,8 +83,7 @@ static void take_hits(struct browse *b, unsigned number, size_t from, size_t cou
         browse_hits_add(&hits, 0, &hit);
         message_release(&m);
     }
-    browse_take_hits(b, number, &hits, BROWSE_FIT_MESSAGE, done);
-    CHECK_INT(browse_go_on(b), BROWSE_NOTHING);
+    browse_take_hits(b, &hits, BROWSE_FIT_MESSAGE, done);
 }
 
 static void begin(struct browse *b)
@@ -122,60 +112,85 @@ static const char *seen(struct browse *b, size_t row)
     return text;
 }
 
-static bool chosen_is(const struct browse *b, const char *want)
+static const char *chosen(const struct browse *b)
 {
+    static char text[24];
     size_t history;
     struct str id;
 
-    return browse_chosen(b, &history, &id) && str_eq_c(id, want);
+    if (!browse_chosen(b, &history, &id))
+        return "none";
+    snprintf(text, sizeof text, "%.*s", (int)id.n, id.p);
+    return text;
 }
 
-/* ---- the list */
+/* ---- scripts ---- */
 
-TEST(it_begins_with_the_newest_session)
-{
+/* The keys that have to be pressed again when the command that is held was carried out. */
+struct script {
     struct browse b;
-    size_t history;
-    struct str id;
+    int32_t later[40];
+    size_t later_count;
+};
 
-    begin(&b);
-    CHECK(b.wants.sessions);
-    CHECK_INT(b.focus, BROWSE_BOX);
-    CHECK(!browse_chosen(&b, &history, &id));
-    take_sessions(&b, "abc");
-    CHECK(browse_chosen(&b, &history, &id) && str_eq_c(id, "sa"));
-    CHECK(b.wants.thread);
-    CHECK_STR(buf_c(&b.target.id), "sa");
-    take_messages(&b, 2);
-    CHECK_STR(seen(&b, 1), "one");
-    CHECK_STR(buf_c(&b.shown.id), "sa");
-    browse_release(&b);
+static void press_one(struct script *s, int32_t key)
+{
+    enum browse_command command = BROWSE_LATER;
+
+    if (s->later_count == 0)
+        command = browse_press(&s->b, key, 0);
+    if (command == BROWSE_LATER)
+        s->later[s->later_count++] = key;
+    else
+        CHECK_INT(command, BROWSE_NOTHING);
 }
 
-TEST(keys_move_through_the_list)
+/* Does what the loop does when something was passed in. */
+static void go_on(struct script *s)
 {
-    struct browse b;
+    bool more = true;
 
-    begin(&b);
-    take_sessions(&b, "abcdefghijklmnopqrstuvwxyz");
-    CHECK_INT(browse_press(&b, BROWSE_KEY_DOWN, 0), BROWSE_NOTHING);
-    CHECK_INT(b.session_list.at, 1);
-    b.focus = BROWSE_LIST;
-    press(&b, "jjk");
-    CHECK_INT(b.session_list.at, 2);
-    CHECK_INT(browse_press(&b, BROWSE_KEY_PAGE_DOWN, 0), BROWSE_NOTHING);
-    CHECK_INT(b.session_list.at, 11);
-    CHECK_INT(b.session_list.top, 2);
-    press(&b, "G");
-    CHECK_INT(b.session_list.at, 25);
-    CHECK_INT(b.session_list.top, 16);
-    press(&b, "j");
-    CHECK_INT(b.session_list.at, 25);
-    press(&b, "g");
-    CHECK_INT(b.session_list.at, 0);
-    CHECK_INT(browse_press(&b, BROWSE_CTRL('d'), 0), BROWSE_NOTHING);
-    CHECK_INT(b.session_list.at, 5);
-    browse_release(&b);
+    while (more) {
+        int32_t later[40];
+        size_t count = s->later_count;
+
+        CHECK_INT(browse_go_on(&s->b), BROWSE_NOTHING);
+        memcpy(later, s->later, sizeof later);
+        s->later_count = 0;
+        for (size_t i = 0; i < count; i++)
+            press_one(s, later[i]);
+        more = s->later_count < count;
+    }
+}
+
+static void press_special(struct script *s, const char *word)
+{
+    static const struct {
+        const char *name;
+        int32_t key;
+    } keys[] = {
+        {"Down", BROWSE_KEY_DOWN},      {"Up", BROWSE_KEY_UP},      {"Page", BROWSE_KEY_PAGE_DOWN},
+        {"PageUp", BROWSE_KEY_PAGE_UP}, {"Half", BROWSE_CTRL('d')}, {"Tab", BROWSE_KEY_TAB},
+        {"Rub", BROWSE_KEY_BACKSPACE},  {"Esc", BROWSE_KEY_ESCAPE}, {"Enter", BROWSE_KEY_ENTER}};
+
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (strcmp(word, keys[i].name) == 0) {
+            press_one(s, keys[i].key);
+            return;
+        }
+    printf("no step '%s'\n", word);
+    CHECK(false);
+}
+
+/* Checks a text, in which `_` stands for a blank. */
+static void check_text(const char *got, const char *want)
+{
+    char text[200];
+
+    snprintf(text, sizeof text, "%s", got ? got : "none");
+    for (char *c = text; *c; c++)
+        *c = *c == ' ' ? '_' : *c;
+    CHECK_STR(text, want);
 }
 
 static void check_title(const struct browse *b, const char *want)
@@ -183,161 +198,156 @@ static void check_title(const struct browse *b, const char *want)
     struct buf text = BUF_INIT(BUF_SMALL);
 
     browse_title_list(&text, b);
-    CHECK_STR(buf_c(&text), want);
+    check_text(buf_c(&text), want);
     buf_release(&text);
+}
+
+/* A step that checks something. Returns false for another one. */
+static bool check_step(struct browse *b, const char *word)
+{
+    unsigned number = 0;
+
+    if (sscanf(word, "@%u", &number) == 1)
+        CHECK_INT(b->pane.at, number);
+    else if (sscanf(word, "#%u", &number) == 1)
+        CHECK_INT(browse_list(b)->at, number);
+    else if (sscanf(word, "^%u", &number) == 1)
+        CHECK_INT(browse_list(b)->top, number);
+    else if (sscanf(word, "count:%u", &number) == 1)
+        CHECK_INT(browse_list_count(b), number);
+    else if (sscanf(word, "hit:%u", &number) == 1)
+        CHECK_INT(b->pane.has_hit ? b->pane.hit : SIZE_MAX, number);
+    else if (word[0] >= '0' && word[0] <= '9')
+        check_text(seen(b, (size_t)atoi(word)), strchr(word, ':') + 1);
+    else if (word[0] == '=')
+        check_text(chosen(b), word + 1);
+    else if (word[0] == '>')
+        check_text(buf_c(&b->shown.id), word + 1);
+    else if (word[0] == '"')
+        check_text(buf_c(&b->status), word + 1);
+    else if (word[0] == '_')
+        check_title(b, word);
+    else if (strcmp(word, "held") == 0)
+        CHECK(b->held.command != BROWSE_NOTHING || b->goal.from != BROWSE_NOTHING);
+    else if (strcmp(word, "none") == 0)
+        CHECK(b->held.command == BROWSE_NOTHING && b->goal.from == BROWSE_NOTHING);
+    else if (strcmp(word, "wanted") == 0)
+        CHECK(b->wants.messages);
+    else if (strcmp(word, "unwanted") == 0)
+        CHECK(!b->wants.messages);
+    else if (strcmp(word, "asked") == 0)
+        CHECK(b->mode == BROWSE_ASKING || b->mode == BROWSE_NAMING);
+    else if (strcmp(word, "normal") == 0)
+        CHECK_INT(b->mode, BROWSE_NORMAL);
+    else
+        return false;
+    return true;
+}
+
+static void step(struct script *s, const char *word)
+{
+    struct browse *b = &s->b;
+    unsigned from = 0, count = 0;
+
+    if (check_step(b, word))
+        return;
+    if (word[0] == '(') {
+        char letters[40];
+
+        snprintf(letters, sizeof letters, "%.*s", (int)strlen(word) - 2, word + 1);
+        take_sessions(b, letters);
+    } else if (sscanf(word, "hits:%u+%u", &from, &count) == 2) {
+        take_hits(b, from, count, false);
+    } else if (sscanf(word, "done:%u+%u", &from, &count) == 2) {
+        take_hits(b, from, count, true);
+    } else if (sscanf(word, "read:%u", &count) == 1) {
+        take_messages(b, count);
+    } else if (word[0] == ':') {
+        for (word++; *word; word++)
+            press_one(s, *word);
+        return;
+    } else if (strcmp(word, "list") == 0) {
+        b->focus = BROWSE_LIST;
+    } else if (strcmp(word, "text") == 0) {
+        b->focus = BROWSE_TEXT;
+    } else if (strcmp(word, "tick") == 0) {
+        browse_tick(b, 1000000);
+    } else if (strcmp(word, "again") == 0) {
+        browse_search(b, true);
+    } else {
+        press_special(s, word);
+        return;
+    }
+    go_on(s);
+}
+
+/* Plays steps, separated by blanks: a key by its name; `:xyz` letters; `(abc)` a list of sessions;
+ * `hits:0+3` hits, `done:3+1` the last ones; `read:6` messages. `=sa` checks what is chosen, `>sa`
+ * whose messages are shown or wanted, `#1` the chosen line, `^2` the first visible one, `count:3`
+ * the number of lines, `@2` the current message, `hit:2` the one with the current hit, `0:text` a
+ * row of the messages, `"text` the foot, `_text_` the title of the list. */
+static void play(const char *steps, const char *back)
+{
+    struct script s = {.later_count = 0};
+    char words[400], *rest = words;
+
+    begin(&s.b);
+    if (back) {
+        buf_add_c(&s.b.back.session, back);
+        s.b.back.list = true;
+    }
+    snprintf(words, sizeof words, "%s", steps);
+    for (char *word; !test_failed && (word = strsep(&rest, " "));) {
+        step(&s, word);
+        if (test_failed)
+            printf("at '%s' of '%s'\n", word, steps);
+    }
+    browse_release(&s.b);
+}
+
+static void play_all(const char *const *scripts, size_t count)
+{
+    for (size_t i = 0; i < count && !test_failed; i++)
+        play(scripts[i], NULL);
+}
+
+#define PLAY(...)                                                                                  \
+    play_all((const char *const[]){__VA_ARGS__},                                                   \
+             sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
+
+/* ---- the list ---- */
+
+TEST(keys_move_through_the_list)
+{
+    PLAY("=none (abc) =sa >sa wanted read:2 unwanted 1:one",
+         "(abcdefghijklmnopqrstuvwxyz) Down #1 list :jjk #2 Page #11 ^2 :G #25 ^16 :j #25 :g #0 "
+         "Half #5");
 }
 
 /* Another order begins at its first line, and stays when the list is read again. */
 TEST(a_key_changes_the_order_of_the_sessions)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "acb");
-    check_title(&b, " sessions ");
-    b.focus = BROWSE_LIST;
-    press(&b, "jo");
-    CHECK(chosen_is(&b, "sb"));
-    CHECK_STR(buf_c(&b.status), "oldest first");
-    check_title(&b, " sessions, oldest first ");
-    press(&b, "j");
-    take_sessions(&b, "dacb");
-    CHECK(chosen_is(&b, "sc"));
-    CHECK_INT(b.session_list.at, 1);
-    press(&b, "o");
-    check_title(&b, " sessions, longest first ");
-    CHECK(chosen_is(&b, "sd"));
-    press(&b, "o");
-    check_title(&b, " sessions, by title ");
-    CHECK(chosen_is(&b, "sa"));
-    press(&b, "o");
-    check_title(&b, " sessions ");
-    CHECK(chosen_is(&b, "sd"));
-    browse_release(&b);
+    PLAY("(acb) _sessions_ list :jo =sb \"oldest_first _sessions,_oldest_first_ :j (dacb) =sc #1 "
+         ":o _sessions,_longest_first_ =sd :o _sessions,_by_title_ =sa :o _sessions_ =sd");
 }
 
-TEST(messages_that_are_not_asked_for_any_more_are_dropped)
-{
-    struct browse b;
-    struct thread t = {0};
-    unsigned first;
-
-    begin(&b);
-    take_sessions(&b, "abc");
-    first = b.thread_number;
-    b.focus = BROWSE_LIST;
-    press(&b, "j");
-    CHECK(b.thread_number != first);
-    add_message(&t, 0, "user", "of the first", "");
-    hand_in(&b, first, &t);
-    CHECK(seen(&b, 0) == NULL);
-    take_messages(&b, 1);
-    CHECK_STR(buf_c(&b.shown.id), "sb");
-    browse_release(&b);
-}
-
+/* At the top new sessions are seen; one that is gone leaves its place to another. */
 TEST(a_list_that_grows_keeps_its_place)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "abcdefghijklmnopqrst");
-    b.focus = BROWSE_LIST;
-    for (int i = 0; i < 12; i++)
-        press(&b, "j");
-    press(&b, "kk");
-    CHECK_INT(b.session_list.at, 10);
-    CHECK_INT(b.session_list.top, 3);
-    take_messages(&b, 1);
-    b.wants.thread = false;
-    take_sessions(&b, "zyabcdefghijklmnopqrst");
-    CHECK_INT(b.session_list.at, 12);
-    CHECK_INT(b.session_list.top, 5);
-    /* It is the same session, as it was. */
-    CHECK(!b.wants.thread);
-    /* At the top new sessions are seen. */
-    press(&b, "g");
-    take_sessions(&b, "xzyabcdefghijklmnopqrst");
-    CHECK_INT(b.session_list.at, 1);
-    CHECK_INT(b.session_list.top, 0);
-    /* One that is gone leaves its place to another. */
-    take_sessions(&b, "xyabc");
-    CHECK_INT(b.session_list.at, 1);
-    take_sessions(&b, "");
-    CHECK_INT(b.session_list.at, 0);
-    CHECK(seen(&b, 0) == NULL);
-    browse_release(&b);
+    PLAY("(abcdefghijklmnopqrst) list :jjjjjjjjjjjjkk #10 ^3 read:1 (zyabcdefghijklmnopqrst) #12 "
+         "^5 unwanted :g (xzyabcdefghijklmnopqrst) #1 ^0 (xyabc) #1 () #0 0:none");
 }
 
-/* ---- messages */
+/* ---- messages ---- */
 
 TEST(messages_scroll_to_their_ends_and_not_beyond)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "a");
-    take_messages(&b, 6); /* 30 lines */
-    b.focus = BROWSE_TEXT;
-    CHECK_INT(b.pane.at, 0);
-    press(&b, "jj");
-    CHECK_STR(seen(&b, 0), "two words");
-    press(&b, "kkkkk");
-    CHECK(strncmp(seen(&b, 0), "user", 4) == 0);
-    press(&b, "G");
-    CHECK_STR(seen(&b, 9), "");
-    CHECK_STR(seen(&b, 8), "three");
-    CHECK_INT(b.pane.at, 5);
-    press(&b, "jjjj");
-    CHECK_STR(seen(&b, 8), "three");
-    CHECK_INT(browse_press(&b, BROWSE_KEY_PAGE_UP, 0), BROWSE_NOTHING);
-    CHECK_INT(b.pane.top, 2);
-    CHECK_INT(b.pane.top_line, 1);
-    press(&b, "g");
-    CHECK_INT(b.pane.top, 0);
-    browse_release(&b);
-}
-
-TEST(the_message_that_is_acted_on_is_seen)
-{
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "a");
-    take_messages(&b, 6);
-    b.focus = BROWSE_TEXT;
-    press(&b, "J");
-    CHECK_INT(b.pane.at, 1);
-    CHECK_INT(b.pane.top, 0);
-    press(&b, "JJ");
-    CHECK_INT(b.pane.at, 3);
-    CHECK_INT(b.pane.top, 2);
-    for (int i = 0; i < 15; i++)
-        press(&b, "k");
-    CHECK_INT(b.pane.at, 1);
-    press(&b, "KK");
-    CHECK_INT(b.pane.at, 0);
-    CHECK(str_eq_c(browse_message(&b)->id, "m0"));
-    browse_release(&b);
-}
-
-TEST(a_session_that_grows_keeps_its_place)
-{
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "a");
-    take_messages(&b, 6);
-    b.focus = BROWSE_TEXT;
-    press(&b, "jjjjjjj");
-    CHECK_INT(b.pane.top, 1);
-    CHECK_INT(b.pane.top_line, 2);
-    b.thread_number++;
-    take_messages(&b, 9);
-    CHECK_INT(b.pane.top, 1);
-    CHECK_INT(b.pane.top_line, 2);
-    CHECK_INT(b.pane.thread.count, 9);
-    browse_release(&b);
+    PLAY("(a) read:6 text @0 :jj 0:two_words :kkkkk 1:one :G 9: 8:three @5 :jjjj 8:three PageUp "
+         "0:one :g 1:one",
+         /* The message that is acted on is seen. */
+         "(a) read:6 text :J @1 1:one :JJ @3 1:one :kkkkkkkkkkkkkkk @1 :KK @0",
+         /* A session that grows keeps its place. */
+         "(a) read:6 text :jjjjjjj 0:two_words read:9 0:two_words @1");
 }
 
 TEST(a_role_leaves_the_others_out)
@@ -379,7 +389,7 @@ TEST(another_width_keeps_the_text_at_the_top)
     for (int i = 0; i < 300; i++)
         buf_addf(&long_text, "%d ", i);
     add_message(&t, 0, "user", buf_c(&long_text), "");
-    hand_in(&b, b.thread_number, &t);
+    hand_in(&b, &t);
     b.focus = BROWSE_TEXT;
     press(&b, "jjjjjjjjjj");
     {
@@ -396,7 +406,7 @@ TEST(another_width_keeps_the_text_at_the_top)
     browse_release(&b);
 }
 
-/* ---- searching */
+/* ---- searching ---- */
 
 TEST(a_pause_in_typing_starts_one_search)
 {
@@ -418,67 +428,16 @@ TEST(a_pause_in_typing_starts_one_search)
     browse_release(&b);
 }
 
-static void search(struct browse *b, const char *text)
-{
-    b->focus = BROWSE_BOX;
-    for (; *text; text++)
-        browse_press(b, *text, 0);
-    browse_tick(b, 1000);
-}
-
-TEST(hits_of_an_older_search_are_dropped)
-{
-    struct browse b;
-    unsigned older;
-
-    begin(&b);
-    take_sessions(&b, "01");
-    search(&b, "t");
-    older = b.search_number;
-    search(&b, "wo");
-    take_hits(&b, older, 0, 5, true);
-    CHECK_INT(browse_list_count(&b), 2);
-    CHECK(!b.searching);
-    take_hits(&b, b.search_number, 0, 3, false);
-    CHECK(b.searching);
-    CHECK_INT(browse_list_count(&b), 3);
-    take_hits(&b, older, 0, 5, true);
-    CHECK_INT(browse_list_count(&b), 3);
-    take_hits(&b, b.search_number, 3, 2, true);
-    CHECK_INT(browse_list_count(&b), 5);
-    CHECK(b.hits_done);
-    browse_release(&b);
-}
-
 TEST(a_hit_shows_its_message)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "01");
-    take_messages(&b, 6);
-    search(&b, "two");
-    take_hits(&b, b.search_number, 0, 6, true);
-    CHECK_STR(buf_c(&b.target.id), "s0");
-    b.focus = BROWSE_LIST;
-    press(&b, "jj");
-    CHECK_INT(b.pane.at, 2);
-    CHECK(b.pane.has_hit);
-    CHECK_INT(b.pane.hit, 2);
-    press(&b, "j");
-    CHECK_STR(buf_c(&b.target.id), "s1");
-    take_messages(&b, 6);
-    CHECK_INT(b.pane.hit, 3);
-    CHECK_INT(b.pane.at, 3);
-    /* From hit to hit, round the end. */
-    press(&b, "nn");
-    CHECK_INT(b.pane.hit, 5);
-    press(&b, "n");
-    CHECK_INT(b.pane.hit, 0);
-    /* Before the first one is the session above. */
-    press(&b, "N");
-    CHECK_STR(buf_c(&b.target.id), "s0");
-    browse_release(&b);
+    /* From hit to hit, round the end; before the first one is the session above. */
+    PLAY("(01) read:6 :two tick _searching…_ done:0+6 >s0 read:6 list :jj @2 hit:2 :j >s1 read:6 "
+         "hit:3 @3 :nn hit:5 :n hit:0 :N >s0",
+         /* The hits of a search take the place of those of the one before. */
+         "(01) :t tick count:2 hits:0+3 count:3 done:3+2 count:5 :w tick count:5 done:0+1 count:1",
+         /* An empty search shows the sessions again. */
+         "(01) Down :t tick done:0+6 Rub tick count:2 #1 >s1",
+         "(01) read:3 :x tick done:0+0 _no_hit_ 0:none text :nNjkJKgGzZ");
 }
 
 TEST(another_size_keeps_the_message_of_the_hit)
@@ -487,20 +446,17 @@ TEST(another_size_keeps_the_message_of_the_hit)
 
     begin(&b);
     take_sessions(&b, "0");
-    take_messages(&b, 6);
-    search(&b, "two");
-    take_hits(&b, b.search_number, 0, 3, true);
+    press(&b, "two");
+    browse_tick(&b, INT64_MAX);
+    take_hits(&b, 0, 3, true);
     take_messages(&b, 6);
     b.focus = BROWSE_LIST;
     press(&b, "j");
-    CHECK_INT(b.pane.at, 1);
-    browse_resize(&b, 6, 100);
-    CHECK_INT(b.pane.at, 1);
-    browse_resize(&b, 7, 40);
-    CHECK_INT(b.pane.at, 1);
-    browse_resize(&b, 13, 100);
-    CHECK_INT(b.pane.at, 1);
-    CHECK_INT(b.pane.hit, 1);
+    for (size_t rows = 6; rows < 14; rows++) {
+        browse_resize(&b, rows, rows * 7);
+        CHECK_INT(b.pane.at, 1);
+        CHECK_INT(b.pane.hit, 1);
+    }
     browse_release(&b);
 }
 
@@ -513,29 +469,28 @@ TEST(a_hit_that_was_replaced_is_asked_for_among_every_line)
     begin(&b);
     take_sessions(&b, "0");
     take_messages(&b, 2);
-    search(&b, "two");
-    take_hits(&b, b.search_number, 0, 3, true);
-    CHECK_STR(buf_c(&b.target.id), "s0");
+    press(&b, "two");
+    browse_tick(&b, INT64_MAX);
+    take_hits(&b, 0, 3, true);
+    CHECK_STR(buf_c(&b.shown.id), "s0");
     take_messages(&b, 2);
-    b.wants.thread = false;
     b.focus = BROWSE_LIST;
     press(&b, "j");
-    CHECK(!b.wants.thread);
+    CHECK(!b.wants.messages);
     press(&b, "j");
-    CHECK(b.wants.thread);
-    CHECK_STR(buf_c(&b.target.hit), "m2");
+    CHECK(b.wants.messages);
+    CHECK_STR(buf_c(&b.shown.hit), "m2");
     for (size_t i = 0; i < 4; i++)
         add_message(&t, i, "user", "one two", "");
     browse_parts_make(&parts, &t);
-    browse_take_thread(&b, b.thread_number, &t, &parts, true);
+    browse_take_messages(&b, &t, &parts, true);
     CHECK(b.every);
     CHECK_INT(b.pane.at, 2);
     CHECK_INT(b.pane.hit, 2);
     /* Another one may be of the thread, and no hit is. */
-    b.wants.thread = false;
     press(&b, "k");
-    CHECK(b.wants.thread);
-    CHECK_STR(buf_c(&b.target.hit), "m1");
+    CHECK(b.wants.messages);
+    CHECK_STR(buf_c(&b.shown.hit), "m1");
     CHECK_INT(b.pane.at, 1);
     take_messages(&b, 2);
     CHECK(!b.every);
@@ -543,133 +498,51 @@ TEST(a_hit_that_was_replaced_is_asked_for_among_every_line)
     /* One that is nowhere is asked for once. */
     press(&b, "j");
     take_messages(&b, 2);
-    b.wants.thread = false;
     browse_choose(&b, 2);
-    CHECK(!b.wants.thread);
+    CHECK(!b.wants.messages);
     /* What was changed is read again, of that history alone. */
     browse_changed(&b, 1);
-    CHECK(!b.wants.thread && b.wants.sessions);
+    CHECK(!b.wants.messages);
     browse_changed(&b, 0);
-    CHECK(b.wants.thread);
+    CHECK(b.wants.messages);
     browse_release(&b);
 }
 
-TEST(an_empty_search_shows_the_sessions_again)
+TEST(more_hits_are_wanted_near_the_end)
 {
     struct browse b;
 
     begin(&b);
     take_sessions(&b, "01");
-    browse_press(&b, BROWSE_KEY_DOWN, 0);
-    search(&b, "t");
-    take_hits(&b, b.search_number, 0, 6, true);
-    browse_press(&b, BROWSE_KEY_BACKSPACE, 0);
-    browse_tick(&b, 1000);
-    CHECK(!b.searching);
-    CHECK(b.wants.search); /* the one that runs is ended */
-    CHECK_INT(browse_list_count(&b), 2);
-    CHECK_INT(b.session_list.at, 1);
-    CHECK_STR(buf_c(&b.target.id), "s1");
-    CHECK(!b.pane.has_hit);
-    browse_release(&b);
-}
-
-TEST(more_hits_are_asked_for_near_the_end)
-{
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "01");
-    search(&b, "t");
-    take_hits(&b, b.search_number, 0, 100, false);
-    b.wants.hits = 0;
+    press(&b, "t");
+    browse_tick(&b, INT64_MAX);
+    CHECK_INT(b.hits_wanted, BROWSE_HITS_FIRST);
+    take_hits(&b, 0, 300, false);
     b.focus = BROWSE_LIST;
     press(&b, "j");
-    CHECK(b.wants.hits == 0);
+    CHECK_INT(b.hits_wanted, BROWSE_HITS_FIRST);
     press(&b, "G");
     CHECK_INT(browse_go_on(&b), BROWSE_NOTHING);
-    CHECK(b.wants.hits > 0);
+    CHECK_INT(b.hits_wanted, BROWSE_HITS_MAX);
     browse_release(&b);
 }
 
-/* The session of one hit is behind those of three; the top stays chosen while more are read. */
+/* The session of one hit is after those of three; the top stays chosen while more are read. */
 TEST(the_session_with_the_most_hits_is_first)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "0123");
-    search(&b, "t");
-    take_hits(&b, b.search_number, 2, 4, false);
-    CHECK(chosen_is(&b, "s0"));
-    check_title(&b, " hits ");
-    b.focus = BROWSE_LIST;
-    press(&b, "o");
-    CHECK(chosen_is(&b, "s1"));
-    check_title(&b, " hits, most hits first ");
-    CHECK_STR(buf_c(&b.status), "the session with the most hits first");
-    CHECK_INT(b.wants.hits, BROWSE_HITS_MAX);
-    take_hits(&b, b.search_number, 6, 3, false);
-    take_hits(&b, b.search_number, 6, 2, false);
-    CHECK(chosen_is(&b, "s2"));
-    CHECK_INT(b.hit_list.at, 0);
-    press(&b, "j");
-    CHECK_INT(b.waits.count, 1);
-    take_hits(&b, b.search_number, 9, 1, true);
-    CHECK_INT(b.waits.count, 0);
-    CHECK_INT(b.hit_list.at, 1);
-    press(&b, "o");
-    CHECK(chosen_is(&b, "s0"));
-    check_title(&b, " hits ");
-    browse_release(&b);
+    PLAY("(0123) :t tick hits:2+4 =s0 _hits_ list :o =s1 _hits,_most_hits_first_ "
+         "\"the_session_with_the_most_hits_first hits:6+3 hits:6+2 =s2 #0 :j held done:9+1 none #1 "
+         ":o =s0 _hits_");
 }
 
+/* A hit that is gone leaves its place to another. */
 TEST(the_same_search_again_keeps_the_place)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "01");
-    search(&b, "t");
-    take_hits(&b, b.search_number, 10, 30, true);
-    b.focus = BROWSE_LIST;
-    for (int i = 0; i < 15; i++)
-        press(&b, "j");
-    CHECK_INT(b.hit_list.at, 15);
-    CHECK_INT(b.hit_list.top, 6);
-    browse_search(&b, true);
-    CHECK_INT(browse_list_count(&b), 30);
-    take_hits(&b, b.search_number, 8, 32, true);
-    CHECK_INT(browse_list_count(&b), 32);
-    CHECK_INT(b.hit_list.at, 17);
-    CHECK_INT(b.hit_list.top, 8);
-    /* One that is gone leaves its place to another. */
-    browse_search(&b, true);
-    take_hits(&b, b.search_number, 100, 40, true);
-    CHECK_INT(b.hit_list.at, 17);
-    browse_release(&b);
+    PLAY("(01) :t tick done:10+30 list :jjjjjjjjjjjjjjj #15 ^6 again count:30 done:8+32 count:32 "
+         "#17 ^8 again done:100+40 #17");
 }
 
-TEST(a_search_without_a_hit_is_told)
-{
-    struct browse b;
-    struct buf text = BUF_INIT(BUF_SMALL);
-
-    begin(&b);
-    take_sessions(&b, "01");
-    take_messages(&b, 3);
-    search(&b, "nowhere");
-    take_hits(&b, b.search_number, 0, 0, true);
-    browse_title_list(&text, &b);
-    CHECK_STR(buf_c(&text), " no hit ");
-    CHECK(seen(&b, 0) == NULL);
-    b.focus = BROWSE_TEXT;
-    press(&b, "nNjkJKgGzZ");
-    buf_release(&text);
-    browse_release(&b);
-}
-
-/* ---- what is left to the caller */
+/* ---- what is left to the caller ---- */
 
 TEST(commands_are_given_back)
 {
@@ -800,7 +673,7 @@ TEST(blanks_are_no_search_and_a_bad_query_is_reported)
     press(&b, "since:never");
     browse_tick(&b, INT64_MAX);
     CHECK(b.wrong.len > 0 && b.searched.len == 0);
-    CHECK(chosen_is(&b, "sa"));
+    CHECK_STR(chosen(&b), "sa");
     CHECK_INT(browse_press(&b, BROWSE_CTRL('u'), 0), BROWSE_NOTHING);
     press(&b, "role:user word");
     browse_tick(&b, INT64_MAX);
@@ -819,12 +692,12 @@ TEST(back_goes_one_step_at_a_time)
     take_sessions(&b, "0123");
     press(&b, "one");
     browse_tick(&b, INT64_MAX);
-    take_hits(&b, b.search_number, 0, 9, true);
+    take_hits(&b, 0, 9, true);
     CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
     CHECK_INT(b.focus, BROWSE_TEXT);
     take_messages(&b, 3);
-    browse_set_role(&b, "user");
-    take_hits(&b, b.search_number, 3, 6, true);
+    press(&b, "r");
+    take_hits(&b, 3, 6, true);
     take_messages(&b, 3);
     press(&b, "/two");
     CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
@@ -839,7 +712,7 @@ TEST(back_goes_one_step_at_a_time)
     CHECK(b.focus == BROWSE_LIST && b.searching);
     press(&b, "q");
     CHECK(!b.searching && b.query.text.len == 0 && b.role);
-    CHECK(chosen_is(&b, "s1"));
+    CHECK_STR(chosen(&b), "s1");
     press(&b, "q");
     CHECK(!b.role);
     CHECK_INT(browse_press(&b, 'q', 0), BROWSE_CLOSE);
@@ -895,7 +768,7 @@ TEST(the_mouse_chooses_and_scrolls)
     browse_release(&b);
 }
 
-/* ---- the screen */
+/* ---- the screen ---- */
 
 static bool is_inside(struct browse_rect r, const struct browse *b)
 {
@@ -984,12 +857,10 @@ TEST(random_keys_do_no_harm)
         browse_tick(&b, i * 10);
         if (state % 7 == 0)
             take_sessions(&b, state % 3 ? "abcdefghijklmnopqrstuv" : "cde");
-        if (state % 5 == 0 && b.wants.thread) {
+        if (state % 5 == 0 && b.wants.messages)
             take_messages(&b, (state >> 20) % 9);
-            b.wants.thread = false;
-        }
         if (state % 4 == 0 && b.wants.search) {
-            take_hits(&b, b.search_number, 0, (state >> 18) % 40, state % 2);
+            take_hits(&b, 0, (state >> 18) % 40, state % 2);
             b.wants.search = false;
         }
         if (state % 11 == 0)
@@ -1005,219 +876,68 @@ TEST(random_keys_do_no_harm)
     browse_release(&b);
 }
 
-static const char *chosen(const struct browse *b)
-{
-    static char text[24];
-    size_t history;
-    struct str id;
+/* ---- keys before the data is there ---- */
 
-    if (!browse_chosen(b, &history, &id))
-        return NULL;
-    snprintf(text, sizeof text, "%.*s", (int)id.n, id.p);
-    return text;
+TEST(a_key_waits_for_what_it_needs)
+{
+    PLAY(/* The sessions; nothing is above the first line and below the last. */
+         "Down held (abc) =sb >sb none (abc) =sb", "Up Up Down Down Up (abc) =sb",
+         "Page Page () none =none (abc) =sa", "list :Gjkk (abcde) =sc", "list :jGgj (abcde) =sb",
+         /* Hits; another text or role is another list. */
+         "(01) :t Down held =s0 tick Down Down Down hits:0+1 held hits:1+1 hits:2+1 hits:3+1 #0 "
+         "held done:4+3 #4 none :w Down :o none tick done:0+9 #0 list :r Down :rrrr Down done:0+9 "
+         "#1",
+         "(012) Down Down :t tick Down held done:0+0 none Rub Up tick =s1",
+         /* The last one, of as many as are read. */
+         "(01) :t tick list :G hits:0+1 hits:1+99 :kkj #0 held done:100+3 #101 none",
+         "(01) :t tick list :jjG :gj hits:0+9 #1 none :Gi held Rub tick none #0",
+         "(01) :t tick list :G hits:0+1 hits:1+99 #0 held hits:100+100000 #100099 none "
+         "hits:100100+100 #100099",
+         /* A search that is repeated keeps its list, but not before its first answer. */
+         "(01) :t tick again Down held done:10+5 #1 again Down #2 none again Down #3 done:9+6 #4",
+         "(01) :t tick done:0+5 :w tick again Down held done:20+2 #1",
+         /* Messages; those of a session that is left are not wanted. */
+         "Down Tab Tab :JJK (abc) read:6 none =sb @1", "(abc) read:6 Tab Tab :hjlJ read:6 >sb @1",
+         "(01) :two tick list :nn done:0+3 read:6 @2",
+         "(01) :two tick list :J :r done:0+3 read:6 @0",
+         /* A hit that was replaced is not in the messages that are there. */
+         "(01) read:1 :two tick done:0+4 read:1 list Down wanted text :Z held read:3 none",
+         /* A question, whose answer is no command, and which can be taken back. */
+         "list Down :x normal (ab) asked", "list :d () normal none",
+         "list :xjob.qed.md Enter (ab) asked", "list :dy (ab) asked",
+         "list :d Esc none (ab) normal");
 }
 
-/* ---- keys before the data is there */
-
-static void press_special(struct browse *b, const char *word)
+/* Keys continue from where the list was left. */
+TEST(the_line_of_the_last_visit_comes_first)
 {
-    static const struct {
-        const char *name;
-        int32_t key;
-    } keys[] = {{"Down", BROWSE_KEY_DOWN},      {"Up", BROWSE_KEY_UP},
-                {"Page", BROWSE_KEY_PAGE_DOWN}, {"Tab", BROWSE_KEY_TAB},
-                {"Rub", BROWSE_KEY_BACKSPACE},  {"Esc", BROWSE_KEY_ESCAPE},
-                {"Enter", BROWSE_KEY_ENTER}};
-
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(word, keys[i].name) == 0) {
-            CHECK_INT(browse_press(b, keys[i].key, 0), BROWSE_NOTHING);
-            return;
-        }
-    printf("no step '%s'\n", word);
-    CHECK(false);
+    play("Up (abcde) =sb", "sc");
+    play("list :gj (abcdef) =sb", "sd");
+    play("(abc) =sa Down =sb (abcdef) =sb", "sd");
 }
 
-static void check_text(const char *got, const char *want)
-{
-    CHECK_STR(got ? got : "none", want);
-}
-
-/* Does one step of `play`. */
-static void step(struct browse *b, const char *word)
-{
-    unsigned from = 0, count = 0;
-
-    if (word[0] == '(' || word[0] == '[') {
-        char letters[40];
-
-        snprintf(letters, sizeof letters, "%.*s", (int)strlen(word) - 2, word + 1);
-        take_lists(b, letters, word[0] == '(');
-    } else if (sscanf(word, "hits:%u+%u", &from, &count) == 2) {
-        take_hits(b, b->search_number, from, count, false);
-    } else if (sscanf(word, "done:%u+%u", &from, &count) == 2) {
-        take_hits(b, b->search_number, from, count, true);
-    } else if (sscanf(word, "read:%u", &count) == 1) {
-        take_messages(b, count);
-        do
-            CHECK_INT(browse_go_on(b), BROWSE_NOTHING);
-        while (browse_pane_is_counting(&b->pane));
-    } else if (sscanf(word, "@%u", &count) == 1) {
-        CHECK_INT(b->pane.at, count);
-    } else if (sscanf(word, "#%u", &count) == 1) {
-        CHECK_INT(browse_list(b)->at, count);
-    } else if (word[0] == ':') {
-        press(b, word + 1);
-    } else if (word[0] == '=') {
-        check_text(chosen(b), word + 1);
-    } else if (word[0] == '>') {
-        check_text(buf_c(&b->target.id), word + 1);
-    } else if (strcmp(word, "list") == 0) {
-        b->focus = BROWSE_LIST;
-    } else if (strcmp(word, "text") == 0) {
-        b->focus = BROWSE_TEXT;
-    } else if (strcmp(word, "tick") == 0) {
-        browse_tick(b, 1000000);
-        CHECK_INT(browse_go_on(b), BROWSE_NOTHING);
-    } else if (strcmp(word, "again") == 0) {
-        browse_search(b, true);
-    } else if (strcmp(word, "wait") == 0) {
-        CHECK(b->waits.count > 0);
-    } else if (strcmp(word, "none") == 0) {
-        CHECK_INT(b->waits.count, 0);
-    } else if (strcmp(word, "asked") == 0) {
-        CHECK(b->mode == BROWSE_ASKING || b->mode == BROWSE_NAMING);
-    } else if (strcmp(word, "normal") == 0) {
-        CHECK_INT(b->mode, BROWSE_NORMAL);
-    } else {
-        press_special(b, word);
-    }
-}
-
-/* Steps, separated by blanks: a key by its name; `:xyz` letters; `(abc)` a list of sessions, `[ab]`
- * one while other histories are still being read; `hits:0+3` hits, `done:3+1` the last ones;
- * `read:6` messages; `=sa` what is chosen, `>sa` whose messages are requested, `#1` its line, `@2`
- * the current message. */
-static void play(struct browse *b, const char *steps)
-{
-    char words[400], *rest = words;
-
-    snprintf(words, sizeof words, "%s", steps);
-    for (char *word; (word = strsep(&rest, " "));) {
-        step(b, word);
-        if (test_failed) {
-            printf("at '%s' of '%s'\n", word, steps);
-            return;
-        }
-    }
-}
-
-static void play_new(const char *steps, const char *back)
+TEST(the_next_key_cancels_an_action_that_is_held)
 {
     struct browse b;
 
     begin(&b);
-    if (back) {
-        buf_add_c(&b.back.session, back);
-        b.back.list = true;
-    }
-    play(&b, steps);
-    browse_release(&b);
-}
-
-TEST(keys_wait_for_what_they_need)
-{
-    static const char *const scripts[] = {
-        /* The sessions: once, and nothing is above the first line and below the last. */
-        "Down wait (abc) =sb >sb none (abc) =sb",
-        "Up Up Down Down Up (abc) =sb",
-        "Page Page () none (abc) =sa",
-        "list :Gjkk (abcde) =sc",
-        "list :jGgj (abcde) =sb",
-        "list (abcde) :G =se",
-        /* Hits, which come one by one at first; what is typed, or another role, is another list. */
-        "(01) :t Down wait =s0 tick Down Down Down wait hits:0+1 hits:1+1 hits:2+1 hits:3+1 #3 "
-        "wait "
-        "done:4+3 #4 none :w Down Down :o Down tick done:0+9 #1 list :r Down Down :rrrr Down "
-        "done:0+9 #1",
-        "(012) Down Down :t tick Down hits:0+0 wait done:0+0 none Rub Up tick =s1",
-        /* The last one, but not for ever. */
-        "(01) :t tick list :G hits:0+1 hits:1+99 #0 wait hits:100+100000 #100099 none "
-        "hits:100100+100 "
-        "#100099",
-        /* A search that is repeated waits for nothing, but not before its first answer. */
-        "(01) :t tick again Down wait done:10+5 #1 again Down #2 none again Down #3 done:9+6 #4",
-        "(01) :t tick done:0+5 :w tick again Down wait hits:20+2 #1",
-        /* Messages: those of the session before are not meant, those of one that is left not
-         * wanted. */
-        "Down Tab Tab :JJK (abc) :Jj wait Tab read:6 none =sb @2",
-        "(abc) read:6 Tab Tab :hjlJ @0 :hjlJ read:6 >sc @1",
-        "(01) :two tick list :nn done:0+3 read:6 @2",
-        "(01) :two tick list :J :r done:0+3 read:6 @0",
-        /* A hit that was replaced is not in the messages that are there; one that is gone is not
-         * awaited. */
-        "(01) read:1 :two tick done:0+4 list Down text :Z wait read:3 none list Down Down text :Z "
-        "wait "
-        "read:3 none",
-        /* A question, whose answer is no command, and which can be taken back. */
-        "list Down :x normal (ab) asked",
-        "list :d () normal none",
-        "list :xjob.qed.md Enter (ab) asked",
-        "list :dy (ab) asked",
-        "list :d Esc none (ab) normal",
-    };
-    static const char *const left[][2] = {
-        /* Keys continue from where the list was left; a list that is seen is moved in at once. */
-        {"sc", "Up (abcde) =sb"},
-        {"sd", "Down [abc] wait (abcdef) =se"},
-        {"sd", "list :gj (abcdef) =sb"},
-        {"sd", "[abc] Down =sb (abcdef) =sb"},
-    };
-
-    for (size_t i = 0; i < sizeof scripts / sizeof *scripts && !test_failed; i++)
-        play_new(scripts[i], NULL);
-    for (size_t i = 0; i < sizeof left / sizeof *left && !test_failed; i++)
-        play_new(left[i][1], left[i][0]);
-}
-
-TEST(what_is_too_much_to_be_kept_is_lost)
-{
-    struct browse b;
-
-    begin(&b);
-    b.focus = BROWSE_TEXT;
-    for (int i = 0; i < 2 * BROWSE_WAITS_MAX; i++)
-        press(&b, "J");
-    take_sessions(&b, "a");
-    take_messages(&b, 2 * BROWSE_WAITS_MAX);
-    browse_go_on(&b);
-    CHECK_INT(b.pane.at, BROWSE_WAITS_MAX);
-    browse_release(&b);
-}
-
-/* The next key cancels it, and so does the choice of another session by what happens to the
- * list. */
-TEST(an_action_waits_for_its_message)
-{
-    struct browse b;
-
-    begin(&b);
-    play(&b, "list :y wait (ab) wait");
+    b.focus = BROWSE_LIST;
+    press(&b, "y");
+    take_sessions(&b, "ab");
+    CHECK_INT(browse_go_on(&b), BROWSE_NOTHING);
     take_messages(&b, 2);
     CHECK_INT(browse_go_on(&b), BROWSE_COPY);
-    play(&b, ":j :f wait :n wait read:2 none");
+    press(&b, "jf");
+    CHECK_INT(b.held.command, BROWSE_FORK);
+    press(&b, "n");
+    CHECK_INT(b.held.command, BROWSE_NEXT_HIT);
+    take_messages(&b, 2);
+    CHECK_INT(browse_go_on(&b), BROWSE_NOTHING);
     CHECK_STR(buf_c(&b.status), "there is nothing to look for: / finds in these messages");
-    play(&b, "(abc) :j :L wait (ab) none");
-    CHECK_STR(buf_c(&b.status), "given up: another session is chosen");
     browse_release(&b);
 }
 
-TEST(a_message_stays_chosen_when_more_of_the_file_is_read)
-{
-    play_new("list [a] read:2 :J (a) read:2 @1", NULL);
-}
-
-TEST(a_click_on_what_is_replaced_chooses_nothing)
+TEST(a_click_on_a_list_that_is_replaced_chooses_nothing)
 {
     struct browse b;
     struct browse_areas a;
@@ -1230,14 +950,7 @@ TEST(a_click_on_what_is_replaced_chooses_nothing)
     browse_press(&b, 't', 0);
     CHECK_INT(browse_click(&b, a.list.row + 2, a.list.column + 1, true, 1000), BROWSE_NOTHING);
     CHECK_STR(chosen(&b), "s0");
-    browse_release(&b);
-    begin(&b);
-    take_sessions(&b, "ab");
-    take_messages(&b, 6);
-    b.focus = BROWSE_LIST;
-    press(&b, "j");
-    (void)browse_click(&b, a.text.row + 6, a.text.column + 1, true, 0);
-    CHECK_INT(b.waits.count, 0);
+    CHECK_INT(b.held.command, BROWSE_NOTHING);
     browse_release(&b);
 }
 
@@ -1252,7 +965,10 @@ TEST(a_search_that_was_left_early_shows_its_first_hit)
     browse_edit_set(&b.query, STR("two"));
     b.searching = true;
     browse_search(&b, false);
-    play(&b, "(01) hits:0+1 =s0 >s0");
+    take_sessions(&b, "01");
+    take_hits(&b, 0, 1, false);
+    CHECK_STR(chosen(&b), "s0");
+    CHECK_STR(buf_c(&b.shown.id), "s0");
     CHECK(!b.back.list);
     browse_release(&b);
 }

@@ -18,16 +18,16 @@ static void take_sessions(struct browse *b, size_t count)
         s->last_line = (off_t)(count - i);
     }
     browse_take_sessions(b, 0, &list);
-    browse_take_all_sessions(b, b->sessions_number);
+    browse_take_all_sessions(b);
 }
 
 /* With its parts. */
-static void hand_in(struct browse *b, unsigned number, struct thread *t)
+static void hand_in(struct browse *b, struct thread *t)
 {
     struct browse_parts parts;
 
     browse_parts_make(&parts, t);
-    browse_take_thread(b, number, t, &parts, false);
+    browse_take_messages(b, t, &parts, false);
 }
 
 static void take_messages(struct browse *b, size_t count)
@@ -43,7 +43,7 @@ static void take_messages(struct browse *b, size_t count)
                  i, i % 2 ? "assistant" : "user");
         thread_add(&t, str_of(line));
     }
-    hand_in(b, b->thread_number, &t);
+    hand_in(b, &t);
 }
 
 static void check_line(const struct browse *b, const char *want)
@@ -79,8 +79,8 @@ TEST(a_place_is_found_again)
     take_sessions(&b, 8);
     CHECK_INT(b.session_list.at, 5);
     CHECK_INT(b.session_list.top, 1);
-    CHECK(b.wants.thread);
-    CHECK_STR(buf_c(&b.target.id), "s5");
+    CHECK(b.wants.messages);
+    CHECK_STR(buf_c(&b.shown.id), "s5");
     take_messages(&b, 20);
     CHECK_INT(b.pane.top, 2);
     CHECK_INT(b.pane.top_line, 1);
@@ -114,7 +114,7 @@ TEST(what_is_gone_is_not_waited_for)
                             STR("/h")));
     take_sessions(&b, 3);
     CHECK_INT(b.session_list.at, 0);
-    CHECK_STR(buf_c(&b.target.id), "s0");
+    CHECK_STR(buf_c(&b.shown.id), "s0");
     browse_release(&b);
 }
 

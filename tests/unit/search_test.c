@@ -1,6 +1,8 @@
 #include "chathist/search/search.h"
 
 #include "test.h"
+#include "chathist/base/time.h"
+#include "chathist/search/session_search.h"
 #include "scratch.h"
 
 /* ---- searching a history ---- */
@@ -173,6 +175,120 @@ TEST(a_search_can_be_given_up)
 {
     check_cancel(10);
     check_cancel(200000);
+}
+
+/* Writes 200,000 messages to `f`, of which every `nth` has the word needle. */
+static void write_hay(size_t nth)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+
+    for (size_t i = 0; i < 200000; i++)
+        buf_addf(&text,
+                 "{\"id\":\"%zu\",\"session_id\":\"s%zu\",\"timestamp\":\"t\",\"role\":\"user\","
+                 "\"content\":\"%s\"}\n",
+                 i, i / 10, i % nth == 0 ? "needle" : "hay");
+    scratch_put_bytes("f", text.data, text.len);
+    buf_release(&text);
+}
+
+/* Counts the hits of a search that may look at one chunk at a time. */
+static size_t count_in_slices(struct search *s, size_t *pauses)
+{
+    int64_t until = 0;
+    struct hit h;
+    size_t count = 0;
+    int found;
+
+    s->until = &until;
+    while ((found = search_next(s, &h, NULL)) != 0) {
+        *pauses += found == SEARCH_PAUSED;
+        count += found == 1;
+        until = found == SEARCH_PAUSED ? time_ticks() + 1 : 0;
+    }
+    return count;
+}
+
+TEST(a_search_pauses_and_continues)
+{
+    struct search s;
+    struct pattern p;
+    int64_t until = 0;
+    uint64_t count = 0;
+    size_t pauses = 0;
+
+    scratch_enter();
+    write_hay(1000);
+    pattern_init(&p);
+    CHECK_INT(pattern_add(&p, STR("needle"), NULL), 0);
+    for (size_t threads = 1; threads <= 3; threads += 2) {
+        CHECK_INT(search_open(&s, FILE_CWD, "f", &p, NULL, NULL), 0);
+        s.threads = threads;
+        CHECK_INT(count_in_slices(&s, &pauses), 200);
+        search_close(&s);
+        CHECK(pauses > 1);
+    }
+    CHECK_INT(search_open(&s, FILE_CWD, "f", &p, NULL, NULL), 0);
+    s.until = &until;
+    CHECK_INT(search_count(&s, false, &count, NULL), SEARCH_PAUSED);
+    until = INT64_MAX;
+    CHECK_INT(search_count(&s, false, &count, NULL), 1);
+    CHECK_INT(count, 200);
+    search_close(&s);
+    pattern_release(&p);
+    scratch_leave();
+}
+
+struct paused_search {
+    struct pattern wanted[2];
+    int64_t until;
+};
+
+static int open_paused(void *ctx, struct search *s, struct pattern *p, struct err *e)
+{
+    int result = search_open(s, FILE_CWD, "f", p, NULL, e);
+
+    s->until = &((struct paused_search *)ctx)->until;
+    return result;
+}
+
+TEST(a_search_for_sessions_pauses_and_continues)
+{
+    struct paused_search own = {.until = 0};
+    struct query query = {0};
+    struct session_search of = {.wanted = own.wanted,
+                                .wanted_count = 2,
+                                .query = &query,
+                                .newest_only = true,
+                                .open = open_paused,
+                                .ctx = &own};
+    size_t pauses = 0;
+    int result;
+
+    scratch_enter();
+    write_hay(1000);
+    pattern_init(&own.wanted[0]);
+    pattern_init(&own.wanted[1]);
+    CHECK_INT(pattern_add(&own.wanted[0], STR("needle"), NULL), 0);
+    CHECK_INT(pattern_add(&own.wanted[1], STR("hay"), NULL), 0);
+    CHECK_INT(query_parse(&query, STR("needle hay"), 0, NULL), 0);
+    while ((result = session_search_run(&of, NULL)) == SEARCH_PAUSED) {
+        own.until = time_ticks() + 1;
+        pauses++;
+    }
+    CHECK_INT(result, 0);
+    CHECK(pauses > 1);
+    CHECK_INT(of.hits.count, 2 * 200);
+    session_search_release(&of);
+    /* One that is given up on the way. */
+    own.until = 0;
+    of = (struct session_search){
+        .wanted = own.wanted, .wanted_count = 2, .query = &query, .open = open_paused, .ctx = &own};
+    CHECK_INT(session_search_run(&of, NULL), SEARCH_PAUSED);
+    session_search_release(&of);
+    query_release(&query);
+    pattern_release(&own.wanted[0]);
+    pattern_release(&own.wanted[1]);
+    scratch_leave();
 }
 
 /* ---- snippets ---- */

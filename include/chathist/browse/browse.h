@@ -1,6 +1,7 @@
 /*
- * browse - runs the full-screen browser until the user leaves it: keys, signals and results of the
- * worker change the state (browse/model), and the screen is drawn from it (browse/view).
+ * browse - runs the full-screen browser until the user leaves it: keys, signals and what is read
+ * change the state (browse/model), and the screen is drawn from it (browse/view). One thread does
+ * all that: between slices of a search (browse/reader) it looks at the keyboard.
  */
 #ifndef CHATHIST_BROWSE_BROWSE_H
 #define CHATHIST_BROWSE_BROWSE_H

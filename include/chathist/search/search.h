@@ -44,6 +44,9 @@ struct search {
     bool any_order;            /* hits have the order of the file in any case; default false */
     off_t skip_block;          /* of the skip index; default SKIP_BLOCK; 0: it is not used */
     const atomic_bool *cancel; /* the search ends when another thread sets it; NULL: never */
+    /* A time of time_ticks. When it has passed, search_next returns SEARCH_PAUSED if it has found
+     * nothing yet, and so does search_count, some milliseconds later at most. NULL: none does. */
+    const int64_t *until;
     /* private */
     struct search_work *work; /* NULL: not started */
     struct buf line;
@@ -73,7 +76,9 @@ void search_close(struct search *s);
 /* This message could not be matched and *e says why (see pattern_find). It is not a hit, and the
  * search continues with the next call. */
 #define SEARCH_FAILED 2
-/* Returns 1 and the next hit, 0 at the end, -1 with *e set, or SEARCH_FAILED. */
+/* The time `until` has passed; the next call continues. */
+#define SEARCH_PAUSED 3
+/* Returns 1 and the next hit, 0 at the end, -1 with *e set, SEARCH_FAILED or SEARCH_PAUSED. */
 int search_next(struct search *s, struct hit *h, struct err *e);
 /* Sets *latest to a time that no hit is after: LINE_OLDEST if the history has no messages, or if
  * hits have the order of the file. Reads no text. Returns 0, or -1 with *e set. */
@@ -83,7 +88,8 @@ int search_latest(struct search *s, int64_t *latest, struct err *e);
 typedef void search_see(void *ctx, const struct hit *h, size_t at, size_t len);
 int search_matches(struct search *s, struct hit *h, search_see *see, void *ctx, struct err *e);
 /* Counts the hits, instead of search_next; with `any`, at most one. Returns 1; 0 if a message could
- * not be matched, so that the caller must use search_next after all; -1 with *e set. */
+ * not be matched, so that the caller must use search_next after all; -1 with *e set; or
+ * SEARCH_PAUSED. */
 int search_count(struct search *s, bool any, uint64_t *count, struct err *e);
 /* Decides again about a line that this search returned before. h->line is not changed. Returns 0,
  * or -1 with *e set. */

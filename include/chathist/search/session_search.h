@@ -78,11 +78,16 @@ struct session_search {
     struct hash_map sessions; /* with hits, by their ids */
     struct session_held *held;
     size_t cap;
-    bool noted; /* the first search has ended */
+    size_t step; /* each text is a step, then the fields of the query, then its unwanted words */
+    bool opened; /* the search of this step */
+    struct search search;
+    struct pattern every; /* matches every message */
+    bool noted;           /* the first search has ended */
 };
 
 /* Fills in g->hits: the messages that hold any of the texts, in the sessions that hold enough of
- * them, grouped. Returns 0, or -1 with *e set; to be released in either case. */
+ * them, grouped. Returns 0; -1 with *e set; or SEARCH_PAUSED if `open` sets `until` of struct
+ * search, and the next call continues. To be released in any case. */
 int session_search_run(struct session_search *g, struct err *e);
 void session_search_release(struct session_search *g);
 /* Reads a message again that a search has returned before. The pattern of `s` finds the match in

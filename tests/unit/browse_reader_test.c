@@ -1,8 +1,7 @@
 #include "browse/actions.h"
-#include "browse/worker.h"
+#include "browse/reader.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -77,7 +76,7 @@ TEST(programs_run_in_order)
     scratch_leave();
 }
 
-/* ---- the thread */
+/* ---- reading ---- */
 
 #define MESSAGES_READ ((size_t)3000)
 
@@ -95,25 +94,20 @@ static void write_history(void)
     buf_release(&text);
 }
 
-/* Reads until the search has ended. `urgent`: messages are wanted again and again, which are read
- * first. The pauses between become longer, so that a slow machine gets on in one of them, too. */
-static void search_all(struct browse_work *w, struct browse *b, bool urgent)
+static void begin_search(struct browse *b, const char *text)
 {
-    int64_t until = time_ticks() + 60000, next = 0, pause = 10;
+    browse_edit_set(&b->query, str_of(text));
+    browse_search(b, false);
+}
 
-    while ((!b->hits_done || browse_awaits_sessions(b) || b->shown.id.len == 0) &&
-           CHECK(time_ticks() < until)) {
-        struct pollfd fd = {.fd = browse_work_fd(w), .events = POLLIN};
-
-        b->wants.hits = 2 * b->hits.count + 1;
-        if (urgent && b->target.id.len > 0 && time_ticks() >= next) {
-            b->wants.thread = true;
-            next = time_ticks() + pause;
-            pause += 2;
-        }
-        browse_work_ask(w, b);
-        (void)poll(&fd, 1, 1);
-        browse_work_take(w, b);
+/* Does what the loop does until the search has ended, or has as many hits as are wanted and has
+ * counted all of them. */
+static void search_all(struct browse_reader *r, struct browse *b)
+{
+    (void)browse_read(r, b);
+    while (browse_is_busy(r, b)) {
+        (void)browse_search_on(r, b);
+        (void)browse_read(r, b);
     }
 }
 
@@ -129,73 +123,99 @@ static void check_hits(const struct browse *b)
     }
 }
 
-/* The screen asks for more once, when it gets the last hits before a pause, and then waits. Should
- * the thread not have paused yet, the request is kept for it. */
-TEST(a_search_goes_on_if_more_is_wanted_before_it_pauses)
+TEST(a_search_pauses_and_goes_on)
 {
     char path[] = "h";
     struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path, .cancel_fd = -1};
-    struct browse_work *w;
+    struct browse_reader *r;
     struct browse b;
 
     scratch_enter();
     write_history();
     browse_init(&b, 1);
-    w = browse_work_new(&h, 1, NULL);
-    if (!CHECK(w))
-        return;
-    for (int i = 0; i < 20; i++) {
-        bool came = true;
-
-        browse_edit_set(&b.query, STR("needle"));
-        browse_search(&b, false);
-        b.hits_done = false;
-        for (browse_work_ask(w, &b); !b.hits_done && came; browse_work_ask(w, &b)) {
-            came = CHECK(file_wait(browse_work_fd(w), 5000) > 0);
-            browse_work_take(w, &b);
-            b.wants.hits = 2 * b.hits.count + 1;
-        }
-        CHECK_INT(b.hits.count, MESSAGES_READ / 3);
-        if (!came)
-            break;
-    }
-    browse_work_free(w);
-    browse_release(&b);
-    scratch_leave();
-}
-
-TEST(a_search_that_is_interrupted_gives_each_hit_once)
-{
-    char path[] = "h";
-    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path, .cancel_fd = -1};
-    struct browse_work *w;
-    struct browse b;
-
-    scratch_enter();
-    write_history();
-    browse_init(&b, 1);
-    w = browse_work_new(&h, 1, NULL);
-    if (!CHECK(w))
-        return;
-    for (int urgent = 0; urgent < 2; urgent++) {
-        browse_edit_set(&b.query, STR("needle"));
-        browse_search(&b, false);
-        b.hits_done = false;
-        search_all(w, &b, urgent);
+    r = browse_reader_new(&h, 1);
+    for (int again = 0; again < 2; again++) {
+        begin_search(&b, "needle");
+        search_all(r, &b);
+        CHECK_INT(b.hits.count, BROWSE_HITS_FIRST);
+        CHECK(!b.hits_done);
+        CHECK_INT(b.hits_total, MESSAGES_READ / 3);
+        b.hits_wanted = SIZE_MAX;
+        search_all(r, &b);
+        CHECK(b.hits_done);
         check_hits(&b);
         CHECK_STR(buf_c(&b.shown.id), "s299");
         CHECK_INT(b.pane.thread.count, 10);
         CHECK_INT(b.sessions.rows.count, MESSAGES_READ / 10);
     }
-    /* Repeated, its first result has them all. */
+    /* If it is repeated, its first result has them all. */
     browse_search(&b, true);
-    browse_work_ask(w, &b);
-    while (b.repeating && CHECK_INT(b.hits.count, MESSAGES_READ / 3)) {
-        file_wait(-1, 5);
-        browse_work_take(w, &b);
-    }
+    (void)browse_read(r, &b);
+    while (b.repeating && CHECK_INT(b.hits.count, MESSAGES_READ / 3))
+        (void)browse_search_on(r, &b);
     check_hits(&b);
-    browse_work_free(w);
+    /* Another text drops it on its way. */
+    begin_search(&b, "needle");
+    (void)browse_read(r, &b);
+    (void)browse_search_on(r, &b);
+    begin_search(&b, "nowhere");
+    search_all(r, &b);
+    CHECK(b.hits_done && b.hits.count == 0);
+    begin_search(&b, "needle");
+    (void)browse_read(r, &b);
+    browse_reader_free(r);
+    browse_release(&b);
+    scratch_leave();
+}
+
+TEST(sessions_are_found_if_no_message_has_all_words)
+{
+    char path[] = "h";
+    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path, .cancel_fd = -1};
+    struct browse_reader *r;
+    struct browse b;
+
+    scratch_enter();
+    write_history();
+    browse_init(&b, 1);
+    r = browse_reader_new(&h, 1);
+    begin_search(&b, "hay needle");
+    b.hits_wanted = SIZE_MAX;
+    search_all(r, &b);
+    CHECK_INT(b.fit, BROWSE_FIT_SESSION);
+    CHECK_INT(b.hits.count, 2 * MESSAGES_READ / 10);
+    begin_search(&b, "hay needle nowhere");
+    b.hits_wanted = SIZE_MAX;
+    search_all(r, &b);
+    CHECK_INT(b.fit, BROWSE_FIT_NEARLY);
+    CHECK_INT(b.hits.count, 2 * MESSAGES_READ / 10);
+    browse_reader_free(r);
+    browse_release(&b);
+    scratch_leave();
+}
+
+TEST(a_file_that_has_changed_is_read_again)
+{
+    char path[] = "h";
+    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path, .cancel_fd = -1};
+    struct browse_reader *r;
+    struct browse b;
+
+    scratch_enter();
+    browse_init(&b, 1);
+    r = browse_reader_new(&h, 1);
+    CHECK(!browse_read(r, &b));
+    CHECK(b.sessions_known && !b.wants.sessions);
+    CHECK_INT(b.sessions.rows.count, 0);
+    write_history();
+    b.wants.sessions = true;
+    CHECK(browse_read(r, &b));
+    CHECK_INT(b.sessions.rows.count, MESSAGES_READ / 10);
+    CHECK_STR(buf_c(&b.shown.id), "s299");
+    CHECK_INT(b.pane.thread.count, 10);
+    b.wants.sessions = true;
+    CHECK(!browse_read(r, &b));
+    browse_reader_free(r);
     browse_release(&b);
     scratch_leave();
 }
@@ -228,7 +248,7 @@ TEST(hits_of_several_histories_are_in_the_order_of_their_times)
     char paths[2][2] = {"h", "g"};
     struct history both[2];
     struct buf ids = BUF_INIT(BUF_SMALL);
-    struct browse_work *w;
+    struct browse_reader *r;
     struct browse b;
 
     for (size_t i = 0; i < 2; i++)
@@ -242,19 +262,15 @@ TEST(hits_of_several_histories_are_in_the_order_of_their_times)
     write_days("g", (const int[]){2, 8, 9, 4}, 4);
     browse_init(&b, 2);
     b.all = true;
-    w = browse_work_new(both, 2, NULL);
-    if (!CHECK(w))
-        return;
-    browse_edit_set(&b.query, STR("needle"));
-    browse_search(&b, false);
-    b.hits_done = false;
-    search_all(w, &b, false);
+    r = browse_reader_new(both, 2);
+    begin_search(&b, "needle");
+    search_all(r, &b);
     for (size_t i = 0; i < b.hits.count; i++)
         buf_addf(&ids, "%s%.*s ", paths[b.hits.at[i].history], (int)b.hits.at[i].message.n,
                  b.hits.at[i].message.p);
     CHECK_STR(buf_c(&ids), "hm9 gm9 gm8 hm5 gm4 gm2 hm1 ");
     buf_release(&ids);
-    browse_work_free(w);
+    browse_reader_free(r);
     browse_release(&b);
     scratch_leave();
 }

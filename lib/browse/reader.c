@@ -1,0 +1,452 @@
+#include "browse/reader.h"
+
+#include <stdlib.h>
+
+#include "chathist/base/memory.h"
+#include "chathist/base/thread_pool.h"
+#include "chathist/base/time.h"
+#include "chathist/cli/choose.h"
+#include "chathist/cli/signals.h"
+#include "chathist/history/filter.h"
+#include "chathist/history/session_list.h"
+#include "chathist/search/pattern.h"
+#include "chathist/search/query.h"
+#include "chathist/search/search.h"
+#include "chathist/search/search_merge.h"
+#include "chathist/search/session_search.h"
+
+/* The keyboard is looked at after this many milliseconds of a search. */
+#define SLICE_MS 5
+/* The first SCREENFUL hits are passed on after each slice, later ones in portions of PORTION and a
+ * quarter of those before, or of what was found within PORTION_MS milliseconds. */
+#define SCREENFUL 60
+#define PORTION 100
+#define PORTION_MS 20
+
+/* A history in a search. */
+struct place {
+    struct finder *f;
+    size_t history;     /* its number */
+    bool entered, open; /* the query does not exclude it; the search is open */
+    struct query query; /* a copy, prepared for this history */
+    struct search search;
+};
+
+/* A search. It looks for messages that hold everything; if there are none, for sessions that do,
+ * and then for sessions that hold all texts but one. */
+struct finder {
+    struct browse_reader *r;
+    enum { FINDER_NONE, FINDER_MESSAGES, FINDER_SESSIONS, FINDER_READING, FINDER_ENDED } step;
+    enum browse_fit fit;
+    int64_t until; /* time (time_ticks) at which this slice ends */
+    struct query query;
+    struct session_texts texts;
+    struct pattern pattern; /* all texts in one message */
+    struct filter filter;
+    struct place *places; /* the first `count` histories */
+    size_t count, at;     /* at: the next place to be searched or counted */
+    struct search_merge merge;
+    struct session_search of; /* the search of places[at] for sessions, if `running` */
+    bool running;
+    struct session_hits found; /* in sessions */
+    size_t next;               /* of `found`, to be read */
+    struct browse_hits hits;   /* to be passed on */
+    size_t given;              /* number of hits that were passed on */
+    int64_t since;             /* when that was */
+    /* When enough messages are listed, another search counts all: */
+    struct search counter;           /* of places[at], if `counting` */
+    bool counting, listing, counted; /* listing: it has to look at each; counted: in all places */
+    uint64_t count_here, total;      /* in places[at], and in those before it */
+};
+
+struct browse_reader {
+    struct source {
+        struct history history;
+        struct browse_stamp stamp; /* of its file when its list was read */
+        bool known;                /* its list was read, or cannot be read */
+    } * sources;
+    size_t count;
+    struct finder finder;
+};
+
+/* Says what went wrong, unless a signal has stopped it. */
+static void report(struct browse *b, struct err *e)
+{
+    if (e->kind != ERR_NONE && e->kind != ERR_SIGNAL)
+        browse_say(b, err_text(e));
+    err_release(e);
+}
+
+/* ---- sessions ---- */
+
+/* If a list cannot be read, the one before it stays until the file changes. */
+static bool read_lists(struct browse_reader *r, struct browse *b)
+{
+    bool changed = false;
+
+    for (size_t i = 0; i < (b->all ? r->count : 1); i++) {
+        struct source *s = &r->sources[i];
+        struct session_list list;
+        struct err e = ERR_INIT;
+        bool known = s->known;
+
+        s->known = true;
+        if (!browse_stamp_renew(&s->stamp, s->history.path))
+            continue;
+        if (session_list_newest(&list, &s->history, SIZE_MAX, &e) == 0)
+            browse_take_sessions(b, i, &list);
+        report(b, &e);
+        browse_changed(b, i);
+        changed = changed || known;
+    }
+    browse_take_all_sessions(b);
+    return changed;
+}
+
+/* ---- messages ---- */
+
+static bool has_message(const struct thread *t, struct str id)
+{
+    for (size_t i = 0; i < t->count; i++)
+        if (str_eq(t->at[i].id, id))
+            return true;
+    return false;
+}
+
+/* If the hit is not in the thread, because it was replaced or reset, reads every line of the
+ * session instead. */
+static void read_messages(struct browse_reader *r, struct browse *b)
+{
+    const struct history *h = &r->sources[b->shown.history].history;
+    struct str id = buf_str(&b->shown.id), hit = buf_str(&b->shown.hit);
+    struct browse_parts parts;
+    struct thread thread = {0}, all;
+    struct err e = ERR_INIT;
+    bool every = false;
+
+    (void)thread_find(&thread, h, id, false, &e);
+    if (hit.n > 0 && !has_message(&thread, hit) && thread_find(&all, h, id, true, NULL) == 0) {
+        every = has_message(&all, hit);
+        thread_release(every ? &thread : &all);
+        if (every)
+            thread = all;
+    }
+    browse_parts_make(&parts, &thread);
+    browse_take_messages(b, &thread, &parts, every);
+    report(b, &e);
+}
+
+/* ---- the search ---- */
+
+/* Opens a search of a place. Returns 0, or -1 with *e set. */
+static int open_search(void *place, struct search *s, struct pattern *pattern, struct err *e)
+{
+    struct place *p = place;
+    const struct history *h = &p->f->r->sources[p->history].history;
+    size_t threads = thread_pool_size();
+
+    if (search_open(s, h->dir_fd, h->path, pattern, &p->f->filter, e) < 0)
+        return -1;
+    s->cancel = h->cancel;
+    s->until = &p->f->until;
+    s->history = h;
+    /* One processor remains for the terminal. */
+    s->threads = threads > 1 ? threads - 1 : 1;
+    s->query = &p->query;
+    return 0;
+}
+
+static bool place_open(struct place *p, struct pattern *pattern, struct err *e)
+{
+    p->open = p->entered && open_search(p, &p->search, pattern, e) == 0;
+    return p->open;
+}
+
+static void place_close(struct place *p)
+{
+    if (p->open)
+        search_close(&p->search);
+    p->open = false;
+}
+
+/* Ends the search, and drops what it has not passed on. */
+static void finder_end(struct finder *f)
+{
+    if (f->step == FINDER_NONE)
+        return;
+    if (f->running)
+        session_search_release(&f->of);
+    if (f->counting)
+        search_close(&f->counter);
+    search_merge_release(&f->merge);
+    for (size_t i = 0; i < f->count; i++) {
+        place_close(&f->places[i]);
+        query_release(&f->places[i].query);
+    }
+    free(f->places);
+    session_hits_release(&f->found);
+    browse_hits_release(&f->hits);
+    query_release(&f->query);
+    session_texts_release(&f->texts);
+    pattern_release(&f->pattern);
+    filter_release(&f->filter);
+    *f = (struct finder){.r = f->r};
+}
+
+/* Reads the query in b->searched. Returns 0, or -1 with *e set and nothing to release. */
+static int read_query(struct finder *f, const struct browse *b, struct err *e)
+{
+    if (query_open(&f->query, &f->pattern, buf_str(&b->searched), time_now(), e) < 0)
+        return -1;
+    if (session_texts_of(&f->texts, &f->query, e) == 0)
+        return 0;
+    query_release(&f->query);
+    pattern_release(&f->pattern);
+    return -1;
+}
+
+/* Starts a search in the place of the one before. An empty text only ends that. */
+static void finder_begin(struct finder *f, struct browse *b)
+{
+    struct browse_hits none = {0};
+    struct err e = ERR_INIT;
+
+    b->wants.search = false;
+    finder_end(f);
+    if (b->searched.len == 0)
+        return;
+    if (read_query(f, b, &e) < 0) {
+        browse_take_hits(b, &none, BROWSE_FIT_MESSAGE, true);
+        report(b, &e);
+        return;
+    }
+    f->step = FINDER_MESSAGES;
+    if (b->role)
+        filter_add(&f->filter.roles, str_of(b->role));
+    f->since = time_ticks();
+    f->count = b->all ? f->r->count : 1;
+    f->places = mem_zalloc(f->count * sizeof *f->places);
+    for (size_t i = 0; i < f->count; i++) {
+        const struct history *h = &f->r->sources[i].history;
+        struct place *p = &f->places[i];
+        struct buf repo = BUF_INIT(BUF_LINE);
+
+        *p = (struct place){.f = f, .history = i};
+        query_copy(&p->query, &f->query);
+        history_name_add(&repo, h);
+        p->entered = query_enter(&p->query, h, buf_str(&repo), &e) > 0;
+        buf_release(&repo);
+        if (place_open(p, &f->pattern, &e))
+            (void)search_merge_add(&f->merge, i, &p->search, &e);
+        report(b, &e);
+    }
+}
+
+/* Goes on to the sessions, or to those that hold all texts but one, if nothing was found and that
+ * can help; else ends the search for hits. */
+static void next_fit(struct finder *f)
+{
+    size_t lack = f->fit == BROWSE_FIT_MESSAGE ? 0 : 1;
+    bool helps = f->given + f->hits.count == 0 && f->fit != BROWSE_FIT_NEARLY;
+
+    for (size_t i = 0; i < f->count; i++)
+        place_close(&f->places[i]);
+    search_merge_release(&f->merge);
+    for (; helps && lack < 2 && !session_texts_help(&f->texts, &f->query, lack); lack++)
+        continue;
+    f->at = f->next = 0;
+    f->found.count = 0;
+    f->step = helps && lack < 2 ? FINDER_SESSIONS : FINDER_ENDED;
+    if (f->step == FINDER_SESSIONS)
+        f->fit = lack == 0 ? BROWSE_FIT_SESSION : BROWSE_FIT_NEARLY;
+}
+
+static void find_message(struct finder *f, struct err *e)
+{
+    struct hit hit;
+    size_t number;
+    int found = search_merge_next(&f->merge, &number, &hit, e);
+
+    if (found == 1)
+        browse_hits_add(&f->hits, number, &hit);
+    else if (found == 0)
+        next_fit(f);
+}
+
+/* Finds the sessions of a history that hold enough. */
+static void find_sessions(struct finder *f, struct err *e)
+{
+    struct place *p = &f->places[f->at];
+    int result;
+
+    if (!f->running)
+        f->of = (struct session_search){.wanted = f->texts.at,
+                                        .wanted_count = f->texts.count,
+                                        .may_lack = f->fit == BROWSE_FIT_NEARLY,
+                                        .query = &p->query,
+                                        .newest_only = true,
+                                        .history = f->at,
+                                        .open = open_search,
+                                        .ctx = p};
+    f->running = p->entered;
+    result = p->entered ? session_search_run(&f->of, e) : 0;
+    if (result == SEARCH_PAUSED)
+        return;
+    if (f->running && result == 0)
+        session_hits_add_all(&f->found, &f->of.hits);
+    if (f->running)
+        session_search_release(&f->of);
+    f->running = p->query.in_session = false;
+    if (++f->at < f->count)
+        return;
+    session_hits_group(&f->found);
+    f->step = FINDER_READING;
+}
+
+/* Reads the next hit in a session again. */
+static void read_hit(struct finder *f, struct err *e)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct hit hit = {0};
+
+    if (f->next == f->found.count) {
+        next_fit(f);
+    } else {
+        const struct session_hit *found = &f->found.at[f->next++];
+        struct place *p = &f->places[found->history];
+
+        if ((p->open || place_open(p, &f->texts.any, e)) &&
+            session_search_read(&p->search, found->place, &line, &hit, e) == 0)
+            browse_hits_add(&f->hits, p->history, &hit);
+    }
+    buf_release(&line);
+}
+
+/* Counts the hits, without looking at each if the search can do that. Returns true when all are
+ * counted. */
+static bool count_hits(struct finder *f, struct err *e)
+{
+    for (; f->at < f->count; f->at++) {
+        struct place *p = &f->places[f->at];
+        struct hit hit;
+        int result = 0;
+
+        if (!f->counting) {
+            if (!p->entered || open_search(p, &f->counter, &f->pattern, e) < 0)
+                continue;
+            f->counting = f->counter.any_order = true;
+            f->listing = false;
+        }
+        if (!f->listing)
+            result = search_count(&f->counter, false, &f->count_here, e);
+        f->listing = f->listing || result == 0;
+        while (f->listing && (result = search_next(&f->counter, &hit, NULL)) > 0 &&
+               result != SEARCH_PAUSED)
+            f->count_here += result == 1;
+        if (result == SEARCH_PAUSED)
+            return false;
+        f->total += f->count_here;
+        f->counting = false;
+        search_close(&f->counter);
+    }
+    return true;
+}
+
+static bool has_enough(const struct finder *f, const struct browse *b)
+{
+    return f->given + f->hits.count >= b->hits_wanted;
+}
+
+bool browse_is_busy(const struct browse_reader *r, const struct browse *b)
+{
+    const struct finder *f = &r->finder;
+
+    /* While a text is typed, the search for the one before it rests. */
+    return f->step != FINDER_NONE && b->search_due == 0 &&
+           (!has_enough(f, b) || (f->fit == BROWSE_FIT_MESSAGE && !f->counted));
+}
+
+/* Returns true if the hits that were found are to be passed on. A repeated search first finds as
+ * many as the list has. */
+static bool is_due(const struct finder *f, const struct browse *b)
+{
+    if (f->step == FINDER_ENDED || has_enough(f, b))
+        return true;
+    return !b->repeating && f->hits.count > 0 &&
+           (f->given < SCREENFUL || f->hits.count >= PORTION + f->given / 4 ||
+            time_ticks() - f->since >= PORTION_MS);
+}
+
+bool browse_search_on(struct browse_reader *r, struct browse *b)
+{
+    struct finder *f = &r->finder;
+    struct err e = ERR_INIT;
+
+    f->until = time_ticks() + SLICE_MS;
+    if (has_enough(f, b)) {
+        f->counted = count_hits(f, &e);
+        report(b, &e);
+        b->hits_total = f->counted ? f->total : 0;
+        return f->counted;
+    }
+    while (f->step != FINDER_ENDED && !has_enough(f, b) && time_ticks() < f->until) {
+        if (f->step == FINDER_MESSAGES)
+            find_message(f, &e);
+        else if (f->step == FINDER_SESSIONS)
+            find_sessions(f, &e);
+        else
+            read_hit(f, &e);
+        report(b, &e);
+    }
+    if (!is_due(f, b))
+        return false;
+    f->given += f->hits.count;
+    f->since = time_ticks();
+    browse_take_hits(b, &f->hits, f->fit, f->step == FINDER_ENDED);
+    if (f->step == FINDER_ENDED)
+        finder_end(f);
+    return true;
+}
+
+/* ---- all together ---- */
+
+struct browse_reader *browse_reader_new(const struct history *histories, size_t count)
+{
+    struct browse_reader *r = mem_zalloc(sizeof *r);
+
+    r->count = count;
+    r->finder.r = r;
+    r->sources = mem_zalloc(count * sizeof *r->sources);
+    for (size_t i = 0; i < count; i++) {
+        r->sources[i].history = histories[i];
+        /* Nothing is reported on the terminal. */
+        r->sources[i].history.work = NULL;
+        r->sources[i].history.tell = NULL;
+        r->sources[i].history.cancel = line_signals_cancel();
+    }
+    return r;
+}
+
+void browse_reader_free(struct browse_reader *r)
+{
+    finder_end(&r->finder);
+    free(r->sources);
+    free(r);
+}
+
+bool browse_read(struct browse_reader *r, struct browse *b)
+{
+    bool changed = false;
+    int64_t now = time_now();
+
+    /* The clock by which lists and searches are ordered. */
+    for (size_t i = 0; i < r->count && (b->wants.sessions || b->wants.search); i++)
+        r->sources[i].history.now = now;
+    if (b->wants.sessions)
+        changed = read_lists(r, b);
+    if (b->wants.search)
+        finder_begin(&r->finder, b);
+    if (b->wants.messages)
+        read_messages(r, b);
+    return changed;
+}
