@@ -235,8 +235,8 @@ static bool is_short(const struct chat_session *t, const struct turn *turn)
 }
 
 /* Before the first request that could exceed a window, gets the list of models, which may tell it,
- * at most once a day. If that fails, the old list is stored again, or an empty one, so that it is not
- * tried again on that day. */
+ * at most once a day. If that fails, the old list is stored again, or an empty one, so that it is
+ * not tried again on that day. */
 static void learn_windows(const struct chat_session *t, const struct turn *turn)
 {
     const struct server *s = &t->server;

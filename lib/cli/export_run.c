@@ -653,8 +653,8 @@ static int take_named(struct run *r, struct export *x, struct named *n, struct s
     return 0;
 }
 
-/* Exports the complete lines of `text` and removes them; at the end also the last one. What is longer
- * than a line of a history can be is dropped. */
+/* Exports the complete lines of `text` and removes them; at the end also the last one. What is
+ * longer than a line of a history can be is dropped. */
 static int take_lines(struct run *r, struct export *x, struct named *n, struct buf *text,
                       bool ended, struct err *e)
 {

@@ -282,7 +282,8 @@ struct piece {
     struct buf ids;
 };
 
-/* Reads the piece that ends at *end. Returns 1, 0 at the beginning of the file, or -1 with *e set. */
+/* Reads the piece that ends at *end. Returns 1, 0 at the beginning of the file, or -1 with *e set.
+ */
 static int read_piece(struct piece *piece, const struct search *s, off_t *end, struct err *e)
 {
     struct message m = MESSAGE_INIT;

@@ -718,8 +718,8 @@ size_t redact_text(struct redactor *r, struct str text, struct buf *out)
  *     element after it; and members whose name is that of a password, with marks round the value
  *
  * Each leaf, a key or a value that is no object or array, knows where its text is in the view. What
- * a match has in common with that text is replaced in the leaf. A string that is itself an object or
- * array has a view of its own.
+ * a match has in common with that text is replaced in the leaf. A string that is itself an object
+ * or array has a view of its own.
  */
 
 #define NO_LEAF SIZE_MAX

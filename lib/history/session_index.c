@@ -159,7 +159,8 @@ static int write_preamble(const struct session_index *x, int fd, uint64_t salt)
 }
 
 /* Compares the history with the preamble. Sets x->st to the state of the history, and x->salt.
- * Returns 1 if lines were appended, 0 if it is unchanged, -1 if it was changed or is another one. */
+ * Returns 1 if lines were appended, 0 if it is unchanged, -1 if it was changed or is another one.
+ */
 static int compare_preamble(struct session_index *x)
 {
     struct preamble was, is;

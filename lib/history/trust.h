@@ -4,8 +4,8 @@
  * The file `owner` beside a history has a line for each account that stores there, its mark: the
  * file that is the history, its size when the account first stored something in it, the sessions
  * that the account has named since, and an HMAC of these with the account's token, a random text in
- * `${state_home}/chathist/token` (chathist(5), "Trust"). An unpacked archive cannot contain one. The
- * lines of other accounts are kept byte for byte.
+ * `${state_home}/chathist/token` (chathist(5), "Trust"). An unpacked archive cannot contain one.
+ * The lines of other accounts are kept byte for byte.
  *
  * The register `${state_home}/chathist/histories` lists the directories in which the account has
  * stored something, so that programs can look at all of them. It holds JSON lines

@@ -337,8 +337,8 @@ static size_t leave_out(struct context *c, size_t from, size_t end)
     return bytes;
 }
 
-/* Returns the index after the unit that begins at at[i]: one message, or a round, which is a message
- * with calls and their results. The results follow their calls (pair_results). */
+/* Returns the index after the unit that begins at at[i]: one message, or a round, which is a
+ * message with calls and their results. The results follow their calls (pair_results). */
 static size_t unit_end(const struct context *c, size_t i, size_t end)
 {
     bool round = c->at[i].tool_calls != NULL;
@@ -477,8 +477,8 @@ struct fit {
     size_t bytes; /* of all that is not left out */
 };
 
-/* Leaves out units, the oldest first, until at most `goal` bytes are left: of a turn the rounds, and
- * then its prompt together with its answer. */
+/* Leaves out units, the oldest first, until at most `goal` bytes are left: of a turn the rounds,
+ * and then its prompt together with its answer. */
 static void fit_earlier(struct fit *f, size_t goal)
 {
     struct context *c = f->c;
@@ -506,8 +506,8 @@ static void fit_earlier(struct fit *f, size_t goal)
     }
 }
 
-/* Replaces the content by its beginning and its end, together at most `most` bytes (or SHORT_LEAST),
- * with the words [left out] between them. */
+/* Replaces the content by its beginning and its end, together at most `most` bytes (or
+ * SHORT_LEAST), with the words [left out] between them. */
 static void shorten(struct fit *f, size_t i, size_t most)
 {
     struct context_message *m = &f->c->at[i];
@@ -555,8 +555,8 @@ static void shorten_all(struct fit *f, const size_t *at, size_t count, size_t wi
             shorten(f, at[i], room / lengthy);
 }
 
-/* Shortens what is sent of earlier turns in any case: the newest answer and its prompt, and the last
- * prompt and the results of a round after it, which has no answer if chat was killed. */
+/* Shortens what is sent of earlier turns in any case: the newest answer and its prompt, and the
+ * last prompt and the results of a round after it, which has no answer if chat was killed. */
 static void fit_answer(struct fit *f, size_t window)
 {
     struct essential k = find_essential(f->c, f->turn);
@@ -572,8 +572,9 @@ static void fit_answer(struct fit *f, size_t window)
     free(at);
 }
 
-/* Makes room in the running turn, whose prompt and last round stay: the results of its oldest rounds
- * are left out, and then these rounds; at last the middle of the results of the last round. */
+/* Makes room in the running turn, whose prompt and last round stay: the results of its oldest
+ * rounds are left out, and then these rounds; at last the middle of the results of the last round.
+ */
 static void fit_running(struct fit *f, size_t window)
 {
     struct context *c = f->c;

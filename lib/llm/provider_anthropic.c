@@ -432,9 +432,9 @@ static void set_thinking(cJSON *body, const struct ask *ask)
     }
 }
 
-/* Returns the container in which this server ran code last, or STR_NONE if it has expired. Its files
- * are there in the next request that names it, and a call by a program has to be answered there
- * ("Code execution tool", "Programmatic tool calling"). */
+/* Returns the container in which this server ran code last, or STR_NONE if it has expired. Its
+ * files are there in the next request that names it, and a call by a program has to be answered
+ * there ("Code execution tool", "Programmatic tool calling"). */
 static struct str newest_container(const struct composer *c, const struct ask *ask)
 {
     struct str container = ask->container.n > 0 ? ask->container : STR_NONE;

@@ -177,9 +177,9 @@ enum demand {
     DEMAND_SIGNATURE = 1 << 1, /* the signature of a call */
 };
 
-/* Returns what the provider, or the server at that host, is known to demand, or has demanded. Kimi's
- * platform has the error "thinking is enabled but reasoning_content is missing in assistant tool
- * call message". */
+/* Returns what the provider, or the server at that host, is known to demand, or has demanded.
+ * Kimi's platform has the error "thinking is enabled but reasoning_content is missing in assistant
+ * tool call message". */
 static unsigned demanded(const struct provider *p, const struct ask *ask)
 {
     static const struct {

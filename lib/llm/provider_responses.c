@@ -434,8 +434,8 @@ static bool matters(struct str item)
            json_has_type(json_get(item, "caller"), "program");
 }
 
-/* Notes an item of another type. Some ask the client for something that chat cannot do; a shell that
- * runs at the server is followed by its output. */
+/* Notes an item of another type. Some ask the client for something that chat cannot do; a shell
+ * that runs at the server is followed by its output. */
 static void read_other_item(struct response *a, struct str item)
 {
     static const char *const asking[] = {"apply_patch_call",     "computer_call",
@@ -661,7 +661,8 @@ static const char *const client_tools[] = {
     .client_tools = client_tools, .documents = true, .effort_field = "reasoning.effort",           \
     .limit_field = "max_output_tokens", .schema_field = "text.format",                             \
     .missing = "no Responses API there? -p openai-chat uses Chat Completions",                     \
-    .request = responses_request, .models = responses_models, .event = responses_read_event, .whole = responses_read_whole
+    .request = responses_request, .models = responses_models, .event = responses_read_event,       \
+    .whole = responses_read_whole
 
 const struct provider provider_openai_own = {
     .name = "openai",

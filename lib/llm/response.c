@@ -12,7 +12,8 @@
 #include "chathist/history/message.h"
 #include "chathist/llm/secret.h"
 
-/* The longest reason for a refusal, and the longest name of a part, that is kept, in code points. */
+/* The longest reason for a refusal, and the longest name of a part, that is kept, in code points.
+ */
 #define REFUSAL_MAX 300
 #define NAME_MAX_SHOWN 80
 /* What a server reports of its usage is kept up to this many bytes. */

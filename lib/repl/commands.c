@@ -231,8 +231,8 @@ static int change_setting(struct config *c, enum setting s, struct str value, st
     return -1;
 }
 
-/* Changes what /set, /persona and /template change. value.p NULL: it has no value any more. Reports an
- * error and returns false if that fails. */
+/* Changes what /set, /persona and /template change. value.p NULL: it has no value any more. Reports
+ * an error and returns false if that fails. */
 static bool change(struct repl *r, struct str key, struct str value)
 {
     struct err e = ERR_INIT;

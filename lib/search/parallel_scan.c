@@ -463,8 +463,8 @@ static bool scan_window(struct worker *w, struct reading *g, size_t got, bool la
     return true;
 }
 
-/* Reads a chunk in windows. Returns 0, or -1 with errno set. If the file has become shorter, it ends
- * there. */
+/* Reads a chunk in windows. Returns 0, or -1 with errno set. If the file has become shorter, it
+ * ends there. */
 static int read_windows(struct worker *w, const struct chunk *c)
 {
     struct reading g = {.next = c->begin, .passing = c->begin > 0, .too_long = -1};

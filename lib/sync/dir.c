@@ -15,11 +15,11 @@
  * segment that has been read is known by its name, whoever wrote it. The programs that carry the
  * files never find two versions of one.
  *
- * The index is a line `hist-sync 2 NAME RUN TIME HOST`, and a line `FILE BYTES` for each segment. It
- * replaces the former one when the new segments are there, and before the old ones are removed. A
- * reader takes the segments in this order. After one that has not arrived it takes only lines that
- * do not depend on it (see `struct doubt`). If a file cannot be used, it and the later ones of its
- * machine are left out.
+ * The index is a line `hist-sync 2 NAME RUN TIME HOST`, and a line `FILE BYTES` for each segment.
+ * It replaces the former one when the new segments are there, and before the old ones are removed.
+ * A reader takes the segments in this order. After one that has not arrived it takes only lines
+ * that do not depend on it (see `struct doubt`). If a file cannot be used, it and the later ones of
+ * its machine are left out.
  *
  * RUN is a random text. This machine takes another name, and leaves its directory to whoever wrote
  * it, if it cannot be the machine that wrote there last: this home directory does not remember the
@@ -385,9 +385,9 @@ static bool is_temporary(struct str name)
 }
 
 /* Lists the segments in the directory of a machine that its index does not name, and that were
- * written before a time in microseconds: they are old ones, or their index has not arrived, or never
- * will, because its machine was restored from a backup. Removes temporary files of that age, which
- * killed programs have left. */
+ * written before a time in microseconds: they are old ones, or their index has not arrived, or
+ * never will, because its machine was restored from a backup. Removes temporary files of that age,
+ * which killed programs have left. */
 static int find_strays(struct folder *f, struct copy *c, int64_t before, struct err *e)
 {
     DIR *list = file_open_dir(c->fd, c->machine);
@@ -640,8 +640,8 @@ static int has_arrived(const struct copy *c, const struct segment *s, const char
 }
 
 /* Reads a segment, unless its facts are known. With an active `doubt` (NULL: none) some lines may
- * not be taken, and then the segment counts as unknown. Returns 1 if all facts are known now; 0 if the segment has not arrived,
- * or with *why set if it cannot be used; or -1 with *e set. */
+ * not be taken, and then the segment counts as unknown. Returns 1 if all facts are known now; 0 if
+ * the segment has not arrived, or with *why set if it cannot be used; or -1 with *e set. */
 static int read_segment(struct folder *f, struct copy *c, const struct segment *s,
                         struct doubt *doubt, struct err *why, struct err *e)
 {

@@ -34,9 +34,9 @@ void pg_close(struct pg *p);
 /* Called with the values of a row, absent ones for NULL, borrowed until it returns. Returns 0, or
  * -1 with *e set, which ends the query. */
 typedef int pg_row(void *arg, const struct str *value, struct err *e);
-/* Begins a transaction that uses the tables of hist-sync. It first checks that they belong to a role
- * that may be trusted ($trust$ in docs/hist-sync.sql), without using them, and fails with ERR_USAGE
- * if they do not. */
+/* Begins a transaction that uses the tables of hist-sync. It first checks that they belong to a
+ * role that may be trusted ($trust$ in docs/hist-sync.sql), without using them, and fails with
+ * ERR_USAGE if they do not. */
 int pg_begin(struct pg *p, struct err *e);
 int pg_commit(struct pg *p, struct err *e);
 /* Runs one command with `count` parameters $1, $2, …, and calls `row` (may be NULL) for each row of

@@ -48,9 +48,9 @@ static void add_limit(struct buf *out, size_t limit)
 #define OF_HISTORY "($1::text IS NULL AND history <> '' OR history = $1)"
 #define ROWS "FROM chathist.messages WHERE owner = current_user AND " OF_HISTORY
 
-/* The time of a row m, as history/order.h has it; `now` is $2, as text. The two arrays have, of each
- * row that is ahead, the latest time before it that is not, and its number. Almost always no row is,
- * and PostgreSQL does not compute the arrays. */
+/* The time of a row m, as history/order.h has it; `now` is $2, as text. The two arrays have, of
+ * each row that is ahead, the latest time before it that is not, and its number. Almost always no
+ * row is, and PostgreSQL does not compute the arrays. */
 #define TIME                                                                                       \
     "CASE WHEN m.stamp <= $2::timestamptz THEN m.stamp ELSE"                                       \
     " (ARRAY(SELECT latest FROM (SELECT number, stamp,"                                            \

@@ -332,7 +332,8 @@ static const char TAKE_NUMBERS[] =
     "INSERT INTO chathist.owners AS o (last) VALUES ($1::bigint)"
     " ON CONFLICT (owner) DO UPDATE SET last = o.last + $1::bigint RETURNING o.last - $1::bigint";
 
-/* A line is erased by overwriting all of its row but the number. The row then belongs to no history.
+/* A line is erased by overwriting all of its row but the number. The row then belongs to no
+ * history.
  */
 static const char DELETE_LINES[] =
     "WITH d AS (INSERT INTO chathist.deleted (history, session, id, number)"

@@ -71,8 +71,8 @@ static struct scan_run read_part(off_t begin, off_t end)
     return run;
 }
 
-/* Reads all parts of at most `most` bytes. Returns how many hits were held at once; `got` has them in
- * the order in which they were returned. */
+/* Reads all parts of at most `most` bytes. Returns how many hits were held at once; `got` has them
+ * in the order in which they were returned. */
 static size_t run_all(off_t most, const struct time_blocks *by, const struct skip_map *map,
                       struct scan_item *got, size_t *count)
 {

@@ -156,8 +156,8 @@ int file_make_dirs(const char *path, struct err *e);
 /* Calls `look` for the directory `from`, an absolute path, and for each of its parents, with an
  * open descriptor, until a call returns something else than 0, and returns that. The search
  * ends at the boundary of the file system. Of a directory that belongs to another user, or cannot
- * be opened, the descriptor is -1. Returns 0 at the end, or -1 with *e set if a directory could not be
- * examined. */
+ * be opened, the descriptor is -1. Returns 0 at the end, or -1 with *e set if a directory could not
+ * be examined. */
 int file_search_upwards(const char *from, int (*look)(void *arg, int fd, const char *path),
                         void *arg, struct err *e);
 

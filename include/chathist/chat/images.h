@@ -15,8 +15,8 @@
 
 /* Writes an image, in base64, and syncs it. `out` is FILE, of which it is the nth image, from 1, or
  * NULL; then `history` is the path of the history. Sets *path to where it is and *name to what the
- * line of the history names: FILE, or the path from the directory of the history. Returns 1; 0 if it
- * is no image of a known form; or -1 with *e set. */
+ * line of the history names: FILE, or the path from the directory of the history. Returns 1; 0 if
+ * it is no image of a known form; or -1 with *e set. */
 int image_write(struct str base64, const char *out, size_t nth, const char *history,
                 struct buf *path, struct buf *name, struct err *e);
 

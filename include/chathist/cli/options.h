@@ -97,13 +97,14 @@ const char *opt_version(void);
 void opt_start(struct opt_parser *p, const struct program *program, int argc, char **argv);
 /* Returns the key of the next option of the program's own table, with its argument (part of argv)
  * in *value, or 0 after the last one. --help and --version are printed and end the program. A wrong
- * option, an unknown word for an OPT_CHOICE or OPT_CHOICES, or an operand of a program without operands
- * ends it with exit code 2. */
+ * option, an unknown word for an OPT_CHOICE or OPT_CHOICES, or an operand of a program without
+ * operands ends it with exit code 2. */
 int opt_next(struct opt_parser *p, char **value);
 /* Returns the *count operands, borrowed from argv, after opt_next returned 0. */
 char **opt_operands(struct opt_parser *p, size_t *count);
 
-/* Returns the number of a value of OPT_CHOICE, or of one of OPT_CHOICES, among its words, from 0. */
+/* Returns the number of a value of OPT_CHOICE, or of one of OPT_CHOICES, among its words, from 0.
+ */
 size_t opt_choice(const char *words, struct str value);
 
 /* Each of these reads an argument. A bad one ends the program with exit code 2 and a message that

@@ -19,8 +19,8 @@ struct locate_from start_from(const struct config *c);
 void start_history(struct config *c, struct history *h, const struct opt_common *o);
 /* The same for a program that also works without a place for a history. */
 void start_history_if_any(struct config *c, struct history *h, const struct opt_common *o);
-/* The same for a program that makes no history: calls start_expect. `others`: the program also reads
- * another program's history beside it (history/location.h). */
+/* The same for a program that makes no history: calls start_expect. `others`: the program also
+ * reads another program's history beside it (history/location.h). */
 void start_reader(struct config *c, struct history *h, const struct opt_common *o, bool others);
 /* Opens a history file for reading, with a configuration that is loaded; calls start_expect. */
 void start_reader_of_file(const struct config *c, struct history *h, const char *file, bool quiet);
@@ -41,7 +41,8 @@ void start_tell_place(struct history *h, bool quiet);
 /* Remembers that the user has named the session, and says so if it came with the repository
  * (session_accept). Returns 0, or -1 with *e set. */
 int start_accept(struct history *h, struct str id, bool quiet, struct err *e);
-/* Makes a session current that the user has named (start_accept). Warns if $CHAT_SESSION overrides the current session. */
+/* Makes a session current that the user has named (start_accept). Warns if $CHAT_SESSION overrides
+ * the current session. */
 void start_make_current(const struct config *c, struct history *h, struct str id, bool quiet);
 /* The same for a program that continues if it fails. Returns 0, or -1 with *e set. */
 int start_try_current(const struct config *c, struct history *h, struct str id, bool quiet,

@@ -50,8 +50,8 @@ struct export
      * gives it. Without either, the messages are looked at for such a line. */
     struct str title;
     const struct message *title_line;
-    /* The next session in the list of its history, and then `time` and `at` of its messages are set;
-     * NULL if it is not known. */
+    /* The next session in the list of its history, and then `time` and `at` of its messages are
+     * set; NULL if it is not known. */
     const struct session *listed;
     /* private */
     export_sink *sink; /* NULL: `out` keeps the text */

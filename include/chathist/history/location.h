@@ -84,12 +84,13 @@ struct history {
      * (history/order.h). It is read once a run, so that all histories of a run use the same; a
      * program that runs for long sets it again before each list and search. */
     int64_t now;
-    /* The history of another program in `.aicoder` of the work tree, or NULL. It is read beside this
-     * history, and nothing is stored in it. If a reader finds no other history, `path` is it. */
+    /* The history of another program in `.aicoder` of the work tree, or NULL. It is read beside
+     * this history, and nothing is stored in it. If a reader finds no other history, `path` is it.
+     */
     char *other;
     /* Whose the lines are. Sessions with a line before mark.from, unless they are in mark.named,
-     * came with the repository. Without a mark it is HISTORY_NOTHING_OWN; it is 0 for the user's own
-     * history, and an explicit one, if `safe`. */
+     * came with the repository. Without a mark it is HISTORY_NOTHING_OWN; it is 0 for the user's
+     * own history, and an explicit one, if `safe`. */
     struct owner_mark mark;
     char *nowhere;   /* why no place for a history was found; the paths are empty; else NULL */
     char *notice;    /* why it is this history, if another one would be expected; else NULL */
@@ -139,8 +140,9 @@ struct append_wait history_wait(const struct history *h);
 int locate(struct history *h, const struct locate_from *from, struct err *e);
 void history_release(struct history *h);
 /* Finds all histories of the user: the user's own, those in the register, and second names, which
- * may be the last names of their files. The same file may be found twice. `found` takes over each history. Returns 0, or -1 with *e set if
- * the place of the register is unknown, or it cannot be read, perhaps after some were found. */
+ * may be the last names of their files. The same file may be found twice. `found` takes over each
+ * history. Returns 0, or -1 with *e set if the place of the register is unknown, or it cannot be
+ * read, perhaps after some were found. */
 int locate_all(const struct locate_from *from, void (*found)(void *arg, struct history h),
                void *arg, struct err *e);
 

@@ -124,9 +124,10 @@ enum ending {
     ENDING_BROKEN,   /* every other reason: the response is not complete */
 };
 /* Returns how a response with this finish_reason ended. The names are those of all services, in any
- * case: OpenAI and Anthropic's references, those of Bedrock, Cohere, DeepSeek, Gemini (FinishReason),
- * Hugging Face, Mistral, watsonx and Z.ai. *name (may be NULL) is set to our word where the reason is
- * another name of `stop`, `tool_calls`, `length` or `content_filter` itself, else to the reason. */
+ * case: OpenAI and Anthropic's references, those of Bedrock, Cohere, DeepSeek, Gemini
+ * (FinishReason), Hugging Face, Mistral, watsonx and Z.ai. *name (may be NULL) is set to our word
+ * where the reason is another name of `stop`, `tool_calls`, `length` or `content_filter` itself,
+ * else to the reason. */
 enum ending message_ending(struct str reason, struct str *name);
 /* Returns whether it is a system line with `reset` true. */
 bool message_is_reset(const struct message *m);
@@ -185,9 +186,9 @@ int draft_format(const struct draft *d, struct buf *out, struct err *e);
  * by comparing fixed text, without parsing. Most lines of a history have this form.
  */
 
-/* Returns whether the line is a valid message whose next member is its content, and sets *timestamp,
- * *content to the text between its quotes, and *calls to whether it has tool calls. Returns false
- * if that is not certain. */
+/* Returns whether the line is a valid message whose next member is its content, and sets
+ * *timestamp, *content to the text between its quotes, and *calls to whether it has tool calls.
+ * Returns false if that is not certain. */
 bool own_line_check(struct str line, struct str *timestamp, struct str *content, bool *calls);
 
 #endif

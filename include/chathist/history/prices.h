@@ -9,9 +9,9 @@
  *
  * Words after these are conditions, `tier=NAME` and `above=TOKENS`, and further prices. The first
  * line whose MODEL (a pattern of fnmatch(3)) matches the stored name of the model, or
- * `provider:model`, and whose conditions are true, counts. Tokens read from a cache or written to it
- * are part of the input (base/usage), so their price replaces that of the input. `-` instead of it
- * means the price of the input. CURRENCY is a code of ISO 4217. Empty lines and lines that begin
+ * `provider:model`, and whose conditions are true, counts. Tokens read from a cache or written to
+ * it are part of the input (base/usage), so their price replaces that of the input. `-` instead of
+ * it means the price of the input. CURRENCY is a code of ISO 4217. Empty lines and lines that begin
  * with `#` are ignored.
  *
  * A file that begins with `{` is that of LiteLLM (docs.litellm.ai/docs/proxy/model_cost_map).

@@ -30,7 +30,7 @@ struct line {
 };
 
 struct scan {
-    int fd; /* -1: the file does not exist, so the history has no lines */
+    int fd;       /* -1: the file does not exist, so the history has no lines */
     off_t size;   /* of the file when opened; may be made smaller before the first line is read */
     uint64_t bad; /* bad lines parsed so far */
     /* private */

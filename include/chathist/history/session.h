@@ -28,8 +28,9 @@ int session_came(const struct history *h, struct str id, struct err *e);
 int session_accept(struct history *h, struct str id, struct err *e);
 
 /* Reads the id in the pointer file. Returns 1 and *id; 0 if the file does not exist, is not
- * trusted, or does not hold the id of a session that may be continued (session_came); -1 with *err set. *since (may be NULL) is when the session
- * was made current, in microseconds: the modification time of the file. */
+ * trusted, or does not hold the id of a session that may be continued (session_came); -1 with *err
+ * set. *since (may be NULL) is when the session was made current, in microseconds: the modification
+ * time of the file. */
 int session_current(const struct history *h, struct buf *id, int64_t *since, struct err *e);
 /* Writes the pointer, with the newest line of the session as its mark, and makes its directory if
  * it is missing (see store_enter). Returns 0, or -1 with *err set: ERR_USAGE for an id that
@@ -113,7 +114,8 @@ int resume_choose(struct resume *r, const struct history *h, const struct resume
                   struct err *e);
 /* Called before the first line is stored. If several programs begin a session at once, one of them
  * makes its own session current, under the lock of the history, and the others use that session:
- * r->id changes. Returns 0; or -1 with *e set: nothing has changed, and resume_settle tries again. */
+ * r->id changes. Returns 0; or -1 with *e set: nothing has changed, and resume_settle tries again.
+ */
 int resume_claim(struct resume *r, struct history *h, struct err *e);
 /* Called after the first line was stored: makes the session current, if it should be. Returns 0; or
  * -1 with *e set, also if the pointer is no regular file. */

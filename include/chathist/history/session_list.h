@@ -18,8 +18,8 @@
 /* A name that stands for the end of an id has at least this many bytes. */
 #define SESSION_SUFFIX_MIN 4
 
-/* Each function that fills a list overwrites it. They return 0 unless they say otherwise; or -1 with
- * *err set, and the list is then empty. */
+/* Each function that fills a list overwrites it. They return 0 unless they say otherwise; or -1
+ * with *err set, and the list is then empty. */
 
 /* Lists all sessions, also those that have only titles, by reading the whole history, without the
  * index. */

@@ -22,11 +22,11 @@ bool message_storable(const struct message *m);
 /* Returns whether a message can have this id. */
 bool store_id_valid(struct str id);
 
-/* Returns 0 if the history does not exist, is empty, or has a line that is a message. So does a file
- * whose first line begins as those that these programs write: a program that was killed may have
- * left no more, and hist-check repairs it; and one that has the user's mark. Any other file is not a
- * history, and nothing is written to it or beside it: returns -1 with *e set (ERR_USAGE). Reads up
- * to the first message. */
+/* Returns 0 if the history does not exist, is empty, or has a line that is a message. So does a
+ * file whose first line begins as those that these programs write: a program that was killed may
+ * have left no more, and hist-check repairs it; and one that has the user's mark. Any other file is
+ * not a history, and nothing is written to it or beside it: returns -1 with *e set (ERR_USAGE).
+ * Reads up to the first message. */
 int store_check(struct history *h, struct err *e);
 
 /* Prepares the place for a writer: makes the directory (0700) if it is missing, and the history, or

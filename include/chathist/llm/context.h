@@ -108,11 +108,12 @@ bool context_drop_result_images(struct context *c);
  *    has another answer or calls;
  *  - with text: if the prompt that it names has a finished answer before it, or another answer or
  *    calls after it.
- * Then leaves out the oldest parts of the earlier turns until at most max_messages of their messages
- * remain, with at most max_bytes of content and tool fields. A part is an answer, or a round: a
- * message with calls, and its results. A turn of which a part remains keeps its prompt, so that the
- * user begins; messages before the first prompt remain together or not at all. The last prompt with the newest part after it, and the newest answer with its prompt,
- * remain in any case, unless a limit is 0. CONTEXT_ALL means no limit. */
+ * Then leaves out the oldest parts of the earlier turns until at most max_messages of their
+ * messages remain, with at most max_bytes of content and tool fields. A part is an answer, or a
+ * round: a message with calls, and its results. A turn of which a part remains keeps its prompt, so
+ * that the user begins; messages before the first prompt remain together or not at all. The last
+ * prompt with the newest part after it, and the newest answer with its prompt, remain in any case,
+ * unless a limit is 0. CONTEXT_ALL means no limit. */
 void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
 /* Does what context_fit did before each of the earlier requests, and then for this one, because no
  * state is kept between turns. It begins at the first message, or if there are more than
@@ -122,18 +123,20 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes);
 #define CONTEXT_STEPS 8
 void context_cut_in_steps(struct context *c, size_t window, size_t most);
 /* Makes room if the messages, with their reasoning, have more than `window` bytes. Servers charge
- * less for a request that begins with the same bytes as an earlier one, so half of the window becomes
- * free, and then nothing moves until it is full again. Of the earlier turns the oldest rounds are
- * left out, and then each turn's prompt with its answer, but not what context_cut keeps in any case.
+ * less for a request that begins with the same bytes as an earlier one, so half of the window
+ * becomes free, and then nothing moves until it is full again. Of the earlier turns the oldest
+ * rounds are left out, and then each turn's prompt with its answer, but not what context_cut keeps
+ * in any case.
  *
  * `most` bytes, at least the window, are what the model can hold. If there are still more, then as
  * far as necessary, in this order:
  *  - in this turn the results of the oldest rounds, whose calls remain, and then these rounds;
  *  - the middle of the results of the last round;
- *  - the middle of the newest answer and of its prompt, and of the results of a last round without an
+ *  - the middle of the newest answer and of its prompt, and of the results of a last round without
+ * an
  *    answer.
- * This turn's prompt is never cut, so that the messages can still have more. Returns whether anything
- * was left out. May be called after context_settle. */
+ * This turn's prompt is never cut, so that the messages can still have more. Returns whether
+ * anything was left out. May be called after context_settle. */
 bool context_fit(struct context *c, size_t window, size_t most);
 /* Returns the bytes of all messages with their reasoning. */
 size_t context_bytes(const struct context *c);

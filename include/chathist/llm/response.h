@@ -107,8 +107,8 @@ void response_notice(const struct response *a, const char *text);
 /* Reports to the user, once for each kind, that the server sent something that is not kept. */
 enum response_media { RESPONSE_IMAGE = 1 << 0, RESPONSE_AUDIO = 1 << 1 };
 void response_drop_media(struct response *a, enum response_media media);
-/* Keeps an image, once: base64, or a data URL (RFC 2397) that holds it, a JSON string. Another value
- * is reported as not kept. */
+/* Keeps an image, once: base64, or a data URL (RFC 2397) that holds it, a JSON string. Another
+ * value is reported as not kept. */
 void response_add_image(struct response *a, struct str string);
 /* Keeps a citation, and passes it on. Any value but a JSON object is skipped. Returns 0, or -1 if
  * the sink failed. */

@@ -2,8 +2,8 @@
  * match_context - the messages around hits: for each hit some messages before and after it in its
  * session. Groups that touch are joined into one.
  *
- * The messages of a history are added from its end to its beginning. Only places in the file are kept, no text.
- * Messages of other sessions that were written in between do not count.
+ * The messages of a history are added from its end to its beginning. Only places in the file are
+ * kept, no text. Messages of other sessions that were written in between do not count.
  */
 #ifndef CHATHIST_SEARCH_MATCH_CONTEXT_H
 #define CHATHIST_SEARCH_MATCH_CONTEXT_H

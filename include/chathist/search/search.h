@@ -4,10 +4,10 @@
  * The search looks at decoded texts, whatever escapes the line uses: the content, and the names
  * and arguments of tool calls, unless other parts are chosen. A match lies within one text.
  *
- * Hits are returned in the order of their times (history/order.h), the newest first. A large history
- * is searched on several threads (search/parallel_scan). If texts are known that every match holds,
- * lines that cannot contain them are passed over, so that bad lines among these are not counted,
- * and a message that could not be matched is no failure there.
+ * Hits are returned in the order of their times (history/order.h), the newest first. A large
+ * history is searched on several threads (search/parallel_scan). If texts are known that every
+ * match holds, lines that cannot contain them are passed over, so that bad lines among these are
+ * not counted, and a message that could not be matched is no failure there.
  *
  * The words of a query (search/query) are added to the pattern by query_add_words; its other terms
  * are asked here.
@@ -38,8 +38,8 @@ struct search {
     bool invert;         /* the hits are the messages that do not match; default false */
     size_t threads;      /* at most THREAD_POOL_MAX; default 0: chosen by the size */
     bool wide;           /* with vectors of 32 bytes; default simd_wide() */
-    /* The one that is searched: its clock and its indexes are used. NULL: no index is, and hits have
-     * the order of the file, the last one first. */
+    /* The one that is searched: its clock and its indexes are used. NULL: no index is, and hits
+     * have the order of the file, the last one first. */
     const struct history *history;
     bool any_order;            /* hits have the order of the file in any case; default false */
     off_t skip_block;          /* of the skip index; default SKIP_BLOCK; 0: it is not used */

@@ -93,8 +93,8 @@ void skip_map_load(struct skip_map *m, const struct history *h, const struct ski
 /* Notes the checksums of the whole blocks in n bytes of the history that were read at `at`. Threads
  * may call this at once for different blocks. */
 void skip_map_note(const struct skip_map *m, off_t at, const char *bytes, size_t n);
-/* Returns the end of the last range that must be read, at or before `end` and after `least`; `least`
- * if there is none. */
+/* Returns the end of the last range that must be read, at or before `end` and after `least`;
+ * `least` if there is none. */
 off_t skip_map_end(const struct skip_map *m, off_t end, off_t least);
 /* Returns where the range begins that ends at `end`, but at least `least`. */
 off_t skip_map_begin(const struct skip_map *m, off_t end, off_t least);

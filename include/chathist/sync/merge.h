@@ -14,8 +14,8 @@
  * history still has them, until the user accepts the deletion (merge_finish).
  *
  * Deletions are in FILE.deleted beside the history, one JSON object a line, `{"session_id":…,
- * "id":…}`, with `"waits":true` if it waits. merge_open makes this file. From then on programs that delete messages add to it
- * (history/rewrite.h).
+ * "id":…}`, with `"waits":true` if it waits. merge_open makes this file. From then on programs that
+ * delete messages add to it (history/rewrite.h).
  *
  * Lines and deletions are facts and have numbers. The second of two equal lines has no number, and
  * neither has a line that a peer would not accept (merge_add). The digests of the numbered lines
@@ -169,9 +169,9 @@ enum machine_name {
     MACHINE_RENAMED, /* it gets a new name in any case */
 };
 /* Returns the name of this machine: its host name and six random digits. It is made once and kept
- * in the state directory. Another machine that has this directory, too, or a copy of it, gets a name
- * of its own. `former` (may be NULL) gets the names that this machine had before, one on each line.
- * The caller frees the name. Returns NULL with *e set, also if the system does not say which
+ * in the state directory. Another machine that has this directory, too, or a copy of it, gets a
+ * name of its own. `former` (may be NULL) gets the names that this machine had before, one on each
+ * line. The caller frees the name. Returns NULL with *e set, also if the system does not say which
  * machine this is because a file cannot be read. */
 char *sync_machine(const struct history *h, enum machine_name which, struct buf *former,
                    struct err *e);
