@@ -518,8 +518,10 @@ static int get_ready(struct mcp_servers *m, const char *const *secrets, struct e
     if (result == 0)
         result = mcp_await(m->at, m->count, MCP_START_MS, cancel_fd, e);
     free(env);
-    if (result < 0 || interrupt_signal())
+    if (result < 0 || interrupt_signal()) {
         end_all(m, false, cancel_fd);
+        result = -1;
+    }
     signo = interrupt_signal();
     interrupt_end();
     if (signo)

@@ -365,13 +365,16 @@ static char *url_of_host(const char *value)
 static char *url_of_variable(const struct provider *p)
 {
     const char *set = p->base_variable ? config_env(p->base_variable) : NULL;
-    struct str text = text_value(set ? set : "");
-    char *value = text.n > 0 ? mem_copy(text.p, text.n) : NULL, *url = value;
+    struct str text = set ? text_value(set) : STR_NONE;
+    char *value, *url;
 
-    if (value && strcmp(p->base_variable, "OLLAMA_HOST") == 0) {
-        url = url_of_host(value);
-        free(value);
-    }
+    if (!set || text.n == 0)
+        return NULL;
+    value = mem_copy(text.p, text.n);
+    if (strcmp(p->base_variable, "OLLAMA_HOST") != 0)
+        return value;
+    url = url_of_host(value);
+    free(value);
     return url;
 }
 

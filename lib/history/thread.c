@@ -182,7 +182,7 @@ void thread_release(struct thread *t)
         free(t->blocks[--t->blocks_count]);
     free(t->blocks);
     free(t->at);
-    *t = (struct thread){0};
+    memset(t, 0, sizeof(*t));
 }
 
 /* ---- reading ---- */

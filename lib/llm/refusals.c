@@ -765,7 +765,7 @@ static bool take_place(const char **p, const char *end, size_t *place)
 {
     const char *q = *p;
 
-    while (q < end && memchr("[./\\\"',", *q, 7))
+    while (q < end && *q != '\0' && strchr("[./\\\"',", *q))
         q++;
     q += q > *p && q < end && q[-1] == ',' && *q == ' ';
     if (q == *p || **p == ',' || q >= end || !ascii_is_digit(*q))
@@ -1046,14 +1046,19 @@ static const struct rule {
  * not in its field if an option is there. */
 static bool can_yield(struct reading *r, const struct rule *rule)
 {
-    struct str sent = rule->field ? body_field_in(r->sent, rule->field) : STR_NONE;
+    struct str sent;
 
-    if (rule->field && (!sent.p || (rule->only && !str_eq_c(sent, rule->only))))
+    if ((r->has & rule->has) != rule->has)
+        return false;
+    if (!rule->field)
+        return true;
+    sent = body_field_in(r->sent, rule->field);
+    if (!sent.p || (rule->only && !str_eq_c(sent, rule->only)))
         return false;
     if (rule->schema)
         return r->ask->schema.p &&
                option_from(r->provider, r->ask, rule->field, NULL) == ASK_PROVIDER;
-    return (r->has & rule->has) == rule->has && !(rule->field && is_typed(r, rule->field));
+    return !is_typed(r, rule->field);
 }
 
 static void apply_rule(struct reading *r, const struct rule *rule)

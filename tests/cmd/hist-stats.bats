@@ -390,9 +390,9 @@ answers() {
     cp "$map" "$HOME/.config/chathist/prices"
     run_expect 0 hist-stats --cost --by session
     stdout_line 1 $'total\tUSD\t0.04237335\t0.0037756\t0.03859775\t5\t4442'
-    head -c 100 "$map" >cut
-    run_expect 2 hist-stats --prices cut
-    stderr_is "hist-stats: cannot use 'cut': it is not JSON"
+    head -c 100 "$map" >part
+    run_expect 2 hist-stats --prices part
+    stderr_is "hist-stats: cannot use 'part': it is not JSON"
     run_expect 2 hist-stats --prices nowhere
     stderr_is "hist-stats: cannot open 'nowhere': No such file or directory"
     run_expect 2 hist-stats --prices "$map" --by tool

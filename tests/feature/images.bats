@@ -12,7 +12,6 @@ setup() {
     sandbox
     mkdir -p place
     SUM=$(printf %s "$PNG" | base64 -d | sha256sum | cut -c 1-64)
-    GIF_SUM=$(printf %s "$GIF" | base64 -d | sha256sum | cut -c 1-64)
 }
 
 # chunks DELTA...: a stream of Chat Completions.
