@@ -76,6 +76,8 @@ static void take(struct delete_wish *w, int key, const char *value)
         break;
     case KEY_OLDEST:
         w->choice.limit = opt_count("--oldest", value);
+        if (w->choice.limit == SIZE_MAX)
+            die_usage("bad value '%s' for --oldest: a number from 1 is expected", value);
         break;
     case KEY_DRY_RUN:
         w->dry_run = true;

@@ -397,8 +397,10 @@ bool file_is_sparse(int fd, const struct stat *st)
 #ifdef SEEK_HOLE
     /* Compression also saves blocks. */
     if (st->st_blocks < (st->st_size - HOLE) / 512) {
-        off_t hole = lseek(fd, 0, SEEK_HOLE);
+        off_t at = lseek(fd, 0, SEEK_CUR), hole = lseek(fd, 0, SEEK_HOLE);
 
+        /* The caller may read on from where it is. */
+        (void)lseek(fd, at, SEEK_SET);
         return hole >= 0 && hole < st->st_size;
     }
 #endif

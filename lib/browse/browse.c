@@ -271,7 +271,7 @@ static void watch(struct loop *l, int64_t now)
         l->watched = now;
         l->jobs.changed = false;
     }
-    if (l->searched != 0 && now - l->searched >= AGAIN_MS) {
+    if (l->searched != 0 && now - l->searched >= AGAIN_MS && !b->repeating) {
         l->searched = 0;
         if (b->searching && b->search_due == 0 && !b->back.list)
             browse_search(b, true);

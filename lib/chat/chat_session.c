@@ -107,8 +107,6 @@ void chat_session_close(struct chat_session *t)
 
 /* ---- what the server has refused ---- */
 
-#define REFUSED_DIR "chathist/refused"
-
 /* Loads what this model at this server has refused, unless that was done. */
 static struct refusals *load_refused(struct chat_session *t)
 {
@@ -477,8 +475,9 @@ static void keep_image(struct chat_session *t, struct turn *turn, struct str bas
 static void keep_images(struct chat_session *t, struct turn *turn)
 {
     struct str rest = buf_str(&turn->answer.images);
+    bool stores = t->args->store && !t->in_memory && !t->history.unreadable && !t->history.nowhere;
 
-    if (rest.n > 0 && !t->args->output && !t->args->store) {
+    if (rest.n > 0 && !t->args->output && !stores) {
         events_notice(&t->events, "the answer has an image, which is not kept (-O FILE keeps it)");
         return;
     }

@@ -43,6 +43,7 @@ static int write_out(const char *path, struct str bytes, struct err *e)
 /* Writes a file in the directory beside the history, which is made first. */
 static int write_beside(const char *dir, const char *name, struct str bytes, struct err *e)
 {
+    const char *why;
     int fd, result = -1;
 
     if (file_make_dirs(dir, e) < 0)
@@ -50,7 +51,11 @@ static int write_beside(const char *dir, const char *name, struct str bytes, str
     fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return err_sys(e, errno, "cannot open '%s'", dir);
-    result = file_replace_at(fd, name, bytes, true, e);
+    why = owner_fault(fd, OWNER_USER);
+    if (why)
+        err_set(e, ERR_FAILURE, "cannot write to '%s': %s", dir, why);
+    else
+        result = file_replace_at(fd, name, bytes, true, e);
     file_close(fd);
     return result;
 }

@@ -309,10 +309,15 @@ static int add_chosen(struct mcp_servers *m, const struct config *c, const char 
                       struct err *e)
 {
     struct str tool = str_of(option), server = str_cut(&tool, ':');
-    char *name = mem_copy(server.p, server.n);
     struct mcp_config *config;
-    int result = find_config(m, name) ? 0 : add_option(m, c, name, e);
+    int result = 0;
+    char *name;
 
+    if (str_find(server, STR("=")))
+        return err_set(e, ERR_USAGE, "bad value '%s' for --tool: SERVER:TOOL is expected", option);
+    name = mem_copy(server.p, server.n);
+    if (!find_config(m, name))
+        result = add_option(m, c, name, e);
     if (result == 0) {
         config = find_config(m, name);
         if (!config->tools_typed)

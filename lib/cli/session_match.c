@@ -35,10 +35,12 @@ static int find_messages(struct match *m, const struct history *h, struct hash_m
     search.history = h;
     search.query = &m->query;
     search.any_order = true;
-    while ((result = search_next(&search, &hit, e)) > 0)
+    /* A message that cannot be compared with the query ends the search, since hist-delete erases
+     * what is found. */
+    while ((result = search_next(&search, &hit, e)) == 1)
         hash_map_add(found, hit.message->session_id);
     search_close(&search);
-    return result < 0 ? -1 : 0;
+    return result == 0 ? 0 : -1;
 }
 
 /* Does the title have all words? 1, 0, or -1 with *e set. */

@@ -561,7 +561,8 @@ static bool add_iterations(struct prices *p, struct str provider, struct str mod
         usage_read(&u, USAGE_OUTPUT, json_get(it.value, "output_tokens"));
         usage_read(&u, USAGE_CACHE_READ, json_get(it.value, "cache_read_input_tokens"));
         usage_read(&u, USAGE_CACHE_WRITE, json_get(it.value, "cache_creation_input_tokens"));
-        u.at[USAGE_INPUT] += usage_cached(&u);
+        if (u.at[USAGE_INPUT] >= 0)
+            u.at[USAGE_INPUT] += usage_cached(&u);
         c = charge_of(&u, long_cache(it.value));
         known = usage_complete(&u) &&
                 add_charge(p, provider, own.n > 0 ? own : model, d->tier, &c, cost);

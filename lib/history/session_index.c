@@ -588,17 +588,25 @@ int session_index_lines(struct session_index *x, struct str id, struct session_l
     return 0;
 }
 
-/* The byte before a line ends another one. */
+/* The byte before a line ends another one. Of a line that is too long only the beginning is looked
+ * at, so nothing beyond that is read. */
 static int count_bad_line(struct session_index *x, off_t at, uint64_t *count)
 {
+    off_t size = x->scan.size, most = (off_t)x->scan.line_max + 2 * (off_t)BAD_BLOCK;
     struct line l;
+    int result = 0;
 
+    if (at < 0 || at >= size)
+        return -1;
+    x->scan.size = size - at > most ? at + most : size;
     scan_from(&x->scan, at > 0 ? at - 1 : 0);
     if ((at > 0 && (scan_line(&x->scan, &l, NULL) <= 0 || l.text.n > 0)) ||
         scan_line(&x->scan, &l, NULL) <= 0)
-        return -1;
-    *count += scan_may_give(&x->scan, l.text);
-    return 0;
+        result = -1;
+    else
+        *count += scan_may_give(&x->scan, l.text);
+    x->scan.size = size;
+    return result;
 }
 
 int session_index_count_bad(struct session_index *x, struct str id, uint64_t *count)

@@ -1,8 +1,8 @@
 /*
  * session_table - the sessions of a part of a history in memory, with the places of their lines.
  *
- * It is filled by reading lines (by several threads if there are many), or from the index, and it
- * is what the index is written from (history/session_index.h).
+ * It is filled by reading lines, by several threads if there are many, and the index is written
+ * from it (history/session_index.h).
  */
 #ifndef CHATHIST_HISTORY_SESSION_TABLE_H
 #define CHATHIST_HISTORY_SESSION_TABLE_H

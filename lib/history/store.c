@@ -220,7 +220,7 @@ int store_check(struct history *h, struct err *e)
     /* Mostly the first line is enough. */
     s.block_size = FIRST_BLOCK;
     while (!is && (more = scan_line(&s, &l, NULL)) > 0) {
-        blank = blank && str_trim(l.text).n == 0;
+        blank = blank && !l.too_long && str_trim(l.text).n == 0;
         /* A program that was killed may have left no more than the beginning of a line. */
         is = scan_judge(&l, &m) == SCAN_MESSAGE ||
              (l.at == 0 && begins_as_line(l.text, !l.terminated));

@@ -544,10 +544,11 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
         ask->limits.after_send(ask->limits.send_arg);
     rc = p->exchange ? p->exchange(ask, r, &sink, e) : http_exchange(r, &ask->limits, &sink, e);
     rc = exchange_result(&x, rc, e);
-    response_settle_usage(a, buf_str(&x.head.field[HTTP_COST]));
     *more = rc != 0 && gave_way(&x, ask, r, e);
     if (rc != 0 && !*more)
         *more = wait_to_repeat(&x, ask, (*repeated)++, e);
+    if (!*more)
+        response_settle_usage(a, buf_str(&x.head.field[HTTP_COST]));
     sse_release(&x.sse);
     http_head_release(&x.head);
     buf_release(&x.body);

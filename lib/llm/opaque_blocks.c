@@ -409,6 +409,8 @@ void opaque_set_container(struct opaque_blocks *r, struct str container)
         return;
     buf_clear(&r->container);
     json_add_compact(&r->container, container);
+    if (r->container.overflow)
+        buf_clear(&r->container);
 }
 
 struct str opaque_container(struct str blocks)

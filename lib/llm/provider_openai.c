@@ -191,13 +191,12 @@ static unsigned demanded(const struct provider *p, const struct ask *ask)
         {"", ".moonshot.cn:", REFUSED_SILENCE, DEMAND_REASONING},
         {"gemini", ".googleapis.com:", REFUSED_UNSIGNED, DEMAND_SIGNATURE},
     };
+    bool unwanted = refusals_have(ask->refused, REFUSED_REASONING, NULL);
     unsigned bits = 0;
 
-    if (refusals_have(ask->refused, REFUSED_REASONING, NULL))
-        return 0;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(p->name, known[i].provider) == 0 ||
-            str_find(str_of(ask->address), str_of(known[i].host)) ||
+        if ((!unwanted && (strcmp(p->name, known[i].provider) == 0 ||
+                           str_find(str_of(ask->address), str_of(known[i].host)))) ||
             refusals_have(ask->refused, known[i].refused, NULL))
             bits |= known[i].bit;
     return bits;

@@ -267,13 +267,16 @@ struct reading {
 /* What a context has that can be sent in another way. */
 enum has { HAS_SYSTEM = 1 << 0, HAS_RESULTS = 1 << 1, HAS_REASONING = 1 << 2 };
 
-static unsigned what_it_has(const struct context *c)
+static unsigned what_it_has(const struct provider *p, const struct ask *ask)
 {
-    unsigned has = c && c->system_len > 0 ? HAS_SYSTEM : 0;
+    const struct context *c = ask->context;
+    bool described = ask->schema.p && (refusals_have(ask->refused, REFUSED_SCHEMA, NULL) ||
+                                       refusals_have(ask->refused, REFUSED_JSON_SCHEMA, NULL));
+    unsigned has = described || (c && c->system_len > 0) ? HAS_SYSTEM : 0;
 
     for (size_t i = 0; c && i < c->count; i++)
         has |= (c->at[i].role == ROLE_TOOL ? HAS_RESULTS : 0) |
-               (c->at[i].thinking ? HAS_REASONING : 0);
+               (context_blocks(&c->at[i], wire_asked(p, ask)).p ? HAS_REASONING : 0);
     return has;
 }
 
@@ -656,7 +659,7 @@ static bool learn_field(struct reading *r, struct str path)
 {
     char *field;
 
-    if (path.n > NAME_MAX_BYTES || r->lookups == LOOKUPS_MAX)
+    if (path.n > NAME_MAX_BYTES || r->lookups >= LOOKUPS_MAX)
         return false;
     r->lookups++;
     field = field_meant(r, path);
@@ -887,6 +890,7 @@ static void learn_tools(struct reading *r)
     struct str list = json_get(r->sent, "tools"), rest = r->reply, text = buf_str(&r->message);
     struct buf scratch = BUF_INIT(BUF_LINE);
     size_t count = 0, place;
+    bool placed = false;
     /* Not about a call of the model. */
     bool by_name =
         !provider_error_mentions(r->reply, WORDS("messages[", "messages.", "tool_calls",
@@ -899,8 +903,10 @@ static void learn_tools(struct reading *r)
 
     for (struct json_iter it = json_iter(list); json_next(&it);)
         count++;
-    while (count > 0 && next_place(&rest, &place))
+    while (count > 0 && r->lookups++ < LOOKUPS_MAX && next_place(&rest, &place)) {
         leaves_tool(r->provider, r->ask, json_at(list, place), r);
+        placed = true;
+    }
     for (struct json_iter it = json_iter(list); by_name && json_next(&it);)
         if ((by_schema && count == 1) || names_tool(text, name_of_tool(it.value, &scratch)))
             leaves_tool(r->provider, r->ask, it.value, r);
@@ -909,7 +915,8 @@ static void learn_tools(struct reading *r)
     if (r->learned)
         buf_addf(&r->notice, ": asking without %s",
                  str_find(buf_str(&r->notice), STR("', '")) ? "them" : "it");
-    else if (count > 0)
+    else if (count > 0 && !placed && !is_typed(r, "tools") &&
+             !(r->ask->tools_flag && r->ask->hosted_tools_count > 0))
         learn_many_tools(r, count);
     buf_release(&scratch);
 }
@@ -943,6 +950,7 @@ static const struct rule {
     const char *but; /* and none of this */
     const char *only, *value;
     bool schema; /* only this schema is refused */
+    bool sent;   /* only the value that was sent is */
     bool here;
     const char *notice;
     void (*learn)(struct reading *r); /* reads the error instead */
@@ -976,9 +984,14 @@ static const struct rule {
      .field = "format",
      .about = WORDS("format", "schema", "grammar")},
     /* DeepSeek and Kimi demand a member that the messages of other models lack. */
-    {.thing = REFUSED_SILENCE, .about = WORDS("reasoning_content")},
+    {.thing = REFUSED_SILENCE,
+     .about = WORDS("reasoning_content"),
+     .how = WORDS("missing", "passed back", "required", "must be", "must have", "must contain",
+                  "is needed", "expected")},
     /* Gemini demands the signature of a call, also of one that another model made. */
-    {.thing = REFUSED_UNSIGNED, .about = WORDS("thought_signature", "thought signature")},
+    {.thing = REFUSED_UNSIGNED,
+     .about = WORDS("thought_signature", "thought signature"),
+     .how = WORDS("missing", "required", "must have", "must be")},
     /* OpenAI's code `invalid_encrypted_content`: it is from another organisation or a model that is
      * gone; the model does not reason, an item is missing beside it, or the server does not take
      * such items back (llama.cpp, server-common.cpp). */
@@ -994,7 +1007,9 @@ static const struct rule {
     {.thing = "container",
      .field = "container",
      .about = WORDS("container"),
+     .sent = true,
      .here = true,
+     .notice = "the server does not know its container any more: it is left out",
      .status = 404},
     /* "messages.1.content.0: Invalid `signature` in `thinking` block", "... cannot be modified" */
     {.thing = REFUSED_REASONING,
@@ -1009,6 +1024,7 @@ static const struct rule {
     {.thing = REFUSED_RESULTS,
      .has = HAS_RESULTS,
      .about = WORDS("template", "role", "tool"),
+     .here = true,
      .notice = "the server takes no results of tools: they are sent as text"},
     {.thing = "thinking",
      .field = "thinking",
@@ -1063,7 +1079,7 @@ static bool can_yield(struct reading *r, const struct rule *rule)
 
 static void apply_rule(struct reading *r, const struct rule *rule)
 {
-    struct str text = buf_str(&r->message);
+    struct str text = buf_str(&r->message), value;
     char *id;
 
     if (rule->learn) {
@@ -1075,8 +1091,9 @@ static void apply_rule(struct reading *r, const struct rule *rule)
          !provider_error_mentions(r->reply, rule->about)) ||
         (rule->how && !provider_error_mentions(text, rule->how)) || !can_yield(r, rule))
         return;
-    id = id_of(r->ask->schema);
-    learn(r, TEXTS(rule->thing, rule->schema ? id : rule->only, rule->value),
+    value = rule->sent ? body_field_in(r->sent, rule->field) : STR_NONE;
+    id = rule->sent ? mem_copy(value.p, value.n) : id_of(r->ask->schema);
+    learn(r, TEXTS(rule->thing, rule->schema || rule->sent ? id : rule->only, rule->value),
           rule->here ? REFUSED_HERE : time_now());
     buf_add_c(&r->notice, rule->notice ? rule->notice : "");
     free(id);
@@ -1090,7 +1107,7 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
                         .status = status,
                         .too_long = too_long,
                         .reply = reply,
-                        .has = what_it_has(ask->context),
+                        .has = what_it_has(p, ask),
                         .message = BUF_INIT(BUF_LINE),
                         .notice = BUF_INIT(BUF_LINE),
                         .typed = BUF_INIT(BUF_LINE)};
@@ -1100,6 +1117,9 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
 
     if (!ask->refused || !any || !json_check(sent, &r.sent, NULL))
         return false;
+    /* LiteLLM sends an event (provider_error). */
+    if (str_starts(str_trim(reply), STR("data:")))
+        reply = str_skip(str_trim(reply), strlen("data:"));
     if (!json_check(reply, &r.value, NULL)) {
         buf_add_str(&r.message, str_trim(reply));
         r.value = STR_NONE;

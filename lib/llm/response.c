@@ -367,10 +367,13 @@ int response_add_extra(struct response *a, struct tool_call *c, const char *memb
 
     if (json_type(json) != JSON_OBJECT)
         return 0;
+    /* LiteLLM repeats the one of all calls in many events. */
+    if (!c)
+        buf_clear(extra);
     buf_add_c(extra, extra->len > 0 ? "" : "{");
     json_add_key(extra, member);
     json_add_compact(extra, json);
-    a->calls_bytes += json.n;
+    a->calls_bytes += c ? json.n : 0;
     return extra->overflow || is_too_long(a) ? too_long(e) : 0;
 }
 
@@ -394,6 +397,8 @@ static void settle_extra(struct response *a, struct buf *extra, struct str id)
 /* The blocks go back unchanged or not at all, so blocks that hold the key are not kept. */
 static void drop_blocks_with_key(struct response *a)
 {
+    if (holds_secret(a, buf_str(&a->opaque.container)))
+        buf_clear(&a->opaque.container);
     if (!holds_secret(a, buf_str(&a->opaque.thinking)) &&
         !holds_secret(a, buf_str(&a->opaque.turn)))
         return;

@@ -407,9 +407,9 @@ make_pdf() {
     sessions_are "$session"
     json_is "$HISTORY" .role user assistant user assistant
     json_is "$HISTORY" 'keys_unsorted | tojson' '["id","session_id","timestamp","role","content"]' \
-        '["id","session_id","timestamp","role","content","reply_to","model","provider","usage","finish_reason"]' \
+        '["id","session_id","timestamp","role","content","reply_to","server","model","provider","usage","finish_reason"]' \
         '["id","session_id","timestamp","role","content"]' \
-        '["id","session_id","timestamp","role","content","reply_to","model","provider","usage","finish_reason"]'
+        '["id","session_id","timestamp","role","content","reply_to","server","model","provider","usage","finish_reason"]'
     run_expect 0 jq -r '.id, .timestamp' "$HISTORY"
     [[ $(grep -cxE '[0-9]{13}-[0-9a-f]{8}' "$OUT") == 4 ]]
     [[ $(grep -cxE '[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}\.[0-9]{6}\+00:00' "$OUT") == 4 ]]

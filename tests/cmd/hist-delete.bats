@@ -815,6 +815,8 @@ END
     chosen 'a' -s a
     chosen '' c --model big
     run_expect 2 hist-delete --oldest 0 --force
+    run_expect 2 hist-delete --oldest all --force
+    stderr_is "hist-delete: bad value 'all' for --oldest: a number from 1 is expected (see 'hist-delete --help')"
     chosen 'a' --oldest 1
     chosen 'b a' --oldest 2
     run_expect 0 hist-delete --force --oldest 1 --until 2024-06-03
