@@ -1024,7 +1024,6 @@ static const struct rule {
     {.thing = REFUSED_RESULTS,
      .has = HAS_RESULTS,
      .about = WORDS("template", "role", "tool"),
-     .here = true,
      .notice = "the server takes no results of tools: they are sent as text"},
     {.thing = "thinking",
      .field = "thinking",
@@ -1077,6 +1076,7 @@ static bool can_yield(struct reading *r, const struct rule *rule)
     return !is_typed(r, rule->field);
 }
 
+/* What comes as the server's own failure may be one: it is not remembered for a day. */
 static void apply_rule(struct reading *r, const struct rule *rule)
 {
     struct str text = buf_str(&r->message), value;
@@ -1094,7 +1094,7 @@ static void apply_rule(struct reading *r, const struct rule *rule)
     value = rule->sent ? body_field_in(r->sent, rule->field) : STR_NONE;
     id = rule->sent ? mem_copy(value.p, value.n) : id_of(r->ask->schema);
     learn(r, TEXTS(rule->thing, rule->schema || rule->sent ? id : rule->only, rule->value),
-          rule->here ? REFUSED_HERE : time_now());
+          rule->here || r->status >= 500 ? REFUSED_HERE : time_now());
     buf_add_c(&r->notice, rule->notice ? rule->notice : "");
     free(id);
 }
