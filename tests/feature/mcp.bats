@@ -92,7 +92,7 @@ gone() {
     gone pid
     run_expect 2 chat -T yours:x hello
     stderr_is "chat: no MCP server 'yours': the user configuration has no 'mcp.yours', and a command or a URL is given as NAME=COMMAND or NAME=URL"
-    for name in :x mine: : "mine=./x:tool"; do
+    for name in :x mine: : "mine=x:tool"; do
         run_expect 2 chat -T "$name" hello
         stderr_has "chat: bad value '$name' for --tool: SERVER:TOOL is expected"
     done

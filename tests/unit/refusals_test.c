@@ -318,20 +318,23 @@ static void check_thing(const char *sent, const char *text, const char *want, in
 {
     struct refusals refused = {0};
     struct context c;
-    struct context_message at[] = {{.role = ROLE_ASSISTANT, .thinking = (char[]){"[]"}},
-                                   {.role = ROLE_TOOL}};
+    const struct provider *p = strstr(sent, "output_config") ? &messages_provider : &chat_provider;
+    char *name = mem_text(p->name);
+    struct context_message at[] = {
+        {.role = ROLE_ASSISTANT, .thinking = (char[]){"[]"}, .provider = name},
+        {.role = ROLE_TOOL}};
     struct ask ask = {.refused = &refused, .context = &c, .schema = STR("{}")};
     struct buf notice = BUF_INIT(SIZE_MAX);
 
     context_init(&c);
     c.at = at;
     c.count = 2;
-    refusals_learn(strstr(sent, "output_config") ? &messages_provider : &chat_provider, &ask, 400,
-                   false, str_of(text), str_of(sent), &notice);
+    refusals_learn(p, &ask, 400, false, str_of(text), str_of(sent), &notice);
     test_check_str(refused.count > 0 ? refused.at[0].text[REFUSED_THING] : "", want, text, __FILE__,
                    line);
     refusals_release(&refused);
     buf_release(&notice);
+    free(name);
 }
 #define CHECK_THING(sent, text, want) check_thing(sent, text, want, __LINE__)
 
