@@ -23,7 +23,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/history/append.h"
-#include "chathist/history/location.h"
+#include "chathist/history/owner_mark.h"
 
 /* The name of the file of the marks. */
 #define TRUST_OWNER "owner"

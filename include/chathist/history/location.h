@@ -35,6 +35,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/history/append.h"
+#include "chathist/history/owner_mark.h"
 
 /* Where the user's files are: borrowed strings, filled in from flags and the environment. */
 struct locate_from {
@@ -51,17 +52,6 @@ struct locate_from {
 };
 
 enum history_kind { HISTORY_EXPLICIT, HISTORY_REPOSITORY, HISTORY_HERE, HISTORY_USER };
-
-/* Which lines of a history an account stored, as its line in the file `owner` says (chathist(5),
- * "Trust"). */
-struct owner_mark {
-    /* The file, all 0 if it does not exist: its inode, and when it was made, because another file
-     * may have the inode later (system_birth). */
-    uint64_t inode;
-    int64_t born;
-    off_t from;       /* its size when the account first stored something there */
-    struct buf named; /* the ids of the sessions that the account has named, each with a newline */
-};
 
 struct git_dirs;
 
