@@ -255,7 +255,7 @@ static void open_remote(struct search_run *r, const struct raw *raw)
                   "--regexp, --in, --in-session, --invert-match and context");
     for (size_t i = 0; i < given->count; i++)
         texts[i] = str_of(given->at[i]);
-    /* One more tells whether the limit leaves any out. */
+    /* One more shows whether the limit leaves any out. */
     remote_open_matches(c, texts, given->count, all ? SIZE_MAX : c->limit + 1);
     free(texts);
 }

@@ -140,7 +140,7 @@ static bool accept_deletions(void *arg, uint64_t lines, uint64_t sessions)
     return accepted;
 }
 
-/* Prints what was done for a history: NAME, COUNTS. Prints nothing if nothing was to be done. */
+/* Prints the result for a history: NAME, COUNTS. Prints nothing if nothing was to be done. */
 static void print_count(struct run *r, const struct sync_job *job)
 {
     const struct merge_count *c = &job->count;

@@ -62,7 +62,7 @@ void usage_read(struct usage *u, enum usage_kind kind, struct str value)
         u->at[kind] = n;
 }
 
-/* Returns a cost, or -1 if the value is none. */
+/* Returns a cost, or -1 for another value. */
 static int64_t cost_of(struct str value)
 {
     struct usage u;

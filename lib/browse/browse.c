@@ -195,7 +195,7 @@ static void perform(struct loop *l, enum browse_command command)
 
 /* ---- input ---- */
 
-/* Applies what was typed, up to a key that waits until the command that is held is carried out. */
+/* Applies the typed keys, up to one that waits until the command that is held is carried out. */
 static void take_input(struct loop *l)
 {
     struct browse_input in;
@@ -229,7 +229,7 @@ static void take_input(struct loop *l)
     }
 }
 
-/* Reads what is wanted, and carries out what was held for it. */
+/* Reads the wanted lists and messages, and runs the command that waits for them. */
 static void read_and_go_on(struct loop *l)
 {
     do {

@@ -674,7 +674,7 @@ static void step_message(struct browse *b, long on)
 }
 
 /* Returns the place of the last row of the session below the chosen one in the list of hits, or of
- * the first row of the session above; SIZE_MAX if there is none. */
+ * the first row of the session above; SIZE_MAX without one. */
 static size_t next_session(const struct browse *b, bool on)
 {
     const struct browse_hits *h = &b->hits;
@@ -692,7 +692,7 @@ static size_t next_session(const struct browse *b, bool on)
 }
 
 /* From the last match of a session goes on to the next session with a hit; in the messages the
- * oldest one is first. Returns false if there is none. */
+ * oldest one is first. Returns false without one. */
 static bool leave_session(struct browse *b, bool on)
 {
     size_t number, total, place;

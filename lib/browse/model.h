@@ -5,7 +5,7 @@
  *
  *     browse_init -> browse_resize -> browse_press, browse_take_*, browse_tick -> browse_release
  *
- * A search may still run. A key that needs a hit which was not found yet waits until browse_go_on
+ * A search may still run. A key that needs a later hit waits until browse_go_on
  * finds its data there: moves in the list are added up (`goal`), and one other command is held
  * (`held`). A command that ends the browser or needs another program is returned to the caller.
  */
@@ -177,14 +177,14 @@ void browse_say(struct browse *b, const char *text);
 /* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
 
-/* Pass in what was read. The contents are moved. */
+/* Pass in the read messages. The contents are moved. */
 void browse_take_sessions(struct browse *b, size_t history, struct session_list *list);
 /* The lists that have changed have been passed in, or cannot be read. */
 void browse_take_all_sessions(struct browse *b);
 /* `every`: the thread holds every line of the session. */
 void browse_take_messages(struct browse *b, struct thread *t, struct browse_parts *parts,
                           bool every);
-/* The next hits of the search; `done`: there are no more. */
+/* The next hits of the search; `done`: these are the last. */
 void browse_take_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done);
 
 /* Gets the chosen session; *id is borrowed. Returns false if the list is empty. */

@@ -69,7 +69,7 @@ struct browse_reader {
     struct finder finder;
 };
 
-/* Says what went wrong, unless a signal has stopped it. */
+/* Reports the failure, unless a signal has stopped it. */
 static void report(struct browse *b, struct err *e)
 {
     if (e->kind != ERR_NONE && e->kind != ERR_SIGNAL)

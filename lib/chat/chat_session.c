@@ -588,7 +588,7 @@ static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
     result = round_run(turn, &watch, e);
     progress_end();
     round_end(turn);
-    /* No answer follows that names what was edited. */
+    /* No answer follows that names the edited files. */
     if (result < 0 && turn->edits.len > 0) {
         response_set_finish(&turn->answer, STR("interrupted"));
         (void)keep_lines(t, turn, turn_store_answer);

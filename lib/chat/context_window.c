@@ -184,7 +184,7 @@ static bool is_answer(const struct message *m)
 }
 
 /* Returns a prompt whose turn, with those after it, is more than the limits leave of the messages
- * before the last prompt; 0 if there is none. The messages before it cannot be in the context, and
+ * before the last prompt; 0 without one. The messages before it cannot be in the context, and
  * a long session has many. Twice the limits also leave answers from which the length of tokens is
  * estimated. */
 static size_t find_start(const struct thread *thread, const struct context_limits *limits)

@@ -40,7 +40,7 @@ static int write_out(const char *path, struct str bytes, struct err *e)
     return result;
 }
 
-/* Writes a file in the directory beside the history, which is made first. */
+/* Makes the directory beside the history if it is missing, and writes a file in it. */
 static int write_beside(const char *dir, const char *name, struct str bytes, struct err *e)
 {
     const char *why;

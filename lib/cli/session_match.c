@@ -35,8 +35,8 @@ static int find_messages(struct match *m, const struct history *h, struct hash_m
     search.history = h;
     search.query = &m->query;
     search.any_order = true;
-    /* A message that cannot be compared with the query ends the search, since hist-delete erases
-     * what is found. */
+    /* A message that cannot be compared with the query ends the search, since hist-delete
+     * erases the sessions that are found. */
     while ((result = search_next(&search, &hit, e)) == 1)
         hash_map_add(found, hit.message->session_id);
     search_close(&search);

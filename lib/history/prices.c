@@ -84,7 +84,7 @@ static void price_init(struct price *price)
 }
 
 /* Sets the tier, in the words of the servers. Those that charge the usual price have an empty name:
- * `auto` is what was asked for, `on_demand` is Groq's word. */
+ * `auto` is the request, `on_demand` is Groq's word. */
 static void set_tier(char tier[16], struct str name)
 {
     static const char *const usual[] = {"default", "standard", "auto", "on_demand"};
@@ -395,7 +395,7 @@ const char *prices_currency(const struct prices *p, size_t i)
     return p->currencies[i - PRICES_FIRST_COUNT];
 }
 
-/* `model` is the end of `name`, which is `provider:model`. */
+/* `model` is the end of `name`, of the form `provider:model`. */
 static bool matches(const struct price *price, const char *model, const char *name, bool provider)
 {
     if (price->exact)
@@ -443,7 +443,7 @@ static const struct price *find_price(struct prices *p, struct str provider, str
     return found;
 }
 
-/* What is charged for: the tokens of each kind, without those of the other kinds, and searches. */
+/* The charged amounts: the tokens of each kind, without those of the other kinds, and searches. */
 struct charge {
     uint64_t input; /* all of it */
     uint64_t of[KINDS];

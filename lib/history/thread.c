@@ -260,7 +260,7 @@ int thread_find(struct thread *t, const struct history *h, struct str session_id
     return 0;
 }
 
-/* ---- what came in ---- */
+/* ---- news from other machines ---- */
 
 static void count_news(struct thread_news *n, const struct message *m)
 {

@@ -362,8 +362,8 @@ static size_t prompt_of(const struct context *c, size_t i)
     return i < c->count ? i : SIZE_MAX;
 }
 
-/* What is sent in any case: the last prompt before a turn with the unit at its end, and the newest
- * answer with its prompt. SIZE_MAX: there is none. */
+/* Sent in any case: the last prompt before a turn with the unit at its end, and the newest
+ * answer with its prompt. SIZE_MAX: none. */
 struct essential {
     size_t prompt, unit, answered, answer;
 };
@@ -449,7 +449,7 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
             fits = choose_units(c, &room, &k, from, end);
             continue;
         }
-        /* What comes before the first prompt is sent as a whole or not at all. */
+        /* The messages before the first prompt are sent as a whole or not at all. */
         if (from == SIZE_MAX) {
             from = 0;
             if (fits && take_room(&room, c, from, end))

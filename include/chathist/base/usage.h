@@ -47,7 +47,7 @@ void usage_read(struct usage *u, enum usage_kind kind, struct str value);
  * ("Usage Accounting"; with a key of the user's own it is the fee, and what the provider charged is
  * beside it), `cost.total_cost` of Perplexity, `cost_in_usd_ticks` of xAI
  * (docs.x.ai/developers/cost-tracking: 10^10 of them are a dollar), and `response_cost` of LiteLLM,
- * which is 0 for a model without a known price. */
+ * 0 for a model without a known price. */
 void usage_read_cost(struct usage *u, struct str usage);
 /* Reads the members that usage_add_members writes. */
 void usage_read_members(struct usage *u, struct str object);

@@ -1,5 +1,5 @@
 /*
- * images - the images of an answer, which were paid for, each in a file of its own.
+ * images - the images of an answer, each in its own file.
  *
  * With `chat -O FILE` that is FILE, and FILE with `-2`, `-3`, … before its suffix for the further
  * images of the same program. Otherwise it is `files/SHA256.SUFFIX` beside the history, whose names

@@ -77,7 +77,7 @@ struct turn {
     bool calling;           /* the answer ends with calls that are to be run */
     unsigned rounds;        /* rounds so far */
     struct usage usage;     /* of all answers of the turn */
-    struct buf usages;      /* the same of each response, as it is stored, a line each */
+    struct buf usages;      /* the same of each response in its stored form, a line each */
     size_t refused_bytes;   /* of the messages of a request that was too long; 0: none */
     bool text_results;      /* the server refused images of results; they are not sent */
     struct buf edits; /* what tools have edited since the last answer that was stored: the texts of

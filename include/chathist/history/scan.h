@@ -92,7 +92,7 @@ enum scan_verdict scan_judge(const struct line *l, struct message *m);
 int scan_message(struct scan *s, struct message *m, struct line *l, struct err *e);
 /* Moves the scan to the last message whose id is one of these that are not empty, and reads it like
  * scan_message. Begins at the end of the file, and reads more of it until the message is found.
- * Returns 1, 0 if there is none, or -1 with *e set. */
+ * Returns 1, 0 without one, or -1 with *e set. */
 int scan_find(struct scan *s, const struct str *ids, size_t count, struct message *m,
               struct err *e);
 /* Reads the n bytes at `at`, which a scan has returned before, into `out`, which it clears

@@ -48,7 +48,7 @@ void thread_settle(struct thread *t);
 void thread_turn_back(struct thread *t, size_t place);
 void thread_release(struct thread *t);
 
-/* ---- what came in ---- */
+/* ---- news from other machines ---- */
 
 /* What lines of a session after one of them change of what a model is sent. */
 struct thread_news {

@@ -99,7 +99,7 @@ void context_add_calls(struct context *c, struct str content, struct str calls, 
                        struct context_server from);
 void context_add_result(struct context *c, struct str call_id, struct str content, bool failed);
 
-/* Removes the images of results. Returns false if there are none. */
+/* Removes the images of results. Returns false if it has no images. */
 bool context_drop_result_images(struct context *c);
 
 /* Drops earlier messages that are never sent again, as context_settle does, too. An answer that is
