@@ -191,12 +191,12 @@ static size_t find_start(const struct thread *thread, const struct context_limit
 {
     size_t window = bytes_of_tokens(limits->tokens, TOKEN_BYTES_MOST), messages = 0, bytes = 0;
     size_t i = context_window_last_turn(thread);
-    bool answered = false;
+    bool answered = false, whole = false; /* a whole answer, and its prompt, are always sent */
 
     if (i > 0)
         i--;
-    while (i > 0 && messages / 2 <= limits->messages && bytes / 2 <= limits->bytes &&
-           bytes / 2 / CONTEXT_STEPS <= window) {
+    while (i > 0 && (!whole || (messages / 2 <= limits->messages && bytes / 2 <= limits->bytes &&
+                                bytes / 2 / CONTEXT_STEPS <= window))) {
         const struct message *m = &thread->at[--i];
         bool is_prompt = m->role == ROLE_USER && answered;
 
@@ -204,6 +204,7 @@ static size_t find_start(const struct thread *thread, const struct context_limit
             messages++;
             bytes += weight_of(m);
             answered = !is_prompt;
+            whole = whole || (!is_prompt && !m->field[FIELD_TOOL_CALLS].p);
         }
     }
     while (i > 0 && thread->at[i].role != ROLE_USER)
