@@ -394,16 +394,12 @@ static int keep_chosen(const struct choice *c, struct session_list *l, const str
 {
     const struct filter_list *named = &c->filter.sessions;
     bool *marked = mem_zalloc(l->count);
-    size_t kept = 0;
     int result;
 
     for (size_t i = 0; i < l->count; i++)
         marked[i] = named->count == 0 || filter_has(named, l->at[i].id);
     result = choose_mark(c, l, marked, h, e);
-    for (size_t i = 0; i < l->count && kept < limit; i++)
-        if (marked[i])
-            l->at[kept++] = l->at[i];
-    l->count = kept;
+    session_list_restrict(l, marked, limit);
     free(marked);
     if (result < 0)
         session_list_release(l);

@@ -40,17 +40,12 @@ static void clear_beyond_limits(const struct deletion *d, bool *marked, size_t c
 /* Removes the sessions without a mark from the list, and counts the rest. */
 static void keep_marked(struct deletion *d, const bool *marked)
 {
-    size_t kept = 0;
-
+    session_list_restrict(&d->list, marked, SIZE_MAX);
     d->messages = d->bytes = 0;
     for (size_t i = 0; i < d->list.count; i++) {
-        if (!marked[i])
-            continue;
         d->messages += d->list.at[i].count;
         d->bytes += d->list.at[i].bytes;
-        d->list.at[kept++] = d->list.at[i];
     }
-    d->list.count = kept;
 }
 
 /* Returns the place of the current session in the list, or the count of the list. *id is set to its

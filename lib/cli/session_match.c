@@ -87,15 +87,11 @@ int session_match_keep(const char *query, int64_t now, struct session_list *l,
                        const struct history *h, struct err *e)
 {
     bool *marked = mem_zalloc(l->count);
-    size_t kept = 0;
     int result;
 
     memset(marked, true, l->count);
     result = session_match_mark(query, now, l, marked, h, e);
-    for (size_t i = 0; i < l->count; i++)
-        if (marked[i])
-            l->at[kept++] = l->at[i];
-    l->count = kept;
+    session_list_restrict(l, marked, SIZE_MAX);
     free(marked);
     return result;
 }

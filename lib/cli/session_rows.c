@@ -94,7 +94,6 @@ static int keep_named(const struct session_rows *r, const struct choice *c, stru
 {
     struct str id = str_of(r->id ? r->id : "");
     bool *marked = mem_zalloc(l->count), begins = false;
-    size_t kept = 0;
     int result;
 
     for (size_t i = 0; i < l->count; i++)
@@ -102,10 +101,7 @@ static int keep_named(const struct session_rows *r, const struct choice *c, stru
     for (size_t i = 0; i < l->count; i++)
         marked[i] = begins ? str_starts(l->at[i].id, id) : str_ends(l->at[i].id, id);
     result = choose_mark(c, l, marked, NULL, e);
-    for (size_t i = 0; i < l->count; i++)
-        if (marked[i])
-            l->at[kept++] = l->at[i];
-    l->count = kept;
+    session_list_restrict(l, marked, SIZE_MAX);
     free(marked);
     return result;
 }

@@ -89,6 +89,16 @@ struct session *session_list_add(struct session_list *l)
     return &l->at[l->count++];
 }
 
+void session_list_restrict(struct session_list *l, const bool *marked, size_t limit)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < l->count && kept < limit; i++)
+        if (marked[i])
+            l->at[kept++] = l->at[i];
+    l->count = kept;
+}
+
 char *session_list_own(struct session_list *l, char *block)
 {
     l->texts = mem_grow(l->texts, &l->texts_cap, l->texts_count + 1, sizeof(*l->texts));

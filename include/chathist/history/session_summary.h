@@ -62,6 +62,8 @@ void session_set_titles(struct session_list *l, struct session *s, const struct 
 void session_list_release(struct session_list *l);
 /* Appends a zeroed session and returns it. It is valid until the next call. */
 struct session *session_list_add(struct session_list *l);
+/* Removes the sessions without a mark, and those after the first `limit` with one. */
+void session_list_restrict(struct session_list *l, const bool *marked, size_t limit);
 /* Returns a NUL-terminated copy of `text` that lives as long as the list. */
 struct str session_list_keep(struct session_list *l, struct str text);
 /* Takes over a block of memory that malloc gave, so that it lives as long as the list. Returns
