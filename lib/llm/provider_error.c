@@ -282,14 +282,19 @@ int provider_error_set_reported(struct err *e, struct str value)
     return set(e, 200, value, STR_NONE);
 }
 
+struct str provider_error_body(struct str body)
+{
+    struct str text = str_trim(body);
+
+    return str_starts(text, STR("data:")) ? str_skip(text, strlen("data:")) : body;
+}
+
 int provider_error_set_http(struct err *e, int status, struct str body)
 {
     struct str value;
     bool json;
 
-    /* LiteLLM sends an event (`data: {"error": ...}`). */
-    if (str_starts(str_trim(body), STR("data:")))
-        body = str_skip(str_trim(body), strlen("data:"));
+    body = provider_error_body(body);
     json = json_check(body, &value, NULL) &&
            (json_type(value) == JSON_OBJECT || json_type(value) == JSON_ARRAY);
 

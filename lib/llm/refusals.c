@@ -1117,9 +1117,7 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
 
     if (!ask->refused || !any || !json_check(sent, &r.sent, NULL))
         return false;
-    /* LiteLLM sends an event (provider_error). */
-    if (str_starts(str_trim(reply), STR("data:")))
-        reply = str_skip(str_trim(reply), strlen("data:"));
+    reply = provider_error_body(reply);
     if (!json_check(reply, &r.value, NULL)) {
         buf_add_str(&r.message, str_trim(reply));
         r.value = STR_NONE;

@@ -31,6 +31,10 @@ int provider_error_set_reported(struct err *e, struct str value);
  * Returns -1. */
 int provider_error_set_http(struct err *e, int status, struct str body);
 
+/* Returns the body of an error without the `data:` before it: LiteLLM sends an event
+ * (`data: {"error": ...}`). */
+struct str provider_error_body(struct str body);
+
 /* Returns true if the text of an error has one of the words, given in lower case, in any case. */
 bool provider_error_mentions(struct str text, const char *const *words);
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
