@@ -281,12 +281,6 @@ static int openai_request(const struct provider *p, const struct ask *ask, struc
 
 /* ---- the request ---- */
 
-static int openai_models(const struct provider *p, const struct ask *ask, struct http_request *r,
-                         struct err *e)
-{
-    return wire_begin_get(r, p, ask, "", "/models", e);
-}
-
 /* Adds the base URL without `end`. Returns whether it ends so. */
 static bool base_without(const struct provider *p, const struct ask *ask, const char *end,
                          struct buf *root)
@@ -312,7 +306,7 @@ static int gemini_models(const struct provider *p, const struct ask *ask, struct
     int rc;
 
     if (!base_without(p, ask, "/v1beta/openai", &root)) {
-        rc = openai_models(p, ask, r, e);
+        rc = wire_models(p, ask, r, e);
     } else {
         own.base_url = buf_c(&root);
         own_api.key_header = "x-goog-api-key";
@@ -677,7 +671,7 @@ static int openai_read_whole(struct response *a, struct str body, struct err *e)
 #define COMPATIBLE_BUT_MODELS                                                                      \
     .effort_field = "reasoning_effort", .schema_field = "response_format",                         \
     .request = openai_request, .event = openai_read_event, .whole = openai_read_whole
-#define COMPATIBLE COMPATIBLE_BUT_MODELS, .models = openai_models
+#define COMPATIBLE COMPATIBLE_BUT_MODELS, .models = wire_models
 
 /* A server that does not know the newer field for the limit may ignore it without a word. OpenAI's
  * refuse the older one for models that reason. */

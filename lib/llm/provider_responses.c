@@ -323,12 +323,6 @@ static int responses_request(const struct provider *p, const struct ask *ask,
     return wire_end_body(t, p, ask, r, e);
 }
 
-static int responses_models(const struct provider *p, const struct ask *ask, struct http_request *r,
-                            struct err *e)
-{
-    return wire_begin_get(r, p, ask, "", "/models", e);
-}
-
 /* ---- the response: its items ---- */
 
 static const struct str blank_line = STR("\"\\n\\n\"");
@@ -661,7 +655,7 @@ static const char *const client_tools[] = {
     .client_tools = client_tools, .documents = true, .effort_field = "reasoning.effort",           \
     .limit_field = "max_output_tokens", .schema_field = "text.format",                             \
     .missing = "no Responses API there? -p openai-chat uses Chat Completions",                     \
-    .request = responses_request, .models = responses_models, .event = responses_read_event,       \
+    .request = responses_request, .models = wire_models, .event = responses_read_event,            \
     .whole = responses_read_whole
 
 const struct provider provider_openai_own = {

@@ -102,6 +102,12 @@ int wire_begin_get(struct http_request *r, const struct provider *p, const struc
     return begin(r, p, ask, STR("application/json"), e);
 }
 
+int wire_models(const struct provider *p, const struct ask *ask, struct http_request *r,
+                struct err *e)
+{
+    return wire_begin_get(r, p, ask, "", "/models", e);
+}
+
 struct context_server wire_asked(const struct provider *p, const struct ask *ask)
 {
     return (struct context_server){p->name, ask->address};

@@ -35,6 +35,9 @@ int wire_begin_post(struct http_request *r, const struct provider *p, const stru
                     const char *version, const char *path, struct err *e);
 int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
                    const char *version, const char *path, struct err *e);
+/* The request for the list of models, of OpenAI and all that are compatible (provider.models). */
+int wire_models(const struct provider *p, const struct ask *ask, struct http_request *r,
+                struct err *e);
 /* Returns the server that is asked. */
 struct context_server wire_asked(const struct provider *p, const struct ask *ask);
 /* Returns true if the user gave an option of that name. */
