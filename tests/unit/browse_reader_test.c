@@ -94,6 +94,25 @@ static void write_history(void)
     buf_release(&text);
 }
 
+/* Begins with the history h, which does not exist yet. */
+static struct browse_reader *begin(struct browse *b)
+{
+    static char path[] = "h";
+    static const struct history h = {
+        .dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path, .cancel_fd = -1};
+
+    scratch_enter();
+    browse_init(b, 1);
+    return browse_reader_new(&h, 1);
+}
+
+static void end(struct browse_reader *r, struct browse *b)
+{
+    browse_reader_free(r);
+    browse_release(b);
+    scratch_leave();
+}
+
 static void begin_search(struct browse *b, const char *text)
 {
     browse_edit_set(&b->query, str_of(text));
@@ -125,15 +144,10 @@ static void check_hits(const struct browse *b)
 
 TEST(a_search_pauses_and_goes_on)
 {
-    char path[] = "h";
-    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path, .cancel_fd = -1};
-    struct browse_reader *r;
     struct browse b;
+    struct browse_reader *r = begin(&b);
 
-    scratch_enter();
     write_history();
-    browse_init(&b, 1);
-    r = browse_reader_new(&h, 1);
     for (int again = 0; again < 2; again++) {
         begin_search(&b, "needle");
         search_all(r, &b);
@@ -163,22 +177,15 @@ TEST(a_search_pauses_and_goes_on)
     CHECK(b.hits_done && b.hits.count == 0);
     begin_search(&b, "needle");
     (void)browse_read(r, &b);
-    browse_reader_free(r);
-    browse_release(&b);
-    scratch_leave();
+    end(r, &b);
 }
 
 TEST(sessions_are_found_if_no_message_has_all_words)
 {
-    char path[] = "h";
-    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path, .cancel_fd = -1};
-    struct browse_reader *r;
     struct browse b;
+    struct browse_reader *r = begin(&b);
 
-    scratch_enter();
     write_history();
-    browse_init(&b, 1);
-    r = browse_reader_new(&h, 1);
     begin_search(&b, "hay needle");
     b.hits_wanted = SIZE_MAX;
     search_all(r, &b);
@@ -189,21 +196,14 @@ TEST(sessions_are_found_if_no_message_has_all_words)
     search_all(r, &b);
     CHECK_INT(b.fit, BROWSE_FIT_NEARLY);
     CHECK_INT(b.hits.count, 2 * MESSAGES_READ / 10);
-    browse_reader_free(r);
-    browse_release(&b);
-    scratch_leave();
+    end(r, &b);
 }
 
 TEST(a_file_that_has_changed_is_read_again)
 {
-    char path[] = "h";
-    struct history h = {.dir_fd = FILE_CWD, .pointer_fd = FILE_CWD, .path = path, .cancel_fd = -1};
-    struct browse_reader *r;
     struct browse b;
+    struct browse_reader *r = begin(&b);
 
-    scratch_enter();
-    browse_init(&b, 1);
-    r = browse_reader_new(&h, 1);
     CHECK(!browse_read(r, &b));
     CHECK(b.sessions_known && !b.wants.sessions);
     CHECK_INT(b.sessions.rows.count, 0);
@@ -215,9 +215,7 @@ TEST(a_file_that_has_changed_is_read_again)
     CHECK_INT(b.pane.thread.count, 10);
     b.wants.sessions = true;
     CHECK(!browse_read(r, &b));
-    browse_reader_free(r);
-    browse_release(&b);
-    scratch_leave();
+    end(r, &b);
 }
 
 static void put_message(struct buf *out, int day, const char *session)
@@ -270,7 +268,5 @@ TEST(hits_of_several_histories_are_in_the_order_of_their_times)
                  b.hits.at[i].message.p);
     CHECK_STR(buf_c(&ids), "hm9 gm9 gm8 hm5 gm4 gm2 hm1 ");
     buf_release(&ids);
-    browse_reader_free(r);
-    browse_release(&b);
-    scratch_leave();
+    end(r, &b);
 }
