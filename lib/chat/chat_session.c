@@ -558,7 +558,7 @@ static void end_call(void *arg, struct tool_job *job)
 
     events_result(&r->session->events, job);
     round_keep(r->turn, job);
-    if (keep_lines(r->session, r->turn, turn_store))
+    if (keep_lines(r->session, r->turn, turn_store_result))
         settle(r->session);
 }
 

@@ -369,9 +369,11 @@ int turn_remember(struct turn *t, struct buf *memory, struct err *e)
 
 void turn_await(struct turn *t)
 {
+    struct partial older = t->partial;
     struct draft d;
 
-    if (!t->keeps_partial || t->partial.open || t->prompt_id.len == 0 || t->unstored_count > 0)
+    if (!t->keeps_partial || t->prompt_id.len == 0 || t->unstored_count > 0 ||
+        (older.open && t->awaited_edits == t->edits.len))
         return;
     draft_init(&d);
     draft_message(&d, ROLE_ASSISTANT, STR(""));
@@ -379,7 +381,11 @@ void turn_await(struct turn *t)
     draft_set_text(&d, FIELD_REPLY_TO, buf_str(&t->prompt_id));
     set_edits(t, &d);
     set_server(t, &d);
+    t->partial = (struct partial){0};
     partial_begin(&t->partial, t->history, &d);
+    t->awaited_edits = t->edits.len;
+    partial_end(&older, true);
+    buf_release(&older.id);
     draft_release(&d);
 }
 
@@ -431,7 +437,7 @@ static int turn_store_end(struct turn *t, struct err *e)
     return 0;
 }
 
-int turn_store(struct turn *t, struct err *e)
+static int turn_store(struct turn *t, struct err *e)
 {
     turn_store_begin(t);
     return turn_store_end(t, e);
@@ -456,6 +462,15 @@ int turn_store_answer(struct turn *t, struct err *e)
 {
     add_answer_line(t);
     return turn_store(t, e);
+}
+
+int turn_store_result(struct turn *t, struct err *e)
+{
+    int result = turn_store(t, e);
+
+    if (result == 0 && t->edits.len > 0)
+        turn_await(t);
+    return result;
 }
 
 /* ---- asking ---- */

@@ -397,6 +397,35 @@ answer_edits() {
         '["assistant","interrupted","",["a"]]'
 }
 
+@test "tools: a kill while a later tool runs loses no name of an edited file" {
+    put_tool edit 'echo ok; echo "{\"files_modified\":[\"a\"],\"edit_results\":[{\"n\":1}]}"'
+    put_tool other 'echo ok; echo "{\"files_modified\":[\"b\"]}"'
+    put_tool hang 'echo $$ >pid.new; mv pid.new pid; exec sleep 300'
+    start_llm --call 'edit {}' --call 'other {}' --call 'hang {}' --reply Never.
+    background chat --yes -T ./edit -T ./other -T ./hang go
+    wait_for test -s pid
+    kill -KILL "$BG"
+    finish 137
+    kill -KILL "$(cat pid)"
+    run_expect 0 chat -p echo next
+    json_is "$HISTORY" 'select(.files_modified) | [.role, .finish_reason, .content, .files_modified, .edit_results] | tojson' \
+        '["assistant","tool_calls","",["a"],[{"n":1}]]' '["assistant","tool_calls","",["b"],null]'
+    # Of one round: both names stand in the line of the answer that never came.
+    use_history round.jsonl
+    sed 's/"name":"step"/"name":"edit"/; s/"name":"step"/"name":"hang"/' "$FIXTURES/openai/tools-steps.http" >both.http
+    start_llm ./both.http
+    rm pid
+    background chat --yes -T ./edit -T ./hang go
+    wait_for test -s pid
+    kill -KILL "$BG"
+    finish 137
+    kill -KILL "$(cat pid)"
+    run_expect 0 chat -p echo next
+    json_is "$HISTORY" 'select(.files_modified) | [.role, .finish_reason, .content, .files_modified, .edit_results] | tojson' \
+        '["assistant","interrupted","",["a"],[{"n":1}]]'
+    stderr_empty
+}
+
 # The second answer is waited for, and its beginning is in a file.
 answer_awaited() {
     cat killed.jsonl.partial.* 2>/dev/null | grep -q files_modified

@@ -123,7 +123,7 @@ static bool run(struct turn *t, int64_t kill, struct err *e)
         for (size_t i = 0; i < t->answer.calls_count; i++) {
             run_call(&t->calls[i]);
             round_keep(t, &t->calls[i]);
-            if (turn_store(t, NULL) < 0 || killed(&kill))
+            if (turn_store_result(t, NULL) < 0 || killed(&kill))
                 return false;
         }
         round_end(t);

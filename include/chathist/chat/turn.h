@@ -103,6 +103,7 @@ struct turn {
     size_t unstored_count, unstored_cap;
     struct store_write *storing; /* the lines of the prompt, while a thread syncs them, else NULL */
     struct partial partial; /* the answer that is arriving: the sink of turn_ask adds each piece */
+    size_t awaited_edits;   /* bytes of `edits` that the file of `partial` names */
     struct tool_job *calls; /* of the answer, during a round; NULL: none has begun */
 };
 
@@ -121,8 +122,8 @@ int turn_prepare(struct turn *t, struct err *e);
  * a new prompt, and *title is left empty then; NULL: none. */
 void turn_store_prompt_begin(struct turn *t, struct draft *title);
 int turn_store_prompt_end(struct turn *t, struct err *e);
-/* Makes the file that the sink adds each piece of the answer to, unless it is there or not wanted.
- * The prompt is stored. */
+/* Makes the file that the sink adds each piece of the answer to, unless it is there with all edits
+ * so far or is not wanted. The prompt is stored, and nothing of the answer has come. */
 void turn_await(struct turn *t);
 /* Sends the request, or the next one after a round. *e must be empty. Returns 0, or -1 with *e set.
  * If the server refuses images of results, the request is sent again without them. Some answers are
@@ -137,8 +138,9 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
  * marked as failed. Returns 0, or -1 with *e set: ERR_ABSENT if
  * the prompt was deleted meanwhile; then neither this nor another program stores the lines. */
 int turn_store_answer(struct turn *t, struct err *e);
-/* Stores the lines that are not stored yet. Returns 0, or -1 as turn_store_answer. */
-int turn_store(struct turn *t, struct err *e);
+/* Stores the result of round_keep. If tools have edited files, the file of the next answer is made
+ * now, so that a kill does not lose their names. Returns 0, or -1 as turn_store_answer. */
+int turn_store_result(struct turn *t, struct err *e);
 /* Notes a file that was made for the answer: its line names it in `files_modified`. */
 void turn_add_file(struct turn *t, struct str name);
 /* Adds the lines that could not be stored to `memory`. Returns 0, or -1 with *e set. */
