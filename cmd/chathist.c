@@ -1,33 +1,85 @@
-/* chathist - list the programs of the suite, or print where everything is. */
+/* chathist - list the programs of the suite, what can be used with them, or where everything is. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/process.h"
 #include "chathist/chat/suite.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
 #include "chathist/cli/start.h"
 
+enum { KEY_BASE_URL = OPT_LONG, KEY_INSECURE, KEY_HEADER, KEY_CACHED };
+
 static const struct opt options[] = {
-    {OPT_JSON, "json", OPT_FLAG, NULL, "print JSON: a line for each program, or one object"},
+    {'p', "provider", OPT_PROVIDER, "NAME", "with models: those of this provider"},
+    {KEY_BASE_URL, "base-url", OPT_TEXT, "URL", "with models: those of the server at this URL"},
+    {KEY_INSECURE, "insecure", OPT_FLAG, NULL, "with models: send a key over plain http"},
+    {KEY_HEADER, "header", OPT_TEXT, "NAME:VALUE",
+     "with models: send this HTTP header; may be repeated"},
+    {KEY_CACHED, "cached", OPT_FLAG, NULL, "with models: accept a list up to a day old"},
+    {OPT_JSON, "json", OPT_FLAG, NULL, "print JSON: a line for each, or one object"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
-static const struct program program = {
-    "chathist", "list the programs, or print where everything is", "[info]", OPT_CHOICE, options};
+static const struct program program = {"chathist",
+                                       "list the programs, or print where everything is",
+                                       "[info|models|templates|personas]", OPT_CHOICE, options};
 
-/* Ends the program unless the word is `info`. */
-static void check_word(const char *word)
+/* Ends the program unless the word is a command. */
+static void check_command(const char *word)
 {
+    static const char *const commands[] = {"info", "models", "templates", "personas"};
     struct nearest meant = {.typed = word};
 
-    if (strcmp(word, "info") == 0)
-        return;
-    nearest_offer(&meant, "info");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        if (strcmp(word, commands[i]) == 0)
+            return;
+        nearest_offer(&meant, commands[i]);
+    }
     if (meant.name)
         die_usage("unknown command '%s': did you mean %s?", word, meant.name);
-    die_usage("unknown command '%s': the only one is info", word);
+    die_usage("unknown command '%s': info, models, templates or personas is expected", word);
+}
+
+/* Adds an option of `models` for chat, as one word. */
+static void add_option(struct words *given, int key, const char *value)
+{
+    const struct opt *o = options;
+    struct buf word = BUF_INIT(SIZE_MAX);
+
+    while (o->key != key)
+        o++;
+    buf_addf(&word, "--%s%s", o->name, value ? "=" : "");
+    buf_add_c(&word, value ? value : "");
+    words_add(given, buf_str(&word));
+    buf_release(&word);
+}
+
+/* Runs chat with --models, --templates or --personas in place of this program. */
+static void run_chat(const char *self, const char *what, const struct opt_common *common,
+                     const struct words *given)
+{
+    static const char *const when[] = {"--color=auto", "--color=always", "--color=never"};
+    char *path = path_beside(self, PROGRAM_PREFIX "chat");
+    struct buf list = BUF_INIT(BUF_SMALL);
+    struct words words = {0};
+    struct err e = ERR_INIT;
+
+    buf_addf(&list, "--%s", what);
+    words_add(&words, str_of(path));
+    words_add(&words, buf_str(&list));
+    words_add(&words, str_of(when[common->color]));
+    if (common->json)
+        words_add(&words, STR("--json"));
+    if (common->quiet)
+        words_add(&words, STR("--quiet"));
+    for (size_t i = 0; i < given->count; i++)
+        words_add(&words, str_of(given->at[i]));
+    execvp(path, words.at);
+    err_set(&e, ERR_FAILURE, "cannot run '%s': %s", path, strerror(errno));
+    die_err(&e);
 }
 
 /* Ends the program if there is something in the place of the history that no program takes for
@@ -47,21 +99,29 @@ static void check_history(const struct history *h)
 
 int main(int argc, char **argv)
 {
+    struct words given = {0}; /* options of `models` */
     struct opt_parser args;
     struct config config;
     struct history history;
     struct out out;
     char **words, *value;
     size_t count;
+    int key;
 
     opt_start(&args, &program, argc, argv);
-    while (opt_next(&args, &value) != 0)
-        continue;
+    while ((key = opt_next(&args, &value)) != 0)
+        add_option(&given, key, value);
     words = opt_operands(&args, &count);
     if (count > 0)
-        check_word(words[0]);
+        check_command(words[0]);
+    if (given.count > 0 && (count == 0 || strcmp(words[0], "models") != 0))
+        die_usage("%.*s is only for models", (int)strcspn(given.at[0], "="), given.at[0]);
     if (count > 1)
         die_usage("'%s' is one argument too many", words[1]);
+    if (args.common.json && count > 0 && (*words[0] == 't' || *words[0] == 'p'))
+        die_usage("--json is not for %s", words[0]);
+    if (count > 0 && strcmp(words[0], "info") != 0)
+        run_chat(argv[0], words[0], &args.common, &given);
     out_start(&out, args.common.color);
     if (count == 0) {
         suite_list(&out, args.common.json);

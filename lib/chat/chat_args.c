@@ -76,21 +76,20 @@ static const struct opt options[] = {
      "let the model call this tool, @NAME of the server, SERVER:NAME of MCP; may be repeated"},
     {KEY_MCP, "mcp", OPT_MCP, "SERVER", "use the tools of this MCP server; may be repeated"},
     {KEY_YES, "yes", OPT_FLAG, NULL, "run the tools that the model calls without asking"},
-    {KEY_ITERATIONS, "max-iterations", OPT_NUMBER, "N", "at most N rounds of tool calls (10)"},
-    {KEY_TOOL_TIMEOUT, "tool-timeout", OPT_TEXT, "TIME", "stop a tool after this time (2m)"},
+    {KEY_ITERATIONS, "max-iterations", OPT_NUMBER, "N", NULL},
+    {KEY_TOOL_TIMEOUT, "tool-timeout", OPT_TEXT, "TIME", NULL},
     {KEY_NO_STREAM, "no-stream", OPT_FLAG, NULL, "request the answer in one piece"},
     {KEY_NO_STDIN, "no-stdin", OPT_FLAG, NULL, "do not read standard input"},
     {KEY_NO_STORE, "no-store", OPT_FLAG, NULL, "store nothing"},
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL, "print the request as JSON; send and store nothing"},
-    {KEY_CONNECT, "connect-timeout", OPT_TEXT, "TIME", "give up connecting after this time (10s)"},
-    {KEY_FIRST_BYTE, "first-byte-timeout", OPT_TEXT, "TIME",
-     "give up when no answer begins for this time (as idle)"},
-    {KEY_IDLE, "idle-timeout", OPT_TEXT, "TIME", "give up when nothing arrives for this time (5m)"},
-    {KEY_RETRIES, "retries", OPT_NUMBER, "N", "try again N times when the server is busy (2)"},
-    {KEY_MODELS, "models", OPT_FLAG, NULL, "list the models that the server offers"},
-    {KEY_CACHED, "cached", OPT_FLAG, NULL, "with --models: accept a list up to a day old"},
-    {KEY_TEMPLATES, "templates", OPT_FLAG, NULL, "list the templates"},
-    {KEY_PERSONAS, "personas", OPT_FLAG, NULL, "list the personas"},
+    {KEY_CONNECT, "connect-timeout", OPT_TEXT, "TIME", NULL},
+    {KEY_FIRST_BYTE, "first-byte-timeout", OPT_TEXT, "TIME", NULL},
+    {KEY_IDLE, "idle-timeout", OPT_TEXT, "TIME", NULL},
+    {KEY_RETRIES, "retries", OPT_NUMBER, "N", NULL},
+    {KEY_MODELS, "models", OPT_FLAG, NULL, NULL}, /* these four are run by chathist */
+    {KEY_CACHED, "cached", OPT_FLAG, NULL, NULL},
+    {KEY_TEMPLATES, "templates", OPT_FLAG, NULL, NULL},
+    {KEY_PERSONAS, "personas", OPT_FLAG, NULL, NULL},
     {KEY_SCHEMA, "schema", OPT_FILE, "FILE", "ask for JSON that matches this JSON Schema"},
     {'x', "extract", OPT_FLAG, NULL, "print the answer's first code block only"},
     {KEY_NO_MARKDOWN, "no-markdown", OPT_FLAG, NULL, "on a terminal, print Markdown unchanged"},
@@ -239,39 +238,37 @@ static const char *name_of(int key)
     return options[i].name;
 }
 
-/* Takes an option whose argument is a number or a duration. Returns false if the option is not
- * one. */
+/* Checks an option whose argument is a number or a time, and stores it for request_limits_load.
+ * Returns false if the option is not one. */
 static bool take_limit(struct chat_args *a, int key, const char *value)
 {
-    switch (key) {
-    case KEY_MAX_TOKENS:
-        if (opt_number("--max-tokens", value) == 0)
-            die_usage("bad value '0' for --max-tokens: at least 1 is expected");
-        a->setting[SETTING_MAX_TOKENS] = value;
+    const struct {
+        int key;
+        enum setting setting;
+        bool time;
+    } limits[] = {
+        {KEY_CONNECT, SETTING_CONNECT_TIMEOUT, true},
+        {KEY_FIRST_BYTE, SETTING_FIRST_BYTE_TIMEOUT, true},
+        {KEY_IDLE, SETTING_IDLE_TIMEOUT, true},
+        {KEY_TOOL_TIMEOUT, SETTING_TOOL_TIMEOUT, true},
+        {KEY_RETRIES, SETTING_RETRIES, false},
+        {KEY_ITERATIONS, SETTING_MAX_ITERATIONS, false},
+    };
+    unsigned number;
+    long ms;
+
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        if (limits[i].key != key)
+            continue;
+        if (limits[i].time && !opt_read_milliseconds(str_of(value), &ms))
+            die_usage("bad value '%s' for --%s: a time such as 30s or 5min is expected", value,
+                      name_of(key));
+        if (!limits[i].time && !opt_read_number(str_of(value), &number))
+            die_usage("bad value '%s' for --%s: a number is expected", value, name_of(key));
+        a->setting[limits[i].setting] = value;
         return true;
-    case KEY_ITERATIONS:
-        a->max_iterations = opt_number("--max-iterations", value);
-        return true;
-    case KEY_TOOL_TIMEOUT:
-        a->tool_timeout_ms = opt_milliseconds("--tool-timeout", value);
-        return true;
-    case KEY_CONNECT:
-        a->limits.connect_ms = opt_milliseconds("--connect-timeout", value);
-        return true;
-    case KEY_FIRST_BYTE:
-        a->limits.first_byte_ms = opt_milliseconds("--first-byte-timeout", value);
-        if (a->limits.first_byte_ms == 0)
-            a->limits.first_byte_ms = HTTP_NO_LIMIT;
-        return true;
-    case KEY_IDLE:
-        a->limits.idle_ms = opt_milliseconds("--idle-timeout", value);
-        return true;
-    case KEY_RETRIES:
-        a->retries = opt_number("--retries", value);
-        return true;
-    default:
-        return false;
     }
+    return false;
 }
 
 static void take_option(struct chat_args *a, int key, char *value)
@@ -296,6 +293,11 @@ static void take_option(struct chat_args *a, int key, char *value)
         break;
     case KEY_EFFORT:
         a->setting[SETTING_EFFORT] = value;
+        break;
+    case KEY_MAX_TOKENS:
+        if (opt_number("--max-tokens", value) == 0)
+            die_usage("bad value '0' for --max-tokens: at least 1 is expected");
+        a->setting[SETTING_MAX_TOKENS] = value;
         break;
     case KEY_MCP:
         arg_list_add(&a->mcp, value);
@@ -446,10 +448,6 @@ void chat_args_parse(struct chat_args *a, int argc, char **argv)
     *a = (struct chat_args){
         .self = argv[0],
         .wish = {.by_digits = true},
-        .limits = {.connect_ms = HTTP_CONNECT_MS, .idle_ms = HTTP_IDLE_MS, .cancel_fd = -1},
-        .retries = RETRY_TIMES,
-        .max_iterations = TURN_ROUNDS,
-        .tool_timeout_ms = TOOL_TIMEOUT_MS,
         .stream = true,
         .read_stdin = true,
         .store = true,

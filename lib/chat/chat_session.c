@@ -27,7 +27,8 @@ static void choose_server(struct chat_session *t)
         config_set_preset(&t->config, (enum setting)i, t->args->preset[i]);
         config_set(&t->config, (enum setting)i, t->args->setting[i]);
     }
-    if (server_providers(&t->known, &t->config, &e) < 0 ||
+    if (request_limits_load(&t->limits, &t->config, &e) < 0 ||
+        server_providers(&t->known, &t->config, &e) < 0 ||
         server_choose(&t->server, &t->known, &t->config, t->args->headers, t->args->headers_count,
                       &e) < 0 ||
         (!t->args->insecure && server_check_key(&t->server, &e) < 0))
@@ -139,8 +140,8 @@ static void set_ask(struct chat_session *t, struct ask *ask)
                         .stream = t->args->stream,
                         .once = t->args->once,
                         .show_reasoning = t->args->reasoning,
-                        .limits = t->args->limits,
-                        .retries = t->args->retries};
+                        .limits = t->limits.http,
+                        .retries = t->limits.retries};
     request_settings_fill(&t->settings, ask);
     server_address(&t->server, ask);
     ask->limits.pool = keep_connections(t);
@@ -303,7 +304,7 @@ static int choose_limits(struct chat_session *t, struct turn *turn, struct err *
 
 size_t chat_session_window(const struct chat_session *t)
 {
-    struct ask ask = {.limits = t->args->limits};
+    struct ask ask = {.limits = t->limits.http};
     struct context_limits limits = CONTEXT_LIMITS_NONE;
     struct err e = ERR_INIT;
 
@@ -368,8 +369,8 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
     turn->own = &t->own;
     turn->provider = t->server.provider;
     turn->session = buf_str(&t->session.id);
-    turn->max_rounds = t->args->max_iterations;
-    turn->tool_timeout_ms = t->args->tool_timeout_ms;
+    turn->max_rounds = t->limits.rounds;
+    turn->tool_timeout_ms = t->limits.tool_ms;
     if (request_settings_load(&t->settings, &t->config, t->args, &t->options, &t->known,
                               t->server.provider, e) < 0)
         return -1;
@@ -860,7 +861,7 @@ static void ask_models(struct chat_session *t, const char *cache, struct model_l
 {
     struct err e = ERR_INIT;
 
-    if (chat_session_load_models(t, &t->args->limits, list, &e) < 0)
+    if (chat_session_load_models(t, &t->limits.http, list, &e) < 0)
         die_err(&e);
     if (cache && t->server.base_url &&
         model_cache_store(cache, t->server.provider, t->server.base_url, list, &e) < 0)

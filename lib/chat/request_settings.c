@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "chathist/base/memory.h"
+#include "chathist/chat/turn.h"
+#include "chathist/llm/exchange.h"
 
 const char *setting_name_for(const struct providers *known, const char *name,
                              const struct provider *p, bool own)
@@ -136,4 +138,31 @@ void request_settings_release(struct request_settings *r)
     clear(r);
     free(r->options);
     *r = (struct request_settings){0};
+}
+
+int request_limits_load(struct request_limits *l, const struct config *c, struct err *e)
+{
+    struct http_limits *http = &l->http;
+
+    *l = (struct request_limits){
+        .http = {.connect_ms = HTTP_CONNECT_MS,
+                 .idle_ms = HTTP_IDLE_MS,
+                 .first_byte_ms = -1, /* not set */
+                 .cancel_fd = -1},
+        .tool_ms = TOOL_TIMEOUT_MS,
+        .retries = RETRY_TIMES,
+        .rounds = TURN_ROUNDS,
+    };
+    if (config_milliseconds(c, SETTING_CONNECT_TIMEOUT, &http->connect_ms, e) < 0 ||
+        config_milliseconds(c, SETTING_FIRST_BYTE_TIMEOUT, &http->first_byte_ms, e) < 0 ||
+        config_milliseconds(c, SETTING_IDLE_TIMEOUT, &http->idle_ms, e) < 0 ||
+        config_milliseconds(c, SETTING_TOOL_TIMEOUT, &l->tool_ms, e) < 0 ||
+        config_number(c, SETTING_RETRIES, &l->retries, e) < 0 ||
+        config_number(c, SETTING_MAX_ITERATIONS, &l->rounds, e) < 0)
+        return -1;
+    if (http->first_byte_ms == 0)
+        http->first_byte_ms = HTTP_NO_LIMIT;
+    else if (http->first_byte_ms < 0)
+        http->first_byte_ms = HTTP_AS_IDLE;
+    return 0;
 }

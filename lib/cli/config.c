@@ -39,6 +39,12 @@ static const struct {
     [SETTING_PRICES] = {"prices", NULL},
     [SETTING_EFFORT] = {"effort", NULL},
     [SETTING_MAX_TOKENS] = {"max_tokens", NULL},
+    [SETTING_CONNECT_TIMEOUT] = {"connect_timeout", NULL},
+    [SETTING_FIRST_BYTE_TIMEOUT] = {"first_byte_timeout", NULL},
+    [SETTING_IDLE_TIMEOUT] = {"idle_timeout", NULL},
+    [SETTING_TOOL_TIMEOUT] = {"tool_timeout", NULL},
+    [SETTING_RETRIES] = {"retries", NULL},
+    [SETTING_MAX_ITERATIONS] = {"max_iterations", NULL},
     [SETTING_OPTION] = {"option", NULL},
     [SETTING_HEADER] = {"header", NULL},
     [SETTING_HEADER_COMMAND] = {"header_command", NULL},
@@ -511,6 +517,24 @@ int config_max_tokens(const struct config *c, int64_t *n, struct err *e)
         return bad_value(c, SETTING_MAX_TOKENS, "a number of at least 1", e);
     *n = (int64_t)read;
     return 0;
+}
+
+int config_milliseconds(const struct config *c, enum setting s, long *ms, struct err *e)
+{
+    const char *text = c->value[s];
+
+    if (!text || !*text || opt_read_milliseconds(str_of(text), ms))
+        return 0;
+    return bad_value(c, s, "a time such as 30s or 5min", e);
+}
+
+int config_number(const struct config *c, enum setting s, unsigned *n, struct err *e)
+{
+    const char *text = c->value[s];
+
+    if (!text || !*text || opt_read_number(str_of(text), n))
+        return 0;
+    return bad_value(c, s, "a number", e);
 }
 
 int config_switch(const struct config *c, enum setting s, bool *on, struct err *e)

@@ -467,23 +467,33 @@ size_t opt_count(const char *option, const char *value)
     return n;
 }
 
-unsigned opt_number(const char *option, const char *value)
+bool opt_read_number(struct str text, unsigned *n)
 {
-    struct str rest = str_of(value);
-    uint64_t n;
+    uint64_t number;
 
-    if (!read_digits(&rest, UINT_MAX, &n) || rest.n > 0)
-        die_usage("bad value '%s' for %s: a number is expected", value, option);
-    return (unsigned)n;
+    if (!read_digits(&text, UINT_MAX, &number) || text.n > 0)
+        return false;
+    *n = (unsigned)number;
+    return true;
 }
 
-long opt_milliseconds(const char *option, const char *value)
+bool opt_read_milliseconds(struct str text, long *ms)
 {
-    int64_t ms;
+    int64_t span;
 
-    if (!time_parse_span(str_of(value), &ms) || ms > INT_MAX)
-        die_usage("bad value '%s' for %s: a time such as 30s or 5min is expected", value, option);
-    return (long)ms;
+    if (!time_parse_span(text, &span) || span > INT_MAX)
+        return false;
+    *ms = (long)span;
+    return true;
+}
+
+unsigned opt_number(const char *option, const char *value)
+{
+    unsigned n;
+
+    if (!opt_read_number(str_of(value), &n))
+        die_usage("bad value '%s' for %s: a number is expected", value, option);
+    return n;
 }
 
 void opt_when(const char *option, const char *value, int64_t *first, int64_t *last)

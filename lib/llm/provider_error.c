@@ -311,7 +311,7 @@ void provider_error_explain(struct err *e, int status, struct str body, const ch
     else if (e->kind == ERR_AUTH && !sent)
         err_set(e, e->kind, "%s (no key was sent)", err_text(e));
     else if (status == 404 && e->kind == ERR_REQUEST && find_word(body, "model"))
-        err_set(e, e->kind, "%s (chat --models lists the models)", err_text(e));
+        err_set(e, e->kind, "%s (chathist models lists them)", err_text(e));
     else if (status == 404 && e->kind == ERR_REQUEST)
         err_set(e, e->kind, "%s (%s)", err_text(e),
                 missing ? missing : "is the base URL right? most end in /v1");

@@ -76,7 +76,7 @@ static void list_models(struct repl *r)
     struct err e = ERR_INIT;
 
     line_signals_forget();
-    if (load_models(r, &chat->args->limits, &e) < 0) {
+    if (load_models(r, &chat->limits.http, &e) < 0) {
         repl_report(&e);
         return;
     }

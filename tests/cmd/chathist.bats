@@ -27,7 +27,15 @@ load ../helper
     stdout_empty
     stderr_is "chathist: unknown command 'inof': did you mean info? (see 'chathist --help')"
     run_expect 2 chathist sessions
-    stderr_is "chathist: unknown command 'sessions': the only one is info (see 'chathist --help')"
+    stderr_is "chathist: unknown command 'sessions': info, models, templates or personas is expected (see 'chathist --help')"
+    for args in '-p echo' 'info --cached' 'templates --base-url=http://127.0.0.1'; do
+        # shellcheck disable=SC2086 # words
+        run_expect 2 chathist $args
+        stderr_matches '^chathist: --(provider|cached|base-url) is only for models '
+        stdout_empty
+    done
+    run_expect 2 chathist --json personas
+    stderr_is "chathist: --json is not for personas (see 'chathist --help')"
     run_expect 2 chathist info more
     stderr_is "chathist: 'more' is one argument too many (see 'chathist --help')"
     run_expect 2 chathist --jsn
@@ -36,6 +44,32 @@ load ../helper
         run_expect 2 sh -c "chathist $arg >/dev/full"
         stderr_has 'cannot write to standard output'
     done
+}
+
+@test "chathist: models, templates and personas are those of chat" {
+    start_llm --reply Yes.
+    run_expect 0 chathist models
+    stdout_is openai:test-model
+    run_expect 0 chathist models -p echo --json
+    stdout_is '{"type":"model","model":"echo:echo"}'
+    run_expect 2 chathist models --provider=nobody
+    stderr_has "chat: unknown provider 'nobody'"
+    run_expect 4 chathist models --base-url "http://127.0.0.1:$(unused_port)/v1" --insecure --header 'X-A: b'
+    stdout_empty
+    stderr_has 'chat: cannot connect to'
+    put_template() { mkdir -p "$HOME/.config/chathist/$1" && printf '%s\n' "$3" >"$HOME/.config/chathist/$1/$2"; }
+    put_template templates fix 'Mend this: {{prompt}}'
+    put_template personas pirate Arr.
+    run_expect 0 chathist templates
+    stdout_is $'fix\tMend this: {{prompt}}'
+    run_expect 0 chathist personas
+    stdout_is $'pirate\tArr.'
+    # The program beside this one, whatever stands in the way.
+    mkdir other
+    printf '#!/bin/sh\necho wrong\n' >other/chat
+    chmod +x other/chat
+    PATH=$PWD/other:$PATH run_expect 0 "$BIN/chathist" personas
+    stdout_is $'pirate\tArr.'
 }
 
 @test "chathist: info: a repository with a conversation" {

@@ -293,7 +293,7 @@ sys.stdout.buffer.write(f(sys.stdin.buffer.read()))' "$4"; } >"$1"
     run_expect 1 chat -N hello
     stderr_is 'chat: HTTP 404: 404 Not Found (an HTML page) (is the base URL right? most end in /v1)'
     run_expect 1 chat -N hello
-    stderr_is 'chat: HTTP 404: The model `x` does not exist (chat --models lists the models)'
+    stderr_is 'chat: HTTP 404: The model `x` does not exist (chathist models lists them)'
     OPENAI_API_KEY=ollama run_expect 5 chat --retries 0 -N hello
     stderr_is 'chat: HTTP 502: try: ollama pull x'
 }

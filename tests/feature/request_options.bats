@@ -450,3 +450,53 @@ connections_are() {
     run_expect 0 chat -1 hello
     stdout_is hi
 }
+
+# ---- limits
+
+@test "request options: the limits of the user configuration count, and options are stronger" {
+    use_history
+    start_llm --accept-silent
+    configure 'idle_timeout = 0.3s' 'retries = 0'
+    run_expect 4 chat hello
+    stderr_is "chat: no answer from '127.0.0.1:$LLM_PORT': nothing came within 300 ms (idle time-out)"
+    configure 'idle_timeout = 5m' 'first_byte_timeout = 0.3s' 'retries = 0'
+    run_expect 4 chat -N hello
+    stderr_has 'nothing came within 300 ms (first-byte time-out)'
+    start_llm openai/http-503 --reply ok
+    configure 'retries = 0'
+    run_expect 5 chat -N hello
+    requests_are 1
+    start_llm openai/http-503 --reply ok
+    configure 'retries = 0'
+    run_expect 0 chat -N --retries 1 hello
+    requests_are 2
+    put_tool step 'echo 1'
+    put_tool slow 'exec sleep 60'
+    start_llm --call 'step {}' --call 'step {}' --reply ok
+    configure 'max_iterations = 1'
+    run_expect 9 chat -N --yes -T ./step go
+    requests_are 2
+    start_llm --call 'slow {}' --reply ok
+    configure 'tool_timeout = 0.2s'
+    run_expect 0 chat -N --yes -T ./slow go
+    json_is history.jsonl 'select(.role == "tool") | .content' $'1\n' 'the tool was stopped: it took longer than 0.2 s'
+}
+
+@test "request options: a bad limit in the user configuration is named before anything is sent" {
+    start_llm --reply ok
+    for key in connect_timeout first_byte_timeout idle_timeout tool_timeout; do
+        configure "$key = soon"
+        run_expect 2 chat hello
+        stderr_is "chat: bad value 'soon' for $key in '$HOME/.config/chathist/config', line 1: a time such as 30s or 5min is expected"
+    done
+    for key in retries max_iterations; do
+        configure "$key = -1"
+        run_expect 2 chat hello
+        stderr_is "chat: bad value '-1' for $key in '$HOME/.config/chathist/config', line 1: a number is expected"
+        configure "$key ="
+        run_expect 0 chat --dry-run hello
+    done
+    run_expect 2 chat --idle-timeout soon hello
+    stderr_is "chat: bad value 'soon' for --idle-timeout: a time such as 30s or 5min is expected (see 'chat --help')"
+    requests_are 0
+}

@@ -297,7 +297,7 @@ refusal() {
     printf '%s\n' 'status: 404 Not Found' '' '{"error":{"message":"The model m does not exist"}}' >model.http
     start_responses ./model.http
     run_expect 1 chat -N hello
-    stderr_is 'chat: HTTP 404: The model m does not exist (chat --models lists the models)'
+    stderr_is 'chat: HTTP 404: The model m does not exist (chathist models lists them)'
 }
 
 @test "responses: the list of models, images, PDFs" {

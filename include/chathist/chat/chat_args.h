@@ -41,10 +41,6 @@ struct chat_args {
     size_t headers_count, headers_cap;
     struct arg_list hosted; /* of -T @NAME, without the @ */
     struct arg_list chosen; /* of -T SERVER:TOOL */
-    unsigned max_iterations;
-    long tool_timeout_ms;
-    struct http_limits limits;
-    unsigned retries;
     char **words;
     size_t words_count;
     bool stream, read_stdin, store, dry_run, models, verbose, regenerate, edit, extract, usage, yes;

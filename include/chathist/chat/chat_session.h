@@ -35,6 +35,7 @@ struct chat_session {
     struct providers known;
     struct server server;
     struct request_settings settings;
+    struct request_limits limits;
     struct option_set options;    /* set during the conversation */
     struct http_pool *pool;       /* connections to model servers; NULL: none yet */
     const struct provider *first; /* the provider that arguments and settings chose */

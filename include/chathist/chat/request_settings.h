@@ -15,6 +15,7 @@
 #include "chathist/base/process.h"
 #include "chathist/chat/chat_args.h"
 #include "chathist/cli/config.h"
+#include "chathist/llm/http.h"
 #include "chathist/llm/provider.h"
 
 /* Options that the user sets during a conversation, owned. Zero-initialise. */
@@ -49,6 +50,18 @@ int request_settings_load(struct request_settings *r, const struct config *c,
 /* Sets them in the ask, which borrows from r. */
 void request_settings_fill(const struct request_settings *r, struct ask *ask);
 void request_settings_release(struct request_settings *r);
+
+/* How long to wait for whom, and how often to ask. */
+struct request_limits {
+    struct http_limits http;
+    long tool_ms;     /* of a tool */
+    unsigned retries; /* of a request, while the server is busy */
+    unsigned rounds;  /* of tool calls in a turn */
+};
+
+/* Reads the limits, of which those that are not set have their defaults. Returns 0, or -1 with
+ * ERR_USAGE if a value is bad. */
+int request_limits_load(struct request_limits *l, const struct config *c, struct err *e);
 
 /* Reads the name in a key (`option.NAME`, `header.NAME`). With `own`, returns the part that follows
  * the name of this provider; without it, the whole name if it does not begin with the name of a

@@ -35,6 +35,12 @@ enum setting {
     SETTING_PRICES,
     SETTING_EFFORT,
     SETTING_MAX_TOKENS,
+    SETTING_CONNECT_TIMEOUT, /* this and the five below: request_limits_load */
+    SETTING_FIRST_BYTE_TIMEOUT,
+    SETTING_IDLE_TIMEOUT,
+    SETTING_TOOL_TIMEOUT,
+    SETTING_RETRIES,
+    SETTING_MAX_ITERATIONS,
     SETTING_OPTION, /* this and the following have only names, `option.NAME` */
     SETTING_HEADER,
     SETTING_HEADER_COMMAND,
@@ -111,6 +117,9 @@ int config_limit(const struct config *c, enum setting s, size_t *n, struct err *
 int config_effort(const struct config *c, const char **level, struct err *e);
 /* The most tokens of a response. 0: not set. */
 int config_max_tokens(const struct config *c, int64_t *n, struct err *e);
+/* A time in milliseconds, or a number. If it is not set, the value stays. */
+int config_milliseconds(const struct config *c, enum setting s, long *ms, struct err *e);
+int config_number(const struct config *c, enum setting s, unsigned *n, struct err *e);
 /* A switch that is on by default: fsync, or history_copy. */
 int config_switch(const struct config *c, enum setting s, bool *on, struct err *e);
 /* Reads the file of prices: `named` unless that is NULL, else the one that the user configuration

@@ -109,14 +109,17 @@ size_t opt_choice(const char *words, struct str value);
 
 /* Each of these reads an argument. A bad one ends the program with exit code 2 and a message that
  * names the option. */
-size_t opt_count(const char *option, const char *value);      /* `all` (SIZE_MAX) or 1, 2, ... */
-unsigned opt_number(const char *option, const char *value);   /* 0, 1, 2, ... */
-long opt_milliseconds(const char *option, const char *value); /* `90`, `30s`, `5m`; `0` for none */
+size_t opt_count(const char *option, const char *value);    /* `all` (SIZE_MAX) or 1, 2, ... */
+unsigned opt_number(const char *option, const char *value); /* 0, 1, 2, ... */
 /* Sets the first and the last microsecond of a time (time_parse_when). */
 void opt_when(const char *option, const char *value, int64_t *first, int64_t *last);
 
 /* Reads `all` (SIZE_MAX) or 0, 1, 2, ... Returns false for any other text. */
 bool opt_read_count(struct str text, size_t *n);
+/* Reads 0, 1, 2, ... Returns false for any other text. */
+bool opt_read_number(struct str text, unsigned *n);
+/* Reads a time such as `90`, `30s` or `5m`. Returns false for any other text. */
+bool opt_read_milliseconds(struct str text, long *ms);
 
 /* Reads a number of bytes: `500000`, `500k`, `10M`, `2GiB`; the units are powers of 1024. */
 uint64_t opt_size(const char *option, const char *value);
