@@ -559,7 +559,7 @@ static void search_part_sessions(struct search_run *r, struct search_part *p,
         session_hits_add_all(hits, &g.hits);
     p->searched = true;
     p->bad += g.bad;
-    search_learned_free(p->learned, NULL);
+    search_learned_free(p->learned, NULL, false);
     p->learned = g.learned;
     g.learned = NULL;
     session_search_release(&g);
@@ -650,15 +650,16 @@ static void enter_all(struct search_run *r)
     }
 }
 
-/* Writes to the skip indexes what the searches learned. The hits are flushed first, so that only a
- * reader that waits for the end of a pipe waits for this. */
+/* Writes to the skip indexes what the searches learned: on a terminal, for the next search of the
+ * same person, all that it may. The hits are flushed first, so that only a reader that waits for
+ * the end of a pipe waits for this. */
 static void update_indexes(struct search_run *r)
 {
     for (size_t i = 0; i < r->count_parts; i++) {
         const struct search_part *p = &r->parts[i];
         bool flushed = p->learned && out_flush(&r->out) == 0;
 
-        search_learned_free(p->learned, flushed ? p->history : NULL);
+        search_learned_free(p->learned, flushed ? p->history : NULL, r->out.terminal);
     }
 }
 

@@ -325,12 +325,14 @@ struct search_learned *search_learned(struct search *s)
     return l;
 }
 
-void search_learned_free(struct search_learned *l, const struct history *update)
+void search_learned_free(struct search_learned *l, const struct history *update, bool all)
 {
+    enum skip_growth growth = all ? SKIP_ALL : SKIP_PART;
+
     if (!l)
         return;
     if (update)
-        skip_index_update(update, &l->map, l->grow);
+        skip_index_update(update, &l->map, l->grow ? growth : SKIP_NOTHING);
     skip_map_release(&l->map);
     free(l);
 }

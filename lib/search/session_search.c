@@ -285,7 +285,7 @@ void session_search_release(struct session_search *g)
         search_close(&g->search);
     if (g->every.count > 0)
         pattern_release(&g->every);
-    search_learned_free(g->learned, NULL);
+    search_learned_free(g->learned, NULL, false);
     session_hits_release(&g->hits);
     hash_map_release(&g->sessions);
     free(g->held);

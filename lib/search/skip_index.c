@@ -21,9 +21,11 @@
 #define GRAM 3
 /* At most this many rows of a long text are read. */
 #define ROWS_MAX ((size_t)48)
-/* The part of the history that one search adds to the index, and the fewest blocks. */
+/* The part of the history that one search adds to the index, and the fewest blocks. Of a history up
+ * to GROWTH_ALL bytes SKIP_ALL adds everything. */
 #define GROWTH 24
 #define GROWTH_LEAST ((size_t)16)
+#define GROWTH_ALL ((off_t)200 << 20)
 /* How far after the last block that is added a line may end. */
 #define OVERHANG ((off_t)1 << 20)
 /* This many bytes of a text are folded at once. */
@@ -620,13 +622,17 @@ static void update_file(struct growth *g)
     free(g->rows);
 }
 
-void skip_index_update(const struct history *h, const struct skip_map *m, bool grow)
+void skip_index_update(const struct history *h, const struct skip_map *m, enum skip_growth growth)
 {
+    bool all = growth == SKIP_ALL && (off_t)m->count * m->block <= GROWTH_ALL;
     size_t part = m->count / GROWTH > GROWTH_LEAST ? m->count / GROWTH : GROWTH_LEAST;
-    struct growth g = {.history = h, .map = m, .fd = -1, .budget = grow ? part : 0};
+    struct growth g = {.history = h,
+                       .map = m,
+                       .fd = -1,
+                       .budget = growth == SKIP_NOTHING ? 0 : all ? m->count : part};
     struct stat st;
 
-    if (m->complete || m->count == 0 || (!grow && !m->sums) || !history_index(h) ||
+    if (m->complete || m->count == 0 || (g.budget == 0 && !m->sums) || !history_index(h) ||
         scan_open(&g.scan, h->dir_fd, h->path, NULL) < 0)
         return;
     /* The history is synced first: after a power cut the index must not know lines that the disk

@@ -102,6 +102,20 @@ no_skip() {
     [[ $searches -ge 23 && $searches -le 27 ]] || fail "$searches searches"
 }
 
+@test "skip: a search on a terminal makes all of it, after its hits" {
+    make_large
+    run_expect 1 on_tty --fds 1 hist-search nothing
+    stdout_empty
+    remember "$HISTORY.skip"
+    run_expect 1 hist-search -c nothing
+    unchanged "$HISTORY.skip"
+    reads 2500 hist-search -c nothing || [[ $(<"$OUT") == 0 ]]
+    rm "$HISTORY.skip"
+    traced -f -y -o trace -e trace=openat,write python3 -S "$TESTS/tools/on-tty" --fds 1 hist-search zebra >"$OUT"
+    stdout_has zebra
+    run_expect 0 awk '/write\(1/ { printed = 1 } /O_CREAT.*h\.jsonl\.skip/ { made++; early += !printed } END { exit !made || early }' trace
+}
+
 @test "skip: the hits are printed before it is made" {
     make_large
     traced -f -y -o trace -e trace=openat,write hist-search -c zebra >"$OUT"

@@ -80,7 +80,7 @@ static int run(const struct history *h, struct str query)
         s.history = h;
         result = print_hits(&s, json_is_true(json_at(query, 7)), &e);
         printf("bad %" PRIu64 "\n", s.scan.bad);
-        search_learned_free(search_learned(&s), s.skip_block > 0 ? h : NULL);
+        search_learned_free(search_learned(&s), s.skip_block > 0 ? h : NULL, false);
         search_close(&s);
     }
     if (result < 0)

@@ -448,7 +448,7 @@ static void look(struct pattern *p, const struct way *way, struct found *f)
     }
     CHECK_INT(more, 0);
     f->bad = s.scan.bad;
-    search_learned_free(search_learned(&s), &history);
+    search_learned_free(search_learned(&s), &history, false);
     search_close(&s);
 }
 

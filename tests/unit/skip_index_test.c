@@ -85,7 +85,7 @@ static void look(const char *text, size_t threads, bool with, struct found *f)
     while (search_next(&s, &hit, NULL) > 0 && f->count < 4096)
         f->at[f->count++] = hit.line.at;
     f->bad = s.scan.bad;
-    search_learned_free(search_learned(&s), with ? &history : NULL);
+    search_learned_free(search_learned(&s), with ? &history : NULL, false);
     search_close(&s);
     pattern_release(&p);
 }
@@ -313,7 +313,7 @@ TEST(a_search_that_ends_early_learns_nothing)
     CHECK(!search_learned(&s));
     CHECK_INT(search_next(&s, &hit, NULL), 0);
     CHECK((learned = search_learned(&s)) != NULL);
-    search_learned_free(learned, NULL);
+    search_learned_free(learned, NULL, false);
     CHECK_INT(size_of("h.skip"), -1);
     search_close(&s);
     pattern_release(&p);
@@ -619,7 +619,7 @@ TEST(a_history_that_was_erased_meanwhile_is_not_covered)
     load(&m, "nothing of it");
     CHECK_INT(rename("h", "old"), 0);
     append("", 0);
-    skip_index_update(&history, &m, true);
+    skip_index_update(&history, &m, SKIP_PART);
     CHECK_INT(size_of("h.skip"), -1);
     skip_map_release(&m);
     scratch_leave();

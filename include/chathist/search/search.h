@@ -104,8 +104,9 @@ struct search_learned;
  * look at the whole history or does not use an index. */
 struct search_learned *search_learned(struct search *s);
 /* Frees it (NULL is allowed). With `update`, the history that was searched, first writes it to the
- * index and makes the index a bounded part larger: to be called when the hits are printed. */
-void search_learned_free(struct search_learned *l, const struct history *update);
+ * index and makes the index larger, by a part or (`all`) by all of a small history (SKIP_ALL): to
+ * be called when the hits are printed. */
+void search_learned_free(struct search_learned *l, const struct history *update, bool all);
 
 /* Adds one line of at most `width` code points of content around the match, with `…` where it was
  * cut; white space and `safe` as in vis_add_line. *mark and *mark_len (may be NULL) are set to

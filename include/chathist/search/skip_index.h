@@ -101,10 +101,16 @@ off_t skip_map_begin(const struct skip_map *m, off_t end, off_t least);
 /* Returns how many bytes before `end` must be read. */
 off_t skip_map_left(const struct skip_map *m, off_t end);
 
+/* How much of a history that the index does not cover is added to it. */
+enum skip_growth {
+    SKIP_NOTHING,
+    SKIP_PART, /* a 24th of the history */
+    SKIP_ALL,  /* all of a history of up to 200 MB, which takes half a second; else a 24th */
+};
+
 /* Writes to the index what a search of the whole history learned: sections whose blocks are
- * unchanged are used again. With `grow` it also adds a 24th of the history, as long as blocks are
- * missing. Does nothing if the history has changed meanwhile, if another program updates it, or if
- * the index cannot be written. */
-void skip_index_update(const struct history *h, const struct skip_map *m, bool grow);
+ * unchanged are used again, and others are added. Does nothing if the history has changed
+ * meanwhile, if another program updates it, or if the index cannot be written. */
+void skip_index_update(const struct history *h, const struct skip_map *m, enum skip_growth growth);
 
 #endif
