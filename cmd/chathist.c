@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "chathist/base/process.h"
 #include "chathist/chat/suite.h"
 #include "chathist/cli/diagnostics.h"

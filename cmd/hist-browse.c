@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/process.h"

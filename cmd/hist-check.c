@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "chathist/base/json.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"

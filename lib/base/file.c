@@ -1,28 +1,17 @@
 #include "chathist/base/file.h"
 
-#include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <poll.h>
-#include <pwd.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/vfs.h>
-#endif
 
-#include "chathist/base/buf.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
 
@@ -51,8 +40,7 @@ int file_fill_std_fds(void)
     return 0;
 }
 
-/* Returns the end of a message about a file that is not regular. */
-static const char *kind_name(mode_t mode)
+const char *file_kind_name(mode_t mode)
 {
     if (S_ISDIR(mode))
         return "is a directory";
@@ -123,8 +111,7 @@ bool file_is_named(int dir, const char *path, int fd)
     return fstat(fd, &st) == 0 && file_stat(dir, path, &named) == 0 && file_is_same(&named, &st);
 }
 
-/* openat(2) repeated over EINTR; a file that this makes has exactly `mode`, whatever the umask. */
-static int open_exact(int dir, const char *path, int flags, mode_t mode)
+int file_open_exact(int dir, const char *path, int flags, mode_t mode)
 {
     int fd;
 
@@ -150,16 +137,16 @@ static int open_exact(int dir, const char *path, int flags, mode_t mode)
 static int open_or_create(int dir, const char *path, int flags, mode_t mode)
 {
     if (!(flags & O_CREAT) || (flags & O_EXCL))
-        return open_exact(dir, path, flags, mode);
+        return file_open_exact(dir, path, flags, mode);
 
     int fd = -1;
 
     /* Another process may remove it or make it between the two calls. */
     for (int tries = 0; tries < 100; tries++) {
-        fd = open_exact(dir, path, flags & ~O_CREAT, mode);
+        fd = file_open_exact(dir, path, flags & ~O_CREAT, mode);
         if (fd >= 0 || errno != ENOENT)
             break;
-        fd = open_exact(dir, path, flags | O_EXCL, mode);
+        fd = file_open_exact(dir, path, flags | O_EXCL, mode);
         if (fd >= 0 || errno != EEXIST)
             break;
     }
@@ -174,7 +161,7 @@ static int open_failed(int dir, const char *path, int errnum, struct err *e)
 
     /* ELOOP may also come from the directories above: then lstat fails or shows no link. */
     if (special && file_stat(dir, path, &st) == 0 && !S_ISREG(st.st_mode))
-        return err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, kind_name(st.st_mode));
+        return err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, file_kind_name(st.st_mode));
     return err_sys(e, errnum, "cannot open '%s'", path);
 }
 
@@ -185,7 +172,7 @@ int file_check_regular(const char *path, struct err *e)
     if (stat(path, &st) < 0)
         return err_sys(e, errno, "cannot open '%s'", path);
     if (!S_ISREG(st.st_mode))
-        return err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, kind_name(st.st_mode));
+        return err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, file_kind_name(st.st_mode));
     return 0;
 }
 
@@ -216,7 +203,7 @@ int file_open_regular_at(int dir, const char *path, int flags, mode_t mode, stru
     if (S_ISREG(st->st_mode))
         return fd;
     reason = kind_errno(st->st_mode);
-    err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, kind_name(st->st_mode));
+    err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, file_kind_name(st->st_mode));
 
 out:
     file_close(fd);
@@ -234,14 +221,14 @@ int file_open_regular(const char *path, int flags, mode_t mode, struct stat *st,
 int file_open_input(const char *path, struct err *e)
 {
     struct stat st;
-    int fd = open_exact(FILE_CWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
+    int fd = file_open_exact(FILE_CWD, path, O_RDONLY | O_CLOEXEC | O_NOCTTY, 0);
 
     if (fd < 0)
         return err_sys(e, errno, "cannot open '%s'", path);
     if (fstat(fd, &st) < 0)
         err_sys(e, errno, "cannot open '%s'", path);
     else if (S_ISDIR(st.st_mode))
-        err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, kind_name(st.st_mode));
+        err_set(e, ERR_FAILURE, "cannot open '%s': %s", path, file_kind_name(st.st_mode));
     else
         return fd;
     close(fd);
@@ -476,216 +463,15 @@ int file_read_state(const char *path, struct buf *b, struct err *e)
     return reason == ENOENT ? 0 : -1;
 }
 
-/* Locks a new temporary file, so that file_sweep does not remove it. Returns false if file_sweep
- * was faster, which may only have counted the file. Returns true without a lock if the file system
- * has no locks. */
-static bool lock_temporary(int fd)
-{
-    struct stat st;
-
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-        return false;
-    return fstat(fd, &st) < 0 || st.st_nlink > 0;
-}
-
-int file_open_temporary(int dir, const char *path, struct buf *name)
-{
-    int fd = -1;
-
-    /* If a file has the name, a killed process with the same number has left it. */
-    for (int n = 0; n < 100 && fd < 0; n++) {
-        buf_clear(name);
-        buf_addf(name, "%s.%ld.%d" FILE_TEMPORARY, path, (long)getpid(), n);
-        fd = open_exact(dir, buf_c(name), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-        if (fd < 0 && errno != EEXIST)
-            break;
-        if (fd >= 0 && !lock_temporary(fd)) {
-            (void)file_unlink(dir, buf_c(name));
-            close(fd);
-            fd = -1;
-        }
-    }
-    return fd;
-}
-
-/* Returns what stands before the two numbers and FILE_TEMPORARY in a name that file_open_temporary
- * gives; STR_NONE for any other name. */
-static struct str name_of_temporary(struct str name)
-{
-    if (!str_ends(name, STR(FILE_TEMPORARY)))
-        return STR_NONE;
-    name.n -= STR(FILE_TEMPORARY).n;
-    for (int i = 0; i < 2; i++) {
-        size_t end = name.n;
-
-        while (name.n > 0 && name.p[name.n - 1] >= '0' && name.p[name.n - 1] <= '9')
-            name.n--;
-        if (name.n == end || name.n == 0 || name.p[--name.n] != '.')
-            return STR_NONE;
-    }
-    return name;
-}
-
-/* Is it the temporary file of a file of that name, or of one whose name continues with a dot? */
-static bool is_beside(struct str name, struct str base)
-{
-    struct str file = name_of_temporary(name);
-
-    return file.p && str_starts(file, base) && (file.n == base.n || file.p[base.n] == '.');
-}
-
-/* Returns 1 if a killed program left the file, and removes it if asked to; else 0, or -1. Its maker
- * holds the lock until the file has another name. If it is removed before its maker has locked it,
- * the maker notices (lock_temporary). */
-static int sweep_file(int dir, const char *path, bool remove, struct err *e)
-{
-    struct stat st;
-    int fd = file_open_regular_at(dir, path, O_RDONLY, 0, &st, NULL, NULL);
-    int left = fd >= 0 && st.st_uid == geteuid() && (remove || st.st_size > 0) &&
-               flock(fd, LOCK_EX | LOCK_NB) == 0 && file_is_named(dir, path, fd);
-
-    if (left && remove && file_unlink(dir, path) < 0 && errno != ENOENT)
-        left = err_sys(e, errno, "cannot remove '%s'", path);
-    file_close(fd);
-    return left;
-}
-
 DIR *file_open_dir(int dir, const char *parent)
 {
-    int fd = open_exact(dir, dir == FILE_CWD ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    int fd =
+        file_open_exact(dir, dir == FILE_CWD ? parent : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     DIR *list = fd < 0 ? NULL : fdopendir(fd);
 
     if (fd >= 0 && !list)
         close(fd);
     return list;
-}
-
-/* Sweeps the files of a directory for which `is_one` returns true. */
-static int sweep(int dir, const char *parent, bool (*is_one)(struct str name, struct str arg),
-                 struct str arg, bool remove, struct err *e)
-{
-    DIR *list = file_open_dir(dir, parent);
-    struct dirent *entry;
-    int count = 0, left = 0;
-
-    while (list && left >= 0 && (entry = readdir(list))) {
-        char *file;
-
-        if (!is_one(str_of(entry->d_name), arg))
-            continue;
-        file = path_join(parent, entry->d_name);
-        left = sweep_file(dir, file, remove, e);
-        count += left;
-        free(file);
-    }
-    if (list)
-        closedir(list);
-    return left < 0 ? -1 : count;
-}
-
-static bool is_any(struct str name, struct str none)
-{
-    (void)none;
-    return name_of_temporary(name).p;
-}
-
-int file_sweep(int dir, const char *path, bool beside, bool remove, struct err *e)
-{
-    char *parent = path_parent(path);
-    int count = sweep(dir, parent, beside ? is_beside : is_any, str_of(path_base(path)), remove, e);
-
-    free(parent);
-    return count;
-}
-
-static bool has_suffix(struct str name, struct str suffix)
-{
-    struct str file = name_of_temporary(name);
-
-    return file.p && file.n > suffix.n && str_ends(file, suffix) &&
-           file.p[file.n - suffix.n - 1] == '.';
-}
-
-void file_sweep_dir(const char *dir, const char *suffix)
-{
-    (void)sweep(FILE_CWD, dir, has_suffix, str_of(suffix), true, NULL);
-}
-
-static int write_failed(const char *path, struct err *e)
-{
-    return err_sys(e, errno, "cannot write '%s'", path);
-}
-
-int file_replace_begin_at(struct file_replace *r, int dir, const char *path, struct err *e)
-{
-    struct stat st;
-
-    *r = (struct file_replace){.fd = -1, .dir = dir, .path = path};
-    buf_init(&r->name, BUF_SMALL);
-    if (file_stat(dir, path, &st) == 0 && !S_ISREG(st.st_mode))
-        return err_set(e, ERR_FAILURE, "cannot write '%s': %s", path, kind_name(st.st_mode));
-    r->fd = file_open_temporary(dir, path, &r->name);
-    if (r->fd < 0) {
-        write_failed(path, e);
-        buf_release(&r->name);
-        return -1;
-    }
-    return 0;
-}
-
-int file_replace_begin(struct file_replace *r, const char *path, struct err *e)
-{
-    return file_replace_begin_at(r, FILE_CWD, path, e);
-}
-
-int file_replace_end(struct file_replace *r, struct err *e)
-{
-    int result = r->unsynced ? 0 : system_sync(r->fd);
-
-    if (result == 0)
-        result = file_rename(r->dir, buf_c(&r->name), r->path);
-    if (result < 0) {
-        write_failed(r->path, e);
-        file_replace_drop(r);
-        return -1;
-    }
-    /* system_sync has reported any failure. */
-    close(r->fd);
-    buf_release(&r->name);
-    if (r->unsynced || r->one_of_many || file_sync_dir(r->dir, r->path) == 0)
-        return 0;
-    return write_failed(r->path, e);
-}
-
-void file_replace_drop(struct file_replace *r)
-{
-    int saved = errno;
-
-    close(r->fd);
-    file_unlink(r->dir, buf_c(&r->name));
-    buf_release(&r->name);
-    errno = saved;
-}
-
-int file_replace_at(int dir, const char *path, struct str content, bool sync, struct err *e)
-{
-    struct file_replace r;
-
-    (void)file_sweep(dir, path, true, true, NULL);
-    if (file_replace_begin_at(&r, dir, path, e) < 0)
-        return -1;
-    r.unsynced = !sync;
-    if (file_write_all(r.fd, content.p, content.n) < 0) {
-        write_failed(path, e);
-        file_replace_drop(&r);
-        return -1;
-    }
-    return file_replace_end(&r, e);
-}
-
-int file_replace(const char *path, struct str content, struct err *e)
-{
-    return file_replace_at(FILE_CWD, path, content, true, e);
 }
 
 /* Syncs a directory. Some network file systems cannot sync directories and need not. */
@@ -702,7 +488,7 @@ int file_sync_dir(int dir, const char *path)
 int file_sync_dir_of(const char *path)
 {
     char *dir = path_parent(path);
-    int fd = open_exact(FILE_CWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    int fd = file_open_exact(FILE_CWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     int result = fd < 0 ? -1 : sync_dir(fd);
     int saved = errno;
 
@@ -806,266 +592,4 @@ int file_search_upwards(const char *from, int (*look)(void *arg, int fd, const c
     }
     free(dir);
     return step < 0 ? -1 : found;
-}
-
-/* ---- names ---- */
-
-char *path_join(const char *dir, const char *name)
-{
-    struct buf b = BUF_INIT(SIZE_MAX);
-
-    if (name[0] != '/') {
-        buf_add_c(&b, dir);
-        if (b.len && b.data[b.len - 1] != '/')
-            buf_add_byte(&b, '/');
-    }
-    buf_add_c(&b, name);
-    return buf_detach(&b);
-}
-
-char *path_with_suffix(const char *path, const char *suffix)
-{
-    struct buf b = BUF_INIT(SIZE_MAX);
-
-    buf_add_c(&b, path);
-    buf_add_c(&b, suffix);
-    return buf_detach(&b);
-}
-
-/* Without slashes at its end, but `/` stays. */
-static size_t length_without_slashes(const char *path, size_t n)
-{
-    while (n > 1 && path[n - 1] == '/')
-        n--;
-    return n;
-}
-
-char *path_parent(const char *path)
-{
-    size_t n = length_without_slashes(path, strlen(path));
-
-    while (n && path[n - 1] != '/')
-        n--;
-    if (n == 0)
-        return mem_copy(".", 1);
-    return mem_copy(path, length_without_slashes(path, n));
-}
-
-const char *path_base(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
-char *path_beside(const char *self, const char *name)
-{
-    char *parent = strchr(self, '/') ? path_parent(self) : NULL;
-    char *dir = parent ? path_real(parent, NULL) : NULL;
-    char *path = dir ? path_join(dir, name) : mem_text(name);
-
-    free(parent);
-    free(dir);
-    return path;
-}
-
-static bool same_inode(const char *a, const char *b)
-{
-    struct stat x, y;
-
-    return stat(a, &x) == 0 && stat(b, &y) == 0 && file_is_same(&x, &y);
-}
-
-bool path_same(const char *a, const char *b)
-{
-    struct stat st;
-    char *dir_a, *dir_b;
-    bool same;
-
-    if (stat(a, &st) == 0 || stat(b, &st) == 0)
-        return same_inode(a, b);
-    dir_a = path_parent(a);
-    dir_b = path_parent(b);
-    same = strcmp(path_base(a), path_base(b)) == 0 && same_inode(dir_a, dir_b);
-    free(dir_a);
-    free(dir_b);
-    return same;
-}
-
-char *path_real(const char *path, struct err *e)
-{
-    char *real = realpath(path, NULL);
-
-    if (!real)
-        err_sys(e, errno, "cannot resolve '%s'", path);
-    return real;
-}
-
-/* ---- who may have written a file ---- */
-
-/* The numbers below this one are those of the system's accounts. */
-#define FIRST_USER 1000
-/* The state of a socket that listens, in /proc/net/tcp. */
-#define LISTENING 10
-
-/* The largest entry of the user and group databases that is read, in bytes. */
-#define ENTRY_MAX ((size_t)1 << 20)
-
-#ifdef __linux__
-/* Returns false for a file system that makes up the modes it shows. The numbers are those of
- * statfs(2). FUSE is not one file system: only files with every permission, as NTFS shows them, are
- * taken as made up. */
-static bool keeps_modes(const struct statfs *fs, mode_t mode)
-{
-    switch ((unsigned long)fs->f_type & 0xffffffffUL) {
-    case 0x4d44:     /* FAT */
-    case 0x2011bab0: /* exFAT */
-    case 0x5346544e: /* NTFS */
-    case 0x7366746e: /* NTFS3 */
-    case 0x01021997: /* 9p: the drives of Windows in WSL */
-    case 0x517b:     /* SMB */
-    case 0xff534d42: /* CIFS */
-    case 0xfe534d42: /* SMB2 */
-    case 0x786f4256: /* shared folders of VirtualBox */
-        return false;
-    case 0x65735546: /* FUSE */
-        return (mode & 0777) != 0777;
-    default:
-        return true;
-    }
-}
-#endif
-
-/* Is the group the user's private one (owner_fault)? */
-static bool is_private_group(gid_t gid)
-{
-    struct passwd user_entry, *user = NULL;
-    struct group entry, *group = NULL;
-    char *room[2] = {NULL, NULL};
-    bool alone = false;
-    int failed = ERANGE;
-
-    for (size_t size = 2048; failed == ERANGE && size <= ENTRY_MAX; size *= 2) {
-        for (int i = 0; i < 2; i++)
-            room[i] = mem_resize(room[i], size, 1);
-        failed = getpwuid_r(geteuid(), &user_entry, room[0], size, &user);
-        if (!failed)
-            failed = getgrgid_r(gid, &entry, room[1], size, &group);
-    }
-    if (!failed && user && group && user->pw_gid == gid)
-        alone = strcmp(group->gr_name, user->pw_name) == 0;
-    for (char **member = alone ? group->gr_mem : NULL; member && *member; member++)
-        alone = alone && strcmp(*member, user->pw_name) == 0;
-    for (int i = 0; i < 2; i++)
-        free(room[i]);
-    return alone;
-}
-
-static const char *fault(const struct stat *st, bool has_modes, enum owner allowed)
-{
-    if (st->st_uid != geteuid() && !(allowed == OWNER_USER_OR_ROOT && st->st_uid == 0))
-        return "it belongs to another user";
-    if (has_modes && (st->st_mode & S_IWOTH))
-        return "others can write it (chmod go-w)";
-    if (has_modes && (st->st_mode & S_IWGRP) && !is_private_group(st->st_gid))
-        return "its group can write it (chmod g-w)";
-    return NULL;
-}
-
-static const char unknown[] = "its owner cannot be determined";
-
-const char *owner_fault(int fd, enum owner allowed)
-{
-    bool has_modes = true;
-    struct stat st;
-
-    if (fstat(fd, &st) < 0)
-        return unknown;
-#ifdef __linux__
-    struct statfs fs;
-
-    has_modes = fstatfs(fd, &fs) < 0 || keeps_modes(&fs, st.st_mode);
-#endif
-    return fault(&st, has_modes, allowed);
-}
-
-const char *owner_fault_at(const char *path, enum owner allowed)
-{
-    bool has_modes = true;
-    struct stat st;
-
-    if (stat(path, &st) < 0)
-        return errno == ENOENT || errno == ENOTDIR ? NULL : unknown;
-#ifdef __linux__
-    struct statfs fs;
-
-    has_modes = statfs(path, &fs) < 0 || keeps_modes(&fs, st.st_mode);
-#endif
-    return fault(&st, has_modes, allowed);
-}
-
-/* ---- who listens ---- */
-
-static unsigned long number_of(struct str digits, int base)
-{
-    struct buf text = BUF_INIT(BUF_SMALL);
-    unsigned long n;
-
-    buf_add_str(&text, digits);
-    n = strtoul(buf_c(&text), NULL, base);
-    buf_release(&text);
-    return n;
-}
-
-/* Is it a loopback address, or the one for all addresses? The digits are those of 32-bit words in
- * the machine's own order; of an IPv6 address the last counts: `::`, `::1`, `::ffff:127.0.0.1`. */
-static bool is_local(struct str address)
-{
-    uint32_t last;
-
-    if (address.n < 8)
-        return false;
-    last = ntohl((uint32_t)number_of((struct str){address.p + address.n - 8, 8}, 16));
-    return last <= 1 || last >> 24 == 127;
-}
-
-/* A line: number, local address, remote address, state, two or three words about queues and timers,
- * uid. */
-static bool is_foreign_line(struct str line, unsigned port, uid_t *uid)
-{
-    struct str address, local;
-
-    str_word(&line);
-    local = str_word(&line);
-    address = str_cut(&local, ':');
-    if (number_of(local, 16) != port || !is_local(address))
-        return false;
-    str_word(&line);
-    if (number_of(str_word(&line), 16) != LISTENING)
-        return false;
-    for (int i = 0; i < 3; i++)
-        str_word(&line);
-    *uid = (uid_t)number_of(str_word(&line), 10);
-    return *uid != geteuid() && *uid >= FIRST_USER;
-}
-
-bool owner_foreign_listener(unsigned port, uid_t *uid)
-{
-    static const char *const tables[] = {"/proc/net/tcp", "/proc/net/tcp6"};
-    bool found = false;
-
-    for (size_t i = 0; i < sizeof tables / sizeof *tables && !found; i++) {
-        struct buf text = BUF_INIT(SIZE_MAX);
-        int fd = open(tables[i], O_RDONLY | O_CLOEXEC);
-        struct str rest;
-
-        if (fd >= 0 && file_read_all(fd, &text) < 0)
-            buf_clear(&text);
-        file_close(fd);
-        rest = buf_str(&text);
-        while (!found && rest.n > 0)
-            found = is_foreign_line(str_cut(&rest, '\n'), port, uid);
-        buf_release(&text);
-    }
-    return found;
 }

@@ -8,6 +8,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/process.h"

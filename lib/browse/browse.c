@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/terminal/markdown.h"

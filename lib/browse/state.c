@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
+#include "chathist/base/path.h"
 #include "chathist/base/json.h"
 
 /* ---- a line ---- */

@@ -7,6 +7,9 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
+#include "chathist/base/owner.h"
+#include "chathist/base/path.h"
 #include "chathist/base/sha256.h"
 #include "chathist/llm/attachment.h"
 

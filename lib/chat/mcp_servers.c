@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/process.h"
 #include "chathist/chat/server.h"

@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "chathist/base/json.h"
 #include "chathist/base/time.h"
 #include "chathist/chat/server.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/process.h"

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
+#include "chathist/base/path.h"
 #include "chathist/base/json.h"
 #include "chathist/base/process.h"
 #include "chathist/cli/diagnostics.h"

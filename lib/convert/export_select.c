@@ -10,6 +10,7 @@
 
 #include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/thread_pool.h"

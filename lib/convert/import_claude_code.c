@@ -26,7 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/file.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"

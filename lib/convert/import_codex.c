@@ -28,7 +28,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "convert/import_reader.h"

@@ -30,7 +30,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
+#include "chathist/base/path.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/system.h"
 #include "chathist/history/append.h"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"

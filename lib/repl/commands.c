@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
 #include "chathist/base/id.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/chat/chat_session.h"

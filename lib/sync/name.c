@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/owner.h"
+#include "chathist/base/path.h"
 #include "chathist/sync/sync.h"
 
 #define NAME_MOST 200

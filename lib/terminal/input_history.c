@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
+#include "chathist/base/path.h"
 #include "chathist/base/json.h"
 
 /* A larger file is cut to its newest lines, about half of this size. */

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "demand.h"
 
 static char scratch_dir[64];

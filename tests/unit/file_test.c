@@ -1,4 +1,5 @@
 #include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "chathist/base/file.h"
+#include "chathist/base/path.h"
 #include "test.h"
 #include "scratch.h"
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <utime.h>
-#include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
 #include "chathist/base/time.h"
 #include "scratch.h"
 

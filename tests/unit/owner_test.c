@@ -1,4 +1,4 @@
-#include "chathist/base/file.h"
+#include "chathist/base/owner.h"
 
 #include <grp.h>
 #include <pwd.h>

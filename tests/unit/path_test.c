@@ -1,4 +1,4 @@
-#include "chathist/base/file.h"
+#include "chathist/base/path.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>

@@ -1,6 +1,5 @@
 #include "history/trust.h"
 
-#include "chathist/base/file.h"
 #include "test.h"
 #include "scratch.h"
 

@@ -1,6 +1,5 @@
 /*
- * file - file descriptors, directories and names of files: opening files safely, complete reads and
- * writes, files that replace others, and who may have written a file.
+ * file - file descriptors and directories: opening files safely, complete reads and writes.
  *
  * Nothing here buffers. Interrupted calls (EINTR) are repeated, and a descriptor that another
  * program made non-blocking is waited for. Every descriptor opened here is close-on-exec, except
@@ -51,6 +50,11 @@ int file_open_regular(const char *path, int flags, mode_t mode, struct stat *st,
 int file_open_regular_at(int dir, const char *path, int flags, mode_t mode, struct stat *st,
                          int *errnum, struct err *e);
 
+/* openat(2) repeated over EINTR; a file that this makes has exactly `mode`, whatever the umask. */
+int file_open_exact(int dir, const char *path, int flags, mode_t mode);
+/* Returns the end of a message about a file that is not regular. */
+const char *file_kind_name(mode_t mode);
+
 /* Closes a descriptor, unless it is negative. */
 void file_close(int fd);
 
@@ -97,47 +101,6 @@ int file_read(const char *path, struct buf *b, struct err *e);
  * also if it is no regular file. */
 int file_read_state(const char *path, struct buf *b, struct err *e);
 
-/* Makes a new file beside `path`, open for reading and writing, mode 0600, with an exclusive
- * flock(2) where the file system has locks. Its name, `path`, two numbers with a dot before each,
- * and FILE_TEMPORARY, is put into *name; the caller renames or removes it. Returns the descriptor,
- * or -1 with errno set. */
-#define FILE_TEMPORARY ".tmp"
-int file_open_temporary(int dir, const char *path, struct buf *name);
-/* Counts the files in the directory of `path` that file_open_temporary made and a killed program
- * left: regular files of this user, without a lock, whose names have that form. `beside`: only
- * those whose names begin with the name of `path` and a dot. With `remove` they are removed, else
- * empty ones are not counted: such a file can be so new that its program has not locked it yet.
- * Returns the number, or -1 if one cannot be removed; a directory that cannot be listed has
- * none. */
-int file_sweep(int dir, const char *path, bool beside, bool remove, struct err *e);
-/* Removes those in the directory `dir` whose names begin with a name that ends with a dot and
- * `suffix`. */
-void file_sweep_dir(const char *dir, const char *suffix);
-/* Replaces the content of `path`: writes a new file beside it (mode 0600), syncs it, renames it
- * over `path` and syncs the directory. For small state files: a reader finds the old content or the
- * new one, never a part. Removes what killed programs have left of such files first. If something
- * else than a regular file has the name, that is an error. Returns 0, or -1 with *e set. */
-int file_replace(const char *path, struct str content, struct err *e);
-/* The same, but without `sync` nothing is synced, and a power cut may leave an empty file. */
-int file_replace_at(int dir, const char *path, struct str content, bool sync, struct err *e);
-/* The same for content that is not in memory as a whole: the caller writes it to `fd`, from which
- * it can also be read, and file_replace_end puts it in place. After file_replace_begin the caller
- * calls file_replace_end or file_replace_drop; both close fd and leave no other file. `path` is
- * borrowed until then. */
-struct file_replace {
-    int fd;
-    int dir; /* private: below which `path` is */
-    const char *path;
-    bool unsynced;    /* the caller may set this: nothing is synced */
-    bool one_of_many; /* or this: the caller syncs the directory, once for all of its files */
-    struct buf name;  /* private: of the new file */
-};
-int file_replace_begin(struct file_replace *r, const char *path, struct err *e);
-int file_replace_begin_at(struct file_replace *r, int dir, const char *path, struct err *e);
-int file_replace_end(struct file_replace *r, struct err *e);
-/* Keeps the old content. Does not change errno. */
-void file_replace_drop(struct file_replace *r);
-
 /* Opens the directory `path` for reading, or the directory `dir` if that is a descriptor. Returns
  * NULL with errno set on failure. The caller closes it. */
 DIR *file_open_dir(int dir, const char *path);
@@ -160,55 +123,5 @@ int file_make_dirs(const char *path, struct err *e);
  * be examined. */
 int file_search_upwards(const char *from, int (*look)(void *arg, int fd, const char *path),
                         void *arg, struct err *e);
-
-/* ---- names ---- */
-
-/* Returns `dir/name`, or `name` if that is absolute or dir is empty. The caller frees it. */
-char *path_join(const char *dir, const char *name);
-/* Returns `path` with `suffix` right after it. The caller frees it. */
-char *path_with_suffix(const char *path, const char *suffix);
-/* Returns the directory part: `/a/b` and `/a/b/` -> `/a`, `a` -> `.`, `/` -> `/`. The caller frees
- * it. */
-char *path_parent(const char *path);
-/* Returns the part after the last slash, borrowed from path. */
-const char *path_base(const char *path);
-/* Returns the path of a program in the directory of another one that was started as `self`; or only
- * its name if `self` has no slash, because it was found in PATH then. The caller frees it. */
-char *path_beside(const char *self, const char *name);
-
-/* Returns the absolute path of the file, without `.`, `..` or links. The caller frees it. Returns
- * NULL with *e set on failure, also if the file does not exist. */
-char *path_real(const char *path, struct err *e);
-/* Do both paths name one file, or would they if it were created? */
-bool path_same(const char *a, const char *b);
-
-/* ---- who may have written a file ---- */
-
-/*
- * Decides whether a file, or a server on this machine, is trusted. Some files act for the user:
- * configuration names commands, and a history is sent to a model. They are used only if no other
- * user can have written them.
- *
- * A file is trusted if it belongs to the user, or also to root where the caller allows that, and if
- * others cannot write it. A file that its group can write is trusted only if that group is the
- * user's private one: it has the user's name, is the user's primary group, and has no other member.
- * On file systems that have no modes (FAT, NTFS, SMB, 9p), the owner alone counts.
- */
-
-enum owner { OWNER_USER, OWNER_USER_OR_ROOT };
-
-/* Returns NULL if the open file or directory is trusted, else the reason as the end of a message,
- * such as "it belongs to another user". Check the descriptor that is then read: a path may name
- * another file the next time. */
-const char *owner_fault(int fd, enum owner allowed);
-/* Like owner_fault, for a file that is not opened here, such as a program; links are followed. A
- * file that does not exist has no fault. */
-const char *owner_fault_at(const char *path, enum owner allowed);
-
-/* Does a user other than this one listen on the port of this machine's loopback addresses? Then
- * returns true with the user's number in *uid. The accounts of the system (below 1000, root among
- * them) do not count: only root can start something as one of them. Linux says who listens
- * (proc_net_tcp(5)); returns false elsewhere. */
-bool owner_foreign_listener(unsigned port, uid_t *uid);
 
 #endif

@@ -2,7 +2,7 @@
  * system: syncs and times of files, and random numbers, which the systems name or do in different
  * ways.
  *
- * The other differences are in the modules that they belong to, after #ifdef __linux__: base/file
+ * The other differences are in the modules that they belong to, after #ifdef __linux__: base/owner
  * (file systems without permissions, who listens on a port) and base/process (pipes, orphans, core
  * dumps).
  */

@@ -102,7 +102,7 @@ const char *config_command_dir(const struct config *c);
 
 /* Opens a file that decides for the user, as configuration and templates do, for reading. Returns
  * the descriptor, or -1 with ERR_USAGE if it is a FIFO, or if it, or its directory, could have been
- * written by a user other than this one and root (base/file). */
+ * written by a user other than this one and root (base/owner). */
 int config_open(const char *file, struct err *e);
 /* Returns 0 if config_open would trust the file, or if it does not exist. For programs, which need
  * not be readable. */
