@@ -9,7 +9,7 @@
 #include "chathist/repl/repl.h"
 #include "chathist/chat/chat_session.h"
 
-static enum turn_kind kind_of(const struct chat_args *a)
+static enum turn_kind turn_kind_of(const struct chat_args *a)
 {
     return a->edit ? TURN_EDIT : a->regenerate ? TURN_AGAIN : TURN_NEXT;
 }
@@ -28,7 +28,7 @@ static int turn_once(struct chat_session *chat, struct buf *prompt,
         input_edit(prompt, &chat->history, buf_str(&chat->session.id));
 
     struct turn turn = {
-        .kind = kind_of(args),
+        .kind = turn_kind_of(args),
         .prompt = buf_str(prompt),
         .system = str_of(args->system),
         .messages = args->messages ? (struct str){buf_c(messages), messages->len} : STR_NONE,

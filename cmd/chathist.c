@@ -45,7 +45,7 @@ static void check_command(const char *word)
 }
 
 /* Adds an option of `models` for chat, as one word. */
-static void add_option(struct words *given, int key, const char *value)
+static void add_for_chat(struct words *given, int key, const char *value)
 {
     const struct opt *o = options;
     struct buf word = BUF_INIT(SIZE_MAX);
@@ -111,7 +111,7 @@ int main(int argc, char **argv)
 
     opt_start(&args, &program, argc, argv);
     while ((key = opt_next(&args, &value)) != 0)
-        add_option(&given, key, value);
+        add_for_chat(&given, key, value);
     words = opt_operands(&args, &count);
     if (count > 0)
         check_command(words[0]);

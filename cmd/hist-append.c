@@ -60,7 +60,7 @@ static void fill_session(struct target *t, struct draft *d)
 }
 
 /* Stores messages, makes a new session current, prints the ids. */
-static void append(struct target *t, struct draft *drafts, size_t count)
+static void store_messages(struct target *t, struct draft *drafts, size_t count)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
@@ -125,7 +125,7 @@ static void append_text(struct target *t, struct draft *d, char **words, size_t 
         die_usage("no text: give it as an argument or on standard input");
     prompt_add_words(&text, words, count);
     draft_set_text(d, FIELD_CONTENT, buf_str(&text));
-    append(t, d, 1);
+    store_messages(t, d, 1);
     buf_release(&text);
 }
 
@@ -148,14 +148,14 @@ struct input {
 
 /* Checks a draft alone, because the store would refuse the whole batch. Returns 0, or -1 with *e
  * set. */
-static int check_fields(const struct draft *d, struct err *e)
+static int check_draft(const struct draft *d, struct err *e)
 {
     if (!draft_has(d, FIELD_CONTENT))
         return err_set(e, ERR_USAGE, "no 'content'");
     return draft_fits(d, ADDED_MAX, e) < 0 ? -1 : draft_storable(d, e);
 }
 
-static void add_line(struct input *in, struct str line, const char *role)
+static void read_message_line(struct input *in, struct str line, const char *role)
 {
     struct buf repaired = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
@@ -171,7 +171,7 @@ static void add_line(struct input *in, struct str line, const char *role)
     in->drafts = mem_grow(in->drafts, &in->cap, in->count + 1, sizeof *in->drafts);
     d = &in->drafts[in->count];
     draft_init(d);
-    if (draft_from_json(d, line, &e) == 0 && check_fields(d, &e) == 0) {
+    if (draft_from_json(d, line, &e) == 0 && check_draft(d, &e) == 0) {
         if (!draft_has(d, FIELD_ROLE))
             draft_set_text(d, FIELD_ROLE, str_of(role));
         in->count++;
@@ -227,12 +227,12 @@ static bool read_batch(struct input *in, const char *role)
         skip_long_line(in);
     rest = buf_str(&in->pending);
     while (rest.n > before && memchr(rest.p + before, '\n', rest.n - before)) {
-        add_line(in, str_cut(&rest, '\n'), role);
+        read_message_line(in, str_cut(&rest, '\n'), role);
         before = 0;
     }
     in->ended = more == 0;
     if (in->ended && rest.n > 0)
-        add_line(in, rest, role);
+        read_message_line(in, rest, role);
     buf_consume(&in->pending, in->pending.len - (in->ended ? 0 : rest.n));
     return true;
 }
@@ -243,7 +243,7 @@ static int append_lines(struct target *t, const char *role)
 
     while (read_batch(&in, role)) {
         if (in.count > 0)
-            append(t, in.drafts, in.count);
+            store_messages(t, in.drafts, in.count);
         /* If the ids cannot be printed, the lines are stored anyway; out_close reports it. */
         (void)out_flush(&t->out);
     }
@@ -257,8 +257,8 @@ static int append_lines(struct target *t, const char *role)
 
 /* Sets the fields of a message from the options. Returns whether any but session and role is
  * set. */
-static bool parse(struct opt_parser *args, struct draft *d, struct resume_wish *wish,
-                  const char **role)
+static bool read_message_options(struct opt_parser *args, struct draft *d, struct resume_wish *wish,
+                                 const char **role)
 {
     char *value;
     bool fields = false;
@@ -304,7 +304,7 @@ int main(int argc, char **argv)
     opt_start(&args, &program, argc, argv);
     signal(SIGPIPE, SIG_IGN);
     draft_init(&d);
-    fields = parse(&args, &d, &t.wish, &role);
+    fields = read_message_options(&args, &d, &t.wish, &role);
     words = opt_operands(&args, &count);
     if (args.common.json && (count > 0 || fields))
         die_usage("--json takes lines from standard input: no text, no fields");

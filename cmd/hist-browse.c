@@ -143,7 +143,7 @@ static bool has_digit(struct str word)
 /* Finds the session that a word names: a whole id, or a part of a generated one. Returns true with
  * the history and the id in *setup; the id is borrowed from *id. A word without a digit is always a
  * text, because to look for its session may take seconds in a large history without an index. */
-static bool find_session(struct browse_setup *setup, struct str word, struct buf *id)
+static bool find_named_session(struct browse_setup *setup, struct str word, struct buf *id)
 {
     if (!has_digit(word) || !id_session_valid(word))
         return false;
@@ -165,7 +165,7 @@ static bool find_session(struct browse_setup *setup, struct str word, struct buf
     return false;
 }
 
-static void tell_wait(void)
+static void report_wait(void)
 {
     warnf("waiting for what was to be done; Ctrl-C gives it up");
 }
@@ -205,8 +205,8 @@ int main(int argc, char **argv)
     setup.choosing = print != NULL;
     setup.for_chat = print && strcmp(print, "chat") == 0;
     setup.color = term_wants_color(true, args.common.color);
-    setup.tell_wait = args.common.quiet ? NULL : tell_wait;
-    if (count > 0 && !(count == 1 && find_session(&setup, buf_str(&query), &session)))
+    setup.tell_wait = args.common.quiet ? NULL : report_wait;
+    if (count > 0 && !(count == 1 && find_named_session(&setup, buf_str(&query), &session)))
         setup.query = buf_str(&query);
     if (all.config.state_home)
         setup.state_path = state = path_join(all.config.state_home, "chathist/browse");

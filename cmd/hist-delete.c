@@ -53,7 +53,7 @@ static void set_age(struct filter *f, const char *value)
     f->until = first - 1;
 }
 
-static void take(struct delete_wish *w, int key, const char *value)
+static void set_criterion(struct delete_wish *w, int key, const char *value)
 {
     struct err e = ERR_INIT;
 
@@ -89,13 +89,13 @@ static void take(struct delete_wish *w, int key, const char *value)
 }
 
 /* Is any criterion set but the names of sessions? */
-static void parse(struct delete_wish *w, struct opt_parser *args)
+static void parse_criteria(struct delete_wish *w, struct opt_parser *args)
 {
     char *value;
     int key;
 
     while ((key = choose_next(&w->choice, args, &value)) != 0)
-        take(w, key, value);
+        set_criterion(w, key, value);
     w->named = w->choice.names.count > 0;
     if (!w->named && !delete_is_narrow(w))
         die_usage("no session is given, and none of --since, --until, --role, --model, "
@@ -103,7 +103,7 @@ static void parse(struct delete_wish *w, struct opt_parser *args)
 }
 
 /* Asks the user. Ends the program if no terminal can be asked. */
-static bool confirmed(const struct deletion *d)
+static bool may_delete(const struct deletion *d)
 {
     struct buf question = BUF_INIT(BUF_SMALL);
     size_t sessions = d->list.count;
@@ -128,7 +128,7 @@ static void erase(struct deletion *d, struct history *h)
 
     if (d->list.count == 0)
         return;
-    if (!d->wish->force && !confirmed(d)) {
+    if (!d->wish->force && !may_delete(d)) {
         session_list_release(&d->list);
         d->messages = d->bytes = 0;
         return;
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 
     opt_start(&args, &program, argc, argv);
     signal(SIGPIPE, SIG_IGN);
-    parse(&wish, &args);
+    parse_criteria(&wish, &args);
     quiet = args.common.quiet;
     form.json = args.common.json;
     choose_open(&wish.choice, CHOOSE_ANYWHERE, NULL);

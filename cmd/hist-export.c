@@ -31,7 +31,7 @@ static const struct opt options[] = {
 static const struct program program = {"hist-export", "write sessions in other formats",
                                        "[SESSION|-]...", OPT_SESSION, options};
 
-static void parse(struct export_job *job, struct opt_parser *args)
+static void parse_job(struct export_job *job, struct opt_parser *args)
 {
     char *value;
     int key;
@@ -106,7 +106,7 @@ static void settle_histories(struct export_job *job)
 }
 
 /* Completes the options, and ends the program if they contradict each other. */
-static void settle(struct export_job *job)
+static void complete_job(struct export_job *job)
 {
     bool json = job->choice.common.json, named = job->choice.names.count > 0;
     bool restricted = choose_restricts(&job->choice) || job->choice.limit > 0;
@@ -147,8 +147,8 @@ int main(int argc, char **argv)
     int status;
 
     opt_start(&args, &program, argc, argv);
-    parse(&job, &args);
-    settle(&job);
+    parse_job(&job, &args);
+    complete_job(&job);
     choose_open(&job.choice, job.messages ? CHOOSE_PLACE : CHOOSE_ANYWHERE,
                 job.all ? NULL : "current");
     choose_tell_homes(&job.choice);

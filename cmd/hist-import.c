@@ -46,14 +46,14 @@ struct run {
 
 /* ---- reports ---- */
 
-static void print_line(void *arg, struct str line)
+static void print_listed(void *arg, struct str line)
 {
     struct run *r = arg;
 
     out_json_line(&r->out, line);
 }
 
-static void show_work(void *arg)
+static void show_progress(void *arg)
 {
     const struct run *r = arg;
 
@@ -61,7 +61,7 @@ static void show_work(void *arg)
         progress_work();
 }
 
-static void fail(void *arg, struct err *e)
+static void report_failure(void *arg, struct err *e)
 {
     struct run *r = arg;
 
@@ -71,7 +71,7 @@ static void fail(void *arg, struct err *e)
 }
 
 /* Prints a line for a file with something to import: FORMAT, NEW, FILE. */
-static void print_result(struct run *r, const struct import_result *of)
+static void print_file_result(struct run *r, const struct import_result *of)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
@@ -87,7 +87,7 @@ static void report_done(void *arg, const struct import_result *of)
 
     progress_end();
     if (r->options.dry_run && !r->json)
-        print_result(r, of);
+        print_file_result(r, of);
     if (r->verbose)
         notef("%s: %s, %" PRIu64 " new, %" PRIu64 " known, %" PRIu64 " bad", of->name, of->format,
               c->imported, c->known, c->bad);
@@ -107,7 +107,7 @@ static void report_unknown(struct run *r, const struct import_file *file, struct
     if (file->named) {
         err_set(e, ERR_FAILURE, "cannot import '%s': its format is none of %s", file->path,
                 buf_c(&names));
-        fail(r, e);
+        report_failure(r, e);
     } else if (r->verbose) {
         notef("%s: no known format", file->path);
     }
@@ -120,7 +120,7 @@ static void import_one(struct run *r, const struct import_file *file)
     int result = import_file(r->import, file->path, r->format, &e);
 
     if (result < 0)
-        fail(r, &e);
+        report_failure(r, &e);
     else if (result == 0)
         report_unknown(r, file, &e);
     else
@@ -129,7 +129,7 @@ static void import_one(struct run *r, const struct import_file *file)
 
 static void find_files(struct run *r, char **names, size_t count)
 {
-    r->files.failed = fail;
+    r->files.failed = report_failure;
     r->files.arg = r;
     if (r->scan && !import_files_scan(&r->files, &r->config) && !r->quiet)
         hintf(r->verbose, "no conversations of another program were found");
@@ -138,7 +138,7 @@ static void find_files(struct run *r, char **names, size_t count)
     import_files_sort(&r->files);
 }
 
-static void parse(struct run *r, struct opt_parser *args)
+static void parse_sources(struct run *r, struct opt_parser *args)
 {
     char *value;
     int key;
@@ -167,7 +167,7 @@ int main(int argc, char **argv)
 
     opt_start(&args, &program, argc, argv);
     signal(SIGPIPE, SIG_IGN);
-    parse(&r, &args);
+    parse_sources(&r, &args);
     names = opt_operands(&args, &count);
     if (count == 0 && !r.scan)
         die_usage("a file or directory is expected, or --scan");
@@ -176,7 +176,7 @@ int main(int argc, char **argv)
         start_check(&r.history);
     out_start(&r.out, args.common.color);
     r.options.listener = (struct import_listener){r.quiet ? NULL : warn_message, report_done,
-                                                  r.json ? print_line : NULL, show_work, &r};
+                                                  r.json ? print_listed : NULL, show_progress, &r};
     r.import = import_new(&r.history, &r.options, &bad_lines, &e);
     if (!r.import)
         die_err(&e);
@@ -185,7 +185,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < r.files.count; i++)
         import_one(&r, &r.files.at[i]);
     if (import_finish(r.import, &e) < 0)
-        fail(&r, &e);
+        report_failure(&r, &e);
     /* Print a number only if something could be read. */
     if (!r.options.dry_run && !r.json && (r.some || r.imported > 0 || r.status == 0))
         out_number(&r.out, r.imported);

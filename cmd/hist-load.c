@@ -26,8 +26,8 @@ static const struct program program = {"hist-load", "make a past session current
                                        "[SESSION|-]", OPT_SESSION, options};
 
 /* A problem with the context does not change that the session is current; chat reports it, too. */
-static void tell(const struct config *c, const struct history *h, struct str id, size_t messages,
-                 bool verbose)
+static void report_context(const struct config *c, const struct history *h, struct str id,
+                           size_t messages, bool verbose)
 {
     struct context_estimate f;
     struct err e = ERR_INIT;
@@ -90,7 +90,7 @@ static int merge_lines_of(struct history *h, const struct history *far, bool qui
 
 /* Copies the named session, or the one used last, from the database into the history of this place,
  * which then is the chosen one. */
-static void open_remote(struct choice *c)
+static void fetch_remote(struct choice *c)
 {
     struct choice far = {.common = c->common, .remote = true, .names = c->names};
     struct buf id = BUF_INIT(BUF_LINE);
@@ -129,7 +129,7 @@ int main(int argc, char **argv)
     }
     show_settle(&show, &choice);
     if (choice.remote)
-        open_remote(&choice);
+        fetch_remote(&choice);
     else
         choose_open(&choice, CHOOSE_ANYWHERE, "last");
     h = choice.histories.at;
@@ -154,7 +154,7 @@ int main(int argc, char **argv)
         show_end(&out, &show, true);
         start_report_bad(h, show.bad_lines, args.common.quiet);
         if (!args.common.quiet && (verbose || isatty(STDERR_FILENO)))
-            tell(&choice.config, h, id, messages, verbose);
+            report_context(&choice.config, h, id, messages, verbose);
     }
 
     buf_release(&copy);

@@ -97,7 +97,7 @@ static void refuse_irregular(const struct history *h)
 
 /* Chooses the id, and stores the reset of an old session and the system prompt. Returns false if
  * the session to reset has no messages. */
-static bool begin(struct history *h, struct buf *id, const char *reset, const char *system)
+static bool begin_session(struct history *h, struct buf *id, const char *reset, const char *system)
 {
     struct buf kept = BUF_INIT(BUF_LINE);
     bool seen = true;
@@ -164,7 +164,7 @@ int main(int argc, char **argv)
     start_tell_place(&history, args.common.quiet);
     out_start(&out, args.common.color);
 
-    seen = begin(&history, &id, reset, system);
+    seen = begin_session(&history, &id, reset, system);
     /* A mistyped id must not become the current session. */
     if (!seen && !args.common.quiet)
         warnf("session '%s' has no messages yet: it is not made current", reset);

@@ -70,7 +70,7 @@ static void set_what(struct search_run *r, enum search_what what)
     r->what = what;
 }
 
-static void take_flag(struct search_run *r, int key)
+static void set_search_flag(struct search_run *r, int key)
 {
     const struct {
         int key;
@@ -111,7 +111,7 @@ static void take_parts(struct search_run *r, const char *names)
         r->in |= parts[opt_choice(PARTS, str_cut(&rest, ','))];
 }
 
-static void take(struct search_run *r, struct raw *raw, int key, char *value)
+static void read_option(struct search_run *r, struct raw *raw, int key, char *value)
 {
     switch (key) {
     case 'e':
@@ -144,7 +144,7 @@ static void take(struct search_run *r, struct raw *raw, int key, char *value)
             r->threads = THREAD_POOL_MAX;
         break;
     default:
-        take_flag(r, key);
+        set_search_flag(r, key);
     }
 }
 
@@ -176,7 +176,7 @@ static void combine(struct search_run *r, const struct raw *raw)
         r->after = raw->around != NOT_GIVEN ? raw->around : 0;
 }
 
-static void check(int result, const struct err *e)
+static void die_if_failed(int result, const struct err *e)
 {
     if (result < 0)
         die_usage("%s", err_text(e));
@@ -190,7 +190,7 @@ static void begin_text(struct search_run *r, size_t *cap)
     struct pattern *p;
 
     if (!r->in_session)
-        check(r->pattern.count > 0 ? pattern_next_group(&r->pattern, &e) : 0, &e);
+        die_if_failed(r->pattern.count > 0 ? pattern_next_group(&r->pattern, &e) : 0, &e);
     if (r->wanted_count == PATTERN_GROUPS)
         die_usage("at most %d texts can be searched for at once", PATTERN_GROUPS);
     r->wanted = mem_grow(r->wanted, cap, r->wanted_count + 1, sizeof *r->wanted);
@@ -202,15 +202,15 @@ static void begin_text(struct search_run *r, size_t *cap)
 }
 
 /* Adds an alternative to the current text: `text` or, if it is NULL, a word of the query. */
-static void add_text(struct search_run *r, const char *text, size_t word)
+static void add_alternative(struct search_run *r, const char *text, size_t word)
 {
     struct pattern *to[] = {&r->pattern, &r->wanted[r->wanted_count - 1]};
     struct err e = ERR_INIT;
 
     for (size_t i = 0; i < 2; i++)
-        check(text ? pattern_add(to[i], str_of(text), &e)
-                   : query_add_word(&r->query, word, to[i], &e),
-              &e);
+        die_if_failed(text ? pattern_add(to[i], str_of(text), &e)
+                           : query_add_word(&r->query, word, to[i], &e),
+                      &e);
 }
 
 /* Makes the patterns of the alternatives of -e, the operands, and the words of the query. */
@@ -223,19 +223,19 @@ static void add_texts(struct search_run *r, const struct raw *raw, char *const *
     if (raw->texts.count > 0)
         begin_text(r, &cap);
     for (size_t i = 0; i < raw->texts.count; i++)
-        add_text(r, raw->texts.at[i], 0);
+        add_alternative(r, raw->texts.at[i], 0);
     for (size_t i = 0; i < count; i++) {
         begin_text(r, &cap);
-        add_text(r, operands[i], 0);
+        add_alternative(r, operands[i], 0);
     }
     if (raw->query)
-        check(query_parse(&r->query, str_of(raw->query), time_now(), &e), &e);
+        die_if_failed(query_parse(&r->query, str_of(raw->query), time_now(), &e), &e);
     for (size_t i = 0; i < query_words(&r->query); i++) {
         begin_text(r, &cap);
-        add_text(r, NULL, i);
+        add_alternative(r, NULL, i);
     }
     if (r->pattern.count == 0)
-        check(pattern_add(&r->pattern, STR(""), &e), &e);
+        die_if_failed(pattern_add(&r->pattern, STR(""), &e), &e);
 }
 
 /* Opens the database. It finds texts in the content and the tool calls of a message. Other searches
@@ -260,7 +260,7 @@ static void open_remote(struct search_run *r, const struct raw *raw)
     free(texts);
 }
 
-static void parse(struct search_run *r, struct raw *raw, int argc, char **argv)
+static void parse_search(struct search_run *r, struct raw *raw, int argc, char **argv)
 {
     struct opt_parser args;
     char **words, *value;
@@ -269,7 +269,7 @@ static void parse(struct search_run *r, struct raw *raw, int argc, char **argv)
 
     opt_start(&args, &program, argc, argv);
     while ((key = choose_next(&r->choice, &args, &value)) != 0)
-        take(r, raw, key, value);
+        read_option(r, raw, key, value);
     words = opt_operands(&args, &count);
     combine(r, raw);
     if (raw->texts.count > 0 && count > 0)
@@ -288,7 +288,7 @@ int main(int argc, char **argv)
     int status;
 
     pattern_init(&run.pattern);
-    parse(&run, &raw, argc, argv);
+    parse_search(&run, &raw, argc, argv);
     out_start(&run.out, run.choice.common.color);
     if (run.choice.limit == 0)
         run.choice.limit = run.out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;

@@ -38,7 +38,7 @@ static void count_history(struct stats *s, struct choice *c, const struct histor
     start_report_bad(h, bad, c->common.quiet);
 }
 
-static void load_prices(struct prices *prices, const struct choice *c, const char *file)
+static void load_price_file(struct prices *prices, const struct choice *c, const char *file)
 {
     struct err e = ERR_INIT;
 
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
         die_usage("--cost counts answers, and --by tool counts calls");
     choose_open(&choice, CHOOSE_OTHERS, NULL);
     if (cost)
-        load_prices(&prices, &choice, file);
+        load_price_file(&prices, &choice, file);
     out_start(&out, args.common.color);
     if (!choice.unpaged)
         out_page(&out);

@@ -245,7 +245,7 @@ static void sync_one(struct run *r, struct history *h)
 }
 
 /* Opens the user's own history, in whichever directory the program was started. */
-static void open_own(struct run *r, struct history *own)
+static void open_user_history(struct run *r, struct history *own)
 {
     struct locate_from from = start_from(&r->config);
     struct err e = ERR_INIT;
@@ -266,7 +266,7 @@ static struct history *find_served(struct run *r, struct history *h, struct err 
     if (h->kind == HISTORY_EXPLICIT)
         return h;
     if (strcmp(r->name, "own") == 0) {
-        open_own(r, &own);
+        open_user_history(r, &own);
         histories_add(&r->histories, own);
         return &r->histories.at[0];
     }
@@ -325,7 +325,7 @@ static void sync_all(struct run *r, struct history *h)
     struct history own;
     bool listed = h->kind != HISTORY_REPOSITORY || !h->trusted;
 
-    open_own(r, &own);
+    open_user_history(r, &own);
     histories_add(&r->histories, own);
     histories_add_all(&r->histories, &r->config);
     for (size_t i = 0; i < r->histories.count; i++) {

@@ -52,7 +52,7 @@ static void print_title(struct out *out, const struct history *h, struct str id,
     buf_release(&line);
 }
 
-static void set_title(struct history *h, struct str id, struct str title)
+static void store_title(struct history *h, struct str id, struct str title)
 {
     struct err e = ERR_INIT;
 
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 
     status = choose_one(&choice);
     if (status == 0 && set)
-        set_title(home, choice.filter.sessions.at[0], buf_str(&title));
+        store_title(home, choice.filter.sessions.at[0], buf_str(&title));
     else if (status == 0)
         print_title(&out, home, choice.filter.sessions.at[0], args.common.json);
 

@@ -14,9 +14,9 @@ void err_release(struct err *e)
 
 /* Sets the message. It may be made from the old one, so it is complete before the old one is
  * freed. */
-static void replace(struct err *e, enum err_kind kind, const char *fmt, va_list ap)
+static void set_message(struct err *e, enum err_kind kind, const char *fmt, va_list ap)
     __attribute__((format(printf, 3, 0)));
-static void replace(struct err *e, enum err_kind kind, const char *fmt, va_list ap)
+static void set_message(struct err *e, enum err_kind kind, const char *fmt, va_list ap)
 {
     struct buf text = BUF_INIT(BUF_LINE);
 
@@ -33,7 +33,7 @@ int err_set(struct err *e, enum err_kind kind, const char *fmt, ...)
     if (!e)
         return -1;
     va_start(ap, fmt);
-    replace(e, kind, fmt, ap);
+    set_message(e, kind, fmt, ap);
     va_end(ap);
     return -1;
 }
@@ -45,7 +45,7 @@ int err_sys(struct err *e, int errnum, const char *fmt, ...)
     if (!e)
         return -1;
     va_start(ap, fmt);
-    replace(e, ERR_FAILURE, fmt, ap);
+    set_message(e, ERR_FAILURE, fmt, ap);
     va_end(ap);
     return err_set(e, ERR_FAILURE, "%s: %s", err_text(e), strerror(errnum));
 }

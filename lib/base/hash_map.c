@@ -80,7 +80,7 @@ void hash_map_set(struct hash_map *m, struct str key, size_t value)
 }
 
 /* Copies a key, with a NUL. */
-static const char *copy(struct hash_map *m, struct str key)
+static const char *copy_key(struct hash_map *m, struct str key)
 {
     size_t n = key.n + 1, size = m->count * (BLOCK_MIN / 8);
     struct hash_map_block *block;
@@ -109,7 +109,7 @@ size_t hash_map_number(struct hash_map *m, struct str *key)
     struct hash_map_entry *entry = entry_of(m, *key);
 
     if (m->count > count)
-        entry->key.p = copy(m, *key);
+        entry->key.p = copy_key(m, *key);
     *key = entry->key;
     return entry->value;
 }

@@ -903,7 +903,7 @@ void json_add_string(struct buf *out, struct str text)
     buf_add_byte(out, '"');
 }
 
-static void add_visible(struct buf *out, struct str json, bool (*hidden)(int32_t cp))
+static void add_unhidden(struct buf *out, struct str json, bool (*hidden)(int32_t cp))
 {
     while (json.n) {
         size_t plain = 0, n;
@@ -930,12 +930,12 @@ static void add_visible(struct buf *out, struct str json, bool (*hidden)(int32_t
 
 void json_add_visible(struct buf *out, struct str json)
 {
-    add_visible(out, json, vis_unsafe);
+    add_unhidden(out, json, vis_unsafe);
 }
 
 void json_add_all_visible(struct buf *out, struct str json)
 {
-    add_visible(out, json, vis_hidden);
+    add_unhidden(out, json, vis_hidden);
 }
 
 void json_add_key(struct buf *out, const char *key)

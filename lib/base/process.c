@@ -66,7 +66,7 @@ static bool take_quoted(struct str *rest, char quote, struct buf *word)
 }
 
 /* Adds the first word of the text, which begins with no blank, to w. */
-static int take_word(struct words *w, struct str *rest, struct err *e)
+static int read_word(struct words *w, struct str *rest, struct err *e)
 {
     struct buf word = BUF_INIT(BUF_SMALL);
     const char *wrong = NULL;
@@ -103,7 +103,7 @@ int words_split(struct words *w, struct str text, struct err *e)
         return err_set(e, ERR_USAGE, "it holds a NUL byte");
     skip_blanks(&text);
     while (text.n > 0) {
-        if (take_word(w, &text, e) < 0)
+        if (read_word(w, &text, e) < 0)
             return -1;
         skip_blanks(&text);
     }

@@ -115,7 +115,7 @@ static pcre2_code *compile_words(struct str pattern, uint32_t options)
 }
 
 /* Makes everything that matching needs besides the code. */
-static struct regex *make(pcre2_code *code, bool stack)
+static struct regex *regex_prepare(pcre2_code *code, bool stack)
 {
     struct regex *r = mem_zalloc(sizeof *r);
 
@@ -136,12 +136,12 @@ static struct regex *make(pcre2_code *code, bool stack)
 /* If machine code cannot be made or run, the pattern is interpreted. Returns NULL for NULL. */
 static struct regex *complete(pcre2_code *code)
 {
-    return code ? make(code, pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0) : NULL;
+    return code ? regex_prepare(code, pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0) : NULL;
 }
 
 struct regex *regex_share(const struct regex *r)
 {
-    struct regex *same = make(r->code, r->stack != NULL);
+    struct regex *same = regex_prepare(r->code, r->stack != NULL);
 
     same->shared = true;
     return same;

@@ -22,7 +22,7 @@ static const uint32_t constants[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-static uint32_t rotate(uint32_t x, int n)
+static uint32_t rotate_right(uint32_t x, int n)
 {
     return x >> n | x << (32 - n);
 }
@@ -36,14 +36,14 @@ static void compress(struct state *s)
                (uint32_t)s->block[i * 4 + 2] << 8 | (uint32_t)s->block[i * 4 + 3];
     for (size_t i = 16; i < 64; i++)
         w[i] = w[i - 16] + w[i - 7] +
-               (rotate(w[i - 15], 7) ^ rotate(w[i - 15], 18) ^ w[i - 15] >> 3) +
-               (rotate(w[i - 2], 17) ^ rotate(w[i - 2], 19) ^ w[i - 2] >> 10);
+               (rotate_right(w[i - 15], 7) ^ rotate_right(w[i - 15], 18) ^ w[i - 15] >> 3) +
+               (rotate_right(w[i - 2], 17) ^ rotate_right(w[i - 2], 19) ^ w[i - 2] >> 10);
     memcpy(v, s->h, sizeof v);
     for (size_t i = 0; i < 64; i++) {
         uint32_t e = v[4], a = v[0];
-        uint32_t one = v[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
+        uint32_t one = v[7] + (rotate_right(e, 6) ^ rotate_right(e, 11) ^ rotate_right(e, 25)) +
                        ((e & v[5]) ^ (~e & v[6])) + constants[i] + w[i];
-        uint32_t two = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) +
+        uint32_t two = (rotate_right(a, 2) ^ rotate_right(a, 13) ^ rotate_right(a, 22)) +
                        ((a & v[1]) ^ (a & v[2]) ^ (v[1] & v[2]));
 
         memmove(v + 1, v, 7 * sizeof *v);
@@ -54,7 +54,7 @@ static void compress(struct state *s)
         s->h[i] += v[i];
 }
 
-static void begin(struct state *s)
+static void sha256_begin(struct state *s)
 {
     *s = (struct state){.h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
                               0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
@@ -71,7 +71,7 @@ static void add(struct state *s, const void *p, size_t n)
     }
 }
 
-static void end(struct state *s, unsigned char hash[SIZE])
+static void sha256_end(struct state *s, unsigned char hash[SIZE])
 {
     uint64_t bits = s->n * 8;
 
@@ -84,7 +84,7 @@ static void end(struct state *s, unsigned char hash[SIZE])
         hash[i] = (unsigned char)(s->h[i / 4] >> (24 - i % 4 * 8));
 }
 
-static void add_hex(struct buf *out, const unsigned char hash[SIZE])
+static void hex_of_hash(struct buf *out, const unsigned char hash[SIZE])
 {
     for (size_t i = 0; i < SIZE; i++)
         buf_addf(out, "%02x", hash[i]);
@@ -94,9 +94,9 @@ static void hash(struct str text, unsigned char to[SIZE])
 {
     struct state s;
 
-    begin(&s);
+    sha256_begin(&s);
     add(&s, text.p, text.n);
-    end(&s, to);
+    sha256_end(&s, to);
 }
 
 void sha256_add(struct buf *out, struct str text)
@@ -104,7 +104,7 @@ void sha256_add(struct buf *out, struct str text)
     unsigned char to[SIZE];
 
     hash(text, to);
-    add_hex(out, to);
+    hex_of_hash(out, to);
 }
 
 void hmac_sha256_add(struct buf *out, struct str key, struct str text)
@@ -118,15 +118,15 @@ void hmac_sha256_add(struct buf *out, struct str key, struct str text)
         memcpy(pad, key.p, key.n);
     for (size_t i = 0; i < BLOCK; i++)
         pad[i] ^= 0x36;
-    begin(&s);
+    sha256_begin(&s);
     add(&s, pad, BLOCK);
     add(&s, text.p, text.n);
-    end(&s, inner);
+    sha256_end(&s, inner);
     for (size_t i = 0; i < BLOCK; i++)
         pad[i] ^= 0x36 ^ 0x5c;
-    begin(&s);
+    sha256_begin(&s);
     add(&s, pad, BLOCK);
     add(&s, inner, SIZE);
-    end(&s, inner);
-    add_hex(out, inner);
+    sha256_end(&s, inner);
+    hex_of_hash(out, inner);
 }

@@ -71,7 +71,7 @@ bool simd_wide(void)
 
 /* ---- strings and lines ---- */
 
-static bool is_plain(char c)
+static bool is_plain_char(char c)
 {
     return (unsigned char)c >= 0x20 && (unsigned char)c < 0x80 && c != '"' && c != '\\';
 }
@@ -146,8 +146,8 @@ const char *simd_special(const char *p, const char *end)
         if (stops(p, end))
             return p;
     }
-    while (p < end && (is_plain(*p) || !stops(p, end)))
-        p += is_plain(*p) ? 1 : 2;
+    while (p < end && (is_plain_char(*p) || !stops(p, end)))
+        p += is_plain_char(*p) ? 1 : 2;
     return p;
 }
 
@@ -162,7 +162,7 @@ bool simd_all_plain(const char *p, size_t n)
             return false;
     }
     for (size_t i = 0; n < 16 && i < n; i++) {
-        if (!is_plain(p[i]))
+        if (!is_plain_char(p[i]))
             return false;
     }
     return true;

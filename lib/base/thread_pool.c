@@ -74,7 +74,7 @@ static void do_next(struct thread_pool *p, size_t thread)
     pthread_cond_broadcast(&p->changed);
 }
 
-static void *help(void *arg)
+static void *work_in_thread(void *arg)
 {
     struct helper *h = arg;
 
@@ -115,7 +115,7 @@ void thread_pool_help(struct thread_pool *p)
 
         h->pool = p;
         h->thread = p->helper_count + 1;
-        if (!thread_pool_start(&h->id, help, h))
+        if (!thread_pool_start(&h->id, work_in_thread, h))
             return;
         p->helper_count++;
     }

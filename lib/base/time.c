@@ -107,7 +107,7 @@ void time_add_zone(struct buf *out, int64_t us)
 }
 
 /* Removes exactly `digits` digits from the front. */
-static bool take_number(struct str *s, size_t digits, int *out)
+static bool cut_number(struct str *s, size_t digits, int *out)
 {
     int value = 0;
 
@@ -131,7 +131,7 @@ static bool take_any(struct str *s, char a, char b)
     return true;
 }
 
-static bool take(struct str *s, char c)
+static bool skip_char(struct str *s, char c)
 {
     return take_any(s, c, c);
 }
@@ -156,8 +156,8 @@ static bool take_date(struct str *s, int64_t *days)
 {
     int year, month, day;
 
-    return take_number(s, 4, &year) && take(s, '-') && take_number(s, 2, &month) && take(s, '-') &&
-           take_number(s, 2, &day) && count_days(year, month, day, days);
+    return cut_number(s, 4, &year) && skip_char(s, '-') && cut_number(s, 2, &month) &&
+           skip_char(s, '-') && cut_number(s, 2, &day) && count_days(year, month, day, days);
 }
 
 /* Reads a fraction. Digits below the microsecond are dropped. */
@@ -178,13 +178,13 @@ static bool take_fraction(struct str *s, int *micros)
     return true;
 }
 
-static bool take_time(struct str *s, int64_t *us)
+static bool cut_time(struct str *s, int64_t *us)
 {
     int hour, minute, second = 0, micros = 0;
 
-    if (!take_number(s, 2, &hour) || !take(s, ':') || !take_number(s, 2, &minute))
+    if (!cut_number(s, 2, &hour) || !skip_char(s, ':') || !cut_number(s, 2, &minute))
         return false;
-    if (take(s, ':') && (!take_number(s, 2, &second) || !take_fraction(s, &micros)))
+    if (skip_char(s, ':') && (!cut_number(s, 2, &second) || !take_fraction(s, &micros)))
         return false;
     if (hour > 23 || minute > 59 || second > 60)
         return false;
@@ -202,10 +202,10 @@ static bool take_zone(struct str *s, int64_t *us)
 
     bool west = s->p[0] == '-';
 
-    if (!take_any(s, '+', '-') || !take_number(s, 2, &hours))
+    if (!take_any(s, '+', '-') || !cut_number(s, 2, &hours))
         return false;
-    if (take(s, ':') || s->n) {
-        if (!take_number(s, 2, &minutes))
+    if (skip_char(s, ':') || s->n) {
+        if (!cut_number(s, 2, &minutes))
             return false;
     }
     if (hours > 23 || minutes > 59)
@@ -255,7 +255,7 @@ static int find_word(const char *list, struct str word)
     return 0;
 }
 
-static struct str take_word(struct str *s)
+static struct str cut_word(struct str *s)
 {
     struct str word = {s->p, 0};
 
@@ -306,7 +306,7 @@ static bool take_quantity(struct str *s, bool bare, int64_t *ms)
     if (s->n > 1 && s->p[0] == '.' && ascii_is_digit(s->p[1]) && !take_fraction(s, &micros))
         return false;
     skip_gap(s);
-    word = take_word(s);
+    word = cut_word(s);
     for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (find_word(units[i].names, word))
             unit = units[i].ms;
@@ -368,10 +368,10 @@ static bool read_iso(struct str text, struct written *w)
     if (!take_date(&text, &days))
         return false;
     if (text.n) {
-        if (!take_any(&text, 'T', 't') && !take(&text, ' '))
+        if (!take_any(&text, 'T', 't') && !skip_char(&text, ' '))
             return false;
         time = text.p;
-        if (!take_time(&text, &of_day))
+        if (!cut_time(&text, &of_day))
             return false;
         w->unit = text.p - time == sizeof("hh:mm") - 1      ? 60 * TIME_SECOND
                   : text.p - time == sizeof("hh:mm:ss") - 1 ? TIME_SECOND
@@ -430,7 +430,7 @@ static bool read_ago(struct str text, int64_t now, int64_t *us)
     if (!take_span(&text, false, &ms) || ms > INT64_MAX / 4000)
         return false;
     skip_gap(&text);
-    if (text.n && !(find_word("ago", take_word(&text)) && text.n == 0))
+    if (text.n && !(find_word("ago", cut_word(&text)) && text.n == 0))
         return false;
     *us = now - ms * 1000;
     return true;
@@ -440,14 +440,14 @@ static bool read_ago(struct str text, int64_t now, int64_t *us)
  * never means today. */
 static bool read_day(struct str text, int64_t now, int *before)
 {
-    struct str word = take_word(&text);
+    struct str word = cut_word(&text);
     bool last = find_word("last", word) != 0;
     int64_t day;
     int weekday;
 
     if (last) {
         skip_gap(&text);
-        word = take_word(&text);
+        word = cut_word(&text);
     }
     if (text.n)
         return false;
@@ -506,12 +506,12 @@ bool time_parse_http(struct str text, int64_t *us)
     int64_t days, of_day;
     int year, month, day;
 
-    if (!take_name(&text, "MonTueWedThuFriSatSun") || !take(&text, ',') || !take(&text, ' ') ||
-        !take_number(&text, 2, &day) || !take(&text, ' '))
+    if (!take_name(&text, "MonTueWedThuFriSatSun") || !skip_char(&text, ',') ||
+        !skip_char(&text, ' ') || !cut_number(&text, 2, &day) || !skip_char(&text, ' '))
         return false;
     month = take_name(&text, "JanFebMarAprMayJunJulAugSepOctNovDec");
-    if (month == 0 || !take(&text, ' ') || !take_number(&text, 4, &year) || !take(&text, ' ') ||
-        !take_time(&text, &of_day) || !str_eq_c(text, " GMT") ||
+    if (month == 0 || !skip_char(&text, ' ') || !cut_number(&text, 4, &year) ||
+        !skip_char(&text, ' ') || !cut_time(&text, &of_day) || !str_eq_c(text, " GMT") ||
         !count_days(year, month, day, &days))
         return false;
     *us = days * SECONDS_A_DAY * TIME_SECOND + of_day;

@@ -128,7 +128,7 @@ struct amount usage_cost(const struct usage *u)
     return (struct amount){cost / AMOUNT_UNIT, cost % AMOUNT_UNIT};
 }
 
-static void add_value(struct buf *out, const struct usage *u, int kind)
+static void add_usage_value(struct buf *out, const struct usage *u, int kind)
 {
     if (kind == USAGE_COST)
         amount_add_text(out, usage_cost(u));
@@ -142,7 +142,7 @@ void usage_add_members(const struct usage *u, struct buf *out)
         if (u->at[i] < 0)
             continue;
         json_add_key(out, names[i]);
-        add_value(out, u, i);
+        add_usage_value(out, u, i);
     }
 }
 
@@ -166,7 +166,7 @@ void usage_add_text(const struct usage *u, struct buf *out)
         if (u->at[i] < 0)
             buf_add_c(out, "unknown");
         else
-            add_value(out, u, i);
+            add_usage_value(out, u, i);
     }
     if (u->cost_partial)
         buf_add_c(out, " cost=unknown");

@@ -571,7 +571,7 @@ bool vis_hidden(int32_t cp)
     return vis_unsafe(cp) || (cp >= 0xfe00 && cp <= 0xfe0f) || is_format_or_space(cp);
 }
 
-static void show(struct buf *out, int32_t cp)
+static void add_escape(struct buf *out, int32_t cp)
 {
     if (cp < 0x80)
         buf_addf(out, "^%c", (int)(cp ^ 0x40));
@@ -586,7 +586,7 @@ static void show_bytes(struct buf *out, const char *p, size_t n)
 }
 
 /* Returns the length of the text at the start of s that is safe byte by byte. */
-static size_t plain_length(struct str s)
+static size_t safe_length(struct str s)
 {
     size_t i = 0;
 
@@ -607,7 +607,7 @@ static size_t add_one(struct buf *out, struct str s)
     if (cp < 0)
         show_bytes(out, s.p, n);
     else if (vis_unsafe(cp) && !(cp == '\r' && s.p[1] == '\n'))
-        show(out, cp);
+        add_escape(out, cp);
     else
         buf_add(out, s.p, n);
     return n;
@@ -617,7 +617,7 @@ static size_t add_one(struct buf *out, struct str s)
 static size_t add_decided(struct buf *out, struct str s)
 {
     for (;;) {
-        size_t n = plain_length(s);
+        size_t n = safe_length(s);
 
         buf_add(out, s.p, n);
         s = str_skip(s, n);
@@ -631,10 +631,10 @@ static size_t add_decided(struct buf *out, struct str s)
 }
 
 /* Adds the undecided bytes at the end of a text. */
-static void add_rest(struct buf *out, const char *p, size_t n)
+static void add_undecided(struct buf *out, const char *p, size_t n)
 {
     if (n && p[0] == '\r')
-        show(out, '\r');
+        add_escape(out, '\r');
     else
         show_bytes(out, p, n);
 }
@@ -669,7 +669,7 @@ void vis_feed(struct vis *v, struct str piece, struct buf *out)
 
 void vis_end(struct vis *v, struct buf *out)
 {
-    add_rest(out, v->held, v->held_len);
+    add_undecided(out, v->held, v->held_len);
     v->held_len = 0;
 }
 
@@ -680,7 +680,7 @@ void vis_add(struct buf *out, struct str text)
 
     size_t rest = add_decided(out, text);
 
-    add_rest(out, text.p + text.n - rest, rest);
+    add_undecided(out, text.p + text.n - rest, rest);
 }
 
 /* Returns the length of the white space at the start of s, including line and paragraph separators.

@@ -17,7 +17,7 @@
 
 /* ---- commands ---- */
 
-static void push(struct words *w, const char *word)
+static void push_word(struct words *w, const char *word)
 {
     words_add(w, str_of(word));
 }
@@ -36,18 +36,18 @@ static void push_program(struct words *w, const struct browse *b, const char *pr
     if (elsewhere) {
         char *parent = path_parent(h->dir);
 
-        push(w, "sh");
-        push(w, "-c");
-        push(w,
-             "cd -- \"$1\" && shift && unset CHAT_HISTORY GIT_DIR GIT_COMMON_DIR && exec \"$@\"");
-        push(w, "sh");
-        push(w, parent);
+        push_word(w, "sh");
+        push_word(w, "-c");
+        push_word(
+            w, "cd -- \"$1\" && shift && unset CHAT_HISTORY GIT_DIR GIT_COMMON_DIR && exec \"$@\"");
+        push_word(w, "sh");
+        push_word(w, parent);
         free(parent);
     }
-    push(w, path);
+    push_word(w, path);
     if (h->kind == HISTORY_EXPLICIT) {
-        push(w, "--history");
-        push(w, h->path);
+        push_word(w, "--history");
+        push_word(w, h->path);
     }
     free(path);
     free(name);
@@ -59,7 +59,7 @@ static void push_session(struct words *w, struct str id)
     struct buf quoted = BUF_INIT(8 * BUF_LINE);
 
     json_add_string(&quoted, id);
-    push(w, "--");
+    push_word(w, "--");
     words_add(w, buf_str(&quoted));
     buf_release(&quoted);
 }
@@ -105,22 +105,22 @@ bool browse_act_command(const struct browse *b, enum browse_command command, str
         char *here = getcwd(NULL, 0), *path;
 
         push_program(argv, b, "hist-export", history);
-        push(argv, "-q");
-        push(argv, "-o");
+        push_word(argv, "-q");
+        push_word(argv, "-o");
         /* The program may run in another directory. */
         path = path_join(here ? here : "", buf_c(&b->name.text));
-        push(argv, path);
+        push_word(argv, path);
         free(path);
         free(here);
     } else if (command == BROWSE_DELETE) {
         push_program(argv, b, "hist-delete", history);
-        push(argv, "--force");
+        push_word(argv, "--force");
     } else {
         push_program(argv, b, "hist-fork", history);
-        push(argv, "-q");
-        push(argv, "--detached");
+        push_word(argv, "-q");
+        push_word(argv, "--detached");
         if (m) {
-            push(argv, "--at");
+            push_word(argv, "--at");
             words_add(argv, m->id);
         }
     }
@@ -180,18 +180,18 @@ static int put_message(int fd, const struct message *m)
 }
 
 /* Appends the text of the last messages of a session. Returns 0, or -1 with *e set. */
-static int read_session(const struct browse *b, size_t history, struct str id, size_t messages,
-                        struct buf *out, struct err *e)
+static int read_session_text(const struct browse *b, size_t history, struct str id, size_t messages,
+                             struct buf *out, struct err *e)
 {
     struct buf number = BUF_INIT(BUF_SMALL);
     struct words argv = {0};
     int status;
 
     push_program(&argv, b, "hist-show", history);
-    push(&argv, "--no-pager");
+    push_word(&argv, "--no-pager");
     if (messages < SIZE_MAX) {
         buf_addf(&number, "-n%zu", messages);
-        push(&argv, buf_c(&number));
+        push_word(&argv, buf_c(&number));
     }
     push_session(&argv, id);
     status = process_read(argv.at, NULL, out, -1, e);
@@ -203,7 +203,7 @@ static int read_session(const struct browse *b, size_t history, struct str id, s
 int browse_act_read_session(const struct browse *b, const struct browse_target *t, struct buf *out,
                             struct err *e)
 {
-    return read_session(b, t->history, buf_str(&t->id), SIZE_MAX, out, e);
+    return read_session_text(b, t->history, buf_str(&t->id), SIZE_MAX, out, e);
 }
 
 /* Writes the text of a session, and sets *line to the line in it where the last messages begin.
@@ -213,10 +213,10 @@ static int put_session(int fd, const struct browse *b, size_t history, struct st
 {
     struct buf text = BUF_INIT(SIZE_MAX), end = BUF_INIT(SIZE_MAX);
     struct vis vis = {0};
-    int result = read_session(b, history, id, SIZE_MAX, &text, e);
+    int result = read_session_text(b, history, id, SIZE_MAX, &text, e);
 
     if (result == 0 && messages < SIZE_MAX)
-        result = read_session(b, history, id, messages, &end, e);
+        result = read_session_text(b, history, id, messages, &end, e);
     if (result == 0 && put_visible(fd, &vis, buf_str(&text), true) < 0)
         result = err_sys(e, errno, "cannot write a temporary file");
     if (end.len > 0 && end.len <= text.len)
@@ -257,15 +257,15 @@ int browse_act_chat(const struct browse *b, struct err *e)
 
     if (!browse_chosen(b, &history, &id))
         return err_set(e, ERR_ABSENT, "there is no session to continue");
-    push(&argv, "sh");
-    push(&argv, "-c");
-    push(&argv, "exec </dev/tty >/dev/tty 2>&1; \"$@\"; status=$?; "
-                "[ $status -eq 0 ] || { printf 'Enter: back to " PROGRAM_PREFIX
-                "hist-browse '; read -r _; }; "
-                "exit $status");
-    push(&argv, "sh");
+    push_word(&argv, "sh");
+    push_word(&argv, "-c");
+    push_word(&argv, "exec </dev/tty >/dev/tty 2>&1; \"$@\"; status=$?; "
+                     "[ $status -eq 0 ] || { printf 'Enter: back to " PROGRAM_PREFIX
+                     "hist-browse '; read -r _; }; "
+                     "exit $status");
+    push_word(&argv, "sh");
     push_program(&argv, b, "chat", history);
-    push(&argv, "-s");
+    push_word(&argv, "-s");
     words_add(&argv, id);
     status = process_run(argv.at, -1, e);
     words_release(&argv);
@@ -298,12 +298,12 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
         close(fd);
     if (status == 0) {
         buf_addf(&number, "%zu", line);
-        push(&argv, "sh");
-        push(&argv, "-c");
-        push(&argv, command == BROWSE_PAGER ? pager_script : editor_script);
-        push(&argv, "hist-browse");
-        push(&argv, file);
-        push(&argv, buf_c(&number));
+        push_word(&argv, "sh");
+        push_word(&argv, "-c");
+        push_word(&argv, command == BROWSE_PAGER ? pager_script : editor_script);
+        push_word(&argv, "hist-browse");
+        push_word(&argv, file);
+        push_word(&argv, buf_c(&number));
         status = process_run(argv.at, -1, e);
     }
     buf_release(&number);

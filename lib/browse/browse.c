@@ -46,7 +46,7 @@ struct loop {
 
 /* ---- how it ends ---- */
 
-static void end(struct loop *l, enum browse_end how)
+static void end_loop(struct loop *l, enum browse_end how)
 {
     struct browse_outcome *o = l->outcome;
     const struct message *m = browse_message(&l->b);
@@ -95,7 +95,7 @@ static int text_to_copy(struct loop *l, enum browse_command command, struct buf 
     return result;
 }
 
-static void copy(struct loop *l, enum browse_command command)
+static void copy_text_out(struct loop *l, enum browse_command command)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
     struct err e = ERR_INIT;
@@ -121,7 +121,7 @@ static void open_with(struct loop *l, enum browse_command command)
     l->spoilt = true;
 }
 
-static void run(struct loop *l, enum browse_command command)
+static void run_command(struct loop *l, enum browse_command command)
 {
     struct words argv;
 
@@ -152,7 +152,7 @@ static void perform(struct loop *l, enum browse_command command)
     case BROWSE_COPY_CODE:
     case BROWSE_COPY_ID:
     case BROWSE_COPY_SESSION:
-        copy(l, command);
+        copy_text_out(l, command);
         break;
     case BROWSE_CHAT:
     case BROWSE_PAGER:
@@ -164,14 +164,14 @@ static void perform(struct loop *l, enum browse_command command)
         if (browse_act_overwrites(&l->b))
             browse_ask(&l->b, BROWSE_OVERWRITE);
         else
-            run(l, BROWSE_EXPORT);
+            run_command(l, BROWSE_EXPORT);
         break;
     case BROWSE_OVERWRITE:
-        run(l, BROWSE_EXPORT);
+        run_command(l, BROWSE_EXPORT);
         break;
     case BROWSE_DELETE:
     case BROWSE_FORK:
-        run(l, command);
+        run_command(l, command);
         break;
     case BROWSE_REDRAW:
         browse_view_spoilt(l->view);
@@ -180,16 +180,16 @@ static void perform(struct loop *l, enum browse_command command)
         suspend(l);
         break;
     case BROWSE_ENTER:
-        end(l, BROWSE_CHOSEN);
+        end_loop(l, BROWSE_CHOSEN);
         break;
     case BROWSE_LOAD:
-        end(l, BROWSE_CHOSEN_TO_LOAD);
+        end_loop(l, BROWSE_CHOSEN_TO_LOAD);
         break;
     case BROWSE_PROMPT:
-        end(l, BROWSE_CHOSEN_TO_PROMPT);
+        end_loop(l, BROWSE_CHOSEN_TO_PROMPT);
         break;
     default:
-        end(l, BROWSE_CANCELLED);
+        end_loop(l, BROWSE_CANCELLED);
         break;
     }
 }
@@ -356,7 +356,7 @@ static void go(struct loop *l)
 }
 
 /* Sets up the state before the first screen. */
-static void begin(struct loop *l)
+static void start_loop(struct loop *l)
 {
     const struct browse_setup *s = l->setup;
     char *real = path_real(s->histories[0].path, NULL);
@@ -426,7 +426,7 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
     *outcome = (struct browse_outcome){.end = BROWSE_CANCELLED};
     buf_init(&outcome->session, BUF_LINE);
     buf_init(&outcome->line, BUF_LINE);
-    begin(&l);
+    start_loop(&l);
     /* A program that receives a text may end early. */
     sigemptyset(&ignore.sa_mask);
     sigaction(SIGPIPE, &ignore, &before);

@@ -241,12 +241,12 @@ static size_t behind(const struct browse_edit *e, size_t at)
     return at;
 }
 
-static bool is_blank(const struct browse_edit *e, size_t at)
+static bool is_blank_at(const struct browse_edit *e, size_t at)
 {
     return e->text.data[at] == ' ';
 }
 
-static bool cut(struct browse_edit *e, size_t from, size_t to)
+static bool cut_range(struct browse_edit *e, size_t from, size_t to)
 {
     if (from == to)
         return false;
@@ -261,9 +261,9 @@ static size_t word_start(const struct browse_edit *e)
 {
     size_t at = e->at;
 
-    while (at > 0 && is_blank(e, at - 1))
+    while (at > 0 && is_blank_at(e, at - 1))
         at--;
-    while (at > 0 && !is_blank(e, at - 1))
+    while (at > 0 && !is_blank_at(e, at - 1))
         at--;
     return at;
 }
@@ -272,9 +272,9 @@ static size_t word_end(const struct browse_edit *e)
 {
     size_t at = e->at;
 
-    while (at < e->text.len && is_blank(e, at))
+    while (at < e->text.len && is_blank_at(e, at))
         at++;
-    while (at < e->text.len && !is_blank(e, at))
+    while (at < e->text.len && !is_blank_at(e, at))
         at++;
     return at;
 }
@@ -286,15 +286,15 @@ static bool cut_to_keep(struct browse_edit *e, size_t from, size_t to)
         buf_clear(&e->cut);
         buf_add(&e->cut, e->text.data + from, to - from);
     }
-    return cut(e, from, to);
+    return cut_range(e, from, to);
 }
 
-static bool insert_text(struct browse_edit *e, struct str text)
+static bool insert_typed(struct browse_edit *e, struct str text)
 {
     if (text.n == 0)
         return false;
     if (e->chosen)
-        cut(e, 0, e->text.len);
+        cut_range(e, 0, e->text.len);
     if (e->text.len + text.n > TEXT_MAX)
         return false;
     buf_add_str(&e->text, text);
@@ -312,7 +312,7 @@ static bool insert(struct browse_edit *e, int32_t key)
     if (key < ' ' || vis_unsafe(key) || key >= BROWSE_KEY_UP)
         return false;
     n = utf8_encode(key, bytes);
-    return insert_text(e, (struct str){bytes, n});
+    return insert_typed(e, (struct str){bytes, n});
 }
 
 static bool edit(struct browse_edit *e, int32_t key)
@@ -335,10 +335,10 @@ static bool edit(struct browse_edit *e, int32_t key)
         e->at = e->text.len;
         return false;
     case BROWSE_KEY_BACKSPACE:
-        return cut(e, before(e, e->at), e->at);
+        return cut_range(e, before(e, e->at), e->at);
     case BROWSE_KEY_DELETE:
     case BROWSE_CTRL('d'):
-        return cut(e, e->at, behind(e, e->at));
+        return cut_range(e, e->at, behind(e, e->at));
     case BROWSE_CTRL('u'):
         return cut_to_keep(e, 0, e->at);
     case BROWSE_CTRL('k'):
@@ -348,7 +348,7 @@ static bool edit(struct browse_edit *e, int32_t key)
     case BROWSE_KEY_CUT_WORD:
         return cut_to_keep(e, e->at, word_end(e));
     case BROWSE_CTRL('y'):
-        return insert_text(e, buf_str(&e->cut));
+        return insert_typed(e, buf_str(&e->cut));
     case BROWSE_KEY_WORD_LEFT:
         e->at = word_start(e);
         return false;

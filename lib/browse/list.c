@@ -22,7 +22,7 @@
 
 /* ---- sessions ---- */
 
-static struct str keep(char **to, struct str s)
+static struct str copy_once(char **to, struct str s)
 {
     char *at = *to;
 
@@ -104,10 +104,10 @@ void browse_hits_add(struct browse_hits *h, size_t history, const struct hit *hi
     search_snippet(&snippet, hit->text, hit->at, hit->len, SNIPPET, true, &to->mark.at,
                    &to->mark.n);
     own = to->own = mem_zalloc(m->session_id.n + m->id.n + m->role_text.n + snippet.len + 1);
-    to->session = keep(&own, m->session_id);
-    to->message = keep(&own, m->id);
-    to->role = keep(&own, m->role_text);
-    to->snippet = keep(&own, buf_str(&snippet));
+    to->session = copy_once(&own, m->session_id);
+    to->message = copy_once(&own, m->id);
+    to->role = copy_once(&own, m->role_text);
+    to->snippet = copy_once(&own, buf_str(&snippet));
     buf_release(&snippet);
 }
 

@@ -739,7 +739,7 @@ static void zoom(struct browse *b, long unused)
     browse_resize(b, b->rows, b->columns);
 }
 
-static void follow(struct browse *b, long unused)
+static void toggle_follow(struct browse *b, long unused)
 {
     (void)unused;
     b->following = !b->following;
@@ -825,7 +825,7 @@ static void next_order(struct browse *b, long unused)
     browse_choose(b, 0);
 }
 
-static void help(struct browse *b, long unused)
+static void open_help(struct browse *b, long unused)
 {
     (void)unused;
     b->mode = BROWSE_HELPING;
@@ -909,7 +909,7 @@ static const struct action {
     [BROWSE_ORDER] = {NEEDS_NOTHING, next_order, 0},
     [BROWSE_FIND] = {NEEDS_NOTHING, ask_find, 0},
     [BROWSE_ZOOM] = {NEEDS_NOTHING, zoom, 0},
-    [BROWSE_FOLLOW] = {NEEDS_MESSAGES, follow, 0},
+    [BROWSE_FOLLOW] = {NEEDS_MESSAGES, toggle_follow, 0},
     [BROWSE_BACK] = {NEEDS_NOTHING, go_back, 0},
     [BROWSE_LOAD] = {NEEDS_MESSAGES, NULL, 0},
     [BROWSE_CHAT] = {NEEDS_MESSAGES, NULL, 0},
@@ -921,7 +921,7 @@ static const struct action {
     [BROWSE_EXPORT] = {NEEDS_SESSION, ask_name, 0},
     [BROWSE_FORK] = {NEEDS_MESSAGES, NULL, 0},
     [BROWSE_DELETE] = {NEEDS_SESSION, ask_deletion, 0},
-    [BROWSE_HELP] = {NEEDS_NOTHING, help, 0},
+    [BROWSE_HELP] = {NEEDS_NOTHING, open_help, 0},
     /* The commands without a row are the same as this one. */
     [BROWSE_CANCEL] = {NEEDS_NOTHING, NULL, 0},
 };

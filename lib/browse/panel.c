@@ -145,7 +145,7 @@ static size_t below(struct browse_pane *p, size_t lines, size_t *line)
     return i;
 }
 
-static void move_up(struct browse_pane *p, size_t lines)
+static void scroll_up(struct browse_pane *p, size_t lines)
 {
     while (lines > p->top_line) {
         size_t before = part_before(p, p->top);
@@ -181,11 +181,11 @@ static void clamp(struct browse_pane *p)
     while (here < p->height && below(p, here, &line) != SIZE_MAX)
         here++;
     if (here < p->height)
-        move_up(p, p->height - here);
+        scroll_up(p, p->height - here);
 }
 
 /* If the current message is out of view, makes the nearest visible one current. */
-static void follow(struct browse_pane *p)
+static void make_visible_current(struct browse_pane *p)
 {
     size_t line, last = below(p, p->height > 0 ? p->height - 1 : 0, &line);
     size_t top = message_of(p, p->top);
@@ -202,7 +202,7 @@ static void follow(struct browse_pane *p)
             unlay(p, i);
 }
 
-static void settle(struct browse_pane *p)
+static void place_hit(struct browse_pane *p)
 {
     size_t line;
 
@@ -211,7 +211,7 @@ static void settle(struct browse_pane *p)
         return;
     }
     clamp(p);
-    follow(p);
+    make_visible_current(p);
     if (p->unseen > 0 && below(p, p->height, &line) == SIZE_MAX)
         p->unseen = 0;
 }
@@ -223,7 +223,7 @@ void browse_pane_scroll(struct browse_pane *p, long lines)
     if (p->thread.count == 0)
         return;
     if (lines < 0) {
-        move_up(p, (size_t)-lines);
+        scroll_up(p, (size_t)-lines);
     } else {
         to = below(p, (size_t)lines, &line);
         if (to == SIZE_MAX) {
@@ -233,13 +233,13 @@ void browse_pane_scroll(struct browse_pane *p, long lines)
         p->top = to;
         p->top_line = line;
     }
-    settle(p);
+    place_hit(p);
 }
 
 void browse_pane_first(struct browse_pane *p)
 {
     p->top = p->top_line = p->at = 0;
-    settle(p);
+    place_hit(p);
     p->at = p->parts.count > 0 ? message_of(p, p->top) : 0;
 }
 
@@ -252,7 +252,7 @@ void browse_pane_last(struct browse_pane *p)
     p->top = last;
     p->at = message_of(p, last);
     p->top_line = line_count(p, last) - 1;
-    settle(p);
+    place_hit(p);
     p->at = message_of(p, last);
 }
 
@@ -279,8 +279,8 @@ static void bring(struct browse_pane *p, size_t message, size_t at, size_t above
     }
     p->top = i;
     p->top_line = line;
-    move_up(p, above);
-    settle(p);
+    scroll_up(p, above);
+    place_hit(p);
     p->at = message;
 }
 
@@ -353,10 +353,10 @@ void browse_pane_return(struct browse_pane *p, struct str top, size_t part, size
         return;
     p->top = part_number(p, i, part);
     p->top_line = line;
-    settle(p);
+    place_hit(p);
     if (at != SIZE_MAX) {
         p->at = at;
-        follow(p);
+        make_visible_current(p);
     }
 }
 
@@ -370,7 +370,7 @@ void browse_pane_fold(struct browse_pane *p)
     unlay_message(p, p->at);
     clamp(p);
     bring(p, p->at, 0, 0);
-    settle(p);
+    place_hit(p);
 }
 
 void browse_pane_fold_all(struct browse_pane *p)
@@ -384,7 +384,7 @@ void browse_pane_fold_all(struct browse_pane *p)
     if (browse_pane_has(p)) {
         clamp(p);
         bring(p, at, 0, 0);
-        settle(p);
+        place_hit(p);
     }
 }
 
@@ -410,7 +410,7 @@ void browse_pane_resize(struct browse_pane *p, size_t width, size_t height)
     p->height = height;
     if (inside)
         p->top_line = browse_part_line(lay(p, p->top), from);
-    settle(p);
+    place_hit(p);
     if (p->at != at && at < p->thread.count && shows(p, at))
         bring(p, at, p->has_hit && p->hit == at ? p->hit_at.at : 0, 0);
 }
@@ -439,7 +439,7 @@ void browse_pane_search(struct browse_pane *p, struct str text, bool is_query)
     if (p->searched)
         p->searched =
             is_query ? add_query(&p->pattern, text) : pattern_add(&p->pattern, text, NULL) == 0;
-    settle(p);
+    place_hit(p);
 }
 
 void browse_pane_set_role(struct browse_pane *p, const char *role)
@@ -447,7 +447,7 @@ void browse_pane_set_role(struct browse_pane *p, const char *role)
     p->role = role;
     p->counted = 0;
     p->has_hit = false;
-    settle(p);
+    place_hit(p);
 }
 
 /* Copies the folding and the position from the panel's former contents. */
@@ -498,7 +498,7 @@ void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_par
     free(old.hits);
     browse_parts_release(&old.parts);
     thread_release(&old.thread);
-    settle(p);
+    place_hit(p);
 }
 
 /* ---- from hit to hit ---- */
@@ -506,7 +506,7 @@ void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_par
 /* A hit is shown a third of the height of the panel below its top. */
 #define ABOVE_HIT 3
 
-static void look_at(struct browse_pane *p, size_t message, struct browse_place hit)
+static void go_to_message(struct browse_pane *p, size_t message, struct browse_place hit)
 {
     if (p->has_hit && p->hit < p->thread.count)
         unlay_message(p, p->hit);
@@ -522,8 +522,8 @@ static void look_at(struct browse_pane *p, size_t message, struct browse_place h
 
 /* Finds the first match, or with `last` the last one, that begins in [from, to). Returns the number
  * of matches that it has seen, with `last` all of them. */
-static size_t find(struct pattern *pattern, struct str text, size_t from, size_t to, bool last,
-                   struct browse_place *hit)
+static size_t find_in_text(struct pattern *pattern, struct str text, size_t from, size_t to,
+                           bool last, struct browse_place *hit)
 {
     size_t stop = text.n > to + BROWSE_OVERLAP ? to + BROWSE_OVERLAP : text.n, at, n, count = 0;
 
@@ -550,7 +550,7 @@ static bool has_call_hit(struct browse_pane *p, size_t part)
 
 /* Counts the hits of a part that begin before byte `to` of the message, and those in the calls as
  * one. */
-static size_t count_hits(struct browse_pane *p, size_t part, size_t to)
+static size_t count_hits_before(struct browse_pane *p, size_t part, size_t to)
 {
     const struct browse_part *at = &p->parts.at[part];
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -560,7 +560,7 @@ static size_t count_hits(struct browse_pane *p, size_t part, size_t to)
 
     end = to < end ? to : end;
     if (at->at < end)
-        count = find(&p->pattern, text, at->at, end, true, &hit);
+        count = find_in_text(&p->pattern, text, at->at, end, true, &hit);
     buf_release(&scratch);
     return count + (to == SIZE_MAX && has_call_hit(p, part));
 }
@@ -575,7 +575,7 @@ void browse_pane_count(struct browse_pane *p)
     for (int i = 0; i < BROWSE_COUNT_PARTS && browse_pane_is_counting(p); i++) {
         size_t part = p->counted++;
 
-        p->hits[part] = shows(p, message_of(p, part)) ? count_hits(p, part, SIZE_MAX) : 0;
+        p->hits[part] = shows(p, message_of(p, part)) ? count_hits_before(p, part, SIZE_MAX) : 0;
     }
 }
 
@@ -589,7 +589,8 @@ bool browse_pane_hit_number(struct browse_pane *p, size_t *number, size_t *total
     for (size_t i = 0; i < p->parts.count; i++)
         *total += p->hits[i];
     part = browse_parts_find(&p->parts, p->hit, p->hit_at.at);
-    *number = p->hit_at.at == SIZE_MAX ? p->hits[part] : count_hits(p, part, p->hit_at.at) + 1;
+    *number =
+        p->hit_at.at == SIZE_MAX ? p->hits[part] : count_hits_before(p, part, p->hit_at.at) + 1;
     for (size_t i = 0; i < part; i++)
         *number += p->hits[i];
     return true;
@@ -608,9 +609,10 @@ static bool look_into_part(struct browse_pane *p, size_t part, size_t from, size
     bool found;
 
     end = to < text.n ? to : text.n;
-    found = (on || !calls) && from < end && find(&p->pattern, text, from, end, !on, &hit) > 0;
+    found =
+        (on || !calls) && from < end && find_in_text(&p->pattern, text, from, end, !on, &hit) > 0;
     if (found || calls)
-        look_at(p, message, found ? hit : in_calls);
+        go_to_message(p, message, found ? hit : in_calls);
     buf_release(&scratch);
     return found || calls;
 }
@@ -661,10 +663,10 @@ bool browse_pane_show(struct browse_pane *p, struct str message, size_t at)
     text = browse_parts_text(&p->parts, &p->thread, i, &scratch);
     to = text.n - (at < text.n ? at : text.n) > BROWSE_PART ? at + BROWSE_PART : text.n;
     if (p->searched && at < text.n && !utf8_inside(text, at) &&
-        find(&p->pattern, text, at, to, false, &hit) > 0)
-        look_at(p, i, hit);
+        find_in_text(&p->pattern, text, at, to, false, &hit) > 0)
+        go_to_message(p, i, hit);
     else if (p->searched && browse_calls_match(&p->thread.at[i], &p->pattern))
-        look_at(p, i, (struct browse_place){SIZE_MAX, 0});
+        go_to_message(p, i, (struct browse_place){SIZE_MAX, 0});
     else
         bring(p, i, 0, 0);
     buf_release(&scratch);

@@ -70,7 +70,7 @@ struct browse_reader {
 };
 
 /* Reports the failure, unless a signal has stopped it. */
-static void report(struct browse *b, struct err *e)
+static void report_error(struct browse *b, struct err *e)
 {
     if (e->kind != ERR_NONE && e->kind != ERR_SIGNAL)
         browse_say(b, err_text(e));
@@ -95,7 +95,7 @@ static bool read_lists(struct browse_reader *r, struct browse *b)
             continue;
         if (session_list_newest(&list, &s->history, SIZE_MAX, &e) == 0)
             browse_take_sessions(b, i, &list);
-        report(b, &e);
+        report_error(b, &e);
         browse_changed(b, i);
         changed = changed || known;
     }
@@ -133,7 +133,7 @@ static void read_messages(struct browse_reader *r, struct browse *b)
     }
     browse_parts_make(&parts, &thread);
     browse_take_messages(b, &thread, &parts, every);
-    report(b, &e);
+    report_error(b, &e);
 }
 
 /* ---- the search ---- */
@@ -217,7 +217,7 @@ static void finder_begin(struct finder *f, struct browse *b)
         return;
     if (read_query(f, b, &e) < 0) {
         browse_take_hits(b, &none, BROWSE_FIT_MESSAGE, true);
-        report(b, &e);
+        report_error(b, &e);
         return;
     }
     f->step = FINDER_MESSAGES;
@@ -238,7 +238,7 @@ static void finder_begin(struct finder *f, struct browse *b)
         buf_release(&repo);
         if (place_open(p, &f->pattern, &e))
             (void)search_merge_add(&f->merge, i, &p->search, &e);
-        report(b, &e);
+        report_error(b, &e);
     }
 }
 
@@ -324,7 +324,7 @@ static void read_hit(struct finder *f, struct err *e)
 
 /* Counts the hits, without looking at each if the search can do that. Returns true when all are
  * counted. */
-static bool count_hits(struct finder *f, struct err *e)
+static bool count_all_hits(struct finder *f, struct err *e)
 {
     for (; f->at < f->count; f->at++) {
         struct place *p = &f->places[f->at];
@@ -368,7 +368,7 @@ bool browse_is_busy(const struct browse_reader *r, const struct browse *b)
 
 /* Returns true if the hits that were found are to be passed on. A repeated search first finds as
  * many as the list has. */
-static bool is_due(const struct finder *f, const struct browse *b)
+static bool is_batch_due(const struct finder *f, const struct browse *b)
 {
     if (f->step == FINDER_ENDED || has_enough(f, b))
         return true;
@@ -384,8 +384,8 @@ bool browse_search_on(struct browse_reader *r, struct browse *b)
 
     f->until = time_ticks() + SLICE_MS;
     if (has_enough(f, b)) {
-        f->counted = count_hits(f, &e);
-        report(b, &e);
+        f->counted = count_all_hits(f, &e);
+        report_error(b, &e);
         b->hits_total = f->counted ? f->total : 0;
         return f->counted;
     }
@@ -396,9 +396,9 @@ bool browse_search_on(struct browse_reader *r, struct browse *b)
             find_sessions(f, &e);
         else
             read_hit(f, &e);
-        report(b, &e);
+        report_error(b, &e);
     }
-    if (!is_due(f, b))
+    if (!is_batch_due(f, b))
         return false;
     f->given += f->hits.count;
     f->since = time_ticks();

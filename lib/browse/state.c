@@ -12,7 +12,7 @@
 
 /* ---- a line ---- */
 
-static void add_place(struct buf *out, const struct browse *b)
+static void add_current_place(struct buf *out, const struct browse *b)
 {
     const struct browse_list *l = browse_list(b);
     const struct browse_pane *p = &b->pane;
@@ -49,19 +49,19 @@ void browse_state_add(struct buf *out, const struct browse *b, struct str histor
         json_add_member_int(&line, "order", (int64_t)b->order);
     if (b->most_hits)
         json_add_member_int(&line, "most_hits", 1);
-    add_place(&line, b);
+    add_current_place(&line, b);
     buf_add_c(&line, "}\n");
     buf_add_str(out, buf_str(&line));
     buf_release(&line);
 }
 
-static void take_text(struct str object, const char *key, struct buf *to)
+static void read_state_text(struct str object, const char *key, struct buf *to)
 {
     buf_clear(to);
     (void)json_decode(json_get(object, key), to);
 }
 
-static size_t take_number(struct str object, const char *key)
+static size_t read_state_number(struct str object, const char *key)
 {
     int64_t n;
 
@@ -85,22 +85,22 @@ bool browse_state_take(struct browse *b, struct str line, struct str history)
 
     if (!is_of(line, history))
         return false;
-    take_text(line, "query", &text);
+    read_state_text(line, "query", &text);
     browse_edit_set(&b->query, buf_str(&text));
     b->query.chosen = text.len > 0;
-    take_text(line, "role", &text);
+    read_state_text(line, "role", &text);
     b->role = role_name(role_of(buf_str(&text)));
     browse_pane_set_role(&b->pane, b->role);
     b->all = json_is_true(json_get(line, "all")) && b->histories > 1;
-    b->order = (enum browse_order)take_number(line, "order") % BROWSE_ORDERS;
-    b->most_hits = take_number(line, "most_hits") > 0;
-    take_text(line, "session", &b->back.session);
-    take_text(line, "message", &b->back.message);
-    take_text(line, "top", &b->back.top);
-    take_text(line, "at", &b->back.at);
-    b->back.row = take_number(line, "row");
-    b->back.top_part = take_number(line, "top_part");
-    b->back.top_line = take_number(line, "top_line");
+    b->order = (enum browse_order)read_state_number(line, "order") % BROWSE_ORDERS;
+    b->most_hits = read_state_number(line, "most_hits") > 0;
+    read_state_text(line, "session", &b->back.session);
+    read_state_text(line, "message", &b->back.message);
+    read_state_text(line, "top", &b->back.top);
+    read_state_text(line, "at", &b->back.at);
+    b->back.row = read_state_number(line, "row");
+    b->back.top_part = read_state_number(line, "top_part");
+    b->back.top_line = read_state_number(line, "top_line");
     b->back.list = b->back.session.len > 0;
     b->back.text = b->back.list && b->back.top.len > 0;
     buf_release(&text);

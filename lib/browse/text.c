@@ -337,7 +337,7 @@ unsigned browse_role_styles(enum role role)
                                : BROWSE_HEAD;
 }
 
-static void add_header(struct browse_lines *lines, const struct message *m, size_t width)
+static void add_message_head(struct browse_lines *lines, const struct message *m, size_t width)
 {
     struct browse_layout how = {.width = width, .styles = browse_role_styles(m->role)};
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -583,8 +583,8 @@ static void add_sources(struct browse_lines *lines, const struct message *m,
 
 /* Adds what a message did beside its text: its calls, the pages that it cites, the files that it
  * read and changed, and the results of its edits. */
-static void add_rest(struct browse_part *part, const struct message *m,
-                     const struct browse_part_view *view)
+static void add_part_details(struct browse_part *part, const struct message *m,
+                             const struct browse_part_view *view)
 {
     struct browse_lines *lines = &part->lines;
     struct str edits = m->field[FIELD_EDIT_RESULTS];
@@ -618,7 +618,7 @@ void browse_part_lay(struct browse_part *part, const struct message *m, struct s
 
     browse_part_unlay(part);
     if (view->first)
-        add_header(lines, m, view->width);
+        add_message_head(lines, m, view->width);
     if (m->role == ROLE_TOOL && view->first)
         add_folded(lines, view->tool.n > 0 ? STR("result of ") : STR("result"), view->tool, text,
                    view);
@@ -627,7 +627,7 @@ void browse_part_lay(struct browse_part *part, const struct message *m, struct s
     if (m->role != ROLE_TOOL || view->unfolded)
         add_text(lines, text, part, view, m->role == ROLE_TOOL ? BROWSE_CODE : 0);
     if (view->last) {
-        add_rest(part, m, view);
+        add_part_details(part, m, view);
         browse_lines_add_one(lines, STR_NONE, &(struct browse_layout){.width = view->width});
     }
     part->laid = true;
@@ -636,7 +636,7 @@ void browse_part_lay(struct browse_part *part, const struct message *m, struct s
 /* A message whose line is not longer than this is decoded whenever it is needed. */
 #define SHORT BROWSE_PART
 
-static void add_part(struct browse_parts *p, size_t message, size_t at, size_t n)
+static void push_part(struct browse_parts *p, size_t message, size_t at, size_t n)
 {
     p->at = mem_grow(p->at, &p->cap, p->count + 1, sizeof *p->at);
     p->at[p->count++] = (struct browse_part){.message = message, .at = at, .n = n};
@@ -662,7 +662,7 @@ static size_t part_end(struct str text)
     return n;
 }
 
-static void cut(struct browse_parts *p, size_t message, struct str text)
+static void cut_parts(struct browse_parts *p, size_t message, struct str text)
 {
     struct markdown state = {0};
     size_t at = 0;
@@ -670,13 +670,13 @@ static void cut(struct browse_parts *p, size_t message, struct str text)
     while (text.n - at > BROWSE_PART) {
         size_t n = part_end(str_skip(text, at));
 
-        add_part(p, message, at, n);
+        push_part(p, message, at, n);
         p->at[p->count - 1].state = state;
         markdown_feed(&state, (struct str){text.p + at, n});
         at += n;
     }
     if (at < text.n || at == 0) {
-        add_part(p, message, at, text.n - at);
+        push_part(p, message, at, text.n - at);
         p->at[p->count - 1].state = state;
     }
 }
@@ -695,11 +695,11 @@ void browse_parts_make(struct browse_parts *p, const struct thread *t)
         p->first[i] = p->count;
         buf_init(&p->texts[i], BUF_LINE);
         if (m->line.n <= SHORT) {
-            add_part(p, i, 0, SIZE_MAX);
+            push_part(p, i, 0, SIZE_MAX);
             continue;
         }
         p->contents[i] = message_content(m, &scratch);
-        cut(p, i, p->contents[i]);
+        cut_parts(p, i, p->contents[i]);
         /* Content without escapes is used directly from the line; only decoded content is kept. */
         if (scratch.len > 0) {
             p->texts[i] = scratch;

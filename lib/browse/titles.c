@@ -8,7 +8,8 @@
 #define TITLE 60
 
 /* Adds the name of the history if several are listed. */
-static void add_history(struct buf *out, const struct browse *b, size_t history, const char *before)
+static void add_history_name(struct buf *out, const struct browse *b, size_t history,
+                             const char *before)
 {
     struct buf name = BUF_INIT(BUF_LINE);
 
@@ -88,7 +89,7 @@ void browse_title_text(struct buf *out, struct browse *b)
         return;
     buf_add_byte(out, ' ');
     vis_add_line(out, utf8_first(id, TITLE), true);
-    add_history(out, b, b->shown.history, "  ");
+    add_history_name(out, b, b->shown.history, "  ");
     if (p->thread.count > 0)
         buf_addf(out, "  %zu/%zu%s%s", p->at + 1, p->thread.count, b->every ? "  every line" : "",
                  browse_is_looking(b) ? "  looking" : "");
@@ -147,7 +148,7 @@ static void add_deletion(struct buf *out, const struct browse *b)
     buf_add_c(out, "delete '");
     vis_add_line(out, utf8_first(id, TITLE), true);
     buf_add_byte(out, '\'');
-    add_history(out, b, b->subject.history, " of ");
+    add_history_name(out, b, b->subject.history, " of ");
     if (count > 0)
         buf_addf(out, ", %" PRIu64 " message%s", count, count == 1 ? "" : "s");
     buf_add_c(out, ", for ever? y or n");

@@ -215,7 +215,7 @@ static void free_view(struct browse_view *v)
     free(v);
 }
 
-static void await_answer(struct browse_view *v);
+static void await_terminal(struct browse_view *v);
 
 struct browse_view *browse_view_open(bool color, bool mouse, struct err *e)
 {
@@ -263,7 +263,7 @@ struct browse_view *browse_view_open(bool color, bool mouse, struct err *e)
 
 void browse_view_close(struct browse_view *v)
 {
-    await_answer(v);
+    await_terminal(v);
     ask_for_pastes(v, false);
     if (!v->away)
         endwin();
@@ -273,7 +273,7 @@ void browse_view_close(struct browse_view *v)
 
 void browse_view_leave(struct browse_view *v)
 {
-    await_answer(v);
+    await_terminal(v);
     def_prog_mode();
     ask_for_pastes(v, false);
     endwin();
@@ -469,7 +469,7 @@ static int32_t escape(struct browse_view *v)
 }
 
 /* Waits for the answer of the terminal, so that it does not become input of the next program. */
-static void await_answer(struct browse_view *v)
+static void await_terminal(struct browse_view *v)
 {
     struct pollfd answer = {.fd = v->fd, .events = POLLIN};
     wint_t key;
@@ -576,7 +576,7 @@ static attr_t attributes(const struct browse_view *v, unsigned styles, attr_t al
 /* Removes the next cell from *text (not empty): a character with its combining marks,
  * converted for curses. Returns its width. If the C library and utf8_width disagree about the width
  * of a character, it becomes U+FFFD, because it would move everything after it. */
-static size_t next_cell(struct str *text, wchar_t cell[CELL])
+static size_t next_screen_cell(struct str *text, wchar_t cell[CELL])
 {
     size_t width = 0, count = 0;
 
@@ -640,7 +640,7 @@ static void draw_text(struct pen *p, struct str text, unsigned styles)
                 return;
             continue;
         }
-        width = next_cell(&text, cell);
+        width = next_screen_cell(&text, cell);
 
         if (p->column + width > p->end)
             return;

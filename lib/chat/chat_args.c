@@ -137,7 +137,7 @@ static void add_header(struct chat_args *a, char *text)
     a->headers[a->headers_count++] = (struct ask_header){text, value, ASK_FLAG, false};
 }
 
-static void add_tool(struct chat_args *a, const char *name)
+static void choose_tool_argument(struct chat_args *a, const char *name)
 {
     size_t server = strcspn(name, "/:");
 
@@ -157,7 +157,7 @@ static void add_tool(struct chat_args *a, const char *name)
     arg_list_add(&a->tools, "");
 }
 
-static void take_flag(struct chat_args *a, int key)
+static void set_flag(struct chat_args *a, int key)
 {
     const struct {
         int key;
@@ -193,7 +193,7 @@ static void take_flag(struct chat_args *a, int key)
 }
 
 /* Stores the argument of an option with a plain text. Returns false if the option is not one. */
-static bool take_text(struct chat_args *a, int key, const char *value)
+static bool set_text(struct chat_args *a, int key, const char *value)
 {
     const struct {
         int key;
@@ -240,7 +240,7 @@ static const char *name_of(int key)
 
 /* Checks an option whose argument is a number or a time, and stores it for request_limits_load.
  * Returns false if the option is not one. */
-static bool take_limit(struct chat_args *a, int key, const char *value)
+static bool set_limit(struct chat_args *a, int key, const char *value)
 {
     const struct {
         int key;
@@ -271,7 +271,7 @@ static bool take_limit(struct chat_args *a, int key, const char *value)
     return false;
 }
 
-static void take_option(struct chat_args *a, int key, char *value)
+static void set_argument(struct chat_args *a, int key, char *value)
 {
     for (size_t i = 0; options[i].key; i++)
         if (options[i].key == key)
@@ -286,7 +286,7 @@ static void take_option(struct chat_args *a, int key, char *value)
         arg_list_add(&a->vars, value);
         break;
     case 'T':
-        add_tool(a, value);
+        choose_tool_argument(a, value);
         break;
     case KEY_HEADER:
         add_header(a, value);
@@ -310,8 +310,8 @@ static void take_option(struct chat_args *a, int key, char *value)
         add_option(a, value);
         break;
     default:
-        if (!take_limit(a, key, value) && !take_text(a, key, value))
-            take_flag(a, key);
+        if (!set_limit(a, key, value) && !set_text(a, key, value))
+            set_flag(a, key);
     }
 }
 
@@ -454,7 +454,7 @@ void chat_args_parse(struct chat_args *a, int argc, char **argv)
     };
     opt_start(&args, &program, argc, argv);
     while ((key = opt_next(&args, &value)) != 0)
-        take_option(a, key, value);
+        set_argument(a, key, value);
     a->words = opt_operands(&args, &a->words_count);
     a->common = args.common;
     check_combination(a);

@@ -496,7 +496,7 @@ static bool keep_lines(struct chat_session *t, struct turn *turn,
 }
 
 /* After its first lines the session becomes current. */
-static void settle(struct chat_session *t)
+static void make_current(struct chat_session *t)
 {
     struct err e = ERR_INIT;
 
@@ -560,7 +560,7 @@ static void end_call(void *arg, struct tool_job *job)
     events_result(&r->session->events, job);
     round_keep(r->turn, job);
     if (keep_lines(r->session, r->turn, turn_store_result))
-        settle(r->session);
+        make_current(r->session);
 }
 
 static void show_calls(void *arg, const struct tool_job *jobs, size_t count)
@@ -634,12 +634,12 @@ static void await_answer(void *arg)
 
     turn_await(p->turn);
     if (p->stored)
-        settle(p->session);
+        make_current(p->session);
 }
 
 /* Connects and sends the first request while the prompt is synced, or the next one. */
-static void ask(struct turn *turn, struct prompt_store *prompt, struct chat_session *t,
-                struct err *e)
+static void ask_and_store(struct turn *turn, struct prompt_store *prompt, struct chat_session *t,
+                          struct err *e)
 {
     turn->ask.limits.before_send = end_prompt;
     turn->ask.limits.after_send = await_answer;
@@ -669,12 +669,12 @@ static void exchange_rounds(struct chat_session *t, struct turn *turn, struct er
         if (t->unasked.kind != ERR_NONE)
             err_set(e, t->unasked.kind, "%s", err_text(&t->unasked));
         else
-            ask(turn, &prompt, t, e);
+            ask_and_store(turn, &prompt, t, e);
         end_prompt(&prompt); /* no connection was made */
         keep_images(t, turn);
         kept = keep_lines(t, turn, turn_store_answer);
         if (kept || prompt.stored)
-            settle(t);
+            make_current(t);
         if (kept)
             keep_title(t);
         more = turn->calling && run_calls(t, turn, e) == 0;

@@ -199,7 +199,7 @@ static void note_context(const struct turn *t)
                      &c->at[i]);
 }
 
-static void add_limit(struct buf *b, const char *name, size_t limit)
+static void name_limit(struct buf *b, const char *name, size_t limit)
 {
     if (limit == CONTEXT_ALL)
         return;
@@ -214,9 +214,9 @@ static void note_cut(struct events *ev, const struct turn *t)
     const char *command = ev->interactive ? "/new" : "-N";
     struct buf limits = BUF_INIT(BUF_SMALL);
 
-    add_limit(&limits, "CHAT_MAX_INPUT_TOKENS", t->limits.tokens);
-    add_limit(&limits, "CHAT_MAX_MESSAGES", t->limits.messages);
-    add_limit(&limits, "CHAT_MAX_BYTES", t->limits.bytes);
+    name_limit(&limits, "CHAT_MAX_INPUT_TOKENS", t->limits.tokens);
+    name_limit(&limits, "CHAT_MAX_MESSAGES", t->limits.messages);
+    name_limit(&limits, "CHAT_MAX_BYTES", t->limits.bytes);
     if (first)
         warnf("the oldest messages are no longer sent: the limits are %s (%smax_messages, "
               "max_bytes); %s starts a new session",
@@ -247,7 +247,7 @@ void events_context(struct events *ev, const struct turn *t)
 /* ---- the text ---- */
 
 /* Prints a piece of Markdown with its styles. */
-static void add_styled(void *arg, unsigned styles, struct str text)
+static void print_styled(void *arg, unsigned styles, struct str text)
 {
     struct events *ev = arg;
 
@@ -493,7 +493,7 @@ void events_start(struct events *ev, const struct opt_common *o, bool verbose)
                                       .again = note_again,
                                       .arg = ev};
     out_start(&ev->out, o->color);
-    markdown_layout_init(&ev->layout, add_styled, ev, measure_columns);
+    markdown_layout_init(&ev->layout, print_styled, ev, measure_columns);
     stderr_text_start(&ev->reasoning, o->color);
     die_before(end_early, ev);
 }

@@ -209,7 +209,7 @@ static int attach_bytes(struct buf *prompt, struct attachment_list *attachments,
 
 /* Returns 0, or -1 with *e set and a command that does it, for something that -f does not fetch or
  * walk through. */
-static int check_file(const char *file, struct err *e)
+static int check_attachable(const char *file, struct err *e)
 {
     struct str name = str_of(file);
     struct buf word = BUF_INIT(BUF_LINE);
@@ -236,7 +236,7 @@ static int check_file(const char *file, struct err *e)
 
 static int read_bytes(const char *file, struct buf *bytes, struct err *e)
 {
-    if (check_file(file, e) < 0)
+    if (check_attachable(file, e) < 0)
         return -1;
     if (strcmp(file, ATTACH_STDIN) != 0)
         return file_read(file, bytes, e);

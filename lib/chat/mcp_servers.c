@@ -49,7 +49,7 @@ static struct mcp_config *find_config(const struct mcp_servers *m, const char *n
     return NULL;
 }
 
-static int check_url(const char *url, struct err *e)
+static int check_server_url(const char *url, struct err *e)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
     bool ok = http_origin(url, &origin);
@@ -77,7 +77,7 @@ static int add_config(struct mcp_servers *m, const char *name, const char *text,
     *added = &m->wanted[m->wanted_count++];
     **added = (struct mcp_config){.name = mem_text(name), .text = mem_text(text)};
     if (is_url(text))
-        return check_url(text, e);
+        return check_server_url(text, e);
     if (words_split(&(*added)->command, str_of(text), &why) == 0)
         return 0;
     err_set(e, ERR_USAGE, "bad command '%s' of an MCP server: %s", text, err_text(&why));
@@ -131,8 +131,8 @@ static int set_cwd(struct mcp_config *config, const struct config *c, struct err
 }
 
 /* Adds the header of one key `SERVER.header.NAME` or `SERVER.header_command.NAME`. */
-static int add_header(struct mcp_config *config, const struct config_named *from,
-                      const char *header, bool command, struct err *e)
+static int add_server_header(struct mcp_config *config, const struct config_named *from,
+                             const char *header, bool command, struct err *e)
 {
     /* A header may be a secret, which others on the way could read. */
     if (is_open(config->text))
@@ -154,7 +154,7 @@ static int set_headers(struct mcp_config *config, const struct config *c, struct
 
         if (c->named[i].setting == SETTING_MCP && str_eq_c(server, config->name) && header.p &&
             (command || str_eq_c(kind, "header")))
-            result = add_header(config, &c->named[i], header.p, command, e);
+            result = add_server_header(config, &c->named[i], header.p, command, e);
     }
     return result;
 }
@@ -167,7 +167,7 @@ static const char *configured(const struct config *c, const char *name)
     return text ? text : property(c, name, "url");
 }
 
-static int set_instructions(struct mcp_config *config, const struct config *c, struct err *e)
+static int read_instructions(struct mcp_config *config, const struct config *c, struct err *e)
 {
     const char *value = property(c, config->name, "instructions");
 
@@ -206,7 +206,7 @@ static int add_configured(struct mcp_servers *m, const struct config *c, const c
         return -1;
     if (!config)
         return 0;
-    if (set_instructions(config, c, e) < 0 || set_tools(config, c, e) < 0)
+    if (read_instructions(config, c, e) < 0 || set_tools(config, c, e) < 0)
         return -1;
     if (is_url(text))
         return set_headers(config, c, e);
@@ -224,7 +224,7 @@ static int add_typed(struct mcp_servers *m, const char *name, const char *text, 
 {
     struct mcp_config *config;
 
-    if (is_open(text) && check_url(text, NULL) == 0)
+    if (is_open(text) && check_server_url(text, NULL) == 0)
         return err_set(e, ERR_USAGE,
                        "cannot use '%s' as an MCP server: it is not encrypted; use https, or set "
                        "'mcp.NAME.url' in the user configuration",
@@ -233,10 +233,10 @@ static int add_typed(struct mcp_servers *m, const char *name, const char *text, 
 }
 
 /* Adds a server that has no name: it gets that of its host. */
-static int add_url(struct mcp_servers *m, const char *url, struct err *e)
+static int add_unnamed(struct mcp_servers *m, const char *url, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    int result = check_url(url, e);
+    int result = check_server_url(url, e);
 
     if (result == 0) {
         http_origin(url, &name);
@@ -251,8 +251,8 @@ static int add_url(struct mcp_servers *m, const char *url, struct err *e)
     return result;
 }
 
-static int add_option(struct mcp_servers *m, const struct config *c, const char *option,
-                      struct err *e)
+static int add_mcp_option(struct mcp_servers *m, const struct config *c, const char *option,
+                          struct err *e)
 {
     const char *text = configured(c, option);
     struct str rest = str_of(option), before = str_cut(&rest, '=');
@@ -262,7 +262,7 @@ static int add_option(struct mcp_servers *m, const struct config *c, const char 
     if (text)
         return add_configured(m, c, option, text, e);
     if (is_url(option))
-        return add_url(m, option, e);
+        return add_unnamed(m, option, e);
     if (!rest.p && mcp_server_name_valid(before))
         return err_set(e, ERR_USAGE,
                        "no MCP server '%s': the user configuration has no 'mcp.%s', and a command "
@@ -305,8 +305,8 @@ static int add_defaults(struct mcp_servers *m, const struct config *c, struct er
 }
 
 /* Adds the tool of -T SERVER:TOOL, and the server unless it is wanted already. */
-static int add_chosen(struct mcp_servers *m, const struct config *c, const char *option,
-                      struct err *e)
+static int choose_tool(struct mcp_servers *m, const struct config *c, const char *option,
+                       struct err *e)
 {
     struct str tool = str_of(option), server = str_cut(&tool, ':');
     struct mcp_config *config;
@@ -317,7 +317,7 @@ static int add_chosen(struct mcp_servers *m, const struct config *c, const char 
         return err_set(e, ERR_USAGE, "bad value '%s' for --tool: SERVER:TOOL is expected", option);
     name = mem_copy(server.p, server.n);
     if (!find_config(m, name))
-        result = add_option(m, c, name, e);
+        result = add_mcp_option(m, c, name, e);
     if (result == 0) {
         config = find_config(m, name);
         if (!config->tools_typed)
@@ -340,9 +340,9 @@ static int choose_servers(struct mcp_servers *m, const struct config *c,
         result = add_defaults(m, c, e);
     for (; options && result == 0 && *options; options++)
         if (**options)
-            result = add_option(m, c, *options, e);
+            result = add_mcp_option(m, c, *options, e);
     for (; chosen && result == 0 && *chosen; chosen++)
-        result = add_chosen(m, c, *chosen, e);
+        result = choose_tool(m, c, *chosen, e);
     return result;
 }
 
@@ -364,7 +364,7 @@ static void release_wanted(struct mcp_servers *m)
 
 /* ---- news of servers ---- */
 
-static void tell(void *arg, const char *server, enum mcp_news news, struct str text)
+static void report_news(void *arg, const char *server, enum mcp_news news, struct str text)
 {
     const struct mcp_servers *m = arg;
 
@@ -465,7 +465,7 @@ static int start_all(struct mcp_servers *m, char *const env[], struct err *e)
 {
     int result = 0;
 
-    m->watch = (struct mcp_watch){tell, m};
+    m->watch = (struct mcp_watch){report_news, m};
     for (size_t i = 0; result == 0 && i < m->wanted_count; i++) {
         const struct mcp_config *config = &m->wanted[i];
         struct mcp_server *s = mem_zalloc(sizeof *s);

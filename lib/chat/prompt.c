@@ -20,7 +20,7 @@ bool prompt_has_stdin(void)
            (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode) || S_ISSOCK(st.st_mode));
 }
 
-static int too_long(struct err *e)
+static int prompt_too_long(struct err *e)
 {
     return err_set(e, ERR_USAGE, "prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
 }
@@ -36,7 +36,8 @@ int prompt_add_stdin(struct buf *prompt, const char *waiting, bool refuse_binary
     if (waiting && poll(&silent, 1, SILENCE_MS) == 0)
         warnf("%s", waiting);
     if (file_read_all(STDIN_FILENO, &bytes) < 0) {
-        result = errno == EFBIG ? too_long(e) : err_sys(e, errno, "cannot read standard input");
+        result =
+            errno == EFBIG ? prompt_too_long(e) : err_sys(e, errno, "cannot read standard input");
     } else {
         text = utf8_without_bom(buf_str(&bytes));
         fault = !refuse_binary                   ? NULL
@@ -54,7 +55,7 @@ int prompt_add_stdin(struct buf *prompt, const char *waiting, bool refuse_binary
             text.n--;
         utf8_add_repaired(prompt, text);
         if (result == 0 && prompt->overflow)
-            result = too_long(e);
+            result = prompt_too_long(e);
     }
     buf_release(&bytes);
     return result;

@@ -51,7 +51,7 @@ void option_set_release(struct option_set *s)
     *s = (struct option_set){0};
 }
 
-static void add_option(struct request_settings *r, struct ask_option option)
+static void push_option(struct request_settings *r, struct ask_option option)
 {
     r->options = mem_grow(r->options, &r->options_cap, r->options_count + 1, sizeof *r->options);
     r->options[r->options_count++] = option;
@@ -67,7 +67,7 @@ static void add_configured_options(struct request_settings *r, const struct conf
             named->setting == SETTING_OPTION ? setting_name_for(known, named->name, p, own) : NULL;
 
         if (name)
-            add_option(r, (struct ask_option){name, str_of(named->value), ASK_CONFIGURATION});
+            push_option(r, (struct ask_option){name, str_of(named->value), ASK_CONFIGURATION});
     }
 }
 
@@ -109,10 +109,10 @@ int request_settings_load(struct request_settings *r, const struct config *c,
     for (enum ask_from from = ASK_TEMPLATE; from <= ASK_FLAG; from++)
         for (size_t i = 0; i < a->options_count; i++)
             if (a->options[i].from == from)
-                add_option(r, a->options[i]);
+                push_option(r, a->options[i]);
     for (size_t i = 0; own && i < own->count; i++)
-        add_option(r, (struct ask_option){
-                          own->at[i].key, {own->at[i].value, own->at[i].value_len}, ASK_FLAG});
+        push_option(r, (struct ask_option){
+                           own->at[i].key, {own->at[i].value, own->at[i].value_len}, ASK_FLAG});
     add_all_hosted(r, c, a, p);
     r->effort_from = strength(c->from[SETTING_EFFORT]);
     r->max_tokens_from = strength(c->from[SETTING_MAX_TOKENS]);

@@ -143,7 +143,7 @@ static int refuse_key_file(const char *file, const char *reason, struct err *e)
 }
 
 /* Returns 0 if the file belongs to the user and no other user has access to it. */
-static int check_file(const char *file, const struct stat *st, struct err *e)
+static int check_private(const char *file, const struct stat *st, struct err *e)
 {
     if (!S_ISREG(st->st_mode))
         return refuse_key_file(file, "not a regular file", e);
@@ -166,7 +166,7 @@ static int read_key(const char *file, struct buf *text, struct err *e)
     if (fstat(fd, &st) < 0)
         result = err_sys(e, errno, "cannot open '%s'", file);
     else
-        result = check_file(file, &st, e);
+        result = check_private(file, &st, e);
     if (result == 0 && file_read_all(fd, text) < 0)
         result = err_sys(e, errno, "cannot read '%s'", file);
     close(fd);
@@ -551,7 +551,7 @@ int server_check_key_file(const struct server *s, struct err *e)
 
 /* May a server be used that a probe found at its usual port? Any user can listen there, so it must
  * belong to this user or the system. */
-static bool is_ours(const struct provider *p, const char *url)
+static bool is_own_server(const struct provider *p, const char *url)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
     const struct passwd *user;
@@ -600,7 +600,7 @@ static bool probe_loopback(struct server *s)
         for (i = from; i < count && !probes[i].there; i++)
             continue;
         s->found = i < count && (is_set(probes[i].provider->base_variable) ||
-                                 is_ours(probes[i].provider, probes[i].base_url));
+                                 is_own_server(probes[i].provider, probes[i].base_url));
     }
     if (s->found)
         s->provider = probes[i].provider;

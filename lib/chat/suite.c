@@ -64,27 +64,27 @@ void suite_list(struct out *out, bool json)
 /* ---- the report ---- */
 
 /* The functions below add members to the object `r`. A value of NULL does not exist. */
-static void add_value(struct buf *r, const char *name, const char *json)
+static void add_json(struct buf *r, const char *name, const char *json)
 {
     json_add_key(r, name);
     buf_add_c(r, json);
 }
 
-static void add_text(struct buf *r, const char *name, const char *value)
+static void add_text_member(struct buf *r, const char *name, const char *value)
 {
     if (value)
         json_add_member(r, name, str_of(value));
     else
-        add_value(r, name, "null");
+        add_json(r, name, "null");
 }
 
 static void add_bool(struct buf *r, const char *name, bool value)
 {
-    add_value(r, name, value ? "true" : "false");
+    add_json(r, name, value ? "true" : "false");
 }
 
 /* Prints a value on a line; the name `history_bytes` is shown with blanks. */
-static void print_line(struct out *out, struct str name, struct str value)
+static void print_named(struct out *out, struct str name, struct str value)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
@@ -109,7 +109,7 @@ static void print_value(struct out *out, struct str name, struct str value)
         value = json_text(value, &scratch);
     else if (json_is_null(value))
         value = STR("none");
-    print_line(out, name, value);
+    print_named(out, name, value);
     buf_release(&scratch);
 }
 
@@ -123,7 +123,7 @@ static void print_files(struct out *out, struct str files)
         buf_clear(&text);
         json_decode_body(it.key, &text);
         buf_addf(&text, ", %.*s bytes", (int)it.value.n, it.value.p);
-        print_line(out, STR("file"), buf_str(&text));
+        print_named(out, STR("file"), buf_str(&text));
     }
     buf_release(&text);
 }
@@ -146,11 +146,11 @@ static void print_report(struct out *out, struct str object)
 }
 
 /* A path below a directory, NULL if that is unknown or the file does not exist. */
-static void add_file(struct buf *r, const char *name, const char *dir, const char *file)
+static void report_file(struct buf *r, const char *name, const char *dir, const char *file)
 {
     char *path = dir ? path_join(dir, file) : NULL;
 
-    add_text(r, name, path && access(path, F_OK) == 0 ? path : NULL);
+    add_text_member(r, name, path && access(path, F_OK) == 0 ? path : NULL);
     free(path);
 }
 
@@ -165,13 +165,13 @@ static bool is_companion(const struct history *h, const char *name)
 }
 
 /* Adds the files of the history with their sizes. */
-static void add_files(struct buf *r, const struct history *h, const char *dir)
+static void report_files(struct buf *r, const struct history *h, const char *dir)
 {
     struct dirent **entries = NULL;
     int count = dir ? scandir(dir, &entries, NULL, alphasort) : 0;
     struct stat st;
 
-    add_value(r, "files", "{");
+    add_json(r, "files", "{");
     for (int i = 0; i < count; i++) {
         char *path = path_join(dir, entries[i]->d_name);
 
@@ -188,7 +188,7 @@ static void add_files(struct buf *r, const struct history *h, const char *dir)
 static void add_foreign_one(struct buf *r, const char *path, size_t *count)
 {
     if ((*count)++ == 0)
-        add_value(r, "foreign_histories", "[");
+        add_json(r, "foreign_histories", "[");
     else
         buf_add_byte(r, ',');
     json_add_string(r, str_of(path));
@@ -218,26 +218,26 @@ static void add_foreign(struct buf *r, const struct history *h)
         buf_add_byte(r, ']');
 }
 
-static void add_session(struct buf *r, const struct history *h)
+static void report_session(struct buf *r, const struct history *h)
 {
     struct buf id = BUF_INIT(BUF_SMALL), time = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
     int64_t since = 0;
     int found = session_current(h, &id, &since, &e);
 
-    add_text(r, "session", found > 0 ? buf_c(&id) : NULL);
+    add_text_member(r, "session", found > 0 ? buf_c(&id) : NULL);
     if (found > 0) {
         time_add_iso(&time, since);
-        add_text(r, "session_since", buf_c(&time));
+        add_text_member(r, "session_since", buf_c(&time));
     }
     if (found < 0)
-        add_text(r, "session_error", err_text(&e));
+        add_text_member(r, "session_error", err_text(&e));
     err_release(&e);
     buf_release(&id);
     buf_release(&time);
 }
 
-static void add_history(struct buf *r, const struct history *h)
+static void report_history(struct buf *r, const struct history *h)
 {
     static const char *const kinds[] = {
         [HISTORY_EXPLICIT] = "file",
@@ -250,34 +250,34 @@ static void add_history(struct buf *r, const struct history *h)
     bool exists;
 
     if (h->nowhere) {
-        add_text(r, "history", NULL);
-        add_text(r, "history_error", h->nowhere);
+        add_text_member(r, "history", NULL);
+        add_text_member(r, "history_error", h->nowhere);
         return;
     }
     exists = lstat(h->path, &st) == 0;
-    add_text(r, "history", h->path);
-    add_text(r, "history_kind", kinds[h->kind]);
+    add_text_member(r, "history", h->path);
+    add_text_member(r, "history_kind", kinds[h->kind]);
     add_bool(r, "history_exists", exists);
     if (exists) {
         json_add_member_int(r, "history_bytes", st.st_size);
         add_bool(r, "history_trusted", h->trusted);
         second = history_second_name(h, &st);
-        add_text(r, "second_name", second);
+        add_text_member(r, "second_name", second);
     }
     if (h->notice)
-        add_text(r, "notice", h->notice);
+        add_text_member(r, "notice", h->notice);
     if (h->doubt)
-        add_text(r, "trust_error", h->doubt);
+        add_text_member(r, "trust_error", h->doubt);
     add_foreign(r, h);
-    add_session(r, h);
-    add_files(r, h, h->dir ? h->dir : parent && *parent ? parent : ".");
+    report_session(r, h);
+    report_files(r, h, h->dir ? h->dir : parent && *parent ? parent : ".");
     free(parent);
     free(second);
 }
 
 /* ---- the model server ---- */
 
-static void add_key(struct buf *r, const struct key_source *key)
+static void report_key(struct buf *r, const struct key_source *key)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
@@ -285,7 +285,7 @@ static void add_key(struct buf *r, const struct key_source *key)
         buf_addf(&text, "the command in %s", key->name);
     else if (key->kind != KEY_NONE)
         buf_add_c(&text, key->kind == KEY_FILE ? key->value : key->name);
-    add_text(r, "key_from", key->kind == KEY_NONE ? NULL : buf_c(&text));
+    add_text_member(r, "key_from", key->kind == KEY_NONE ? NULL : buf_c(&text));
     buf_release(&text);
 }
 
@@ -297,16 +297,16 @@ static void add_server(struct buf *r, const struct config *c)
     struct err e = ERR_INIT;
 
     if (server_providers(&known, c, &e) < 0 || server_choose(&server, &known, c, NULL, 0, &e) < 0) {
-        add_text(r, "provider", NULL);
-        add_text(r, "provider_error", err_text(&e));
+        add_text_member(r, "provider", NULL);
+        add_text_member(r, "provider_error", err_text(&e));
     } else {
-        add_text(r, "provider", server.provider->name);
-        add_text(r, "model", server.model);
+        add_text_member(r, "provider", server.provider->name);
+        add_text_member(r, "model", server.model);
         if (server.base_url && http_origin(server.base_url, &origin))
-            add_text(r, "server", buf_c(&origin));
-        add_key(r, &server.key_source);
+            add_text_member(r, "server", buf_c(&origin));
+        report_key(r, &server.key_source);
         if (server_check_key_file(&server, &e) < 0)
-            add_text(r, "key_error", err_text(&e));
+            add_text_member(r, "key_error", err_text(&e));
     }
     err_release(&e);
     server_release(&server);
@@ -321,11 +321,11 @@ static void add_versions(struct buf *r)
     struct buf system = BUF_INIT(BUF_SMALL);
     struct utsname name;
 
-    add_text(r, "version", opt_version());
+    add_text_member(r, "version", opt_version());
     if (uname(&name) == 0)
         buf_addf(&system, "%s %s %s", name.sysname, name.release, name.machine);
-    add_text(r, "system", system.len > 0 ? buf_c(&system) : NULL);
-    add_text(r, "http_library", http_library());
+    add_text_member(r, "system", system.len > 0 ? buf_c(&system) : NULL);
+    add_text_member(r, "http_library", http_library());
     buf_release(&system);
 }
 
@@ -348,7 +348,7 @@ static void add_environment(struct buf *r)
         if (config_env(buf_c(&name)))
             buf_addf(&set, "%s%s", set.len > 0 ? " " : "", buf_c(&name));
     }
-    add_text(r, "environment", set.len > 0 ? buf_c(&set) : NULL);
+    add_text_member(r, "environment", set.len > 0 ? buf_c(&set) : NULL);
     buf_release(&set);
     buf_release(&name);
 }
@@ -359,13 +359,13 @@ void suite_report(struct out *out, const struct config *c, const struct history 
 
     buf_add_byte(&r, '{');
     add_versions(&r);
-    add_history(&r, h);
-    add_file(&r, "configuration", c->config_home, "chathist/config");
-    add_file(&r, "keys", c->config_home, "chathist/keys");
-    add_file(&r, "templates", c->config_home, "chathist/templates");
-    add_file(&r, "personas", c->config_home, "chathist/personas");
-    add_file(&r, "tools", c->config_home, "chathist/tools");
-    add_file(&r, "register", c->state_home, "chathist/histories");
+    report_history(&r, h);
+    report_file(&r, "configuration", c->config_home, "chathist/config");
+    report_file(&r, "keys", c->config_home, "chathist/keys");
+    report_file(&r, "templates", c->config_home, "chathist/templates");
+    report_file(&r, "personas", c->config_home, "chathist/personas");
+    report_file(&r, "tools", c->config_home, "chathist/tools");
+    report_file(&r, "register", c->state_home, "chathist/histories");
     add_server(&r, c);
     add_environment(&r);
     buf_add_byte(&r, '}');

@@ -45,8 +45,8 @@ static struct template_var *find_var(struct template_var *vars, size_t count, st
 }
 
 /* Adds the value of the text between the braces. */
-static int add_value(struct str inside, size_t line, struct template_var *vars, size_t count,
-                     struct buf *out, struct err *e)
+static int expand_var(struct str inside, size_t line, struct template_var *vars, size_t count,
+                      struct buf *out, struct err *e)
 {
     struct str otherwise = inside, name = str_trim(str_cut(&otherwise, ':'));
     struct template_var *var;
@@ -105,8 +105,8 @@ int template_expand(struct str text, size_t line, struct template_var *vars, siz
         }
         rest = (struct str){rest.p + open.n, rest.n - open.n};
         end = str_find(rest, close);
-        if (add_value(end ? (struct str){rest.p, (size_t)(end - rest.p)} : STR_NONE, line, vars,
-                      count, out, e) < 0)
+        if (expand_var(end ? (struct str){rest.p, (size_t)(end - rest.p)} : STR_NONE, line, vars,
+                       count, out, e) < 0)
             return -1;
         line += lines_in((struct str){rest.p, (size_t)(end - rest.p)});
         text = (struct str){end + close.n, rest.n - (size_t)(end - rest.p) - close.n};
@@ -144,7 +144,7 @@ static char *preset_file(const struct preset *p, struct err *e)
 
 /* A path on the command line is the user's own choice; a file named by a NAME must be trusted.
  * Returns the descriptor, or -1 with *e set. */
-static int open_file(const struct preset *p, const char *file, struct err *e)
+static int open_preset(const struct preset *p, const char *file, struct err *e)
 {
     struct stat st;
 
@@ -158,7 +158,7 @@ static int open_file(const struct preset *p, const char *file, struct err *e)
 static void read_preset_text(struct preset *p, struct err *e)
 {
     char *file = preset_file(p, e);
-    int fd = file ? open_file(p, file, e) : -1;
+    int fd = file ? open_preset(p, file, e) : -1;
 
     if (fd >= 0 && file_read_all(fd, &p->text) < 0)
         err_sys(e, errno, "cannot read '%s'", file);
@@ -341,7 +341,7 @@ static void check_used(const struct presets *p)
 
 /* ---- what chat makes of them ---- */
 
-static void load_named(struct preset *p, const char *name, struct chat_args *a)
+static void load_preset(struct preset *p, const char *name, struct chat_args *a)
 {
     struct err e = ERR_INIT;
 
@@ -359,8 +359,8 @@ static void load_named(struct preset *p, const char *name, struct chat_args *a)
 void presets_load(struct presets *p, struct chat_args *a)
 {
     take_vars(p, a);
-    load_named(&p->persona, a->persona, a);
-    load_named(&p->template, a->template_name, a);
+    load_preset(&p->persona, a->persona, a);
+    load_preset(&p->template, a->template_name, a);
     if (a->persona && p->template.system)
         die_usage("template '%s' has a system prompt of its own: --persona does not go with it",
                   a->template_name);
@@ -406,7 +406,7 @@ void presets_release(struct presets *p)
 /* ---- the list ---- */
 
 /* Is it a name that `-t` accepts and one line of the list can hold? */
-static bool is_listed(const char *name)
+static bool is_listed_name(const char *name)
 {
     struct str rest = str_of(name);
 
@@ -450,7 +450,7 @@ int presets_each(const char *what, preset_fn *fn, void *arg, struct err *e)
         char *file = path_join(dir, entries[i]->d_name);
         struct stat st;
 
-        if (is_listed(entries[i]->d_name) && stat(file, &st) == 0 && S_ISREG(st.st_mode))
+        if (is_listed_name(entries[i]->d_name) && stat(file, &st) == 0 && S_ISREG(st.st_mode))
             fn(arg, kind, entries[i]->d_name);
         free(file);
         free(entries[i]);

@@ -34,7 +34,7 @@ struct run {
 /* ---- the result of a call ---- */
 
 /* Drops the middle only when there are twice as many bytes as remain, so that few are moved. */
-static void keep(struct stream *s, struct str chunk)
+static void keep_ends(struct stream *s, struct str chunk)
 {
     buf_add_str(&s->kept, chunk);
     if (s->kept.len > 2 * (s->head + s->tail)) {
@@ -102,7 +102,7 @@ static void release_run(struct tool_job *job)
 }
 
 /* Starts the tool. One without a name is asked for its declaration. */
-static void begin_run(struct tool_job *job)
+static void start_tool(struct tool_job *job)
 {
     const struct tool_exec *t = job->tool->source;
     char schema[] = "--schema", *argv[] = {t->path, t->tool.name ? NULL : schema, NULL};
@@ -153,7 +153,7 @@ static bool drain(struct run *r, int *fd, struct stream *s)
         buf_clear(&r->chunk);
         if (!child_read(fd, &r->chunk))
             return false;
-        keep(s, buf_str(&r->chunk));
+        keep_ends(s, buf_str(&r->chunk));
         r->read += r->chunk.len;
     }
     return *fd >= 0;
@@ -212,8 +212,8 @@ static void stop_run(struct tool_job *job, int64_t until)
     release_run(job);
 }
 
-static const struct tool_kind executable = {begin_run, fds_of_run, step_run,
-                                            ask_run,   stop_run,   true};
+static const struct tool_kind executable = {start_tool, fds_of_run, step_run,
+                                            ask_run,    stop_run,   true};
 
 /* ---- the declaration ---- */
 

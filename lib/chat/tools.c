@@ -108,7 +108,7 @@ static int load_tool(struct toolbox *b, const char *name, bool by_user, const st
     return result;
 }
 
-static int load_named(struct toolbox *b, const char *const *named, const struct config *c,
+static int load_tools(struct toolbox *b, const char *const *named, const struct config *c,
                       int cancel_fd, struct err *e)
 {
     int result = 0;
@@ -156,7 +156,7 @@ void toolbox_load(struct toolbox *b, const char *const *named, const struct conf
     cancel_fd = interrupt_begin(&e);
     if (cancel_fd < 0)
         die_err(&e);
-    result = named ? load_named(b, named, c, cancel_fd, &e) : load_configured(b, c, cancel_fd, &e);
+    result = named ? load_tools(b, named, c, cancel_fd, &e) : load_configured(b, c, cancel_fd, &e);
     signo = interrupt_signal();
     interrupt_end();
     if (signo)
@@ -196,7 +196,7 @@ bool consent_matches(const char *patterns, struct str name)
     return false;
 }
 
-static void add_call(struct buf *out, struct str name, struct str args, bool whole)
+static void add_call_text(struct buf *out, struct str name, struct str args, bool whole)
 {
     struct buf text = BUF_INIT(BUF_LINE), visible = BUF_INIT(8 * BUF_LINE);
     struct str shown;
@@ -233,7 +233,7 @@ static enum consent_answer ask_on(struct consent *c, int tty, struct str name, s
 
         buf_clear(&text);
         if (call)
-            add_call(&text, name, args, whole);
+            add_call_text(&text, name, args, whole);
         buf_add_c(&text, call ? "\n" : "");
         add_question(&text, name);
         confirm_say(tty, buf_str(&text));

@@ -603,7 +603,7 @@ static int ask_once(struct turn *t, const struct response_sink *sink, struct err
 
 /* Makes room in the context before a request, and says so: `why` the user is told, with the
  * server's words in `detail`, which may be empty. Returns false if nothing was left out. */
-static bool make_room(struct turn *t, const char *why, const char *detail)
+static bool shorten_context(struct turn *t, const char *why, const char *detail)
 {
     struct buf notice = BUF_INIT(BUF_LINE);
     size_t before = t->context.dropped;
@@ -630,7 +630,7 @@ static bool leave_out_half(struct turn *t, struct err *e)
     if (e->kind != ERR_TOO_LONG || t->answer.text.len + t->answer.calls_count > 0)
         return false;
     t->refused_bytes = context_bytes(&t->context);
-    if (!make_room(t, "the conversation is too long: asking again without", err_text(e)))
+    if (!shorten_context(t, "the conversation is too long: asking again without", err_text(e)))
         return false;
     err_release(e);
     response_release(&t->answer);
@@ -662,7 +662,7 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e)
     t->answer.sink = sink;
     /* The first request was cut when the context was made (turn_prepare). */
     if (t->context.count > t->context.turn + 1)
-        (void)make_room(t, "the model's context is full: it goes on without", "");
+        (void)shorten_context(t, "the model's context is full: it goes on without", "");
     do
         result = ask_once(t, sink, e);
     while (result < 0 && (leave_out_half(t, e) || leave_out_images(t, e)));
@@ -741,7 +741,7 @@ static void refuse_name(struct tool_job *job)
     buf_release(&shown);
 }
 
-static void look_up(const struct turn *t, struct tool_job *job)
+static void find_job_tool(const struct turn *t, struct tool_job *job)
 {
     buf_init(&job->result, TOOL_RESULT_MAX);
     job->tool = find_tool(&t->ask, buf_str(&job->call->name));
@@ -758,7 +758,7 @@ void round_begin(struct turn *t)
     t->calls = mem_zalloc(t->answer.calls_count * sizeof *t->calls);
     for (size_t i = 0; i < t->answer.calls_count; i++) {
         t->calls[i].call = &t->answer.calls[i];
-        look_up(t, &t->calls[i]);
+        find_job_tool(t, &t->calls[i]);
     }
 }
 

@@ -21,7 +21,7 @@
 /* ---- the options ---- */
 
 /* The last --since counts, and the last --until. */
-static void take_time(struct filter *f, int key, const char *value)
+static void set_time_bound(struct filter *f, int key, const char *value)
 {
     int64_t first, last;
 
@@ -36,7 +36,7 @@ static void take_time(struct filter *f, int key, const char *value)
 }
 
 /* Returns false if the key is not one of the options that choose. */
-static bool take(struct choice *c, int key, char *value)
+static bool set_option(struct choice *c, int key, char *value)
 {
     switch (key) {
     case 'r':
@@ -50,7 +50,7 @@ static bool take(struct choice *c, int key, char *value)
         break;
     case CHOOSE_SINCE:
     case CHOOSE_UNTIL:
-        take_time(&c->filter, key, value);
+        set_time_bound(&c->filter, key, value);
         break;
     case CHOOSE_MODEL:
         filter_add(&c->filter.models, str_of(value));
@@ -84,7 +84,7 @@ int choose_next(struct choice *c, struct opt_parser *p, char **value)
     int key;
 
     while ((key = opt_next(p, value)) != 0)
-        if (!take(c, key, *value))
+        if (!set_option(c, key, *value))
             return key;
     c->common = p->common;
     operands = opt_operands(p, &count);
@@ -149,7 +149,7 @@ static void open_given(struct choice *c)
 
 /* ---- names of sessions ---- */
 
-static void add_name(struct choice *c, struct str name, bool exact)
+static void name_session(struct choice *c, struct str name, bool exact)
 {
     struct named_session added = {
         .name = BUF_INIT(BUF_LINE), .exact = exact, .id = BUF_INIT(BUF_LINE)};
@@ -169,7 +169,7 @@ static void add_name(struct choice *c, struct str name, bool exact)
     c->sessions[c->sessions_count++] = added;
 }
 
-static void add_lines(struct choice *c)
+static void read_name_lines(struct choice *c)
 {
     struct buf text = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
@@ -185,20 +185,20 @@ static void add_lines(struct choice *c)
         struct str name = str_cut(&line, '\t');
 
         if (name.n > 0)
-            add_name(c, name, true);
+            name_session(c, name, true);
     }
     buf_release(&text);
 }
 
-static void read_names(struct choice *c, const char *otherwise)
+static void read_name_operands(struct choice *c, const char *otherwise)
 {
     if (c->names.count == 0 && otherwise)
-        add_name(c, str_of(otherwise), false);
+        name_session(c, str_of(otherwise), false);
     for (size_t i = 0; i < c->names.count; i++) {
         if (strcmp(c->names.at[i], "-") == 0)
-            add_lines(c);
+            read_name_lines(c);
         else
-            add_name(c, str_of(c->names.at[i]), false);
+            name_session(c, str_of(c->names.at[i]), false);
     }
 }
 
@@ -208,13 +208,13 @@ void choose_begin(struct choice *c, const char *otherwise)
 
     if (config_load(&c->config, &e) < 0)
         die_err(&e);
-    read_names(c, otherwise);
+    read_name_operands(c, otherwise);
 }
 
 /* ---- sessions of other histories ---- */
 
 /* Does the present history have the session, or must it decide about the name? */
-static bool is_here(const struct choice *c, const struct named_session *name)
+static bool decides_here(const struct choice *c, const struct named_session *name)
 {
     struct str text = buf_str(&name->name);
     struct buf id = BUF_INIT(BUF_LINE);
@@ -240,7 +240,7 @@ static void look_elsewhere(struct choice *c)
         struct named_session *name = &c->sessions[i];
 
         name->bound = true;
-        if (is_here(c, name))
+        if (decides_here(c, name))
             continue;
         if (c->histories.count == 1)
             histories_add_all(&c->histories, &c->config);
@@ -286,7 +286,7 @@ void choose_open(struct choice *c, enum choose_reach reach, const char *otherwis
     } else {
         open_found(c, reach == CHOOSE_OTHERS);
     }
-    read_names(c, otherwise);
+    read_name_operands(c, otherwise);
     if (reach == CHOOSE_ANYWHERE && c->files.count == 0 && !c->all && c->config.state_home &&
         c->histories.at[0].kind != HISTORY_EXPLICIT)
         look_elsewhere(c);
@@ -300,7 +300,7 @@ bool choose_many(const struct choice *c)
 /* ---- sessions ---- */
 
 /* Looks a session up. Returns whether the history has it; any other error ends the program. */
-static bool resolve(const struct history *h, struct named_session *name)
+static bool resolve_session(const struct history *h, struct named_session *name)
 {
     struct str text = buf_str(&name->name);
     int result;
@@ -324,7 +324,7 @@ bool choose_in(struct choice *c, const struct history *h)
         if (name->bound && h != &c->histories.at[name->home])
             continue;
         /* An empty id is not an absent one. */
-        if (resolve(h, name))
+        if (resolve_session(h, name))
             filter_add(&c->filter.sessions, buf_str(&name->id));
     }
     return c->filter.sessions.count > 0 || (c->names.count == 0 && c->sessions_count == 0);
@@ -349,7 +349,7 @@ int choose_one(struct choice *c)
 
 /* A session whose latest message has no time that can be read is within no bounds. One without a
  * message has the time of its first title. */
-static bool in_time(const struct filter *f, const struct session *s)
+static bool session_in_time(const struct filter *f, const struct session *s)
 {
     int64_t used;
 
@@ -372,7 +372,7 @@ int choose_mark(const struct choice *c, const struct session_list *l, bool *mark
     int result;
 
     for (size_t i = 0; i < l->count; i++)
-        marked[i] = marked[i] && in_time(&c->filter, &l->at[i]);
+        marked[i] = marked[i] && session_in_time(&c->filter, &l->at[i]);
     if (filter_is_empty(&filter))
         return 0;
     if (scan_open(&scan, h->dir_fd, h->path, e) < 0)

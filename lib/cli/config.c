@@ -209,7 +209,7 @@ void config_key(const struct config_named *named, struct buf *out)
 }
 
 /* Stores a value with the key `KEY.NAME`. Returns false if no setting has such keys. */
-static bool take_named(struct config *c, struct str key, struct str value)
+static bool set_named(struct config *c, struct str key, struct str value)
 {
     static const enum setting named[] = {SETTING_API_KEY_COMMAND, SETTING_MCP,
                                          SETTING_OPTION,          SETTING_HEADER,
@@ -286,7 +286,7 @@ static int take_line(struct config *c, struct str line, const char *file, size_t
         free(value);
         return 0;
     }
-    if (take_named(c, key, rest))
+    if (set_named(c, key, rest))
         return 0;
     warn_unknown(key, file, number);
     return 0;

@@ -24,7 +24,7 @@ static void *last_words_arg;
 static void erase_spinner(void);
 
 /* One write, so that messages of several programs on one terminal are not mixed. */
-static void print_line(const char *before, struct str text)
+static void write_message(const char *before, struct str text)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
@@ -45,7 +45,7 @@ static void print_linef(const char *before, const char *fmt, va_list ap)
     struct buf text = BUF_INIT(BUF_SMALL);
 
     buf_vaddf(&text, fmt, ap);
-    print_line(before, buf_str(&text));
+    write_message(before, buf_str(&text));
     buf_release(&text);
 }
 
@@ -77,7 +77,7 @@ void die_start(const char *name)
 
 void warn_err(const struct err *e)
 {
-    print_line(tool, str_of(err_text(e)));
+    write_message(tool, str_of(err_text(e)));
 }
 
 void warnf(const char *fmt, ...)
@@ -92,7 +92,7 @@ void warnf(const char *fmt, ...)
 void warn_message(void *unused, const char *message)
 {
     (void)unused;
-    print_line(tool, str_of(message));
+    write_message(tool, str_of(message));
 }
 
 void notef(const char *fmt, ...)

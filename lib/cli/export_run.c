@@ -270,7 +270,7 @@ static int load_chosen(struct run *r, struct err *e)
     return 0;
 }
 
-static bool is_chosen(const struct run *r, struct str session_id)
+static bool is_selected(const struct run *r, struct str session_id)
 {
     return !is_restricted(r) || hash_map_find(&r->chosen, session_id);
 }
@@ -288,7 +288,7 @@ static void want(struct run *r, size_t session)
 {
     struct selection_session *s = &r->select.sessions[session];
 
-    if (!is_chosen(r, s->id) || (r->job->state && !s->grown))
+    if (!is_selected(r, s->id) || (r->job->state && !s->grown))
         return;
     s->wanted = true;
     r->order[r->count++] = session;
@@ -451,7 +451,7 @@ struct pieces {
     off_t next_line;
 };
 
-static struct piece *piece_of(struct pieces *p, size_t number)
+static struct piece *run_piece(struct pieces *p, size_t number)
 {
     return &p->at[number % PIECES];
 }
@@ -460,7 +460,7 @@ static bool begin_sessions(void *ctx, size_t number)
 {
     struct pieces *p = ctx;
     const struct run *r = p->run;
-    struct piece *piece = piece_of(p, number);
+    struct piece *piece = run_piece(p, number);
     off_t most = p->to ? PIECE : SMALL_PIECE;
 
     if (p->next == r->count)
@@ -488,7 +488,7 @@ static void do_sessions(void *ctx, size_t number, size_t thread)
 {
     struct pieces *p = ctx;
     struct run *r = p->run;
-    struct piece *piece = piece_of(p, number);
+    struct piece *piece = run_piece(p, number);
     struct reader *d = &r->readers[thread];
 
     piece->rc = 0;
@@ -503,7 +503,7 @@ static void do_sessions(void *ctx, size_t number, size_t thread)
 }
 
 /* Writes what a thread has made. */
-static int take_piece(struct pieces *p, struct piece *piece, struct err *e)
+static int write_piece(struct pieces *p, struct piece *piece, struct err *e)
 {
     struct run *r = p->run;
 
@@ -533,7 +533,7 @@ static int write_pieces(struct pieces *p, bool (*begin)(void *, size_t),
         export_part(&p->at[i].text, p->run->job->format);
     thread_pool_help(pool);
     while (rc == 0 && thread_pool_next(pool, &number))
-        rc = take_piece(p, piece_of(p, number), e);
+        rc = write_piece(p, run_piece(p, number), e);
     thread_pool_free(pool);
     for (size_t i = 0; i < PIECES; i++) {
         export_release(&p->at[i].text);
@@ -575,7 +575,7 @@ static int write_selected(struct run *r, struct export *x, struct err *e)
 static bool begin_lines(void *ctx, size_t number)
 {
     struct pieces *p = ctx;
-    struct piece *piece = piece_of(p, number);
+    struct piece *piece = run_piece(p, number);
 
     piece->rc = scan_split(&p->scan, &p->next_line, PIECE, &piece->scan, &piece->error);
     return piece->rc != 0;
@@ -584,7 +584,7 @@ static bool begin_lines(void *ctx, size_t number)
 static void do_lines(void *ctx, size_t number, size_t thread)
 {
     struct pieces *p = ctx;
-    struct piece *piece = piece_of(p, number);
+    struct piece *piece = run_piece(p, number);
     struct reader *d = &p->run->readers[thread];
     struct line l;
 
@@ -592,7 +592,7 @@ static void do_lines(void *ctx, size_t number, size_t thread)
         return;
     while (piece->rc >= 0 &&
            (piece->rc = scan_message(&piece->scan, &d->line, &l, &piece->error)) > 0) {
-        if (!is_chosen(p->run, d->line.session_id))
+        if (!is_selected(p->run, d->line.session_id))
             continue;
         /* A line stays valid without its secrets. */
         if (d->redactor)
@@ -632,8 +632,8 @@ static int write_group(struct export *x, struct named *n, struct err *e)
     return rc;
 }
 
-static int take_named(struct run *r, struct export *x, struct named *n, struct str line,
-                      struct err *e)
+static int export_named(struct run *r, struct export *x, struct named *n, struct str line,
+                        struct err *e)
 {
     struct reader *d = r->readers;
 
@@ -666,7 +666,7 @@ static int take_lines(struct run *r, struct export *x, struct named *n, struct b
     while (rest.n > 0 && (ended || memchr(rest.p + searched, '\n', rest.n - searched))) {
         struct str line = str_cut(&rest, '\n');
 
-        if (!n->too_long && take_named(r, x, n, line, e) < 0)
+        if (!n->too_long && export_named(r, x, n, line, e) < 0)
             return -1;
         n->too_long = false;
         searched = 0;
@@ -712,7 +712,7 @@ static int write_named(struct run *r, struct export *x, struct err *e)
 /* ---- destinations ---- */
 
 /* Writes what is exported, the sessions in their order. */
-static int write_all(struct run *r, struct export *x, struct err *e)
+static int write_chosen(struct run *r, struct export *x, struct err *e)
 {
     return r->job->messages ? write_named(r, x, e)
            : is_streamed(r) ? write_stream(r, x, e)
@@ -729,7 +729,8 @@ static int write_document(struct run *r, struct reader *d, size_t session, expor
 
     x.sessions = follows;
     if (rc == 0)
-        rc = session == SELECTION_NONE ? write_all(r, &x, e) : write_session(r, d, &x, session, e);
+        rc = session == SELECTION_NONE ? write_chosen(r, &x, e)
+                                       : write_session(r, d, &x, session, e);
     if (rc == 0)
         rc = export_end(&x, e);
     export_release(&x);
@@ -796,7 +797,7 @@ static void do_files(void *ctx, size_t number, size_t thread)
 {
     struct pieces *p = ctx;
     struct run *r = p->run;
-    struct piece *piece = piece_of(p, number);
+    struct piece *piece = run_piece(p, number);
     struct reader *d = &r->readers[thread];
     struct buf name = BUF_INIT(BUF_SMALL);
 
@@ -838,7 +839,7 @@ static int to_directory(struct run *r, struct err *e)
 /* ---- the whole run ---- */
 
 /* Ends the program if an output would overwrite the history or one of its companions. */
-static void check_place(const struct run *r, const char *path, const char *option)
+static void check_output_place(const struct run *r, const char *path, const char *option)
 {
     const char *why = path ? history_file_of(r->history, path) : NULL;
 
@@ -850,8 +851,8 @@ static void check_places(const struct run *r)
 {
     const char *output = r->job->directory ? NULL : r->job->output;
 
-    check_place(r, output, "--output");
-    check_place(r, r->job->state, "--incremental");
+    check_output_place(r, output, "--output");
+    check_output_place(r, r->job->state, "--incremental");
     if (output && r->job->state && path_same(output, r->job->state))
         die_usage("'%s' cannot be both --output and the state of --incremental", output);
 }
@@ -878,7 +879,7 @@ static int write_output(struct run *r, struct err *e)
 
 /* Selects lines of the history. Returns 1; 0 if every named session is absent; -1 with *e set. If
  * standard input has no name, the document has no session. */
-static int choose(struct run *r, struct err *e)
+static int select_lines(struct run *r, struct err *e)
 {
     struct export_job *job = r->job;
     const struct filter_list *named = &job->choice.filter.sessions;
@@ -911,7 +912,7 @@ static int from_history(struct run *r, struct err *e)
 
     rc = r->job->state ? selection_open_state(&r->select, r->job->state, &wait, e) : 0;
     if (rc == 0)
-        rc = choose(r, e);
+        rc = select_lines(r, e);
     if (rc > 0) {
         rc = write_output(r, e);
         if (rc == 0 && r->select.moved && r->job->state)
@@ -976,7 +977,7 @@ int export_run(struct export_job *job, const struct history *h, struct out *out)
 /* ---- all histories ---- */
 
 /* Returns the path of the entry for a history in a directory. The caller frees it. */
-static char *entry_of(const char *directory, const struct history *h)
+static char *entry_path(const char *directory, const struct history *h)
 {
     struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(SIZE_MAX);
 
@@ -1018,8 +1019,8 @@ int export_run_all(struct export_job *job, struct out *out)
 
         if (!h->trusted)
             continue;
-        job->output = own_output = output ? entry_of(output, h) : NULL;
-        job->state = own_state = state ? entry_of(state, h) : NULL;
+        job->output = own_output = output ? entry_path(output, h) : NULL;
+        job->state = own_state = state ? entry_path(state, h) : NULL;
         if (output)
             make_directory(own_output);
         one = run_one(job, h, out, true);

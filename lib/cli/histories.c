@@ -135,7 +135,7 @@ void history_name_add(struct buf *out, const struct history *h)
     buf_add_str(out, name);
 }
 
-static bool is_called(const struct history *h, struct str folded)
+static bool history_is_called(const struct history *h, struct str folded)
 {
     struct buf name = BUF_INIT(BUF_SMALL), key = BUF_INIT(BUF_LINE);
     bool is;
@@ -156,7 +156,7 @@ void histories_restrict(struct histories *l, const char *text)
 
     utf8_add_folded(&folded, str_of(text));
     for (size_t i = 0; i < l->count; i++) {
-        if (is_called(&l->at[i], buf_str(&folded)))
+        if (history_is_called(&l->at[i], buf_str(&folded)))
             l->at[kept++] = l->at[i];
         else
             history_release(&l->at[i]);

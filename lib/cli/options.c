@@ -96,7 +96,7 @@ static const char *const kind_names[] = {
 };
 
 /* Returns the row with this name, or NULL. */
-static const struct opt *find(const struct opt *table, const char *name)
+static const struct opt *find_row(const struct opt *table, const char *name)
 {
     for (; table->key; table++)
         if (strcmp(table->name, name) == 0)
@@ -119,10 +119,10 @@ static void each_option(const struct program *program, void (*fn)(void *arg, con
                         void *arg)
 {
     for (const struct opt *o = program->options; o->key; o++)
-        if (!find(common_options, o->name))
+        if (!find_row(common_options, o->name))
             fn(arg, o);
     for (const struct opt *o = common_options; o->key; o++) {
-        const struct opt *reworded = find(program->options, o->name);
+        const struct opt *reworded = find_row(program->options, o->name);
 
         fn(arg, reworded ? reworded : o);
     }
@@ -208,7 +208,7 @@ struct tables {
     struct buf letters;
 };
 
-static void add_option(void *arg, const struct opt *o)
+static void print_completion_row(void *arg, const struct opt *o)
 {
     struct tables *t = arg;
 
@@ -231,8 +231,8 @@ void opt_start(struct opt_parser *p, const struct program *program, int argc, ch
     *p = (struct opt_parser){.program = program, .argc = argc, .argv = argv};
     /* With a leading colon getopt reports a missing argument and an unknown option differently. */
     buf_add_byte(&t.letters, ':');
-    each_option(program, add_option, &t);
-    add_option(&t, &helper);
+    each_option(program, print_completion_row, &t);
+    print_completion_row(&t, &helper);
     t.longs = mem_grow(t.longs, &t.cap, t.count + 1, sizeof *t.longs);
     t.longs[t.count] = (struct option){0};
     p->table = t.longs;

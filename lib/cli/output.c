@@ -133,7 +133,7 @@ static void release_signals(void)
 /* ---- the standard streams ---- */
 
 /* Redirects a standard stream. Returns a copy of the former one. */
-static int redirect(int fd, int to)
+static int redirect_stream(int fd, int to)
 {
     int kept = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
@@ -181,8 +181,8 @@ static bool pager_start(void)
     pager.name = name;
     catch_pager_signals();
     if (isatty(STDERR_FILENO))
-        pager.err = redirect(STDERR_FILENO, to);
-    pager.out = redirect(STDOUT_FILENO, to);
+        pager.err = redirect_stream(STDERR_FILENO, to);
+    pager.out = redirect_stream(STDOUT_FILENO, to);
     close(to);
     atexit(end_at_exit);
     return true;
@@ -238,7 +238,7 @@ size_t term_columns(int fd)
     return 80;
 }
 
-static size_t terminal_rows(int fd)
+static size_t rows_of_terminal(int fd)
 {
     struct winsize size;
 
@@ -322,7 +322,7 @@ static ssize_t write_some(struct out *o, struct str bytes)
 void out_page(struct out *o)
 {
     if (o->terminal)
-        o->rows = terminal_rows(STDOUT_FILENO);
+        o->rows = rows_of_terminal(STDOUT_FILENO);
 }
 
 /* Returns the width of a line, at least. Escape sequences in it are styles. */
@@ -372,7 +372,7 @@ static bool should_write(struct out *o)
     return o->rows == 0;
 }
 
-static void write_all(struct out *o, struct str rest)
+static void write_rest(struct out *o, struct str rest)
 {
     while (rest.n > 0 && o->error == 0) {
         ssize_t n = write_some(o, rest);
@@ -388,7 +388,7 @@ int out_flush(struct out *o)
 {
     if (!should_write(o))
         return 0;
-    write_all(o, buf_str(&o->pending));
+    write_rest(o, buf_str(&o->pending));
     buf_clear(&o->pending);
     errno = o->error;
     return o->error == 0 ? 0 : -1;
@@ -398,7 +398,7 @@ void out_raw(struct out *o, struct str bytes)
 {
     /* A large text is not copied. */
     if (!o->whole && bytes.n >= PENDING_MAX && o->rows == 0 && out_flush(o) == 0) {
-        write_all(o, bytes);
+        write_rest(o, bytes);
         return;
     }
     if (o->error == 0)

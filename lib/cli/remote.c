@@ -39,7 +39,7 @@ static void remove_and_end(int signo)
     raise(signo); /* SA_RESETHAND has restored the default action */
 }
 
-static void catch_signals(void)
+static void catch_end_signals(void)
 {
     static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
     struct sigaction remove = {.sa_handler = remove_and_end, .sa_flags = (int)SA_RESETHAND}, before;
@@ -52,7 +52,7 @@ static void catch_signals(void)
 
 /* Makes the file, which only the user can read. Returns its path, which lives as long as the
  * program. */
-static const char *make_file(void)
+static const char *make_temporary(void)
 {
     static const char *const names[] = {"/history.jsonl", "/history.jsonl.idx",
                                         "/history.jsonl.skip", "/history.jsonl.session"};
@@ -69,11 +69,11 @@ static const char *make_file(void)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         temporary.files[i] = path_join(temporary.dir, names[i] + 1);
     atexit(remove_temporary);
-    catch_signals();
+    catch_end_signals();
     return temporary.files[0];
 }
 
-static void write_file(const char *path, struct str text)
+static void write_history(const char *path, struct str text)
 {
     struct err e = ERR_INIT;
 
@@ -94,7 +94,7 @@ static void add_argument(struct words *argv, const char *option, struct str valu
 }
 
 /* Begins the command line with the options that choose histories. */
-static void begin(struct words *a, const struct choice *c, bool all)
+static void begin_command(struct words *a, const struct choice *c, bool all)
 {
     if (c->repo)
         die_usage("--remote does not go with --repo");
@@ -111,7 +111,7 @@ static void begin(struct words *a, const struct choice *c, bool all)
         add_argument(a, "--history=", str_of(c->common.history));
 }
 
-static void add_limit(struct words *a, size_t limit)
+static void add_limit_option(struct words *a, size_t limit)
 {
     struct buf number = BUF_INIT(BUF_SMALL);
 
@@ -124,7 +124,7 @@ static void add_limit(struct words *a, size_t limit)
 
 /* Runs the command, adds its output to `out`, and releases the arguments. If it fails, ends the
  * program with its exit status. */
-static void run(struct words *a, struct buf *out)
+static void run_sync(struct words *a, struct buf *out)
 {
     struct err e = ERR_INIT;
     int status = process_read(a->at, NULL, out, -1, &e);
@@ -139,16 +139,16 @@ static void run(struct words *a, struct buf *out)
 /* ---- messages ---- */
 
 /* Adds the lines of one named session, and makes the name exact. */
-static void add_session(struct choice *c, struct named_session *name, struct buf *lines)
+static void fetch_session(struct choice *c, struct named_session *name, struct buf *lines)
 {
     struct words a = {0};
     struct message m = MESSAGE_INIT;
     size_t from = lines->len;
     struct str rest;
 
-    begin(&a, c, c->all || name->exact || !str_eq_c(buf_str(&name->name), "last"));
+    begin_command(&a, c, c->all || name->exact || !str_eq_c(buf_str(&name->name), "last"));
     add_argument(&a, "--show=", buf_str(&name->name));
-    run(&a, lines);
+    run_sync(&a, lines);
     rest = (struct str){buf_c(lines) + from, lines->len - from};
     if (message_parse(&m, str_cut(&rest, '\n'))) {
         buf_set(&name->name, m.session_id);
@@ -159,9 +159,9 @@ static void add_session(struct choice *c, struct named_session *name, struct buf
 
 static void open_lines(struct choice *c, struct str lines)
 {
-    const char *path = make_file();
+    const char *path = make_temporary();
 
-    write_file(path, lines);
+    write_history(path, lines);
     choose_add_file(c, path);
 }
 
@@ -171,7 +171,7 @@ void remote_open_sessions(struct choice *c, const char *otherwise)
 
     choose_begin(c, otherwise);
     for (size_t i = 0; i < c->sessions_count; i++)
-        add_session(c, &c->sessions[i], &lines);
+        fetch_session(c, &c->sessions[i], &lines);
     open_lines(c, buf_str(&lines));
     buf_release(&lines);
 }
@@ -199,11 +199,11 @@ void remote_open_matches(struct choice *c, const struct str *texts, size_t count
         return;
     }
     choose_begin(c, NULL);
-    begin(&a, c, c->all);
-    add_limit(&a, limit);
+    begin_command(&a, c, c->all);
+    add_limit_option(&a, limit);
     for (size_t i = 0; i < count; i++)
         add_argument(&a, "--search=", texts[i]);
-    run(&a, &found);
+    run_sync(&a, &found);
     add_reversed(&lines, buf_str(&found));
     open_lines(c, buf_str(&lines));
     buf_release(&found);
@@ -268,10 +268,10 @@ void remote_open_list(struct choice *c, struct session_list *l, size_t limit)
 
     *l = (struct session_list){0};
     choose_begin(c, NULL);
-    begin(&a, c, c->all);
-    add_limit(&a, limit);
+    begin_command(&a, c, c->all);
+    add_limit_option(&a, limit);
     add_argument(&a, "--sessions", STR(""));
-    run(&a, &lines);
+    run_sync(&a, &lines);
     rest = buf_str(&lines);
     while (rest.n > 0)
         add_summary(l, str_cut(&rest, '\n'));

@@ -30,7 +30,7 @@ struct search_part {
 
 /* ---- searching ---- */
 
-static void failed(struct search_run *r, struct err *e)
+static void search_failed(struct search_run *r, struct err *e)
 {
     r->failed = true;
     warn_err(e);
@@ -56,7 +56,7 @@ static bool goes_on(struct search_run *r, int found, const struct hit *hit, stru
         report_unmatched(r, hit, e);
         err_release(e);
     } else if (found < 0) {
-        failed(r, e);
+        search_failed(r, e);
     }
     return found == SEARCH_FAILED || found < 0;
 }
@@ -73,7 +73,7 @@ static void print_matches(struct search_run *r, struct search *s, struct hit *hi
     struct err e = ERR_INIT;
 
     if (search_matches(s, hit, print_match, r, &e) < 0)
-        failed(r, &e);
+        search_failed(r, &e);
 }
 
 static void print(struct search_run *r, struct search *s, struct hit *hit)
@@ -111,7 +111,7 @@ static bool part_open(struct search_part *p)
 
     p->open = open_search(p, &p->search, &p->run->pattern, &e) == 0;
     if (!p->open)
-        failed(p->run, &e);
+        search_failed(p->run, &e);
     p->searched |= p->open;
     return p->open;
 }
@@ -153,7 +153,7 @@ static bool read_again(struct search_part *p, struct context_item place, struct 
         return false;
     if (session_search_read(&p->search, place, line, hit, &e) == 0)
         return true;
-    failed(p->run, &e);
+    search_failed(p->run, &e);
     return false;
 }
 
@@ -180,11 +180,11 @@ static void open_all(struct search_run *r)
 
     for (size_t i = 0; i < r->count_parts; i++)
         if (part_open(&r->parts[i]) && search_merge_add(&r->merge, i, &r->parts[i].search, &e) < 0)
-            failed(r, &e);
+            search_failed(r, &e);
 }
 
 /* Returns the part of the next hit, or NULL after the last one. */
-static struct search_part *next(struct search_run *r, struct hit *hit)
+static struct search_part *next_part(struct search_run *r, struct hit *hit)
 {
     struct err e = ERR_INIT;
     size_t number;
@@ -207,8 +207,8 @@ static bool within_limit(struct search_run *r)
     return false;
 }
 
-static void keep(struct search_run *r, struct session_hits *kept, struct search_part *p,
-                 const struct hit *hit)
+static void keep_hit(struct search_run *r, struct session_hits *kept, struct search_part *p,
+                     const struct hit *hit)
 {
     struct str id = hit->message->session_id;
     size_t session = hash_map_number(&p->sessions, &id);
@@ -241,7 +241,7 @@ struct around {
     const struct context_item *newest;
 };
 
-static int newest_first(const void *a, const void *b)
+static int newest_hit_first(const void *a, const void *b)
 {
     const struct around *x = a, *y = b;
 
@@ -284,7 +284,7 @@ struct piece {
 
 /* Reads the piece that ends at *end. Returns 1, 0 at the beginning of the file, or -1 with *e set.
  */
-static int read_piece(struct piece *piece, const struct search *s, off_t *end, struct err *e)
+static int read_backwards(struct piece *piece, const struct search *s, off_t *end, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct scan part;
@@ -325,7 +325,7 @@ static void find_context(struct search_part *p, const struct context_item *place
     p->learned = search_learned(s);
     search_let_go(s);
     while ((seen < count || match_context_wants_more(around)) &&
-           (more = read_piece(&piece, s, &end, &e)) > 0) {
+           (more = read_backwards(&piece, s, &end, &e)) > 0) {
         for (size_t i = piece.count; i-- > 0;) {
             struct piece_message *m = &piece.at[i];
 
@@ -335,7 +335,7 @@ static void find_context(struct search_part *p, const struct context_item *place
         }
     }
     if (more < 0)
-        failed(p->run, &e);
+        search_failed(p->run, &e);
     free(piece.at);
     buf_release(&piece.ids);
 }
@@ -375,7 +375,7 @@ static void print_context(struct search_run *r, const struct session_hits *kept)
         all = add_groups(all, &count, &r->parts[i], &around[i]);
     }
     if (count > 0)
-        qsort(all, count, sizeof *all, newest_first);
+        qsort(all, count, sizeof *all, newest_hit_first);
     for (size_t i = 0; i < count; i++) {
         const struct around *one = &all[r->reverse ? count - 1 - i : i];
 
@@ -400,10 +400,10 @@ static void run_messages(struct search_run *r)
     struct hit hit;
 
     open_all(r);
-    while ((p = next(r, &hit)) && within_limit(r)) {
+    while ((p = next_part(r, &hit)) && within_limit(r)) {
         set_history(r, p);
         if (keeps)
-            keep(r, &kept, p, &hit);
+            keep_hit(r, &kept, p, &hit);
         else
             print(r, &p->search, &hit);
     }
@@ -433,7 +433,7 @@ static void list_sessions(struct search_run *r, bool without)
     struct search_part *p;
     struct hit hit;
 
-    while ((p = next(r, &hit))) {
+    while ((p = next_part(r, &hit))) {
         struct hash_map *listed = without ? &p->without : &p->sessions;
         struct str id = hit.message->session_id;
 
@@ -502,7 +502,7 @@ static void run_count(struct search_run *r)
             continue;
         counted = search_count(&p->search, any, &count, &e);
         if (counted < 0)
-            failed(r, &e);
+            search_failed(r, &e);
         p->search.any_order = true;
         while (counted == 0 && !(any && count > 0) &&
                (found = search_next(&p->search, &hit, &e)) != 0) {
@@ -524,7 +524,7 @@ static void note_unmatched(void *ctx, const struct hit *hit, const struct err *e
     report_unmatched(p->run, hit, e);
 }
 
-static void print_sessions(struct search_run *r, const struct session_hits *hits)
+static void print_session_hits(struct search_run *r, const struct session_hits *hits)
 {
     struct buf line = BUF_INIT(BUF_LINE);
     struct hit hit = {0};
@@ -554,7 +554,7 @@ static void search_part_sessions(struct search_run *r, struct search_part *p,
     struct err e = ERR_INIT;
 
     if (session_search_run(&g, &e) < 0)
-        failed(r, &e);
+        search_failed(r, &e);
     else
         session_hits_add_all(hits, &g.hits);
     p->searched = true;
@@ -578,7 +578,7 @@ static void print_in_session(struct search_run *r, struct session_hits *hits)
     for (size_t i = 0; i < r->count_parts; i++)
         (void)part_open(&r->parts[i]);
     if (r->what == SEARCH_SESSIONS)
-        print_sessions(r, hits);
+        print_session_hits(r, hits);
     else if (r->form.context)
         print_context(r, hits);
     else
@@ -621,7 +621,7 @@ static bool enter(struct search_run *r, const struct history *h, struct search_p
     history_name_add(&name, h);
     entered = query_enter(&p->query, h, buf_str(&name), &e);
     if (entered < 0)
-        failed(r, &e);
+        search_failed(r, &e);
     buf_release(&name);
     return entered > 0;
 }

@@ -143,7 +143,7 @@ void show_settle(struct show *s, const struct choice *c)
 }
 
 /* Begins the document unless it has begun. */
-static void begin(struct out *o, struct show *s)
+static void begin_document(struct out *o, struct show *s)
 {
     struct err e = ERR_INIT;
 
@@ -164,7 +164,7 @@ size_t show_session(struct out *o, const struct history *h, struct str id, struc
 
     if (h->mark.from > 0 && h->safe && session_came(h, id, NULL) > 0)
         hintf(false, "session '%.*s' came with the repository", ERR_SHOWN(id));
-    begin(o, s);
+    begin_document(o, s);
     if (thread_find(&t, h, id, s->raw, &e) < 0)
         die_err(&e);
     count = t.count;
@@ -185,7 +185,7 @@ void show_end(struct out *o, struct show *s, bool even_if_empty)
     struct err e = ERR_INIT;
 
     if (even_if_empty)
-        begin(o, s);
+        begin_document(o, s);
     if (s->begun && export_end(&s->export, &e) < 0)
         die_err(&e);
     if (s->begun)

@@ -24,7 +24,7 @@ static void tell_unmarked(const char *why)
     warnf("the next program cannot know that this session is yours: %s", why);
 }
 
-static void show_work(int percent)
+static void show_percent(int percent)
 {
     if (percent >= 0)
         progress_part(percent);
@@ -52,7 +52,7 @@ struct locate_from start_from(const struct config *c)
 enum use { TO_WRITE, TO_WRITE_IF_ANY, TO_READ };
 
 /* Locates a history; `file` is NULL if none is named. */
-static void open_history(const struct config *c, struct history *h, const char *file, bool quiet,
+static void open_located(const struct config *c, struct history *h, const char *file, bool quiet,
                          enum use use)
 {
     struct locate_from from = start_from(c);
@@ -67,27 +67,27 @@ static void open_history(const struct config *c, struct history *h, const char *
         die_err(&e);
     h->tell = quiet ? NULL : tell_wait;
     h->on_unmarked = quiet ? NULL : tell_unmarked;
-    h->work = !quiet && progress_possible() ? show_work : NULL;
+    h->work = !quiet && progress_possible() ? show_percent : NULL;
 }
 
-static void start(struct config *c, struct history *h, const struct opt_common *o, enum use use)
+static void open_with(struct config *c, struct history *h, const struct opt_common *o, enum use use)
 {
     struct err e = ERR_INIT;
 
     if (config_load(c, &e) < 0)
         die_err(&e);
     config_set(c, SETTING_HISTORY, o->history);
-    open_history(c, h, c->value[SETTING_HISTORY], o->quiet, use);
+    open_located(c, h, c->value[SETTING_HISTORY], o->quiet, use);
 }
 
 void start_history(struct config *c, struct history *h, const struct opt_common *o)
 {
-    start(c, h, o, TO_WRITE);
+    open_with(c, h, o, TO_WRITE);
 }
 
 void start_history_if_any(struct config *c, struct history *h, const struct opt_common *o)
 {
-    start(c, h, o, TO_WRITE_IF_ANY);
+    open_with(c, h, o, TO_WRITE_IF_ANY);
 }
 
 void start_expect(const struct history *h)
@@ -111,7 +111,7 @@ void start_check(struct history *h)
 
 void start_reader(struct config *c, struct history *h, const struct opt_common *o, bool others)
 {
-    start(c, h, o, TO_READ);
+    open_with(c, h, o, TO_READ);
     start_expect(h);
     if (h->other && !o->quiet && (others || strcmp(h->other, h->path) == 0))
         warnf("reading '%s', which is not one of your own histories", h->other);
@@ -119,7 +119,7 @@ void start_reader(struct config *c, struct history *h, const struct opt_common *
 
 void start_reader_of_file(const struct config *c, struct history *h, const char *file, bool quiet)
 {
-    open_history(c, h, file, quiet, TO_READ);
+    open_located(c, h, file, quiet, TO_READ);
     start_expect(h);
 }
 
@@ -247,7 +247,7 @@ static void check_new(const struct history *h, const char *name)
                   name);
 }
 
-static bool is_current(const struct history *h, struct str id)
+static bool is_current_session(const struct history *h, struct str id)
 {
     struct buf current = BUF_INIT(BUF_SMALL);
     bool is = session_current(h, &current, NULL, NULL) > 0 && str_eq(buf_str(&current), id);
@@ -304,7 +304,7 @@ void start_session(struct resume *r, struct resume_wish *wish, const struct conf
         hintf(false, "session '%s' begins", buf_c(&r->id));
     err_release(&e);
     buf_release(&found);
-    if (r->fresh || (last && h->notice && !is_current(h, buf_str(&r->id))))
+    if (r->fresh || (last && h->notice && !is_current_session(h, buf_str(&r->id))))
         start_tell_place(h, quiet);
     else
         tell_earlier(h, quiet);

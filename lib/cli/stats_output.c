@@ -38,7 +38,7 @@ static void add_heading(struct report *r, enum stats_by by, const char *fields)
     end_record(r, 0);
 }
 
-static void add_key(struct report *r, const struct out *o, enum stats_by by, struct str key)
+static void add_row_key(struct report *r, const struct out *o, enum stats_by by, struct str key)
 {
     if (by == STATS_SESSION)
         list_add_id(&r->text, key);
@@ -46,18 +46,18 @@ static void add_key(struct report *r, const struct out *o, enum stats_by by, str
         vis_add_line(&r->text, key, o->terminal);
 }
 
-static uint64_t size_of(enum stats_by by, const struct stats_count *n)
+static uint64_t bar_size(enum stats_by by, const struct stats_count *n)
 {
     return by == STATS_TOOL ? n->calls : n->messages;
 }
 
 /* Adds `key TAB messages TAB sessions TAB input TAB output TAB unknown`; of tools `key TAB calls
  * TAB sessions`. */
-static void add_count(struct report *r, const struct out *o, enum stats_by by, struct str key,
-                      const struct stats_count *n, double bar)
+static void add_count_row(struct report *r, const struct out *o, enum stats_by by, struct str key,
+                          const struct stats_count *n, double bar)
 {
-    add_key(r, o, by, key);
-    buf_addf(&r->text, "\t%" PRIu64 "\t%" PRIu64, size_of(by, n), n->sessions);
+    add_row_key(r, o, by, key);
+    buf_addf(&r->text, "\t%" PRIu64 "\t%" PRIu64, bar_size(by, n), n->sessions);
     if (by != STATS_TOOL)
         buf_addf(&r->text, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, n->input, n->output, n->unknown);
     end_record(r, bar);
@@ -70,15 +70,15 @@ static void add_counts(struct report *r, const struct out *o, const struct stats
     uint64_t most = 1;
 
     for (size_t i = 0; i < count; i++)
-        most = size_of(by, &at[i].count) > most ? size_of(by, &at[i].count) : most;
+        most = bar_size(by, &at[i].count) > most ? bar_size(by, &at[i].count) : most;
     if (o->terminal)
         add_heading(r, by,
                     by == STATS_TOOL ? "calls\tsessions"
                                      : "messages\tsessions\ttokens in\tout\tunknown");
-    add_count(r, o, by, STR("total"), &s->total, 0);
+    add_count_row(r, o, by, STR("total"), &s->total, 0);
     for (size_t i = 0; i < count; i++)
-        add_count(r, o, by, key_text(&at[i]), &at[i].count,
-                  (double)size_of(by, &at[i].count) / (double)most);
+        add_count_row(r, o, by, key_text(&at[i]), &at[i].count,
+                      (double)bar_size(by, &at[i].count) / (double)most);
 }
 
 /* For the length of a bar only. */
@@ -100,7 +100,7 @@ static void add_cost(struct report *r, const struct out *o, const struct stats *
 
         if (c->answers == 0)
             continue;
-        add_key(r, o, s->rows.by, key);
+        add_row_key(r, o, s->rows.by, key);
         buf_addf(&r->text, "\t%s\t", prices_currency(s->prices, i));
         if (i == PRICES_UNKNOWN) {
             buf_add_c(&r->text, "-\t-\t-");
@@ -148,14 +148,14 @@ static void add_number(struct buf *out, const char *key, uint64_t n)
     json_add_member_int(out, key, n > INT64_MAX ? INT64_MAX : (int64_t)n);
 }
 
-static void add_tokens(struct buf *out, const struct stats_count *n)
+static void add_token_columns(struct buf *out, const struct stats_count *n)
 {
     add_number(out, "input_tokens", n->input);
     add_number(out, "output_tokens", n->output);
     add_number(out, "answers_without_usage", n->unknown);
 }
 
-static void add_time(struct buf *out, const char *key, int64_t us)
+static void add_time_member(struct buf *out, const char *key, int64_t us)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
@@ -211,17 +211,17 @@ static void add_row(struct buf *out, const struct stats *s, const struct stats_r
         json_add_key(out, "key");
         buf_add_c(out, "null");
     }
-    add_number(out, by == STATS_TOOL ? "calls" : "messages", size_of(by, &row->count));
+    add_number(out, by == STATS_TOOL ? "calls" : "messages", bar_size(by, &row->count));
     add_number(out, "sessions", row->count.sessions);
     if (by != STATS_TOOL)
-        add_tokens(out, &row->count);
+        add_token_columns(out, &row->count);
     if (s->prices)
         add_cost_array(out, s->prices, &row->costs);
     buf_add_byte(out, '}');
 }
 
-static void print_json(struct out *o, const struct stats *s, const struct stats_row *at,
-                       size_t count, int64_t until)
+static void print_json_object(struct out *o, const struct stats *s, const struct stats_row *at,
+                              size_t count, int64_t until)
 {
     struct buf line = BUF_INIT(SIZE_MAX), zone = BUF_INIT(BUF_SMALL);
     int64_t now = time_now();
@@ -232,12 +232,12 @@ static void print_json(struct out *o, const struct stats *s, const struct stats_
     add_number(&line, "sessions", s->total.sessions);
     add_number(&line, "answers", s->total.answers);
     add_number(&line, "tool_calls", s->total.calls);
-    add_tokens(&line, &s->total);
+    add_token_columns(&line, &s->total);
     if (s->prices)
         add_cost_array(&line, s->prices, &s->total_costs);
     if (s->timed) {
-        add_time(&line, "first", s->first);
-        add_time(&line, "last", s->last);
+        add_time_member(&line, "first", s->first);
+        add_time_member(&line, "last", s->last);
     }
     json_add_member(&line, "time_zone", buf_str(&zone));
     json_add_member(&line, "by", str_of(stats_by_name(s->rows.by)));
@@ -283,7 +283,7 @@ static void print_bar(struct out *o, double part, size_t room)
 
 /* Prints as much of the fields as fits: the label on the left, the others on the right of their
  * columns. Returns the number of columns after them, for a bar. */
-static size_t print_fields(struct out *o, struct str record, const size_t *widths)
+static size_t print_record(struct out *o, struct str record, const size_t *widths)
 {
     struct buf text = BUF_INIT(8 * BUF_LINE);
     size_t used;
@@ -304,7 +304,7 @@ static size_t print_fields(struct out *o, struct str record, const size_t *width
     return o->columns > used ? o->columns - used : 0;
 }
 
-static void print_columns(struct out *o, const struct report *r)
+static void print_table(struct out *o, const struct report *r)
 {
     size_t widths[COLUMNS] = {0};
     struct str rest = buf_str(&r->text);
@@ -326,7 +326,7 @@ static void print_columns(struct out *o, const struct report *r)
 
         if (line == 0)
             out_style(o, STYLE_DIM);
-        room = print_fields(o, str_cut(&rest, '\n'), widths);
+        room = print_record(o, str_cut(&rest, '\n'), widths);
         if (line == 0)
             out_style(o, STYLE_NONE);
         if (room >= BAR_MIN && r->bars[line] > 0) {
@@ -346,7 +346,7 @@ void stats_print(struct out *o, const struct stats *s, const struct choice *c)
     if (count > 0 && stats_is_time(s->rows.by))
         at += s->rows.count - count;
     if (c->common.json) {
-        print_json(o, s, at, count, c->filter.has_until ? c->filter.until : INT64_MAX);
+        print_json_object(o, s, at, count, c->filter.has_until ? c->filter.until : INT64_MAX);
         return;
     }
     if (s->prices)
@@ -354,7 +354,7 @@ void stats_print(struct out *o, const struct stats *s, const struct choice *c)
     else
         add_counts(&report, o, s, at, count);
     if (o->terminal)
-        print_columns(o, &report);
+        print_table(o, &report);
     else
         out_raw(o, buf_str(&report.text));
     buf_release(&report.text);

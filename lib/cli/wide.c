@@ -20,7 +20,7 @@ bool wide_locale(void)
 }
 
 /* Returns the next code point, or -1 for invalid bytes. */
-static int32_t next(struct str *text)
+static int32_t next_code_point(struct str *text)
 {
     int32_t cp;
     size_t n = utf8_decode(*text, &cp);
@@ -34,7 +34,7 @@ static int32_t next(struct str *text)
 void wide_add_text(struct wide *w, struct str text)
 {
     while (text.n > 0) {
-        int32_t cp = next(&text);
+        int32_t cp = next_code_point(&text);
         wchar_t c = cp < 0 ? L'\xfffd' : (wchar_t)cp;
 
         if (c != 0)
@@ -70,7 +70,7 @@ size_t wide_columns(struct str text)
     size_t columns = 0;
 
     while (text.n > 0) {
-        int32_t cp = next(&text);
+        int32_t cp = next_code_point(&text);
 
         columns += cp < 0 ? 1 : (size_t)utf8_width(cp);
     }

@@ -93,7 +93,7 @@ static const struct message *find_titled(const struct message *at, size_t count,
     return at;
 }
 
-static void add_title(struct buf *out, const struct message *at, size_t count)
+static void add_title_line(struct buf *out, const struct message *at, size_t count)
 {
     struct buf scratch = BUF_INIT(BUF_LINE), line = BUF_INIT(BUF_LINE);
     struct str text, cut;
@@ -145,7 +145,7 @@ int export_session(struct export *x, const struct message *at, size_t count, str
     if (count > 0) {
         add_given_title(&title, x, at, count);
         if (title.len == 0)
-            add_title(&title, at, count);
+            add_title_line(&title, at, count);
         s.title = buf_str(&title);
         s.id = at[0].session_id;
         s.created_at = at[0].timestamp;

@@ -28,7 +28,7 @@ static const enum field shown[] = {
 
 /* Appends a value without white space, because a browser turns each CR into a newline, and without
  * `<`, which could end the script element. */
-static void add_value(struct buf *out, struct str value, struct buf *scratch)
+static void add_json_value(struct buf *out, struct str value, struct buf *scratch)
 {
     buf_clear(scratch);
     json_add_compact(scratch, value);
@@ -46,7 +46,7 @@ static void html_begin(struct export *x)
 }
 
 /* Appends the addresses of the pages that the answer cites, which the page need not look for. */
-static void add_sources(struct buf *out, const struct message *m, struct buf *scratch)
+static void add_citations(struct buf *out, const struct message *m, struct buf *scratch)
 {
     struct hash_map urls = {0};
     struct buf list = BUF_INIT(BUF_LINE);
@@ -59,7 +59,7 @@ static void add_sources(struct buf *out, const struct message *m, struct buf *sc
     if (urls.count > 0) {
         buf_add_byte(&list, ']');
         json_add_key(out, "sources");
-        add_value(out, buf_str(&list), scratch);
+        add_json_value(out, buf_str(&list), scratch);
     }
     buf_release(&list);
     hash_map_release(&urls);
@@ -75,7 +75,7 @@ static void html_session(struct export *x, const struct export_session *s)
     json_add_string(&id, s->id);
     buf_add_byte(&x->out, '{');
     json_add_key(&x->out, "session_id");
-    add_value(&x->out, buf_str(&id), &scratch);
+    add_json_value(&x->out, buf_str(&id), &scratch);
     json_add_member(&x->out, "role", STR("session"));
     json_add_member_int(&x->out, "time", x->listed->used);
     buf_add_c(&x->out, "}\n");
@@ -101,13 +101,13 @@ static void html_message(struct export *x, const struct message *m)
         if (m->field[shown[i]].p == NULL)
             continue;
         json_add_key(&x->out, field_name(shown[i]));
-        add_value(&x->out, m->field[shown[i]], &scratch);
+        add_json_value(&x->out, m->field[shown[i]], &scratch);
     }
     if (x->listed && has_other_time(m))
         json_add_member_int(&x->out, "time", m->time);
     if (x->listed)
         json_add_member_int(&x->out, "at", m->at);
-    add_sources(&x->out, m, &scratch);
+    add_citations(&x->out, m, &scratch);
     buf_add_c(&x->out, "}\n");
     buf_release(&scratch);
 }

@@ -27,7 +27,7 @@ struct content {
 };
 
 /* Removes and returns a line with its end: LF, CR or CRLF, or nothing at the end of the text. */
-static struct str take_line(struct content *c)
+static struct str next_line(struct content *c)
 {
     struct str line = {c->rest.p, 0};
     const char *newline = memchr(c->rest.p, '\n', c->rest.n);
@@ -42,7 +42,7 @@ static struct str take_line(struct content *c)
     return line;
 }
 
-static size_t run(struct str s, char c)
+static size_t run_length(struct str s, char c)
 {
     size_t n = 0;
 
@@ -59,7 +59,7 @@ static size_t fence_of(struct str line, char *c)
     *c = line.n > 0 ? line.p[0] : '\0';
     if (*c != '`' && *c != '~')
         return 0;
-    n = run(line, *c);
+    n = run_length(line, *c);
     if (n < 3 || (*c == '`' && memchr(line.p + n, '`', line.n - n)))
         return 0;
     return n;
@@ -68,7 +68,7 @@ static size_t fence_of(struct str line, char *c)
 /* Returns how many `#` begin a heading, or 0 if the line is no heading. */
 static size_t heading_of(struct str line)
 {
-    size_t n = run(line, '#');
+    size_t n = run_length(line, '#');
 
     if (n > 6 || (n < line.n && !strchr(" \t\r\n", line.p[n])))
         return 0;
@@ -79,7 +79,8 @@ static bool is_underline(struct str line)
 {
     struct str text = str_trim(line);
 
-    return text.n > 0 && (text.p[0] == '=' || text.p[0] == '-') && run(text, text.p[0]) == text.n;
+    return text.n > 0 && (text.p[0] == '=' || text.p[0] == '-') &&
+           run_length(text, text.p[0]) == text.n;
 }
 
 /* If the line begins an HTML block that a blank line does not end, returns the text that ends it,
@@ -128,9 +129,9 @@ static void add_plain(struct content *c, struct str line, struct str text, struc
     c->paragraph = level == 0 && !c->html_end && str_trim(text).n > 0;
 }
 
-static void add_line(struct content *c, struct str line, struct buf *out)
+static void add_text_line(struct content *c, struct str line, struct buf *out)
 {
-    size_t indent = run(line, ' ');
+    size_t indent = run_length(line, ' ');
     struct str text = str_skip(line, indent <= 3 ? indent : 0);
     char mark = '\0';
     size_t n = indent <= 3 ? fence_of(text, &mark) : 0;
@@ -160,9 +161,9 @@ static bool begins_word(char c)
     return ascii_is_letter(c) || ascii_is_digit(c) || (unsigned char)c >= 0x80;
 }
 
-/* Appends the next lines that begin with a word, as add_line would. Not for HTML, which such a line
- * can end, nor for text with CR. */
-static void add_words(struct content *c, struct buf *out)
+/* Appends the next lines that begin with a word, as add_text_line would. Not for HTML, which such
+ * a line can end, nor for text with CR. */
+static void add_plain_lines(struct content *c, struct buf *out)
 {
     size_t n = 0;
 
@@ -192,9 +193,9 @@ static void add_content(struct buf *out, struct str text)
     buf_add_byte(out, '\n');
     while (c.rest.n > 0) {
         if (!c.html_end && !c.has_cr)
-            add_words(&c, out);
+            add_plain_lines(&c, out);
         if (c.rest.n > 0)
-            add_line(&c, take_line(&c), out);
+            add_text_line(&c, next_line(&c), out);
     }
     buf_end_line(out);
     if (c.fence) {
@@ -204,12 +205,12 @@ static void add_content(struct buf *out, struct str text)
 }
 
 /* Appends text as code, in a fence longer than any inside. */
-static void add_code(struct buf *out, const char *language, struct str text)
+static void add_fenced(struct buf *out, const char *language, struct str text)
 {
     size_t longest = 2;
 
     for (size_t i = 0; i < text.n; i++) {
-        size_t n = run(str_skip(text, i), '`');
+        size_t n = run_length(str_skip(text, i), '`');
 
         if (n > longest)
             longest = n;
@@ -276,7 +277,7 @@ static void add_label(struct buf *out, struct str text)
 }
 
 /* Appends an id or a name as inline code, or as a label if it contains a backtick. */
-static void add_name(struct buf *out, struct str text)
+static void add_inline_code(struct buf *out, struct str text)
 {
     struct str name = str_trim(text);
 
@@ -300,7 +301,7 @@ static void session(struct export *x, const struct export_session *s)
     else
         buf_add_c(out, "Conversation");
     buf_add_c(out, "\n\n- session: ");
-    add_name(out, s->id);
+    add_inline_code(out, s->id);
     buf_add_c(out, "\n- time: ");
     export_add_times(&times, s);
     add_label(out, buf_str(&times));
@@ -308,7 +309,7 @@ static void session(struct export *x, const struct export_session *s)
     buf_add_c(out, " UTC\n");
     if (s->model.n > 0) {
         buf_add_c(out, "- model: ");
-        add_name(out, s->model);
+        add_inline_code(out, s->model);
         buf_add_byte(out, '\n');
     }
 }
@@ -345,7 +346,7 @@ static void add_note(struct buf *out, const char *what, struct str list)
 }
 
 /* Appends the strings of a field that is an array of strings, on one line. */
-static void add_files(struct buf *out, const char *what, const struct message *m, enum field f)
+static void add_file_names(struct buf *out, const char *what, const struct message *m, enum field f)
 {
     struct json_iter it = json_iter(m->field[f]);
     struct buf list = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
@@ -362,7 +363,7 @@ static void add_files(struct buf *out, const char *what, const struct message *m
     buf_release(&scratch);
 }
 
-static void add_calls(struct buf *out, const struct message *m)
+static void add_call_fences(struct buf *out, const struct message *m)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
     struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
@@ -372,10 +373,10 @@ static void add_calls(struct buf *out, const struct message *m)
         struct str text;
 
         buf_add_c(out, "\nTool call ");
-        add_name(out, json_text(call.name, &scratch));
+        add_inline_code(out, json_text(call.name, &scratch));
         buf_add_c(out, ":\n");
         text = json_text(call.args, &scratch);
-        add_code(out, text.p ? "" : "json", text.p ? text : call.args);
+        add_fenced(out, text.p ? "" : "json", text.p ? text : call.args);
     }
     buf_release(&scratch);
     buf_release(&args);
@@ -392,7 +393,7 @@ static bool is_link(struct str url)
 }
 
 /* Appends the pages that the answer cites, as a list of links. */
-static void add_sources(struct buf *out, const struct message *m)
+static void add_source_list(struct buf *out, const struct message *m)
 {
     struct hash_map urls = {0};
 
@@ -418,18 +419,18 @@ static void message(struct export *x, const struct message *m)
 
     add_head(&x->out, m);
     if (m->role == ROLE_TOOL)
-        add_code(&x->out, "", content);
+        add_fenced(&x->out, "", content);
     else
         add_content(&x->out, content);
     if (m->field[FIELD_TOOL_CALLS].n > 0)
-        add_calls(&x->out, m);
+        add_call_fences(&x->out, m);
     if (m->field[FIELD_CITATIONS].n > 0)
-        add_sources(&x->out, m);
+        add_source_list(&x->out, m);
     add_note(&x->out, "images", m->field[FIELD_IMAGES]);
     if (m->field[FIELD_FILES].n > 0)
-        add_files(&x->out, "files", m, FIELD_FILES);
+        add_file_names(&x->out, "files", m, FIELD_FILES);
     if (m->field[FIELD_FILES_MODIFIED].n > 0)
-        add_files(&x->out, "files modified", m, FIELD_FILES_MODIFIED);
+        add_file_names(&x->out, "files modified", m, FIELD_FILES_MODIFIED);
     add_note(&x->out, "ended", export_finish(m, &scratch));
     buf_release(&scratch);
 }

@@ -305,7 +305,7 @@ struct pieces {
     struct piece at[PIECES]; /* by number */
 };
 
-static bool begin_piece(void *ctx, size_t number)
+static bool begin_part(void *ctx, size_t number)
 {
     struct pieces *p = ctx;
     struct piece *piece = &p->at[number % PIECES];
@@ -315,8 +315,8 @@ static bool begin_piece(void *ctx, size_t number)
     return piece->rc != 0;
 }
 
-static void note_line(struct piece *piece, const struct message *m, const struct line *l,
-                      bool hashed)
+static void note_place(struct piece *piece, const struct message *m, const struct line *l,
+                       bool hashed)
 {
     const struct piece_line *last = piece->count > 0 ? &piece->lines[piece->count - 1] : NULL;
     struct piece_line line = {.at = l->at, .n = l->text.n, .id_n = m->session_id.n};
@@ -333,7 +333,7 @@ static void note_line(struct piece *piece, const struct message *m, const struct
     piece->lines[piece->count++] = line;
 }
 
-static void read_piece(void *ctx, size_t number, size_t thread)
+static void note_lines(void *ctx, size_t number, size_t thread)
 {
     struct pieces *p = ctx;
     struct piece *piece = &p->at[number % PIECES];
@@ -348,7 +348,7 @@ static void read_piece(void *ctx, size_t number, size_t thread)
     while ((piece->rc = scan_message(&piece->scan, &m, &l, &piece->error)) > 0)
         /* A line without an end may still be written: a state leaves it to the next run. */
         if (l.terminated || !p->select->path)
-            note_line(piece, &m, &l, l.at >= p->new_from);
+            note_place(piece, &m, &l, l.at >= p->new_from);
     piece->bad_lines = piece->scan.bad;
     scan_close(&piece->scan);
     message_release(&m);
@@ -373,7 +373,7 @@ static bool pass_line(struct selection *s, struct selection_session *session,
     return is_new;
 }
 
-static void add_line(struct selection *s, size_t index, const struct piece_line *l, bool grown)
+static void select_line(struct selection *s, size_t index, const struct piece_line *l, bool grown)
 {
     struct selection_session *session = &s->sessions[index];
     size_t i = s->lines_count;
@@ -390,7 +390,7 @@ static void add_line(struct selection *s, size_t index, const struct piece_line 
     session->grown = session->grown || grown;
 }
 
-static int take_piece(struct selection *s, struct piece *piece, bool whole, struct err *e)
+static int join_lines(struct selection *s, struct piece *piece, bool whole, struct err *e)
 {
     size_t index = 0;
 
@@ -404,7 +404,7 @@ static int take_piece(struct selection *s, struct piece *piece, bool whole, stru
             index = session_of(s, (struct str){piece->ids.data + l->id_at, l->id_n});
         is_new = !s->path || pass_line(s, &s->sessions[index], l);
         if (is_new || whole)
-            add_line(s, index, l, is_new);
+            select_line(s, index, l, is_new);
     }
     s->bad_lines += piece->bad_lines;
     return 0;
@@ -414,7 +414,7 @@ static int load_lines(struct selection *s, bool whole, void (*tick)(void), struc
 {
     struct pieces *p = mem_zalloc(sizeof *p);
     struct thread_pool *pool =
-        thread_pool_new(&(struct thread_pool_work){thread_pool_size(), p, begin_piece, read_piece});
+        thread_pool_new(&(struct thread_pool_work){thread_pool_size(), p, begin_part, note_lines});
     size_t number;
     int rc = 0;
 
@@ -428,7 +428,7 @@ static int load_lines(struct selection *s, bool whole, void (*tick)(void), struc
     while (rc == 0 && thread_pool_next(pool, &number)) {
         if (tick)
             tick();
-        rc = take_piece(s, &p->at[number % PIECES], whole, e);
+        rc = join_lines(s, &p->at[number % PIECES], whole, e);
     }
     thread_pool_free(pool);
     for (size_t i = 0; i < PIECES; i++) {

@@ -491,7 +491,7 @@ static size_t bucket_of(const char *p)
     return (a * 33 ^ b * 5) % WORD_BUCKETS;
 }
 
-static void add_words(struct redactor *r, size_t rule)
+static void join_words(struct redactor *r, size_t rule)
 {
     struct str rest = str_of(rules[rule].words), text;
 
@@ -540,7 +540,7 @@ struct redactor *redactor_new(struct err *e)
         r->regex[i] = regex_new_bytes(str_of(rules[i].pattern), e);
         if (!r->regex[i])
             break;
-        add_words(r, i);
+        join_words(r, i);
     }
     if (!r->regex[RULES - 1]) {
         redactor_free(r);
@@ -675,7 +675,7 @@ static int find_secrets(struct redactor *r, struct str text, struct spans *found
 
 /* Adds the text with the spans replaced, which are in order. Returns how many that are; one that
  * begins in the one before only makes that longer. */
-static size_t replace(struct str text, const struct span *span, size_t n, struct buf *out)
+static size_t replace_spans(struct str text, const struct span *span, size_t n, struct buf *out)
 {
     size_t from = 0, count = 0;
 
@@ -700,7 +700,7 @@ size_t redact_text(struct redactor *r, struct str text, struct buf *out)
     if (find_secrets(r, text, &found) < 0)
         buf_add_c(out, "[redacted text]");
     else
-        count = replace(text, found.items, found.n, out);
+        count = replace_spans(text, found.items, found.n, out);
     free(found.items);
     return count;
 }
@@ -819,7 +819,7 @@ static void add_pair(struct redactor *r, struct view *v, size_t name, size_t val
 }
 
 /* Returns whether a key is one of the words, in any case, or ends in the last one. */
-static bool is_called(struct str key, const char *const *words)
+static bool key_is_called(struct str key, const char *const *words)
 {
     for (; *words; words++) {
         size_t n = strlen(*words);
@@ -837,7 +837,7 @@ static struct level *top_level(const struct view *v)
 }
 
 /* An element or the value of a member. */
-static void add_value(struct redactor *r, struct view *v, size_t leaf, bool string)
+static void add_view_value(struct redactor *r, struct view *v, size_t leaf, bool string)
 {
     static const char *const names[] = {"key",      "header",    "field",   "variable", "var",
                                         "env",      "option",    "flag",    "arg",      "argument",
@@ -867,18 +867,18 @@ static void add_value(struct redactor *r, struct view *v, size_t leaf, bool stri
             l->value = l->last;
         return;
     }
-    if (is_called(leaf_text(v, l->key), values)) {
+    if (key_is_called(leaf_text(v, l->key), values)) {
         if (l->value == NO_LEAF)
             l->value = leaf;
         add_pair(r, v, l->inherited, leaf, true);
         return;
     }
-    if (string && l->name == NO_LEAF && is_called(leaf_text(v, l->key), names))
+    if (string && l->name == NO_LEAF && key_is_called(leaf_text(v, l->key), names))
         l->name = leaf;
     add_pair(r, v, l->key, leaf, true);
 }
 
-static void open_level(struct view *v, bool object)
+static void open_container(struct view *v, bool object)
 {
     const struct level *parent = top_level(v);
     size_t name = !parent ? NO_LEAF : parent->object ? parent->key : parent->inherited;
@@ -973,7 +973,7 @@ static void add_string_or_number(struct redactor *r, struct view *v, struct str 
     if (l && l->at_key)
         l->key = leaf;
     else
-        add_value(r, v, leaf, *token.p == '"');
+        add_view_value(r, v, leaf, *token.p == '"');
 }
 
 /* Adds the whole of a JSON value to the view, without its pairs. */
@@ -991,7 +991,7 @@ static void add_json(struct redactor *r, struct view *v, struct str json, int de
             break;
         case '{':
         case '[':
-            open_level(v, *json.p == '{');
+            open_container(v, *json.p == '{');
             break;
         case '}':
         case ']':
@@ -1086,7 +1086,7 @@ static int by_place(const void *a, const void *b)
 }
 
 /* Finds the secrets in the view; if that is too expensive, in each leaf alone. */
-static void find_hits(struct redactor *r, struct view *v)
+static void find_view_secrets(struct redactor *r, struct view *v)
 {
     struct spans found = {0};
 
@@ -1111,7 +1111,7 @@ static void find_hits(struct redactor *r, struct view *v)
 }
 
 /* Adds the JSON with the hits and the nested JSON replaced. Returns how many secrets that are. */
-static size_t add_clean(struct view *v, struct str json, struct buf *out)
+static size_t add_redacted(struct view *v, struct str json, struct buf *out)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
     struct spans spans = {0};
@@ -1137,7 +1137,7 @@ static size_t add_clean(struct view *v, struct str json, struct buf *out)
             add_span(&spans, v->hits[hit].span.begin, v->hits[hit].span.end,
                      v->hits[hit].span.kind);
         buf_clear(&text);
-        count += replace(leaf_text(v, leaf), spans.items, spans.n, &text);
+        count += replace_spans(leaf_text(v, leaf), spans.items, spans.n, &text);
         json_add_string(out, buf_str(&text));
     }
     buf_add(out, from, (size_t)(end - from));
@@ -1153,8 +1153,8 @@ static size_t redact_nested(struct redactor *r, struct str json, struct buf *out
 
     add_json(r, &v, json, depth);
     add_pairs(r, &v);
-    find_hits(r, &v);
-    count = add_clean(&v, json, out);
+    find_view_secrets(r, &v);
+    count = add_redacted(&v, json, out);
     view_release(&v);
     return count;
 }

@@ -39,7 +39,7 @@ static void nap(struct patience *p, int ms)
         p->deadline = soon;
 }
 
-static void tell(struct patience *p, const char *path)
+static void report_waiting(struct patience *p, const char *path)
 {
     if (!p->wait->tell || time_ticks() < p->tell_at)
         return;
@@ -62,7 +62,7 @@ static int take_lock(int fd, const char *path, struct patience *p, struct err *e
             p->wait->timed_out = true;
             return err_set(e, ERR_FAILURE, "cannot lock '%s': another program holds it", path);
         }
-        tell(p, path);
+        report_waiting(p, path);
         nap(p, ms);
         ms = ms * 2 < NAP_MAX_MS ? ms * 2 : NAP_MAX_MS;
     }
@@ -144,7 +144,7 @@ int append_open_present(struct append *a, int dir, const char *path, struct appe
 }
 
 /* Ends a write that had this result (0, or -1 with errno set): syncs it, or takes it back. */
-static int settle(struct append *a, int written, off_t n, bool sync, struct err *e)
+static int end_write(struct append *a, int written, off_t n, bool sync, struct err *e)
 {
     if (written == 0 && sync &&
         (system_sync_data(a->fd) < 0 || (a->fresh && file_sync_dir(a->dir, a->path) < 0)))
@@ -182,14 +182,14 @@ int append_put(struct append *a, struct str lines, bool sync, struct err *e)
     a->put = (off_t)lines.n;
     result = file_write_all(a->fd, all.p, all.n);
     if (result < 0)
-        result = settle(a, result, 0, sync, e);
+        result = end_write(a, result, 0, sync, e);
     buf_release(&healed);
     return result;
 }
 
 int append_settle(struct append *a, bool sync, struct err *e)
 {
-    return settle(a, 0, a->put, sync, e);
+    return end_write(a, 0, a->put, sync, e);
 }
 
 int append_write(struct append *a, struct str lines, bool sync, struct err *e)

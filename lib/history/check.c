@@ -47,10 +47,10 @@ struct walk {
 
 /* ---- findings ---- */
 
-static void report(struct walk *w, bool warning, const char *file, uint64_t line, const char *fmt,
-                   ...) __attribute__((format(printf, 5, 6)));
-static void report(struct walk *w, bool warning, const char *file, uint64_t line, const char *fmt,
-                   ...)
+static void report_finding(struct walk *w, bool warning, const char *file, uint64_t line,
+                           const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+static void report_finding(struct walk *w, bool warning, const char *file, uint64_t line,
+                           const char *fmt, ...)
 {
     struct buf text = BUF_INIT(BUF_SMALL), visible = BUF_INIT(8 * BUF_SMALL);
     struct finding f = {.warning = warning, .file = file, .line = line};
@@ -75,8 +75,8 @@ static void note_id(struct walk *w, struct str id, uint64_t line)
     size_t count = w->ids.count, first = hash_map_number(&w->ids, &id);
 
     if (w->ids.count == count)
-        report(w, true, w->h->path, line, "the id '%.*s' is that of line %zu, too", ERR_SHOWN(id),
-               first);
+        report_finding(w, true, w->h->path, line, "the id '%.*s' is that of line %zu, too",
+                       ERR_SHOWN(id), first);
     else
         w->ids.entries[count].value = (size_t)line;
 }
@@ -109,8 +109,8 @@ static void report_references(struct walk *w)
         const struct reference *r = &w->references[i];
 
         if (!hash_map_find(&w->ids, r->id))
-            report(w, true, w->h->path, r->line, "'%s' names no message: '%.*s'",
-                   field_name(r->field), ERR_SHOWN(r->id));
+            report_finding(w, true, w->h->path, r->line, "'%s' names no message: '%.*s'",
+                           field_name(r->field), ERR_SHOWN(r->id));
     }
 }
 
@@ -146,9 +146,10 @@ static void check_result(struct walk *w, const struct message *m, uint64_t line)
 
     set_call_key(&key, m->session_id, id);
     if (!id.p)
-        report(w, true, w->h->path, line, "a tool result without the id of its call");
+        report_finding(w, true, w->h->path, line, "a tool result without the id of its call");
     else if (!hash_map_find(&w->calls, buf_str(&key)))
-        report(w, true, w->h->path, line, "a tool result without its call '%.*s'", ERR_SHOWN(id));
+        report_finding(w, true, w->h->path, line, "a tool result without its call '%.*s'",
+                       ERR_SHOWN(id));
     buf_release(&key);
 }
 
@@ -193,10 +194,10 @@ static void check_line(struct walk *w, struct message *m, const struct line *l)
     if (!l->too_long && message_parse(m, l->text)) {
         check_message(w, m, line);
         if (!l->terminated)
-            report(w, false, w->h->path, line, "the last line has no newline");
+            report_finding(w, false, w->h->path, line, "the last line has no newline");
     } else {
-        report(w, false, w->h->path, line, "%s%s", defect(l),
-               l->terminated ? "" : ", and has no newline");
+        report_finding(w, false, w->h->path, line, "%s%s", defect(l),
+                       l->terminated ? "" : ", and has no newline");
     }
 }
 
@@ -225,8 +226,8 @@ static void check_mode(struct walk *w, int dir, const char *path)
     struct stat st;
 
     if (file_stat(dir, path, &st) == 0 && (st.st_mode & 077) != 0)
-        report(w, true, path, 0, "others have access to it: its mode is %04o",
-               (unsigned)(st.st_mode & 07777));
+        report_finding(w, true, path, 0, "others have access to it: its mode is %04o",
+                       (unsigned)(st.st_mode & 07777));
 }
 
 static void check_pointer(struct walk *w)
@@ -237,13 +238,13 @@ static void check_pointer(struct walk *w)
     int found = session_current(w->h, &id, NULL, &why);
 
     if (found < 0)
-        report(w, true, w->h->pointer, 0, "%s", err_text(&why));
+        report_finding(w, true, w->h->pointer, 0, "%s", err_text(&why));
     else if (found == 0 && w->h->trusted && file_stat(w->h->pointer_fd, w->h->pointer, &st) == 0)
-        report(w, true, w->h->pointer, 0, "it names no session");
+        report_finding(w, true, w->h->pointer, 0, "it names no session");
     /* Another program may have begun the session after its lines were read. */
     else if (found > 0 && !hash_map_find(&w->sessions, buf_str(&id)) &&
              session_has_lines(w->h, buf_str(&id), NULL) <= 0)
-        report(w, true, w->h->pointer, 0, "session '%s' has no messages", buf_c(&id));
+        report_finding(w, true, w->h->pointer, 0, "session '%s' has no messages", buf_c(&id));
     err_release(&why);
     buf_release(&id);
 }
@@ -254,15 +255,15 @@ static void check_index(struct walk *w)
     bool removable;
 
     if (session_index_blocked(w->h, &removable))
-        report(w, !removable, w->h->index, 0,
-               "it cannot be used as an index, and keeps one from being made");
+        report_finding(w, !removable, w->h->index, 0,
+                       "it cannot be used as an index, and keeps one from being made");
     if (!session_index_is_wrong(w->h))
         return;
     history_remove_index(w->h);
-    report(w, true, w->h->index, 0, "%s",
-           file_stat(w->h->dir_fd, w->h->index, &st) < 0
-               ? "it did not match the history, and was removed"
-               : "it does not match the history, and could not be removed");
+    report_finding(w, true, w->h->index, 0, "%s",
+                   file_stat(w->h->dir_fd, w->h->index, &st) < 0
+                       ? "it did not match the history, and was removed"
+                       : "it does not match the history, and could not be removed");
 }
 
 /* Has a killed program left an index that it was making? Removes it with `remove`. */
@@ -286,9 +287,10 @@ static void check_partial(struct walk *w)
 
     partial_find(&left, w->h);
     if (left.count > 0)
-        report(w, true, w->h->path, 0,
-               "%zu answer%s of a chat that was killed: the next program that writes stores %s",
-               left.count, left.count == 1 ? "" : "s", left.count == 1 ? "it" : "them");
+        report_finding(
+            w, true, w->h->path, 0,
+            "%zu answer%s of a chat that was killed: the next program that writes stores %s",
+            left.count, left.count == 1 ? "" : "s", left.count == 1 ? "it" : "them");
     partial_release(&left);
 }
 
@@ -309,8 +311,9 @@ static int check_files(struct walk *w, struct err *e)
         return -1;
     left += is_half_made(w->h, false);
     if (left > 0)
-        report(w, false, w->h->path, 0, "killed programs left %d temporary file%s beside it", left,
-               left == 1 ? "" : "s");
+        report_finding(w, false, w->h->path, 0,
+                       "killed programs left %d temporary file%s beside it", left,
+                       left == 1 ? "" : "s");
     check_partial(w);
     return 0;
 }

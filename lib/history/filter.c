@@ -82,7 +82,7 @@ static bool names_file(const struct filter *f, struct str array)
     return found;
 }
 
-static bool in_time(const struct filter *f, const struct message *m)
+static bool message_in_time(const struct filter *f, const struct message *m)
 {
     int64_t us;
 
@@ -103,5 +103,5 @@ bool filter_match(const struct filter *f, const struct message *m)
            (f->models.count == 0 || has_model(f, m)) &&
            (f->files.count == 0 || names_file(f, m->field[FIELD_FILES]) ||
             names_file(f, m->field[FIELD_FILES_MODIFIED])) &&
-           ((!f->has_since && !f->has_until) || in_time(f, m));
+           ((!f->has_since && !f->has_until) || message_in_time(f, m));
 }

@@ -14,7 +14,7 @@
 
 enum how { WHOLE, PREFIX, SUFFIX };
 
-static bool is_called(struct str id, struct str name, enum how how)
+static bool id_is_called(struct str id, struct str name, enum how how)
 {
     switch (how) {
     case WHOLE:
@@ -28,12 +28,12 @@ static bool is_called(struct str id, struct str name, enum how how)
 }
 
 /* How many messages are called so in that way; *place is that of the last one. */
-static size_t look(const struct thread *t, struct str name, enum how how, size_t *place)
+static size_t count_called(const struct thread *t, struct str name, enum how how, size_t *place)
 {
     size_t found = 0;
 
     for (size_t i = 0; i < t->count && name.n > 0; i++) {
-        if (is_called(t->at[i].id, name, how)) {
+        if (id_is_called(t->at[i].id, name, how)) {
             *place = i;
             found++;
         }
@@ -47,12 +47,12 @@ static size_t look_all_ways(const struct thread *t, struct str name, size_t *pla
     size_t found = 0;
 
     for (int how = WHOLE; how <= SUFFIX && found == 0; how++)
-        found = look(t, name, (enum how)how, place);
+        found = count_called(t, name, (enum how)how, place);
     return found;
 }
 
 /* The place of the message. 0, -1. */
-static int resolve(const struct thread *t, struct str name, size_t *place, struct err *e)
+static int resolve_message(const struct thread *t, struct str name, size_t *place, struct err *e)
 {
     size_t found = look_all_ways(t, name, place);
 
@@ -74,22 +74,22 @@ static int load_earlier(struct thread *t, const struct history *h, struct str se
 
     if (thread_find(&raw, h, session, true, e) < 0)
         return -1;
-    if (look(&raw, name, WHOLE, place) == 0 && look_all_ways(t, name, place) > 0) {
+    if (count_called(&raw, name, WHOLE, place) == 0 && look_all_ways(t, name, place) > 0) {
         thread_release(&raw);
-        return resolve(t, name, place, e);
+        return resolve_message(t, name, place, e);
     }
     thread_release(t);
     *t = raw;
-    if (resolve(t, name, place, e) < 0)
+    if (resolve_message(t, name, place, e) < 0)
         return -1;
     thread_turn_back(t, *place);
-    return resolve(t, name, place, e);
+    return resolve_message(t, name, place, e);
 }
 
 /* Loads the thread that has the message, and sets *place to its place; without a name, to the place
  * of the last message. Returns 0, or -1 with *e set and nothing to release. */
-static int load(struct thread *t, const struct history *h, struct str session, struct str at,
-                size_t *place, struct err *e)
+static int load_named_thread(struct thread *t, const struct history *h, struct str session,
+                             struct str at, size_t *place, struct err *e)
 {
     int result = 0;
 
@@ -99,7 +99,7 @@ static int load(struct thread *t, const struct history *h, struct str session, s
         result = err_set(e, ERR_ABSENT, "session '%.*s' has no messages", ERR_SHOWN(session));
     else if (!at.p)
         *place = t->count - 1;
-    else if (look(t, at, WHOLE, place) == 0)
+    else if (count_called(t, at, WHOLE, place) == 0)
         result = load_earlier(t, h, session, at, place, e);
     if (result < 0)
         thread_release(t);
@@ -183,7 +183,7 @@ int fork_session(struct history *to, struct history *from, struct str session, s
     /* The session may lack the answer of a turn that was killed; if it cannot be stored, neither
      * can the copies. */
     (void)store_recover(from, NULL);
-    if (load(&t, from, session, at, &last, e) < 0)
+    if (load_named_thread(&t, from, session, at, &last, e) < 0)
         return -1;
     *bad_lines = t.bad_lines;
     /* The results of its calls belong to it. */

@@ -89,8 +89,8 @@ static void git_dirs_close(struct git_dirs *g)
 /* Opens the directory `name` in `parent`, a link to one only with `link`. Returns 1; 0 if it does
  * not exist, or with *fault if it cannot be used, for example because it is another user's; -1 with
  * *e set. */
-static int open_own(int parent, const char *name, bool link, const char *path, int *fd,
-                    const char **fault, struct err *e)
+static int open_own_directory(int parent, const char *name, bool link, const char *path, int *fd,
+                              const char **fault, struct err *e)
 {
     struct stat st;
 
@@ -175,7 +175,7 @@ static int open_dir(struct git_search *s, int *fd, int at, const char *name, con
                     const char *const *names)
 {
     const char *fault;
-    int found = open_own(at, name, true, path, fd, &fault, s->e);
+    int found = open_own_directory(at, name, true, path, fd, &fault, s->e);
 
     if (found == 0 && !fault)
         fault = "does not exist";
@@ -249,7 +249,7 @@ static int look_in(struct git_search *s, int tree, const char *tree_path)
 }
 
 /* For file_search_upwards: anything but 0 ends the search. */
-static int look(void *arg, int fd, const char *path)
+static int stop_at_repository(void *arg, int fd, const char *path)
 {
     struct git_search *s = arg;
     struct stat st;
@@ -347,7 +347,7 @@ static int git_dirs_open(struct git_search *s, const struct locate_from *from)
         g->git_path = path_join(from->cwd, from->git_dir);
         found = open_git(s, AT_FDCWD, g->git_path);
     } else {
-        found = file_search_upwards(from->cwd, look, s, s->e);
+        found = file_search_upwards(from->cwd, stop_at_repository, s, s->e);
         if (s->unusable)
             found = 0;
     }
@@ -538,7 +538,7 @@ static void look_in_work_tree(struct history *h, bool reader)
     if (h->git->tree < 0)
         return;
     dir = path_join(h->git->tree_path, HERE_NAME);
-    if (open_own(h->git->tree, HERE_NAME, false, dir, &fd, &fault, NULL) <= 0 ||
+    if (open_own_directory(h->git->tree, HERE_NAME, false, dir, &fd, &fault, NULL) <= 0 ||
         file_stat(fd, FILE_NAME, &st) < 0)
         goto out;
     ours = !h->dir_exists && fstat(fd, &own) == 0 && fstat(h->git->common, &git) == 0 &&
@@ -570,7 +570,7 @@ static int open_pointer_place(struct history *h, struct err *e)
     h->pointer_fd = h->dir_fd;
     if (!is_linked(h))
         return 0;
-    if (open_own(h->git->git, DIR_NAME, false, h->pointer, &h->pointer_fd, &fault, e) < 0)
+    if (open_own_directory(h->git->git, DIR_NAME, false, h->pointer, &h->pointer_fd, &fault, e) < 0)
         return -1;
     if (h->pointer_fd >= 0 &&
         (owner_fault(h->pointer_fd, OWNER_USER) || mark_set_file(&m, h->pointer_fd) < 0 ||
@@ -597,7 +597,7 @@ static int locate_in_repository(struct history *h, bool reader, char **unusable,
         free(h->pointer);
         h->pointer = buf_detach(&pointer);
     }
-    if (open_own(h->git->common, DIR_NAME, false, h->dir, &h->dir_fd, &fault, e) < 0)
+    if (open_own_directory(h->git->common, DIR_NAME, false, h->dir, &h->dir_fd, &fault, e) < 0)
         return -1;
     if (fault) {
         *unusable = sentence(h->dir, fault);
@@ -622,8 +622,9 @@ static int look_here(void *arg, int parent, const char *path)
     struct history *h = arg;
     const char *fault;
     char *dir = path_join(path, HERE_NAME);
-    int fd = -1,
-        found = parent < 0 ? 0 : open_own(parent, HERE_NAME, false, dir, &fd, &fault, NULL);
+    int fd = -1, found = parent < 0
+                             ? 0
+                             : open_own_directory(parent, HERE_NAME, false, dir, &fd, &fault, NULL);
 
     if (found > 0 && is_marked_dir(fd, h->token_path)) {
         set_place(h, HISTORY_HERE, fd, path, HERE_NAME);
@@ -792,7 +793,7 @@ static void give_registered(void *arg, const char *dir)
     int fd;
 
     init(&h, a->from);
-    if (open_own(AT_FDCWD, dir, false, dir, &fd, &fault, NULL) > 0) {
+    if (open_own_directory(AT_FDCWD, dir, false, dir, &fd, &fault, NULL) > 0) {
         set_place(&h, strcmp(path_base(dir), HERE_NAME) == 0 ? HISTORY_HERE : HISTORY_REPOSITORY,
                   fd, parent, path_base(dir));
         a->found(a->arg, h);
@@ -1013,7 +1014,7 @@ static int make_place(int parent, const char *name, const char *path, int *fd, s
     /* The umask may have removed the permission to open it. A file system without modes refuses. */
     if (made && fchmodat(parent, name, 0700, 0) < 0 && errno != EPERM && errno != ENOTSUP)
         return err_sys(e, errno, "cannot make directory '%s'", path);
-    found = open_own(parent, name, false, path, fd, &fault, e);
+    found = open_own_directory(parent, name, false, path, fd, &fault, e);
     if (found < 0)
         return -1;
     if (found == 0)
@@ -1064,7 +1065,7 @@ static int ignore_in_git(const struct history *h, struct err *e)
 }
 
 /* Makes the directories that are missing. */
-static int make(struct history *h, struct err *e)
+static int make_missing(struct history *h, struct err *e)
 {
     bool made = !h->dir_exists;
 
@@ -1198,7 +1199,7 @@ void history_announce(struct history *h)
 /* Moves the directory that hist-new --here made before there was a repository to git's directory.
  * Programs that have it open go on using the same files. Nothing is moved if another program has
  * done so, or has made a new directory. */
-static int take_over(struct history *h, struct err *e)
+static int move_directory(struct history *h, struct err *e)
 {
     if (renameat(h->git->tree, HERE_NAME, h->git->common, DIR_NAME) < 0 && errno != ENOENT &&
         errno != EEXIST && errno != ENOTEMPTY && errno != EISDIR)
@@ -1229,7 +1230,7 @@ int history_make(struct history *h, struct err *e)
                        "cannot write '%s': another program made it, and "
                        "hist-import brings it here",
                        h->path);
-    return h->git && h->is_old && take_over(h, e) < 0 ? -1 : make(h, e);
+    return h->git && h->is_old && move_directory(h, e) < 0 ? -1 : make_missing(h, e);
 }
 
 int history_make_here(struct history *h, const char *dir, struct err *e)

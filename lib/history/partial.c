@@ -23,7 +23,7 @@
 /* ---- of a running turn ---- */
 
 /* Another program that stores something may find the file before it is locked, and removes it. */
-static bool make(struct partial *p)
+static bool make_locked(struct partial *p)
 {
     for (int i = 0; i < TRIES; i++) {
         struct stat st;
@@ -54,7 +54,7 @@ void partial_begin(struct partial *p, const struct history *h, struct draft *lin
     draft_set_text(line, FIELD_FINISH_REASON, STR("interrupted"));
     buf_addf(&path, "%s" PARTIAL_SUFFIX "%s", h->path, buf_c(&p->id));
     p->path = buf_detach(&path);
-    if (draft_format(line, &head, NULL) == 0 && make(p)) {
+    if (draft_format(line, &head, NULL) == 0 && make_locked(p)) {
         p->open = true;
         partial_add(p, buf_str(&head));
     }
@@ -91,7 +91,7 @@ struct partial_file {
 };
 
 /* `NAME.partial.1719500000000-a1b2c3d4`, where NAME is the history's. */
-static bool is_ours(const char *name, const char *history)
+static bool is_partial_name(const char *name, const char *history)
 {
     size_t n = strlen(history);
     struct str id;
@@ -107,7 +107,7 @@ static bool is_ours(const char *name, const char *history)
 }
 
 /* Opens and locks a file unless its turn is going on, or another user may have written it. */
-static void take(struct partial_left *left, const char *parent, const char *name)
+static void open_left(struct partial_left *left, const char *parent, const char *name)
 {
     struct partial_file f = {.path = path_join(parent, name)};
     struct stat st;
@@ -133,8 +133,8 @@ void partial_find(struct partial_left *left, const struct history *h)
 
     *left = (struct partial_left){.h = h};
     while (dir && (entry = readdir(dir)))
-        if (is_ours(entry->d_name, path_base(h->path)))
-            take(left, parent, entry->d_name);
+        if (is_partial_name(entry->d_name, path_base(h->path)))
+            open_left(left, parent, entry->d_name);
     if (dir)
         closedir(dir);
     free(parent);
@@ -159,7 +159,7 @@ int partial_is_due(const struct history *h, struct str id, struct str prompt)
 
 /* Takes the line that a file begins with, and the text after it; STR_NONE for one that does not
  * begin with a line of ours, because the process, or the machine, died before that was written. */
-static struct str read_file(const struct partial_file *f, struct draft *d, struct buf *text)
+static struct str read_left(const struct partial_file *f, struct draft *d, struct buf *text)
 {
     char *room = buf_room(text, (size_t)f->size);
     ssize_t got = room ? file_pread_full(f->fd, room, (size_t)f->size, 0) : 0;
@@ -174,7 +174,7 @@ static struct str read_file(const struct partial_file *f, struct draft *d, struc
     return rest;
 }
 
-static void add_line(const struct history *h, struct partial_file *f, struct buf *lines)
+static void add_left(const struct history *h, struct partial_file *f, struct buf *lines)
 {
     struct buf text = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_SMALL), prompt = BUF_INIT(BUF_LINE);
     struct draft d;
@@ -182,7 +182,7 @@ static void add_line(const struct history *h, struct partial_file *f, struct buf
     int due = 0;
 
     draft_init(&d);
-    rest = read_file(f, &d, &text);
+    rest = read_left(f, &d, &text);
     if (rest.p)
         due = partial_is_due(h, json_text(buf_str(&d.field[FIELD_ID]), &id),
                              json_text(buf_str(&d.field[FIELD_REPLY_TO]), &prompt));
@@ -200,7 +200,7 @@ static void add_line(const struct history *h, struct partial_file *f, struct buf
 void partial_lines(struct partial_left *left, struct buf *lines)
 {
     for (size_t i = 0; i < left->count; i++)
-        add_line(left->h, &left->at[i], lines);
+        add_left(left->h, &left->at[i], lines);
 }
 
 void partial_remove(struct partial_left *left)

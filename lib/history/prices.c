@@ -121,7 +121,7 @@ static bool read_extra(struct price *price, struct str word)
     return cost < PRICE_MAX / (MILLION / SEARCHES);
 }
 
-static int read_line(struct prices *p, struct str line, const char *where, struct err *e)
+static int read_price_line(struct prices *p, struct str line, const char *where, struct err *e)
 {
     struct str word[WORDS], rest = line;
     struct price price;
@@ -323,8 +323,8 @@ static void add_model(struct prices *p, const struct variants *v, struct str pro
 
 /* Adds a model by one of its names. `whole`: the name is that of a model of the entry's provider,
  * otherwise it begins with the name of a provider. */
-static void add_names(struct prices *p, const struct variants *v, struct str name, struct str entry,
-                      bool whole)
+static void add_model_names(struct prices *p, const struct variants *v, struct str name,
+                            struct str entry, bool whole)
 {
     struct buf provider = BUF_INIT(BUF_LINE);
     struct str model = name, first = str_cut(&model, '/');
@@ -352,9 +352,9 @@ static int read_litellm(struct prices *p, struct str text, const char *file, str
             buf_clear(&name);
             json_decode_body(it.key, &name);
             if (!str_eq_c(buf_str(&name), "sample_spec"))
-                add_names(p, &v, buf_str(&name), it.value, whole);
+                add_model_names(p, &v, buf_str(&name), it.value, whole);
             while (!alias.object && json_next(&alias))
-                add_names(p, &v, json_text(alias.value, &name), it.value, whole);
+                add_model_names(p, &v, json_text(alias.value, &name), it.value, whole);
         }
     buf_release(&name);
     return 0;
@@ -375,7 +375,7 @@ int prices_read(struct prices *p, struct str text, const char *file, struct err 
             continue;
         buf_clear(&where);
         buf_addf(&where, "cannot use '%s': line %zu", file, number);
-        result = read_line(p, line, buf_c(&where), e);
+        result = read_price_line(p, line, buf_c(&where), e);
     }
     buf_release(&where);
     return result;
@@ -480,7 +480,7 @@ struct details {
     bool odd; /* it costs something that no price is for, or the tiers differ */
 };
 
-static uint64_t count_in(struct str object, const char *name)
+static uint64_t number_in(struct str object, const char *name)
 {
     struct usage one;
 
@@ -495,8 +495,8 @@ static uint64_t long_cache(struct str raw)
     struct str written =
         json_get(json_get(raw, "input_tokens_details"), "cache_write_tokens_details");
 
-    return count_in(json_get(raw, "cache_creation"), "ephemeral_1h_input_tokens") +
-           count_in(written, "ttl_12h_tokens");
+    return number_in(json_get(raw, "cache_creation"), "ephemeral_1h_input_tokens") +
+           number_in(written, "ttl_12h_tokens");
 }
 
 static void read_details(struct details *d, struct str raw, bool first)
@@ -517,8 +517,8 @@ static void read_details(struct details *d, struct str raw, bool first)
     for (size_t i = 0; i < sizeof unpriced / sizeof *unpriced; i++)
         d->odd = d->odd || json_get(raw, unpriced[i]).p;
     d->longer += long_cache(raw);
-    d->searches += count_in(json_get(raw, "server_tool_use"), "web_search_requests") +
-                   count_in(raw, "web_search_call");
+    d->searches += number_in(json_get(raw, "server_tool_use"), "web_search_requests") +
+                   number_in(raw, "web_search_call");
     if (json_type(json_at(json_get(raw, "iterations"), 0)) == JSON_OBJECT)
         d->iterations = json_get(raw, "iterations");
     buf_release(&tier);

@@ -110,7 +110,7 @@ void rewrite_set_aside(struct rewrite *r, const struct line *l)
 
 /* ---- the new file ---- */
 
-static int failed(const struct rewrite *r, int reason, struct err *e)
+static int rewrite_failed(const struct rewrite *r, int reason, struct err *e)
 {
     return err_sys(e, reason, "cannot rewrite '%s'", r->h->path);
 }
@@ -133,7 +133,7 @@ static int inspect_old(struct rewrite *r, const struct append *a, struct err *e)
     const struct history *h = r->h;
 
     if (fstat(a->fd, &r->old) < 0)
-        return failed(r, errno, e);
+        return rewrite_failed(r, errno, e);
     free(r->second);
     r->second = second_name_find(h->copies, &r->old, h->dir_fd, h->path);
     if (r->old.st_nlink > (r->second ? 2U : 1U))
@@ -143,13 +143,13 @@ static int inspect_old(struct rewrite *r, const struct append *a, struct err *e)
     /* An explicit FILE may be the history of a repository. */
     r->mark.from = 0;
     if (mark_set_file(&r->mark, a->fd) < 0)
-        return failed(r, errno, e);
+        return rewrite_failed(r, errno, e);
     if (mark_find(&r->mark, h->dir_fd, r->owner, h->token_path, NULL) < MARK_OLD)
         r->mark.inode = 0;
     return 0;
 }
 
-static int lock(struct rewrite *r, struct append *a, struct err *e)
+static int lock_copy(struct rewrite *r, struct append *a, struct err *e)
 {
     struct append_wait wait = history_wait(r->h);
 
@@ -158,12 +158,12 @@ static int lock(struct rewrite *r, struct append *a, struct err *e)
 
 /* Makes the new file under the lock, so that another program does not remove it as a leftover. *end
  * is the end of the complete lines of the history. */
-static int begin(struct rewrite *r, off_t *end, struct err *e)
+static int make_copy(struct rewrite *r, off_t *end, struct err *e)
 {
     struct append a;
     int result = -1;
 
-    if (lock(r, &a, e) < 0)
+    if (lock_copy(r, &a, e) < 0)
         return -1;
     *end = a.end;
     if (inspect_old(r, &a, e) < 0 || file_sweep(r->h->dir_fd, r->h->path, !r->h->dir, true, e) < 0)
@@ -171,9 +171,9 @@ static int begin(struct rewrite *r, off_t *end, struct err *e)
     r->fd = file_open_temporary(r->h->dir_fd, r->h->path, &r->name);
     if (r->fd < 0) {
         buf_clear(&r->name);
-        failed(r, errno, e);
+        rewrite_failed(r, errno, e);
     } else if (copy_rights(r) < 0) {
-        failed(r, errno, e);
+        rewrite_failed(r, errno, e);
     } else {
         result = 0;
     }
@@ -185,7 +185,7 @@ out:
 
 /* ---- copying ---- */
 
-static int cancelled(const struct rewrite *r, struct err *e)
+static int is_cancelled(const struct rewrite *r, struct err *e)
 {
     struct pollfd cancel = {.fd = r->h->cancel_fd, .events = POLLIN};
 
@@ -194,7 +194,7 @@ static int cancelled(const struct rewrite *r, struct err *e)
     return err_set(e, ERR_SIGNAL, "interrupted: '%s' is as it was", r->h->path);
 }
 
-static void show(struct rewrite *r, const struct scan *s, const struct line *l)
+static void report_line(struct rewrite *r, const struct scan *s, const struct line *l)
 {
     r->next = scan_offset(s);
     r->kept = false;
@@ -219,7 +219,7 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
         return -1;
     if (s.fd < 0)
         errno = ENOENT;
-    result = s.fd < 0 || fstat(s.fd, &st) < 0 ? failed(r, errno, e) : 0;
+    result = s.fd < 0 || fstat(s.fd, &st) < 0 ? rewrite_failed(r, errno, e) : 0;
     /* The file was replaced after `end` was determined. */
     if (result == 0 && !file_is_same(&st, &r->old))
         end = r->done;
@@ -231,14 +231,14 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
             result = 0;
             break;
         }
-        show(r, &s, &l);
-        result = ++lines % LINES_BETWEEN_LOOKS == 0 ? cancelled(r, e) : 0;
+        report_line(r, &s, &l);
+        result = ++lines % LINES_BETWEEN_LOOKS == 0 ? is_cancelled(r, e) : 0;
     }
     flush(r);
     r->from = -1;
     scan_close(&s);
     if (result == 0 && r->reason != 0)
-        result = failed(r, r->reason, e);
+        result = rewrite_failed(r, r->reason, e);
     return result;
 }
 
@@ -249,13 +249,13 @@ static int start_again(struct rewrite *r, struct err *e)
     r->aside_count = 0;
     buf_clear(&r->erased);
     if (ftruncate(r->fd, 0) < 0 || lseek(r->fd, 0, SEEK_SET) < 0)
-        return failed(r, errno, e);
+        return rewrite_failed(r, errno, e);
     r->by->begin(r->by->arg);
     return 0;
 }
 
 /* Copies the rest under the lock, or everything if the history was replaced meanwhile. */
-static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
+static int copy_rest(struct rewrite *r, const struct append *a, struct err *e)
 {
     struct stat before = r->old;
     off_t from = r->mark.from;
@@ -264,7 +264,7 @@ static int catch_up(struct rewrite *r, const struct append *a, struct err *e)
     if (inspect_old(r, a, e) < 0)
         return -1;
     same = file_is_same(&before, &r->old) && a->end >= r->done && from == r->mark.from;
-    if (!same && (copy_rights(r) < 0 ? failed(r, errno, e) : start_again(r, e)) < 0)
+    if (!same && (copy_rights(r) < 0 ? rewrite_failed(r, errno, e) : start_again(r, e)) < 0)
         return -1;
     if (pass(r, a->end, true, e) < 0)
         return -1;
@@ -330,7 +330,7 @@ static int mark_new(struct rewrite *r, struct err *e)
         return 0;
     marks[1].from = r->before;
     if (mark_set_file(&marks[1], r->fd) < 0)
-        return failed(r, errno, e);
+        return rewrite_failed(r, errno, e);
     if (mark_write(marks, 2, h->dir_fd, r->owner, h->token_path, &wait, e) <= 0)
         return -1;
     if (h->mark.inode == r->mark.inode) {
@@ -343,13 +343,13 @@ static int mark_new(struct rewrite *r, struct err *e)
 
 /* Puts the new file in the place of the history. The second name never names the old file
  * afterwards: that file still holds the erased messages. */
-static int replace(struct rewrite *r, struct err *e)
+static int rename_copy(struct rewrite *r, struct err *e)
 {
     const struct history *h = r->h;
     int result = r->second ? second_name_remove(h->copies, r->second, e) : 0;
 
     if (result == 0 && file_rename(h->dir_fd, buf_c(&r->name), h->path) < 0)
-        result = failed(r, errno, e);
+        result = rewrite_failed(r, errno, e);
     if (result == 0)
         buf_clear(&r->name);
     if (r->second)
@@ -365,7 +365,7 @@ static int put_in_place(struct rewrite *r, const struct append *a, struct err *e
     int result = -1;
 
     if (system_sync(r->fd) < 0) {
-        failed(r, errno, e);
+        rewrite_failed(r, errno, e);
         goto out;
     }
     if (fill_quarantine(r, a->fd, &quarantine, e) < 0 ||
@@ -374,7 +374,7 @@ static int put_in_place(struct rewrite *r, const struct append *a, struct err *e
     /* The index may hold erased lines. It is removed before the rename, in case this program is
      * killed, and after it, in case another program has made one meanwhile. */
     history_remove_index(r->h);
-    if (mark_new(r, e) < 0 || replace(r, e) < 0)
+    if (mark_new(r, e) < 0 || rename_copy(r, e) < 0)
         goto out;
     history_remove_index(r->h);
     if (file_sync_dir(r->h->dir_fd, r->h->path) < 0)
@@ -404,9 +404,9 @@ static int finish(struct rewrite *r, struct err *e)
     struct append a;
     int result = -1;
 
-    if (lock(r, &a, e) < 0)
+    if (lock_copy(r, &a, e) < 0)
         return -1;
-    if (catch_up(r, &a, e) == 0 && cancelled(r, e) == 0)
+    if (copy_rest(r, &a, e) == 0 && is_cancelled(r, e) == 0)
         result = !r->changed ? 0 : put_in_place(r, &a, e) < 0 ? -1 : 1;
     append_close(&a);
     return result;
@@ -440,10 +440,10 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
     (void)store_recover(h, NULL);
     r.owner = history_marks(h);
     by->begin(by->arg);
-    if (begin(&r, &end, e) == 0 && pass(&r, end, false, e) == 0) {
+    if (make_copy(&r, &end, e) == 0 && pass(&r, end, false, e) == 0) {
         /* Most of it is on the disk before others have to wait. */
         if (system_sync(r.fd) < 0)
-            failed(&r, errno, e);
+            rewrite_failed(&r, errno, e);
         else
             result = finish(&r, e);
     }

@@ -77,7 +77,7 @@ void scan_from(struct scan *s, off_t at)
 /* ---- the window ---- */
 
 /* Makes room for n bytes after the window, and moves the window if needed. */
-static void make_room(struct scan *s, size_t n)
+static void widen_window(struct scan *s, size_t n)
 {
     size_t held = s->to - s->from;
 
@@ -108,7 +108,7 @@ static int read_block(struct scan *s, struct err *e)
 
     if (want == 0)
         return 0;
-    make_room(s, want);
+    widen_window(s, want);
 
     ssize_t got = file_pread_full(s->fd, s->block.data + s->to, want, s->next);
 
@@ -131,7 +131,7 @@ static size_t beginning(const struct scan *s)
 }
 
 /* Reads to the end of a line that has more than line_max bytes, keeping its beginning alone. */
-static int pass_over(struct scan *s, struct line *l, struct err *e)
+static int pass_long_line(struct scan *s, struct line *l, struct err *e)
 {
     size_t held = s->to - s->from, keep = held < beginning(s) ? held : beginning(s);
     const char *newline = NULL;
@@ -166,7 +166,7 @@ int scan_line(struct scan *s, struct line *l, struct err *e)
         if (newline)
             break;
         if (held > s->line_max)
-            return pass_over(s, l, e);
+            return pass_long_line(s, l, e);
         seen = held;
 
         int more = read_block(s, e);

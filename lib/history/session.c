@@ -130,7 +130,7 @@ int session_mark(const struct history *h, struct str id, struct buf *mark)
 }
 
 /* Adds the line of a mark, if the id can be one. */
-static void add_mark(struct buf *out, struct str line)
+static void add_mark_line(struct buf *out, struct str line)
 {
     if (store_id_valid(line) && line.n <= MARK_MOST)
         buf_addf(out, "%.*s\n", (int)line.n, line.p);
@@ -146,7 +146,7 @@ void session_move_mark(const struct history *h, struct str id, struct str line)
     if (pointer_open(&p, h, O_RDWR, NULL) <= 0)
         return;
     buf_addf(&text, "%.*s\n", (int)id.n, id.p);
-    add_mark(&text, line);
+    add_mark_line(&text, line);
     if (str_eq(p.id, id) && !str_eq(p.mark, line) && p.st.st_nlink == 1 &&
         file_pwrite_all(p.fd, text.data, text.len, 0) == 0)
         (void)!ftruncate(p.fd, (off_t)text.len);
@@ -168,7 +168,7 @@ static int write_pointer(struct history *h, struct str id, struct str mark, stru
         result = store_check(h, e);
     if (result == 0) {
         buf_addf(&text, "%.*s\n", (int)id.n, id.p);
-        add_mark(&text, mark);
+        add_mark_line(&text, mark);
         if (h->dir)
             (void)file_sweep(h->pointer_fd, h->pointer, false, true, NULL);
         /* The pointer is not worth a sync: without one, a new session is begun. */

@@ -190,8 +190,8 @@ static uint64_t block_sum(const char *block, uint64_t number, uint64_t salt)
 
 /* ---- writing ---- */
 
-static void add_session(struct buf *b, const struct session *s, uint64_t first_range,
-                        uint64_t ranges)
+static void write_session_words(struct buf *b, const struct session *s, uint64_t first_range,
+                                uint64_t ranges)
 {
     const struct str texts[SESSION_TEXTS] = {s->id,      s->first_role, s->created_at, s->last_used,
                                              s->preview, s->title,      s->title_set};
@@ -239,7 +239,7 @@ static void add_sessions(struct buf *b, const struct session_table *t, uint64_t 
 
         add_words(&ids, (uint64_t[]){b->len - at[INDEX_SESSIONS], s->id.n}, ID_WORDS);
         buf_add_str(&ids, s->id);
-        add_session(b, s, first, *own);
+        write_session_words(b, s, first, *own);
         *own = first;
         first = next;
     }
@@ -525,7 +525,7 @@ struct wanted_id {
     bool found;
 };
 
-static bool is_wanted(void *arg, struct str id, uint64_t place)
+static bool is_wanted_id(void *arg, struct str id, uint64_t place)
 {
     struct wanted_id *w = arg;
 
@@ -544,7 +544,7 @@ static int find_lines(struct session_index *x, struct str id, struct session_lin
     const char *bytes;
     off_t end = 0;
 
-    if (session_index_each_id(x, is_wanted, &wanted) < 0)
+    if (session_index_each_id(x, is_wanted_id, &wanted) < 0)
         return -1;
     if (!wanted.found)
         return 0;
@@ -677,7 +677,7 @@ static int read_tail(struct session_index *x)
 
 /* Reads the whole history, and makes a new file of it. Returns 0; 1 if a new file cannot be made
  * now, and nothing was read; -1. */
-static int make_file(struct session_index *x)
+static int make_index(struct session_index *x)
 {
     char *name = path_with_suffix(x->h->index, HISTORY_INDEX_MAKING);
     int fd = open_new(x->h->dir_fd, name), result = 1;
@@ -704,7 +704,7 @@ static bool is_due(const struct session_index *x)
 
 /* Opens the file, if it is valid for the history. Returns false if something is in its place that
  * no index may replace. */
-static bool open_file(struct session_index *x)
+static bool open_valid(struct session_index *x)
 {
     int reason = 0, grown;
 
@@ -733,10 +733,10 @@ bool session_index_open(struct session_index *x, const struct history *h)
     if (!history_index(h) || !open_history(x, h))
         return false;
     if (x->scan.fd < 0 || x->scan.size < SESSION_INDEX_LEAST || fstat(x->scan.fd, &x->st) < 0 ||
-        x->st.st_uid != geteuid() || !open_file(x))
+        x->st.st_uid != geteuid() || !open_valid(x))
         goto none;
     x->scan.size = x->st.st_size;
-    result = is_due(x) ? make_file(x) : 1;
+    result = is_due(x) ? make_index(x) : 1;
     if (result > 0)
         result = x->fd >= 0 ? read_tail(x) : -1;
     if (result == 0 && session_table_read_torn(&x->tail, &x->scan, x->scan.size) == 0)
@@ -781,7 +781,7 @@ bool session_index_is_wrong(const struct history *h)
 
     if (!history_index(h) || !open_history(&x, h))
         return false;
-    if (x.scan.fd >= 0 && open_file(&x) && x.fd >= 0) {
+    if (x.scan.fd >= 0 && open_valid(&x) && x.fd >= 0) {
         r = (struct table_read){.scan = &x.scan, .to = (off_t)x.header.covered};
         if (session_table_read(&x.tail, &r) == 0) {
             add_payload(&payload, &x.tail);

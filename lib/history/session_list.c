@@ -13,7 +13,7 @@ struct list_wish {
     size_t limit;
 };
 
-static bool is_any(const struct list_wish *wish)
+static bool wants_any(const struct list_wish *wish)
 {
     return wish->text.n == 0 && !wish->whole;
 }
@@ -50,7 +50,7 @@ struct lookup {
 };
 
 /* Returns true once the only id that can fit was found. */
-static bool look_up(void *arg, struct str id, uint64_t place)
+static bool match_id(void *arg, struct str id, uint64_t place)
 {
     struct lookup *u = arg;
     enum fit fit = fit_of(u->wish, id);
@@ -60,7 +60,7 @@ static bool look_up(void *arg, struct str id, uint64_t place)
         return false;
     if (u->tail->list.count > 0 && session_table_find(u->tail, id, &number)) {
         u->recent[number] = place + 1;
-    } else if (!is_any(u->wish)) {
+    } else if (!wants_any(u->wish)) {
         u->named = mem_grow(u->named, &u->cap, u->count + 1, sizeof(*u->named));
         u->named[u->count++] = (struct fitting){place, fit};
     }
@@ -93,7 +93,7 @@ static int add_recent(struct session_list *l, struct session_index *x, const str
 static int add_others(struct session_list *l, struct session_index *x, const struct lookup *u,
                       enum fit fit)
 {
-    bool all = is_any(u->wish);
+    bool all = wants_any(u->wish);
     size_t before = l->count, number;
     uint64_t place = 0;
     int more = 1;
@@ -121,8 +121,8 @@ static int list_index(struct session_list *l, struct session_index *x, const str
     struct lookup u = {&x->tail, wish, .recent = mem_zalloc(tail->count * sizeof(*u.recent))};
     int result = 0;
 
-    if (!is_any(wish) || tail->count > 0)
-        result = session_index_each_id(x, look_up, &u);
+    if (!wants_any(wish) || tail->count > 0)
+        result = session_index_each_id(x, match_id, &u);
     for (enum fit fit = FIT_BEGIN; fit > FIT_NONE && result == 0 && l->count == 0; fit--) {
         result = add_recent(l, x, &u, fit);
         if (result == 0)

@@ -84,7 +84,7 @@ static void keep_new(struct session_table *t, struct str *text, struct str befor
 
 /* Adds a session of lines that come after those of the table. Only texts that count are copied: in
  * a large history each piece may have the same sessions. */
-static size_t add_session(struct session_table *t, const struct session *from)
+static size_t join_session(struct session_table *t, const struct session *from)
 {
     struct session *s = table_session(t, from->id), before = *s;
 
@@ -232,7 +232,7 @@ static void join_tables(struct session_table *t, const struct session_table *nex
     size_t *numbers = mem_zalloc(next->list.count * sizeof(*numbers));
 
     for (size_t i = 0; i < next->list.count; i++)
-        numbers[i] = add_session(t, &next->list.at[i]);
+        numbers[i] = join_session(t, &next->list.at[i]);
     for (size_t i = 0; i < next->range_count; i++) {
         struct line_range r = next->ranges[i];
 
@@ -325,7 +325,7 @@ static bool begin_piece(void *ctx, size_t number)
     return p->result != 0;
 }
 
-static void read_lines(const struct reading *g, struct piece *p)
+static void read_piece_lines(const struct reading *g, struct piece *p)
 {
     struct message m = MESSAGE_INIT;
     struct line l;
@@ -348,7 +348,7 @@ static void read_piece(void *ctx, size_t number, size_t thread)
 
     (void)thread;
     if (p->result > 0)
-        read_lines(g, p);
+        read_piece_lines(g, p);
 }
 
 /* Adds a piece that was read. It is read again if a clock was wrong in it, and times depend on the
@@ -363,7 +363,7 @@ static int join_piece(struct session_table *t, const struct reading *g, struct p
         session_table_init(&p->table, g->now);
         p->table.clock.latest = t->clock.latest;
         scan_share(&p->scan, &g->scan, p->from, p->end);
-        read_lines(g, p);
+        read_piece_lines(g, p);
     }
     if (p->result > 0)
         join_tables(t, &p->table);

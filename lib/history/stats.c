@@ -50,7 +50,7 @@ static void add_time_key(struct buf *out, enum stats_by by, int64_t day)
 
 /* Returns the place of the row with that key, made if it is missing. Messages without a key share a
  * row. */
-static size_t place_of(struct stats_table *t, struct str key, int64_t day)
+static size_t row_place(struct stats_table *t, struct str key, int64_t day)
 {
     const size_t *place = key.p ? hash_map_find(&t->places, key) : NULL;
     struct stats_row row = {.key = NULL, .len = key.n, .day = day};
@@ -87,7 +87,7 @@ static void add_to(uint64_t *sum, uint64_t n)
     *sum = n > UINT64_MAX - *sum ? UINT64_MAX : *sum + n;
 }
 
-static void add_count(struct stats_count *sum, const struct stats_count *n)
+static void sum_count(struct stats_count *sum, const struct stats_count *n)
 {
     sum->messages += n->messages;
     sum->calls += n->calls;
@@ -97,7 +97,7 @@ static void add_count(struct stats_count *sum, const struct stats_count *n)
     add_to(&sum->output, n->output);
 }
 
-static void add_cost(struct stats_costs *sum, const struct facts *f)
+static void sum_cost(struct stats_costs *sum, const struct facts *f)
 {
     struct stats_cost *at;
 
@@ -166,13 +166,13 @@ static void take_cost(struct prices *p, const struct message *m, struct facts *f
     buf_release(&model);
 }
 
-static void count_in(struct stats *s, size_t place, const struct facts *f)
+static void add_to_row(struct stats *s, size_t place, const struct facts *f)
 {
     size_t pair[2] = {place, f->session};
     struct stats_row *row = &s->rows.at[place];
 
-    add_count(&row->count, &f->count);
-    add_cost(&row->costs, f);
+    sum_count(&row->count, &f->count);
+    sum_cost(&row->costs, f);
     row->count.sessions += hash_map_add(&s->pairs, (struct str){(const char *)pair, sizeof pair});
 }
 
@@ -183,7 +183,8 @@ static void count_calls(struct stats *s, const struct message *m, const struct f
     struct facts call = {.count = {.calls = 1}, .session = f->session};
 
     while (!it.object && json_next(&it))
-        count_in(s, place_of(&s->rows, json_text(json_get(it.value, "name"), &scratch), 0), &call);
+        add_to_row(s, row_place(&s->rows, json_text(json_get(it.value, "name"), &scratch), 0),
+                   &call);
     buf_release(&scratch);
 }
 
@@ -211,7 +212,7 @@ static void count_by_key(struct stats *s, const struct message *m, const struct 
         if (scratch.len > 0)
             key = buf_str(&scratch);
     }
-    count_in(s, place_of(&s->rows, key, f->day), f);
+    add_to_row(s, row_place(&s->rows, key, f->day), f);
     buf_release(&scratch);
 }
 
@@ -226,8 +227,8 @@ static void stats_add(struct stats *s, const struct message *m)
     s->total.sessions = s->sessions.count;
     if (s->prices && f.count.answers > 0)
         take_cost(s->prices, m, &f);
-    add_count(&s->total, &f.count);
-    add_cost(&s->total_costs, &f);
+    sum_count(&s->total, &f.count);
+    sum_cost(&s->total_costs, &f);
     if (time_parse_iso(m->timestamp, &us)) {
         s->first = s->timed && s->first < us ? s->first : us;
         s->last = s->timed && s->last > us ? s->last : us;
@@ -254,7 +255,7 @@ struct newest {
     int64_t least; /* no message that is older is among them */
 };
 
-static int newest_first(const void *a, const void *b)
+static int by_day(const void *a, const void *b)
 {
     const struct newest_line *x = a, *y = b;
 
@@ -265,7 +266,7 @@ static void drop_older(struct newest *n)
 {
     if (n->count == 0 || n->count < n->wanted)
         return;
-    qsort(n->at, n->count, sizeof *n->at, newest_first);
+    qsort(n->at, n->count, sizeof *n->at, by_day);
     n->count = n->wanted;
     n->least = n->at[n->count - 1].time;
 }
@@ -374,7 +375,7 @@ static int by_time(const void *a, const void *b)
     return (x->day > y->day) - (x->day < y->day);
 }
 
-static uint64_t size_of(const struct stats_row *row)
+static uint64_t row_size(const struct stats_row *row)
 {
     /* A row of a tool has calls and no messages. */
     return row->count.messages > 0 ? row->count.messages : row->count.calls;
@@ -386,8 +387,8 @@ static int by_size(const void *a, const void *b)
 
     if (!x->key || !y->key)
         return !x->key - !y->key;
-    if (size_of(x) != size_of(y))
-        return size_of(x) < size_of(y) ? 1 : -1;
+    if (row_size(x) != row_size(y))
+        return row_size(x) < row_size(y) ? 1 : -1;
     return str_compare((struct str){x->key, x->len}, (struct str){y->key, y->len});
 }
 

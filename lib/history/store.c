@@ -127,7 +127,7 @@ bool store_id_valid(struct str id)
 
 /* Refuses what cannot be stored before anything is opened. Sets provisional ids and times, as
  * long as the final ones. */
-static int prepare(struct draft *drafts, struct missing *missing, size_t count, struct err *e)
+static int check_drafts(struct draft *drafts, struct missing *missing, size_t count, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     int64_t at;
@@ -178,7 +178,7 @@ static int format_lines(void *arg, off_t at, struct buf *lines, struct err *e)
     return 0;
 }
 
-static int read_tail(const struct append *a, struct buf *tail, struct err *e)
+static int read_end(const struct append *a, struct buf *tail, struct err *e)
 {
     size_t size = (size_t)(a->end < TAIL_SIZE ? a->end : TAIL_SIZE);
     ssize_t got = file_pread_full(a->fd, buf_room(tail, size), size, a->end - (off_t)size);
@@ -327,7 +327,7 @@ static int put_lines(struct store_write *w, store_lines_fn *fill, void *arg, str
 
     partial_find(&w->left, w->h);
     partial_lines(&w->left, &all);
-    if (read_tail(&w->a, tail, &w->e) == 0 &&
+    if (read_end(&w->a, tail, &w->e) == 0 &&
         fill(arg, w->a.end + w->a.torn + (off_t)all.len, &lines, &w->e) == 0) {
         if (all.len > 0)
             buf_add_str(&all, buf_str(&lines));
@@ -415,7 +415,7 @@ struct store_write *store_append_begin(struct history *h, struct draft *drafts, 
 
     struct batch batch = {drafts, w->missing, count, BUF_INIT(BUF_SMALL)};
 
-    w->result = count == 0 ? 0 : prepare(drafts, w->missing, count, &w->e);
+    w->result = count == 0 ? 0 : check_drafts(drafts, w->missing, count, &w->e);
     w->begun = count > 0 && w->result == 0 && begin_write(w, format_lines, &batch, &batch.tail);
     buf_release(&batch.tail);
     return w;

@@ -49,7 +49,7 @@ int time_blocks_load(struct time_blocks *b, const struct history *h, const struc
     return result;
 }
 
-static const struct time_block *block_of(const struct time_blocks *b, off_t at)
+static const struct time_block *block_at(const struct time_blocks *b, off_t at)
 {
     size_t from = 0, to = b->count;
 
@@ -101,7 +101,7 @@ int line_times_get(struct line_times *t, off_t at, struct str timestamp, int64_t
             return -1;
         t->blocks = &t->loaded;
     }
-    block = block_of(t->blocks, at);
+    block = block_at(t->blocks, at);
     if (!block)
         return 0;
     result = read_before(t, block, at, e);

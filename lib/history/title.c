@@ -7,7 +7,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 
-static struct str keep(struct titles *t, struct str text)
+static struct str copy_text(struct titles *t, struct str text)
 {
     char *own = mem_copy(text.p, text.n);
 
@@ -16,10 +16,10 @@ static struct str keep(struct titles *t, struct str text)
     return (struct str){own, text.n};
 }
 
-static void add(struct titles *t, struct str id, struct str text, int64_t time)
+static void add_text(struct titles *t, struct str id, struct str text, int64_t time)
 {
     t->at = mem_grow(t->at, &t->cap, t->count + 1, sizeof(*t->at));
-    t->at[t->count] = (struct title){keep(t, id), keep(t, text), time, t->count};
+    t->at[t->count] = (struct title){copy_text(t, id), copy_text(t, text), time, t->count};
     t->count++;
 }
 
@@ -30,7 +30,7 @@ void titles_add(struct titles *t, const struct message *m)
     int64_t time = 0;
 
     (void)time_parse_iso(m->timestamp, &time);
-    add(t, m->id, message_title(m, &scratch), time);
+    add_text(t, m->id, message_title(m, &scratch), time);
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
 
@@ -49,7 +49,7 @@ static void add_written(struct titles *t, struct str element)
 
     if (json_next(&it) && json_int(it.value, &time) && json_next(&it) &&
         json_decode(it.value, &id) && json_next(&it) && json_decode(it.value, &text))
-        add(t, buf_str(&id), buf_str(&text), time);
+        add_text(t, buf_str(&id), buf_str(&text), time);
     buf_release(&id);
     buf_release(&text);
 }

@@ -208,7 +208,7 @@ static bool is_own_line(struct str line, struct str token)
 }
 
 /* Takes what an own line says, if it is of the file that is set in *m. */
-static enum mark_found take_line(struct owner_mark *m, struct str line, struct str token)
+static enum mark_found read_mark_line(struct owner_mark *m, struct str line, struct str token)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
     int64_t from, inode, born;
@@ -266,7 +266,7 @@ int mark_find(struct owner_mark *m, int dir, const char *owner_path, const char 
         line = str_trim(str_cut(&rest, '\n'));
         if (!is_own_line(line, buf_str(&token)))
             continue;
-        one = take_line(m, line, buf_str(&token));
+        one = read_mark_line(m, line, buf_str(&token));
         found = one > found ? one : found;
     }
     buf_release(&token);

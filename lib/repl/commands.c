@@ -683,7 +683,7 @@ static void help_title(struct repl *r, const char *title)
     out_byte(r->out, '\n');
 }
 
-static void help(struct repl *r, struct str name)
+static void show_help(struct repl *r, struct str name)
 {
     const struct repl_command *c = first_command();
 
@@ -906,7 +906,7 @@ static const struct repl_command *first_command(void)
          offer_settings},
         {"tools", "", "list the tools that the model may call", run_tools, NULL},
         {"This program", "", "", NULL, NULL},
-        {"help", "[COMMAND]", "list the commands", help, offer_names},
+        {"help", "[COMMAND]", "list the commands", show_help, offer_names},
         {"quit", "", "leave, as Ctrl-D does", leave, NULL},
         {"exit", "", "leave, as Ctrl-D does", leave, NULL},
         {0},

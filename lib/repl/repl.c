@@ -119,8 +119,8 @@ int repl_attach(struct repl *r, const char *file, struct err *e)
     return result;
 }
 
-static int add_files(const struct repl *r, struct buf *prompt, struct attachment_list *attachments,
-                     struct err *e)
+static int attach_files(const struct repl *r, struct buf *prompt,
+                        struct attachment_list *attachments, struct err *e)
 {
     for (size_t i = 0; i < r->files.count; i++)
         if (attach_file(prompt, attachments, r->files.at[i], true, e) < 0)
@@ -174,7 +174,7 @@ void repl_ask(struct repl *r, enum turn_kind kind, struct str text)
         buf_add_str(&prompt, text);
         turn.files = (const char *const *)r->files.at;
     }
-    if (kind != TURN_AGAIN && add_files(r, &prompt, &attachments, &e) < 0) {
+    if (kind != TURN_AGAIN && attach_files(r, &prompt, &attachments, &e) < 0) {
         repl_report(&e);
     } else {
         turn.prompt = buf_str(&prompt);
@@ -228,7 +228,7 @@ void repl_edit(struct repl *r, struct str text)
 
 #define BLOCK STR("\"\"\"")
 
-static void add_name(struct buf *out, struct str name)
+static void add_shown_name(struct buf *out, struct str name)
 {
     struct buf safe = BUF_INIT(BUF_SMALL);
 
@@ -245,14 +245,14 @@ static void add_repl_prompt(struct buf *out, const struct repl *r)
 
     if (str_starts(id, STR("sess_")) && id.n > ID_END)
         id = (struct str){id.p + id.n - ID_END, ID_END};
-    add_name(out, str_of(server->model ? server->model : server->provider->name));
+    add_shown_name(out, str_of(server->model ? server->model : server->provider->name));
     buf_add_byte(out, ' ');
-    add_name(out, id);
+    add_shown_name(out, id);
     buf_add_c(out, "> ");
 }
 
 /* A backslash at the end continues the line, unless another backslash precedes it. */
-static bool is_continued(const struct buf *text)
+static bool ends_in_backslash(const struct buf *text)
 {
     size_t n = 0;
 
@@ -268,7 +268,8 @@ static enum line_came read_rest(struct repl *r, struct buf *text, bool block)
     struct buf line = BUF_INIT(PROMPT_MAX);
     enum line_came came = LINE_TEXT;
 
-    while (came == LINE_TEXT && (block ? !str_ends(buf_str(text), BLOCK) : is_continued(text))) {
+    while (came == LINE_TEXT &&
+           (block ? !str_ends(buf_str(text), BLOCK) : ends_in_backslash(text))) {
         if (!block)
             buf_truncate(text, text->len - 1);
         came = line_read(r->line, STR("... "), &line);
@@ -395,7 +396,7 @@ static void keep_prompt(struct repl *r, char **path, struct str text)
 /* ---- the conversation ---- */
 
 /* Ends the program if the file cannot be a history, before the first prompt. */
-static void check_history(struct chat_session *chat)
+static void check_is_history(struct chat_session *chat)
 {
     struct err e = ERR_INIT;
     struct scan scan;
@@ -444,7 +445,7 @@ static void open_conversation(struct repl *r)
     struct chat_session *chat = r->chat;
     struct err e = ERR_INIT;
 
-    check_history(chat);
+    check_is_history(chat);
     chat_session_choose(chat);
     chat->in_memory = !chat->args->store;
     if (chat->in_memory && repl_copy_to_memory(chat, &e) < 0)

@@ -53,7 +53,7 @@ static void add_list_number(struct repl *r, struct str id)
 }
 
 /* Reads 1, 2, ... or `all`. Returns 0 for any other text. */
-static size_t read_count(struct str text)
+static size_t read_list_count(struct str text)
 {
     size_t n;
 
@@ -63,7 +63,7 @@ static size_t read_count(struct str text)
 void repl_sessions(struct repl *r, struct str text)
 {
     struct history *h = &r->chat->history;
-    size_t most = text.n > 0 ? read_count(text) : LIST_MAX;
+    size_t most = text.n > 0 ? read_list_count(text) : LIST_MAX;
     struct session_list list;
     struct err e = ERR_INIT;
 
@@ -169,7 +169,7 @@ static int print_found(struct looking *l, const struct session_hits *hits, struc
 
 /* Prints the newest message with each word in the sessions that hold all of them, or all but
  * `may_lack`. Returns 0, or -1 with *e set. */
-static int print_sessions(struct looking *l, size_t may_lack, struct err *e)
+static int print_found_sessions(struct looking *l, size_t may_lack, struct err *e)
 {
     struct session_search of = {.wanted = l->texts.at,
                                 .wanted_count = l->texts.count,
@@ -190,7 +190,7 @@ static int print_sessions(struct looking *l, size_t may_lack, struct err *e)
 }
 
 /* Lists what a query finds. Returns -1 with *e set after an error. */
-static int look(struct looking *l, struct err *e)
+static int list_found(struct looking *l, struct err *e)
 {
     struct repl *r = l->r;
     struct history h = r->chat->history;
@@ -208,7 +208,7 @@ static int look(struct looking *l, struct err *e)
     for (size_t lack = 0; lack < 2 && result >= 0; lack++)
         if (r->listed.count == 0 && session_texts_help(&l->texts, &l->query, lack) &&
             !atomic_load(l->cancel))
-            result = print_sessions(l, lack, e);
+            result = print_found_sessions(l, lack, e);
     return result;
 }
 
@@ -229,7 +229,7 @@ void repl_search(struct repl *r, struct str text)
     line_signals_forget();
     result = session_texts_of(&l.texts, &l.query, &e);
     if (result == 0)
-        result = look(&l, &e);
+        result = list_found(&l, &e);
     if (atomic_load(l.cancel)) {
         repl_note_interrupt(r, line_signals_fatal() ? line_signals_fatal() : SIGINT);
         err_release(&e);
@@ -250,7 +250,7 @@ void repl_search(struct repl *r, struct str text)
 /* Finds the session of /load: a number of the last list, or a name. */
 static int resolve_listed(struct repl *r, struct str name, struct buf *id, struct err *e)
 {
-    size_t n = read_count(name);
+    size_t n = read_list_count(name);
 
     if (n > 0 && n <= r->listed.count) {
         buf_add_c(id, r->listed.at[n - 1]);
@@ -632,7 +632,7 @@ static int run_browser(const struct repl *r, struct str query, struct buf *line,
 }
 
 /* Is it the history of this conversation? */
-static bool is_here(const struct repl *r, struct str path)
+static bool is_own_history(const struct repl *r, struct str path)
 {
     char *real = r->chat->history.path ? path_real(r->chat->history.path, NULL) : NULL;
     bool is = real && str_eq_c(path, real);
@@ -687,7 +687,7 @@ void repl_browse(struct repl *r, struct str query)
         warnf(PROGRAM_PREFIX "hist-browse has printed no choice");
     else if (status == 0 && c.message)
         line_begin_with(r->line, buf_str(&c.content));
-    else if (status == 0 && is_here(r, buf_str(&c.history)))
+    else if (status == 0 && is_own_history(r, buf_str(&c.history)))
         load_by_id(r, &c.session);
     else if (status == 0)
         take_elsewhere(r, &c);

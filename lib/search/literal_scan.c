@@ -210,7 +210,7 @@ void literal_scan_release(struct literal_scan *s)
 
 /* Returns whether JSON may write the character as an escape of two characters: a quote, a
  * backslash, a slash, a newline and the like. */
-static bool has_escape(int32_t cp)
+static bool has_short_escape(int32_t cp)
 {
     return cp < 0x20 || cp == '"' || cp == '\\' || cp == '/';
 }
@@ -233,7 +233,7 @@ void literal_scan_add(struct literal_scan *s, struct str text, bool exact)
         struct unit u = {0};
         int32_t same[UTF8_FOLD_SAME], cp;
         size_t bytes = utf8_decode(text, &cp);
-        size_t count = has_escape(cp) ? 0 : 1;
+        size_t count = has_short_escape(cp) ? 0 : 1;
 
         same[0] = cp;
         if (!exact && count > 0)
@@ -347,7 +347,7 @@ static void choose_from(struct literal *l, size_t unit, size_t offset, uint64_t 
 #define ENOUGH ((size_t)256)
 
 /* Chooses the triple, and returns its cost: UINT64_MAX if the literal has no place for one. */
-static uint64_t choose(struct literal *l)
+static uint64_t choose_triple(struct literal *l)
 {
     uint64_t best = UINT64_MAX;
 
@@ -449,7 +449,7 @@ bool literal_scan_ready(struct literal_scan *s)
     fits = literal_scan_add_pair(s, escape_pair(s));
     for (size_t i = 0; i < s->count && fits; i++) {
         struct literal *one = &s->literals[i];
-        uint64_t cost = choose(one);
+        uint64_t cost = choose_triple(one);
 
         fits = cost < UINT64_MAX;
         if (!fits)

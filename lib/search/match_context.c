@@ -35,7 +35,7 @@ static void push_item(struct context_group *items, struct context_item item)
     items->at[items->count++] = item;
 }
 
-static struct context_session *session_of(struct match_context *c, struct str id)
+static struct context_session *context_session_of(struct match_context *c, struct str id)
 {
     size_t number = hash_map_number(&c->by_id, &id);
 
@@ -83,7 +83,7 @@ static struct context_group *group_of(struct match_context *c, struct context_se
 
 void match_context_add(struct match_context *c, struct str session, struct context_item item)
 {
-    struct context_session *s = session_of(c, session);
+    struct context_session *s = context_session_of(c, session);
 
     if (item.hit) {
         push_item(group_of(c, s), item);

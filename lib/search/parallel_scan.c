@@ -143,7 +143,7 @@ static bool in_usual_parts(const struct worker *w)
 
 /* Checks the line and finds its content. A line as our own programs write it is checked without a
  * parse if no field but the content matters. */
-static enum verdict begin_line(struct worker *w)
+static enum verdict check_line(struct worker *w)
 {
     w->parsed = false;
     if (!w->job->filter && !w->job->query && in_usual_parts(w) &&
@@ -278,13 +278,13 @@ static void set_line(struct worker *w, const char *begin, const char *from)
     w->next = newline ? newline + 1 : w->text_end;
 }
 
-static bool is_too_long(const struct worker *w)
+static bool is_long_line(const struct worker *w)
 {
     return w->line.n > w->job->scan->line_max;
 }
 
 /* A bad line without a newline is not counted: a writer may be at it. */
-static void note_line(struct worker *w, enum verdict verdict)
+static void note_verdict(struct worker *w, enum verdict verdict)
 {
     if (verdict == HIT || verdict == FAILED || (verdict == BAD && w->terminated))
         add_item(w, w->text_at + (w->line.p - w->text), w->line.n, verdict);
@@ -293,9 +293,9 @@ static void note_line(struct worker *w, enum verdict verdict)
 /* Decides about a line that was not looked at yet. */
 static void look_at_line(struct worker *w)
 {
-    enum verdict verdict = is_too_long(w) ? BAD : begin_line(w);
+    enum verdict verdict = is_long_line(w) ? BAD : check_line(w);
 
-    note_line(w, verdict == UNSURE ? verify_line(w) : verdict);
+    note_verdict(w, verdict == UNSURE ? verify_line(w) : verdict);
 }
 
 /* Called for each place that passes the probes. Returns where to go on. */
@@ -309,14 +309,14 @@ static const char *look_at_place(void *ctx, const char *place)
         return place + 1;
     if (place >= w->next) {
         set_line(w, w->next + simd_after_newline(w->next, (size_t)(place - w->next)), place);
-        verdict = is_too_long(w) ? BAD : begin_line(w);
+        verdict = is_long_line(w) ? BAD : check_line(w);
     }
     /* In a line that was parsed, the calls may stand before the content. */
     if (verdict == UNSURE && place < w->content.p && !(w->calls && w->parsed))
         return w->content.p;
     if (verdict == UNSURE)
         verdict = verify_match(w, place, at);
-    note_line(w, verdict);
+    note_verdict(w, verdict);
     return w->next;
 }
 
@@ -340,8 +340,8 @@ static void scan_text(struct worker *w, char *from, char *to, off_t at)
     /* The first line may be too long, whatever it holds. */
     if ((size_t)(to - from) > w->job->scan->line_max) {
         set_line(w, from, from);
-        if (is_too_long(w))
-            note_line(w, BAD);
+        if (is_long_line(w))
+            note_verdict(w, BAD);
         else
             w->next = from;
     }
@@ -492,7 +492,7 @@ static int read_windows(struct worker *w, const struct chunk *c)
 }
 
 /* Reads the whole history line by line. Returns 0, or -1 with errno set. */
-static int read_lines(struct worker *w)
+static int read_by_line(struct worker *w)
 {
     struct scan lines;
     struct line l;
@@ -505,7 +505,7 @@ static int read_lines(struct worker *w)
         w->text = l.text.p;
         w->text_at = l.at;
         if (l.too_long)
-            note_line(w, BAD);
+            note_verdict(w, BAD);
         else
             look_at_line(w);
     }
@@ -517,7 +517,7 @@ static int read_lines(struct worker *w)
 static void read_chunk(struct worker *w, struct chunk *c)
 {
     w->chunk = c;
-    if ((w->job->by_line ? read_lines(w) : read_windows(w, c)) < 0)
+    if ((w->job->by_line ? read_by_line(w) : read_windows(w, c)) < 0)
         c->errnum = errno;
     scan_items_sort(c->items, c->count);
 }

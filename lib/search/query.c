@@ -35,7 +35,7 @@ static const char *const names[KIND_COUNT] = {
 struct query_term {
     enum kind kind;
     bool unwanted;
-    struct buf text;          /* the word, or the value of the field in the form of add_key */
+    struct buf text;          /* the word, or the value of the field in the form of fold_value */
     int64_t time;             /* the value of since: or until:, in microseconds */
     struct hash_map sessions; /* whose title matches, in the history that was entered */
     bool met;                 /* by the repository of that history */
@@ -44,7 +44,7 @@ struct query_term {
 /* ---- values ---- */
 
 /* Adds a text in the form in which the values of fields are compared. */
-static void add_key(struct buf *out, struct str text)
+static void fold_value(struct buf *out, struct str text)
 {
     struct buf composed = BUF_INIT(SIZE_MAX);
 
@@ -67,7 +67,7 @@ static bool is_in(const struct query_term *t, struct str text, enum where where)
 
     if (!text.p)
         return false;
-    add_key(&key, text);
+    fold_value(&key, text);
     text = buf_str(&key);
     found = where == WHOLE       ? str_eq(text, part)
             : where == AT_AN_END ? str_starts(text, part) || str_ends(text, part)
@@ -95,7 +95,7 @@ static bool names_files(struct str raw_key)
     struct buf key = BUF_INIT(SIZE_MAX);
     bool found;
 
-    add_key(&key, raw_key);
+    fold_value(&key, raw_key);
     found = str_find(buf_str(&key), STR("file")) || str_find(buf_str(&key), STR("path"));
     buf_release(&key);
     return found;
@@ -200,7 +200,8 @@ static unsigned wanted(const struct query *q, unsigned kinds)
 }
 
 /* Adds the kinds of fields that the message meets. Returns false if it breaks one. */
-static bool check(const struct query *q, unsigned kinds, const struct message *m, unsigned *met)
+static bool meets_fields(const struct query *q, unsigned kinds, const struct message *m,
+                         unsigned *met)
 {
     for (size_t i = 0; i < q->count; i++) {
         const struct query_term *t = &q->terms[i];
@@ -222,7 +223,7 @@ bool query_accepts(const struct query *q, const struct message *m)
 {
     unsigned kinds = q->in_session ? ALL & ~NEEDS : ALL, met = 0;
 
-    return !q->fields || (check(q, kinds, m, &met) && met == wanted(q, kinds));
+    return !q->fields || (meets_fields(q, kinds, m, &met) && met == wanted(q, kinds));
 }
 
 bool query_has_needs(const struct query *q)
@@ -241,7 +242,7 @@ unsigned query_needs(const struct query *q)
 
 bool query_meets(const struct query *q, const struct message *m, unsigned *met)
 {
-    return check(q, NEEDS, m, met);
+    return meets_fields(q, NEEDS, m, met);
 }
 
 /* ---- a history ---- */
@@ -287,7 +288,7 @@ int query_enter(struct query *q, const struct history *h, struct str repo, struc
 /* ---- parsing ---- */
 
 /* Returns the kind of the field with that name, or KIND_WORDS. */
-static enum kind kind_of(struct str name)
+static enum kind field_kind(struct str name)
 {
     struct buf lower = BUF_INIT(BUF_SMALL);
     size_t k = 0;
@@ -301,7 +302,7 @@ static enum kind kind_of(struct str name)
 
 /* Removes the name of a field and its colon from the text. Returns KIND_WORDS, and removes nothing,
  * if it begins with none. */
-static enum kind take_field(struct str *text)
+static enum kind cut_field(struct str *text)
 {
     size_t n = 0;
     enum kind kind;
@@ -310,14 +311,14 @@ static enum kind take_field(struct str *text)
         n++;
     if (n == text->n || text->p[n] != ':')
         return KIND_WORDS;
-    kind = kind_of((struct str){text->p, n});
+    kind = field_kind((struct str){text->p, n});
     if (kind != KIND_WORDS)
         *text = str_skip(*text, n + 1);
     return kind;
 }
 
 /* Removes the rest of a term and adds it to `out` without its quotes and backslashes. */
-static void take_value(struct str *text, bool begins, struct buf *out)
+static void cut_value(struct str *text, bool begins, struct buf *out)
 {
     bool quoted = false;
     size_t i = 0;
@@ -360,7 +361,7 @@ static int set_value(struct query_term *t, struct str value, int64_t now, struct
     else if (value.n == 0)
         return err_set(e, ERR_USAGE, "'%s:' needs a value", names[t->kind]);
     else if (t->kind != KIND_SINCE && t->kind != KIND_UNTIL)
-        add_key(&t->text, value);
+        fold_value(&t->text, value);
     else if (set_time(t, value, now, e) < 0)
         return -1;
     return value.n > 0;
@@ -379,8 +380,8 @@ static int take_term(struct str *text, int64_t now, struct query_term *t, struct
         *text = str_skip(*text, 1);
     }
     if (!hyphens)
-        t->kind = take_field(text);
-    take_value(text, t->kind == KIND_WORDS, &value);
+        t->kind = cut_field(text);
+    cut_value(text, t->kind == KIND_WORDS, &value);
     utf8_add_repaired(&repaired, buf_str(&value));
     taken = set_value(t, buf_str(&repaired), now, e);
     if (taken <= 0)

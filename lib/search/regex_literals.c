@@ -7,7 +7,7 @@
 
 /* ---- sets of texts ---- */
 
-static struct str text_of(const struct literal_text *t)
+static struct str literal_str(const struct literal_text *t)
 {
     return (struct str){t->bytes, t->n};
 }
@@ -18,7 +18,7 @@ static bool implies(const struct literal_set *a, const struct literal_set *b)
     for (size_t i = 0; i < a->count; i++) {
         size_t k = 0;
 
-        while (k < b->count && !str_find(text_of(&a->at[i]), text_of(&b->at[k])))
+        while (k < b->count && !str_find(literal_str(&a->at[i]), literal_str(&b->at[k])))
             k++;
         if (k == b->count)
             return false;
@@ -37,7 +37,7 @@ static bool unite(struct literal_set *s, const struct literal_set *other)
         if (implies(&one, s))
             continue;
         for (size_t k = 0; k < s->count; k++)
-            if (!str_find(text_of(&s->at[k]), text_of(&one.at[0])))
+            if (!str_find(literal_str(&s->at[k]), literal_str(&one.at[0])))
                 s->at[kept++] = s->at[k];
         s->count = kept;
         if (s->count == LITERAL_SET)
@@ -103,7 +103,7 @@ static void break_text(struct part *p)
 }
 
 /* Appends `next`, which matches once, to a sequence. */
-static void append(struct part *p, const struct part *next)
+static void append_part(struct part *p, const struct part *next)
 {
     if (!next->exact || p->text.n + next->text.n > LITERAL_BYTES)
         break_text(p);
@@ -139,7 +139,7 @@ struct reader {
 /* Deeper groups are not understood, for the memory that each needs. */
 #define DEPTH 20
 
-static bool take(struct reader *r, const char *text)
+static bool skip_text(struct reader *r, const char *text)
 {
     bool there = str_starts((struct str){r->p, (size_t)(r->end - r->p)}, str_of(text));
 
@@ -153,7 +153,7 @@ static bool one_of(const struct reader *r, const char *set)
     return r->p < r->end && *r->p && strchr(set, *r->p);
 }
 
-static void fail(struct reader *r)
+static void give_up(struct reader *r)
 {
     r->failed = true;
     r->p = r->end;
@@ -171,14 +171,14 @@ static void set_unknown(struct part *p)
 }
 
 /* Reads a character that stands for itself. */
-static void read_character(struct reader *r, struct part *p)
+static void read_literal(struct reader *r, struct part *p)
 {
     int32_t cp = -1;
 
     if (r->p < r->end)
         r->p += utf8_decode((struct str){r->p, (size_t)(r->end - r->p)}, &cp);
     if (cp < 0) {
-        fail(r);
+        give_up(r);
         return;
     }
     set_empty(p);
@@ -188,13 +188,13 @@ static void read_character(struct reader *r, struct part *p)
 }
 
 /* Reads an escape outside a class, from after its backslash. */
-static void read_escape(struct reader *r, struct part *p)
+static void read_backslash(struct reader *r, struct part *p)
 {
     static const char controls[] = "a\af\fn\nr\rt\te\033";
     const char *found;
 
     if (r->p == r->end || (!ascii_is_letter(*r->p) && !ascii_is_digit(*r->p))) {
-        read_character(r, p);
+        read_literal(r, p);
         return;
     }
     set_unknown(p);
@@ -204,7 +204,7 @@ static void read_escape(struct reader *r, struct part *p)
     } else if (one_of(r, "bBAZzGK")) {
         set_empty(p);
     } else if (!one_of(r, "dDwWsShHvVRX")) {
-        fail(r);
+        give_up(r);
         return;
     }
     r->p++;
@@ -213,23 +213,23 @@ static void read_escape(struct reader *r, struct part *p)
 /* Passes over a class after its `[`. */
 static void pass_class(struct reader *r)
 {
-    take(r, "^");
+    skip_text(r, "^");
     for (bool first = true; r->p < r->end && (first || *r->p != ']'); first = false) {
-        if (take(r, "[:")) {
+        if (skip_text(r, "[:")) {
             while (one_of(r, "^") || (r->p < r->end && ascii_is_letter(*r->p)))
                 r->p++;
-            if (!take(r, ":]"))
-                fail(r);
-        } else if (take(r, "[.") || take(r, "[=") || take(r, "\\Q") || take(r, "\\E") ||
-                   take(r, "\\c")) {
-            fail(r);
+            if (!skip_text(r, ":]"))
+                give_up(r);
+        } else if (skip_text(r, "[.") || skip_text(r, "[=") || skip_text(r, "\\Q") ||
+                   skip_text(r, "\\E") || skip_text(r, "\\c")) {
+            give_up(r);
         } else {
-            take(r, "\\");
+            skip_text(r, "\\");
             r->p += r->p < r->end;
         }
     }
-    if (!take(r, "]"))
-        fail(r);
+    if (!skip_text(r, "]"))
+        give_up(r);
 }
 
 static void read_alternatives(struct reader *r, struct part *p);
@@ -237,14 +237,15 @@ static void read_alternatives(struct reader *r, struct part *p);
 /* Reads a group after its `(`. Named groups, options and the like are not understood. */
 static void read_group(struct reader *r, struct part *p)
 {
-    bool assertion = take(r, "?=") || take(r, "?!") || take(r, "?<=") || take(r, "?<!");
+    bool assertion =
+        skip_text(r, "?=") || skip_text(r, "?!") || skip_text(r, "?<=") || skip_text(r, "?<!");
 
-    if (++r->depth > DEPTH || (!assertion && !take(r, "?:") && one_of(r, "?*")))
-        fail(r);
+    if (++r->depth > DEPTH || (!assertion && !skip_text(r, "?:") && one_of(r, "?*")))
+        give_up(r);
     read_alternatives(r, p);
     r->depth--;
-    if (!take(r, ")"))
-        fail(r);
+    if (!skip_text(r, ")"))
+        give_up(r);
     if (assertion)
         set_empty(p);
 }
@@ -264,7 +265,7 @@ static bool read_braces(struct reader *r, unsigned *least, unsigned *most)
 {
     const char *start = r->p;
 
-    if (!take(r, "{"))
+    if (!skip_text(r, "{"))
         return false;
     while (one_of(r, "0123456789, \t"))
         r->p++;
@@ -274,12 +275,12 @@ static bool read_braces(struct reader *r, unsigned *least, unsigned *most)
     }
     r->p = start + 1;
     if (!one_of(r, "0123456789"))
-        fail(r);
+        give_up(r);
     *least = *most = read_number(r);
-    if (take(r, ","))
+    if (skip_text(r, ","))
         *most = one_of(r, "}") ? UINT32_MAX : read_number(r);
-    if (!take(r, "}"))
-        fail(r);
+    if (!skip_text(r, "}"))
+        give_up(r);
     return true;
 }
 
@@ -288,14 +289,14 @@ static bool read_quantifier(struct reader *r, unsigned *least, unsigned *most)
 {
     *least = 0;
     *most = UINT32_MAX;
-    if (take(r, "+"))
+    if (skip_text(r, "+"))
         *least = 1;
-    else if (take(r, "?"))
+    else if (skip_text(r, "?"))
         *most = 1;
-    else if (!take(r, "*") && !read_braces(r, least, most))
+    else if (!skip_text(r, "*") && !read_braces(r, least, most))
         return false;
     /* It may be lazy, or possessive. */
-    (void)(take(r, "?") || take(r, "+"));
+    (void)(skip_text(r, "?") || skip_text(r, "+"));
     return true;
 }
 
@@ -304,21 +305,21 @@ static void read_atom(struct reader *r, struct part *p)
     unsigned least, most;
 
     set_unknown(p);
-    if (take(r, "\\"))
-        read_escape(r, p);
-    else if (take(r, "["))
+    if (skip_text(r, "\\"))
+        read_backslash(r, p);
+    else if (skip_text(r, "["))
         pass_class(r);
-    else if (take(r, "^") || take(r, "$"))
+    else if (skip_text(r, "^") || skip_text(r, "$"))
         set_empty(p);
-    else if (take(r, "("))
+    else if (skip_text(r, "("))
         read_group(r, p);
     else if (read_quantifier(r, &least, &most))
-        fail(r); /* after another one */
-    else if (!take(r, "."))
-        read_character(r, p);
+        give_up(r); /* after another one */
+    else if (!skip_text(r, "."))
+        read_literal(r, p);
 }
 
-static void read_sequence(struct reader *r, struct part *p)
+static void read_branch(struct reader *r, struct part *p)
 {
     *p = (struct part){.exact = true, .all = true};
     while (r->p < r->end && !one_of(r, "|)")) {
@@ -332,7 +333,7 @@ static void read_sequence(struct reader *r, struct part *p)
         if (!read_quantifier(r, &least, &most))
             least = most = 1;
         for (unsigned i = 0; i < least && i < COPIES; i++)
-            append(p, &next);
+            append_part(p, &next);
         if (most > least || least > COPIES || least == 0)
             break_text(p);
     }
@@ -341,11 +342,11 @@ static void read_sequence(struct reader *r, struct part *p)
 
 static void read_alternatives(struct reader *r, struct part *p)
 {
-    read_sequence(r, p);
-    while (!r->failed && take(r, "|")) {
+    read_branch(r, p);
+    while (!r->failed && skip_text(r, "|")) {
         struct part other;
 
-        read_sequence(r, &other);
+        read_branch(r, &other);
         alternate(p, &other);
     }
 }

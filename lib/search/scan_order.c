@@ -33,7 +33,7 @@ struct cell {
     size_t number;
 };
 
-static int newest_first(const void *a, const void *b)
+static int by_latest(const void *a, const void *b)
 {
     const struct cell *x = a, *y = b;
 
@@ -48,7 +48,7 @@ static void sort_cells(struct scan_order *o)
 
     for (size_t i = 0; i < o->count; i++)
         cells[i] = (struct cell){o->latest[i], i};
-    qsort(cells, o->count, sizeof *cells, newest_first);
+    qsort(cells, o->count, sizeof *cells, by_latest);
     for (size_t i = 0; i < o->count; i++)
         o->order[i] = cells[i].number;
     free(cells);
@@ -77,7 +77,7 @@ void scan_order_release(struct scan_order *o)
 
 /* Makes the next cell and those that precede it in the file, as long as they follow in the order,
  * the run to be read. */
-static void begin_run(struct scan_order *o)
+static void choose_run(struct scan_order *o)
 {
     off_t end = (off_t)(o->order[o->next] + 1) * o->cell;
 
@@ -94,7 +94,7 @@ static bool find_wanted(struct scan_order *o)
     while ((o->end = skip_map_end(o->map, o->end, o->begin)) == o->begin) {
         if (o->next == o->count)
             return false;
-        begin_run(o);
+        choose_run(o);
     }
     return true;
 }
@@ -144,7 +144,7 @@ void scan_items_sort(struct scan_item *at, size_t count)
         qsort(at, count, sizeof *at, oldest_first);
 }
 
-static const struct scan_item *newest(const struct scan_run *r)
+static const struct scan_item *newest_of_run(const struct scan_run *r)
 {
     return &r->at[r->count - 1];
 }
@@ -163,7 +163,8 @@ void scan_held_add(struct scan_held *h, struct scan_run run)
 
     h->runs = mem_grow(h->runs, &h->cap, h->count + 1, sizeof *h->runs);
     h->runs[h->count++] = run;
-    for (size_t up; i > 0 && is_newer(newest(&h->runs[i]), newest(&h->runs[up = (i - 1) / 2]));
+    for (size_t up;
+         i > 0 && is_newer(newest_of_run(&h->runs[i]), newest_of_run(&h->runs[up = (i - 1) / 2]));
          i = up)
         swap(&h->runs[i], &h->runs[up]);
 }
@@ -174,9 +175,10 @@ static void sink(struct scan_held *h)
     size_t i = 0, down;
 
     while ((down = 2 * i + 1) < h->count) {
-        if (down + 1 < h->count && is_newer(newest(&h->runs[down + 1]), newest(&h->runs[down])))
+        if (down + 1 < h->count &&
+            is_newer(newest_of_run(&h->runs[down + 1]), newest_of_run(&h->runs[down])))
             down++;
-        if (!is_newer(newest(&h->runs[down]), newest(&h->runs[i])))
+        if (!is_newer(newest_of_run(&h->runs[down]), newest_of_run(&h->runs[i])))
             return;
         swap(&h->runs[i], &h->runs[down]);
         i = down;
@@ -187,7 +189,7 @@ bool scan_held_take(struct scan_held *h, struct scan_rest rest, struct scan_item
 {
     if (h->count == 0)
         return false;
-    *item = *newest(&h->runs[0]);
+    *item = *newest_of_run(&h->runs[0]);
     if (rest.any && (item->time != rest.time ? item->time < rest.time : item->at <= rest.at))
         return false;
     if (--h->runs[0].count == 0) {

@@ -65,7 +65,7 @@ static int load_times(const struct search *s, struct time_blocks *times, struct 
 
 /* Starts the search; `list`: its hits will be listed, and with `ordered` in the order of their
  * times. Returns 0, or -1 with *e set. */
-static int start(struct search *s, bool list, bool ordered, struct err *e)
+static int start_scan(struct search *s, bool list, bool ordered, struct err *e)
 {
     size_t block = s->scan.block_size;
     bool by_line = s->scan.size <= SMALL(block), literals = false;
@@ -107,7 +107,8 @@ static int start(struct search *s, bool list, bool ordered, struct err *e)
 }
 
 /* Reads the next line that the scan has found. */
-static int read_item(struct search *s, const struct scan_item *item, struct hit *h, struct err *e)
+static int read_found_line(struct search *s, const struct scan_item *item, struct hit *h,
+                           struct err *e)
 {
     ssize_t got;
 
@@ -213,7 +214,7 @@ static int next_item(struct search *s, struct hit *h, struct err *e)
     h->found = false;
     if (more != 1)
         return more;
-    if (read_item(s, &item, h, e) < 0)
+    if (read_found_line(s, &item, h, e) < 0)
         return -1;
     h->time = item.time;
     return message_parse(&s->message, h->line.text) ? match(s, h, e) : 1;
@@ -223,7 +224,7 @@ int search_next(struct search *s, struct hit *h, struct err *e)
 {
     int result;
 
-    if (!s->work && start(s, true, !s->any_order, e) < 0)
+    if (!s->work && start_scan(s, true, !s->any_order, e) < 0)
         return -1;
     do {
         /* Hits that were found ahead are not returned either. */
@@ -236,7 +237,7 @@ int search_next(struct search *s, struct hit *h, struct err *e)
 
 int search_latest(struct search *s, int64_t *latest, struct err *e)
 {
-    if (!s->work && start(s, true, !s->any_order, e) < 0)
+    if (!s->work && start_scan(s, true, !s->any_order, e) < 0)
         return -1;
     *latest = LINE_OLDEST;
     for (size_t i = 0; i < s->work->times.count; i++)
@@ -260,7 +261,7 @@ int search_count(struct search *s, bool any, uint64_t *count, struct err *e)
     struct scan_item item;
     int result;
 
-    if (!s->work && start(s, any, false, e) < 0)
+    if (!s->work && start_scan(s, any, false, e) < 0)
         return -1;
     if (!any) {
         result = parallel_scan_count(s->work->scan, count, &s->scan.bad, e);

@@ -45,7 +45,7 @@ void searched_text_begin(struct searched_text *t, const struct message *m, unsig
     t->calls = json_iter(STR_NONE);
 }
 
-static void take_part(struct searched_text *t, enum field field)
+static void read_part_text(struct searched_text *t, enum field field)
 {
     struct str value = t->message->field[field];
 
@@ -75,7 +75,7 @@ static bool next_part(struct searched_text *t)
         t->part++;
     if (t->part == PARTS)
         return false;
-    take_part(t, parts[t->part++].field);
+    read_part_text(t, parts[t->part++].field);
     return true;
 }
 

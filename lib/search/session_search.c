@@ -7,7 +7,7 @@
 
 /* ---- hits ---- */
 
-static struct session_hit *add(struct session_hits *h, size_t count)
+static struct session_hit *push_hit(struct session_hits *h, size_t count)
 {
     h->at = mem_grow(h->at, &h->cap, h->count + count, sizeof *h->at);
     h->count += count;
@@ -16,7 +16,7 @@ static struct session_hit *add(struct session_hits *h, size_t count)
 
 void session_hits_add(struct session_hits *h, size_t history, size_t session, const struct hit *hit)
 {
-    *add(h, 1) =
+    *push_hit(h, 1) =
         (struct session_hit){.place = {hit->line.at, hit->line.text.n, hit->found, hit->time},
                              .history = history,
                              .session = session};
@@ -24,7 +24,7 @@ void session_hits_add(struct session_hits *h, size_t history, size_t session, co
 
 void session_hits_add_all(struct session_hits *h, const struct session_hits *other)
 {
-    struct session_hit *to = add(h, other->count);
+    struct session_hit *to = push_hit(h, other->count);
 
     for (size_t i = 0; i < other->count; i++)
         to[i] = other->at[i];
@@ -144,7 +144,7 @@ static struct session_held *held_by(struct session_search *g, const struct hit *
 }
 
 /* Returns 1 and the next hit, 0 at the end, -1 with *e set, or SEARCH_PAUSED. */
-static int next(struct session_search *g, struct search *s, struct hit *hit, struct err *e)
+static int next_in_text(struct session_search *g, struct search *s, struct hit *hit, struct err *e)
 {
     struct err reason = ERR_INIT;
     int found;
@@ -227,7 +227,7 @@ static int run_step(struct session_search *g, struct pattern *pattern, struct er
     if (!g->opened)
         g->search.any_order = g->step > g->wanted_count;
     g->opened = true;
-    while ((found = next(g, &g->search, &hit, e)) == 1) {
+    while ((found = next_in_text(g, &g->search, &hit, e)) == 1) {
         if (g->step < g->wanted_count)
             note_text(g, &hit);
         else if (g->step == g->wanted_count)
@@ -248,7 +248,7 @@ static int run_step(struct session_search *g, struct pattern *pattern, struct er
 }
 
 /* Keeps the hits of the sessions that hold enough, each once, in their order. */
-static void settle(struct session_search *g)
+static void select_sessions(struct session_search *g)
 {
     unsigned needs = query_needs(g->query);
     struct session_hits *k = &g->hits;
@@ -275,7 +275,7 @@ int session_search_run(struct session_search *g, struct err *e)
         if (result != 0)
             return result;
     }
-    settle(g);
+    select_sessions(g);
     return 0;
 }
 

@@ -79,7 +79,7 @@ static uint64_t state_of(int history_fd)
 }
 
 /* Never 0. */
-static uint64_t block_sum(const char *bytes, size_t n)
+static uint64_t sum_of_block(const char *bytes, size_t n)
 {
     return hash64((struct str){bytes, n}, 0) | 1;
 }
@@ -126,7 +126,7 @@ static off_t row_at(size_t number, size_t row)
     return section_at(number) + (off_t)(SKIP_HEADER_SIZE + row * SKIP_ROW_SIZE);
 }
 
-static uint64_t place_of(size_t number, off_t block)
+static uint64_t section_place(size_t number, off_t block)
 {
     uint64_t words[] = {number, (uint64_t)block};
 
@@ -134,7 +134,7 @@ static uint64_t place_of(size_t number, off_t block)
 }
 
 /* Reads the header of a section. Returns false and clears *c if it has none that is right. */
-static bool read_header(int fd, size_t number, off_t block, struct skip_section *c)
+static bool read_section_header(int fd, size_t number, off_t block, struct skip_section *c)
 {
     char bytes[SKIP_HEADER_SIZE];
     uint64_t w[SKIP_HEADER_WORDS];
@@ -143,7 +143,7 @@ static bool read_header(int fd, size_t number, off_t block, struct skip_section 
     if (file_pread_full(fd, bytes, sizeof(bytes), section_at(number)) != (ssize_t)sizeof(bytes))
         return false;
     le_get_all(w, bytes, SKIP_HEADER_WORDS);
-    if (w[WORD_MAGIC] != SKIP_MAGIC || w[WORD_PLACE] != place_of(number, block) ||
+    if (w[WORD_MAGIC] != SKIP_MAGIC || w[WORD_PLACE] != section_place(number, block) ||
         w[WORD_COUNT] == 0 || w[WORD_COUNT] > SKIP_SECTION_BLOCKS ||
         w[WORD_CHECK] != checksum_words(w, WORD_CHECK, 0))
         return false;
@@ -160,7 +160,7 @@ static bool write_header(int fd, size_t number, off_t block, const struct skip_s
                                      [WORD_STATE] = c->state,
                                      [WORD_BLOCKS_SUM] = c->sum,
                                      [WORD_COUNT] = c->count,
-                                     [WORD_PLACE] = place_of(number, block)};
+                                     [WORD_PLACE] = section_place(number, block)};
     char bytes[SKIP_HEADER_SIZE];
 
     memcpy(&w[WORD_ALWAYS], c->always, sizeof(c->always));
@@ -283,7 +283,7 @@ void skip_map_note(const struct skip_map *m, off_t at, const char *bytes, size_t
     if (!m->sums || at % m->block != 0)
         return;
     for (size_t i = (size_t)(at / m->block); n >= block && i < m->count; i++) {
-        m->sums[i] = block_sum(bytes, block);
+        m->sums[i] = sum_of_block(bytes, block);
         bytes += block;
         n -= block;
     }
@@ -291,8 +291,8 @@ void skip_map_note(const struct skip_map *m, off_t at, const char *bytes, size_t
 
 /* Adds the blocks that have all grams of a text to `blocks`. Returns false if a row is not
  * right. */
-static bool add_blocks(int fd, size_t number, const struct skip_section *c,
-                       const struct skip_rows *text, uint64_t blocks[SKIP_WORDS])
+static bool match_blocks(int fd, size_t number, const struct skip_section *c,
+                         const struct skip_rows *text, uint64_t blocks[SKIP_WORDS])
 {
     uint64_t all[SKIP_WORDS], any = 1, words[SKIP_WORDS + 1];
     char bytes[SKIP_ROW_SIZE];
@@ -324,7 +324,7 @@ static bool want_section(int fd, size_t number, const struct skip_section *c,
 
     memset(all, 0xff, sizeof(all));
     for (size_t i = 0; i < q->begun; i++) {
-        if (!add_blocks(fd, number, c, &q->texts[i], blocks))
+        if (!match_blocks(fd, number, c, &q->texts[i], blocks))
             return false;
         if (!q->texts[i].last)
             continue;
@@ -353,7 +353,7 @@ void skip_map_load(struct skip_map *m, const struct history *h, const struct ski
     for (size_t i = 0; i < sections && fd >= 0; i++) {
         struct skip_section c;
 
-        if (!read_header(fd, i, m->block, &c))
+        if (!read_section_header(fd, i, m->block, &c))
             continue;
         covered += c.count;
         if (c.state != m->state)
@@ -370,7 +370,7 @@ void skip_map_load(struct skip_map *m, const struct history *h, const struct ski
 }
 
 /* Returns whether the block must be read that ends at `end` or that `end` is in. */
-static bool is_wanted(const struct skip_map *m, off_t end)
+static bool is_wanted_block(const struct skip_map *m, off_t end)
 {
     size_t i;
 
@@ -387,7 +387,7 @@ static off_t begin_of_block(const struct skip_map *m, off_t end)
 
 off_t skip_map_end(const struct skip_map *m, off_t end, off_t least)
 {
-    while (end > least && !is_wanted(m, end))
+    while (end > least && !is_wanted_block(m, end))
         end = begin_of_block(m, end);
     return end > least ? end : least;
 }
@@ -396,7 +396,7 @@ off_t skip_map_begin(const struct skip_map *m, off_t end, off_t least)
 {
     if (!m->wanted)
         return least;
-    while (end > least && is_wanted(m, end))
+    while (end > least && is_wanted_block(m, end))
         end = begin_of_block(m, end);
     return end > least ? end : least;
 }
@@ -455,7 +455,7 @@ static void enter_group(struct growth *g, size_t group)
 /* Marks the grams of a line, in an update that covers the section up to block `to` of the history.
  * Each search must read the block of a line that is cut off, is no message, or ends in bytes that
  * no checksum covers; see want_section for the last block. */
-static void add_line(struct growth *g, struct skip_section *c, const struct line *l, size_t to)
+static void mark_line(struct growth *g, struct skip_section *c, const struct line *l, size_t to)
 {
     size_t block = (size_t)((l->at > 0 ? l->at - 1 : 0) / g->map->block);
     off_t line_end = l->at + (off_t)l->text.n;
@@ -474,7 +474,7 @@ static void add_line(struct growth *g, struct skip_section *c, const struct line
 }
 
 /* Marks the lines that begin after the first byte of block `from`, and not after `to` begins. */
-static void add_lines(struct growth *g, struct skip_section *c, size_t from, size_t to)
+static void mark_lines(struct growth *g, struct skip_section *c, size_t from, size_t to)
 {
     off_t at = (off_t)from * g->map->block, end = (off_t)to * g->map->block;
     off_t limit = end + OVERHANG < g->scan.size ? end + OVERHANG : g->scan.size;
@@ -488,7 +488,7 @@ static void add_lines(struct growth *g, struct skip_section *c, size_t from, siz
     move_marks(g, false);
     while (scan_offset(&lines) <= end && scan_line(&lines, &l, NULL) > 0) {
         if (ours)
-            add_line(g, c, &l, to);
+            mark_line(g, c, &l, to);
         ours = true;
     }
     move_marks(g, true);
@@ -505,14 +505,14 @@ static bool add_sums(struct growth *g, struct skip_section *c, size_t from, size
         if (file_pread_full(g->scan.fd, buf_room(&g->block, size), size, (off_t)(i * size)) !=
             (ssize_t)size)
             return false;
-        add_block_sum(&c->sum, block_sum(g->block.data, size));
+        add_block_sum(&c->sum, sum_of_block(g->block.data, size));
     }
     return true;
 }
 
 /* Reads the rows of a section. Returns false, with all of them zero, if one is not right: a power
  * cut can leave a header without its rows. */
-static bool read_rows(struct growth *g, size_t number, const struct skip_section *c)
+static bool read_section_rows(struct growth *g, size_t number, const struct skip_section *c)
 {
     uint64_t words[SKIP_WORDS + 1];
     bool right = c->count > 0 && file_pread_full(g->fd, g->rows, ROWS_SIZE, row_at(number, 0)) ==
@@ -551,7 +551,7 @@ static enum result grow_section(struct growth *g, size_t number, struct skip_sec
     if (end > from + g->budget)
         end = from + g->budget;
     g->budget -= end - from;
-    add_lines(g, c, c->count > 0 ? from - 1 : from, end);
+    mark_lines(g, c, c->count > 0 ? from - 1 : from, end);
     if (!add_sums(g, c, from, end) || state_of(g->scan.fd) != g->map->state)
         return CHANGED;
     c->count = end - first;
@@ -560,7 +560,8 @@ static enum result grow_section(struct growth *g, size_t number, struct skip_sec
 }
 
 /* Returns whether the search has read the blocks of a section, and they are what they were. */
-static bool is_unchanged(const struct skip_map *m, size_t number, const struct skip_section *c)
+static bool section_is_unchanged(const struct skip_map *m, size_t number,
+                                 const struct skip_section *c)
 {
     size_t first = number * SKIP_SECTION_BLOCKS;
     uint64_t sum = 0;
@@ -583,8 +584,8 @@ static enum result update_section(struct growth *g, size_t number)
 
     if (end > m->count)
         end = m->count;
-    read_header(g->fd, number, m->block, &c);
-    if (c.state != m->state && is_unchanged(m, number, &c)) {
+    read_section_header(g->fd, number, m->block, &c);
+    if (c.state != m->state && section_is_unchanged(m, number, &c)) {
         c.state = m->state;
         if (!write_header(g->fd, number, m->block, &c))
             return UNWRITABLE;
@@ -596,7 +597,7 @@ static enum result update_section(struct growth *g, size_t number)
 
     if (!m->broken && (g->budget == 0 || first + c.count >= end || few))
         return DONE;
-    if (!read_rows(g, number, &c))
+    if (!read_section_rows(g, number, &c))
         c = (struct skip_section){0};
     return g->budget > 0 && first + c.count < end ? grow_section(g, number, &c, end) : DONE;
 }
@@ -629,7 +630,9 @@ void skip_index_update(const struct history *h, const struct skip_map *m, enum s
     struct growth g = {.history = h,
                        .map = m,
                        .fd = -1,
-                       .budget = growth == SKIP_NOTHING ? 0 : all ? m->count : part};
+                       .budget = growth == SKIP_NOTHING ? 0
+                                 : all                  ? m->count
+                                                        : part};
     struct stat st;
 
     if (m->complete || m->count == 0 || (g.budget == 0 && !m->sums) || !history_index(h) ||

@@ -15,7 +15,7 @@
 #define FILE_MOST ((size_t)1 << 20)
 
 /* Returns the newest lines, beginning with a complete one. */
-static struct str newest(struct str all)
+static struct str newest_lines(struct str all)
 {
     struct str rest = all;
 
@@ -35,8 +35,8 @@ int input_history_load(const char *path, void (*fn)(void *arg, struct str text),
     int result = file_read_state(path, &all, e) < 0 ? -1 : 0;
 
     if (result == 0 && all.len > FILE_MOST)
-        result = file_replace(path, newest(buf_str(&all)), e);
-    rest = newest(buf_str(&all));
+        result = file_replace(path, newest_lines(buf_str(&all)), e);
+    rest = newest_lines(buf_str(&all));
     while (result == 0 && rest.n > 0) {
         struct str line = str_cut(&rest, '\n');
 

@@ -64,7 +64,7 @@ struct line {
     int unread;                 /* a byte that is read again; -1: none */
     struct wide undo[UNDO_MAX]; /* earlier states of the line, and its present state last */
     size_t undo_count;
-    int ahead; /* unread bytes that were typed before take_over() */
+    int ahead; /* unread bytes that were typed before take_terminal() */
     enum line_came came;
 };
 
@@ -123,7 +123,7 @@ static void restore_at_exit(void)
 }
 
 /* Sets our modes and counts the bytes that were typed before. */
-static void take_over(struct line *l)
+static void take_terminal(struct line *l)
 {
     set_quiet(l);
     if (ioctl(STDIN_FILENO, FIONREAD, &l->ahead) < 0)
@@ -135,7 +135,7 @@ void line_lend(struct line *l, bool lent)
     if (lent)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &l->found);
     else
-        take_over(l);
+        take_terminal(l);
 }
 
 static size_t terminal_columns(const struct line *l)
@@ -1138,7 +1138,7 @@ int line_open(struct line **out, const struct line_setup *setup, struct err *e)
     el_wset(l->el, EL_GETCFN, next_char);
     el_wset(l->el, EL_PROMPT_ESC, prompt_of, PROMPT_STYLE);
     set_keys(l);
-    take_over(l);
+    take_terminal(l);
     /* Without it, libedit draws tall texts. */
     l->nowhere = fopen("/dev/null", "we");
     return 0;

@@ -150,7 +150,7 @@ static bool is_mark(const struct markdown *m, char c)
     return c == '`' || c == '*' || c == '_' || (c == '~' && !m->begun);
 }
 
-static void end_line(struct markdown *m)
+static void end_source_line(struct markdown *m)
 {
     if (m->closing)
         m->fence = 0;
@@ -194,7 +194,7 @@ void markdown_feed(struct markdown *m, struct str piece)
         if (m->run > 0)
             end_run(m, c);
         if (c == '\n')
-            end_line(m);
+            end_source_line(m);
         if (from == i || (c == '\n' ? 0 : present(m)) != styles || is_mark(m, c)) {
             emit_piece(m, styles, (struct str){piece.p + from, i - from});
             from = i;

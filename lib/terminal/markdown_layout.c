@@ -160,7 +160,7 @@ static void add_code(struct markdown_layout *l, unsigned styles, struct str text
 }
 
 /* The blanks at the end of a line are printed if they do not begin another one. */
-static void end_line(struct markdown_layout *l)
+static void end_row(struct markdown_layout *l)
 {
     if (l->held.bytes.len > l->blanks || l->width == 0 ||
         l->column + l->blank_columns <= l->width) {
@@ -172,7 +172,7 @@ static void end_line(struct markdown_layout *l)
     l->long_word = l->measured = false;
 }
 
-static void add_visible(struct markdown_layout *l, unsigned styles, struct str text)
+static void add_shown(struct markdown_layout *l, unsigned styles, struct str text)
 {
     while (text.n > 0) {
         int32_t cp;
@@ -183,7 +183,7 @@ static void add_visible(struct markdown_layout *l, unsigned styles, struct str t
             l->width = l->columns(l->arg);
         l->measured = true;
         if (c.p[0] == '\n') {
-            end_line(l);
+            end_row(l);
         } else if (styles & MARKDOWN_BLOCK) {
             const char *newline = memchr(text.p, '\n', text.n);
 
@@ -205,7 +205,7 @@ static void add_styled(void *arg, unsigned styles, struct str text)
     struct buf visible = BUF_INIT(SIZE_MAX);
 
     vis_feed(&l->vis, text, &visible);
-    add_visible(l, styles, buf_str(&visible));
+    add_shown(l, styles, buf_str(&visible));
     buf_release(&visible);
 }
 
@@ -512,7 +512,7 @@ static void end_table(struct markdown_layout *l)
 }
 
 /* Takes a complete line that begins with `|`. */
-static void take_row(struct markdown_layout *l)
+static void hold_row(struct markdown_layout *l)
 {
     struct str line = buf_str(&l->line), header = buf_str(&l->table);
 
@@ -525,7 +525,7 @@ static void take_row(struct markdown_layout *l)
 
 /* Takes a byte of the beginning of a line: blanks are held until it is known what begins. Returns
  * the number of bytes taken, 0 or 1. */
-static size_t begin_line(struct markdown_layout *l, char c)
+static size_t hold_blanks(struct markdown_layout *l, char c)
 {
     bool is_row = c == '|' && l->markdown.fence == 0;
 
@@ -542,7 +542,7 @@ static size_t begin_line(struct markdown_layout *l, char c)
 }
 
 /* Takes a part of a line that has begun. Returns the number of bytes taken. */
-static size_t take_part(struct markdown_layout *l, struct str piece)
+static size_t add_part_of_line(struct markdown_layout *l, struct str piece)
 {
     const char *newline = memchr(piece.p, '\n', piece.n);
     struct str part = {piece.p, newline ? (size_t)(newline - piece.p) + 1 : piece.n};
@@ -555,7 +555,7 @@ static size_t take_part(struct markdown_layout *l, struct str piece)
     if (newline) {
         l->state = LAYOUT_START;
         if (is_row)
-            take_row(l);
+            hold_row(l);
     }
     return part.n;
 }
@@ -581,7 +581,8 @@ void markdown_layout_release(struct markdown_layout *l)
 void markdown_layout_feed(struct markdown_layout *l, struct str piece)
 {
     while (piece.n > 0) {
-        size_t n = l->state == LAYOUT_START ? begin_line(l, piece.p[0]) : take_part(l, piece);
+        size_t n =
+            l->state == LAYOUT_START ? hold_blanks(l, piece.p[0]) : add_part_of_line(l, piece);
 
         piece = str_skip(piece, n);
     }
@@ -604,13 +605,13 @@ bool markdown_layout_end(struct markdown_layout *l)
     bool at_start;
 
     if (l->state == LAYOUT_ROW)
-        take_row(l);
+        hold_row(l);
     end_table(l);
     markdown_feed(&l->markdown, buf_str(&l->line));
     buf_clear(&l->line);
     markdown_end(&l->markdown);
     vis_end(&l->vis, &visible);
-    add_visible(l, 0, buf_str(&visible));
+    add_shown(l, 0, buf_str(&visible));
     buf_release(&visible);
     at_start = markdown_layout_pause(l);
     l->state = LAYOUT_START;
