@@ -135,73 +135,25 @@ static uint64_t chain(uint64_t before, uint64_t digest)
 void digests_add(struct digests *d, uint64_t digest)
 {
     d->at = mem_grow(d->at, &d->cap, d->count + 1, sizeof(*d->at));
-    d->at[d->count] = (struct numbered_digest){digest, d->count};
-    d->count++;
+    d->at[d->count++] = digest;
 }
 
 static int compare_digests(const void *a, const void *b)
 {
-    const struct numbered_digest *x = a, *y = b;
+    const uint64_t *x = a, *y = b;
 
-    return x->digest != y->digest ? (x->digest > y->digest) - (x->digest < y->digest)
-                                  : (x->number > y->number) - (x->number < y->number);
+    return (*x > *y) - (*x < *y);
 }
-
-/* Sorts by three times 11 bits, from the lowest of them on, and then the few digests that begin
- * with the same 33 bits. A comparison of a million digests with each other takes several times as
- * long. */
-#define SORT_BITS 11
-#define SORTED_BITS (3 * SORT_BITS)
 
 void digests_sort(struct digests *d)
 {
-    struct numbered_digest *from = d->at, *to = mem_resize(NULL, d->cap, sizeof(*to));
-    size_t end;
-
-    for (unsigned shift = 64 - SORTED_BITS; shift < 64; shift += SORT_BITS) {
-        size_t next[(1 << SORT_BITS) + 1] = {0}, mask = (1 << SORT_BITS) - 1;
-        struct numbered_digest *sorted = to;
-
-        for (size_t i = 0; i < d->count; i++)
-            next[(from[i].digest >> shift & mask) + 1]++;
-        for (size_t k = 1; k <= mask; k++)
-            next[k] += next[k - 1];
-        for (size_t i = 0; i < d->count; i++)
-            sorted[next[from[i].digest >> shift & mask]++] = from[i];
-        to = from;
-        from = sorted;
-    }
-    free(to);
-    d->at = from;
-    for (size_t i = 0; i < d->count; i = end) {
-        end = i + 1;
-        while (end < d->count && (from[end].digest ^ from[i].digest) >> (64 - SORTED_BITS) == 0)
-            end++;
-        if (end - i > 1)
-            qsort(from + i, end - i, sizeof(*from), compare_digests);
-    }
-}
-
-size_t digests_before(const struct digests *d, uint64_t digest)
-{
-    size_t low = 0, high = d->count;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (d->at[mid].digest < digest)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    if (d->count > 0)
+        qsort(d->at, d->count, sizeof(*d->at), compare_digests);
 }
 
 bool digests_have(const struct digests *d, uint64_t digest)
 {
-    size_t at = digests_before(d, digest);
-
-    return at < d->count && d->at[at].digest == digest;
+    return d->count > 0 && bsearch(&digest, d->at, d->count, sizeof(*d->at), compare_digests);
 }
 
 void digests_release(struct digests *d)
