@@ -554,16 +554,25 @@ static size_t take_deletion(struct merge *m, struct str session, struct str id, 
     return number;
 }
 
+/* Returns how many facts a deletion erases. */
+static uint64_t count_erased(const struct merge *m, struct str session, struct str id)
+{
+    uint64_t key = key_of(session, id), n = 0;
+    size_t at = (size_t)key;
+
+    while (next_with_key(m, key, &at))
+        n++;
+    return n;
+}
+
 /* Returns whether a line of the history may be deleted. */
 static bool has_dead(const struct merge *m)
 {
     for (size_t i = 0; i < m->deleted.count; i++) {
         struct str session, id;
-        size_t at;
 
         merge_deletion(m, i, &session, &id);
-        at = (size_t)key_of(session, id);
-        if (next_with_key(m, key_of(session, id), &at))
+        if (count_erased(m, session, id) > 0)
             return true;
     }
     return false;
@@ -880,19 +889,9 @@ void merge_report_conflict(struct merge *m, struct str here, struct str there)
     buf_release(&b);
 }
 
-/* Reports the line in m->message and the one here that has its session and id. */
-static void report_received(struct merge *m, const struct fact *here)
-{
-    struct buf line = BUF_INIT(BUF_LINE);
-
-    if (here->place == 0 || read_fact(m, here, &line, NULL) < 0)
-        buf_clear(&line);
-    merge_report_conflict(m, buf_str(&line), m->message.line);
-    buf_release(&line);
-}
-
 int merge_add(struct merge *m, struct str line, struct err *e)
 {
+    struct buf here = BUF_INIT(BUF_LINE);
     const struct fact *other;
     uint64_t key, digest;
 
@@ -910,8 +909,12 @@ int merge_add(struct merge *m, struct str line, struct err *e)
         return 0;
     if (!hash_map_add(&m->adding, (struct str){(const char *)&digest, sizeof(digest)}))
         return 0;
-    if (other)
-        report_received(m, other);
+    if (other) {
+        if (read_fact(m, other, &here, NULL) < 0)
+            buf_clear(&here);
+        merge_report_conflict(m, buf_str(&here), m->message.line);
+        buf_release(&here);
+    }
     if (m->options.dry_run) {
         m->count.received++;
         return 1;
@@ -971,17 +974,6 @@ static int add_lines(void *arg, off_t at, struct buf *lines, struct err *e)
         m->stored++;
     }
     return 0;
-}
-
-/* Returns how many facts a deletion erases. */
-static uint64_t count_erased(const struct merge *m, struct str session, struct str id)
-{
-    uint64_t key = key_of(session, id), n = 0;
-    size_t at = (size_t)key;
-
-    while (next_with_key(m, key, &at))
-        n++;
-    return n;
 }
 
 /* Decides which of the deletions that have arrived wait, and adds all to `lines`. */

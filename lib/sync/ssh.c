@@ -2,10 +2,10 @@
  * Another machine, over a pipe to `hist-sync --serve` there, which ssh starts.
  *
  * Both sides speak in turn, so that neither waits for room in a pipe while the other does, too.
- * They send lines; numbers have 16 hexadecimal digits. The server greets first. After that both send
- * the same things, the client first:
+ * They send lines; numbers have 16 hexadecimal digits. The server greets first. Then both send the
+ * same things, the client first:
  *
- *     hist-sync 3 DELETIONS N LINES N   the version, and for both sets a number and how many it has;
+ *     hist-sync 3 DELETIONS N LINES N   the version, and of both sets a number and the size;
  *                                       if the numbers are equal, nothing follows
  *     SUM for each segment, E           so both know which segments differ; again for their parts
  *     DIGEST for each fact, E           the facts of a side in the segments that differ
@@ -298,7 +298,7 @@ static int compare_segments(struct exchange *x, unsigned bits, struct err *e)
         if (x->differs[i >> step])
             digests_add(&ours, sums[i]);
     result = swap_numbers(x, &ours, &theirs, ours.count, e);
-    if (result == 0 && theirs.count < ours.count)
+    if (result == 0 && (!ours.at || !theirs.at || theirs.count < ours.count))
         result = peer_wrong(x->peer, e);
     for (size_t i = 0; result == 0 && i < parts; i++)
         if (x->differs[i >> step]) {
@@ -313,11 +313,11 @@ static int compare_segments(struct exchange *x, unsigned bits, struct err *e)
     return result;
 }
 
-/* Finds out which facts each side lacks. `there` is how many the other one has. */
-static int find_difference(struct exchange *x, uint64_t there, struct err *e)
+/* Finds out which facts each side lacks. Both have announced how many they have. */
+static int find_difference(struct exchange *x, uint64_t here, uint64_t there, struct err *e)
 {
     struct digests ours = {0}, theirs = {0};
-    uint64_t here = merge_facts(x->merge, x->kind), most = here > there ? here : there;
+    uint64_t most = here > there ? here : there;
     unsigned bits = 0;
     int result = 0;
 
@@ -325,7 +325,7 @@ static int find_difference(struct exchange *x, uint64_t there, struct err *e)
         bits++;
     while (result == 0 && x->bits < bits)
         result = compare_segments(x, bits, e);
-    for (size_t i = 0; result == 0 && i < here; i++) {
+    for (size_t i = 0; result == 0 && i < merge_facts(x->merge, x->kind); i++) {
         uint64_t digest = merge_digest(x->merge, x->kind, i);
 
         if (x->differs[segment_of(x, digest)])
@@ -383,11 +383,14 @@ static int take_facts(struct exchange *x, struct err *e)
 
 /* ---- the two sides ---- */
 
-static void put_hello(struct peer *p, const struct merge *m)
+static void put_hello(struct peer *p, const struct merge *m, struct hello *here)
 {
     buf_addf(&p->output, "hist-sync %s", VERSION);
-    for (enum fact_kind kind = 0; kind < FACT_KINDS; kind++)
-        buf_addf(&p->output, " %016" PRIx64 " %016zx", merge_set(m, kind), merge_facts(m, kind));
+    for (enum fact_kind kind = 0; kind < FACT_KINDS; kind++) {
+        here->set[kind] = merge_set(m, kind);
+        here->count[kind] = merge_facts(m, kind);
+        buf_addf(&p->output, " %016" PRIx64 " %016" PRIx64, here->set[kind], here->count[kind]);
+    }
     buf_add_byte(&p->output, '\n');
 }
 
@@ -422,52 +425,55 @@ static int get_hello(struct peer *p, struct hello *there, struct err *e)
     return good ? 0 : peer_wrong(p, e);
 }
 
-/* Finds the difference in one kind of facts, and exchanges these. */
+/* Finds the difference in one kind of facts, and exchanges these. Returns 1, 0 if there is none, or
+ * -1 with *e set. */
 static int exchange(struct merge *m, struct peer *p, enum fact_kind kind, bool client,
-                    const struct hello *there, struct err *e)
+                    const struct hello hello[2], struct err *e)
 {
     struct exchange x = {.merge = m, .peer = p, .kind = kind, .client = client};
     int result;
 
+    if (hello[0].set[kind] == hello[1].set[kind])
+        return 0;
     x.differs = mem_zalloc(1);
     x.differs[0] = true;
-    result = find_difference(&x, there->count[kind], e);
+    result = find_difference(&x, hello[0].count[kind], hello[1].count[kind], e);
     if (result == 0)
         result = client ? send_facts(&x, e) : take_facts(&x, e);
     if (result == 0)
         result = client ? take_facts(&x, e) : send_facts(&x, e);
     free(x.differs);
     digests_release(&x.send);
-    return result;
+    return result < 0 ? -1 : 1;
 }
 
-/* Exchanges the greetings. The client waits for that of the server: what it writes while ssh asks
- * for a password could be lost. */
-static int greet(struct merge *m, struct peer *p, bool client, struct hello *there, struct err *e)
+/* Exchanges the greetings: the first one is that of this side. The client waits for that of the
+ * server: what it writes while ssh asks for a password could be lost. */
+static int greet(struct merge *m, struct peer *p, bool client, struct hello hello[2], struct err *e)
 {
     if (!client)
-        put_hello(p, m);
-    if (peer_flush(p, e) < 0 || get_hello(p, there, e) < 0)
+        put_hello(p, m, &hello[0]);
+    if (peer_flush(p, e) < 0 || get_hello(p, &hello[1], e) < 0)
         return -1;
     if (client)
-        put_hello(p, m);
+        put_hello(p, m, &hello[0]);
     return peer_flush(p, e);
 }
 
 static int talk(struct merge *m, struct peer *p, bool client, struct err *e)
 {
-    struct hello there;
+    struct hello hello[2];
+    int result;
 
     merge_report_refused(m);
-    if (greet(m, p, client, &there, e) < 0)
-        return -1;
-    if (there.set[FACT_DELETION] != merge_set(m, FACT_DELETION) &&
-        (exchange(m, p, FACT_DELETION, client, &there, e) < 0 ||
-         greet(m, p, client, &there, e) < 0))
-        return -1;
-    return there.set[FACT_LINE] == merge_set(m, FACT_LINE)
-               ? 0
-               : exchange(m, p, FACT_LINE, client, &there, e);
+    result = greet(m, p, client, hello, e);
+    if (result == 0)
+        result = exchange(m, p, FACT_DELETION, client, hello, e);
+    if (result > 0)
+        result = greet(m, p, client, hello, e);
+    if (result == 0)
+        result = exchange(m, p, FACT_LINE, client, hello, e);
+    return result < 0 ? -1 : 0;
 }
 
 int sync_serve(struct sync_job *job, int in, int out, struct err *e)
@@ -505,25 +511,16 @@ int sync_serve(struct sync_job *job, int in, int out, struct err *e)
 
 /* ---- starting ssh ---- */
 
-/* The parts of ssh://[user@]host[:port][/path]. Owned. */
+/* The parts of ssh://[user@]host[:port][/path], borrowed from it. p is NULL for an absent one. */
 struct address {
-    char *host; /* with the user */
-    char *port; /* NULL: none */
-    char *path; /* NULL: the history of that name there */
+    struct str user, host, port, path;
 };
-
-static void address_release(struct address *a)
-{
-    free(a->host);
-    free(a->port);
-    free(a->path);
-}
 
 /* Returns whether ssh takes a text as a user or a host, and not as an option. */
 static bool is_name(struct str name)
 {
     for (size_t i = 0; i < name.n; i++)
-        if ((unsigned char)name.p[i] <= ' ' || name.p[i] == 0x7f)
+        if ((unsigned char)name.p[i] <= ' ' || name.p[i] == 0x7f || name.p[i] == '[')
             return false;
     return name.n > 0 && name.p[0] != '-';
 }
@@ -541,109 +538,74 @@ static bool is_port(struct str port)
     return n >= 1 && n <= UINT16_MAX;
 }
 
-/* Adds `[user@]host`, without the bracket that begins an IPv6 address. Returns whether both are
- * names. */
-static bool add_host(struct buf *out, struct str text)
-{
-    struct str user = text, host;
-    bool has_user;
-
-    while (user.n > 0 && user.p[user.n - 1] != '@')
-        user.n--;
-    host = str_skip(text, user.n);
-    if (str_starts(host, STR("[")))
-        host = str_skip(host, 1);
-    buf_add_str(out, user);
-    buf_add_str(out, host);
-    has_user = user.n > 0;
-    user.n -= has_user;
-    return (!has_user || is_name(user)) && is_name(host) && !memchr(host.p, '[', host.n);
-}
-
 static int parse_address(struct address *a, const char *place, struct err *e)
 {
-    struct str rest = str_skip(str_of(place), strlen("ssh://"));
-    struct str host, port = STR_NONE, path = rest;
-    struct buf name = BUF_INIT(SIZE_MAX);
-    bool good;
+    struct str path = str_skip(str_of(place), strlen("ssh://")), host = str_cut(&path, '/'), after;
+    size_t user = host.n;
+    bool good = true;
 
     *a = (struct address){0};
-    host = str_cut(&path, '/');
-    if (host.n > 0 && memchr(host.p, '[', host.n)) {
+    while (user > 0 && host.p[user - 1] != '@')
+        user--;
+    if (user > 0)
+        a->user = (struct str){host.p, user - 1};
+    after = str_skip(host, user);
+    if (str_starts(after, STR("["))) {
         /* ssh://user@[::1]:22/ */
-        struct str after = host;
-
-        host = str_cut(&after, ']');
-        port = after.n > 0 && after.p[0] == ':' ? str_skip(after, 1) : STR_NONE;
+        after = str_skip(after, 1);
+        a->host = str_cut(&after, ']');
         good = after.p && (after.n == 0 || after.p[0] == ':');
+        if (good && after.n > 0)
+            a->port = str_skip(after, 1);
     } else {
-        port = host;
-        host = str_cut(&port, ':');
-        good = true;
+        a->host = str_cut(&after, ':');
+        a->port = after;
     }
-    if (!add_host(&name, host) || !good || (port.p && !is_port(port))) {
-        buf_release(&name);
+    if (!good || !is_name(a->host) || (a->user.p && !is_name(a->user)) ||
+        (a->port.p && !is_port(a->port)))
         return err_set(e, ERR_USAGE, "bad place '%s': ssh://[user@]host[:port][/path] is expected",
                        place);
-    }
-    a->host = buf_detach(&name);
-    if (port.p)
-        a->port = mem_copy(port.p, port.n);
-    if (path.p && path.n > 0) {
-        /* ssh://host/~/x is below the home directory, in which the command runs. */
-        if (str_starts(path, STR("~/")))
-            a->path = mem_copy(path.p + 2, path.n - 2);
-        else
-            a->path = mem_copy(path.p - 1, path.n + 1);
-    }
+    /* ssh://host/~/x is below the home directory, in which the command runs. */
+    if (path.p && path.n > 0)
+        a->path =
+            str_starts(path, STR("~/")) ? str_skip(path, 2) : (struct str){path.p - 1, path.n + 1};
     return 0;
 }
 
 int sync_ssh_check(const char *place, struct err *e)
 {
     struct address a;
-    int result = parse_address(&a, place, e);
 
-    address_release(&a);
-    return result;
+    return parse_address(&a, place, e);
 }
 
 static int make_command(struct words *w, const struct sync_job *job, const struct address *a,
                         struct err *e)
 {
-    struct buf remote = BUF_INIT(BUF_SMALL);
+    struct buf text = BUF_INIT(SIZE_MAX);
 
     if (words_split(w, str_of(job->ssh ? job->ssh : "ssh -C"), e) < 0)
         return -1;
-    if (a->port) {
+    if (a->port.p) {
         words_add(w, STR("-p"));
-        words_add(w, str_of(a->port));
+        words_add(w, a->port);
     }
     words_add(w, STR("--"));
-    words_add(w, str_of(a->host));
-    buf_addf(&remote, "%s --serve%s%s", job->program, job->options.dry_run ? " --dry-run" : "",
-             job->options.warn ? "" : " --quiet");
-    buf_add_c(&remote, " --name ");
-    words_quote(&remote, job->name);
-    if (a->path) {
-        buf_add_c(&remote, " --history ");
-        words_quote(&remote, a->path);
+    if (a->user.p)
+        buf_addf(&text, "%.*s@", (int)a->user.n, a->user.p);
+    buf_add_str(&text, a->host);
+    words_add(w, buf_str(&text));
+    buf_clear(&text);
+    buf_addf(&text, "%s --serve%s%s --name ", job->program,
+             job->options.dry_run ? " --dry-run" : "", job->options.warn ? "" : " --quiet");
+    words_quote(&text, job->name);
+    if (a->path.p) {
+        buf_add_c(&text, " --history ");
+        words_quote(&text, a->path.p); /* the place ends with it */
     }
-    words_add(w, buf_str(&remote));
-    buf_release(&remote);
+    words_add(w, buf_str(&text));
+    buf_release(&text);
     return 0;
-}
-
-/* Explains why the connection ended before the first line. */
-static void explain(const struct sync_job *job, int status, struct err *e)
-{
-    if (e->kind != ERR_NETWORK || !WIFEXITED(status) || WEXITSTATUS(status) == 0)
-        return;
-    if (WEXITSTATUS(status) == 127)
-        err_set(e, ERR_FAILURE, "%s was not found on '%s'", job->program, job->place);
-    else
-        err_set(e, ERR_NETWORK, "cannot reach '%s': the ssh command ended with status %d",
-                job->place, WEXITSTATUS(status));
 }
 
 /* Waits until the ssh command ends. After `ms` it is terminated, and then killed. Returns its
@@ -713,9 +675,13 @@ static int run_client(struct sync_job *job, struct words *w, struct err *e)
     close(in[0]);
     if (reason == 0) {
         status = wait_for(pid, result == 0 || e->kind == ERR_NETWORK ? END_MS : 0);
-        if (result < 0)
-            explain(job, status, e);
-        else if (WIFEXITED(status) && WEXITSTATUS(status) == 1)
+        status = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+        if (result < 0 && e->kind == ERR_NETWORK && status == 127)
+            err_set(e, ERR_FAILURE, "%s was not found on '%s'", job->program, job->place);
+        else if (result < 0 && e->kind == ERR_NETWORK && status != 0)
+            err_set(e, ERR_NETWORK, "cannot reach '%s': the ssh command ended with status %d",
+                    job->place, status);
+        else if (result == 0 && status == 1)
             result = err_set(e, ERR_FAILURE, "%s failed on '%s'", job->program, job->place);
     }
     return result;
@@ -732,6 +698,5 @@ int sync_ssh(struct sync_job *job, struct err *e)
     if (make_command(&w, job, &a, e) == 0)
         result = run_client(job, &w, e);
     words_release(&w);
-    address_release(&a);
     return result;
 }

@@ -757,7 +757,7 @@ SCRIPT
 }
 
 @test "hist-sync: what a hostile end of ssh sends is not stored, printed as it is, or taken without bound" {
-    local zero=0000000000000000 good answer flood
+    local zero=0000000000000000 one good hello gone wrong more fact
     make_ssh
     as a
     ask s2 'from a'
