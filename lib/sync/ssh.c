@@ -20,7 +20,7 @@
  * the parts of those that differ, in their order, until a segment of the larger history has about
  * SEGMENT_FACTS facts. So the traffic is in proportion to the difference, whatever the order of the
  * lines, and nothing is remembered between two runs. The segments of a folder (sync/dir.c) follow
- * the order of a file. They are of no use here: two machines that are used in turn have few of them
+ * the order of a file. They would not help here: two machines that are used in turn have few of them
  * in common, and for each missing line a thousand would be sent.
  *
  * The other side may be hostile. The program gives up if it is silent or slow, if a list is longer
@@ -425,8 +425,8 @@ static int get_hello(struct peer *p, struct hello *there, struct err *e)
     return good ? 0 : peer_wrong(p, e);
 }
 
-/* Finds the difference in one kind of facts, and exchanges these. Returns 1, 0 if there is none, or
- * -1 with *e set. */
+/* Finds the difference in one kind of facts, and exchanges these. Returns 1, 0 if both
+ * sides have the same, or -1 with *e set. */
 static int exchange(struct merge *m, struct peer *p, enum fact_kind kind, bool client,
                     const struct hello hello[2], struct err *e)
 {
