@@ -437,19 +437,11 @@ static bool confirmed(const struct sync_machine_entry *m)
     return yes > 0;
 }
 
-/* Reports the histories that the machine still has: no history of the user has their name. */
-static void report_rest(struct run *r, const struct sync_machine_entry *m)
-{
-    for (size_t i = 0; i < m->count; i++)
-        warnf("'%s/%s' still has %zu files of '%s': no history with this name is here", r->place,
-              m->name, m->histories[i].files, m->histories[i].name);
-    r->status = r->status == 0 ? exit_code(ERR_FAILURE) : r->status;
-}
-
 /* Synchronises the histories that the machine has, and removes its files. */
 static void retire(struct run *r, struct history *h)
 {
     struct sync_machines before, after;
+    const struct sync_machine_entry *rest;
 
     /* If a part cannot be read, it is found again below. */
     (void)read_machines(r, h, &before);
@@ -465,8 +457,13 @@ static void retire(struct run *r, struct history *h)
             sync_all(r, h);
         else
             sync_one(r, h);
-        if (read_machines(r, h, &after) == 0 && r->status == 0 && find_machine(&after, r->retire))
-            report_rest(r, find_machine(&after, r->retire));
+        rest = read_machines(r, h, &after) == 0 && r->status == 0 ? find_machine(&after, r->retire)
+                                                                  : NULL;
+        for (size_t i = 0; rest && i < rest->count; i++)
+            warnf("'%s/%s' still has %zu files of '%s': no history with this name is here",
+                  r->place, rest->name, rest->histories[i].files, rest->histories[i].name);
+        if (rest)
+            r->status = exit_code(ERR_FAILURE);
         sync_machines_release(&after);
     }
     r->target = NULL;
@@ -528,18 +525,14 @@ static void make_tables(struct run *r)
         die_err(&e);
 }
 
-static bool names_verb(const char *word)
-{
-    return strcmp(word, "init") == 0 || strcmp(word, "push") == 0 || strcmp(word, "pull") == 0;
-}
-
 /* Takes [init|push|pull] [PLACE]. */
 static void take_operands(struct run *r, struct opt_parser *args)
 {
     size_t count;
     char **operands = opt_operands(args, &count);
 
-    if (count > 0 && names_verb(operands[0])) {
+    if (count > 0 && (strcmp(operands[0], "init") == 0 || strcmp(operands[0], "push") == 0 ||
+                      strcmp(operands[0], "pull") == 0)) {
         r->verb = operands[0];
         operands++;
         count--;

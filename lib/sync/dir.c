@@ -75,6 +75,7 @@
 struct segment {
     enum fact_kind kind;
     uint64_t digest; /* of the digests of its facts, in their order */
+    char name[40];   /* of its file */
     uint64_t bytes;
     bool unusable; /* a stray that is damaged or cannot be read */
 };
@@ -122,6 +123,7 @@ struct folder {
     struct merge *merge;
     int fd;
     char *machine;
+    struct buf path;   /* of file_path */
     struct buf former; /* the names that this machine had before, a line each */
     struct buf name;   /* of the directories of this history */
     struct copy *copies;
@@ -145,30 +147,22 @@ static const struct str beginnings[FACT_KINDS] = {STR("deleted-"), STR("lines-")
 #define ENDING STR(".jsonl")
 #define DIGITS 16
 
-static void set_file_name(struct buf *name, const struct segment *s)
+static void name_segment(struct segment *s)
 {
-    buf_clear(name);
-    buf_addf(name, "%s%016" PRIx64 "%s", beginnings[s->kind].p, s->digest, ENDING.p);
+    snprintf(s->name, sizeof(s->name), "%s%016" PRIx64 "%s", beginnings[s->kind].p, s->digest,
+             ENDING.p);
 }
 
-/* Returns whether it is the name of a segment, and sets its kind and digest. */
+/* Returns whether it is the name of a segment, and sets its kind, its digest and its name. */
 static bool parse_file_name(struct str name, struct segment *s)
 {
-    for (s->kind = 0; s->kind < FACT_KINDS; s->kind++) {
-        size_t n = beginnings[s->kind].n;
-
-        if (str_starts(name, beginnings[s->kind]) && name.n == n + DIGITS + ENDING.n &&
-            str_ends(name, ENDING))
-            return digest_parse((struct str){name.p + n, DIGITS}, &s->digest);
-    }
+    for (s->kind = 0; s->kind < FACT_KINDS; s->kind++)
+        if (str_starts(name, beginnings[s->kind]) && name.n > beginnings[s->kind].n + DIGITS &&
+            digest_parse((struct str){name.p + beginnings[s->kind].n, DIGITS}, &s->digest)) {
+            name_segment(s);
+            return str_eq_c(name, s->name);
+        }
     return false;
-}
-
-/* Not every file system allows a colon. */
-static void add_dir_name(struct buf *out, const char *name)
-{
-    for (; *name; name++)
-        buf_add_byte(out, *name == '/' ? '%' : *name == ':' ? '=' : *name);
 }
 
 /* ext4 has a directory of the administrator at the top of each disk. */
@@ -178,12 +172,12 @@ bool dir_is_machine(const char *name)
            !strchr(name, '/') && strcmp(name, "lost+found") != 0;
 }
 
-/* Sets `path` to that of a file of a machine, for messages. */
-static void set_path(struct buf *path, const struct folder *f, const struct copy *c,
-                     const char *name)
+/* Returns the path of a file of a machine, for messages, borrowed until the next call. */
+static const char *file_path(struct folder *f, const struct copy *c, const char *name)
 {
-    buf_clear(path);
-    buf_addf(path, "%s/%s/%s/%s", f->job->place, c->machine, buf_c(&f->name), name);
+    buf_clear(&f->path);
+    buf_addf(&f->path, "%s/%s/%s/%s", f->job->place, c->machine, buf_c(&f->name), name);
+    return buf_c(&f->path);
 }
 
 static int folder_error(const struct folder *f, const char *what, const char *name, struct err *e)
@@ -206,15 +200,18 @@ static struct copy *find_own(const struct folder *f)
     return NULL;
 }
 
-/* Notes an error that does not end the run. The first one becomes that of the run, the others are
- * warnings. */
+void dir_note_fault(struct err *fault, const struct merge_options *o, struct err *why)
+{
+    if (fault->kind == ERR_NONE)
+        err_set(fault, ERR_FAILURE, "%s", err_text(why));
+    else if (o->warn)
+        o->warn(o->arg, err_text(why));
+    err_release(why);
+}
+
 static void note_fault(struct folder *f, struct err *why)
 {
-    if (f->fault.kind == ERR_NONE)
-        err_set(&f->fault, ERR_FAILURE, "%s", err_text(why));
-    else
-        merge_warn(f->merge, "%s", err_text(why));
-    err_release(why);
+    dir_note_fault(&f->fault, &f->job->options, why);
 }
 
 /* Leaves out the rest of a machine's files, because one of them cannot be used. The other machines
@@ -280,15 +277,14 @@ static int read_index_text(const struct folder *f, struct copy *c, int fd, const
 }
 
 /* Reads the index of a machine. An absent one is empty. Returns 0, or -1 with *e set. */
-static int read_index(const struct folder *f, struct copy *c, struct err *e)
+static int read_index(struct folder *f, struct copy *c, struct err *e)
 {
-    struct buf path = BUF_INIT(BUF_SMALL);
+    const char *path = file_path(f, c, DIR_INDEX);
     struct str head;
     struct stat st;
     int missing = 0, fd, result = 0;
 
-    set_path(&path, f, c, DIR_INDEX);
-    fd = file_open_regular_at(c->fd, buf_c(&path), O_RDONLY, 0, &st, &missing, e);
+    fd = file_open_regular_at(c->fd, path, O_RDONLY, 0, &st, &missing, e);
     c->indexed = fd >= 0;
     if (fd >= 0)
         c->written = system_mtime(&st) / 1000;
@@ -296,7 +292,7 @@ static int read_index(const struct folder *f, struct copy *c, struct err *e)
         result = -1;
     } else if (fd < 0) {
         err_release(e);
-    } else if (read_index_text(f, c, fd, &st, buf_c(&path), e) < 0) {
+    } else if (read_index_text(f, c, fd, &st, path, e) < 0) {
         result = -1;
     } else {
         c->body = buf_str(&c->index);
@@ -305,17 +301,16 @@ static int read_index(const struct folder *f, struct copy *c, struct err *e)
             c->waits = true;
         else if (!str_eq_c(str_word(&head), "hist-sync") || !str_eq_c(str_word(&head), VERSION))
             result = err_set(e, ERR_FAILURE, "left out '%s': a later version of hist-sync wrote it",
-                             buf_c(&path));
+                             path);
         else if (!str_eq_c(str_word(&head), f->job->name))
             result = err_set(e, ERR_FAILURE, "left out '%s': it is of another history than '%s'",
-                             buf_c(&path), f->job->name);
+                             path, f->job->name);
         else if (parse_segments(c) < 0)
-            result = err_set(e, ERR_FAILURE, "left out '%s': it is damaged", buf_c(&path));
+            result = err_set(e, ERR_FAILURE, "left out '%s': it is damaged", path);
         if (result == 0 && c->body.p)
             c->run = str_word(&head);
     }
     file_close(fd);
-    buf_release(&path);
     return result;
 }
 
@@ -378,14 +373,6 @@ static int find_copies(struct folder *f, struct err *e)
     return result;
 }
 
-/* Returns whether a name is that of the temporary file of an index or a segment. */
-static bool is_temporary(struct str name)
-{
-    return str_ends(name, STR(FILE_TEMPORARY)) &&
-           (str_starts(name, beginnings[FACT_LINE]) ||
-            str_starts(name, beginnings[FACT_DELETION]) || str_starts(name, STR(DIR_INDEX)));
-}
-
 /* Lists the segments in the directory of a machine that its index does not name, and that were
  * written before a time in microseconds: they are old ones, or their index has not arrived, or
  * never will, because its machine was restored from a backup. Removes temporary files of that age,
@@ -394,7 +381,6 @@ static int find_strays(struct folder *f, struct copy *c, int64_t before, struct 
 {
     DIR *list = file_open_dir(c->fd, c->machine);
     struct hash_map named = {0};
-    struct buf name = BUF_INIT(BUF_SMALL);
     struct dirent *entry;
     struct segment s = {.bytes = 0}; /* its size is not known */
     struct stat st;
@@ -402,15 +388,16 @@ static int find_strays(struct folder *f, struct copy *c, int64_t before, struct 
 
     if (!list)
         return folder_error(f, "read directory", c->machine, e);
-    for (size_t i = 0; i < c->segments.count; i++) {
-        set_file_name(&name, &c->segments.at[i]);
-        hash_map_add(&named, buf_str(&name));
-    }
+    for (size_t i = 0; i < c->segments.count; i++)
+        hash_map_add(&named, str_of(c->segments.at[i].name));
     for (errno = 0; (entry = readdir(list)); errno = 0) {
-        bool temporary = is_temporary(str_of(entry->d_name));
+        struct str file = str_of(entry->d_name);
+        bool temporary =
+            str_ends(file, STR(FILE_TEMPORARY)) &&
+            (str_starts(file, beginnings[FACT_LINE]) ||
+             str_starts(file, beginnings[FACT_DELETION]) || str_starts(file, STR(DIR_INDEX)));
 
-        if (!temporary && (!parse_file_name(str_of(entry->d_name), &s) ||
-                           hash_map_find(&named, str_of(entry->d_name))))
+        if (!temporary && (!parse_file_name(file, &s) || hash_map_find(&named, file)))
             continue;
         if (file_stat(c->fd, entry->d_name, &st) < 0 || system_mtime(&st) / 1000 >= before)
             continue;
@@ -423,11 +410,15 @@ static int find_strays(struct folder *f, struct copy *c, int64_t before, struct 
         result = folder_error(f, "read directory", c->machine, e);
     closedir(list);
     hash_map_release(&named);
-    buf_release(&name);
     return result;
 }
 
 /* ---- what earlier runs have read ---- */
+
+static bool is_seen(const struct folder *f, const struct segment *s)
+{
+    return hash_map_find(&f->seen, str_of(s->name));
+}
 
 /* Reads the first line of the state: for deletions and for lines, their number after the last run
  * and a checksum of them. Returns whether the history still has them. */
@@ -473,7 +464,7 @@ static void read_state(struct folder *f)
 
 static int write_state(const struct folder *f, struct err *e)
 {
-    struct buf text = BUF_INIT(SIZE_MAX), name = BUF_INIT(BUF_SMALL);
+    struct buf text = BUF_INIT(SIZE_MAX);
     int result;
 
     for (enum fact_kind kind = 0; kind < FACT_KINDS; kind++) {
@@ -486,15 +477,12 @@ static int write_state(const struct folder *f, struct err *e)
         const struct segments *lists[] = {&f->copies[i].segments, &f->copies[i].strays};
 
         for (size_t k = 0; k < 2; k++)
-            for (size_t n = 0; n < lists[k]->count; n++) {
-                set_file_name(&name, &lists[k]->at[n]);
-                if (hash_map_find(&f->seen, buf_str(&name)))
-                    buf_addf(&text, "%s\n", buf_c(&name));
-            }
+            for (size_t n = 0; n < lists[k]->count; n++)
+                if (is_seen(f, &lists[k]->at[n]))
+                    buf_addf(&text, "%s\n", lists[k]->at[n].name);
     }
     result = file_replace_at(FILE_CWD, f->state, buf_str(&text), false, e);
     buf_release(&text);
-    buf_release(&name);
     return result;
 }
 
@@ -578,11 +566,6 @@ static void doubt_release(struct doubt *d)
 
 /* ---- reading ---- */
 
-static uint64_t digest_add(uint64_t before, uint64_t digest)
-{
-    return checksum_words(&digest, 1, before);
-}
-
 /* What to do with the facts of a segment. */
 struct taking {
     bool take;           /* add them to the history */
@@ -593,7 +576,7 @@ struct taking {
 /* Reads the facts of a segment. Returns 1, 0 with *why set if the file cannot be used
  * (ERR_INCOMPLETE if it is damaged), or -1 with *e set. */
 static int scan_segment(struct folder *f, const struct copy *c, const struct segment *s,
-                        const char *path, struct taking *t, struct err *why, struct err *e)
+                        struct taking *t, struct err *why, struct err *e)
 {
     uint64_t digest, all = 0;
     size_t count = 0;
@@ -601,13 +584,13 @@ static int scan_segment(struct folder *f, const struct copy *c, const struct seg
     struct line line;
     int result = 0, took = 0;
 
-    if (scan_open(&scan, c->fd, path, why) < 0)
+    if (scan_open(&scan, c->fd, file_path(f, c, s->name), why) < 0)
         return 0;
     while (took == 0 && count <= SEGMENT_MOST && (result = scan_line(&scan, &line, why)) > 0 &&
            line.terminated) {
         count++;
         digest = line.too_long ? 0 : merge_digest_of(s->kind, line.text);
-        all = digest_add(all, digest);
+        all = checksum_words(&digest, 1, all);
         if (t->take && t->doubt && waits(f, t->doubt, line.text)) {
             t->waits = true;
         } else if (t->take) {
@@ -626,14 +609,15 @@ static int scan_segment(struct folder *f, const struct copy *c, const struct seg
             s->bytes > 0
                 ? "left out '%s': it is damaged; when it is removed, its machine writes it again"
                 : "left out '%s': it is damaged, and the index of its machine does not name it",
-            path);
+            file_path(f, c, s->name));
     return 0;
 }
 
 /* Has the whole segment arrived? Returns 1, 0, or -1 with *e set. */
-static int has_arrived(const struct copy *c, const struct segment *s, const char *path,
+static int has_arrived(struct folder *f, const struct copy *c, const struct segment *s,
                        struct err *e)
 {
+    const char *path = file_path(f, c, s->name);
     struct stat st;
 
     if (file_stat(c->fd, path, &st) == 0)
@@ -647,32 +631,27 @@ static int has_arrived(const struct copy *c, const struct segment *s, const char
 static int read_segment(struct folder *f, struct copy *c, const struct segment *s,
                         struct doubt *doubt, struct err *why, struct err *e)
 {
-    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
     struct taking check = {.take = false},
                   taking = {.take = true, .doubt = doubt && doubt->active ? doubt : NULL};
-    int result = 1;
+    int result;
 
-    set_file_name(&name, s);
-    set_path(&path, f, c, buf_c(&name));
-    if (!hash_map_find(&f->seen, buf_str(&name))) {
-        result = has_arrived(c, s, buf_c(&path), why);
-        if (result == 0 && doubt)
-            doubt->active = doubt->after = true;
-        if (result < 0)
-            result = 0; /* *why is set */
-        if (result > 0)
-            result = scan_segment(f, c, s, buf_c(&path), &check, why, e);
-        if (result > 0 && taking.doubt)
-            result = doubt_begin(f, c, doubt, e) < 0 ? -1 : 1;
-        if (result > 0)
-            result = scan_segment(f, c, s, buf_c(&path), &taking, why, e);
-        if (result > 0 && taking.waits)
-            result = 0;
-        if (result > 0)
-            hash_map_add(&f->seen, buf_str(&name));
-    }
-    buf_release(&name);
-    buf_release(&path);
+    if (is_seen(f, s))
+        return 1;
+    result = has_arrived(f, c, s, why);
+    if (result == 0 && doubt)
+        doubt->active = doubt->after = true;
+    if (result < 0)
+        result = 0; /* *why is set */
+    if (result > 0)
+        result = scan_segment(f, c, s, &check, why, e);
+    if (result > 0 && taking.doubt)
+        result = doubt_begin(f, c, doubt, e) < 0 ? -1 : 1;
+    if (result > 0)
+        result = scan_segment(f, c, s, &taking, why, e);
+    if (result > 0 && taking.waits)
+        result = 0;
+    if (result > 0)
+        hash_map_add(&f->seen, str_of(s->name));
     return result;
 }
 
@@ -814,7 +793,7 @@ static bool is_our_run(const struct folder *f, struct str run)
     return run.n == RUN_DIGITS && str_find(buf_str(&f->runs), run);
 }
 
-/* Returns the end of the segment that begins with the fact `from`, and sets its digest. */
+/* Returns the end of the segment that begins with the fact `from`, and sets its digest and name. */
 static size_t segment_end(struct merge *m, size_t from, struct segment *s)
 {
     uint64_t digest, last = (UINT64_C(1) << SEGMENT_BITS) - 1;
@@ -823,51 +802,40 @@ static size_t segment_end(struct merge *m, size_t from, struct segment *s)
     s->digest = 0;
     do {
         digest = merge_digest(m, s->kind, to++);
-        s->digest = digest_add(s->digest, digest);
+        s->digest = checksum_words(&digest, 1, s->digest);
     } while (to < merge_facts(m, s->kind) && (to - from < SEGMENT_LEAST || (digest & last) != 0));
+    name_segment(s);
     return to;
 }
 
 /* Adds the segments into which the history is cut now to those whose facts are known. */
 static void see_history(struct folder *f)
 {
-    struct buf name = BUF_INIT(BUF_SMALL);
-
     for (enum fact_kind kind = 0; kind < FACT_KINDS; kind++)
         for (size_t from = 0; from < merge_facts(f->merge, kind);) {
             struct segment s = {.kind = kind};
 
             from = segment_end(f->merge, from, &s);
-            set_file_name(&name, &s);
-            hash_map_add(&f->seen, buf_str(&name));
+            hash_map_add(&f->seen, str_of(s.name));
         }
-    buf_release(&name);
 }
 
 /* Returns whether the index of this machine names a segment whose facts are not here and that has
  * not arrived: 1, 0, or -1 with *e set. */
 static int lacks_segment(struct folder *f, const struct copy *own, struct err *e)
 {
-    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
     bool cut = false;
     int result = 0;
 
     for (size_t i = 0; result == 0 && i < own->segments.count; i++) {
         const struct segment *s = &own->segments.at[i];
-        int arrived;
+        int arrived = is_seen(f, s) ? 1 : has_arrived(f, own, s, e);
 
-        set_file_name(&name, s);
-        set_path(&path, f, own, buf_c(&name));
-        if (hash_map_find(&f->seen, buf_str(&name)))
-            continue;
-        arrived = has_arrived(own, s, buf_c(&path), e);
         if (arrived == 0 && !cut)
             see_history(f);
         cut |= arrived == 0;
-        result = arrived < 0 ? -1 : arrived || hash_map_find(&f->seen, buf_str(&name)) ? 0 : 1;
+        result = arrived < 0 ? -1 : !arrived && !is_seen(f, s);
     }
-    buf_release(&name);
-    buf_release(&path);
     return result;
 }
 
@@ -955,7 +923,7 @@ static int make_own(struct folder *f, struct err *e)
 
 /* Returns whether this machine has the file of a segment, and sets its size: 1, 0, or -1 with *e
  * set. The search begins at *hint, because most segments come in the order of the index. */
-static int is_written(const struct copy *own, struct segment *s, const char *path, size_t *hint,
+static int is_written(struct folder *f, const struct copy *own, struct segment *s, size_t *hint,
                       struct err *e)
 {
     const struct segments *all = &own->segments;
@@ -967,18 +935,22 @@ static int is_written(const struct copy *own, struct segment *s, const char *pat
             continue;
         *hint += i + 1;
         s->bytes = old->bytes;
-        return has_arrived(own, s, path, e);
+        return has_arrived(f, own, s, e);
     }
     return 0;
 }
 
-/* Writes the facts to a new file. */
-static int write_facts(struct folder *f, struct segment *s, size_t from, size_t end, int fd,
-                       struct err *e)
+/* Writes a segment. Its directory is synced with the index. */
+static int write_segment(struct folder *f, const struct copy *own, struct segment *s, size_t from,
+                         size_t end, struct err *e)
 {
     struct buf text = BUF_INIT(BUF_LINE), pending = BUF_INIT(SIZE_MAX);
+    struct file_replace r;
     int result = 0;
 
+    if (file_replace_begin_at(&r, own->fd, file_path(f, own, s->name), e) < 0)
+        return -1;
+    r.one_of_many = true;
     s->bytes = 0;
     for (; from < end && result == 0; from++) {
         result = merge_read(f->merge, s->kind, from, &text, e);
@@ -986,36 +958,22 @@ static int write_facts(struct folder *f, struct segment *s, size_t from, size_t 
         if (result < 0 || (pending.len < PIECE && from + 1 < end))
             continue;
         s->bytes += pending.len;
-        if (file_write_all(fd, pending.data, pending.len) < 0)
+        if (file_write_all(r.fd, pending.data, pending.len) < 0)
             result = folder_error(f, "write to", f->machine, e);
         buf_clear(&pending);
     }
     buf_release(&text);
     buf_release(&pending);
-    return result;
-}
-
-/* Writes a segment. Its directory is synced with the index. */
-static int write_segment(struct folder *f, const struct copy *own, struct segment *s, size_t from,
-                         size_t end, const char *path, struct err *e)
-{
-    struct file_replace r;
-
-    if (file_replace_begin_at(&r, own->fd, path, e) < 0)
-        return -1;
-    r.one_of_many = true;
-    if (write_facts(f, s, from, end, r.fd, e) < 0) {
-        file_replace_drop(&r);
-        return -1;
-    }
-    return file_replace_end(&r, e);
+    if (result == 0)
+        return file_replace_end(&r, e);
+    file_replace_drop(&r);
+    return -1;
 }
 
 /* Writes the segments that this machine does not have, and adds the lines of the index. */
 static int write_segments(struct folder *f, const struct copy *own, struct segments *now,
                           struct buf *body, struct err *e)
 {
-    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
     int result = 0;
 
     for (enum fact_kind kind = 0; kind < FACT_KINDS; kind++) {
@@ -1025,75 +983,47 @@ static int write_segments(struct folder *f, const struct copy *own, struct segme
             struct segment s = {.kind = kind};
 
             end = segment_end(f->merge, from, &s);
-            set_file_name(&name, &s);
-            set_path(&path, f, own, buf_c(&name));
-            result = is_written(own, &s, buf_c(&path), &hint, e);
+            result = is_written(f, own, &s, &hint, e);
             if (result == 0)
-                result = write_segment(f, own, &s, from, end, buf_c(&path), e);
+                result = write_segment(f, own, &s, from, end, e);
             result = result < 0 ? -1 : 0;
-            buf_addf(body, "%s %" PRIu64 "\n", buf_c(&name), s.bytes);
+            buf_addf(body, "%s %" PRIu64 "\n", s.name, s.bytes);
             add_segment(now, &s);
-            hash_map_add(&f->seen, buf_str(&name));
+            hash_map_add(&f->seen, str_of(s.name));
         }
     }
-    buf_release(&name);
-    buf_release(&path);
     return result;
-}
-
-static void add_host(struct buf *out)
-{
-    char host[HOST_MOST + 1] = "";
-
-    (void)gethostname(host, HOST_MOST);
-    for (char *p = host; *p; p++)
-        buf_add_byte(out, *p > ' ' && *p < 0x7f ? *p : '-');
 }
 
 /* Replaces the index of a copy by one with these lines. */
 static int write_index(struct folder *f, const struct copy *c, struct str body, struct err *e)
 {
-    struct buf text = BUF_INIT(SIZE_MAX), path = BUF_INIT(BUF_SMALL);
+    struct buf text = BUF_INIT(SIZE_MAX);
+    char host[HOST_MOST + 1] = "";
     int result = f->run.len > 0 ? 0 : begin_run(f, e);
 
     buf_addf(&text, "hist-sync " VERSION " %s %s ", f->job->name, buf_c(&f->run));
     time_add_iso(&text, time_now());
     buf_add_byte(&text, ' ');
-    add_host(&text);
+    (void)gethostname(host, HOST_MOST);
+    for (char *p = host; *p; p++)
+        buf_add_byte(&text, *p > ' ' && *p < 0x7f ? *p : '-');
     buf_add_byte(&text, '\n');
     buf_add_str(&text, body);
-    set_path(&path, f, c, DIR_INDEX);
     if (result == 0)
-        result = file_replace_at(c->fd, buf_c(&path), buf_str(&text), true, e);
+        result = file_replace_at(c->fd, file_path(f, c, DIR_INDEX), buf_str(&text), true, e);
     buf_release(&text);
-    buf_release(&path);
     return result;
 }
 
-static int remove_segment(const struct folder *f, const struct copy *c, const struct segment *s,
+static int remove_segment(struct folder *f, const struct copy *c, const struct segment *s,
                           struct err *e)
 {
-    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
-    int result = 0;
+    const char *path = file_path(f, c, s->name);
 
-    set_file_name(&name, s);
-    set_path(&path, f, c, buf_c(&name));
-    if (file_unlink(c->fd, buf_c(&path)) < 0 && errno != ENOENT)
-        result = err_sys(e, errno, "cannot remove '%s'", buf_c(&path));
-    buf_release(&name);
-    buf_release(&path);
-    return result;
-}
-
-static bool is_seen(const struct folder *f, const struct segment *s)
-{
-    struct buf name = BUF_INIT(BUF_SMALL);
-    bool seen;
-
-    set_file_name(&name, s);
-    seen = hash_map_find(&f->seen, buf_str(&name));
-    buf_release(&name);
-    return seen;
+    return file_unlink(c->fd, path) == 0 || errno == ENOENT
+               ? 0
+               : err_sys(e, errno, "cannot remove '%s'", path);
 }
 
 /* Removes those segments of a copy that are in the first list, but not in the index that `body` is,
@@ -1102,7 +1032,6 @@ static void remove_segments(struct folder *f, const struct copy *c, const struct
                             struct str body)
 {
     struct hash_map named = {0};
-    struct buf name = BUF_INIT(BUF_SMALL);
     struct err why = ERR_INIT;
 
     while (old->count > 0 && body.n > 0) {
@@ -1110,14 +1039,11 @@ static void remove_segments(struct folder *f, const struct copy *c, const struct
 
         hash_map_add(&named, str_word(&line));
     }
-    for (size_t i = 0; i < old->count; i++) {
-        set_file_name(&name, &old->at[i]);
-        if (!hash_map_find(&named, buf_str(&name)) && is_seen(f, &old->at[i]) &&
+    for (size_t i = 0; i < old->count; i++)
+        if (!hash_map_find(&named, str_of(old->at[i].name)) && is_seen(f, &old->at[i]) &&
             remove_segment(f, c, &old->at[i], &why) < 0)
             note_fault(f, &why);
-    }
     hash_map_release(&named);
-    buf_release(&name);
 }
 
 /* Brings the copy of this machine up to its history. Segments that are not in it any more are
@@ -1150,22 +1076,15 @@ static int write_copy(struct folder *f, struct err *e)
 /* ---- removing a directory ---- */
 
 /* Returns the number of segments in the directory of a copy whose facts are not known. */
-static size_t count_unknown(const struct folder *f, const struct copy *c)
+static size_t count_unknown(struct folder *f, const struct copy *c)
 {
-    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(BUF_SMALL);
     const struct segments *lists[] = {&c->segments, &c->strays};
     size_t count = 0;
 
     for (size_t k = 0; k < 2; k++)
-        for (size_t i = 0; i < lists[k]->count; i++) {
-            const struct segment *s = &lists[k]->at[i];
-
-            set_file_name(&name, s);
-            set_path(&path, f, c, buf_c(&name));
-            count += !is_seen(f, s) && has_arrived(c, s, buf_c(&path), NULL) != 0;
-        }
-    buf_release(&name);
-    buf_release(&path);
+        for (size_t i = 0; i < lists[k]->count; i++)
+            count +=
+                !is_seen(f, &lists[k]->at[i]) && has_arrived(f, c, &lists[k]->at[i], NULL) != 0;
     return count;
 }
 
@@ -1336,6 +1255,7 @@ int sync_dir(struct sync_job *job, struct err *e)
 {
     struct folder f = {.job = job,
                        .lock = {.fd = -1},
+                       .path = BUF_INIT(BUF_LINE),
                        .former = BUF_INIT(NAMES_MOST),
                        .name = BUF_INIT(BUF_SMALL),
                        .runs = BUF_INIT(BUF_SMALL),
@@ -1345,7 +1265,9 @@ int sync_dir(struct sync_job *job, struct err *e)
     f.fd = open(job->place, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f.fd < 0)
         return err_sys(e, errno, "cannot open directory '%s'", job->place);
-    add_dir_name(&f.name, job->name);
+    /* Not every file system allows a colon. */
+    for (const char *c = job->name; *c; c++)
+        buf_add_byte(&f.name, *c == '/' ? '%' : *c == ':' ? '=' : *c);
     if (job->options.dry_run || (sync_state_make(job->history, e) == 0 && lock_machine(&f, e) == 0))
         f.machine = sync_machine(job->history, job->options.dry_run ? MACHINE_UNKEPT : MACHINE_KEPT,
                                  &f.former, e);
@@ -1369,6 +1291,7 @@ int sync_dir(struct sync_job *job, struct err *e)
     free(f.machine);
     free(f.runs_path);
     free(f.state);
+    buf_release(&f.path);
     buf_release(&f.former);
     buf_release(&f.name);
     buf_release(&f.runs);

@@ -19,23 +19,6 @@ struct search {
     struct err fault; /* the first one; the others are warnings */
 };
 
-static void note_fault(struct search *s, struct err *why)
-{
-    if (s->fault.kind == ERR_NONE)
-        err_set(&s->fault, ERR_FAILURE, "%s", err_text(why));
-    else if (s->options->warn)
-        s->options->warn(s->options->arg, err_text(why));
-    err_release(why);
-}
-
-/* Makes a host name from that of a machine, which ends with a dash and six digits. */
-static char *host_of(const char *machine)
-{
-    const char *dash = strrchr(machine, '-');
-
-    return mem_copy(machine, dash && dash > machine ? (size_t)(dash - machine) : strlen(machine));
-}
-
 /* Reads the first line of an index. A damaged one is ignored. Returns 0, or -1 with *e
  * set. */
 static int read_head(struct sync_machine_entry *m, struct sync_machine_history *h, int dir,
@@ -122,10 +105,13 @@ static void release_machine(struct sync_machine_entry *m)
     free(m->host);
 }
 
-/* Takes a machine, if its directory has files of a history. */
+/* Takes a machine, if its directory has files of a history. If it does not say its host, its name
+ * does, which ends with a dash and six digits. */
 static void read_machine(struct search *s, int parent, const char *name)
 {
-    struct sync_machine_entry m = {.name = mem_text(name), .host = host_of(name)};
+    const char *dash = strrchr(name, '-');
+    size_t host = dash && dash > name ? (size_t)(dash - name) : strlen(name);
+    struct sync_machine_entry m = {.name = mem_text(name), .host = mem_copy(name, host)};
     char *path = path_join(s->place, name);
     struct err why = ERR_INIT;
     struct dirent *entry;
@@ -143,12 +129,12 @@ static void read_machine(struct search *s, int parent, const char *name)
         file_close(dir);
         free(below);
         if (why.kind != ERR_NONE)
-            note_fault(s, &why);
+            dir_note_fault(&s->fault, s->options, &why);
     }
     if (list && errno != 0)
         err_sys(&why, errno, "cannot read '%s'", path);
     if (why.kind != ERR_NONE)
-        note_fault(s, &why);
+        dir_note_fault(&s->fault, s->options, &why);
     if (list)
         closedir(list);
     file_close(fd);

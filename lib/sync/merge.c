@@ -137,73 +137,25 @@ static uint64_t chain(uint64_t before, uint64_t digest)
 void digests_add(struct digests *d, uint64_t digest)
 {
     d->at = mem_grow(d->at, &d->cap, d->count + 1, sizeof(*d->at));
-    d->at[d->count] = (struct numbered_digest){digest, d->count};
-    d->count++;
+    d->at[d->count++] = digest;
 }
 
 static int compare_digests(const void *a, const void *b)
 {
-    const struct numbered_digest *x = a, *y = b;
+    const uint64_t *x = a, *y = b;
 
-    return x->digest != y->digest ? (x->digest > y->digest) - (x->digest < y->digest)
-                                  : (x->number > y->number) - (x->number < y->number);
+    return (*x > *y) - (*x < *y);
 }
-
-/* Sorts by three times 11 bits, from the lowest of them on, and then the few digests that begin
- * with the same 33 bits. A comparison of a million digests with each other takes several times as
- * long. */
-#define SORT_BITS 11
-#define SORTED_BITS (3 * SORT_BITS)
 
 void digests_sort(struct digests *d)
 {
-    struct numbered_digest *from = d->at, *to = mem_resize(NULL, d->cap, sizeof(*to));
-    size_t end;
-
-    for (unsigned shift = 64 - SORTED_BITS; shift < 64; shift += SORT_BITS) {
-        size_t next[(1 << SORT_BITS) + 1] = {0}, mask = (1 << SORT_BITS) - 1;
-        struct numbered_digest *sorted = to;
-
-        for (size_t i = 0; i < d->count; i++)
-            next[(from[i].digest >> shift & mask) + 1]++;
-        for (size_t k = 1; k <= mask; k++)
-            next[k] += next[k - 1];
-        for (size_t i = 0; i < d->count; i++)
-            sorted[next[from[i].digest >> shift & mask]++] = from[i];
-        to = from;
-        from = sorted;
-    }
-    free(to);
-    d->at = from;
-    for (size_t i = 0; i < d->count; i = end) {
-        end = i + 1;
-        while (end < d->count && (from[end].digest ^ from[i].digest) >> (64 - SORTED_BITS) == 0)
-            end++;
-        if (end - i > 1)
-            qsort(from + i, end - i, sizeof(*from), compare_digests);
-    }
-}
-
-size_t digests_before(const struct digests *d, uint64_t digest)
-{
-    size_t low = 0, high = d->count;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (d->at[mid].digest < digest)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    if (d->count > 0)
+        qsort(d->at, d->count, sizeof(*d->at), compare_digests);
 }
 
 bool digests_have(const struct digests *d, uint64_t digest)
 {
-    size_t at = digests_before(d, digest);
-
-    return at < d->count && d->at[at].digest == digest;
+    return d->count > 0 && bsearch(&digest, d->at, d->count, sizeof(*d->at), compare_digests);
 }
 
 void digests_release(struct digests *d)
@@ -604,16 +556,25 @@ static size_t take_deletion(struct merge *m, struct str session, struct str id, 
     return number;
 }
 
+/* Returns how many facts a deletion erases. */
+static uint64_t count_erased(const struct merge *m, struct str session, struct str id)
+{
+    uint64_t key = key_of(session, id), n = 0;
+    size_t at = (size_t)key;
+
+    while (next_with_key(m, key, &at))
+        n++;
+    return n;
+}
+
 /* Returns whether a line of the history may be deleted. */
 static bool has_dead(const struct merge *m)
 {
     for (size_t i = 0; i < m->deleted.count; i++) {
         struct str session, id;
-        size_t at;
 
         merge_deletion(m, i, &session, &id);
-        at = (size_t)key_of(session, id);
-        if (next_with_key(m, key_of(session, id), &at))
+        if (count_erased(m, session, id) > 0)
             return true;
     }
     return false;
@@ -930,19 +891,9 @@ void merge_report_conflict(struct merge *m, struct str here, struct str there)
     buf_release(&b);
 }
 
-/* Reports the line in m->message and the one here that has its session and id. */
-static void report_received(struct merge *m, const struct fact *here)
-{
-    struct buf line = BUF_INIT(BUF_LINE);
-
-    if (here->place == 0 || read_fact(m, here, &line, NULL) < 0)
-        buf_clear(&line);
-    merge_report_conflict(m, buf_str(&line), m->message.line);
-    buf_release(&line);
-}
-
 int merge_add(struct merge *m, struct str line, struct err *e)
 {
+    struct buf here = BUF_INIT(BUF_LINE);
     const struct fact *other;
     uint64_t key, digest;
 
@@ -960,8 +911,12 @@ int merge_add(struct merge *m, struct str line, struct err *e)
         return 0;
     if (!hash_map_add(&m->adding, (struct str){(const char *)&digest, sizeof(digest)}))
         return 0;
-    if (other)
-        report_received(m, other);
+    if (other) {
+        if (read_fact(m, other, &here, NULL) < 0)
+            buf_clear(&here);
+        merge_report_conflict(m, buf_str(&here), m->message.line);
+        buf_release(&here);
+    }
     if (m->options.dry_run) {
         m->count.received++;
         return 1;
@@ -1021,17 +976,6 @@ static int add_lines(void *arg, off_t at, struct buf *lines, struct err *e)
         m->stored++;
     }
     return 0;
-}
-
-/* Returns how many facts a deletion erases. */
-static uint64_t count_erased(const struct merge *m, struct str session, struct str id)
-{
-    uint64_t key = key_of(session, id), n = 0;
-    size_t at = (size_t)key;
-
-    while (next_with_key(m, key, &at))
-        n++;
-    return n;
 }
 
 /* Decides which of the deletions that have arrived wait, and adds all to `lines`. */

@@ -12,18 +12,16 @@
 #define NAME_MOST 200
 #define CONFIG_MOST ((size_t)1 << 20)
 
-static bool is_name_char(char c)
-{
-    return ascii_is_letter(c) || ascii_is_digit(c) || (c && strchr("._:/+~@-", c));
-}
-
 bool sync_name_valid(struct str name)
 {
     struct str rest = name;
 
-    for (size_t i = 0; i < name.n; i++)
-        if (!is_name_char(name.p[i]))
+    for (size_t i = 0; i < name.n; i++) {
+        char c = name.p[i];
+
+        if (!ascii_is_letter(c) && !ascii_is_digit(c) && (!c || !strchr("._:/+~@-", c)))
             return false;
+    }
     while (rest.p) {
         struct str part = str_cut(&rest, '/');
 

@@ -12,9 +12,11 @@
 
 /* A query that runs, and where its results go. */
 struct reading {
+    struct pg *pg;
     sync_result *give;
     void *arg;
-    struct buf text;
+    struct buf text, now, limit;
+    struct str parameter[4]; /* the name of the history, now, the limit */
     size_t rows;
 };
 
@@ -37,11 +39,6 @@ static int keep_value(void *arg, const struct str *value, struct err *e)
     return 0;
 }
 
-static void add_limit(struct buf *out, size_t limit)
-{
-    pg_add_number(out, limit < (size_t)INT64_MAX ? (int64_t)limit : INT64_MAX);
-}
-
 /* ---- the order of time ---- */
 
 /* Rows that were erased belong to the history ''. */
@@ -60,24 +57,31 @@ static void add_limit(struct buf *out, size_t limit)
     "[width_bucket(m.number, ARRAY(SELECT number " ROWS                                            \
     " AND stamp > $2::timestamptz ORDER BY number))] END"
 
-static struct pg *open_to_read(const struct sync_job *job, struct err *e)
+/* Returns 0, or -1 with *e set. The caller releases it in any case. */
+static int reading_open(struct reading *r, const struct sync_job *job, size_t limit,
+                        sync_result *give, void *arg, struct err *e)
 {
-    struct pg *p = pg_open_ready(job, e);
-
+    *r = (struct reading){.give = give,
+                          .arg = arg,
+                          .text = BUF_INIT(BUF_LINE),
+                          .now = BUF_INIT(BUF_SMALL),
+                          .limit = BUF_INIT(BUF_SMALL)};
+    time_add_iso(&r->now, time_now());
+    pg_add_number(&r->limit, limit < (size_t)INT64_MAX ? (int64_t)limit : INT64_MAX);
+    r->parameter[0] = str_of(job->name);
+    r->parameter[1] = buf_str(&r->now);
+    r->parameter[2] = buf_str(&r->limit);
+    r->pg = pg_open_ready(job, e);
     /* Before parallel workers start, PostgreSQL would compute the arrays of TIME. */
-    if (p && pg_run(p, "SET max_parallel_workers_per_gather = 0", e) < 0) {
-        pg_close(p);
-        return NULL;
-    }
-    return p;
+    return r->pg ? pg_run(r->pg, "SET max_parallel_workers_per_gather = 0", e) : -1;
 }
 
-/* Sets $1 and $2 of a query that has them. `now` is released by the caller. */
-static void add_parameters(struct str *parameter, const struct sync_job *job, struct buf *now)
+static void reading_release(struct reading *r)
 {
-    time_add_iso(now, time_now());
-    parameter[0] = str_of(job->name);
-    parameter[1] = buf_str(now);
+    pg_close(r->pg);
+    buf_release(&r->text);
+    buf_release(&r->now);
+    buf_release(&r->limit);
 }
 
 /* ---- search ---- */
@@ -85,12 +89,9 @@ static void add_parameters(struct str *parameter, const struct sync_job *job, st
 int sync_postgres_search(const struct sync_job *job, const struct str *texts, size_t count,
                          size_t limit, sync_result *give, void *arg, struct err *e)
 {
-    struct reading r = {.give = give, .arg = arg};
-    struct buf folded = BUF_INIT(BUF_LINE), array = BUF_INIT(BUF_LINE), most = BUF_INIT(BUF_SMALL);
-    struct buf now = BUF_INIT(BUF_SMALL), sql = BUF_INIT(BUF_LINE);
-    struct pg *p = open_to_read(job, e);
-    struct str parameter[4];
-    int result = -1;
+    struct reading r;
+    struct buf folded = BUF_INIT(BUF_LINE), array = BUF_INIT(BUF_LINE), sql = BUF_INIT(BUF_LINE);
+    int result = reading_open(&r, job, limit, give, arg, e);
 
     buf_add_c(&sql, "SELECT line FROM chathist.messages m WHERE owner = current_user"
                     " AND " OF_HISTORY " AND role <> 'title'");
@@ -98,23 +99,20 @@ int sync_postgres_search(const struct sync_job *job, const struct str *texts, si
         buf_clear(&folded);
         utf8_add_folded(&folded, texts[i]);
         pg_array_add(&array, buf_str(&folded));
-        buf_addf(&sql, " AND strpos(folded, ($3::text[])[%zu]) > 0", i + 1);
+        buf_addf(&sql, " AND strpos(folded, ($4::text[])[%zu]) > 0", i + 1);
     }
-    buf_add_c(&sql, " ORDER BY " TIME " DESC, number DESC LIMIT $4");
+    buf_add_c(&sql, " ORDER BY " TIME " DESC, number DESC LIMIT $3");
     pg_array_end(&array);
-    add_limit(&most, limit);
-    add_parameters(parameter, job, &now);
-    parameter[2] = buf_str(&array);
-    parameter[3] = buf_str(&most);
+    r.parameter[3] = buf_str(&array);
     /* Without statistics PostgreSQL believes that a role has few rows, and reads all of them in the
      * order of an index instead of that of the table. */
-    if (p && pg_run(p, "SET enable_indexscan = off", e) == 0)
-        result = pg_query(p, buf_c(&sql), parameter, 4, give_value, &r, e);
-    pg_close(p);
+    if (result == 0)
+        result = pg_run(r.pg, "SET enable_indexscan = off", e);
+    if (result == 0)
+        result = pg_query(r.pg, buf_c(&sql), r.parameter, 4, give_value, &r, e);
+    reading_release(&r);
     buf_release(&folded);
     buf_release(&array);
-    buf_release(&most);
-    buf_release(&now);
     buf_release(&sql);
     return result;
 }
@@ -202,21 +200,12 @@ static int give_session(void *arg, const struct str *value, struct err *e)
 int sync_postgres_sessions(const struct sync_job *job, size_t limit, sync_result *give, void *arg,
                            struct err *e)
 {
-    struct reading r = {.give = give, .arg = arg, .text = BUF_INIT(BUF_LINE)};
-    struct buf most = BUF_INIT(BUF_SMALL), now = BUF_INIT(BUF_SMALL);
-    struct pg *p = open_to_read(job, e);
-    struct str parameter[3];
-    int result = -1;
+    struct reading r;
+    int result = reading_open(&r, job, limit, give, arg, e);
 
-    add_limit(&most, limit);
-    add_parameters(parameter, job, &now);
-    parameter[2] = buf_str(&most);
-    if (p)
-        result = pg_query(p, SESSIONS, parameter, 3, give_session, &r, e);
-    pg_close(p);
-    buf_release(&most);
-    buf_release(&now);
-    buf_release(&r.text);
+    if (result == 0)
+        result = pg_query(r.pg, SESSIONS, r.parameter, 3, give_session, &r, e);
+    reading_release(&r);
     return result;
 }
 
@@ -230,55 +219,43 @@ static const char SESSION_LINES[] =
     "SELECT DISTINCT session FROM chathist.messages WHERE owner = current_user AND " OF_HISTORY    \
     " AND "
 
-static int find_newest(struct pg *p, const struct sync_job *job, struct reading *r, struct err *e)
-{
-    struct buf now = BUF_INIT(BUF_SMALL);
-    struct str parameter[3] = {[2] = STR("1")};
-    int result;
-
-    add_parameters(parameter, job, &now);
-    result = pg_query(p, NEWEST "SELECT session FROM s", parameter, 3, keep_value, r, e);
-    buf_release(&now);
-    return result;
-}
-
 /* Finds the session of a name that is not an id, and sets r->text. */
-static int find_session(struct pg *p, const struct sync_job *job, struct str session,
-                        struct reading *r, struct err *e)
+static int find_session(struct reading *r, struct str session, struct err *e)
 {
     static const char by_start[] = SESSIONS_OF "starts_with(session, $2) LIMIT 2";
     static const char by_end[] = SESSIONS_OF "right(session, length($2)) = $2 LIMIT 2";
     const char *const ways[] = {by_start, session.n < SESSION_SUFFIX_MIN ? NULL : by_end};
-    struct str names[] = {str_of(job->name), session};
+    struct str names[] = {r->parameter[0], session};
+    int result = 0;
 
     r->rows = 0;
     if (str_eq_c(session, "last"))
-        return find_newest(p, job, r, e);
-    for (size_t i = 0; i < 2 && r->rows == 0 && ways[i]; i++)
-        if (pg_query(p, ways[i], names, 2, keep_value, r, e) < 0)
-            return -1;
-    if (r->rows > 1)
-        return err_set(e, ERR_USAGE, "several sessions match '%.*s'", (int)session.n, session.p);
-    return 0;
+        result = pg_query(r->pg, NEWEST "SELECT session FROM s", r->parameter, 3, keep_value, r, e);
+    else
+        for (size_t i = 0; i < 2 && r->rows == 0 && ways[i] && result == 0; i++)
+            result = pg_query(r->pg, ways[i], names, 2, keep_value, r, e);
+    if (result == 0 && r->rows > 1)
+        result = err_set(e, ERR_USAGE, "several sessions match '%.*s'", (int)session.n, session.p);
+    else if (result == 0 && r->rows == 0)
+        result = err_set(e, ERR_ABSENT, "no session '%.*s'", (int)session.n, session.p);
+    return result;
 }
 
 int sync_postgres_show(const struct sync_job *job, struct str session, sync_result *give, void *arg,
                        struct err *e)
 {
-    struct reading r = {.give = give, .arg = arg, .text = BUF_INIT(BUF_SMALL)};
-    struct str names[2] = {str_of(job->name), session};
-    struct pg *p = open_to_read(job, e);
-    int result = p ? pg_query(p, SESSION_LINES, names, 2, give_value, &r, e) : -1;
+    struct reading r;
+    int result = reading_open(&r, job, 1, give, arg, e);
+    struct str names[2] = {r.parameter[0], session};
 
+    if (result == 0)
+        result = pg_query(r.pg, SESSION_LINES, names, 2, give_value, &r, e);
     if (result == 0 && r.rows == 0) {
-        result = find_session(p, job, session, &r, e);
-        if (result == 0 && r.rows == 0)
-            result = err_set(e, ERR_ABSENT, "no session '%.*s'", (int)session.n, session.p);
+        result = find_session(&r, session, e);
         names[1] = buf_str(&r.text);
         if (result == 0)
-            result = pg_query(p, SESSION_LINES, names, 2, give_value, &r, e);
+            result = pg_query(r.pg, SESSION_LINES, names, 2, give_value, &r, e);
     }
-    pg_close(p);
-    buf_release(&r.text);
+    reading_release(&r);
     return result;
 }

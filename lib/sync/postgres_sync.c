@@ -100,16 +100,6 @@ static struct digests digests_of_rows(const struct rows *rows)
     return d;
 }
 
-static struct digests digests_of_history(struct merge *m)
-{
-    struct digests d = {0};
-
-    for (size_t i = 0; i < merge_facts(m, FACT_LINE); i++)
-        digests_add(&d, merge_digest(m, FACT_LINE, i));
-    digests_sort(&d);
-    return d;
-}
-
 static int take_row(void *arg, const struct str *value, struct err *e)
 {
     struct rows *rows = arg;
@@ -120,19 +110,24 @@ static int take_row(void *arg, const struct str *value, struct err *e)
     return 0;
 }
 
-/* Runs a query about the rows of this history after `after` and up to `to`. */
-static int query_between(struct run *r, const char *sql, int64_t after, int64_t to, pg_row *row,
+/* Runs `SELECT WHAT` about the rows of this history after `after` and up to `to`, in their order. */
+static int query_between(struct run *r, const char *what, int64_t after, int64_t to, pg_row *row,
                          void *arg, struct err *e)
 {
-    struct buf a = BUF_INIT(BUF_SMALL), b = BUF_INIT(BUF_SMALL);
+    struct buf a = BUF_INIT(BUF_SMALL), b = BUF_INIT(BUF_SMALL), sql = BUF_INIT(BUF_LINE);
     int result;
 
     pg_add_number(&a, after);
     pg_add_number(&b, to);
-    result =
-        pg_query(r->pg, sql, (struct str[]){name_of(r), buf_str(&a), buf_str(&b)}, 3, row, arg, e);
+    buf_addf(&sql,
+             "SELECT %s WHERE owner = current_user AND history = $1 AND number > $2::bigint"
+             " AND number <= $3::bigint ORDER BY number",
+             what);
+    result = pg_query(r->pg, buf_c(&sql), (struct str[]){name_of(r), buf_str(&a), buf_str(&b)}, 3,
+                      row, arg, e);
     buf_release(&a);
     buf_release(&b);
+    buf_release(&sql);
     return result;
 }
 
@@ -140,11 +135,8 @@ static int query_between(struct run *r, const char *sql, int64_t after, int64_t 
 static int list_rows(struct run *r, int64_t after, struct rows *rows, struct err *e)
 {
     rows->count = 0;
-    return query_between(r,
-                         "SELECT number, mark FROM chathist.messages WHERE owner = current_user"
-                         " AND history = $1 AND number > $2::bigint AND number <= $3::bigint"
-                         " ORDER BY number",
-                         after, INT64_MAX, take_row, rows, e);
+    return query_between(r, "number, mark FROM chathist.messages", after, INT64_MAX, take_row, rows,
+                         e);
 }
 
 /* ---- the cursor ---- */
@@ -320,12 +312,6 @@ static void batch_deletion(struct run *r, struct str session, struct str id)
     r->deletions++;
 }
 
-static void batch_clear(struct run *r)
-{
-    buf_clear(&r->data);
-    r->lines = r->deletions = 0;
-}
-
 /* ---- push: a transaction ---- */
 
 /* The next numbers of this role. Its row stays locked until the transaction ends. */
@@ -408,7 +394,8 @@ static int store_batch(struct run *r, struct err *e)
         result = pg_commit(r->pg, e);
     if (result == 0)
         merge_counts(r->merge)->sent += (uint64_t)added;
-    batch_clear(r);
+    buf_clear(&r->data);
+    r->lines = r->deletions = 0;
     buf_release(&count);
     buf_release(&first);
     return result;
@@ -532,24 +519,6 @@ static int take_line(void *arg, const struct str *value, struct err *e)
     return merge_add(r->merge, value[0], e) < 0 ? -1 : 0;
 }
 
-static int pull_deletions(struct run *r, int64_t to, struct err *e)
-{
-    return query_between(r,
-                         "SELECT session, id FROM chathist.deleted WHERE owner = current_user"
-                         " AND history = $1 AND number > $2::bigint AND number <= $3::bigint"
-                         " ORDER BY number",
-                         r->cursor.pulled, to, take_deletion, r, e);
-}
-
-static int pull_between(struct run *r, int64_t after, int64_t to, struct err *e)
-{
-    return query_between(r,
-                         "SELECT line FROM chathist.messages WHERE owner = current_user"
-                         " AND history = $1 AND number > $2::bigint AND number <= $3::bigint"
-                         " ORDER BY number",
-                         after, to, take_line, r, e);
-}
-
 /* Notes that the history has all rows up to a number. */
 static int set_pulled(struct run *r, int64_t number, struct err *e)
 {
@@ -567,10 +536,13 @@ static int set_pulled(struct run *r, int64_t number, struct err *e)
  * `last` are in the history. */
 static int pull_lines(struct run *r, const struct rows *rows, int64_t last, struct err *e)
 {
-    struct digests here = digests_of_history(r->merge);
+    struct digests here = {0};
     size_t fetched = 0, i = 0;
     int result = 0;
 
+    for (size_t k = 0; k < merge_facts(r->merge, FACT_LINE); k++)
+        digests_add(&here, merge_digest(r->merge, FACT_LINE, k));
+    digests_sort(&here);
     while (i < rows->count && result == 0) {
         size_t from, end, j;
 
@@ -581,7 +553,8 @@ static int pull_lines(struct run *r, const struct rows *rows, int64_t last, stru
             if (!digests_have(&here, rows->at[j].digest))
                 end = j + 1;
         if (end > from)
-            result = pull_between(r, rows->at[from].number - 1, rows->at[end - 1].number, e);
+            result = query_between(r, "line FROM chathist.messages", rows->at[from].number - 1,
+                                   rows->at[end - 1].number, take_line, r, e);
         fetched += end - from;
         i = end;
         if (result == 0 && fetched >= BATCH_LINES) {
@@ -636,7 +609,8 @@ static int pull(struct run *r, struct err *e)
         return -1;
     if (last <= c->pulled && c->pulled > 0)
         return 0;
-    result = pull_deletions(r, last, e);
+    result =
+        query_between(r, "session, id FROM chathist.deleted", c->pulled, last, take_deletion, r, e);
     if (result == 0)
         result = merge_store(r->merge, e);
     rewritten = merge_counts(r->merge)->deleted != erased;
@@ -718,20 +692,6 @@ int sync_postgres_init(const struct sync_job *job, struct err *e)
     return result;
 }
 
-static int run_steps(struct run *r, struct err *e)
-{
-    const struct sync_job *job = r->job;
-
-    if (load_copy(r, e) < 0)
-        return -1;
-    r->pg = pg_open_ready(job, e);
-    if (!r->pg || cursor_load(r, e) < 0)
-        return -1;
-    if (job->push && push(r, e) < 0)
-        return -1;
-    return job->pull ? pull(r, e) : 0;
-}
-
 int sync_postgres(struct sync_job *job, struct err *e)
 {
     struct run r = {.job = job,
@@ -747,7 +707,12 @@ int sync_postgres(struct sync_job *job, struct err *e)
     if (r.merge) {
         if (job->push)
             merge_report_refused(r.merge);
-        result = run_steps(&r, e);
+        result = load_copy(&r, e);
+        if (result == 0)
+            r.pg = pg_open_ready(job, e);
+        if (!r.pg || cursor_load(&r, e) < 0 || (job->push && push(&r, e) < 0) ||
+            (job->pull && pull(&r, e) < 0))
+            result = -1;
         if (result == 0)
             result = merge_finish(r.merge, e);
         job->count = *merge_counts(r.merge);

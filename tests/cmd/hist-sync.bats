@@ -690,7 +690,7 @@ SCRIPT
     : >wire
     run_expect 0 hist-sync ssh://b
     stdout_empty
-    [[ $(wc -c <wire) -lt 100 ]]
+    [[ $(wc -c <wire) -lt 200 ]]
 
     # Deletions go both ways, and what is deleted is not sent.
     run_expect 0 hist-delete --force s1
@@ -754,21 +754,93 @@ SCRIPT
     stderr_has "have the id '" "and both are kept: 'from a' here, 'from elsewhere' in ssh://b"
     cmp <(sort x.jsonl) <(sort y.jsonl)
 
-    # What a hostile end sends: nothing of it is stored, printed as it is, or waited for.
-    cp "$HOME/.local/share/aicoder/history.jsonl" before
-    hello='hist-sync 2 0000000000000000 0000000000000001'
+}
+
+@test "hist-sync: what a hostile end of ssh sends is not stored, printed as it is, or taken without bound" {
+    local zero=0000000000000000 one good hello gone wrong more fact
+    make_ssh
+    as a
+    ask s2 'from a'
+    history=$HOME/.local/share/aicoder/history.jsonl
+    cp "$history" before
     good='{"id":"1-a","session_id":"s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"x"}'
-    # The command answers at once, whatever it is asked.
-    printf '#!/bin/sh\ncat answer\nexec >&-\ncat >/dev/null\n' >hostile
+    one=${zero%0}1
+    hello="hist-sync 3 $zero $zero $one $one"
+    # The command answers at once, whatever it is asked, and then floods the pipe.
+    cat >hostile <<'SCRIPT'
+#!/bin/sh
+cat answer
+[ ! -s flood ] || yes "$(cat flood)"
+exec >&-
+cat >/dev/null
+SCRIPT
     chmod +x hostile
-    for answer in "1 X \\033[31mred" '1 welcome to b' '1 hist-sync 3 x' '1 hist-sync 2 x y' "4 $hello\\nE" \
-        "4 $hello\\n\\005\\005" \
-        "0 $hello\\n$(printf '\\001%.0s' {1..16})E\\nF{}\\nFx\\nF${good/1-a/1 a}\\nF${good/\"s\"/\"..\/x\"}\\nF[]\\nE\\nE"; do
-        printf '%b\n' "${answer#* }" >answer
-        CHAT_SSH=$PWD/hostile run_expect "${answer%% *}" hist-sync ssh://b
-        [[ $(<"$ERR") != *$'\033'* ]]
-        cmp before "$HOME/.local/share/aicoder/history.jsonl"
+    export CHAT_SSH=$PWD/hostile
+    # refused ANSWER STATUS MESSAGE [FLOOD [COUNT]]
+    refused() {
+        printf '%b' "$1" >answer
+        printf '%s' "${4-}" >flood
+        run_expect "$2" hist-sync ssh://b
+        stderr_is "hist-sync: $3"
+        if [[ -n ${5-} ]]; then stdout_is "$5"; else stdout_empty; fi
+        cmp before "$history"
+    }
+    gone="the connection to 'ssh://b' ended too early"
+    wrong="'ssh://b' does not follow the protocol of hist-sync"
+    more="'ssh://b' sent more than it had announced"
+    refused 'X \033[31mred\n' 1 'ssh://b: ^[[31mred'
+    refused 'welcome to b\n' 1 "'ssh://b' does not answer as hist-sync does: 'welcome to b'"
+    refused "hist-sync 2 $zero $zero\n" 1 \
+        "'ssh://b' has another version of hist-sync: it speaks version '2' of the protocol, and this one 3"
+    refused 'hist-sync 3 x y\n' 1 "$wrong"
+    refused "hist-sync 3 $zero $zero $one ffffffffffffffff\n" 1 "$wrong"
+    refused 'hist-sync 3' 4 "$gone"
+    refused "$hello\n$one" 4 "$gone"
+    refused "$hello\n\005\005\n" 1 "$wrong"
+    refused "$hello\n\n" 1 "$wrong"
+    refused "$hello\n../x\n" 1 "$wrong"
+    refused "$hello\n$good\nE\n" 1 "$wrong"
+    refused "$hello\n$one\n$one\nE\n" 1 "$more"
+    refused "$hello\nE\n$good\nE\n" 1 "$more" '' $'own\t2 sent'
+    refused "$hello\nE\nX no space\n" 1 'ssh://b: no space' '' $'own\t2 sent'
+    # Endless lines, lists and facts.
+    refused '' 1 "'ssh://b' sent a line that is too long" "$(printf '%05000d' 0)"
+    refused "$hello\n" 1 "$more" "$one"
+    refused "$hello\nE\n" 1 "$more" "$good" $'own\t2 sent'
+    # Facts that were announced, and are none.
+    for fact in '{}' x "${good/1-a/1 a}" "${good/\"s\"/\"..\/x\"}" '[]'; do
+        refused "$hello\n$one\nE\n${fact//\\/\\\\}\nE\n" 0 \
+            "1 line for 'own' in ssh://b is left out: damaged, or no message" '' $'own\t2 sent'
     done
+    # What was announced is stored, and nothing after it.
+    printf '%s\n' "$hello" "$one" E >answer
+    printf '%s' "$good" >flood
+    run_expect 1 hist-sync ssh://b
+    stderr_is "hist-sync: $more"
+    [[ $(wc -l <"$history") == 3 ]]
+    # In a history of more than a segment, there are lists of their sums.
+    many large 40
+    cp "$history" before
+    refused "$hello\n$one\nE\n" 1 "$wrong"
+    refused "$hello\n" 1 "$more" "$one"
+}
+
+@test "hist-sync: what a hostile client sends to the other end of ssh has bounds" {
+    local zero=0000000000000000
+    as a
+    ask s1 one
+    cp "$HOME/.local/share/aicoder/history.jsonl" before
+    # refuses FLOOD MESSAGE: after the greeting the client repeats a line without end.
+    refuses() {
+        # shellcheck disable=SC2016
+        run_expect 1 bash -c 'set -o pipefail; { printf "%s\n" "$1"; yes "$2" 2>/dev/null || :; } | hist-sync --serve --name own | tail -n 1' \
+            - "hist-sync 3 $zero $zero $zero ${zero%0}9" "$1"
+        stdout_is "X 'the other side' $2"
+        cmp before "$HOME/.local/share/aicoder/history.jsonl"
+    }
+    refuses "${zero%0}1" 'sent more than it had announced'
+    refuses "$(printf '%05000d' 0)" 'sent a line that is too long'
+    refuses '../x' 'does not follow the protocol of hist-sync'
 }
 
 @test "hist-sync: lines of the history that cannot be synchronised are reported" {
@@ -791,7 +863,7 @@ SCRIPT
 }
 
 @test "hist-sync: lines that the other end cannot take are reported" {
-    printf 'hist-sync 2 0000000000000000 0000000000000001\nwant 0\nF{}\nF[]\nE\n' >asked
+    printf "hist-sync 3 %016d %016d %016d %016d\n%016d\n%016d\nE\n{}\n[]\nE\n" 0 0 1 2 1 2 >asked
     run_expect 0 bash -c 'set -o pipefail; hist-sync --serve --name own <asked | cat'
     stderr_is "hist-sync: 2 lines for 'own' in the other copy are left out: damaged, or no message"
     run_expect 0 bash -c 'set -o pipefail; hist-sync --serve --quiet --name own <asked | cat'
@@ -1423,7 +1495,7 @@ SCRIPT
     : >wire
     run_expect 1 hist-sync ssh://b
     stdout_empty
-    [[ $(wc -c <wire) -lt 100 ]]
+    [[ $(wc -c <wire) -lt 200 ]]
     [[ $(lines_here big) == 0 ]]
     as b
     [[ $(lines_here big) == 30 ]]

@@ -65,6 +65,7 @@ equal() {
     SSH_COUNT=1 run_expect 0 hist-sync -q --name work "ssh://anyhost$far"
     equal history.jsonl "$far"
     sent=$(wc -c <"$BATS_TEST_TMPDIR/sshd/sent") received=$(wc -c <"$BATS_TEST_TMPDIR/sshd/received")
-    # Since OpenSSH 10.6 compression uses Huffman codes alone. Without compression it is 1.4 times the lines.
-    ((sent < new / 2 && received < new * 6 / 5)) || fail "$sent bytes sent and $received received, for lines of $new bytes"
+    # A line of these has only 138 bytes, and finding it costs as much. All lines would be 20 times that. Since OpenSSH
+    # 10.6 compression uses Huffman codes alone.
+    ((sent < new && received < new * 3 / 2)) || fail "$sent bytes sent and $received received, for lines of $new bytes"
 }

@@ -230,8 +230,8 @@ static void read_from(int fd, size_t n, struct buf *out)
         ;
 }
 
-/* Starts a server of machine 0 and is its client: sends a hello and a range without lines, so that
- * everything is to be sent. Returns the process, with two descriptors that lead to it. */
+/* Starts a server of machine 0 and is its client: greets it, and has one other line.
+ * Returns the process, with two descriptors that lead to it. */
 static pid_t start_exchange(int *to, int *from)
 {
     int there[2], back[2];
@@ -250,14 +250,12 @@ static pid_t start_exchange(int *to, int *from)
     close(back[1]);
     *to = there[1];
     *from = back[0];
-    read_from(*from, strlen("hist-sync 2 ") + 34, &in);
-    buf_add_str(&out, (struct str){in.data, in.len - 17});
-    buf_add_c(&out, "0000000000000000\nranges 1\n");
-    for (size_t i = 0; i < 9 + 16 * 8; i++)
-        buf_add_byte(&out, '\0');
+    read_from(*from, strlen("hist-sync 3") + 4 * 17 + 1, &in);
+    buf_add_str(&out, (struct str){in.data, in.len - 2 * 17 - 1});
+    buf_add_c(&out, " 0000000000000001 0000000000000001\n0000000000000001\nE\n");
     CHECK_INT(file_write_all(*to, out.data, out.len), 0);
-    read_from(*from, 16, &in);
-    CHECK_INT(in.len, 16);
+    read_from(*from, 3 * 17 + 2, &in);
+    CHECK_INT(in.len, 3 * 17 + 2);
     buf_release(&in);
     buf_release(&out);
     return pid;
@@ -266,8 +264,7 @@ static pid_t start_exchange(int *to, int *from)
 TEST(a_line_that_is_erased_during_an_exchange_moves_no_other)
 {
     struct buf in = BUF_INIT(BUF_LINE), ids = BUF_INIT(BUF_SMALL);
-    const char *end = "want 0\n"
-                      "F{\"id\":\"4\",\"session_id\":\"s1\",\"timestamp\":"
+    const char *end = "{\"id\":\"4\",\"session_id\":\"s1\",\"timestamp\":"
                       "\"2024-01-01T00:00:00.000000+00:00\",\"role\":\"user\",\"content\":\"\"}\n"
                       "E\n";
     int to = -1, from = -1;
@@ -286,8 +283,7 @@ TEST(a_line_that_is_erased_during_an_exchange_moves_no_other)
     read_from(from, SIZE_MAX, &in);
     CHECK_INT(finish(pid, false), 0);
     rest = buf_str(&in);
-    while ((line = str_cut(&rest, '\n')).n > 0 && str_starts(line, STR("F")) &&
-           message_parse(&parsed, str_skip(line, 1)))
+    while ((line = str_cut(&rest, '\n')).n > 0 && message_parse(&parsed, line))
         buf_add_str(&ids, parsed.id);
     CHECK_STR(buf_c(&ids), "23");
     CHECK(str_eq_c(line, "E"));
@@ -298,6 +294,74 @@ TEST(a_line_that_is_erased_during_an_exchange_moves_no_other)
     buf_release(&in);
     buf_release(&ids);
     message_release(&parsed);
+    scratch_leave();
+}
+
+/* ---- a hostile peer ---- */
+
+#define NONE " 0000000000000000"
+#define ONE " 0000000000000001"
+#define HELLO "hist-sync 3" NONE NONE ONE ONE "\n"
+
+/* Is the client of a peer that says this, reads nothing, and then sends a byte each millisecond, or
+ * is silent. Checks the error. */
+static void meet_hostile(const char *says, bool dribbles, uint64_t received_most,
+                         enum err_kind kind, const char *message)
+{
+    struct history h = machine_open(0);
+    struct sync_job job = {.history = &h,
+                           .name = "test",
+                           .place = "there",
+                           .silence_most = 50,
+                           .received_most = received_most};
+    struct err e = ERR_INIT;
+    int there[2], back[2];
+    pid_t pid;
+
+    if (!CHECK_INT(pipe_open(there) | pipe_open(back), 0))
+        return;
+    pid = fork();
+    if (pid == 0) {
+        (void)!write(back[1], says, strlen(says));
+        while (!dribbles || write(back[1], "a", 1) == 1)
+            usleep(1000);
+        _exit(0);
+    }
+    CHECK_INT(sync_connected(&job, back[0], there[1], &e), -1);
+    CHECK_INT(e.kind, kind);
+    CHECK_STR(err_text(&e), message);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        close(there[i]);
+        close(back[i]);
+    }
+    err_release(&e);
+    history_release(&h);
+}
+
+TEST(a_peer_that_is_silent_or_slow_or_sends_too_much_is_left)
+{
+    static const char slow[] = "'there' does not answer, or too slowly";
+    char *id;
+
+    signal(SIGPIPE, SIG_IGN);
+    scratch_enter();
+    CHECK_INT(mkdir("a", 0700), 0);
+    store_line(0, "s0", "1");
+    meet_hostile("", false, 0, ERR_TIMEOUT, slow);
+    meet_hostile("", true, 0, ERR_TIMEOUT, slow);
+    meet_hostile(HELLO, false, 0, ERR_TIMEOUT, slow);
+    meet_hostile(HELLO "0", true, 0, ERR_TIMEOUT, slow);
+    meet_hostile(HELLO "E\n{", false, 0, ERR_TIMEOUT, slow);
+    meet_hostile(HELLO "E\n{", false, sizeof(HELLO "E\n") - 1, ERR_FAILURE,
+                 "'there' sent more than one run may have: try again");
+    /* The client cannot send a line that does not fit into the pipe. */
+    id = mem_zalloc(200000);
+    memset(id, 'x', 199999);
+    store_line(0, "s0", id);
+    meet_hostile(HELLO "E\n", false, 0, ERR_TIMEOUT, slow);
+    free(id);
     scratch_leave();
 }
 

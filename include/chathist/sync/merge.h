@@ -104,17 +104,12 @@ void merge_deletion(const struct merge *m, size_t i, struct str *session, struct
 
 /* {0} is an empty set. It is filled with digests_add, and then sorted once. */
 struct digests {
-    struct numbered_digest {
-        uint64_t digest;
-        size_t number; /* how many were added before it */
-    } * at;            /* owned */
+    uint64_t *at; /* owned */
     size_t count, cap;
 };
 
 void digests_add(struct digests *d, uint64_t digest);
 void digests_sort(struct digests *d);
-/* Returns how many digests of a sorted set are smaller than this one. */
-size_t digests_before(const struct digests *d, uint64_t digest);
 /* Returns whether a sorted set has the digest. */
 bool digests_have(const struct digests *d, uint64_t digest);
 void digests_release(struct digests *d);

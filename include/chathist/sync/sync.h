@@ -21,12 +21,14 @@
 /* A history to synchronise, and how. All pointers are borrowed. */
 struct sync_job {
     struct history *history;
-    const char *name;    /* the name of the history, which its copies have, too */
-    const char *place;   /* as the user gave it */
-    bool push, pull;     /* PostgreSQL: one direction, or both */
-    const char *ssh;     /* ssh://: the command, split into words as by a shell; NULL: ssh -C */
-    const char *program; /* ssh://: the name of hist-sync on the other machine */
-    const char *retire;  /* a directory: the machine whose copy is read and removed; NULL: none */
+    const char *name;       /* the name of the history, which its copies have, too */
+    const char *place;      /* as the user gave it */
+    bool push, pull;        /* PostgreSQL: one direction, or both */
+    const char *ssh;        /* ssh://: the command, split into words as by a shell; NULL: ssh -C */
+    const char *program;    /* ssh://: the name of hist-sync on the other machine */
+    int64_t silence_most;   /* ssh://: for tests, milliseconds; 0: five minutes */
+    uint64_t received_most; /* ssh://: for tests, bytes of the other side; 0: 16 GiB */
+    const char *retire; /* a directory: the machine whose copy is read and removed; NULL: none */
     struct merge_options options;
     struct merge_count count; /* the result */
 };
