@@ -208,7 +208,8 @@ static bool is_quote(char c)
 }
 
 /* Takes the next word, a name or a path of names, from *rest, a part of `text`; *named is set if it
- * stands where errors name a field. Returns an empty word at the end. */
+ * stands where errors name a field, and not a type ("Item 'rs_1' of type 'reasoning' was provided
+ * without ..."). Returns an empty word at the end. */
 static struct str next_word(struct str text, struct str *rest, bool *named)
 {
     const char *end = text.p + text.n, *p = rest->p, *q;
@@ -223,7 +224,8 @@ static struct str next_word(struct str text, struct str *rest, bool *named)
     while (str_ends(word, STR(".")) && word.n > 1)
         word.n--;
     *named = memchr(p, '_', (size_t)(q - p)) ||
-             (p > text.p && q < end && is_quote(p[-1]) && is_quote(*q)) ||
+             (p > text.p && q < end && is_quote(p[-1]) && is_quote(*q) &&
+              !str_ends((struct str){text.p, (size_t)(p - 1 - text.p)}, STR(" type "))) ||
              (p == text.p && q < end && *q == ':') ||
              (p >= text.p + 2 && p[-1] == ' ' && p[-2] == ':');
     return word;
@@ -848,7 +850,7 @@ static void learn_many_tools(struct reading *r, size_t count)
             most = at[i].n;
     if (most == 0 && provider_error_mentions(text, WORDS("too many tools", "too many function")))
         most = all > TOOLS_MOST ? TOOLS_MOST : all / 2;
-    if (most == 0)
+    if (most == 0 || is_typed(r, "tools") || (r->ask->tools_flag && r->ask->hosted_tools_count > 0))
         return;
     (void)snprintf(only, sizeof only, "%" PRId64, all);
     (void)snprintf(value, sizeof value, "%" PRId64, most);
@@ -915,8 +917,7 @@ static void learn_tools(struct reading *r)
     if (r->learned)
         buf_addf(&r->notice, ": asking without %s",
                  str_find(buf_str(&r->notice), STR("', '")) ? "them" : "it");
-    else if (count > 0 && !placed && !is_typed(r, "tools") &&
-             !(r->ask->tools_flag && r->ask->hosted_tools_count > 0))
+    else if (count > 0 && !placed)
         learn_many_tools(r, count);
     buf_release(&scratch);
 }
@@ -940,8 +941,10 @@ static void learn_tools_without_effort(struct reading *r)
     learn(r, TEXTS("tools", NULL, "\"none\"", effort), time_now());
 }
 
-/* What can be refused. The error must have one of the words `about` it, and its text one of the
- * words `how`, unless that is NULL. */
+/* The things that can be refused, in the order in which the error is compared with them: first what
+ * chat or the configuration chose, then parts of the conversation, whose rules look for words that
+ * many errors have. The error must have one of the words `about` it, and its text one of the words
+ * `how`, unless that is NULL. */
 static const struct rule {
     const char *thing;
     const char *field; /* of the request, which the user has not set by a flag; NULL: none */
@@ -992,17 +995,6 @@ static const struct rule {
     {.thing = REFUSED_UNSIGNED,
      .about = WORDS("thought_signature", "thought signature"),
      .how = WORDS("missing", "required", "must have", "must be")},
-    /* OpenAI's code `invalid_encrypted_content`: it is from another organisation or a model that is
-     * gone; the model does not reason, an item is missing beside it, or the server does not take
-     * such items back (llama.cpp, server-common.cpp). */
-    {.thing = REFUSED_REASONING,
-     .has = HAS_REASONING,
-     .about = WORDS("encrypted", "'reasoning'", "'rs_", "of 'item'", "item['", "item type",
-                    "\"param\":\"input", "\"param\": \"input", "input item", "reasoning_content",
-                    "reasoning_details", ".reasoning'", "thinking_blocks", "extra_content",
-                    "provider_specific_fields"),
-     .here = true,
-     .notice = "the server does not take its earlier reasoning back: it is left out"},
     /* A container that has expired, or that is another one's. */
     {.thing = "container",
      .field = "container",
@@ -1011,20 +1003,6 @@ static const struct rule {
      .here = true,
      .notice = "the server does not know its container any more: it is left out",
      .status = 404},
-    /* "messages.1.content.0: Invalid `signature` in `thinking` block", "... cannot be modified" */
-    {.thing = REFUSED_REASONING,
-     .has = HAS_REASONING,
-     .about = WORDS("messages."),
-     .how = WORDS("thinking", "compaction"),
-     .here = true,
-     .notice = "the server refuses the model's earlier thinking: it is left out"},
-    /* The templates of several models (Gemma, Llama 2) know no role but system, user and assistant.
-     * A server then answers with the exception of the template, such as llama.cpp's HTTP 400
-     * "Conversation roles must alternate user/assistant/user/assistant/...". */
-    {.thing = REFUSED_RESULTS,
-     .has = HAS_RESULTS,
-     .about = WORDS("template", "role", "tool"),
-     .notice = "the server takes no results of tools: they are sent as text"},
     {.thing = "thinking",
      .field = "thinking",
      .about = WORDS("adaptive thinking"),
@@ -1043,6 +1021,33 @@ static const struct rule {
      .only = "true",
      .value = "false",
      .notice = "the server does not stream: asking for the whole answer"},
+    {.learn = learn_fields},
+    /* From here on the conversation itself is changed: only if no field was named above. */
+    /* OpenAI's code `invalid_encrypted_content`: it is from another organisation or a model that is
+     * gone; the model does not reason, an item is missing beside it, or the server does not take
+     * such items back (llama.cpp, server-common.cpp). */
+    {.thing = REFUSED_REASONING,
+     .has = HAS_REASONING,
+     .about = WORDS("encrypted", "'reasoning'", "'rs_", "of 'item'", "item['", "item type",
+                    "\"param\":\"input", "\"param\": \"input", "input item", "reasoning_content",
+                    "reasoning_details", ".reasoning'", "thinking_blocks", "extra_content",
+                    "provider_specific_fields"),
+     .here = true,
+     .notice = "the server does not take its earlier reasoning back: it is left out"},
+    /* "messages.1.content.0: Invalid `signature` in `thinking` block", "... cannot be modified" */
+    {.thing = REFUSED_REASONING,
+     .has = HAS_REASONING,
+     .about = WORDS("messages."),
+     .how = WORDS("thinking", "compaction"),
+     .here = true,
+     .notice = "the server refuses the model's earlier thinking: it is left out"},
+    /* The templates of several models (Gemma, Llama 2) know no role but system, user and assistant.
+     * A server then answers with the exception of the template, such as llama.cpp's HTTP 400
+     * "Conversation roles must alternate user/assistant/user/assistant/...". */
+    {.thing = REFUSED_RESULTS,
+     .has = HAS_RESULTS,
+     .about = WORDS("template", "role", "tool"),
+     .notice = "the server takes no results of tools: they are sent as text"},
     {.thing = REFUSED_SYSTEM,
      .has = HAS_SYSTEM,
      .about = WORDS("system role", "system message", "system prompt", "system instruction",
@@ -1054,16 +1059,16 @@ static const struct rule {
                   "must", "should be", "expected", "only", "not accept", "unrecognized", "no such",
                   "unavailable", "not available", "without"),
      .notice = "the model knows no system prompt: it is sent before the first prompt"},
-    {.learn = learn_fields},
 };
 
 /* Returns whether the request has the thing, and the user did not set it by a flag. The schema is
- * not in its field if an option is there. */
+ * not in its field if an option is there. A part of the conversation does not give way to a flag
+ * that the error names. */
 static bool can_yield(struct reading *r, const struct rule *rule)
 {
     struct str sent;
 
-    if ((r->has & rule->has) != rule->has)
+    if ((r->has & rule->has) != rule->has || (rule->has && r->typed.len > 0))
         return false;
     if (!rule->field)
         return true;

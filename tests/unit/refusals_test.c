@@ -359,6 +359,41 @@ TEST(what_is_no_field_is_refused_by_its_words)
     CHECK_THING("{\"think\":true}", "m does not support thinking", "think");
 }
 
+TEST(a_field_that_is_named_goes_before_a_part_of_the_conversation)
+{
+    CHECK_THING("{\"parallel_tool_calls\":false}",
+                "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.",
+                "parallel_tool_calls");
+    CHECK_THING("{\"chat_template_kwargs\":{},\"tools\":[]}",
+                "the template takes no option with tools: chat_template_kwargs",
+                "chat_template_kwargs");
+    CHECK_THING("{\"include\":[]}", "'include' is unknown: encrypted content is not available",
+                "include");
+    /* The type of an item is no field. */
+    CHECK_THING("{\"reasoning\":{}}",
+                "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+                REFUSED_REASONING);
+}
+
+TEST(a_flag_that_the_error_names_changes_no_conversation)
+{
+    struct ask_option option = {"parallel_tool_calls", STR("false"), ASK_FLAG};
+    struct context_message result = {.role = ROLE_TOOL};
+    struct context c;
+    struct ask ask = {.context = &c, .options = &option, .options_count = 1};
+
+    context_init(&c);
+    c.at = &result;
+    c.count = 1;
+    check_again(&chat_provider, ask, "{\"parallel_tool_calls\":false}",
+                "{\"error\":{\"message\":\"Unsupported parameter: 'parallel_tool_calls'\"}}", "",
+                "-o parallel_tool_calls", __LINE__);
+    /* One that it does not name is not to blame. */
+    option = (struct ask_option){"tools", STR("[{\"type\":\"x\"}]"), ASK_FLAG};
+    check_again(&chat_provider, ask, "{\"tools\":[{\"type\":\"x\"}]}",
+                "{\"error\":{\"message\":\"The prompt is empty\"}}", "", "", __LINE__);
+}
+
 TEST(both_names_of_the_limit_can_be_refused)
 {
     struct refusals refused = {0};
