@@ -171,16 +171,62 @@ static bool is_inner_option(const struct provider *p, const char *key)
     return p->options_field != NULL;
 }
 
-bool body_path_is_inside(struct str path, struct str outer)
+/* Returns whether it is that path, or one inside of it. */
+static bool is_inside(struct str path, struct str outer)
 {
     return str_starts(path, outer) && (path.n == outer.n || path.p[outer.n] == '.');
 }
 
-void body_option_path(const struct provider *p, const char *key, struct buf *out)
+enum ask_from body_option_from(const struct provider *p, const struct ask *ask, const char *path,
+                               const char **key)
 {
-    if (is_inner_option(p, key))
-        buf_addf(out, "%s.", p->options_field);
-    buf_add_c(out, key);
+    enum ask_from from = ASK_PROVIDER;
+    struct buf own = BUF_INIT(BUF_LINE);
+
+    for (size_t i = 0; i < ask->options_count; i++) {
+        const struct ask_option *option = &ask->options[i];
+        struct str value;
+        bool reaches;
+
+        buf_clear(&own);
+        if (is_inner_option(p, option->key))
+            buf_addf(&own, "%s.", p->options_field);
+        buf_add_c(&own, option->key);
+        if (is_inside(str_of(path), buf_str(&own)) && path[own.len] == '.')
+            reaches = !json_check(option->value, &value, NULL) || json_type(value) != JSON_OBJECT ||
+                      body_field_in(value, path + own.len + 1).p;
+        else
+            reaches = is_inside(buf_str(&own), str_of(path));
+        if (reaches && option->from > from) {
+            from = option->from;
+            if (key)
+                *key = option->key;
+        }
+    }
+    buf_release(&own);
+    return from;
+}
+
+bool body_field_is_typed(const struct provider *p, const struct ask *ask, const char *path,
+                         struct buf *flag)
+{
+    bool effort = ask->effort && ask->effort_from == ASK_FLAG && p->effort_field &&
+                  str_starts(str_of(p->effort_field), str_of(path));
+    /* Chat Completions has two names for the limit. */
+    bool limit = ask->max_tokens > 0 && ask->max_tokens_from == ASK_FLAG &&
+                 (strcmp(path, "max_tokens") == 0 || strcmp(path, "max_completion_tokens") == 0 ||
+                  (p->limit_field && strcmp(path, p->limit_field) == 0));
+    const char *key;
+    bool option = body_option_from(p, ask, path, &key) == ASK_FLAG;
+
+    if (flag && (option || effort || limit)) {
+        buf_clear(flag);
+        buf_addf(flag, "%s%s", option ? "-o " : "",
+                 option  ? key
+                 : limit ? "--max-tokens"
+                         : "--effort");
+    }
+    return option || effort || limit;
 }
 
 /* The fields that settings of the user other than options decide. */
@@ -229,7 +275,7 @@ static void add_chosen(struct adding *a, struct buf *out, struct str ours, struc
     for (size_t i = DECIDED; i-- > 0;) {
         struct str path = str_of(a->decided[i].path);
 
-        if (path.p && (body_path_is_inside(own, path) || body_path_is_inside(path, own)))
+        if (path.p && (is_inside(own, path) || is_inside(path, own)))
             d = &a->decided[i];
     }
     if (d && !json_equal(ours, theirs)) {
