@@ -20,35 +20,32 @@
 
 /* ---- the messages of a request ---- */
 
-/* Makes a call: {"id","function":{"index","name","arguments"}}, with the arguments as an object. */
-static cJSON *call_of(struct str raw, size_t index, struct call_ids *ids)
-{
-    cJSON *call = cjson_object(), *function = cjson_object();
-    struct wire_call c;
-
-    wire_call_init(&c, ids, raw);
-    cjson_set_text(call, "id", buf_str(&c.id));
-    cjson_set(function, "index", cJSON_CreateNumber((double)index));
-    cjson_set_text(function, "name", buf_str(&c.name));
-    cjson_set_raw(function, "arguments", buf_str(&c.args));
-    cjson_set(call, "function", function);
-    wire_call_release(&c);
-    return call;
-}
-
+/* Sets the calls: [{"id","function":{"index","name","arguments"}}], with the arguments as an
+ * object. */
 static void set_calls(cJSON *message, struct str calls, struct call_ids *ids)
 {
     cJSON *array = cjson_array();
     size_t index = 0;
 
-    for (struct json_iter it = json_iter(calls); json_next(&it);)
-        cjson_push(array, call_of(it.value, index++, ids));
+    for (struct json_iter it = json_iter(calls); json_next(&it);) {
+        cJSON *call = cjson_object(), *function = cjson_object();
+        struct wire_call c;
+
+        wire_call_init(&c, ids, it.value);
+        cjson_set_text(call, "id", buf_str(&c.id));
+        cjson_set(function, "index", cJSON_CreateNumber((double)index++));
+        cjson_set_text(function, "name", buf_str(&c.name));
+        cjson_set_raw(function, "arguments", buf_str(&c.args));
+        cjson_set(call, "function", function);
+        wire_call_release(&c);
+        cjson_push(array, call);
+    }
     cjson_set(message, "tool_calls", array);
 }
 
 /* The thinking before a call goes back with it ("Thinking", "Tool calling": the whole message is
  * appended). */
-static void set_thinking(cJSON *message, struct str blocks)
+static void set_earlier_thinking(cJSON *message, struct str blocks)
 {
     for (struct json_iter it = json_iter(blocks); json_next(&it);)
         if (json_has_type(it.value, "reasoning_content") &&
@@ -107,7 +104,7 @@ static cJSON *ollama_messages(const struct provider *p, const struct ask *ask, s
         if (m->role == ROLE_TOOL) {
             wire_set_result(message, &ids, "tool_call_id", "tool_name");
         } else if (m->tool_calls) {
-            set_thinking(message, context_blocks(m, wire_asked(p, ask)));
+            set_earlier_thinking(message, context_blocks(m, wire_asked(p, ask)));
             set_calls(message, str_of(m->tool_calls), &ids);
         } else if (m->attachments_count > 0) {
             set_images(message, m);
@@ -197,26 +194,19 @@ static void set_think(cJSON *body, const struct ask *ask)
             cjson_set_raw(body, "think", str_of(levels[i][1]));
 }
 
-static void set_num_ctx(cJSON *body, const struct ask *ask)
-{
-    struct buf options = BUF_INIT(BUF_SMALL);
-    int64_t size = choose_num_ctx(ask);
-
-    if (size > 0) {
-        buf_addf(&options, "{\"num_ctx\":%" PRId64 "}", size);
-        cjson_set_raw(body, "options", buf_str(&options));
-    }
-    buf_release(&options);
-}
-
 /* `truncate` is false so that Ollama reports a conversation that is too long, instead of leaving
  * out its beginning (api/types.go, ChatRequest; versions before the end of 2025 ignore it). */
-static int set_body(const struct provider *p, const struct ask *ask, struct http_request *r,
-                    struct err *e)
+static int ollama_request(const struct provider *p, const struct ask *ask, struct http_request *r,
+                          struct err *e)
 {
     struct str system = {ask->context->system, ask->context->system_len};
-    cJSON *body = cjson_object();
+    struct buf options = BUF_INIT(BUF_SMALL);
+    int64_t size = choose_num_ctx(ask);
+    cJSON *body;
 
+    if (wire_begin(r, p, ask, true, "/api", "/chat", e) != 0)
+        return -1;
+    body = cjson_object();
     cjson_set_text(body, "model", str_of(ask->model));
     cjson_set(body, "messages", ollama_messages(p, ask, system));
     if (ask->tools_count > 0)
@@ -226,16 +216,11 @@ static int set_body(const struct provider *p, const struct ask *ask, struct http
     if (ask->schema.p)
         cjson_set(body, "format", wire_schema(ask));
     set_think(body, ask);
-    set_num_ctx(body, ask);
+    buf_addf(&options, "{\"num_ctx\":%" PRId64 "}", size);
+    if (size > 0)
+        cjson_set_raw(body, "options", buf_str(&options));
+    buf_release(&options);
     return wire_end_body(body, p, ask, r, e);
-}
-
-static int ollama_request(const struct provider *p, const struct ask *ask, struct http_request *r,
-                          struct err *e)
-{
-    if (wire_begin_post(r, p, ask, "/api", "/chat", e) != 0)
-        return -1;
-    return set_body(p, ask, r, e);
 }
 
 /* ---- models ---- */
@@ -243,14 +228,14 @@ static int ollama_request(const struct provider *p, const struct ask *ask, struc
 static int ollama_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                          struct err *e)
 {
-    return wire_begin_get(r, p, ask, "/api", "/tags", e);
+    return wire_begin(r, p, ask, false, "/api", "/tags", e);
 }
 
 /* GET /api/ps, "List Running Models". */
 static int ask_loaded(const struct provider *p, const struct ask *ask, struct http_request *r,
                       struct err *e)
 {
-    return wire_begin_get(r, p, ask, "/api", "/ps", e);
+    return wire_begin(r, p, ask, false, "/api", "/ps", e);
 }
 
 /* A name without a tag means the tag `latest`. */
@@ -276,7 +261,7 @@ static int ask_shown(const struct provider *p, const struct ask *ask, struct htt
 {
     cJSON *body;
 
-    if (wire_begin_post(r, p, ask, "/api", "/show", e) != 0)
+    if (wire_begin(r, p, ask, true, "/api", "/show", e) != 0)
         return -1;
     body = cjson_object();
     cjson_set_text(body, "model", str_of(ask->model));
@@ -285,74 +270,53 @@ static int ask_shown(const struct provider *p, const struct ask *ask, struct htt
     return 0;
 }
 
-/* Returns the value of `num_ctx` in the parameters of the Modelfile, lines of name and value; or
- * 0. */
-static int64_t num_ctx_parameter(struct str parameters)
+/* The author of the Modelfile has chosen `num_ctx` for the model, in its parameters, lines of name
+ * and value. Otherwise the model has its own limit, `ARCHITECTURE.context_length`. */
+static void read_shown(struct str response, const struct ask *ask, struct model_window *w)
 {
     struct buf text = BUF_INIT(BUF_LINE);
-    struct str rest = json_text(parameters, &text);
+    struct str rest = json_text(json_get(response, "parameters"), &text);
     int64_t n = 0;
 
+    (void)ask;
     while (rest.p && n == 0) {
         struct str value = str_trim(str_cut(&rest, '\n')), name = str_cut(&value, ' ');
 
         if (str_eq_c(name, "num_ctx") && value.p)
             json_int(str_trim(value), &n);
     }
-    buf_release(&text);
-    return n;
-}
-
-/* The author of the Modelfile has chosen `num_ctx` for it. Otherwise the model has its own limit,
- * `ARCHITECTURE.context_length`. */
-static void read_shown(struct str response, const struct ask *ask, struct model_window *w)
-{
-    int64_t n = num_ctx_parameter(json_get(response, "parameters"));
-
-    (void)ask;
     for (struct json_iter it = json_iter(json_get(response, "model_info"));
          n <= 0 && it.object && json_next(&it);)
         if (str_ends(it.key, STR(".context_length")))
             json_int(it.value, &n);
     if (n > 0)
         w->most = n;
+    buf_release(&text);
 }
 
 /* ---- the response ---- */
 
 /* Each call comes whole. */
-static int read_calls(struct response *a, struct str calls, struct err *e)
-{
-    struct buf id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
-    int rc = 0;
-
-    for (struct json_iter it = json_iter(calls); rc == 0 && !it.object && json_next(&it);) {
-        struct str function = json_get(it.value, "function");
-
-        if (json_type(function) == JSON_OBJECT)
-            rc = response_add_call(
-                a, (int64_t)a->calls_count, json_text(json_get(it.value, "id"), &id),
-                json_text(json_get(function, "name"), &name), json_get(function, "arguments"), e);
-    }
-    buf_release(&id);
-    buf_release(&name);
-    return rc;
-}
-
-static int read_message(struct response *a, struct str message, struct err *e)
+static int ollama_read_message(struct response *a, struct str message, struct err *e)
 {
     enum { CONTENT, THINKING, CALLS, IMAGES, COUNT };
     static const char *const keys[COUNT] = {"content", "thinking", "tool_calls", "images"};
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str got[COUNT];
-    int rc;
 
     json_pick(message, keys, got, COUNT);
     opaque_add_reasoning(&a->opaque, "reasoning_content", json_text(got[THINKING], &scratch));
-    rc = response_add_reasoning(a, json_text(got[THINKING], &scratch));
     buf_release(&scratch);
-    if (rc != 0 || response_add_text(a, got[CONTENT], e) != 0 || read_calls(a, got[CALLS], e) != 0)
+    if (wire_add_reasoning(a, got[THINKING]) != 0 || response_add_text(a, got[CONTENT], e) != 0)
         return -1;
+    for (struct json_iter it = json_iter(got[CALLS]); !it.object && json_next(&it);) {
+        struct str function = json_get(it.value, "function");
+
+        if (json_type(function) == JSON_OBJECT &&
+            wire_add_call(a, (int64_t)a->calls_count, json_get(it.value, "id"),
+                          json_get(function, "name"), json_get(function, "arguments"), e) != 0)
+            return -1;
+    }
     for (struct json_iter it = json_iter(got[IMAGES]); !it.object && json_next(&it);)
         response_add_image(a, it.value);
     return 0;
@@ -370,8 +334,8 @@ static int read_object(struct response *a, struct str object, struct err *e)
     if (provider_error_in(got[ERROR], STR_NONE) ||
         (json_type(got[MESSAGE]) != JSON_OBJECT && provider_error_reported(object)))
         return provider_error_set_reported(e, object);
-    wire_take_model(a, got[MODEL]);
-    if (read_message(a, got[MESSAGE], e) != 0)
+    wire_set_model(a, got[MODEL]);
+    if (ollama_read_message(a, got[MESSAGE], e) != 0)
         return -1;
     usage_read(&a->usage, USAGE_INPUT, got[INPUT]);
     usage_read(&a->usage, USAGE_OUTPUT, got[OUTPUT]);

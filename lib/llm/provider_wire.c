@@ -42,8 +42,8 @@ static void add_url(struct http_request *r, const struct provider *p, const stru
 /* ---- headers ---- */
 
 /* Adds a header of the provider, unless the user gave one of that name. */
-static int add_header(struct http_request *r, const struct ask *ask, const char *name,
-                      struct str value, struct err *e)
+static int add_own_header(struct http_request *r, const struct ask *ask, const char *name,
+                          struct str value, struct err *e)
 {
     for (size_t i = 0; i < ask->headers_count; i++)
         if (strcasecmp(ask->headers[i].name, name) == 0)
@@ -51,61 +51,41 @@ static int add_header(struct http_request *r, const struct ask *ask, const char 
     return http_add_header(r, name, value, e);
 }
 
-/* Adds the key, if there is one: in the header of the provider, or as a Bearer token (RFC 6750). */
-static int add_key(struct http_request *r, const struct provider *p, const struct ask *ask,
-                   struct err *e)
+int wire_begin(struct http_request *r, const struct provider *p, const struct ask *ask, bool post,
+               const char *version, const char *path, struct err *e)
 {
+    struct str json = STR("application/json");
+    struct str stream = p->lines ? STR("application/x-ndjson") : STR("text/event-stream");
     bool token =
         ask->key_from && p->token_variable && strcmp(ask->key_from, p->token_variable) == 0;
+    struct str key = str_trim(str_of(ask->key));
     struct buf value = BUF_INIT(BUF_SMALL);
     int rc;
 
-    if (!ask->key || !*ask->key)
-        return 0;
-    if (p->key_header && !token)
-        return add_header(r, ask, p->key_header, str_trim(str_of(ask->key)), e);
-    buf_add_c(&value, "Bearer ");
-    buf_add_str(&value, str_trim(str_of(ask->key)));
-    rc = add_header(r, ask, "Authorization", buf_str(&value), e);
-    buf_release(&value);
-    return rc;
-}
-
-static int begin(struct http_request *r, const struct provider *p, const struct ask *ask,
-                 struct str accept, struct err *e)
-{
-    if (add_header(r, ask, "Accept", accept, e) != 0)
+    add_url(r, p, ask, version, path);
+    if ((post && add_own_header(r, ask, "Content-Type", json, e) != 0) ||
+        add_own_header(r, ask, "Accept", post && ask->stream ? stream : json, e) != 0)
         return -1;
     for (size_t i = 0; i < ask->headers_count; i++)
         if (http_add_header(r, ask->headers[i].name, str_of(ask->headers[i].value), e) != 0)
             return -1;
-    if (p->version_header && add_header(r, ask, p->version_header, str_of(p->version), e) != 0)
+    if (p->version_header && add_own_header(r, ask, p->version_header, str_of(p->version), e) != 0)
         return -1;
-    return add_key(r, p, ask, e);
-}
-
-int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
-                    const char *version, const char *path, struct err *e)
-{
-    struct str stream = p->lines ? STR("application/x-ndjson") : STR("text/event-stream");
-
-    add_url(r, p, ask, version, path);
-    if (add_header(r, ask, "Content-Type", STR("application/json"), e) != 0)
-        return -1;
-    return begin(r, p, ask, ask->stream ? stream : STR("application/json"), e);
-}
-
-int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
-                   const char *version, const char *path, struct err *e)
-{
-    add_url(r, p, ask, version, path);
-    return begin(r, p, ask, STR("application/json"), e);
+    if (!ask->key || !*ask->key)
+        return 0;
+    if (p->key_header && !token)
+        return add_own_header(r, ask, p->key_header, key, e);
+    buf_add_c(&value, "Bearer "); /* RFC 6750 */
+    buf_add_str(&value, key);
+    rc = add_own_header(r, ask, "Authorization", buf_str(&value), e);
+    buf_release(&value);
+    return rc;
 }
 
 int wire_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                 struct err *e)
 {
-    return wire_begin_get(r, p, ask, "", "/models", e);
+    return wire_begin(r, p, ask, false, "", "/models", e);
 }
 
 struct context_server wire_asked(const struct provider *p, const struct ask *ask)
@@ -163,6 +143,24 @@ cJSON *wire_parts(const struct context_message *m, const char *text_type,
     return parts;
 }
 
+void wire_set_content(cJSON *to, const char *member, const struct context_message *m,
+                      const char *text_type, cJSON *(*part)(const struct attachment *a))
+{
+    if (m->attachments_count > 0)
+        cjson_set(to, member, wire_parts(m, text_type, part));
+    else
+        cjson_set_text(to, member, (struct str){m->content, m->n});
+}
+
+void wire_set_data_url(cJSON *to, const char *member, const struct attachment *a)
+{
+    struct buf url = BUF_INIT(SIZE_MAX);
+
+    buf_addf(&url, "data:%s;base64,%s", a->type, a->base64);
+    cjson_set_text(to, member, buf_str(&url));
+    buf_release(&url);
+}
+
 cJSON *wire_message(enum role role, struct str text)
 {
     cJSON *message = cjson_object();
@@ -195,6 +193,13 @@ cJSON *wire_schema(const struct ask *ask)
     return t;
 }
 
+void wire_set_schema(cJSON *to, const struct ask *ask)
+{
+    cjson_set_text(to, "name", STR("answer"));
+    cjson_set(to, "schema", wire_schema(ask));
+    cjson_set(to, "strict", cJSON_CreateBool(ask->schema_fits & SCHEMA_STRICT));
+}
+
 void wire_add_schema(const struct ask *ask, struct buf *system)
 {
     cJSON *t = wire_schema(ask);
@@ -208,13 +213,34 @@ void wire_add_schema(const struct ask *ask, struct buf *system)
     cJSON_Delete(t);
 }
 
-void wire_take_model(struct response *a, struct str model)
+void wire_set_model(struct response *a, struct str model)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
 
     if (!a->model)
         response_set_model(a, json_text(model, &scratch));
     buf_release(&scratch);
+}
+
+int wire_add_reasoning(struct response *a, struct str string)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    int rc = response_add_reasoning(a, json_text(string, &scratch));
+
+    buf_release(&scratch);
+    return rc;
+}
+
+int wire_add_call(struct response *a, int64_t index, struct str id, struct str name,
+                  struct str args, struct err *e)
+{
+    struct buf id_text = BUF_INIT(BUF_LINE), name_text = BUF_INIT(BUF_LINE);
+    int rc =
+        response_add_call(a, index, json_text(id, &id_text), json_text(name, &name_text), args, e);
+
+    buf_release(&id_text);
+    buf_release(&name_text);
+    return rc;
 }
 
 void wire_read_usage(struct response *a, struct usage *to, struct str usage,
@@ -306,12 +332,6 @@ int wire_parse_whole(struct str body, struct str *value, struct err *e)
         return err_set(e, ERR_INCOMPLETE,
                        "answer is incomplete: it is nested more than %d levels deep", JSON_DEPTH);
     return wire_unusable(e, ERR_BUSY, "the server's answer is not JSON", str_trim(body));
-}
-
-void wire_add_data_url(struct buf *out, const struct attachment *a)
-{
-    buf_addf(out, "data:%s;base64,", a->type);
-    buf_add_c(out, a->base64);
 }
 
 /* ---- ids and names of tool calls ---- */
@@ -453,31 +473,21 @@ static void add_calls_as_text(struct buf *out, struct str calls)
     buf_release(&name);
 }
 
-/* Adds the line before the result of the next of these calls. */
-static void add_result_title(struct buf *out, struct json_iter *calls)
-{
-    struct buf name = BUF_INIT(BUF_LINE);
-
-    if (json_next(calls)) {
-        buf_add_c(out, "[result of the tool ");
-        buf_add_str(out, json_text(json_get(calls->value, "name"), &name));
-        buf_add_c(out, "]\n");
-    }
-    buf_release(&name);
-}
-
 void wire_calls_to_text(const struct context *c, struct context *to)
 {
     struct json_iter calls = json_iter(STR_NONE); /* whose results come next */
-    struct buf text = BUF_INIT(SIZE_MAX);
+    struct buf text = BUF_INIT(SIZE_MAX), name = BUF_INIT(BUF_LINE);
 
     for (size_t i = 0; i < c->count; i++) {
         const struct context_message *m = &c->at[i];
         enum role role = m->role == ROLE_TOOL ? ROLE_USER : m->role;
 
         buf_clear(&text);
-        if (m->role == ROLE_TOOL)
-            add_result_title(&text, &calls);
+        if (m->role == ROLE_TOOL && json_next(&calls)) {
+            buf_add_c(&text, "[result of the tool ");
+            buf_add_str(&text, json_text(json_get(calls.value, "name"), &name));
+            buf_add_c(&text, "]\n");
+        }
         buf_add(&text, m->content, m->n);
         if (m->tool_calls) {
             calls = json_iter(str_of(m->tool_calls));
@@ -490,5 +500,6 @@ void wire_calls_to_text(const struct context *c, struct context *to)
             context_set_attachments(to, m->attachments, m->attachments_count);
     }
     buf_release(&text);
+    buf_release(&name);
     context_settle(to);
 }
