@@ -48,7 +48,7 @@ struct mcp_transport {
 void mcp_take(struct mcp_server *s, struct str text);
 /* Takes the body of a JSON-RPC error as the answer to this request. */
 void mcp_take_error(struct mcp_server *s, int64_t id, struct str error);
-/* Has the server been given up? */
+/* Returns whether the server has been given up. */
 bool mcp_is_broken(const struct mcp_server *s);
 /* Adds `: it writes what is no message: 'LINE'` with the first such line, like one of JSON over
  * several lines, which explains why a server was never ready. Adds nothing for another server. */
@@ -61,7 +61,7 @@ void mcp_give_up(struct mcp_server *s, enum err_kind kind, const char *fmt, ...)
 void mcp_lose_answer(struct mcp_server *s, int64_t id, const struct err *why);
 /* The server has ended the session to which this request belongs, and did not take the request. */
 void mcp_lose_session(struct mcp_server *s, int64_t id);
-/* Is this a request whose answer has not come? */
+/* Returns whether this is a request whose answer has not come. */
 bool mcp_awaits(struct mcp_server *s, int64_t id);
 
 /* For the start of a transport: prepares *s, which then has the link; and sends the first request,
@@ -79,8 +79,8 @@ extern const struct mcp_transport mcp_stdio_transport, mcp_http_transport;
  * the JSON of its inputSchema and its arguments, or STR_NONE if no parameter is to be repeated. */
 void mcp_mirror_add(struct buf *out, const char *method, const char *tool, struct str schema,
                     struct str args);
-/* Does each `x-mcp-header` of an inputSchema follow the rules? A tool is not to be offered
- * otherwise. */
+/* Returns whether each `x-mcp-header` of an inputSchema follows the rules. A tool is not to be
+ * offered otherwise. */
 bool mcp_mirror_valid(struct str schema);
 
 #endif

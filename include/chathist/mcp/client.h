@@ -146,7 +146,7 @@ struct mcp_server {
     struct hash_map cursors; /* that were asked for in `coming`, as JSON */
 };
 
-/* Is this 1 to MCP_SERVER_NAME_MAX of the characters [A-Za-z0-9_-]? */
+/* Returns whether this is 1 to MCP_SERVER_NAME_MAX of the characters [A-Za-z0-9_-]. */
 bool mcp_server_name_valid(struct str name);
 
 /* Starts a server under a valid name. env is its environment and cwd its working directory
