@@ -72,7 +72,7 @@ bool provider_error_reported(struct str value)
 }
 
 /* A code is a number, or a string that may hold a number. */
-static void take_code(struct server_error *f, struct str value)
+static void read_code(struct server_error *f, struct str value)
 {
     if (json_int(value, &f->number))
         return;
@@ -81,46 +81,40 @@ static void take_code(struct server_error *f, struct str value)
         json_int(value, &f->number);
 }
 
-/* Adds the place of the wrong member, which FastAPI and Mistral send separately:
- * `"loc":["body","messages",0,"role"]`. */
-static void add_place(struct server_error *f, struct str loc)
-{
-    struct buf text = BUF_INIT(BUF_LINE);
-    size_t before = f->message.len;
-
-    for (struct json_iter it = json_iter(loc); !it.object && json_next(&it);) {
-        if (f->message.len > before)
-            buf_add_byte(&f->message, '.');
-        buf_add_str(&f->message,
-                    json_type(it.value) == JSON_STRING ? json_text(it.value, &text) : it.value);
-    }
-    if (f->message.len > before)
-        buf_add_c(&f->message, ": ");
-    buf_release(&text);
-}
-
-/* Takes the message from the first of the usual members that has one. FastAPI's `detail` can be a
- * list of objects. */
-static void take_message(struct server_error *f, struct str error)
+/* Reads the message from the first of the usual members that has one. FastAPI's `detail` can be a
+ * list of objects. FastAPI and Mistral send the place of the wrong member separately,
+ * `"loc":["body","messages",0,"role"]`: it comes before the message. */
+static void read_error_message(struct server_error *f, struct str error)
 {
     static const char *const keys[] = {"message",           "detail",     "error",    "msg",
                                        "error_description", "status_msg", "base_resp"};
+    struct buf text = BUF_INIT(BUF_LINE);
+    bool found = false;
 
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    for (size_t i = 0; !found && i < sizeof keys / sizeof *keys; i++) {
         struct str value = json_get(error, keys[i]);
 
         if (json_type(value) == JSON_ARRAY)
             value = json_at(value, 0);
+        buf_clear(&f->message);
         if (json_type(value) == JSON_OBJECT) {
-            take_message(f, value);
+            read_error_message(f, value);
         } else if (json_type(value) == JSON_STRING) {
-            add_place(f, json_get(error, "loc"));
+            for (struct json_iter it = json_iter(json_get(error, "loc"));
+                 !it.object && json_next(&it);) {
+                buf_add_c(&f->message, f->message.len > 0 ? "." : "");
+                buf_add_str(&f->message, json_type(it.value) == JSON_STRING
+                                             ? json_text(it.value, &text)
+                                             : it.value);
+            }
+            buf_add_c(&f->message, f->message.len > 0 ? ": " : "");
             json_decode(value, &f->message);
         }
-        if (str_trim(buf_str(&f->message)).n > 0)
-            return;
-        buf_clear(&f->message);
+        found = str_trim(buf_str(&f->message)).n > 0;
     }
+    if (!found)
+        buf_clear(&f->message);
+    buf_release(&text);
 }
 
 static void read_json(struct server_error *f, struct str value)
@@ -136,11 +130,11 @@ static void read_json(struct server_error *f, struct str value)
         json_decode(error, &f->message);
     if (json_type(error) != JSON_OBJECT)
         error = value;
-    take_code(f, json_get(error, "status_code"));
-    take_code(f, json_get(error, "code"));
+    read_code(f, json_get(error, "status_code"));
+    read_code(f, json_get(error, "code"));
     json_decode(json_get(error, "type"), &f->type);
     if (f->message.len == 0)
-        take_message(f, error);
+        read_error_message(f, error);
     if (f->message.len == 0)
         buf_add_str(&f->message, f->type.len > 0 ? buf_str(&f->type) : buf_str(&f->code));
     if (f->message.len == 0)
@@ -188,15 +182,15 @@ bool provider_error_add_page(struct buf *out, struct str body)
 
 /* ---- the kind of the error ---- */
 
-/* Do the names that the server gave the error hold one of these words? */
+/* Returns whether the names that the server gave the error hold one of these words. */
 static bool is_named(const struct server_error *f, const char *const *words)
 {
     return provider_error_mentions(buf_str(&f->code), words) ||
            provider_error_mentions(buf_str(&f->type), words);
 }
 
-/* Does the server's error have one of these names or, unless it is about the key or the rate, one
- * of these phrases? `too many tokens` of a rate limit may succeed later. */
+/* Returns whether the server's error has one of these names or, unless it is about the key or the
+ * rate, one of these phrases. `too many tokens` of a rate limit may succeed later. */
 static bool is_about(const struct server_error *f, const char *const *names,
                      const char *const *phrases)
 {

@@ -131,11 +131,6 @@ bool request_is_elsewhere(const struct provider *p, const struct ask *ask)
     return p->service || (p->base_url && ask->base_url && strcmp(ask->base_url, p->base_url) != 0);
 }
 
-static const char *limit_field(const struct provider *p, const struct ask *ask)
-{
-    return p->limit_elsewhere && request_is_elsewhere(p, ask) ? p->limit_elsewhere : p->limit_field;
-}
-
 static void set_unless_there(cJSON *body, const char *path, struct str value)
 {
     struct buf scratch = BUF_INIT(SIZE_MAX);
@@ -145,24 +140,9 @@ static void set_unless_there(cJSON *body, const char *path, struct str value)
     buf_release(&scratch);
 }
 
-static void set_effort_and_limit(cJSON *body, const struct provider *p, const struct ask *ask)
-{
-    struct buf value = BUF_INIT(BUF_SMALL);
-
-    if (ask->effort && p->effort_field && !p->own_effort) {
-        json_add_string(&value, str_of(ask->effort));
-        set_unless_there(body, p->effort_field, buf_str(&value));
-    }
-    buf_clear(&value);
-    buf_addf(&value, "%" PRId64, ask->max_tokens);
-    if (ask->max_tokens > 0 && p->limit_field)
-        set_unless_there(body, limit_field(p, ask), buf_str(&value));
-    buf_release(&value);
-}
-
 /* ---- options ---- */
 
-/* Does the option go into p->options_field? */
+/* Returns whether the option goes into p->options_field. */
 static bool is_inner_option(const struct provider *p, const char *key)
 {
     for (size_t i = 0; p->options_field && p->body_fields[i]; i++)
@@ -287,61 +267,49 @@ static void add_chosen(struct adding *a, struct buf *out, struct str ours, struc
     buf_add_str(out, theirs);
 }
 
-static void add_merged(struct adding *a, struct buf *out, struct str ours, struct str theirs);
-
-/* Adds the members of two objects. */
-static void add_merged_objects(struct adding *a, struct buf *out, struct str ours,
-                               struct str theirs)
+/* Adds the two values merged: the members of two objects, the elements of two arrays of tools; for
+ * any other value the chosen one. */
+static void add_both(struct adding *a, struct buf *out, struct str ours, struct str theirs)
 {
     const struct str both[] = {ours, theirs};
+    const char *schema = a->decided[SCHEMA].path;
+    bool objects = json_type(ours) == JSON_OBJECT && json_type(theirs) == JSON_OBJECT;
+    bool arrays = json_type(ours) == JSON_ARRAY && json_type(theirs) == JSON_ARRAY;
     struct buf name = BUF_INIT(SIZE_MAX);
     size_t before = a->path.len;
 
-    buf_add_byte(out, '{');
+    /* Members of two schemas together would be a third one. */
+    if ((!objects || (schema && str_eq_c(buf_str(&a->path), schema))) &&
+        (!arrays || !str_eq_c(buf_str(&a->path), "tools"))) {
+        add_chosen(a, out, ours, theirs);
+        return;
+    }
+    buf_add_byte(out, objects ? '{' : '[');
     for (size_t i = 0; i < 2; i++)
         for (struct json_iter it = json_iter(both[i]); json_next(&it);) {
+            struct str other;
+
+            if (arrays) {
+                buf_add_c(out, str_ends(buf_str(out), STR("[")) ? "" : ",");
+                buf_add_str(out, it.value);
+                continue;
+            }
             buf_clear(&name);
             json_decode_body(it.key, &name);
-            struct str other = json_get(both[1 - i], buf_c(&name));
-
+            other = json_get(both[1 - i], buf_c(&name));
             if (i == 1 && other.p)
                 continue; /* added with ours */
             json_add_key(out, buf_c(&name));
             if (other.p) {
                 buf_addf(&a->path, ".%s", buf_c(&name));
-                add_merged(a, out, it.value, other);
+                add_both(a, out, it.value, other);
                 buf_truncate(&a->path, before);
             } else {
                 buf_add_str(out, it.value);
             }
         }
-    buf_add_byte(out, '}');
+    buf_add_byte(out, objects ? '}' : ']');
     buf_release(&name);
-}
-
-static void add_merged(struct adding *a, struct buf *out, struct str ours, struct str theirs)
-{
-    const struct str both[] = {ours, theirs};
-    const char *schema = a->decided[SCHEMA].path;
-    /* Members of two schemas together would be a third one. */
-    bool merges = !schema || !str_eq_c(buf_str(&a->path), schema);
-
-    if (merges && json_type(ours) == JSON_OBJECT && json_type(theirs) == JSON_OBJECT) {
-        add_merged_objects(a, out, ours, theirs);
-        return;
-    }
-    if (json_type(ours) != JSON_ARRAY || json_type(theirs) != JSON_ARRAY ||
-        !str_eq_c(buf_str(&a->path), "tools")) {
-        add_chosen(a, out, ours, theirs);
-        return;
-    }
-    buf_add_byte(out, '[');
-    for (size_t i = 0; i < 2; i++)
-        for (struct json_iter it = json_iter(both[i]); json_next(&it);) {
-            buf_add_c(out, str_ends(buf_str(out), STR("[")) ? "" : ",");
-            buf_add_str(out, it.value);
-        }
-    buf_add_byte(out, ']');
 }
 
 /* Adds the option as the value of the field of the same name, or of the object around it. cJSON
@@ -368,7 +336,7 @@ static void add_option(cJSON *body, struct adding *a)
     theirs = buf_str(&text);
     ours = member_text(body, buf_c(&a->path), &old);
     if (ours.p) {
-        add_merged(a, &merged, ours, theirs);
+        add_both(a, &merged, ours, theirs);
         theirs = buf_str(&merged);
     }
     cjson_set_raw(body, buf_c(&a->path), theirs);
@@ -405,7 +373,9 @@ static bool is_limit_again(cJSON *body, struct adding *a, const struct provider 
 int body_add_options(cJSON *body, const struct provider *p, const struct ask *ask, struct err *e)
 {
     const char *effort = ask->effort ? p->effort_field : NULL;
-    const char *limit = ask->max_tokens > 0 ? limit_field(p, ask) : NULL;
+    const char *limit = ask->max_tokens == 0                                 ? NULL
+                        : p->limit_elsewhere && request_is_elsewhere(p, ask) ? p->limit_elsewhere
+                                                                             : p->limit_field;
     const char *schema = ask->schema.p ? p->schema_field : NULL;
     const char *tools = ask->tools_count + ask->hosted_tools_count > 0 ? "tools" : NULL;
     struct adding a = {
@@ -417,8 +387,17 @@ int body_add_options(cJSON *body, const struct provider *p, const struct ask *as
                                ask->tools_flag ? ASK_FLAG : ASK_CONFIGURATION}},
         .path = BUF_INIT(SIZE_MAX),
         .e = e};
+    struct buf value = BUF_INIT(BUF_SMALL);
 
-    set_effort_and_limit(body, p, ask);
+    if (effort && !p->own_effort) {
+        json_add_string(&value, str_of(ask->effort));
+        set_unless_there(body, effort, buf_str(&value));
+    }
+    buf_clear(&value);
+    buf_addf(&value, "%" PRId64, ask->max_tokens);
+    if (limit)
+        set_unless_there(body, limit, buf_str(&value));
+    buf_release(&value);
     for (size_t i = 0; !a.failed && i < ask->options_count; i++) {
         a.option = &ask->options[i];
         if (!is_limit_again(body, &a, p))

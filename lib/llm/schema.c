@@ -272,8 +272,8 @@ static bool check_any_of(struct walk *w, const struct target *t, const cJSON *wa
     return any;
 }
 
-/* Is this `#`, `#/$defs/NAME` or `#/definitions/NAME`, as model providers accept? Other references
- * are not checked, and neither are names that a JSON pointer or a URL writes with escapes. */
+/* Returns whether this is `#`, `#/$defs/NAME` or `#/definitions/NAME`, as model providers accept.
+ * Other references are not checked, and neither are names that a JSON pointer or a URL writes with escapes. */
 static bool is_known_ref(const char *ref)
 {
     size_t n = str_starts(str_of(ref), STR("#/$defs/"))         ? 8
@@ -392,33 +392,26 @@ static bool apply(struct walk *w, const cJSON *schema, const cJSON *value)
 
 /* ---- loading a schema ---- */
 
-static const char *types_mistake(const cJSON *value)
-{
-    const cJSON *name = cJSON_IsArray(value) ? value->child : value;
-
-    if (!cJSON_IsString(value) && (!cJSON_IsArray(value) || !name))
-        return "is neither a type nor an array of types";
-    for (; name; name = name == value ? NULL : name->next)
-        if (!type_named(name))
-            return "names no type";
-    return NULL;
-}
-
 /* Returns the mistake in the value of a keyword, or NULL. Schemas inside it are checked elsewhere.
  * */
 static const char *form_mistake(enum form form, const cJSON *value)
 {
-    bool strings = cJSON_IsArray(value);
+    const cJSON *name = cJSON_IsArray(value) ? value->child : value;
+    bool strings = cJSON_IsArray(value), all_types = true;
 
     for (const cJSON *one = value->child; one; one = one->next)
         strings = strings && cJSON_IsString(one);
+    for (; name; name = name == value ? NULL : name->next)
+        all_types = all_types && type_named(name);
     switch (form) {
     case FORM_NUMBER:
         return cJSON_IsNumber(value) ? NULL : "is not a number";
     case FORM_REF:
         return cJSON_IsString(value) ? NULL : "is not a string";
     case FORM_TYPES:
-        return types_mistake(value);
+        if (!cJSON_IsString(value) && !(cJSON_IsArray(value) && value->child))
+            return "is neither a type nor an array of types";
+        return all_types ? NULL : "names no type";
     case FORM_NAMES:
         return strings ? NULL : "is not an array of strings";
     case FORM_SCHEMA_LIST:
@@ -520,7 +513,7 @@ static bool load_keyword(struct walk *w, cJSON *value)
     return true;
 }
 
-/* Is this text the value, or an element of it? */
+/* Returns whether this text is the value, or an element of it. */
 static bool names(const cJSON *value, const char *text)
 {
     const cJSON *one = cJSON_IsArray(value) ? value->child : value;
@@ -531,36 +524,29 @@ static bool names(const cJSON *value, const char *text)
     return false;
 }
 
-/* Returns the dialects that accept the schema as far as its additional properties and its required
- * properties decide: every object has to exclude other members, and for SCHEMA_STRICT it has to
- * require all of its properties. */
-static unsigned fits_as_object(const cJSON *schema)
+/* Checks the value of each keyword in a schema and in the schemas inside it. Returns false, with
+ * the mistake noted, if one is wrong. Every object has to exclude other members, and for
+ * SCHEMA_STRICT it has to require all of its properties. */
+static bool load_schema(struct walk *w, cJSON *schema)
 {
     const cJSON *properties = member(schema, "properties");
     const cJSON *additional = member(schema, "additionalProperties");
-    unsigned fits = SCHEMA_STRICT | SCHEMA_ANTHROPIC;
+    unsigned *fits = &w->schema->fits;
 
-    if (!properties && !names(member(schema, "type"), "object"))
-        return additional ? 0 : fits;
-    for (const cJSON *p = properties ? properties->child : NULL; p; p = p->next)
-        if (!names(member(schema, "required"), p->string))
-            fits = SCHEMA_ANTHROPIC;
-    return cJSON_IsFalse(additional) ? fits : 0;
-}
-
-/* Checks the value of each keyword in a schema and in the schemas inside it. Returns false, with
- * the mistake noted, if one is wrong. */
-static bool load_schema(struct walk *w, cJSON *schema)
-{
     if (!cJSON_IsBool(schema) && !cJSON_IsObject(schema))
         return mistake(w, "is not a schema: neither an object nor a boolean");
     /* `additionalProperties: false` is a keyword for the services; other booleans are schemas. */
     if (cJSON_IsBool(schema) && !(cJSON_IsFalse(schema) && schema->string &&
                                   strcmp(schema->string, "additionalProperties") == 0))
-        w->schema->fits = 0;
+        *fits = 0;
     if (cJSON_IsBool(schema))
         return true;
-    w->schema->fits &= fits_as_object(schema);
+    if ((properties || names(member(schema, "type"), "object")) ? !cJSON_IsFalse(additional)
+                                                                : additional != NULL)
+        *fits = 0;
+    for (const cJSON *p = properties ? properties->child : NULL; p; p = p->next)
+        if (!names(member(schema, "required"), p->string))
+            *fits &= ~(unsigned)SCHEMA_STRICT;
     for (cJSON *value = schema->child; value; value = value->next)
         if (!(member(schema, value->string) == value ? load_keyword(w, value)
                                                      : mistake(w, "is there twice")))
