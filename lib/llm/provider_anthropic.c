@@ -510,7 +510,7 @@ static int anthropic_read_block(struct response *a, int64_t index, struct str bl
     } else if (json_is_text(type, "thinking") || json_is_text(type, "redacted_thinking")) {
         rc = wire_add_reasoning(a, json_get(block, "thinking"));
     } else {
-        response_note_other(a, json_text(type, &text));
+        response_set_other(a, json_text(type, &text));
     }
     buf_release(&text);
     return rc;

@@ -117,33 +117,40 @@ static void read_error_message(struct server_error *f, struct str error)
     buf_release(&text);
 }
 
+struct str provider_error_object(struct str *value)
+{
+    struct str error;
+
+    if (json_type(*value) == JSON_ARRAY)
+        *value = json_at(*value, 0);
+    error = json_get(*value, "error");
+    if (json_type(error) == JSON_ARRAY)
+        error = json_at(error, 0);
+    return json_type(error) == JSON_OBJECT ? error : *value;
+}
+
 static void read_json(struct server_error *f, struct str value)
 {
-    if (json_type(value) == JSON_ARRAY)
-        value = json_at(value, 0);
-
-    struct str error = json_get(value, "error");
+    struct str object = provider_error_object(&value), error = json_get(value, "error");
 
     if (json_type(error) == JSON_ARRAY)
         error = json_at(error, 0);
     if (json_type(error) == JSON_STRING)
         json_decode(error, &f->message);
-    if (json_type(error) != JSON_OBJECT)
-        error = value;
-    read_code(f, json_get(error, "status_code"));
-    read_code(f, json_get(error, "code"));
-    json_decode(json_get(error, "type"), &f->type);
+    read_code(f, json_get(object, "status_code"));
+    read_code(f, json_get(object, "code"));
+    json_decode(json_get(object, "type"), &f->type);
     if (f->message.len == 0)
-        read_error_message(f, error);
+        read_error_message(f, object);
     if (f->message.len == 0)
         buf_add_str(&f->message, f->type.len > 0 ? buf_str(&f->type) : buf_str(&f->code));
     if (f->message.len == 0)
-        json_add_compact(&f->message, error);
+        json_add_compact(&f->message, object);
 }
 
 /* Finds `needle` (in lower case) in text without regard to the case of ASCII letters. Returns
  * its place, or NULL. */
-static const char *find_word(struct str text, const char *needle)
+static const char *find_lower(struct str text, const char *needle)
 {
     size_t n = strlen(needle);
 
@@ -156,7 +163,7 @@ static const char *find_word(struct str text, const char *needle)
 bool provider_error_mentions(struct str text, const char *const *words)
 {
     for (; *words; words++)
-        if (find_word(text, *words))
+        if (find_lower(text, *words))
             return true;
     return false;
 }
@@ -164,15 +171,15 @@ bool provider_error_mentions(struct str text, const char *const *words)
 bool provider_error_add_page(struct buf *out, struct str body)
 {
     struct str text = str_trim(body), title;
-    const char *begin = find_word(text, "<title"), *end;
+    const char *begin = find_lower(text, "<title"), *end;
 
-    if (!str_starts(text, STR("<")) || !find_word(text, "<html"))
+    if (!str_starts(text, STR("<")) || !find_lower(text, "<html"))
         return false;
     if (begin)
         begin = memchr(begin, '>', (size_t)(text.p + text.n - begin));
     if (begin) {
         title = (struct str){begin + 1, (size_t)(text.p + text.n - begin - 1)};
-        end = find_word(title, "</title");
+        end = find_lower(title, "</title");
         if (end)
             buf_add_str(out, str_trim((struct str){title.p, (size_t)(end - title.p)}));
     }
@@ -198,7 +205,7 @@ static bool is_about(const struct server_error *f, const char *const *names,
                                   provider_error_mentions(buf_str(&f->message), phrases));
 }
 
-static enum err_kind kind_of(const struct server_error *f)
+static enum err_kind error_kind_of(const struct server_error *f)
 {
     if (f->status == 413 ||
         is_about(f, WORDS("context_length", "exceed_context_size", "context_window"),
@@ -252,7 +259,7 @@ static int set(struct err *e, int status, struct str value, struct str body)
         read_json(&f, value);
     else if (!provider_error_add_page(&f.message, body))
         buf_add_str(&f.message, str_starts(rest, STR("<")) ? rest : str_cut(&rest, '\n'));
-    kind = kind_of(&f);
+    kind = error_kind_of(&f);
     provider_error_add_excerpt(&shown, str_trim(buf_str(&f.message)), MESSAGE_MAX);
     if (shown.len == 0)
         buf_add_c(&shown, "no message");
@@ -304,7 +311,7 @@ void provider_error_explain(struct err *e, int status, struct str body, const ch
         err_set(e, e->kind, "%s (key from %s)", err_text(e), key_from);
     else if (e->kind == ERR_AUTH && !sent)
         err_set(e, e->kind, "%s (no key was sent)", err_text(e));
-    else if (status == 404 && e->kind == ERR_REQUEST && find_word(body, "model"))
+    else if (status == 404 && e->kind == ERR_REQUEST && find_lower(body, "model"))
         err_set(e, e->kind, "%s (chat --models lists the models)", err_text(e));
     else if (status == 404 && e->kind == ERR_REQUEST)
         err_set(e, e->kind, "%s (%s)", err_text(e),

@@ -148,7 +148,7 @@ static int64_t input_tokens(const struct ask *ask)
     return (int64_t)((double)bytes * 1000 / (double)token_bytes * 4 / 3) + (int64_t)marks;
 }
 
-/* Does the input fit into a context of this size, with room for an answer? */
+/* Returns whether the input fits into a context of this size, with room for an answer. */
 static bool fits(const struct ask *ask, int64_t input, int64_t size)
 {
     int64_t room = ask->answer_room < size / 4 ? ask->answer_room : size / 4;

@@ -385,8 +385,8 @@ static int openai_read_calls(struct response *a, struct str calls, struct err *e
     return rc;
 }
 
-static void openai_keep_details(struct response *a, const char *member, struct str details,
-                                bool piece)
+static void openai_add_details(struct response *a, const char *member, struct str details,
+                               bool piece)
 {
     for (struct json_iter it = json_iter(details); !it.object && json_next(&it);)
         opaque_add_detail(&a->opaque, member, it.value, piece);
@@ -426,8 +426,8 @@ static int openai_read_message(struct response *a, struct str message, bool delt
     struct str got[COUNT];
 
     json_pick(message, keys, got, COUNT);
-    openai_keep_details(a, keys[DETAILS], got[DETAILS], delta);
-    openai_keep_details(a, keys[BLOCKS], got[BLOCKS], delta);
+    openai_add_details(a, keys[DETAILS], got[DETAILS], delta);
+    openai_add_details(a, keys[BLOCKS], got[BLOCKS], delta);
     if (response_add_extra(a, NULL, keys[FIELDS], got[FIELDS], e) != 0 ||
         openai_read_reasoning(a, &got[THOUGHT], 1 + DETAILS - THOUGHT) != 0 ||
         openai_read_content(a, got[CONTENT], e) != 0)
@@ -529,9 +529,9 @@ static int openai_read_object(struct response *a, struct str object, bool *any, 
     openai_read_usage(a, inner[SPENT]);
     openai_read_usage(a, json_get(outer[GROQ], "usage"));
     openai_read_usage(a, outer[USAGE]);
-    response_keep_usage_member(a, "service_tier", outer[TIER]);
+    response_add_usage_member(a, "service_tier", outer[TIER]);
     /* LiteLLM */
-    response_keep_usage_member(a, "response_cost", json_get(outer[HIDDEN], "response_cost"));
+    response_add_usage_member(a, "response_cost", json_get(outer[HIDDEN], "response_cost"));
     delta = json_type(inner[DELTA]) == JSON_OBJECT;
     if (openai_read_message(a, inner[delta ? DELTA : MESSAGE], delta, e) != 0)
         return -1;

@@ -113,7 +113,7 @@ static void input_add_result(struct input *in, const struct context_message *m)
 
 /* ---- items of earlier responses ---- */
 
-/* Are these the same texts but for white space? The text of an answer has a blank line between
+/* Returns whether these are the same texts but for white space. The text of an answer has a blank line between
  * those of its items. */
 static bool same_words(struct str a, struct str b)
 {
@@ -132,7 +132,7 @@ static bool same_words(struct str a, struct str b)
     }
 }
 
-/* Do the items have the text of the message? A user may have edited it in the history. */
+/* Returns whether the items have the text of the message. A user may have edited it in the history. */
 static bool items_have_text(struct str items, const struct context_message *m)
 {
     static const char *const members[] = {"text", "refusal"};
@@ -378,7 +378,7 @@ static void read_other_item(struct response *a, struct str item)
     struct str type = json_text(json_get(item, "type"), &scratch),
                action = json_get(item, "action");
 
-    response_note_other(a, type);
+    response_set_other(a, type);
     /* A search costs money, a page that is opened after it does not (OpenAI, "Pricing"). */
     if (str_ends(type, STR("_call")) &&
         (!json_get(action, "type").p || json_has_type(action, "search")))
@@ -460,7 +460,7 @@ static int responses_read_end(struct response *a, struct str response, struct st
 
     wire_set_model(a, json_get(response, "model"));
     wire_read_usage(a, &a->usage, json_get(response, "usage"), counts);
-    response_keep_usage_member(a, "service_tier", json_get(response, "service_tier"));
+    response_add_usage_member(a, "service_tier", json_get(response, "service_tier"));
     if (!a->begun) {
         begin_item(a);
         for (struct json_iter it = json_iter(json_get(response, "output"));

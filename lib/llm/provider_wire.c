@@ -15,8 +15,8 @@
 /* How much of an unusable event or response a message shows, in code points. */
 #define EXCERPT_MAX 80
 
-static void add_url(struct http_request *r, const struct provider *p, const struct ask *ask,
-                    const char *version, const char *path)
+static void add_request_url(struct http_request *r, const struct provider *p, const struct ask *ask,
+                            const char *version, const char *path)
 {
     struct str query = str_of(ask->base_url ? ask->base_url : p->base_url);
     struct str base = str_cut(&query, '?');
@@ -62,7 +62,7 @@ int wire_begin(struct http_request *r, const struct provider *p, const struct as
     struct buf value = BUF_INIT(BUF_SMALL);
     int rc;
 
-    add_url(r, p, ask, version, path);
+    add_request_url(r, p, ask, version, path);
     if ((post && add_own_header(r, ask, "Content-Type", json, e) != 0) ||
         add_own_header(r, ask, "Accept", post && ask->stream ? stream : json, e) != 0)
         return -1;
@@ -246,7 +246,7 @@ int wire_add_call(struct response *a, int64_t index, struct str id, struct str n
 void wire_read_usage(struct response *a, struct usage *to, struct str usage,
                      const struct wire_usage *members)
 {
-    response_keep_usage(a, usage);
+    response_add_usage(a, usage);
     for (; json_type(usage) == JSON_OBJECT && members->inner; members++)
         usage_read(
             to, members->kind,

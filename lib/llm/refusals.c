@@ -26,7 +26,7 @@ static void refusal_release(struct refusal *refusal)
         free(refusal->text[i]);
 }
 
-void refusals_settle(struct refusals *f, size_t first, bool helped)
+void refusals_end_exchange(struct refusals *f, size_t first, bool helped)
 {
     size_t kept = first;
 
@@ -40,7 +40,7 @@ void refusals_settle(struct refusals *f, size_t first, bool helped)
 
 void refusals_release(struct refusals *f)
 {
-    refusals_settle(f, 0, false);
+    refusals_end_exchange(f, 0, false);
     free(f->at);
     free(f->path);
     free(f->model);
@@ -294,7 +294,7 @@ static char *id_of(struct str text)
 
 /* Adds the text of the error, decoded. Gateways send the error of another server as the text
  * `metadata.raw` (OpenRouter). */
-static void add_message(struct buf *message, struct str error)
+static void add_error_text(struct buf *message, struct str error)
 {
     static const char *const keys[] = {"message", "error", "detail", "msg"};
 
@@ -303,11 +303,11 @@ static void add_message(struct buf *message, struct str error)
         json_decode(error, message);
     } else if (json_type(error) == JSON_OBJECT) {
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-            add_message(message, json_get(error, keys[i]));
-        add_message(message, json_get(json_get(error, "metadata"), "raw"));
+            add_error_text(message, json_get(error, keys[i]));
+        add_error_text(message, json_get(json_get(error, "metadata"), "raw"));
     }
     for (struct json_iter it = json_iter(error); !it.object && json_next(&it);)
-        add_message(message, it.value);
+        add_error_text(message, it.value);
 }
 
 /* ---- the length of an answer ---- */
@@ -343,9 +343,9 @@ static void read_numbers(struct reading *r)
     struct str text = buf_str(&r->message);
     struct number *at = r->numbers;
     const char *end = text.p + text.n;
-    size_t count = 0;
+    size_t *count = &r->numbers_count;
 
-    for (const char *p = text.p, *start; p < end && count < NUMBERS_MAX; p += p < end) {
+    for (const char *p = text.p, *start; p < end && *count < NUMBERS_MAX; p += p < end) {
         int64_t n = 0;
 
         for (start = p; p < end; p++)
@@ -356,11 +356,10 @@ static void read_numbers(struct reading *r)
         if (p == start || !begins_number(text, start) ||
             (p < end && (ascii_is_letter(*p) || *p == '-')))
             continue;
-        if (count > 0)
-            at[count - 1].after.n = (size_t)(start - at[count - 1].after.p);
-        at[count++] = (struct number){n, {p, (size_t)(end - p)}};
+        if (*count > 0)
+            at[*count - 1].after.n = (size_t)(start - at[*count - 1].after.p);
+        at[(*count)++] = (struct number){n, {p, (size_t)(end - p)}};
     }
-    r->numbers_count = count;
 }
 
 /* Returns the number of the prompt's tokens if the text names it, or 0. `ours` is the length that
@@ -395,16 +394,15 @@ static int64_t prompt_tokens(const struct reading *r, int64_t ours)
  * only. */
 static int64_t shorter_length(const struct reading *r, int64_t ours, bool *passing)
 {
-    const struct number *at = r->numbers;
     int64_t prompt = prompt_tokens(r, ours), best = 0;
     bool named = false;
 
     *passing = r->too_long || r->status == 402 || prompt > 0;
     for (size_t i = 0; i < r->numbers_count; i++) {
-        int64_t n = at[i].n - prompt;
+        int64_t number = r->numbers[i].n, n = number - prompt;
 
-        if (at[i].n < LENGTH_LEAST || at[i].n == ours || at[i].n == prompt ||
-            at[i].n == r->status || (prompt > 0 && n == ours))
+        if (number < LENGTH_LEAST || number == ours || number == prompt || number == r->status ||
+            (prompt > 0 && n == ours))
             continue;
         named = named || prompt > 0;
         if (n > best && n < ours)
@@ -475,18 +473,16 @@ static void learn_length(struct reading *r)
 /* Returns true if a request cannot do without the field, or would mean something else. */
 static bool is_needed(const struct reading *r, struct str path)
 {
-    struct str rest = path, first = str_cut(&rest, '.'), schema = STR_NONE;
-    const char *limit = r->provider->limit_field;
+    struct str rest = path, first = str_cut(&rest, '.');
+    struct str schema = r->ask->schema.p ? str_of(r->provider->schema_field) : STR_NONE;
 
     for (const char *const *name = WORDS("model", "messages", "input", "system", "tools",
                                          "instructions", "store", "stream");
          *name; name++)
         if (str_eq_c(first, *name))
             return true;
-    if (r->ask->schema.p)
-        schema = str_of(r->provider->schema_field);
     return (schema.p && (str_starts(path, schema) || str_starts(schema, path))) ||
-           (r->provider->needs_limit && limit && str_eq_c(path, limit));
+           (r->provider->needs_limit && str_eq_c(path, r->provider->limit_field));
 }
 
 /* Replaces the efforts `max` and `minimal` by the nearest one that the error names. Returns false
@@ -713,6 +709,7 @@ static bool names_tool(struct str text, struct str name)
 /* Sends fewer tools than `count`. */
 static void learn_many_tools(struct reading *r, size_t count)
 {
+    const struct number *at = r->numbers;
     struct str text = buf_str(&r->message);
     int64_t most = 0, all = (int64_t)count;
     char only[24], value[24];
@@ -722,12 +719,9 @@ static void learn_many_tools(struct reading *r, size_t count)
         !provider_error_mentions(text, WORDS("too many", "too long", "maximum", "at most",
                                              "more than", "exceed", "limit", "up to", "max ")))
         return;
-    for (size_t i = 0; i < r->numbers_count; i++) {
-        int64_t n = r->numbers[i].n;
-
-        if (n > most && n < all && n != r->status)
-            most = n;
-    }
+    for (size_t i = 0; i < r->numbers_count; i++)
+        if (at[i].n > most && at[i].n < all && at[i].n != r->status)
+            most = at[i].n;
     if (most == 0 && provider_error_mentions(text, WORDS("too many tools", "too many function")))
         most = all > TOOLS_MOST ? TOOLS_MOST : all / 2;
     if (most == 0 || body_field_is_typed(r->provider, r->ask, "tools", &r->typed) ||
@@ -976,7 +970,7 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
                         .ask = ask,
                         .status = status,
                         .too_long = too_long,
-                        .reply = reply,
+                        .reply = {reply.p, reply.n < SEARCHED_MAX ? reply.n : SEARCHED_MAX},
                         .has = what_it_has(p, ask),
                         .message = BUF_INIT(BUF_LINE),
                         .notice = BUF_INIT(BUF_LINE),
@@ -992,16 +986,10 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
         buf_add_str(&r.message, str_trim(reply));
         r.value = STR_NONE;
     }
-    if (json_type(r.value) == JSON_ARRAY)
-        r.value = json_at(r.value, 0);
-    r.error = json_get(r.value, "error");
-    if (json_type(r.error) != JSON_OBJECT)
-        r.error = r.value;
-    add_message(&r.message, r.error);
+    r.error = provider_error_object(&r.value);
+    add_error_text(&r.message, r.error);
     buf_truncate(&r.message, SEARCHED_MAX);
     read_numbers(&r);
-    if (r.reply.n > SEARCHED_MAX)
-        r.reply.n = SEARCHED_MAX;
     for (size_t i = 0; !r.learned && i < sizeof rules / sizeof *rules; i++) {
         buf_clear(&r.notice);
         if (all || (rules[i].any && status != 404) || rules[i].status == status)

@@ -247,7 +247,7 @@ static void conflict(struct adding *a, const struct decided *d)
 /* Adds to `out` the new value of the field a->path: `ours`, the present one, or `theirs`, that of
  * the option. A setting may decide the field, the object around it, or a field inside of it, which
  * would be lost with its object. */
-static void add_chosen(struct adding *a, struct buf *out, struct str ours, struct str theirs)
+static void add_chosen_value(struct adding *a, struct buf *out, struct str ours, struct str theirs)
 {
     struct str own = buf_str(&a->path);
     const struct decided *d = NULL;
@@ -281,7 +281,7 @@ static void add_both(struct adding *a, struct buf *out, struct str ours, struct 
     /* Members of two schemas together would be a third one. */
     if ((!objects || (schema && str_eq_c(buf_str(&a->path), schema))) &&
         (!arrays || !str_eq_c(buf_str(&a->path), "tools"))) {
-        add_chosen(a, out, ours, theirs);
+        add_chosen_value(a, out, ours, theirs);
         return;
     }
     buf_add_byte(out, objects ? '{' : '[');
@@ -314,7 +314,7 @@ static void add_both(struct adding *a, struct buf *out, struct str ours, struct 
 
 /* Adds the option as the value of the field of the same name, or of the object around it. cJSON
  * writes the bytes of a key unchanged, so they have to be valid UTF-8. */
-static void add_option(cJSON *body, struct adding *a)
+static void add_body_option(cJSON *body, struct adding *a)
 {
     struct buf text = BUF_INIT(SIZE_MAX), old = BUF_INIT(SIZE_MAX), merged = BUF_INIT(SIZE_MAX);
     struct buf key = BUF_INIT(SIZE_MAX);
@@ -401,7 +401,7 @@ int body_add_options(cJSON *body, const struct provider *p, const struct ask *as
     for (size_t i = 0; !a.failed && i < ask->options_count; i++) {
         a.option = &ask->options[i];
         if (!is_limit_again(body, &a, p))
-            add_option(body, &a);
+            add_body_option(body, &a);
     }
     buf_release(&a.path);
     return a.failed ? -1 : 0;

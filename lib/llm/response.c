@@ -55,7 +55,7 @@ void response_release(struct response *a)
     response_init(a, a->sink);
 }
 
-static bool is_too_long(const struct response *a)
+static bool is_over_limit(const struct response *a)
 {
     return a->text.len + a->calls_bytes > RESPONSE_MAX;
 }
@@ -132,7 +132,7 @@ static int pass_text(struct response *a, bool ends, struct err *e)
     size_t held = 0;
     struct str delta;
 
-    if (a->text.overflow || is_too_long(a))
+    if (a->text.overflow || is_over_limit(a))
         return exceeds_limit(e);
     mask(a, &a->text, a->passed > KEY_SHOWN ? a->passed - KEY_SHOWN : 0, a->passed);
     if (!ends)
@@ -233,7 +233,7 @@ int response_add_citations(struct response *a, struct str json)
 
 /* ---- usage ---- */
 
-void response_keep_usage(struct response *a, struct str object)
+void response_add_usage(struct response *a, struct str object)
 {
     struct str sides[] = {buf_str(&a->raw_usage), object};
     struct buf merged = BUF_INIT(RAW_USAGE_MAX), key = BUF_INIT(BUF_LINE);
@@ -260,7 +260,7 @@ void response_keep_usage(struct response *a, struct str object)
     buf_release(&key);
 }
 
-void response_keep_usage_member(struct response *a, const char *name, struct str value)
+void response_add_usage_member(struct response *a, const char *name, struct str value)
 {
     struct buf object = BUF_INIT(RAW_USAGE_MAX);
 
@@ -270,7 +270,7 @@ void response_keep_usage_member(struct response *a, const char *name, struct str
     json_add_key(&object, name);
     json_add_compact(&object, value);
     buf_add_byte(&object, '}');
-    response_keep_usage(a, object.overflow ? STR_NONE : buf_str(&object));
+    response_add_usage(a, object.overflow ? STR_NONE : buf_str(&object));
     buf_release(&object);
 }
 
@@ -282,17 +282,17 @@ void response_count_charge(struct response *a, struct str type)
     buf_set(&name, type);
     json_int(json_get(buf_str(&a->raw_usage), buf_c(&name)), &n);
     buf_addf(&number, "%" PRId64, n + 1);
-    response_keep_usage_member(a, buf_c(&name), buf_str(&number));
+    response_add_usage_member(a, buf_c(&name), buf_str(&number));
     buf_release(&name);
     buf_release(&number);
 }
 
-void response_settle_usage(struct response *a, struct str head_cost)
+void response_finish_usage(struct response *a, struct str head_cost)
 {
     struct str number;
 
     if (json_check(head_cost, &number, NULL) && json_type(number) == JSON_NUMBER)
-        response_keep_usage_member(a, "response_cost", number);
+        response_add_usage_member(a, "response_cost", number);
     mask(a, &a->raw_usage, 0, 0);
     usage_read_cost(&a->usage, buf_str(&a->raw_usage));
 }
@@ -350,7 +350,7 @@ int response_add_call(struct response *a, int64_t index, struct str id, struct s
     else
         json_pieces_add(&c->pieces, args, &c->args);
     a->calls_bytes += id.n + name.n + c->args.len - before;
-    if (c->id.overflow || c->name.overflow || c->args.overflow || is_too_long(a))
+    if (c->id.overflow || c->name.overflow || c->args.overflow || is_over_limit(a))
         return exceeds_limit(e);
     return 0;
 }
@@ -369,7 +369,7 @@ int response_add_extra(struct response *a, struct tool_call *c, const char *memb
     json_add_key(extra, member);
     json_add_compact(extra, json);
     a->calls_bytes += c ? json.n : 0;
-    return extra->overflow || is_too_long(a) ? exceeds_limit(e) : 0;
+    return extra->overflow || is_over_limit(a) ? exceeds_limit(e) : 0;
 }
 
 /* Moves the objects that came beside a call, or beside all calls, to a->opaque.thinking. Of a
@@ -389,7 +389,7 @@ static void add_extra(struct response *a, struct buf *extra, struct str id)
     buf_release(&name);
 }
 
-void response_settle_calls(struct response *a)
+void response_finish_calls(struct response *a)
 {
     for (size_t i = 0; i < a->calls_count; i++) {
         struct tool_call *c = &a->calls[i];
@@ -466,7 +466,7 @@ void response_ask_client(struct response *a, struct str type, struct str name)
     buf_release(&shown);
 }
 
-void response_note_other(struct response *a, struct str type)
+void response_set_other(struct response *a, struct str type)
 {
     struct buf shown = BUF_INIT(BUF_SMALL);
 
@@ -526,7 +526,7 @@ int response_join(struct response *a, struct response *next, struct err *e)
     a->refused = next->refused;
     a->reasoned = a->reasoned || next->reasoned;
     a->sink_failed = next->sink_failed;
-    return a->text.overflow || is_too_long(a) ? exceeds_limit(e) : 0;
+    return a->text.overflow || is_over_limit(a) ? exceeds_limit(e) : 0;
 }
 
 void response_add_members(const struct tool_call *c, struct buf *out)

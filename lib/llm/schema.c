@@ -31,7 +31,7 @@ struct schema {
 
 /* Parses a value that json_check accepted. Returns NULL if a number has more than 63 characters,
  * which some versions of cJSON refuse. */
-static cJSON *parse(struct str value)
+static cJSON *parse_checked(struct str value)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
     cJSON *parsed;
@@ -284,7 +284,7 @@ static bool is_known_ref(const char *ref)
 }
 
 /* Returns the schema that such a reference leads to, or NULL. */
-static cJSON *follow(const struct schema *s, const char *ref)
+static cJSON *follow_ref(const struct schema *s, const char *ref)
 {
     const char *name = strrchr(ref, '/');
     const cJSON *place = member(s->root, ref[1] && ref[2] == '$' ? "$defs" : "definitions");
@@ -295,7 +295,7 @@ static cJSON *follow(const struct schema *s, const char *ref)
 static bool check_ref(struct walk *w, const struct target *t, const cJSON *want)
 {
     return !is_known_ref(want->valuestring) ||
-           apply(w, follow(w->schema, want->valuestring), t->value);
+           apply(w, follow_ref(w->schema, want->valuestring), t->value);
 }
 
 #define ANY 0xff
@@ -392,26 +392,33 @@ static bool apply(struct walk *w, const cJSON *schema, const cJSON *value)
 
 /* ---- loading a schema ---- */
 
+static const char *types_mistake(const cJSON *value)
+{
+    const cJSON *name = cJSON_IsArray(value) ? value->child : value;
+
+    if (!cJSON_IsString(value) && (!cJSON_IsArray(value) || !name))
+        return "is neither a type nor an array of types";
+    for (; name; name = name == value ? NULL : name->next)
+        if (!type_named(name))
+            return "names no type";
+    return NULL;
+}
+
 /* Returns the mistake in the value of a keyword, or NULL. Schemas inside it are checked elsewhere.
  * */
 static const char *form_mistake(enum form form, const cJSON *value)
 {
-    const cJSON *name = cJSON_IsArray(value) ? value->child : value;
-    bool strings = cJSON_IsArray(value), all_types = true;
+    bool strings = cJSON_IsArray(value);
 
     for (const cJSON *one = value->child; one; one = one->next)
         strings = strings && cJSON_IsString(one);
-    for (; name; name = name == value ? NULL : name->next)
-        all_types = all_types && type_named(name);
     switch (form) {
     case FORM_NUMBER:
         return cJSON_IsNumber(value) ? NULL : "is not a number";
     case FORM_REF:
         return cJSON_IsString(value) ? NULL : "is not a string";
     case FORM_TYPES:
-        if (!cJSON_IsString(value) && !(cJSON_IsArray(value) && value->child))
-            return "is neither a type nor an array of types";
-        return all_types ? NULL : "names no type";
+        return types_mistake(value);
     case FORM_NAMES:
         return strings ? NULL : "is not an array of strings";
     case FORM_SCHEMA_LIST:
@@ -449,7 +456,7 @@ static bool ends(struct walk *w, cJSON *schema, bool deep)
         if (!deep && keyword->applies != ANY)
             continue;
         if (keyword->form == FORM_REF && cJSON_IsString(value) && is_known_ref(value->valuestring))
-            held = ends(w, follow(w->schema, value->valuestring), deep);
+            held = ends(w, follow_ref(w->schema, value->valuestring), deep);
         if (keyword->form == FORM_SCHEMA)
             held = ends(w, value, deep);
         if (keyword->form == FORM_SCHEMA_LIST || keyword->form == FORM_SCHEMA_MAP)
@@ -494,7 +501,7 @@ static bool load_keyword(struct walk *w, cJSON *value)
         w->schema->fits = 0;
         add_unchecked(w->schema, "$ref");
     } else if (keyword->form == FORM_REF) {
-        cJSON *target = follow(w->schema, ref);
+        cJSON *target = follow_ref(w->schema, ref);
 
         if (!target)
             return mistake(w, "there is no '%s'", ref);
@@ -557,7 +564,7 @@ static bool load_schema(struct walk *w, cJSON *schema)
 /* ---- the whole ---- */
 
 /* Parses s->text. Returns false, with the mistake noted, if it is not a schema. */
-static bool load(struct walk *w)
+static bool load_text(struct walk *w)
 {
     struct schema *s = w->schema;
     size_t at;
@@ -566,7 +573,7 @@ static bool load(struct walk *w)
         return mistake(w, "is over 64 MiB");
     if (!json_check(buf_str(&s->text), &s->value, &at))
         return mistake(w, "is not JSON at byte %zu", at);
-    s->root = parse(s->value);
+    s->root = parse_checked(s->value);
     if (!s->root)
         return mistake(w, "has a number that is too long");
     s->fits = SCHEMA_STRICT | SCHEMA_ANTHROPIC;
@@ -587,7 +594,7 @@ struct schema *schema_new(struct str text, struct err *e)
     buf_init(&s->text, BUF_LINE);
     buf_init(&s->unchecked, BUF_SMALL);
     buf_add_str(&s->text, text);
-    if (!load(&w)) {
+    if (!load_text(&w)) {
         err_set(e, ERR_USAGE, "%s", buf_c(&w.why));
         schema_free(s);
         s = NULL;
@@ -655,7 +662,7 @@ int schema_check(struct schema *s, struct str answer, struct err *e)
 
     if (!json_check(answer, &value, &at))
         mistake(&w, "is not JSON at byte %zu", at);
-    else if (!(parsed = parse(value)))
+    else if (!(parsed = parse_checked(value)))
         mistake(&w, "has a number that is too long");
     else
         held = apply(&w, s->root, parsed);

@@ -95,7 +95,7 @@ void tool_add_ends(struct buf *to, struct str text, size_t head, size_t tail, ui
     utf8_add_repaired(to, last);
 }
 
-bool tool_take_edits(struct tool_job *job, struct str object)
+bool tool_read_edits(struct tool_job *job, struct str object)
 {
     static const struct {
         const char *key;

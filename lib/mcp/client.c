@@ -330,7 +330,7 @@ static int64_t request(struct mcp_server *s, struct mcp_message m, struct buf *p
 }
 
 /* Begins with server/discover, or with initialize. */
-static void greet(struct mcp_server *s, bool discover)
+static void begin_greeting(struct mcp_server *s, bool discover)
 {
     struct buf params = BUF_INIT(BUF_SMALL);
 
@@ -353,7 +353,7 @@ void mcp_greet(struct mcp_server *s)
 {
     s->greetings = 1;
     buf_clear(&s->refused);
-    greet(s, s->transport->discover_first);
+    begin_greeting(s, s->transport->discover_first);
 }
 
 /* Begins in the other way. Each is tried once. */
@@ -362,7 +362,7 @@ static void greet_again(struct mcp_server *s, enum err_kind kind)
     if (++s->greetings > 2)
         mcp_give_up(s, kind, "refuses to begin: %s", buf_c(&s->refused));
     else
-        greet(s, s->state == MCP_GREETING);
+        begin_greeting(s, s->state == MCP_GREETING);
 }
 
 static void send_waiting_calls(struct mcp_server *s);
@@ -434,7 +434,7 @@ static void read_greeting(struct mcp_server *s, struct str result)
     buf_release(&scratch);
 }
 
-/* Does a list of revisions name the one without initialize? */
+/* Returns whether a list of revisions names the one without initialize. */
 static bool names_stateless(struct str list)
 {
     for (struct json_iter it = json_iter(list); json_next(&it);)
@@ -453,7 +453,7 @@ static void read_discovery(struct mcp_server *s, const struct rpc_message *m)
         begin_list(s, m->body);
     } else if (m->kind == KIND_ERROR && names_stateless(supported) && !s->asked_twice) {
         s->asked_twice = true;
-        greet(s, true);
+        begin_greeting(s, true);
     } else {
         /* What a server says to initialize is closer to the cause. */
         if (m->kind == KIND_ERROR && s->refused.len == 0)
@@ -561,7 +561,7 @@ static void finish_call(struct tool_job *job, const struct rpc_message *m)
     struct buf text = BUF_INIT(MCP_MESSAGE_MAX), data = BUF_INIT(MCP_MESSAGE_MAX);
 
     if (m->kind == KIND_RESULT) {
-        mcp_result_take(job, m->body);
+        mcp_result_read(job, m->body);
     } else {
         /* Servers put there what is missing. */
         if (!json_is_null(json_get(m->body, "data")))
@@ -575,7 +575,7 @@ static void finish_call(struct tool_job *job, const struct rpc_message *m)
     buf_release(&data);
 }
 
-static void read_answer(struct mcp_server *s, const struct rpc_message *m)
+static void read_reply(struct mcp_server *s, const struct rpc_message *m)
 {
     struct mcp_call *call = m->number > 0 ? find_call(s, m->number) : NULL;
     bool first = s->state == MCP_GREETING || s->state == MCP_DISCOVERING;
@@ -679,7 +679,7 @@ static void dispatch_message(struct mcp_server *s, struct str object)
     if (!parse_message(object, &m, &method))
         count_noise(s, object);
     else if (m.kind == KIND_RESULT || m.kind == KIND_ERROR)
-        read_answer(s, &m);
+        read_reply(s, &m);
     else if (++s->unasked > MCP_UNASKED_MAX)
         mcp_give_up(s, ERR_LIMIT, "cannot be used: it sent %d messages and no answer",
                     MCP_UNASKED_MAX);
@@ -693,7 +693,7 @@ static void dispatch_message(struct mcp_server *s, struct str object)
     buf_release(&method);
 }
 
-void mcp_take(struct mcp_server *s, struct str text)
+void mcp_receive(struct mcp_server *s, struct str text)
 {
     struct buf repaired = BUF_INIT(3 * MCP_MESSAGE_MAX);
     struct str value;
@@ -730,9 +730,9 @@ void mcp_take(struct mcp_server *s, struct str text)
 
 /* ---- what a transport reports ---- */
 
-void mcp_take_error(struct mcp_server *s, int64_t id, struct str error)
+void mcp_receive_error(struct mcp_server *s, int64_t id, struct str error)
 {
-    read_answer(s, &(struct rpc_message){.kind = KIND_ERROR, .number = id, .body = error});
+    read_reply(s, &(struct rpc_message){.kind = KIND_ERROR, .number = id, .body = error});
 }
 
 void mcp_lose_answer(struct mcp_server *s, int64_t id, const struct err *why)
@@ -774,7 +774,7 @@ void mcp_lose_session(struct mcp_server *s, int64_t id)
         mcp_give_up(s, ERR_LIMIT, "ended its session before it was ready");
     else if (s->state == MCP_READY || s->state == MCP_LISTING) {
         s->greetings = 2;
-        greet(s, false);
+        begin_greeting(s, false);
     }
 }
 

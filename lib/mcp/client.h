@@ -2,7 +2,7 @@
  * client - what mcp/client shares with its transports, by which messages reach a server and come
  * back: a program on this machine (mcp/stdio) and Streamable HTTP (mcp/streamable_http).
  *
- * A transport only moves messages. It gives each message of the server to mcp_take, and reports
+ * A transport only moves messages. It gives each message of the server to mcp_receive, and reports
  * what mcp/client cannot see with the other functions at the end of this file.
  */
 #ifndef MCP_CLIENT_H
@@ -45,9 +45,9 @@ struct mcp_transport {
 /* Takes a message of the server, on one line or several. Bytes that are not UTF-8 become U+FFFD. A
  * text that is no message is passed over, unless there are many or it was meant as one: then this
  * function gives the server up. */
-void mcp_take(struct mcp_server *s, struct str text);
+void mcp_receive(struct mcp_server *s, struct str text);
 /* Takes the body of a JSON-RPC error as the answer to this request. */
-void mcp_take_error(struct mcp_server *s, int64_t id, struct str error);
+void mcp_receive_error(struct mcp_server *s, int64_t id, struct str error);
 /* Returns whether the server has been given up. */
 bool mcp_is_broken(const struct mcp_server *s);
 /* Adds `: it writes what is no message: 'LINE'` with the first such line, like one of JSON over

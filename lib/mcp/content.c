@@ -102,8 +102,8 @@ static void add_content_block(struct buf *text, struct attachment_list *images, 
 
 /* The content is an array of blocks (schema/2025-11-25, CallToolResult). Servers also send one
  * block, and texts in the place of blocks. */
-static void add_content(struct buf *text, struct attachment_list *images, struct buf *files,
-                        struct str result)
+static void add_result_content(struct buf *text, struct attachment_list *images, struct buf *files,
+                               struct str result)
 {
     struct str structured = json_get(result, "structuredContent");
     struct str content = json_get(result, "content");
@@ -122,7 +122,7 @@ static void add_content(struct buf *text, struct attachment_list *images, struct
         json_add_compact(text, structured);
 }
 
-void mcp_result_take(struct tool_job *job, struct str result)
+void mcp_result_read(struct tool_job *job, struct str result)
 {
     /* The descriptions of many empty blocks are longer than the message was. */
     struct buf text = BUF_INIT(8 * MCP_MESSAGE_MAX), files = BUF_INIT(MCP_MESSAGE_MAX);
@@ -134,15 +134,15 @@ void mcp_result_take(struct tool_job *job, struct str result)
 
     job->failed = json_is_true(json_get(result, "isError")) || !complete;
     if (complete)
-        add_content(&text, &job->images, &files, result);
+        add_result_content(&text, &job->images, &files, result);
     else
         buf_add_c(&text, "it asks for more input, which it cannot be given");
     buf_addf(&links, "{\"files_modified\":[%s]}", buf_c(&files));
     if (job->failed)
         buf_add_c(&job->result, text.len > 0 ? "the tool failed:\n" : "the tool failed");
-    else if (!tool_take_edits(job, json_get(result, "structuredContent")) && files.len > 0 &&
+    else if (!tool_read_edits(job, json_get(result, "structuredContent")) && files.len > 0 &&
              json_check(buf_str(&links), &object, NULL))
-        (void)tool_take_edits(job, object);
+        (void)tool_read_edits(job, object);
     tool_add_ends(&job->result, buf_str(&text), TOOL_HEAD_MAX, TOOL_TAIL_MAX, 0);
     job->done = true;
     buf_release(&text);

@@ -137,7 +137,7 @@ static bool read_available(struct mcp_server *s, size_t *total)
         buf_add_str(&l->line, str_cut(&rest, '\n'));
         if (!rest.p && l->line.len <= MCP_MESSAGE_MAX)
             break;
-        mcp_take(s, buf_str(&l->line));
+        mcp_receive(s, buf_str(&l->line));
         buf_clear(&l->line);
     }
     buf_release(&bytes);

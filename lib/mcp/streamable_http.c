@@ -119,7 +119,7 @@ static void pass_message(struct mcp_server *s, struct str message)
 
     utf8_add_repaired(&text, message); /* else unescape would leave it alone */
     mask_secrets(s->link, &text);
-    mcp_take(s, buf_str(&text));
+    mcp_receive(s, buf_str(&text));
     buf_release(&text);
 }
 
@@ -369,7 +369,7 @@ static bool read_refusal(struct post *p)
               json_type(json_get(object, "error")) == JSON_OBJECT && json_get(object, "jsonrpc").p;
         mask_secrets(l, &p->body); /* while it is JSON */
         if (rpc) {
-            mcp_take_error(p->server, p->id, json_get(buf_str(&p->body), "error"));
+            mcp_receive_error(p->server, p->id, json_get(buf_str(&p->body), "error"));
         } else {
             provider_error_set_http(&why, status, buf_str(&p->body));
             add_advice(p, &why);

@@ -441,7 +441,7 @@ static void check_length(int status, bool too_long, const char *text, const char
                    STR("{\"max_tokens\":128000}"), &notice);
     test_check_str(refused.count > 0 ? refused.at[0].text[REFUSED_VALUE] : "", want, text, __FILE__,
                    line);
-    refusals_settle(&refused, 0, true);
+    refusals_end_exchange(&refused, 0, true);
     test_check_int((long long)refused.count, remembered, text, __FILE__, line);
     refusals_release(&refused);
     buf_release(&notice);

@@ -192,9 +192,9 @@ void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, 
  * long text is shortened like that of an executable (tool_add_ends). If the tool reports an error
  * or did not finish, the result begins with `the tool failed`. Images that providers take are added
  * to job->images, from blocks of type image and from embedded resources. Of a tool that succeeded,
- * job->edits gets the structured content if that has the form of tool_take_edits, otherwise the
+ * job->edits gets the structured content if that has the form of tool_read_edits, otherwise the
  * paths of links (resource_link) to file:// URIs as the files that it has modified.
  */
-void mcp_result_take(struct tool_job *job, struct str result);
+void mcp_result_read(struct tool_job *job, struct str result);
 
 #endif
