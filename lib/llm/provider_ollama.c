@@ -67,54 +67,34 @@ static void set_images(cJSON *message, const struct context_message *m)
     buf_release(&json);
 }
 
-/* Adds the images of the results that end with at[i] in a message of the user, because the
- * templates of most models take images from the user alone. */
-static void push_result_images(cJSON *array, const struct context *c, size_t i)
+/* The templates of most models take images from the user alone. */
+static void add_images_of_results(cJSON *array, const struct context_message *results, size_t count)
 {
-    struct context_message all = {0};
-    cJSON *message = NULL;
+    for (size_t i = 0; i < count; i++) {
+        cJSON *message;
 
-    while (i > 0 && c->at[i - 1].role == ROLE_TOOL)
-        i--;
-    for (; i < c->count && c->at[i].role == ROLE_TOOL; i++) {
-        if (c->at[i].attachments_count == 0)
+        if (results[i].attachments_count == 0)
             continue;
-        all.attachments = c->at[i].attachments;
-        all.attachments_count = c->at[i].attachments_count;
         message = wire_message(ROLE_USER, STR("The images of the result of a tool:"));
-        set_images(message, &all);
+        set_images(message, &results[i]);
         cjson_push(array, message);
     }
 }
 
-static cJSON *ollama_messages(const struct provider *p, const struct ask *ask, struct str system)
+static cJSON *ollama_message(const struct context_message *m, struct context_server asked,
+                             struct call_ids *ids)
 {
-    const struct context *c = ask->context;
-    cJSON *array = cjson_array();
-    struct call_ids ids;
+    cJSON *message = wire_message(m->role, (struct str){m->content, m->n});
 
-    wire_call_ids_init(&ids, false);
-    if (str_trim(system).n > 0)
-        cjson_push(array, wire_message(ROLE_SYSTEM, system));
-    for (size_t i = 0; i < c->count; i++) {
-        const struct context_message *m = &c->at[i];
-        cJSON *message = wire_message(m->role, (struct str){m->content, m->n});
-
-        openai_fill_gap(array, c, i);
-        if (m->role == ROLE_TOOL) {
-            wire_set_result(message, &ids, "tool_call_id", "tool_name");
-        } else if (m->tool_calls) {
-            set_earlier_thinking(message, context_blocks(m, wire_asked(p, ask)));
-            set_calls(message, str_of(m->tool_calls), &ids);
-        } else if (m->attachments_count > 0) {
-            set_images(message, m);
-        }
-        cjson_push(array, message);
-        if (m->role == ROLE_TOOL && (i + 1 == c->count || c->at[i + 1].role != ROLE_TOOL))
-            push_result_images(array, c, i);
+    if (m->role == ROLE_TOOL) {
+        wire_set_result(message, ids, "tool_call_id", "tool_name");
+    } else if (m->tool_calls) {
+        set_earlier_thinking(message, context_blocks(m, asked));
+        set_calls(message, str_of(m->tool_calls), ids);
+    } else if (m->attachments_count > 0) {
+        set_images(message, m);
     }
-    wire_call_ids_release(&ids);
-    return array;
+    return message;
 }
 
 /* ---- the size of the context ---- */
@@ -208,7 +188,9 @@ static int ollama_request(const struct provider *p, const struct ask *ask, struc
         return -1;
     body = cjson_object();
     cjson_set_text(body, "model", str_of(ask->model));
-    cjson_set(body, "messages", ollama_messages(p, ask, system));
+    cjson_set(body, "messages",
+              wire_messages(ask->context, system, wire_asked(p, ask), false, ollama_message,
+                            add_images_of_results));
     if (ask->tools_count > 0)
         cjson_set(body, "tools", openai_tools(ask));
     cjson_set(body, "stream", cJSON_CreateBool(ask->stream));

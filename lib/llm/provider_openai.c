@@ -10,9 +10,6 @@
 
 /* ---- the messages of a request ---- */
 
-/* The content of a message that is only sent to keep the order of roles. */
-#define STAND_IN "…"
-
 /* ---- reasoning that goes back to its server ---- */
 
 /* The members that go back in the form in which they came. */
@@ -97,53 +94,29 @@ static cJSON *message_tree(const struct context_message *m, struct context_serve
     return t;
 }
 
-void openai_fill_gap(cJSON *array, const struct context *c, size_t i)
+/* The content of a tool message is text (openai-openapi, ChatCompletionRequestToolMessage), so the
+ * images of results are in a message of the user. */
+static void add_result_images(cJSON *array, const struct context_message *results, size_t count)
 {
-    if (i == 0 && c->at[i].role != ROLE_USER)
-        cjson_push(array, wire_message(ROLE_USER, STR(STAND_IN)));
-    if (i > 0 && c->at[i].role == ROLE_USER && c->at[i - 1].role == ROLE_TOOL)
-        cjson_push(array, wire_message(ROLE_ASSISTANT, STR(STAND_IN)));
-}
+    cJSON *parts = cjson_array(), *t = cjson_object();
+    size_t images = 0;
 
-/* Adds the images of the results that end with at[i], in a message of the user: the content of a
- * tool message is text (openai-openapi, ChatCompletionRequestToolMessage). */
-static void add_result_images(cJSON *array, const struct context *c, size_t i)
-{
-    cJSON *parts, *t;
-    size_t from = i, images = c->at[i].attachments_count;
-
-    for (; from > 0 && c->at[from - 1].role == ROLE_TOOL; from--)
-        images += c->at[from - 1].attachments_count;
-    if (images == 0)
-        return;
-    parts = cjson_array();
-    t = cjson_object();
     cjson_push(parts, wire_text_part("text", STR("The images of the results of the tools:")));
-    for (; from <= i; from++)
-        for (size_t k = 0; k < c->at[from].attachments_count; k++)
-            cjson_push(parts, file_part(&c->at[from].attachments[k]));
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < results[i].attachments_count; k++, images++)
+            cjson_push(parts, file_part(&results[i].attachments[k]));
     cjson_set_text(t, "role", STR("user"));
     cjson_set(t, "content", parts);
-    cjson_push(array, t);
+    if (images > 0)
+        cjson_push(array, t);
+    else
+        cJSON_Delete(t);
 }
 
 cJSON *openai_messages(const struct context *c, struct str system, struct context_server asked,
                        bool short_ids)
 {
-    cJSON *array = cjson_array();
-    struct call_ids ids;
-
-    wire_call_ids_init(&ids, short_ids);
-    if (str_trim(system).n > 0)
-        cjson_push(array, wire_message(ROLE_SYSTEM, system));
-    for (size_t i = 0; i < c->count; i++) {
-        openai_fill_gap(array, c, i);
-        cjson_push(array, message_tree(&c->at[i], asked, &ids));
-        if (c->at[i].role == ROLE_TOOL && (i + 1 == c->count || c->at[i + 1].role != ROLE_TOOL))
-            add_result_images(array, c, i);
-    }
-    wire_call_ids_release(&ids);
-    return array;
+    return wire_messages(c, system, asked, short_ids, message_tree, add_result_images);
 }
 
 /* ---- the body of a request ---- */

@@ -170,6 +170,37 @@ cJSON *wire_message(enum role role, struct str text)
     return message;
 }
 
+/* The content of a message that is only sent to keep the order of roles. */
+#define STAND_IN "…"
+
+cJSON *wire_messages(const struct context *c, struct str system, struct context_server asked,
+                     bool nine, wire_message_of *message, wire_add_images *add_images)
+{
+    cJSON *array = cjson_array();
+    struct call_ids ids;
+    size_t from = 0;
+
+    wire_call_ids_init(&ids, nine);
+    if (str_trim(system).n > 0)
+        cjson_push(array, wire_message(ROLE_SYSTEM, system));
+    for (size_t i = 0; i < c->count; i++) {
+        const struct context_message *m = &c->at[i];
+        bool after_result = i > 0 && m[-1].role == ROLE_TOOL;
+
+        if (i == 0 && m->role != ROLE_USER)
+            cjson_push(array, wire_message(ROLE_USER, STR(STAND_IN)));
+        if (after_result && m->role == ROLE_USER)
+            cjson_push(array, wire_message(ROLE_ASSISTANT, STR(STAND_IN)));
+        if (!after_result)
+            from = i;
+        cjson_push(array, message(m, asked, &ids));
+        if (m->role == ROLE_TOOL && (i + 1 == c->count || m[1].role != ROLE_TOOL))
+            add_images(array, &c->at[from], i + 1 - from);
+    }
+    wire_call_ids_release(&ids);
+    return array;
+}
+
 void wire_set_tool(cJSON *to, const struct tool *tool, const char *schema)
 {
     cjson_set_text(to, "name", str_of(tool->name));

@@ -126,6 +126,17 @@ void wire_add_call_name(struct buf *out, struct str name);
 /* Adds the arguments of a call as the text of an object. Returns false if they are none. */
 bool wire_add_arguments(struct buf *out, struct str args);
 
+/* Makes the messages of a settled context: the system prompt, unless it is blank, and what `message`
+ * makes of each. After the last of some results `add_images` adds their images, in a message of the
+ * user. A stand-in is sent where one is missing: chat templates (Gemma, Mistral, Llama 2) raise an
+ * exception unless the user begins and user and model alternate. `nine` as above. The caller frees
+ * the array. */
+typedef cJSON *wire_message_of(const struct context_message *m, struct context_server asked,
+                               struct call_ids *ids);
+typedef void wire_add_images(cJSON *array, const struct context_message *results, size_t count);
+cJSON *wire_messages(const struct context *c, struct str system, struct context_server asked,
+                     bool nine, wire_message_of *message, wire_add_images *add_images);
+
 /* Adds the messages of c to `to`. Calls become text of the assistant, results text of the user;
  * neighbouring texts of one role are merged, so that user and assistant alternate. For a server
  * whose chat template has no role for tools. */
