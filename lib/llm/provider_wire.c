@@ -433,7 +433,9 @@ void wire_add_call_name(struct buf *out, struct str name)
                      memchr(call_id_accepted.p, name.p[i], call_id_accepted.n) ? name.p[i] : '_');
 }
 
-bool wire_add_arguments(struct buf *out, struct str args)
+/* Adds the arguments of a call as the text of an object, `{}` if they are not one. Returns whether
+ * they are one. */
+static bool add_call_arguments(struct buf *out, struct str args)
 {
     struct buf text = BUF_INIT(BUF_LINE);
     struct str value = args;
@@ -455,7 +457,7 @@ void wire_call_init(struct wire_call *c, struct call_ids *ids, struct str call)
                             BUF_INIT(BUF_LINE)};
     add_call_id(ids, json_text(json_get(call, "id"), &text), &c->id);
     wire_add_call_name(&c->name, json_text(json_get(call, "name"), &text));
-    if (!wire_add_arguments(&c->args, json_get(call, "args")))
+    if (!add_call_arguments(&c->args, json_get(call, "args")))
         json_decode(json_get(call, "args"), &c->bad);
     buf_addf(&ids->waiting, "%s %s\n", buf_c(&c->id), buf_c(&c->name));
     buf_release(&text);
@@ -498,7 +500,7 @@ static void add_calls_as_text(struct buf *out, struct str calls)
         buf_add_c(out, "[call of the tool ");
         buf_add_str(out, text);
         buf_add_c(out, ": ");
-        wire_add_arguments(out, json_get(it.value, "args"));
+        add_call_arguments(out, json_get(it.value, "args"));
         buf_add_c(out, "]");
     }
     buf_release(&name);

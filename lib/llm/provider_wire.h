@@ -123,8 +123,6 @@ void wire_call_release(struct wire_call *c);
 void wire_set_result(cJSON *result, struct call_ids *ids, const char *key, const char *name_key);
 /* Adds a tool's name as in wire_call_init. */
 void wire_add_call_name(struct buf *out, struct str name);
-/* Adds the arguments of a call as the text of an object. Returns false if they are none. */
-bool wire_add_arguments(struct buf *out, struct str args);
 
 /* Makes the messages of a settled context: the system prompt, unless it is blank, and what `message`
  * makes of each. After the last of some results `add_images` adds their images, in a message of the

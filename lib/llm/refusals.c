@@ -435,10 +435,10 @@ static bool is_length(const char *path)
 static void learn_length(struct reading *r)
 {
     size_t before = 0;
-    bool passing, about = provider_error_mentions(
-                      r->reply, WORDS("max_tokens", "max_completion_tokens", "max_output_tokens",
-                                      "max tokens", "maximum tokens", "output tokens",
-                                      "completion tokens", "num_predict"));
+    bool passing;
+    bool about = provider_error_mentions(
+        r->reply, WORDS("max_tokens", "max_completion_tokens", "max_output_tokens", "max tokens",
+                        "maximum tokens", "output tokens", "completion tokens", "num_predict"));
     char ours[24], value[24];
     const char *path = NULL;
     int64_t n = 0, less;
@@ -583,12 +583,11 @@ static bool learn_place(struct reading *r, struct str place)
 /* Learns the fields that the error names. In its text the first word that is one decides. */
 static void learn_fields(struct reading *r)
 {
-    struct str text = buf_str(&r->message), rest = text;
+    struct str text = buf_str(&r->message), rest = text, word;
     bool found = learn_place(r, json_get(r->error, "param"));
     /* Mistral has the details inside of the message. */
     const struct str details[] = {json_get(r->error, "detail"), json_get(r->value, "detail"),
                                   json_get(json_get(r->error, "message"), "detail")};
-    struct str word;
     bool named;
 
     for (size_t i = 0; !found && i < sizeof details / sizeof *details; i++)

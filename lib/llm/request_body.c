@@ -168,6 +168,8 @@ enum ask_from body_option_from(const struct provider *p, const struct ask *ask, 
         struct str value;
         bool reaches;
 
+        if (option->from <= from)
+            continue;
         buf_clear(&own);
         if (is_inner_option(p, option->key))
             buf_addf(&own, "%s.", p->options_field);
@@ -177,7 +179,7 @@ enum ask_from body_option_from(const struct provider *p, const struct ask *ask, 
                       body_field_in(value, path + own.len + 1).p;
         else
             reaches = is_inside(buf_str(&own), str_of(path));
-        if (reaches && option->from > from) {
+        if (reaches) {
             from = option->from;
             if (key)
                 *key = option->key;
@@ -196,17 +198,16 @@ bool body_field_is_typed(const struct provider *p, const struct ask *ask, const 
     bool limit = ask->max_tokens > 0 && ask->max_tokens_from == ASK_FLAG &&
                  (strcmp(path, "max_tokens") == 0 || strcmp(path, "max_completion_tokens") == 0 ||
                   (p->limit_field && strcmp(path, p->limit_field) == 0));
-    const char *key;
+    const char *key = NULL, *setting = limit ? "--max-tokens" : effort ? "--effort" : NULL;
     bool option = body_option_from(p, ask, path, &key) == ASK_FLAG;
 
-    if (flag && (option || effort || limit)) {
-        buf_clear(flag);
-        buf_addf(flag, "%s%s", option ? "-o " : "",
-                 option  ? key
-                 : limit ? "--max-tokens"
-                         : "--effort");
+    if (flag && option) {
+        buf_set(flag, STR("-o "));
+        buf_add_c(flag, key);
+    } else if (flag && setting) {
+        buf_set(flag, str_of(setting));
     }
-    return option || effort || limit;
+    return option || setting;
 }
 
 /* The fields that settings of the user other than options decide. */
