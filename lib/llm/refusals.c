@@ -580,7 +580,8 @@ static bool learn_place(struct reading *r, struct str place)
     return found;
 }
 
-/* Learns the fields that the error names. In its text the first word that is one decides. */
+/* Learns the fields that the error names. In its text the first word that is one decides, but `user`
+ * is a role where the text is about roles. */
 static void learn_fields(struct reading *r)
 {
     struct str text = buf_str(&r->message), rest = text, word;
@@ -588,14 +589,14 @@ static void learn_fields(struct reading *r)
     /* Mistral has the details inside of the message. */
     const struct str details[] = {json_get(r->error, "detail"), json_get(r->value, "detail"),
                                   json_get(json_get(r->error, "message"), "detail")};
-    bool named;
+    bool named, roles = provider_error_mentions(text, WORDS("role"));
 
     for (size_t i = 0; !found && i < sizeof details / sizeof *details; i++)
         for (struct json_iter it = json_iter(details[i]);
              !it.object && !r->learned && json_next(&it);)
             found = learn_place(r, json_get(it.value, "loc")) || found;
     while (!found && (word = next_word(text, &rest, &named)).n > 0)
-        found = named && learn_field(r, word);
+        found = named && !(str_eq_c(word, "user") && roles) && learn_field(r, word);
 }
 
 /* ---- tools ---- */

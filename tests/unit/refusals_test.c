@@ -369,7 +369,9 @@ TEST(a_field_that_is_named_goes_before_a_part_of_the_conversation)
                 "chat_template_kwargs");
     CHECK_THING("{\"include\":[]}", "'include' is unknown: encrypted content is not available",
                 "include");
-    /* The type of an item is no field. */
+    /* A role and the type of an item are no fields. */
+    CHECK_THING("{\"user\":\"u\"}", "Only 'user' and 'assistant' roles are supported",
+                REFUSED_RESULTS);
     CHECK_THING("{\"reasoning\":{}}",
                 "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
                 REFUSED_REASONING);
