@@ -580,8 +580,8 @@ static bool learn_place(struct reading *r, struct str place)
     return found;
 }
 
-/* Learns the fields that the error names. In its text the first word that is one decides, but `user`
- * is a role where the text is about roles. */
+/* Learns the fields that the error names. In its text the first word that is one decides, but a text
+ * about a message names none, and `user` is a role where the text is about roles. */
 static void learn_fields(struct reading *r)
 {
     struct str text = buf_str(&r->message), rest = text, word;
@@ -595,6 +595,7 @@ static void learn_fields(struct reading *r)
         for (struct json_iter it = json_iter(details[i]);
              !it.object && !r->learned && json_next(&it);)
             found = learn_place(r, json_get(it.value, "loc")) || found;
+    found = found || provider_error_mentions(text, WORDS("messages.", "messages["));
     while (!found && (word = next_word(text, &rest, &named)).n > 0)
         found = named && !(str_eq_c(word, "user") && roles) && learn_field(r, word);
 }
@@ -1045,11 +1046,10 @@ void body_leave_refused(cJSON *body, const struct provider *p, const struct ask 
                 ? body_option_from(p, ask, path, NULL) == ASK_FLAG
                 : body_field_is_typed(p, ask, name ? name : path, NULL))
             continue;
-        if (name && text[REFUSED_VALUE])
-            path = name;
-        else if (name)
+        if (name && !text[REFUSED_VALUE])
             body_set_field(body, name, value);
-        body_set_field(body, path, str_of(text[REFUSED_VALUE]));
+        body_set_field(body, name && text[REFUSED_VALUE] ? name : path,
+                       str_of(text[REFUSED_VALUE]));
         /* This field is refused without a stream. */
         if (strcmp(path, "stream") == 0)
             body_set_field(body, "stream_options", STR_NONE);

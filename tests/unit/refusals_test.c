@@ -369,6 +369,10 @@ TEST(a_field_that_is_named_goes_before_a_part_of_the_conversation)
                 "chat_template_kwargs");
     CHECK_THING("{\"include\":[]}", "'include' is unknown: encrypted content is not available",
                 "include");
+    CHECK_THING("{\"thinking\":{}}",
+                "litellm.BadRequestError: {\"error\":{\"message\":\"messages.1.content.0: Invalid "
+                "`signature` in `thinking` block\"}}",
+                REFUSED_REASONING);
     /* A role and the type of an item are no fields. */
     CHECK_THING("{\"user\":\"u\"}", "Only 'user' and 'assistant' roles are supported",
                 REFUSED_RESULTS);
