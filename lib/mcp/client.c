@@ -443,7 +443,7 @@ static bool names_stateless(struct str list)
     return false;
 }
 
-/* Takes the answer to server/discover. An UnsupportedProtocolVersionError that names our revision
+/* Reads the answer to server/discover. An UnsupportedProtocolVersionError that names our revision
  * nevertheless is an invitation to ask again, once. */
 static void read_discovery(struct mcp_server *s, const struct rpc_message *m)
 {
@@ -511,7 +511,7 @@ static void lose_list(struct mcp_server *s, enum err_kind kind, const char *why)
     set_ready(s);
 }
 
-/* Takes the answer that getting ready depends on. */
+/* Reads the answer that getting ready depends on. */
 static void read_step(struct mcp_server *s, const struct rpc_message *m)
 {
     bool ok = m->kind == KIND_RESULT;

@@ -42,11 +42,11 @@ struct mcp_transport {
     void (*end)(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd);
 };
 
-/* Takes a message of the server, on one line or several. Bytes that are not UTF-8 become U+FFFD. A
+/* Reads a message of the server, on one line or several. Bytes that are not UTF-8 become U+FFFD. A
  * text that is no message is passed over, unless there are many or it was meant as one: then this
  * function gives the server up. */
 void mcp_receive(struct mcp_server *s, struct str text);
-/* Takes the body of a JSON-RPC error as the answer to this request. */
+/* Reads the body of a JSON-RPC error as the answer to this request. */
 void mcp_receive_error(struct mcp_server *s, int64_t id, struct str error);
 /* Returns whether the server has been given up. */
 bool mcp_is_broken(const struct mcp_server *s);
