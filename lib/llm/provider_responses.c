@@ -113,8 +113,8 @@ static void input_add_result(struct input *in, const struct context_message *m)
 
 /* ---- items of earlier responses ---- */
 
-/* Returns whether these are the same texts but for white space. The text of an answer has a blank line between
- * those of its items. */
+/* Returns whether these are the same texts but for white space. The text of an answer has a blank
+ * line between those of its items. */
 static bool same_words(struct str a, struct str b)
 {
     static const struct str blanks = STR(" \t\r\n");
@@ -132,7 +132,7 @@ static bool same_words(struct str a, struct str b)
     }
 }
 
-/* Returns whether the items have the text of the message. A user may have edited it in the history. */
+/* Returns whether the items have the text of the message. A user may have edited the history. */
 static bool items_have_text(struct str items, const struct context_message *m)
 {
     static const char *const members[] = {"text", "refusal"};
@@ -172,9 +172,9 @@ static struct str own_items(const struct context_message *m, struct context_serv
     return items;
 }
 
-/* Adds a message of the model: its own items in their order, or the text and the calls. Reasoning at
- * the end is not sent, because a server refuses it without the item that follows it ("Item 'rs_...'
- * of type 'reasoning' was provided without its required following item",
+/* Adds a message of the model: its own items in their order, or the text and the calls. Reasoning
+ * at the end is not sent, because a server refuses it without the item that follows it ("Item
+ * 'rs_...' of type 'reasoning' was provided without its required following item",
  * github.com/vercel/ai/issues/7099). */
 static void input_add_response(struct input *in, const struct context_message *m,
                                struct context_server asked)

@@ -28,8 +28,8 @@ extern const struct provider provider_responses;
 
 /* ---- requests ---- */
 
-/* Begins a request, a POST or a GET: the URL and all headers, also those of the user and the one with
- * the key, in the header of the provider or as a Bearer token. The URL is the base URL, then
+/* Begins a request, a POST or a GET: the URL and all headers, also those of the user and the one
+ * with the key, in the header of the provider or as a Bearer token. The URL is the base URL, then
  * `version` ("/v1" or "") unless the base URL ends in it, then the path. If the base URL has a
  * query, it is appended to the path's. Returns 0, or -1 with *e set. */
 int wire_begin(struct http_request *r, const struct provider *p, const struct ask *ask, bool post,
@@ -124,11 +124,11 @@ void wire_set_result(cJSON *result, struct call_ids *ids, const char *key, const
 /* Adds a tool's name as in wire_call_init. */
 void wire_add_call_name(struct buf *out, struct str name);
 
-/* Makes the messages of a settled context: the system prompt, unless it is blank, and what `message`
- * makes of each. After the last of some results `add_images` adds their images, in a message of the
- * user. A stand-in is sent where one is missing: chat templates (Gemma, Mistral, Llama 2) raise an
- * exception unless the user begins and user and model alternate. `nine` as above. The caller frees
- * the array. */
+/* Makes the messages of a settled context: the system prompt, unless it is blank, and what
+ * `message` makes of each. After the last of some results `add_images` adds their images, in a
+ * message of the user. A stand-in is sent where one is missing: chat templates (Gemma, Mistral,
+ * Llama 2) raise an exception unless the user begins and user and model alternate. `nine` as above.
+ * The caller frees the array. */
 typedef cJSON *wire_message_of(const struct context_message *m, struct context_server asked,
                                struct call_ids *ids);
 typedef void wire_add_images(cJSON *array, const struct context_message *results, size_t count);

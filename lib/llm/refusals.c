@@ -580,8 +580,8 @@ static bool learn_place(struct reading *r, struct str place)
     return found;
 }
 
-/* Learns the fields that the error names. In its text the first word that is one decides, but a text
- * about a message names none, and `user` is a role where the text is about roles. */
+/* Learns the fields that the error names. In its text the first word that is one decides, but a
+ * text about a message names none, and `user` is a role where the text is about roles. */
 static void learn_fields(struct reading *r)
 {
     struct str text = buf_str(&r->message), rest = text, word;

@@ -33,8 +33,8 @@ void body_set_field(cJSON *body, const char *path, struct str value);
  * the option's name in *key, which may be NULL; ASK_PROVIDER if there is no such option. */
 enum ask_from body_option_from(const struct provider *p, const struct ask *ask, const char *path,
                                const char **key);
-/* Returns whether a flag of the user set the field: an option, --effort or --max-tokens. Sets `flag`
- * to its name, unless that is NULL. */
+/* Returns whether a flag of the user set the field: an option, --effort or --max-tokens. Sets
+ * `flag` to its name, unless that is NULL. */
 bool body_field_is_typed(const struct provider *p, const struct ask *ask, const char *path,
                          struct buf *flag);
 /* Returns whether the server is not the provider's own. */

@@ -273,7 +273,8 @@ static bool check_any_of(struct walk *w, const struct target *t, const cJSON *wa
 }
 
 /* Returns whether this is `#`, `#/$defs/NAME` or `#/definitions/NAME`, as model providers accept.
- * Other references are not checked, and neither are names that a JSON pointer or a URL writes with escapes. */
+ * Other references are not checked, and neither are names that a JSON pointer or a URL writes with
+ * escapes. */
 static bool is_known_ref(const char *ref)
 {
     size_t n = str_starts(str_of(ref), STR("#/$defs/"))         ? 8

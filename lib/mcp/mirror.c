@@ -37,8 +37,8 @@ static void add_header_line(struct buf *out, const char *prefix, struct str name
     buf_add_byte(out, '\n');
 }
 
-/* Adds the lines of the parameters of this schema, an object's, whose value is `args`: of those that
- * are a text, an integer or a boolean. */
+/* Adds the lines of the parameters of this schema, an object's, whose value is `args`: of those
+ * that are a text, an integer or a boolean. */
 static void add_parameter_lines(struct buf *out, struct str schema, struct str args, int depth)
 {
     struct json_iter it = json_iter(json_get(schema, "properties"));

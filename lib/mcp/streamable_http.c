@@ -348,8 +348,8 @@ static bool follow_redirect(struct post *p, struct err *why)
     return same;
 }
 
-/* Reads a response that is an error. A body that is a JSON-RPC error is the answer, also if it has no
- * id, as one about a request that was not understood. Returns whether the post stays. */
+/* Reads a response that is an error. A body that is a JSON-RPC error is the answer, also if it has
+ * no id, as one about a request that was not understood. Returns whether the post stays. */
 static bool read_refusal(struct post *p)
 {
     struct link *l = p->server->link;

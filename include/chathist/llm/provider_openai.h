@@ -50,7 +50,7 @@ extern const struct provider provider_docker;
  * the conversation, not only with those of the last turn.
  *
  * Calls of another server lack what this one demands. If the server is known to demand it, or says
- * so (drop_unsupported), it gets a stand-in: an empty `reasoning_content`, which DeepSeek and Kimi
+ * so (llm/refusals), it gets a stand-in: an empty `reasoning_content`, which DeepSeek and Kimi
  * accept; and for the first call of a message the signature `skip_thought_signature_validator`,
  * which Gemini documents for calls that it did not make (the page above, "FAQs").
  *
