@@ -84,7 +84,7 @@ static void take_last_line(struct tool_job *job, struct stream *out)
     known += json_get(object, "files_modified").p ? 1 : 0;
     known += json_get(object, "edit_results").p ? 1 : 0;
     /* Without any other output it is the result, too. */
-    if (members == known && tool_take_edits(job, object) && line.p > text.p)
+    if (members == known && tool_read_edits(job, object) && line.p > text.p)
         buf_truncate(&out->kept, (size_t)(line.p - out->kept.data));
 }
 

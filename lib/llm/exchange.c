@@ -425,7 +425,7 @@ static int settle_response(struct response *a, int rc, struct err *e)
             reason = a->refused ? "content_filter" : "stop";
         response_set_finish(a, str_of(reason));
     }
-    response_settle_calls(a);
+    response_finish_calls(a);
     return rc;
 }
 
@@ -548,7 +548,7 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
     if (rc != 0 && !*more)
         *more = wait_to_repeat(&x, ask, (*repeated)++, e);
     if (!*more)
-        response_settle_usage(a, buf_str(&x.head.field[HTTP_COST]));
+        response_finish_usage(a, buf_str(&x.head.field[HTTP_COST]));
     sse_release(&x.sse);
     http_head_release(&x.head);
     buf_release(&x.body);
@@ -583,8 +583,8 @@ static int exchange_once(const struct provider *p, struct ask *ask, struct respo
     if (rc == 0)
         err_release(e);
     if (ask->refused)
-        refusals_settle(ask->refused, refused,
-                        rc == 0 || (e->kind != ERR_REQUEST && e->kind != ERR_TOO_LONG));
+        refusals_end_exchange(ask->refused, refused,
+                              rc == 0 || (e->kind != ERR_REQUEST && e->kind != ERR_TOO_LONG));
     provider_error_mask_all(e, ask);
     return rc;
 }

@@ -51,15 +51,6 @@ static void compose_release(struct composer *c)
     buf_release(&c->system);
 }
 
-/* Moves one of the arrays out. */
-static cJSON *compose_take(cJSON **array)
-{
-    cJSON *taken = *array;
-
-    *array = NULL;
-    return taken;
-}
-
 /* Turns the only text into a block, so that other blocks can follow. */
 static cJSON *compose_open_blocks(struct composer *c)
 {
@@ -206,15 +197,6 @@ static void compose_blocks(struct composer *c, struct str blocks, struct json_it
     }
 }
 
-/* Adds the summaries of a compaction, which stand for all before them ("Compaction") and are bound
- * to nothing. */
-static void compose_compactions(struct composer *c, struct str blocks)
-{
-    for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)
-        if (json_has_type(it.value, "compaction"))
-            cjson_push(compose_open_blocks(c), cjson_raw(it.value));
-}
-
 /* Returns the blocks of the message that go back, or STR_NONE. They do if the same server wrote
  * them after the same request as now (platform documentation, "Preserved thinking": a thinking
  * block is refused if the system prompt, the tools or a message before it changed; thinking may be
@@ -238,7 +220,7 @@ static struct str blocks_to_send(const struct composer *c, size_t at)
 static void compose_answer(struct composer *c, size_t at)
 {
     const struct context_message *m = &c->context->at[at];
-    struct json_iter calls = json_iter(str_of(m->tool_calls));
+    struct json_iter calls = json_iter(str_of(m->tool_calls)), it;
     struct str text = {m->content, m->n}, blocks;
 
     if (!m->tool_calls && str_trim(text).n == 0)
@@ -246,8 +228,12 @@ static void compose_answer(struct composer *c, size_t at)
     compose_turn(c, ROLE_ASSISTANT);
     blocks = blocks_to_send(c, at);
     compose_blocks(c, blocks, &calls);
-    if (!blocks.p)
-        compose_compactions(c, context_blocks(m, c->asked));
+    /* The summaries of a compaction stand for all before them ("Compaction") and are bound to
+     * nothing. */
+    it = json_iter(blocks.p ? STR_NONE : context_blocks(m, c->asked));
+    while (!it.object && json_next(&it))
+        if (json_has_type(it.value, "compaction"))
+            cjson_push(compose_open_blocks(c), cjson_raw(it.value));
     if (!opaque_has_all(blocks))
         compose_text(c, ROLE_ASSISTANT, text);
     while (json_next(&calls))
@@ -299,8 +285,11 @@ void anthropic_conversation(const struct context *context, const char *provider,
     compose_init(&c, (struct context_server){provider, NULL}, context);
     declare_called_tools(&c);
     compose_messages(&c);
-    *messages = compose_take(&c.messages);
-    *tools = c.tools->child ? compose_take(&c.tools) : NULL;
+    *messages = c.messages;
+    *tools = c.tools->child ? c.tools : NULL;
+    c.messages = NULL;
+    if (*tools)
+        c.tools = NULL;
     compose_release(&c);
 }
 
@@ -357,61 +346,38 @@ static bool takes_format(const struct ask *ask)
     return ask->schema.p && (ask->schema_fits & SCHEMA_ANTHROPIC);
 }
 
-static void set_format(cJSON *body, const struct ask *ask)
-{
-    cJSON *format = wire_of_type("json_schema");
-    struct buf text = BUF_INIT(SIZE_MAX);
-
-    cjson_set(format, "schema", wire_schema(ask));
-    cjson_print(format, &text);
-    body_set_field(body, "output_config.format", buf_str(&text));
-    cJSON_Delete(format);
-    buf_release(&text);
-}
-
-/* Adds the system prompt. If the schema for the answer has no separate field, or the server may
- * ignore that field because it is not Anthropic's, the system prompt demands it. */
-static void add_system(struct buf *system, const struct provider *p, const struct ask *ask)
-{
-    buf_add(system, ask->context->system, ask->context->system_len);
-    if (ask->schema.p && (request_is_elsewhere(p, ask) || !takes_format(ask)))
-        wire_add_schema(ask, system);
-    if (str_trim(buf_str(system)).n == 0)
-        buf_clear(system);
-}
-
-/* Options that replace a part of what the model sees. */
-static void checksum_options(struct composer *c, const struct ask *ask)
-{
-    static const char *const keys[] = {"model", "system", "tools"};
-
-    for (size_t i = 0; i < ask->options_count; i++)
-        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
-            if (strcmp(ask->options[i].key, keys[k]) == 0)
-                compose_checksum(c, ask->options[i].value);
-}
-
 /* Composes everything that the model sees. */
 static void compose_prompt(struct composer *c, const struct provider *p, const struct ask *ask)
 {
+    static const char *const keys[] = {"model", "system", "tools"};
     struct buf tools = BUF_INIT(SIZE_MAX);
 
     compose_init(c, wire_asked(p, ask), ask->context);
     declare_tools(c, ask);
-    add_system(&c->system, p, ask);
+    buf_add(&c->system, ask->context->system, ask->context->system_len);
+    /* If the schema for the answer has no separate field, or the server may ignore that field
+     * because it is not Anthropic's, the system prompt demands it. */
+    if (ask->schema.p && (request_is_elsewhere(p, ask) || !takes_format(ask)))
+        wire_add_schema(ask, &c->system);
+    if (str_trim(buf_str(&c->system)).n == 0)
+        buf_clear(&c->system);
     if (c->tools->child)
         cjson_print(c->tools, &tools);
     compose_checksum(c, str_of(ask->model));
     compose_checksum(c, buf_str(&tools));
     compose_checksum(c, buf_str(&c->system));
-    checksum_options(c, ask);
+    /* Options that replace a part of what the model sees. */
+    for (size_t i = 0; i < ask->options_count; i++)
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            if (strcmp(ask->options[i].key, keys[k]) == 0)
+                compose_checksum(c, ask->options[i].value);
     compose_messages(c);
     buf_release(&tools);
 }
 
 /* Sets how much the model thinks, and that a summary of it is sent (platform documentation,
  * "Thinking" and "Effort"). Nothing is set unless the user wants it, because models differ. */
-static void set_thinking(cJSON *body, const struct ask *ask)
+static void set_thinking_and_effort(cJSON *body, const struct ask *ask)
 {
     const char *effort = ask->effort;
     bool off = effort && strcmp(effort, "none") == 0;
@@ -432,48 +398,35 @@ static void set_thinking(cJSON *body, const struct ask *ask)
     }
 }
 
-/* Returns the container in which this server ran code last, or STR_NONE if it has expired. Its
- * files are there in the next request that names it, and a call by a program has to be answered
- * there ("Code execution tool", "Programmatic tool calling"). */
-static struct str newest_container(const struct composer *c, const struct ask *ask)
+/* Names the container in which this server ran code last by its id, or beside members of the user's
+ * option in an object, unless it has expired. Its files are there in the next request that names
+ * it, and a call by a program has to be answered there ("Code execution tool", "Programmatic tool
+ * calling"). */
+static void set_container(cJSON *body, const struct composer *c, const struct ask *ask)
 {
-    struct str container = ask->container.n > 0 ? ask->container : STR_NONE;
+    struct str container = ask->container.n > 0 ? ask->container : STR_NONE, id;
     struct buf text = BUF_INIT(BUF_SMALL);
     int64_t expires = INT64_MAX;
 
     for (size_t i = c->context->count; i-- > 0 && !container.p;)
         container = opaque_container(context_blocks(&c->context->at[i], c->asked));
+    id = json_get(container, "id");
     json_decode(json_get(container, "expires_at"), &text);
     if (text.len > 0 && time_parse_iso(buf_str(&text), &expires) && expires <= time_now())
-        container = STR_NONE;
-    buf_release(&text);
-    return container;
-}
-
-/* Names the container by its id, or beside members of the user's option in an object. */
-static void set_container(cJSON *body, const struct composer *c, const struct ask *ask)
-{
-    struct str container = newest_container(c, ask), id = json_get(container, "id");
-
+        id = STR_NONE;
     if (json_type(id) == JSON_STRING)
         body_set_field(body, wire_has_option(ask, "container") ? "container.id" : "container", id);
-}
-
-/* Returns true if another request may begin with this one, so that the server should keep it in its
- * prompt cache (platform documentation, "Prompt caching": the field at the top level marks the last
- * block). Writing to the cache costs a quarter more than not to use it. */
-static bool is_continued(const struct ask *ask)
-{
-    return !ask->once || ask->tools_count + ask->hosted_tools_count > 0;
+    buf_release(&text);
 }
 
 static int anthropic_request(const struct provider *p, const struct ask *ask,
                              struct http_request *r, struct err *e)
 {
+    struct buf schema = BUF_INIT(SIZE_MAX);
     struct composer c;
-    cJSON *t;
+    cJSON *t, *format;
 
-    if (wire_begin_post(r, p, ask, "/v1", "/messages", e) != 0)
+    if (wire_begin(r, p, ask, true, "/v1", "/messages", e) != 0)
         return -1;
     compose_prompt(&c, p, ask);
     if (!c.role || strcmp(c.role, "user") != 0) {
@@ -485,10 +438,20 @@ static int anthropic_request(const struct provider *p, const struct ask *ask,
     cjson_set_text(t, "model", str_of(ask->model));
     if (ask->max_tokens == 0)
         cjson_set_raw(t, "max_tokens", STR(MAX_TOKENS));
-    set_thinking(t, ask);
-    if (takes_format(ask))
-        set_format(t, ask);
-    if (is_continued(ask) && !wire_has_option(ask, "cache_control"))
+    set_thinking_and_effort(t, ask);
+    if (takes_format(ask)) {
+        format = wire_of_type("json_schema");
+        cjson_set(format, "schema", wire_schema(ask));
+        cjson_print(format, &schema);
+        body_set_field(t, "output_config.format", buf_str(&schema));
+        cJSON_Delete(format);
+        buf_release(&schema);
+    }
+    /* If another request may begin with this one, the server should keep it in its prompt cache
+     * (platform documentation, "Prompt caching": the field at the top level marks the last block).
+     * Writing to the cache costs a quarter more than not to use it. */
+    if ((!ask->once || ask->tools_count + ask->hosted_tools_count > 0) &&
+        !wire_has_option(ask, "cache_control"))
         cjson_set_raw(t, "cache_control", STR("{\"type\":\"ephemeral\"}"));
     if (c.system.len > 0)
         cjson_set_text(t, "system", buf_str(&c.system));
@@ -500,9 +463,12 @@ static int anthropic_request(const struct provider *p, const struct ask *ask,
         cjson_set_raw(paused, "content", ask->paused);
         cjson_push(c.messages, paused);
     }
-    cjson_set(t, "messages", compose_take(&c.messages));
-    if (c.tools->child)
-        cjson_set(t, "tools", compose_take(&c.tools));
+    cjson_set(t, "messages", c.messages);
+    c.messages = NULL;
+    if (c.tools->child) {
+        cjson_set(t, "tools", c.tools);
+        c.tools = NULL;
+    }
     set_container(t, &c, ask);
     if (c.no_calls)
         cjson_set_raw(t, "tool_choice", STR("{\"type\":\"none\"}"));
@@ -515,7 +481,7 @@ static int anthropic_request(const struct provider *p, const struct ask *ask,
 static int anthropic_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                             struct err *e)
 {
-    return wire_begin_get(r, p, ask, "/v1", "/models?limit=1000", e);
+    return wire_begin(r, p, ask, false, "/v1", "/models?limit=1000", e);
 }
 
 /* ---- the response ---- */
@@ -524,7 +490,7 @@ static int anthropic_models(const struct provider *p, const struct ask *ask, str
  * here. Blocks of other types are only kept, in case the response is paused. */
 static int anthropic_read_block(struct response *a, int64_t index, struct str block, struct err *e)
 {
-    struct buf id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE), text = BUF_INIT(BUF_LINE);
+    struct buf text = BUF_INIT(BUF_LINE);
     struct str type = json_get(block, "type");
     int rc = 0;
 
@@ -539,30 +505,14 @@ static int anthropic_read_block(struct response *a, int64_t index, struct str bl
         struct json_iter it = json_iter(input);
 
         /* The empty object at the start of a streamed call is not a piece of its arguments. */
-        rc = response_add_call(a, index, json_text(json_get(block, "id"), &id),
-                               json_text(json_get(block, "name"), &name),
-                               json_next(&it) ? input : STR_NONE, e);
+        rc = wire_add_call(a, index, json_get(block, "id"), json_get(block, "name"),
+                           json_next(&it) ? input : STR_NONE, e);
     } else if (json_is_text(type, "thinking") || json_is_text(type, "redacted_thinking")) {
-        rc = response_add_reasoning(a, json_text(json_get(block, "thinking"), &text));
+        rc = wire_add_reasoning(a, json_get(block, "thinking"));
     } else {
-        response_note_other(a, json_text(type, &text));
+        response_set_other(a, json_text(type, &text));
     }
-    buf_release(&id);
-    buf_release(&name);
     buf_release(&text);
-    return rc;
-}
-
-static int anthropic_read_thinking(struct response *a, int64_t index, struct str delta)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str thinking = json_get(delta, "thinking");
-    int rc;
-
-    opaque_grow(&a->opaque, index, OPAQUE_THINKING, thinking);
-    opaque_grow(&a->opaque, index, OPAQUE_SIGNATURE, json_get(delta, "signature"));
-    rc = response_add_reasoning(a, json_text(thinking, &scratch));
-    buf_release(&scratch);
     return rc;
 }
 
@@ -581,8 +531,11 @@ static int anthropic_read_delta(struct response *a, int64_t index, struct str de
                                                               json_get(delta, "partial_json"), e)
                                           : 0;
     }
-    if (json_is_text(type, "thinking_delta") || json_is_text(type, "signature_delta"))
-        return anthropic_read_thinking(a, index, delta);
+    if (json_is_text(type, "thinking_delta") || json_is_text(type, "signature_delta")) {
+        opaque_grow(&a->opaque, index, OPAQUE_THINKING, json_get(delta, "thinking"));
+        opaque_grow(&a->opaque, index, OPAQUE_SIGNATURE, json_get(delta, "signature"));
+        return wire_add_reasoning(a, json_get(delta, "thinking"));
+    }
     if (json_is_text(type, "compaction_delta")) {
         opaque_grow(&a->opaque, index, OPAQUE_CONTENT, json_get(delta, "content"));
         opaque_grow(&a->opaque, index, OPAQUE_ENCRYPTED, json_get(delta, "encrypted_content"));
@@ -663,7 +616,7 @@ static int anthropic_read_object(struct response *a, struct str type, struct str
         opaque_end(&a->opaque, index);
     if (str_eq_c(type, "message_start")) {
         opaque_set_container(&a->opaque, json_get(json_get(object, "message"), "container"));
-        wire_take_model(a, json_get(json_get(object, "message"), "model"));
+        wire_set_model(a, json_get(json_get(object, "message"), "model"));
         anthropic_read_usage(a, json_get(json_get(object, "message"), "usage"));
     }
     if (str_eq_c(type, "message_delta")) {
@@ -703,7 +656,7 @@ static int anthropic_read_whole(struct response *a, struct str body, struct err 
     content = json_get(value, "content");
     if (json_type(content) != JSON_ARRAY && json_type(content) != JSON_STRING)
         return wire_unusable(e, ERR_BUSY, "the server's answer has no content", str_trim(body));
-    wire_take_model(a, json_get(value, "model"));
+    wire_set_model(a, json_get(value, "model"));
     opaque_set_container(&a->opaque, json_get(value, "container"));
     anthropic_read_usage(a, json_get(value, "usage"));
     if (response_add_text(a, content, e) != 0)

@@ -77,24 +77,6 @@ static int read_faults(const struct ask *ask, struct faults *f, struct err *e)
     return 0;
 }
 
-static cJSON *echo_message_tree(const struct context_message *m)
-{
-    size_t images = attachment_images(m->attachments, m->attachments_count);
-    cJSON *t = cjson_object();
-
-    cjson_set_text(t, "role", str_of(role_name(m->role)));
-    cjson_set_text(t, "content", (struct str){m->content, m->n});
-    if (images > 0)
-        cjson_set(t, "images", cJSON_CreateNumber((double)images));
-    if (m->attachments_count > images)
-        cjson_set(t, "documents", cJSON_CreateNumber((double)(m->attachments_count - images)));
-    if (m->tool_calls)
-        cjson_set_raw(t, "tool_calls", str_of(m->tool_calls));
-    if (m->tool_call_id)
-        cjson_set_text(t, "tool_call_id", str_of(m->tool_call_id));
-    return t;
-}
-
 /* Builds the body, which only a dry run shows. */
 static int echo_request(const struct provider *p, const struct ask *ask, struct http_request *r,
                         struct err *e)
@@ -108,23 +90,35 @@ static int echo_request(const struct provider *p, const struct ask *ask, struct 
         return -1;
     t = cjson_object();
     messages = cjson_array();
-    tools = cjson_array();
     cjson_set_text(t, "model", str_of(ask->model));
     if (c->system)
         cjson_set_text(t, "system", (struct str){c->system, c->system_len});
-    for (size_t i = 0; i < c->count; i++)
-        cjson_push(messages, echo_message_tree(&c->at[i]));
+    for (size_t i = 0; i < c->count; i++) {
+        const struct context_message *m = &c->at[i];
+        size_t images = attachment_images(m->attachments, m->attachments_count);
+        cJSON *message = wire_message(m->role, (struct str){m->content, m->n});
+
+        if (images > 0)
+            cjson_set(message, "images", cJSON_CreateNumber((double)images));
+        if (m->attachments_count > images)
+            cjson_set(message, "documents",
+                      cJSON_CreateNumber((double)(m->attachments_count - images)));
+        if (m->tool_calls)
+            cjson_set_raw(message, "tool_calls", str_of(m->tool_calls));
+        if (m->tool_call_id)
+            cjson_set_text(message, "tool_call_id", str_of(m->tool_call_id));
+        cjson_push(messages, message);
+    }
     cjson_set(t, "messages", messages);
+    tools = ask->tools_count > 0 ? cjson_array() : NULL;
     for (size_t i = 0; i < ask->tools_count; i++) {
         cJSON *tool = cjson_object();
 
         cjson_set_text(tool, "name", str_of(ask->tools[i]->name));
         cjson_push(tools, tool);
     }
-    if (ask->tools_count > 0)
+    if (tools)
         cjson_set(t, "tools", tools);
-    else
-        cJSON_Delete(tools);
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     for (size_t i = 0; i < ask->options_count; i++)
         if (ask->options[i].from != ASK_CONFIGURATION)
@@ -154,10 +148,10 @@ static void echo_add_text(struct buf *out, const struct context *c)
             buf_add(out, c->at[i].content, c->at[i].n);
             break;
         }
-    for (size_t i = 0; i < c->count; i++)
+    for (size_t i = 0; i < c->count; i++) {
         images += attachment_images(c->at[i].attachments, c->at[i].attachments_count);
-    for (size_t i = 0; i < c->count; i++)
         documents += c->at[i].attachments_count;
+    }
     documents -= images;
     buf_addf(out, "\n[%zu message%s", c->count, c->count == 1 ? "" : "s");
     if (images > 0)
@@ -193,43 +187,13 @@ static int pause_ms(const struct ask *ask, int64_t ms, struct err *e)
     return cancelled < 0 ? err_sys(e, errno, "cannot wait") : 0;
 }
 
-/* Sends the members in `json` as an event, and clears it. */
-static int send_event(const struct http_sink *sink, struct buf *json, struct err *e)
-{
-    struct buf event = BUF_INIT(BUF_LINE);
-    int rc;
-
-    buf_addf(&event, "data: {%s}\n\n", buf_c(json));
-    rc = sink->body(sink->arg, buf_str(&event), e);
-    buf_release(&event);
-    buf_clear(json);
-    return rc;
-}
-
-static int send_error(const struct ask *ask, const struct faults *f, const struct http_sink *sink,
-                      struct err *e)
-{
-    struct buf json = BUF_INIT(BUF_SMALL);
-    int rc = pause_ms(ask, f->delay_ms, e);
-
-    buf_addf(&json, "{\"error\":{\"message\":\"status %d as requested\",\"type\":\"echo\"}}",
-             (int)f->status);
-    sink->head->status = (int)f->status;
-    /* The same error would come again, so the head forbids a retry. */
-    buf_add_c(&sink->head->field[HTTP_SHOULD_RETRY], "false");
-    if (rc == 0)
-        rc = sink->body(sink->arg, buf_str(&json), e);
-    buf_release(&json);
-    return rc;
-}
-
 static int send_answer(const struct ask *ask, const struct faults *f, struct str text,
                        const struct http_sink *sink, struct err *e)
 {
     const struct context *c = ask->context;
     int64_t input = count_words((struct str){c->system, c->system ? c->system_len : 0});
     bool cut = f->cut >= 0 && (uint64_t)f->cut <= text.n;
-    struct buf json = BUF_INIT(BUF_LINE);
+    struct buf event = BUF_INIT(BUF_LINE);
     struct str rest = text;
     int rc = 0;
 
@@ -240,21 +204,25 @@ static int send_answer(const struct ask *ask, const struct faults *f, struct str
     sink->head->status = (int)f->status;
     while (rc == 0 && rest.n > 0) {
         rc = pause_ms(ask, f->delay_ms, e);
-        json_add_member(&json, "text",
+        buf_set(&event, STR("data: {"));
+        json_add_member(&event, "text",
                         next_delta(&rest, ask->stream ? text.n / DELTAS_MAX : text.n));
+        buf_add_c(&event, "}\n\n");
         if (rc == 0)
-            rc = send_event(sink, &json, e);
+            rc = sink->body(sink->arg, buf_str(&event), e);
     }
     for (size_t i = 0; i < c->count; i++)
         input += count_words((struct str){c->at[i].content, c->at[i].n});
-    json_add_member(&json, "finish", STR("stop"));
-    json_add_member_int(&json, "input", input);
-    json_add_member_int(&json, "output", count_words(text));
+    buf_set(&event, STR("data: {"));
+    json_add_member(&event, "finish", STR("stop"));
+    json_add_member_int(&event, "input", input);
+    json_add_member_int(&event, "output", count_words(text));
+    buf_add_c(&event, "}\n\n");
     if (rc == 0)
         rc = cut ? err_set(e, ERR_INCOMPLETE,
                            "answer is incomplete: the connection was cut as requested")
-                 : send_event(sink, &json, e);
-    buf_release(&json);
+                 : sink->body(sink->arg, buf_str(&event), e);
+    buf_release(&event);
     return rc;
 }
 
@@ -268,10 +236,19 @@ static int echo_exchange(const struct ask *ask, const struct http_request *r,
     (void)r;
     if (read_faults(ask, &faults, e) != 0)
         return -1;
-    if (faults.status >= 300)
-        return send_error(ask, &faults, sink, e);
-    echo_add_text(&text, ask->context);
-    rc = send_answer(ask, &faults, buf_str(&text), sink, e);
+    if (faults.status >= 300) {
+        rc = pause_ms(ask, faults.delay_ms, e);
+        buf_addf(&text, "{\"error\":{\"message\":\"status %d as requested\",\"type\":\"echo\"}}",
+                 (int)faults.status);
+        sink->head->status = (int)faults.status;
+        /* The same error would come again, so the head forbids a retry. */
+        buf_add_c(&sink->head->field[HTTP_SHOULD_RETRY], "false");
+        if (rc == 0)
+            rc = sink->body(sink->arg, buf_str(&text), e);
+    } else {
+        echo_add_text(&text, ask->context);
+        rc = send_answer(ask, &faults, buf_str(&text), sink, e);
+    }
     buf_release(&text);
     return rc;
 }

@@ -72,7 +72,7 @@ bool provider_error_reported(struct str value)
 }
 
 /* A code is a number, or a string that may hold a number. */
-static void take_code(struct server_error *f, struct str value)
+static void read_code(struct server_error *f, struct str value)
 {
     if (json_int(value, &f->number))
         return;
@@ -81,75 +81,76 @@ static void take_code(struct server_error *f, struct str value)
         json_int(value, &f->number);
 }
 
-/* Adds the place of the wrong member, which FastAPI and Mistral send separately:
- * `"loc":["body","messages",0,"role"]`. */
-static void add_place(struct server_error *f, struct str loc)
-{
-    struct buf text = BUF_INIT(BUF_LINE);
-    size_t before = f->message.len;
-
-    for (struct json_iter it = json_iter(loc); !it.object && json_next(&it);) {
-        if (f->message.len > before)
-            buf_add_byte(&f->message, '.');
-        buf_add_str(&f->message,
-                    json_type(it.value) == JSON_STRING ? json_text(it.value, &text) : it.value);
-    }
-    if (f->message.len > before)
-        buf_add_c(&f->message, ": ");
-    buf_release(&text);
-}
-
-/* Takes the message from the first of the usual members that has one. FastAPI's `detail` can be a
- * list of objects. */
-static void take_message(struct server_error *f, struct str error)
+/* Reads the message from the first of the usual members that has one. FastAPI's `detail` can be a
+ * list of objects. FastAPI and Mistral send the place of the wrong member separately,
+ * `"loc":["body","messages",0,"role"]`: it comes before the message. */
+static void read_error_message(struct server_error *f, struct str error)
 {
     static const char *const keys[] = {"message",           "detail",     "error",    "msg",
                                        "error_description", "status_msg", "base_resp"};
+    struct buf text = BUF_INIT(BUF_LINE);
+    bool found = false;
 
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    for (size_t i = 0; !found && i < sizeof keys / sizeof *keys; i++) {
         struct str value = json_get(error, keys[i]);
 
         if (json_type(value) == JSON_ARRAY)
             value = json_at(value, 0);
+        buf_clear(&f->message);
         if (json_type(value) == JSON_OBJECT) {
-            take_message(f, value);
+            read_error_message(f, value);
         } else if (json_type(value) == JSON_STRING) {
-            add_place(f, json_get(error, "loc"));
+            for (struct json_iter it = json_iter(json_get(error, "loc"));
+                 !it.object && json_next(&it);) {
+                buf_add_c(&f->message, f->message.len > 0 ? "." : "");
+                buf_add_str(&f->message, json_type(it.value) == JSON_STRING
+                                             ? json_text(it.value, &text)
+                                             : it.value);
+            }
+            buf_add_c(&f->message, f->message.len > 0 ? ": " : "");
             json_decode(value, &f->message);
         }
-        if (str_trim(buf_str(&f->message)).n > 0)
-            return;
-        buf_clear(&f->message);
+        found = str_trim(buf_str(&f->message)).n > 0;
     }
+    if (!found)
+        buf_clear(&f->message);
+    buf_release(&text);
+}
+
+struct str provider_error_object(struct str *value)
+{
+    struct str error;
+
+    if (json_type(*value) == JSON_ARRAY)
+        *value = json_at(*value, 0);
+    error = json_get(*value, "error");
+    if (json_type(error) == JSON_ARRAY)
+        error = json_at(error, 0);
+    return json_type(error) == JSON_OBJECT ? error : *value;
 }
 
 static void read_json(struct server_error *f, struct str value)
 {
-    if (json_type(value) == JSON_ARRAY)
-        value = json_at(value, 0);
-
-    struct str error = json_get(value, "error");
+    struct str object = provider_error_object(&value), error = json_get(value, "error");
 
     if (json_type(error) == JSON_ARRAY)
         error = json_at(error, 0);
     if (json_type(error) == JSON_STRING)
         json_decode(error, &f->message);
-    if (json_type(error) != JSON_OBJECT)
-        error = value;
-    take_code(f, json_get(error, "status_code"));
-    take_code(f, json_get(error, "code"));
-    json_decode(json_get(error, "type"), &f->type);
+    read_code(f, json_get(object, "status_code"));
+    read_code(f, json_get(object, "code"));
+    json_decode(json_get(object, "type"), &f->type);
     if (f->message.len == 0)
-        take_message(f, error);
+        read_error_message(f, object);
     if (f->message.len == 0)
         buf_add_str(&f->message, f->type.len > 0 ? buf_str(&f->type) : buf_str(&f->code));
     if (f->message.len == 0)
-        json_add_compact(&f->message, error);
+        json_add_compact(&f->message, object);
 }
 
 /* Finds `needle` (in lower case) in text without regard to the case of ASCII letters. Returns
  * its place, or NULL. */
-static const char *find_word(struct str text, const char *needle)
+static const char *find_lower(struct str text, const char *needle)
 {
     size_t n = strlen(needle);
 
@@ -162,7 +163,7 @@ static const char *find_word(struct str text, const char *needle)
 bool provider_error_mentions(struct str text, const char *const *words)
 {
     for (; *words; words++)
-        if (find_word(text, *words))
+        if (find_lower(text, *words))
             return true;
     return false;
 }
@@ -170,15 +171,15 @@ bool provider_error_mentions(struct str text, const char *const *words)
 bool provider_error_add_page(struct buf *out, struct str body)
 {
     struct str text = str_trim(body), title;
-    const char *begin = find_word(text, "<title"), *end;
+    const char *begin = find_lower(text, "<title"), *end;
 
-    if (!str_starts(text, STR("<")) || !find_word(text, "<html"))
+    if (!str_starts(text, STR("<")) || !find_lower(text, "<html"))
         return false;
     if (begin)
         begin = memchr(begin, '>', (size_t)(text.p + text.n - begin));
     if (begin) {
         title = (struct str){begin + 1, (size_t)(text.p + text.n - begin - 1)};
-        end = find_word(title, "</title");
+        end = find_lower(title, "</title");
         if (end)
             buf_add_str(out, str_trim((struct str){title.p, (size_t)(end - title.p)}));
     }
@@ -188,15 +189,15 @@ bool provider_error_add_page(struct buf *out, struct str body)
 
 /* ---- the kind of the error ---- */
 
-/* Do the names that the server gave the error hold one of these words? */
+/* Returns whether the names that the server gave the error hold one of these words. */
 static bool is_named(const struct server_error *f, const char *const *words)
 {
     return provider_error_mentions(buf_str(&f->code), words) ||
            provider_error_mentions(buf_str(&f->type), words);
 }
 
-/* Does the server's error have one of these names or, unless it is about the key or the rate, one
- * of these phrases? `too many tokens` of a rate limit may succeed later. */
+/* Returns whether the server's error has one of these names or, unless it is about the key or the
+ * rate, one of these phrases. `too many tokens` of a rate limit may succeed later. */
 static bool is_about(const struct server_error *f, const char *const *names,
                      const char *const *phrases)
 {
@@ -204,7 +205,7 @@ static bool is_about(const struct server_error *f, const char *const *names,
                                   provider_error_mentions(buf_str(&f->message), phrases));
 }
 
-static enum err_kind kind_of(const struct server_error *f)
+static enum err_kind error_kind_of(const struct server_error *f)
 {
     if (f->status == 413 ||
         is_about(f, WORDS("context_length", "exceed_context_size", "context_window"),
@@ -258,7 +259,7 @@ static int set(struct err *e, int status, struct str value, struct str body)
         read_json(&f, value);
     else if (!provider_error_add_page(&f.message, body))
         buf_add_str(&f.message, str_starts(rest, STR("<")) ? rest : str_cut(&rest, '\n'));
-    kind = kind_of(&f);
+    kind = error_kind_of(&f);
     provider_error_add_excerpt(&shown, str_trim(buf_str(&f.message)), MESSAGE_MAX);
     if (shown.len == 0)
         buf_add_c(&shown, "no message");
@@ -310,7 +311,7 @@ void provider_error_explain(struct err *e, int status, struct str body, const ch
         err_set(e, e->kind, "%s (key from %s)", err_text(e), key_from);
     else if (e->kind == ERR_AUTH && !sent)
         err_set(e, e->kind, "%s (no key was sent)", err_text(e));
-    else if (status == 404 && e->kind == ERR_REQUEST && find_word(body, "model"))
+    else if (status == 404 && e->kind == ERR_REQUEST && find_lower(body, "model"))
         err_set(e, e->kind, "%s (chathist models lists them)", err_text(e));
     else if (status == 404 && e->kind == ERR_REQUEST)
         err_set(e, e->kind, "%s (%s)", err_text(e),

@@ -20,35 +20,32 @@
 
 /* ---- the messages of a request ---- */
 
-/* Makes a call: {"id","function":{"index","name","arguments"}}, with the arguments as an object. */
-static cJSON *call_of(struct str raw, size_t index, struct call_ids *ids)
-{
-    cJSON *call = cjson_object(), *function = cjson_object();
-    struct wire_call c;
-
-    wire_call_init(&c, ids, raw);
-    cjson_set_text(call, "id", buf_str(&c.id));
-    cjson_set(function, "index", cJSON_CreateNumber((double)index));
-    cjson_set_text(function, "name", buf_str(&c.name));
-    cjson_set_raw(function, "arguments", buf_str(&c.args));
-    cjson_set(call, "function", function);
-    wire_call_release(&c);
-    return call;
-}
-
+/* Sets the calls: [{"id","function":{"index","name","arguments"}}], with the arguments as an
+ * object. */
 static void set_calls(cJSON *message, struct str calls, struct call_ids *ids)
 {
     cJSON *array = cjson_array();
     size_t index = 0;
 
-    for (struct json_iter it = json_iter(calls); json_next(&it);)
-        cjson_push(array, call_of(it.value, index++, ids));
+    for (struct json_iter it = json_iter(calls); json_next(&it);) {
+        cJSON *call = cjson_object(), *function = cjson_object();
+        struct wire_call c;
+
+        wire_call_init(&c, ids, it.value);
+        cjson_set_text(call, "id", buf_str(&c.id));
+        cjson_set(function, "index", cJSON_CreateNumber((double)index++));
+        cjson_set_text(function, "name", buf_str(&c.name));
+        cjson_set_raw(function, "arguments", buf_str(&c.args));
+        cjson_set(call, "function", function);
+        wire_call_release(&c);
+        cjson_push(array, call);
+    }
     cjson_set(message, "tool_calls", array);
 }
 
 /* The thinking before a call goes back with it ("Thinking", "Tool calling": the whole message is
  * appended). */
-static void set_thinking(cJSON *message, struct str blocks)
+static void set_earlier_thinking(cJSON *message, struct str blocks)
 {
     for (struct json_iter it = json_iter(blocks); json_next(&it);)
         if (json_has_type(it.value, "reasoning_content") &&
@@ -70,54 +67,34 @@ static void set_images(cJSON *message, const struct context_message *m)
     buf_release(&json);
 }
 
-/* Adds the images of the results that end with at[i] in a message of the user, because the
- * templates of most models take images from the user alone. */
-static void push_result_images(cJSON *array, const struct context *c, size_t i)
+/* The templates of most models take images from the user alone. */
+static void add_images_of_results(cJSON *array, const struct context_message *results, size_t count)
 {
-    struct context_message all = {0};
-    cJSON *message = NULL;
+    for (size_t i = 0; i < count; i++) {
+        cJSON *message;
 
-    while (i > 0 && c->at[i - 1].role == ROLE_TOOL)
-        i--;
-    for (; i < c->count && c->at[i].role == ROLE_TOOL; i++) {
-        if (c->at[i].attachments_count == 0)
+        if (results[i].attachments_count == 0)
             continue;
-        all.attachments = c->at[i].attachments;
-        all.attachments_count = c->at[i].attachments_count;
         message = wire_message(ROLE_USER, STR("The images of the result of a tool:"));
-        set_images(message, &all);
+        set_images(message, &results[i]);
         cjson_push(array, message);
     }
 }
 
-static cJSON *ollama_messages(const struct provider *p, const struct ask *ask, struct str system)
+static cJSON *ollama_message(const struct context_message *m, struct context_server asked,
+                             struct call_ids *ids)
 {
-    const struct context *c = ask->context;
-    cJSON *array = cjson_array();
-    struct call_ids ids;
+    cJSON *message = wire_message(m->role, (struct str){m->content, m->n});
 
-    wire_call_ids_init(&ids, false);
-    if (str_trim(system).n > 0)
-        cjson_push(array, wire_message(ROLE_SYSTEM, system));
-    for (size_t i = 0; i < c->count; i++) {
-        const struct context_message *m = &c->at[i];
-        cJSON *message = wire_message(m->role, (struct str){m->content, m->n});
-
-        openai_fill_gap(array, c, i);
-        if (m->role == ROLE_TOOL) {
-            wire_set_result(message, &ids, "tool_call_id", "tool_name");
-        } else if (m->tool_calls) {
-            set_thinking(message, context_blocks(m, wire_asked(p, ask)));
-            set_calls(message, str_of(m->tool_calls), &ids);
-        } else if (m->attachments_count > 0) {
-            set_images(message, m);
-        }
-        cjson_push(array, message);
-        if (m->role == ROLE_TOOL && (i + 1 == c->count || c->at[i + 1].role != ROLE_TOOL))
-            push_result_images(array, c, i);
+    if (m->role == ROLE_TOOL) {
+        wire_set_result(message, ids, "tool_call_id", "tool_name");
+    } else if (m->tool_calls) {
+        set_earlier_thinking(message, context_blocks(m, asked));
+        set_calls(message, str_of(m->tool_calls), ids);
+    } else if (m->attachments_count > 0) {
+        set_images(message, m);
     }
-    wire_call_ids_release(&ids);
-    return array;
+    return message;
 }
 
 /* ---- the size of the context ---- */
@@ -151,7 +128,7 @@ static int64_t input_tokens(const struct ask *ask)
     return (int64_t)((double)bytes * 1000 / (double)token_bytes * 4 / 3) + (int64_t)marks;
 }
 
-/* Does the input fit into a context of this size, with room for an answer? */
+/* Returns whether the input fits into a context of this size, with room for an answer. */
 static bool fits(const struct ask *ask, int64_t input, int64_t size)
 {
     int64_t room = ask->answer_room < size / 4 ? ask->answer_room : size / 4;
@@ -197,28 +174,23 @@ static void set_think(cJSON *body, const struct ask *ask)
             cjson_set_raw(body, "think", str_of(levels[i][1]));
 }
 
-static void set_num_ctx(cJSON *body, const struct ask *ask)
-{
-    struct buf options = BUF_INIT(BUF_SMALL);
-    int64_t size = choose_num_ctx(ask);
-
-    if (size > 0) {
-        buf_addf(&options, "{\"num_ctx\":%" PRId64 "}", size);
-        cjson_set_raw(body, "options", buf_str(&options));
-    }
-    buf_release(&options);
-}
-
 /* `truncate` is false so that Ollama reports a conversation that is too long, instead of leaving
  * out its beginning (api/types.go, ChatRequest; versions before the end of 2025 ignore it). */
-static int set_body(const struct provider *p, const struct ask *ask, struct http_request *r,
-                    struct err *e)
+static int ollama_request(const struct provider *p, const struct ask *ask, struct http_request *r,
+                          struct err *e)
 {
     struct str system = {ask->context->system, ask->context->system_len};
-    cJSON *body = cjson_object();
+    struct buf options = BUF_INIT(BUF_SMALL);
+    int64_t size = choose_num_ctx(ask);
+    cJSON *body;
 
+    if (wire_begin(r, p, ask, true, "/api", "/chat", e) != 0)
+        return -1;
+    body = cjson_object();
     cjson_set_text(body, "model", str_of(ask->model));
-    cjson_set(body, "messages", ollama_messages(p, ask, system));
+    cjson_set(body, "messages",
+              wire_messages(ask->context, system, wire_asked(p, ask), false, ollama_message,
+                            add_images_of_results));
     if (ask->tools_count > 0)
         cjson_set(body, "tools", openai_tools(ask));
     cjson_set(body, "stream", cJSON_CreateBool(ask->stream));
@@ -226,16 +198,11 @@ static int set_body(const struct provider *p, const struct ask *ask, struct http
     if (ask->schema.p)
         cjson_set(body, "format", wire_schema(ask));
     set_think(body, ask);
-    set_num_ctx(body, ask);
+    buf_addf(&options, "{\"num_ctx\":%" PRId64 "}", size);
+    if (size > 0)
+        cjson_set_raw(body, "options", buf_str(&options));
+    buf_release(&options);
     return wire_end_body(body, p, ask, r, e);
-}
-
-static int ollama_request(const struct provider *p, const struct ask *ask, struct http_request *r,
-                          struct err *e)
-{
-    if (wire_begin_post(r, p, ask, "/api", "/chat", e) != 0)
-        return -1;
-    return set_body(p, ask, r, e);
 }
 
 /* ---- models ---- */
@@ -243,14 +210,14 @@ static int ollama_request(const struct provider *p, const struct ask *ask, struc
 static int ollama_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                          struct err *e)
 {
-    return wire_begin_get(r, p, ask, "/api", "/tags", e);
+    return wire_begin(r, p, ask, false, "/api", "/tags", e);
 }
 
 /* GET /api/ps, "List Running Models". */
 static int ask_loaded(const struct provider *p, const struct ask *ask, struct http_request *r,
                       struct err *e)
 {
-    return wire_begin_get(r, p, ask, "/api", "/ps", e);
+    return wire_begin(r, p, ask, false, "/api", "/ps", e);
 }
 
 /* A name without a tag means the tag `latest`. */
@@ -276,7 +243,7 @@ static int ask_shown(const struct provider *p, const struct ask *ask, struct htt
 {
     cJSON *body;
 
-    if (wire_begin_post(r, p, ask, "/api", "/show", e) != 0)
+    if (wire_begin(r, p, ask, true, "/api", "/show", e) != 0)
         return -1;
     body = cjson_object();
     cjson_set_text(body, "model", str_of(ask->model));
@@ -285,74 +252,53 @@ static int ask_shown(const struct provider *p, const struct ask *ask, struct htt
     return 0;
 }
 
-/* Returns the value of `num_ctx` in the parameters of the Modelfile, lines of name and value; or
- * 0. */
-static int64_t num_ctx_parameter(struct str parameters)
+/* The author of the Modelfile has chosen `num_ctx` for the model, in its parameters, lines of name
+ * and value. Otherwise the model has its own limit, `ARCHITECTURE.context_length`. */
+static void read_shown(struct str response, const struct ask *ask, struct model_window *w)
 {
     struct buf text = BUF_INIT(BUF_LINE);
-    struct str rest = json_text(parameters, &text);
+    struct str rest = json_text(json_get(response, "parameters"), &text);
     int64_t n = 0;
 
+    (void)ask;
     while (rest.p && n == 0) {
         struct str value = str_trim(str_cut(&rest, '\n')), name = str_cut(&value, ' ');
 
         if (str_eq_c(name, "num_ctx") && value.p)
             json_int(str_trim(value), &n);
     }
-    buf_release(&text);
-    return n;
-}
-
-/* The author of the Modelfile has chosen `num_ctx` for it. Otherwise the model has its own limit,
- * `ARCHITECTURE.context_length`. */
-static void read_shown(struct str response, const struct ask *ask, struct model_window *w)
-{
-    int64_t n = num_ctx_parameter(json_get(response, "parameters"));
-
-    (void)ask;
     for (struct json_iter it = json_iter(json_get(response, "model_info"));
          n <= 0 && it.object && json_next(&it);)
         if (str_ends(it.key, STR(".context_length")))
             json_int(it.value, &n);
     if (n > 0)
         w->most = n;
+    buf_release(&text);
 }
 
 /* ---- the response ---- */
 
 /* Each call comes whole. */
-static int read_calls(struct response *a, struct str calls, struct err *e)
-{
-    struct buf id = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
-    int rc = 0;
-
-    for (struct json_iter it = json_iter(calls); rc == 0 && !it.object && json_next(&it);) {
-        struct str function = json_get(it.value, "function");
-
-        if (json_type(function) == JSON_OBJECT)
-            rc = response_add_call(
-                a, (int64_t)a->calls_count, json_text(json_get(it.value, "id"), &id),
-                json_text(json_get(function, "name"), &name), json_get(function, "arguments"), e);
-    }
-    buf_release(&id);
-    buf_release(&name);
-    return rc;
-}
-
-static int read_message(struct response *a, struct str message, struct err *e)
+static int ollama_read_message(struct response *a, struct str message, struct err *e)
 {
     enum { CONTENT, THINKING, CALLS, IMAGES, COUNT };
     static const char *const keys[COUNT] = {"content", "thinking", "tool_calls", "images"};
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str got[COUNT];
-    int rc;
 
     json_pick(message, keys, got, COUNT);
     opaque_add_reasoning(&a->opaque, "reasoning_content", json_text(got[THINKING], &scratch));
-    rc = response_add_reasoning(a, json_text(got[THINKING], &scratch));
     buf_release(&scratch);
-    if (rc != 0 || response_add_text(a, got[CONTENT], e) != 0 || read_calls(a, got[CALLS], e) != 0)
+    if (wire_add_reasoning(a, got[THINKING]) != 0 || response_add_text(a, got[CONTENT], e) != 0)
         return -1;
+    for (struct json_iter it = json_iter(got[CALLS]); !it.object && json_next(&it);) {
+        struct str function = json_get(it.value, "function");
+
+        if (json_type(function) == JSON_OBJECT &&
+            wire_add_call(a, (int64_t)a->calls_count, json_get(it.value, "id"),
+                          json_get(function, "name"), json_get(function, "arguments"), e) != 0)
+            return -1;
+    }
     for (struct json_iter it = json_iter(got[IMAGES]); !it.object && json_next(&it);)
         response_add_image(a, it.value);
     return 0;
@@ -370,8 +316,8 @@ static int read_object(struct response *a, struct str object, struct err *e)
     if (provider_error_in(got[ERROR], STR_NONE) ||
         (json_type(got[MESSAGE]) != JSON_OBJECT && provider_error_reported(object)))
         return provider_error_set_reported(e, object);
-    wire_take_model(a, got[MODEL]);
-    if (read_message(a, got[MESSAGE], e) != 0)
+    wire_set_model(a, got[MODEL]);
+    if (ollama_read_message(a, got[MESSAGE], e) != 0)
         return -1;
     usage_read(&a->usage, USAGE_INPUT, got[INPUT]);
     usage_read(&a->usage, USAGE_OUTPUT, got[OUTPUT]);

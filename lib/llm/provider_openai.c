@@ -10,9 +10,6 @@
 
 /* ---- the messages of a request ---- */
 
-/* The content of a message that is only sent to keep the order of roles. */
-#define STAND_IN "…"
-
 /* ---- reasoning that goes back to its server ---- */
 
 /* The members that go back in the form in which they came. */
@@ -27,7 +24,7 @@ static const struct {
 #define MEMBERS (sizeof members / sizeof *members)
 
 /* Adds the members that came with the call of that id, or for STR_NONE with the message. */
-static void set_members(cJSON *to, struct str blocks, struct str id)
+static void set_own_members(cJSON *to, struct str blocks, struct str id)
 {
     for (struct json_iter it = json_iter(blocks); !it.object && json_next(&it);)
         for (size_t i = 0; i < MEMBERS; i++) {
@@ -40,46 +37,39 @@ static void set_members(cJSON *to, struct str blocks, struct str id)
         }
 }
 
-/* Makes a call in OpenAI's form: {"id","type":"function","function":{"name","arguments"}}. */
-static cJSON *call_tree(struct str raw, struct str blocks, struct call_ids *ids)
-{
-    cJSON *call = cjson_object(), *function = cjson_object();
-    struct wire_call c;
-
-    wire_call_init(&c, ids, raw);
-    cjson_set_text(function, "name", buf_str(&c.name));
-    cjson_set_text(function, "arguments", buf_str(&c.args));
-    cjson_set_text(call, "id", buf_str(&c.id));
-    cjson_set_text(call, "type", STR("function"));
-    cjson_set(call, "function", function);
-    set_members(call, blocks, json_get(raw, "id"));
-    wire_call_release(&c);
-    return call;
-}
-
+/* Makes the array of calls: [{"id","type":"function","function":{"name","arguments"}}]. */
 static cJSON *calls_tree(struct str calls, struct str blocks, struct call_ids *ids)
 {
     cJSON *array = cjson_array();
 
-    for (struct json_iter it = json_iter(calls); json_next(&it);)
-        cjson_push(array, call_tree(it.value, blocks, ids));
+    for (struct json_iter it = json_iter(calls); json_next(&it);) {
+        cJSON *call = cjson_object(), *function = cjson_object();
+        struct wire_call c;
+
+        wire_call_init(&c, ids, it.value);
+        cjson_set_text(function, "name", buf_str(&c.name));
+        cjson_set_text(function, "arguments", buf_str(&c.args));
+        cjson_set_text(call, "id", buf_str(&c.id));
+        cjson_set_text(call, "type", STR("function"));
+        cjson_set(call, "function", function);
+        set_own_members(call, blocks, json_get(it.value, "id"));
+        wire_call_release(&c);
+        cjson_push(array, call);
+    }
     return array;
 }
 
 /* Makes the part of an image (ChatCompletionContentPartImage), or of a PDF, which needs the name of
  * a file (OpenAI, "File inputs"; OpenRouter, "PDF Inputs"). */
-static cJSON *attachment_part(const struct attachment *a)
+static cJSON *file_part(const struct attachment *a)
 {
     bool image = attachment_is_image(a);
     cJSON *part = wire_of_type(image ? "image_url" : "file"), *inner = cjson_object();
-    struct buf data = BUF_INIT(SIZE_MAX);
 
-    wire_add_data_url(&data, a);
     if (!image)
         cjson_set_text(inner, "filename", str_of(a->name));
-    cjson_set_text(inner, image ? "url" : "file_data", buf_str(&data));
+    wire_set_data_url(inner, image ? "url" : "file_data", a);
     cjson_set(part, image ? "image_url" : "file", inner);
-    buf_release(&data);
     return part;
 }
 
@@ -93,64 +83,40 @@ static cJSON *message_tree(const struct context_message *m, struct context_serve
     cjson_set_text(t, "role", str_of(role_name(m->role)));
     if (m->tool_call_id)
         wire_set_result(t, ids, "tool_call_id", NULL);
-    if (m->attachments_count > 0 && m->role != ROLE_TOOL)
-        cjson_set(t, "content", wire_parts(m, "text", attachment_part));
-    else
+    if (m->role == ROLE_TOOL)
         cjson_set_text(t, "content", (struct str){m->content, m->n});
+    else
+        wire_set_content(t, "content", m, "text", file_part);
     if (m->tool_calls) {
-        set_members(t, blocks, STR_NONE);
+        set_own_members(t, blocks, STR_NONE);
         cjson_set(t, "tool_calls", calls_tree(str_of(m->tool_calls), blocks, ids));
     }
     return t;
 }
 
-void openai_fill_gap(cJSON *array, const struct context *c, size_t i)
+/* The content of a tool message is text (openai-openapi, ChatCompletionRequestToolMessage), so the
+ * images of results are in a message of the user. */
+static void add_result_images(cJSON *array, const struct context_message *results, size_t count)
 {
-    if (i == 0 && c->at[i].role != ROLE_USER)
-        cjson_push(array, wire_message(ROLE_USER, STR(STAND_IN)));
-    if (i > 0 && c->at[i].role == ROLE_USER && c->at[i - 1].role == ROLE_TOOL)
-        cjson_push(array, wire_message(ROLE_ASSISTANT, STR(STAND_IN)));
-}
+    cJSON *parts = cjson_array(), *t = cjson_object();
+    size_t images = 0;
 
-/* Adds the images of the results that end with at[i], in a message of the user: the content of a
- * tool message is text (openai-openapi, ChatCompletionRequestToolMessage). */
-static void add_result_images(cJSON *array, const struct context *c, size_t i)
-{
-    cJSON *parts, *t;
-    size_t from = i, images = c->at[i].attachments_count;
-
-    for (; from > 0 && c->at[from - 1].role == ROLE_TOOL; from--)
-        images += c->at[from - 1].attachments_count;
-    if (images == 0)
-        return;
-    parts = cjson_array();
-    t = cjson_object();
     cjson_push(parts, wire_text_part("text", STR("The images of the results of the tools:")));
-    for (; from <= i; from++)
-        for (size_t k = 0; k < c->at[from].attachments_count; k++)
-            cjson_push(parts, attachment_part(&c->at[from].attachments[k]));
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < results[i].attachments_count; k++, images++)
+            cjson_push(parts, file_part(&results[i].attachments[k]));
     cjson_set_text(t, "role", STR("user"));
     cjson_set(t, "content", parts);
-    cjson_push(array, t);
+    if (images > 0)
+        cjson_push(array, t);
+    else
+        cJSON_Delete(t);
 }
 
 cJSON *openai_messages(const struct context *c, struct str system, struct context_server asked,
                        bool short_ids)
 {
-    cJSON *array = cjson_array();
-    struct call_ids ids;
-
-    wire_call_ids_init(&ids, short_ids);
-    if (str_trim(system).n > 0)
-        cjson_push(array, wire_message(ROLE_SYSTEM, system));
-    for (size_t i = 0; i < c->count; i++) {
-        openai_fill_gap(array, c, i);
-        cjson_push(array, message_tree(&c->at[i], asked, &ids));
-        if (c->at[i].role == ROLE_TOOL && (i + 1 == c->count || c->at[i + 1].role != ROLE_TOOL))
-            add_result_images(array, c, i);
-    }
-    wire_call_ids_release(&ids);
-    return array;
+    return wire_messages(c, system, asked, short_ids, message_tree, add_result_images);
 }
 
 /* ---- the body of a request ---- */
@@ -171,88 +137,61 @@ cJSON *openai_tools(const struct ask *ask)
     return array;
 }
 
-/* What a server demands of messages that other servers sent. */
-enum demand {
-    DEMAND_REASONING = 1 << 0, /* `reasoning_content`, which may be empty */
-    DEMAND_SIGNATURE = 1 << 1, /* the signature of a call */
-};
-
-/* Returns what the provider, or the server at that host, is known to demand, or has demanded.
- * Kimi's platform has the error "thinking is enabled but reasoning_content is missing in assistant
- * tool call message". */
-static unsigned demanded(const struct provider *p, const struct ask *ask)
+/* Adds a stand-in for the members that messages of the assistant lack: what the provider, or the
+ * server at that host, is known to demand, or has demanded. DeepSeek and Kimi want
+ * `reasoning_content`, which may be empty (Kimi's platform has the error "thinking is enabled but
+ * reasoning_content is missing in assistant tool call message"), Gemini the signature of a call. */
+static void add_stand_ins(cJSON *messages, const struct provider *p, const struct ask *ask)
 {
     static const struct {
-        const char *provider, *host, *refused;
-        unsigned bit;
+        const char *provider, *host;
+        bool signature;
     } known[] = {
-        {"deepseek", ".deepseek.com:", REFUSED_SILENCE, DEMAND_REASONING},
-        {"", ".moonshot.ai:", REFUSED_SILENCE, DEMAND_REASONING},
-        {"", ".moonshot.cn:", REFUSED_SILENCE, DEMAND_REASONING},
-        {"gemini", ".googleapis.com:", REFUSED_UNSIGNED, DEMAND_SIGNATURE},
+        {"deepseek", ".deepseek.com:", false},
+        {"", ".moonshot.ai:", false},
+        {"", ".moonshot.cn:", false},
+        {"gemini", ".googleapis.com:", true},
     };
     bool unwanted = refusals_have(ask->refused, REFUSED_REASONING, NULL);
-    unsigned bits = 0;
-
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if ((!unwanted && (strcmp(p->name, known[i].provider) == 0 ||
-                           str_find(str_of(ask->address), str_of(known[i].host)))) ||
-            refusals_have(ask->refused, known[i].refused, NULL))
-            bits |= known[i].bit;
-    return bits;
-}
-
-/* Adds a stand-in for the members that messages of the assistant lack. */
-static void add_stand_ins(cJSON *messages, unsigned bits)
-{
+    bool reasoning = refusals_have(ask->refused, REFUSED_SILENCE, NULL);
+    bool signature = refusals_have(ask->refused, REFUSED_UNSIGNED, NULL);
     cJSON *m;
 
+    for (size_t i = 0; !unwanted && i < sizeof known / sizeof *known; i++)
+        if (strcmp(p->name, known[i].provider) == 0 ||
+            str_find(str_of(ask->address), str_of(known[i].host))) {
+            reasoning = reasoning || !known[i].signature;
+            signature = signature || known[i].signature;
+        }
     cJSON_ArrayForEach(m, messages)
     {
         const cJSON *role = cJSON_GetObjectItemCaseSensitive(m, "role");
         cJSON *calls = cJSON_GetObjectItemCaseSensitive(m, "tool_calls");
 
-        if ((bits & DEMAND_REASONING) &&
-            strcmp(role->valuestring, "\"assistant\"") == 0 && /* text is stored as JSON */
+        if (reasoning && strcmp(role->valuestring, "\"assistant\"") == 0 && /* stored as JSON */
             !cJSON_HasObjectItem(m, "reasoning_content"))
             cjson_set_text(m, "reasoning_content", STR(""));
-        if ((bits & DEMAND_SIGNATURE) && calls &&
-            !cJSON_HasObjectItem(calls->child, "extra_content"))
+        if (signature && calls && !cJSON_HasObjectItem(calls->child, "extra_content"))
             cjson_set_raw(calls->child, "extra_content",
                           STR("{\"google\":{\"thought_signature\":"
                               "\"skip_thought_signature_validator\"}}"));
     }
 }
 
-static cJSON *openai_messages_tree(const struct provider *p, const struct ask *ask)
-{
-    struct str system = {ask->context->system, ask->context->system_len};
-    cJSON *array = openai_messages(ask->context, system, wire_asked(p, ask), p->short_call_ids);
-
-    add_stand_ins(array, demanded(p, ask));
-    return array;
-}
-
-/* Sets `response_format` of the type `json_schema` (openai-openapi, ResponseFormatJsonSchema).
- * Ollama and llama.cpp read the schema and ignore `strict`. */
+/* Sets `response_format` of the type `json_schema`, or in an older form, with the schema beside the
+ * type (llama-cpp-python, github.com/abetlen/llama-cpp-python README "JSON Schema Mode"; llama.cpp
+ * accepts it, too). */
 static void set_response_format(cJSON *body, const struct ask *ask)
 {
-    cJSON *format = wire_of_type("json_schema"), *inner = cjson_object();
+    cJSON *format = wire_of_type(ask->schema_beside ? "json_object" : "json_schema"), *inner;
 
-    cjson_set_text(inner, "name", STR("answer"));
-    cjson_set(inner, "schema", wire_schema(ask));
-    cjson_set(inner, "strict", cJSON_CreateBool(ask->schema_fits & SCHEMA_STRICT));
-    cjson_set(format, "json_schema", inner);
-    cjson_set(body, "response_format", format);
-}
-
-/* Sets `response_format` in an older form, with the schema beside the type (llama-cpp-python,
- * github.com/abetlen/llama-cpp-python README "JSON Schema Mode"; llama.cpp accepts it, too). */
-static void set_json_object(cJSON *body, const struct ask *ask)
-{
-    cJSON *format = wire_of_type("json_object");
-
-    cjson_set(format, "schema", wire_schema(ask));
+    if (ask->schema_beside) {
+        cjson_set(format, "schema", wire_schema(ask));
+    } else {
+        inner = cjson_object();
+        wire_set_schema(inner, ask);
+        cjson_set(format, "json_schema", inner);
+    }
     cjson_set(body, "response_format", format);
 }
 
@@ -260,21 +199,22 @@ static int openai_request(const struct provider *p, const struct ask *ask, struc
                           struct err *e)
 {
     bool usage = ask->stream && !wire_has_option(ask, "stream") && !p->usage_unasked;
-    cJSON *t;
+    struct str system = {ask->context->system, ask->context->system_len};
+    cJSON *t, *messages;
 
-    if (wire_begin_post(r, p, ask, "", "/chat/completions", e) != 0)
+    if (wire_begin(r, p, ask, true, "", "/chat/completions", e) != 0)
         return -1;
     t = cjson_object();
     cjson_set_text(t, "model", str_of(ask->model));
-    cjson_set(t, "messages", openai_messages_tree(p, ask));
+    messages = openai_messages(ask->context, system, wire_asked(p, ask), p->short_call_ids);
+    add_stand_ins(messages, p, ask);
+    cjson_set(t, "messages", messages);
     if (ask->tools_count > 0)
         cjson_set(t, "tools", openai_tools(ask));
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     if (usage)
         cjson_set_raw(t, "stream_options", STR("{\"include_usage\":true}"));
-    if (ask->schema.p && ask->schema_beside)
-        set_json_object(t, ask);
-    else if (ask->schema.p)
+    if (ask->schema.p)
         set_response_format(t, ask);
     return wire_end_body(t, p, ask, r, e);
 }
@@ -310,7 +250,7 @@ static int gemini_models(const struct provider *p, const struct ask *ask, struct
     } else {
         own.base_url = buf_c(&root);
         own_api.key_header = "x-goog-api-key";
-        rc = wire_begin_get(r, &own_api, &own, "/v1beta", "/models?pageSize=1000", e);
+        rc = wire_begin(r, &own_api, &own, false, "/v1beta", "/models?pageSize=1000", e);
     }
     buf_release(&root);
     return rc;
@@ -327,7 +267,7 @@ static int llamacpp_window(const struct provider *p, const struct ask *ask, stru
 
     base_without(p, ask, "/v1", &root);
     at_root.base_url = buf_c(&root);
-    rc = wire_begin_get(r, p, &at_root, "", "/props", e);
+    rc = wire_begin(r, p, &at_root, false, "", "/props", e);
     buf_release(&root);
     return rc;
 }
@@ -344,19 +284,17 @@ static void llamacpp_read_window(struct str response, const struct ask *ask, str
  * thinking). *any is set if it holds text. */
 static int openai_read_thought(struct response *a, struct str thought, bool *any)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str text = json_text(thought, &scratch);
-    int rc = response_add_reasoning(a, text);
+    int rc = wire_add_reasoning(a, thought);
 
-    *any = text.n > 0;
+    *any = json_body(thought).n > 0;
     for (struct json_iter it = json_iter(thought); rc == 0 && !it.object && json_next(&it);) {
-        text = json_text(json_get(it.value, "text"), &scratch);
-        if (text.n == 0)
-            text = json_text(json_get(it.value, "summary"), &scratch);
-        *any = *any || text.n > 0;
-        rc = response_add_reasoning(a, text);
+        struct str text = json_get(it.value, "text");
+
+        if (json_body(text).n == 0)
+            text = json_get(it.value, "summary");
+        *any = *any || json_body(text).n > 0;
+        rc = wire_add_reasoning(a, text);
     }
-    buf_release(&scratch);
     return rc;
 }
 
@@ -391,50 +329,16 @@ static int openai_read_content(struct response *a, struct str content, struct er
     return rc;
 }
 
-/* A refusal is shown like an answer. Its finish reason becomes `content_filter`. */
-static int openai_read_refusal(struct response *a, struct str refusal, struct err *e)
-{
-    if (json_type(refusal) != JSON_STRING || refusal.n <= 2)
-        return 0;
-    a->refused = true;
-    return openai_read_content(a, refusal, e);
-}
-
-/* Reads a piece of a call. The arguments are a string; some servers send the object itself. */
-static int openai_read_function(struct response *a, int64_t index, struct str id,
-                                struct str function, struct err *e)
-{
-    struct buf id_text = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
-    int rc;
-
-    rc = response_add_call(a, index, json_text(id, &id_text),
-                           json_text(json_get(function, "name"), &name),
-                           json_get(function, "arguments"), e);
-    buf_release(&id_text);
-    buf_release(&name);
-    return rc;
-}
-
-/* Reads the objects beside a call, or for NULL beside all calls of a message. */
-static int openai_read_extra(struct response *a, struct tool_call *call, struct str object,
-                             struct err *e)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < MEMBERS && rc == 0; i++)
-        if (members[i].type == JSON_OBJECT)
-            rc = response_add_extra(a, call, members[i].name, json_get(object, members[i].name), e);
-    return rc;
-}
-
-/* If a call has no index, its place in the array is used. A call of a custom tool, whose input is a
- * text (openai-openapi, ChatCompletionMessageCustomToolCall), has no function. */
+/* If a call has no index, its place in the array is used. Its arguments are a string; some servers
+ * send the object itself. A call of a custom tool, whose input is a text (openai-openapi,
+ * ChatCompletionMessageCustomToolCall), has no function. */
 static int openai_read_calls(struct response *a, struct str calls, struct err *e)
 {
     int64_t place = 0;
     int rc = 0;
 
     for (struct json_iter it = json_iter(calls); rc == 0 && json_next(&it); place++) {
+        struct str function = json_get(it.value, "function");
         int64_t index = place;
 
         if (json_type(it.value) != JSON_OBJECT)
@@ -444,16 +348,18 @@ static int openai_read_calls(struct response *a, struct str calls, struct err *e
             continue;
         }
         json_int(json_get(it.value, "index"), &index);
-        rc = openai_read_function(a, index, json_get(it.value, "id"),
-                                  json_get(it.value, "function"), e);
-        if (rc == 0)
-            rc = openai_read_extra(a, response_call_at(a, index), it.value, e);
+        rc = wire_add_call(a, index, json_get(it.value, "id"), json_get(function, "name"),
+                           json_get(function, "arguments"), e);
+        for (size_t i = 0; i < MEMBERS && rc == 0; i++)
+            if (members[i].type == JSON_OBJECT)
+                rc = response_add_extra(a, response_call_at(a, index), members[i].name,
+                                        json_get(it.value, members[i].name), e);
     }
     return rc;
 }
 
-static void openai_keep_details(struct response *a, const char *member, struct str details,
-                                bool piece)
+static void openai_add_details(struct response *a, const char *member, struct str details,
+                               bool piece)
 {
     for (struct json_iter it = json_iter(details); !it.object && json_next(&it);)
         opaque_add_detail(&a->opaque, member, it.value, piece);
@@ -493,13 +399,19 @@ static int openai_read_message(struct response *a, struct str message, bool delt
     struct str got[COUNT];
 
     json_pick(message, keys, got, COUNT);
-    openai_keep_details(a, keys[DETAILS], got[DETAILS], delta);
-    openai_keep_details(a, keys[BLOCKS], got[BLOCKS], delta);
+    openai_add_details(a, keys[DETAILS], got[DETAILS], delta);
+    openai_add_details(a, keys[BLOCKS], got[BLOCKS], delta);
     if (response_add_extra(a, NULL, keys[FIELDS], got[FIELDS], e) != 0 ||
         openai_read_reasoning(a, &got[THOUGHT], 1 + DETAILS - THOUGHT) != 0 ||
-        openai_read_content(a, got[CONTENT], e) != 0 ||
-        openai_read_refusal(a, got[REFUSAL], e) != 0 ||
-        response_add_citations(a, got[NOTES]) != 0 || openai_read_calls(a, got[CALLS], e) != 0)
+        openai_read_content(a, got[CONTENT], e) != 0)
+        return -1;
+    /* A refusal is shown like an answer. Its finish reason becomes `content_filter`. */
+    if (json_body(got[REFUSAL]).n > 0) {
+        a->refused = true;
+        if (openai_read_content(a, got[REFUSAL], e) != 0)
+            return -1;
+    }
+    if (response_add_citations(a, got[NOTES]) != 0 || openai_read_calls(a, got[CALLS], e) != 0)
         return -1;
     for (struct json_iter it = json_iter(got[IMAGES]); !it.object && json_next(&it);)
         response_add_image(a, json_get(json_get(it.value, "image_url"), "url"));
@@ -512,39 +424,9 @@ static int openai_read_message(struct response *a, struct str message, bool delt
     /* llama-cpp-python sends both members for one call. */
     a->any_tool_calls = a->any_tool_calls || json_type(json_at(got[CALLS], 0)) == JSON_OBJECT;
     if (json_type(got[FUNCTION]) == JSON_OBJECT && !a->any_tool_calls)
-        return openai_read_function(a, 0, STR_NONE, got[FUNCTION], e);
+        return wire_add_call(a, 0, STR_NONE, json_get(got[FUNCTION], "name"),
+                             json_get(got[FUNCTION], "arguments"), e);
     return 0;
-}
-
-/* Some gateways send an empty reason until the end; it is ignored. */
-static void openai_read_finish(struct response *a, struct str finish)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str reason = json_text(finish, &scratch);
-
-    if (reason.n > 0) {
-        response_set_finish(a, a->refused ? STR("content_filter") : reason);
-        a->finished = true;
-    }
-    buf_release(&scratch);
-}
-
-/* Adds the tokens of reasoning to the output if the server counts them beside it. Only the total
- * shows it: that of OpenAI is the sum of input and output; that of xAI and of Gemini's endpoint
- * is larger by the reasoning, which Gemini does not even report. */
-static void count_reasoning(struct usage *u, struct str total)
-{
-    struct usage all;
-    int64_t rest;
-
-    usage_init(&all);
-    usage_read(&all, USAGE_INPUT, total);
-    if (u->at[USAGE_INPUT] < 0 || u->at[USAGE_OUTPUT] < 0)
-        return;
-    rest = all.at[USAGE_INPUT] - u->at[USAGE_INPUT];
-    if (rest > u->at[USAGE_OUTPUT] &&
-        (u->at[USAGE_REASONING] < 0 || u->at[USAGE_REASONING] == rest - u->at[USAGE_OUTPUT]))
-        u->at[USAGE_OUTPUT] = rest;
 }
 
 static void openai_read_usage(struct response *a, struct str usage)
@@ -560,9 +442,19 @@ static void openai_read_usage(struct response *a, struct str usage)
         {.inner = NULL},
     };
 
-    wire_read_usage(a, &a->usage, usage, counts);
-    if (json_type(usage) == JSON_OBJECT)
-        count_reasoning(&a->usage, json_get(usage, "total_tokens"));
+    struct usage all, *u = &a->usage;
+    int64_t rest;
+
+    wire_read_usage(a, u, usage, counts);
+    /* The tokens of reasoning are added to the output if the server counts them beside it. Only the
+     * total shows it: that of OpenAI is the sum of input and output; that of xAI and of Gemini's
+     * endpoint is larger by the reasoning, which Gemini does not even report. */
+    usage_init(&all);
+    usage_read(&all, USAGE_INPUT, json_get(usage, "total_tokens"));
+    rest = all.at[USAGE_INPUT] - u->at[USAGE_INPUT];
+    if (u->at[USAGE_INPUT] >= 0 && u->at[USAGE_OUTPUT] >= 0 && rest > u->at[USAGE_OUTPUT] &&
+        (u->at[USAGE_REASONING] < 0 || u->at[USAGE_REASONING] == rest - u->at[USAGE_OUTPUT]))
+        u->at[USAGE_OUTPUT] = rest;
 }
 
 /* The members of a choice. One pass reads them all, because this runs for every token. */
@@ -595,7 +487,8 @@ static int openai_read_object(struct response *a, struct str object, bool *any, 
     enum { ERROR, OBJECT, CHOICES, MODEL, USAGE, GROQ, TIER, HIDDEN, COUNT };
     static const char *const keys[COUNT] = {"error", "object", "choices",      "model",
                                             "usage", "x_groq", "service_tier", "_hidden_params"};
-    struct str outer[COUNT], inner[CHOICE_MEMBERS], choice;
+    struct str outer[COUNT], inner[CHOICE_MEMBERS], choice, reason;
+    struct buf scratch = BUF_INIT(BUF_LINE);
     bool delta;
 
     json_pick(object, keys, outer, COUNT);
@@ -605,19 +498,25 @@ static int openai_read_object(struct response *a, struct str object, bool *any, 
     *any = choice.n > 0;
     if (!*any && provider_error_reported(object))
         return provider_error_set_reported(e, object);
-    wire_take_model(a, outer[MODEL]);
+    wire_set_model(a, outer[MODEL]);
     openai_read_usage(a, inner[SPENT]);
     openai_read_usage(a, json_get(outer[GROQ], "usage"));
     openai_read_usage(a, outer[USAGE]);
-    response_keep_usage_member(a, "service_tier", outer[TIER]);
+    response_add_usage_member(a, "service_tier", outer[TIER]);
     /* LiteLLM */
-    response_keep_usage_member(a, "response_cost", json_get(outer[HIDDEN], "response_cost"));
+    response_add_usage_member(a, "response_cost", json_get(outer[HIDDEN], "response_cost"));
     delta = json_type(inner[DELTA]) == JSON_OBJECT;
     if (openai_read_message(a, inner[delta ? DELTA : MESSAGE], delta, e) != 0)
         return -1;
     if (provider_error_in(inner[FAULT], inner[FAULT_OBJECT]))
         return provider_error_set_reported(e, choice);
-    openai_read_finish(a, inner[FINISH]);
+    /* Some gateways send an empty reason until the end; it is ignored. */
+    reason = json_text(inner[FINISH], &scratch);
+    if (reason.n > 0) {
+        response_set_finish(a, a->refused ? STR("content_filter") : reason);
+        a->finished = true;
+    }
+    buf_release(&scratch);
     return 0;
 }
 

@@ -33,33 +33,17 @@ struct input {
 };
 
 /* Makes the part of an image (InputImageContent) or of a PDF (InputFileContent). */
-static cJSON *attachment_part(const struct attachment *a)
+static cJSON *input_part(const struct attachment *a)
 {
     bool image = attachment_is_image(a);
     cJSON *part = wire_of_type(image ? "input_image" : "input_file");
-    struct buf url = BUF_INIT(SIZE_MAX);
 
-    wire_add_data_url(&url, a);
     if (!image)
         cjson_set_text(part, "filename", str_of(a->name));
-    cjson_set_text(part, image ? "image_url" : "file_data", buf_str(&url));
+    wire_set_data_url(part, image ? "image_url" : "file_data", a);
     if (image)
         cjson_set_text(part, "detail", STR("auto"));
-    buf_release(&url);
     return part;
-}
-
-/* Every item has a type, because llama.cpp refuses those without. */
-static void input_add_prompt(struct input *in, const struct context_message *m)
-{
-    cJSON *item = wire_of_type("message");
-
-    cjson_set_text(item, "role", STR("user"));
-    if (m->attachments_count > 0)
-        cjson_set(item, "content", wire_parts(m, "input_text", attachment_part));
-    else
-        cjson_set_text(item, "content", (struct str){m->content, m->n});
-    cjson_push(in->items, item);
 }
 
 /* Adds text of the model in the form in which servers send it, with all members that the schema
@@ -123,17 +107,14 @@ static void input_add_result(struct input *in, const struct context_message *m)
     wire_set_result(item, &in->ids, "call_id", NULL);
     if (caller.n > 0)
         cjson_set_raw(item, "caller", caller);
-    if (m->attachments_count > 0)
-        cjson_set(item, "output", wire_parts(m, "input_text", attachment_part));
-    else
-        cjson_set_text(item, "output", (struct str){m->content, m->n});
+    wire_set_content(item, "output", m, "input_text", input_part);
     cjson_push(in->items, item);
 }
 
 /* ---- items of earlier responses ---- */
 
-/* Are these the same texts but for white space? The text of an answer has a blank line between
- * those of its items. */
+/* Returns whether these are the same texts but for white space. The text of an answer has a blank
+ * line between those of its items. */
 static bool same_words(struct str a, struct str b)
 {
     static const struct str blanks = STR(" \t\r\n");
@@ -151,7 +132,7 @@ static bool same_words(struct str a, struct str b)
     }
 }
 
-/* Do the items have the text of the message? A user may have edited it in the history. */
+/* Returns whether the items have the text of the message. A user may have edited the history. */
 static bool items_have_text(struct str items, const struct context_message *m)
 {
     static const char *const members[] = {"text", "refusal"};
@@ -191,11 +172,15 @@ static struct str own_items(const struct context_message *m, struct context_serv
     return items;
 }
 
-/* Adds the items of a response in their order. Reasoning at the end is not sent, because a server
- * refuses it without the item that follows it ("Item 'rs_...' of type 'reasoning' was provided
- * without its required following item", github.com/vercel/ai/issues/7099). */
-static void input_add_items(struct input *in, struct str items, struct json_iter *calls)
+/* Adds a message of the model: its own items in their order, or the text and the calls. Reasoning
+ * at the end is not sent, because a server refuses it without the item that follows it ("Item
+ * 'rs_...' of type 'reasoning' was provided without its required following item",
+ * github.com/vercel/ai/issues/7099). */
+static void input_add_response(struct input *in, const struct context_message *m,
+                               struct context_server asked)
 {
+    struct str items = own_items(m, asked);
+    struct json_iter calls = json_iter(str_of(m->tool_calls));
     size_t end = 0, i = 0;
 
     for (struct json_iter it = json_iter(items); json_next(&it);) {
@@ -205,22 +190,12 @@ static void input_add_items(struct input *in, struct str items, struct json_iter
     }
     i = 0;
     for (struct json_iter it = json_iter(items); i < end && json_next(&it); i++)
-        if (json_has_type(it.value, "function_call") && json_next(calls))
-            input_add_call(in, calls->value, it.value);
+        if (json_has_type(it.value, "function_call") && json_next(&calls))
+            input_add_call(in, calls.value, it.value);
         else
             cjson_push(in->items, cjson_raw(it.value));
-}
-
-static void input_add_response(struct input *in, const struct context_message *m,
-                               struct context_server asked)
-{
-    struct str items = own_items(m, asked);
-    struct json_iter calls = json_iter(str_of(m->tool_calls));
-
-    if (items.p) {
-        input_add_items(in, items, &calls);
+    if (items.p)
         return;
-    }
     input_add_answer(in, (struct str){m->content, m->n});
     while (json_next(&calls))
         input_add_call(in, calls.value, STR_NONE);
@@ -234,13 +209,19 @@ static cJSON *responses_input(const struct provider *p, const struct ask *ask)
     wire_call_ids_init(&in.ids, false);
     for (size_t i = 0; i < ask->context->count; i++) {
         const struct context_message *m = &ask->context->at[i];
+        cJSON *item;
 
-        if (m->role == ROLE_TOOL)
+        if (m->role == ROLE_TOOL) {
             input_add_result(&in, m);
-        else if (m->role == ROLE_ASSISTANT)
+        } else if (m->role == ROLE_ASSISTANT) {
             input_add_response(&in, m, asked);
-        else
-            input_add_prompt(&in, m);
+        } else {
+            /* Every item has a type, because llama.cpp refuses those without. */
+            item = wire_of_type("message");
+            cjson_set_text(item, "role", STR("user"));
+            wire_set_content(item, "content", m, "input_text", input_part);
+            cjson_push(in.items, item);
+        }
     }
     wire_call_ids_release(&in.ids);
     buf_release(&in.callers);
@@ -267,59 +248,40 @@ static cJSON *responses_tools(const struct ask *ask)
     return tools;
 }
 
-/* Sets `text.format` of the type `json_schema` (TextResponseFormatJsonSchema). */
-static void set_text_format(cJSON *body, const struct ask *ask)
-{
-    cJSON *text = cjson_object(), *format = wire_of_type("json_schema");
-
-    cjson_set_text(format, "name", STR("answer"));
-    cjson_set(format, "schema", wire_schema(ask));
-    cjson_set(format, "strict", cJSON_CreateBool(ask->schema_fits & SCHEMA_STRICT));
-    cjson_set(text, "format", format);
-    cjson_set(body, "text", text);
-}
-
-static void set_instructions(cJSON *body, const struct ask *ask)
-{
-    struct str system = {ask->context->system, ask->context->system_len};
-
-    if (str_trim(system).n > 0)
-        cjson_set_text(body, "instructions", system);
-}
-
-/* Requests with the same beginning and the same key reach the same machine, whose cache has the
- * beginning (OpenAI, "Prompt caching", `prompt_cache_key`). The key says nothing about the user. */
-static void set_cache_key(cJSON *body, const struct provider *p, const struct ask *ask)
-{
-    struct buf key = BUF_INIT(BUF_SMALL);
-
-    buf_addf(&key, "%016" PRIx64, ask->conversation);
-    if (p->cache_key && ask->conversation != 0 && !ask->once)
-        cjson_set_text(body, "prompt_cache_key", buf_str(&key));
-    buf_release(&key);
-}
-
 static int responses_request(const struct provider *p, const struct ask *ask,
                              struct http_request *r, struct err *e)
 {
-    cJSON *t;
+    struct str system = {ask->context->system, ask->context->system_len};
+    struct buf key = BUF_INIT(BUF_SMALL);
+    cJSON *t, *text, *format;
 
-    if (wire_begin_post(r, p, ask, "", "/responses", e) != 0)
+    if (wire_begin(r, p, ask, true, "", "/responses", e) != 0)
         return -1;
     t = cjson_object();
     cjson_set_text(t, "model", str_of(ask->model));
-    set_instructions(t, ask);
+    if (str_trim(system).n > 0)
+        cjson_set_text(t, "instructions", system);
     cjson_set(t, "input", responses_input(p, ask));
     if (ask->tools_count + ask->hosted_tools_count > 0)
         cjson_set(t, "tools", responses_tools(ask));
     cjson_set(t, "stream", cJSON_CreateBool(ask->stream));
     cjson_set(t, "store", cJSON_CreateFalse());
     cjson_set_raw(t, "include", STR("[\"reasoning.encrypted_content\"]"));
-    set_cache_key(t, p, ask);
+    /* Requests with the same beginning and the same key reach the same machine, whose cache has the
+     * beginning (OpenAI, "Prompt caching"). The key says nothing about the user. */
+    buf_addf(&key, "%016" PRIx64, ask->conversation);
+    if (p->cache_key && ask->conversation != 0 && !ask->once)
+        cjson_set_text(t, "prompt_cache_key", buf_str(&key));
+    buf_release(&key);
     if (ask->show_reasoning)
         cjson_set_raw(t, "reasoning", STR("{\"summary\":\"auto\"}"));
-    if (ask->schema.p)
-        set_text_format(t, ask);
+    if (ask->schema.p) {
+        text = cjson_object();
+        format = wire_of_type("json_schema"); /* TextResponseFormatJsonSchema */
+        wire_set_schema(format, ask);
+        cjson_set(text, "format", format);
+        cjson_set(t, "text", text);
+    }
     return wire_end_body(t, p, ask, r, e);
 }
 
@@ -341,15 +303,6 @@ static int responses_add_refusal(struct response *a, struct str refusal, struct 
 {
     a->refused = true;
     return responses_add_text(a, refusal, e);
-}
-
-static int responses_add_reasoning(struct response *a, struct str text)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    int rc = response_add_reasoning(a, json_text(text, &scratch));
-
-    buf_release(&scratch);
-    return rc;
 }
 
 /* Parts of a summary are paragraphs. */
@@ -387,7 +340,7 @@ static int read_reasoning_item(struct response *a, struct str item)
              rc == 0 && !it.object && json_next(&it);) {
             rc = responses_part_reasoning(a);
             if (rc == 0)
-                rc = responses_add_reasoning(a, json_get(it.value, "text"));
+                rc = wire_add_reasoning(a, json_get(it.value, "text"));
             a->item_reasoned = true;
         }
     return rc;
@@ -398,16 +351,13 @@ static int read_reasoning_item(struct response *a, struct str item)
 static int read_call_item(struct response *a, int64_t index, struct str item, bool done,
                           struct err *e)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
-    struct str call_id = json_text(json_get(item, "call_id"), &scratch);
-    struct str id = call_id.n > 0 ? call_id : json_text(json_get(item, "id"), &scratch);
-    int rc = response_add_call(a, index, id, json_text(json_get(item, "name"), &name), STR_NONE, e);
+    struct str call_id = json_get(item, "call_id");
+    struct str id = json_body(call_id).n > 0 ? call_id : json_get(item, "id");
+    int rc = wire_add_call(a, index, id, json_get(item, "name"), STR_NONE, e);
     const struct tool_call *call = rc == 0 ? response_call_at(a, index) : NULL;
 
     if (done && call && call->args.len == 0)
         rc = response_add_call(a, index, STR_NONE, STR_NONE, json_get(item, "arguments"), e);
-    buf_release(&scratch);
-    buf_release(&name);
     return rc;
 }
 
@@ -415,17 +365,6 @@ static void begin_item(struct response *a)
 {
     a->item_start = a->text.len;
     a->item_cited = a->item_reasoned = false;
-}
-
-/* Returns true if the item holds something that the text and the calls of the history do not:
- * reasoning, a call of a tool that runs at the server, the program of the server that made a call,
- * or the phase of a message, which OpenAI wants back (openai-openapi, MessagePhase). */
-static bool matters(struct str item)
-{
-    if (json_has_type(item, "message"))
-        return json_type(json_get(item, "phase")) == JSON_STRING;
-    return !json_has_type(item, "function_call") ||
-           json_has_type(json_get(item, "caller"), "program");
 }
 
 /* Notes an item of another type. Some ask the client for something that chat cannot do; a shell
@@ -439,7 +378,7 @@ static void read_other_item(struct response *a, struct str item)
     struct str type = json_text(json_get(item, "type"), &scratch),
                action = json_get(item, "action");
 
-    response_note_other(a, type);
+    response_set_other(a, type);
     /* A search costs money, a page that is opened after it does not (OpenAI, "Pricing"). */
     if (str_ends(type, STR("_call")) &&
         (!json_get(action, "type").p || json_has_type(action, "search")))
@@ -453,60 +392,37 @@ static void read_other_item(struct response *a, struct str item)
     buf_release(&name);
 }
 
-static void read_image_item(struct response *a, struct str item)
-{
-    response_count_charge(a, STR("image_generation_call"));
-    response_add_image(a, json_get(item, "result"));
-}
-
 /* Reads an item of the output that is complete. */
-static int read_item(struct response *a, int64_t index, struct str item, struct err *e)
+static int read_whole_item(struct response *a, int64_t index, struct str item, struct err *e)
 {
+    /* An item goes back if it holds something that the text and the calls of the history do not:
+     * reasoning, a call of a tool that runs at the server, the program of the server that made a
+     * call, or the phase of a message, which OpenAI wants back (openai-openapi, MessagePhase). */
+    bool goes_back = true;
     int rc = 0;
 
     if (json_type(item) != JSON_OBJECT)
         return 0;
-    if (json_has_type(item, "message"))
+    if (json_has_type(item, "message")) {
+        goes_back = json_type(json_get(item, "phase")) == JSON_STRING;
         rc = read_message_item(a, item, e);
-    else if (json_has_type(item, "function_call"))
+    } else if (json_has_type(item, "function_call")) {
+        goes_back = json_has_type(json_get(item, "caller"), "program");
         rc = read_call_item(a, index, item, true, e);
-    else if (json_has_type(item, "reasoning"))
+    } else if (json_has_type(item, "reasoning")) {
         rc = read_reasoning_item(a, item);
-    else if (json_has_type(item, "image_generation_call"))
-        read_image_item(a, item);
-    else
+    } else if (json_has_type(item, "image_generation_call")) {
+        response_count_charge(a, STR("image_generation_call"));
+        response_add_image(a, json_get(item, "result"));
+    } else {
         read_other_item(a, item);
-    opaque_add_item(&a->opaque, item, matters(item));
+    }
+    opaque_add_item(&a->opaque, item, goes_back);
     begin_item(a);
-    return rc;
-}
-
-static int read_output(struct response *a, struct str output, struct err *e)
-{
-    int64_t index = 0;
-    int rc = 0;
-
-    begin_item(a);
-    for (struct json_iter it = json_iter(output); rc == 0 && !it.object && json_next(&it); index++)
-        rc = read_item(a, index, it.value, e);
     return rc;
 }
 
 /* ---- the response: how it ends ---- */
-
-static void responses_read_usage(struct response *a, struct str usage)
-{
-    static const struct wire_usage members[] = {
-        {USAGE_INPUT, NULL, "input_tokens"},
-        {USAGE_OUTPUT, NULL, "output_tokens"},
-        {USAGE_CACHE_READ, "input_tokens_details", "cached_tokens"},
-        {USAGE_CACHE_WRITE, "input_tokens_details", "cache_write_tokens"},
-        {USAGE_REASONING, "output_tokens_details", "reasoning_tokens"},
-        {.inner = NULL},
-    };
-
-    wire_read_usage(a, &a->usage, usage, members);
-}
 
 static int read_incomplete(struct response *a, struct str response, struct err *e)
 {
@@ -532,11 +448,26 @@ static int read_incomplete(struct response *a, struct str response, struct err *
 static int responses_read_end(struct response *a, struct str response, struct str status,
                               struct err *e)
 {
-    wire_take_model(a, json_get(response, "model"));
-    responses_read_usage(a, json_get(response, "usage"));
-    response_keep_usage_member(a, "service_tier", json_get(response, "service_tier"));
-    if (!a->begun && read_output(a, json_get(response, "output"), e) != 0)
-        return -1;
+    static const struct wire_usage counts[] = {
+        {USAGE_INPUT, NULL, "input_tokens"},
+        {USAGE_OUTPUT, NULL, "output_tokens"},
+        {USAGE_CACHE_READ, "input_tokens_details", "cached_tokens"},
+        {USAGE_CACHE_WRITE, "input_tokens_details", "cache_write_tokens"},
+        {USAGE_REASONING, "output_tokens_details", "reasoning_tokens"},
+        {.inner = NULL},
+    };
+    int64_t index = 0;
+
+    wire_set_model(a, json_get(response, "model"));
+    wire_read_usage(a, &a->usage, json_get(response, "usage"), counts);
+    response_add_usage_member(a, "service_tier", json_get(response, "service_tier"));
+    if (!a->begun) {
+        begin_item(a);
+        for (struct json_iter it = json_iter(json_get(response, "output"));
+             !it.object && json_next(&it); index++)
+            if (read_whole_item(a, index, it.value, e) != 0)
+                return -1;
+    }
     if (str_eq_c(status, "failed"))
         return provider_error_reported(response)
                    ? provider_error_set_reported(e, response)
@@ -577,14 +508,14 @@ static int read_part(struct response *a, struct str type, struct str object, boo
         return responses_part_reasoning(a);
     if (str_eq_c(type, "reasoning_summary_text.delta") || str_eq_c(type, "reasoning_text.delta")) {
         a->item_reasoned = true;
-        return responses_add_reasoning(a, delta);
+        return wire_add_reasoning(a, delta);
     }
     if (str_eq_c(type, "output_text.annotation.added")) {
         a->item_cited = true;
         return response_add_citation(a, json_get(object, "annotation"));
     }
     if (str_eq_c(type, "output_item.done"))
-        return read_item(a, index, json_get(object, "item"), e);
+        return read_whole_item(a, index, json_get(object, "item"), e);
     *known = str_eq_c(type, "output_item.added");
     if (*known)
         begin_item(a);
@@ -605,7 +536,7 @@ static int read_known_event(struct response *a, struct str type, struct str obje
         return 0;
     type = str_skip(type, strlen("response."));
     if (str_eq_c(type, "created") || str_eq_c(type, "in_progress"))
-        wire_take_model(a, json_get(response, "model"));
+        wire_set_model(a, json_get(response, "model"));
     if (str_eq_c(type, "completed") || str_eq_c(type, "incomplete") || str_eq_c(type, "failed"))
         return responses_read_end(a, response, type, e) == 0 ? 1 : -1;
     rc = read_part(a, type, object, &known, e);

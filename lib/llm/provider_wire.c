@@ -15,8 +15,8 @@
 /* How much of an unusable event or response a message shows, in code points. */
 #define EXCERPT_MAX 80
 
-static void add_url(struct http_request *r, const struct provider *p, const struct ask *ask,
-                    const char *version, const char *path)
+static void add_request_url(struct http_request *r, const struct provider *p, const struct ask *ask,
+                            const char *version, const char *path)
 {
     struct str query = str_of(ask->base_url ? ask->base_url : p->base_url);
     struct str base = str_cut(&query, '?');
@@ -42,8 +42,8 @@ static void add_url(struct http_request *r, const struct provider *p, const stru
 /* ---- headers ---- */
 
 /* Adds a header of the provider, unless the user gave one of that name. */
-static int add_header(struct http_request *r, const struct ask *ask, const char *name,
-                      struct str value, struct err *e)
+static int add_own_header(struct http_request *r, const struct ask *ask, const char *name,
+                          struct str value, struct err *e)
 {
     for (size_t i = 0; i < ask->headers_count; i++)
         if (strcasecmp(ask->headers[i].name, name) == 0)
@@ -51,61 +51,41 @@ static int add_header(struct http_request *r, const struct ask *ask, const char 
     return http_add_header(r, name, value, e);
 }
 
-/* Adds the key, if there is one: in the header of the provider, or as a Bearer token (RFC 6750). */
-static int add_key(struct http_request *r, const struct provider *p, const struct ask *ask,
-                   struct err *e)
+int wire_begin(struct http_request *r, const struct provider *p, const struct ask *ask, bool post,
+               const char *version, const char *path, struct err *e)
 {
+    struct str json = STR("application/json");
+    struct str stream = p->lines ? STR("application/x-ndjson") : STR("text/event-stream");
     bool token =
         ask->key_from && p->token_variable && strcmp(ask->key_from, p->token_variable) == 0;
+    struct str key = str_trim(str_of(ask->key));
     struct buf value = BUF_INIT(BUF_SMALL);
     int rc;
 
-    if (!ask->key || !*ask->key)
-        return 0;
-    if (p->key_header && !token)
-        return add_header(r, ask, p->key_header, str_trim(str_of(ask->key)), e);
-    buf_add_c(&value, "Bearer ");
-    buf_add_str(&value, str_trim(str_of(ask->key)));
-    rc = add_header(r, ask, "Authorization", buf_str(&value), e);
-    buf_release(&value);
-    return rc;
-}
-
-static int begin(struct http_request *r, const struct provider *p, const struct ask *ask,
-                 struct str accept, struct err *e)
-{
-    if (add_header(r, ask, "Accept", accept, e) != 0)
+    add_request_url(r, p, ask, version, path);
+    if ((post && add_own_header(r, ask, "Content-Type", json, e) != 0) ||
+        add_own_header(r, ask, "Accept", post && ask->stream ? stream : json, e) != 0)
         return -1;
     for (size_t i = 0; i < ask->headers_count; i++)
         if (http_add_header(r, ask->headers[i].name, str_of(ask->headers[i].value), e) != 0)
             return -1;
-    if (p->version_header && add_header(r, ask, p->version_header, str_of(p->version), e) != 0)
+    if (p->version_header && add_own_header(r, ask, p->version_header, str_of(p->version), e) != 0)
         return -1;
-    return add_key(r, p, ask, e);
-}
-
-int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
-                    const char *version, const char *path, struct err *e)
-{
-    struct str stream = p->lines ? STR("application/x-ndjson") : STR("text/event-stream");
-
-    add_url(r, p, ask, version, path);
-    if (add_header(r, ask, "Content-Type", STR("application/json"), e) != 0)
-        return -1;
-    return begin(r, p, ask, ask->stream ? stream : STR("application/json"), e);
-}
-
-int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
-                   const char *version, const char *path, struct err *e)
-{
-    add_url(r, p, ask, version, path);
-    return begin(r, p, ask, STR("application/json"), e);
+    if (!ask->key || !*ask->key)
+        return 0;
+    if (p->key_header && !token)
+        return add_own_header(r, ask, p->key_header, key, e);
+    buf_add_c(&value, "Bearer "); /* RFC 6750 */
+    buf_add_str(&value, key);
+    rc = add_own_header(r, ask, "Authorization", buf_str(&value), e);
+    buf_release(&value);
+    return rc;
 }
 
 int wire_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                 struct err *e)
 {
-    return wire_begin_get(r, p, ask, "", "/models", e);
+    return wire_begin(r, p, ask, false, "", "/models", e);
 }
 
 struct context_server wire_asked(const struct provider *p, const struct ask *ask)
@@ -163,6 +143,24 @@ cJSON *wire_parts(const struct context_message *m, const char *text_type,
     return parts;
 }
 
+void wire_set_content(cJSON *to, const char *member, const struct context_message *m,
+                      const char *text_type, cJSON *(*part)(const struct attachment *a))
+{
+    if (m->attachments_count > 0)
+        cjson_set(to, member, wire_parts(m, text_type, part));
+    else
+        cjson_set_text(to, member, (struct str){m->content, m->n});
+}
+
+void wire_set_data_url(cJSON *to, const char *member, const struct attachment *a)
+{
+    struct buf url = BUF_INIT(SIZE_MAX);
+
+    buf_addf(&url, "data:%s;base64,%s", a->type, a->base64);
+    cjson_set_text(to, member, buf_str(&url));
+    buf_release(&url);
+}
+
 cJSON *wire_message(enum role role, struct str text)
 {
     cJSON *message = cjson_object();
@@ -170,6 +168,37 @@ cJSON *wire_message(enum role role, struct str text)
     cjson_set_text(message, "role", str_of(role_name(role)));
     cjson_set_text(message, "content", text);
     return message;
+}
+
+/* The content of a message that is only sent to keep the order of roles. */
+#define STAND_IN "…"
+
+cJSON *wire_messages(const struct context *c, struct str system, struct context_server asked,
+                     bool nine, wire_message_of *message, wire_add_images *add_images)
+{
+    cJSON *array = cjson_array();
+    struct call_ids ids;
+    size_t from = 0;
+
+    wire_call_ids_init(&ids, nine);
+    if (str_trim(system).n > 0)
+        cjson_push(array, wire_message(ROLE_SYSTEM, system));
+    for (size_t i = 0; i < c->count; i++) {
+        const struct context_message *m = &c->at[i];
+        bool after_result = i > 0 && m[-1].role == ROLE_TOOL;
+
+        if (i == 0 && m->role != ROLE_USER)
+            cjson_push(array, wire_message(ROLE_USER, STR(STAND_IN)));
+        if (after_result && m->role == ROLE_USER)
+            cjson_push(array, wire_message(ROLE_ASSISTANT, STR(STAND_IN)));
+        if (!after_result)
+            from = i;
+        cjson_push(array, message(m, asked, &ids));
+        if (m->role == ROLE_TOOL && (i + 1 == c->count || m[1].role != ROLE_TOOL))
+            add_images(array, &c->at[from], i + 1 - from);
+    }
+    wire_call_ids_release(&ids);
+    return array;
 }
 
 void wire_set_tool(cJSON *to, const struct tool *tool, const char *schema)
@@ -195,6 +224,13 @@ cJSON *wire_schema(const struct ask *ask)
     return t;
 }
 
+void wire_set_schema(cJSON *to, const struct ask *ask)
+{
+    cjson_set_text(to, "name", STR("answer"));
+    cjson_set(to, "schema", wire_schema(ask));
+    cjson_set(to, "strict", cJSON_CreateBool(ask->schema_fits & SCHEMA_STRICT));
+}
+
 void wire_add_schema(const struct ask *ask, struct buf *system)
 {
     cJSON *t = wire_schema(ask);
@@ -208,7 +244,7 @@ void wire_add_schema(const struct ask *ask, struct buf *system)
     cJSON_Delete(t);
 }
 
-void wire_take_model(struct response *a, struct str model)
+void wire_set_model(struct response *a, struct str model)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
 
@@ -217,10 +253,31 @@ void wire_take_model(struct response *a, struct str model)
     buf_release(&scratch);
 }
 
+int wire_add_reasoning(struct response *a, struct str string)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    int rc = response_add_reasoning(a, json_text(string, &scratch));
+
+    buf_release(&scratch);
+    return rc;
+}
+
+int wire_add_call(struct response *a, int64_t index, struct str id, struct str name,
+                  struct str args, struct err *e)
+{
+    struct buf id_text = BUF_INIT(BUF_LINE), name_text = BUF_INIT(BUF_LINE);
+    int rc =
+        response_add_call(a, index, json_text(id, &id_text), json_text(name, &name_text), args, e);
+
+    buf_release(&id_text);
+    buf_release(&name_text);
+    return rc;
+}
+
 void wire_read_usage(struct response *a, struct usage *to, struct str usage,
                      const struct wire_usage *members)
 {
-    response_keep_usage(a, usage);
+    response_add_usage(a, usage);
     for (; json_type(usage) == JSON_OBJECT && members->inner; members++)
         usage_read(
             to, members->kind,
@@ -308,12 +365,6 @@ int wire_parse_whole(struct str body, struct str *value, struct err *e)
     return wire_unusable(e, ERR_BUSY, "the server's answer is not JSON", str_trim(body));
 }
 
-void wire_add_data_url(struct buf *out, const struct attachment *a)
-{
-    buf_addf(out, "data:%s;base64,", a->type);
-    buf_add_c(out, a->base64);
-}
-
 /* ---- ids and names of tool calls ---- */
 
 #define ALNUM "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -382,7 +433,9 @@ void wire_add_call_name(struct buf *out, struct str name)
                      memchr(call_id_accepted.p, name.p[i], call_id_accepted.n) ? name.p[i] : '_');
 }
 
-bool wire_add_arguments(struct buf *out, struct str args)
+/* Adds the arguments of a call as the text of an object, `{}` if they are not one. Returns whether
+ * they are one. */
+static bool add_call_arguments(struct buf *out, struct str args)
 {
     struct buf text = BUF_INIT(BUF_LINE);
     struct str value = args;
@@ -404,7 +457,7 @@ void wire_call_init(struct wire_call *c, struct call_ids *ids, struct str call)
                             BUF_INIT(BUF_LINE)};
     add_call_id(ids, json_text(json_get(call, "id"), &text), &c->id);
     wire_add_call_name(&c->name, json_text(json_get(call, "name"), &text));
-    if (!wire_add_arguments(&c->args, json_get(call, "args")))
+    if (!add_call_arguments(&c->args, json_get(call, "args")))
         json_decode(json_get(call, "args"), &c->bad);
     buf_addf(&ids->waiting, "%s %s\n", buf_c(&c->id), buf_c(&c->name));
     buf_release(&text);
@@ -447,21 +500,8 @@ static void add_calls_as_text(struct buf *out, struct str calls)
         buf_add_c(out, "[call of the tool ");
         buf_add_str(out, text);
         buf_add_c(out, ": ");
-        wire_add_arguments(out, json_get(it.value, "args"));
+        add_call_arguments(out, json_get(it.value, "args"));
         buf_add_c(out, "]");
-    }
-    buf_release(&name);
-}
-
-/* Adds the line before the result of the next of these calls. */
-static void add_result_title(struct buf *out, struct json_iter *calls)
-{
-    struct buf name = BUF_INIT(BUF_LINE);
-
-    if (json_next(calls)) {
-        buf_add_c(out, "[result of the tool ");
-        buf_add_str(out, json_text(json_get(calls->value, "name"), &name));
-        buf_add_c(out, "]\n");
     }
     buf_release(&name);
 }
@@ -469,15 +509,18 @@ static void add_result_title(struct buf *out, struct json_iter *calls)
 void wire_calls_to_text(const struct context *c, struct context *to)
 {
     struct json_iter calls = json_iter(STR_NONE); /* whose results come next */
-    struct buf text = BUF_INIT(SIZE_MAX);
+    struct buf text = BUF_INIT(SIZE_MAX), name = BUF_INIT(BUF_LINE);
 
     for (size_t i = 0; i < c->count; i++) {
         const struct context_message *m = &c->at[i];
         enum role role = m->role == ROLE_TOOL ? ROLE_USER : m->role;
 
         buf_clear(&text);
-        if (m->role == ROLE_TOOL)
-            add_result_title(&text, &calls);
+        if (m->role == ROLE_TOOL && json_next(&calls)) {
+            buf_add_c(&text, "[result of the tool ");
+            buf_add_str(&text, json_text(json_get(calls.value, "name"), &name));
+            buf_add_c(&text, "]\n");
+        }
         buf_add(&text, m->content, m->n);
         if (m->tool_calls) {
             calls = json_iter(str_of(m->tool_calls));
@@ -490,5 +533,6 @@ void wire_calls_to_text(const struct context *c, struct context *to)
             context_set_attachments(to, m->attachments, m->attachments_count);
     }
     buf_release(&text);
+    buf_release(&name);
     context_settle(to);
 }

@@ -28,13 +28,12 @@ extern const struct provider provider_responses;
 
 /* ---- requests ---- */
 
-/* Begin a request: the URL and all headers, also those of the user and the one with the key. The
- * URL is the base URL, then `version` ("/v1" or "") unless the base URL ends in it, then the path.
- * If the base URL has a query, it is appended to the path's. Return 0, or -1 with *e set. */
-int wire_begin_post(struct http_request *r, const struct provider *p, const struct ask *ask,
-                    const char *version, const char *path, struct err *e);
-int wire_begin_get(struct http_request *r, const struct provider *p, const struct ask *ask,
-                   const char *version, const char *path, struct err *e);
+/* Begins a request, a POST or a GET: the URL and all headers, also those of the user and the one
+ * with the key, in the header of the provider or as a Bearer token. The URL is the base URL, then
+ * `version` ("/v1" or "") unless the base URL ends in it, then the path. If the base URL has a
+ * query, it is appended to the path's. Returns 0, or -1 with *e set. */
+int wire_begin(struct http_request *r, const struct provider *p, const struct ask *ask, bool post,
+               const char *version, const char *path, struct err *e);
 /* The request for the list of models, of OpenAI and all that are compatible (provider.models). */
 int wire_models(const struct provider *p, const struct ask *ask, struct http_request *r,
                 struct err *e);
@@ -58,6 +57,11 @@ cJSON *wire_text_part(const char *type, struct str text);
  * makes. */
 cJSON *wire_parts(const struct context_message *m, const char *text_type,
                   cJSON *(*part)(const struct attachment *a));
+/* Sets the member to the text of the message, or to its parts if it has attachments. */
+void wire_set_content(cJSON *to, const char *member, const struct context_message *m,
+                      const char *text_type, cJSON *(*part)(const struct attachment *a));
+/* Sets the member to the attachment as a data URL (RFC 2397). */
+void wire_set_data_url(cJSON *to, const char *member, const struct attachment *a);
 /* {"role": ROLE, "content": text} */
 cJSON *wire_message(enum role role, struct str text);
 /* Sets `name`, `description` if there is one, and the schema of the arguments. */
@@ -66,11 +70,11 @@ void wire_set_tool(cJSON *to, const struct tool *tool, const char *schema);
 /* Returns the schema for the answer without `$schema`, which names the language that it is written
  * in. The caller frees it. */
 cJSON *wire_schema(const struct ask *ask);
+/* Sets `name`, `schema` and `strict` of a format `json_schema` (openai-openapi,
+ * ResponseFormatJsonSchema). Ollama and llama.cpp read the schema and ignore `strict`. */
+void wire_set_schema(cJSON *to, const struct ask *ask);
 /* Adds an instruction to a system prompt: answer with JSON that matches the schema. */
 void wire_add_schema(const struct ask *ask, struct buf *system);
-
-/* Adds an attachment as a data URL (RFC 2397). */
-void wire_add_data_url(struct buf *out, const struct attachment *a);
 
 /* ---- ids and names of tool calls ----
  *
@@ -119,8 +123,17 @@ void wire_call_release(struct wire_call *c);
 void wire_set_result(cJSON *result, struct call_ids *ids, const char *key, const char *name_key);
 /* Adds a tool's name as in wire_call_init. */
 void wire_add_call_name(struct buf *out, struct str name);
-/* Adds the arguments of a call as the text of an object. Returns false if they are none. */
-bool wire_add_arguments(struct buf *out, struct str args);
+
+/* Makes the messages of a settled context: the system prompt, unless it is blank, and what
+ * `message` makes of each. After the last of some results `add_images` adds their images, in a
+ * message of the user. A stand-in is sent where one is missing: chat templates (Gemma, Mistral,
+ * Llama 2) raise an exception unless the user begins and user and model alternate. `nine` as above.
+ * The caller frees the array. */
+typedef cJSON *wire_message_of(const struct context_message *m, struct context_server asked,
+                               struct call_ids *ids);
+typedef void wire_add_images(cJSON *array, const struct context_message *results, size_t count);
+cJSON *wire_messages(const struct context *c, struct str system, struct context_server asked,
+                     bool nine, wire_message_of *message, wire_add_images *add_images);
 
 /* Adds the messages of c to `to`. Calls become text of the assistant, results text of the user;
  * neighbouring texts of one role are merged, so that user and assistant alternate. For a server
@@ -130,7 +143,11 @@ void wire_calls_to_text(const struct context *c, struct context *to);
 /* ---- responses ---- */
 
 /* Sets the model of the response, a JSON string, unless it is set. */
-void wire_take_model(struct response *a, struct str model);
+void wire_set_model(struct response *a, struct str model);
+/* Call response_add_reasoning and response_add_call with JSON strings. */
+int wire_add_reasoning(struct response *a, struct str string);
+int wire_add_call(struct response *a, int64_t index, struct str id, struct str name,
+                  struct str args, struct err *e);
 /* Keeps a `usage` object, and reads its counts into `to`, by a list that ends with inner NULL. A
  * later row of the same kind replaces an earlier one. */
 struct wire_usage {

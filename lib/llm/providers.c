@@ -21,7 +21,7 @@ const struct provider *const *provider_all(void)
     return built_in;
 }
 
-static void add(struct providers *known, const struct provider *p)
+static void add_provider(struct providers *known, const struct provider *p)
 {
     known->at = mem_grow(known->at, &known->cap, known->count + 2, sizeof(struct provider *));
     known->at[known->count++] = p;
@@ -32,7 +32,7 @@ void providers_init(struct providers *known)
 {
     *known = (struct providers){0};
     for (const struct provider *const *p = built_in; *p; p++)
-        add(known, *p);
+        add_provider(known, *p);
 }
 
 void providers_release(struct providers *known)
@@ -88,7 +88,7 @@ int provider_add(struct providers *known, struct str name, const char *base_url,
     s->provider.needs_key = strncasecmp(base_url, "https:", 6) == 0 && !local;
     s->provider.key_variable = s->provider.token_variable = NULL;
     s->provider.base_variable = s->provider.key_name = NULL;
-    add(known, &s->provider);
+    add_provider(known, &s->provider);
     return 0;
 }
 

@@ -27,7 +27,7 @@ static void refusal_release(struct refusal *refusal)
         free(refusal->text[i]);
 }
 
-void refusals_settle(struct refusals *f, size_t first, bool helped)
+void refusals_end_exchange(struct refusals *f, size_t first, bool helped)
 {
     size_t kept = first;
 
@@ -41,7 +41,7 @@ void refusals_settle(struct refusals *f, size_t first, bool helped)
 
 void refusals_release(struct refusals *f)
 {
-    refusals_settle(f, 0, false);
+    refusals_end_exchange(f, 0, false);
     free(f->at);
     free(f->path);
     free(f->model);
@@ -64,7 +64,7 @@ bool refusals_have(const struct refusals *f, const char *thing, const char *only
 
 /* Adds a refusal, whose strings the list then owns. Returns false, and releases it, if the same was
  * refused before. */
-static bool add(struct refusals *f, struct refusal refusal)
+static bool add_refusal(struct refusals *f, struct refusal refusal)
 {
     for (size_t i = 0; i < f->count; i++)
         if (strcmp(f->at[i].text[REFUSED_THING], refusal.text[REFUSED_THING]) == 0 &&
@@ -83,38 +83,11 @@ static bool add(struct refusals *f, struct refusal refusal)
 
 static const char *const members[REFUSED_TEXTS] = {"field", "only", "value", "name"};
 
-static void add_line(struct buf *out, const struct refusal *f, const char *model)
-{
-    struct buf line = BUF_INIT(BUF_LINE);
-
-    if (f->since <= 0)
-        return;
-    buf_add_byte(&line, '{');
-    json_add_member(&line, "model", str_of(model));
-    for (size_t i = 0; i < REFUSED_TEXTS; i++)
-        if (f->text[i])
-            json_add_member(&line, members[i], str_of(f->text[i]));
-    json_add_member_int(&line, "since", f->since);
-    buf_add_c(&line, "}\n");
-    buf_add_str(out, buf_str(&line));
-    buf_release(&line);
-}
-
-/* Returns a copy of a member's text, or NULL. */
-static char *member_copy(struct str line, const char *name)
-{
-    struct buf text = BUF_INIT(BUF_LINE);
-    struct str value = json_text(json_get(line, name), &text);
-    char *copy = value.n > 0 ? mem_copy(value.p, value.n) : NULL;
-
-    buf_release(&text);
-    return copy;
-}
-
 /* Reads a line of the model into f, and adds one of another model to `others`, unless that is NULL.
  * An entry older than a day is not used, nor a value that is no JSON: the file can be edited. */
-static void read_line(struct refusals *f, struct str line, struct buf *others)
+static void read_cache_line(struct refusals *f, struct str line, struct buf *others)
 {
+    struct buf scratch = BUF_INIT(BUF_LINE);
     struct refusal got = {.since = 0};
     struct str value, json;
     int64_t age;
@@ -129,11 +102,14 @@ static void read_line(struct refusals *f, struct str line, struct buf *others)
             buf_addf(others, "%.*s\n", (int)line.n, line.p);
         return;
     }
-    for (size_t i = 0; i < REFUSED_TEXTS; i++)
-        got.text[i] = member_copy(value, members[i]);
+    for (size_t i = 0; i < REFUSED_TEXTS; i++) {
+        json = json_text(json_get(value, members[i]), &scratch);
+        got.text[i] = json.n > 0 ? mem_copy(json.p, json.n) : NULL;
+    }
+    buf_release(&scratch);
     if (got.text[REFUSED_THING] &&
         (!got.text[REFUSED_VALUE] || json_check(str_of(got.text[REFUSED_VALUE]), &json, NULL)))
-        add(f, got);
+        add_refusal(f, got);
     else
         refusal_release(&got);
 }
@@ -146,7 +122,7 @@ static void read_cache(struct refusals *f, struct buf *others)
     if (f->path && file_read_state(f->path, &text, NULL) > 0)
         rest = buf_str(&text);
     while (rest.p && rest.n > 0)
-        read_line(f, str_cut(&rest, '\n'), others);
+        read_cache_line(f, str_cut(&rest, '\n'), others);
     buf_release(&text);
 }
 
@@ -158,75 +134,81 @@ void refusals_load(struct refusals *f, char *path, const char *model)
     f->stored = f->count;
 }
 
-/* Opens and locks the directory of the cache, so that chats at once do not lose each other's lines.
- * If another chat keeps the lock for a second, as one that is stopped does, this one goes on
- * without it. Returns a descriptor, or -1. */
-static int lock_dir(const char *dir)
-{
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    for (int tries = 0; fd >= 0 && tries < 100 && flock(fd, LOCK_EX | LOCK_NB) < 0; tries++)
-        poll(NULL, 0, 10);
-    return fd;
-}
-
+/* The directory of the cache is locked, so that chats at once do not lose each other's lines. If
+ * another chat keeps the lock for a second, as one that is stopped does, this one goes on without
+ * it. */
 int refusals_store(struct refusals *f, struct err *e)
 {
-    const char *slash = f->path ? strrchr(f->path, '/') : NULL;
-    struct buf text = BUF_INIT(BUF_LINE);
+    struct buf text = BUF_INIT(BUF_LINE), line = BUF_INIT(BUF_LINE);
     int result = -1;
     char *dir;
 
-    if (!slash || f->count <= f->stored)
+    if (!f->path || f->count <= f->stored)
         return 0;
-    dir = mem_copy(f->path, (size_t)(slash - f->path));
+    dir = path_parent(f->path);
     if (file_make_dirs(dir, e) >= 0) {
-        int lock = lock_dir(dir);
+        int lock = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
+        for (int tries = 0; lock >= 0 && tries < 100 && flock(lock, LOCK_EX | LOCK_NB) < 0; tries++)
+            poll(NULL, 0, 10);
         read_cache(f, &text);
-        for (size_t i = 0; i < f->count; i++)
-            add_line(&text, &f->at[i], f->model);
+        for (size_t i = 0; i < f->count; i++) {
+            if (f->at[i].since <= 0)
+                continue;
+            buf_set(&line, STR("{"));
+            json_add_member(&line, "model", str_of(f->model));
+            for (size_t k = 0; k < REFUSED_TEXTS; k++)
+                if (f->at[i].text[k])
+                    json_add_member(&line, members[k], str_of(f->at[i].text[k]));
+            json_add_member_int(&line, "since", f->at[i].since);
+            buf_add_c(&line, "}\n");
+            buf_add_str(&text, buf_str(&line));
+        }
         result = file_replace(f->path, buf_str(&text), e);
         file_close(lock);
     }
     if (result == 0)
         f->stored = f->count;
     buf_release(&text);
+    buf_release(&line);
     free(dir);
     return result;
 }
 
 /* ---- the text of the error ---- */
 
-static bool is_path_char(char c)
+/* Returns whether the bytes from p to q stand where errors name something: in quotes, after a
+ * colon, or at the beginning before one. */
+static bool stands_as_name(struct str text, const char *p, const char *q)
 {
-    return ascii_is_letter(c) || ascii_is_digit(c) || c == '_' || c == '.';
+    static const char quotes[] = {'\'', '"', '`'};
+    char next = q < text.p + text.n ? *q : ' ';
+
+    if (p == text.p)
+        return next == ':';
+    return (memchr(quotes, p[-1], sizeof quotes) && memchr(quotes, next, sizeof quotes)) ||
+           str_ends((struct str){text.p, (size_t)(p - text.p)}, STR(": "));
 }
 
-static bool is_quote(char c)
-{
-    return c == '\'' || c == '"' || c == '`';
-}
-
-/* Takes the next word, a name or a path of names, from *rest, a part of `text`; *named is set if it
- * stands where errors name a field. Returns an empty word at the end. */
+/* Reads the next word, a name or a path of names, from *rest, a part of `text`; *named is set if it
+ * stands where errors name a field, and not a type ("Item 'rs_1' of type 'reasoning' was provided
+ * without ..."). Returns an empty word at the end. */
 static struct str next_word(struct str text, struct str *rest, bool *named)
 {
     const char *end = text.p + text.n, *p = rest->p, *q;
-    struct str word;
+    struct str word, before;
 
-    while (p < end && !is_path_char(*p))
+    while (p < end && *p != '.' && *p != '_' && !ascii_is_letter(*p) && !ascii_is_digit(*p))
         p++;
-    for (q = p; q < end && is_path_char(*q);)
+    for (q = p; q < end && (*q == '.' || *q == '_' || ascii_is_letter(*q) || ascii_is_digit(*q));)
         q++;
     *rest = (struct str){q, (size_t)(end - q)};
     word = (struct str){p, (size_t)(q - p)};
+    before = (struct str){text.p, (size_t)(p - text.p) - (p > text.p)};
+    *named =
+        memchr(p, '_', word.n) || (stands_as_name(text, p, q) && !str_ends(before, STR(" type ")));
     while (str_ends(word, STR(".")) && word.n > 1)
         word.n--;
-    *named = memchr(p, '_', (size_t)(q - p)) ||
-             (p > text.p && q < end && is_quote(p[-1]) && is_quote(*q)) ||
-             (p == text.p && q < end && *q == ':') ||
-             (p >= text.p + 2 && p[-1] == ' ' && p[-2] == ':');
     return word;
 }
 
@@ -250,15 +232,24 @@ static bool mentions_word(struct str text, const char *word)
 /* How much of an error is searched for words, in bytes. */
 #define SEARCHED_MAX ((size_t)64 << 10)
 
+/* A number in the text of an error, and the text between it and the next one. */
+struct number {
+    int64_t n;
+    struct str after;
+};
+#define NUMBERS_MAX 64
+
 struct reading {
     const struct provider *provider;
     const struct ask *ask;
     int status;
     bool too_long;
-    struct str sent;          /* the body of the request */
-    struct str reply;         /* the error as it came */
-    struct str value, error;  /* the same as JSON, and the object in it that describes the error */
-    struct buf message;       /* the text of the error */
+    struct str sent;         /* the body of the request */
+    struct str reply;        /* the error as it came */
+    struct str value, error; /* the same as JSON, and the object in it that describes the error */
+    struct buf message;      /* the text of the error */
+    struct number numbers[NUMBERS_MAX]; /* in that text */
+    size_t numbers_count;
     struct buf notice, typed; /* `typed` is the flag that set the refused field */
     unsigned has;             /* bits of enum has */
     size_t lookups;
@@ -281,15 +272,16 @@ static unsigned what_it_has(const struct provider *p, const struct ask *ask)
     return has;
 }
 
-#define TEXTS(...) ((const char *[REFUSED_TEXTS]){__VA_ARGS__})
-
-static void learn(struct reading *r, const char *const text[], int64_t since)
+/* Adds a refusal. The texts are copied. */
+static void learn(struct reading *r, int64_t since, const char *thing, const char *only,
+                  const char *value, const char *name)
 {
+    const char *const text[REFUSED_TEXTS] = {thing, only, value, name};
     struct refusal f = {.since = since};
 
     for (size_t i = 0; i < REFUSED_TEXTS; i++)
         f.text[i] = text[i] ? mem_text(text[i]) : NULL;
-    r->learned = add(r->ask->refused, f) || r->learned;
+    r->learned = add_refusal(r->ask->refused, f) || r->learned;
 }
 
 /* Returns a short text for a long one in REFUSED_ONLY. The caller frees it. */
@@ -303,113 +295,30 @@ static char *id_of(struct str text)
 
 /* Adds the text of the error, decoded. Gateways send the error of another server as the text
  * `metadata.raw` (OpenRouter). */
-static void add_message(struct buf *message, struct str error)
+static void add_error_text(struct buf *message, struct str error)
 {
     static const char *const keys[] = {"message", "error", "detail", "msg"};
 
     if (json_type(error) == JSON_STRING) {
-        buf_add_byte(message, ' ');
-        if (message->len == 1)
-            buf_clear(message);
+        buf_add_c(message, message->len > 0 ? " " : "");
         json_decode(error, message);
-        return;
+    } else if (json_type(error) == JSON_OBJECT) {
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+            add_error_text(message, json_get(error, keys[i]));
+        add_error_text(message, json_get(json_get(error, "metadata"), "raw"));
     }
-    if (json_type(error) != JSON_OBJECT && json_type(error) != JSON_ARRAY)
-        return;
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        add_message(message, json_get(error, keys[i]));
-    add_message(message, json_get(json_get(error, "metadata"), "raw"));
-    if (json_type(error) == JSON_ARRAY)
-        for (struct json_iter it = json_iter(error); json_next(&it);)
-            add_message(message, it.value);
-}
-
-/* ---- who decided about a field ---- */
-
-/* Returns whether the value of an option of the user reaches the field, or is inside of it. */
-static bool option_reaches(const struct provider *p, const struct ask_option *option,
-                           const char *path)
-{
-    struct buf own = BUF_INIT(BUF_LINE);
-    struct str value;
-    bool reaches;
-
-    body_option_path(p, option->key, &own);
-    if (body_path_is_inside(str_of(path), buf_str(&own)) && path[own.len] == '.')
-        reaches = !json_check(option->value, &value, NULL) || json_type(value) != JSON_OBJECT ||
-                  body_field_in(value, path + own.len + 1).p;
-    else
-        reaches = body_path_is_inside(buf_str(&own), str_of(path));
-    buf_release(&own);
-    return reaches;
-}
-
-/* Returns who decided about the field with an option, and the option's name in *key, which may be
- * NULL. */
-static enum ask_from option_from(const struct provider *p, const struct ask *ask, const char *path,
-                                 const char **key)
-{
-    enum ask_from from = ASK_PROVIDER;
-
-    for (size_t i = 0; i < ask->options_count; i++)
-        if (ask->options[i].from > from && option_reaches(p, &ask->options[i], path)) {
-            from = ask->options[i].from;
-            if (key)
-                *key = ask->options[i].key;
-        }
-    return from;
-}
-
-static bool is_limit(const char *path)
-{
-    return strcmp(path, "max_tokens") == 0 || strcmp(path, "max_completion_tokens") == 0;
-}
-
-/* Returns who decided about the field, by an option or by another setting. */
-static enum ask_from field_from(const struct provider *p, const struct ask *ask, const char *path)
-{
-    enum ask_from from = option_from(p, ask, path, NULL);
-    const char *effort = p->effort_field;
-
-    if (ask->effort && effort && str_starts(str_of(effort), str_of(path)) &&
-        ask->effort_from > from)
-        from = ask->effort_from;
-    if (ask->max_tokens > 0 && (is_limit(path) || same_or_null(path, p->limit_field)) &&
-        ask->max_tokens_from > from)
-        from = ask->max_tokens_from;
-    return from;
-}
-
-/* Returns whether a flag of the user set the field, and names it in r->typed. */
-static bool is_typed(struct reading *r, const char *path)
-{
-    const char *limit = r->provider->limit_field, *key = NULL;
-
-    if (field_from(r->provider, r->ask, path) != ASK_FLAG)
-        return false;
-    buf_clear(&r->typed);
-    if (option_from(r->provider, r->ask, path, &key) == ASK_FLAG)
-        buf_addf(&r->typed, "-o %s", key);
-    else
-        buf_add_c(&r->typed,
-                  is_limit(path) || same_or_null(path, limit) ? "--max-tokens" : "--effort");
-    return true;
+    for (struct json_iter it = json_iter(error); !it.object && json_next(&it);)
+        add_error_text(message, it.value);
 }
 
 /* ---- the length of an answer ---- */
 
 /* The lengths of an answer to try if the server names none, and the shortest one that is tried. */
-static const int64_t lengths[] = {8192, 4096};
+#define LENGTH_FIRST 8192
+#define LENGTH_SECOND 4096
 #define LENGTH_LEAST 128
-#define NUMBERS_MAX 64
 /* How many lengths of one model are learned at most: each repeats the request. */
 #define LENGTHS_MAX 8
-
-/* A number in the text of an error, and the text between it and the next one. */
-struct number {
-    int64_t n;
-    struct str after;
-};
 
 /* Returns whether the digits at p may be a number of tokens: they are no part of a name such as
  * `gpt-4-32k` or of a date, no HTTP status, and no place in the request. */
@@ -429,41 +338,39 @@ static bool begins_number(struct str text, const char *p)
         before, WORDS("code", "status", "http", "line ", "column ", "messages["));
 }
 
-static bool is_comma_of_thousands(const char *p, const char *end)
+/* Reads the numbers of the text, also `8,192`. */
+static void read_numbers(struct reading *r)
 {
-    return *p == ',' && end - p > 3 && ascii_is_digit(p[1]) && ascii_is_digit(p[2]) &&
-           ascii_is_digit(p[3]) && (end - p == 4 || !ascii_is_digit(p[4]));
-}
-
-/* Reads the numbers of the text, also `8,192`. Returns how many there are. */
-static size_t read_numbers(struct str text, struct number at[NUMBERS_MAX])
-{
+    struct str text = buf_str(&r->message);
+    struct number *at = r->numbers;
     const char *end = text.p + text.n;
-    size_t count = 0;
+    size_t *count = &r->numbers_count;
 
-    for (const char *p = text.p, *start; p < end && count < NUMBERS_MAX; p += p < end) {
+    for (const char *p = text.p, *start; p < end && *count < NUMBERS_MAX; p += p < end) {
         int64_t n = 0;
 
         for (start = p; p < end; p++)
             if (ascii_is_digit(*p))
                 n = n < INT32_MAX ? n * 10 + (*p - '0') : n;
-            else if (p == start || !is_comma_of_thousands(p, end))
+            else if (p == start || *p != ',' || strspn(p + 1, "0123456789") != 3)
                 break;
         if (p == start || !begins_number(text, start) ||
             (p < end && (ascii_is_letter(*p) || *p == '-')))
             continue;
-        if (count > 0)
-            at[count - 1].after.n = (size_t)(start - at[count - 1].after.p);
-        at[count++] = (struct number){n, {p, (size_t)(end - p)}};
+        if (*count > 0)
+            at[*count - 1].after.n = (size_t)(start - at[*count - 1].after.p);
+        at[(*count)++] = (struct number){n, {p, (size_t)(end - p)}};
     }
-    return count;
 }
 
 /* Returns the number of the prompt's tokens if the text names it, or 0. `ours` is the length that
  * was sent. Servers write `P + OURS > MOST`, `TOTAL tokens (P in the messages, OURS in the
  * completion)` or `P input tokens`. */
-static int64_t prompt_tokens(const struct number *at, size_t count, int64_t ours)
+static int64_t prompt_tokens(const struct reading *r, int64_t ours)
 {
+    const struct number *at = r->numbers;
+    size_t count = r->numbers_count;
+
     for (size_t i = 0; i + 1 < count; i++)
         if (str_eq_c(str_trim(at[i].after), "+"))
             return at[i].n == ours ? at[i + 1].n : at[i].n;
@@ -486,18 +393,16 @@ static int64_t prompt_tokens(const struct number *at, size_t count, int64_t ours
 /* Returns the length to ask for instead of `ours`, or 0 if there is none: the largest number of the
  * text that is less, without the tokens of the prompt. *passing is set if it holds for this prompt
  * only. */
-static int64_t shorter_length(const struct number *at, size_t count, int status, int64_t ours,
-                              bool *passing)
+static int64_t shorter_length(const struct reading *r, int64_t ours, bool *passing)
 {
-    int64_t prompt = prompt_tokens(at, count, ours), best = 0;
+    int64_t prompt = prompt_tokens(r, ours), best = 0;
     bool named = false;
 
-    *passing = *passing || prompt > 0;
+    *passing = r->too_long || r->status == 402 || prompt > 0;
+    for (size_t i = 0; i < r->numbers_count; i++) {
+        int64_t number = r->numbers[i].n, n = number - prompt;
 
-    for (size_t i = 0; i < count; i++) {
-        int64_t n = at[i].n - prompt;
-
-        if (at[i].n < LENGTH_LEAST || at[i].n == ours || at[i].n == prompt || at[i].n == status ||
+        if (number < LENGTH_LEAST || number == ours || number == prompt || number == r->status ||
             (prompt > 0 && n == ours))
             continue;
         named = named || prompt > 0;
@@ -505,12 +410,11 @@ static int64_t shorter_length(const struct number *at, size_t count, int status,
             best = n;
     }
     /* The number is the length of the prompt and the answer. */
-    if (*passing && prompt == 0 && status != 402)
+    if (*passing && prompt == 0 && r->status != 402)
         best /= 2;
     /* If the prompt alone is too long, a shorter answer does not help. */
-    for (size_t i = 0; best == 0 && !named && i < sizeof lengths / sizeof *lengths; i++)
-        if (lengths[i] < ours)
-            best = lengths[i];
+    if (best == 0 && !named && ours > LENGTH_SECOND)
+        best = ours > LENGTH_FIRST ? LENGTH_FIRST : LENGTH_SECOND;
     return best;
 }
 
@@ -526,31 +430,16 @@ static bool is_length(const char *path)
     return false;
 }
 
-/* Returns whether the error is about `ours`, the length that was sent. */
-static bool is_about_length(const struct reading *r, const struct number *at, size_t count,
-                            int64_t ours)
-{
-    bool about = provider_error_mentions(
-        r->reply, WORDS("max_tokens", "max_completion_tokens", "max_output_tokens", "max tokens",
-                        "maximum tokens", "output tokens", "completion tokens", "num_predict"));
-
-    for (size_t i = 0; i < count; i++)
-        about = about || at[i].n == ours;
-    return about && provider_error_mentions(
-                        buf_str(&r->message),
-                        WORDS("large", "exceed", "at most", "maximum", "less than", "range",
-                              "illegal", "limit", "reduce", "fewer", "lower", "too many",
-                              "too high", "too big", "greater", "must be", "should be", ">", "<="));
-}
-
 /* Asks for a shorter answer: the largest number of the error that is less than ours, without the
  * tokens of the prompt, else 8192, then 4096. What holds for this prompt only (`passing`), or what
  * the account can pay for now, is not remembered. */
 static void learn_length(struct reading *r)
 {
-    struct number at[NUMBERS_MAX];
-    size_t count = read_numbers(buf_str(&r->message), at), before = 0;
-    bool passing = r->too_long || r->status == 402;
+    size_t before = 0;
+    bool passing;
+    bool about = provider_error_mentions(
+        r->reply, WORDS("max_tokens", "max_completion_tokens", "max_output_tokens", "max tokens",
+                        "maximum tokens", "output tokens", "completion tokens", "num_predict"));
     char ours[24], value[24];
     const char *path = NULL;
     int64_t n = 0, less;
@@ -561,15 +450,23 @@ static void learn_length(struct reading *r)
     for (size_t i = 0; i < r->ask->refused->count; i++)
         before += is_length(r->ask->refused->at[i].text[REFUSED_THING]) &&
                   r->ask->refused->at[i].text[REFUSED_ONLY];
-    if (!path || before == LENGTHS_MAX || !is_about_length(r, at, count, n) || is_typed(r, path))
+    for (size_t i = 0; i < r->numbers_count; i++)
+        about = about || r->numbers[i].n == n;
+    if (!path || before == LENGTHS_MAX || !about ||
+        !provider_error_mentions(buf_str(&r->message),
+                                 WORDS("large", "exceed", "at most", "maximum", "less than",
+                                       "range", "illegal", "limit", "reduce", "fewer", "lower",
+                                       "too many", "too high", "too big", "greater", "must be",
+                                       "should be", ">", "<=")) ||
+        body_field_is_typed(r->provider, r->ask, path, &r->typed))
         return;
-    less = shorter_length(at, count, r->status, n, &passing);
+    less = shorter_length(r, n, &passing);
     if (less == 0)
         return;
     (void)snprintf(ours, sizeof ours, "%" PRId64, n);
     (void)snprintf(value, sizeof value, "%" PRId64, less);
     buf_addf(&r->notice, "the server refuses an answer of %s tokens: asking with %s", ours, value);
-    learn(r, TEXTS(path, ours, value), passing ? REFUSED_NOW : time_now());
+    learn(r, passing ? REFUSED_NOW : time_now(), path, ours, value, NULL);
 }
 
 /* ---- fields that the error names ---- */
@@ -577,18 +474,16 @@ static void learn_length(struct reading *r)
 /* Returns true if a request cannot do without the field, or would mean something else. */
 static bool is_needed(const struct reading *r, struct str path)
 {
-    struct str rest = path, first = str_cut(&rest, '.'), schema = STR_NONE;
-    const char *limit = r->provider->limit_field;
+    struct str rest = path, first = str_cut(&rest, '.');
+    struct str schema = r->ask->schema.p ? str_of(r->provider->schema_field) : STR_NONE;
 
     for (const char *const *name = WORDS("model", "messages", "input", "system", "tools",
                                          "instructions", "store", "stream");
          *name; name++)
         if (str_eq_c(first, *name))
             return true;
-    if (r->ask->schema.p)
-        schema = str_of(r->provider->schema_field);
     return (schema.p && (str_starts(path, schema) || str_starts(schema, path))) ||
-           (r->provider->needs_limit && limit && str_eq_c(path, limit));
+           (r->provider->needs_limit && str_eq_c(path, r->provider->limit_field));
 }
 
 /* Replaces the efforts `max` and `minimal` by the nearest one that the error names. Returns false
@@ -602,77 +497,65 @@ static bool learn_effort(struct reading *r, const char *path)
     const char *ours = highest ? "max" : "minimal", *effort = NULL;
     char only[16], json[16];
 
-    for (size_t i = 1; !effort && i < EFFORTS; i++) {
-        effort = efforts[highest ? EFFORTS - 1 - i : i];
-        if (!mentions_word(buf_str(&r->message), effort))
-            effort = NULL;
-    }
+    for (size_t i = 1; !effort && i < EFFORTS; i++)
+        if (mentions_word(buf_str(&r->message), efforts[highest ? EFFORTS - 1 - i : i]))
+            effort = efforts[highest ? EFFORTS - 1 - i : i];
     if (!effort || !same_or_null(path, r->provider->effort_field) || !json_is_text(value, ours) ||
-        option_from(r->provider, r->ask, path, NULL) == ASK_FLAG)
+        body_option_from(r->provider, r->ask, path, NULL) == ASK_FLAG)
         return false;
     (void)snprintf(only, sizeof only, "\"%s\"", ours);
     (void)snprintf(json, sizeof json, "\"%s\"", effort);
     buf_addf(&r->notice, "the server does not know the effort '%s': asking with '%s'", ours,
              effort);
-    learn(r, TEXTS(path, only, json), time_now());
+    learn(r, time_now(), path, only, json, NULL);
     return true;
 }
 
-/* Gives the limit its other name, if the error says that its name is wrong, and not its value. */
+/* Gives the limit its other name, if the error says that its name is wrong, and not its value, and
+ * the other one has not been refused. */
 static bool learn_limit(struct reading *r, const char *path)
 {
-    const char *other = strcmp(path, "max_tokens") == 0 ? "max_completion_tokens" : "max_tokens";
+    static const char *const names[] = {"max_tokens", "max_completion_tokens"};
+    const char *other = names[strcmp(path, names[0]) == 0];
 
-    if (!is_limit(path) || option_from(r->provider, r->ask, path, NULL) == ASK_FLAG ||
-        body_field_in(r->sent, other).p ||
+    if ((other == names[0] && strcmp(path, names[1]) != 0) ||
+        body_option_from(r->provider, r->ask, path, NULL) == ASK_FLAG ||
+        body_field_in(r->sent, other).p || refusals_have(r->ask->refused, other, NULL) ||
         (!mentions_word(buf_str(&r->message), other) &&
          !provider_error_mentions(buf_str(&r->message),
                                   WORDS("unsupported", "not supported", "unrecognized", "extra",
                                         "unknown", "unexpected", "not permitted"))))
         return false;
-    for (size_t i = 0; i < r->ask->refused->count; i++)
-        if (same_or_null(r->ask->refused->at[i].text[REFUSED_NAME], path))
-            return false;
     buf_addf(&r->notice, "the server refuses '%s': asking with '%s'", path, other);
-    learn(r, TEXTS(path, NULL, NULL, other), time_now());
+    learn(r, time_now(), path, NULL, NULL, other);
     return true;
 }
 
-/* Returns the field that the error means with this path, which the caller frees, or NULL if the
- * request has none. The member `type` belongs to its object, which means nothing without it. */
-static char *field_meant(const struct reading *r, struct str path)
+/* Learns that the field which the error means with this path is refused. Returns false if the
+ * request has no such field. The member `type` belongs to its object, which means nothing without
+ * it. */
+static bool learn_field(struct reading *r, struct str path)
 {
-    char *field = mem_copy(path.p, path.n), *dot;
+    char *field, *dot;
+    bool found;
 
+    if (path.n > NAME_MAX_BYTES || r->lookups >= LOOKUPS_MAX)
+        return false;
+    r->lookups++;
+    field = mem_copy(path.p, path.n);
     while (!body_field_in(r->sent, field).p && (dot = strrchr(field, '.')) != NULL)
         *dot = '\0';
     dot = strrchr(field, '.');
     if (dot && strcmp(dot, ".type") == 0)
         *dot = '\0';
-    if (*field && body_field_in(r->sent, field).p)
-        return field;
-    free(field);
-    return NULL;
-}
-
-/* Learns that the field is refused. Returns false if the request has no such field. */
-static bool learn_field(struct reading *r, struct str path)
-{
-    char *field;
-
-    if (path.n > NAME_MAX_BYTES || r->lookups >= LOOKUPS_MAX)
-        return false;
-    r->lookups++;
-    field = field_meant(r, path);
-    if (!field)
-        return false;
-    if (!is_needed(r, str_of(field)) && !learn_effort(r, field) && !learn_limit(r, field) &&
-        !is_typed(r, field)) {
+    found = *field && body_field_in(r->sent, field).p;
+    if (found && !is_needed(r, str_of(field)) && !learn_effort(r, field) &&
+        !learn_limit(r, field) && !body_field_is_typed(r->provider, r->ask, field, &r->typed)) {
         buf_addf(&r->notice, "the server refuses '%s': asking without it", field);
-        learn(r, TEXTS(field), time_now());
+        learn(r, time_now(), field, NULL, NULL, NULL);
     }
     free(field);
-    return true;
+    return found;
 }
 
 /* Reads the name of a field: `max_tokens`, `messages[0].content`, ["body","reasoning_effort"]. */
@@ -692,31 +575,30 @@ static bool learn_place(struct reading *r, struct str place)
         buf_add_c(&path, path.len > 0 ? "." : "");
         buf_add_str(&path, name);
     }
-    while (str_ends(buf_str(&path), STR(".")))
-        buf_truncate(&path, path.len - 1);
     found = path.len > 0 && learn_field(r, buf_str(&path));
     buf_release(&path);
     buf_release(&scratch);
     return found;
 }
 
-/* Learns the fields that the error names. In its text the first word that is one decides. */
+/* Learns the fields that the error names. In its text the first word that is one decides, but a
+ * text about a message names none, and `user` is a role where the text is about roles. */
 static void learn_fields(struct reading *r)
 {
-    struct str text = buf_str(&r->message), rest = text;
+    struct str text = buf_str(&r->message), rest = text, word;
     bool found = learn_place(r, json_get(r->error, "param"));
     /* Mistral has the details inside of the message. */
     const struct str details[] = {json_get(r->error, "detail"), json_get(r->value, "detail"),
                                   json_get(json_get(r->error, "message"), "detail")};
-    struct str word;
-    bool named;
+    bool named, roles = provider_error_mentions(text, WORDS("role"));
 
     for (size_t i = 0; !found && i < sizeof details / sizeof *details; i++)
         for (struct json_iter it = json_iter(details[i]);
              !it.object && !r->learned && json_next(&it);)
             found = learn_place(r, json_get(it.value, "loc")) || found;
+    found = found || provider_error_mentions(text, WORDS("messages.", "messages["));
     while (!found && (word = next_word(text, &rest, &named)).n > 0)
-        found = named && learn_field(r, word);
+        found = named && !(str_eq_c(word, "user") && roles) && learn_field(r, word);
 }
 
 /* ---- tools ---- */
@@ -735,14 +617,15 @@ static struct str name_of_tool(struct str tool, struct buf *scratch)
     return json_text(name.p ? name : json_get(tool, "type"), scratch);
 }
 
-/* Is the tool left out, because the server has refused one declared like this? With a reading, the
- * server refuses it now. One that the user typed stays: as an option, or as one of the server. */
+/* Returns whether the tool is left out, because the server has refused one declared like this. With
+ * a reading, the server refuses it now. One that the user typed stays: as an option, or as one of
+ * the server. */
 static bool leaves_tool(const struct provider *p, const struct ask *ask, struct str tool,
                         struct reading *r)
 {
     struct buf thing = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
     struct str name = name_of_tool(tool, &scratch);
-    bool may = name.n > 0 && option_from(p, ask, "tools", NULL) != ASK_FLAG &&
+    bool may = name.n > 0 && body_option_from(p, ask, "tools", NULL) != ASK_FLAG &&
                !(ask->tools_flag && ask->hosted_tools_count > 0),
          out;
     char *id = id_of(tool);
@@ -752,11 +635,11 @@ static bool leaves_tool(const struct provider *p, const struct ask *ask, struct 
     buf_addf(&thing, "tool %.*s", (int)name.n, name.n > 0 ? name.p : "");
     out = may && refusals_have(ask->refused, buf_c(&thing), id);
     if (r && !may) {
-        is_typed(r, "tools");
+        body_field_is_typed(r->provider, r->ask, "tools", &r->typed);
     } else if (r && !out) {
         buf_addf(&r->notice, r->learned ? ", '%s'" : "the server refuses the tool '%s'",
                  buf_c(&thing) + strlen("tool "));
-        learn(r, TEXTS(buf_c(&thing), id), time_now());
+        learn(r, time_now(), buf_c(&thing), id, NULL, NULL);
     }
     buf_release(&thing);
     buf_release(&scratch);
@@ -765,7 +648,7 @@ static bool leaves_tool(const struct provider *p, const struct ask *ask, struct 
 }
 
 /* Reads a place in a list at *p: `[3`, `.3`, `/3`, `",3`, `', 3`. */
-static bool take_place(const char **p, const char *end, size_t *place)
+static bool read_place(const char **p, const char *end, size_t *place)
 {
     const char *q = *p;
 
@@ -790,7 +673,7 @@ static bool next_place(struct str *rest, size_t *place)
     while ((p = str_find(*rest, STR("tools"))) != NULL) {
         p += strlen("tools");
         *rest = (struct str){p, (size_t)(end - p)};
-        if (!take_place(&p, end, place))
+        if (!read_place(&p, end, place))
             continue;
         *rest = (struct str){p, (size_t)(end - p)};
         *place -= str_starts(*rest, STR(".member")) && *place > 0;
@@ -798,33 +681,28 @@ static bool next_place(struct str *rest, size_t *place)
         if (!functions || functions > p + strlen("].function_d"))
             return true;
         p = functions + strlen("eclarations");
-        if (take_place(&p, end, place))
+        if (read_place(&p, end, place))
             return true;
     }
     return false;
 }
 
-static bool is_name_char(char c)
-{
-    return ascii_is_letter(c) || ascii_is_digit(c) || c == '_' || c == '-';
-}
-
-/* Does the text name the tool: `function 'x'`, `tool x`, `name: x`, `x: ...` at the beginning? */
+/* Returns whether the text names the tool: `function 'x'`, `tool x`, `name: x`, `x: ...` at the
+ * beginning. */
 static bool names_tool(struct str text, struct str name)
 {
-    const char *end = text.p + text.n, *p;
+    const char *end = text.p + text.n, *p, *q;
 
     for (struct str rest = text; name.n > 0 && (p = str_find(rest, name)) != NULL;) {
         struct str before = {text.p, (size_t)(p - text.p)};
-        char last = before.n > 0 ? p[-1] : ':', next;
 
-        p += name.n;
-        next = p < end ? *p : ' ';
-        rest = (struct str){p, (size_t)(end - p)};
-        if (!is_name_char(last) && !is_name_char(next) &&
-            ((is_quote(last) && is_quote(next)) || (before.n == 0 && next == ':') ||
-             str_ends(before, STR(": ")) || str_ends(before, STR("ool ")) ||
-             str_ends(before, STR("unction "))))
+        q = p + name.n;
+        rest = (struct str){q, (size_t)(end - q)};
+        if ((p > text.p && tool_name_valid((struct str){p - 1, 1})) ||
+            (q < end && tool_name_valid((struct str){q, 1})))
+            continue;
+        if (stands_as_name(text, p, q) || str_ends(before, STR("ool ")) ||
+            str_ends(before, STR("unction ")))
             return true;
     }
     return false;
@@ -833,9 +711,8 @@ static bool names_tool(struct str text, struct str name)
 /* Sends fewer tools than `count`. */
 static void learn_many_tools(struct reading *r, size_t count)
 {
+    const struct number *at = r->numbers;
     struct str text = buf_str(&r->message);
-    struct number at[NUMBERS_MAX];
-    size_t numbers = read_numbers(text, at);
     int64_t most = 0, all = (int64_t)count;
     char only[24], value[24];
 
@@ -844,19 +721,20 @@ static void learn_many_tools(struct reading *r, size_t count)
         !provider_error_mentions(text, WORDS("too many", "too long", "maximum", "at most",
                                              "more than", "exceed", "limit", "up to", "max ")))
         return;
-    for (size_t i = 0; i < numbers; i++)
+    for (size_t i = 0; i < r->numbers_count; i++)
         if (at[i].n > most && at[i].n < all && at[i].n != r->status)
             most = at[i].n;
     if (most == 0 && provider_error_mentions(text, WORDS("too many tools", "too many function")))
         most = all > TOOLS_MOST ? TOOLS_MOST : all / 2;
-    if (most == 0)
+    if (most == 0 || body_field_is_typed(r->provider, r->ask, "tools", &r->typed) ||
+        (r->ask->tools_flag && r->ask->hosted_tools_count > 0))
         return;
     (void)snprintf(only, sizeof only, "%" PRId64, all);
     (void)snprintf(value, sizeof value, "%" PRId64, most);
     buf_addf(&r->notice,
              "the server takes at most %" PRId64 " tools: the last %" PRId64 " are left out", most,
              all - most);
-    learn(r, TEXTS(REFUSED_MANY, only, value), time_now());
+    learn(r, time_now(), REFUSED_MANY, only, value, NULL);
 }
 
 /* Leaves out the tools whose schema has the property that the error names. Moonshot names no more:
@@ -916,8 +794,7 @@ static void learn_tools(struct reading *r)
     if (r->learned)
         buf_addf(&r->notice, ": asking without %s",
                  str_find(buf_str(&r->notice), STR("', '")) ? "them" : "it");
-    else if (count > 0 && !placed && !is_typed(r, "tools") &&
-             !(r->ask->tools_flag && r->ask->hosted_tools_count > 0))
+    else if (count > 0 && !placed)
         learn_many_tools(r, count);
     buf_release(&scratch);
 }
@@ -934,24 +811,26 @@ static void learn_tools_without_effort(struct reading *r)
 
     if (!effort || !body_field_in(r->sent, "tools").p || !mentions_word(text, effort) ||
         !mentions_word(text, "none") || !provider_error_mentions(text, WORDS("tool")) ||
-        field_from(r->provider, r->ask, effort) == ASK_FLAG)
+        body_field_is_typed(r->provider, r->ask, effort, NULL))
         return;
     buf_addf(&r->notice, "the server takes tools only without reasoning: asking with %s 'none'",
              effort);
-    learn(r, TEXTS("tools", NULL, "\"none\"", effort), time_now());
+    learn(r, time_now(), "tools", NULL, "\"none\"", effort);
 }
 
-/* What can be refused. The error must have one of the words `about` it, and its text one of the
- * words `how`, unless that is NULL. */
+/* The things that can be refused, in the order in which the error is compared with them: first what
+ * chat or the configuration chose, then parts of the conversation, whose rules look for words that
+ * many errors have. The error must have one of the words `about` it, and its text one of the words
+ * `how`, unless that is NULL. */
 static const struct rule {
     const char *thing;
-    const char *field; /* of the request, which the user has not set by a flag; NULL: none */
-    unsigned has;      /* bits of enum has, all of which the context must have */
+    const char *field;  /* of the request, which the user has not set by a flag; NULL: none */
+    const char *schema; /* the field of the schema, of which only this one is refused; NULL: none */
+    unsigned has;       /* bits of enum has, all of which the context must have */
     const char *const *about, *const *how;
-    const char *but; /* and none of this */
-    const char *only, *value;
-    bool schema; /* only this schema is refused */
-    bool sent;   /* only the value that was sent is */
+    const char *but;   /* and none of this */
+    const char *value; /* that is sent instead; NULL: none */
+    bool sent;         /* only the value that was sent is */
     bool here;
     const char *notice;
     void (*learn)(struct reading *r); /* reads the error instead */
@@ -963,27 +842,20 @@ static const struct rule {
     /* Groq, and servers of llama.cpp's kind. The older form of response_format has the schema
      * beside the type. */
     {.thing = REFUSED_JSON_SCHEMA,
-     .schema = true,
-     .field = "response_format.json_schema",
+     .schema = "response_format.json_schema",
      .about = WORDS("response_format", "response format", "json_schema")},
     {.thing = REFUSED_SCHEMA,
-     .schema = true,
-     .field = "response_format",
+     .schema = "response_format",
      .about = WORDS("response_format", "response format", "json_schema")},
     {.thing = REFUSED_SCHEMA,
-     .schema = true,
-     .field = "text.format",
+     .schema = "text.format",
      .about = WORDS("text.format", "response_format", "json_schema", "'text'")},
     {.thing = REFUSED_SCHEMA,
-     .schema = true,
-     .field = "output_config.format",
+     .schema = "output_config.format",
      .about = WORDS("output_config.format", "output_config:", "output_format", "output format",
                     "structured output")},
     /* Ollama: a schema that cannot be made a grammar. */
-    {.thing = REFUSED_SCHEMA,
-     .schema = true,
-     .field = "format",
-     .about = WORDS("format", "schema", "grammar")},
+    {.thing = REFUSED_SCHEMA, .schema = "format", .about = WORDS("format", "schema", "grammar")},
     /* DeepSeek and Kimi demand a member that the messages of other models lack. */
     {.thing = REFUSED_SILENCE,
      .about = WORDS("reasoning_content"),
@@ -993,17 +865,6 @@ static const struct rule {
     {.thing = REFUSED_UNSIGNED,
      .about = WORDS("thought_signature", "thought signature"),
      .how = WORDS("missing", "required", "must have", "must be")},
-    /* OpenAI's code `invalid_encrypted_content`: it is from another organisation or a model that is
-     * gone; the model does not reason, an item is missing beside it, or the server does not take
-     * such items back (llama.cpp, server-common.cpp). */
-    {.thing = REFUSED_REASONING,
-     .has = HAS_REASONING,
-     .about = WORDS("encrypted", "'reasoning'", "'rs_", "of 'item'", "item['", "item type",
-                    "\"param\":\"input", "\"param\": \"input", "input item", "reasoning_content",
-                    "reasoning_details", ".reasoning'", "thinking_blocks", "extra_content",
-                    "provider_specific_fields"),
-     .here = true,
-     .notice = "the server does not take its earlier reasoning back: it is left out"},
     /* A container that has expired, or that is another one's. */
     {.thing = "container",
      .field = "container",
@@ -1012,20 +873,6 @@ static const struct rule {
      .here = true,
      .notice = "the server does not know its container any more: it is left out",
      .status = 404},
-    /* "messages.1.content.0: Invalid `signature` in `thinking` block", "... cannot be modified" */
-    {.thing = REFUSED_REASONING,
-     .has = HAS_REASONING,
-     .about = WORDS("messages."),
-     .how = WORDS("thinking", "compaction"),
-     .here = true,
-     .notice = "the server refuses the model's earlier thinking: it is left out"},
-    /* The templates of several models (Gemma, Llama 2) know no role but system, user and assistant.
-     * A server then answers with the exception of the template, such as llama.cpp's HTTP 400
-     * "Conversation roles must alternate user/assistant/user/assistant/...". */
-    {.thing = REFUSED_RESULTS,
-     .has = HAS_RESULTS,
-     .about = WORDS("template", "role", "tool"),
-     .notice = "the server takes no results of tools: they are sent as text"},
     {.thing = "thinking",
      .field = "thinking",
      .about = WORDS("adaptive thinking"),
@@ -1041,9 +888,36 @@ static const struct rule {
      .but = "stream_options",
      .how = WORDS("support", "verified", "allowed", "available", "disabled", "false", "permitted",
                   "implemented", "invalid", "cannot", "unknown", "must"),
-     .only = "true",
+     .sent = true,
      .value = "false",
      .notice = "the server does not stream: asking for the whole answer"},
+    {.learn = learn_fields},
+    /* From here on the conversation itself is changed: only if no field was named above. */
+    /* OpenAI's code `invalid_encrypted_content`: it is from another organisation or a model that is
+     * gone; the model does not reason, an item is missing beside it, or the server does not take
+     * such items back (llama.cpp, server-common.cpp). */
+    {.thing = REFUSED_REASONING,
+     .has = HAS_REASONING,
+     .about = WORDS("encrypted", "'reasoning'", "'rs_", "of 'item'", "item['", "item type",
+                    "\"param\":\"input", "\"param\": \"input", "input item", "reasoning_content",
+                    "reasoning_details", ".reasoning'", "thinking_blocks", "extra_content",
+                    "provider_specific_fields"),
+     .here = true,
+     .notice = "the server does not take its earlier reasoning back: it is left out"},
+    /* "messages.1.content.0: Invalid `signature` in `thinking` block", "... cannot be modified" */
+    {.thing = REFUSED_REASONING,
+     .has = HAS_REASONING,
+     .about = WORDS("messages."),
+     .how = WORDS("thinking", "compaction"),
+     .here = true,
+     .notice = "the server refuses the model's earlier thinking: it is left out"},
+    /* The templates of several models (Gemma, Llama 2) know no role but system, user and assistant.
+     * A server then answers with the exception of the template, such as llama.cpp's HTTP 400
+     * "Conversation roles must alternate user/assistant/user/assistant/...". */
+    {.thing = REFUSED_RESULTS,
+     .has = HAS_RESULTS,
+     .about = WORDS("template", "role", "tool"),
+     .notice = "the server takes no results of tools: they are sent as text"},
     {.thing = REFUSED_SYSTEM,
      .has = HAS_SYSTEM,
      .about = WORDS("system role", "system message", "system prompt", "system instruction",
@@ -1055,32 +929,17 @@ static const struct rule {
                   "must", "should be", "expected", "only", "not accept", "unrecognized", "no such",
                   "unavailable", "not available", "without"),
      .notice = "the model knows no system prompt: it is sent before the first prompt"},
-    {.learn = learn_fields},
 };
 
-/* Returns whether the request has the thing, and the user did not set it by a flag. The schema is
- * not in its field if an option is there. */
-static bool can_yield(struct reading *r, const struct rule *rule)
-{
-    struct str sent;
-
-    if ((r->has & rule->has) != rule->has)
-        return false;
-    if (!rule->field)
-        return true;
-    sent = body_field_in(r->sent, rule->field);
-    if (!sent.p || (rule->only && !str_eq_c(sent, rule->only)))
-        return false;
-    if (rule->schema)
-        return r->ask->schema.p &&
-               option_from(r->provider, r->ask, rule->field, NULL) == ASK_PROVIDER;
-    return !is_typed(r, rule->field);
-}
-
-/* What comes as the server's own failure may be one: it is not remembered for a day. */
+/* Learns what a rule of the table says, if the request has the thing and the user did not set it by
+ * a flag. The schema is not in its field if an option is there. A part of the conversation does not
+ * give way to a flag that the error names. What comes as the server's own failure may be one: it is
+ * not remembered for a day. */
 static void apply_rule(struct reading *r, const struct rule *rule)
 {
-    struct str text = buf_str(&r->message), value;
+    struct str text = buf_str(&r->message);
+    const char *field = rule->schema ? rule->schema : rule->field;
+    struct str sent = field ? body_field_in(r->sent, field) : STR_NONE;
     char *id;
 
     if (rule->learn) {
@@ -1090,12 +949,18 @@ static void apply_rule(struct reading *r, const struct rule *rule)
     if ((rule->but && mentions_word(text, rule->but)) ||
         (!provider_error_mentions(text, rule->about) &&
          !provider_error_mentions(r->reply, rule->about)) ||
-        (rule->how && !provider_error_mentions(text, rule->how)) || !can_yield(r, rule))
+        (rule->how && !provider_error_mentions(text, rule->how)) ||
+        (r->has & rule->has) != rule->has || (rule->has && r->typed.len > 0) ||
+        (field && (!sent.p || (rule->value && str_eq_c(sent, rule->value)))))
         return;
-    value = rule->sent ? body_field_in(r->sent, rule->field) : STR_NONE;
-    id = rule->sent ? mem_copy(value.p, value.n) : id_of(r->ask->schema);
-    learn(r, TEXTS(rule->thing, rule->schema || rule->sent ? id : rule->only, rule->value),
-          rule->here || r->status >= 500 ? REFUSED_HERE : time_now());
+    if (rule->schema &&
+        (!r->ask->schema.p || body_option_from(r->provider, r->ask, field, NULL) != ASK_PROVIDER))
+        return;
+    if (rule->field && body_field_is_typed(r->provider, r->ask, field, &r->typed))
+        return;
+    id = rule->schema ? id_of(r->ask->schema) : rule->sent ? mem_copy(sent.p, sent.n) : NULL;
+    learn(r, rule->here || r->status >= 500 ? REFUSED_HERE : time_now(), rule->thing, id,
+          rule->value, NULL);
     buf_add_c(&r->notice, rule->notice ? rule->notice : "");
     free(id);
 }
@@ -1107,7 +972,7 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
                         .ask = ask,
                         .status = status,
                         .too_long = too_long,
-                        .reply = reply,
+                        .reply = {reply.p, reply.n < SEARCHED_MAX ? reply.n : SEARCHED_MAX},
                         .has = what_it_has(p, ask),
                         .message = BUF_INIT(BUF_LINE),
                         .notice = BUF_INIT(BUF_LINE),
@@ -1123,16 +988,10 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
         buf_add_str(&r.message, str_trim(reply));
         r.value = STR_NONE;
     }
-    if (json_type(r.value) == JSON_ARRAY)
-        r.value = json_at(r.value, 0);
-    r.error = json_get(r.value, "error");
-    if (json_type(r.error) != JSON_OBJECT)
-        r.error = r.value;
-    add_message(&r.message, r.error);
-    if (r.message.len > SEARCHED_MAX)
-        buf_truncate(&r.message, SEARCHED_MAX);
-    if (r.reply.n > SEARCHED_MAX)
-        r.reply.n = SEARCHED_MAX;
+    r.error = provider_error_object(&r.value);
+    add_error_text(&r.message, r.error);
+    buf_truncate(&r.message, SEARCHED_MAX);
+    read_numbers(&r);
     for (size_t i = 0; !r.learned && i < sizeof rules / sizeof *rules; i++) {
         buf_clear(&r.notice);
         if (all || (rules[i].any && status != 404) || rules[i].status == status)
@@ -1146,20 +1005,6 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
 }
 
 /* ---- applying ---- */
-
-static bool applies(const struct refusal *f, const struct provider *p, const struct ask *ask,
-                    struct str value)
-{
-    const char *path = f->text[REFUSED_THING], *only = f->text[REFUSED_ONLY];
-    const char *name = f->text[REFUSED_NAME];
-
-    if (!value.p || (only && !str_eq_c(value, only)))
-        return false;
-    /* Another word for the same is not less than the user wants. */
-    if ((only && !is_length(path)) || (name && !f->text[REFUSED_VALUE]))
-        return option_from(p, ask, path, NULL) != ASK_FLAG;
-    return field_from(p, ask, name ? name : path) != ASK_FLAG;
-}
 
 static void leave_tools(cJSON *body, const struct provider *p, const struct ask *ask)
 {
@@ -1190,17 +1035,22 @@ void body_leave_refused(cJSON *body, const struct provider *p, const struct ask 
     struct buf scratch = BUF_INIT(SIZE_MAX);
 
     for (size_t i = 0; ask->refused && i < ask->refused->count; i++) {
-        const struct refusal *f = &ask->refused->at[i];
-        const char *path = f->text[REFUSED_THING];
+        char *const *text = ask->refused->at[i].text;
+        const char *path = text[REFUSED_THING], *only = text[REFUSED_ONLY];
+        const char *name = text[REFUSED_NAME];
         struct str value = body_field(body, path, &scratch);
 
-        if (!applies(f, p, ask, value))
+        if (!value.p || (only && !str_eq_c(value, only)))
             continue;
-        if (f->text[REFUSED_NAME] && f->text[REFUSED_VALUE])
-            path = f->text[REFUSED_NAME];
-        else if (f->text[REFUSED_NAME])
-            body_set_field(body, f->text[REFUSED_NAME], value);
-        body_set_field(body, path, str_of(f->text[REFUSED_VALUE]));
+        /* Another word for the same is not less than the user wants. */
+        if ((only && !is_length(path)) || (name && !text[REFUSED_VALUE])
+                ? body_option_from(p, ask, path, NULL) == ASK_FLAG
+                : body_field_is_typed(p, ask, name ? name : path, NULL))
+            continue;
+        if (name && !text[REFUSED_VALUE])
+            body_set_field(body, name, value);
+        body_set_field(body, name && text[REFUSED_VALUE] ? name : path,
+                       str_of(text[REFUSED_VALUE]));
         /* This field is refused without a stream. */
         if (strcmp(path, "stream") == 0)
             body_set_field(body, "stream_options", STR_NONE);

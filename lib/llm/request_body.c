@@ -131,11 +131,6 @@ bool request_is_elsewhere(const struct provider *p, const struct ask *ask)
     return p->service || (p->base_url && ask->base_url && strcmp(ask->base_url, p->base_url) != 0);
 }
 
-static const char *limit_field(const struct provider *p, const struct ask *ask)
-{
-    return p->limit_elsewhere && request_is_elsewhere(p, ask) ? p->limit_elsewhere : p->limit_field;
-}
-
 static void set_unless_there(cJSON *body, const char *path, struct str value)
 {
     struct buf scratch = BUF_INIT(SIZE_MAX);
@@ -145,24 +140,9 @@ static void set_unless_there(cJSON *body, const char *path, struct str value)
     buf_release(&scratch);
 }
 
-static void set_effort_and_limit(cJSON *body, const struct provider *p, const struct ask *ask)
-{
-    struct buf value = BUF_INIT(BUF_SMALL);
-
-    if (ask->effort && p->effort_field && !p->own_effort) {
-        json_add_string(&value, str_of(ask->effort));
-        set_unless_there(body, p->effort_field, buf_str(&value));
-    }
-    buf_clear(&value);
-    buf_addf(&value, "%" PRId64, ask->max_tokens);
-    if (ask->max_tokens > 0 && p->limit_field)
-        set_unless_there(body, limit_field(p, ask), buf_str(&value));
-    buf_release(&value);
-}
-
 /* ---- options ---- */
 
-/* Does the option go into p->options_field? */
+/* Returns whether the option goes into p->options_field. */
 static bool is_inner_option(const struct provider *p, const char *key)
 {
     for (size_t i = 0; p->options_field && p->body_fields[i]; i++)
@@ -171,16 +151,63 @@ static bool is_inner_option(const struct provider *p, const char *key)
     return p->options_field != NULL;
 }
 
-bool body_path_is_inside(struct str path, struct str outer)
+/* Returns whether it is that path, or one inside of it. */
+static bool is_inside(struct str path, struct str outer)
 {
     return str_starts(path, outer) && (path.n == outer.n || path.p[outer.n] == '.');
 }
 
-void body_option_path(const struct provider *p, const char *key, struct buf *out)
+enum ask_from body_option_from(const struct provider *p, const struct ask *ask, const char *path,
+                               const char **key)
 {
-    if (is_inner_option(p, key))
-        buf_addf(out, "%s.", p->options_field);
-    buf_add_c(out, key);
+    enum ask_from from = ASK_PROVIDER;
+    struct buf own = BUF_INIT(BUF_LINE);
+
+    for (size_t i = 0; i < ask->options_count; i++) {
+        const struct ask_option *option = &ask->options[i];
+        struct str value;
+        bool reaches;
+
+        if (option->from <= from)
+            continue;
+        buf_clear(&own);
+        if (is_inner_option(p, option->key))
+            buf_addf(&own, "%s.", p->options_field);
+        buf_add_c(&own, option->key);
+        if (is_inside(str_of(path), buf_str(&own)) && path[own.len] == '.')
+            reaches = !json_check(option->value, &value, NULL) || json_type(value) != JSON_OBJECT ||
+                      body_field_in(value, path + own.len + 1).p;
+        else
+            reaches = is_inside(buf_str(&own), str_of(path));
+        if (reaches) {
+            from = option->from;
+            if (key)
+                *key = option->key;
+        }
+    }
+    buf_release(&own);
+    return from;
+}
+
+bool body_field_is_typed(const struct provider *p, const struct ask *ask, const char *path,
+                         struct buf *flag)
+{
+    bool effort = ask->effort && ask->effort_from == ASK_FLAG && p->effort_field &&
+                  str_starts(str_of(p->effort_field), str_of(path));
+    /* Chat Completions has two names for the limit. */
+    bool limit = ask->max_tokens > 0 && ask->max_tokens_from == ASK_FLAG &&
+                 (strcmp(path, "max_tokens") == 0 || strcmp(path, "max_completion_tokens") == 0 ||
+                  (p->limit_field && strcmp(path, p->limit_field) == 0));
+    const char *key = NULL, *setting = limit ? "--max-tokens" : effort ? "--effort" : NULL;
+    bool option = body_option_from(p, ask, path, &key) == ASK_FLAG;
+
+    if (flag && option) {
+        buf_set(flag, STR("-o "));
+        buf_add_c(flag, key);
+    } else if (flag && setting) {
+        buf_set(flag, str_of(setting));
+    }
+    return option || setting;
 }
 
 /* The fields that settings of the user other than options decide. */
@@ -221,7 +248,7 @@ static void conflict(struct adding *a, const struct decided *d)
 /* Adds to `out` the new value of the field a->path: `ours`, the present one, or `theirs`, that of
  * the option. A setting may decide the field, the object around it, or a field inside of it, which
  * would be lost with its object. */
-static void add_chosen(struct adding *a, struct buf *out, struct str ours, struct str theirs)
+static void add_chosen_value(struct adding *a, struct buf *out, struct str ours, struct str theirs)
 {
     struct str own = buf_str(&a->path);
     const struct decided *d = NULL;
@@ -229,7 +256,7 @@ static void add_chosen(struct adding *a, struct buf *out, struct str ours, struc
     for (size_t i = DECIDED; i-- > 0;) {
         struct str path = str_of(a->decided[i].path);
 
-        if (path.p && (body_path_is_inside(own, path) || body_path_is_inside(path, own)))
+        if (path.p && (is_inside(own, path) || is_inside(path, own)))
             d = &a->decided[i];
     }
     if (d && !json_equal(ours, theirs)) {
@@ -241,66 +268,54 @@ static void add_chosen(struct adding *a, struct buf *out, struct str ours, struc
     buf_add_str(out, theirs);
 }
 
-static void add_merged(struct adding *a, struct buf *out, struct str ours, struct str theirs);
-
-/* Adds the members of two objects. */
-static void add_merged_objects(struct adding *a, struct buf *out, struct str ours,
-                               struct str theirs)
+/* Adds the two values merged: the members of two objects, the elements of two arrays of tools; for
+ * any other value the chosen one. */
+static void add_both(struct adding *a, struct buf *out, struct str ours, struct str theirs)
 {
     const struct str both[] = {ours, theirs};
+    const char *schema = a->decided[SCHEMA].path;
+    bool objects = json_type(ours) == JSON_OBJECT && json_type(theirs) == JSON_OBJECT;
+    bool arrays = json_type(ours) == JSON_ARRAY && json_type(theirs) == JSON_ARRAY;
     struct buf name = BUF_INIT(SIZE_MAX);
     size_t before = a->path.len;
 
-    buf_add_byte(out, '{');
+    /* Members of two schemas together would be a third one. */
+    if ((!objects || (schema && str_eq_c(buf_str(&a->path), schema))) &&
+        (!arrays || !str_eq_c(buf_str(&a->path), "tools"))) {
+        add_chosen_value(a, out, ours, theirs);
+        return;
+    }
+    buf_add_byte(out, objects ? '{' : '[');
     for (size_t i = 0; i < 2; i++)
         for (struct json_iter it = json_iter(both[i]); json_next(&it);) {
+            struct str other;
+
+            if (arrays) {
+                buf_add_c(out, str_ends(buf_str(out), STR("[")) ? "" : ",");
+                buf_add_str(out, it.value);
+                continue;
+            }
             buf_clear(&name);
             json_decode_body(it.key, &name);
-            struct str other = json_get(both[1 - i], buf_c(&name));
-
+            other = json_get(both[1 - i], buf_c(&name));
             if (i == 1 && other.p)
                 continue; /* added with ours */
             json_add_key(out, buf_c(&name));
             if (other.p) {
                 buf_addf(&a->path, ".%s", buf_c(&name));
-                add_merged(a, out, it.value, other);
+                add_both(a, out, it.value, other);
                 buf_truncate(&a->path, before);
             } else {
                 buf_add_str(out, it.value);
             }
         }
-    buf_add_byte(out, '}');
+    buf_add_byte(out, objects ? '}' : ']');
     buf_release(&name);
-}
-
-static void add_merged(struct adding *a, struct buf *out, struct str ours, struct str theirs)
-{
-    const struct str both[] = {ours, theirs};
-    const char *schema = a->decided[SCHEMA].path;
-    /* Members of two schemas together would be a third one. */
-    bool merges = !schema || !str_eq_c(buf_str(&a->path), schema);
-
-    if (merges && json_type(ours) == JSON_OBJECT && json_type(theirs) == JSON_OBJECT) {
-        add_merged_objects(a, out, ours, theirs);
-        return;
-    }
-    if (json_type(ours) != JSON_ARRAY || json_type(theirs) != JSON_ARRAY ||
-        !str_eq_c(buf_str(&a->path), "tools")) {
-        add_chosen(a, out, ours, theirs);
-        return;
-    }
-    buf_add_byte(out, '[');
-    for (size_t i = 0; i < 2; i++)
-        for (struct json_iter it = json_iter(both[i]); json_next(&it);) {
-            buf_add_c(out, str_ends(buf_str(out), STR("[")) ? "" : ",");
-            buf_add_str(out, it.value);
-        }
-    buf_add_byte(out, ']');
 }
 
 /* Adds the option as the value of the field of the same name, or of the object around it. cJSON
  * writes the bytes of a key unchanged, so they have to be valid UTF-8. */
-static void add_option(cJSON *body, struct adding *a)
+static void add_body_option(cJSON *body, struct adding *a)
 {
     struct buf text = BUF_INIT(SIZE_MAX), old = BUF_INIT(SIZE_MAX), merged = BUF_INIT(SIZE_MAX);
     struct buf key = BUF_INIT(SIZE_MAX);
@@ -322,7 +337,7 @@ static void add_option(cJSON *body, struct adding *a)
     theirs = buf_str(&text);
     ours = member_text(body, buf_c(&a->path), &old);
     if (ours.p) {
-        add_merged(a, &merged, ours, theirs);
+        add_both(a, &merged, ours, theirs);
         theirs = buf_str(&merged);
     }
     cjson_set_raw(body, buf_c(&a->path), theirs);
@@ -359,7 +374,9 @@ static bool is_limit_again(cJSON *body, struct adding *a, const struct provider 
 int body_add_options(cJSON *body, const struct provider *p, const struct ask *ask, struct err *e)
 {
     const char *effort = ask->effort ? p->effort_field : NULL;
-    const char *limit = ask->max_tokens > 0 ? limit_field(p, ask) : NULL;
+    const char *limit = ask->max_tokens == 0                                 ? NULL
+                        : p->limit_elsewhere && request_is_elsewhere(p, ask) ? p->limit_elsewhere
+                                                                             : p->limit_field;
     const char *schema = ask->schema.p ? p->schema_field : NULL;
     const char *tools = ask->tools_count + ask->hosted_tools_count > 0 ? "tools" : NULL;
     struct adding a = {
@@ -371,12 +388,21 @@ int body_add_options(cJSON *body, const struct provider *p, const struct ask *as
                                ask->tools_flag ? ASK_FLAG : ASK_CONFIGURATION}},
         .path = BUF_INIT(SIZE_MAX),
         .e = e};
+    struct buf value = BUF_INIT(BUF_SMALL);
 
-    set_effort_and_limit(body, p, ask);
+    if (effort && !p->own_effort) {
+        json_add_string(&value, str_of(ask->effort));
+        set_unless_there(body, effort, buf_str(&value));
+    }
+    buf_clear(&value);
+    buf_addf(&value, "%" PRId64, ask->max_tokens);
+    if (limit)
+        set_unless_there(body, limit, buf_str(&value));
+    buf_release(&value);
     for (size_t i = 0; !a.failed && i < ask->options_count; i++) {
         a.option = &ask->options[i];
         if (!is_limit_again(body, &a, p))
-            add_option(body, &a);
+            add_body_option(body, &a);
     }
     buf_release(&a.path);
     return a.failed ? -1 : 0;

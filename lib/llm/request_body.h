@@ -29,11 +29,15 @@ struct str body_field_in(struct str value, const char *path);
  * it an object that becomes empty. Nothing happens if the path leads through another type than an
  * object. */
 void body_set_field(cJSON *body, const char *path, struct str value);
-/* Is it that path, or one inside of it? */
-bool body_path_is_inside(struct str path, struct str outer);
-/* Adds the path of the field that an option sets. */
-void body_option_path(const struct provider *p, const char *key, struct buf *out);
-/* Is the server not the provider's own? */
+/* Returns who decided about the field with an option whose value reaches it or is inside of it, and
+ * the option's name in *key, which may be NULL; ASK_PROVIDER if there is no such option. */
+enum ask_from body_option_from(const struct provider *p, const struct ask *ask, const char *path,
+                               const char **key);
+/* Returns whether a flag of the user set the field: an option, --effort or --max-tokens. Sets
+ * `flag` to its name, unless that is NULL. */
+bool body_field_is_typed(const struct provider *p, const struct ask *ask, const char *path,
+                         struct buf *flag);
+/* Returns whether the server is not the provider's own. */
 bool request_is_elsewhere(const struct provider *p, const struct ask *ask);
 /* Adds effort, limit and options. Returns 0, or -1 with ERR_USAGE for two settings that want
  * different values. */

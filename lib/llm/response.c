@@ -55,12 +55,12 @@ void response_release(struct response *a)
     response_init(a, a->sink);
 }
 
-static bool is_too_long(const struct response *a)
+static bool is_over_limit(const struct response *a)
 {
     return a->text.len + a->calls_bytes > RESPONSE_MAX;
 }
 
-static int too_long(struct err *e)
+static int exceeds_limit(struct err *e)
 {
     return err_set(e, ERR_INCOMPLETE, "answer is incomplete: it is longer than %zu MiB",
                    RESPONSE_MAX >> 20);
@@ -132,8 +132,8 @@ static int pass_text(struct response *a, bool ends, struct err *e)
     size_t held = 0;
     struct str delta;
 
-    if (a->text.overflow || is_too_long(a))
-        return too_long(e);
+    if (a->text.overflow || is_over_limit(a))
+        return exceeds_limit(e);
     mask(a, &a->text, a->passed > KEY_SHOWN ? a->passed - KEY_SHOWN : 0, a->passed);
     if (!ends)
         held = partial_secret(a, buf_str(&a->text));
@@ -233,7 +233,7 @@ int response_add_citations(struct response *a, struct str json)
 
 /* ---- usage ---- */
 
-void response_keep_usage(struct response *a, struct str object)
+void response_add_usage(struct response *a, struct str object)
 {
     struct str sides[] = {buf_str(&a->raw_usage), object};
     struct buf merged = BUF_INIT(RAW_USAGE_MAX), key = BUF_INIT(BUF_LINE);
@@ -260,7 +260,7 @@ void response_keep_usage(struct response *a, struct str object)
     buf_release(&key);
 }
 
-void response_keep_usage_member(struct response *a, const char *name, struct str value)
+void response_add_usage_member(struct response *a, const char *name, struct str value)
 {
     struct buf object = BUF_INIT(RAW_USAGE_MAX);
 
@@ -270,7 +270,7 @@ void response_keep_usage_member(struct response *a, const char *name, struct str
     json_add_key(&object, name);
     json_add_compact(&object, value);
     buf_add_byte(&object, '}');
-    response_keep_usage(a, object.overflow ? STR_NONE : buf_str(&object));
+    response_add_usage(a, object.overflow ? STR_NONE : buf_str(&object));
     buf_release(&object);
 }
 
@@ -282,38 +282,33 @@ void response_count_charge(struct response *a, struct str type)
     buf_set(&name, type);
     json_int(json_get(buf_str(&a->raw_usage), buf_c(&name)), &n);
     buf_addf(&number, "%" PRId64, n + 1);
-    response_keep_usage_member(a, buf_c(&name), buf_str(&number));
+    response_add_usage_member(a, buf_c(&name), buf_str(&number));
     buf_release(&name);
     buf_release(&number);
 }
 
-void response_settle_usage(struct response *a, struct str head_cost)
+void response_finish_usage(struct response *a, struct str head_cost)
 {
     struct str number;
 
     if (json_check(head_cost, &number, NULL) && json_type(number) == JSON_NUMBER)
-        response_keep_usage_member(a, "response_cost", number);
+        response_add_usage_member(a, "response_cost", number);
     mask(a, &a->raw_usage, 0, 0);
     usage_read_cost(&a->usage, buf_str(&a->raw_usage));
 }
 
 /* ---- calls ---- */
 
-/* Returns true if this is the complete text of an object, so that more text belongs to another
- * call. */
-static bool is_object(struct str json)
+/* Returns whether a piece belongs to the call c. A name after the complete text of an object begins
+ * another one. */
+static bool continues_call(const struct tool_call *c, struct str id, struct str name)
 {
-    struct str value;
+    struct str args = buf_str(&c->args), value;
 
-    return str_ends(str_trim(json), STR("}")) && json_check(json, &value, NULL) &&
-           json_type(value) == JSON_OBJECT;
-}
-
-static bool same_call(const struct tool_call *c, struct str id, struct str name)
-{
     if (id.n > 0 && c->id.len > 0)
         return str_eq(id, buf_str(&c->id));
-    return !(name.n > 0 && is_object(buf_str(&c->args)));
+    return name.n == 0 || !str_ends(str_trim(args), STR("}")) || !json_check(args, &value, NULL) ||
+           json_type(value) != JSON_OBJECT;
 }
 
 struct tool_call *response_call_at(const struct response *a, int64_t index)
@@ -330,7 +325,7 @@ int response_add_call(struct response *a, int64_t index, struct str id, struct s
     struct tool_call *c = response_call_at(a, index);
     size_t before;
 
-    if (!c || !same_call(c, id, name)) {
+    if (!c || !continues_call(c, id, name)) {
         if (a->calls_count == RESPONSE_CALLS_MAX)
             return err_set(e, ERR_INCOMPLETE,
                            "answer is incomplete: it has more than %d tool calls",
@@ -355,8 +350,8 @@ int response_add_call(struct response *a, int64_t index, struct str id, struct s
     else
         json_pieces_add(&c->pieces, args, &c->args);
     a->calls_bytes += id.n + name.n + c->args.len - before;
-    if (c->id.overflow || c->name.overflow || c->args.overflow || is_too_long(a))
-        return too_long(e);
+    if (c->id.overflow || c->name.overflow || c->args.overflow || is_over_limit(a))
+        return exceeds_limit(e);
     return 0;
 }
 
@@ -374,12 +369,12 @@ int response_add_extra(struct response *a, struct tool_call *c, const char *memb
     json_add_key(extra, member);
     json_add_compact(extra, json);
     a->calls_bytes += c ? json.n : 0;
-    return extra->overflow || is_too_long(a) ? too_long(e) : 0;
+    return extra->overflow || is_over_limit(a) ? exceeds_limit(e) : 0;
 }
 
 /* Moves the objects that came beside a call, or beside all calls, to a->opaque.thinking. Of a
  * member that came twice the last value counts. */
-static void settle_extra(struct response *a, struct buf *extra, struct str id)
+static void add_extra(struct response *a, struct buf *extra, struct str id)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
 
@@ -394,20 +389,7 @@ static void settle_extra(struct response *a, struct buf *extra, struct str id)
     buf_release(&name);
 }
 
-/* The blocks go back unchanged or not at all, so blocks that hold the key are not kept. */
-static void drop_blocks_with_key(struct response *a)
-{
-    if (holds_secret(a, buf_str(&a->opaque.container)))
-        buf_clear(&a->opaque.container);
-    if (!holds_secret(a, buf_str(&a->opaque.thinking)) &&
-        !holds_secret(a, buf_str(&a->opaque.turn)))
-        return;
-    buf_clear(&a->opaque.thinking);
-    buf_clear(&a->opaque.turn);
-    a->opaque.turn_cut = true;
-}
-
-void response_settle_calls(struct response *a)
+void response_finish_calls(struct response *a)
 {
     for (size_t i = 0; i < a->calls_count; i++) {
         struct tool_call *c = &a->calls[i];
@@ -426,15 +408,23 @@ void response_settle_calls(struct response *a)
             buf_set(&c->args, STR("{}"));
     }
     opaque_settle(&a->opaque, a->calls_count > 0);
-    settle_extra(a, &a->extra, STR_NONE);
+    add_extra(a, &a->extra, STR_NONE);
     for (size_t i = 0; i < a->calls_count; i++)
-        settle_extra(a, &a->calls[i].extra, buf_str(&a->calls[i].id));
-    drop_blocks_with_key(a);
+        add_extra(a, &a->calls[i].extra, buf_str(&a->calls[i].id));
+    /* The blocks go back unchanged or not at all, so blocks that hold the key are not kept. */
+    if (holds_secret(a, buf_str(&a->opaque.container)))
+        buf_clear(&a->opaque.container);
+    if (holds_secret(a, buf_str(&a->opaque.thinking)) ||
+        holds_secret(a, buf_str(&a->opaque.turn))) {
+        buf_clear(&a->opaque.thinking);
+        buf_clear(&a->opaque.turn);
+        a->opaque.turn_cut = true;
+    }
     if (a->finish_reason && strcmp(a->finish_reason, a->calls_count ? "stop" : "tool_calls") == 0)
         response_set_finish(a, str_of(a->calls_count ? "tool_calls" : "stop"));
 }
 
-static void replace(const struct response *a, char **field, struct str value)
+static void set_text(const struct response *a, char **field, struct str value)
 {
     struct buf scratch = BUF_INIT(SIZE_MAX);
 
@@ -448,13 +438,13 @@ static void replace(const struct response *a, char **field, struct str value)
 
 void response_set_model(struct response *a, struct str model)
 {
-    replace(a, &a->model, model);
+    set_text(a, &a->model, model);
 }
 
 void response_set_finish(struct response *a, struct str reason)
 {
     (void)message_ending(reason, &reason);
-    replace(a, &a->finish_reason, reason);
+    set_text(a, &a->finish_reason, reason);
 }
 
 void response_ask_client(struct response *a, struct str type, struct str name)
@@ -472,16 +462,16 @@ void response_ask_client(struct response *a, struct str type, struct str name)
         vis_add_line(&shown, utf8_first(name, NAME_MAX_SHOWN), true);
         buf_add_byte(&shown, '\'');
     }
-    replace(a, &a->asked, buf_str(&shown));
+    set_text(a, &a->asked, buf_str(&shown));
     buf_release(&shown);
 }
 
-void response_note_other(struct response *a, struct str type)
+void response_set_other(struct response *a, struct str type)
 {
     struct buf shown = BUF_INIT(BUF_SMALL);
 
     vis_add_line(&shown, utf8_first(type, NAME_MAX_SHOWN), true);
-    replace(a, &a->other, buf_str(&shown));
+    set_text(a, &a->other, buf_str(&shown));
     buf_release(&shown);
 }
 
@@ -496,30 +486,14 @@ void response_set_refusal(struct response *a, struct str category, struct str ex
         vis_add_line(&shown, utf8_first(kind, REFUSAL_MAX), true);
         buf_add_c(&shown, why.n > 0 ? ")" : "");
     }
-    replace(a, &a->refusal, buf_str(&shown));
+    set_text(a, &a->refusal, buf_str(&shown));
     buf_release(&shown);
-}
-
-/* Makes an array of what several responses reported. */
-static void join_usage(struct buf *raw, struct str next)
-{
-    struct buf array = BUF_INIT(RAW_USAGE_MAX);
-
-    if (raw->len > 0 && next.n > 0) {
-        buf_addf(&array, "%s%.*s,", *raw->data == '[' ? "" : "[",
-                 (int)(raw->len - (*raw->data == '[')), raw->data);
-        buf_add_str(&array, next);
-        buf_add_byte(&array, ']');
-    }
-    if (array.overflow)
-        buf_clear(raw);
-    else if (next.n > 0)
-        buf_set(raw, array.len > 0 ? buf_str(&array) : next);
-    buf_release(&array);
 }
 
 int response_join(struct response *a, struct response *next, struct err *e)
 {
+    struct buf *raw = &a->raw_usage, array = BUF_INIT(RAW_USAGE_MAX);
+
     buf_add_str(&a->text, buf_str(&next->text));
     a->passed = a->text.len;
     opaque_join(&a->opaque, &next->opaque);
@@ -531,17 +505,28 @@ int response_join(struct response *a, struct response *next, struct err *e)
     next->calls = NULL;
     next->calls_count = next->calls_cap = 0;
     usage_sum(&a->usage, &next->usage);
-    join_usage(&a->raw_usage, buf_str(&next->raw_usage));
+    /* Several responses reported an array. */
+    if (raw->len > 0 && next->raw_usage.len > 0) {
+        buf_addf(&array, "%s%.*s,", *raw->data == '[' ? "" : "[",
+                 (int)(raw->len - (*raw->data == '[')), raw->data);
+        buf_add_str(&array, buf_str(&next->raw_usage));
+        buf_add_byte(&array, ']');
+    }
+    if (array.overflow)
+        buf_clear(raw);
+    else if (next->raw_usage.len > 0)
+        buf_set(raw, buf_str(array.len > 0 ? &array : &next->raw_usage));
+    buf_release(&array);
     buf_add_str(&a->images, buf_str(&next->images));
     response_set_model(a, str_of(next->model));
     response_set_finish(a, str_of(next->finish_reason));
-    replace(a, &a->refusal, str_of(next->refusal));
-    replace(a, &a->asked, str_of(next->asked));
+    set_text(a, &a->refusal, str_of(next->refusal));
+    set_text(a, &a->asked, str_of(next->asked));
     a->finished = next->finished;
     a->refused = next->refused;
     a->reasoned = a->reasoned || next->reasoned;
     a->sink_failed = next->sink_failed;
-    return a->text.overflow || is_too_long(a) ? too_long(e) : 0;
+    return a->text.overflow || is_over_limit(a) ? exceeds_limit(e) : 0;
 }
 
 void response_add_members(const struct tool_call *c, struct buf *out)

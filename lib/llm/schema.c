@@ -31,7 +31,7 @@ struct schema {
 
 /* Parses a value that json_check accepted. Returns NULL if a number has more than 63 characters,
  * which some versions of cJSON refuse. */
-static cJSON *parse(struct str value)
+static cJSON *parse_checked(struct str value)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
     cJSON *parsed;
@@ -272,8 +272,9 @@ static bool check_any_of(struct walk *w, const struct target *t, const cJSON *wa
     return any;
 }
 
-/* Is this `#`, `#/$defs/NAME` or `#/definitions/NAME`, as model providers accept? Other references
- * are not checked, and neither are names that a JSON pointer or a URL writes with escapes. */
+/* Returns whether this is `#`, `#/$defs/NAME` or `#/definitions/NAME`, as model providers accept.
+ * Other references are not checked, and neither are names that a JSON pointer or a URL writes with
+ * escapes. */
 static bool is_known_ref(const char *ref)
 {
     size_t n = str_starts(str_of(ref), STR("#/$defs/"))         ? 8
@@ -284,7 +285,7 @@ static bool is_known_ref(const char *ref)
 }
 
 /* Returns the schema that such a reference leads to, or NULL. */
-static cJSON *follow(const struct schema *s, const char *ref)
+static cJSON *follow_ref(const struct schema *s, const char *ref)
 {
     const char *name = strrchr(ref, '/');
     const cJSON *place = member(s->root, ref[1] && ref[2] == '$' ? "$defs" : "definitions");
@@ -295,7 +296,7 @@ static cJSON *follow(const struct schema *s, const char *ref)
 static bool check_ref(struct walk *w, const struct target *t, const cJSON *want)
 {
     return !is_known_ref(want->valuestring) ||
-           apply(w, follow(w->schema, want->valuestring), t->value);
+           apply(w, follow_ref(w->schema, want->valuestring), t->value);
 }
 
 #define ANY 0xff
@@ -456,7 +457,7 @@ static bool ends(struct walk *w, cJSON *schema, bool deep)
         if (!deep && keyword->applies != ANY)
             continue;
         if (keyword->form == FORM_REF && cJSON_IsString(value) && is_known_ref(value->valuestring))
-            held = ends(w, follow(w->schema, value->valuestring), deep);
+            held = ends(w, follow_ref(w->schema, value->valuestring), deep);
         if (keyword->form == FORM_SCHEMA)
             held = ends(w, value, deep);
         if (keyword->form == FORM_SCHEMA_LIST || keyword->form == FORM_SCHEMA_MAP)
@@ -501,7 +502,7 @@ static bool load_keyword(struct walk *w, cJSON *value)
         w->schema->fits = 0;
         add_unchecked(w->schema, "$ref");
     } else if (keyword->form == FORM_REF) {
-        cJSON *target = follow(w->schema, ref);
+        cJSON *target = follow_ref(w->schema, ref);
 
         if (!target)
             return mistake(w, "there is no '%s'", ref);
@@ -520,7 +521,7 @@ static bool load_keyword(struct walk *w, cJSON *value)
     return true;
 }
 
-/* Is this text the value, or an element of it? */
+/* Returns whether this text is the value, or an element of it. */
 static bool names(const cJSON *value, const char *text)
 {
     const cJSON *one = cJSON_IsArray(value) ? value->child : value;
@@ -531,36 +532,29 @@ static bool names(const cJSON *value, const char *text)
     return false;
 }
 
-/* Returns the dialects that accept the schema as far as its additional properties and its required
- * properties decide: every object has to exclude other members, and for SCHEMA_STRICT it has to
- * require all of its properties. */
-static unsigned fits_as_object(const cJSON *schema)
+/* Checks the value of each keyword in a schema and in the schemas inside it. Returns false, with
+ * the mistake noted, if one is wrong. Every object has to exclude other members, and for
+ * SCHEMA_STRICT it has to require all of its properties. */
+static bool load_schema(struct walk *w, cJSON *schema)
 {
     const cJSON *properties = member(schema, "properties");
     const cJSON *additional = member(schema, "additionalProperties");
-    unsigned fits = SCHEMA_STRICT | SCHEMA_ANTHROPIC;
+    unsigned *fits = &w->schema->fits;
 
-    if (!properties && !names(member(schema, "type"), "object"))
-        return additional ? 0 : fits;
-    for (const cJSON *p = properties ? properties->child : NULL; p; p = p->next)
-        if (!names(member(schema, "required"), p->string))
-            fits = SCHEMA_ANTHROPIC;
-    return cJSON_IsFalse(additional) ? fits : 0;
-}
-
-/* Checks the value of each keyword in a schema and in the schemas inside it. Returns false, with
- * the mistake noted, if one is wrong. */
-static bool load_schema(struct walk *w, cJSON *schema)
-{
     if (!cJSON_IsBool(schema) && !cJSON_IsObject(schema))
         return mistake(w, "is not a schema: neither an object nor a boolean");
     /* `additionalProperties: false` is a keyword for the services; other booleans are schemas. */
     if (cJSON_IsBool(schema) && !(cJSON_IsFalse(schema) && schema->string &&
                                   strcmp(schema->string, "additionalProperties") == 0))
-        w->schema->fits = 0;
+        *fits = 0;
     if (cJSON_IsBool(schema))
         return true;
-    w->schema->fits &= fits_as_object(schema);
+    if ((properties || names(member(schema, "type"), "object")) ? !cJSON_IsFalse(additional)
+                                                                : additional != NULL)
+        *fits = 0;
+    for (const cJSON *p = properties ? properties->child : NULL; p; p = p->next)
+        if (!names(member(schema, "required"), p->string))
+            *fits &= ~(unsigned)SCHEMA_STRICT;
     for (cJSON *value = schema->child; value; value = value->next)
         if (!(member(schema, value->string) == value ? load_keyword(w, value)
                                                      : mistake(w, "is there twice")))
@@ -571,7 +565,7 @@ static bool load_schema(struct walk *w, cJSON *schema)
 /* ---- the whole ---- */
 
 /* Parses s->text. Returns false, with the mistake noted, if it is not a schema. */
-static bool load(struct walk *w)
+static bool load_text(struct walk *w)
 {
     struct schema *s = w->schema;
     size_t at;
@@ -580,7 +574,7 @@ static bool load(struct walk *w)
         return mistake(w, "is over 64 MiB");
     if (!json_check(buf_str(&s->text), &s->value, &at))
         return mistake(w, "is not JSON at byte %zu", at);
-    s->root = parse(s->value);
+    s->root = parse_checked(s->value);
     if (!s->root)
         return mistake(w, "has a number that is too long");
     s->fits = SCHEMA_STRICT | SCHEMA_ANTHROPIC;
@@ -601,7 +595,7 @@ struct schema *schema_new(struct str text, struct err *e)
     buf_init(&s->text, BUF_LINE);
     buf_init(&s->unchecked, BUF_SMALL);
     buf_add_str(&s->text, text);
-    if (!load(&w)) {
+    if (!load_text(&w)) {
         err_set(e, ERR_USAGE, "%s", buf_c(&w.why));
         schema_free(s);
         s = NULL;
@@ -669,7 +663,7 @@ int schema_check(struct schema *s, struct str answer, struct err *e)
 
     if (!json_check(answer, &value, &at))
         mistake(&w, "is not JSON at byte %zu", at);
-    else if (!(parsed = parse(value)))
+    else if (!(parsed = parse_checked(value)))
         mistake(&w, "has a number that is too long");
     else
         held = apply(&w, s->root, parsed);

@@ -27,7 +27,7 @@ void sse_release(struct sse *s)
     buf_release(&s->last_id);
 }
 
-static int too_long(struct err *e)
+static int event_too_long(struct err *e)
 {
     return err_set(e, ERR_INCOMPLETE,
                    "answer is incomplete: an event of the stream is longer than %zu MiB",
@@ -52,7 +52,7 @@ static int dispatch(struct sse *s, struct err *e)
     return rc < 0 ? -1 : 0;
 }
 
-static int take_field(struct sse *s, struct str name, struct str value, struct err *e)
+static int read_field(struct sse *s, struct str name, struct str value, struct err *e)
 {
     struct str number;
     int64_t ms;
@@ -69,18 +69,18 @@ static int take_field(struct sse *s, struct str name, struct str value, struct e
                json_int(number, &ms) && ms >= 0 && ms <= INT32_MAX) {
         s->retry_ms = ms;
     }
-    return s->data.overflow || s->event.overflow ? too_long(e) : 0;
+    return s->data.overflow || s->event.overflow ? event_too_long(e) : 0;
 }
 
 /* Reads a complete line, given without its line end. */
-static int take_line(struct sse *s, struct str line, struct err *e)
+static int read_stream_line(struct sse *s, struct str line, struct err *e)
 {
     if (!s->started)
         line = utf8_without_bom(line);
     s->started = true;
     if (s->lines) {
         line = str_trim(line);
-        if (line.n > 0 && take_field(s, STR("data"), line, e) != 0)
+        if (line.n > 0 && read_field(s, STR("data"), line, e) != 0)
             return -1;
         line.n = 0;
     }
@@ -92,19 +92,19 @@ static int take_line(struct sse *s, struct str line, struct err *e)
 
     if (value.n > 0 && value.p[0] == ' ')
         value = str_skip(value, 1);
-    return take_field(s, name, value, e);
+    return read_field(s, name, value, e);
 }
 
 /* Completes the buffered start of a line with `rest`, and reads the line. */
-static int end_line(struct sse *s, struct str rest, struct err *e)
+static int complete_line(struct sse *s, struct str rest, struct err *e)
 {
     if (s->line.len == 0)
-        return take_line(s, rest, e);
+        return read_stream_line(s, rest, e);
     buf_add_str(&s->line, rest);
     if (s->line.overflow)
-        return too_long(e);
+        return event_too_long(e);
 
-    int rc = take_line(s, buf_str(&s->line), e);
+    int rc = read_stream_line(s, buf_str(&s->line), e);
 
     buf_clear(&s->line);
     return rc;
@@ -127,11 +127,11 @@ int sse_feed(struct sse *s, struct str piece, struct err *e)
 
         if (stop == end) {
             buf_add_str(&s->line, part);
-            return s->line.overflow ? too_long(e) : 0;
+            return s->line.overflow ? event_too_long(e) : 0;
         }
         s->after_cr = *stop == '\r';
         at = stop + 1;
-        if (end_line(s, part, e) != 0)
+        if (complete_line(s, part, e) != 0)
             return -1;
     }
     return 0;
@@ -143,7 +143,7 @@ int sse_end(struct sse *s, struct err *e)
 
     if (s->done || (s->lines && !json_check(buf_str(&s->line), &value, NULL)))
         return 0;
-    if (s->line.len > 0 && end_line(s, (struct str){"", 0}, e) != 0)
+    if (s->line.len > 0 && complete_line(s, (struct str){"", 0}, e) != 0)
         return -1;
     return str_starts(buf_str(&s->data), STR("[DONE]")) ? dispatch(s, e) : 0;
 }

@@ -95,7 +95,7 @@ void tool_add_ends(struct buf *to, struct str text, size_t head, size_t tail, ui
     utf8_add_repaired(to, last);
 }
 
-bool tool_take_edits(struct tool_job *job, struct str object)
+bool tool_read_edits(struct tool_job *job, struct str object)
 {
     static const struct {
         const char *key;
@@ -227,7 +227,7 @@ static bool add_property(struct buf *out, const struct merge *m, size_t i)
 }
 
 /* Adds `properties` and `required` of all alternatives. */
-static void add_merged(struct buf *out, struct str schema)
+static void add_merged_properties(struct buf *out, struct str schema)
 {
     struct merge *m = mem_zalloc(sizeof *m);
     struct buf required = BUF_INIT(SIZE_MAX);
@@ -268,7 +268,7 @@ char *tool_parameters(struct str schema)
         json_add_compact(&out, it.value);
     }
     if (merged)
-        add_merged(&out, schema);
+        add_merged_properties(&out, schema);
     else if (json_type(json_get(schema, "properties")) != JSON_OBJECT)
         buf_add_c(&out, ",\"properties\":{}");
     buf_add_byte(&out, '}');
@@ -296,7 +296,8 @@ static size_t begin_some(struct tool_job *jobs, size_t count, size_t most)
 }
 
 /* Reports the calls that are done, in their order if they run in order (`most` is 1). */
-static void report(struct tool_job *jobs, size_t count, size_t most, const struct tool_watch *watch)
+static void report_ended(struct tool_job *jobs, size_t count, size_t most,
+                         const struct tool_watch *watch)
 {
     for (size_t i = 0; i < count && (jobs[i].done || most > 1); i++) {
         if (!jobs[i].done || jobs[i].reported)
@@ -329,22 +330,6 @@ static void end_job(struct tool_job *job, const char *why, int64_t until)
     job->result = said;
     job->failed = true;
     job->done = true;
-}
-
-/* Ends all jobs that are not done, side by side. */
-static void end_jobs(struct tool_job *jobs, size_t count)
-{
-    int64_t until = time_ticks() + TOOL_GRACE_MS;
-
-    for (size_t i = 0; i < count; i++)
-        if (!jobs[i].done)
-            ask_to_end(&jobs[i]);
-    for (size_t i = 0; i < count; i++)
-        if (!jobs[i].done)
-            end_job(&jobs[i],
-                    jobs[i].began ? "the tool was interrupted"
-                                  : "the tool was not run: the turn was interrupted",
-                    until);
 }
 
 /* Fills in the descriptors that running jobs wait for, from fds[1] on, and the longest time to wait
@@ -414,6 +399,7 @@ int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, const struct to
     size_t most = TOOL_PARALLEL;
     struct orphans orphans;
     bool processes = false;
+    int64_t until;
     int going = 1;
 
     for (size_t i = 0; i < count; i++) {
@@ -427,14 +413,23 @@ int tool_run(struct tool_job *jobs, size_t count, int cancel_fd, const struct to
     if (processes)
         orphans_begin(&orphans);
     while (going > 0) {
-        report(jobs, count, most, watch);
+        report_ended(jobs, count, most, watch);
         going = step_jobs(jobs, count, most, cancel_fd);
         if (going > 0 && watch && watch->tick)
             watch->tick(watch->arg, jobs, count);
     }
-    if (going < 0)
-        end_jobs(jobs, count);
-    report(jobs, count, most, watch);
+    /* They end side by side. */
+    until = time_ticks() + TOOL_GRACE_MS;
+    for (size_t i = 0; going < 0 && i < count; i++)
+        if (!jobs[i].done)
+            ask_to_end(&jobs[i]);
+    for (size_t i = 0; going < 0 && i < count; i++)
+        if (!jobs[i].done)
+            end_job(&jobs[i],
+                    jobs[i].began ? "the tool was interrupted"
+                                  : "the tool was not run: the turn was interrupted",
+                    until);
+    report_ended(jobs, count, most, watch);
     if (processes)
         orphans_end(&orphans);
     return going == 0 ? 0 : err_set(e, ERR_SIGNAL, "interrupted");

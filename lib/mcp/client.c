@@ -63,7 +63,7 @@ void mcp_give_up(struct mcp_server *s, enum err_kind kind, const char *fmt, ...)
     buf_release(&text);
 }
 
-static void tell(const struct mcp_server *s, enum mcp_news news, struct str text)
+static void report_news(const struct mcp_server *s, enum mcp_news news, struct str text)
 {
     if (s->watch)
         s->watch->tell(s->watch->arg, s->name, news, text);
@@ -82,7 +82,7 @@ static void warn(const struct mcp_server *s, const char *fmt, ...)
     va_start(ap, fmt);
     buf_vaddf(&text, fmt, ap);
     va_end(ap);
-    tell(s, MCP_WARNING, buf_str(&text));
+    report_news(s, MCP_WARNING, buf_str(&text));
     buf_release(&text);
 }
 
@@ -95,7 +95,7 @@ bool mcp_server_name_valid(struct str name)
 
 /* Returns the text of a member, or "" if it contains U+0000: the text up to that may be the name of
  * another tool. The caller frees it. */
-static char *text_of(struct str object, const char *key)
+static char *text_member(struct str object, const char *key)
 {
     struct buf text = BUF_INIT(MCP_LIST_MAX);
 
@@ -105,38 +105,25 @@ static char *text_of(struct str object, const char *key)
     return buf_detach(&text);
 }
 
-static bool takes_object(struct str entry)
-{
-    struct str schema = json_get(entry, "inputSchema");
-
-    return json_is_null(schema) ||
-           (json_type(schema) == JSON_OBJECT &&
-            (!json_get(schema, "type").p || json_has_type(schema, "object")));
-}
-
-static bool has_tool(const struct mcp_list *list, const char *name)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->tools[i]->name, name) == 0)
-            return true;
-    return false;
-}
-
 static const struct tool_kind mcp_kind;
 
-static void add_tool(struct mcp_server *s, struct str entry)
+static void add_listed_tool(struct mcp_server *s, struct str entry)
 {
     struct mcp_list *list = &s->coming;
-    char *name = text_of(entry, "name"), *description;
+    struct str schema = json_get(entry, "inputSchema");
+    char *name = text_member(entry, "name"), *description;
     const char *why = NULL;
     struct mcp_tool *t;
-    bool usable = *name != '\0' && !has_tool(list, name) &&
+    bool usable = *name != '\0' &&
                   !json_is_text(json_get(json_get(entry, "execution"), "taskSupport"), "required");
 
-    if (usable && !takes_object(entry))
+    for (size_t i = 0; i < list->count; i++)
+        usable = usable && strcmp(list->tools[i]->name, name) != 0;
+    if (usable && !json_is_null(schema) &&
+        (json_type(schema) != JSON_OBJECT ||
+         (json_get(schema, "type").p && !json_has_type(schema, "object"))))
         why = "its inputSchema is not for an object";
-    else if (usable && s->transport->discover_first && s->stateless &&
-             !mcp_mirror_valid(json_get(entry, "inputSchema")))
+    else if (usable && s->transport->discover_first && s->stateless && !mcp_mirror_valid(schema))
         why = "an x-mcp-header of it is not valid";
     if (why)
         warn(s, ": tool '%.*s' is left out, %s", ERR_SHOWN(str_of(name)), why);
@@ -144,16 +131,16 @@ static void add_tool(struct mcp_server *s, struct str entry)
         free(name);
         return;
     }
-    description = text_of(entry, "description");
+    description = text_member(entry, "description");
     if (*description == '\0') {
         free(description);
-        description = text_of(entry, "title");
+        description = text_member(entry, "title");
     }
     t = mem_zalloc(sizeof *t);
     *t = (struct mcp_tool){.server = s, .name = name};
     t->tool = (struct tool){
         .description = description,
-        .parameters = tool_parameters(json_get(entry, "inputSchema")),
+        .parameters = tool_parameters(schema),
         .kind = &mcp_kind,
         .source = t,
         .read_only = json_is_true(json_get(json_get(entry, "annotations"), "readOnlyHint"))};
@@ -177,7 +164,7 @@ static void release_list(struct mcp_list *list)
 }
 
 /* Adds a name of which each character that a tool's name must not have became `_`. */
-static void add_clean(struct buf *out, const char *text)
+static void add_clean_name(struct buf *out, const char *text)
 {
     for (; *text; text++)
         /* A character outside of ASCII counts once, not once for each byte. */
@@ -185,7 +172,7 @@ static void add_clean(struct buf *out, const char *text)
             buf_add_byte(out, tool_name_valid((struct str){text, 1}) ? *text : '_');
 }
 
-/* Do the others or one of the servers' tools have this name? */
+/* Returns whether the others or one of the servers' tools have this name. */
 static bool is_taken(const char *name, struct mcp_server *const *servers, size_t count,
                      const struct tool *const *others, size_t others_count)
 {
@@ -218,9 +205,9 @@ void mcp_name_tools(struct mcp_server *const *servers, size_t count,
                 buf_clear(&number);
                 if (n > 1)
                     buf_addf(&number, "_%zu", n);
-                add_clean(&name, t->server->name);
+                add_clean_name(&name, t->server->name);
                 buf_add_c(&name, "__");
-                add_clean(&name, t->name);
+                add_clean_name(&name, t->name);
                 buf_truncate(&name, TOOL_NAME_MAX - number.len);
                 buf_add_str(&name, buf_str(&number));
             }
@@ -262,7 +249,7 @@ struct rpc_message {
 #define ERROR_TEXT_MAX ((size_t)4000)
 
 /* Counts a message that makes no sense, and gives the server up after too many. */
-static void take_noise(struct mcp_server *s, struct str what)
+static void count_noise(struct mcp_server *s, struct str what)
 {
     if (s->shown.len == 0)
         provider_error_add_excerpt(&s->shown, what, EXCERPT_MAX);
@@ -289,16 +276,6 @@ static void describe_error(struct buf *out, struct str error)
     buf_release(&scratch);
 }
 
-/* Adds a member whose value is valid JSON, or nothing if it is STR_NONE. The message stays on one
- * line. */
-static void add_part(struct buf *json, const char *key, struct str value)
-{
-    if (value.n == 0)
-        return;
-    json_add_key(json, key);
-    json_add_compact(json, value);
-}
-
 /* Sends a message with this method and tool. `id` and `value`, that of the other member, are JSON;
  * STR_NONE: it has none. */
 static void send_message(struct mcp_server *s, struct mcp_message m, struct str id,
@@ -307,10 +284,16 @@ static void send_message(struct mcp_server *s, struct mcp_message m, struct str 
     struct buf json = BUF_INIT(MCP_OUT_MAX);
 
     buf_add_c(&json, "{\"jsonrpc\":\"2.0\"");
-    add_part(&json, "id", id);
+    if (id.n > 0) {
+        json_add_key(&json, "id");
+        buf_add_str(&json, id);
+    }
     if (m.method)
         json_add_member(&json, "method", str_of(m.method));
-    add_part(&json, member, value);
+    if (value.n > 0) {
+        json_add_key(&json, member);
+        json_add_compact(&json, value); /* the message stays on one line */
+    }
     buf_add_c(&json, "}\n");
     m.json = buf_str(&json);
     if (!mcp_is_broken(s))
@@ -346,41 +329,31 @@ static int64_t request(struct mcp_server *s, struct mcp_message m, struct buf *p
     return m.id;
 }
 
-static void initialize(struct mcp_server *s)
+/* Begins with server/discover, or with initialize. */
+static void begin_greeting(struct mcp_server *s, bool discover)
 {
     struct buf params = BUF_INIT(BUF_SMALL);
 
-    s->stateless = false;
-    s->revision = NULL;
-    s->state = MCP_GREETING;
+    s->stateless = discover;
+    s->revision = discover ? STATELESS_REVISION : NULL;
+    s->state = discover ? MCP_DISCOVERING : MCP_GREETING;
     buf_add_byte(&params, '{');
-    json_add_member(&params, "protocolVersion", STR(REVISION));
-    json_add_key(&params, "capabilities");
-    buf_add_c(&params, "{}");
-    json_add_key(&params, "clientInfo");
-    buf_add_c(&params, CLIENT_INFO);
-    s->awaited = request(s, (struct mcp_message){.method = "initialize"}, &params);
-}
-
-static void discover(struct mcp_server *s)
-{
-    struct buf params = BUF_INIT(BUF_SMALL);
-
-    s->stateless = true;
-    s->revision = STATELESS_REVISION;
-    s->state = MCP_DISCOVERING;
-    buf_add_byte(&params, '{');
-    s->awaited = request(s, (struct mcp_message){.method = "server/discover"}, &params);
+    if (!discover) {
+        json_add_member(&params, "protocolVersion", STR(REVISION));
+        json_add_key(&params, "capabilities");
+        buf_add_c(&params, "{}");
+        json_add_key(&params, "clientInfo");
+        buf_add_c(&params, CLIENT_INFO);
+    }
+    s->awaited = request(
+        s, (struct mcp_message){.method = discover ? "server/discover" : "initialize"}, &params);
 }
 
 void mcp_greet(struct mcp_server *s)
 {
     s->greetings = 1;
     buf_clear(&s->refused);
-    if (s->transport->discover_first)
-        discover(s);
-    else
-        initialize(s);
+    begin_greeting(s, s->transport->discover_first);
 }
 
 /* Begins in the other way. Each is tried once. */
@@ -388,10 +361,8 @@ static void greet_again(struct mcp_server *s, enum err_kind kind)
 {
     if (++s->greetings > 2)
         mcp_give_up(s, kind, "refuses to begin: %s", buf_c(&s->refused));
-    else if (s->state == MCP_GREETING)
-        discover(s);
     else
-        initialize(s);
+        begin_greeting(s, s->state == MCP_GREETING);
 }
 
 static void send_waiting_calls(struct mcp_server *s);
@@ -422,22 +393,11 @@ static void request_page(struct mcp_server *s, struct str cursor)
     s->awaited = request(s, (struct mcp_message){.method = "tools/list"}, &params);
 }
 
-/* Requests the list from a server whose capabilities say that it has tools. If this is a new
- * session of a server whose list is known, mcp_renew lists them again. */
-static void list_if_any(struct mcp_server *s, struct str result)
-{
-    if (s->listed) {
-        s->changed = true;
-        set_ready(s);
-    } else if (json_is_null(json_get(json_get(result, "capabilities"), "tools")))
-        set_ready(s);
-    else
-        request_page(s, STR_NONE);
-}
-
-/* Keeps the instructions of the first answer, because a system prompt that stays the same is cached
- * by model servers. */
-static void take_instructions(struct mcp_server *s, struct str result)
+/* Goes on after the answer to a greeting: requests the list from a server whose capabilities say
+ * that it has tools. If this is a new session of a server whose list is known, mcp_renew lists them
+ * again. The instructions of the first answer are kept, because a system prompt that stays the same
+ * is cached by model servers. */
+static void begin_list(struct mcp_server *s, struct str result)
 {
     struct buf text = BUF_INIT(MCP_MESSAGE_MAX);
     struct str said = str_trim(json_text(json_get(result, "instructions"), &text));
@@ -445,9 +405,14 @@ static void take_instructions(struct mcp_server *s, struct str result)
     if (!s->listed && s->instructions.len == 0)
         buf_add_str(&s->instructions, tool_cut(said, MCP_INSTRUCTIONS_MAX));
     buf_release(&text);
+    s->changed = s->changed || s->listed;
+    if (s->listed || json_is_null(json_get(json_get(result, "capabilities"), "tools")))
+        set_ready(s);
+    else
+        request_page(s, STR_NONE);
 }
 
-static void take_greeting(struct mcp_server *s, struct str result)
+static void read_greeting(struct mcp_server *s, struct str result)
 {
     struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX);
     struct str version = json_text(json_get(result, "protocolVersion"), &scratch);
@@ -458,8 +423,7 @@ static void take_greeting(struct mcp_server *s, struct str result)
     if (s->revision) {
         send_message(s, (struct mcp_message){.method = "notifications/initialized"}, STR_NONE,
                      "params", STR_NONE);
-        take_instructions(s, result);
-        list_if_any(s, result);
+        begin_list(s, result);
     } else if (version.n == 0) {
         mcp_give_up(s, ERR_LIMIT,
                     "cannot be used: its answer to initialize has no protocolVersion");
@@ -470,7 +434,7 @@ static void take_greeting(struct mcp_server *s, struct str result)
     buf_release(&scratch);
 }
 
-/* Does a list of revisions name the one without initialize? */
+/* Returns whether a list of revisions names the one without initialize. */
 static bool names_stateless(struct str list)
 {
     for (struct json_iter it = json_iter(list); json_next(&it);)
@@ -479,18 +443,17 @@ static bool names_stateless(struct str list)
     return false;
 }
 
-/* Takes the answer to server/discover. An UnsupportedProtocolVersionError that names our revision
+/* Reads the answer to server/discover. An UnsupportedProtocolVersionError that names our revision
  * nevertheless is an invitation to ask again, once. */
-static void take_discovery(struct mcp_server *s, const struct rpc_message *m)
+static void read_discovery(struct mcp_server *s, const struct rpc_message *m)
 {
     struct str supported = json_get(json_get(m->body, "data"), "supported");
 
     if (m->kind == KIND_RESULT && names_stateless(json_get(m->body, "supportedVersions"))) {
-        take_instructions(s, m->body);
-        list_if_any(s, m->body);
+        begin_list(s, m->body);
     } else if (m->kind == KIND_ERROR && names_stateless(supported) && !s->asked_twice) {
         s->asked_twice = true;
-        discover(s);
+        begin_greeting(s, true);
     } else {
         /* What a server says to initialize is closer to the cause. */
         if (m->kind == KIND_ERROR && s->refused.len == 0)
@@ -502,7 +465,7 @@ static void take_discovery(struct mcp_server *s, const struct rpc_message *m)
 /* Adds the tools of a page, a ListToolsResult. After the last page they become the list. A cursor
  * is opaque: whatever it is goes back as it is. Only in the revisions before 2026-07-28 an empty
  * one is the end, because servers of theirs mean that. */
-static void take_page(struct mcp_server *s, struct str result)
+static void read_page(struct mcp_server *s, struct str result)
 {
     struct str cursor = json_get(result, "nextCursor");
     bool more = !json_is_null(cursor) && !str_eq_c(cursor, "false") &&
@@ -516,7 +479,7 @@ static void take_page(struct mcp_server *s, struct str result)
                         MCP_TOOLS_MAX, MCP_LIST_MAX >> 20);
             return;
         }
-        add_tool(s, it.value);
+        add_listed_tool(s, it.value);
     }
     if (more && hash_map_find(&s->cursors, cursor)) {
         warn(s, " repeats a cursor: the list of its tools ends there");
@@ -548,22 +511,22 @@ static void lose_list(struct mcp_server *s, enum err_kind kind, const char *why)
     set_ready(s);
 }
 
-/* Takes the answer that getting ready depends on. */
-static void take_step(struct mcp_server *s, const struct rpc_message *m)
+/* Reads the answer that getting ready depends on. */
+static void read_step(struct mcp_server *s, const struct rpc_message *m)
 {
     bool ok = m->kind == KIND_RESULT;
 
     s->awaited = 0;
     if (s->state == MCP_DISCOVERING) {
-        take_discovery(s, m);
+        read_discovery(s, m);
     } else if (s->state == MCP_GREETING && ok) {
-        take_greeting(s, m->body);
+        read_greeting(s, m->body);
     } else if (s->state == MCP_GREETING) {
         buf_clear(&s->refused);
         describe_error(&s->refused, m->body);
         greet_again(s, ERR_LIMIT);
     } else if (ok) {
-        take_page(s, m->body);
+        read_page(s, m->body);
     } else {
         struct buf why = BUF_INIT(MCP_MESSAGE_MAX);
 
@@ -598,7 +561,7 @@ static void finish_call(struct tool_job *job, const struct rpc_message *m)
     struct buf text = BUF_INIT(MCP_MESSAGE_MAX), data = BUF_INIT(MCP_MESSAGE_MAX);
 
     if (m->kind == KIND_RESULT) {
-        mcp_result_take(job, m->body);
+        mcp_result_read(job, m->body);
     } else {
         /* Servers put there what is missing. */
         if (!json_is_null(json_get(m->body, "data")))
@@ -612,7 +575,7 @@ static void finish_call(struct tool_job *job, const struct rpc_message *m)
     buf_release(&data);
 }
 
-static void take_answer(struct mcp_server *s, const struct rpc_message *m)
+static void read_reply(struct mcp_server *s, const struct rpc_message *m)
 {
     struct mcp_call *call = m->number > 0 ? find_call(s, m->number) : NULL;
     bool first = s->state == MCP_GREETING || s->state == MCP_DISCOVERING;
@@ -626,13 +589,13 @@ static void take_answer(struct mcp_server *s, const struct rpc_message *m)
     if (step && m->kind == KIND_ERROR && json_is_null(m->body))
         mcp_give_up(s, ERR_LIMIT, "cannot be used: its answer has neither a result nor an error");
     else if (step)
-        take_step(s, m);
+        read_step(s, m);
     else if (call)
         finish_call(remove_call(s, call), m);
     else if ((m->number <= 0 || m->number > s->last_id) && first)
         mcp_give_up(s, ERR_LIMIT, "cannot be used: its answer does not have the id of the request");
     else if (m->number <= 0 || m->number > s->last_id)
-        take_noise(s, m->body);
+        count_noise(s, m->body);
     /* Other ids are those of calls that were given up. */
 }
 
@@ -655,12 +618,12 @@ static void tell_log(const struct mcp_server *s, struct str params)
         else
             json_add_compact(&text, value);
     }
-    tell(s, MCP_LOG, buf_str(&text));
+    report_news(s, MCP_LOG, buf_str(&text));
     buf_release(&text);
     buf_release(&scratch);
 }
 
-static void take_notification(struct mcp_server *s, const struct rpc_message *m)
+static void read_notification(struct mcp_server *s, const struct rpc_message *m)
 {
     struct mcp_call *call = NULL;
     int64_t token;
@@ -680,51 +643,48 @@ static void take_notification(struct mcp_server *s, const struct rpc_message *m)
 
 /* ---- reading: JSON-RPC 2.0 (jsonrpc.org/specification) ---- */
 
-static bool is_id(struct str value)
-{
-    return json_type(value) == JSON_STRING || json_type(value) == JSON_NUMBER;
-}
-
 /* Reads a message. Returns false if the object is not a message. The method is decoded into
  * `method`. */
-static bool read_message(struct str object, struct rpc_message *m, struct buf *method)
+static bool parse_message(struct str object, struct rpc_message *m, struct buf *method)
 {
     enum { VERSION, ID, METHOD, PARAMS, RESULT, ERROR, COUNT };
     static const char *const keys[COUNT] = {"jsonrpc", "id", "method", "params", "result", "error"};
     struct str got[COUNT];
     int64_t number;
+    bool has_id;
 
     json_pick(object, keys, got, COUNT);
+    has_id = json_type(got[ID]) == JSON_STRING || json_type(got[ID]) == JSON_NUMBER;
     *m = (struct rpc_message){.id = got[ID], .number = -1};
     if (json_int(m->id, &number) && number >= 0)
         m->number = number;
     if (json_type(got[METHOD]) == JSON_STRING) {
         m->method = json_text(got[METHOD], method);
         m->body = got[PARAMS];
-        m->kind = is_id(m->id) ? KIND_REQUEST : KIND_NOTIFICATION;
+        m->kind = has_id ? KIND_REQUEST : KIND_NOTIFICATION;
         return true;
     }
     m->kind = json_type(got[ERROR]) == JSON_OBJECT || got[RESULT].n == 0 ? KIND_ERROR : KIND_RESULT;
     m->body = got[m->kind == KIND_ERROR ? ERROR : RESULT];
     /* An answer without a result and an error is an error: its request gets no other one. */
     return json_type(got[ERROR]) == JSON_OBJECT ||
-           (is_id(m->id) && (m->body.n > 0 || got[VERSION].n > 0));
+           (has_id && (m->body.n > 0 || got[VERSION].n > 0));
 }
 
-static void take_message(struct mcp_server *s, struct str object)
+static void dispatch_message(struct mcp_server *s, struct str object)
 {
     struct buf method = BUF_INIT(MCP_MESSAGE_MAX);
     struct rpc_message m;
 
-    if (!read_message(object, &m, &method))
-        take_noise(s, object);
+    if (!parse_message(object, &m, &method))
+        count_noise(s, object);
     else if (m.kind == KIND_RESULT || m.kind == KIND_ERROR)
-        take_answer(s, &m);
+        read_reply(s, &m);
     else if (++s->unasked > MCP_UNASKED_MAX)
         mcp_give_up(s, ERR_LIMIT, "cannot be used: it sent %d messages and no answer",
                     MCP_UNASKED_MAX);
     else if (m.kind == KIND_NOTIFICATION)
-        take_notification(s, &m);
+        read_notification(s, &m);
     else if (str_eq_c(m.method, "ping"))
         send_message(s, (struct mcp_message){0}, m.id, "result", STR("{}"));
     else
@@ -733,7 +693,7 @@ static void take_message(struct mcp_server *s, struct str object)
     buf_release(&method);
 }
 
-void mcp_take(struct mcp_server *s, struct str text)
+void mcp_receive(struct mcp_server *s, struct str text)
 {
     struct buf repaired = BUF_INIT(3 * MCP_MESSAGE_MAX);
     struct str value;
@@ -754,7 +714,7 @@ void mcp_take(struct mcp_server *s, struct str text)
         if (json_type(value) == JSON_ARRAY && str_find(value, STR("\"jsonrpc\"")))
             mcp_give_up(s, ERR_LIMIT, "cannot be used: it sent several messages as a JSON array");
         else
-            take_message(s, value);
+            dispatch_message(s, value);
     } else if (text.n > 0) {
         /* The receiver of a line that is meant as a message would wait for it. Frames with headers
          * are the transport of the Language Server Protocol; they end without a newline. */
@@ -763,16 +723,16 @@ void mcp_take(struct mcp_server *s, struct str text)
             s->noise = NOISE_MAX;
             buf_clear(&s->shown);
         }
-        take_noise(s, text);
+        count_noise(s, text);
     }
     buf_release(&repaired);
 }
 
 /* ---- what a transport reports ---- */
 
-void mcp_take_error(struct mcp_server *s, int64_t id, struct str error)
+void mcp_receive_error(struct mcp_server *s, int64_t id, struct str error)
 {
-    take_answer(s, &(struct rpc_message){.kind = KIND_ERROR, .number = id, .body = error});
+    read_reply(s, &(struct rpc_message){.kind = KIND_ERROR, .number = id, .body = error});
 }
 
 void mcp_lose_answer(struct mcp_server *s, int64_t id, const struct err *why)
@@ -814,7 +774,7 @@ void mcp_lose_session(struct mcp_server *s, int64_t id)
         mcp_give_up(s, ERR_LIMIT, "ended its session before it was ready");
     else if (s->state == MCP_READY || s->state == MCP_LISTING) {
         s->greetings = 2;
-        initialize(s);
+        begin_greeting(s, false);
     }
 }
 
@@ -838,27 +798,24 @@ static struct mcp_tool *tool_of(const struct tool_job *job)
     return job->tool->source;
 }
 
-static void send_call(struct mcp_server *s, struct mcp_call *call)
-{
-    const struct mcp_tool *t = tool_of(call->job);
-    struct buf params = BUF_INIT(2 * MCP_OUT_MAX);
-    struct mcp_message m = {.method = "tools/call", .tool = t};
-
-    /* begin_call has checked them. */
-    json_check(call->job->args, &m.args, NULL);
-    buf_add_byte(&params, '{');
-    json_add_member(&params, "name", str_of(t->name));
-    json_add_key(&params, "arguments");
-    buf_add_str(&params, m.args);
-    call->id = request(s, m, &params);
-}
-
 /* Sends the calls that were made before the server was ready, or that it did not take. */
 static void send_waiting_calls(struct mcp_server *s)
 {
-    for (size_t i = 0; i < s->calls_count; i++)
-        if (s->calls[i].id == 0)
-            send_call(s, &s->calls[i]);
+    for (size_t i = 0; i < s->calls_count; i++) {
+        const struct mcp_tool *t = tool_of(s->calls[i].job);
+        struct buf params = BUF_INIT(2 * MCP_OUT_MAX);
+        struct mcp_message m = {.method = "tools/call", .tool = t};
+
+        if (s->calls[i].id != 0)
+            continue;
+        /* begin_call has checked them. */
+        json_check(s->calls[i].job->args, &m.args, NULL);
+        buf_add_byte(&params, '{');
+        json_add_member(&params, "name", str_of(t->name));
+        json_add_key(&params, "arguments");
+        buf_add_str(&params, m.args);
+        s->calls[i].id = request(s, m, &params);
+    }
 }
 
 static void begin_call(struct tool_job *job)
@@ -938,7 +895,7 @@ static void be_patient(struct mcp_server *s, int64_t waited, int64_t most)
 
     if (waited >= MCP_SLOW_MS && !s->told_slow) {
         s->told_slow = true;
-        tell(s, MCP_SLOW, STR_NONE);
+        report_news(s, MCP_SLOW, STR_NONE);
     }
     if (waited >= most && s->listed) {
         lose_list(s, ERR_LIMIT, "it takes too long");

@@ -2,7 +2,7 @@
  * client - what mcp/client shares with its transports, by which messages reach a server and come
  * back: a program on this machine (mcp/stdio) and Streamable HTTP (mcp/streamable_http).
  *
- * A transport only moves messages. It gives each message of the server to mcp_take, and reports
+ * A transport only moves messages. It gives each message of the server to mcp_receive, and reports
  * what mcp/client cannot see with the other functions at the end of this file.
  */
 #ifndef MCP_CLIENT_H
@@ -42,13 +42,13 @@ struct mcp_transport {
     void (*end)(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd);
 };
 
-/* Takes a message of the server, on one line or several. Bytes that are not UTF-8 become U+FFFD. A
+/* Reads a message of the server, on one line or several. Bytes that are not UTF-8 become U+FFFD. A
  * text that is no message is passed over, unless there are many or it was meant as one: then this
  * function gives the server up. */
-void mcp_take(struct mcp_server *s, struct str text);
-/* Takes the body of a JSON-RPC error as the answer to this request. */
-void mcp_take_error(struct mcp_server *s, int64_t id, struct str error);
-/* Has the server been given up? */
+void mcp_receive(struct mcp_server *s, struct str text);
+/* Reads the body of a JSON-RPC error as the answer to this request. */
+void mcp_receive_error(struct mcp_server *s, int64_t id, struct str error);
+/* Returns whether the server has been given up. */
 bool mcp_is_broken(const struct mcp_server *s);
 /* Adds `: it writes what is no message: 'LINE'` with the first such line, like one of JSON over
  * several lines, which explains why a server was never ready. Adds nothing for another server. */
@@ -61,7 +61,7 @@ void mcp_give_up(struct mcp_server *s, enum err_kind kind, const char *fmt, ...)
 void mcp_lose_answer(struct mcp_server *s, int64_t id, const struct err *why);
 /* The server has ended the session to which this request belongs, and did not take the request. */
 void mcp_lose_session(struct mcp_server *s, int64_t id);
-/* Is this a request whose answer has not come? */
+/* Returns whether this is a request whose answer has not come. */
 bool mcp_awaits(struct mcp_server *s, int64_t id);
 
 /* For the start of a transport: prepares *s, which then has the link; and sends the first request,
@@ -79,8 +79,8 @@ extern const struct mcp_transport mcp_stdio_transport, mcp_http_transport;
  * the JSON of its inputSchema and its arguments, or STR_NONE if no parameter is to be repeated. */
 void mcp_mirror_add(struct buf *out, const char *method, const char *tool, struct str schema,
                     struct str args);
-/* Does each `x-mcp-header` of an inputSchema follow the rules? A tool is not to be offered
- * otherwise. */
+/* Returns whether each `x-mcp-header` of an inputSchema follows the rules. A tool is not to be
+ * offered otherwise. */
 bool mcp_mirror_valid(struct str schema);
 
 #endif

@@ -32,23 +32,6 @@ static void add_described(struct buf *out, struct str type, struct str block, co
     buf_release(&scratch);
 }
 
-static void add_block(struct buf *out, struct str block)
-{
-    struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX);
-    struct str type = json_text(json_get(block, "type"), &scratch);
-    struct str resource = json_get(block, "resource");
-
-    if (json_type(block) == JSON_STRING)
-        json_decode(block, out);
-    else if (str_eq_c(type, "text"))
-        json_decode(json_get(block, "text"), out);
-    else if (!str_eq_c(type, "resource"))
-        add_described(out, type.n > 0 ? type : STR("unknown"), block, "data");
-    else if (!json_decode(json_get(resource, "text"), out))
-        add_described(out, type, resource, "blob");
-    buf_release(&scratch);
-}
-
 /* Adds the image of a block, if it has one. Its own bytes say of which type it is, because servers
  * are careless with the type that they declare, and providers refuse a wrong one. */
 static void add_image(struct attachment_list *images, struct str block)
@@ -97,18 +80,30 @@ static void add_linked_file(struct buf *array, struct str block)
 }
 
 /* Adds a block to the text, and what it holds beside that: an image, a link to a file. */
-static void add_content(struct buf *text, struct attachment_list *images, struct buf *files,
-                        struct str block)
+static void add_content_block(struct buf *text, struct attachment_list *images, struct buf *files,
+                              struct str block)
 {
-    add_block(text, block);
+    struct buf scratch = BUF_INIT(MCP_MESSAGE_MAX);
+    struct str type = json_text(json_get(block, "type"), &scratch);
+    struct str resource = json_get(block, "resource");
+
+    if (json_type(block) == JSON_STRING)
+        json_decode(block, text);
+    else if (str_eq_c(type, "text"))
+        json_decode(json_get(block, "text"), text);
+    else if (!str_eq_c(type, "resource"))
+        add_described(text, type.n > 0 ? type : STR("unknown"), block, "data");
+    else if (!json_decode(json_get(resource, "text"), text))
+        add_described(text, type, resource, "blob");
+    buf_release(&scratch);
     add_image(images, block);
     add_linked_file(files, block);
 }
 
 /* The content is an array of blocks (schema/2025-11-25, CallToolResult). Servers also send one
  * block, and texts in the place of blocks. */
-static void add_blocks(struct buf *text, struct attachment_list *images, struct buf *files,
-                       struct str result)
+static void add_result_content(struct buf *text, struct attachment_list *images, struct buf *files,
+                               struct str result)
 {
     struct str structured = json_get(result, "structuredContent");
     struct str content = json_get(result, "content");
@@ -118,48 +113,39 @@ static void add_blocks(struct buf *text, struct attachment_list *images, struct 
         for (bool first = true; json_next(&it); first = false) {
             if (!first)
                 buf_add_byte(text, '\n');
-            add_content(text, images, files, it.value);
+            add_content_block(text, images, files, it.value);
         }
     } else if (!json_is_null(content)) {
-        add_content(text, images, files, content);
+        add_content_block(text, images, files, content);
     }
     if (text->len == 0 && !json_is_null(structured))
         json_add_compact(text, structured);
 }
 
-/* Takes what the result says about edits: its structured content, in the form of llm/tool, or the
- * links to files. */
-static void take_edits(struct tool_job *job, struct str result, const struct buf *files)
-{
-    struct buf links = BUF_INIT(MCP_MESSAGE_MAX);
-    struct str object;
-
-    buf_addf(&links, "{\"files_modified\":[%s]}", buf_c(files));
-    if (!tool_take_edits(job, json_get(result, "structuredContent")) && files->len > 0 &&
-        json_check(buf_str(&links), &object, NULL))
-        (void)tool_take_edits(job, object);
-    buf_release(&links);
-}
-
-void mcp_result_take(struct tool_job *job, struct str result)
+void mcp_result_read(struct tool_job *job, struct str result)
 {
     /* The descriptions of many empty blocks are longer than the message was. */
     struct buf text = BUF_INIT(8 * MCP_MESSAGE_MAX), files = BUF_INIT(MCP_MESSAGE_MAX);
+    struct buf links = BUF_INIT(MCP_MESSAGE_MAX);
+    struct str object;
     /* Revision 2026-07-28 has it; without it a result is complete. */
     struct str type = json_get(result, "resultType");
     bool complete = json_is_null(type) || json_is_text(type, "complete");
 
     job->failed = json_is_true(json_get(result, "isError")) || !complete;
     if (complete)
-        add_blocks(&text, &job->images, &files, result);
+        add_result_content(&text, &job->images, &files, result);
     else
         buf_add_c(&text, "it asks for more input, which it cannot be given");
+    buf_addf(&links, "{\"files_modified\":[%s]}", buf_c(&files));
     if (job->failed)
         buf_add_c(&job->result, text.len > 0 ? "the tool failed:\n" : "the tool failed");
-    else
-        take_edits(job, result, &files);
+    else if (!tool_read_edits(job, json_get(result, "structuredContent")) && files.len > 0 &&
+             json_check(buf_str(&links), &object, NULL))
+        (void)tool_read_edits(job, object);
     tool_add_ends(&job->result, buf_str(&text), TOOL_HEAD_MAX, TOOL_TAIL_MAX, 0);
     job->done = true;
     buf_release(&text);
     buf_release(&files);
+    buf_release(&links);
 }

@@ -18,25 +18,16 @@
 /* How deep the objects of a schema are looked through. json_check has a limit, too. */
 #define DEPTH_MAX 64
 
-static bool is_plain(struct str value)
-{
-    if (value.n > 0 && (value.p[0] == ' ' || value.p[value.n - 1] == ' '))
-        return false;
-    if (str_starts(value, STR("=?base64?")) && str_ends(value, STR("?=")))
-        return false;
-    for (size_t i = 0; i < value.n; i++)
-        if (value.p[i] < ' ' || value.p[i] > '~')
-            return false;
-    return true;
-}
-
 /* "Value Encoding": a value that is not safe in a header is encoded in base64. */
-static void add_line(struct buf *out, const char *prefix, struct str name, struct str value)
+static void add_header_line(struct buf *out, const char *prefix, struct str name, struct str value)
 {
-    buf_add_c(out, prefix);
-    buf_add_str(out, name);
-    buf_add_c(out, ": ");
-    if (is_plain(value)) {
+    bool safe = !(str_starts(value, STR("=?base64?")) && str_ends(value, STR("?="))) &&
+                !str_starts(value, STR(" ")) && !str_ends(value, STR(" "));
+
+    for (size_t i = 0; i < value.n; i++)
+        safe = safe && value.p[i] >= ' ' && value.p[i] <= '~';
+    buf_addf(out, "%s%.*s: ", prefix, (int)name.n, name.p);
+    if (safe) {
         buf_add_str(out, value);
     } else {
         buf_add_c(out, "=?base64?");
@@ -46,53 +37,43 @@ static void add_line(struct buf *out, const char *prefix, struct str name, struc
     buf_add_byte(out, '\n');
 }
 
-/* Adds the line of a parameter with this value, if it is a text, an integer or a boolean. */
-static void add_parameter(struct buf *out, struct str name, struct str value)
-{
-    struct buf text = BUF_INIT(SIZE_MAX), number = BUF_INIT(BUF_SMALL);
-    int64_t n;
-
-    if (json_type(value) == JSON_STRING) {
-        add_line(out, "Mcp-Param-", name, json_text(value, &text));
-    } else if (json_int(value, &n)) {
-        buf_addf(&number, "%" PRId64, n);
-        add_line(out, "Mcp-Param-", name, buf_str(&number));
-    } else if (str_eq_c(value, "true") || str_eq_c(value, "false")) {
-        add_line(out, "Mcp-Param-", name, value);
-    }
-    buf_release(&text);
-    buf_release(&number);
-}
-
-/* Adds the lines of the parameters of this schema, an object's, whose value is `args`. */
-static void add_parameters(struct buf *out, struct str schema, struct str args, int depth)
+/* Adds the lines of the parameters of this schema, an object's, whose value is `args`: of those
+ * that are a text, an integer or a boolean. */
+static void add_parameter_lines(struct buf *out, struct str schema, struct str args, int depth)
 {
     struct json_iter it = json_iter(json_get(schema, "properties"));
 
     while (depth < DEPTH_MAX && json_next(&it)) {
-        struct buf key = BUF_INIT(SIZE_MAX), name = BUF_INIT(SIZE_MAX);
+        struct buf key = BUF_INIT(SIZE_MAX), name = BUF_INIT(SIZE_MAX), text = BUF_INIT(SIZE_MAX);
         struct str value, annotation = json_get(it.value, ANNOTATION);
+        int64_t n;
 
         json_decode_body(it.key, &key);
         value = json_get(args, buf_c(&key));
-        if (json_type(annotation) == JSON_STRING && value.n > 0)
-            add_parameter(out, json_text(annotation, &name), value);
+        if (json_int(value, &n))
+            buf_addf(&text, "%" PRId64, n);
+        else if (!json_decode(value, &text) && json_type(value) == JSON_BOOL)
+            buf_add_str(&text, value);
+        if (json_type(annotation) == JSON_STRING &&
+            (json_type(value) == JSON_STRING || text.len > 0))
+            add_header_line(out, "Mcp-Param-", json_text(annotation, &name), buf_str(&text));
         if (json_type(value) == JSON_OBJECT)
-            add_parameters(out, it.value, value, depth + 1);
+            add_parameter_lines(out, it.value, value, depth + 1);
         buf_release(&key);
         buf_release(&name);
+        buf_release(&text);
     }
 }
 
 void mcp_mirror_add(struct buf *out, const char *method, const char *tool, struct str schema,
                     struct str args)
 {
-    add_line(out, "Mcp-Method", STR(""), str_of(method));
+    add_header_line(out, "Mcp-Method", STR(""), str_of(method));
     if (!tool)
         return;
-    add_line(out, "Mcp-Name", STR(""), str_of(tool));
+    add_header_line(out, "Mcp-Name", STR(""), str_of(tool));
     if (schema.n > 0)
-        add_parameters(out, schema, args, 0);
+        add_parameter_lines(out, schema, args, 0);
 }
 
 /* ---- the rules ---- */

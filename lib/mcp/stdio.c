@@ -125,7 +125,7 @@ static void write_messages(struct mcp_server *s)
 
 /* Does one read. Gives complete lines to mcp/client, which refuses one that is too long, and keeps
  * the beginning of the next one. Returns false if there is nothing more to read now. */
-static bool read_messages(struct mcp_server *s, size_t *total)
+static bool read_available(struct mcp_server *s, size_t *total)
 {
     struct link *l = s->link;
     struct buf bytes = BUF_INIT(BUF_SMALL);
@@ -137,7 +137,7 @@ static bool read_messages(struct mcp_server *s, size_t *total)
         buf_add_str(&l->line, str_cut(&rest, '\n'));
         if (!rest.p && l->line.len <= MCP_MESSAGE_MAX)
             break;
-        mcp_take(s, buf_str(&l->line));
+        mcp_receive(s, buf_str(&l->line));
         buf_clear(&l->line);
     }
     buf_release(&bytes);
@@ -158,7 +158,7 @@ static void stdio_step(struct mcp_server *s)
     ended = child_ended(&l->child);
     write_messages(s);
     read_log(l);
-    while (!mcp_is_broken(s) && total < STEP_MAX && read_messages(s, &total))
+    while (!mcp_is_broken(s) && total < STEP_MAX && read_available(s, &total))
         continue;
     if (mcp_is_broken(s) || total >= STEP_MAX)
         return;

@@ -113,24 +113,24 @@ static void mask_secrets(const struct link *l, struct buf *text)
 }
 
 /* Gives a message to mcp/client. */
-static void deliver(struct mcp_server *s, struct str message)
+static void pass_message(struct mcp_server *s, struct str message)
 {
     struct buf text = BUF_INIT(SIZE_MAX);
 
     utf8_add_repaired(&text, message); /* else unescape would leave it alone */
     mask_secrets(s->link, &text);
-    mcp_take(s, buf_str(&text));
+    mcp_receive(s, buf_str(&text));
     buf_release(&text);
 }
 
-static int take_event(void *arg, struct str event, struct str data, struct err *e)
+static int on_stream_event(void *arg, struct str event, struct str data, struct err *e)
 {
     struct post *p = arg;
 
     (void)e;
     p->resumes = 0;
     if (str_eq_c(event, "message"))
-        deliver(p->server, data);
+        pass_message(p->server, data);
     return mcp_is_broken(p->server) ? 1 : 0;
 }
 
@@ -140,7 +140,7 @@ static bool is_stream(const struct post *p)
            str_eq_c(buf_str(&p->head.field[HTTP_MEDIA_TYPE]), "text/event-stream");
 }
 
-static int take_body(void *arg, struct str piece, struct err *e)
+static int on_response_body(void *arg, struct str piece, struct err *e)
 {
     struct post *p = arg;
 
@@ -169,8 +169,8 @@ static struct post *add_post(struct mcp_server *s, enum post_kind kind)
     buf_init(&p->last_id, BUF_SMALL);
     http_request_init(&p->request);
     http_head_init(&p->head);
-    sse_init(&p->sse, take_event, p);
-    p->sink = (struct http_sink){.head = &p->head, .body = take_body, .arg = p};
+    sse_init(&p->sse, on_stream_event, p);
+    p->sink = (struct http_sink){.head = &p->head, .body = on_response_body, .arg = p};
     while (*at)
         at = &(*at)->next;
     *at = p;
@@ -215,7 +215,7 @@ static void remote_send(struct mcp_server *s, const struct mcp_message *m)
 }
 
 /* Adds a header line, unless its value is empty. Sets p->e if it cannot be sent. */
-static void add_header(struct post *p, const char *name, struct str value)
+static void set_header(struct post *p, const char *name, struct str value)
 {
     if (value.n > 0 && p->e.kind == ERR_NONE)
         http_add_header(&p->request, name, value, &p->e);
@@ -230,7 +230,7 @@ static void begin_post(struct post *p)
     http_head_init(&p->head);
     buf_clear(&p->body);
     sse_release(&p->sse);
-    sse_init(&p->sse, take_event, p);
+    sse_init(&p->sse, on_stream_event, p);
     buf_set(&p->session, buf_str(&l->session));
     buf_set(&p->request.url, buf_str(&l->url));
     buf_clear(&p->request.body);
@@ -239,17 +239,17 @@ static void begin_post(struct post *p)
     p->request.method = p->kind == POST_DELETE ? "DELETE" : NULL;
     buf_clear(&p->request.headers);
     if (posts)
-        add_header(p, "Content-Type", STR("application/json"));
+        set_header(p, "Content-Type", STR("application/json"));
     if (p->kind != POST_DELETE)
-        add_header(p, "Accept",
+        set_header(p, "Accept",
                    posts ? STR("application/json, text/event-stream") : STR("text/event-stream"));
-    add_header(p, "MCP-Protocol-Version", str_of(p->server->revision));
-    add_header(p, "Mcp-Session-Id", buf_str(&p->session));
-    add_header(p, "Last-Event-ID", buf_str(&p->last_id));
+    set_header(p, "MCP-Protocol-Version", str_of(p->server->revision));
+    set_header(p, "Mcp-Session-Id", buf_str(&p->session));
+    set_header(p, "Last-Event-ID", buf_str(&p->last_id));
     if (posts)
         buf_add_str(&p->request.headers, buf_str(&p->mirror));
     for (size_t i = 0; i < l->headers_count; i++)
-        add_header(p, l->headers[i].name, str_of(l->headers[i].value));
+        set_header(p, l->headers[i].name, str_of(l->headers[i].value));
     if (p->e.kind != ERR_NONE)
         return;
     p->transfer =
@@ -330,23 +330,9 @@ static void lose(struct post *p, const struct err *why)
     err_release(&e);
 }
 
-/* If the body is a JSON-RPC error, passes it on as the answer, also if it has no id, as one about a
- * request that was not understood. Returns whether it is. */
-static bool take_error(struct post *p)
-{
-    struct str object;
-
-    if (!json_check(str_trim(buf_str(&p->body)), &object, NULL) ||
-        json_type(json_get(object, "error")) != JSON_OBJECT || !json_get(object, "jsonrpc").p)
-        return false;
-    mask_secrets(p->server->link, &p->body);
-    mcp_take_error(p->server, p->id, json_get(buf_str(&p->body), "error"));
-    return true;
-}
-
 /* Follows a redirect within the server. Any other redirect would hand the headers to another
  * server. Returns whether the message is to be sent again. */
-static bool redirect(struct post *p, struct err *why)
+static bool follow_redirect(struct post *p, struct err *why)
 {
     struct link *l = p->server->link;
     struct buf url = BUF_INIT(BUF_SMALL);
@@ -362,24 +348,32 @@ static bool redirect(struct post *p, struct err *why)
     return same;
 }
 
-/* Takes a response that is an error. Returns whether the post stays. */
-static bool take_refusal(struct post *p)
+/* Reads a response that is an error. A body that is a JSON-RPC error is the answer, also if it has
+ * no id, as one about a request that was not understood. Returns whether the post stays. */
+static bool read_refusal(struct post *p)
 {
     struct link *l = p->server->link;
     struct err why = ERR_INIT;
+    struct str object;
     int status = p->head.status;
-    bool stays = false;
+    bool stays = false, rpc;
 
     if (status >= 300 && status < 400) {
-        stays = redirect(p, &why);
+        stays = follow_redirect(p, &why);
     } else if (status == 404 && p->session.len > 0 && p->last_id.len == 0) {
         if (str_eq(buf_str(&p->session), buf_str(&l->session)))
             buf_clear(&l->session);
         mcp_lose_session(p->server, p->id);
-    } else if (!take_error(p)) {
+    } else {
+        rpc = json_check(str_trim(buf_str(&p->body)), &object, NULL) &&
+              json_type(json_get(object, "error")) == JSON_OBJECT && json_get(object, "jsonrpc").p;
         mask_secrets(l, &p->body); /* while it is JSON */
-        provider_error_set_http(&why, status, buf_str(&p->body));
-        add_advice(p, &why);
+        if (rpc) {
+            mcp_receive_error(p->server, p->id, json_get(buf_str(&p->body), "error"));
+        } else {
+            provider_error_set_http(&why, status, buf_str(&p->body));
+            add_advice(p, &why);
+        }
     }
     if (why.kind != ERR_NONE)
         lose(p, &why);
@@ -405,67 +399,49 @@ static bool resume(struct post *p)
     return true;
 }
 
-/* Takes a response of status 2xx that is not a stream. */
-static void take_answer(struct post *p)
+/* Reads the end of an exchange that carried a request. Returns whether the post stays. */
+static bool read_end(struct post *p, int result)
 {
     const struct buf *type = &p->head.field[HTTP_MEDIA_TYPE];
-    struct err why = ERR_INIT;
-
-    if (str_eq_c(buf_str(type), "application/json") && p->body.len > 0)
-        deliver(p->server, buf_str(&p->body));
-    if (!mcp_awaits(p->server, p->id))
-        return;
-    err_set(&why, ERR_REQUEST, "HTTP %d without an answer%s%s", p->head.status,
-            type->len > 0 ? ", of type " : "", buf_c(type));
-    lose(p, &why);
-    err_release(&why);
-}
-
-/* The response to initialize may give the session a name. */
-static void take_session(struct post *p)
-{
-    struct link *l = p->server->link;
-    struct str id = buf_str(&p->head.field[HTTP_SESSION_ID]);
-    struct err why = ERR_INIT;
-
-    if (!p->initializes || id.n == 0)
-        return;
-    buf_clear(&l->session);
-    if (http_check_header("Mcp-Session-Id", id, &why) < 0)
-        mcp_give_up(p->server, ERR_LIMIT, "cannot be used: it sent a %s", err_text(&why));
-    else
-        buf_add_str(&l->session, id);
-    err_release(&why);
-}
-
-/* Takes the end of an exchange that carried a request. Returns whether the post stays. */
-static bool take_end(struct post *p, int result)
-{
     struct err why = ERR_INIT;
 
     if (!mcp_awaits(p->server, p->id))
         return false;
     if (p->head.status != 0 && !http_head_is_success(&p->head) && result == 0)
-        return take_refusal(p);
+        return read_refusal(p);
     if ((is_stream(p) || (result < 0 && p->last_id.len > 0)) && resume(p))
         return true;
-    if (result == 0 && !is_stream(p)) {
-        take_answer(p);
-        return false;
-    }
-    if (result == 0)
+    if (result == 0 && is_stream(p)) {
         err_set(&why, ERR_INCOMPLETE, "the stream ended without an answer");
-    lose(p, result == 0 ? &why : &p->e);
+    } else if (result == 0) {
+        if (str_eq_c(buf_str(type), "application/json") && p->body.len > 0)
+            pass_message(p->server, buf_str(&p->body));
+        err_set(&why, ERR_REQUEST, "HTTP %d without an answer%s%s", p->head.status,
+                type->len > 0 ? ", of type " : "", buf_c(type));
+    }
+    if (mcp_awaits(p->server, p->id))
+        lose(p, result == 0 ? &why : &p->e);
     err_release(&why);
     return false;
 }
 
 /* Looks at an exchange. Returns whether the post stays. */
-static bool look_at(struct post *p)
+static bool post_stays(struct post *p)
 {
     int state = p->transfer ? http_state(p->transfer) : p->e.kind != ERR_NONE ? -1 : 1;
+    struct link *l = p->server->link;
+    struct str id = buf_str(&p->head.field[HTTP_SESSION_ID]);
+    struct err why = ERR_INIT;
 
-    take_session(p);
+    /* The response to initialize may give the session a name. */
+    if (p->initializes && id.n > 0) {
+        buf_clear(&l->session);
+        if (http_check_header("Mcp-Session-Id", id, &why) < 0)
+            mcp_give_up(p->server, ERR_LIMIT, "cannot be used: it sent a %s", err_text(&why));
+        else
+            buf_add_str(&l->session, id);
+        err_release(&why);
+    }
     if (state > 0 && p->kind == POST_REQUEST && p->transfer && !mcp_awaits(p->server, p->id)) {
         if (p->linger == 0)
             p->linger = time_ticks() + LINGER_MS;
@@ -473,7 +449,7 @@ static bool look_at(struct post *p)
     }
     if (state > 0)
         return true;
-    if (p->kind != POST_REQUEST || !take_end(p, state))
+    if (p->kind != POST_REQUEST || !read_end(p, state))
         return false;
     if (p->transfer)
         http_end(p->transfer);
@@ -495,7 +471,7 @@ static void remote_step(struct mcp_server *s)
     while (more) {
         http_pool_step(l->pool);
         for (struct post *p = l->first, *next; p; p = next) {
-            bool stays = look_at(p);
+            bool stays = post_stays(p);
 
             next = p->next;
             if (!stays)

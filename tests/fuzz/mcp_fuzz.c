@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mcp_init(&server, "s", &transport, NULL, NULL);
     mcp_greet(&server);
     while (rest.n > 0) {
-        mcp_take(&server, str_cut(&rest, '\n'));
+        mcp_receive(&server, str_cut(&rest, '\n'));
         if (job.tool || server.state != MCP_READY || server.list.count == 0)
             continue;
         mcp_name_tools(servers, 1, NULL, 0);

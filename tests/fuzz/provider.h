@@ -47,7 +47,7 @@ static inline void check_answer(struct response *a, size_t seen)
     struct str value;
 
     demand(a->text.len == seen && utf8_valid(buf_str(&a->text)) == seen);
-    response_settle_calls(a);
+    response_finish_calls(a);
     for (size_t i = 0; i < a->calls_count; i++)
         demand(a->calls[i].id.len > 0 && a->calls[i].args.len > 0);
     response_calls_json(a, &calls);

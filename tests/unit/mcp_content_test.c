@@ -14,7 +14,7 @@ static struct tool_job take(struct str result)
 
     buf_init(&job.result, TOOL_RESULT_MAX);
     if (CHECK(json_check(result, &value, NULL)))
-        mcp_result_take(&job, value);
+        mcp_result_read(&job, value);
     CHECK(job.done);
     return job;
 }

@@ -21,9 +21,9 @@ static void begin(void)
 {
     mcp_init(&server, "s", &transport, NULL, NULL);
     mcp_greet(&server);
-    mcp_take(&server, STR("{\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\","
-                          "\"capabilities\":{\"tools\":{}}}}"));
-    mcp_take(&server, STR("{\"id\":2,\"result\":{\"tools\":[{\"name\":\"t\"}]}}"));
+    mcp_receive(&server, STR("{\"id\":1,\"result\":{\"protocolVersion\":\"2025-11-25\","
+                             "\"capabilities\":{\"tools\":{}}}}"));
+    mcp_receive(&server, STR("{\"id\":2,\"result\":{\"tools\":[{\"name\":\"t\"}]}}"));
     if (CHECK_INT(server.list.count, 1)) {
         job = (struct tool_job){.tool = &server.list.tools[0]->tool, .args = STR("{ \"a\":\n1}")};
         buf_init(&job.result, TOOL_RESULT_MAX);
@@ -54,7 +54,7 @@ static void check_bytes(struct str lines, const char *want)
 
     begin();
     while (lines.p)
-        mcp_take(&server, str_cut(&lines, '\n'));
+        mcp_receive(&server, str_cut(&lines, '\n'));
     buf_add_str(&got, buf_str(&sent));
     if (job.done)
         buf_addf(&got, "%s: %.100s\n", job.failed ? "failed" : "result", buf_c(&job.result));
@@ -111,7 +111,7 @@ TEST(errors_are_described)
         buf_add_c(&line, "\xc3\xa9");
     buf_add_c(&line, "\"}}");
     begin();
-    mcp_take(&server, buf_str(&line));
+    mcp_receive(&server, buf_str(&line));
     CHECK_INT(job.result.len, strlen("the tool cannot be called: ") + 3999 + strlen("… (1)"));
     CHECK(str_ends(buf_str(&job.result), STR("\xc3\xa9… (1)")));
     end();
@@ -142,12 +142,12 @@ static void check_cursors(bool stateless, const char *cursors, const char *asked
     mcp_init(&server, "s", &transport, NULL, &watch);
     mcp_greet(&server);
     if (stateless) {
-        mcp_take(&server, STR("{\"id\":1,\"error\":{}}"));
-        mcp_take(&server, STR("{\"id\":2,\"result\":{\"supportedVersions\":[\"2026-07-28\"],"
-                              "\"capabilities\":{\"tools\":{}}}}"));
+        mcp_receive(&server, STR("{\"id\":1,\"error\":{}}"));
+        mcp_receive(&server, STR("{\"id\":2,\"result\":{\"supportedVersions\":[\"2026-07-28\"],"
+                                 "\"capabilities\":{\"tools\":{}}}}"));
     } else {
-        mcp_take(&server, STR("{\"id\":1,\"result\":{\"protocolVersion\":\"2024-11-05\","
-                              "\"capabilities\":{\"tools\":{}}}}"));
+        mcp_receive(&server, STR("{\"id\":1,\"result\":{\"protocolVersion\":\"2024-11-05\","
+                                 "\"capabilities\":{\"tools\":{}}}}"));
     }
     CHECK(json_check(str_of(cursors), &list, NULL));
     it = json_iter(list);
@@ -160,7 +160,7 @@ static void check_cursors(bool stateless, const char *cursors, const char *asked
             buf_addf(&page, ",\"nextCursor\":%.*s", (int)it.value.n, it.value.p);
         buf_add_c(&page, "}}");
         buf_clear(&sent);
-        mcp_take(&server, buf_str(&page));
+        mcp_receive(&server, buf_str(&page));
         if (json_check(str_trim(buf_str(&sent)), &message, NULL)) {
             buf_add_c(&got, got.len > 0 ? " " : "");
             json_add_compact(&got, json_get(json_get(message, "params"), "cursor"));
@@ -258,7 +258,7 @@ TEST(a_message_has_a_greatest_length)
         buf_add_byte(&line, 'x');
     buf_add_c(&line, "\"}}");
     begin();
-    mcp_take(&server, buf_str(&line));
+    mcp_receive(&server, buf_str(&line));
     CHECK(job.done && !job.failed);
     end();
     buf_add_byte(&line, ' ');
@@ -271,7 +271,7 @@ TEST(an_error_without_an_id_is_the_answer_to_the_first_request)
     mcp_init(&server, "s", &transport, NULL, NULL);
     mcp_greet(&server);
     buf_clear(&sent);
-    mcp_take(&server, STR("{\"id\":null,\"error\":{}}"));
+    mcp_receive(&server, STR("{\"id\":null,\"error\":{}}"));
     CHECK(str_find(buf_str(&sent), STR("\"method\":\"server/discover\"")));
     end();
 }

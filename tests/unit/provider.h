@@ -95,7 +95,7 @@ static inline void check_calls(struct read *r, const char *want, int line)
 {
     struct buf json = BUF_INIT(BUF_SMALL);
 
-    response_settle_calls(&r->a);
+    response_finish_calls(&r->a);
     response_calls_json(&r->a, &json);
     test_check_str(buf_c(&json), want, "calls", __BASE_FILE__, line);
     buf_release(&json);

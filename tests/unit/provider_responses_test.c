@@ -240,7 +240,7 @@ TEST(events_become_a_response)
         CHECK_INT(rc, 1);
         CHECK(a.finished);
         response_end_text(&a, NULL);
-        response_settle_calls(&a);
+        response_finish_calls(&a);
         response_calls_json(&a, &calls);
         CHECK_STR(buf_c(&a.text), rows[i].text);
         CHECK_STR(buf_c(&calls), rows[i].calls);
@@ -311,7 +311,7 @@ TEST(items_are_kept_if_they_hold_more_than_texts_and_calls)
         response_init(&a, NULL);
         for (size_t k = 0; k < 3 && rows[i].events[k]; k++)
             provider_responses.event(&a, STR("message"), str_of(rows[i].events[k]), NULL);
-        response_settle_calls(&a);
+        response_finish_calls(&a);
         CHECK_STR(buf_c(&a.opaque.thinking), rows[i].kept);
         response_release(&a);
     }

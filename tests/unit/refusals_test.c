@@ -359,6 +359,47 @@ TEST(what_is_no_field_is_refused_by_its_words)
     CHECK_THING("{\"think\":true}", "m does not support thinking", "think");
 }
 
+TEST(a_field_that_is_named_goes_before_a_part_of_the_conversation)
+{
+    CHECK_THING("{\"parallel_tool_calls\":false}",
+                "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.",
+                "parallel_tool_calls");
+    CHECK_THING("{\"chat_template_kwargs\":{},\"tools\":[]}",
+                "the template takes no option with tools: chat_template_kwargs",
+                "chat_template_kwargs");
+    CHECK_THING("{\"include\":[]}", "'include' is unknown: encrypted content is not available",
+                "include");
+    CHECK_THING("{\"thinking\":{}}",
+                "litellm.BadRequestError: {\"error\":{\"message\":\"messages.1.content.0: Invalid "
+                "`signature` in `thinking` block\"}}",
+                REFUSED_REASONING);
+    /* A role and the type of an item are no fields. */
+    CHECK_THING("{\"user\":\"u\"}", "Only 'user' and 'assistant' roles are supported",
+                REFUSED_RESULTS);
+    CHECK_THING("{\"reasoning\":{}}",
+                "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+                REFUSED_REASONING);
+}
+
+TEST(a_flag_that_the_error_names_changes_no_conversation)
+{
+    struct ask_option option = {"parallel_tool_calls", STR("false"), ASK_FLAG};
+    struct context_message result = {.role = ROLE_TOOL};
+    struct context c;
+    struct ask ask = {.context = &c, .options = &option, .options_count = 1};
+
+    context_init(&c);
+    c.at = &result;
+    c.count = 1;
+    check_again(&chat_provider, ask, "{\"parallel_tool_calls\":false}",
+                "{\"error\":{\"message\":\"Unsupported parameter: 'parallel_tool_calls'\"}}", "",
+                "-o parallel_tool_calls", __LINE__);
+    /* One that it does not name is not to blame. */
+    option = (struct ask_option){"tools", STR("[{\"type\":\"x\"}]"), ASK_FLAG};
+    check_again(&chat_provider, ask, "{\"tools\":[{\"type\":\"x\"}]}",
+                "{\"error\":{\"message\":\"The prompt is empty\"}}", "", "", __LINE__);
+}
+
 TEST(both_names_of_the_limit_can_be_refused)
 {
     struct refusals refused = {0};
@@ -406,7 +447,7 @@ static void check_length(int status, bool too_long, const char *text, const char
                    STR("{\"max_tokens\":128000}"), &notice);
     test_check_str(refused.count > 0 ? refused.at[0].text[REFUSED_VALUE] : "", want, text, __FILE__,
                    line);
-    refusals_settle(&refused, 0, true);
+    refusals_end_exchange(&refused, 0, true);
     test_check_int((long long)refused.count, remembered, text, __FILE__, line);
     refusals_release(&refused);
     buf_release(&notice);

@@ -223,10 +223,9 @@ TEST(options_that_are_no_fields_go_into_an_object)
     CHECK_STR(err_text(&e),
               "--max-tokens and -o limit contradict each other: both set 'options.limit'");
     cJSON_Delete(body);
-    body_option_path(&inner, "seed", &path);
-    buf_add_byte(&path, ' ');
-    body_option_path(&inner, "think", &path);
-    CHECK_STR(buf_c(&path), "options.seed think");
+    CHECK(body_field_is_typed(&inner, &ask, "options.seed", &path));
+    CHECK_STR(buf_c(&path), "-o seed");
+    CHECK(!body_field_is_typed(&inner, &ask, "think", &path));
     buf_release(&path);
     err_release(&e);
 }

@@ -93,7 +93,7 @@ TEST(arguments_that_are_cut_in_halves)
         CHECK_INT(response_add_call(&a, 5, STR_NONE, i == 0 ? STR("f") : STR_NONE,
                                     str_of(pieces[i]), NULL),
                   0);
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK_STR(buf_c(&a.calls[0].args), "{\"a\":\"\xf0\x9f\x98\x80\xf0\x9f\x98\x81\"}");
     response_release(&a);
 }
@@ -107,7 +107,7 @@ TEST(halves_belong_to_their_call)
     CHECK_INT(response_add_call(&a, 0, STR("a"), STR("f"), STR("\"{}\""), NULL), 0);
     CHECK_INT(response_add_call(&a, 0, STR("b"), STR("g"), STR("\"[\\ud83d\""), NULL), 0);
     CHECK_INT(response_add_call(&a, 0, STR_NONE, STR_NONE, STR("\"\\ude00\""), NULL), 0);
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK_STR(buf_c(&a.calls[0].args), "{}");
     CHECK_STR(buf_c(&a.calls[1].args), "[\xf0\x9f\x98\x80");
     response_release(&a);
@@ -176,7 +176,7 @@ TEST(the_name_may_be_repeated_or_cut_or_missing)
     add(&a, 0, "1", "time", "{");
     add(&a, 0, "1", "get_time", "}");
     add(&a, 1, "2", "", "{}");
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK_CALLS(&a, "[{\"id\":\"1\",\"name\":\"get_time\",\"args\":{}},"
                     "{\"id\":\"2\",\"name\":\"unnamed\",\"args\":{}}]");
     response_release(&a);
@@ -205,7 +205,7 @@ TEST(without_ids_a_name_after_complete_arguments_does_too)
     add(&a, 0, "", "f", "{\"n\":2}");
     add(&a, 0, "", "f", "{\"n\":");
     add(&a, 0, "", "f", "{}}");
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK_INT(a.calls_count, 3);
     for (size_t i = 0; i < a.calls_count; i++) {
         CHECK(strncmp(buf_c(&a.calls[i].id), "call_", 5) == 0);
@@ -226,7 +226,7 @@ TEST(arguments_that_are_no_object_are_a_string)
     add(&a, 1, "b", "f", "[1]");
     add(&a, 2, "c", "f", " {\"n\" : 12345678901234567890} ");
     add(&a, 3, "d", "f", "  ");
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK_CALLS(&a, "[{\"id\":\"a\",\"name\":\"f\",\"args\":\"{\\\"x\\\": Paris\"},"
                     "{\"id\":\"b\",\"name\":\"f\",\"args\":\"[1]\"},"
                     "{\"id\":\"c\",\"name\":\"f\",\"args\":{\"n\":12345678901234567890}},"
@@ -240,17 +240,17 @@ TEST(a_stop_with_calls_means_tool_calls)
 
     response_init(&a, NULL);
     response_set_finish(&a, STR("stop"));
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK_STR(a.finish_reason, "stop");
     add(&a, 0, "a", "f", "{}");
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK_STR(a.finish_reason, "tool_calls");
     response_set_finish(&a, STR("length"));
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK_STR(a.finish_reason, "length");
     response_release(&a);
     response_set_finish(&a, STR("tool_calls"));
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK_STR(a.finish_reason, "stop");
     response_release(&a);
 }
@@ -293,7 +293,7 @@ TEST(thinking_has_a_bound_of_its_own)
     CHECK(a.opaque.reasoning.len <= OPAQUE_THINKING_MAX && a.opaque.reasoning.len > n);
     CHECK_INT(response_add_text(&a, STR("\"The answer.\""), &e), 0);
     CHECK_INT(response_add_call(&a, 0, STR("a"), STR("f"), STR("{}"), &e), 0);
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK(a.opaque.thinking.len <= OPAQUE_THINKING_MAX);
     CHECK_STR(buf_c(&a.text), "The answer.");
     err_release(&e);
@@ -376,7 +376,7 @@ TEST(what_goes_back_with_calls_is_kept)
     CHECK_INT(response_add_call(&a, 1, STR("b"), STR("g"), STR("{}"), &e), 0);
     CHECK_INT(response_add_extra(&a, &a.calls[1], "extra", STR_NONE, &e), 0);
     for (int i = 0; i < 2; i++) {
-        response_settle_calls(&a);
+        response_finish_calls(&a);
         CHECK_STR(buf_c(&a.opaque.thinking),
                   "[{\"type\":\"reasoning_content\",\"text\":\"say \\\"hi\\\"\xef\xbf\xbd\"},"
                   "{\"type\":\"p\",\"p\":{\"y\":2}},"
@@ -387,7 +387,7 @@ TEST(what_goes_back_with_calls_is_kept)
     response_init(&a, NULL);
     opaque_add_reasoning(&a.opaque, "reasoning_content", STR("hm"));
     CHECK_INT(response_add_extra(&a, NULL, "p", STR("{\"y\":2}"), &e), 0);
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK_INT(a.opaque.thinking.len, 0);
     response_release(&a);
 }
@@ -450,7 +450,7 @@ TEST(the_key_is_masked_in_arguments)
     CHECK_INT(response_add_call(&a, 0, STR("1"), STR("f"), STR("\"{\\\"k\\\":\\\"sk-abc\""), &e),
               0);
     CHECK_INT(response_add_call(&a, 0, STR(""), STR(""), STR("\"defg1\\\"}\""), &e), 0);
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK_STR(buf_c(&a.calls[0].args), "{\"k\":\"***\"}");
     response_release(&a);
 }
@@ -495,7 +495,7 @@ TEST(the_key_is_masked_everywhere)
     CHECK_STR(a.refusal, "no *** (***)");
     CHECK_INT(response_add_call(&a, 0, STR("sk-abcdefg1"), STR("sk-abcdefg1"), STR("{}"), &e), 0);
     opaque_push(&a.opaque, STR("{\"type\":\"x\",\"text\":\"sk-abcdefg1\"}"));
-    response_settle_calls(&a);
+    response_finish_calls(&a);
     CHECK_STR(buf_c(&a.calls[0].id), "***");
     CHECK_STR(buf_c(&a.calls[0].name), "***");
     CHECK_STR(buf_c(&a.opaque.thinking), "");

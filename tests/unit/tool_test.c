@@ -278,17 +278,17 @@ TEST(edits_have_their_types)
         struct tool_job job = {.tool = &tool};
 
         tool.read_only = false;
-        CHECK(tool_take_edits(&job, str_of(taken[i])));
+        CHECK(tool_read_edits(&job, str_of(taken[i])));
         CHECK_STR(buf_c(&job.edits), taken[i]);
         buf_release(&job.edits);
         tool.read_only = true;
-        CHECK(!tool_take_edits(&job, str_of(taken[i])));
+        CHECK(!tool_read_edits(&job, str_of(taken[i])));
     }
     tool.read_only = false;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct tool_job job = {.tool = &tool};
 
-        CHECK(!tool_take_edits(&job, str_of(refused[i])));
+        CHECK(!tool_read_edits(&job, str_of(refused[i])));
         CHECK_INT(job.edits.len, 0);
     }
 }

@@ -20,7 +20,7 @@
  *
  * A call runs `TOOL` with the arguments on its standard input; the result is its standard output.
  * If the last line of that is a JSON object with `files_modified`, `edit_results` or both and no
- * other member, it goes to job->edits and not into the result (tool_take_edits).
+ * other member, it goes to job->edits and not into the result (tool_read_edits).
  * It runs as a child (base/process), without a shell and without a terminal.
  */
 struct tool_exec {

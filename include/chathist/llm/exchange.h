@@ -17,7 +17,7 @@
 
 /*
  * Sends the request and collects the response in `a`. Text goes to the response's sink as it
- * arrives. The tool calls are complete afterwards (response_settle_calls).
+ * arrives. The tool calls are complete afterwards (response_finish_calls).
  *
  * Returns 0 if the response is complete. Its finish_reason is set; the caller decides what `length`
  * and `content_filter` mean.

@@ -35,6 +35,10 @@ int provider_error_set_http(struct err *e, int status, struct str body);
  * (`data: {"error": ...}`). */
 struct str provider_error_body(struct str body);
 
+/* Returns the object that describes an error, which may be the reply itself. If the reply is an
+ * array, *value becomes its first element. */
+struct str provider_error_object(struct str *value);
+
 /* Returns true if the text of an error has one of the words, given in lower case, in any case. */
 bool provider_error_mentions(struct str text, const char *const *words);
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})

@@ -50,7 +50,7 @@ extern const struct provider provider_docker;
  * the conversation, not only with those of the last turn.
  *
  * Calls of another server lack what this one demands. If the server is known to demand it, or says
- * so (drop_unsupported), it gets a stand-in: an empty `reasoning_content`, which DeepSeek and Kimi
+ * so (llm/refusals), it gets a stand-in: an empty `reasoning_content`, which DeepSeek and Kimi
  * accept; and for the first call of a message the signature `skip_thought_signature_validator`,
  * which Gemini documents for calls that it did not make (the page above, "FAQs").
  *
@@ -66,11 +66,7 @@ extern const struct provider provider_docker;
 cJSON *openai_messages(const struct context *c, struct str system, struct context_server asked,
                        bool short_ids);
 
-/* The parts of a request that Ollama's own API has in the same form. openai_fill_gap adds a
- * stand-in for a message that is missing before c->at[i]: chat templates (Gemma, Mistral, Llama 2)
- * raise an exception unless the user begins and user and model alternate. openai_tools makes the
- * array `tools`, which the caller frees. */
-void openai_fill_gap(cJSON *array, const struct context *c, size_t i);
+/* Makes the array `tools`, which Ollama's own API has in the same form. The caller frees it. */
 cJSON *openai_tools(const struct ask *ask);
 
 #endif

@@ -62,12 +62,12 @@ struct refusals {
     char *path, *model; /* of the cache; NULL: none */
 };
 void refusals_release(struct refusals *f);
-/* Has it been refused? Any value of it, or this one (REFUSED_ONLY), unless that is NULL. `f` may be
- * NULL. */
+/* Returns whether it has been refused: any value of it, or this one (REFUSED_ONLY), unless that is
+ * NULL. `f` may be NULL. */
 bool refusals_have(const struct refusals *f, const char *thing, const char *only);
 /* Ends an exchange before which there were `first`: forgets the later ones, if they `helped` only
  * those that hold for the exchange. */
-void refusals_settle(struct refusals *f, size_t first, bool helped);
+void refusals_end_exchange(struct refusals *f, size_t first, bool helped);
 
 /* Reads the cache, a file for each server (model_cache_path), without entries older than a day. f
  * takes `path`, which may be NULL. */

@@ -118,14 +118,14 @@ int response_add_citations(struct response *a, struct str json);
 /* Keeps what the server reports of its usage, whole: its counts, its tier, its cost, so that what
  * the response cost can be computed again later. A later value of a member replaces an earlier one
  * unless it is null. Any value but an object is skipped. */
-void response_keep_usage(struct response *a, struct str object);
+void response_add_usage(struct response *a, struct str object);
 /* Keeps one member that the server sends elsewhere; null and absent values are skipped. */
-void response_keep_usage_member(struct response *a, const char *name, struct str value);
+void response_add_usage_member(struct response *a, const char *name, struct str value);
 /* Counts something that the server charges for beside the tokens, by its type. */
 void response_count_charge(struct response *a, struct str type);
 /* Ends the usage, with the cost that a gateway sent as a field of the head, or an empty text: reads
  * the cost. */
-void response_settle_usage(struct response *a, struct str head_cost);
+void response_finish_usage(struct response *a, struct str head_cost);
 /* Returns the newest call at that index on the wire, or NULL. Only this one can still grow. */
 struct tool_call *response_call_at(const struct response *a, int64_t index);
 /* Adds a piece of the call at `index` on the wire; empty parts add nothing. `args` is a piece of
@@ -143,7 +143,7 @@ int response_add_extra(struct response *a, struct tool_call *c, const char *memb
  * arguments become `{}`. The objects that go back with them are added to a->opaque.thinking
  * (opaque_add_member), after opaque_settle. A finish reason of `stop` becomes
  * `tool_calls` if there are calls, and the other way round. */
-void response_settle_calls(struct response *a);
+void response_finish_calls(struct response *a);
 /* An empty name or reason leaves the earlier one. A reason is translated into the words of
  * chathist(5) (message_ending). */
 void response_set_model(struct response *a, struct str model);
@@ -152,7 +152,7 @@ void response_set_finish(struct response *a, struct str reason);
  * an absent type that the server carried it out itself. */
 void response_ask_client(struct response *a, struct str type, struct str name);
 /* Notes a part of a type that means nothing here, such as the search of a server. */
-void response_note_other(struct response *a, struct str type);
+void response_set_other(struct response *a, struct str type);
 /* Sets why the model refused: the server's category and explanation; either may be empty. */
 void response_set_refusal(struct response *a, struct str category, struct str explanation);
 /* Appends the continuation of a paused response `a` without calls. Text and usage are added,

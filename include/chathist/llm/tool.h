@@ -115,10 +115,10 @@ struct str tool_cut(struct str text, size_t most);
  * points, and a line between them says how much is missing. `gone` bytes are missing already after
  * the first `head` bytes. Bytes that are not UTF-8 become U+FFFD. */
 void tool_add_ends(struct buf *to, struct str text, size_t head, size_t tail, uint64_t gone);
-/* Takes what an object says about edits into job->edits: the members `files_modified`, an array of
- * strings, and `edit_results`, an array of objects. Returns false, and takes nothing, if it has
+/* Reads what an object says about edits into job->edits: the members `files_modified`, an array of
+ * strings, and `edit_results`, an array of objects. Returns false, and adds nothing, if it has
  * neither, if one has another type, or if the tool only reads. */
-bool tool_take_edits(struct tool_job *job, struct str object);
+bool tool_read_edits(struct tool_job *job, struct str object);
 /* Returns true if every provider accepts this name: 1 to TOOL_NAME_MAX of [A-Za-z0-9_-]. */
 #define TOOL_NAME_MAX 64
 bool tool_name_valid(struct str name);

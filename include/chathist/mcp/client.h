@@ -146,7 +146,7 @@ struct mcp_server {
     struct hash_map cursors; /* that were asked for in `coming`, as JSON */
 };
 
-/* Is this 1 to MCP_SERVER_NAME_MAX of the characters [A-Za-z0-9_-]? */
+/* Returns whether this is 1 to MCP_SERVER_NAME_MAX of the characters [A-Za-z0-9_-]. */
 bool mcp_server_name_valid(struct str name);
 
 /* Starts a server under a valid name. env is its environment and cwd its working directory
@@ -186,15 +186,15 @@ void mcp_name_tools(struct mcp_server *const *servers, size_t count,
 void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd);
 
 /*
- * Takes a CallToolResult into a job, which is done then. Blocks of text and resources with a text
+ * Reads a CallToolResult into a job, which is done then. Blocks of text and resources with a text
  * are added to its result as they are, with a newline between blocks. Any other block becomes a
  * line in brackets that describes it. Without any text the structured content is added as JSON. A
  * long text is shortened like that of an executable (tool_add_ends). If the tool reports an error
  * or did not finish, the result begins with `the tool failed`. Images that providers take are added
  * to job->images, from blocks of type image and from embedded resources. Of a tool that succeeded,
- * job->edits gets the structured content if that has the form of tool_take_edits, otherwise the
+ * job->edits gets the structured content if that has the form of tool_read_edits, otherwise the
  * paths of links (resource_link) to file:// URIs as the files that it has modified.
  */
-void mcp_result_take(struct tool_job *job, struct str result);
+void mcp_result_read(struct tool_job *job, struct str result);
 
 #endif
