@@ -14,6 +14,7 @@
 #include "chathist/base/file_replace.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/time.h"
 #include "chathist/llm/provider_error.h"
 #include "llm/provider_wire.h"
