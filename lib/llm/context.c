@@ -250,7 +250,7 @@ struct results {
     size_t *next;          /* of each message: the next one of the same id, or NONE */
 };
 
-/* Moves the result of a call of `m` to `to`, or makes one that says why there is none. */
+/* Moves the result of a call of `m` to `to`, or makes one that says why it is missing. */
 static void move_result(struct context_message *to, struct context *c,
                         const struct context_message *m, struct str call, struct results *r)
 {

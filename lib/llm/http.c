@@ -237,7 +237,7 @@ bool http_origin(const char *url, struct buf *out)
     return ok;
 }
 
-void http_refuse_redirect(const struct http_head *head, struct err *e)
+int http_refuse_redirect(const struct http_head *head, struct err *e)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
     bool named = http_origin(buf_c(&head->field[HTTP_LOCATION]), &origin);
@@ -245,6 +245,7 @@ void http_refuse_redirect(const struct http_head *head, struct err *e)
     err_set(e, ERR_REQUEST, "HTTP %d: redirect%s%s%s is not followed", head->status,
             named ? " to '" : "", buf_c(&origin), named ? "'" : "");
     buf_release(&origin);
+    return -1;
 }
 
 bool http_resolve(const char *base, const char *reference, struct buf *out)

@@ -183,8 +183,9 @@ void http_end(struct http_transfer *x);
 const char *http_library(void);
 /* Adds `host:port` of an http or https URL. Returns false if the URL is not one. */
 bool http_origin(const char *url, struct buf *out);
-/* Sets the error of a redirect that is not followed, with the host and port that it leads to. */
-void http_refuse_redirect(const struct http_head *head, struct err *e);
+/* Sets the error of a redirect that is not followed, with the host and port that it leads to.
+ * Returns -1. */
+int http_refuse_redirect(const struct http_head *head, struct err *e);
 /* Adds the URL that `reference` means in a response from the URL `base` (RFC 3986, section 5).
  * Returns false if that is no http or https URL. */
 bool http_resolve(const char *base, const char *reference, struct buf *out);
