@@ -351,8 +351,7 @@ static bool redirect(struct post *p, struct err *why)
     struct link *l = p->server->link;
     struct buf url = BUF_INIT(BUF_SMALL);
     bool same = http_resolve(buf_c(&p->request.url), buf_c(&p->head.field[HTTP_LOCATION]), &url) &&
-                http_same_origin(buf_c(&l->url), buf_c(&url)) && p->head.status >= 307 &&
-                p->redirects++ < REDIRECTS_MAX;
+                p->head.status >= 307 && p->redirects++ < REDIRECTS_MAX;
 
     if (same)
         buf_set(&l->url, buf_str(&url));
