@@ -339,38 +339,31 @@ static bool is_reply_to(const struct context_message *m, const char *prompt)
     return prompt && m->reply_to && strcmp(m->reply_to, prompt) == 0;
 }
 
-/* Marks the messages of the turn from at[from] to at[end - 1] that are not sent again. */
-static void mark_unsent(struct context_message *at, size_t from, size_t end)
-{
-    const char *prompt = at[from].role == ROLE_USER ? at[from].id : NULL;
-    bool failed = false, finished = false, more = false;
-
-    for (size_t i = from + 1; i < end; i++) {
-        bool own = is_reply_to(&at[i], prompt);
-
-        if (at[i].role == ROLE_ASSISTANT && is_text(&at[i]) && at[i].end == CONTEXT_FINISHED)
-            finished = true;
-        at[i].unsent = at[i].end == CONTEXT_FAILED || (own && finished);
-        failed = failed || (own && at[i].end == CONTEXT_FAILED);
-    }
-    for (size_t i = end; i-- > from + 1;) {
-        at[i].unsent =
-            at[i].unsent || (more && at[i].end == CONTEXT_CUT && is_reply_to(&at[i], prompt));
-        if (at[i].role == ROLE_ASSISTANT && (at[i].n > 0 || at[i].tool_calls))
-            more = true;
-    }
-    at[from].unsent = failed && !more && !finished;
-}
-
+/* Removes the messages of earlier turns that are not sent again (context_cut). */
 static void drop_unsent(struct context *c)
 {
-    size_t turn = turn_start(c);
+    struct context_message *at = c->at;
 
-    for (size_t i = 0, next; i < turn; i = next) {
-        next = i + 1;
-        while (next < turn && c->at[next].role != ROLE_USER)
-            next++;
-        mark_unsent(c->at, i, next);
+    for (size_t from = 0, end, turn = turn_start(c); from < turn; from = end) {
+        const char *prompt = at[from].id;
+        bool failed = false, finished = false, more = false;
+
+        for (end = from + 1; end < turn && at[end].role != ROLE_USER; end++) {
+            bool own = is_reply_to(&at[end], prompt);
+
+            if (at[end].role == ROLE_ASSISTANT && is_text(&at[end]) &&
+                at[end].end == CONTEXT_FINISHED)
+                finished = true;
+            at[end].unsent = at[end].end == CONTEXT_FAILED || (own && finished);
+            failed = failed || (own && at[end].end == CONTEXT_FAILED);
+        }
+        for (size_t i = end; i-- > from + 1;) {
+            if (more && at[i].end == CONTEXT_CUT && is_reply_to(&at[i], prompt))
+                at[i].unsent = true;
+            if (at[i].role == ROLE_ASSISTANT && (at[i].n > 0 || at[i].tool_calls))
+                more = true;
+        }
+        at[from].unsent = failed && !more && !finished;
     }
     remove_unsent(c);
 }

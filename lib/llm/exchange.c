@@ -226,7 +226,7 @@ static void check_status(struct exchange *x)
         x->form = FORM_ERROR;
 }
 
-static int on_body(void *arg, struct str piece, struct err *e)
+static int read_body(void *arg, struct str piece, struct err *e)
 {
     struct exchange *x = arg;
 
@@ -490,7 +490,7 @@ static int try_once(const struct provider *p, const struct ask *ask, struct http
 {
     struct exchange x = {.provider = p, .ask = ask, .response = a, .body = BUF_INIT(WHOLE_MAX)};
     struct http_sink sink = {
-        .head = &x.head, .body = on_body, .arg = &x, .ending = on_ending, .begun = on_begun};
+        .head = &x.head, .body = read_body, .arg = &x, .ending = on_ending, .begun = on_begun};
     int rc;
 
     http_head_init(&x.head);

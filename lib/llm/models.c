@@ -177,25 +177,6 @@ void model_list_release(struct model_list *l)
     free(l->windows);
 }
 
-/* Asks one of the provider's questions. Returns the remaining milliseconds of `ms`. */
-static int64_t ask_window(const struct provider *p, size_t question, const struct ask *ask,
-                          int64_t ms, struct model_window *w)
-{
-    struct http_limits limits = ask->limits;
-    struct fetch f;
-    struct str value;
-    int64_t begin = time_now();
-
-    limits.connect_ms = limits.idle_ms = limits.whole_ms = (long)ms;
-    fetch_init(&f);
-    if (p->window[question].request(p, ask, &f.request, &f.e) == 0 &&
-        http_exchange(&f.request, &limits, &f.sink, &f.e) == 0 && http_head_is_success(&f.head) &&
-        json_check(buf_str(&f.body), &value, NULL))
-        p->window[question].read(value, ask, w);
-    fetch_release(&f);
-    return ms - (time_now() - begin) / 1000;
-}
-
 /* Returns the size of the context that the user has chosen with an option, or 0. */
 static int64_t chosen_window(const struct provider *p, const struct ask *ask)
 {
@@ -222,8 +203,21 @@ void model_window_load(const struct provider *p, const struct ask *ask, bool who
     *w = (struct model_window){.most = chosen_window(p, ask)};
     if (w->most > 0)
         return;
-    for (size_t i = 0; ms > 0 && i < (whole ? 2 : 1) && p->window[i].request; i++)
-        ms = ask_window(p, i, ask, ms, w);
+    for (size_t i = 0; ms > 0 && i < (whole ? 2 : 1) && p->window[i].request; i++) {
+        struct http_limits limits = ask->limits;
+        int64_t begin = time_now();
+        struct fetch f;
+        struct str value;
+
+        limits.connect_ms = limits.idle_ms = limits.whole_ms = (long)ms;
+        fetch_init(&f);
+        if (p->window[i].request(p, ask, &f.request, &f.e) == 0 &&
+            http_exchange(&f.request, &limits, &f.sink, &f.e) == 0 &&
+            http_head_is_success(&f.head) && json_check(buf_str(&f.body), &value, NULL))
+            p->window[i].read(value, ask, w);
+        fetch_release(&f);
+        ms -= (time_now() - begin) / 1000;
+    }
     if (w->most < 0)
         w->most = 0;
     if (w->loaded < 0)
@@ -317,10 +311,7 @@ bool model_cache_is_fresh(const char *path, int64_t max_age)
 /* Returns whether the name can be in the cache. A file that was damaged may hold anything. */
 static bool is_cacheable(struct str name)
 {
-    for (size_t i = 0; i < name.n; i++)
-        if ((unsigned char)name.p[i] < ' ' || name.p[i] == '\x7f')
-            return false;
-    return utf8_valid(name) == name.n;
+    return !str_has_control(name) && utf8_valid(name) == name.n;
 }
 
 bool model_cache_load(const char *path, int64_t max_age, struct model_list *l)

@@ -249,7 +249,7 @@ static struct str detail_member(const struct opaque_detail *d, const char *key)
 /* Returns true if the piece belongs to the current detail: it has the same type and index, and no
  * other id. The id counts because several encrypted details can share one index. Thinking
  * without an index ends with its signature. */
-static bool is_continued(const struct opaque_detail *d, struct str piece)
+static bool is_next_piece(const struct opaque_detail *d, struct str piece)
 {
     static const char *const keys[] = {"type", "index", "id"};
     struct str had = detail_member(d, "id"), index = detail_member(d, "index"), has[3];
@@ -312,7 +312,7 @@ void opaque_add_detail(struct opaque_blocks *r, const char *member, struct str d
     if (json_type(detail) != JSON_OBJECT)
         return;
     r->details_member = member;
-    if (!piece || !is_continued(&r->detail, detail))
+    if (!piece || !is_next_piece(&r->detail, detail))
         end_detail(r);
     add_to_detail(&r->detail, detail);
 }
