@@ -235,11 +235,6 @@ size_t context_bytes(const struct context *c, size_t from, size_t end)
     return bytes;
 }
 
-static size_t turn_start(const struct context *c)
-{
-    return c->turn < c->count ? c->turn : c->count;
-}
-
 /* ---- calls and their results ---- */
 
 #define NONE SIZE_MAX
@@ -284,7 +279,7 @@ static void move_result(struct context_message *to, struct context *c,
 static void remove_unsent(struct context *c)
 {
     struct results results = {.next = mem_zalloc(c->count * sizeof *results.next)};
-    size_t turn = turn_start(c), cap = c->count, from, turn_from;
+    size_t cap = c->count, from, turn_from;
     struct context_message *sent;
     struct json_iter it;
 
@@ -317,7 +312,7 @@ static void remove_unsent(struct context *c)
             sent[--from] = *m;
             memset(m, 0, sizeof *m);
         }
-        if (i == turn)
+        if (i == c->turn)
             turn_from = from;
     }
     hash_map_release(&results.first);
@@ -343,8 +338,9 @@ static bool is_reply_to(const struct context_message *m, const char *prompt)
 static void drop_unsent(struct context *c)
 {
     struct context_message *at = c->at;
+    size_t turn = c->turn < c->count ? c->turn : c->count;
 
-    for (size_t from = 0, end, turn = turn_start(c); from < turn; from = end) {
+    for (size_t from = 0, end; from < turn; from = end) {
         const char *prompt = at[from].id;
         bool failed = false, finished = false, more = false;
 
@@ -478,16 +474,15 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
 {
     struct room room = {max_messages, max_bytes};
     struct essential k;
-    size_t turn, from;
+    size_t from;
     bool fits = true;
 
     drop_unsent(c);
-    turn = turn_start(c);
-    k = find_essential(c, max_messages > 0 && max_bytes > 0 ? turn : 0);
-    for (size_t i = 0; i < turn; i++)
-        if (is_essential(&k, i) && !use_room(&room, c, i, unit_end(c, i, turn)))
+    k = find_essential(c, max_messages > 0 && max_bytes > 0 ? c->turn : 0);
+    for (size_t i = 0; i < c->turn; i++)
+        if (is_essential(&k, i) && !use_room(&room, c, i, unit_end(c, i, c->turn)))
             room = (struct room){0};
-    for (size_t end = turn; end > 0; end = from) {
+    for (size_t end = c->turn; end > 0; end = from) {
         from = find_prompt(c, end - 1);
         if (from != SIZE_MAX && fits) {
             fits = choose_units(c, &room, &k, from, end);
@@ -662,7 +657,7 @@ static void fit_request(struct fit *f, size_t window, size_t most)
 bool context_fit(struct context *c, size_t window, size_t most)
 {
     size_t bytes = context_bytes(c, 0, c->count);
-    struct fit f = {.c = c, .turn = turn_start(c), .end = c->count, .bytes = bytes};
+    struct fit f = {.c = c, .turn = c->turn, .end = c->count, .bytes = bytes};
 
     fit_request(&f, window, most);
     remove_unsent(c);
@@ -690,13 +685,11 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most)
 {
     struct fit f = {.c = c};
     struct essential k;
-    size_t turn;
 
     drop_unsent(c);
-    turn = turn_start(c);
-    k = find_essential(c, turn);
+    k = find_essential(c, c->turn);
     f.first = first_step(c, window);
-    while (f.first > 0 && f.first < turn && c->at[f.first].role != ROLE_USER)
+    while (f.first > 0 && f.first < c->turn && c->at[f.first].role != ROLE_USER)
         f.first++;
     for (size_t i = 0, end; i < f.first; i = end) {
         end = unit_end(c, i, f.first);
@@ -711,11 +704,11 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most)
         f.end = i;
         if (c->at[i].role == ROLE_ASSISTANT && i > f.first)
             fit_request(&f, window, most);
-        if (i < turn && c->at[i].role == ROLE_USER)
+        if (i < c->turn && c->at[i].role == ROLE_USER)
             f.turn = i;
         f.bytes += context_bytes(c, i, i + 1);
     }
-    f.turn = turn;
+    f.turn = c->turn;
     f.end = c->count;
     fit_request(&f, window, most);
     remove_unsent(c);

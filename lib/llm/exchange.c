@@ -292,18 +292,6 @@ static long on_ending(void *arg)
 
 /* ---- the result ---- */
 
-/* Sets the error of a response with a status other than 2xx. */
-static int fail_status(struct exchange *x, struct err *e)
-{
-    if (x->head.status >= 300 && x->head.status < 400)
-        return http_refuse_redirect(&x->head, e);
-    provider_error_set_http(e, x->head.status, buf_str(&x->body));
-    if (x->ask->base_url) /* NULL: the echo provider, without a server */
-        provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask->key, x->ask->key_from,
-                               x->provider->missing);
-    return -1;
-}
-
 static int no_answer(struct exchange *x, struct err *e)
 {
     struct str body = str_trim(buf_str(&x->body));
@@ -376,31 +364,20 @@ static int exchange_result(struct exchange *x, int rc, struct err *e)
     }
     if (rc != 0 && e->kind == ERR_SIGNAL)
         return -1;
-    if (x->form == FORM_ERROR)
-        return fail_status(x, e);
+    if (x->form == FORM_ERROR && x->head.status >= 300 && x->head.status < 400)
+        return http_refuse_redirect(&x->head, e);
+    if (x->form == FORM_ERROR) {
+        provider_error_set_http(e, x->head.status, buf_str(&x->body));
+        if (x->ask->base_url) /* NULL: the echo provider, without a server */
+            provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask->key,
+                                   x->ask->key_from, x->provider->missing);
+        return -1;
+    }
     /* After the end of the response it does not matter how the connection ended. */
     if (a->finished) {
         err_release(e);
         return 0;
     }
-    return rc;
-}
-
-static int finish_response(struct response *a, int rc, struct err *e)
-{
-    if (!a->sink_failed && response_end_text(a, rc == 0 ? e : NULL) != 0) {
-        if (rc == 0 && a->sink_failed)
-            e->kind = ERR_SIGNAL;
-        rc = -1;
-    }
-    if (!a->finish_reason) {
-        const char *reason = e->kind == ERR_SIGNAL ? "interrupted" : "error";
-
-        if (rc == 0)
-            reason = a->refused ? "content_filter" : "stop";
-        response_set_finish(a, str_of(reason));
-    }
-    response_settle_calls(a);
     return rc;
 }
 
@@ -532,7 +509,16 @@ static int exchange_once(const struct provider *p, const struct ask *ask, struct
     for (more = rc == 0; more;)
         rc = try_once(p, ask, &r, a, &repeated, &more, e);
     http_request_release(&r);
-    rc = finish_response(a, rc, e);
+    if (!a->sink_failed && response_end_text(a, rc == 0 ? e : NULL) != 0) {
+        if (rc == 0 && a->sink_failed)
+            e->kind = ERR_SIGNAL;
+        rc = -1;
+    }
+    if (!a->finish_reason && rc != 0)
+        response_set_finish(a, e->kind == ERR_SIGNAL ? STR("interrupted") : STR("error"));
+    else if (!a->finish_reason)
+        response_set_finish(a, a->refused ? STR("content_filter") : STR("stop"));
+    response_settle_calls(a);
     if (rc == 0)
         err_release(e);
     if (ask->refused)

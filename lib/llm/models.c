@@ -90,16 +90,6 @@ static int64_t window_of(struct str model)
     return 0;
 }
 
-/* Names of models are printed and kept in the cache, so a key that a server repeats in them is
- * masked. */
-static void mask_key(struct buf *name, const char *key)
-{
-    struct str secret = secret_of(key);
-
-    if (!secret_is_word(secret))
-        secret_mask(name, secret, 0, 0);
-}
-
 static int read_list(struct model_list *l, struct str body, const struct ask *ask, struct err *e)
 {
     struct buf scratch = BUF_INIT(BUF_SMALL), shown = BUF_INIT(SIZE_MAX);
@@ -128,10 +118,12 @@ static int read_list(struct model_list *l, struct str body, const struct ask *as
             name = str_skip(name, 7);
         if (name.n == 0 || !hash_map_add(&seen, name))
             continue;
+        /* Names are printed and kept in the cache, so a key that a server repeats in them is masked.
+         */
         buf_set(&shown, name);
-        mask_key(&shown, ask->key);
+        secret_mask(&shown, secret_distinct(ask->key), 0, 0);
         for (size_t i = 0; i < ask->headers_count; i++)
-            mask_key(&shown, header_secret(&ask->headers[i]));
+            secret_mask(&shown, secret_distinct(header_secret(&ask->headers[i])), 0, 0);
         model_list_add(l, buf_str(&shown), window_of(it.value));
     }
     hash_map_release(&seen);

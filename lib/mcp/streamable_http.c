@@ -98,9 +98,9 @@ static void mask_secrets(const struct link *l, struct buf *text)
     }
     for (size_t i = 0; i < 2 * l->headers_count; i++) {
         const struct ask_header *h = &l->headers[i / 2];
-        struct str secret = secret_of(i % 2 == 0 ? h->value : header_secret(h));
+        struct str secret = secret_distinct(i % 2 == 0 ? h->value : header_secret(h));
 
-        if (!h->secret || secret_is_word(secret))
+        if (!h->secret || secret.n == 0)
             continue;
         buf_clear(&escaped);
         json_add_string(&escaped, secret);

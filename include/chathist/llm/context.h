@@ -136,7 +136,7 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most);
  * an
  *    answer.
  * This turn's prompt is never cut, so that the messages can still have more. Returns whether
- * anything was left out. May be called after context_settle. */
+ * anything was left out. Call this after context_cut or context_settle. */
 bool context_fit(struct context *c, size_t window, size_t most);
 /* Makes the sequence acceptable to every provider. Each result is moved to directly after its call,
  * in the order of the calls. A call without a result gets one that says so: that it was not carried
