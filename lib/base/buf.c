@@ -34,6 +34,14 @@ int str_compare(struct str a, struct str b)
     return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
 }
 
+bool str_has_control(struct str s)
+{
+    for (size_t i = 0; i < s.n; i++)
+        if ((unsigned char)s.p[i] < ' ' || s.p[i] == 0x7f)
+            return true;
+    return false;
+}
+
 size_t str_count(struct str s, char byte)
 {
     size_t count = 0;

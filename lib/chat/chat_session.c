@@ -115,12 +115,11 @@ static struct refusals *load_refused(struct chat_session *t)
 
     if (!s->base_url || !s->model)
         return NULL;
-    if (!s->refused.model && t->config.cache_home) {
-        char *dir = path_join(t->config.cache_home, "chathist/refused");
-
-        refusals_load(&s->refused, model_cache_path(dir, s->provider, s->base_url), s->model);
-        free(dir);
-    }
+    if (!s->refused.model && t->config.cache_home)
+        refusals_load(
+            &s->refused,
+            model_cache_path(t->config.cache_home, "chathist/refused", s->provider, s->base_url),
+            s->model);
     return &s->refused;
 }
 
@@ -201,11 +200,6 @@ static void recover_partial(struct chat_session *t)
 #define LEARN_TOKEN_BYTES 4
 #define LEARN_MS 2000
 
-static char *models_dir(const struct chat_session *t)
-{
-    return t->config.cache_home ? path_join(t->config.cache_home, MODEL_CACHE_DIR) : NULL;
-}
-
 /* The bytes of this turn and its tools, before the context. */
 static size_t turn_bytes(const struct turn *turn)
 {
@@ -242,23 +236,22 @@ static void learn_windows(const struct chat_session *t, const struct turn *turn)
     struct ask ask = turn->ask;
     struct model_list list = {0};
     struct err e = ERR_INIT;
-    char *dir = models_dir(t);
+    char *path = model_cache_path(t->config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
 
-    if (dir && s->base_url && s->model && s->provider->models && !s->provider->window[0].request &&
-        !t->args->dry_run && !model_cache_is_fresh(dir, s->provider, s->base_url, CACHED_AGE) &&
-        !is_short(t, turn)) {
+    if (path && s->model && s->provider->models && !s->provider->window[0].request &&
+        !t->args->dry_run && !model_cache_is_fresh(path, CACHED_AGE) && !is_short(t, turn)) {
         ask.limits.connect_ms = ask.limits.idle_ms = ask.limits.whole_ms = LEARN_MS;
         if (model_list_load(&list, s->provider, &ask, &e) < 0) {
             err_release(&e);
             model_list_release(&list);
-            model_cache_load(dir, s->provider, s->base_url, INT64_MAX, &list);
+            model_cache_load(path, INT64_MAX, &list);
         }
-        if (model_cache_store(dir, s->provider, s->base_url, &list, &e) < 0)
+        if (model_cache_store(path, &list, &e) < 0)
             hintf(t->args->verbose, "%s", err_text(&e));
         model_list_release(&list);
     }
     err_release(&e);
-    free(dir);
+    free(path);
 }
 
 /* Finds out how many tokens the context of the model can hold. A server with a question for it is
@@ -268,8 +261,8 @@ static void learn_window(const struct chat_session *t, const struct ask *ask, bo
                          struct model_window *w)
 {
     const struct server *s = &t->server;
-    struct model_list list = {0};
-    char *dir;
+    struct model_list list;
+    char *path;
 
     *w = (struct model_window){0};
     if (!s->base_url || !s->model)
@@ -279,11 +272,11 @@ static void learn_window(const struct chat_session *t, const struct ask *ask, bo
             model_window_load(s->provider, ask, !small, w);
         return;
     }
-    dir = models_dir(t);
-    if (dir && model_cache_load(dir, s->provider, s->base_url, INT64_MAX, &list))
+    path = model_cache_path(t->config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
+    if (model_cache_load(path, INT64_MAX, &list))
         w->most = model_list_window(&list, s->model);
     model_list_release(&list);
-    free(dir);
+    free(path);
 }
 
 /* Chooses what the context of the turn may hold. */
@@ -857,14 +850,13 @@ int chat_session_load_models(struct chat_session *t, const struct http_limits *l
 }
 
 /* Requests the list and stores it in the cache. A failure of the cache is only a hint. */
-static void ask_models(struct chat_session *t, const char *cache, struct model_list *list)
+static void ask_models(struct chat_session *t, const char *path, struct model_list *list)
 {
     struct err e = ERR_INIT;
 
     if (chat_session_load_models(t, &t->limits.http, list, &e) < 0)
         die_err(&e);
-    if (cache && t->server.base_url &&
-        model_cache_store(cache, t->server.provider, t->server.base_url, list, &e) < 0)
+    if (path && model_cache_store(path, list, &e) < 0)
         hintf(t->args->verbose, "%s", err_text(&e));
     err_release(&e);
 }
@@ -872,17 +864,16 @@ static void ask_models(struct chat_session *t, const char *cache, struct model_l
 int chat_session_list_models(struct chat_session *t)
 {
     const struct server *s = &t->server;
-    char *cache = models_dir(t);
-    struct model_list list = {0};
+    char *path = model_cache_path(t->config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
+    struct model_list list;
 
-    if (!t->args->cached || !cache || !s->base_url ||
-        !model_cache_load(cache, s->provider, s->base_url, CACHED_AGE, &list)) {
+    if (!t->args->cached || !model_cache_load(path, CACHED_AGE, &list)) {
         /* A shell waits for the list while it completes a name; it must not wait long. */
         if (t->args->cached)
             die_after(CACHED_SECONDS);
-        ask_models(t, cache, &list);
+        ask_models(t, path, &list);
     }
-    free(cache);
+    free(path);
     for (size_t i = 0; i < list.count; i++)
         events_model(&t->events, t->server.provider->name, list.at[i]);
     if (list.count == 0 && !t->args->cached)

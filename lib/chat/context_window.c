@@ -99,10 +99,8 @@ bool context_limits_fit(const struct context_limits *l, struct context *c, size_
 bool context_limits_exceeded(const struct context_limits *l, const struct context *c,
                              size_t *tokens)
 {
-    size_t bytes = c->system_len + l->tools;
+    size_t bytes = c->system_len + l->tools + context_weight(c, c->turn, c->count);
 
-    for (size_t i = c->turn; i < c->count; i++)
-        bytes += context_weight(&c->at[i]);
     *tokens = bytes / (TOKEN_BYTES_MOST / 1000);
     return l->most != CONTEXT_ALL && *tokens > l->most;
 }
@@ -277,9 +275,7 @@ int context_estimate(struct context_estimate *f, const struct config *c, const s
     context_begin_turn(&context);
     context_limits_apply(&limits, &context, token_bytes);
     context_settle(&context);
-    bytes = context.system_len;
-    for (size_t i = 0; i < context.count; i++)
-        bytes += context_weight(&context.at[i]);
+    bytes = context.system_len + context_weight(&context, 0, context.count);
     *f = (struct context_estimate){.messages = context.count + (context.system ? 1 : 0),
                                    .tokens = (bytes * 1000 + token_bytes - 1) / token_bytes};
     context_release(&context);

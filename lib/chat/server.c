@@ -252,16 +252,15 @@ static int choose_url(struct server *s, const struct config *c, struct err *e);
 
 bool server_has_whole_name(const struct server *s, const struct config *c, const char *model)
 {
-    struct model_list list = {0};
-    char *dir = c->cache_home ? path_join(c->cache_home, MODEL_CACHE_DIR) : NULL;
+    struct model_list list;
+    char *path = model_cache_path(c->cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
     bool found = s->provider->probe.path || s->provider->local;
 
-    if (!found && dir && s->base_url &&
-        model_cache_load(dir, s->provider, s->base_url, INT64_MAX, &list))
-        for (size_t i = 0; !found && i < list.count; i++)
-            found = strcmp(list.at[i], model) == 0;
+    model_cache_load(path, INT64_MAX, &list);
+    for (size_t i = 0; !found && i < list.count; i++)
+        found = strcmp(list.at[i], model) == 0;
     model_list_release(&list);
-    free(dir);
+    free(path);
     return found;
 }
 

@@ -405,15 +405,12 @@ void presets_release(struct presets *p)
 
 /* ---- the list ---- */
 
-/* Is it a name that `-t` accepts and one line of the list can hold? */
+/* Returns whether `-t` accepts the name and one line of the list can hold it. */
 static bool is_listed_name(const char *name)
 {
-    struct str rest = str_of(name);
+    struct str text = str_of(name);
 
-    for (const char *c = name; *c; c++)
-        if ((unsigned char)*c < ' ' || *c == '\x7f')
-            return false;
-    return name[0] != '.' && !str_ends(rest, STR("~"));
+    return !str_has_control(text) && name[0] != '.' && !str_ends(text, STR("~"));
 }
 
 static void list_one(void *arg, const char *kind, const char *name)

@@ -563,10 +563,9 @@ static void note_silent_cut(struct turn *t)
 {
     int64_t tokens = t->answer.usage.at[USAGE_INPUT];
     struct buf notice = BUF_INIT(BUF_SMALL);
-    size_t bytes = t->context.system_len + ask_tools_bytes(&t->ask);
+    size_t bytes = t->context.system_len + ask_tools_bytes(&t->ask) +
+                   context_weight(&t->context, 0, t->context.count);
 
-    for (size_t i = 0; i < t->context.count; i++)
-        bytes += context_weight(&t->context.at[i]);
     if (t->provider->cuts_silently && !t->cut_noted && tokens > 0 && bytes >= CUT_LEAST_BYTES &&
         (uint64_t)tokens < bytes / TOKEN_BYTES_CUT) {
         t->cut_noted = true;
@@ -629,7 +628,7 @@ static bool leave_out_half(struct turn *t, struct err *e)
 {
     if (e->kind != ERR_TOO_LONG || t->answer.text.len + t->answer.calls_count > 0)
         return false;
-    t->refused_bytes = context_bytes(&t->context);
+    t->refused_bytes = context_bytes(&t->context, 0, t->context.count);
     if (!shorten_context(t, "the conversation is too long: asking again without", err_text(e)))
         return false;
     err_release(e);

@@ -46,7 +46,7 @@ void context_release(struct context *c)
 
 /* ---- building ---- */
 
-static struct context_message *push_message(struct context *c, enum role role, struct str content)
+struct context_message *context_add_text(struct context *c, enum role role, struct str content)
 {
     c->at = mem_grow(c->at, &c->cap, c->count + 1, sizeof *c->at);
 
@@ -69,14 +69,6 @@ void context_set_system(struct context *c, struct str text)
 void context_begin_turn(struct context *c)
 {
     c->turn = c->count;
-}
-
-void context_add_text(struct context *c, enum role role, struct str content)
-{
-    if (role == ROLE_SYSTEM)
-        context_set_system(c, content);
-    else if (role != ROLE_OTHER)
-        push_message(c, role, content);
 }
 
 void context_set_attachments(struct context *c, const struct attachment *attachments, size_t count)
@@ -131,48 +123,34 @@ static char *copy_field(const struct message *m, enum field f)
     return copy;
 }
 
-static void take_calls(struct context_message *to, const struct message *m)
+/* Sets the fields that only answers have. Calls are always sent with their results, because the
+ * tools have run, however the turn ended. */
+static void set_answer(struct context_message *to, const struct message *m)
 {
     struct str thinking = m->field[FIELD_THINKING];
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str reason = message_text(m, FIELD_FINISH_REASON, &scratch);
+    bool complete = message_ending(reason, NULL) == ENDING_COMPLETE;
 
+    buf_release(&scratch);
     to->tool_calls = strict_calls(m->field[FIELD_TOOL_CALLS]);
     to->ran = json_type(m->field[FIELD_PROVIDER]) == JSON_STRING && !m->field[FIELD_ORIGIN].p &&
-              !json_is_true(m->field[FIELD_FAILED]) &&
-              message_ending(reason, NULL) == ENDING_COMPLETE;
-    buf_release(&scratch);
+              !to->failed && complete;
     if (json_type(thinking) == JSON_ARRAY)
         to->provider = copy_field(m, FIELD_PROVIDER);
     if (to->provider) {
         to->thinking = mem_copy(thinking.p, thinking.n);
         to->address = copy_field(m, FIELD_SERVER);
     }
+    if (!to->tool_calls && !complete) {
+        to->end = to->n > 0 ? CONTEXT_CUT : CONTEXT_FAILED;
+        to->reply_to = copy_field(m, FIELD_REPLY_TO);
+    }
 }
 
 static bool is_text(const struct context_message *m)
 {
     return m->role != ROLE_TOOL && !m->tool_calls;
-}
-
-/* Notes the fields that drop_unsent needs. Calls are always sent with their results,
- * because the tools have run, however the turn ended. */
-static void take_end(struct context_message *to, const struct message *m)
-{
-    char *reason;
-
-    if (m->role == ROLE_USER) {
-        to->id = copy_field(m, FIELD_ID);
-        to->rank = hash_fnv(to->id ? str_of(to->id) : (struct str){to->content, to->n});
-    }
-    if (m->role != ROLE_ASSISTANT || to->tool_calls)
-        return;
-    reason = copy_field(m, FIELD_FINISH_REASON);
-    if (message_ending(str_of(reason), NULL) != ENDING_COMPLETE) {
-        to->end = to->n > 0 ? CONTEXT_CUT : CONTEXT_FAILED;
-        to->reply_to = copy_field(m, FIELD_REPLY_TO);
-    }
-    free(reason);
 }
 
 bool context_add(struct context *c, const struct message *m)
@@ -183,14 +161,17 @@ bool context_add(struct context *c, const struct message *m)
     if (m->role == ROLE_SYSTEM) {
         context_set_system(c, content);
     } else if (m->role != ROLE_OTHER) {
-        struct context_message *to = push_message(c, m->role, content);
+        struct context_message *to = context_add_text(c, m->role, content);
 
-        if (m->role == ROLE_ASSISTANT)
-            take_calls(to, m);
-        if (m->role == ROLE_TOOL)
-            to->tool_call_id = copy_field(m, FIELD_TOOL_CALL_ID);
         to->failed = json_is_true(m->field[FIELD_FAILED]);
-        take_end(to, m);
+        if (m->role == ROLE_USER) {
+            to->id = copy_field(m, FIELD_ID);
+            to->rank = hash_fnv(to->id ? str_of(to->id) : content);
+        } else if (m->role == ROLE_TOOL) {
+            to->tool_call_id = copy_field(m, FIELD_TOOL_CALL_ID);
+        } else {
+            set_answer(to, m);
+        }
     }
     buf_release(&scratch);
     return m->role != ROLE_OTHER;
@@ -199,7 +180,7 @@ bool context_add(struct context *c, const struct message *m)
 void context_add_calls(struct context *c, struct str content, struct str calls, struct str thinking,
                        struct context_server from)
 {
-    struct context_message *to = push_message(c, ROLE_ASSISTANT, content);
+    struct context_message *to = context_add_text(c, ROLE_ASSISTANT, content);
 
     to->tool_calls = strict_calls(calls);
     if (to->tool_calls && thinking.n > 0) {
@@ -211,7 +192,7 @@ void context_add_calls(struct context *c, struct str content, struct str calls, 
 
 void context_add_result(struct context *c, struct str call_id, struct str content, bool failed)
 {
-    struct context_message *to = push_message(c, ROLE_TOOL, content);
+    struct context_message *to = context_add_text(c, ROLE_TOOL, content);
 
     to->tool_call_id = mem_copy(call_id.p, call_id.n);
     to->failed = failed;
@@ -222,115 +203,177 @@ bool context_drop_result_images(struct context *c)
     bool any = false;
 
     for (size_t i = 0; i < c->count; i++) {
-        if (c->at[i].role != ROLE_TOOL)
+        if (c->at[i].role != ROLE_TOOL || c->at[i].attachments_count == 0)
             continue;
-        any = any || c->at[i].attachments_count > 0;
         c->at[i].attachments_count = 0;
+        any = true;
     }
     return any;
 }
 
+/* ---- weights ---- */
+
+size_t context_weight(const struct context *c, size_t from, size_t end)
+{
+    size_t bytes = 0;
+
+    for (; from < end; from++) {
+        const struct context_message *m = &c->at[from];
+
+        bytes += m->n + (m->tool_calls ? strlen(m->tool_calls) : 0) +
+                 (m->tool_call_id ? strlen(m->tool_call_id) : 0);
+    }
+    return bytes;
+}
+
+size_t context_bytes(const struct context *c, size_t from, size_t end)
+{
+    size_t bytes = context_weight(c, from, end);
+
+    for (; from < end; from++)
+        bytes += c->at[from].thinking ? strlen(c->at[from].thinking) : 0;
+    return bytes;
+}
+
+/* ---- calls and their results ---- */
+
+#define NONE SIZE_MAX
+
+/* The tool results that no call has. */
+struct results {
+    struct hash_map first; /* id of the call -> the first one, or NONE */
+    size_t *next;          /* of each message: the next one of the same id, or NONE */
+};
+
+/* Moves the result of a call of `m` to `to`, or makes one that says why it is missing. */
+static void move_result(struct context_message *to, struct context *c,
+                        const struct context_message *m, struct str call, struct results *r)
+{
+    struct buf id = BUF_INIT(BUF_LINE);
+    size_t *at;
+
+    json_decode(json_get(call, "id"), &id);
+    at = hash_map_find(&r->first, str_of(buf_c(&id)));
+    if (at && *at != NONE) {
+        *to = c->at[*at];
+        memset(&c->at[*at], 0, sizeof *to);
+        *at = r->next[*at];
+    } else {
+        const char *why = json_type(json_get(call, "args")) != JSON_OBJECT ? BAD_ARGUMENTS
+                          : m->ran                                         ? UNKNOWN
+                                                                           : NO_RESULT;
+
+        *to = (struct context_message){.role = ROLE_TOOL,
+                                       .content = mem_text(why),
+                                       .n = strlen(why),
+                                       .tool_call_id = buf_detach(&id),
+                                       .failed = true};
+    }
+    buf_release(&id);
+}
+
+/* Removes the messages that are marked as not sent, and what said how the others ended, and moves
+ * each result directly after its call, in the order of the calls. This goes from the newest message
+ * to the oldest, so that a call has the nearest result of its id: some servers use the same ids in
+ * every response. */
+static void remove_unsent(struct context *c)
+{
+    struct results results = {.next = mem_zalloc(c->count * sizeof *results.next)};
+    size_t cap = c->count, from, turn_from;
+    struct context_message *sent;
+    struct json_iter it;
+
+    for (size_t i = 0; i < c->count; i++)
+        for (it = json_iter(str_of(c->at[i].tool_calls)); json_next(&it);)
+            cap++;
+    sent = mem_zalloc(cap * sizeof *sent);
+    from = turn_from = cap; /* the messages that were moved, and those of this turn, begin there */
+    for (size_t i = c->count; i-- > 0;) {
+        struct context_message *m = &c->at[i];
+        struct str id = str_of(m->tool_call_id);
+
+        if (m->role == ROLE_TOOL && !m->unsent && id.p) {
+            const size_t *first = hash_map_find(&results.first, id);
+
+            results.next[i] = first ? *first : NONE;
+            hash_map_set(&results.first, id, i);
+        } else if (m->role != ROLE_TOOL && !m->unsent) {
+            size_t end = from;
+
+            for (it = json_iter(str_of(m->tool_calls)); json_next(&it);)
+                from--;
+            it = json_iter(str_of(m->tool_calls));
+            for (size_t k = from; k < end && json_next(&it); k++)
+                move_result(&sent[k], c, m, it.value, &results);
+            free(m->id);
+            free(m->reply_to);
+            m->id = m->reply_to = NULL;
+            m->end = CONTEXT_FINISHED;
+            sent[--from] = *m;
+            memset(m, 0, sizeof *m);
+        }
+        if (i == c->turn)
+            turn_from = from;
+    }
+    hash_map_release(&results.first);
+    free(results.next);
+    for (size_t i = 0; i < c->count; i++)
+        release_message(&c->at[i]);
+    free(c->at);
+    memmove(sent, sent + from, (cap - from) * sizeof *sent);
+    c->at = sent;
+    c->count = cap - from;
+    c->cap = cap;
+    c->turn = turn_from - from;
+}
+
 /* ---- cutting ---- */
-
-static void pair_results(struct context *c);
-
-size_t context_weight(const struct context_message *m)
-{
-    return m->n + (m->tool_calls ? strlen(m->tool_calls) : 0) +
-           (m->tool_call_id ? strlen(m->tool_call_id) : 0);
-}
-
-size_t context_reasoning_weight(const struct context_message *m)
-{
-    return m->thinking ? strlen(m->thinking) : 0;
-}
-
-/* Returns the bytes that count in a window of tokens. */
-static size_t window_weight(const struct context_message *m)
-{
-    return context_weight(m) + context_reasoning_weight(m);
-}
-
-static size_t turn_start(const struct context *c)
-{
-    return c->turn < c->count ? c->turn : c->count;
-}
 
 static bool is_reply_to(const struct context_message *m, const char *prompt)
 {
     return prompt && m->reply_to && strcmp(m->reply_to, prompt) == 0;
 }
 
-/* Marks the messages of the turn from at[from] to at[end - 1] that are not sent again. */
-static void mark_unsent(struct context_message *at, size_t from, size_t end)
-{
-    const char *prompt = at[from].role == ROLE_USER ? at[from].id : NULL;
-    bool failed = false, finished = false, more = false;
-
-    for (size_t i = from + 1; i < end; i++) {
-        bool own = is_reply_to(&at[i], prompt);
-
-        if (at[i].role == ROLE_ASSISTANT && is_text(&at[i]) && at[i].end == CONTEXT_FINISHED)
-            finished = true;
-        at[i].unsent = at[i].end == CONTEXT_FAILED || (own && finished);
-        failed = failed || (own && at[i].end == CONTEXT_FAILED);
-    }
-    for (size_t i = end; i-- > from + 1;) {
-        at[i].unsent =
-            at[i].unsent || (more && at[i].end == CONTEXT_CUT && is_reply_to(&at[i], prompt));
-        if (at[i].role == ROLE_ASSISTANT && (at[i].n > 0 || at[i].tool_calls))
-            more = true;
-    }
-    at[from].unsent = failed && !more && !finished;
-}
-
-/* Removes the messages that are marked as not sent, and what said how the others ended. */
-static void sweep(struct context *c)
-{
-    size_t turn = turn_start(c), kept = 0;
-
-    for (size_t i = 0; i < c->count; i++) {
-        struct context_message m = c->at[i];
-
-        if (i == turn)
-            c->turn = kept;
-        free(m.id);
-        free(m.reply_to);
-        m.id = m.reply_to = NULL;
-        m.end = CONTEXT_FINISHED;
-        if (m.unsent)
-            release_message(&m);
-        else
-            c->at[kept++] = m;
-    }
-    if (turn == c->count && c->turn != CONTEXT_ALL)
-        c->turn = kept;
-    c->count = kept;
-}
-
+/* Removes the messages of earlier turns that are not sent again (context_cut). */
 static void drop_unsent(struct context *c)
 {
-    size_t turn = turn_start(c);
+    struct context_message *at = c->at;
+    size_t turn = c->turn < c->count ? c->turn : c->count;
 
-    for (size_t i = 0, next; i < turn; i = next) {
-        next = i + 1;
-        while (next < turn && c->at[next].role != ROLE_USER)
-            next++;
-        mark_unsent(c->at, i, next);
+    for (size_t from = 0, end; from < turn; from = end) {
+        const char *prompt = at[from].id;
+        bool failed = false, finished = false, more = false;
+
+        for (end = from + 1; end < turn && at[end].role != ROLE_USER; end++) {
+            bool own = is_reply_to(&at[end], prompt);
+
+            if (at[end].role == ROLE_ASSISTANT && is_text(&at[end]) &&
+                at[end].end == CONTEXT_FINISHED)
+                finished = true;
+            at[end].unsent = at[end].end == CONTEXT_FAILED || (own && finished);
+            failed = failed || (own && at[end].end == CONTEXT_FAILED);
+        }
+        for (size_t i = end; i-- > from + 1;) {
+            if (more && at[i].end == CONTEXT_CUT && is_reply_to(&at[i], prompt))
+                at[i].unsent = true;
+            if (at[i].role == ROLE_ASSISTANT && (at[i].n > 0 || at[i].tool_calls))
+                more = true;
+        }
+        at[from].unsent = failed && !more && !finished;
     }
-    sweep(c);
+    remove_unsent(c);
 }
 
 /* Marks the messages from at[from] to at[end - 1] as left out. Returns the bytes that this frees in
  * a window of tokens. */
-static size_t leave_out(struct context *c, size_t from, size_t end)
+static size_t mark_left_out(struct context *c, size_t from, size_t end)
 {
     size_t bytes = 0;
 
     for (size_t i = from; i < end; i++) {
         if (c->at[i].unsent)
             continue;
-        bytes += window_weight(&c->at[i]);
+        bytes += context_bytes(c, i, i + 1);
         c->at[i].unsent = true;
         c->dropped++;
     }
@@ -338,7 +381,7 @@ static size_t leave_out(struct context *c, size_t from, size_t end)
 }
 
 /* Returns the index after the unit that begins at at[i]: one message, or a round, which is a
- * message with calls and their results. The results follow their calls (pair_results). */
+ * message with calls and their results. The results follow their calls (remove_unsent). */
 static size_t unit_end(const struct context *c, size_t i, size_t end)
 {
     bool round = c->at[i].tool_calls != NULL;
@@ -355,7 +398,7 @@ static size_t unit_start(const struct context *c, size_t end)
 }
 
 /* Returns the prompt of the turn to which at[i] belongs, or SIZE_MAX before the first one. */
-static size_t prompt_of(const struct context *c, size_t i)
+static size_t find_prompt(const struct context *c, size_t i)
 {
     while (i < c->count && c->at[i].role != ROLE_USER)
         i--;
@@ -374,13 +417,13 @@ static struct essential find_essential(const struct context *c, size_t turn)
 
     if (turn == 0)
         return k;
-    k.prompt = prompt_of(c, turn - 1);
+    k.prompt = find_prompt(c, turn - 1);
     k.unit = unit_start(c, turn);
     for (size_t i = turn; i-- > 0 && k.answer == SIZE_MAX;)
         if (c->at[i].role == ROLE_ASSISTANT && is_text(&c->at[i]) && c->at[i].n > 0 &&
             !c->at[i].unsent)
             k.answer = i;
-    k.answered = k.answer == SIZE_MAX ? SIZE_MAX : prompt_of(c, k.answer);
+    k.answered = k.answer == SIZE_MAX ? SIZE_MAX : find_prompt(c, k.answer);
     return k;
 }
 
@@ -394,14 +437,12 @@ struct room {
     size_t messages, bytes;
 };
 
-/* Takes the messages from at[from] to at[end - 1] out of the room. Returns false if it is too
+/* Subtracts the messages from at[from] to at[end - 1] from the room. Returns false if it is too
  * small. */
-static bool take_room(struct room *room, const struct context *c, size_t from, size_t end)
+static bool use_room(struct room *room, const struct context *c, size_t from, size_t end)
 {
-    size_t bytes = 0;
+    size_t bytes = context_weight(c, from, end);
 
-    for (size_t i = from; i < end; i++)
-        bytes += context_weight(&c->at[i]);
     if (end - from > room->messages || bytes > room->bytes)
         return false;
     room->messages -= end - from;
@@ -414,18 +455,18 @@ static bool take_room(struct room *room, const struct context *c, size_t from, s
 static bool choose_units(struct context *c, struct room *room, const struct essential *k,
                          size_t from, size_t end)
 {
-    bool fits = is_essential(k, from) || take_room(room, c, from, from + 1), any = false;
+    bool fits = is_essential(k, from) || use_room(room, c, from, from + 1), any = false;
 
     for (size_t i, last = end; last > from + 1; last = i) {
         i = unit_start(c, last);
-        fits = fits && (is_essential(k, i) || take_room(room, c, i, last));
+        fits = fits && (is_essential(k, i) || use_room(room, c, i, last));
         any = any || fits || is_essential(k, i);
         if (!fits && !is_essential(k, i))
-            (void)leave_out(c, i, last);
+            (void)mark_left_out(c, i, last);
     }
     /* A prompt without anything after it would only confuse the model. */
     if (!is_essential(k, from) && !any && !(fits && end == from + 1))
-        (void)leave_out(c, from, from + 1);
+        (void)mark_left_out(c, from, from + 1);
     return fits;
 }
 
@@ -433,18 +474,16 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
 {
     struct room room = {max_messages, max_bytes};
     struct essential k;
-    size_t turn, from;
+    size_t from;
     bool fits = true;
 
     drop_unsent(c);
-    pair_results(c);
-    turn = turn_start(c);
-    k = find_essential(c, max_messages > 0 && max_bytes > 0 ? turn : 0);
-    for (size_t i = 0; i < turn; i++)
-        if (is_essential(&k, i) && !take_room(&room, c, i, unit_end(c, i, turn)))
+    k = find_essential(c, max_messages > 0 && max_bytes > 0 ? c->turn : 0);
+    for (size_t i = 0; i < c->turn; i++)
+        if (is_essential(&k, i) && !use_room(&room, c, i, unit_end(c, i, c->turn)))
             room = (struct room){0};
-    for (size_t end = turn; end > 0; end = from) {
-        from = prompt_of(c, end - 1);
+    for (size_t end = c->turn; end > 0; end = from) {
+        from = find_prompt(c, end - 1);
         if (from != SIZE_MAX && fits) {
             fits = choose_units(c, &room, &k, from, end);
             continue;
@@ -452,14 +491,14 @@ void context_cut(struct context *c, size_t max_messages, size_t max_bytes)
         /* The messages before the first prompt are sent as a whole or not at all. */
         if (from == SIZE_MAX) {
             from = 0;
-            if (fits && take_room(&room, c, from, end))
+            if (fits && use_room(&room, c, from, end))
                 continue;
         }
         for (size_t i = from; i < end; i = unit_end(c, i, end))
             if (!is_essential(&k, i))
-                (void)leave_out(c, i, unit_end(c, i, end));
+                (void)mark_left_out(c, i, unit_end(c, i, end));
     }
-    sweep(c);
+    remove_unsent(c);
 }
 
 /* ---- a window ---- */
@@ -492,13 +531,13 @@ static void fit_earlier(struct fit *f, size_t goal)
         for (size_t i = from, end; i < next && f->bytes > goal; i = end) {
             end = unit_end(c, i, next);
             if (c->at[i].tool_calls && !is_essential(&k, i))
-                f->bytes -= leave_out(c, i, end);
+                f->bytes -= mark_left_out(c, i, end);
         }
         all = f->bytes > goal;
         for (size_t i = from, end; i < next; i = end) {
             end = unit_end(c, i, next);
             if (all && !is_essential(&k, i))
-                f->bytes -= leave_out(c, i, end);
+                f->bytes -= mark_left_out(c, i, end);
             gone = gone && c->at[i].unsent;
         }
         if (gone)
@@ -530,7 +569,7 @@ static void shorten(struct fit *f, size_t i, size_t most)
     m->content = buf_detach(&text);
     /* The server would not take the blocks of a message that is not the one it sent. */
     if (m->role == ROLE_ASSISTANT) {
-        f->bytes -= context_reasoning_weight(m);
+        f->bytes -= m->thinking ? strlen(m->thinking) : 0;
         free(m->thinking);
         m->thinking = NULL;
     }
@@ -544,7 +583,7 @@ static void shorten_all(struct fit *f, const size_t *at, size_t count, size_t wi
     for (size_t i = 0; i < count; i++)
         others -= f->c->at[at[i]].n;
     room = window > others ? window - others : 0;
-    share = room / count;
+    share = count > 0 ? room / count : 0;
     for (size_t i = 0; i < count; i++)
         if (f->c->at[at[i]].n <= share)
             room -= f->c->at[at[i]].n;
@@ -567,8 +606,7 @@ static void fit_answer(struct fit *f, size_t window)
         if ((is_essential(&k, i) || (i > k.unit && i < end)) && !f->c->at[i].tool_calls &&
             !f->c->at[i].unsent)
             at[count++] = i;
-    if (count > 0)
-        shorten_all(f, at, count, window);
+    shorten_all(f, at, count, window);
     free(at);
 }
 
@@ -593,7 +631,7 @@ static void fit_running(struct fit *f, size_t window)
     for (size_t i = f->turn, end; i < last && f->bytes > window; i = end) {
         end = unit_end(c, i, last);
         if (c->at[i].tool_calls)
-            f->bytes -= leave_out(c, i, end);
+            f->bytes -= mark_left_out(c, i, end);
     }
     if (f->bytes <= window || last <= f->turn)
         return;
@@ -601,8 +639,7 @@ static void fit_running(struct fit *f, size_t window)
     for (size_t i = last; i < f->end; i++)
         if (c->at[i].role == ROLE_TOOL)
             results[count++] = i;
-    if (count > 0)
-        shorten_all(f, results, count, window);
+    shorten_all(f, results, count, window);
     free(results);
 }
 
@@ -619,21 +656,12 @@ static void fit_request(struct fit *f, size_t window, size_t most)
 
 bool context_fit(struct context *c, size_t window, size_t most)
 {
-    size_t bytes = context_bytes(c);
-    struct fit f = {.c = c, .turn = turn_start(c), .end = c->count, .bytes = bytes};
+    size_t bytes = context_bytes(c, 0, c->count);
+    struct fit f = {.c = c, .turn = c->turn, .end = c->count, .bytes = bytes};
 
     fit_request(&f, window, most);
-    sweep(c);
+    remove_unsent(c);
     return f.bytes < bytes;
-}
-
-size_t context_bytes(const struct context *c)
-{
-    size_t bytes = 0;
-
-    for (size_t i = 0; i < c->count; i++)
-        bytes += window_weight(&c->at[i]);
-    return bytes;
 }
 
 /* Returns the message from which the decisions of earlier turns are repeated. */
@@ -643,7 +671,7 @@ static size_t first_step(const struct context *c, size_t window)
            most = window > SIZE_MAX / CONTEXT_STEPS ? SIZE_MAX : window * CONTEXT_STEPS;
 
     for (size_t i = c->count; i-- > 0;) {
-        bytes += window_weight(&c->at[i]);
+        bytes += context_bytes(c, i, i + 1);
         if (bytes > most)
             return best != CONTEXT_ALL ? best : i;
         if (bytes >= most / 2 && c->at[i].role == ROLE_USER &&
@@ -657,21 +685,18 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most)
 {
     struct fit f = {.c = c};
     struct essential k;
-    size_t turn;
 
     drop_unsent(c);
-    pair_results(c);
-    turn = turn_start(c);
-    k = find_essential(c, turn);
+    k = find_essential(c, c->turn);
     f.first = first_step(c, window);
-    while (f.first > 0 && f.first < turn && c->at[f.first].role != ROLE_USER)
+    while (f.first > 0 && f.first < c->turn && c->at[f.first].role != ROLE_USER)
         f.first++;
     for (size_t i = 0, end; i < f.first; i = end) {
         end = unit_end(c, i, f.first);
         if (!is_essential(&k, i))
-            (void)leave_out(c, i, end);
+            (void)mark_left_out(c, i, end);
         for (size_t m = i; m < end && !c->at[m].unsent; m++)
-            f.bytes += window_weight(&c->at[m]);
+            f.bytes += context_bytes(c, m, m + 1);
     }
     f.turn = f.first;
     /* Each message of the model was the answer to a request with all before it. */
@@ -679,14 +704,14 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most)
         f.end = i;
         if (c->at[i].role == ROLE_ASSISTANT && i > f.first)
             fit_request(&f, window, most);
-        if (i < turn && c->at[i].role == ROLE_USER)
+        if (i < c->turn && c->at[i].role == ROLE_USER)
             f.turn = i;
-        f.bytes += window_weight(&c->at[i]);
+        f.bytes += context_bytes(c, i, i + 1);
     }
-    f.turn = turn;
+    f.turn = c->turn;
     f.end = c->count;
     fit_request(&f, window, most);
-    sweep(c);
+    remove_unsent(c);
 }
 
 struct str context_blocks(const struct context_message *m, struct context_server asked)
@@ -706,141 +731,33 @@ bool context_in_loop(const struct context *c, size_t i)
 
 /* ---- settling ---- */
 
-#define NONE SIZE_MAX
-
-/* The tool results that no call has taken. */
-struct results {
-    struct hash_map first; /* id of the call -> the first one, or NONE */
-    size_t *next;          /* of each message: the next one of the same id, or NONE */
-};
-
-/* Reverses the order of the messages from `first` on. */
-static void reverse_messages(struct context *c, size_t first)
+/* Adds m to `to`, the message before it, of the same role: its text after a blank line, and its
+ * attachments (it may have only these) or calls. Releases m. */
+static void merge(struct context_message *to, struct context_message *m)
 {
-    for (size_t i = first, j = c->count; i + 1 < j; i++) {
-        struct context_message swap = c->at[i];
-
-        c->at[i] = c->at[--j];
-        c->at[j] = swap;
+    if (m->n > 0 || (!m->tool_calls && m->attachments_count == 0)) {
+        to->content = mem_resize(to->content, to->n + 2 + m->n + 1, 1);
+        memcpy(to->content + to->n, "\n\n", 2);
+        memcpy(to->content + to->n + 2, m->content, m->n + 1);
+        to->n += 2 + m->n;
     }
-}
-
-/* Moves a message. The old entry keeps only its role. */
-static void move_message(struct context *to, struct context_message *m)
-{
-    to->at = mem_grow(to->at, &to->cap, to->count + 1, sizeof *to->at);
-    to->at[to->count++] = *m;
-    m->content = m->tool_calls = m->tool_call_id = m->thinking = m->provider = m->address = NULL;
-}
-
-/* Adds the results of the assistant message at `call` to `to`, in reverse order. */
-static void take_results(struct context *to, struct context *from, size_t call, struct results *r)
-{
-    struct buf id = BUF_INIT(BUF_LINE);
-    size_t first = to->count;
-
-    for (struct json_iter it = json_iter(str_of(from->at[call].tool_calls)); json_next(&it);) {
-        size_t *at;
-
-        buf_clear(&id);
-        json_decode(json_get(it.value, "id"), &id);
-        at = hash_map_find(&r->first, str_of(buf_c(&id)));
-        if (at && *at != NONE) {
-            move_message(to, &from->at[*at]);
-            *at = r->next[*at];
-            continue;
-        }
-        context_add_result(to, buf_str(&id),
-                           json_type(json_get(it.value, "args")) != JSON_OBJECT ? STR(BAD_ARGUMENTS)
-                           : from->at[call].ran                                 ? STR(UNKNOWN)
-                                                                                : STR(NO_RESULT),
-                           true);
-    }
-    buf_release(&id);
-    reverse_messages(to, first);
-}
-
-/* Moves each result directly after its call. This goes from the newest message to the oldest, so
- * that a call takes the nearest result of its id: some servers use the same ids in every response.
- */
-static void pair_results(struct context *c)
-{
-    struct results results = {.next = mem_zalloc(c->count * sizeof *results.next)};
-    struct context paired;
-    size_t turn = turn_start(c), in_turn = 0;
-
-    context_init(&paired);
-    for (size_t i = c->count; i-- > 0;) {
-        struct context_message *m = &c->at[i];
-
-        if (m->role == ROLE_TOOL && m->tool_call_id) {
-            struct str id = str_of(m->tool_call_id);
-            const size_t *first = hash_map_find(&results.first, id);
-
-            results.next[i] = first ? *first : NONE;
-            hash_map_set(&results.first, id, i);
-        }
-        if (m->role != ROLE_TOOL && m->tool_calls)
-            take_results(&paired, c, i, &results);
-        if (m->role != ROLE_TOOL)
-            move_message(&paired, m);
-        if (i == turn)
-            in_turn = paired.count;
-    }
-    reverse_messages(&paired, 0);
-    hash_map_release(&results.first);
-    free(results.next);
-    for (size_t i = 0; i < c->count; i++)
-        release_message(&c->at[i]);
-    free(c->at);
-    c->at = paired.at;
-    c->count = paired.count;
-    c->cap = paired.cap;
-    c->turn = c->count - in_turn;
-}
-
-static void add_to_text(struct context_message *to, const struct context_message *m)
-{
-    to->content = mem_resize(to->content, to->n + 2 + m->n + 1, 1);
-    memcpy(to->content + to->n, "\n\n", 2);
-    memcpy(to->content + to->n + 2, m->content, m->n + 1);
-    to->n += 2 + m->n;
-}
-
-/* A signed block is only valid in the message that the model wrote. */
-static void drop_thinking(struct context_message *m)
-{
-    free(m->thinking);
-    m->thinking = NULL;
-}
-
-/* Puts the text of `text` before the text of m, a message with calls, and moves m into its place.
- */
-static void merge_into_calls(struct context_message *text, struct context_message *m)
-{
-    if (m->n > 0)
-        add_to_text(text, m);
-    drop_thinking(text);
-    free(text->provider);
-    free(text->address);
-    free(m->content);
-    m->content = text->content;
-    m->n = text->n;
-    m->merged = true;
-    *text = *m;
-}
-
-/* Adds m's text to `to`, after a blank line, and its attachments (it may have only these). Releases
- * m. */
-static void merge_texts(struct context_message *to, struct context_message *m)
-{
+    /* A signed block is only valid in the message that the model wrote. */
+    free(to->thinking);
+    to->thinking = NULL;
     if (m->attachments_count > 0) {
         to->attachments = m->attachments;
         to->attachments_count = m->attachments_count;
     }
-    if (m->n > 0 || m->attachments_count == 0)
-        add_to_text(to, m);
-    drop_thinking(to);
+    if (m->tool_calls) {
+        struct context_message text = *to;
+
+        *to = *m;
+        to->content = text.content;
+        to->n = text.n;
+        to->merged = true;
+        text.content = m->content;
+        *m = text;
+    }
     release_message(m);
 }
 
@@ -849,7 +766,6 @@ void context_settle(struct context *c)
     size_t kept = 0, turn = CONTEXT_ALL;
 
     drop_unsent(c);
-    pair_results(c);
     for (size_t i = 0; i < c->count; i++) {
         struct context_message *m = &c->at[i];
         struct context_message *last = kept > 0 ? &c->at[kept - 1] : NULL;
@@ -860,10 +776,8 @@ void context_settle(struct context *c)
             release_message(m);
             continue;
         }
-        if (last && last->role == m->role && is_text(last) && is_text(m))
-            merge_texts(last, m);
-        else if (last && m->tool_calls && last->role == ROLE_ASSISTANT && is_text(last))
-            merge_into_calls(last, m);
+        if (last && last->role == m->role && is_text(last))
+            merge(last, m);
         else
             c->at[kept++] = *m;
         /* If this turn's first message was merged into an earlier one, that one belongs to the

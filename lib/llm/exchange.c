@@ -169,26 +169,21 @@ struct exchange {
 
 /* ---- receiving ---- */
 
-static size_t size_of(const struct response *a)
-{
-    return a->text.len + a->calls_bytes;
-}
-
 static int on_event(void *arg, struct str event, struct str data, struct err *e)
 {
     struct exchange *x = arg;
-    bool finished = x->response->finished;
-    size_t before = size_of(x->response);
-    int rc = x->provider->event(x->response, event, data, e);
+    struct response *a = x->response;
+    bool finished = a->finished;
+    size_t before = a->text.len + a->calls_bytes;
+    int rc = x->provider->event(a, event, data, e);
 
     x->any_event = true;
-    x->continues = x->continues || (finished && size_of(x->response) > before);
-
-    x->failed = rc < 0 && !x->response->sink_failed;
+    x->continues = x->continues || (finished && a->text.len + a->calls_bytes > before);
+    x->failed = rc < 0 && !a->sink_failed;
     if (x->failed)
         buf_set(&x->body, data);
     if (rc == 1)
-        x->response->finished = true;
+        a->finished = true;
     return rc;
 }
 
@@ -198,18 +193,12 @@ static bool is_event_stream(const struct exchange *x)
                     x->provider->lines ? "application/x-ndjson" : "text/event-stream");
 }
 
-/* Returns the body without a byte order mark and without blanks at its ends. */
-static struct str without_bom_and_blanks(struct str body)
-{
-    return str_trim(utf8_without_bom(body));
-}
-
 /* Decides about the form by the beginning of the body: that of JSON, or of the first field of an
  * event stream. Returns FORM_OPEN if more text is needed. */
 static enum form form_of(const struct exchange *x, struct str body)
 {
     static const char *const fields[] = {"data:", "event:", ":", "id:", "retry:"};
-    struct str text = without_bom_and_blanks(body);
+    struct str text = str_trim(utf8_without_bom(body));
 
     if (text.n == 0)
         return body.n > BLANK_MAX ? FORM_EVENTS : FORM_OPEN;
@@ -230,38 +219,14 @@ static enum form form_of(const struct exchange *x, struct str body)
     return FORM_OTHER;
 }
 
-/* Keeps the beginning of an error, or of a response in an unknown form, up to a limit. */
-static int keep_beginning(struct exchange *x, struct str piece)
-{
-    buf_add(&x->body, piece.p, piece.n < ERROR_MAX ? piece.n : ERROR_MAX);
-    if (x->body.len < ERROR_MAX)
-        return 0;
-    buf_truncate(&x->body, ERROR_MAX);
-    x->ended = true;
-    return -1;
-}
-
-static int feed_events(struct exchange *x, struct str piece, struct err *e)
-{
-    int rc = sse_feed(&x->sse, piece, e);
-
-    if (rc != 0) {
-        x->failed = !x->response->sink_failed;
-        return -1;
-    }
-    x->ended = x->sse.done;
-    /* A connection that is kept is read to the end of the body. */
-    return x->ended && !x->ask->limits.pool ? -1 : 0;
-}
-
 /* The body of an error is not looked at for its form. */
-static void note_status(struct exchange *x)
+static void check_status(struct exchange *x)
 {
     if (x->form == FORM_OPEN && x->head.status != 0 && !http_head_is_success(&x->head))
         x->form = FORM_ERROR;
 }
 
-static int on_body(void *arg, struct str piece, struct err *e)
+static int read_body(void *arg, struct str piece, struct err *e)
 {
     struct exchange *x = arg;
 
@@ -269,22 +234,34 @@ static int on_body(void *arg, struct str piece, struct err *e)
         x->after_end += piece.n;
         return x->after_end > AFTER_END_MAX ? -1 : 0;
     }
-    note_status(x);
-    if (x->form == FORM_EVENTS)
-        return feed_events(x, piece, e);
-    if (x->form == FORM_ERROR || x->form == FORM_OTHER)
-        return keep_beginning(x, piece);
-    buf_add_str(&x->body, piece);
-    if (x->body.overflow) {
-        x->failed = true;
-        return err_set(e, ERR_INCOMPLETE, "answer is incomplete: it is longer than %zu MiB",
-                       WHOLE_MAX >> 20);
+    check_status(x);
+    if (x->form == FORM_OPEN || x->form == FORM_JSON) {
+        buf_add_str(&x->body, piece);
+        if (x->body.overflow) {
+            x->failed = true;
+            return err_set(e, ERR_INCOMPLETE, "answer is incomplete: it is longer than %zu MiB",
+                           WHOLE_MAX >> 20);
+        }
+        if (x->form == FORM_OPEN)
+            x->form = form_of(x, buf_str(&x->body));
+        piece = x->form == FORM_EVENTS ? buf_str(&x->body) : STR_NONE;
     }
-    if (x->form == FORM_OPEN)
-        x->form = form_of(x, buf_str(&x->body));
-    if (x->form == FORM_EVENTS)
-        return feed_events(x, buf_str(&x->body), e);
-    return x->form == FORM_OTHER ? keep_beginning(x, STR_NONE) : 0;
+    if (x->form == FORM_EVENTS) {
+        if (sse_feed(&x->sse, piece, e) != 0) {
+            x->failed = !x->response->sink_failed;
+            return -1;
+        }
+        x->ended = x->sse.done;
+        /* A connection that is kept is read to the end of the body. */
+        return x->ended && !x->ask->limits.pool ? -1 : 0;
+    }
+    /* Only the beginning of an error, or of a response in an unknown form, is kept. */
+    if (x->form == FORM_ERROR || x->form == FORM_OTHER) {
+        buf_add(&x->body, piece.p, piece.n < ERROR_MAX ? piece.n : ERROR_MAX);
+        x->ended = x->body.len >= ERROR_MAX;
+        buf_truncate(&x->body, ERROR_MAX);
+    }
+    return x->ended ? -1 : 0;
 }
 
 static bool nothing_came(const struct response *a)
@@ -292,8 +269,8 @@ static bool nothing_came(const struct response *a)
     return a->text.len + a->calls_count + a->opaque.thinking.len == 0 && !a->reasoned;
 }
 
-/* Has the first text, reasoning or call come? A stream of comments and empty chunks has not begun.
- * */
+/* Returns whether the first text, reasoning or call came. A stream of comments and empty chunks has
+ * not begun. */
 static bool on_begun(void *arg)
 {
     const struct exchange *x = arg;
@@ -315,20 +292,6 @@ static long on_ending(void *arg)
 
 /* ---- the result ---- */
 
-/* Sets the error of a response with a status other than 2xx. */
-static int fail_status(struct exchange *x, struct err *e)
-{
-    if (x->head.status >= 300 && x->head.status < 400) {
-        http_refuse_redirect(&x->head, e);
-        return -1;
-    }
-    provider_error_set_http(e, x->head.status, buf_str(&x->body));
-    if (x->ask->base_url) /* NULL: the echo provider, without a server */
-        provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask->key, x->ask->key_from,
-                               x->provider->missing);
-    return -1;
-}
-
 static int no_answer(struct exchange *x, struct err *e)
 {
     struct str body = str_trim(buf_str(&x->body));
@@ -347,10 +310,10 @@ static int no_answer(struct exchange *x, struct err *e)
 }
 
 /* Returns the result of a response whose transfer is complete, or need not be completed. */
-static int conclude(struct exchange *x, struct err *e)
+static int complete_result(struct exchange *x, struct err *e)
 {
     if (x->form == FORM_JSON) {
-        int rc = x->provider->whole(x->response, without_bom_and_blanks(buf_str(&x->body)), e);
+        int rc = x->provider->whole(x->response, str_trim(utf8_without_bom(buf_str(&x->body))), e);
 
         x->failed = rc < 0 && !x->response->sink_failed;
         return rc;
@@ -381,14 +344,14 @@ static int exchange_result(struct exchange *x, int rc, struct err *e)
 {
     struct response *a = x->response;
 
-    note_status(x);
+    check_status(x);
     x->broke = rc != 0 && !x->ended;
     x->silent = x->broke && e->kind == ERR_TIMEOUT;
     if (x->silent && (x->form != FORM_OPEN || x->body.len > 0) &&
         (x->ask->limits.first_byte_ms == HTTP_AS_IDLE || on_begun(x)))
         e->kind = ERR_INCOMPLETE;
     if (!x->failed && x->form != FORM_ERROR && (rc == 0 || x->ended))
-        rc = conclude(x, e);
+        rc = complete_result(x, e);
     if (a->sink_failed) {
         err_release(e);
         e->kind = ERR_SIGNAL;
@@ -401,8 +364,15 @@ static int exchange_result(struct exchange *x, int rc, struct err *e)
     }
     if (rc != 0 && e->kind == ERR_SIGNAL)
         return -1;
-    if (x->form == FORM_ERROR)
-        return fail_status(x, e);
+    if (x->form == FORM_ERROR && x->head.status >= 300 && x->head.status < 400)
+        return http_refuse_redirect(&x->head, e);
+    if (x->form == FORM_ERROR) {
+        provider_error_set_http(e, x->head.status, buf_str(&x->body));
+        if (x->ask->base_url) /* NULL: the echo provider, without a server */
+            provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask->key,
+                                   x->ask->key_from, x->provider->missing);
+        return -1;
+    }
     /* After the end of the response it does not matter how the connection ended. */
     if (a->finished) {
         err_release(e);
@@ -411,29 +381,10 @@ static int exchange_result(struct exchange *x, int rc, struct err *e)
     return rc;
 }
 
-static int settle_response(struct response *a, int rc, struct err *e)
-{
-    if (!a->sink_failed && response_end_text(a, rc == 0 ? e : NULL) != 0) {
-        if (rc == 0 && a->sink_failed)
-            e->kind = ERR_SIGNAL;
-        rc = -1;
-    }
-    if (!a->finish_reason) {
-        const char *reason = e->kind == ERR_SIGNAL ? "interrupted" : "error";
-
-        if (rc == 0)
-            reason = a->refused ? "content_filter" : "stop";
-        response_set_finish(a, str_of(reason));
-    }
-    response_finish_calls(a);
-    return rc;
-}
-
 /* ---- repeating ---- */
 
 /* Returns the milliseconds to wait before the exchange is repeated, or -1 if it is not repeated. */
-static int64_t time_to_wait(struct exchange *x, const struct ask *ask, unsigned repeated,
-                            struct err *e)
+static int64_t time_to_wait(struct exchange *x, unsigned repeated, struct err *e)
 {
     bool stream = x->form == FORM_OPEN || x->form == FORM_EVENTS;
     bool nothing = nothing_came(x->response);
@@ -458,7 +409,7 @@ static int64_t time_to_wait(struct exchange *x, const struct ask *ask, unsigned 
     if (e->kind == ERR_BUSY && asked > at.most)
         err_set(e, e->kind, "%s (the server asks to wait for %" PRId64 " s)", err_text(e),
                 (asked + 999) / 1000);
-    if (repeated >= ask->retries)
+    if (repeated >= x->ask->retries)
         return -1;
     if (lost || x->head.status == 0)
         return retry_wait(repeated, lost ? ERR_NETWORK : e->kind, NULL, &at);
@@ -467,18 +418,17 @@ static int64_t time_to_wait(struct exchange *x, const struct ask *ask, unsigned 
 
 /* Waits if the exchange is to be repeated. Returns false if it is not, or if a signal ended the
  * wait. */
-static bool wait_to_repeat(struct exchange *x, const struct ask *ask, unsigned repeated,
-                           struct err *e)
+static bool wait_to_repeat(struct exchange *x, unsigned repeated, struct err *e)
 {
     const struct response_sink *sink = x->response->sink;
-    int64_t ms = time_to_wait(x, ask, repeated, e);
+    int64_t ms = time_to_wait(x, repeated, e);
 
     if (ms < 0)
         return false;
-    provider_error_mask_all(e, ask);
+    provider_error_mask_all(e, x->ask);
     if (sink && sink->again)
         sink->again(sink->arg, e, ms, repeated + 1);
-    if (http_wait(&ask->limits, ms) == 0) {
+    if (http_wait(&x->ask->limits, ms) == 0) {
         err_release(e);
         response_release(x->response); /* forget the model and usage from before the failure */
         return true;
@@ -489,12 +439,11 @@ static bool wait_to_repeat(struct exchange *x, const struct ask *ask, unsigned r
 
 /* Builds the request again without what the server refused. Returns false if it refused something
  * that the request needs. */
-static bool gave_way(const struct exchange *x, const struct ask *ask, struct http_request *r,
-                     struct err *e)
+static bool gave_way(const struct exchange *x, struct http_request *r, struct err *e)
 {
     struct buf notice = BUF_INIT(BUF_SMALL);
     bool again = x->form == FORM_ERROR && e->kind != ERR_REFUSED &&
-                 refusals_learn(x->provider, ask, x->head.status, e->kind == ERR_TOO_LONG,
+                 refusals_learn(x->provider, x->ask, x->head.status, e->kind == ERR_TOO_LONG,
                                 buf_str(&x->body), buf_str(&r->body), &notice);
 
     if (again) {
@@ -503,7 +452,7 @@ static bool gave_way(const struct exchange *x, const struct ask *ask, struct htt
         err_release(e);
         http_request_release(r);
         http_request_init(r);
-        again = refusals_request(x->provider, ask, r, e) == 0;
+        again = refusals_request(x->provider, x->ask, r, e) == 0;
     } else if (notice.len > 0) {
         err_set(e, e->kind, "%s (set by %s)", err_text(e), buf_c(&notice));
     }
@@ -511,42 +460,31 @@ static bool gave_way(const struct exchange *x, const struct ask *ask, struct htt
     return again;
 }
 
-/* Begins an exchange, and prepares the response for it. */
-static void exchange_begin(struct exchange *x, const struct http_request *r)
-{
-    struct response *a = x->response;
-
-    http_head_init(&x->head);
-    buf_init(&x->body, WHOLE_MAX);
-    sse_init(&x->sse, on_event, x);
-    x->sse.lines = x->provider->lines;
-    a->secrets_count = 0;
-    response_add_secret(a, x->ask->key);
-    for (size_t i = 0; i < x->ask->headers_count; i++)
-        response_add_secret(a, header_secret(&x->ask->headers[i]));
-    a->opaque.before = r->prompt;
-}
-
 /* Carries out one exchange. *more is set if it failed and is to be repeated; *repeated counts the
  * repetitions after a failure. */
-static int try_once(const struct provider *p, struct ask *ask, struct http_request *r,
+static int try_once(const struct provider *p, const struct ask *ask, struct http_request *r,
                     struct response *a, unsigned *repeated, bool *more, struct err *e)
 {
-    struct exchange x = {.provider = p, .ask = ask, .response = a};
+    struct exchange x = {.provider = p, .ask = ask, .response = a, .body = BUF_INIT(WHOLE_MAX)};
     struct http_sink sink = {
-        .head = &x.head, .body = on_body, .arg = &x, .ending = on_ending, .begun = on_begun};
+        .head = &x.head, .body = read_body, .arg = &x, .ending = on_ending, .begun = on_begun};
     int rc;
 
-    exchange_begin(&x, r);
+    http_head_init(&x.head);
+    sse_init(&x.sse, on_event, &x);
+    x.sse.lines = p->lines;
+    a->secrets_count = 0;
+    response_add_secret(a, ask->key);
+    for (size_t i = 0; i < ask->headers_count; i++)
+        response_add_secret(a, header_secret(&ask->headers[i]));
+    a->opaque.before = r->prompt;
     if (p->exchange && ask->limits.before_send)
         ask->limits.before_send(ask->limits.send_arg);
     if (p->exchange && ask->limits.after_send)
         ask->limits.after_send(ask->limits.send_arg);
     rc = p->exchange ? p->exchange(ask, r, &sink, e) : http_exchange(r, &ask->limits, &sink, e);
     rc = exchange_result(&x, rc, e);
-    *more = rc != 0 && gave_way(&x, ask, r, e);
-    if (rc != 0 && !*more)
-        *more = wait_to_repeat(&x, ask, (*repeated)++, e);
+    *more = rc != 0 && (gave_way(&x, r, e) || wait_to_repeat(&x, (*repeated)++, e));
     if (!*more)
         response_finish_usage(a, buf_str(&x.head.field[HTTP_COST]));
     sse_release(&x.sse);
@@ -555,9 +493,12 @@ static int try_once(const struct provider *p, struct ask *ask, struct http_reque
     return rc;
 }
 
-/* Builds the request and sends it until it is answered or fails for good. */
-static int try_all(const struct provider *p, struct ask *ask, struct response *a, struct err *e)
+/* Sends the request until it is answered or fails for good, and collects the response
+ * (exchange_run). */
+static int exchange_once(const struct provider *p, const struct ask *ask, struct response *a,
+                         struct err *e)
 {
+    size_t refused = ask->refused ? ask->refused->count : 0;
     struct http_request r;
     unsigned repeated = 0;
     bool more;
@@ -565,21 +506,19 @@ static int try_all(const struct provider *p, struct ask *ask, struct response *a
 
     http_request_init(&r);
     rc = refusals_request(p, ask, &r, e);
-    if (rc == 0)
-        do
-            rc = try_once(p, ask, &r, a, &repeated, &more, e);
-        while (more);
+    for (more = rc == 0; more;)
+        rc = try_once(p, ask, &r, a, &repeated, &more, e);
     http_request_release(&r);
-    return rc;
-}
-
-/* Sends the request, again if necessary, and collects the response (exchange_run). */
-static int exchange_once(const struct provider *p, struct ask *ask, struct response *a,
-                         struct err *e)
-{
-    size_t refused = ask->refused ? ask->refused->count : 0;
-    int rc = settle_response(a, try_all(p, ask, a, e), e);
-
+    if (!a->sink_failed && response_end_text(a, rc == 0 ? e : NULL) != 0) {
+        if (rc == 0 && a->sink_failed)
+            e->kind = ERR_SIGNAL;
+        rc = -1;
+    }
+    if (!a->finish_reason && rc != 0)
+        response_set_finish(a, e->kind == ERR_SIGNAL ? STR("interrupted") : STR("error"));
+    else if (!a->finish_reason)
+        response_set_finish(a, a->refused ? STR("content_filter") : STR("stop"));
+    response_finish_calls(a);
     if (rc == 0)
         err_release(e);
     if (ask->refused)
@@ -589,41 +528,27 @@ static int exchange_once(const struct provider *p, struct ask *ask, struct respo
     return rc;
 }
 
-/* ---- answers that the server paused ---- */
-
-static bool is_paused(const struct response *a)
-{
-    return a->calls_count == 0 && message_ending(str_of(a->finish_reason), NULL) == ENDING_PAUSED;
-}
-
-/* Asks for the next part of a paused response and appends it to `a`. */
-static int ask_next_part(const struct provider *p, const struct ask *ask, struct response *a,
-                         struct err *e)
-{
-    struct ask next = *ask;
-    struct response part;
-    int rc;
-
-    response_init(&part, a->sink);
-    next.paused = buf_str(&a->opaque.turn);
-    next.container = buf_str(&a->opaque.container);
-    rc = exchange_once(p, &next, &part, e);
-    if (response_join(a, &part, rc == 0 ? e : NULL) != 0)
-        rc = -1;
-    response_release(&part);
-    if (rc != 0 && a->text.len > 0 && e->kind != ERR_SIGNAL)
-        make_incomplete(e);
-    return rc;
-}
-
-int exchange_run(const struct provider *p, struct ask *ask, struct response *a, unsigned max_rounds,
-                 unsigned *rounds, struct err *e)
+int exchange_run(const struct provider *p, const struct ask *ask, struct response *a,
+                 unsigned max_rounds, unsigned *rounds, struct err *e)
 {
     int rc = exchange_once(p, ask, a, e);
 
-    while (rc == 0 && is_paused(a) && *rounds < max_rounds && opaque_is_whole(&a->opaque)) {
+    /* The next part of a paused response is appended to it. */
+    while (rc == 0 && a->calls_count == 0 && *rounds < max_rounds && opaque_is_whole(&a->opaque) &&
+           message_ending(str_of(a->finish_reason), NULL) == ENDING_PAUSED) {
+        struct ask next = *ask;
+        struct response part;
+
         ++*rounds;
-        rc = ask_next_part(p, ask, a, e);
+        response_init(&part, a->sink);
+        next.paused = buf_str(&a->opaque.turn);
+        next.container = buf_str(&a->opaque.container);
+        rc = exchange_once(p, &next, &part, e);
+        if (response_join(a, &part, rc == 0 ? e : NULL) != 0)
+            rc = -1;
+        response_release(&part);
+        if (rc != 0 && a->text.len > 0 && e->kind != ERR_SIGNAL)
+            make_incomplete(e);
     }
     return rc;
 }

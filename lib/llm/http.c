@@ -29,12 +29,6 @@ static const char *const head_names[HTTP_FIELDS] = {
     [HTTP_CHALLENGE] = "www-authenticate",  [HTTP_COST] = "x-litellm-response-cost",
 };
 
-static void head_clear(struct http_head *h)
-{
-    for (int i = 0; i < HTTP_FIELDS; i++)
-        buf_clear(&h->field[i]);
-}
-
 #ifndef CHATHIST_VERSION
 #define USER_AGENT "chathist"
 #else
@@ -103,8 +97,8 @@ static bool is_connected(const struct http_transfer *x)
     return x->phase != PHASE_CONNECTING;
 }
 
-/* Notes how much of the request was sent, for which libcurl has no callback. */
-static void note_progress(struct http_transfer *x)
+/* Finds out how much of the request was sent, for which libcurl has no callback. */
+static void update_phase(struct http_transfer *x)
 {
     size_t whole = x->request->body.len;
     curl_off_t sent = 0;
@@ -142,24 +136,6 @@ static int64_t time_left(const struct http_transfer *x)
     long limit = current_limit(x);
 
     return limit > 0 ? x->since + limit - time_ticks() : POLL_MS;
-}
-
-/* Adds the message for a limit that was reached: `nothing came within 1 s (idle time-out)`. */
-static void add_limit(const struct http_transfer *x, struct buf *out)
-{
-    long ms = current_limit(x);
-
-    buf_add_c(out, !is_connected(x)            ? "no connection"
-                   : x->phase == PHASE_OPENING ? "no text came"
-                                               : "nothing came");
-    if (ms % 1000 == 0)
-        buf_addf(out, " within %ld s", ms / 1000);
-    else
-        buf_addf(out, " within %ld ms", ms);
-    buf_addf(out, " (%s time-out)",
-             !is_connected(x)     ? "connect"
-             : waits_for_first(x) ? "first-byte"
-                                  : "idle");
 }
 
 /* ---- the request ---- */
@@ -237,7 +213,7 @@ bool http_origin(const char *url, struct buf *out)
     return ok;
 }
 
-void http_refuse_redirect(const struct http_head *head, struct err *e)
+int http_refuse_redirect(const struct http_head *head, struct err *e)
 {
     struct buf origin = BUF_INIT(BUF_SMALL);
     bool named = http_origin(buf_c(&head->field[HTTP_LOCATION]), &origin);
@@ -245,16 +221,24 @@ void http_refuse_redirect(const struct http_head *head, struct err *e)
     err_set(e, ERR_REQUEST, "HTTP %d: redirect%s%s%s is not followed", head->status,
             named ? " to '" : "", buf_c(&origin), named ? "'" : "");
     buf_release(&origin);
+    return -1;
 }
 
 bool http_resolve(const char *base, const char *reference, struct buf *out)
 {
+    static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
     CURLU *u = parse_url(base);
     char *url = NULL;
     bool ok = u && curl_url_set(u, CURLUPART_URL, reference, 0) == CURLUE_OK &&
-              curl_url_get(u, CURLUPART_URL, &url, 0) == CURLUE_OK &&
-              (str_starts(str_of(url), STR("http:")) || str_starts(str_of(url), STR("https:")));
+              curl_url_get(u, CURLUPART_URL, &url, 0) == CURLUE_OK;
 
+    for (size_t i = 0; ok && i < sizeof parts / sizeof *parts; i++) {
+        char *a = url_part(base, parts[i]), *b = url_part(url, parts[i]);
+
+        ok = a && b && curl_strequal(a, b);
+        curl_free(a);
+        curl_free(b);
+    }
     if (ok)
         buf_add_c(out, url);
     curl_free(url);
@@ -262,31 +246,17 @@ bool http_resolve(const char *base, const char *reference, struct buf *out)
     return ok;
 }
 
-bool http_same_origin(const char *url, const char *other)
+bool http_is_loopback(const char *url)
 {
-    static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT};
-    bool same = true;
-
-    for (size_t i = 0; same && i < sizeof parts / sizeof *parts; i++) {
-        char *a = url_part(url, parts[i]), *b = url_part(other, parts[i]);
-
-        same = a && b && curl_strequal(a, b);
-        curl_free(a);
-        curl_free(b);
-    }
-    return same;
-}
-
-static bool loopback_host(const char *name)
-{
+    static const unsigned char loopback6[16] = {[15] = 1};
+    char *name = url_part(url, CURLUPART_HOST);
     struct buf host = BUF_INIT(BUF_SMALL);
     unsigned char v4[4], v6[16];
-    static const unsigned char loopback6[16] = {[15] = 1};
     bool is;
 
     /* A name that ends in a dot is not a loopback name here, because libcurl resolves it with a
      * name server. */
-    buf_add_c(&host, name);
+    buf_add_str(&host, str_of(name));
     if (host.len > 2 && host.data[0] == '[') {
         buf_truncate(&host, host.len - 1);
         buf_consume(&host, 1);
@@ -299,44 +269,14 @@ static bool loopback_host(const char *name)
         is = curl_strequal(buf_c(&host), "localhost") ||
              (host.len > 10 && curl_strequal(buf_c(&host) + host.len - 10, ".localhost"));
     buf_release(&host);
-    return is;
-}
-
-bool http_is_loopback(const char *url)
-{
-    char *host = url_part(url, CURLUPART_HOST);
-    bool is = host && loopback_host(host);
-
-    curl_free(host);
+    curl_free(name);
     return is;
 }
 
 /* ---- the callbacks of libcurl ---- */
 
-/* An interim response (1xx, RFC 9110 section 15.2) is followed by another head. */
-static void end_of_head(struct http_transfer *x, struct http_head *head)
-{
-    struct buf *type = &head->field[HTTP_MEDIA_TYPE];
-    struct str rest;
-    long status = 0;
-
-    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (status >= 100 && status < 200) {
-        head_clear(head);
-        return;
-    }
-    /* `Text/Event-Stream; charset=x` becomes `text/event-stream`. */
-    rest = buf_str(type);
-    buf_truncate(type, str_trim(str_cut(&rest, ';')).n);
-    for (size_t i = 0; i < type->len; i++)
-        type->data[i] = ascii_lower(type->data[i]);
-    head->status = (int)status;
-    if (x->phase == PHASE_WAITING && x->limits->first_byte_ms == HTTP_AS_IDLE)
-        x->since = time_ticks();
-}
-
 /* Calls after_send, once for each request that libcurl has sent or begun to send. */
-static void note_sent(struct http_transfer *x)
+static void call_after_send(struct http_transfer *x)
 {
     if (x->sending && x->limits->after_send)
         x->limits->after_send(x->limits->send_arg);
@@ -349,8 +289,11 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
     struct http_transfer *x = arg;
     struct http_head *head = x->sink->head;
     struct str line = str_trim((struct str){p, size * n}), value = line, name;
+    struct buf *type = &head->field[HTTP_MEDIA_TYPE];
+    long status = 0;
+    bool interim;
 
-    note_sent(x);
+    call_after_send(x);
     x->head_bytes += size * n;
     if (x->head_bytes > HEAD_MAX) {
         x->stopped = true;
@@ -360,14 +303,25 @@ static size_t on_header(char *p, size_t size, size_t n, void *arg)
     }
     if (head->status != 0)
         return n;
-    if (line.n == 0)
-        end_of_head(x, head);
-    else if (str_starts(line, STR("HTTP/")))
-        head_clear(head);
+    curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
+    /* An interim response (1xx, RFC 9110 section 15.2) is followed by another head. */
+    interim = line.n == 0 && status >= 100 && status < 200;
     name = str_cut(&value, ':');
     for (int i = 0; i < HTTP_FIELDS; i++)
         if (str_eq_lower(name, head_names[i]))
             buf_set(&head->field[i], str_trim(value));
+        else if (interim || str_starts(line, STR("HTTP/")))
+            buf_clear(&head->field[i]);
+    if (interim || line.n > 0)
+        return n;
+    /* `Text/Event-Stream; charset=x` becomes `text/event-stream`. */
+    value = buf_str(type);
+    buf_truncate(type, str_trim(str_cut(&value, ';')).n);
+    for (size_t i = 0; i < type->len; i++)
+        type->data[i] = ascii_lower(type->data[i]);
+    head->status = (int)status;
+    if (x->phase == PHASE_WAITING && x->limits->first_byte_ms == HTTP_AS_IDLE)
+        x->since = time_ticks();
     return n;
 }
 
@@ -380,7 +334,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     x->stopped = x->sink->body(x->sink->arg, (struct str){p, size * n}, x->e) != 0;
     /* This comes after the sink, so that a slow reader of our output does not look like a silent
      * server. Bytes after the end of the response do not extend the time. */
-    note_progress(x);
+    update_phase(x);
     if (waits_for_first(x) && x->sink->begun && !x->sink->begun(x->sink->arg))
         x->phase = PHASE_OPENING;
     else if (x->ending_ms != HTTP_ENDED_MS)
@@ -389,7 +343,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *arg)
     return x->stopped ? 0 : n;
 }
 
-/* Opens a socket and notes a proxy. libcurl cannot say which proxy it uses, and before version 8.7
+/* Opens a socket and names a proxy in x->where. libcurl cannot say which proxy it uses, and before version 8.7
  * not even whether it uses one. So a connection to another port than the server's counts as one to
  * a proxy. */
 static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
@@ -413,7 +367,7 @@ static curl_socket_t on_socket(void *arg, curlsocktype purpose, struct curl_sock
 }
 
 /* Calls before_send, unless that was done. */
-static void prepare(struct http_transfer *x)
+static void call_before_send(struct http_transfer *x)
 {
     if (!x->prepared && x->limits->before_send)
         x->limits->before_send(x->limits->send_arg);
@@ -428,7 +382,7 @@ static void prepare_early(struct http_transfer *x)
 
     if (x->prepared)
         return;
-    prepare(x);
+    call_before_send(x);
     /* If that took much of the time to connect, libcurl begins again. It has no other way to extend
      * the limit of a transfer that is under way. */
     if (limit > 0 && time_ticks() - began > limit / 8 &&
@@ -449,7 +403,7 @@ static int on_connected(void *arg, char *address, char *own_address, int port, i
     (void)own_port;
     if (is_connected(x) && x->request->once)
         return CURL_PREREQFUNC_ABORT;
-    prepare(x);
+    call_before_send(x);
     x->sending = true;
     if (!is_connected(x))
         enter_phase(x, x->request->body.len > 0 ? PHASE_SENDING : PHASE_WAITING);
@@ -457,19 +411,6 @@ static int on_connected(void *arg, char *address, char *own_address, int port, i
 }
 
 /* ---- the exchange ---- */
-
-static void set_protocols(CURL *h)
-{
-#if LIBCURL_VERSION_NUM >= 0x075500
-    curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-    curl_easy_setopt(h, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-#endif
-#if LIBCURL_VERSION_NUM >= 0x075700
-    /* A silent name server does not delay the end of a cancelled exchange. */
-    curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L);
-#endif
-}
 
 /* Returns the file of trusted certificates if libcurl was built without one, as in the static
  * programs, which run on many systems; NULL if there is none. */
@@ -515,7 +456,15 @@ static void configure(struct http_transfer *x)
     /* libcurl decompresses in pieces of at most 16 KiB and each sink limits what it keeps, so a
      * small response that decompresses to a huge one does not fill the memory. */
     curl_easy_setopt(h, CURLOPT_ACCEPT_ENCODING, "gzip, deflate");
-    set_protocols(h);
+#if LIBCURL_VERSION_NUM >= 0x075500
+    curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    curl_easy_setopt(h, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* A silent name server does not delay the end of a cancelled exchange. */
+    curl_easy_setopt(h, CURLOPT_QUICK_EXIT, 1L);
+#endif
     if (usual)
         curl_easy_setopt(h, CURLOPT_CAINFO, usual);
     if (limits->ca_file)
@@ -559,7 +508,7 @@ static bool is_lasting(CURLcode code)
 
 /* Sets the error of an exchange that failed for `reason`, by how far it got. `answered`: there is a
  * response that can be incomplete. */
-static int broke_off(struct http_transfer *x, bool answered, const char *reason)
+static int break_off(struct http_transfer *x, bool answered, const char *reason)
 {
     const struct http_head *head = x->sink->head;
 
@@ -573,16 +522,28 @@ static int broke_off(struct http_transfer *x, bool answered, const char *reason)
                    buf_c(&x->where), reason);
 }
 
-/* Sets the error of an exchange that reached its current time limit. */
-static int timed_out(struct http_transfer *x)
+/* Sets the error of an exchange that reached its current time limit: `nothing came within 1 s (idle
+ * time-out)`. */
+static int time_out(struct http_transfer *x)
 {
     const struct http_head *head = x->sink->head;
     struct buf reason = BUF_INIT(BUF_SMALL);
     /* A head without a body counts as no response. */
     bool answered = head->status != 0 && (x->phase == PHASE_COMING || !http_head_is_success(head));
+    long ms = current_limit(x);
 
-    add_limit(x, &reason);
-    broke_off(x, answered, buf_c(&reason));
+    buf_add_c(&reason, !is_connected(x)            ? "no connection"
+                       : x->phase == PHASE_OPENING ? "no text came"
+                                                   : "nothing came");
+    if (ms % 1000 == 0)
+        buf_addf(&reason, " within %ld s", ms / 1000);
+    else
+        buf_addf(&reason, " within %ld ms", ms);
+    buf_addf(&reason, " (%s time-out)",
+             !is_connected(x)     ? "connect"
+             : waits_for_first(x) ? "first-byte"
+                                  : "idle");
+    break_off(x, answered, buf_c(&reason));
     if (is_connected(x) && (!answered || http_head_is_success(head)) && x->e)
         x->e->kind = ERR_TIMEOUT;
     buf_release(&reason);
@@ -600,18 +561,18 @@ static bool is_too_large(CURLcode code)
 }
 
 /* Returns the result of a transfer that libcurl has finished. */
-static int conclude(struct http_transfer *x, CURLcode code)
+static int transfer_result(struct http_transfer *x, CURLcode code)
 {
     struct buf reason = BUF_INIT(BUF_SMALL);
     bool answered = x->sink->head->status != 0;
     long os_errno = 0;
 
-    note_progress(x);
+    update_phase(x);
     curl_easy_getinfo(x->easy, CURLINFO_OS_ERRNO, &os_errno);
     if (code == CURLE_OK && answered)
         return 0;
     if (code == CURLE_OPERATION_TIMEDOUT && !is_connected(x) && time_left(x) <= 1)
-        return timed_out(x);
+        return time_out(x);
     if (code == CURLE_OK)
         buf_add_c(&reason, "the connection was closed");
     else if (is_too_large(code) && is_connected(x) && !answered)
@@ -631,32 +592,17 @@ static int conclude(struct http_transfer *x, CURLcode code)
         buf_add_c(&reason, "the server does not speak TLS there (http:// instead of https://?)");
     else
         vis_add_line(&reason, str_of(x->reason[0] ? x->reason : curl_easy_strerror(code)), true);
-    broke_off(x, answered, buf_c(&reason));
+    break_off(x, answered, buf_c(&reason));
     if (!is_connected(x) && is_lasting(code) && x->e)
         x->e->kind = ERR_UNTRUSTED;
     buf_release(&reason);
     return -1;
 }
 
-static void take_results(struct http_pool *p)
-{
-    const CURLMsg *msg;
-    int left = 0;
-
-    while ((msg = curl_multi_info_read(p->multi, &left)) != NULL) {
-        char *owner = NULL;
-        struct http_transfer *x;
-
-        curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &owner);
-        x = (struct http_transfer *)(void *)owner;
-        if (x->state > 0)
-            x->state = x->stopped ? -1 : conclude(x, msg->data.result);
-    }
-}
-
 void http_pool_step(struct http_pool *p)
 {
-    int running = 0;
+    int running = 0, left = 0;
+    const CURLMsg *msg;
     CURLMcode failed;
 
     if (!p->multi)
@@ -664,18 +610,26 @@ void http_pool_step(struct http_pool *p)
     failed = curl_multi_perform(p->multi, &running);
     for (struct http_transfer *x = p->first; x && failed; x = x->next)
         if (x->state > 0)
-            x->state = broke_off(x, x->sink->head->status != 0, curl_multi_strerror(failed));
+            x->state = break_off(x, x->sink->head->status != 0, curl_multi_strerror(failed));
     for (struct http_transfer *x = p->first; x; x = x->next)
-        note_sent(x);
-    take_results(p);
+        call_after_send(x);
+    while ((msg = curl_multi_info_read(p->multi, &left)) != NULL) {
+        char *owner = NULL;
+        struct http_transfer *x;
+
+        curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &owner);
+        x = (struct http_transfer *)(void *)owner;
+        if (x->state > 0)
+            x->state = x->stopped ? -1 : transfer_result(x, msg->data.result);
+    }
     for (struct http_transfer *x = p->first; x; x = x->next) {
         if (x->state <= 0)
             continue;
         prepare_early(x);
-        note_progress(x);
+        update_phase(x);
         /* libcurl itself limits how long it connects. */
         if (is_connected(x) && time_left(x) <= 0)
-            x->state = timed_out(x);
+            x->state = time_out(x);
     }
 }
 
@@ -701,35 +655,9 @@ size_t http_pool_fds(struct http_pool *p, struct pollfd *fds, size_t most)
     return n;
 }
 
-/* Frees a transfer, which breaks it off if it is under way. */
-static void free_transfer(struct http_transfer *x)
-{
-    if (x->easy) {
-        /* An error means that the handle was not added. */
-        (void)curl_multi_remove_handle(x->pool->multi, x->easy);
-        curl_easy_cleanup(x->easy);
-    }
-    curl_slist_free_all(x->headers);
-    buf_release(&x->where);
-    free(x);
-}
-
 struct http_pool *http_pool_open(void)
 {
     return mem_zalloc(sizeof(struct http_pool));
-}
-
-/* Starts libcurl, which takes a millisecond, unless that was done. Returns false on failure. */
-static bool start_pool(struct http_pool *p)
-{
-    if (p->multi)
-        return true;
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        return false;
-    p->multi = curl_multi_init();
-    if (!p->multi)
-        curl_global_cleanup();
-    return p->multi != NULL;
 }
 
 void http_pool_close(struct http_pool *p)
@@ -738,7 +666,7 @@ void http_pool_close(struct http_pool *p)
         return;
     for (struct http_transfer *x = p->first, *next; x; x = next) {
         next = x->next;
-        free_transfer(x);
+        http_end(x);
     }
     if (p->multi) {
         curl_multi_cleanup(p->multi);
@@ -769,7 +697,13 @@ struct http_transfer *http_begin(struct http_pool *p, const struct http_request 
         return x;
     }
     x->origin = x->where.len;
-    if (start_pool(p)) {
+    /* Starting libcurl takes a millisecond. */
+    if (!p->multi && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {
+        p->multi = curl_multi_init();
+        if (!p->multi)
+            curl_global_cleanup();
+    }
+    if (p->multi) {
         x->headers = header_list(r);
         x->easy = curl_easy_init();
     }
@@ -791,24 +725,14 @@ void http_end(struct http_transfer *x)
     while (*at != x)
         at = &(*at)->next;
     *at = x->next;
-    free_transfer(x);
-}
-
-/* Waits until the transfer has something to do. Returns -1 with *e set if it cannot go on. */
-static int wait_for(struct http_transfer *x)
-{
-    struct curl_waitfd cancel = {x->limits->cancel_fd, CURL_WAIT_POLLIN, 0};
-    unsigned cancels = x->limits->cancel_fd >= 0 ? 1 : 0;
-    int64_t wait = is_connected(x) ? time_left(x) : POLL_MS;
-    CURLMcode failed;
-
-    wait = http_tick(x->limits, wait < POLL_MS ? wait : POLL_MS);
-    failed = curl_multi_poll(x->pool->multi, &cancel, cancels, wait > 0 ? (int)wait : 0, NULL);
-    if (failed)
-        return broke_off(x, x->sink->head->status != 0, curl_multi_strerror(failed));
-    if (cancels && (cancel.revents & CURL_WAIT_POLLIN))
-        return err_set(x->e, ERR_SIGNAL, "interrupted");
-    return 0;
+    if (x->easy) {
+        /* An error means that the handle was not added. */
+        (void)curl_multi_remove_handle(x->pool->multi, x->easy);
+        curl_easy_cleanup(x->easy);
+    }
+    curl_slist_free_all(x->headers);
+    buf_release(&x->where);
+    free(x);
 }
 
 int http_exchange(const struct http_request *r, const struct http_limits *limits,
@@ -816,16 +740,27 @@ int http_exchange(const struct http_request *r, const struct http_limits *limits
 {
     struct http_pool *p = limits->pool ? limits->pool : http_pool_open();
     struct http_transfer *x = http_begin(p, r, limits, sink, e);
-    int result;
+    struct curl_waitfd cancel = {limits->cancel_fd, CURL_WAIT_POLLIN, 0};
+    unsigned cancels = limits->cancel_fd >= 0 ? 1 : 0;
+    int result = x->state;
 
-    for (;;) {
-        if (x->state > 0)
-            http_pool_step(p);
+    while (result > 0) {
+        int64_t wait;
+        CURLMcode failed;
+
+        http_pool_step(p);
         result = x->state;
-        if (result <= 0 || (result = wait_for(x)) < 0)
+        if (result <= 0)
             break;
+        wait = is_connected(x) ? time_left(x) : POLL_MS;
+        wait = http_tick(limits, wait < POLL_MS ? wait : POLL_MS);
+        failed = curl_multi_poll(p->multi, &cancel, cancels, wait > 0 ? (int)wait : 0, NULL);
+        if (failed)
+            result = break_off(x, sink->head->status != 0, curl_multi_strerror(failed));
+        else if (cancels && (cancel.revents & CURL_WAIT_POLLIN))
+            result = err_set(e, ERR_SIGNAL, "interrupted");
     }
-    prepare(x); /* no connection was begun */
+    call_before_send(x); /* no connection was begun */
     http_end(x);
     if (p != limits->pool)
         http_pool_close(p);

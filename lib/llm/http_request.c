@@ -8,12 +8,8 @@
 
 void http_request_init(struct http_request *r)
 {
-    buf_init(&r->url, BUF_SMALL);
-    buf_init(&r->headers, BUF_SMALL);
-    buf_init(&r->body, SIZE_MAX);
-    r->method = NULL;
-    r->once = false;
-    r->prompt = 0;
+    *r = (struct http_request){
+        .url = BUF_INIT(BUF_SMALL), .headers = BUF_INIT(BUF_SMALL), .body = BUF_INIT(SIZE_MAX)};
 }
 
 void http_request_release(struct http_request *r)
@@ -39,14 +35,6 @@ void http_head_release(struct http_head *h)
 bool http_head_is_success(const struct http_head *h)
 {
     return h->status >= 200 && h->status < 300;
-}
-
-static bool has_control(struct str value)
-{
-    for (size_t i = 0; i < value.n; i++)
-        if ((unsigned char)value.p[i] < 0x20 || value.p[i] == 0x7f)
-            return true;
-    return false;
 }
 
 bool http_name_is_token(struct str name)
@@ -80,14 +68,14 @@ int http_check_header(const char *name, struct str value, struct err *e)
     for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
         if (strcasecmp(name, fixed[i]) == 0)
             return err_set(e, ERR_USAGE, "bad header '%s': it cannot be set", name);
-    if (has_control(value))
+    if (str_has_control(value))
         return err_set(e, ERR_USAGE, "bad header '%s': a control character in its value", name);
     return 0;
 }
 
 int http_add_header(struct http_request *r, const char *name, struct str value, struct err *e)
 {
-    if (has_control(value))
+    if (str_has_control(value))
         return err_set(e, ERR_USAGE, "bad header '%s': a control character in its value", name);
     buf_add_c(&r->headers, name);
     buf_add_c(&r->headers, ": ");

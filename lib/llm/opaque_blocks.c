@@ -56,10 +56,12 @@ void opaque_release(struct opaque_blocks *r)
         buf_release(&r->detail.texts[i]);
 }
 
-/* Adds values, separated by commas, to an array. Returns false if the array would exceed its limit.
- */
-static bool push(struct buf *array, struct str values)
+/* Adds values, separated by commas, to an array; no values add nothing. Returns false if the array
+ * would exceed its limit. */
+static bool add_values(struct buf *array, struct str values)
 {
+    if (values.n == 0)
+        return true;
     if (values.n + 2 > array->max - array->len)
         return false;
     if (array->len > 0)
@@ -70,7 +72,19 @@ static bool push(struct buf *array, struct str values)
     return true;
 }
 
-/* Returns the values of an array made by push, without its brackets. */
+/* Adds a value without the white space between its tokens. */
+static bool add_compact(struct buf *array, struct str value)
+{
+    struct buf compact = BUF_INIT(SIZE_MAX);
+    bool added;
+
+    json_add_compact(&compact, value);
+    added = add_values(array, buf_str(&compact));
+    buf_release(&compact);
+    return added;
+}
+
+/* Returns the values of an array made by add_values, without its brackets. */
 static struct str values_of(const struct buf *array)
 {
     return array->len > 2 ? (struct str){array->data + 1, array->len - 2} : STR_NONE;
@@ -80,25 +94,6 @@ static struct str values_of(const struct buf *array)
 static bool has_text(struct str value)
 {
     return json_type(value) == JSON_STRING && value.n > 2;
-}
-
-static void add_raw_member(struct buf *out, struct str raw_key, struct str value)
-{
-    buf_add_c(out, str_ends(buf_str(out), STR("{")) ? "\"" : ",\"");
-    buf_add_str(out, raw_key);
-    buf_add_c(out, "\":");
-    buf_add_str(out, value);
-}
-
-/* Adds a text member: its first value, followed by the text that came later. */
-static void add_grown(struct buf *out, const char *key, struct str first, struct str more)
-{
-    struct buf whole = BUF_INIT(2 * OPAQUE_TURN_MAX);
-
-    json_decode(first, &whole);
-    buf_add_str(&whole, more);
-    json_add_member(out, key, buf_str(&whole));
-    buf_release(&whole);
 }
 
 /* ---- blocks ---- */
@@ -143,68 +138,63 @@ void opaque_grow(struct opaque_blocks *r, int64_t index, enum opaque_member memb
     buf_add_str(b, piece);
 }
 
-static void add_input(struct buf *out, struct str json)
+/* Adds the value of a member: its first one, followed by what came later. */
+static void add_grown(struct buf *out, enum opaque_member member, struct str first, struct str more)
 {
+    struct buf text = BUF_INIT(2 * OPAQUE_TURN_MAX);
     struct str value;
 
-    json_add_key(out, "input");
-    if (json_check(json, &value, NULL) && json_type(value) == JSON_OBJECT)
-        json_add_compact(out, value);
-    else
-        buf_add_c(out, "{}");
-}
-
-static void add_citations(struct buf *out, struct str first, struct str more)
-{
-    json_add_key(out, "citations");
-    buf_add_byte(out, '[');
-    for (struct json_iter it = json_iter(first); !it.object && json_next(&it);) {
-        buf_add_str(out, it.value);
-        buf_add_byte(out, ',');
+    if (member == OPAQUE_INPUT) {
+        if (json_check(more, &value, NULL) && json_type(value) == JSON_OBJECT)
+            json_add_compact(out, value);
+        else
+            buf_add_c(out, "{}");
+    } else if (member == OPAQUE_CITATIONS) {
+        buf_add_byte(out, '[');
+        for (struct json_iter it = json_iter(first); !it.object && json_next(&it);) {
+            buf_add_str(out, it.value);
+            buf_add_byte(out, ',');
+        }
+        buf_add_str(out, more);
+        buf_add_byte(out, ']');
+    } else {
+        json_decode(first, &text);
+        buf_add_str(&text, more);
+        json_add_string(out, buf_str(&text));
     }
-    buf_add_str(out, more);
-    buf_add_byte(out, ']');
+    buf_release(&text);
 }
 
-static bool has_grown(const struct opaque_blocks *r, struct str raw_key)
-{
-    for (size_t i = 0; i < OPAQUE_MEMBERS; i++)
-        if (r->grown[i].len > 0 && json_key_is(raw_key, member_names[i]))
-            return true;
-    return false;
-}
-
-/* Adds the open block. Members that did not grow are copied byte for byte. */
-static void add_block(const struct opaque_blocks *r, struct buf *out)
+/* Adds the open block. Members that did not grow are copied byte for byte. Returns false if a part
+ * is missing. */
+static bool add_open(const struct opaque_blocks *r, struct buf *out)
 {
     struct str start = buf_str(&r->start);
+    bool whole = !r->start.overflow;
 
     buf_add_byte(out, '{');
-    for (struct json_iter it = json_iter(start); json_next(&it);)
-        if (!has_grown(r, it.key))
-            add_raw_member(out, it.key, it.value);
-    for (int i = 0; i < OPAQUE_MEMBERS; i++) {
-        struct str more = buf_str(&r->grown[i]), first = json_get(start, member_names[i]);
+    for (struct json_iter it = json_iter(start); json_next(&it);) {
+        bool grown = false;
 
-        if (more.n == 0)
+        for (int i = 0; i < OPAQUE_MEMBERS; i++)
+            grown = grown || (r->grown[i].len > 0 && json_key_is(it.key, member_names[i]));
+        if (grown)
             continue;
-        if (i == OPAQUE_INPUT)
-            add_input(out, more);
-        else if (i == OPAQUE_CITATIONS)
-            add_citations(out, first, more);
-        else
-            add_grown(out, member_names[i], first, more);
+        buf_add_c(out, str_ends(buf_str(out), STR("{")) ? "\"" : ",\"");
+        buf_add_str(out, it.key);
+        buf_add_c(out, "\":");
+        buf_add_str(out, it.value);
+    }
+    for (int i = 0; i < OPAQUE_MEMBERS; i++) {
+        whole = whole && !r->grown[i].overflow;
+        if (r->grown[i].len == 0)
+            continue;
+        json_add_key(out, member_names[i]);
+        add_grown(out, (enum opaque_member)i, json_get(start, member_names[i]),
+                  buf_str(&r->grown[i]));
     }
     buf_add_byte(out, '}');
-}
-
-static bool is_cut(const struct opaque_blocks *r)
-{
-    bool cut = r->start.overflow;
-
-    for (size_t i = 0; i < OPAQUE_MEMBERS; i++)
-        cut = cut || r->grown[i].overflow;
-    return cut;
+    return whole && !out->overflow;
 }
 
 /* Returns true if no server takes the block back, so that the response is complete without it. */
@@ -225,18 +215,16 @@ static bool is_useless(struct str block, bool thinking)
 void opaque_end(struct opaque_blocks *r, int64_t index)
 {
     struct buf block = BUF_INIT(2 * OPAQUE_TURN_MAX);
-    bool thinking;
+    bool thinking = is_thinking(buf_str(&r->start));
 
     if (!r->open || r->index != index)
         return;
-    add_block(r, &block);
-    thinking = is_thinking(buf_str(&r->start));
-    if (is_cut(r) || block.overflow) {
+    if (!add_open(r, &block)) {
         r->turn_cut = true;
     } else if (!is_useless(buf_str(&block), thinking)) {
         if (thinking)
-            push(&r->thinking, buf_str(&block));
-        r->turn_cut = !push(&r->turn, buf_str(&block)) || r->turn_cut;
+            add_values(&r->thinking, buf_str(&block));
+        r->turn_cut = !add_values(&r->turn, buf_str(&block)) || r->turn_cut;
     }
     buf_release(&block);
     close_block(r);
@@ -261,7 +249,7 @@ static struct str detail_member(const struct opaque_detail *d, const char *key)
 /* Returns true if the piece belongs to the current detail: it has the same type and index, and no
  * other id. The id counts because several encrypted details can share one index. Thinking
  * without an index ends with its signature. */
-static bool continues(const struct opaque_detail *d, struct str piece)
+static bool is_next_piece(const struct opaque_detail *d, struct str piece)
 {
     static const char *const keys[] = {"type", "index", "id"};
     struct str had = detail_member(d, "id"), index = detail_member(d, "index"), has[3];
@@ -275,7 +263,7 @@ static bool continues(const struct opaque_detail *d, struct str piece)
 
 /* Adds the members of a piece. Texts grow, the last signature counts, and of any other member the
  * first value that is not null. */
-static void take_piece(struct opaque_detail *d, struct str piece)
+static void add_to_detail(struct opaque_detail *d, struct str piece)
 {
     struct buf key = BUF_INIT(BUF_LINE);
 
@@ -311,7 +299,7 @@ static void end_detail(struct opaque_blocks *r)
     }
     if (d->members && d->bytes <= OPAQUE_THINKING_MAX)
         cjson_print(d->members, &whole);
-    if (d->bytes > OPAQUE_THINKING_MAX || (whole.len > 0 && !push(&r->details, buf_str(&whole))))
+    if (d->bytes > OPAQUE_THINKING_MAX || !add_values(&r->details, buf_str(&whole)))
         r->details_cut = true;
     buf_release(&whole);
     cJSON_Delete(d->members);
@@ -324,42 +312,29 @@ void opaque_add_detail(struct opaque_blocks *r, const char *member, struct str d
     if (json_type(detail) != JSON_OBJECT)
         return;
     r->details_member = member;
-    if (!piece || !continues(&r->detail, detail))
+    if (!piece || !is_next_piece(&r->detail, detail))
         end_detail(r);
-    take_piece(&r->detail, detail);
+    add_to_detail(&r->detail, detail);
 }
 
 /* ---- items ---- */
 
 void opaque_add_item(struct opaque_blocks *r, struct str item, bool matters)
 {
-    struct buf compact = BUF_INIT(SIZE_MAX);
-
-    json_add_compact(&compact, item);
-    r->items_cut = !push(&r->items, buf_str(&compact)) || r->items_cut;
+    r->items_cut = !add_compact(&r->items, item) || r->items_cut;
     r->items_matter = r->items_matter || matters;
-    buf_release(&compact);
 }
 
 void opaque_keep_items(struct opaque_blocks *r)
 {
     if (r->items_matter && !r->items_cut)
-        push(&r->thinking, values_of(&r->items));
+        add_values(&r->thinking, values_of(&r->items));
     buf_clear(&r->items);
-}
-
-void opaque_push(struct opaque_blocks *r, struct str block)
-{
-    push(&r->thinking, block);
 }
 
 void opaque_add_citation(struct opaque_blocks *r, struct str citation)
 {
-    struct buf compact = BUF_INIT(SIZE_MAX);
-
-    json_add_compact(&compact, citation);
-    push(&r->citations, buf_str(&compact));
-    buf_release(&compact);
+    add_compact(&r->citations, citation);
 }
 
 void opaque_add_member(struct opaque_blocks *r, const char *member, struct str id, struct str value)
@@ -373,7 +348,7 @@ void opaque_add_member(struct opaque_blocks *r, const char *member, struct str i
     json_add_key(&block, member);
     json_add_compact(&block, value);
     buf_add_c(&block, "}");
-    push(&r->thinking, buf_str(&block));
+    add_values(&r->thinking, buf_str(&block));
     buf_release(&block);
 }
 
@@ -391,7 +366,7 @@ void opaque_settle(struct opaque_blocks *r, bool calls)
         json_add_member(&block, "type", str_of(r->reasoning_member));
         json_add_member(&block, "text", buf_str(&r->reasoning));
         buf_add_c(&block, "}");
-        push(&r->thinking, buf_str(&block));
+        add_values(&r->thinking, buf_str(&block));
     }
     buf_clear(&r->reasoning);
     if (calls && details)
@@ -447,26 +422,18 @@ static bool is_plain(struct str blocks)
     return true;
 }
 
-/* Returns true if the last block is a call of a server tool, whose result is missing. */
-static bool ends_with_server_call(struct str blocks)
-{
-    struct str last = STR_NONE, type;
-
-    for (struct json_iter it = json_iter(blocks); json_next(&it);)
-        last = it.value;
-    type = json_get(last, "type");
-    return str_ends(type, STR("_tool_use\""));
-}
-
 void opaque_add_replay(const struct opaque_blocks *r, struct buf *out)
 {
-    struct str turn = buf_str(&r->turn);
+    struct str turn = buf_str(&r->turn), type = STR_NONE;
     bool plain = is_plain(turn);
     const struct buf *blocks = plain ? &r->thinking : &r->turn;
+    bool kept;
 
-    bool kept = blocks->len > 0 && (plain || (opaque_is_whole(r) && turn.n <= OPAQUE_THINKING_MAX &&
-                                              !ends_with_server_call(turn)));
-
+    for (struct json_iter it = json_iter(turn); json_next(&it);)
+        type = json_get(it.value, "type");
+    /* The result of the server tool that the last block calls would be missing. */
+    kept = blocks->len > 0 && (plain || (opaque_is_whole(r) && turn.n <= OPAQUE_THINKING_MAX &&
+                                         !str_ends(type, STR("_tool_use\""))));
     if (!kept && r->container.len == 0)
         return;
     buf_add_byte(out, '[');
@@ -512,12 +479,8 @@ bool opaque_is_whole(const struct opaque_blocks *r)
 
 void opaque_join(struct opaque_blocks *r, const struct opaque_blocks *next)
 {
-    if (next->thinking.len > 0)
-        push(&r->thinking, values_of(&next->thinking));
+    add_values(&r->thinking, values_of(&next->thinking));
     opaque_set_container(r, buf_str(&next->container));
-    if (next->citations.len > 0)
-        push(&r->citations, values_of(&next->citations));
-    r->turn_cut = r->turn_cut || next->turn_cut;
-    if (next->turn.len > 0 && !push(&r->turn, values_of(&next->turn)))
-        r->turn_cut = true;
+    add_values(&r->citations, values_of(&next->citations));
+    r->turn_cut = !add_values(&r->turn, values_of(&next->turn)) || r->turn_cut || next->turn_cut;
 }

@@ -118,12 +118,12 @@ static int64_t input_tokens(const struct ask *ask)
 {
     const struct context *c = ask->context;
     size_t token_bytes = ask->token_bytes > 0 ? ask->token_bytes : TOKEN_BYTES;
-    size_t bytes = c->system_len + ask_tools_bytes(ask) + ask->schema.n, marks = 0;
+    size_t bytes =
+        c->system_len + ask_tools_bytes(ask) + ask->schema.n + context_bytes(c, 0, c->count);
+    size_t marks = c->count * MESSAGE_TOKENS;
 
-    for (size_t i = 0; i < c->count; i++) {
-        bytes += context_weight(&c->at[i]) + context_reasoning_weight(&c->at[i]);
-        marks += MESSAGE_TOKENS + c->at[i].attachments_count * IMAGE_TOKENS;
-    }
+    for (size_t i = 0; i < c->count; i++)
+        marks += c->at[i].attachments_count * IMAGE_TOKENS;
     /* A third more than the estimate: code and many languages have more tokens for their bytes. */
     return (int64_t)((double)bytes * 1000 / (double)token_bytes * 4 / 3) + (int64_t)marks;
 }

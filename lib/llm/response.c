@@ -77,9 +77,9 @@ static int exceeds_limit(struct err *e)
 
 void response_add_secret(struct response *a, const char *text)
 {
-    struct str secret = secret_of(text);
+    struct str secret = secret_distinct(text);
 
-    if (secret.n > 0 && !secret_is_word(secret) && a->secrets_count < RESPONSE_SECRETS)
+    if (secret.n > 0 && a->secrets_count < RESPONSE_SECRETS)
         a->secrets[a->secrets_count++] = secret;
 }
 

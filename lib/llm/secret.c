@@ -9,19 +9,20 @@ struct str secret_of(const char *key)
     return secret.n >= SECRET_MIN ? secret : STR_NONE;
 }
 
-bool secret_is_word(struct str secret)
+struct str secret_distinct(const char *key)
 {
+    struct str secret = secret_of(key);
     bool letter = false, digit = false;
 
     for (size_t i = 0; i < secret.n; i++) {
         unsigned char c = (unsigned char)secret.p[i];
 
         if (c <= ' ' || c >= 0x7f)
-            return true;
+            return STR_NONE;
         digit = digit || (c >= '0' && c <= '9');
         letter = letter || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
     }
-    return secret.n < SECRET_LONG && !(letter && digit);
+    return secret.n >= SECRET_LONG || (letter && digit) ? secret : STR_NONE;
 }
 
 void secret_mask(struct buf *b, struct str secret, size_t from, size_t fixed)

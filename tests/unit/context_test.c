@@ -113,7 +113,7 @@ TEST(the_newest_system_line_is_the_prompt)
     CHECK_MEM(c.system, c.system_len, "t\0wo", 4);
     CHECK(add(&c, "system", "\"\"", ""));
     CHECK(c.system == NULL);
-    context_add_text(&c, ROLE_SYSTEM, STR("three"));
+    context_set_system(&c, STR("three"));
     CHECK_STR(c.system, "three");
     context_release(&c);
 }
@@ -229,7 +229,6 @@ TEST(unknown_roles_are_passed_over)
 
     context_init(&c);
     CHECK(!add(&c, "developer", "\"a\"", ""));
-    context_add_text(&c, ROLE_OTHER, STR("b"));
     CHECK_INT(c.count, 0);
     context_release(&c);
 }
@@ -537,8 +536,8 @@ TEST(tool_fields_weigh)
     context_init(&c);
     call(&c, "\"abc\"", "x");
     result(&c, "\"abcd\"", 'x');
-    CHECK_INT(context_weight(&c.at[0]), 3 + strlen("[{\"id\":\"x\",\"name\":\"f\",\"args\":{}}]"));
-    CHECK_INT(context_weight(&c.at[1]), 4 + 1);
+    CHECK_INT(context_weight(&c, 0, 1), 3 + strlen("[{\"id\":\"x\",\"name\":\"f\",\"args\":{}}]"));
+    CHECK_INT(context_weight(&c, 1, 2), 4 + 1);
     context_release(&c);
 }
 
@@ -708,7 +707,7 @@ TEST(thinking_travels_with_its_message)
         CHECK_STR(c.at[i].thinking, i == 1 || i == 3 ? "[ {\"type\":\"thinking\"}]" : NULL);
         CHECK_STR(c.at[i].provider, i == 1 || i == 3 ? "p" : NULL);
     }
-    CHECK_INT(context_weight(&c.at[3]), strlen(c.at[3].tool_calls));
+    CHECK_INT(context_weight(&c, 3, 4), strlen(c.at[3].tool_calls));
     context_release(&c);
     /* Texts that are merged lose it, because it belongs to one of them. */
     add(&c, "user", "\"a\"", "");

@@ -107,6 +107,25 @@ TEST(what_has_no_such_list_is_none)
 
 static const struct provider one = {.name = "one"}, two = {.name = "two"};
 
+static bool load(const char *dir, const struct provider *p, const char *url, struct model_list *l)
+{
+    char *path = model_cache_path(".", dir, p, url);
+    bool found = model_cache_load(path, DAY, l);
+
+    free(path);
+    return found;
+}
+
+static int store(const char *dir, const struct provider *p, const char *url,
+                 const struct model_list *l, struct err *e)
+{
+    char *path = model_cache_path(".", dir, p, url);
+    int result = model_cache_store(path, l, e);
+
+    free(path);
+    return result;
+}
+
 TEST(a_list_is_kept_for_its_server)
 {
     const char *dir = "cache/models", *file = "cache/models/one@h:1%v1";
@@ -115,15 +134,15 @@ TEST(a_list_is_kept_for_its_server)
     struct stat st;
 
     scratch_enter();
-    CHECK(!model_cache_load(dir, &one, "http://h:1/v1", DAY, &got));
-    model_list_add(&l, STR("a:1"));
-    model_list_add(&l, STR("bad\nname"));
-    model_list_add(&l, STR("b c"));
-    CHECK_INT(model_cache_store(dir, &one, "http://me:secret@h:1/v1?key=x", &l, &e), 0);
+    CHECK(!load(dir, &one, "http://h:1/v1", &got));
+    model_list_add(&l, STR("a:1"), 0);
+    model_list_add(&l, STR("bad\nname"), 0);
+    model_list_add(&l, STR("b c"), 0);
+    CHECK_INT(store(dir, &one, "http://me:secret@h:1/v1?key=x", &l, &e), 0);
     CHECK_STR(err_text(&e), "");
-    CHECK(!model_cache_load(dir, &one, "http://h:1/other", DAY, &got));
-    CHECK(!model_cache_load(dir, &one, "http://h:1", DAY, &got));
-    if (CHECK(model_cache_load(dir, &one, "http://h:1/v1/#x", DAY, &got))) {
+    CHECK(!load(dir, &one, "http://h:1/other", &got));
+    CHECK(!load(dir, &one, "http://h:1", &got));
+    if (CHECK(load(dir, &one, "http://h:1/v1/#x", &got))) {
         CHECK_INT(got.count, 2);
         CHECK_STR(got.at[0], "a:1");
         CHECK_STR(got.at[1], "b c");
@@ -131,14 +150,14 @@ TEST(a_list_is_kept_for_its_server)
     model_list_release(&got);
     /* What is no name is not shown. */
     CHECK(file_replace("cache/models/one@h:3%v1", STR("a\x1b[31m\tx\n\xff\nok\t8\n\0\n"), &e) == 0);
-    if (CHECK(model_cache_load(dir, &one, "http://h:3/v1", DAY, &got))) {
+    if (CHECK(load(dir, &one, "http://h:3/v1", &got))) {
         CHECK_INT(got.count, 1);
         CHECK_STR(got.at[0], "ok");
     }
     model_list_release(&got);
-    CHECK(!model_cache_load(dir, &two, "http://h:1/v1", DAY, &got));
-    CHECK(!model_cache_load(dir, &one, "http://h:2/v1", DAY, &got));
-    CHECK(!model_cache_load(dir, &one, "nonsense", DAY, &got));
+    CHECK(!load(dir, &two, "http://h:1/v1", &got));
+    CHECK(!load(dir, &one, "http://h:2/v1", &got));
+    CHECK(!load(dir, &one, "nonsense", &got));
     CHECK_INT(stat(file, &st), 0);
     CHECK_INT(st.st_mode & 0777, 0600);
     CHECK_INT(stat(dir, &st), 0);
@@ -148,7 +167,7 @@ TEST(a_list_is_kept_for_its_server)
         time_t at = time(NULL) + days * 24 * 60 * 60;
 
         CHECK_INT(utime(file, &(struct utimbuf){at, at}), 0);
-        CHECK(!model_cache_load(dir, &one, "http://h:1/v1", DAY, &got));
+        CHECK(!load(dir, &one, "http://h:1/v1", &got));
     }
     model_list_release(&l);
     scratch_leave();
@@ -162,10 +181,10 @@ TEST(what_is_in_the_way_is_an_error_or_nothing)
 
     scratch_enter();
     CHECK_INT(file_replace(dir, STR("x"), &e), 0);
-    CHECK_INT(model_cache_store(below, &one, "http://h:1/v1", &l, &e), -1);
+    CHECK_INT(store(below, &one, "http://h:1/v1", &l, &e), -1);
     CHECK(*err_text(&e) != '\0');
-    CHECK(!model_cache_load(below, &one, "http://h:1/v1", DAY, &got));
-    CHECK_INT(model_cache_store(below, &one, "nonsense", &l, &e), -1);
+    CHECK(!load(below, &one, "http://h:1/v1", &got));
+    CHECK(!model_cache_path(".", below, &one, "nonsense"));
     err_release(&e);
     scratch_leave();
 }

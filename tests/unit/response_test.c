@@ -494,7 +494,7 @@ TEST(the_key_is_masked_everywhere)
     CHECK_STR(a.finish_reason, "***");
     CHECK_STR(a.refusal, "no *** (***)");
     CHECK_INT(response_add_call(&a, 0, STR("sk-abcdefg1"), STR("sk-abcdefg1"), STR("{}"), &e), 0);
-    opaque_push(&a.opaque, STR("{\"type\":\"x\",\"text\":\"sk-abcdefg1\"}"));
+    opaque_add_member(&a.opaque, "x", STR_NONE, STR("\"sk-abcdefg1\""));
     response_finish_calls(&a);
     CHECK_STR(buf_c(&a.calls[0].id), "***");
     CHECK_STR(buf_c(&a.calls[0].name), "***");

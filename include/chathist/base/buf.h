@@ -38,6 +38,8 @@ bool str_eq_lower(struct str a, const char *lower);
 int str_compare(struct str a, struct str b);
 /* Returns how often a byte occurs. */
 size_t str_count(struct str s, char byte);
+/* Returns whether a byte is a control character of ASCII, such as a line break. */
+bool str_has_control(struct str s);
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 /* Returns s without its first n bytes; it must have them. */

@@ -86,8 +86,8 @@ bool context_add(struct context *c, const struct message *m);
 void context_set_system(struct context *c, struct str text);
 /* The messages added from here on belong to this turn. Without this call no message does. */
 void context_begin_turn(struct context *c);
-/* Adds a text message of the role; ROLE_SYSTEM sets the system prompt, ROLE_OTHER adds nothing. */
-void context_add_text(struct context *c, enum role role, struct str content);
+/* Adds a text message of the user or the model. Returns it, valid until the next addition. */
+struct context_message *context_add_text(struct context *c, enum role role, struct str content);
 /* Attaches files to the user message, or images to the result, that was added last. Of the user
  * messages only one can have attachments. */
 void context_set_attachments(struct context *c, const struct attachment *attachments, size_t count);
@@ -136,10 +136,8 @@ void context_cut_in_steps(struct context *c, size_t window, size_t most);
  * an
  *    answer.
  * This turn's prompt is never cut, so that the messages can still have more. Returns whether
- * anything was left out. May be called after context_settle. */
+ * anything was left out. Call this after context_cut or context_settle. */
 bool context_fit(struct context *c, size_t window, size_t most);
-/* Returns the bytes of all messages with their reasoning. */
-size_t context_bytes(const struct context *c);
 /* Makes the sequence acceptable to every provider. Each result is moved to directly after its call,
  * in the order of the calls. A call without a result gets one that says so: that it was not carried
  * out, or for an answer of chat that was not marked as `failed`, that chat was killed. A result
@@ -153,10 +151,10 @@ struct str context_blocks(const struct context_message *m, struct context_server
 /* Returns true if message i belongs to a loop of calls and results that has not ended, that is, if
  * no user message follows it. */
 bool context_in_loop(const struct context *c, size_t i);
-/* Returns the bytes of one message that count against max_bytes. */
-size_t context_weight(const struct context_message *m);
-/* Returns the bytes of its reasoning, which count in a window of tokens in addition. */
-size_t context_reasoning_weight(const struct context_message *m);
+/* Returns the bytes of the messages from at[from] to at[end - 1] that count against max_bytes. */
+size_t context_weight(const struct context *c, size_t from, size_t end);
+/* Returns their bytes that count in a window of tokens: their reasoning, too. */
+size_t context_bytes(const struct context *c, size_t from, size_t end);
 
 /* ---- a conversation given as text ---- */
 

@@ -50,8 +50,8 @@
  *
  * *e must be empty. On success it is empty, too.
  */
-int exchange_run(const struct provider *p, struct ask *ask, struct response *a, unsigned max_rounds,
-                 unsigned *rounds, struct err *e);
+int exchange_run(const struct provider *p, const struct ask *ask, struct response *a,
+                 unsigned max_rounds, unsigned *rounds, struct err *e);
 
 /*
  * Whether and when to repeat a failed exchange. These functions only decide: they do not wait, read

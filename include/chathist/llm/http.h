@@ -39,7 +39,7 @@ struct http_request {
 };
 void http_request_init(struct http_request *r);
 void http_request_release(struct http_request *r);
-/* Is this a token (RFC 9110 section 5.6.2), as the name of a header is? */
+/* Returns whether this is a token (RFC 9110 section 5.6.2), as the name of a header is. */
 bool http_name_is_token(struct str name);
 /* Checks a header that the user wants to send: the name is a token (RFC 9110 section 5.6.2) and
  * none of those that describe the connection or the length of the body, and the value has no
@@ -48,8 +48,6 @@ int http_check_header(const char *name, struct str value, struct err *e);
 /* Adds a header line. Returns 0, or -1 (ERR_USAGE) if the value holds a line break or another
  * control character. The message does not repeat the value, which may be a key. */
 int http_add_header(struct http_request *r, const char *name, struct str value, struct err *e);
-
-struct http_pool;
 
 /* The limits of an exchange. Times are in milliseconds; 0 means no limit. */
 struct http_limits {
@@ -183,14 +181,13 @@ void http_end(struct http_transfer *x);
 const char *http_library(void);
 /* Adds `host:port` of an http or https URL. Returns false if the URL is not one. */
 bool http_origin(const char *url, struct buf *out);
-/* Sets the error of a redirect that is not followed, with the host and port that it leads to. */
-void http_refuse_redirect(const struct http_head *head, struct err *e);
-/* Adds the URL that `reference` means in a response from the URL `base` (RFC 3986, section 5).
- * Returns false if that is no http or https URL. */
+/* Sets the error of a redirect that is not followed, with the host and port that it leads to.
+ * Returns -1. */
+int http_refuse_redirect(const struct http_head *head, struct err *e);
+/* Adds the URL that `reference` means in a response from the http or https URL `base` (RFC 3986,
+ * section 5). Returns false if its scheme, host or port is another, so that a request for one server
+ * reaches no other. */
 bool http_resolve(const char *base, const char *reference, struct buf *out);
-/* Do both http or https URLs have the same scheme, host and port, so that what is meant for one
- * server reaches no other? */
-bool http_same_origin(const char *url, const char *other);
 /* Returns true if the host of this http or https URL is a loopback name or address. */
 bool http_is_loopback(const char *url);
 

@@ -37,8 +37,9 @@ struct model_list {
  * *e set as a turn would fail. */
 int model_list_load(struct model_list *l, const struct provider *p, const struct ask *ask,
                     struct err *e);
-/* Adds an id. An empty id, or one with a line break, is ignored. */
-void model_list_add(struct model_list *l, struct str id);
+/* Adds an id, and how many tokens the model's context can hold (0: unknown). An empty id, or one
+ * with a line break, is ignored. */
+void model_list_add(struct model_list *l, struct str id, int64_t window);
 void model_list_release(struct model_list *l);
 /* Returns how many tokens the context of the model can hold, or 0 if that is unknown. */
 int64_t model_list_window(const struct model_list *l, const char *model);
@@ -59,22 +60,21 @@ struct model_probe {
  * a server that is there may be missed. The GET for each carries no key. */
 void models_probe(struct model_probe *probes, size_t count);
 
-/* The directory in the user's cache that has these files. */
+/* The folder in the user's cache that has these files. */
 #define MODEL_CACHE_DIR "chathist/models"
-/* Returns the path of the server's file in a cache directory, `provider@host:port%path`, which the
- * caller frees, or NULL if the URL is invalid. */
-char *model_cache_path(const char *dir, const struct provider *p, const char *base_url);
-/* Reads the cached list of the provider's server at base_url. Returns false if it does not exist or
- * is older than max_age microseconds. The caller releases the list in either case. */
-bool model_cache_load(const char *dir, const struct provider *p, const char *base_url,
-                      int64_t max_age, struct model_list *l);
-/* Returns true if there is a list in the cache, perhaps an empty one, that is not older than
- * max_age microseconds. */
-bool model_cache_is_fresh(const char *dir, const struct provider *p, const char *base_url,
-                          int64_t max_age);
+/* Returns the path of the file for the provider's server at base_url in a folder of the user's
+ * cache, `FOLDER/provider@host:port%path`, which the caller frees. Returns NULL if `cache` or
+ * base_url is NULL, or the URL is invalid. */
+char *model_cache_path(const char *cache, const char *folder, const struct provider *p,
+                       const char *base_url);
+/* Reads the cached list at `path`, which may be NULL. Returns false if it does not exist or is older
+ * than max_age microseconds. The caller releases the list in either case. */
+bool model_cache_load(const char *path, int64_t max_age, struct model_list *l);
+/* Returns true if there is a list at `path`, perhaps an empty one, that is not older than max_age
+ * microseconds. */
+bool model_cache_is_fresh(const char *path, int64_t max_age);
 /* Writes the list into the cache, readable by the user only. Names with control characters are left
  * out. Returns 0, or -1 with *e set. */
-int model_cache_store(const char *dir, const struct provider *p, const char *base_url,
-                      const struct model_list *l, struct err *e);
+int model_cache_store(const char *path, const struct model_list *l, struct err *e);
 
 #endif

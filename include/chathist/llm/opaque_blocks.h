@@ -119,8 +119,6 @@ void opaque_keep_items(struct opaque_blocks *r);
 void opaque_set_container(struct opaque_blocks *r, struct str container);
 /* Returns the newest container of the array, or STR_NONE. */
 struct str opaque_container(struct str blocks);
-/* Adds a block of another type to `thinking`. */
-void opaque_push(struct opaque_blocks *r, struct str block);
 /* Adds a citation, a JSON object. */
 void opaque_add_citation(struct opaque_blocks *r, struct str citation);
 /* The response has ended. If it `calls` tools, its reasoning and details are added to `thinking` as

@@ -89,8 +89,8 @@ struct response {
 void response_init(struct response *a, const struct response_sink *sink);
 void response_release(struct response *a);
 /* From here on this secret of the request, if the server repeats it, becomes `***` in every part of
- * the response, and opaque blocks that hold it are dropped. A secret that is a word
- * (secret_is_word) is not masked, nor are more than RESPONSE_SECRETS. `secret` is borrowed and may
+ * the response, and opaque blocks that hold it are dropped. A secret like a word
+ * (secret_distinct) is not masked, nor are more than RESPONSE_SECRETS. `secret` is borrowed and may
  * be NULL. */
 void response_add_secret(struct response *a, const char *secret);
 

@@ -14,12 +14,12 @@
  * removed from the environment of tools. `key` may be NULL. */
 #define SECRET_MIN 8
 struct str secret_of(const char *key);
-/* Returns true if the secret may occur in ordinary text, as placeholders such as `not-needed` do,
- * which servers without keys are given. A response is stored as it came, so such a key is not
- * masked there. The other keys consist of printable ASCII characters without blanks and have a
- * letter and a digit among them, or at least SECRET_LONG characters. */
+/* Like secret_of, but returns STR_NONE if the secret may occur in ordinary text, as placeholders
+ * such as `not-needed` do, which servers without keys are given. A response is stored as it came, so
+ * such a key is not masked there. The other keys consist of printable ASCII characters without
+ * blanks and have a letter and a digit among them, or at least SECRET_LONG characters. */
 #define SECRET_LONG 20
-bool secret_is_word(struct str secret);
+struct str secret_distinct(const char *key);
 /* Replaces each secret in the bytes of b from `from` on with `***`, but does not change the first
  * `fixed` bytes. STR_NONE replaces nothing. */
 void secret_mask(struct buf *b, struct str secret, size_t from, size_t fixed);
