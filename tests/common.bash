@@ -54,7 +54,7 @@ json_text() {
 # later than the last; MORE is a JSON object of optional fields.
 hist_line() {
     local id time=${4-} session role more=${5-}
-    printf -v id '"%s000-%04x%04x"' $((1719500000 + ++LINES_MADE)) "$RANDOM" "$RANDOM"
+    printf -v id '"%s000-%04x%04x"' $((1719500000 + ++LINES_MADE)) "$RANDOM" $((RANDOM ^ LINES_MADE))
     [[ -n $time ]] || TZ=UTC printf -v time '%(%FT%T)T.000000+00:00' $((1719500000 + LINES_MADE))
     json_text "$1" && session=$JSON_TEXT
     json_text "$2" && role=$JSON_TEXT
@@ -80,7 +80,7 @@ hist_lines() {
     LINES_MADE=$((from + $2))
     for ((i = 1; i <= $2; i++)); do
         printf '{"id":"%s000-%04x%04x","session_id":%s,"timestamp":"%(%FT%T)T.000000+00:00","role":"%s","content":"message %s"}\n' \
-            $((1719500000 + from + i)) "$RANDOM" "$RANDOM" "$JSON_TEXT" $((1719500000 + from + i)) "${roles[i % 2]}" "$i"
+            $((1719500000 + from + i)) "$RANDOM" $((RANDOM ^ from + i)) "$JSON_TEXT" $((1719500000 + from + i)) "${roles[i % 2]}" "$i"
     done
 }
 
