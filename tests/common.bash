@@ -96,7 +96,10 @@ mask() {
         s/"session_id":"sess_[0-9]{13}_[0-9a-f]{6}"/"session_id":"SESSION"/' "$@"
 }
 
-# field NAME [FILE]: the strings of a field of JSON lines, as they stand there.
+# field NAME [FILE]: the first string of that name on each line of JSON, as it stands there.
 field() {
-    sed -E "s/.*\"$1\":\"(([^\"\\\\]|\\\\.)*)\".*/\1/" "${@:2}"
+    awk -v name="\"$1\":\"" '{
+        if (match($0, name "([^\"\\\\]|\\\\.)*\"")) print substr($0, RSTART + length(name), RLENGTH - length(name) - 1)
+        else print
+    }' "${@:2}"
 }
