@@ -153,12 +153,6 @@ killed_at() {
     [[ $killed -ge 12 ]]
 }
 
-# Put together here, so that nobody takes this file for a leak.
-secrets() {
-    GITHUB=ghp_$(printf 'aB3%.0s' {1..12})
-    OPENAI=sk-proj-$(printf 'xY7z%.0s' {1..10})
-}
-
 # 60 sessions, six at a time, 4 MB; one has a line of 10 MB; the first ones have no message.
 many_sessions() {
     python3 - "$HISTORY" <<'PYTHON'
