@@ -75,8 +75,8 @@ script_and_program_tests := $(longest_tests) $(cases) $(filter-out $(longest_tes
 # The .bats files that check-asan runs beside the unit tests and the cases: what is read from the wire and from files
 # that others wrote, and what kills, cuts, injected faults and replayed streams leave. The others run the same code
 # with good input. ASAN_TESTS='tests/*/*.bats' runs all of them.
-ASAN_TESTS ?= $(addsuffix .bats,$(addprefix tests/feature/,wire turn bad-input hang tools store replay accidents \
-    anthropic responses mcp_http) tests/cmd/hist-sync)
+ASAN_TESTS ?= $(patsubst %,tests/feature/%.bats,wire bad-input hang tools store replay accidents anthropic responses \
+    mcp_http)
 
 # The tests get the places of the programs and, in MAKEFLAGS, the variables of this make (BUILD, CC,
 # …) without its jobs.
