@@ -66,10 +66,10 @@ cmd_tests := $(wildcard tests/cmd/*.bats)
 system_tests := $(wildcard tests/systems/*.bats)
 # The files that take longest come first and the unit tests last, so that at the end no processor waits
 # for one long file.
-longest_tests := $(addprefix tests/,feature/wire.bats cmd/hist-browse.bats feature/interactive.bats \
-    feature/turn.bats feature/index.bats feature/bad-input.bats cmd/hist-delete.bats cmd/chat.bats \
-    feature/trust.bats feature/oracle.bats feature/hang.bats feature/tools.bats feature/store.bats \
-    feature/replay.bats systems/e-coding.bats)
+longest_tests := $(addprefix tests/,feature/skip.bats feature/wire.bats feature/turn.bats feature/oracle.bats \
+    cmd/hist-browse.bats feature/trust.bats feature/store.bats feature/tools.bats feature/order-search.bats \
+    feature/index.bats feature/terminal.bats feature/postgresql-roles.bats feature/hang.bats \
+    feature/interactive.bats feature/bad-input.bats feature/completions.bats cmd/hist-delete.bats)
 script_and_program_tests := $(longest_tests) $(cases) $(filter-out $(longest_tests),$(cmd_tests) $(system_tests) \
     $(wildcard tests/feature/*.bats))
 # The .bats files that check-asan runs beside the unit tests and the cases: what is read from the wire and from files
