@@ -13,7 +13,8 @@ VERSION = 0.1.0
 
 # These can be set on the command line, and all except BUILD in the environment:
 BUILD = build#            root of the build folders
-VARIANT ?= release#       release, debug, asan or fuzz
+# release, debug, asan or fuzz; goals that only test use the debug build, which is made in seconds
+VARIANT ?= $(if $(filter quick check-unit check-cases check-cmd check-systems,$(MAKECMDGOALS)),debug,release)
 CC ?= cc
 CFLAGS ?=#                added to the variant's own, as are CPPFLAGS and LDFLAGS
 WERROR ?=#                1: warnings are errors
@@ -60,20 +61,22 @@ build = +@$(MAKE) --no-print-directory -f mk/build.mk B=$(call folder,$1) VARIAN
 programs := $(patsubst cmd/%.c,%,$(wildcard cmd/*.c))
 unit_tests := $(patsubst tests/unit/%.c,tests/unit/%,$(wildcard tests/unit/*_test.c))
 fuzz_targets := $(patsubst tests/fuzz/%.c,tests/fuzz/%,$(wildcard tests/fuzz/*_fuzz.c))
+cases := $(wildcard tests/cases/*.case)
 cmd_tests := $(wildcard tests/cmd/*.bats)
 system_tests := $(wildcard tests/systems/*.bats)
 # The files that take longest come first and the unit tests last, so that at the end no processor waits
 # for one long file.
-longest_tests := $(addprefix tests/,feature/wire.bats cmd/hist-browse.bats feature/interactive.bats \
-    feature/turn.bats feature/index.bats feature/bad-input.bats cmd/hist-delete.bats cmd/chat.bats \
-    feature/trust.bats feature/oracle.bats feature/hang.bats feature/tools.bats feature/store.bats \
-    feature/replay.bats systems/e-coding.bats)
-script_and_program_tests := $(longest_tests) $(filter-out $(longest_tests),$(cmd_tests) $(system_tests) \
+longest_tests := $(addprefix tests/,feature/skip.bats feature/wire.bats feature/turn.bats feature/oracle.bats \
+    cmd/hist-browse.bats feature/trust.bats feature/store.bats feature/tools.bats feature/order-search.bats \
+    feature/index.bats feature/terminal.bats feature/postgresql-roles.bats feature/hang.bats \
+    feature/interactive.bats feature/bad-input.bats feature/completions.bats cmd/hist-delete.bats)
+script_and_program_tests := $(longest_tests) $(cases) $(filter-out $(longest_tests),$(cmd_tests) $(system_tests) \
     $(wildcard tests/feature/*.bats))
-# check-asan leaves these out. They test scripts, pages, manuals, shells' completions, or code that they
-# compile themselves; they run our programs only as other tests do, too.
-script_tests := $(addprefix tests/feature/,runner.bats layers.bats helper.bats fake-llm.bats page.bats \
-    arm.bats deps.bats man.bats completions.bats readme.bats examples.bats)
+# The .bats files that check-asan runs beside the unit tests and the cases: what is read from the wire and from files
+# that others wrote, and what kills, cuts, injected faults and replayed streams leave. The others run the same code
+# with good input. ASAN_TESTS='tests/*/*.bats' runs all of them.
+ASAN_TESTS ?= $(patsubst %,tests/feature/%.bats,wire bad-input hang tools store replay accidents anthropic responses \
+    mcp_http)
 
 # The tests get the places of the programs and, in MAKEFLAGS, the variables of this make (BUILD, CC,
 # …) without its jobs.
@@ -81,7 +84,7 @@ test_env = BIN='$(abspath $(here))' BUILD='$(abspath $(here))' CC='$(CC)' VARIAN
            TEST_JOBS=$(TEST_JOBS) MAKEFLAGS='$(if $(MAKEOVERRIDES),-- $(MAKEOVERRIDES))' MFLAGS=
 run = @$(test_env) tests/run
 
-.PHONY: all release debug asan quick check check-unit check-cmd check-systems check-asan check-debian check-deb check-servers check-mcp check-sdks check-ports
+.PHONY: all release debug asan quick check check-unit check-cases check-cmd check-systems check-asan check-debian check-deb check-servers check-mcp check-sdks check-ports
 .PHONY: lint format bench fuzz install uninstall check-install check-static deb static dist release-files clean deps demo help
 
 all: ## build the programs (VARIANT=release unless told otherwise); the default
@@ -101,22 +104,30 @@ check: ## build and run every test; the last line is `N passed, N failed`
 	$(run) $(script_and_program_tests) tests/layers tests/check-install \
 	    $(addprefix $(here)/,$(unit_tests))
 
-quick: ## the debug build and the unit tests: what to run after each change
-	+@$(MAKE) --no-print-directory VARIANT=debug all check-unit
+# Without optimisation these take as long as all others together; check-unit runs them, too.
+slow_unit_tests := $(addprefix tests/unit/,index_test skip_index_test splits_test regex_literals_test)
+
+quick: ## the debug build, the unit tests but the slow ones, and the cases: what to run after each change
+	$(call build,$(VARIANT),all tests)
+	$(run) $(cases) $(addprefix $(here)/,$(filter-out $(slow_unit_tests),$(unit_tests)))
 
 check-unit: ## the unit tests alone
 	$(call build,$(VARIANT),tests)
 	$(run) $(addprefix $(here)/,$(unit_tests))
 
-check-cmd: ## the tests of the programs alone
+check-cases: ## the cases of the programs alone
 	$(call build,$(VARIANT),all)
-	$(run) $(cmd_tests)
+	$(run) $(cases)
+
+check-cmd: ## all tests of the programs
+	$(call build,$(VARIANT),all)
+	$(run) $(cases) $(cmd_tests)
 
 check-systems: ## step through the systems whose features we provide
 	$(call build,$(VARIANT),all)
 	$(run) $(system_tests)
 
-check-asan: ## unit and program tests again, under the sanitizers
+check-asan: ## unit tests, cases and ASAN_TESTS again, under the sanitizers
 	+@ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:exitcode=99 \
 	UBSAN_OPTIONS=print_stacktrace=1:exitcode=99 \
 	$(MAKE) --no-print-directory check-variant VARIANT=asan
@@ -124,7 +135,7 @@ check-asan: ## unit and program tests again, under the sanitizers
 .PHONY: check-variant
 check-variant:
 	$(call build,$(VARIANT),all tests)
-	$(run) $(filter-out $(script_tests),$(script_and_program_tests)) $(addprefix $(here)/,$(unit_tests))
+	$(run) $(ASAN_TESTS) $(cases) $(addprefix $(here)/,$(unit_tests))
 
 check-servers: ## send a long conversation to llama.cpp and llama-cpp-python, from PyPI; takes minutes
 	$(call build,$(VARIANT),all)

@@ -16,13 +16,15 @@
 # Every function here returns 1 when it does not hold and says what it wanted and what it got, so that the
 # test ends there. Therefore never call it after `!`, `if`, `&&`, `||`, or on the left of a pipe.
 #
-# The programs are those in $BIN (build/release of this repository).
+# The programs are those in $BIN (build/debug of this repository).
 
-TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-ROOT=$(dirname "$TESTS")
+TESTS=$(cd "${BASH_SOURCE[0]%/*}" && pwd)
+ROOT=${TESTS%/*}
 export FIXTURES=$TESTS/fixtures
-BIN=$(cd "${BIN:-$ROOT/build/release}" 2>/dev/null && pwd || printf '%s' "${BIN:-$ROOT/build/release}")
+BIN=$(cd "${BIN:-$ROOT/build/debug}" 2>/dev/null && pwd || printf '%s' "${BIN:-$ROOT/build/debug}")
 export BIN
+# shellcheck source=tests/common.bash
+source "$TESTS/common.bash"
 # release, debug or asan: make says it; without make, the folder of the programs does.
 VARIANT=${VARIANT:-${BIN##*/}}
 
@@ -58,6 +60,7 @@ sandbox() {
     export UBSAN_OPTIONS="$UBSAN_OPTIONS:exitcode=99:log_path=$REPORTS"
     LLM_PIDS=() LLM_LOGS=() BACKGROUND=() LINES_MADE=0
     umask 022
+    set +T
     mkdir -p "$HOME" "$TMPDIR" "$WORK"
     cd "$WORK" || return 1
     exec </dev/null
@@ -81,37 +84,6 @@ sandbox_end() {
     no_report
 }
 
-# Makes DIR (the working directory) a git repository, without running git.
-make_repo() {
-    mkdir -p "${1:-.}/.git/objects" "${1:-.}/.git/refs/heads"
-    echo 'ref: refs/heads/main' >"${1:-.}/.git/HEAD"
-}
-
-# The built-in model that answers offline.
-use_echo() {
-    export CHAT_PROVIDER=echo
-}
-
-# configure LINE...: the user configuration.
-configure() {
-    mkdir -p "$HOME/.config/chathist"
-    printf '%s\n' "$@" >"$HOME/.config/chathist/config"
-}
-
-# prices LINE...: the user's table of prices.
-prices() {
-    mkdir -p "$HOME/.config/chathist"
-    printf '%s\n' "$@" >"$HOME/.config/chathist/prices"
-}
-
-# put_tool FILE SCRIPT [NAME]: a tool that declares itself by this name, or that of its file, and answers with the script.
-put_tool() {
-    # shellcheck disable=SC2016
-    printf '#!/bin/sh\n[ "$1" != --schema ] || { echo '\''{"name":"%s","description":"for tests"}'\''; exit; }\n%s\n' \
-        "${3:-$(basename "$1")}" "${2-}" >"$1"
-    chmod 755 "$1"
-}
-
 # No model at all; nothing is searched for on the loopback ports.
 use_nothing() {
     export CHAT_PROVIDER=none
@@ -119,7 +91,8 @@ use_nothing() {
 
 # One explicit history for all programs: $HISTORY, FILE or history.jsonl in the working directory.
 use_history() {
-    HISTORY=$(cd "$(dirname "${1:-.}")" && pwd)/$(basename "${1:-history.jsonl}")
+    HISTORY=${1:-history.jsonl}
+    [[ $HISTORY == /* ]] || HISTORY=$PWD/$HISTORY
     export CHAT_HISTORY=$HISTORY
 }
 
@@ -174,15 +147,20 @@ judge() {
 # Standard input can be redirected or piped in; the command may read the $OUT of the one before. A program that
 # hangs is ended after RUN_LIMIT (60) seconds: 124.
 run_expect() {
-    local want=$1 got=0
+    local want=$1 got=0 new=
     shift
     printf -v RAN '%q ' "$@"
-    if [[ $(type -t -- "$1") == file ]] && type -P timeout >/dev/null; then
+    if declare -F "$1" >/dev/null || [[ $* == *"$OUT"* || $* == *"$ERR"* || -p /dev/stdin || /dev/stdin -ef $OUT ]]; then
+        new=.new
+    fi
+    if ! declare -F "$1" >/dev/null && type -P timeout "$1" >/dev/null; then
         set -- timeout --foreground -k 5 "${RUN_LIMIT:-60}" "$@"
     fi
-    "$@" >"$OUT.new" 2>"$ERR.new" 3>&- 4>&- || got=$?
-    mv "$OUT.new" "$OUT"
-    mv "$ERR.new" "$ERR"
+    "$@" >"$OUT$new" 2>"$ERR$new" 3>&- 4>&- || got=$?
+    if [[ -n $new ]]; then
+        mv "$OUT.new" "$OUT"
+        mv "$ERR.new" "$ERR"
+    fi
     judge "$got" "$want"
 }
 
@@ -216,11 +194,6 @@ wait_for() {
         sleep 0.05
     done
     fail "waited in vain for: $*"
-}
-
-# on_tty [OPTION]... COMMAND...: runs it on a new terminal; LF comes out as CR LF. `on-tty --help` has the options.
-on_tty() {
-    python3 -S "$TESTS/tools/on-tty" "$@"
 }
 
 # traced ARGUMENT...: strace with these arguments.
@@ -496,30 +469,4 @@ requests_are() {
     local got
     got=$(find "$RECORD" -name '*.json' | wc -l)
     [[ $((got)) == "$1" ]] || fail "requests: wanted $1, got $((got))"
-}
-
-# ---- histories
-
-# hist_line SESSION ROLE CONTENT [TIMESTAMP [MORE]]: one valid history line. Without TIMESTAMP each is a second
-# later than the last; MORE is a JSON object of optional fields.
-hist_line() {
-    LINES_MADE=$((LINES_MADE + 1))
-    jq -cn --arg session "$1" --arg role "$2" --arg content "$3" --arg time "${4-}" --argjson more "${5-null}" \
-        --argjson n "$LINES_MADE" --arg hex "$(printf '%04x%04x' "$RANDOM" "$RANDOM")" '
-        (if $time == "" then 1719500000 + $n else $time | sub("[.+].*"; "Z") | fromdate end) as $at
-        | {id: "\($at * 1000)-\($hex)", session_id: $session,
-           timestamp: (if $time == "" then $at | todate | sub("Z"; ".000000+00:00") else $time end),
-           role: $role, content: $content} + ($more // {})'
-}
-
-# hist_lines SESSION COUNT: this many lines, user and assistant by turns, "message 1" and so on, a second apart.
-hist_lines() {
-    LINES_MADE=$((LINES_MADE + $2))
-    jq -cn --arg session "$1" --argjson count "$2" --argjson from "$((1719500000 + LINES_MADE - $2))" \
-        --argjson hex "$((RANDOM * 65536))" '
-        def pad8: tostring | "00000000\(.)"[-8:];
-        range(1; $count + 1) | ($from + .) as $at
-        | {id: "\($at * 1000)-\(($hex + .) % 100000000 | pad8)", session_id: $session,
-           timestamp: ($at | todate | sub("Z"; ".000000+00:00")),
-           role: (if . % 2 == 1 then "user" else "assistant" end), content: "message \(.)"}'
 }

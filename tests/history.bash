@@ -7,11 +7,6 @@ setup() {
     use_history
 }
 
-# put SESSION ROLE CONTENT [TIMESTAMP [MORE]]: adds a line to the history (hist_line).
-put() {
-    hist_line "$@" >>"$HISTORY"
-}
-
 # made: the id that the last command printed alone on stdout, in ID; it has the documented form.
 made() {
     stdout_matches '^sess_[0-9]{13}_[0-9a-f]{6}$' || return 1

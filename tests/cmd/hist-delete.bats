@@ -64,154 +64,6 @@ gone() {
 
 # ---- what goes
 
-@test "hist-delete: named sessions go, all of their lines, and are printed" {
-    three
-    run_expect 0 hist-delete --force old new
-    stderr_empty
-    went new old
-    stdout_line 2 $'old\t2024-01-02T00:00:00.000000+00:00\t2\told 1'
-    left middle
-    gone 'old\|new' "$HISTORY"
-    alone
-    run_expect 0 hist-delete --force --json mid
-    stdout_json '.session_id, .message_count' middle 2
-    [[ -e $HISTORY && ! -s $HISTORY ]]
-    run_expect 0 hist-append -s s hello
-    run_expect 0 hist-sessions
-    lines_are 1
-}
-
-@test "hist-delete: by age" {
-    three
-    run_expect 0 hist-delete --dry-run --older-than 30d
-    went middle old
-    same history before "$HISTORY"
-    run_expect 0 hist-delete --force --older-than 2024-02-01
-    went old
-    left middle new
-    run_expect 0 hist-delete --force --older-than 2024-02-02T00:00:00Z
-    stdout_empty
-    run_expect 0 hist-delete --force --older-than 1h
-    went middle
-    # What is no time is not old.
-    hist_line odd user x >line
-    sed 's/"timestamp":"[^"]*"/"timestamp":"long ago"/' line >>"$HISTORY"
-    run_expect 0 hist-delete --force --older-than 1d
-    stdout_empty
-    tail -n 1 "$HISTORY" | grep -q 'long ago'
-    # A day is a local one, as everywhere.
-    hist_line late user x 2024-06-27T23:30:00.000000+00:00 >"$HISTORY"
-    run_expect 0 hist-delete --dry-run --older-than 2024-06-28
-    went late
-    run_expect 0 env TZ=Asia/Tokyo hist-delete --dry-run --older-than 2024-06-28
-    stdout_empty
-    run_expect 0 hist-delete --dry-run --older-than yesterday
-    went late
-    local value
-    for value in 30 '' x -1d 2024-13-01 99999999999999999999d; do
-        run_expect 2 hist-delete --force --older-than "$value"
-        stderr_is "hist-delete: bad value '$value' for --older-than: a time such as 2024-06-27, 7d, 'monday' or '2 weeks ago' is expected (see 'hist-delete --help')"
-    done
-}
-
-@test "hist-delete: all but the newest" {
-    three
-    run_expect 0 hist-delete --force --keep 3
-    stdout_empty
-    same history before "$HISTORY"
-    run_expect 0 hist-delete --force --keep 1
-    went middle old
-    left new
-    run_expect 0 hist-delete --force --keep 0
-    went new
-    [[ ! -s $HISTORY ]]
-    run_expect 2 hist-delete --force --keep all
-    stderr_has "bad value 'all' for --keep"
-}
-
-@test "hist-delete: by size, the oldest first" {
-    three
-    size=$(stat -c %s "$HISTORY")
-    run_expect 0 hist-delete --force --max-size "$size"
-    stdout_empty
-    run_expect 0 hist-delete --force --max-size $((size - 1))
-    went old
-    left middle new
-    run_expect 0 hist-delete --dry-run --max-size 0
-    went new middle
-    echo bad >>"$HISTORY"
-    run_expect 0 hist-delete --force --max-size 1B
-    went new middle
-    stderr_is "hist-delete: skipped 1 bad line in '$HISTORY'" "hist-delete: '$HISTORY' is still 4 bytes: the remaining sessions are protected"
-    local value
-    for value in '' x 1X -1 99999999999999999999 20000000T; do
-        run_expect 2 hist-delete --force --max-size "$value"
-        stderr_has "bad value '$value' for --max-size: a size such as 500k or 10M is expected"
-    done
-    three
-    for value in 1k 1kB 1KiB 1M 1g; do
-        run_expect 0 hist-delete --dry-run --max-size "$value"
-    done
-}
-
-@test "hist-delete: by a text" {
-    three
-    run_expect 0 hist-delete --force --match 'APPLE'
-    went middle
-    left old new
-    run_expect 0 hist-delete --force --match 'no such text'
-    stdout_empty
-    run_expect 2 hist-delete --force --match ''
-    stderr_is "hist-delete: bad value '' for --match: a word is expected"
-    run_expect 2 hist-delete --force --match '""'
-    run_expect 2 hist-delete --force --match 'since:never'
-    left old new
-    # A query, as in hist-sessions: words in any order, phrases, fields, and titles.
-    three
-    run_expect 0 hist-delete --dry-run --match '"OLD 2"'
-    went old
-    run_expect 0 hist-delete --dry-run --match '2 OLD'
-    went old
-    run_expect 0 hist-delete --dry-run --match '"2 OLD"'
-    stdout_empty
-    run_expect 0 hist-title new 'a plan for the garden'
-    run_expect 0 hist-delete --dry-run --match 'garden plan'
-    went new
-}
-
-@test "hist-delete: what is given narrows" {
-    three
-    run_expect 0 hist-delete --dry-run --older-than 30d --keep 2
-    went old
-    run_expect 0 hist-delete --dry-run --older-than 30d --match apple
-    went middle
-    run_expect 0 hist-delete --dry-run --keep 1 --max-size 1
-    went middle old
-    run_expect 0 hist-delete --dry-run old new --older-than 30d
-    went old
-    printf '' | run_expect 0 hist-delete --dry-run - --older-than 30d
-    stdout_empty
-    hist-sessions | tail -n 1 | run_expect 0 hist-delete --force -
-    went old
-}
-
-@test "hist-delete: nothing is meant, an absent session, a name of several" {
-    three
-    run_expect 2 hist-delete --force
-    stderr_is "hist-delete: no session is given, and none of --since, --until, --role, --model, --match, --older-than, --keep, --max-size and --oldest (see 'hist-delete --help')"
-    run_expect 1 hist-delete --force nobody
-    stdout_empty
-    stderr_is "hist-delete: no session 'nobody'"
-    same history before "$HISTORY"
-    run_expect 1 hist-delete --force nobody old
-    went old
-    hist_line newer user x >>"$HISTORY"
-    cp "$HISTORY" before
-    run_expect 2 hist-delete --force ne
-    stderr_has "session 'ne' is ambiguous"
-    same history before "$HISTORY"
-}
-
 @test "hist-delete: asks on the terminal, and only y is yes" {
     three
     local answer
@@ -228,86 +80,12 @@ gone() {
     alone
 }
 
-@test "hist-delete: without a terminal nothing happens, unless --force" {
-    three
-    run_expect 2 setsid -w hist-delete old
-    stdout_empty
-    stderr_is "hist-delete: there is no terminal to ask on: nothing is deleted without --force (see 'hist-delete --help')"
-    same history before "$HISTORY"
-    run_expect 0 setsid -w hist-delete --dry-run old
-    run_expect 0 setsid -w hist-delete --older-than 9999d
-    run_expect 0 setsid -w hist-delete --force old
-    left middle new
-}
-
-@test "hist-delete: the current session goes with its pointer, also one without messages" {
-    three
-    run_expect 0 hist-load -q old
-    run_expect 0 hist-delete --force middle
-    pointer_is "$HISTORY.session" old
-    run_expect 0 hist-delete --force current
-    went old
-    [[ ! -e $HISTORY.session ]]
-    run_expect 0 hist-new
-    cp "$HISTORY" before
-    run_expect 0 hist-delete --force current
-    stdout_matches $'^sess_[^\t]*\t\t0\t$'
-    [[ ! -e $HISTORY.session ]]
-    same history before "$HISTORY"
-}
-
-@test "hist-delete: age, number and size leave the current session" {
-    three
-    run_expect 0 hist-load -q old
-    run_expect 0 hist-delete --force --older-than 1d
-    stderr_empty
-    went middle
-    left old new
-    pointer_is "$HISTORY.session" old
-    three
-    run_expect 0 hist-delete --force --keep 1
-    went middle
-    three
-    run_expect 0 hist-delete --force --max-size 1
-    went new middle
-    stderr_is "hist-delete: '$HISTORY' is still $(stat -c %s "$HISTORY") bytes: the remaining sessions are protected"
-    left old
-    run_expect 0 on_tty hist-delete --dry-run --older-than 1d
-    stdout_has 'hist-delete: the current session stays: name it to erase it'
-    # Where the session is what is meant, it goes.
-    three
-    run_expect 0 hist-delete --dry-run --older-than 1d old new
-    went old
-    run_expect 0 hist-delete --dry-run --match 'OLD 2'
-    went old
-    run_expect 0 hist-delete --force --keep 0
-    went new middle old
-    [[ ! -s $HISTORY && ! -e $HISTORY.session ]]
-    # One that was loaded while the question was open.
+@test "hist-delete: a session that was loaded while the question was open stays" {
     three
     meanwhile 'hist-load -q --history "$CHAT_HISTORY" middle' 0 hist-delete --force --older-than 1d
     went old
     left middle new
     stderr_is 'hist-delete: 1 session stays: used since it was chosen'
-}
-
-@test "hist-delete: bad lines and what other programs know stay byte for byte" {
-    {
-        printf '\xef\xbb\xbf'
-        hist_line keep user one
-        printf 'bad \xff\0 line\r\n\n'
-        printf '{"x" : 1e5, "id":"a","session_id":"keep","timestamp":"t","role":"user","content":"\\u0067one"}\r\n'
-    } >wanted
-    { cat wanted; hist_line gone user two; printf '{"torn'; } >"$HISTORY"
-    printf '{"torn' >>wanted
-    run_expect 0 hist-delete -q --force gone
-    same history wanted "$HISTORY"
-    # The id written with escapes is the same session.
-    sed 's/"keep"/"k\\u0065ep"/' wanted >"$HISTORY"
-    { echo && hist_line last user three; } >>"$HISTORY"
-    run_expect 0 hist-delete -q --force keep
-    gone keep "$HISTORY"
-    run_expect 0 hist-check --repair -q
 }
 
 # ---- files
@@ -319,30 +97,6 @@ gone() {
     stat -c '%a %u %g' "$HISTORY" >rights
     run_expect 0 hist-delete --force old
     stat -c '%a %u %g' "$HISTORY" | cmp - rights
-}
-
-@test "rewrite: a history with several names is refused, a link too, and a file that may not be written" {
-    three
-    ln "$HISTORY" other.jsonl
-    run_expect 2 hist-delete --force old
-    stdout_empty
-    stderr_is "hist-delete: cannot rewrite '$HISTORY': it has other names (hard links), which would stay"
-    same history before "$HISTORY"
-    rm other.jsonl
-    ln -s "$HISTORY" link.jsonl
-    run_expect 2 hist-delete --history link.jsonl --force old
-    stderr_is "hist-delete: cannot open 'link.jsonl': is a symbolic link"
-    same history before "$HISTORY"
-    alone
-}
-
-@test "rewrite: what another program left that was killed goes, what one is writing stays" {
-    three
-    echo secret >"$HISTORY.77.0.tmp"
-    echo busy >"$HISTORY.78.0.tmp"
-    flock "$HISTORY.78.0.tmp" hist-delete --force old >"$OUT"
-    went old
-    [[ ! -e $HISTORY.77.0.tmp && -e $HISTORY.78.0.tmp ]]
 }
 
 @test "rewrite: nothing to do writes nothing" {
@@ -779,46 +533,13 @@ END
 @test "hist-delete: the oracle sees what is wrong" {
     mkdir wrong
     local sed
-    # Another order, one more line gone, one that stays, a dry run that is none, another mode.
-    for sed in 's/.*/exec hist-delete.real "$@" | tac/' \
-        's/.*/hist-delete.real "$@"; s=$?; [ "$2" = --dry-run ] || sed -i 2d "$CHAT_HISTORY"; exit $s/' \
-        's/.*/[ "$2" = --dry-run ] \&\& exec hist-delete.real "$@"; exec hist-delete.real --dry-run "$@"/' \
-        's/.*/[ "$2" = --dry-run ] || exec hist-delete.real "$@"; shift 2; exec hist-delete.real --force "$@"/' \
-        's/.*/hist-delete.real "$@"; s=$?; chmod 644 "$CHAT_HISTORY"; exit $s/'; do
+    # One more line gone, one that stays.
+    for sed in 's/.*/hist-delete.real "$@"; s=$?; [ "$2" = --dry-run ] || sed -i 2d "$CHAT_HISTORY"; exit $s/' \
+        's/.*/[ "$2" = --dry-run ] \&\& exec hist-delete.real "$@"; exec hist-delete.real --dry-run "$@"/'; do
         { echo '#!/bin/sh'; echo | sed "$sed"; } >wrong/hist-delete
         chmod +x wrong/hist-delete
         ln -sf "$BIN/hist-delete" wrong/hist-delete.real
         PATH=$PWD/wrong:$PATH run_expect 1 "$TESTS/tools/delete-oracle" 40 1
         stdout_matches '^delete-oracle 1 [0-9]+: '
     done
-}
-
-@test "hist-delete: --since, --until, --role and --model choose, --oldest counts from the oldest" {
-    {
-        hist_line a user one 2024-06-01T10:00:00.000000+00:00
-        hist_line b user two 2024-06-02T10:00:00.000000+00:00
-        hist_line b assistant three 2024-06-02T10:00:01.000000+00:00 '{"model":"big"}'
-        hist_line c user four 2024-06-03T10:00:00.000000+00:00
-        hist_line d tool five 2024-06-04T10:00:00.000000+00:00
-    } >"$HISTORY"
-    chosen() {
-        run_expect 0 hist-delete --dry-run "${@:2}" || return 1
-        stderr_empty || return 1
-        [[ $(cut -f 1 "$OUT" | xargs) == "$1" ]] || fail "${*:2}: wanted '$1', got '$(<"$OUT")'"
-    }
-    chosen 'd c' --since 2024-06-03
-    chosen 'b a' --until 2024-06-02
-    chosen 'b' --since 2024-06-02 --older-than 2024-06-03
-    chosen 'b' --model big
-    chosen 'd' -r tool
-    chosen 'b a' --until 2024-06-03 --oldest 2
-    chosen 'a' -s a
-    chosen '' c --model big
-    run_expect 2 hist-delete --oldest 0 --force
-    run_expect 2 hist-delete --oldest all --force
-    stderr_is "hist-delete: bad value 'all' for --oldest: a number from 1 is expected (see 'hist-delete --help')"
-    chosen 'a' --oldest 1
-    chosen 'b a' --oldest 2
-    run_expect 0 hist-delete --force --oldest 1 --until 2024-06-03
-    [[ $(jq -r .session_id "$HISTORY" | uniq | xargs) == 'b c d' ]]
 }

@@ -16,58 +16,6 @@ line() {
         "$((++LINES_MADE))" "$1" "$LINES_MADE" "$2" "$3" >>"$HISTORY"
 }
 
-@test "hist-title: gives, prints, changes and removes a title" {
-    line a user 'first question'
-    line a assistant 'answer'
-    line b user 'other question'
-    run_expect 0 hist-title a
-    stdout_empty
-    run_expect 0 hist-title a $'nginx \n behind' 'a proxy '
-    stdout_empty
-    stderr_empty
-    run_expect 0 hist-title a
-    stdout_is 'nginx behind a proxy'
-    run_expect 0 hist-title --json a
-    stdout_is '{"session_id":"a","title":"nginx behind a proxy"}'
-    tail -n 1 "$HISTORY" | jq -e 'keys == ["content","id","role","session_id","timestamp"] and .role == "title"' >"$TMPDIR/jq"
-    # The same once more stores nothing.
-    remember "$HISTORY"
-    run_expect 0 hist-title a nginx behind a proxy
-    unchanged "$HISTORY"
-    # The order stays, and the title is no message.
-    run_expect 0 hist-sessions
-    stdout_is $'b\t2024-06-27T15:00:03.000000+00:00\t1\tother question' \
-        $'a\t2024-06-27T15:00:02.000000+00:00\t2\tnginx behind a proxy'
-    run_expect 0 hist-sessions --json -s a
-    json_is "$OUT" '[.title, .preview, .message_count] | tostring' '["nginx behind a proxy","first question",2]'
-    run_expect 0 hist-show --json last
-    json_is "$OUT" .content 'other question'
-    run_expect 0 hist-show --json a
-    json_is "$OUT" .content 'first question' 'answer'
-    run_expect 0 hist-stats --json
-    json_is "$OUT" 'select(.by == null or .key == null) | .messages' 3
-    run_expect 0 hist-check
-    stdout_is '4 lines, 3 messages, 2 sessions: 0 problems, 0 warnings'
-    # Only a search of titles finds it.
-    run_expect 1 hist-search proxy
-    run_expect 0 hist-search -l --in title PROXY
-    stdout_is a
-    run_expect 0 hist-search -c ''
-    stdout_is 3
-    echo a | run_expect 0 hist-title - renamed
-    run_expect 0 hist-title a
-    stdout_is renamed
-    run_expect 0 hist-title --remove a
-    run_expect 0 hist-title a
-    stdout_empty
-    run_expect 0 hist-sessions -s a
-    stdout_is $'a\t2024-06-27T15:00:02.000000+00:00\t2\tfirst question'
-    run_expect 2 hist-title a "$(printf '%0201d' 0)"
-    stderr_is 'hist-title: a title has at most 200 characters'
-    run_expect 1 hist-title nginx
-    stderr_is "hist-title: no session 'nginx'"
-}
-
 @test "hist-title: chat --title names the session of the turn, and nothing of it is sent" {
     start_llm --reply one --reply two
     run_expect 0 chat -s notes --title 'my notes' hello
@@ -94,51 +42,6 @@ line() {
     run_expect 0 chat -p echo -s notes --title 'other notes' --regenerate
     run_expect 0 hist-title notes
     stdout_is 'other notes'
-}
-
-@test "hist-title: exports, copies, imports and deletions take the title along" {
-    line a user 'first question'
-    line a title 'old name'
-    line a assistant 'answer'
-    line a title 'A talk with a name'
-    run_expect 0 hist-export -f md a
-    stdout_has '# A talk with a name' 'first question'
-    run_expect 0 hist-show -f md a
-    stdout_has '# A talk with a name'
-    run_expect 0 hist-export -f txt a
-    stdout_has '=== A talk with a name'
-    run_expect 0 hist-export -f html -o page.html a
-    grep -c 'A talk with a name' page.html >"$TMPDIR/count"
-    is cat "$TMPDIR/count" 1
-    run_expect 0 hist-export -f openai a
-    json_is "$OUT" '.messages | length' 2
-    run_expect 0 hist-export -f jsonl -o all.jsonl a
-    [[ $(wc -l <all.jsonl) -eq 4 ]]
-    run_expect 0 hist-export -f json -o all.json a
-    json_is all.json '.messages[].role' title user assistant
-    for file in all.jsonl all.json; do
-        run_expect 0 hist-import --history "new-$file" "$file"
-        run_expect 0 hist-title --history "new-$file" a
-        stdout_is 'A talk with a name'
-        run_expect 0 hist-import --history "new-$file" "$file"
-        run_expect 0 hist-sessions --history "new-$file"
-        stdout_is $'a\t2024-06-27T15:00:03.000000+00:00\t2\tA talk with a name'
-    done
-    run_expect 0 hist-fork -q a
-    run_expect 0 hist-title "$(cat "$OUT")"
-    stdout_is 'A talk with a name'
-    run_expect 0 hist-delete --force a
-    stdout_has 'A talk with a name'
-    run_expect 1 hist-search --in title 'old name'
-}
-
-@test "hist-title: after a title from the last microsecond of the year 9999 another one is stored" {
-    line a user hello
-    jq -cn '{id: "t", session_id: "a", timestamp: "9999-12-31T23:59:59.999999Z", role: "title", content: "last"}' >>"$HISTORY"
-    run_expect 0 hist-title a 'new'
-    run_expect 0 chat -q -p echo -s a --title other hello
-    stdout_is $'hello\n\nhello\n[1 message]'
-    [[ $(jq -r 'select(.role != "title").role' "$HISTORY" | wc -l) == 3 ]]
 }
 
 # foreign ID TIME TITLE [REPLACED]: a title of another program, whose clock is ahead.

@@ -489,11 +489,11 @@ stream_of() {
     # Another server does not get it, nor does this one after it has expired.
     run_expect 0 chat -s s --dry-run --base-url https://api.anthropic.com again
     stdout_json '[.container, .messages[1].content[0].caller] | tojson' '[null,null]'
-    sed -i s/2099/2019/ history.jsonl
+    sed -i s/2099-01/2019-01/ history.jsonl
     run_expect 0 chat -s s --dry-run again
     stdout_json '.container' null
     # A server that does not know it any more is asked without it.
-    sed -i s/2019/2099/ history.jsonl
+    sed -i s/2019-01/2099-01/ history.jsonl
     printf 'status: 404 Not Found\n\n{"type":"error","error":{"type":"not_found_error","message":"container cont_1 not found"}}\n' >gone
     start_family ./gone anthropic/normal
     server_moved history.jsonl

@@ -8,27 +8,32 @@
 load ../helper
 load ../wire
 
-# chat_file REASON: a stream of Chat Completions whose answer ends with the reason after a text and a call.
+# chat_file REASON: a stream of Chat Completions whose answer ends with the reason after a text and a call. JSON_TEXT
+# is the reason then.
 chat_file() {
+    json_text "$1"
     printf '%s\n' '# a stream' '' "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"half\"},\"finish_reason\":null}]}" '' \
-        "data: {\"choices\":[{\"index\":0,\"delta\":{${2-}},\"finish_reason\":$(jq -Rn --arg r "$1" '$r')}]}" '' 'data: [DONE]' ''
+        "data: {\"choices\":[{\"index\":0,\"delta\":{${2-}},\"finish_reason\":$JSON_TEXT}]}" '' 'data: [DONE]' ''
 }
 
 # endings_are STATUS REASON...: what chat answers on the wire of Chat Completions, streamed and whole, and what is stored.
 endings_are() {
-    local wanted=$1 reason
+    local wanted=$1 reason steps=()
     shift
     for reason; do
-        chat_file "$reason" >stream.http
-        jq -cn --arg r "$reason" '{choices: [{index: 0, message: {role: "assistant", content: "half"}, finish_reason: $r}]}' |
-            sed '1i header: Content-Type: application/json\n' >whole.http
-        start_llm ./stream.http ./whole.http
+        chat_file "$reason" >"stream${#steps[@]}.http"
+        printf 'header: Content-Type: application/json\n\n%s%s}]}\n' \
+            '{"choices":[{"index":0,"message":{"role":"assistant","content":"half"},"finish_reason":' "$JSON_TEXT" \
+            >"whole${#steps[@]}.http"
+        steps+=("./stream${#steps[@]}.http" "./whole${#steps[@]}.http")
+    done
+    start_llm "${steps[@]}"
+    for reason; do
         run_expect "$wanted" chat -N hello
         stdout_is half
         [[ $wanted == 0 ]] || stderr_matches '^chat: (answer is incomplete: the|the server.s content filter stopped the answer|the model)'
         run_expect "$wanted" chat -N --no-stream hello
         stdout_is half
-        kill "$LLM_PID"
     done
 }
 

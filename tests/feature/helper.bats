@@ -53,20 +53,6 @@ nested() {
     stdout_has 'a sanitizer reports:' 'a report'
 }
 
-@test "helper: a program that hangs is ended" {
-    RUN_LIMIT=0.2 run_expect 124 sleep 10
-}
-
-@test "helper: nothing of the user's comes into a test" {
-    OPENAI_API_KEY=x CHAT_MODEL=y https_proxy=z XDG_DATA_HOME=/x LANG=de_DE.UTF-8 \
-        run_expect 0 bash -c 'source "$1"; BATS_TEST_TMPDIR=$2; sandbox; env' - "$TESTS/helper.bash" "$BATS_TEST_TMPDIR"
-    stdout_lacks OPENAI_API_KEY= CHAT_MODEL= https_proxy= XDG_DATA_HOME= LANG=
-    stdout_has "HOME=$BATS_TEST_TMPDIR/home" "PATH=$BIN:" LC_ALL=C.UTF-8 TZ=UTC
-    [[ $PWD == "$BATS_TEST_TMPDIR/work" && -z $(ls -A) ]]
-    run_expect 0 cat
-    stdout_empty
-}
-
 @test "helper: asserts on stdout see every byte" {
     run_expect 0 printf 'a\nb\n'
     stdout_is a b
@@ -94,4 +80,3 @@ nested() {
     printf 'b\n' >wanted
     fails stdout_is_file wanted
 }
-

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# tests/run counts what it should, and takes no death for a success.
+# tests/run and tests/play take no death, and no test that did not run, for a success.
 # The scripts made here expand their own variables.
 # shellcheck disable=SC2016
 
@@ -16,46 +16,49 @@ tap() {
 
 # expect STATUS LAST_LINE FILE...: runs these files.
 expect() {
-    local want_status=$1 want_last=$2
-    shift 2
-    run tests/run "${@/#/$BATS_TEST_TMPDIR/}"
+    run tests/run "${@:3}"
     echo "$output"
-    [ "$status" -eq "$want_status" ]
-    [ "${lines[-1]}" = "$want_last" ]
+    [ "$status" -eq "$1" ]
+    [ "${lines[-1]}" = "$2" ]
 }
 
-@test "files are summed in the order given" {
-    tap a <<<'sleep 0.3; echo 1..2; echo ok 1 - x; echo ok 2 - y'
-    tap b <<<'echo 1..1; echo ok 1 - z'
-    expect 0 "3 passed, 0 failed" a b
-    [ "${lines[0]}" = "$BATS_TEST_TMPDIR/a: 2 passed, 0 failed" ]
-    [ "${lines[1]}" = "$BATS_TEST_TMPDIR/b: 1 passed, 0 failed" ]
-}
-
-@test "a failed test is shown with its explanation and its stderr" {
-    tap a <<<'echo 1..3; echo ok 1 - x; echo not ok 2 - y; echo "# why"; echo ok 3 - z
-              echo "a.c:1: failed" >&2; exit 1'
-    expect 1 "2 passed, 1 failed" a
-    [ "${lines[1]}" = "not ok 2 - y" ]
-    [ "${lines[2]}" = "# why" ]
-    [ "${lines[3]}" = "a.c:1: failed" ]
-}
-
-@test "a file that dies half way, ends early, fails after its last test, or never ends has failed" {
+@test "run: a file that dies half way, ends early, fails after its last test, or never ends has failed" {
+    cd "$BATS_TEST_TMPDIR" || return 1
     tap dies <<<'echo 1..2; echo ok 1 - x; kill -SEGV $$'
     tap early <<<'echo 1..2; echo ok 1 - x'
     tap late <<<'echo 1..1; echo ok 1 - x; exit 99'
     tap never <<<'echo 1..1; exec sleep 60'
-    for file in dies early late; do expect 1 "1 passed, 1 failed" "$file"; done
-    TEST_TIMEOUT=1 expect 1 "0 passed, 1 failed" never
-}
-
-@test "programs under test can be interrupted" {
-    tap a <<<'echo 1..1; sh -c "kill -INT \$\$; echo survived" | grep -q survived || echo ok 1 - x'
-    expect 0 "1 passed, 0 failed" a
-}
-
-@test "no files at all is a failure" {
+    cd "$OLDPWD" || return 1
+    for file in dies early late; do expect 1 "1 passed, 1 failed" "$BATS_TEST_TMPDIR/$file"; done
+    TEST_TIMEOUT=1 expect 1 "0 passed, 1 failed" "$BATS_TEST_TMPDIR/never"
     expect 1 "0 passed, 0 failed"
-    [ "${lines[0]}" = "no tests ran" ]
+}
+
+# play LINE...: one case of these lines; its report is $output.
+play() {
+    printf '%s\n' '== name' "$@" >"$BATS_TEST_TMPDIR/x.case"
+    run tests/play "$BATS_TEST_TMPDIR/x.case"
+    echo "$output"
+}
+
+@test "play: whole outputs and the status count, and a case that did not run to its end has failed" {
+    play '$ printf "a\n \x1b\x00b"; echo " c" >&2; exit_with() { return $1; }; exit_with 3' \
+        '| a' '|% \x20\e\x00b' '!  c' '? 3' '$ echo $$ $HOME' '|~ [0-9]+ \$HOME'
+    [ "$output" = $'1..1\nok 1 - name' ]
+    [ "$status" -eq 0 ]
+    local lines
+    for lines in '$ echo a' $'$ echo a\n| b' $'$ echo a\n| a\n| ' $'$ printf a\n| a' $'$ echo a >&2\n| a' \
+        $'$ echo a\n|~ b' $'$ echo ab\n|~ a' '$ echo a >&2' $'$ :\n! a' '$ false' $'$ :\n? 1' '$ exit' '$ (' \
+        $'$ exit 0\n$ :' '$ sh -c "kill -SEGV \$\$"' $'$ sh -c "exit 99"\n? 99' '$ false | cat' \
+        '$ echo report >"$WORK/../../sanitizer.1"'; do
+        play "$lines"
+        [ "$status" -eq 1 ]
+    done
+    PLAY_LIMIT=0.5 play '$ sleep 60'
+    [ "${lines[1]}" = 'not ok 1 - name' ]
+    for lines in '' 'text' '| a' '> a' $'$ :\n|a' $'$ :\n? x'; do
+        play "$lines"
+        [ "$status" -eq 1 ]
+        [[ $output != *ok* ]]
+    done
 }
