@@ -10,6 +10,7 @@
 #include <inttypes.h>
 #include <stdint.h>
 
+#include "chathist/base/file_replace.h"
 #include "chathist/base/memory.h"
 #include "chathist/convert/export_select.h"
 #include "scratch.h"
