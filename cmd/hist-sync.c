@@ -295,7 +295,10 @@ static struct history *find_served(struct run *r, struct history *h, struct err 
 /* Serves a history. Errors go to the other side, which prints them; ssh brings warnings there. */
 static void serve(struct run *r, struct history *h)
 {
-    struct sync_job job = {.name = r->name, .options.dry_run = r->dry_run};
+    struct sync_job job = {
+        .name = r->name,
+        .options = {.dry_run = r->dry_run, .warn = r->quiet ? NULL : warn_message},
+    };
     struct buf line = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
 

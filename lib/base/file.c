@@ -293,10 +293,11 @@ int file_pwrite_all(int fd, const void *p, size_t n, off_t offset)
     return write_all(fd, p, n, offset);
 }
 
-/* Linux supports this for pipes since 6.4 (pwritev2(2)). */
 ssize_t file_write_now(int fd, const void *p, size_t n)
 {
+    struct pollfd at = {.fd = fd, .events = POLLOUT};
 #ifdef RWF_NOWAIT
+    /* Linux supports this for pipes since 6.4 (pwritev2(2)). */
     /* The bytes are not changed, although an iovec has no const. */
     union {
         const void *in;
@@ -304,14 +305,17 @@ ssize_t file_write_now(int fd, const void *p, size_t n)
     } from = {.in = p};
     struct iovec bytes = {.iov_base = from.out, .iov_len = n};
 
-    return pwritev2(fd, &bytes, 1, -1, RWF_NOWAIT);
-#else
-    (void)fd;
-    (void)p;
-    (void)n;
-    errno = ENOTSUP;
-    return -1;
+    ssize_t done = pwritev2(fd, &bytes, 1, -1, RWF_NOWAIT);
+
+    if (done >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
+        return done;
 #endif
+    /* A pipe that can be written accepts so much without waiting. */
+    if (poll(&at, 1, 0) == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return write(fd, p, n < PIPE_BUF ? n : PIPE_BUF);
 }
 
 /* One read; an offset of -1 is the position of the descriptor. */

@@ -298,7 +298,7 @@ static ssize_t write_some(struct out *o, struct str bytes)
     size_t most = bytes.n;
 
     if (o->cancel_fd >= 0 && !o->file) {
-        /* Usually this writes everything. Not all systems have such a write. */
+        /* Usually this writes everything. */
         ssize_t done = file_write_now(STDOUT_FILENO, bytes.p, bytes.n);
 
         if (done > 0)

@@ -10,7 +10,7 @@
  *     SUM for each segment, E           so both know which segments differ; again for their parts
  *     DIGEST for each fact, E           the facts of a side in the segments that differ
  *     FACT for each one, E              the facts that the other side has not listed
- *     X MESSAGE                         instead of any line, if a side cannot continue
+ *     X MESSAGE                         from the server instead of any line, if it cannot continue
  *
  * If the deletions differ, they are exchanged first, so that no line is sent that is erased then.
  * After that both send the greeting again, and exchange the lines if these differ.
@@ -49,6 +49,8 @@
 #define SPEED_LEAST 8
 /* The most bytes that the other side sends in a run. */
 #define RECEIVED_MOST ((uint64_t)16 << 30)
+/* The most bytes of deletions, which are kept in memory. */
+#define DELETIONS_MOST ((uint64_t)256 << 20)
 /* The longest line that is no fact. */
 #define WORDS_MOST ((size_t)4096)
 /* How many facts a segment has in the end, on average, and how many bits a list adds. */
@@ -69,8 +71,9 @@ struct peer {
     size_t used;      /* the first bytes of `input` are used */
     struct buf output;
     int64_t silence; /* SILENCE_MOST, or less */
-    int64_t turn;    /* when the turn at work has to end; each byte that travels moves it */
-    uint64_t left;   /* bytes that may be received */
+    int64_t
+        turn; /* when the turn at work has to end; bytes that travel move it, up to `silence` from now */
+    uint64_t left; /* bytes that may be received */
 };
 
 static void peer_init(struct peer *p, const struct sync_job *job, const char *name, int in, int out)
@@ -107,7 +110,9 @@ static int peer_wrong(const struct peer *p, struct err *e)
 /* The line is `X MESSAGE`. */
 static int peer_refused(const struct peer *p, struct str line, struct err *e)
 {
-    err_set(e, ERR_FAILURE, "%s: %.*s", p->name, (int)line.n - 2, line.p + 2);
+    size_t n = line.n < WORDS_MOST ? line.n : WORDS_MOST;
+
+    err_set(e, ERR_FAILURE, "%s: %.*s", p->name, (int)n - 2, line.p + 2);
     return -1;
 }
 
@@ -127,28 +132,13 @@ static int peer_wait(const struct peer *p, int fd, short events, struct err *e)
     return ready < 0 ? err_sys(e, errno, "cannot wait for '%s'", p->name) : 0;
 }
 
-static int peer_flush(struct peer *p, struct err *e)
+/* So many bytes have travelled: the turn may take longer. */
+static void peer_extend(struct peer *p, size_t n)
 {
-    size_t done = 0;
+    int64_t most = time_ticks() + p->silence;
 
-    p->turn = time_ticks() + p->silence;
-    while (done < p->output.len) {
-        ssize_t n = file_write_now(p->out, p->output.data + done, p->output.len - done);
-
-        if (n >= 0) {
-            done += (size_t)n;
-            p->turn += n / SPEED_LEAST;
-        } else if (errno == EPIPE) {
-            return peer_gone(p, e);
-        } else if (errno != EAGAIN && errno != EINTR) {
-            return err_sys(e, errno, "cannot write to '%s'", p->name);
-        } else if (peer_wait(p, p->out, POLLOUT, e) < 0) {
-            return -1;
-        }
-    }
-    buf_clear(&p->output);
-    p->turn = time_ticks() + p->silence;
-    return 0;
+    p->turn += (int64_t)(n / SPEED_LEAST);
+    p->turn = p->turn < most ? p->turn : most;
 }
 
 /* Reads more bytes. Returns 0, or -1 with *e set. */
@@ -171,7 +161,7 @@ static int peer_more(struct peer *p, struct err *e)
     if (n > p->left)
         return err_set(e, ERR_FAILURE, "'%s' sent more than one run may have: try again", p->name);
     p->left -= n;
-    p->turn += (int64_t)(n / SPEED_LEAST);
+    peer_extend(p, n);
     return 0;
 }
 
@@ -197,6 +187,41 @@ static int peer_line(struct peer *p, size_t most, struct str *line, struct err *
         if (peer_more(p, e) < 0)
             return -1;
     }
+}
+
+/* The other side reads no more. It may have said why before it ended. */
+static int peer_left(struct peer *p, struct err *e)
+{
+    struct str line = STR_NONE;
+
+    while (peer_line(p, WORDS_MOST, &line, NULL) == 0)
+        if (str_starts(line, STR("X ")))
+            return peer_refused(p, line, e);
+    return peer_gone(p, e);
+}
+
+static int peer_flush(struct peer *p, struct err *e)
+{
+    size_t done = 0;
+
+    p->turn = time_ticks() + p->silence;
+    while (done < p->output.len) {
+        ssize_t n = file_write_now(p->out, p->output.data + done, p->output.len - done);
+
+        if (n >= 0) {
+            done += (size_t)n;
+            peer_extend(p, (size_t)n);
+        } else if (errno == EPIPE) {
+            return peer_left(p, e);
+        } else if (errno != EAGAIN && errno != EINTR) {
+            return err_sys(e, errno, "cannot write to '%s'", p->name);
+        } else if (peer_wait(p, p->out, POLLOUT, e) < 0) {
+            return -1;
+        }
+    }
+    buf_clear(&p->output);
+    p->turn = time_ticks() + p->silence;
+    return 0;
 }
 
 /* Reads the next line of a list, of at most `most` bytes, borrowed until the next read. At most
@@ -370,12 +395,17 @@ static int send_facts(struct exchange *x, struct err *e)
 /* Receives and stores facts. If their list does not end, those that have arrived are stored. */
 static int take_facts(struct exchange *x, struct err *e)
 {
+    uint64_t left = x->peer->left, most = x->kind == FACT_DELETION ? DELETIONS_MOST : left;
     struct str line = STR_NONE;
     int more;
 
+    /* What these may not have is left for the lines. */
+    most = most < left ? most : left;
+    x->peer->left = most;
     while ((more = peer_item(x->peer, BUF_LINE, &x->wanted, &line, e)) > 0)
         if (merge_take(x->merge, x->kind, line, e) < 0)
             return -1;
+    x->peer->left += left - most;
     if (more < 0)
         (void)merge_store(x->merge, NULL);
     return more < 0 ? -1 : merge_store(x->merge, e);
@@ -431,6 +461,7 @@ static int exchange(struct merge *m, struct peer *p, enum fact_kind kind, bool c
                     const struct hello hello[2], struct err *e)
 {
     struct exchange x = {.merge = m, .peer = p, .kind = kind, .client = client};
+    uint64_t sent = merge_counts(m)->sent;
     int result;
 
     if (hello[0].set[kind] == hello[1].set[kind])
@@ -442,6 +473,9 @@ static int exchange(struct merge *m, struct peer *p, enum fact_kind kind, bool c
         result = client ? send_facts(&x, e) : take_facts(&x, e);
     if (result == 0)
         result = client ? take_facts(&x, e) : send_facts(&x, e);
+    /* Whether the other side has stored what was sent is known by its next list. */
+    if (result < 0)
+        merge_counts(m)->sent = sent;
     free(x.differs);
     digests_release(&x.send);
     return result < 0 ? -1 : 1;
@@ -466,6 +500,11 @@ static int talk(struct merge *m, struct peer *p, bool client, struct err *e)
     int result;
 
     merge_report_refused(m);
+    if (merge_facts(m, FACT_LINE) > FACTS_MOST || merge_facts(m, FACT_DELETION) > FACTS_MOST)
+        return err_set(e, ERR_FAILURE,
+                       "a history with more than %" PRIu64 " messages or deletions cannot be "
+                       "synchronised over ssh",
+                       FACTS_MOST);
     result = greet(m, p, client, hello, e);
     if (result == 0)
         result = exchange(m, p, FACT_DELETION, client, hello, e);
@@ -564,6 +603,12 @@ static int parse_address(struct address *a, const char *place, struct err *e)
     if (!good || !is_name(a->host) || (a->user.p && !is_name(a->user)) ||
         (a->port.p && !is_port(a->port)))
         return err_set(e, ERR_USAGE, "bad place '%s': ssh://[user@]host[:port][/path] is expected",
+                       place);
+    /* Others take this for a home directory. */
+    if (str_starts(path, STR("~")) && !(str_starts(path, STR("~/")) && path.n > 2))
+        return err_set(e, ERR_USAGE,
+                       "bad place '%s': /~ and a name is no directory here: /~/PATH is below the "
+                       "home directory",
                        place);
     /* ssh://host/~/x is below the home directory, in which the command runs. */
     if (path.p && path.n > 0)

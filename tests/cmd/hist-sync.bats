@@ -801,12 +801,12 @@ SCRIPT
     refused "$hello\n../x\n" 1 "$wrong"
     refused "$hello\n$good\nE\n" 1 "$wrong"
     refused "$hello\n$one\n$one\nE\n" 1 "$more"
-    refused "$hello\nE\n$good\nE\n" 1 "$more" '' $'own\t2 sent'
-    refused "$hello\nE\nX no space\n" 1 'ssh://b: no space' '' $'own\t2 sent'
+    refused "$hello\nE\n$good\nE\n" 1 "$more"
+    refused "$hello\nE\nX no space\n" 1 'ssh://b: no space'
     # Endless lines, lists and facts.
     refused '' 1 "'ssh://b' sent a line that is too long" "$(printf '%05000d' 0)"
     refused "$hello\n" 1 "$more" "$one"
-    refused "$hello\nE\n" 1 "$more" "$good" $'own\t2 sent'
+    refused "$hello\nE\n" 1 "$more" "$good"
     # Facts that were announced, and are none.
     for fact in '{}' x "${good/1-a/1 a}" "${good/\"s\"/\"..\/x\"}" '[]'; do
         refused "$hello\n$one\nE\n${fact//\\/\\\\}\nE\n" 0 \
@@ -823,6 +823,36 @@ SCRIPT
     cp "$history" before
     refused "$hello\n$one\nE\n" 1 "$wrong"
     refused "$hello\n" 1 "$more" "$one"
+}
+
+@test "hist-sync: a server that ends while lines are sent says why, and nothing counts as sent" {
+    as b
+    # A first line makes the directories.
+    ask s0 zero
+    as a
+    many large 4000
+    # The other side can store a part of it.
+    # shellcheck disable=SC2016
+    printf '%s\n' '#!/bin/bash' 'ulimit -f 100' 'export HOME=$BATS_TEST_TMPDIR/$2' 'trap "" XFSZ' 'exec sh -c "$3"' >small
+    chmod +x small
+    CHAT_SSH=$PWD/small run_expect 1 hist-sync ssh://b
+    stdout_empty
+    stderr_matches "^hist-sync: ssh://b: cannot write '.*': File too large$"
+}
+
+@test "hist-sync: a system that cannot write without waiting synchronises over ssh, too" {
+    need_strace
+    # shellcheck disable=SC2016
+    printf '%s\n' '#!/bin/bash' 'export HOME=$BATS_TEST_TMPDIR/$2' 'mkdir -p "$HOME"' 'exec sh -c "$3"' >ssh
+    chmod +x ssh
+    export CHAT_SSH=$PWD/ssh
+    as a
+    many large 400
+    traced -f -o /dev/null -e trace=pwritev2 -e inject=pwritev2:error=EOPNOTSUPP hist-sync ssh://b >"$OUT" 2>"$ERR"
+    stdout_is $'own\t400 sent'
+    stderr_empty
+    as b
+    [[ $(hist-search -c '') == 400 ]]
 }
 
 @test "hist-sync: what a hostile client sends to the other end of ssh has bounds" {

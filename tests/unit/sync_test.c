@@ -365,6 +365,50 @@ TEST(a_peer_that_is_silent_or_slow_or_sends_too_much_is_left)
     scratch_leave();
 }
 
+/* A line that needs ten times as long as the other side may be silent. */
+TEST(a_peer_that_is_fast_enough_may_take_longer)
+{
+    static const char end[] =
+        "{\"id\":\"2\",\"session_id\":\"s1\",\"timestamp\":"
+        "\"2024-01-01T00:00:00.000000+00:00\",\"role\":\"user\",\"content\":\"";
+    struct history h;
+    struct sync_job job = {.history = &h, .name = "test", .place = "there", .silence_most = 100};
+    struct err e = ERR_INIT;
+    char piece[8192];
+    int there[2], back[2];
+    pid_t pid;
+
+    signal(SIGPIPE, SIG_IGN);
+    scratch_enter();
+    CHECK_INT(mkdir("a", 0700), 0);
+    h = machine_open(0);
+    if (!CHECK_INT(pipe_open(there) | pipe_open(back), 0))
+        return;
+    pid = fork();
+    if (pid == 0) {
+        memset(piece, 'x', sizeof(piece));
+        (void)!write(back[1], HELLO "0000000000000001\nE\n", strlen(HELLO) + 19);
+        (void)!write(back[1], end, strlen(end));
+        for (int i = 0; i < 100; i++) {
+            (void)!write(back[1], piece, sizeof(piece));
+            usleep(10000);
+        }
+        (void)!write(back[1], "\"}\nE\n", 5);
+        _exit(0);
+    }
+    CHECK_INT(sync_connected(&job, back[0], there[1], &e), 0);
+    CHECK_STR(err_text(&e), "");
+    CHECK_INT(job.count.received, 1);
+    waitpid(pid, NULL, 0);
+    for (int i = 0; i < 2; i++) {
+        close(there[i]);
+        close(back[i]);
+    }
+    err_release(&e);
+    history_release(&h);
+    scratch_leave();
+}
+
 /* ---- one schedule ---- */
 
 static void step(void)

@@ -74,9 +74,9 @@ int file_check_regular(const char *path, struct err *e);
 int file_write_all(int fd, const void *p, size_t n);
 /* The same at an offset of 0 or more. The position of the descriptor does not change. */
 int file_pwrite_all(int fd, const void *p, size_t n, off_t offset);
-/* Writes as many bytes as are accepted without waiting, also to a blocking descriptor. Returns
- * their number; or -1 with errno set, EAGAIN if it would have to wait. Fails always if the system
- * has no such call. */
+/* Writes as many bytes as a pipe or socket accepts without waiting, also if it is blocking; some
+ * systems take at most PIPE_BUF at once. Returns their number; or -1 with errno set, EAGAIN if it
+ * would have to wait. */
 ssize_t file_write_now(int fd, const void *p, size_t n);
 /* Reads n bytes, or fewer if the file ends before. Returns their number, or -1 with errno set. */
 ssize_t file_read_full(int fd, void *p, size_t n);
