@@ -367,12 +367,13 @@ int turn_remember(struct turn *t, struct buf *memory, struct err *e)
     return result;
 }
 
-void turn_await(struct turn *t)
+/* Makes the file of the answer that comes next, unless it is there with all edits so far. */
+static void await_answer_line(struct turn *t)
 {
     struct partial older = t->partial;
     struct draft d;
 
-    if (!t->keeps_partial || t->prompt_id.len == 0 || t->unstored_count > 0 ||
+    if (!t->keeps_partial || t->prompt_id.len == 0 ||
         (older.open && t->awaited_edits == t->edits.len))
         return;
     draft_init(&d);
@@ -383,10 +384,21 @@ void turn_await(struct turn *t)
     set_server(t, &d);
     t->partial = (struct partial){0};
     partial_begin(&t->partial, t->history, &d);
-    t->awaited_edits = t->edits.len;
-    partial_end(&older, true);
-    buf_release(&older.id);
+    if (t->partial.open || !older.open) {
+        t->awaited_edits = t->edits.len;
+        partial_end(&older, true);
+        buf_release(&older.id);
+    } else {
+        buf_release(&t->partial.id);
+        t->partial = older;
+    }
     draft_release(&d);
+}
+
+void turn_await(struct turn *t)
+{
+    if (t->unstored_count == 0)
+        await_answer_line(t);
 }
 
 /* Writes the lines, which turn_store_end syncs. */
@@ -397,16 +409,10 @@ static void turn_store_begin(struct turn *t)
             store_append_begin(t->history, t->unstored, t->unstored_count, buf_str(&t->prompt_id));
 }
 
-/* The lines are stored, or must not be stored at all. */
-static void forget_lines(struct turn *t)
-{
-    drop_lines(t);
-    partial_end(&t->partial, true);
-}
-
 static int turn_store_end(struct turn *t, struct err *e)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
+    bool answered = false;
     int result;
 
     if (t->unstored_count == 0)
@@ -414,10 +420,12 @@ static int turn_store_end(struct turn *t, struct err *e)
     result = t->memory ? turn_remember(t, t->memory, e) : store_append_end(t->storing, e);
     t->storing = NULL;
     if (result < 0) {
-        if (e && e->kind == ERR_ABSENT)
-            forget_lines(t);
-        else if (e)
+        if (e && e->kind == ERR_ABSENT) {
+            drop_lines(t);
+            partial_end(&t->partial, true);
+        } else if (e) {
             e->kind = ERR_UNSAVED;
+        }
         return -1;
     }
     for (size_t i = 0; i < t->unstored_count; i++) {
@@ -428,11 +436,15 @@ static int turn_store_end(struct turn *t, struct err *e)
             hash_map_add(t->own, buf_str(&id));
         if (str_eq(buf_str(&d->field[FIELD_ROLE]), STR("\"user\"")))
             keep_id(&t->prompt_id, d);
-        if (str_eq(buf_str(&d->field[FIELD_ROLE]), STR("\"assistant\"")))
+        if (str_eq(buf_str(&d->field[FIELD_ROLE]), STR("\"assistant\""))) {
             keep_id(&t->answer_id, d);
+            answered = true;
+        }
     }
     t->prompt_stored = true;
-    forget_lines(t);
+    drop_lines(t);
+    if (answered)
+        partial_end(&t->partial, true);
     buf_release(&id);
     return 0;
 }
@@ -466,11 +478,10 @@ int turn_store_answer(struct turn *t, struct err *e)
 
 int turn_store_result(struct turn *t, struct err *e)
 {
-    int result = turn_store(t, e);
-
-    if (result == 0 && t->edits.len > 0)
-        turn_await(t);
-    return result;
+    /* Before the result: whoever finds it finds the names, too. */
+    if (t->edits.len > 0 && t->unstored_count == 1)
+        await_answer_line(t);
+    return turn_store(t, e);
 }
 
 /* ---- asking ---- */

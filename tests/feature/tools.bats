@@ -426,6 +426,34 @@ answer_edits() {
     stderr_empty
 }
 
+@test "tools: whenever chat is killed, a stored result names what its tool has edited" {
+    need_strace
+    put_tool edit 'echo ok; echo "{\"files_modified\":[\"a\"]}"'
+    put_tool other 'echo ok; echo "{\"files_modified\":[\"b\"]}"'
+    sed 's/"name":"step"/"name":"edit"/; s/"name":"step"/"name":"other"/' "$FIXTURES/openai/tools-steps.http" >both.http
+    start_llm ./both.http --reply Done.
+    traced -o trace -e trace=openat chat --history whole.jsonl --yes -T ./edit -T ./other go
+    first=$(grep -n 'whole\.jsonl' trace | sed -n '2s/:.*//p') last=$(wc -l <trace)
+    ((first > 0 && last - first > 4)) || fail "$first to $last"
+    for ((n = first; n <= last; n++)); do
+        start_llm ./both.http --reply Done.
+        use_history "killed-$n.jsonl"
+        # All descriptors of tools are opened in other processes, which strace does not follow.
+        traced -o /dev/null -e trace=openat -e inject=openat:signal=KILL:when="$n" chat --yes -T ./edit -T ./other go || :
+        [[ -e $HISTORY ]] || continue
+        run_expect 0 chat --no-store -p echo next
+        run_expect 0 chat -p echo next
+        results=$(jq -r 'select(.role == "tool") | 1' "$HISTORY" | wc -l)
+        jq -r '.files_modified // [] | .[]' "$HISTORY" | sort -u >named
+        case $results in
+        0) ;;
+        1) grep -qx a named || fail "killed at $n: $(cat "$HISTORY")" ;;
+        *) [[ $(tr '\n' ' ' <named) == 'a b ' ]] || fail "killed at $n: $(cat "$HISTORY")" ;;
+        esac
+        rm -f "$HISTORY"
+    done
+}
+
 # The second answer is waited for, and its beginning is in a file.
 answer_awaited() {
     cat killed.jsonl.partial.* 2>/dev/null | grep -q files_modified

@@ -12,7 +12,7 @@
  *                         so do those that the user does not allow (tool_fail)
  *     round_run           runs the other calls, and reports each call once it has ended; the caller
  *                         stores its result then:
- *     round_keep, turn_store
+ *     round_keep, turn_store_result
  *     round_end           adds calls and results to the context, and empties the answer
  *
  * An error of a call is not an error of the turn: it is the result that the model gets. If a server
@@ -139,7 +139,7 @@ int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
  * the prompt was deleted meanwhile; then neither this nor another program stores the lines. */
 int turn_store_answer(struct turn *t, struct err *e);
 /* Stores the result of round_keep. If tools have edited files, the file of the next answer is made
- * now, so that a kill does not lose their names. Returns 0, or -1 as turn_store_answer. */
+ * first, so that a kill does not lose their names. Returns 0, or -1 as turn_store_answer. */
 int turn_store_result(struct turn *t, struct err *e);
 /* Notes a file that was made for the answer: its line names it in `files_modified`. */
 void turn_add_file(struct turn *t, struct str name);
@@ -152,8 +152,8 @@ void round_begin(struct turn *t);
 /* Runs the calls without a result (tool_run). Returns 0, or -1 with ERR_SIGNAL if it was
  * interrupted; every call has a result in either case. */
 int round_run(struct turn *t, const struct tool_watch *watch, struct err *e);
-/* Adds the line of a call that has ended to those that turn_store stores. What it has edited goes
- * into the line of the next answer. */
+/* Adds the line of a call that has ended to those that turn_store_result stores. What it has edited
+ * goes into the line of the next answer. */
 void round_keep(struct turn *t, struct tool_job *job);
 /* Does nothing if no round was begun. */
 void round_end(struct turn *t);
