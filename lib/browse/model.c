@@ -225,7 +225,7 @@ struct str browse_chosen_hit(const struct browse *b)
 
 static bool misses(const struct browse *b, struct str hit)
 {
-    return hit.n > 0 && browse_pane_find(&b->pane, hit) == SIZE_MAX;
+    return hit.n > 0 && browse_find_message(&b->pane.thread, hit) == SIZE_MAX;
 }
 
 static void show_hit(struct browse *b)
@@ -254,7 +254,7 @@ static void show_chosen(struct browse *b, bool other)
             return;
         buf_clear(&b->shown.id);
         b->another = b->wants.messages = false;
-        browse_pane_take(&b->pane, &nothing, &none, false);
+        browse_pane_set(&b->pane, &nothing, &none, false);
         return;
     }
     if (!browse_target_is(&b->shown, history, id)) {
@@ -273,7 +273,7 @@ static void show_chosen(struct browse *b, bool other)
 }
 
 /* Keeps the chosen line on its row after the list itself has changed. */
-static void keep_line(struct browse *b, size_t place, size_t row)
+static void choose_in_row(struct browse *b, size_t place, size_t row)
 {
     struct browse_list *l = list_of(b);
 
@@ -299,8 +299,7 @@ void browse_choose(struct browse *b, size_t place)
     show_chosen(b, true);
 }
 
-/* Puts a list (NULL: none) into the list of sessions, and keeps the chosen session on its row. */
-static void renew_sessions(struct browse *b, size_t history, struct session_list *list)
+void browse_set_sessions(struct browse *b, size_t history, struct session_list *list)
 {
     bool back = b->back.list && !b->searching;
     struct browse_list *l = &b->session_list;
@@ -330,12 +329,7 @@ static void renew_sessions(struct browse *b, size_t history, struct session_list
         show_chosen(b, false);
 }
 
-void browse_take_sessions(struct browse *b, size_t history, struct session_list *list)
-{
-    renew_sessions(b, history, list);
-}
-
-void browse_take_all_sessions(struct browse *b)
+void browse_finish_sessions(struct browse *b)
 {
     b->sessions_known = true;
     b->wants.sessions = false;
@@ -345,13 +339,12 @@ void browse_take_all_sessions(struct browse *b)
     }
 }
 
-void browse_take_messages(struct browse *b, struct thread *t, struct browse_parts *parts,
-                          bool every)
+void browse_set_messages(struct browse *b, struct thread *t, struct browse_parts *parts, bool every)
 {
     bool other = every != b->every || misses(b, browse_chosen_hit(b));
     bool same = !b->another;
 
-    browse_pane_take(&b->pane, t, parts, same);
+    browse_pane_set(&b->pane, t, parts, same);
     b->every = every;
     b->another = b->wants.messages = false;
     if (b->back.text && str_eq(buf_str(&b->shown.id), buf_str(&b->back.session))) {
@@ -496,7 +489,7 @@ static bool replace_hits(struct browse *b, struct browse_hits *h)
     if (!b->repeating)
         *l = (struct browse_list){0, 0};
     else
-        keep_line(b, place != SIZE_MAX ? place : l->at, l->top == 0 ? l->at : row);
+        choose_in_row(b, place != SIZE_MAX ? place : l->at, l->top == 0 ? l->at : row);
     b->repeating = false;
     return place == SIZE_MAX;
 }
@@ -516,11 +509,11 @@ static bool add_hits(struct browse *b, struct browse_hits *h)
     while (b->hits.at[place].own != chosen)
         place++;
     if (place != l->at)
-        keep_line(b, place, l->top == 0 ? place : row);
+        choose_in_row(b, place, l->top == 0 ? place : row);
     return false;
 }
 
-void browse_take_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done)
+void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done)
 {
     bool first = !b->answered, other = b->back.list || b->hits.count == 0;
 
@@ -540,7 +533,7 @@ void browse_take_hits(struct browse *b, struct browse_hits *h, enum browse_fit f
                                         buf_str(&b->back.message));
 
         if (place != SIZE_MAX)
-            keep_line(b, place, b->back.row);
+            choose_in_row(b, place, b->back.row);
         /* If the browser was closed before the first hit came, no hit can be restored. */
         b->back.list = place == SIZE_MAX && !done && b->back.message.len > 0;
         if (b->back.list)
@@ -589,14 +582,6 @@ static bool has_list(const struct browse *b)
 }
 
 /* ---- moving ---- */
-
-static long page_of(const struct browse *b)
-{
-    struct browse_areas a = browse_areas(b);
-    size_t rows = b->focus == BROWSE_TEXT ? a.text.rows : a.list.rows;
-
-    return rows > 2 ? (long)rows - 1 : 1;
-}
 
 /* Chooses the line that the moves lead to, if it was found or the list has its end before it. */
 static void reach_goal(struct browse *b)
@@ -651,7 +636,9 @@ static void move_lines(struct browse *b, long lines)
 /* A page is two halves; the greater half of an odd number of lines. */
 static void move_halves(struct browse *b, long halves)
 {
-    long page = page_of(b);
+    struct browse_areas a = browse_areas(b);
+    size_t rows = b->focus == BROWSE_TEXT ? a.text.rows : a.list.rows;
+    long page = rows > 2 ? (long)rows - 1 : 1;
 
     move_lines(b, halves % 2 == 0 ? halves / 2 * page : halves * ((page + 1) / 2));
 }
@@ -750,10 +737,7 @@ static void toggle_follow(struct browse *b, long unused)
 
 static void fold(struct browse *b, long all)
 {
-    if (all)
-        browse_pane_fold_all(&b->pane);
-    else
-        browse_pane_fold(&b->pane);
+    browse_pane_fold(&b->pane, all);
 }
 
 static void turn_focus(struct browse *b, long by)
@@ -803,7 +787,7 @@ static void next_scope(struct browse *b, long unused)
     }
     b->all = !b->all;
     b->wants.sessions = true;
-    renew_sessions(b, 0, NULL);
+    browse_set_sessions(b, 0, NULL);
     search_other(b);
 }
 
@@ -819,7 +803,7 @@ static void next_order(struct browse *b, long unused)
                                    : "the session with the newest hit first");
     } else {
         b->order = (b->order + 1) % BROWSE_ORDERS;
-        renew_sessions(b, 0, NULL);
+        browse_set_sessions(b, 0, NULL);
         browse_say(b, browse_order_name(b->order));
     }
     browse_choose(b, 0);
@@ -834,7 +818,7 @@ static void open_help(struct browse *b, long unused)
 
 /* Makes the chosen session the subject of the following question. Returns false without a
  * session. */
-static bool take_subject(struct browse *b)
+static bool set_subject(struct browse *b)
 {
     struct str id;
 
@@ -849,7 +833,7 @@ static void ask_name(struct browse *b, long unused)
     struct buf name = BUF_INIT(BUF_SMALL);
 
     (void)unused;
-    if (!take_subject(b)) {
+    if (!set_subject(b)) {
         browse_say(b, "there is no session to export");
         return;
     }
@@ -862,7 +846,7 @@ static void ask_name(struct browse *b, long unused)
 static void ask_deletion(struct browse *b, long unused)
 {
     (void)unused;
-    if (take_subject(b))
+    if (set_subject(b))
         browse_ask(b, BROWSE_DELETE);
     else
         browse_say(b, "there is no session to delete");
@@ -871,7 +855,7 @@ static void ask_deletion(struct browse *b, long unused)
 static void ask_part(struct browse *b, long unused)
 {
     (void)unused;
-    if (take_subject(b))
+    if (set_subject(b))
         b->mode = BROWSE_COPYING;
     else
         browse_say(b, "there is nothing to copy");
@@ -1197,7 +1181,7 @@ enum browse_command browse_click(struct browse *b, size_t row, size_t column, bo
         return BROWSE_NOTHING;
     }
     if (twice && b->focus == BROWSE_TEXT)
-        browse_pane_fold(&b->pane);
+        browse_pane_fold(&b->pane, false);
     return twice && b->focus == BROWSE_LIST ? browse_press(b, BROWSE_KEY_ENTER, now)
                                             : BROWSE_NOTHING;
 }

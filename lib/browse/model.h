@@ -3,7 +3,7 @@
  * no file, and asks the clock only for queries such as since:7d: it requests data by `wants`, and
  * the caller passes the results in before anything is drawn.
  *
- *     browse_init -> browse_resize -> browse_press, browse_take_*, browse_tick -> browse_release
+ *     browse_init -> browse_resize -> browse_press, browse_set_*, browse_tick -> browse_release
  *
  * A search may still run. A key that needs a later hit waits until browse_go_on
  * finds its data there: moves in the list are added up (`goal`), and one other command is held
@@ -177,15 +177,17 @@ void browse_say(struct browse *b, const char *text);
 /* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
 
-/* Pass in the read messages. The contents are moved. */
-void browse_take_sessions(struct browse *b, size_t history, struct session_list *list);
+/* The functions below pass in what was read. The contents are moved. */
+
+/* Puts a list (NULL: none) into the list of sessions, and keeps the chosen session on its row. */
+void browse_set_sessions(struct browse *b, size_t history, struct session_list *list);
 /* The lists that have changed have been passed in, or cannot be read. */
-void browse_take_all_sessions(struct browse *b);
+void browse_finish_sessions(struct browse *b);
 /* `every`: the thread holds every line of the session. */
-void browse_take_messages(struct browse *b, struct thread *t, struct browse_parts *parts,
-                          bool every);
+void browse_set_messages(struct browse *b, struct thread *t, struct browse_parts *parts,
+                         bool every);
 /* The next hits of the search; `done`: these are the last. */
-void browse_take_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done);
+void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done);
 
 /* Gets the chosen session; *id is borrowed. Returns false if the list is empty. */
 bool browse_chosen(const struct browse *b, size_t *history, struct str *id);
