@@ -124,9 +124,12 @@ bool browse_act_command(const struct browse *b, enum browse_command command, str
 
 /* ---- pager and editor ---- */
 
-/* Sets *e for a program that has ended with this status. Returns -1. */
-static int report_status(int status, const char *what, struct err *e)
+/* Returns 0, or -1 with *e set, for a program that has ended with this status, or could not be run
+ * (-1, *e is set). */
+static int check_program(int status, const char *what, struct err *e)
 {
+    if (status <= 0)
+        return status;
     return status == 127 ? err_set(e, ERR_FAILURE, "%s was not found", what)
                          : err_set(e, ERR_FAILURE, "%s failed with status %d", what, status);
 }
@@ -192,7 +195,7 @@ int browse_act_read_session(const struct browse *b, size_t history, struct str i
     status = process_read(argv.at, NULL, out, -1, e);
     words_release(&argv);
     buf_release(&number);
-    return status > 0 ? report_status(status, "hist-show", e) : status;
+    return check_program(status, "hist-show", e);
 }
 
 /* Writes the text of a session, and sets *line to the line in it where the current message begins.
@@ -236,7 +239,7 @@ int browse_act_chat(const struct browse *b, struct err *e)
     words_add(&argv, id);
     status = process_run(argv.at, -1, e);
     words_release(&argv);
-    return status > 0 ? report_status(status, "chat", e) : status;
+    return check_program(status, "chat", e);
 }
 
 int browse_act_open(const struct browse *b, enum browse_command command, struct err *e)
@@ -276,11 +279,9 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
     buf_release(&number);
     if (fd >= 0)
         unlink(file);
-    if (status > 0)
-        status = report_status(status, what, e);
     words_release(&argv);
     free(file);
-    return status;
+    return check_program(status, what, e);
 }
 
 /* ---- programs that run in order ---- */

@@ -167,7 +167,7 @@ static void perform(struct loop *l, enum browse_command command)
         run_command(l, command);
         break;
     case BROWSE_REDRAW:
-        browse_view_spoilt(l->view);
+        browse_view_spoilt();
         break;
     case BROWSE_SUSPEND:
         suspend(l);
@@ -324,7 +324,7 @@ static void go(struct loop *l)
 {
     measure(l);
     /* It says that the sessions are being read. */
-    browse_view_draw(l->view, &l->b, time_now());
+    browse_view_draw(l->view, &l->b);
     while (!l->over) {
         int64_t now = time_ticks();
 
@@ -338,7 +338,7 @@ static void go(struct loop *l)
         } while (!l->over && l->is_later && l->b.held.command == BROWSE_NOTHING);
         if (l->over)
             return;
-        browse_view_draw(l->view, &l->b, time_now());
+        browse_view_draw(l->view, &l->b);
         wait_and_work(l);
         if (l->hung_up && !l->over) {
             l->over = true;

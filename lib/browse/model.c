@@ -40,26 +40,6 @@ struct browse_areas browse_areas(const struct browse *b)
     return a;
 }
 
-/* ---- a session to be read ---- */
-
-void browse_target_init(struct browse_target *t)
-{
-    *t = (struct browse_target){0};
-    buf_init(&t->id, BUF_LINE);
-    buf_init(&t->hit, BUF_LINE);
-}
-
-void browse_target_release(struct browse_target *t)
-{
-    buf_release(&t->id);
-    buf_release(&t->hit);
-}
-
-bool browse_target_is(const struct browse_target *t, size_t history, struct str id)
-{
-    return t->history == history && str_eq(buf_str(&t->id), id);
-}
-
 /* ---- beginning and end ---- */
 
 void browse_init(struct browse *b, size_t histories)
@@ -72,8 +52,9 @@ void browse_init(struct browse *b, size_t histories)
     buf_init(&b->status, BUF_SMALL);
     buf_init(&b->searched, BUF_SMALL);
     buf_init(&b->wrong, BUF_LINE);
-    browse_target_init(&b->shown);
-    browse_target_init(&b->subject);
+    buf_init(&b->shown.id, BUF_LINE);
+    buf_init(&b->shown.hit, BUF_LINE);
+    buf_init(&b->subject.id, BUF_LINE);
     buf_init(&b->back.session, BUF_LINE);
     buf_init(&b->back.message, BUF_LINE);
     buf_init(&b->back.top, BUF_LINE);
@@ -92,8 +73,9 @@ void browse_release(struct browse *b)
     buf_release(&b->status);
     buf_release(&b->searched);
     buf_release(&b->wrong);
-    browse_target_release(&b->shown);
-    browse_target_release(&b->subject);
+    buf_release(&b->shown.id);
+    buf_release(&b->shown.hit);
+    buf_release(&b->subject.id);
     buf_release(&b->back.session);
     buf_release(&b->back.message);
     buf_release(&b->back.top);
@@ -236,7 +218,7 @@ static void show_hit(struct browse *b)
 
 bool browse_shows(const struct browse *b, size_t history, struct str id)
 {
-    return !b->another && browse_target_is(&b->shown, history, id);
+    return !b->another && b->shown.history == history && str_eq(buf_str(&b->shown.id), id);
 }
 
 /* Shows the chosen session in the panel, or requests its messages. `other`: another line was
@@ -257,7 +239,7 @@ static void show_chosen(struct browse *b, bool other)
         browse_pane_set(&b->pane, &nothing, &none, false);
         return;
     }
-    if (!browse_target_is(&b->shown, history, id)) {
+    if (!browse_shows(b, history, id)) {
         buf_set(&b->shown.id, id);
         b->shown.history = history;
         b->another = b->wants.messages = true;
@@ -816,14 +798,16 @@ static void open_help(struct browse *b, long unused)
     b->help_top = 0;
 }
 
-/* Makes the chosen session the subject of the following question. Returns false without a
- * session. */
-static bool set_subject(struct browse *b)
+/* Makes the chosen session the subject of the following question. Without a session shows the text
+ * `none` and returns false. */
+static bool set_subject(struct browse *b, const char *none)
 {
     struct str id;
 
-    if (!browse_chosen(b, &b->subject.history, &id))
+    if (!browse_chosen(b, &b->subject.history, &id)) {
+        browse_say(b, none);
         return false;
+    }
     buf_set(&b->subject.id, id);
     return true;
 }
@@ -833,10 +817,8 @@ static void ask_name(struct browse *b, long unused)
     struct buf name = BUF_INIT(BUF_SMALL);
 
     (void)unused;
-    if (!set_subject(b)) {
-        browse_say(b, "there is no session to export");
+    if (!set_subject(b, "there is no session to export"))
         return;
-    }
     browse_add_file_name(&name, b);
     browse_edit_set(&b->name, buf_str(&name));
     buf_release(&name);
@@ -846,19 +828,15 @@ static void ask_name(struct browse *b, long unused)
 static void ask_deletion(struct browse *b, long unused)
 {
     (void)unused;
-    if (set_subject(b))
+    if (set_subject(b, "there is no session to delete"))
         browse_ask(b, BROWSE_DELETE);
-    else
-        browse_say(b, "there is no session to delete");
 }
 
 static void ask_part(struct browse *b, long unused)
 {
     (void)unused;
-    if (set_subject(b))
+    if (set_subject(b, "there is nothing to copy"))
         b->mode = BROWSE_COPYING;
-    else
-        browse_say(b, "there is nothing to copy");
 }
 
 /* ---- commands ---- */

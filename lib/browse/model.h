@@ -46,17 +46,6 @@ struct browse_areas {
 /* A search pauses after this many hits, until the user comes near the last one. */
 #define BROWSE_HITS_FIRST ((size_t)300)
 
-/* A session to read. */
-struct browse_target {
-    size_t history;
-    struct buf id;
-    struct buf hit; /* id of a message that has to be included; empty: none */
-};
-
-void browse_target_init(struct browse_target *t);
-void browse_target_release(struct browse_target *t);
-bool browse_target_is(const struct browse_target *t, size_t history, struct str id);
-
 /* Where moves in the list lead to. */
 struct browse_goal {
     enum browse_command from; /* BROWSE_DOWN: the chosen line, BROWSE_FIRST, BROWSE_LAST; or none,
@@ -105,7 +94,10 @@ struct browse {
     enum browse_mode mode;
     enum browse_command asked; /* BROWSE_DELETE, BROWSE_OVERWRITE */
     /* The session of a question or export, even if another one is chosen meanwhile. */
-    struct browse_target subject;
+    struct {
+        size_t history;
+        struct buf id;
+    } subject;
     size_t help_top;
     struct browse_edit query, name, find;
     bool found;              /* the panel marks the text of `find` in place of that of the search */
@@ -140,9 +132,14 @@ struct browse {
     struct browse_held held;
 
     struct browse_pane pane;
-    struct browse_target shown; /* the session whose messages are in the panel, or wanted for it */
-    bool another;               /* the panel still has the messages of the session before */
-    bool every;                 /* the panel shows all its lines, because the hit was replaced */
+    /* The session whose messages are in the panel, or wanted for it. */
+    struct {
+        size_t history;
+        struct buf id;
+        struct buf hit; /* id of a message that has to be included; empty: none */
+    } shown;
+    bool another; /* the panel still has the messages of the session before */
+    bool every;   /* the panel shows all its lines, because the hit was replaced */
     struct browse_back back;
 
     /* What the caller has to read before the next drawing. */

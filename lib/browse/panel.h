@@ -18,7 +18,7 @@
 struct browse_pane {
     struct thread thread;
     struct browse_parts parts;
-    bool *open; /* for each message: is it unfolded? */
+    bool *open; /* for each message: whether it is unfolded */
     size_t width, height;
     size_t top, top_line; /* part and line at the top of the panel */
     size_t at;            /* the current message, on which commands act; it is visible */

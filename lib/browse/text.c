@@ -158,7 +158,7 @@ static bool joins(const struct laying *l, int32_t cp)
     return cp >= 0x1f3fb && cp <= 0x1f3ff && l->begun && l->last_width == 2;
 }
 
-static void add_character(struct laying *l, struct str bytes, int32_t cp, unsigned styles)
+static void lay_character(struct laying *l, struct str bytes, int32_t cp, unsigned styles)
 {
     int width = cp < 0 ? 0 : utf8_width(cp);
 
@@ -214,7 +214,7 @@ static void feed(void *arg, unsigned markdown, struct str text)
             l->begun = false;
             l->source_column = 0;
         } else if (!line_end) {
-            add_character(l, (struct str){text.p, n}, cp, styles | hit_here(l));
+            lay_character(l, (struct str){text.p, n}, cp, styles | hit_here(l));
         }
         l->offset += n;
         text = str_skip(text, n);
@@ -300,13 +300,13 @@ size_t browse_part_line(const struct browse_part *part, size_t at)
 
 /* ---- the header ---- */
 
-static void add_field(struct buf *out, const struct message *m, enum field f, const char *before)
+static void add_field(struct buf *out, const struct message *m, enum field f)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str text = message_text(m, f, &scratch);
 
     if (text.n > 0) {
-        buf_add_c(out, before);
+        buf_add_c(out, "  ");
         buf_add_str(out, utf8_first(text, 60));
     }
     buf_release(&scratch);
@@ -331,13 +331,13 @@ static void add_message_head(struct browse_lines *lines, const struct message *m
     buf_add_c(&text, "  ");
     if (time_parse_iso(m->timestamp, &time))
         time_add_local(&text, time);
-    add_field(&text, m, FIELD_MODEL, "  ");
+    add_field(&text, m, FIELD_MODEL);
     if (json_int(m->field[FIELD_IMAGES], &images) && images > 0)
         buf_addf(&text, "  %" PRId64 " image%s", images, images == 1 ? "" : "s");
     if (m->role == ROLE_ASSISTANT && m->field[FIELD_FINISH_REASON].n > 0 &&
         !str_eq(m->field[FIELD_FINISH_REASON], STR("\"stop\"")) &&
         !str_eq(m->field[FIELD_FINISH_REASON], STR("\"tool_calls\"")))
-        add_field(&text, m, FIELD_FINISH_REASON, "  ");
+        add_field(&text, m, FIELD_FINISH_REASON);
     usage_init(&u);
     usage_read_members(&u, m->field[FIELD_USAGE]);
     if (u.at[USAGE_INPUT] > 0)
@@ -381,7 +381,7 @@ static struct browse_place *find_hits(const struct browse_part_view *view, struc
     return hits;
 }
 
-static void add_content(struct browse_lines *lines, struct str text, const struct browse_part *part,
+static void lay_content(struct browse_lines *lines, struct str text, const struct browse_part *part,
                         const struct browse_part_view *view, unsigned styles)
 {
     size_t left = text.n - part->at;
@@ -602,7 +602,7 @@ void browse_part_lay(struct browse_part *part, const struct message *m, struct s
     part->call = 0;
     part->body = m->role == ROLE_TOOL && !view->unfolded ? 0 : lines->count;
     if (m->role != ROLE_TOOL || view->unfolded)
-        add_content(lines, text, part, view, m->role == ROLE_TOOL ? BROWSE_CODE : 0);
+        lay_content(lines, text, part, view, m->role == ROLE_TOOL ? BROWSE_CODE : 0);
     if (view->last) {
         add_part_details(part, m, view);
         browse_lines_add_one(lines, STR_NONE, &(struct browse_layout){.width = view->width});

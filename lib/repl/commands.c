@@ -120,15 +120,6 @@ static void run_model(struct repl *r, struct str name)
     buf_release(&line);
 }
 
-/* Returns the text without the quotation marks around all of it. */
-static struct str unquoted(struct str text)
-{
-    bool quoted = text.n >= 2 && text.p[0] == '"' && text.p[text.n - 1] == '"' &&
-                  !memchr(text.p + 1, '"', text.n - 2);
-
-    return quoted ? (struct str){text.p + 1, text.n - 2} : text;
-}
-
 static void run_system(struct repl *r, struct str text)
 {
     struct buf present = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
@@ -136,7 +127,11 @@ static void run_system(struct repl *r, struct str text)
     struct err e = ERR_INIT;
 
     if (text.n > 0) {
-        repl_set_system(r, unquoted(text));
+        /* Quotation marks around all of the text do not belong to it. */
+        if (text.n >= 2 && text.p[0] == '"' && text.p[text.n - 1] == '"' &&
+            !memchr(text.p + 1, '"', text.n - 2))
+            text = (struct str){text.p + 1, text.n - 2};
+        repl_set_system(r, text);
         repl_say(r, "from the next prompt on");
         return;
     }

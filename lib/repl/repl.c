@@ -111,17 +111,6 @@ int repl_attach(struct repl *r, const char *file, struct err *e)
     return result;
 }
 
-static int attach_files(const struct repl *r, struct buf *prompt,
-                        struct attachment_list *attachments, struct err *e)
-{
-    for (size_t i = 0; i < r->files.count; i++)
-        if (attach_file(prompt, attachments, r->files.at[i], true, e) < 0)
-            return -1;
-    return prompt->overflow
-               ? err_set(e, ERR_USAGE, "prompt is too long: over %zu MiB", PROMPT_MAX >> 20)
-               : 0;
-}
-
 void repl_set_interrupt(struct repl *r, int signo)
 {
     if (signo == SIGINT)
@@ -168,12 +157,17 @@ void repl_ask(struct repl *r, enum turn_kind kind, struct str text)
                         .system = r->has_system ? (struct str){buf_c(&r->system), r->system.len}
                                                 : STR_NONE,
                         .attachments = &attachments};
+    int result = 0;
 
     if (kind != TURN_AGAIN) {
         buf_add_str(&prompt, text);
         turn.files = (const char *const *)r->files.at;
+        for (size_t i = 0; i < r->files.count && result >= 0; i++)
+            result = attach_file(&prompt, &attachments, r->files.at[i], true, &e);
     }
-    if (kind != TURN_AGAIN && attach_files(r, &prompt, &attachments, &e) < 0) {
+    if (result >= 0 && prompt.overflow)
+        result = err_set(&e, ERR_USAGE, "prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
+    if (result < 0) {
         repl_report(&e);
     } else {
         turn.prompt = buf_str(&prompt);
