@@ -613,6 +613,15 @@ static bool choose_hit_in_part(struct browse_pane *p, size_t part, size_t from, 
     return found || calls;
 }
 
+/* Returns the part in which the next hit is looked for first: that of the current hit (`here`), or
+ * else the first or the last one of the current message. */
+static size_t first_part(const struct browse_pane *p, bool here, bool on)
+{
+    if (here)
+        return browse_parts_find(&p->parts, p->hit, p->hit_at.at);
+    return on ? p->parts.first[p->at] : browse_parts_last(&p->parts, p->at);
+}
+
 bool browse_pane_next_hit(struct browse_pane *p, bool on, bool *wrapped)
 {
     bool here = p->has_hit && p->hit == p->at;
@@ -621,10 +630,7 @@ bool browse_pane_next_hit(struct browse_pane *p, bool on, bool *wrapped)
     *wrapped = false;
     if (!browse_pane_has(p) || !p->searched)
         return false;
-    /* The first part is that of the current hit, else the first or last one of the message. */
-    part = here ? browse_parts_find(&p->parts, p->hit, p->hit_at.at)
-           : on ? p->parts.first[p->at]
-                : browse_parts_last(&p->parts, p->at);
+    part = first_part(p, here, on);
     for (size_t i = 0; i <= count; i++) {
         const struct browse_part *at = &p->parts.at[part];
         size_t from = at->at, to = at->n == SIZE_MAX ? SIZE_MAX : at->at + at->n;

@@ -38,6 +38,15 @@ void browse_title_box(struct buf *out, const struct browse *b)
         buf_addf(out, "%zu%s", count, more ? "+" : "");
 }
 
+static uint64_t bad_lines(const struct browse *b)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < b->sessions.histories && (i == 0 || b->all); i++)
+        count += b->sessions.rows.lists[i].bad_lines;
+    return count;
+}
+
 /* The titles of a list of hits. */
 static const char *const hit_titles[] = {
     [BROWSE_FIT_MESSAGE] = "hits",
@@ -47,7 +56,7 @@ static const char *const hit_titles[] = {
 
 void browse_title_list(struct buf *out, const struct browse *b)
 {
-    uint64_t bad = 0;
+    uint64_t bad = bad_lines(b);
 
     if (b->wrong.len > 0) {
         buf_add_byte(out, ' ');
@@ -66,8 +75,6 @@ void browse_title_list(struct buf *out, const struct browse *b)
                  b->order != BROWSE_NEWEST ? browse_order_name(b->order) : "");
     else
         buf_add_c(out, b->sessions_known ? " no session yet " : " reading ");
-    for (size_t i = 0; i < b->sessions.histories && (i == 0 || b->all); i++)
-        bad += b->sessions.rows.lists[i].bad_lines;
     if (bad > 0)
         buf_addf(out, " %" PRIu64 " bad line%s ", bad, bad == 1 ? "" : "s");
 }
