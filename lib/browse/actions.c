@@ -64,7 +64,7 @@ static void push_session(struct words *w, struct str id)
     buf_release(&quoted);
 }
 
-void browse_act_settle_name(struct browse *b)
+bool browse_act_complete_name(struct browse *b)
 {
     struct str typed = buf_str(&b->name.text);
     const char *home = config_env("HOME");
@@ -83,12 +83,6 @@ void browse_act_settle_name(struct browse *b)
     }
     browse_edit_set(&b->name, buf_str(&name));
     buf_release(&name);
-}
-
-bool browse_act_overwrites(const struct browse *b)
-{
-    struct stat st;
-
     return stat(buf_c(&b->name.text), &st) == 0 && S_ISREG(st.st_mode);
 }
 
@@ -130,9 +124,12 @@ bool browse_act_command(const struct browse *b, enum browse_command command, str
 
 /* ---- pager and editor ---- */
 
-/* Sets *e for a program that has ended with this status. Returns -1. */
-static int report_status(int status, const char *what, struct err *e)
+/* Returns 0, or -1 with *e set, for a program that has ended with this status, or could not be run
+ * (-1, *e is set). */
+static int check_program(int status, const char *what, struct err *e)
 {
+    if (status <= 0)
+        return status;
     return status == 127 ? err_set(e, ERR_FAILURE, "%s was not found", what)
                          : err_set(e, ERR_FAILURE, "%s failed with status %d", what, status);
 }
@@ -153,35 +150,36 @@ static const char editor_script[] =
 
 /* Writes text with its control characters made visible, because some pagers (more, less -r) and
  * editors pass them to the terminal. */
-static int put_visible(int fd, struct vis *vis, struct str text, bool last)
+static int put_visible(int fd, struct str text)
 {
     struct buf visible = BUF_INIT(SIZE_MAX);
+    struct vis vis = {0};
     int result;
 
-    vis_feed(vis, text, &visible);
-    if (last)
-        vis_end(vis, &visible);
+    vis_feed(&vis, text, &visible);
+    vis_end(&vis, &visible);
     result = file_write_all(fd, buf_c(&visible), visible.len);
     buf_release(&visible);
     return result;
 }
 
-static int put_message(int fd, const struct message *m)
+/* Writes the current message, and sets *line to the line of the current match in it. */
+static int put_message(int fd, const struct browse_pane *p, const struct message *m, size_t *line)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str text = message_content(m, &scratch);
-    struct vis vis = {0};
-    int result = put_visible(fd, &vis, text, true);
+    int result = put_visible(fd, text);
 
     if (result == 0 && !str_ends(text, STR("\n")))
         result = file_write_all(fd, "\n", 1);
+    if (p->has_hit && p->hit == p->at && p->hit_at.at <= text.n)
+        *line = 1 + str_count((struct str){text.p, p->hit_at.at}, '\n');
     buf_release(&scratch);
     return result;
 }
 
-/* Appends the text of the last messages of a session. Returns 0, or -1 with *e set. */
-static int read_session_text(const struct browse *b, size_t history, struct str id, size_t messages,
-                             struct buf *out, struct err *e)
+int browse_act_read_session(const struct browse *b, size_t history, struct str id, size_t messages,
+                            struct buf *out, struct err *e)
 {
     struct buf number = BUF_INIT(BUF_SMALL);
     struct words argv = {0};
@@ -197,55 +195,27 @@ static int read_session_text(const struct browse *b, size_t history, struct str 
     status = process_read(argv.at, NULL, out, -1, e);
     words_release(&argv);
     buf_release(&number);
-    return status > 0 ? report_status(status, "hist-show", e) : status;
+    return check_program(status, "hist-show", e);
 }
 
-int browse_act_read_session(const struct browse *b, const struct browse_target *t, struct buf *out,
-                            struct err *e)
-{
-    return read_session_text(b, t->history, buf_str(&t->id), SIZE_MAX, out, e);
-}
-
-/* Writes the text of a session, and sets *line to the line in it where the last messages begin.
+/* Writes the text of a session, and sets *line to the line in it where the current message begins.
  * Returns 0, or -1 with *e set. */
-static int put_session(int fd, const struct browse *b, size_t history, struct str id,
-                       size_t messages, size_t *line, struct err *e)
+static int put_session(int fd, const struct browse *b, size_t history, struct str id, size_t *line,
+                       struct err *e)
 {
+    const struct browse_pane *p = &b->pane;
     struct buf text = BUF_INIT(SIZE_MAX), end = BUF_INIT(SIZE_MAX);
-    struct vis vis = {0};
-    int result = read_session_text(b, history, id, SIZE_MAX, &text, e);
+    int result = browse_act_read_session(b, history, id, SIZE_MAX, &text, e);
 
-    if (result == 0 && messages < SIZE_MAX)
-        result = read_session_text(b, history, id, messages, &end, e);
-    if (result == 0 && put_visible(fd, &vis, buf_str(&text), true) < 0)
+    if (result == 0 && browse_shows(b, history, id) && !b->every && browse_pane_has(p))
+        result = browse_act_read_session(b, history, id, p->thread.count - p->at, &end, e);
+    if (result == 0 && put_visible(fd, buf_str(&text)) < 0)
         result = err_sys(e, errno, "cannot write a temporary file");
     if (end.len > 0 && end.len <= text.len)
         *line = str_count(buf_str(&text), '\n') - str_count(buf_str(&end), '\n') + 1;
     buf_release(&text);
     buf_release(&end);
     return result;
-}
-
-/* Returns how many messages there are from the current one to the end of its session. */
-static size_t messages_from_here(const struct browse *b, size_t history, struct str id)
-{
-    const struct browse_pane *p = &b->pane;
-
-    return browse_shows(b, history, id) && !b->every && browse_pane_has(p) ? p->thread.count - p->at
-                                                                           : SIZE_MAX;
-}
-
-/* Returns the line of the current match in the current message. */
-static size_t line_of_hit(const struct browse_pane *p, const struct message *m)
-{
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str text = message_content(m, &scratch);
-    size_t line = 1;
-
-    if (p->has_hit && p->hit == p->at && p->hit_at.at <= text.n)
-        line += str_count((struct str){text.p, p->hit_at.at}, '\n');
-    buf_release(&scratch);
-    return line;
 }
 
 int browse_act_chat(const struct browse *b, struct err *e)
@@ -269,7 +239,7 @@ int browse_act_chat(const struct browse *b, struct err *e)
     words_add(&argv, id);
     status = process_run(argv.at, -1, e);
     words_release(&argv);
-    return status > 0 ? report_status(status, "chat", e) : status;
+    return check_program(status, "chat", e);
 }
 
 int browse_act_open(const struct browse *b, enum browse_command command, struct err *e)
@@ -279,7 +249,7 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
     const char *dir = config_env("TMPDIR");
     struct words argv = {0};
     struct buf number = BUF_INIT(BUF_SMALL);
-    size_t history, line = m ? line_of_hit(&b->pane, m) : 1;
+    size_t history, line = 1;
     struct str id;
     char *file;
     int fd, status;
@@ -290,8 +260,8 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
     file = path_join(dir ? dir : "/tmp", "hist-browse.XXXXXX");
     fd = mkstemp(file);
     status = fd < 0 ? err_sys(e, errno, "cannot write '%s'", file)
-             : m    ? put_message(fd, m)
-                    : put_session(fd, b, history, id, messages_from_here(b, history, id), &line, e);
+             : m    ? put_message(fd, &b->pane, m, &line)
+                    : put_session(fd, b, history, id, &line, e);
     if (fd >= 0 && m && status < 0)
         err_sys(e, errno, "cannot write '%s'", file);
     if (fd >= 0)
@@ -309,11 +279,9 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
     buf_release(&number);
     if (fd >= 0)
         unlink(file);
-    if (status > 0)
-        status = report_status(status, what, e);
     words_release(&argv);
     free(file);
-    return status;
+    return check_program(status, what, e);
 }
 
 /* ---- programs that run in order ---- */
@@ -420,11 +388,6 @@ static void report_job(const struct browse_job *job, struct browse *b, struct bu
 bool browse_jobs_busy(const struct browse_jobs *j)
 {
     return j->first || clipboard_busy(&j->clipboard);
-}
-
-int browse_jobs_fd(const struct browse_jobs *j)
-{
-    return clipboard_fd(&j->clipboard);
 }
 
 void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failures)

@@ -18,19 +18,19 @@
  * (of b->subject). Returns false without a session. The caller releases argv. */
 bool browse_act_command(const struct browse *b, enum browse_command command, struct words *argv);
 /* Completes the file name that the user typed: expands `~/`, and appends the default file name to
- * the name of a directory. */
-void browse_act_settle_name(struct browse *b);
-/* Returns true if the file already exists, so that an export would overwrite it. */
-bool browse_act_overwrites(const struct browse *b);
+ * the name of a directory. Returns true if the file already exists, so that an export would
+ * overwrite it. */
+bool browse_act_complete_name(struct browse *b);
 /* Shows the current message, or the chosen session if the list has the focus, in the pager
  * (BROWSE_PAGER) or the editor. That program has the terminal until it ends, and gets Ctrl-C: the
  * threads of a search block all signals, and the programs inherit no ignored ones. Returns 0, or -1
  * with *e set. */
 int browse_act_open(const struct browse *b, enum browse_command command, struct err *e);
 
-/* Appends the text of a session, as hist-show prints it. Returns 0, or -1 with *e set. */
-int browse_act_read_session(const struct browse *b, const struct browse_target *t, struct buf *out,
-                            struct err *e);
+/* Appends the text of the last `messages` of a session (SIZE_MAX: all), as hist-show prints it.
+ * Returns 0, or -1 with *e set. */
+int browse_act_read_session(const struct browse *b, size_t history, struct str id, size_t messages,
+                            struct buf *out, struct err *e);
 /* Runs an interactive `chat` in the chosen session. It has the terminal until it ends. Returns 0,
  * or -1 with *e set. */
 int browse_act_chat(const struct browse *b, struct err *e);
@@ -65,8 +65,6 @@ struct browse_jobs {
 void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
                      struct words *argv);
 bool browse_jobs_busy(const struct browse_jobs *j);
-/* Returns a descriptor that becomes writable when the step can copy more, or -1. */
-int browse_jobs_fd(const struct browse_jobs *j);
 /* Continues, and says in the state what has been done. Appends the reason of a failure of a program
  * to `failures` (may be NULL). */
 void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failures);

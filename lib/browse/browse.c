@@ -72,42 +72,36 @@ static void say_err(struct loop *l, struct err *e)
     err_release(e);
 }
 
-/* Appends what BROWSE_COPY or one of its variants copies. Returns 0, or -1 with *e set. */
-static int text_to_copy(struct loop *l, enum browse_command command, struct buf *out, struct err *e)
+/* Copies what BROWSE_COPY or one of its variants says. */
+static void copy_text_out(struct loop *l, enum browse_command command)
 {
     const struct message *m = browse_message(&l->b);
-    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str id = buf_str(&l->b.subject.id);
+    struct buf scratch = BUF_INIT(BUF_LINE), text = BUF_INIT(SIZE_MAX);
+    struct err e = ERR_INIT;
     int result = 0;
 
     if (command == BROWSE_COPY_ID)
-        buf_add_str(out, buf_str(&l->b.subject.id));
+        buf_add_str(&text, id);
     else if (command == BROWSE_COPY_SESSION)
-        result = browse_act_read_session(&l->b, &l->b.subject, out, e);
+        result = browse_act_read_session(&l->b, l->b.subject.history, id, SIZE_MAX, &text, &e);
     else if (!m)
-        result = err_set(e, ERR_ABSENT, "there is no message to copy");
+        result = err_set(&e, ERR_ABSENT, "there is no message to copy");
     else if (command == BROWSE_COPY)
-        buf_add_str(out, message_content(m, &scratch));
-    else if (!code_block_first(message_content(m, &scratch), out))
-        result = err_set(e, ERR_ABSENT, "nothing to copy: the message has no code block");
-    if (result == 0 && out->len == 0)
-        result = err_set(e, ERR_ABSENT, "nothing to copy: the message has no text");
-    buf_release(&scratch);
-    return result;
-}
-
-static void copy_text_out(struct loop *l, enum browse_command command)
-{
-    struct buf text = BUF_INIT(SIZE_MAX);
-    struct err e = ERR_INIT;
-
-    if (text_to_copy(l, command, &text, &e) < 0)
+        buf_add_str(&text, message_content(m, &scratch));
+    else if (!code_block_first(message_content(m, &scratch), &text))
+        result = err_set(&e, ERR_ABSENT, "nothing to copy: the message has no code block");
+    if (result == 0 && text.len == 0)
+        result = err_set(&e, ERR_ABSENT, "nothing to copy: the message has no text");
+    if (result < 0)
         say_err(l, &e);
     else
         clipboard_start(&l->jobs.clipboard, buf_str(&text), browse_view_fd(l->view));
+    buf_release(&scratch);
     buf_release(&text);
 }
 
-static void open_with(struct loop *l, enum browse_command command)
+static void open_on_terminal(struct loop *l, enum browse_command command)
 {
     struct err e = ERR_INIT;
 
@@ -157,11 +151,10 @@ static void perform(struct loop *l, enum browse_command command)
     case BROWSE_CHAT:
     case BROWSE_PAGER:
     case BROWSE_EDITOR:
-        open_with(l, command);
+        open_on_terminal(l, command);
         break;
     case BROWSE_EXPORT:
-        browse_act_settle_name(&l->b);
-        if (browse_act_overwrites(&l->b))
+        if (browse_act_complete_name(&l->b))
             browse_ask(&l->b, BROWSE_OVERWRITE);
         else
             run_command(l, BROWSE_EXPORT);
@@ -174,7 +167,7 @@ static void perform(struct loop *l, enum browse_command command)
         run_command(l, command);
         break;
     case BROWSE_REDRAW:
-        browse_view_spoilt(l->view);
+        browse_view_spoilt();
         break;
     case BROWSE_SUSPEND:
         suspend(l);
@@ -197,7 +190,7 @@ static void perform(struct loop *l, enum browse_command command)
 /* ---- input ---- */
 
 /* Applies the typed keys, up to one that waits until the command that is held is carried out. */
-static void take_input(struct loop *l)
+static void apply_input(struct loop *l)
 {
     struct browse_input in;
 
@@ -241,7 +234,7 @@ static void read_and_go_on(struct loop *l)
     } while (!l->over && l->b.wants.messages);
 }
 
-static void take_signals(struct loop *l)
+static void read_signals(struct loop *l)
 {
     int signo;
 
@@ -288,7 +281,7 @@ static void wait_and_work(struct loop *l)
     struct browse *b = &l->b;
     struct pollfd fds[3] = {{.fd = browse_view_fd(l->view), .events = l->is_later ? 0 : POLLIN},
                             {.fd = line_signals_fd(), .events = POLLIN},
-                            {.fd = browse_jobs_fd(&l->jobs), .events = POLLOUT}};
+                            {.fd = clipboard_fd(&l->jobs.clipboard), .events = POLLOUT}};
     int64_t until = l->watched + WATCH_MS;
     bool news = false, busy = true;
     int ready = 0;
@@ -314,7 +307,7 @@ static void wait_and_work(struct loop *l)
     if (ready <= 0)
         return;
     if (fds[1].revents)
-        take_signals(l);
+        read_signals(l);
     l->hung_up = fds[0].revents & (POLLHUP | POLLERR | POLLNVAL);
 }
 
@@ -331,7 +324,7 @@ static void go(struct loop *l)
 {
     measure(l);
     /* It says that the sessions are being read. */
-    browse_view_draw(l->view, &l->b, time_now());
+    browse_view_draw(l->view, &l->b);
     while (!l->over) {
         int64_t now = time_ticks();
 
@@ -340,12 +333,12 @@ static void go(struct loop *l)
         browse_tick(&l->b, now);
         watch(l, now);
         do {
-            take_input(l);
+            apply_input(l);
             read_and_go_on(l);
         } while (!l->over && l->is_later && l->b.held.command == BROWSE_NOTHING);
         if (l->over)
             return;
-        browse_view_draw(l->view, &l->b, time_now());
+        browse_view_draw(l->view, &l->b);
         wait_and_work(l);
         if (l->hung_up && !l->over) {
             l->over = true;

@@ -280,7 +280,7 @@ static size_t word_end(const struct browse_edit *e)
 }
 
 /* Cuts a text out and keeps it for Ctrl-Y. */
-static bool cut_to_keep(struct browse_edit *e, size_t from, size_t to)
+static bool cut_for_yank(struct browse_edit *e, size_t from, size_t to)
 {
     if (from < to) {
         buf_clear(&e->cut);
@@ -304,19 +304,11 @@ static bool insert_typed(struct browse_edit *e, struct str text)
     return true;
 }
 
-static bool insert(struct browse_edit *e, int32_t key)
+static bool edit(struct browse_edit *e, int32_t key)
 {
     char bytes[4];
     size_t n;
 
-    if (key < ' ' || vis_unsafe(key) || key >= BROWSE_KEY_UP)
-        return false;
-    n = utf8_encode(key, bytes);
-    return insert_typed(e, (struct str){bytes, n});
-}
-
-static bool edit(struct browse_edit *e, int32_t key)
-{
     switch (key) {
     case BROWSE_KEY_LEFT:
     case BROWSE_CTRL('b'):
@@ -340,13 +332,13 @@ static bool edit(struct browse_edit *e, int32_t key)
     case BROWSE_CTRL('d'):
         return cut_range(e, e->at, behind(e, e->at));
     case BROWSE_CTRL('u'):
-        return cut_to_keep(e, 0, e->at);
+        return cut_for_yank(e, 0, e->at);
     case BROWSE_CTRL('k'):
-        return cut_to_keep(e, e->at, e->text.len);
+        return cut_for_yank(e, e->at, e->text.len);
     case BROWSE_CTRL('w'):
-        return cut_to_keep(e, word_start(e), e->at);
+        return cut_for_yank(e, word_start(e), e->at);
     case BROWSE_KEY_CUT_WORD:
-        return cut_to_keep(e, e->at, word_end(e));
+        return cut_for_yank(e, e->at, word_end(e));
     case BROWSE_CTRL('y'):
         return insert_typed(e, buf_str(&e->cut));
     case BROWSE_KEY_WORD_LEFT:
@@ -356,7 +348,10 @@ static bool edit(struct browse_edit *e, int32_t key)
         e->at = word_end(e);
         return false;
     default:
-        return insert(e, key);
+        if (key < ' ' || vis_unsafe(key) || key >= BROWSE_KEY_UP)
+            return false;
+        n = utf8_encode(key, bytes);
+        return insert_typed(e, (struct str){bytes, n});
     }
 }
 

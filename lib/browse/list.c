@@ -111,19 +111,6 @@ void browse_hits_add(struct browse_hits *h, size_t history, const struct hit *hi
     buf_release(&snippet);
 }
 
-/* Sets the number of the session of a hit. */
-static void number_group(struct browse_hits *h, struct browse_hit *hit)
-{
-    struct buf key = BUF_INIT(BUF_LINE);
-    struct str text;
-
-    buf_addf(&key, "%zu ", hit->history);
-    buf_add_str(&key, hit->session);
-    text = buf_str(&key);
-    hit->group = hash_map_number(&h->groups, &text);
-    buf_release(&key);
-}
-
 /* A session, and the number of its hits. */
 struct place {
     size_t group, count;
@@ -165,17 +152,24 @@ void browse_hits_sort(struct browse_hits *h, bool most)
 
 void browse_hits_move(struct browse_hits *to, struct browse_hits *from, bool most)
 {
+    struct buf key = BUF_INIT(BUF_LINE);
     size_t before = to->count;
     bool sorted = !most;
 
     to->at = mem_grow(to->at, &to->cap, to->count + from->count + 1, sizeof *to->at);
     for (size_t i = 0; i < from->count; i++) {
         struct browse_hit *hit = &to->at[to->count++];
+        struct str text;
 
         *hit = from->at[i];
-        number_group(to, hit);
+        buf_clear(&key);
+        buf_addf(&key, "%zu ", hit->history);
+        buf_add_str(&key, hit->session);
+        text = buf_str(&key);
+        hit->group = hash_map_number(&to->groups, &text);
         sorted = sorted && (to->count == 1 || hit->group >= hit[-1].group);
     }
+    buf_release(&key);
     free(from->at);
     hash_map_release(&from->groups);
     *from = (struct browse_hits){0};
@@ -229,8 +223,8 @@ static void add_when(struct buf *out, int64_t used, int64_t now, size_t columns)
 }
 
 /* Begins a row with the time, and `next` after it. */
-static void begin_row(struct browse_lines *l, int64_t time, const char *next,
-                      const struct browse_rows *how)
+static void begin_list_row(struct browse_lines *l, int64_t time, const char *next,
+                           const struct browse_rows *how)
 {
     struct browse_layout plain = {.width = how->columns};
     struct buf text = BUF_INIT(BUF_SMALL);
@@ -267,7 +261,7 @@ void browse_row_session(struct browse_lines *l, const struct row *r, const struc
 
     buf_addf(&count, " %4" PRIu64 "  ", r->session->count);
     (void)time_parse_iso(r->session->last_used, &used);
-    begin_row(l, used, buf_c(&count), how);
+    begin_list_row(l, used, buf_c(&count), how);
     add_history(l, r->history, how);
     if (r->session->came)
         browse_lines_put(l, STR("(came with the repository) "), BROWSE_TOOL);
@@ -327,7 +321,7 @@ void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool fol
         browse_lines_put(l, how->columns < NARROW ? STR("       ") : STR("         "), BROWSE_DIM);
         browse_lines_put(l, STR("\xe2\x94\x94 "), BROWSE_DIM);
     } else {
-        begin_row(l, h->time, " ", how);
+        begin_list_row(l, h->time, " ", how);
     }
     browse_lines_put(l, str_of(short_role(h->role)), browse_role_styles(role));
     browse_lines_put(l, STR(" "), browse_role_styles(role));

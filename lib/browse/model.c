@@ -40,26 +40,6 @@ struct browse_areas browse_areas(const struct browse *b)
     return a;
 }
 
-/* ---- a session to be read ---- */
-
-void browse_target_init(struct browse_target *t)
-{
-    *t = (struct browse_target){0};
-    buf_init(&t->id, BUF_LINE);
-    buf_init(&t->hit, BUF_LINE);
-}
-
-void browse_target_release(struct browse_target *t)
-{
-    buf_release(&t->id);
-    buf_release(&t->hit);
-}
-
-bool browse_target_is(const struct browse_target *t, size_t history, struct str id)
-{
-    return t->history == history && str_eq(buf_str(&t->id), id);
-}
-
 /* ---- beginning and end ---- */
 
 void browse_init(struct browse *b, size_t histories)
@@ -72,8 +52,9 @@ void browse_init(struct browse *b, size_t histories)
     buf_init(&b->status, BUF_SMALL);
     buf_init(&b->searched, BUF_SMALL);
     buf_init(&b->wrong, BUF_LINE);
-    browse_target_init(&b->shown);
-    browse_target_init(&b->subject);
+    buf_init(&b->shown.id, BUF_LINE);
+    buf_init(&b->shown.hit, BUF_LINE);
+    buf_init(&b->subject.id, BUF_LINE);
     buf_init(&b->back.session, BUF_LINE);
     buf_init(&b->back.message, BUF_LINE);
     buf_init(&b->back.top, BUF_LINE);
@@ -92,8 +73,9 @@ void browse_release(struct browse *b)
     buf_release(&b->status);
     buf_release(&b->searched);
     buf_release(&b->wrong);
-    browse_target_release(&b->shown);
-    browse_target_release(&b->subject);
+    buf_release(&b->shown.id);
+    buf_release(&b->shown.hit);
+    buf_release(&b->subject.id);
     buf_release(&b->back.session);
     buf_release(&b->back.message);
     buf_release(&b->back.top);
@@ -225,7 +207,7 @@ struct str browse_chosen_hit(const struct browse *b)
 
 static bool misses(const struct browse *b, struct str hit)
 {
-    return hit.n > 0 && browse_pane_find(&b->pane, hit) == SIZE_MAX;
+    return hit.n > 0 && browse_find_message(&b->pane.thread, hit) == SIZE_MAX;
 }
 
 static void show_hit(struct browse *b)
@@ -236,7 +218,7 @@ static void show_hit(struct browse *b)
 
 bool browse_shows(const struct browse *b, size_t history, struct str id)
 {
-    return !b->another && browse_target_is(&b->shown, history, id);
+    return !b->another && b->shown.history == history && str_eq(buf_str(&b->shown.id), id);
 }
 
 /* Shows the chosen session in the panel, or requests its messages. `other`: another line was
@@ -254,10 +236,10 @@ static void show_chosen(struct browse *b, bool other)
             return;
         buf_clear(&b->shown.id);
         b->another = b->wants.messages = false;
-        browse_pane_take(&b->pane, &nothing, &none, false);
+        browse_pane_set(&b->pane, &nothing, &none, false);
         return;
     }
-    if (!browse_target_is(&b->shown, history, id)) {
+    if (!browse_shows(b, history, id)) {
         buf_set(&b->shown.id, id);
         b->shown.history = history;
         b->another = b->wants.messages = true;
@@ -273,7 +255,7 @@ static void show_chosen(struct browse *b, bool other)
 }
 
 /* Keeps the chosen line on its row after the list itself has changed. */
-static void keep_line(struct browse *b, size_t place, size_t row)
+static void choose_in_row(struct browse *b, size_t place, size_t row)
 {
     struct browse_list *l = list_of(b);
 
@@ -299,8 +281,7 @@ void browse_choose(struct browse *b, size_t place)
     show_chosen(b, true);
 }
 
-/* Puts a list (NULL: none) into the list of sessions, and keeps the chosen session on its row. */
-static void renew_sessions(struct browse *b, size_t history, struct session_list *list)
+void browse_set_sessions(struct browse *b, size_t history, struct session_list *list)
 {
     bool back = b->back.list && !b->searching;
     struct browse_list *l = &b->session_list;
@@ -330,12 +311,7 @@ static void renew_sessions(struct browse *b, size_t history, struct session_list
         show_chosen(b, false);
 }
 
-void browse_take_sessions(struct browse *b, size_t history, struct session_list *list)
-{
-    renew_sessions(b, history, list);
-}
-
-void browse_take_all_sessions(struct browse *b)
+void browse_finish_sessions(struct browse *b)
 {
     b->sessions_known = true;
     b->wants.sessions = false;
@@ -345,13 +321,12 @@ void browse_take_all_sessions(struct browse *b)
     }
 }
 
-void browse_take_messages(struct browse *b, struct thread *t, struct browse_parts *parts,
-                          bool every)
+void browse_set_messages(struct browse *b, struct thread *t, struct browse_parts *parts, bool every)
 {
     bool other = every != b->every || misses(b, browse_chosen_hit(b));
     bool same = !b->another;
 
-    browse_pane_take(&b->pane, t, parts, same);
+    browse_pane_set(&b->pane, t, parts, same);
     b->every = every;
     b->another = b->wants.messages = false;
     if (b->back.text && str_eq(buf_str(&b->shown.id), buf_str(&b->back.session))) {
@@ -496,7 +471,7 @@ static bool replace_hits(struct browse *b, struct browse_hits *h)
     if (!b->repeating)
         *l = (struct browse_list){0, 0};
     else
-        keep_line(b, place != SIZE_MAX ? place : l->at, l->top == 0 ? l->at : row);
+        choose_in_row(b, place != SIZE_MAX ? place : l->at, l->top == 0 ? l->at : row);
     b->repeating = false;
     return place == SIZE_MAX;
 }
@@ -516,11 +491,11 @@ static bool add_hits(struct browse *b, struct browse_hits *h)
     while (b->hits.at[place].own != chosen)
         place++;
     if (place != l->at)
-        keep_line(b, place, l->top == 0 ? place : row);
+        choose_in_row(b, place, l->top == 0 ? place : row);
     return false;
 }
 
-void browse_take_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done)
+void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done)
 {
     bool first = !b->answered, other = b->back.list || b->hits.count == 0;
 
@@ -540,7 +515,7 @@ void browse_take_hits(struct browse *b, struct browse_hits *h, enum browse_fit f
                                         buf_str(&b->back.message));
 
         if (place != SIZE_MAX)
-            keep_line(b, place, b->back.row);
+            choose_in_row(b, place, b->back.row);
         /* If the browser was closed before the first hit came, no hit can be restored. */
         b->back.list = place == SIZE_MAX && !done && b->back.message.len > 0;
         if (b->back.list)
@@ -589,14 +564,6 @@ static bool has_list(const struct browse *b)
 }
 
 /* ---- moving ---- */
-
-static long page_of(const struct browse *b)
-{
-    struct browse_areas a = browse_areas(b);
-    size_t rows = b->focus == BROWSE_TEXT ? a.text.rows : a.list.rows;
-
-    return rows > 2 ? (long)rows - 1 : 1;
-}
 
 /* Chooses the line that the moves lead to, if it was found or the list has its end before it. */
 static void reach_goal(struct browse *b)
@@ -651,7 +618,9 @@ static void move_lines(struct browse *b, long lines)
 /* A page is two halves; the greater half of an odd number of lines. */
 static void move_halves(struct browse *b, long halves)
 {
-    long page = page_of(b);
+    struct browse_areas a = browse_areas(b);
+    size_t rows = b->focus == BROWSE_TEXT ? a.text.rows : a.list.rows;
+    long page = rows > 2 ? (long)rows - 1 : 1;
 
     move_lines(b, halves % 2 == 0 ? halves / 2 * page : halves * ((page + 1) / 2));
 }
@@ -750,10 +719,7 @@ static void toggle_follow(struct browse *b, long unused)
 
 static void fold(struct browse *b, long all)
 {
-    if (all)
-        browse_pane_fold_all(&b->pane);
-    else
-        browse_pane_fold(&b->pane);
+    browse_pane_fold(&b->pane, all);
 }
 
 static void turn_focus(struct browse *b, long by)
@@ -803,7 +769,7 @@ static void next_scope(struct browse *b, long unused)
     }
     b->all = !b->all;
     b->wants.sessions = true;
-    renew_sessions(b, 0, NULL);
+    browse_set_sessions(b, 0, NULL);
     search_other(b);
 }
 
@@ -819,7 +785,7 @@ static void next_order(struct browse *b, long unused)
                                    : "the session with the newest hit first");
     } else {
         b->order = (b->order + 1) % BROWSE_ORDERS;
-        renew_sessions(b, 0, NULL);
+        browse_set_sessions(b, 0, NULL);
         browse_say(b, browse_order_name(b->order));
     }
     browse_choose(b, 0);
@@ -832,14 +798,16 @@ static void open_help(struct browse *b, long unused)
     b->help_top = 0;
 }
 
-/* Makes the chosen session the subject of the following question. Returns false without a
- * session. */
-static bool take_subject(struct browse *b)
+/* Makes the chosen session the subject of the following question. Without a session shows the text
+ * `none` and returns false. */
+static bool set_subject(struct browse *b, const char *none)
 {
     struct str id;
 
-    if (!browse_chosen(b, &b->subject.history, &id))
+    if (!browse_chosen(b, &b->subject.history, &id)) {
+        browse_say(b, none);
         return false;
+    }
     buf_set(&b->subject.id, id);
     return true;
 }
@@ -849,10 +817,8 @@ static void ask_name(struct browse *b, long unused)
     struct buf name = BUF_INIT(BUF_SMALL);
 
     (void)unused;
-    if (!take_subject(b)) {
-        browse_say(b, "there is no session to export");
+    if (!set_subject(b, "there is no session to export"))
         return;
-    }
     browse_add_file_name(&name, b);
     browse_edit_set(&b->name, buf_str(&name));
     buf_release(&name);
@@ -862,19 +828,15 @@ static void ask_name(struct browse *b, long unused)
 static void ask_deletion(struct browse *b, long unused)
 {
     (void)unused;
-    if (take_subject(b))
+    if (set_subject(b, "there is no session to delete"))
         browse_ask(b, BROWSE_DELETE);
-    else
-        browse_say(b, "there is no session to delete");
 }
 
 static void ask_part(struct browse *b, long unused)
 {
     (void)unused;
-    if (take_subject(b))
+    if (set_subject(b, "there is nothing to copy"))
         b->mode = BROWSE_COPYING;
-    else
-        browse_say(b, "there is nothing to copy");
 }
 
 /* ---- commands ---- */
@@ -1197,7 +1159,7 @@ enum browse_command browse_click(struct browse *b, size_t row, size_t column, bo
         return BROWSE_NOTHING;
     }
     if (twice && b->focus == BROWSE_TEXT)
-        browse_pane_fold(&b->pane);
+        browse_pane_fold(&b->pane, false);
     return twice && b->focus == BROWSE_LIST ? browse_press(b, BROWSE_KEY_ENTER, now)
                                             : BROWSE_NOTHING;
 }

@@ -3,7 +3,7 @@
  * no file, and asks the clock only for queries such as since:7d: it requests data by `wants`, and
  * the caller passes the results in before anything is drawn.
  *
- *     browse_init -> browse_resize -> browse_press, browse_take_*, browse_tick -> browse_release
+ *     browse_init -> browse_resize -> browse_press, browse_set_*, browse_tick -> browse_release
  *
  * A search may still run. A key that needs a later hit waits until browse_go_on
  * finds its data there: moves in the list are added up (`goal`), and one other command is held
@@ -45,17 +45,6 @@ struct browse_areas {
 #define BROWSE_HITS_MAX ((size_t)100000)
 /* A search pauses after this many hits, until the user comes near the last one. */
 #define BROWSE_HITS_FIRST ((size_t)300)
-
-/* A session to read. */
-struct browse_target {
-    size_t history;
-    struct buf id;
-    struct buf hit; /* id of a message that has to be included; empty: none */
-};
-
-void browse_target_init(struct browse_target *t);
-void browse_target_release(struct browse_target *t);
-bool browse_target_is(const struct browse_target *t, size_t history, struct str id);
 
 /* Where moves in the list lead to. */
 struct browse_goal {
@@ -105,7 +94,10 @@ struct browse {
     enum browse_mode mode;
     enum browse_command asked; /* BROWSE_DELETE, BROWSE_OVERWRITE */
     /* The session of a question or export, even if another one is chosen meanwhile. */
-    struct browse_target subject;
+    struct {
+        size_t history;
+        struct buf id;
+    } subject;
     size_t help_top;
     struct browse_edit query, name, find;
     bool found;              /* the panel marks the text of `find` in place of that of the search */
@@ -140,9 +132,14 @@ struct browse {
     struct browse_held held;
 
     struct browse_pane pane;
-    struct browse_target shown; /* the session whose messages are in the panel, or wanted for it */
-    bool another;               /* the panel still has the messages of the session before */
-    bool every;                 /* the panel shows all its lines, because the hit was replaced */
+    /* The session whose messages are in the panel, or wanted for it. */
+    struct {
+        size_t history;
+        struct buf id;
+        struct buf hit; /* id of a message that has to be included; empty: none */
+    } shown;
+    bool another; /* the panel still has the messages of the session before */
+    bool every;   /* the panel shows all its lines, because the hit was replaced */
     struct browse_back back;
 
     /* What the caller has to read before the next drawing. */
@@ -177,15 +174,17 @@ void browse_say(struct browse *b, const char *text);
 /* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
 
-/* Pass in the read messages. The contents are moved. */
-void browse_take_sessions(struct browse *b, size_t history, struct session_list *list);
+/* The functions below pass in what was read. The contents are moved. */
+
+/* Puts a list (NULL: none) into the list of sessions, and keeps the chosen session on its row. */
+void browse_set_sessions(struct browse *b, size_t history, struct session_list *list);
 /* The lists that have changed have been passed in, or cannot be read. */
-void browse_take_all_sessions(struct browse *b);
+void browse_finish_sessions(struct browse *b);
 /* `every`: the thread holds every line of the session. */
-void browse_take_messages(struct browse *b, struct thread *t, struct browse_parts *parts,
-                          bool every);
+void browse_set_messages(struct browse *b, struct thread *t, struct browse_parts *parts,
+                         bool every);
 /* The next hits of the search; `done`: these are the last. */
-void browse_take_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done);
+void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done);
 
 /* Gets the chosen session; *id is borrowed. Returns false if the list is empty. */
 bool browse_chosen(const struct browse *b, size_t *history, struct str *id);

@@ -18,6 +18,11 @@ static bool shows(const struct browse_pane *p, size_t message)
     return !p->role || str_eq_c(p->thread.at[message].role_text, p->role);
 }
 
+static size_t message_of(const struct browse_pane *p, size_t part)
+{
+    return p->parts.at[part].message;
+}
+
 bool browse_pane_has(const struct browse_pane *p)
 {
     return p->at < p->thread.count && shows(p, p->at);
@@ -26,7 +31,7 @@ bool browse_pane_has(const struct browse_pane *p)
 /* Returns true if the part is empty because it continues a folded result. */
 static bool is_folded(const struct browse_pane *p, size_t part)
 {
-    size_t message = p->parts.at[part].message;
+    size_t message = message_of(p, part);
 
     return p->thread.at[message].role == ROLE_TOOL && !p->open[message] &&
            part != p->parts.first[message] && part != browse_parts_last(&p->parts, message);
@@ -35,7 +40,7 @@ static bool is_folded(const struct browse_pane *p, size_t part)
 /* Returns true if the part exists and is shown. */
 static bool has_part(const struct browse_pane *p, size_t part)
 {
-    return part < p->parts.count && shows(p, p->parts.at[part].message) && !is_folded(p, part);
+    return part < p->parts.count && shows(p, message_of(p, part)) && !is_folded(p, part);
 }
 
 /* Return the first shown part from `part` on, and the last one before it, or SIZE_MAX. */
@@ -60,11 +65,6 @@ void browse_pane_init(struct browse_pane *p)
 {
     *p = (struct browse_pane){.width = 2, .height = 1};
     pattern_init(&p->pattern);
-}
-
-static size_t message_of(const struct browse_pane *p, size_t part)
-{
-    return p->parts.at[part].message;
 }
 
 /* ---- layout ---- */
@@ -323,10 +323,10 @@ bool browse_pane_line(struct browse_pane *p, size_t row, const struct browse_lin
     return true;
 }
 
-size_t browse_pane_find(const struct browse_pane *p, struct str message)
+size_t browse_find_message(const struct thread *t, struct str id)
 {
-    for (size_t i = 0; i < p->thread.count; i++)
-        if (str_eq(p->thread.at[i].id, message))
+    for (size_t i = 0; i < t->count; i++)
+        if (str_eq(t->at[i].id, id))
             return i;
     return SIZE_MAX;
 }
@@ -347,7 +347,7 @@ static size_t part_number(const struct browse_pane *p, size_t message, size_t pa
 void browse_pane_return(struct browse_pane *p, struct str top, size_t part, size_t line,
                         struct str message)
 {
-    size_t i = browse_pane_find(p, top), at = browse_pane_find(p, message);
+    size_t i = browse_find_message(&p->thread, top), at = browse_find_message(&p->thread, message);
 
     if (i == SIZE_MAX)
         return;
@@ -362,30 +362,25 @@ void browse_pane_return(struct browse_pane *p, struct str top, size_t part, size
 
 /* ---- folding ---- */
 
-void browse_pane_fold(struct browse_pane *p)
-{
-    if (!browse_pane_has(p))
-        return;
-    p->open[p->at] = !p->open[p->at];
-    unlay_message(p, p->at);
-    clamp(p);
-    bring(p, p->at, 0, 0);
-    place_hit(p);
-}
-
-void browse_pane_fold_all(struct browse_pane *p)
+void browse_pane_fold(struct browse_pane *p, bool all)
 {
     size_t at = p->at;
 
-    p->unfolded = !p->unfolded;
-    unlay_all(p);
-    if (p->open)
-        memset(p->open, p->unfolded, p->thread.count);
-    if (browse_pane_has(p)) {
-        clamp(p);
-        bring(p, at, 0, 0);
-        place_hit(p);
+    if (all) {
+        p->unfolded = !p->unfolded;
+        unlay_all(p);
+        if (p->open)
+            memset(p->open, p->unfolded, p->thread.count);
     }
+    if (!browse_pane_has(p))
+        return;
+    if (!all) {
+        p->open[at] = !p->open[at];
+        unlay_message(p, at);
+    }
+    clamp(p);
+    bring(p, at, 0, 0);
+    place_hit(p);
 }
 
 /* ---- changes of the contents ---- */
@@ -451,28 +446,29 @@ void browse_pane_set_role(struct browse_pane *p, const char *role)
 }
 
 /* Copies the folding and the position from the panel's former contents. */
-static void keep_place(struct browse_pane *p, const struct browse_pane *old)
+static void copy_place(struct browse_pane *p, const struct browse_pane *old)
 {
     size_t top = message_of(old, old->top), part = browse_pane_top_part(old), place;
 
     for (size_t i = 0; i < old->thread.count; i++) {
-        place = old->open[i] != p->unfolded ? browse_pane_find(p, old->thread.at[i].id) : SIZE_MAX;
+        if (old->open[i] == p->unfolded)
+            continue;
+        place = browse_find_message(&p->thread, old->thread.at[i].id);
         if (place != SIZE_MAX)
             p->open[place] = old->open[i];
     }
-    place = browse_pane_find(p, old->thread.at[top].id);
+    place = browse_find_message(&p->thread, old->thread.at[top].id);
     if (place != SIZE_MAX)
         p->top = part_number(p, place, part);
-    place = browse_pane_find(p, old->thread.at[old->at].id);
+    place = browse_find_message(&p->thread, old->thread.at[old->at].id);
     p->at = place != SIZE_MAX ? place : old->at;
     if (p->has_hit) {
-        p->hit = browse_pane_find(p, old->thread.at[old->hit].id);
+        p->hit = browse_find_message(&p->thread, old->thread.at[old->hit].id);
         p->has_hit = p->hit != SIZE_MAX;
     }
 }
 
-void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_parts *parts,
-                      bool same)
+void browse_pane_set(struct browse_pane *p, struct thread *t, struct browse_parts *parts, bool same)
 {
     struct browse_pane old = *p;
 
@@ -486,7 +482,7 @@ void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_par
     p->counted = 0;
     memset(p->open, p->unfolded, p->thread.count);
     if (same && old.top < old.parts.count && old.at < old.thread.count) {
-        keep_place(p, &old);
+        copy_place(p, &old);
         if (p->thread.count > old.thread.count)
             p->unseen += p->thread.count - old.thread.count;
     } else {
@@ -599,7 +595,7 @@ bool browse_pane_hit_number(struct browse_pane *p, size_t *number, size_t *total
 /* Makes the first hit of a part that begins in [from, to) of its message the current one, or the
  * last one unless `on`. The calls come after the content, at SIZE_MAX. Returns false without one.
  */
-static bool look_into_part(struct browse_pane *p, size_t part, size_t from, size_t to, bool on)
+static bool choose_hit_in_part(struct browse_pane *p, size_t part, size_t from, size_t to, bool on)
 {
     size_t message = message_of(p, part), end;
     struct buf scratch = BUF_INIT(BUF_LINE);
@@ -643,7 +639,7 @@ bool browse_pane_next_hit(struct browse_pane *p, bool on, bool *wrapped)
             from = now == SIZE_MAX ? SIZE_MAX : now + p->hit_at.n;
         else if (here && i == 0) /* before the calls comes the content */
             to = now == SIZE_MAX ? SIZE_MAX - 1 : now;
-        if (p->hits[part] > 0 && look_into_part(p, part, from, to, on))
+        if (p->hits[part] > 0 && choose_hit_in_part(p, part, from, to, on))
             return true;
         *wrapped = *wrapped || part == (on ? count - 1 : 0);
         part = (part + (on ? 1 : count - 1)) % count;
@@ -653,7 +649,7 @@ bool browse_pane_next_hit(struct browse_pane *p, bool on, bool *wrapped)
 
 bool browse_pane_show(struct browse_pane *p, struct str message, size_t at)
 {
-    size_t i = browse_pane_find(p, message), to;
+    size_t i = browse_find_message(&p->thread, message), to;
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct browse_place hit;
     struct str text;

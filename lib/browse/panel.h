@@ -18,7 +18,7 @@
 struct browse_pane {
     struct thread thread;
     struct browse_parts parts;
-    bool *open; /* for each message: is it unfolded? */
+    bool *open; /* for each message: whether it is unfolded */
     size_t width, height;
     size_t top, top_line; /* part and line at the top of the panel */
     size_t at;            /* the current message, on which commands act; it is visible */
@@ -40,8 +40,8 @@ void browse_pane_init(struct browse_pane *p);
 void browse_pane_release(struct browse_pane *p);
 /* Takes ownership of a thread and its parts. `same`: it is the session already shown, read again,
  * and the position is kept. */
-void browse_pane_take(struct browse_pane *p, struct thread *t, struct browse_parts *parts,
-                      bool same);
+void browse_pane_set(struct browse_pane *p, struct thread *t, struct browse_parts *parts,
+                     bool same);
 void browse_pane_resize(struct browse_pane *p, size_t width, size_t height);
 /* Marks the matches of a text, or the words of a query (search/query.h); an empty text and a
  * malformed query match nothing. */
@@ -61,8 +61,8 @@ void browse_pane_return(struct browse_pane *p, struct str top, size_t part, size
                         struct str message);
 /* Returns which part of its message is at the top of the panel, counted from 0. */
 size_t browse_pane_top_part(const struct browse_pane *p);
-void browse_pane_fold(struct browse_pane *p);
-void browse_pane_fold_all(struct browse_pane *p);
+/* Folds or unfolds the current message, or all messages. */
+void browse_pane_fold(struct browse_pane *p, bool all);
 /* Makes the message in row `row` of the panel the current one. */
 void browse_pane_point(struct browse_pane *p, size_t row);
 
@@ -73,7 +73,7 @@ bool browse_pane_line(struct browse_pane *p, size_t row, const struct browse_lin
                       size_t *line, bool *current);
 
 /* Returns the index of the message with this id, or SIZE_MAX. */
-size_t browse_pane_find(const struct browse_pane *p, struct str message);
+size_t browse_find_message(const struct thread *t, struct str id);
 
 /* Counts hits in some more parts, as long as browse_pane_is_counting: keys are answered in
  * between. */

@@ -94,28 +94,20 @@ static bool read_lists(struct browse_reader *r, struct browse *b)
         if (!browse_stamp_renew(&s->stamp, s->history.path))
             continue;
         if (session_list_newest(&list, &s->history, SIZE_MAX, &e) == 0)
-            browse_take_sessions(b, i, &list);
+            browse_set_sessions(b, i, &list);
         report_error(b, &e);
         browse_changed(b, i);
         changed = changed || known;
     }
-    browse_take_all_sessions(b);
+    browse_finish_sessions(b);
     return changed;
 }
 
 /* ---- messages ---- */
 
-static bool has_message(const struct thread *t, struct str id)
-{
-    for (size_t i = 0; i < t->count; i++)
-        if (str_eq(t->at[i].id, id))
-            return true;
-    return false;
-}
-
 /* If the hit is not in the thread, because it was replaced or reset, reads every line of the
  * session instead. */
-static void read_messages(struct browse_reader *r, struct browse *b)
+static void read_shown_messages(struct browse_reader *r, struct browse *b)
 {
     const struct history *h = &r->sources[b->shown.history].history;
     struct str id = buf_str(&b->shown.id), hit = buf_str(&b->shown.hit);
@@ -125,21 +117,22 @@ static void read_messages(struct browse_reader *r, struct browse *b)
     bool every = false;
 
     (void)thread_find(&thread, h, id, false, &e);
-    if (hit.n > 0 && !has_message(&thread, hit) && thread_find(&all, h, id, true, NULL) == 0) {
-        every = has_message(&all, hit);
+    if (hit.n > 0 && browse_find_message(&thread, hit) == SIZE_MAX &&
+        thread_find(&all, h, id, true, NULL) == 0) {
+        every = browse_find_message(&all, hit) != SIZE_MAX;
         thread_release(every ? &thread : &all);
         if (every)
             thread = all;
     }
     browse_parts_make(&parts, &thread);
-    browse_take_messages(b, &thread, &parts, every);
+    browse_set_messages(b, &thread, &parts, every);
     report_error(b, &e);
 }
 
 /* ---- the search ---- */
 
 /* Opens a search of a place. Returns 0, or -1 with *e set. */
-static int open_search(void *place, struct search *s, struct pattern *pattern, struct err *e)
+static int open_place_search(void *place, struct search *s, struct pattern *pattern, struct err *e)
 {
     struct place *p = place;
     const struct history *h = &p->f->r->sources[p->history].history;
@@ -158,7 +151,7 @@ static int open_search(void *place, struct search *s, struct pattern *pattern, s
 
 static bool place_open(struct place *p, struct pattern *pattern, struct err *e)
 {
-    p->open = p->entered && open_search(p, &p->search, pattern, e) == 0;
+    p->open = p->entered && open_place_search(p, &p->search, pattern, e) == 0;
     return p->open;
 }
 
@@ -216,7 +209,7 @@ static void finder_begin(struct finder *f, struct browse *b)
     if (b->searched.len == 0)
         return;
     if (read_query(f, b, &e) < 0) {
-        browse_take_hits(b, &none, BROWSE_FIT_MESSAGE, true);
+        browse_add_hits(b, &none, BROWSE_FIT_MESSAGE, true);
         report_error(b, &e);
         return;
     }
@@ -286,7 +279,7 @@ static void find_sessions(struct finder *f, struct err *e)
                                         .query = &p->query,
                                         .newest_only = true,
                                         .history = f->at,
-                                        .open = open_search,
+                                        .open = open_place_search,
                                         .ctx = p};
     f->running = p->entered;
     result = p->entered ? session_search_run(&f->of, e) : 0;
@@ -332,7 +325,7 @@ static bool count_all_hits(struct finder *f, struct err *e)
         int result = 0;
 
         if (!f->counting) {
-            if (!p->entered || open_search(p, &f->counter, &f->pattern, e) < 0)
+            if (!p->entered || open_place_search(p, &f->counter, &f->pattern, e) < 0)
                 continue;
             f->counting = f->counter.any_order = true;
             f->listing = false;
@@ -402,7 +395,7 @@ bool browse_search_on(struct browse_reader *r, struct browse *b)
         return false;
     f->given += f->hits.count;
     f->since = time_ticks();
-    browse_take_hits(b, &f->hits, f->fit, f->step == FINDER_ENDED);
+    browse_add_hits(b, &f->hits, f->fit, f->step == FINDER_ENDED);
     if (f->step == FINDER_ENDED)
         finder_end(f);
     return true;
@@ -447,6 +440,6 @@ bool browse_read(struct browse_reader *r, struct browse *b)
     if (b->wants.search)
         finder_begin(&r->finder, b);
     if (b->wants.messages)
-        read_messages(r, b);
+        read_shown_messages(r, b);
     return changed;
 }

@@ -79,7 +79,7 @@ static bool is_of(struct str line, struct str history)
     return is;
 }
 
-bool browse_state_take(struct browse *b, struct str line, struct str history)
+bool browse_state_read(struct browse *b, struct str line, struct str history)
 {
     struct buf text = BUF_INIT(BUF_LINE);
 
@@ -116,7 +116,7 @@ int browse_state_load(struct browse *b, const char *path, struct str history, st
     struct str rest = buf_str(&text);
 
     while (rest.p && rest.n > 0)
-        if (browse_state_take(b, str_cut(&rest, '\n'), history))
+        if (browse_state_read(b, str_cut(&rest, '\n'), history))
             break;
     buf_release(&text);
     return result;

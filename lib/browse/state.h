@@ -19,7 +19,7 @@
 /* Appends the line for a history, with its newline. */
 void browse_state_add(struct buf *out, const struct browse *b, struct str history);
 /* Applies a line to a new state. Returns false if the line is malformed or for another history. */
-bool browse_state_take(struct browse *b, struct str line, struct str history);
+bool browse_state_read(struct browse *b, struct str line, struct str history);
 
 /* Do the same with the file. Return 0, also if the file has no such line, or -1 with *e set. */
 int browse_state_load(struct browse *b, const char *path, struct str history, struct err *e);

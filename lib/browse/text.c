@@ -150,16 +150,6 @@ static void add_mark(struct laying *l, struct str bytes, unsigned styles)
     browse_lines_put(l->lines, bytes, l->lines->styles[l->last]);
 }
 
-static void add_visible(struct laying *l, struct str bytes, unsigned styles)
-{
-    struct buf visible = BUF_INIT(BUF_SMALL);
-
-    vis_add(&visible, bytes);
-    for (size_t i = 0; i < visible.len; i++)
-        add_cell(l, (struct str){visible.data + i, 1}, 1, styles ^ BROWSE_DIM, false);
-    buf_release(&visible);
-}
-
 /* Returns true for characters that change the width of their neighbours on some terminals. */
 static bool joins(const struct laying *l, int32_t cp)
 {
@@ -168,7 +158,7 @@ static bool joins(const struct laying *l, int32_t cp)
     return cp >= 0x1f3fb && cp <= 0x1f3ff && l->begun && l->last_width == 2;
 }
 
-static void add_character(struct laying *l, struct str bytes, int32_t cp, unsigned styles)
+static void lay_character(struct laying *l, struct str bytes, int32_t cp, unsigned styles)
 {
     int width = cp < 0 ? 0 : utf8_width(cp);
 
@@ -178,7 +168,12 @@ static void add_character(struct laying *l, struct str bytes, int32_t cp, unsign
     } else if (cp == '\t') {
         add_blanks(l, TAB_COLUMNS - l->source_column % TAB_COLUMNS, styles);
     } else if (cp < 0 || vis_unsafe(cp)) {
-        add_visible(l, bytes, styles);
+        struct buf visible = BUF_INIT(BUF_SMALL);
+
+        vis_add(&visible, bytes);
+        for (size_t i = 0; i < visible.len; i++)
+            add_cell(l, (struct str){visible.data + i, 1}, 1, styles ^ BROWSE_DIM, false);
+        buf_release(&visible);
     } else if (joins(l, cp)) {
         return;
     } else if (width == 0) {
@@ -219,7 +214,7 @@ static void feed(void *arg, unsigned markdown, struct str text)
             l->begun = false;
             l->source_column = 0;
         } else if (!line_end) {
-            add_character(l, (struct str){text.p, n}, cp, styles | hit_here(l));
+            lay_character(l, (struct str){text.p, n}, cp, styles | hit_here(l));
         }
         l->offset += n;
         text = str_skip(text, n);
@@ -305,29 +300,16 @@ size_t browse_part_line(const struct browse_part *part, size_t at)
 
 /* ---- the header ---- */
 
-static void add_field(struct buf *out, const struct message *m, enum field f, const char *before)
+static void add_field(struct buf *out, const struct message *m, enum field f)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str text = message_text(m, f, &scratch);
 
     if (text.n > 0) {
-        buf_add_c(out, before);
+        buf_add_c(out, "  ");
         buf_add_str(out, utf8_first(text, 60));
     }
     buf_release(&scratch);
-}
-
-static void add_tokens(struct buf *out, struct str usage)
-{
-    struct usage u;
-
-    usage_init(&u);
-    usage_read_members(&u, usage);
-    if (u.at[USAGE_INPUT] > 0)
-        buf_addf(out, "  %" PRId64 " tokens in", u.at[USAGE_INPUT]);
-    if (u.at[USAGE_OUTPUT] > 0)
-        buf_addf(out, "%s%" PRId64 " out",
-                 u.at[USAGE_INPUT] > 0 ? ", " : "  tokens: ", u.at[USAGE_OUTPUT]);
 }
 
 unsigned browse_role_styles(enum role role)
@@ -341,6 +323,7 @@ static void add_message_head(struct browse_lines *lines, const struct message *m
 {
     struct browse_layout how = {.width = width, .styles = browse_role_styles(m->role)};
     struct buf text = BUF_INIT(BUF_SMALL);
+    struct usage u;
     int64_t time, images;
 
     browse_lines_add_one(lines, utf8_first(m->role_text, 20), &how);
@@ -348,14 +331,20 @@ static void add_message_head(struct browse_lines *lines, const struct message *m
     buf_add_c(&text, "  ");
     if (time_parse_iso(m->timestamp, &time))
         time_add_local(&text, time);
-    add_field(&text, m, FIELD_MODEL, "  ");
+    add_field(&text, m, FIELD_MODEL);
     if (json_int(m->field[FIELD_IMAGES], &images) && images > 0)
         buf_addf(&text, "  %" PRId64 " image%s", images, images == 1 ? "" : "s");
     if (m->role == ROLE_ASSISTANT && m->field[FIELD_FINISH_REASON].n > 0 &&
         !str_eq(m->field[FIELD_FINISH_REASON], STR("\"stop\"")) &&
         !str_eq(m->field[FIELD_FINISH_REASON], STR("\"tool_calls\"")))
-        add_field(&text, m, FIELD_FINISH_REASON, "  ");
-    add_tokens(&text, m->field[FIELD_USAGE]);
+        add_field(&text, m, FIELD_FINISH_REASON);
+    usage_init(&u);
+    usage_read_members(&u, m->field[FIELD_USAGE]);
+    if (u.at[USAGE_INPUT] > 0)
+        buf_addf(&text, "  %" PRId64 " tokens in", u.at[USAGE_INPUT]);
+    if (u.at[USAGE_OUTPUT] > 0)
+        buf_addf(&text, "%s%" PRId64 " out",
+                 u.at[USAGE_INPUT] > 0 ? ", " : "  tokens: ", u.at[USAGE_OUTPUT]);
     browse_lines_put(lines, STR("  "), BROWSE_DIM);
     browse_lines_append(lines, str_trim(buf_str(&text)), &how);
     buf_release(&text);
@@ -363,43 +352,44 @@ static void add_message_head(struct browse_lines *lines, const struct message *m
 
 /* ---- the text ---- */
 
-/* Returns the matches that overlap a part, as ranges of the part. The caller frees them. */
-static struct browse_place *find_hits(struct pattern *pattern, struct str text, struct str part,
-                                      size_t *count)
+/* Has the layout mark the matches that overlap a part, as ranges of the part. Returns them, or NULL
+ * without any. The caller frees them. */
+static struct browse_place *find_hits(const struct browse_part_view *view, struct str text,
+                                      struct str part, struct browse_layout *how)
 {
-    size_t from = (size_t)(part.p - text.p), end = from + part.n, cap = 0, at, n;
+    size_t from = part.n > 0 ? (size_t)(part.p - text.p) : 0, end = from + part.n, cap = 0, at, n;
     size_t start = from > BROWSE_OVERLAP ? from - BROWSE_OVERLAP : 0;
     size_t stop = text.n - end > BROWSE_OVERLAP ? end + BROWSE_OVERLAP : text.n;
     struct browse_place *hits = NULL;
 
-    *count = 0;
+    if (!view->pattern || part.n == 0)
+        return NULL;
     while (utf8_inside(text, start))
         start--;
     while (utf8_inside(text, stop))
         stop++;
-    pattern_start(pattern, (struct str){text.p + start, stop - start});
-    while (pattern_next(pattern, &at, &n, NULL) > 0 && start + at < end) {
+    pattern_start(view->pattern, (struct str){text.p + start, stop - start});
+    while (pattern_next(view->pattern, &at, &n, NULL) > 0 && start + at < end) {
         size_t begin = start + at > from ? start + at - from : 0;
 
         if (start + at + n <= from)
             continue;
-        hits = mem_grow(hits, &cap, *count + 1, sizeof *hits);
-        hits[(*count)++] = (struct browse_place){begin, start + at + n - from - begin};
+        hits = mem_grow(hits, &cap, how->hit_count + 1, sizeof *hits);
+        hits[how->hit_count++] = (struct browse_place){begin, start + at + n - from - begin};
     }
+    how->hits = hits;
     return hits;
 }
 
-static void add_text(struct browse_lines *lines, struct str text, const struct browse_part *part,
-                     const struct browse_part_view *view, unsigned styles)
+static void lay_content(struct browse_lines *lines, struct str text, const struct browse_part *part,
+                        const struct browse_part_view *view, unsigned styles)
 {
     size_t left = text.n - part->at;
     struct str own = {text.p + part->at, part->n < left ? part->n : left};
     struct browse_layout how = {
         .width = view->width, .markdown = styles == 0, .state = &part->state, .styles = styles};
-    struct browse_place *hits = NULL;
+    struct browse_place *hits = find_hits(view, text, own, &how);
 
-    if (view->pattern && own.n > 0)
-        how.hits = hits = find_hits(view->pattern, text, own, &how.hit_count);
     if (view->here.n > 0 && view->here.at < part->at + own.n) {
         how.has_here = view->here.at + view->here.n > part->at;
         how.here = view->here.at > part->at ? view->here.at - part->at : 0;
@@ -416,10 +406,8 @@ static void append_marked(struct browse_lines *lines, struct str text, unsigned 
 {
     struct browse_layout how = {.width = view->width, .styles = styles};
     struct str shown = first_of(text, view->width);
-    struct browse_place *hits = NULL;
+    struct browse_place *hits = find_hits(view, shown, shown, &how);
 
-    if (view->pattern && shown.n > 0)
-        how.hits = hits = find_hits(view->pattern, shown, shown, &how.hit_count);
     browse_lines_append(lines, text, &how);
     free(hits);
 }
@@ -443,7 +431,7 @@ static void add_folded(struct browse_lines *lines, struct str word, struct str n
 }
 
 /* Appends the arguments of a call, one member to a line, with strings decoded. */
-static void add_members(struct buf *out, struct str args)
+static void add_argument_members(struct buf *out, struct str args)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct json_iter it = json_iter(args);
@@ -464,18 +452,21 @@ static void add_members(struct buf *out, struct str args)
     buf_release(&scratch);
 }
 
-static void add_arguments(struct browse_lines *lines, struct str args,
-                          const struct browse_part_view *view)
+/* Adds a line like add_folded, and below it the arguments if they are unfolded. */
+static void add_arguments(struct browse_lines *lines, struct str word, struct str name,
+                          struct str args, const struct browse_part_view *view)
 {
     struct browse_layout how = {.width = view->width, .styles = BROWSE_CODE};
-    struct browse_place *hits = NULL;
+    struct browse_place *hits;
     struct buf text = BUF_INIT(SIZE_MAX);
     struct str shown;
 
-    add_members(&text, args);
+    add_folded(lines, word, name, args, view);
+    if (!view->unfolded)
+        return;
+    add_argument_members(&text, args);
     shown = utf8_first(buf_str(&text), BROWSE_SHOWN);
-    if (view->pattern && shown.n > 0)
-        how.hits = hits = find_hits(view->pattern, shown, shown, &how.hit_count);
+    hits = find_hits(view, shown, shown, &how);
     browse_lines_add(lines, shown, &how);
     how.hit_count = 0;
     if (shown.n < text.len)
@@ -484,18 +475,15 @@ static void add_arguments(struct browse_lines *lines, struct str args,
     buf_release(&text);
 }
 
-static void add_calls(struct browse_lines *lines, const struct message *m,
-                      const struct browse_part_view *view)
+static void add_tool_calls(struct browse_lines *lines, const struct message *m,
+                           const struct browse_part_view *view)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
     struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
     struct message_call call;
 
-    while (message_next_call(&it, &call, &args)) {
-        add_folded(lines, STR_NONE, json_text(call.name, &scratch), call.args, view);
-        if (view->unfolded)
-            add_arguments(lines, call.args, view);
-    }
+    while (message_next_call(&it, &call, &args))
+        add_arguments(lines, STR_NONE, json_text(call.name, &scratch), call.args, view);
     buf_release(&scratch);
     buf_release(&args);
 }
@@ -510,7 +498,7 @@ bool browse_calls_match(const struct message *m, struct pattern *pattern)
 
     while (!found && message_next_call(&it, &call, &args)) {
         buf_clear(&text);
-        add_members(&text, call.args);
+        add_argument_members(&text, call.args);
         found = pattern_find(pattern, json_text(call.name, &scratch), &at, &n, NULL) > 0 ||
                 pattern_find(pattern, buf_str(&text), &at, &n, NULL) > 0;
     }
@@ -566,43 +554,32 @@ static void add_names(struct browse_lines *lines, const struct message *m, enum 
     buf_release(&scratch);
 }
 
-/* Adds a line for each page that the answer cites. */
-static void add_sources(struct browse_lines *lines, const struct message *m,
-                        const struct browse_part_view *view)
-{
-    struct browse_layout how = {.width = view->width, .styles = BROWSE_DIM};
-    struct hash_map urls = {0};
-
-    message_sources(m->field[FIELD_CITATIONS], &urls);
-    for (size_t i = 0; i < urls.count; i++) {
-        browse_lines_add_one(lines, STR("source: "), &how);
-        append_marked(lines, urls.entries[i].key, 0, view);
-    }
-    hash_map_release(&urls);
-}
-
 /* Adds what a message did beside its text: its calls, the pages that it cites, the files that it
  * read and changed, and the results of its edits. */
 static void add_part_details(struct browse_part *part, const struct message *m,
                              const struct browse_part_view *view)
 {
     struct browse_lines *lines = &part->lines;
+    struct browse_layout how = {.width = view->width, .styles = BROWSE_DIM};
+    struct hash_map sources = {0};
     struct str edits = m->field[FIELD_EDIT_RESULTS];
     size_t from = lines->count;
 
-    add_calls(lines, m, view);
+    add_tool_calls(lines, m, view);
     for (size_t i = from; i < lines->count && part->call == 0; i++)
         for (size_t k = 0; k < lines->at[i].n; k++)
             if (lines->styles[lines->at[i].at + k] & BROWSE_HIT)
                 part->call = i;
-    add_sources(lines, m, view);
+    message_sources(m->field[FIELD_CITATIONS], &sources);
+    for (size_t i = 0; i < sources.count; i++) {
+        browse_lines_add_one(lines, STR("source: "), &how);
+        append_marked(lines, sources.entries[i].key, 0, view);
+    }
+    hash_map_release(&sources);
     add_names(lines, m, FIELD_FILES, "files: ", view);
     add_names(lines, m, FIELD_FILES_MODIFIED, "changed: ", view);
-    if (json_type(edits) == JSON_ARRAY && edits.n > 2) {
-        add_folded(lines, STR("edits"), STR_NONE, edits, view);
-        if (view->unfolded)
-            add_arguments(lines, edits, view);
-    }
+    if (json_type(edits) == JSON_ARRAY && edits.n > 2)
+        add_arguments(lines, STR("edits"), STR_NONE, edits, view);
 }
 
 void browse_part_unlay(struct browse_part *part)
@@ -625,7 +602,7 @@ void browse_part_lay(struct browse_part *part, const struct message *m, struct s
     part->call = 0;
     part->body = m->role == ROLE_TOOL && !view->unfolded ? 0 : lines->count;
     if (m->role != ROLE_TOOL || view->unfolded)
-        add_text(lines, text, part, view, m->role == ROLE_TOOL ? BROWSE_CODE : 0);
+        lay_content(lines, text, part, view, m->role == ROLE_TOOL ? BROWSE_CODE : 0);
     if (view->last) {
         add_part_details(part, m, view);
         browse_lines_add_one(lines, STR_NONE, &(struct browse_layout){.width = view->width});
@@ -636,10 +613,11 @@ void browse_part_lay(struct browse_part *part, const struct message *m, struct s
 /* A message whose line is not longer than this is decoded whenever it is needed. */
 #define SHORT BROWSE_PART
 
-static void push_part(struct browse_parts *p, size_t message, size_t at, size_t n)
+static void push_part(struct browse_parts *p, size_t message, size_t at, size_t n,
+                      struct markdown state)
 {
     p->at = mem_grow(p->at, &p->cap, p->count + 1, sizeof *p->at);
-    p->at[p->count++] = (struct browse_part){.message = message, .at = at, .n = n};
+    p->at[p->count++] = (struct browse_part){.message = message, .at = at, .n = n, .state = state};
 }
 
 /* Returns the end of the first part of a text: after a line, else after a blank, else after a
@@ -670,15 +648,12 @@ static void cut_parts(struct browse_parts *p, size_t message, struct str text)
     while (text.n - at > BROWSE_PART) {
         size_t n = part_end(str_skip(text, at));
 
-        push_part(p, message, at, n);
-        p->at[p->count - 1].state = state;
+        push_part(p, message, at, n, state);
         markdown_feed(&state, (struct str){text.p + at, n});
         at += n;
     }
-    if (at < text.n || at == 0) {
-        push_part(p, message, at, text.n - at);
-        p->at[p->count - 1].state = state;
-    }
+    if (at < text.n || at == 0)
+        push_part(p, message, at, text.n - at, state);
 }
 
 void browse_parts_make(struct browse_parts *p, const struct thread *t)
@@ -695,7 +670,7 @@ void browse_parts_make(struct browse_parts *p, const struct thread *t)
         p->first[i] = p->count;
         buf_init(&p->texts[i], BUF_LINE);
         if (m->line.n <= SHORT) {
-            push_part(p, i, 0, SIZE_MAX);
+            push_part(p, i, 0, SIZE_MAX, (struct markdown){0});
             continue;
         }
         p->contents[i] = message_content(m, &scratch);

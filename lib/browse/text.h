@@ -131,7 +131,7 @@ struct str browse_parts_text(const struct browse_parts *p, const struct thread *
 
 struct browse_part_view {
     size_t width;
-    bool first, last; /* is it the first or last part of its message? */
+    bool first, last; /* whether it is the first or last part of its message */
     bool unfolded;
     struct str tool;          /* the name of the tool whose result it is */
     struct pattern *pattern;  /* its matches are marked; NULL: none */

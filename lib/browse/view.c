@@ -129,29 +129,22 @@ static void choose_colors(const struct browse_view *v)
 }
 
 /* Reads the background from COLORFGBG, which rxvt, Konsole and others set: `15;0` is black. Of the
- * 16 colours, 7 and those after 8 are light. */
-static enum background background_of(const char *colors)
-{
-    const char *last = strrchr(colors, ';');
-    char *end;
-    long color = last ? strtol(last + 1, &end, 10) : -1;
-
-    if (color < 0 || color > 15 || end == last + 1 || *end)
-        return BACKGROUND_UNKNOWN;
-    return color == 7 || color > 8 ? BACKGROUND_LIGHT : BACKGROUND_DARK;
-}
-
-/* Asks the terminal for its background (OSC 11), and then for its type (DA1). Every terminal
+ * 16 colours, 7 and those after 8 are light.
+ *
+ * Else asks the terminal for its background (OSC 11), and then for its type (DA1). Every terminal
  * answers the second question, in order, so that no answer to the first is awaited any more. The
  * answers come among the keys (read_answer). Sources: xterm's ctlseqs, "Operating System Commands"
  * and "Send Device Attributes". */
-static void ask_for_background(struct browse_view *v)
+static void find_background(struct browse_view *v)
 {
     const char *term = config_env("TERM"), *colors = config_env("COLORFGBG");
+    const char *last = colors ? strrchr(colors, ';') : NULL;
     struct str questions = STR("\033]11;?\033\\\033[c");
+    char *end;
+    long color = last ? strtol(last + 1, &end, 10) : -1;
 
-    if (colors)
-        v->background = background_of(colors);
+    if (color >= 0 && color <= 15 && end > last + 1 && !*end)
+        v->background = color == 7 || color > 8 ? BACKGROUND_LIGHT : BACKGROUND_DARK;
     if (v->background == BACKGROUND_UNKNOWN && term && strcmp(term, "linux") != 0 &&
         file_write_all(v->fd, questions.p, questions.n) == 0)
         v->asked = time_ticks();
@@ -178,7 +171,7 @@ static void set_up(struct browse_view *v)
         return;
     }
     use_default_colors();
-    ask_for_background(v);
+    find_background(v);
     choose_colors(v);
 }
 
@@ -305,9 +298,8 @@ void browse_view_measure(struct browse_view *v, size_t *rows, size_t *columns)
     *columns = (size_t)COLS;
 }
 
-void browse_view_spoilt(struct browse_view *v)
+void browse_view_spoilt(void)
 {
-    (void)v;
     clearok(curscr, TRUE);
 }
 
@@ -688,12 +680,11 @@ static void draw_advice(const struct browse_view *v, const struct browse *b, str
     buf_release(&text);
 }
 
-static void draw_list(const struct browse_view *v, const struct browse *b, struct browse_rect r,
-                      int64_t now)
+static void draw_list(const struct browse_view *v, const struct browse *b, struct browse_rect r)
 {
     const struct browse_list *l = browse_list(b);
     struct browse_rows how = {
-        .columns = r.columns, .now = now, .places = b->all ? b->places : NULL};
+        .columns = r.columns, .now = time_now(), .places = b->all ? b->places : NULL};
     struct browse_lines lines = {0};
 
     for (size_t i = 0; i < r.rows; i++) {
@@ -871,7 +862,7 @@ static void refresh_at_once(struct browse_view *v)
     refresh();
 }
 
-void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now)
+void browse_view_draw(struct browse_view *v, struct browse *b)
 {
     struct browse_areas a = browse_areas(b);
     struct buf state = BUF_INIT(BUF_SMALL);
@@ -884,7 +875,7 @@ void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now)
         refresh_at_once(v);
         return;
     }
-    draw_list(v, b, a.list, now);
+    draw_list(v, b, a.list);
     draw_messages(v, b, a.text);
     draw_frame(v, b, &a);
     browse_title_box(&state, b);

@@ -39,9 +39,9 @@ int browse_view_fd(const struct browse_view *v);
 bool browse_view_input(struct browse_view *v, struct browse_input *input);
 /* Measures the terminal; makes the next drawing repaint the whole screen. */
 void browse_view_measure(struct browse_view *v, size_t *rows, size_t *columns);
-void browse_view_spoilt(struct browse_view *v);
-/* Draws the state. `now` is the time in microseconds since 1970. */
-void browse_view_draw(struct browse_view *v, struct browse *b, int64_t now);
+void browse_view_spoilt(void);
+/* Draws the state. */
+void browse_view_draw(struct browse_view *v, struct browse *b);
 
 /* Each of these appends one line that is safe to show: beside the search box (chosen line, number
  * of lines, role and scope unless they are the defaults), above the list, above the messages, and

@@ -70,29 +70,6 @@ static void offer_models(struct repl *r, struct line_words *words, struct str ty
     buf_release(&name);
 }
 
-static void list_models(struct repl *r)
-{
-    struct chat_session *chat = r->chat;
-    struct buf name = BUF_INIT(BUF_SMALL);
-    struct err e = ERR_INIT;
-
-    line_signals_forget();
-    if (load_models(r, &chat->limits.http, &e) < 0) {
-        repl_report(&e);
-        return;
-    }
-    for (size_t i = 0; i < r->models.count; i++) {
-        const char *model = r->models.at[i];
-        bool present = chat->server.model && strcmp(model, chat->server.model) == 0;
-
-        buf_clear(&name);
-        buf_addf(&name, "%s %s:%s\n", present ? "*" : " ", chat->server.provider->name, model);
-        out_text(r->out, buf_str(&name));
-    }
-    out_text_end(r->out);
-    buf_release(&name);
-}
-
 /* Uses another model. Reports an error and returns false if that fails. */
 static bool change_model(struct repl *r, struct str name)
 {
@@ -106,7 +83,7 @@ static bool change_model(struct repl *r, struct str name)
     result = chat_session_change_model(chat, copy, &e);
     line_lend(r->line, false);
     if (result < 0 && e.kind == ERR_SIGNAL)
-        repl_note_interrupt(r, interrupt_signal());
+        repl_set_interrupt(r, interrupt_signal());
     else if (result < 0)
         repl_report(&e);
     else
@@ -118,19 +95,29 @@ static bool change_model(struct repl *r, struct str name)
 
 static void run_model(struct repl *r, struct str name)
 {
-    if (name.n == 0)
-        list_models(r);
-    else
+    struct chat_session *chat = r->chat;
+    struct buf line = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+
+    if (name.n > 0) {
         change_model(r, name);
-}
+        return;
+    }
+    line_signals_forget();
+    if (load_models(r, &chat->limits.http, &e) < 0) {
+        repl_report(&e);
+        return;
+    }
+    for (size_t i = 0; i < r->models.count; i++) {
+        const char *model = r->models.at[i];
+        bool present = chat->server.model && strcmp(model, chat->server.model) == 0;
 
-/* Returns the text without the quotation marks around all of it. */
-static struct str unquoted(struct str text)
-{
-    bool quoted = text.n >= 2 && text.p[0] == '"' && text.p[text.n - 1] == '"' &&
-                  !memchr(text.p + 1, '"', text.n - 2);
-
-    return quoted ? (struct str){text.p + 1, text.n - 2} : text;
+        buf_clear(&line);
+        buf_addf(&line, "%s %s:%s\n", present ? "*" : " ", chat->server.provider->name, model);
+        out_text(r->out, buf_str(&line));
+    }
+    out_text_end(r->out);
+    buf_release(&line);
 }
 
 static void run_system(struct repl *r, struct str text)
@@ -140,7 +127,11 @@ static void run_system(struct repl *r, struct str text)
     struct err e = ERR_INIT;
 
     if (text.n > 0) {
-        repl_set_system(r, unquoted(text));
+        /* Quotation marks around all of the text do not belong to it. */
+        if (text.n >= 2 && text.p[0] == '"' && text.p[text.n - 1] == '"' &&
+            !memchr(text.p + 1, '"', text.n - 2))
+            text = (struct str){text.p + 1, text.n - 2};
+        repl_set_system(r, text);
         repl_say(r, "from the next prompt on");
         return;
     }
@@ -327,7 +318,7 @@ static void offer_settings(struct repl *r, struct line_words *words, struct str 
 /* ---- personas and templates ---- */
 
 /* Makes the settings of a file those of the conversation. Returns false if one was refused. */
-static bool take_settings(struct repl *r, const struct preset *p)
+static bool apply_preset(struct repl *r, const struct preset *p)
 {
     const char *provider = p->setting[SETTING_PROVIDER], *model = p->setting[SETTING_MODEL];
     struct buf name = BUF_INIT(BUF_SMALL), key = BUF_INIT(BUF_SMALL);
@@ -363,7 +354,7 @@ static void run_persona(struct repl *r, struct str rest)
             repl_report(&e);
     } else if (preset_load(&p, name, &e) < 0 || preset_expand(&p, NULL, 0, &text, &e) < 0) {
         repl_report(&e);
-    } else if (take_settings(r, &p) && text.len > 0) {
+    } else if (apply_preset(r, &p) && text.len > 0) {
         repl_set_system(r, buf_str(&text));
         repl_say(r, "from the next prompt on: persona '%s'", name);
     }
@@ -430,7 +421,7 @@ static void run_template(struct repl *r, struct str rest)
         repl_report(&e);
     } else if (str_trim(buf_str(&prompt)).n == 0) {
         warnf("no prompt: template '%s' is empty", name);
-    } else if (take_settings(r, &p)) {
+    } else if (apply_preset(r, &p)) {
         if (p.system)
             repl_set_system(r, str_of(p.system));
         repl_ask(r, TURN_NEXT, buf_str(&prompt));
@@ -443,7 +434,7 @@ static void run_template(struct repl *r, struct str rest)
 /* ---- files ---- */
 
 /* Returns the path that a typed name means. The caller frees it. */
-static char *file_path(const struct repl *r, struct str name)
+static char *typed_path(const struct repl *r, struct str name)
 {
     struct buf path = BUF_INIT(BUF_SMALL);
 
@@ -459,7 +450,7 @@ static char *file_path(const struct repl *r, struct str name)
 static void run_file(struct repl *r, struct str name)
 {
     struct err e = ERR_INIT;
-    char *file = file_path(r, name);
+    char *file = typed_path(r, name);
 
     if (str_eq_c(name, "-"))
         words_release(&r->files);
@@ -472,8 +463,8 @@ static void run_file(struct repl *r, struct str name)
     free(file);
 }
 
-/* May the file be overwritten? */
-static bool confirmed(struct repl *r, const char *file)
+/* Asks whether a file is to be overwritten. Returns true if the answer is yes. */
+static bool confirm_overwrite(struct repl *r, const char *file)
 {
     struct buf question = BUF_INIT(BUF_SMALL), answer = BUF_INIT(BUF_LINE);
     bool yes;
@@ -548,7 +539,7 @@ static void run_copy(struct repl *r, struct str rest)
 
 /* Writes a new file (mode 0600), or replaces one after a question. Returns 1, 0 if the user
  * refuses, or -1 with *e set. */
-static int write_file(struct repl *r, const char *path, struct str text, struct err *e)
+static int save_text(struct repl *r, const char *path, struct str text, struct err *e)
 {
     const char *why = history_file_of(&r->chat->history, path);
     int fd, result;
@@ -559,7 +550,7 @@ static int write_file(struct repl *r, const char *path, struct str text, struct 
     if (fd < 0 && errno == EEXIST) {
         if (file_check_regular(path, e) < 0)
             return -1;
-        if (!confirmed(r, path))
+        if (!confirm_overwrite(r, path))
             return 0;
         return file_replace(path, text, e) < 0 ? -1 : 1;
     }
@@ -586,7 +577,7 @@ static void run_save(struct repl *r, struct str rest)
         warnf("no file: try '/save FILE', or '/save -a FILE' for the last answer alone");
         return;
     }
-    file = file_path(r, name);
+    file = typed_path(r, name);
     result = repl_load_thread(r, &t, &e);
     if (result == 0 && answer)
         add_last_answer(&t, &text);
@@ -597,7 +588,7 @@ static void run_save(struct repl *r, struct str rest)
     if (result == 0 && text.len == 0) {
         warnf("there is nothing yet to be saved");
     } else if (result == 0) {
-        result = write_file(r, file, buf_str(&text), &e);
+        result = save_text(r, file, buf_str(&text), &e);
         repl_say(r, result > 0 ? "%s: saved" : "%s: not saved", file);
     }
     if (result < 0)
@@ -675,14 +666,6 @@ static void help_line(struct repl *r, const struct repl_command *c)
     buf_release(&line);
 }
 
-static void help_title(struct repl *r, const char *title)
-{
-    out_style(r->out, STYLE_DIM);
-    out_raw(r->out, str_of(title));
-    out_style(r->out, STYLE_NONE);
-    out_byte(r->out, '\n');
-}
-
 static void show_help(struct repl *r, struct str name)
 {
     const struct repl_command *c = first_command();
@@ -701,7 +684,7 @@ static void show_help(struct repl *r, struct str name)
         if (c->run)
             help_line(r, c);
         else
-            help_title(r, c->name);
+            repl_print_dim(r, str_of(c->name));
     out_raw(
         r->out,
         STR("\nAlt-Enter, Shift-Enter or Ctrl-J begins a new line, as \\ does at the end of one;\n"
@@ -824,7 +807,7 @@ static bool is_dot(struct str path)
 static void offer_files(struct repl *r, struct line_words *words, struct str typed)
 {
     struct buf pattern = BUF_INIT(BUF_SMALL), word = BUF_INIT(BUF_SMALL);
-    char *path = file_path(r, typed);
+    char *path = typed_path(r, typed);
     bool below_home = str_starts(typed, STR("~/")) && path[0] != '~';
     size_t home = below_home ? strlen(path) - typed.n + 1 : 0;
     glob_t found;

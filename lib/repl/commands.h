@@ -57,7 +57,9 @@ void repl_complete(void *arg, struct str before, struct line_words *words);
 
 /* Prints an error and releases it. */
 void repl_report(struct err *e);
-/* Prints a dim line, unless --quiet was given. */
+/* Prints a dim line. `text` must be safe to show. */
+void repl_print_dim(struct repl *r, struct str text);
+/* The same for a message, unless --quiet was given. Its control characters are made visible. */
 __attribute__((format(printf, 2, 3))) void repl_say(struct repl *r, const char *fmt, ...);
 
 /* Loads the thread of the session. The caller releases it. Returns 0, or -1 with *e set. */
@@ -70,7 +72,7 @@ void repl_forget_system(struct repl *r);
 /* Attaches a file to the next prompt. Returns 0, or -1 with *e set. */
 int repl_attach(struct repl *r, const char *file, struct err *e);
 /* Ctrl-C ends only the turn, another signal ends the conversation. */
-void repl_note_interrupt(struct repl *r, int signo);
+void repl_set_interrupt(struct repl *r, int signo);
 /* Runs one turn; TURN_AGAIN needs no text. */
 void repl_ask(struct repl *r, enum turn_kind kind, struct str text);
 void repl_regenerate(struct repl *r, struct str rest);

@@ -27,6 +27,14 @@ void repl_report(struct err *e)
     err_release(e);
 }
 
+void repl_print_dim(struct repl *r, struct str text)
+{
+    out_style(r->out, STYLE_DIM);
+    out_raw(r->out, text);
+    out_style(r->out, STYLE_NONE);
+    out_byte(r->out, '\n');
+}
+
 void repl_say(struct repl *r, const char *fmt, ...)
 {
     struct buf text = BUF_INIT(BUF_LINE), line = BUF_INIT(BUF_LINE);
@@ -38,10 +46,7 @@ void repl_say(struct repl *r, const char *fmt, ...)
     buf_vaddf(&text, fmt, ap);
     va_end(ap);
     vis_add_line(&line, buf_str(&text), true);
-    out_style(r->out, STYLE_DIM);
-    out_raw(r->out, buf_str(&line));
-    out_style(r->out, STYLE_NONE);
-    out_byte(r->out, '\n');
+    repl_print_dim(r, buf_str(&line));
     buf_release(&text);
     buf_release(&line);
 }
@@ -71,19 +76,6 @@ int repl_copy_to_memory(struct chat_session *chat, struct err *e)
     }
     thread_release(&t);
     return 0;
-}
-
-/* The history could not be written, so the conversation is kept in memory from now on. */
-static void go_on_in_memory(struct chat_session *chat, struct turn *turn)
-{
-    struct err e = ERR_INIT;
-
-    chat->in_memory = true;
-    if (repl_copy_to_memory(chat, &e) < 0)
-        repl_report(&e);
-    if (turn_remember(turn, &chat->memory, &e) < 0)
-        repl_report(&e);
-    warnf("nothing is stored from now on: the conversation goes on in memory");
 }
 
 void repl_set_system(struct repl *r, struct str text)
@@ -119,18 +111,7 @@ int repl_attach(struct repl *r, const char *file, struct err *e)
     return result;
 }
 
-static int attach_files(const struct repl *r, struct buf *prompt,
-                        struct attachment_list *attachments, struct err *e)
-{
-    for (size_t i = 0; i < r->files.count; i++)
-        if (attach_file(prompt, attachments, r->files.at[i], true, e) < 0)
-            return -1;
-    return prompt->overflow
-               ? err_set(e, ERR_USAGE, "prompt is too long: over %zu MiB", PROMPT_MAX >> 20)
-               : 0;
-}
-
-void repl_note_interrupt(struct repl *r, int signo)
+void repl_set_interrupt(struct repl *r, int signo)
 {
     if (signo == SIGINT)
         repl_say(r, "interrupted");
@@ -154,10 +135,17 @@ static void run_turn(struct repl *r, struct turn *turn)
         words_release(&r->files);
     if (turn->prompt_stored || turn->unstored_count > 0)
         repl_forget_system(r);
-    if (turn->unstored_count > 0)
-        go_on_in_memory(chat, turn);
+    /* The history could not be written, so the conversation is kept in memory from now on. */
+    if (turn->unstored_count > 0) {
+        chat->in_memory = true;
+        if (repl_copy_to_memory(chat, &e) < 0)
+            repl_report(&e);
+        if (turn_remember(turn, &chat->memory, &e) < 0)
+            repl_report(&e);
+        warnf("nothing is stored from now on: the conversation goes on in memory");
+    }
     if (status > 128)
-        repl_note_interrupt(r, status - 128);
+        repl_set_interrupt(r, status - 128);
 }
 
 void repl_ask(struct repl *r, enum turn_kind kind, struct str text)
@@ -169,12 +157,17 @@ void repl_ask(struct repl *r, enum turn_kind kind, struct str text)
                         .system = r->has_system ? (struct str){buf_c(&r->system), r->system.len}
                                                 : STR_NONE,
                         .attachments = &attachments};
+    int result = 0;
 
     if (kind != TURN_AGAIN) {
         buf_add_str(&prompt, text);
         turn.files = (const char *const *)r->files.at;
+        for (size_t i = 0; i < r->files.count && result >= 0; i++)
+            result = attach_file(&prompt, &attachments, r->files.at[i], true, &e);
     }
-    if (kind != TURN_AGAIN && attach_files(r, &prompt, &attachments, &e) < 0) {
+    if (result >= 0 && prompt.overflow)
+        result = err_set(&e, ERR_USAGE, "prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
+    if (result < 0) {
         repl_report(&e);
     } else {
         turn.prompt = buf_str(&prompt);
@@ -338,7 +331,7 @@ static const struct repl_command *find_bare(struct str text)
 
 /* Does what a typed text says: `/word ...` is a command, `//...` the prompt `/...`. A word with
  * another slash in it, such as a path, and a slash alone begin a prompt. */
-static void take_typed(struct repl *r, struct str text)
+static void run_typed(struct repl *r, struct str text)
 {
     const struct repl_command *command = find_bare(text);
     struct str name = {text.p + 1, 0}, rest;
@@ -371,16 +364,7 @@ static void recall(void *arg, struct str text)
     line_remember(arg, text);
 }
 
-/* Returns the file with earlier prompts, or NULL without a place for it or if nothing is
- * stored. */
-static char *recall_path(const struct chat_session *chat)
-{
-    if (!chat->args->store || !chat->config.state_home)
-        return NULL;
-    return path_join(chat->config.state_home, "chathist/prompts");
-}
-
-static void keep_prompt(struct repl *r, char **path, struct str text)
+static void remember_prompt(struct repl *r, char **path, struct str text)
 {
     struct err e = ERR_INIT;
 
@@ -394,20 +378,6 @@ static void keep_prompt(struct repl *r, char **path, struct str text)
 }
 
 /* ---- the conversation ---- */
-
-/* Ends the program if the file cannot be a history, before the first prompt. */
-static void check_is_history(struct chat_session *chat)
-{
-    struct err e = ERR_INIT;
-    struct scan scan;
-
-    chat_session_look_at_history(chat);
-    if (!chat->args->store || chat->history.unreadable)
-        return;
-    if (scan_open(&scan, chat->history.dir_fd, chat->history.path, &e) < 0)
-        die_err(&e);
-    scan_close(&scan);
-}
 
 static void hold_conversation(struct repl *r, char **path)
 {
@@ -428,8 +398,8 @@ static void hold_conversation(struct repl *r, char **path)
         trimmed = trim_lines(buf_str(&text));
         if (came != LINE_TEXT || str_trim(trimmed).n == 0)
             continue;
-        keep_prompt(r, path, trimmed);
-        take_typed(r, trimmed);
+        remember_prompt(r, path, trimmed);
+        run_typed(r, trimmed);
     }
     buf_release(&text);
 }
@@ -443,9 +413,17 @@ static void lend(void *arg, bool lent)
 static void open_conversation(struct repl *r)
 {
     struct chat_session *chat = r->chat;
+    struct history *h = &chat->history;
     struct err e = ERR_INIT;
+    struct scan scan;
 
-    check_is_history(chat);
+    chat_session_look_at_history(chat);
+    /* A file that cannot be a history ends the program before the first prompt. */
+    if (chat->args->store && !h->unreadable) {
+        if (scan_open(&scan, h->dir_fd, h->path, &e) < 0)
+            die_err(&e);
+        scan_close(&scan);
+    }
     chat_session_choose(chat);
     chat->in_memory = !chat->args->store;
     if (chat->in_memory && repl_copy_to_memory(chat, &e) < 0)
@@ -491,8 +469,11 @@ int repl_run(struct chat_session *chat)
 {
     struct repl r = {.chat = chat, .out = &chat->events.out, .system = BUF_INIT(BUF_LINE)};
     struct err e = ERR_INIT;
-    char *path = recall_path(chat);
+    char *path = NULL;
 
+    /* The file with earlier prompts. If nothing is stored, they are neither read nor added. */
+    if (chat->args->store && chat->config.state_home)
+        path = path_join(chat->config.state_home, "chathist/prompts");
     open_conversation(&r);
     prepare_terminal(&r, chat);
     if (path && input_history_load(path, recall, r.line, &e) < 0)

@@ -101,7 +101,7 @@ struct looking {
     const atomic_bool *cancel;
 };
 
-static int open_search(void *looking, struct search *s, struct pattern *p, struct err *e)
+static int open_here(void *looking, struct search *s, struct pattern *p, struct err *e)
 {
     struct looking *l = looking;
     struct history *h = &l->r->chat->history;
@@ -137,7 +137,7 @@ static int print_hits(struct looking *l, struct err *e)
     struct hit hit;
     int found = 0;
 
-    if (open_search(l, &search, &l->pattern, e) < 0)
+    if (open_here(l, &search, &l->pattern, e) < 0)
         return -1;
     while ((found = search_next(&search, &hit, e)) > 0 && print_hit(l, &hit))
         continue;
@@ -153,7 +153,7 @@ static int print_found(struct looking *l, const struct session_hits *hits, struc
     struct buf line = BUF_INIT(BUF_LINE);
     struct search s;
     struct hit hit = {0};
-    int result = open_search(l, &s, &l->texts.any, e);
+    int result = open_here(l, &s, &l->texts.any, e);
 
     if (result < 0)
         return -1;
@@ -176,7 +176,7 @@ static int print_found_sessions(struct looking *l, size_t may_lack, struct err *
                                 .may_lack = may_lack,
                                 .query = &l->query,
                                 .newest_only = true,
-                                .open = open_search,
+                                .open = open_here,
                                 .ctx = l};
     int result = session_search_run(&of, e);
 
@@ -231,7 +231,7 @@ void repl_search(struct repl *r, struct str text)
     if (result == 0)
         result = list_found(&l, &e);
     if (atomic_load(l.cancel)) {
-        repl_note_interrupt(r, line_signals_fatal() ? line_signals_fatal() : SIGINT);
+        repl_set_interrupt(r, line_signals_fatal() ? line_signals_fatal() : SIGINT);
         err_release(&e);
     } else if (result < 0) {
         repl_report(&e);
@@ -247,59 +247,47 @@ void repl_search(struct repl *r, struct str text)
 
 /* ---- /load ---- */
 
-/* Finds the session of /load: a number of the last list, or a name. */
-static int resolve_listed(struct repl *r, struct str name, struct buf *id, struct err *e)
-{
-    size_t n = read_list_count(name);
-
-    if (n > 0 && n <= r->listed.count) {
-        buf_add_c(id, r->listed.at[n - 1]);
-        return 0;
-    }
-    return session_resolve(&r->chat->history, name, id, e);
-}
-
-/* Continues a session of the history. The system prompt for the next turn is dropped, attached
- * files are kept. Returns 0, or -1 with *e set. */
-static int continue_session(struct repl *r, const struct buf *id, struct err *e)
-{
-    struct chat_session *chat = r->chat;
-
-    if (!chat->in_memory && start_try_current(&chat->config, &chat->history, buf_str(id),
-                                              chat->args->common.quiet, e) < 0)
-        return -1;
-    buf_set(&chat->session.id, buf_str(id));
-    chat->session.fresh = chat->session.make_current = false;
-    repl_forget_system(r);
-    return chat->in_memory ? repl_copy_to_memory(chat, e) : 0;
-}
-
-/* Continues a session of the history, and shows its last messages. Reports an error. */
+/* Continues a session of the history, and shows its last messages. The system prompt for the next
+ * turn is dropped, attached files are kept. Reports an error. */
 static void load_by_id(struct repl *r, const struct buf *id)
 {
-    struct history *h = &r->chat->history;
+    struct chat_session *chat = r->chat;
+    struct history *h = &chat->history;
     const struct filter every = {0};
     struct show show = {.last = SHOWN_LAST, .filter = &every};
+    bool quiet = chat->args->common.quiet;
     struct err e = ERR_INIT;
     size_t messages;
 
-    if (continue_session(r, id, &e) < 0) {
+    if (!chat->in_memory && start_try_current(&chat->config, h, buf_str(id), quiet, &e) < 0) {
+        repl_report(&e);
+        return;
+    }
+    buf_set(&chat->session.id, buf_str(id));
+    chat->session.fresh = chat->session.make_current = false;
+    repl_forget_system(r);
+    if (chat->in_memory && repl_copy_to_memory(chat, &e) < 0) {
         repl_report(&e);
         return;
     }
     messages = show_session(r->out, h, buf_str(id), &show);
-    start_report_bad(h, show.bad_lines, r->chat->args->common.quiet);
+    start_report_bad(h, show.bad_lines, quiet);
     repl_say(r, "session %s, %zu message%s", buf_c(id), messages, messages == 1 ? "" : "s");
 }
 
+/* The argument is a number of the last list, or the name of a session. */
 void repl_load(struct repl *r, struct str name)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
+    size_t n = name.n > 0 ? read_list_count(name) : 0;
+    bool listed = n > 0 && n <= r->listed.count;
     struct err e = ERR_INIT;
 
+    if (listed)
+        buf_add_c(&id, r->listed.at[n - 1]);
     if (name.n == 0)
         warnf("no session: try '/load ID', or '/load N' after a list");
-    else if (resolve_listed(r, name, &id, &e) < 0)
+    else if (!listed && session_resolve(&r->chat->history, name, &id, &e) < 0)
         repl_report(&e);
     else
         load_by_id(r, &id);
@@ -505,15 +493,13 @@ static void print_short(struct repl *r, const char *who, const struct message *m
     buf_addf(&line, "%s ", who);
     vis_add_line(&line, message_content(m, &scratch), true);
     wide_add_fitted(&shown, buf_str(&line), room);
-    out_style(r->out, STYLE_DIM);
-    out_raw(r->out, buf_str(&shown));
-    out_style(r->out, STYLE_NONE);
-    out_byte(r->out, '\n');
+    repl_print_dim(r, buf_str(&shown));
     buf_release(&scratch);
     buf_release(&line);
     buf_release(&shown);
 }
 
+/* Prints a prompt and its answer; one of them may be NULL. */
 static void print_exchange(struct repl *r, const struct message *prompt,
                            const struct message *answer)
 {
@@ -521,8 +507,6 @@ static void print_exchange(struct repl *r, const struct message *prompt,
     struct buf age = BUF_INIT(BUF_SMALL);
     int64_t then;
 
-    if (!last)
-        return;
     if (time_parse_iso(last->timestamp, &then))
         add_age(&age, then, time_now());
     repl_say(r, "the session goes on; its last exchange%s%s:", age.len > 0 ? ", " : "",
@@ -631,8 +615,8 @@ static int run_browser(const struct repl *r, struct str query, struct buf *line,
     return status;
 }
 
-/* Is it the history of this conversation? */
-static bool is_own_history(const struct repl *r, struct str path)
+/* Returns true if it is the history of this conversation. */
+static bool is_history_here(const struct repl *r, struct str path)
 {
     char *real = r->chat->history.path ? path_real(r->chat->history.path, NULL) : NULL;
     bool is = real && str_eq_c(path, real);
@@ -642,7 +626,7 @@ static bool is_own_history(const struct repl *r, struct str path)
 }
 
 /* A session of another history is continued as a copy, if the user wants that. */
-static void take_elsewhere(struct repl *r, const struct chosen *c)
+static void continue_elsewhere(struct repl *r, const struct chosen *c)
 {
     struct chat_session *chat = r->chat;
     struct buf copy = BUF_INIT(BUF_SMALL);
@@ -687,9 +671,9 @@ void repl_browse(struct repl *r, struct str query)
         warnf(PROGRAM_PREFIX "hist-browse has printed no choice");
     else if (status == 0 && c.message)
         line_begin_with(r->line, buf_str(&c.content));
-    else if (status == 0 && is_own_history(r, buf_str(&c.history)))
+    else if (status == 0 && is_history_here(r, buf_str(&c.history)))
         load_by_id(r, &c.session);
     else if (status == 0)
-        take_elsewhere(r, &c);
+        continue_elsewhere(r, &c);
     chosen_release(&c);
 }

@@ -23,8 +23,8 @@ static void take_sessions(struct browse *b, const char *letters)
         s->count = 7;
         s->last_line = (off_t)left--;
     }
-    browse_take_sessions(b, 0, &list);
-    browse_take_all_sessions(b);
+    browse_set_sessions(b, 0, &list);
+    browse_finish_sessions(b);
 }
 
 static void add_message(struct thread *t, size_t i, const char *role, const char *content,
@@ -46,7 +46,7 @@ static void hand_in(struct browse *b, struct thread *t)
     struct browse_parts parts;
 
     browse_parts_make(&parts, t);
-    browse_take_messages(b, t, &parts, false);
+    browse_set_messages(b, t, &parts, false);
     while (browse_pane_is_counting(&b->pane))
         browse_pane_count(&b->pane);
 }
@@ -83,7 +83,7 @@ static void take_hits(struct browse *b, size_t from, size_t count, bool done)
         browse_hits_add(&hits, 0, &hit);
         message_release(&m);
     }
-    browse_take_hits(b, &hits, BROWSE_FIT_MESSAGE, done);
+    browse_add_hits(b, &hits, BROWSE_FIT_MESSAGE, done);
 }
 
 static void begin(struct browse *b)
@@ -483,7 +483,7 @@ TEST(a_hit_that_was_replaced_is_asked_for_among_every_line)
     for (size_t i = 0; i < 4; i++)
         add_message(&t, i, "user", "one two", "");
     browse_parts_make(&parts, &t);
-    browse_take_messages(&b, &t, &parts, true);
+    browse_set_messages(&b, &t, &parts, true);
     CHECK(b.every);
     CHECK_INT(b.pane.at, 2);
     CHECK_INT(b.pane.hit, 2);

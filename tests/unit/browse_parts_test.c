@@ -116,7 +116,7 @@ static void begin(struct browse_pane *p, size_t bytes, const char *role, struct 
     browse_pane_init(p);
     browse_pane_resize(p, 60, 10);
     browse_parts_make(&parts, &t);
-    browse_pane_take(p, &t, &parts, false);
+    browse_pane_set(p, &t, &parts, false);
 }
 
 static void end(struct browse_pane *p, struct buf *text)
@@ -297,7 +297,7 @@ TEST(a_hit_between_two_parts_is_found)
         add(&t, "user", buf_str(&text));
         browse_pane_init(&p);
         browse_parts_make(&parts, &t);
-        browse_pane_take(&p, &t, &parts, false);
+        browse_pane_set(&p, &t, &parts, false);
         browse_pane_search(&p, STR("needle"), false);
         CHECK(next_hit(&p, true));
         CHECK(p.hit_at.at == at && p.hit_at.n == 6);
@@ -315,11 +315,11 @@ TEST(a_long_result_is_folded_to_a_line_and_unfolds)
     CHECK(str_starts(line_at(&p, 4), STR("\xe2\x96\xb8 result line 0:")));
     CHECK(str_eq_c(line_at(&p, 7), "behind"));
     browse_pane_step(&p, true);
-    browse_pane_fold(&p);
+    browse_pane_fold(&p, false);
     CHECK(str_starts(line_at(&p, 5), STR("line 0:")));
     browse_pane_scroll(&p, 3000);
     CHECK(p.at == 1 && p.top > 5);
-    browse_pane_fold(&p);
+    browse_pane_fold(&p, false);
     CHECK(p.at == 1 && str_starts(line_at(&p, 4), STR("\xe2\x96\xb8 result line 0:")));
     end(&p, &text);
 }

@@ -17,8 +17,8 @@ static void take_sessions(struct browse *b, size_t count)
         s->count = i + 1;
         s->last_line = (off_t)(count - i);
     }
-    browse_take_sessions(b, 0, &list);
-    browse_take_all_sessions(b);
+    browse_set_sessions(b, 0, &list);
+    browse_finish_sessions(b);
 }
 
 /* With its parts. */
@@ -27,7 +27,7 @@ static void hand_in(struct browse *b, struct thread *t)
     struct browse_parts parts;
 
     browse_parts_make(&parts, t);
-    browse_take_messages(b, t, &parts, false);
+    browse_set_messages(b, t, &parts, false);
 }
 
 static void take_messages(struct browse *b, size_t count)
@@ -73,9 +73,9 @@ TEST(a_place_is_found_again)
 
     browse_init(&b, 1);
     browse_resize(&b, 10, 100);
-    CHECK(!browse_state_take(&b, str_of(line), STR("/other")));
-    CHECK(!browse_state_take(&b, STR("nonsense"), STR("/h")));
-    CHECK(browse_state_take(&b, str_of(line), STR("/h")));
+    CHECK(!browse_state_read(&b, str_of(line), STR("/other")));
+    CHECK(!browse_state_read(&b, STR("nonsense"), STR("/h")));
+    CHECK(browse_state_read(&b, str_of(line), STR("/h")));
     take_sessions(&b, 8);
     CHECK_INT(b.session_list.at, 5);
     CHECK_INT(b.session_list.top, 1);
@@ -97,7 +97,7 @@ TEST(the_orders_are_kept)
                                "\"order\":2,\"most_hits\":1}\n";
 
     browse_init(&b, 1);
-    CHECK(browse_state_take(&b, str_of(line), STR("/h")));
+    CHECK(browse_state_read(&b, str_of(line), STR("/h")));
     CHECK_INT(b.order, BROWSE_LONGEST);
     CHECK(b.most_hits);
     check_line(&b, line);
@@ -110,7 +110,7 @@ TEST(what_is_gone_is_not_waited_for)
 
     browse_init(&b, 1);
     browse_resize(&b, 10, 100);
-    CHECK(browse_state_take(&b, STR("{\"history\":\"/h\",\"session\":\"gone\",\"row\":2}"),
+    CHECK(browse_state_read(&b, STR("{\"history\":\"/h\",\"session\":\"gone\",\"row\":2}"),
                             STR("/h")));
     take_sessions(&b, 3);
     CHECK_INT(b.session_list.at, 0);
@@ -123,7 +123,7 @@ TEST(nonsense_in_a_line_does_no_harm)
     struct browse b;
 
     browse_init(&b, 1);
-    CHECK(browse_state_take(&b,
+    CHECK(browse_state_read(&b,
                             STR("{\"history\":\"/h\",\"query\":7,\"role\":\"x\",\"all\":true,"
                                 "\"session\":[],\"row\":-1,\"top_line\":1e99,\"message\":null}"),
                             STR("/h")));
