@@ -127,7 +127,7 @@ static bool begins_character(const char *body, const char *at)
 
 /* Checks the line and finds its content. A line as our own programs write it is checked without a
  * parse if no field but the content matters. */
-static enum verdict check_fields(struct worker *w)
+static enum verdict check_scanned_line(struct worker *w)
 {
     unsigned in = w->job->in;
 
@@ -263,7 +263,7 @@ static void add_verdict(struct worker *w, enum verdict verdict)
 /* Decides about a line that was not looked at yet. */
 static void judge_line(struct worker *w)
 {
-    enum verdict verdict = is_long_line(w) ? BAD : check_fields(w);
+    enum verdict verdict = is_long_line(w) ? BAD : check_scanned_line(w);
 
     add_verdict(w, verdict == UNSURE ? verify_line(w) : verdict);
 }
@@ -279,7 +279,7 @@ static const char *judge_place(void *ctx, const char *place)
         return place + 1;
     if (place >= w->next) {
         set_line(w, w->next + simd_after_newline(w->next, (size_t)(place - w->next)), place);
-        verdict = is_long_line(w) ? BAD : check_fields(w);
+        verdict = is_long_line(w) ? BAD : check_scanned_line(w);
     }
     /* In a line that was parsed, the calls may stand before the content. */
     if (verdict == UNSURE && place < w->content.p && !(w->calls && w->parsed))

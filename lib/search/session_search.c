@@ -171,7 +171,7 @@ static size_t missing(uint64_t texts, size_t count)
 
 /* Records that a message holds the text of this step. Only sessions that hold enough of the texts
  * before it are of interest. */
-static void add_text(struct session_search *g, const struct hit *hit)
+static void add_text_of_step(struct session_search *g, const struct hit *hit)
 {
     uint64_t bit = UINT64_C(1) << g->step;
     struct session_held *held = held_by(g, hit, g->step <= g->may_lack);
@@ -229,7 +229,7 @@ static int run_step(struct session_search *g, struct pattern *pattern, struct er
     g->opened = true;
     while ((found = next_in_text(g, &g->search, &hit, e)) == 1) {
         if (g->step < g->wanted_count)
-            add_text(g, &hit);
+            add_text_of_step(g, &hit);
         else if (g->step == g->wanted_count)
             check_session_fields(g, &hit);
         else if ((held = held_by(g, &hit, false)))
