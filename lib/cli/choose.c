@@ -20,24 +20,11 @@
 
 /* ---- the options ---- */
 
-/* The last --since counts, and the last --until. */
-static void set_time_bound(struct filter *f, int key, const char *value)
-{
-    int64_t first, last;
-
-    opt_when(key == CHOOSE_SINCE ? "--since" : "--until", value, &first, &last);
-    if (key == CHOOSE_SINCE) {
-        f->has_since = true;
-        f->since = first;
-    } else {
-        f->has_until = true;
-        f->until = last;
-    }
-}
-
 /* Returns false if the key is not one of the options that choose. */
 static bool set_option(struct choice *c, int key, char *value)
 {
+    int64_t first, last;
+
     switch (key) {
     case 'r':
         filter_add(&c->filter.roles, str_of(value));
@@ -48,9 +35,16 @@ static bool set_option(struct choice *c, int key, char *value)
     case 'n':
         c->limit = opt_count("--limit", value);
         break;
+    /* The last --since counts, and the last --until. */
     case CHOOSE_SINCE:
+        opt_when("--since", value, &first, &last);
+        c->filter.has_since = true;
+        c->filter.since = first;
+        break;
     case CHOOSE_UNTIL:
-        set_time_bound(&c->filter, key, value);
+        opt_when("--until", value, &first, &last);
+        c->filter.has_until = true;
+        c->filter.until = last;
         break;
     case CHOOSE_MODEL:
         filter_add(&c->filter.models, str_of(value));
@@ -108,43 +102,6 @@ void choose_add_file(struct choice *c, const char *file)
 
     start_reader_of_file(&c->config, &h, file, c->common.quiet);
     histories_add(&c->histories, h);
-}
-
-/* Opens the history that start_reader finds, and with `others` another program's beside it. */
-static void open_found(struct choice *c, bool others)
-{
-    struct history first;
-
-    start_reader(&c->config, &first, &c->common, others);
-    histories_add(&c->histories, first);
-    if (others && first.other && strcmp(first.other, first.path) != 0)
-        choose_add_file(c, first.other);
-}
-
-static void open_users(struct choice *c, bool all)
-{
-    struct history first;
-
-    start_history(&c->config, &first, &c->common);
-    if (all)
-        start_expect(&first);
-    histories_add(&c->histories, first);
-    if (all && c->config.state_home)
-        histories_add_all(&c->histories, &c->config);
-}
-
-static void open_given(struct choice *c)
-{
-    struct err e = ERR_INIT;
-
-    if (config_load(&c->config, &e) < 0)
-        die_err(&e);
-    for (size_t i = 0; i < c->files.count; i++)
-        choose_add_file(c, c->files.at[i]);
-    if (c->all)
-        histories_add_all(&c->histories, &c->config);
-    if (c->repo)
-        histories_restrict(&c->histories, c->repo);
 }
 
 /* ---- names of sessions ---- */
@@ -231,7 +188,7 @@ static bool decides_here(const struct choice *c, const struct named_session *nam
 }
 
 /* Finds the sessions that the present history does not have in the others of the user. */
-static void look_elsewhere(struct choice *c)
+static void find_elsewhere(struct choice *c)
 {
     struct buf id = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
@@ -279,17 +236,37 @@ void choose_tell_homes(const struct choice *c)
 
 void choose_open(struct choice *c, enum choose_reach reach, const char *otherwise)
 {
-    if (reach == CHOOSE_USERS || reach == CHOOSE_PLACE) {
-        open_users(c, reach == CHOOSE_USERS);
+    bool all = reach == CHOOSE_USERS, others = reach == CHOOSE_OTHERS;
+    struct err e = ERR_INIT;
+    struct history first;
+
+    if (all || reach == CHOOSE_PLACE) {
+        start_history(&c->config, &first, &c->common);
+        if (all)
+            start_expect(&first);
+        histories_add(&c->histories, first);
+        if (all && c->config.state_home)
+            histories_add_all(&c->histories, &c->config);
     } else if (c->files.count > 0 || c->all) {
-        open_given(c);
+        if (config_load(&c->config, &e) < 0)
+            die_err(&e);
+        for (size_t i = 0; i < c->files.count; i++)
+            choose_add_file(c, c->files.at[i]);
+        if (c->all)
+            histories_add_all(&c->histories, &c->config);
+        if (c->repo)
+            histories_restrict(&c->histories, c->repo);
     } else {
-        open_found(c, reach == CHOOSE_OTHERS);
+        start_reader(&c->config, &first, &c->common, others);
+        histories_add(&c->histories, first);
+        /* With CHOOSE_OTHERS another program's history is read, too. */
+        if (others && first.other && strcmp(first.other, first.path) != 0)
+            choose_add_file(c, first.other);
     }
     read_name_operands(c, otherwise);
     if (reach == CHOOSE_ANYWHERE && c->files.count == 0 && !c->all && c->config.state_home &&
         c->histories.at[0].kind != HISTORY_EXPLICIT)
-        look_elsewhere(c);
+        find_elsewhere(c);
 }
 
 bool choose_many(const struct choice *c)
@@ -389,8 +366,8 @@ int choose_mark(const struct choice *c, const struct session_list *l, bool *mark
 }
 
 /* Removes the sessions that are not chosen from a list of all sessions. */
-static int keep_chosen(const struct choice *c, struct session_list *l, const struct history *h,
-                       size_t limit, struct err *e)
+static int restrict_to_chosen(const struct choice *c, struct session_list *l,
+                              const struct history *h, size_t limit, struct err *e)
 {
     const struct filter_list *named = &c->filter.sessions;
     bool *marked = mem_zalloc(l->count);
@@ -436,7 +413,7 @@ int choose_list(struct choice *c, struct session_list *l, const struct history *
         return -1;
     if (id && l->count == 0 && list_digits(l, h, str_of(id), most, e) < 0)
         return -1;
-    return all ? 0 : keep_chosen(c, l, h, limit, e);
+    return all ? 0 : restrict_to_chosen(c, l, h, limit, e);
 }
 
 void choose_hint_others(const struct choice *c)

@@ -67,7 +67,7 @@ const char *config_env(const char *name)
     return value && *value ? value : NULL;
 }
 
-static void set_value(struct config *c, enum setting s, const char *value, enum config_from from)
+static void set_setting(struct config *c, enum setting s, const char *value, enum config_from from)
 {
     if (!value)
         return;
@@ -78,12 +78,12 @@ static void set_value(struct config *c, enum setting s, const char *value, enum 
 
 void config_set(struct config *c, enum setting s, const char *value)
 {
-    set_value(c, s, value, CONFIG_FLAG);
+    set_setting(c, s, value, CONFIG_FLAG);
 }
 
 void config_set_preset(struct config *c, enum setting s, const char *value)
 {
-    set_value(c, s, value, CONFIG_PRESET);
+    set_setting(c, s, value, CONFIG_PRESET);
 }
 
 /* ---- files that decide for the user ---- */
@@ -171,7 +171,7 @@ static void add_named(struct config *c, enum setting s, struct str name, struct 
 /* Stores `service.NAME.PROPERTY`. A service has the settings of any provider (`header.NAME.…`).
  * Unknown properties are stored as well: they show that the user means a service (server_choose).
  * Returns false for them. */
-static bool take_service(struct config *c, struct str name, struct str value)
+static bool set_service(struct config *c, struct str name, struct str value)
 {
     static const enum setting shared[] = {SETTING_OPTION, SETTING_HEADER, SETTING_HEADER_COMMAND};
     struct str property = name, service = str_cut(&property, '.'), rest = property;
@@ -222,43 +222,26 @@ static bool set_named(struct config *c, struct str key, struct str value)
         if (named[i] == SETTING_MCP && !is_mcp_key(name))
             return false;
         if (named[i] == SETTING_SERVICE)
-            return take_service(c, name, value);
+            return set_service(c, name, value);
         add_named(c, named[i], name, value, false);
         return true;
     }
     return false;
 }
 
-/* Warns about an unknown key. `api_key` is the most likely one, so it gets an explanation. */
-static void warn_unknown(struct str key, const char *file, size_t number)
-{
-    struct str rest = key;
-    bool secret = str_starts(key, STR("api_key")) || str_ends(str_cut(&rest, '.'), STR("_api_key"));
-
-    warnf("unknown key '%.*s' in '%s', line %zu%s", (int)key.n, key.p, file, number,
-          secret ? ": API keys belong in keys/PROVIDER beside this file, or use api_key_command"
-                 : "");
-}
-
-/* Is the value a command for the shell, which has quotes and comments of its own? */
+/* Returns whether the value is a command for the shell, which has its own quotes and comments. */
 static bool is_command(enum setting s)
 {
     return s == SETTING_API_KEY_COMMAND || s == SETTING_MCP;
 }
 
-/* Is the whole value in quotes, as in TOML or a shell? */
-static bool is_quoted(enum setting s, struct str value)
-{
-    return !is_command(s) && value.n >= 2 && (value.p[0] == '"' || value.p[0] == '\'') &&
-           value.p[value.n - 1] == value.p[0];
-}
-
-static int take_line(struct config *c, struct str line, const char *file, size_t number,
-                     struct err *e)
+static int read_setting(struct config *c, struct str line, const char *file, size_t number,
+                        struct err *e)
 {
     struct str rest = str_trim(line), key;
     const char *fault;
     char *value;
+    bool secret;
 
     if (rest.n == 0 || rest.p[0] == '#')
         return 0;
@@ -272,7 +255,9 @@ static int take_line(struct config *c, struct str line, const char *file, size_t
             continue;
         if (rest.n == 0)
             return 0;
-        if (is_quoted((enum setting)i, rest))
+        /* The whole value is in quotes, as in TOML or a shell. */
+        if (!is_command((enum setting)i) && rest.n >= 2 &&
+            (rest.p[0] == '"' || rest.p[0] == '\'') && rest.p[rest.n - 1] == rest.p[0])
             return err_set(e, ERR_USAGE,
                            "cannot read '%s': line %zu: the value of %s takes no quotes", file,
                            number, settings[i].key);
@@ -281,14 +266,19 @@ static int take_line(struct config *c, struct str line, const char *file, size_t
             return err_set(e, ERR_USAGE, "cannot read '%s': line %zu: bad value of %s: %s", file,
                            number, settings[i].key, fault);
         value = mem_copy(rest.p, rest.n);
-        set_value(c, (enum setting)i, value, CONFIG_FILE);
+        set_setting(c, (enum setting)i, value, CONFIG_FILE);
         c->line[i] = number;
         free(value);
         return 0;
     }
     if (set_named(c, key, rest))
         return 0;
-    warn_unknown(key, file, number);
+    /* `api_key` is the most likely unknown key, so it gets an explanation. */
+    rest = key;
+    secret = str_starts(key, STR("api_key")) || str_ends(str_cut(&rest, '.'), STR("_api_key"));
+    warnf("unknown key '%.*s' in '%s', line %zu%s", (int)key.n, key.p, file, number,
+          secret ? ": API keys belong in keys/PROVIDER beside this file, or use api_key_command"
+                 : "");
     return 0;
 }
 
@@ -325,14 +315,14 @@ static int read_file(struct config *c, struct err *e)
         e->kind = ERR_USAGE;
     rest = buf_str(&text);
     for (size_t number = 1; result == 0 && rest.p; number++)
-        result = take_line(c, str_cut(&rest, '\n'), file, number, e);
+        result = read_setting(c, str_cut(&rest, '\n'), file, number, e);
     buf_release(&text);
     free(file);
     return result;
 }
 
 /* Paths and commands may have any byte. */
-static int take_variable(struct config *c, enum setting s, struct err *e)
+static int read_variable(struct config *c, enum setting s, struct err *e)
 {
     const char *text = config_env(settings[s].variable), *fault;
     bool any = is_command(s) || s == SETTING_HISTORY || s == SETTING_SESSION;
@@ -340,7 +330,7 @@ static int take_variable(struct config *c, enum setting s, struct err *e)
     char *value;
 
     if (any || trimmed.n == 0) {
-        set_value(c, s, text, CONFIG_ENVIRONMENT);
+        set_setting(c, s, text, CONFIG_ENVIRONMENT);
         return 0;
     }
     fault = text_value_fault(trimmed);
@@ -348,7 +338,7 @@ static int take_variable(struct config *c, enum setting s, struct err *e)
         return err_set(e, ERR_USAGE, "bad value '%s' for %s: %s", text, settings[s].variable,
                        fault);
     value = mem_copy(trimmed.p, trimmed.n);
-    set_value(c, s, value, CONFIG_ENVIRONMENT);
+    set_setting(c, s, value, CONFIG_ENVIRONMENT);
     free(value);
     return 0;
 }
@@ -407,7 +397,7 @@ int config_load(struct config *c, struct err *e)
     if (read_file(c, e) < 0)
         return -1;
     for (size_t i = 0; i < SETTING_COUNT; i++)
-        if (settings[i].variable && take_variable(c, (enum setting)i, e) < 0)
+        if (settings[i].variable && read_variable(c, (enum setting)i, e) < 0)
             return -1;
     return 0;
 }
@@ -487,22 +477,14 @@ int config_session_timeout(const struct config *c, int64_t *ms, struct err *e)
     return 0;
 }
 
-bool is_effort(const char *text)
-{
-    struct str rest = str_of(EFFORT_WORDS);
-
-    while (rest.p)
-        if (str_eq_c(str_cut(&rest, '|'), text))
-            return true;
-    return false;
-}
-
 int config_effort(const struct config *c, const char **level, struct err *e)
 {
     const char *text = c->value[SETTING_EFFORT];
 
     *level = text && *text ? text : NULL;
-    return !*level || is_effort(text) ? 0 : bad_value(c, SETTING_EFFORT, EFFORT_LEVELS, e);
+    if (!*level || opt_choice(EFFORT_WORDS, str_of(text)) <= opt_choice(EFFORT_WORDS, STR("max")))
+        return 0;
+    return bad_value(c, SETTING_EFFORT, EFFORT_LEVELS, e);
 }
 
 int config_max_tokens(const struct config *c, int64_t *n, struct err *e)

@@ -38,7 +38,7 @@ static void clear_beyond_limits(const struct deletion *d, bool *marked, size_t c
 }
 
 /* Removes the sessions without a mark from the list, and counts the rest. */
-static void keep_marked(struct deletion *d, const bool *marked)
+static void restrict_to_marked(struct deletion *d, const bool *marked)
 {
     session_list_restrict(&d->list, marked, SIZE_MAX);
     d->messages = d->bytes = 0;
@@ -122,7 +122,7 @@ void delete_choose(struct deletion *d, const struct history *h, const struct del
         die_err(&e);
     d->current = spare_current(d, h, marked) && !w->limited;
     clear_beyond_limits(d, marked, w->choice.limit > 0 ? w->choice.limit : SIZE_MAX);
-    keep_marked(d, marked);
+    restrict_to_marked(d, marked);
     free(marked);
 }
 
@@ -181,20 +181,6 @@ static bool is_settled(void *arg)
     return good;
 }
 
-static void settle_list(struct leave_out *o)
-{
-    size_t before = o->d->list.count;
-    bool *marked = mem_zalloc(before);
-
-    for (size_t i = 0; i < before; i++) {
-        marked[i] = !o->stays[i];
-        o->d->list.at[i].count = o->seen[i];
-    }
-    keep_marked(o->d, marked);
-    o->d->spared = before - o->d->list.count;
-    free(marked);
-}
-
 /* Removes the pointer if it names a deleted session. Returns 0, or -1 with *e set. */
 static int delete_pointer(const struct deletion *d, const struct history *h, struct err *e)
 {
@@ -215,6 +201,7 @@ int delete_chosen(struct deletion *d, struct history *h, struct err *e)
                             .message = MESSAGE_INIT,
                             .seen = mem_zalloc(count * sizeof(*out.seen)),
                             .stays = mem_zalloc(count * sizeof(*out.stays))};
+    bool *marked = mem_zalloc(count);
     struct rewriter by = {
         .arg = &out, .begin = begin_deletion, .line = delete_line, .settled = is_settled};
     int result = -1;
@@ -222,12 +209,18 @@ int delete_chosen(struct deletion *d, struct history *h, struct err *e)
     for (size_t i = 0; i < count; i++)
         hash_map_set(&out.places, d->list.at[i].id, i);
     if (rewrite_run(h, &by, e) >= 0) {
-        settle_list(&out);
+        for (size_t i = 0; i < count; i++) {
+            marked[i] = !out.stays[i];
+            d->list.at[i].count = out.seen[i];
+        }
+        restrict_to_marked(d, marked);
+        d->spared = count - d->list.count;
         result = delete_pointer(d, h, e);
     }
     hash_map_release(&out.places);
     message_release(&out.message);
     free(out.seen);
     free(out.stays);
+    free(marked);
     return result;
 }

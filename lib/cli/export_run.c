@@ -41,31 +41,21 @@ static int write_to_file(void *arg, struct str bytes, struct err *e)
     return 0;
 }
 
-/* Returns whether the files hold the same bytes; false on any error. */
-static bool same_content(int a, int b)
-{
-    char x[4096], y[4096];
-    off_t at = 0;
-    ssize_t n, m;
-
-    do {
-        n = file_pread_full(a, x, sizeof x, at);
-        m = file_pread_full(b, y, sizeof y, at);
-        if (n < 0 || n != m || memcmp(x, y, (size_t)n) != 0)
-            return false;
-        at += n;
-    } while (n > 0);
-    return true;
-}
-
-/* Returns whether the old content is the new one. */
+/* Returns whether the old file holds the same bytes as the new one; false on any error. */
 static bool is_unchanged(const struct file_replace *f)
 {
     int fd = file_open_regular(f->path, O_RDONLY, 0, NULL, NULL, NULL);
-    bool same = fd >= 0 && same_content(fd, f->fd);
+    char x[4096], y[4096];
+    off_t at = 0;
+    ssize_t n = 1;
+    bool same = fd >= 0;
 
-    if (fd >= 0)
-        close(fd);
+    for (; same && n > 0; at += n) {
+        n = file_pread_full(fd, x, sizeof x, at);
+        same =
+            n >= 0 && n == file_pread_full(f->fd, y, sizeof y, at) && memcmp(x, y, (size_t)n) == 0;
+    }
+    file_close(fd);
     return same;
 }
 
@@ -169,14 +159,6 @@ static int write_to_growth(void *arg, struct str bytes, struct err *e)
     return append_write(&g->file, bytes, false, e);
 }
 
-/* Returns 0 once all bytes are on disk, or -1 with *e set. */
-static int growth_end(struct export_growth *g, struct err *e)
-{
-    if (system_sync(g->file.fd) < 0 || file_sync_dir_of(g->file.path) < 0)
-        return growth_failed(g, e);
-    return 0;
-}
-
 /* ---- one run ---- */
 
 /* Reads and converts lines on one of the threads. */
@@ -222,22 +204,6 @@ static int readers_open(struct run *r, struct err *e)
             return -1;
     }
     return 0;
-}
-
-/* Returns how many secrets were replaced. */
-static size_t readers_close(struct run *r)
-{
-    size_t redacted = 0;
-
-    for (size_t i = 0; i < r->threads; i++) {
-        redacted += r->readers[i].redacted;
-        redactor_free(r->readers[i].redactor);
-        buf_release(&r->readers[i].part.text);
-        buf_release(&r->readers[i].clean);
-        message_release(&r->readers[i].line);
-        line_times_release(&r->readers[i].times);
-    }
-    return redacted;
 }
 
 /* ---- which sessions ---- */
@@ -372,12 +338,6 @@ static int read_line(struct run *r, struct reader *d, size_t i, struct err *e)
     return make_progress(r, d, e);
 }
 
-/* Returns whether all lines are exported, not only the thread. New lines always are. */
-static bool is_raw(const struct run *r)
-{
-    return r->job->raw || (r->job->state && !r->job->directory);
-}
-
 static int write_thread(struct run *r, struct reader *d, struct export *x, size_t session,
                         struct err *e)
 {
@@ -397,7 +357,8 @@ static int write_thread(struct run *r, struct reader *d, struct export *x, size_
             rc = line_times_get(&d->times, r->select.lines[i].at, d->line.timestamp,
                                 &t.at[t.count - 1].time, e);
     }
-    if (!is_raw(r))
+    /* New lines are always exported as they are. */
+    if (!r->job->raw && (!r->job->state || r->job->directory))
         thread_settle(&t);
     x->title_line = t.title;
     if (rc == 0 && t.count > 0)
@@ -542,32 +503,23 @@ static int write_pieces(struct pieces *p, bool (*begin)(void *, size_t),
     return rc;
 }
 
-/* Writes the sessions, the first ones on this thread: formats ask whether others come before. */
-static int write_sessions(struct run *r, struct export *x, struct err *e)
-{
-    struct pieces p = {.run = r, .to = x};
-
-    while (p.next < r->count && (x->sessions == 0 || x->messages == 0))
-        if (write_session(r, r->readers, x, r->order[p.next++], e) < 0)
-            return -1;
-    return p.next < r->count ? write_pieces(&p, begin_sessions, do_sessions, e) : 0;
-}
-
 static int write_selected(struct run *r, struct export *x, struct err *e)
 {
+    struct pieces p = {.run = r, .to = x};
     struct reader *d = r->readers;
-    int rc = 0;
 
-    if (!x->format->lines)
-        return write_sessions(r, x, e);
-    for (size_t i = 0; rc == 0 && i < r->select.lines_count; i++) {
-        if (!r->select.sessions[r->select.lines[i].session].wanted)
-            continue;
-        rc = read_line(r, d, i, e);
-        if (rc == 0)
-            rc = export_line(x, &d->line, e);
+    for (size_t i = 0; x->format->lines && i < r->select.lines_count; i++) {
+        if (r->select.sessions[r->select.lines[i].session].wanted &&
+            (read_line(r, d, i, e) < 0 || export_line(x, &d->line, e) < 0))
+            return -1;
     }
-    return rc;
+    if (x->format->lines)
+        return 0;
+    /* Formats ask whether other sessions come before: this thread writes the first ones. */
+    while (p.next < r->count && (x->sessions == 0 || x->messages == 0))
+        if (write_session(r, d, x, r->order[p.next++], e) < 0)
+            return -1;
+    return p.next < r->count ? write_pieces(&p, begin_sessions, do_sessions, e) : 0;
 }
 
 /* ---- the lines as they are read: see is_streamed ---- */
@@ -657,8 +609,8 @@ static int export_named(struct run *r, struct export *x, struct named *n, struct
 
 /* Exports the complete lines of `text` and removes them; at the end also the last one. What is
  * longer than a line of a history can be is dropped. */
-static int take_lines(struct run *r, struct export *x, struct named *n, struct buf *text,
-                      bool ended, struct err *e)
+static int export_named_lines(struct run *r, struct export *x, struct named *n, struct buf *text,
+                              bool ended, struct err *e)
 {
     struct str rest = buf_str(text);
     size_t searched = n->searched;
@@ -696,7 +648,7 @@ static int write_named(struct run *r, struct export *x, struct err *e)
             rc = is_stdin ? err_sys(e, errno, "cannot read standard input")
                           : err_sys(e, errno, "cannot read '%s'", path);
         else
-            rc = take_lines(r, x, &n, &text, more == 0, e);
+            rc = export_named_lines(r, x, &n, &text, more == 0, e);
     }
     if (rc == 0)
         rc = write_group(x, &n, e);
@@ -711,14 +663,6 @@ static int write_named(struct run *r, struct export *x, struct err *e)
 
 /* ---- destinations ---- */
 
-/* Writes what is exported, the sessions in their order. */
-static int write_chosen(struct run *r, struct export *x, struct err *e)
-{
-    return r->job->messages ? write_named(r, x, e)
-           : is_streamed(r) ? write_stream(r, x, e)
-                            : write_selected(r, x, e);
-}
-
 /* Writes a document of one session, or of all (SELECTION_NONE). `follows`: the file already has a
  * document. */
 static int write_document(struct run *r, struct reader *d, size_t session, export_sink *sink,
@@ -729,8 +673,10 @@ static int write_document(struct run *r, struct reader *d, size_t session, expor
 
     x.sessions = follows;
     if (rc == 0)
-        rc = session == SELECTION_NONE ? write_chosen(r, &x, e)
-                                       : write_session(r, d, &x, session, e);
+        rc = session != SELECTION_NONE ? write_session(r, d, &x, session, e)
+             : r->job->messages        ? write_named(r, &x, e)
+             : is_streamed(r)          ? write_stream(r, &x, e)
+                                       : write_selected(r, &x, e);
     if (rc == 0)
         rc = export_end(&x, e);
     export_release(&x);
@@ -782,8 +728,8 @@ static int to_growing_file(struct run *r, struct err *e)
         return -1;
     if (r->count > 0) {
         rc = write_document(r, r->readers, SELECTION_NONE, write_to_growth, &g, g.before > 0, e);
-        if (rc == 0)
-            rc = growth_end(&g, e);
+        if (rc == 0 && (system_sync(g.file.fd) < 0 || file_sync_dir_of(g.file.path) < 0))
+            rc = growth_failed(&g, e);
         /* If this fails, the next run does it: the state has the length. */
         if (rc < 0)
             (void)growth_cut(&g, g.before);
@@ -845,24 +791,6 @@ static void check_output_place(const struct run *r, const char *path, const char
 
     if (why)
         die_usage("%s: '%s' %s", option, path, why);
-}
-
-static void check_places(const struct run *r)
-{
-    const char *output = r->job->directory ? NULL : r->job->output;
-
-    check_output_place(r, output, "--output");
-    check_output_place(r, r->job->state, "--incremental");
-    if (output && r->job->state && path_same(output, r->job->state))
-        die_usage("'%s' cannot be both --output and the state of --incremental", output);
-}
-
-/* Ends the program with a failure, or with the signal that interrupted it. */
-static void die_interrupted(const struct err *e)
-{
-    if (e->kind == ERR_SIGNAL)
-        die_signal(interrupt_signal());
-    die_err(e);
 }
 
 static int write_output(struct run *r, struct err *e)
@@ -938,10 +866,14 @@ static int run_one(struct export_job *job, const struct history *h, struct out *
                     .cancel_fd = -1,
                     /* Those that write files wait for the disk. */
                     .threads = job->directory ? THREAD_POOL_MAX : thread_pool_size()};
-    size_t redacted;
+    const char *file = job->directory ? NULL : job->output;
+    size_t redacted = 0;
     int rc;
 
-    check_places(&r);
+    check_output_place(&r, file, "--output");
+    check_output_place(&r, job->state, "--incremental");
+    if (file && job->state && path_same(file, job->state))
+        die_usage("'%s' cannot be both --output and the state of --incremental", file);
     if (readers_open(&r, &e) < 0)
         die_err(&e);
     if (job->output) {
@@ -953,8 +885,10 @@ static int run_one(struct export_job *job, const struct history *h, struct out *
         r.tick = progress_work;
     rc = job->messages ? write_output(&r, &e) : from_history(&r, &e);
     progress_end();
-    if (rc < 0 && (!goes_on || e.kind == ERR_SIGNAL))
-        die_interrupted(&e);
+    if (rc < 0 && e.kind == ERR_SIGNAL)
+        die_signal(interrupt_signal());
+    if (rc < 0 && !goes_on)
+        die_err(&e);
     if (rc < 0) {
         warn_err(&e);
         r.status = exit_code(e.kind);
@@ -962,7 +896,16 @@ static int run_one(struct export_job *job, const struct history *h, struct out *
     }
     if (job->output)
         interrupt_end();
-    redacted = readers_close(&r);
+    for (size_t i = 0; i < r.threads; i++) {
+        struct reader *d = &r.readers[i];
+
+        redacted += d->redacted;
+        redactor_free(d->redactor);
+        buf_release(&d->part.text);
+        buf_release(&d->clean);
+        message_release(&d->line);
+        line_times_release(&d->times);
+    }
     if (job->redact && !job->choice.common.quiet)
         warnf("%zu redacted; secrets of another form remain", redacted);
     free(r.order);

@@ -27,32 +27,16 @@ void histories_add(struct histories *l, struct history h)
     l->at[l->count++] = h;
 }
 
-static bool same_file(const char *path, const struct stat *st)
-{
-    struct stat other;
-
-    return stat(path, &other) == 0 && file_is_same(&other, st);
-}
-
-/* Does the history exist, and was it not found before? */
-static bool is_new(const struct histories *l, const struct history *h)
-{
-    struct stat st;
-
-    if (file_stat(h->dir_fd, h->path, &st) < 0 || !S_ISREG(st.st_mode))
-        return false;
-    for (size_t i = 0; i < l->count; i++)
-        if (same_file(l->at[i].path, &st))
-            return false;
-    return true;
-}
-
-/* For locate_all: keeps a history unless it was found before. */
-static void consider(void *arg, struct history history)
+/* For locate_all: adds a history if it exists, and was not found before. */
+static void add_new(void *arg, struct history history)
 {
     struct histories *l = arg;
+    struct stat st, other;
+    bool is_new = file_stat(history.dir_fd, history.path, &st) == 0 && S_ISREG(st.st_mode);
 
-    if (is_new(l, &history))
+    for (size_t i = 0; is_new && i < l->count; i++)
+        is_new = stat(l->at[i].path, &other) < 0 || !file_is_same(&other, &st);
+    if (is_new)
         histories_add(l, history);
     else
         history_release(&history);
@@ -76,7 +60,7 @@ void histories_add_all(struct histories *l, const struct config *c)
     size_t given = l->count;
     struct err e = ERR_INIT;
 
-    if (locate_all(&from, consider, l, &e) < 0)
+    if (locate_all(&from, add_new, l, &e) < 0)
         die_err(&e);
     if (l->count > given)
         qsort(l->at + given, l->count - given, sizeof *l->at, by_last_write);
@@ -100,7 +84,7 @@ void histories_hint_others(const struct history *h, const struct config *c)
     if (!isatty(STDERR_FILENO) || !c->state_home || h->kind == HISTORY_EXPLICIT ||
         (file_stat(h->dir_fd, h->path, &st) == 0 && st.st_size > 0))
         return;
-    if (locate_all(&from, consider, &all, NULL) == 0)
+    if (locate_all(&from, add_new, &all, NULL) == 0)
         for (size_t i = 0; i < all.count; i++)
             count += file_stat(all.at[i].dir_fd, all.at[i].path, &st) == 0 && st.st_size > 0;
     if (count > 0)
@@ -135,34 +119,27 @@ void history_name_add(struct buf *out, const struct history *h)
     buf_add_str(out, name);
 }
 
-static bool history_is_called(const struct history *h, struct str folded)
-{
-    struct buf name = BUF_INIT(BUF_SMALL), key = BUF_INIT(BUF_LINE);
-    bool is;
-
-    history_name_add(&name, h);
-    utf8_add_folded(&key, buf_str(&name));
-    is = str_find(buf_str(&key), folded) != NULL;
-    buf_release(&name);
-    buf_release(&key);
-    return is;
-}
-
 void histories_restrict(struct histories *l, const char *text)
 {
-    struct buf folded = BUF_INIT(BUF_LINE);
+    struct buf folded = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_SMALL), key = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
     size_t kept = 0;
 
     utf8_add_folded(&folded, str_of(text));
     for (size_t i = 0; i < l->count; i++) {
-        if (history_is_called(&l->at[i], buf_str(&folded)))
+        buf_clear(&name);
+        buf_clear(&key);
+        history_name_add(&name, &l->at[i]);
+        utf8_add_folded(&key, buf_str(&name));
+        if (str_find(buf_str(&key), buf_str(&folded)))
             l->at[kept++] = l->at[i];
         else
             history_release(&l->at[i]);
     }
     l->count = kept;
     buf_release(&folded);
+    buf_release(&name);
+    buf_release(&key);
     if (kept > 0)
         return;
     err_set(&e, ERR_FAILURE, "no history of yours has '%s' in the path of its repository", text);

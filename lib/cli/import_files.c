@@ -15,6 +15,7 @@
 
 /* Directories are searched up to this depth. */
 #define DEPTH_MAX 32
+
 static void add_file(struct import_files *f, const char *path, bool named, const struct stat *st)
 {
     int64_t last = st ? system_mtime(st) / 1000 : 0;
@@ -41,21 +42,14 @@ static void fail_file(struct import_files *f, const char *path, int error)
     f->failed(f->arg, &e);
 }
 
-/* Returns false if the directory was visited before: links may lead in circles. */
-static bool visit_once(struct import_files *f, const struct stat *st)
-{
-    uint64_t id[] = {(uint64_t)st->st_dev, (uint64_t)st->st_ino};
-    struct str key = {(const char *)id, sizeof id};
-
-    return hash_map_add(&f->seen, key);
-}
-
 static void walk(struct import_files *f, const char *path, const struct stat *at, int depth)
 {
+    uint64_t id[] = {(uint64_t)at->st_dev, (uint64_t)at->st_ino};
     struct dirent *entry;
     DIR *dir;
 
-    if (!visit_once(f, at))
+    /* Links may lead in circles: no directory is visited twice. */
+    if (!hash_map_add(&f->seen, (struct str){(const char *)id, sizeof id}))
         return;
     dir = depth < DEPTH_MAX ? opendir(path) : (errno = ENAMETOOLONG, NULL);
     if (!dir) {

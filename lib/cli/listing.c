@@ -49,7 +49,7 @@ static size_t print_id(struct out *out, const struct session *s, struct buf *scr
 }
 
 /* Prints `id TAB last-used TAB count TAB label`, and `TAB history`. */
-static void print_record(struct out *out, const struct session *s, const char *history)
+static void print_fields_of(struct out *out, const struct session *s, const char *history)
 {
     struct buf line = BUF_INIT(8 * BUF_LINE);
 
@@ -137,7 +137,7 @@ void list_session(struct out *out, const struct session *s, struct list_form *fo
     } else if (out->terminal) {
         print_columns(out, s, form);
     } else {
-        print_record(out, s, form->history);
+        print_fields_of(out, s, form->history);
     }
 }
 

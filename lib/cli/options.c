@@ -45,25 +45,24 @@ static bool is_shortened(const char *a, const char *b)
     return str_starts(str_of(a), str_of(b)) || str_starts(str_of(b), str_of(a));
 }
 
-/* Returns whether `name` is a better guess than the one that is as similar. */
-static bool is_better(const struct nearest *n, const char *name)
-{
-    bool begins = is_shortened(n->typed, name), did = is_shortened(n->typed, n->name);
-
-    return begins != did ? begins : strlen(name) > strlen(n->name);
-}
-
 void nearest_offer(struct nearest *n, const char *name)
 {
     size_t length = strlen(n->typed), most = length / 3 < 3 ? length / 3 + 1 : 4;
     size_t far = distance(n->typed, name, most);
     bool within = (length > 3 && strstr(name, n->typed)) || strstr(n->typed, name);
+    bool better = false;
 
     if (far == most && !within)
         return;
     if (far == most)
         far = most + 1;
-    if (!n->name || far < n->far || (far == n->far && is_better(n, name))) {
+    /* Of equally similar names, one that begins with the other one, or else the longer one. */
+    if (n->name && far == n->far) {
+        bool begins = is_shortened(n->typed, name), did = is_shortened(n->typed, n->name);
+
+        better = begins != did ? begins : strlen(name) > strlen(n->name);
+    }
+    if (!n->name || far < n->far || better) {
         n->far = far;
         n->name = name;
     }
@@ -100,15 +99,6 @@ static const struct opt *find_row(const struct opt *table, const char *name)
 {
     for (; table->key; table++)
         if (strcmp(table->name, name) == 0)
-            return table;
-    return NULL;
-}
-
-/* Returns the row with this key, or NULL. */
-static const struct opt *find_key(const struct opt *table, int key)
-{
-    for (; table->key; table++)
-        if (table->key == key)
             return table;
     return NULL;
 }
@@ -181,16 +171,6 @@ static void print_completion(void *arg, const struct opt *o)
     printf("\t--%s\t%s\t%s\t%s\n", o->name, kind_names[o->kind], o->meta ? o->meta : "", o->help);
 }
 
-/* Prints the words of a choice without the brackets of the synopsis. */
-static void print_operands(const struct program *program)
-{
-    struct str shown = str_of(program->operands);
-
-    if (program->operand_kind == OPT_CHOICE)
-        shown = (struct str){shown.p + 1, shown.n - 2};
-    printf("\t\t%s\t%.*s\t\n", kind_names[program->operand_kind], (int)shown.n, shown.p);
-}
-
 static void finish_printing(void)
 {
     if (fflush(stdout) != 0 || ferror(stdout)) {
@@ -208,7 +188,7 @@ struct tables {
     struct buf letters;
 };
 
-static void print_completion_row(void *arg, const struct opt *o)
+static void add_row_for_getopt(void *arg, const struct opt *o)
 {
     struct tables *t = arg;
 
@@ -231,8 +211,8 @@ void opt_start(struct opt_parser *p, const struct program *program, int argc, ch
     *p = (struct opt_parser){.program = program, .argc = argc, .argv = argv};
     /* With a leading colon getopt reports a missing argument and an unknown option differently. */
     buf_add_byte(&t.letters, ':');
-    each_option(program, print_completion_row, &t);
-    print_completion_row(&t, &helper);
+    each_option(program, add_row_for_getopt, &t);
+    add_row_for_getopt(&t, &helper);
     t.longs = mem_grow(t.longs, &t.cap, t.count + 1, sizeof *t.longs);
     t.longs[t.count] = (struct option){0};
     p->table = t.longs;
@@ -241,20 +221,12 @@ void opt_start(struct opt_parser *p, const struct program *program, int argc, ch
     optind = 1;
 }
 
-static enum color_when parse_when(const char *value)
-{
-    if (strcmp(value, "auto") == 0)
-        return COLOR_AUTO;
-    if (strcmp(value, "always") == 0)
-        return COLOR_ALWAYS;
-    if (strcmp(value, "never") == 0)
-        return COLOR_NEVER;
-    die_usage("bad value '%s' for --color: auto, always or never is expected", value);
-}
-
 /* Handles a common option. Returns false if the key is not one. */
-static bool take_common(struct opt_parser *p, int key)
+static bool set_common(struct opt_parser *p, int key)
 {
+    struct str operands;
+    size_t when;
+
     switch (key) {
     case OPT_HELP:
         print_help(p->program);
@@ -266,7 +238,12 @@ static bool take_common(struct opt_parser *p, int key)
         break;
     case COMPLETION_TABLE:
         each_option(p->program, print_completion, NULL);
-        print_operands(p->program);
+        /* The words of a choice are printed without the brackets of the synopsis. */
+        operands = str_of(p->program->operands);
+        if (p->program->operand_kind == OPT_CHOICE)
+            operands = (struct str){operands.p + 1, operands.n - 2};
+        printf("\t\t%s\t%.*s\t\n", kind_names[p->program->operand_kind], (int)operands.n,
+               operands.p);
         finish_printing();
         break;
     case OPT_HISTORY:
@@ -279,7 +256,10 @@ static bool take_common(struct opt_parser *p, int key)
         p->common.quiet = true;
         break;
     case OPT_COLOR:
-        p->common.color = parse_when(optarg);
+        when = opt_choice("auto|always|never", str_of(optarg));
+        if (when > COLOR_NEVER)
+            die_usage("bad value '%s' for --color: auto, always or never is expected", optarg);
+        p->common.color = (enum color_when)when;
         break;
     default:
         return false;
@@ -317,15 +297,6 @@ static _Noreturn void die_long(const struct opt_parser *p, const char *word)
     die_usage("unknown option '--%s'", typed);
 }
 
-/* If the argument has blanks, it was meant as text. */
-static _Noreturn void die_short(const char *word)
-{
-    if (strpbrk(word, " \t\n"))
-        die_usage("unknown option '-%c' in '%s': put -- before a text that begins with -", optopt,
-                  word);
-    die_usage("unknown option '-%c'", optopt);
-}
-
 static void die_option(struct opt_parser *p, int key)
 {
     const char *word = p->argv[optind - 1];
@@ -341,7 +312,13 @@ static void die_option(struct opt_parser *p, int key)
         /* getopt does not advance while letters of a word are left. */
         bool is_last = word[0] == '-' && word[1] != '-' && word[strlen(word) - 1] == optopt;
 
-        die_short(is_last || optind >= p->argc ? word : p->argv[optind]);
+        if (!is_last && optind < p->argc)
+            word = p->argv[optind];
+        /* If the argument has blanks, it was meant as text. */
+        if (strpbrk(word, " \t\n"))
+            die_usage("unknown option '-%c' in '%s': put -- before a text that begins with -",
+                      optopt, word);
+        die_usage("unknown option '-%c'", optopt);
     }
     if (optopt != 0)
         die_usage("option '%s' takes no argument", word);
@@ -374,28 +351,25 @@ static void check_choice(const struct opt *o, struct str text)
     free(value);
 }
 
-static void check_choices(const struct opt *o, const char *value)
-{
-    struct str rest = str_of(value);
-
-    while (rest.p)
-        check_choice(o, str_cut(&rest, ','));
-}
-
 int opt_next(struct opt_parser *p, char **value)
 {
-    const struct opt *own;
     int key;
 
     while ((key = getopt_long(p->argc, p->argv, p->letters, p->table, NULL)) != -1) {
+        const struct opt *own = p->program->options;
+        struct str rest;
+
         if (key == '?' || key == ':')
             die_option(p, key);
-        own = find_key(p->program->options, key);
-        if (own && own->kind == OPT_CHOICE)
+        /* The last row, which is a flag, stands for the options that the program does not have. */
+        while (own->key && own->key != key)
+            own++;
+        rest = own->kind == OPT_CHOICES ? str_of(optarg) : STR_NONE;
+        if (own->kind == OPT_CHOICE)
             check_choice(own, str_of(optarg));
-        else if (own && own->kind == OPT_CHOICES)
-            check_choices(own, optarg);
-        if (!take_common(p, key) || (own && own->kind != OPT_FLAG)) {
+        while (rest.p)
+            check_choice(own, str_cut(&rest, ','));
+        if (!set_common(p, key) || own->kind != OPT_FLAG) {
             *value = optarg;
             return key;
         }

@@ -45,16 +45,6 @@ bool term_is_dumb(void)
     return !term || strcmp(term, "dumb") == 0;
 }
 
-/* Returns the pager, or NULL if the user wants none. */
-static const char *wanted_pager(void)
-{
-    const char *name = getenv("PAGER");
-
-    if (!name)
-        return term_is_dumb() ? NULL : "less";
-    return *name == '\0' || strcmp(name, "cat") == 0 ? NULL : name;
-}
-
 /* POSIX says that PAGER is a shell command. A simple command is run without a shell, so that a
  * missing program is noticed at once. */
 static int split_pager_command(struct words *w, const char *name, struct err *e)
@@ -123,13 +113,6 @@ static void catch_pager_signals(void)
     sigaction(SIGPIPE, &ignore, &pager.pipe);
 }
 
-static void release_signals(void)
-{
-    for (size_t i = 0; i < DEADLY; i++)
-        sigaction(deadly[i], &pager.before[i], NULL);
-    sigaction(SIGPIPE, &pager.pipe, NULL);
-}
-
 /* ---- the standard streams ---- */
 
 /* Redirects a standard stream. Returns a copy of the former one. */
@@ -142,7 +125,7 @@ static int redirect_stream(int fd, int to)
     return kept;
 }
 
-static void give_back(int fd, int *kept)
+static void restore_stream(int fd, int *kept)
 {
     if (*kept < 0)
         return;
@@ -158,13 +141,15 @@ static void end_at_exit(void)
 
 static bool pager_start(void)
 {
-    const char *name = wanted_pager();
+    const char *name = getenv("PAGER");
     struct words argv = {0};
     struct err e = ERR_INIT;
     pid_t pid = 0;
     int to = -1;
 
-    if (!name || pager.pid)
+    if (!name && !term_is_dumb())
+        name = "less";
+    if (!name || *name == '\0' || strcmp(name, "cat") == 0 || pager.pid)
         return false;
     if (!getenv("LESS"))
         setenv("LESS", "FRX", 1);
@@ -198,12 +183,14 @@ static int pager_end(void)
     sigemptyset(&ignore.sa_mask);
     sigaction(SIGINT, &ignore, NULL);
     sigaction(SIGQUIT, &ignore, NULL);
-    give_back(STDOUT_FILENO, &pager.out);
-    give_back(STDERR_FILENO, &pager.err);
+    restore_stream(STDOUT_FILENO, &pager.out);
+    restore_stream(STDERR_FILENO, &pager.err);
     while (waitpid(pager.pid, &status, 0) < 0 && errno == EINTR)
         continue;
     pager.pid = 0;
-    release_signals();
+    for (size_t i = 0; i < DEADLY; i++)
+        sigaction(deadly[i], &pager.before[i], NULL);
+    sigaction(SIGPIPE, &pager.pipe, NULL);
     if (!WIFEXITED(status) || WEXITSTATUS(status) < NOT_RUN || WEXITSTATUS(status) > NOT_FOUND)
         return 0;
     warnf("pager '%s' failed with status %d", pager.name, WEXITSTATUS(status));
@@ -236,13 +223,6 @@ size_t term_columns(int fd)
     if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
         return size.ws_col;
     return 80;
-}
-
-static size_t rows_of_terminal(int fd)
-{
-    struct winsize size;
-
-    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : ROWS;
 }
 
 bool term_wants_color(bool terminal, enum color_when when)
@@ -321,8 +301,13 @@ static ssize_t write_some(struct out *o, struct str bytes)
 
 void out_page(struct out *o)
 {
-    if (o->terminal)
-        o->rows = rows_of_terminal(STDOUT_FILENO);
+    struct winsize size;
+
+    if (!o->terminal)
+        return;
+    o->rows = ROWS;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0)
+        o->rows = size.ws_row;
 }
 
 /* Returns the width of a line, at least. Escape sequences in it are styles. */
@@ -346,7 +331,7 @@ static size_t columns_of(struct str line)
     return columns;
 }
 
-/* Does the output fill the terminal and leave no row for the next shell prompt? */
+/* Returns whether the output fills the terminal and leaves no row for the next shell prompt. */
 static bool is_long(const struct out *o)
 {
     struct str rest = buf_str(&o->pending);
@@ -362,7 +347,7 @@ static bool is_long(const struct out *o)
     return rows >= o->rows;
 }
 
-/* Should the output be written now? Starts the pager if the output is long. */
+/* Returns whether the output is to be written now. Starts the pager if the output is long. */
 static bool should_write(struct out *o)
 {
     if (o->rows > 0 && is_long(o)) {

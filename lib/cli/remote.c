@@ -73,14 +73,6 @@ static const char *make_temporary(void)
     return temporary.files[0];
 }
 
-static void write_history(const char *path, struct str text)
-{
-    struct err e = ERR_INIT;
-
-    if (file_replace_at(AT_FDCWD, path, text, false, &e) < 0)
-        die_err(&e);
-}
-
 /* ---- hist-sync ---- */
 
 static void add_argument(struct words *argv, const char *option, struct str value)
@@ -160,8 +152,10 @@ static void fetch_session(struct choice *c, struct named_session *name, struct b
 static void open_lines(struct choice *c, struct str lines)
 {
     const char *path = make_temporary();
+    struct err e = ERR_INIT;
 
-    write_history(path, lines);
+    if (file_replace_at(AT_FDCWD, path, lines, false, &e) < 0)
+        die_err(&e);
     choose_add_file(c, path);
 }
 
@@ -212,7 +206,7 @@ void remote_open_matches(struct choice *c, const struct str *texts, size_t count
 
 /* ---- sessions ---- */
 
-static struct str keep_text(struct session_list *l, struct str json)
+static struct str add_list_text(struct session_list *l, struct str json)
 {
     struct buf text = BUF_INIT(BUF_LINE);
     struct str kept;
@@ -233,14 +227,14 @@ static void add_summary(struct session_list *l, struct str line)
     int64_t count = 0;
 
     json_pick(line, keys, value, sizeof keys / sizeof *keys);
-    s->id = keep_text(l, value[0]);
+    s->id = add_list_text(l, value[0]);
     if (json_int(value[1], &count))
         s->count = (uint64_t)count;
-    s->preview = keep_text(l, value[2]);
-    s->title = keep_text(l, value[3]);
-    s->first_role = keep_text(l, value[4]);
-    s->created_at = keep_text(l, value[5]);
-    s->last_used = keep_text(l, value[6]);
+    s->preview = add_list_text(l, value[2]);
+    s->title = add_list_text(l, value[3]);
+    s->first_role = add_list_text(l, value[4]);
+    s->created_at = add_list_text(l, value[5]);
+    s->last_used = add_list_text(l, value[6]);
 }
 
 /* Sets what the sessions are sorted by. The server gives them in order, so that a session was not

@@ -68,28 +68,22 @@ static void print_match(void *ctx, const struct hit *hit, size_t at, size_t n)
     hits_print_match(&r->out, hit, at, n, &r->form);
 }
 
-static void print_matches(struct search_run *r, struct search *s, struct hit *hit)
+static void print(struct search_run *r, struct search *s, struct hit *hit)
 {
     struct err e = ERR_INIT;
 
-    if (search_matches(s, hit, print_match, r, &e) < 0)
-        search_failed(r, &e);
-}
-
-static void print(struct search_run *r, struct search *s, struct hit *hit)
-{
     if (r->choice.common.json)
         out_json_line(&r->out, hit->message->line);
     else if (!r->only)
         hits_print(&r->out, hit, &r->form);
-    else if (!r->invert)
-        print_matches(r, s, hit);
+    else if (!r->invert && search_matches(s, hit, print_match, r, &e) < 0)
+        search_failed(r, &e);
 }
 
 /* ---- one history ---- */
 
 /* Opens a search of a part as the options want it. Returns 0, or -1 with *e set. */
-static int open_search(void *ctx, struct search *s, struct pattern *pattern, struct err *e)
+static int open_part_search(void *ctx, struct search *s, struct pattern *pattern, struct err *e)
 {
     struct search_part *p = ctx;
     const struct search_run *r = p->run;
@@ -109,7 +103,7 @@ static bool part_open(struct search_part *p)
 {
     struct err e = ERR_INIT;
 
-    p->open = open_search(p, &p->search, &p->run->pattern, &e) == 0;
+    p->open = open_part_search(p, &p->search, &p->run->pattern, &e) == 0;
     if (!p->open)
         search_failed(p->run, &e);
     p->searched |= p->open;
@@ -184,7 +178,7 @@ static void open_all(struct search_run *r)
 }
 
 /* Returns the part of the next hit, or NULL after the last one. */
-static struct search_part *next_part(struct search_run *r, struct hit *hit)
+static struct search_part *next_hit(struct search_run *r, struct hit *hit)
 {
     struct err e = ERR_INIT;
     size_t number;
@@ -194,26 +188,6 @@ static struct search_part *next_part(struct search_run *r, struct hit *hit)
         if (!goes_on(r, found, hit, &e))
             return &r->parts[number];
     return NULL;
-}
-
-/* Counts a hit. Returns false if it is beyond the limit. */
-static bool within_limit(struct search_run *r)
-{
-    if (r->count < r->choice.limit) {
-        r->count++;
-        return true;
-    }
-    r->cut = true;
-    return false;
-}
-
-static void keep_hit(struct search_run *r, struct session_hits *kept, struct search_part *p,
-                     const struct hit *hit)
-{
-    struct str id = hit->message->session_id;
-    size_t session = hash_map_number(&p->sessions, &id);
-
-    session_hits_add(kept, (size_t)(p - r->parts), session, hit);
 }
 
 /* Prints hits in their order or, with --reverse, the last one first. */
@@ -400,10 +374,17 @@ static void run_messages(struct search_run *r)
     struct hit hit;
 
     open_all(r);
-    while ((p = next_part(r, &hit)) && within_limit(r)) {
+    while ((p = next_hit(r, &hit))) {
+        struct str id = hit.message->session_id;
+
+        r->cut = r->count >= r->choice.limit;
+        if (r->cut)
+            break;
+        r->count++;
         set_history(r, p);
         if (keeps)
-            keep_hit(r, &kept, p, &hit);
+            session_hits_add(&kept, (size_t)(p - r->parts), hash_map_number(&p->sessions, &id),
+                             &hit);
         else
             print(r, &p->search, &hit);
     }
@@ -433,7 +414,7 @@ static void list_sessions(struct search_run *r, bool without)
     struct search_part *p;
     struct hit hit;
 
-    while ((p = next_part(r, &hit))) {
+    while ((p = next_hit(r, &hit))) {
         struct hash_map *listed = without ? &p->without : &p->sessions;
         struct str id = hit.message->session_id;
 
@@ -452,13 +433,6 @@ static void list_sessions(struct search_run *r, bool without)
         print_session(r, of, listed->entries[kept.at[i].session].key);
     }
     session_hits_release(&kept);
-}
-
-static void run_sessions(struct search_run *r)
-{
-    open_all(r);
-    list_sessions(r, false);
-    close_all(r);
 }
 
 /* Finds the sessions with a hit, and then those of the messages that are none. The second search
@@ -517,7 +491,7 @@ static void run_count(struct search_run *r)
 
 /* ---- what a session holds ---- */
 
-static void note_unmatched(void *ctx, const struct hit *hit, const struct err *e)
+static void count_unmatched(void *ctx, const struct hit *hit, const struct err *e)
 {
     struct search_part *p = ctx;
 
@@ -548,8 +522,8 @@ static void search_part_sessions(struct search_run *r, struct search_part *p,
                                .may_lack = r->may_lack,
                                .query = &p->query,
                                .history = (size_t)(p - r->parts),
-                               .open = open_search,
-                               .unmatched = note_unmatched,
+                               .open = open_part_search,
+                               .unmatched = count_unmatched,
                                .ctx = p};
     struct err e = ERR_INIT;
 
@@ -712,30 +686,29 @@ static void report_unused(const struct search_run *r)
             warnf("no answer is from the model '%.*s'", (int)models->at[i].n, models->at[i].p);
 }
 
-/* Searches again for the sessions that hold all texts but one. */
-static void search_nearly(struct search_run *r)
+static void search_all(struct search_run *r)
 {
+    r->form.context = r->before > 0 || r->after > 0;
+    if (r->in_session) {
+        run_in_session(r);
+    } else if (r->what == SEARCH_COUNT || r->what == SEARCH_NOTHING) {
+        run_count(r);
+    } else if (r->what == SEARCH_SESSIONS) {
+        open_all(r);
+        list_sessions(r, false);
+        close_all(r);
+    } else if (r->what == SEARCH_SESSIONS_WITHOUT) {
+        run_sessions_without(r);
+    } else {
+        run_messages(r);
+    }
+    if (!r->nearly || r->count > 0 || r->wanted_count < 2 || r->failed)
+        return;
+    /* Searches again for the sessions that hold all texts but one. */
     r->may_lack = 1;
     run_in_session(r);
     if (r->count > 0 && !r->choice.common.quiet)
         warnf("no session has all of the texts; these have all but one");
-}
-
-static void search_all(struct search_run *r)
-{
-    r->form.context = r->before > 0 || r->after > 0;
-    if (r->in_session)
-        run_in_session(r);
-    else if (r->what == SEARCH_COUNT || r->what == SEARCH_NOTHING)
-        run_count(r);
-    else if (r->what == SEARCH_SESSIONS)
-        run_sessions(r);
-    else if (r->what == SEARCH_SESSIONS_WITHOUT)
-        run_sessions_without(r);
-    else
-        run_messages(r);
-    if (r->nearly && r->count == 0 && r->wanted_count > 1 && !r->failed)
-        search_nearly(r);
 }
 
 /* After a search for several texts without a hit, says on a terminal that sessions hold all of
@@ -752,19 +725,9 @@ static void hint_sessions(struct search_run *r)
         hintf(false, "no message has all of the texts; --in-session finds the sessions that do");
 }
 
-/* Returns whether any history could be searched. */
-static bool any_searched(const struct search_run *r)
-{
-    bool any = false;
-
-    for (size_t i = 0; i < r->count_parts; i++)
-        any |= r->parts[i].searched;
-    return any;
-}
-
 int search_run_histories(struct search_run *r)
 {
-    bool found;
+    bool found, searched = false;
     int absent;
 
     enter_all(r);
@@ -778,10 +741,12 @@ int search_run_histories(struct search_run *r)
     if (r->unmatched > NAMED_MAX)
         warnf("cannot search %" PRIu64 " more message%s", r->unmatched - NAMED_MAX,
               r->unmatched == NAMED_MAX + 1 ? "" : "s");
-    for (size_t i = 0; i < r->count_parts; i++)
+    for (size_t i = 0; i < r->count_parts; i++) {
+        searched |= r->parts[i].searched;
         start_report_bad(r->parts[i].history, r->parts[i].bad, r->choice.common.quiet);
+    }
     absent = choose_report(&r->choice);
-    if (!found && !r->failed && any_searched(r) && !r->choice.common.quiet) {
+    if (!found && !r->failed && searched && !r->choice.common.quiet) {
         report_unused(r);
         choose_hint_others(&r->choice);
         hint_sessions(r);

@@ -43,7 +43,7 @@ static int find_messages(struct match *m, const struct history *h, struct hash_m
     return result == 0 ? 0 : -1;
 }
 
-/* Does the title have all words? 1, 0, or -1 with *e set. */
+/* Returns 1 if the title has all words, 0 if not, or -1 with *e set. */
 static int meets_title(struct match *m, const struct session *s, struct err *e)
 {
     uint64_t missing = pattern_all_groups(&m->pattern);
@@ -83,8 +83,8 @@ int session_match_mark(const char *query, int64_t now, const struct session_list
     return result < 0 ? -1 : 0;
 }
 
-int session_match_keep(const char *query, int64_t now, struct session_list *l,
-                       const struct history *h, struct err *e)
+int session_match_restrict(const char *query, int64_t now, struct session_list *l,
+                           const struct history *h, struct err *e)
 {
     bool *marked = mem_zalloc(l->count);
     int result;

@@ -89,8 +89,8 @@ void session_rows_add(struct session_rows *r, size_t history)
 
 /* Keeps the sessions whose id begins, or without such a session ends, with r->id, and those that
  * were used within the times. Returns 0, or -1 with *e set. */
-static int keep_named(const struct session_rows *r, const struct choice *c, struct session_list *l,
-                      struct err *e)
+static int restrict_to_named(const struct session_rows *r, const struct choice *c,
+                             struct session_list *l, struct err *e)
 {
     struct str id = str_of(r->id ? r->id : "");
     bool *marked = mem_zalloc(l->count), begins = false;
@@ -116,7 +116,7 @@ static int load_remote(struct session_rows *r, struct choice *c, struct err *e)
         die_usage("--remote goes with none of --match, --sort=size, --session, --role and --model");
     r->lists = mem_zalloc(sizeof *r->lists);
     remote_open_list(c, r->lists, cut ? r->limit : SIZE_MAX);
-    if (keep_named(r, c, r->lists, e) < 0)
+    if (restrict_to_named(r, c, r->lists, e) < 0)
         return -1;
     session_rows_add(r, 0);
     session_rows_sort(r);
@@ -134,8 +134,8 @@ int session_rows_load(struct session_rows *r, struct choice *c, struct err *e)
     for (size_t i = 0; i < c->histories.count && result == 0; i++) {
         result = choose_list(c, &r->lists[i], &c->histories.at[i], r->id, most, e);
         if (result == 0 && r->match)
-            result =
-                session_match_keep(r->match, c->config.now, &r->lists[i], &c->histories.at[i], e);
+            result = session_match_restrict(r->match, c->config.now, &r->lists[i],
+                                            &c->histories.at[i], e);
         if (result == 0)
             session_rows_add(r, i);
     }

@@ -29,16 +29,6 @@ static void show_time(struct out *o, struct str timestamp)
     buf_release(&text);
 }
 
-/* Prints a short text on one line. */
-static void show_line(struct out *o, struct str text)
-{
-    struct buf line = BUF_INIT(8 * BUF_LINE);
-
-    vis_add_line(&line, text, o->terminal);
-    out_raw(o, buf_str(&line));
-    buf_release(&line);
-}
-
 /* Prints `[role] time`, the text, its calls and sources, why it is incomplete, and a blank line. */
 static void show_message(struct out *o, const struct message *m)
 {
@@ -47,7 +37,9 @@ static void show_message(struct out *o, const struct message *m)
 
     out_style(o, STYLE_ROLE);
     out_byte(o, '[');
-    show_line(o, m->role_text);
+    vis_add_line(&details, m->role_text, o->terminal);
+    out_raw(o, buf_str(&details));
+    buf_clear(&details);
     out_byte(o, ']');
     out_style(o, STYLE_NONE);
     out_byte(o, ' ');

@@ -53,7 +53,7 @@ static void close_pipe(int *ends)
 
 /* ---- during a turn ---- */
 
-static void note_first(int signo)
+static void handle_interrupt(int signo)
 {
     int saved = errno;
 
@@ -71,7 +71,7 @@ int interrupt_begin(struct err *e)
     first_signal = 0;
     if (pipe_open(interrupt_pipe) < 0)
         return err_sys(e, errno, "cannot make a pipe");
-    catch_signals(ending, before_interrupt, ENDING, note_first);
+    catch_signals(ending, before_interrupt, ENDING, handle_interrupt);
     return interrupt_pipe[0];
 }
 
@@ -104,7 +104,7 @@ static void restart_terminal(void)
     (void)tcsetattr(fd, TCSANOW, &modes);
 }
 
-static void note_all(int signo)
+static void handle_line_signal(int signo)
 {
     int saved = errno;
     char c = (char)signo;
@@ -129,7 +129,7 @@ int line_signals_begin(struct err *e)
     if (pipe_open_wake(line_pipe) < 0)
         return err_sys(e, errno, "cannot make a pipe");
     interrupted = fatal = 0;
-    catch_signals(ending, before_lines, ENDING, note_all);
+    catch_signals(ending, before_lines, ENDING, handle_line_signal);
     return 0;
 }
 
@@ -143,7 +143,7 @@ void line_signals_edit(bool editing)
 {
     is_editing = editing;
     if (editing)
-        catch_signals(editing_only, before_editing, EDITING_ONLY, note_all);
+        catch_signals(editing_only, before_editing, EDITING_ONLY, handle_line_signal);
     else
         restore_signals(editing_only, before_editing, EDITING_ONLY);
 }

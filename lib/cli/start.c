@@ -70,7 +70,8 @@ static void open_located(const struct config *c, struct history *h, const char *
     h->work = !quiet && progress_possible() ? show_percent : NULL;
 }
 
-static void open_with(struct config *c, struct history *h, const struct opt_common *o, enum use use)
+static void load_and_open(struct config *c, struct history *h, const struct opt_common *o,
+                          enum use use)
 {
     struct err e = ERR_INIT;
 
@@ -82,12 +83,12 @@ static void open_with(struct config *c, struct history *h, const struct opt_comm
 
 void start_history(struct config *c, struct history *h, const struct opt_common *o)
 {
-    open_with(c, h, o, TO_WRITE);
+    load_and_open(c, h, o, TO_WRITE);
 }
 
 void start_history_if_any(struct config *c, struct history *h, const struct opt_common *o)
 {
-    open_with(c, h, o, TO_WRITE_IF_ANY);
+    load_and_open(c, h, o, TO_WRITE_IF_ANY);
 }
 
 void start_expect(const struct history *h)
@@ -111,7 +112,7 @@ void start_check(struct history *h)
 
 void start_reader(struct config *c, struct history *h, const struct opt_common *o, bool others)
 {
-    open_with(c, h, o, TO_READ);
+    load_and_open(c, h, o, TO_READ);
     start_expect(h);
     if (h->other && !o->quiet && (others || strcmp(h->other, h->path) == 0))
         warnf("reading '%s', which is not one of your own histories", h->other);
@@ -185,7 +186,7 @@ static void check_name(const char *name, const char *from, bool is_chat)
 /* The most sessions that an ambiguous name lists. */
 #define DIGITS_MOST 8
 
-static int take_generated(const struct session_list *l, struct str name, struct buf *id,
+static int find_generated(const struct session_list *l, struct str name, struct buf *id,
                           struct err *e)
 {
     struct buf all = BUF_INIT(BUF_SMALL);
@@ -223,7 +224,7 @@ static int find_digits(const struct history *h, struct str name, struct buf *id,
         if (found == 0 && session_list_named(&l, h, buf_str(&end), DIGITS_MOST, e) < 0)
             found = -1;
         else if (found == 0) {
-            found = take_generated(&l, name, id, e);
+            found = find_generated(&l, name, id, e);
             session_list_release(&l);
         } else if (found > 0)
             found = 0;

@@ -283,7 +283,7 @@ static void print_bar(struct out *o, double part, size_t room)
 
 /* Prints as much of the fields as fits: the label on the left, the others on the right of their
  * columns. Returns the number of columns after them, for a bar. */
-static size_t print_record(struct out *o, struct str record, const size_t *widths)
+static size_t print_table_row(struct out *o, struct str record, const size_t *widths)
 {
     struct buf text = BUF_INIT(8 * BUF_LINE);
     size_t used;
@@ -326,7 +326,7 @@ static void print_table(struct out *o, const struct report *r)
 
         if (line == 0)
             out_style(o, STYLE_DIM);
-        room = print_record(o, str_cut(&rest, '\n'), widths);
+        room = print_table_row(o, str_cut(&rest, '\n'), widths);
         if (line == 0)
             out_style(o, STYLE_NONE);
         if (room >= BAR_MIN && r->bars[line] > 0) {

@@ -42,25 +42,6 @@ static const uint16_t frequency[256] = {
     19,    1,    1,    1,    1,    1,    1,    1,    1,    1,    1,   1,   1,    1,    1,    1,
 };
 
-/* Returns the tightest test that every byte of `bytes` passes; there is at least one. */
-static struct byte_test byte_test_of(struct str bytes)
-{
-    unsigned char all = 0xff, any = 0;
-    struct byte_test t = {0};
-
-    for (size_t i = 0; i < bytes.n; i++) {
-        all &= (unsigned char)bytes.p[i];
-        any |= (unsigned char)bytes.p[i];
-    }
-    t.mask = (unsigned char)~(any & ~all);
-    t.byte = all;
-    for (size_t b = 0; b < 256; b++) {
-        if ((b & t.mask) == t.byte)
-            t.frequency += frequency[b];
-    }
-    return t;
-}
-
 /* ---- probes ---- */
 
 void literal_scan_init(struct literal_scan *s, bool wide)
@@ -68,7 +49,7 @@ void literal_scan_init(struct literal_scan *s, bool wide)
     *s = (struct literal_scan){.block = simd_block_of(wide)};
 }
 
-static bool is_full(const struct literal_scan *s)
+static bool has_all_probes(const struct literal_scan *s)
 {
     return s->probes.pair_count + s->probes.triple_count == SIMD_PROBES;
 }
@@ -88,7 +69,7 @@ bool literal_scan_add_pair(struct literal_scan *s, struct simd_pair pair)
             one->second.mask == pair.second.mask && one->second.byte == pair.second.byte)
             return true;
     }
-    if (is_full(s))
+    if (has_all_probes(s))
         return false;
     s->probes.pairs[s->probes.pair_count++] = pair;
     widen_reach(s, &pair.second);
@@ -97,7 +78,7 @@ bool literal_scan_add_pair(struct literal_scan *s, struct simd_pair pair)
 
 bool literal_scan_add_triple(struct literal_scan *s, struct simd_triple triple)
 {
-    if (is_full(s))
+    if (has_all_probes(s))
         return false;
     s->probes.triples[s->probes.triple_count++] = triple;
     for (size_t i = 0; i < 3; i++)
@@ -186,7 +167,7 @@ struct unit {
 struct literal {
     struct unit *units;
     size_t count, cap;
-    size_t unit, offset; /* where the first byte of the triple is */
+    size_t unit, offset; /* the triple begins at byte `offset` of units[unit] */
     struct simd_triple triple;
     struct simd_pair odd[2]; /* the first bytes of forms that change the distances */
     size_t odd_count;
@@ -208,14 +189,7 @@ void literal_scan_release(struct literal_scan *s)
 
 /* ---- characters ---- */
 
-/* Returns whether JSON may write the character as an escape of two characters: a quote, a
- * backslash, a slash, a newline and the like. */
-static bool has_short_escape(int32_t cp)
-{
-    return cp < 0x20 || cp == '"' || cp == '\\' || cp == '/';
-}
-
-static void add_character(struct literal_scan *s, struct unit *u, int32_t cp)
+static void add_form(struct literal_scan *s, struct unit *u, int32_t cp)
 {
     struct form *f = &u->form[u->count++];
 
@@ -233,13 +207,15 @@ void literal_scan_add(struct literal_scan *s, struct str text, bool exact)
         struct unit u = {0};
         int32_t same[UTF8_FOLD_SAME], cp;
         size_t bytes = utf8_decode(text, &cp);
-        size_t count = has_short_escape(cp) ? 0 : 1;
+        /* JSON may write a quote, a backslash, a slash, a newline and the like as an escape of two
+         * characters. */
+        size_t count = cp < 0x20 || cp == '"' || cp == '\\' || cp == '/' ? 0 : 1;
 
         same[0] = cp;
         if (!exact && count > 0)
             count = utf8_fold_same(cp, same);
         for (size_t i = 0; i < count; i++)
-            add_character(s, &u, same[i]);
+            add_form(s, &u, same[i]);
         literal.units = mem_grow(literal.units, &literal.cap, literal.count + 1, sizeof u);
         literal.units[literal.count++] = u;
         text = str_skip(text, bytes);
@@ -253,16 +229,26 @@ void literal_scan_add(struct literal_scan *s, struct str text, bool exact)
 /* The cost of one more pair of probes, in candidates per million bytes that take as long. */
 #define PAIR_COST ((uint64_t)800)
 
+/* Returns the tightest test that the byte at `offset` passes in every form that is as long as the
+ * first one. */
 static struct byte_test test_of(const struct unit *u, size_t offset)
 {
-    char bytes[UTF8_FOLD_SAME];
-    size_t n = 0;
+    unsigned char all = 0xff, any = 0;
+    struct byte_test t = {0};
 
     for (size_t i = 0; i < u->count; i++) {
-        if (u->form[i].n == u->form[0].n)
-            bytes[n++] = u->form[i].bytes[offset];
+        if (u->form[i].n != u->form[0].n)
+            continue;
+        all &= (unsigned char)u->form[i].bytes[offset];
+        any |= (unsigned char)u->form[i].bytes[offset];
     }
-    return byte_test_of((struct str){bytes, n});
+    t.mask = (unsigned char)~(any & ~all);
+    t.byte = all;
+    for (size_t b = 0; b < 256; b++) {
+        if ((b & t.mask) == t.byte)
+            t.frequency += frequency[b];
+    }
+    return t;
 }
 
 /* Adds the first bytes of the forms whose length differs. Returns false if there are too many. */
@@ -308,14 +294,14 @@ static struct simd_test simd_test_of(const struct byte_test *t, size_t distance)
     return (struct simd_test){distance, t->mask, t->byte};
 }
 
-/* Takes the best triple whose first byte is in this unit if it costs less than *best. */
-static void choose_from(struct literal *l, size_t unit, size_t offset, uint64_t *best)
+/* Sets the best triple whose first byte is in this unit if it costs less than *best. */
+static void improve_triple(struct literal *l, size_t unit, size_t offset, uint64_t *best)
 {
     const struct byte_test *first = &l->units[unit].test[offset];
     struct rarest r = {.test = {BYTE_TEST_ANY, BYTE_TEST_ANY}};
     struct simd_pair odd[2];
     size_t odd_count = 0;
-    size_t distance = 0; /* of unit i from the first one */
+    size_t distance = 0; /* bytes from the first unit to unit i */
 
     for (size_t i = unit; i < l->count && distance <= offset + SIMD_DISTANCE; i++) {
         const struct unit *u = &l->units[i];
@@ -356,7 +342,7 @@ static uint64_t choose_triple(struct literal *l)
             l->units[i].test[k] = test_of(&l->units[i], k);
     for (size_t i = 0; i < l->count && i < ENOUGH; i++)
         for (size_t k = 0; l->units[i].count > 0 && k < l->units[i].form[0].n; k++)
-            choose_from(l, i, k, &best);
+            improve_triple(l, i, k, &best);
     return best;
 }
 
@@ -483,7 +469,7 @@ static size_t form_at(const struct unit *u, const char *p, const char *end)
     return 0;
 }
 
-/* The same for the form that ends at p. */
+/* Returns the length of the form that ends at p, or 0. */
 static size_t form_before(const struct unit *u, const char *begin, const char *p)
 {
     for (size_t i = 0; i < u->count; i++)
@@ -493,8 +479,8 @@ static size_t form_before(const struct unit *u, const char *begin, const char *p
 }
 
 /* Returns whether the literal is there, or may be. *at is set as in the header. */
-static bool stands_at(const struct literal *l, const char *place, const char *begin,
-                      const char *end, const char **at)
+static bool is_literal_at(const struct literal *l, const char *place, const char *begin,
+                          const char *end, const char **at)
 {
     const char *p = place - l->offset;
     size_t i, length;
@@ -537,7 +523,7 @@ bool literal_scan_may_match(const struct literal_scan *s, const char *place, con
     for (size_t i = 0; i < s->count; i++) {
         const struct literal *one = &s->literals[i];
 
-        if (is_odd(one, place, end) || stands_at(one, place, begin, end, at))
+        if (is_odd(one, place, end) || is_literal_at(one, place, begin, end, at))
             return true;
     }
     return false;

@@ -48,7 +48,7 @@ static struct context_session *context_session_of(struct match_context *c, struc
 }
 
 /* Keeps a message for the case that a hit follows soon. */
-static void keep_later(struct match_context *c, struct context_session *s, struct context_item item)
+static void add_later(struct match_context *c, struct context_session *s, struct context_item item)
 {
     struct context_group *later = &s->later;
 
@@ -95,7 +95,7 @@ void match_context_add(struct match_context *c, struct str session, struct conte
         s->left--;
         c->waiting -= s->left == 0;
     } else {
-        keep_later(c, s, item);
+        add_later(c, s, item);
     }
 }
 

@@ -108,16 +108,6 @@ static void add_worker(struct parallel_scan *s)
     w->literal = pattern_is_literal(s->job.pattern) && !s->job.unwanted;
 }
 
-static void worker_release(struct worker *w)
-{
-    free(w->memory);
-    message_release(&w->message);
-    searched_text_release(&w->texts);
-    buf_release(&w->decoded);
-    pattern_release(&w->pattern);
-    pattern_release(&w->unwanted);
-}
-
 /* Returns whether a character begins at `at` in the raw text of a JSON string, rather than inside
  * an escape. */
 static bool begins_character(const char *body, const char *at)
@@ -135,20 +125,16 @@ static bool begins_character(const char *body, const char *at)
     return true;
 }
 
-/* Returns whether only contents and tool calls are looked at. */
-static bool in_usual_parts(const struct worker *w)
-{
-    return w->job->in == SEARCH_IN_DEFAULT || w->job->in == SEARCH_CONTENT;
-}
-
 /* Checks the line and finds its content. A line as our own programs write it is checked without a
  * parse if no field but the content matters. */
-static enum verdict check_line(struct worker *w)
+static enum verdict check_scanned_line(struct worker *w)
 {
+    unsigned in = w->job->in;
+
     w->parsed = false;
-    if (!w->job->filter && !w->job->query && in_usual_parts(w) &&
+    if (!w->job->filter && !w->job->query && (in == SEARCH_IN_DEFAULT || in == SEARCH_CONTENT) &&
         own_line_check(w->line, &w->timestamp, &w->content, &w->calls)) {
-        w->calls = w->calls && w->job->in & SEARCH_TOOLS;
+        w->calls = w->calls && in & SEARCH_TOOLS;
         return UNSURE;
     }
     if (!scan_may_give(w->job->scan, w->line) || str_trim(w->line).n == 0)
@@ -157,8 +143,8 @@ static enum verdict check_line(struct worker *w)
         return BAD;
     w->parsed = true;
     w->timestamp = w->message.timestamp;
-    w->calls = w->message.field[FIELD_TOOL_CALLS].p && w->job->in & SEARCH_TOOLS;
-    if ((message_is_title(&w->message) && !(w->job->in & SEARCH_TITLE)) ||
+    w->calls = w->message.field[FIELD_TOOL_CALLS].p && in & SEARCH_TOOLS;
+    if ((message_is_title(&w->message) && !(in & SEARCH_TITLE)) ||
         (w->job->filter && !filter_match(w->job->filter, &w->message)) ||
         (w->job->query && !query_accepts(w->job->query, &w->message)))
         return MISS;
@@ -181,25 +167,16 @@ static int find_in_content(struct worker *w)
     return found > 0 ? missing == 0 : found;
 }
 
-/* Returns whether a text of the message has an unwanted word, as pattern_find does. */
-static int find_unwanted(struct worker *w)
-{
-    struct str text;
-    size_t at, len;
-    int found = 0;
-
-    searched_text_begin(&w->texts, &w->message, w->job->in);
-    while (found == 0 && searched_text_next(&w->texts, &text))
-        found = pattern_find(&w->unwanted, text, &at, &len, NULL);
-    return found;
-}
-
 /* Looks in all texts of the message. Returns as pattern_find does. */
 static int find_in_texts(struct worker *w)
 {
     struct text_match m;
-    int refused = w->job->unwanted ? find_unwanted(w) : 0, found = 0;
+    int refused = 0, found = 0;
 
+    if (w->job->unwanted) {
+        searched_text_begin(&w->texts, &w->message, w->job->in);
+        refused = pattern_find_any(&w->unwanted, &w->texts, NULL);
+    }
     if (refused == 0) {
         searched_text_begin(&w->texts, &w->message, w->job->in);
         found = pattern_find_message(&w->pattern, &w->texts, &m, NULL);
@@ -237,31 +214,24 @@ static enum verdict verify_match(struct worker *w, const char *place, const char
     return verify_line(w);
 }
 
-/* ---- the time of a line ---- */
-
-/* Returns the time of the line at `at`. One that is no valid message has none of its own. */
-static int64_t time_of(struct worker *w, off_t at, enum verdict verdict)
-{
-    int64_t time;
-
-    (void)line_times_get(&w->times, at, verdict == BAD ? STR("") : w->timestamp, &time, NULL);
-    return time;
-}
-
 /* ---- the lines of a window ---- */
 
 static void add_item(struct worker *w, off_t at, size_t n, enum verdict verdict)
 {
     struct chunk *c = w->chunk;
+    int64_t time = 0;
 
     c->bad += verdict == BAD;
     c->hits += verdict == HIT;
     c->failed |= verdict == FAILED;
     if (!w->job->list)
         return;
+    /* A line that is no valid message has no time of its own. */
+    if (w->job->times)
+        (void)line_times_get(&w->times, at, verdict == BAD ? STR("") : w->timestamp, &time, NULL);
     c->items = mem_grow(c->items, &c->cap, c->count + 1, sizeof *c->items);
     c->items[c->count++] = (struct scan_item){.at = at,
-                                              .time = w->job->times ? time_of(w, at, verdict) : 0,
+                                              .time = time,
                                               .n = (uint32_t)n,
                                               .bad = verdict == BAD,
                                               .failed = verdict == FAILED};
@@ -284,22 +254,22 @@ static bool is_long_line(const struct worker *w)
 }
 
 /* A bad line without a newline is not counted: a writer may be at it. */
-static void note_verdict(struct worker *w, enum verdict verdict)
+static void add_verdict(struct worker *w, enum verdict verdict)
 {
     if (verdict == HIT || verdict == FAILED || (verdict == BAD && w->terminated))
         add_item(w, w->text_at + (w->line.p - w->text), w->line.n, verdict);
 }
 
 /* Decides about a line that was not looked at yet. */
-static void look_at_line(struct worker *w)
+static void judge_line(struct worker *w)
 {
-    enum verdict verdict = is_long_line(w) ? BAD : check_line(w);
+    enum verdict verdict = is_long_line(w) ? BAD : check_scanned_line(w);
 
-    note_verdict(w, verdict == UNSURE ? verify_line(w) : verdict);
+    add_verdict(w, verdict == UNSURE ? verify_line(w) : verdict);
 }
 
 /* Called for each place that passes the probes. Returns where to go on. */
-static const char *look_at_place(void *ctx, const char *place)
+static const char *judge_place(void *ctx, const char *place)
 {
     struct worker *w = ctx;
     enum verdict verdict = UNSURE;
@@ -309,24 +279,15 @@ static const char *look_at_place(void *ctx, const char *place)
         return place + 1;
     if (place >= w->next) {
         set_line(w, w->next + simd_after_newline(w->next, (size_t)(place - w->next)), place);
-        verdict = is_long_line(w) ? BAD : check_line(w);
+        verdict = is_long_line(w) ? BAD : check_scanned_line(w);
     }
     /* In a line that was parsed, the calls may stand before the content. */
     if (verdict == UNSURE && place < w->content.p && !(w->calls && w->parsed))
         return w->content.p;
     if (verdict == UNSURE)
         verdict = verify_match(w, place, at);
-    note_verdict(w, verdict);
+    add_verdict(w, verdict);
     return w->next;
-}
-
-/* Looks at the remaining lines of the text. */
-static void look_at_lines(struct worker *w)
-{
-    while (w->next < w->text_end) {
-        set_line(w, w->next, w->next);
-        look_at_line(w);
-    }
 }
 
 /* Scans the lines from `from` up to `to`; `at` is the offset of `from` in the file. */
@@ -341,14 +302,18 @@ static void scan_text(struct worker *w, char *from, char *to, off_t at)
     if ((size_t)(to - from) > w->job->scan->line_max) {
         set_line(w, from, from);
         if (is_long_line(w))
-            note_verdict(w, BAD);
+            add_verdict(w, BAD);
         else
             w->next = from;
     }
-    if (w->job->literals)
-        literal_scan_each(w->job->literals, w->next, to, look_at_place, w);
-    else
-        look_at_lines(w);
+    if (w->job->literals) {
+        literal_scan_each(w->job->literals, w->next, to, judge_place, w);
+        return;
+    }
+    while (w->next < to) {
+        set_line(w, w->next, w->next);
+        judge_line(w);
+    }
 }
 
 /* ---- windows ---- */
@@ -363,14 +328,6 @@ static size_t window_size(const struct worker *w)
     size_t size = w->job->scan->block_size;
 
     return size > TAIL ? size : TAIL;
-}
-
-static void make_memory(struct worker *w)
-{
-    w->size = (HEAD + window_size(w) + PAGE - 1) / PAGE * PAGE;
-    w->memory = aligned_alloc(PAGE, w->size);
-    if (!w->memory)
-        mem_exhausted();
 }
 
 /* Moves n bytes from the window, or from before it, directly before the window. */
@@ -435,7 +392,7 @@ static bool scan_window(struct worker *w, struct reading *g, size_t got, bool la
     char *from = window(w) - g->held, *to = window(w) + got, *stop;
 
     if (!after)
-        skip_map_note(w->job->map, g->next, window(w), got);
+        skip_map_sum(w->job->map, g->next, window(w), got);
     if (g->passing) {
         char *start = pass_over(w, g, from, got);
 
@@ -471,8 +428,12 @@ static int read_windows(struct worker *w, const struct chunk *c)
     off_t size = w->job->scan->size;
     bool more = c->begin < size;
 
-    if (!w->memory)
-        make_memory(w);
+    if (!w->memory) {
+        w->size = (HEAD + window_size(w) + PAGE - 1) / PAGE * PAGE;
+        w->memory = aligned_alloc(PAGE, w->size);
+        if (!w->memory)
+            mem_exhausted();
+    }
     w->head = HEAD;
     while (more) {
         off_t stop = g.next < c->end ? c->end : size;
@@ -505,21 +466,12 @@ static int read_by_line(struct worker *w)
         w->text = l.text.p;
         w->text_at = l.at;
         if (l.too_long)
-            note_verdict(w, BAD);
+            add_verdict(w, BAD);
         else
-            look_at_line(w);
+            judge_line(w);
     }
     scan_close(&lines);
     return more < 0 ? -1 : 0;
-}
-
-/* Fills in the hits of a chunk, of which begin and end are set. */
-static void read_chunk(struct worker *w, struct chunk *c)
-{
-    w->chunk = c;
-    if ((w->job->by_line ? read_by_line(w) : read_windows(w, c)) < 0)
-        c->errnum = errno;
-    scan_items_sort(c->items, c->count);
 }
 
 /* ---- chunks ---- */
@@ -546,11 +498,17 @@ static bool begin_chunk(void *ctx, size_t number)
     return true;
 }
 
+/* Fills in the hits of a chunk, of which begin and end are set. */
 static void work_on_chunk(void *ctx, size_t number, size_t thread)
 {
     struct parallel_scan *s = ctx;
+    struct worker *w = &s->workers[thread];
+    struct chunk *c = chunk_of(s, number);
 
-    read_chunk(&s->workers[thread], chunk_of(s, number));
+    w->chunk = c;
+    if ((s->job.by_line ? read_by_line(w) : read_windows(w, c)) < 0)
+        c->errnum = errno;
+    scan_items_sort(c->items, c->count);
 }
 
 /* Much is left after the first chunk: loads the skip index, and starts helpers if much must still
@@ -589,8 +547,16 @@ void parallel_scan_free(struct parallel_scan *s)
     if (!s)
         return;
     thread_pool_free(s->pool);
-    for (size_t i = 0; i < s->worker_count; i++)
-        worker_release(&s->workers[i]);
+    for (size_t i = 0; i < s->worker_count; i++) {
+        struct worker *w = &s->workers[i];
+
+        free(w->memory);
+        message_release(&w->message);
+        searched_text_release(&w->texts);
+        buf_release(&w->decoded);
+        pattern_release(&w->pattern);
+        pattern_release(&w->unwanted);
+    }
     for (size_t i = 0; i < THREAD_POOL_AHEAD(s->job.threads); i++)
         free(s->chunks[i].items);
     scan_order_release(&s->order);
@@ -637,7 +603,7 @@ int parallel_scan_next(struct parallel_scan *s, struct scan_item *hit, uint64_t 
     int more = 1;
 
     while (more == 1 || more == 0) {
-        while (scan_held_take(&s->held, s->rest, hit)) {
+        while (scan_held_next(&s->held, s->rest, hit)) {
             if (!hit->bad)
                 return 1;
             ++*bad;

@@ -382,6 +382,17 @@ int pattern_find_message(struct pattern *p, struct searched_text *t, struct text
     return missing == 0;
 }
 
+int pattern_find_any(struct pattern *p, struct searched_text *t, struct err *e)
+{
+    struct str text;
+    size_t at, len;
+    int found = 0;
+
+    while (found == 0 && searched_text_next(t, &text))
+        found = pattern_find(p, text, &at, &len, e);
+    return found;
+}
+
 int pattern_next(struct pattern *p, size_t *at, size_t *len, struct err *e)
 {
     return next_match(p, false, at, len, e);

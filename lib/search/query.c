@@ -89,25 +89,20 @@ static bool is_in_value(const struct query_term *t, struct str value)
     return found;
 }
 
-/* Is this the raw key of an argument that names files? */
-static bool names_files(struct str raw_key)
-{
-    struct buf key = BUF_INIT(SIZE_MAX);
-    bool found;
-
-    fold_value(&key, raw_key);
-    found = str_find(buf_str(&key), STR("file")) || str_find(buf_str(&key), STR("path"));
-    buf_release(&key);
-    return found;
-}
-
+/* Returns whether the term is in an argument of a call whose key says that it names files. */
 static bool is_file_of_call(const struct query_term *t, struct str args)
 {
     struct json_iter it = json_iter(args);
+    struct buf key = BUF_INIT(SIZE_MAX);
     bool found = false;
 
-    while (!found && json_next(&it))
-        found = it.object && names_files(it.key) && is_in_value(t, it.value);
+    while (!found && json_next(&it) && it.object) {
+        buf_clear(&key);
+        fold_value(&key, it.key);
+        found = (str_find(buf_str(&key), STR("file")) || str_find(buf_str(&key), STR("path"))) &&
+                is_in_value(t, it.value);
+    }
+    buf_release(&key);
     return found;
 }
 
@@ -145,23 +140,18 @@ static bool is_model(const struct query_term *t, const struct message *m)
     return found;
 }
 
-static bool is_at_time(const struct query_term *t, const struct message *m)
-{
-    int64_t us;
-
-    return time_parse_iso(m->timestamp, &us) &&
-           (t->kind == KIND_SINCE ? us >= t->time : us <= t->time);
-}
-
 /* Returns whether a message has the property that a field demands. */
 static bool is_met(const struct query_term *t, const struct message *m)
 {
+    int64_t us;
+
     switch (t->kind) {
     case KIND_ROLE:
         return is_in(t, m->role_text, WHOLE);
     case KIND_SINCE:
     case KIND_UNTIL:
-        return is_at_time(t, m);
+        return time_parse_iso(m->timestamp, &us) &&
+               (t->kind == KIND_SINCE ? us >= t->time : us <= t->time);
     case KIND_MODEL:
         return is_model(t, m);
     case KIND_FILE:
@@ -287,34 +277,24 @@ int query_enter(struct query *q, const struct history *h, struct str repo, struc
 
 /* ---- parsing ---- */
 
-/* Returns the kind of the field with that name, or KIND_WORDS. */
-static enum kind field_kind(struct str name)
-{
-    struct buf lower = BUF_INIT(BUF_SMALL);
-    size_t k = 0;
-
-    utf8_add_folded(&lower, name);
-    while (k < KIND_COUNT && !str_eq_c(buf_str(&lower), names[k]))
-        k++;
-    buf_release(&lower);
-    return (enum kind)k;
-}
-
 /* Removes the name of a field and its colon from the text. Returns KIND_WORDS, and removes nothing,
  * if it begins with none. */
 static enum kind cut_field(struct str *text)
 {
-    size_t n = 0;
-    enum kind kind;
+    struct buf lower = BUF_INIT(BUF_SMALL);
+    size_t n = 0, kind = 0;
 
     while (n < text->n && ascii_is_letter(text->p[n]))
         n++;
     if (n == text->n || text->p[n] != ':')
         return KIND_WORDS;
-    kind = field_kind((struct str){text->p, n});
+    utf8_add_folded(&lower, (struct str){text->p, n});
+    while (kind < KIND_COUNT && !str_eq_c(buf_str(&lower), names[kind]))
+        kind++;
+    buf_release(&lower);
     if (kind != KIND_WORDS)
         *text = str_skip(*text, n + 1);
-    return kind;
+    return (enum kind)kind;
 }
 
 /* Removes the rest of a term and adds it to `out` without its quotes and backslashes. */
@@ -338,7 +318,7 @@ static void cut_value(struct str *text, bool begins, struct buf *out)
     *text = str_skip(*text, i);
 }
 
-static int set_time(struct query_term *t, struct str value, int64_t now, struct err *e)
+static int set_time_value(struct query_term *t, struct str value, int64_t now, struct err *e)
 {
     int64_t first, last;
 
@@ -353,7 +333,7 @@ static int set_time(struct query_term *t, struct str value, int64_t now, struct 
 }
 
 /* Sets the text of a term. Returns 1; 0 if it has none; -1 with *e set. */
-static int set_value(struct query_term *t, struct str value, int64_t now, struct err *e)
+static int set_term_value(struct query_term *t, struct str value, int64_t now, struct err *e)
 {
     value = str_trim(value);
     if (t->kind == KIND_WORDS)
@@ -362,17 +342,17 @@ static int set_value(struct query_term *t, struct str value, int64_t now, struct
         return err_set(e, ERR_USAGE, "'%s:' needs a value", names[t->kind]);
     else if (t->kind != KIND_SINCE && t->kind != KIND_UNTIL)
         fold_value(&t->text, value);
-    else if (set_time(t, value, now, e) < 0)
+    else if (set_time_value(t, value, now, e) < 0)
         return -1;
     return value.n > 0;
 }
 
 /* Removes a term from the text. Returns 1 and the term; 0 if it is empty; -1 with *e set. */
-static int take_term(struct str *text, int64_t now, struct query_term *t, struct err *e)
+static int cut_term(struct str *text, int64_t now, struct query_term *t, struct err *e)
 {
     struct buf value = BUF_INIT(SIZE_MAX), repaired = BUF_INIT(SIZE_MAX);
     bool hyphens = str_starts(*text, STR("--"));
-    int taken;
+    int result;
 
     *t = (struct query_term){.text = BUF_INIT(SIZE_MAX), .kind = KIND_WORDS};
     if (text->n > 1 && text->p[0] == '-' && !hyphens && !ascii_is_space(text->p[1])) {
@@ -383,12 +363,12 @@ static int take_term(struct str *text, int64_t now, struct query_term *t, struct
         t->kind = cut_field(text);
     cut_value(text, t->kind == KIND_WORDS, &value);
     utf8_add_repaired(&repaired, buf_str(&value));
-    taken = set_value(t, buf_str(&repaired), now, e);
-    if (taken <= 0)
+    result = set_term_value(t, buf_str(&repaired), now, e);
+    if (result <= 0)
         buf_release(&t->text);
     buf_release(&value);
     buf_release(&repaired);
-    return taken;
+    return result;
 }
 
 /* ---- words and phrases ---- */
@@ -464,7 +444,7 @@ static void add_expression(struct buf *out, struct str text)
 }
 
 /* Adds a term as an alternative to the current group of a pattern. */
-static int add_words(const struct query_term *t, struct pattern *p, struct err *e)
+static int add_term_to(const struct query_term *t, struct pattern *p, struct err *e)
 {
     struct buf expression = BUF_INIT(SIZE_MAX);
     bool regex = p->regex;
@@ -487,20 +467,20 @@ int query_parse(struct query *q, struct str text, int64_t now, struct err *e)
     *q = (struct query){0};
     pattern_init(&q->unwanted);
     for (;;) {
-        int taken;
+        int result;
 
         while (text.n > 0 && ascii_is_space(text.p[0]))
             text = str_skip(text, 1);
         if (text.n == 0)
             return 0;
-        taken = take_term(&text, now, &t, e);
-        if (taken > 0) {
+        result = cut_term(&text, now, &t, e);
+        if (result > 0) {
             q->terms = mem_grow(q->terms, &q->cap, q->count + 1, sizeof *q->terms);
             q->terms[q->count++] = t;
             q->fields |= t.kind != KIND_WORDS;
         }
-        if (taken < 0 || (taken > 0 && t.kind == KIND_WORDS && t.unwanted &&
-                          add_words(&t, &q->unwanted, e) < 0)) {
+        if (result < 0 || (result > 0 && t.kind == KIND_WORDS && t.unwanted &&
+                           add_term_to(&t, &q->unwanted, e) < 0)) {
             query_release(q);
             return -1;
         }
@@ -537,14 +517,6 @@ bool query_is_empty(const struct query *q)
     return q->count == 0;
 }
 
-int query_refuses(struct query *q, struct str text, struct err *e)
-{
-    size_t at, len;
-
-    return q->unwanted.count > 0 && !q->in_session ? pattern_find(&q->unwanted, text, &at, &len, e)
-                                                   : 0;
-}
-
 bool query_has_fields(const struct query *q)
 {
     return q->fields;
@@ -560,15 +532,6 @@ bool query_has_unwanted(const struct query *q)
     return q->unwanted.count > 0 && !q->in_session;
 }
 
-/* Returns the wanted word or phrase of that number, or NULL. */
-static const struct query_term *word_at(const struct query *q, size_t number)
-{
-    for (size_t i = 0; i < q->count; i++)
-        if (q->terms[i].kind == KIND_WORDS && !q->terms[i].unwanted && number-- == 0)
-            return &q->terms[i];
-    return NULL;
-}
-
 size_t query_words(const struct query *q)
 {
     size_t count = 0;
@@ -580,7 +543,11 @@ size_t query_words(const struct query *q)
 
 int query_add_word(const struct query *q, size_t number, struct pattern *p, struct err *e)
 {
-    return add_words(word_at(q, number), p, e);
+    size_t i = 0;
+
+    while (q->terms[i].kind != KIND_WORDS || q->terms[i].unwanted || number-- > 0)
+        i++;
+    return add_term_to(&q->terms[i], p, e);
 }
 
 int query_add_words(const struct query *q, struct pattern *p, struct err *e)

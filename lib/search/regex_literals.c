@@ -117,14 +117,6 @@ static void append_part(struct part *p, const struct part *next)
         add_clause(p, &next->clause[i]);
 }
 
-/* Makes `a` the part that is `a` or `b`. */
-static void alternate(struct part *a, const struct part *b)
-{
-    a->exact = false;
-    a->all = a->all && b->all;
-    a->clauses = a->clauses > 0 && b->clauses > 0 && unite(&a->clause[0], &b->clause[0]);
-}
-
 /* More repetitions than these are not looked at. */
 #define COPIES 4
 
@@ -347,7 +339,9 @@ static void read_alternatives(struct reader *r, struct part *p)
         struct part other;
 
         read_branch(r, &other);
-        alternate(p, &other);
+        p->exact = false;
+        p->all = p->all && other.all;
+        p->clauses = p->clauses > 0 && other.clauses > 0 && unite(&p->clause[0], &other.clause[0]);
     }
 }
 

@@ -13,7 +13,7 @@ static size_t cell_of(const struct scan_order *o, off_t at)
 }
 
 /* Fills in the latest time of each cell. A line of a block can begin anywhere in it. */
-static void note_times(struct scan_order *o, const struct time_blocks *times)
+static void set_times(struct scan_order *o, const struct time_blocks *times)
 {
     for (size_t i = 0; i < o->count; i++)
         o->latest[i] = LINE_OLDEST;
@@ -42,21 +42,11 @@ static int by_latest(const void *a, const void *b)
     return (x->number < y->number) - (x->number > y->number);
 }
 
-static void sort_cells(struct scan_order *o)
-{
-    struct cell *cells = mem_zalloc(o->count * sizeof *cells);
-
-    for (size_t i = 0; i < o->count; i++)
-        cells[i] = (struct cell){o->latest[i], i};
-    qsort(cells, o->count, sizeof *cells, by_latest);
-    for (size_t i = 0; i < o->count; i++)
-        o->order[i] = cells[i].number;
-    free(cells);
-}
-
 void scan_order_init(struct scan_order *o, off_t size, off_t cell, const struct time_blocks *times,
                      const struct skip_map *map)
 {
+    struct cell *cells;
+
     *o = (struct scan_order){.map = map, .size = size, .cell = cell};
     if (size == 0)
         return;
@@ -64,8 +54,14 @@ void scan_order_init(struct scan_order *o, off_t size, off_t cell, const struct 
     o->latest = mem_zalloc(o->count * sizeof *o->latest);
     o->order = mem_zalloc(o->count * sizeof *o->order);
     if (times)
-        note_times(o, times);
-    sort_cells(o);
+        set_times(o, times);
+    cells = mem_zalloc(o->count * sizeof *cells);
+    for (size_t i = 0; i < o->count; i++)
+        cells[i] = (struct cell){o->latest[i], i};
+    qsort(cells, o->count, sizeof *cells, by_latest);
+    for (size_t i = 0; i < o->count; i++)
+        o->order[i] = cells[i].number;
+    free(cells);
 }
 
 void scan_order_release(struct scan_order *o)
@@ -75,26 +71,21 @@ void scan_order_release(struct scan_order *o)
     *o = (struct scan_order){0};
 }
 
-/* Makes the next cell and those that precede it in the file, as long as they follow in the order,
- * the run to be read. */
-static void choose_run(struct scan_order *o)
-{
-    off_t end = (off_t)(o->order[o->next] + 1) * o->cell;
-
-    o->end = end < o->size ? end : o->size;
-    do
-        o->next++;
-    while (o->next < o->count && o->order[o->next] + 1 == o->order[o->next - 1]);
-    o->begin = (off_t)o->order[o->next - 1] * o->cell;
-}
-
-/* Passes over what is not wanted. Returns false if nothing is left. */
+/* Passes over what is not wanted. Returns false if nothing is left. Makes the next cell and those
+ * that precede it in the file, as long as they follow in the order, the run to be read. */
 static bool find_wanted(struct scan_order *o)
 {
     while ((o->end = skip_map_end(o->map, o->end, o->begin)) == o->begin) {
+        off_t end;
+
         if (o->next == o->count)
             return false;
-        choose_run(o);
+        end = (off_t)(o->order[o->next] + 1) * o->cell;
+        o->end = end < o->size ? end : o->size;
+        do
+            o->next++;
+        while (o->next < o->count && o->order[o->next] + 1 == o->order[o->next - 1]);
+        o->begin = (off_t)o->order[o->next - 1] * o->cell;
     }
     return true;
 }
@@ -149,7 +140,7 @@ static const struct scan_item *newest_of_run(const struct scan_run *r)
     return &r->at[r->count - 1];
 }
 
-static void swap(struct scan_run *a, struct scan_run *b)
+static void swap_runs(struct scan_run *a, struct scan_run *b)
 {
     struct scan_run run = *a;
 
@@ -166,11 +157,11 @@ void scan_held_add(struct scan_held *h, struct scan_run run)
     for (size_t up;
          i > 0 && is_newer(newest_of_run(&h->runs[i]), newest_of_run(&h->runs[up = (i - 1) / 2]));
          i = up)
-        swap(&h->runs[i], &h->runs[up]);
+        swap_runs(&h->runs[i], &h->runs[up]);
 }
 
 /* Moves the first run down to its place. */
-static void sink(struct scan_held *h)
+static void sink_first_run(struct scan_held *h)
 {
     size_t i = 0, down;
 
@@ -180,12 +171,12 @@ static void sink(struct scan_held *h)
             down++;
         if (!is_newer(newest_of_run(&h->runs[down]), newest_of_run(&h->runs[i])))
             return;
-        swap(&h->runs[i], &h->runs[down]);
+        swap_runs(&h->runs[i], &h->runs[down]);
         i = down;
     }
 }
 
-bool scan_held_take(struct scan_held *h, struct scan_rest rest, struct scan_item *item)
+bool scan_held_next(struct scan_held *h, struct scan_rest rest, struct scan_item *item)
 {
     if (h->count == 0)
         return false;
@@ -196,7 +187,7 @@ bool scan_held_take(struct scan_held *h, struct scan_rest rest, struct scan_item
         free(h->runs[0].at);
         h->runs[0] = h->runs[--h->count];
     }
-    sink(h);
+    sink_first_run(h);
     return true;
 }
 

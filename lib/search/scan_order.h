@@ -76,7 +76,7 @@ void scan_items_sort(struct scan_item *at, size_t count);
 void scan_held_add(struct scan_held *h, struct scan_run run);
 /* Removes the newest hit, unless something newer may be left to be read. Returns false if there is
  * none. */
-bool scan_held_take(struct scan_held *h, struct scan_rest rest, struct scan_item *item);
+bool scan_held_next(struct scan_held *h, struct scan_rest rest, struct scan_item *item);
 void scan_held_release(struct scan_held *h);
 
 #endif

@@ -42,27 +42,6 @@ static void work_free(struct search_work *w)
     free(w);
 }
 
-/* Fills in where the literals of the pattern are. Returns false if every line must be looked at. */
-static bool find_literals(const struct search *s, struct search_work *w)
-{
-    bool literals = !s->invert && (s->in == SEARCH_IN_DEFAULT || s->in == SEARCH_CONTENT) &&
-                    pattern_literals(s->pattern, s->wide, &w->literals, &w->query);
-
-    if (s->history && s->skip_block > 0 && skip_query_helps(&w->query))
-        skip_map_open(&w->map, s->scan.fd, s->scan.size, s->skip_block);
-    return literals;
-}
-
-/* Loads the times of the history. Returns 0, or -1 with *e set. */
-static int load_times(const struct search *s, struct time_blocks *times, struct err *e)
-{
-    struct history h = *s->history;
-
-    if (s->cancel)
-        h.cancel = s->cancel;
-    return time_blocks_load(times, &h, &s->scan, e);
-}
-
 /* Starts the search; `list`: its hits will be listed, and with `ordered` in the order of their
  * times. Returns 0, or -1 with *e set. */
 static int start_scan(struct search *s, bool list, bool ordered, struct err *e)
@@ -70,14 +49,23 @@ static int start_scan(struct search *s, bool list, bool ordered, struct err *e)
     size_t block = s->scan.block_size;
     bool by_line = s->scan.size <= SMALL(block), literals = false;
     bool by_time = ordered && s->history && s->scan.size > 0;
+    bool usual = s->in == SEARCH_IN_DEFAULT || s->in == SEARCH_CONTENT;
     struct search_work *w = mem_zalloc(sizeof *w);
 
     s->work = w;
-    if (by_time && load_times(s, &w->times, e) < 0)
-        return -1;
+    if (by_time) {
+        struct history h = *s->history;
+
+        if (s->cancel)
+            h.cancel = s->cancel;
+        if (time_blocks_load(&w->times, &h, &s->scan, e) < 0)
+            return -1;
+    }
     /* Line by line, every bad line is counted. */
-    if (!by_line)
-        literals = find_literals(s, w);
+    if (!by_line && !s->invert && usual)
+        literals = pattern_literals(s->pattern, s->wide, &w->literals, &w->query);
+    if (!by_line && s->history && s->skip_block > 0 && skip_query_helps(&w->query))
+        skip_map_open(&w->map, s->scan.fd, s->scan.size, s->skip_block);
     w->scan = parallel_scan_new(&(struct parallel_scan_job){
         .scan = &s->scan,
         .filter = s->filter,
@@ -155,26 +143,15 @@ void search_close(struct search *s)
     message_release(&s->message);
 }
 
-/* Sets h->text to the text of that number. */
-static void read_text(struct search *s, struct hit *h, size_t number)
-{
-    h->text = STR("");
-    searched_text_begin(s->texts, &s->message, s->in);
-    for (size_t i = 0; i <= number; i++)
-        (void)searched_text_next(s->texts, &h->text);
-}
-
 /* Returns 1 and the first match if the message that was read matches the pattern and has no
  * unwanted word; 0 if not; -1 with *e set. */
 static int match_texts(struct search *s, struct text_match *m, struct err *e)
 {
-    struct str text;
-    bool unwanted = s->query && query_has_unwanted(s->query);
     int refused = 0;
 
     searched_text_begin(s->texts, &s->message, s->in);
-    while (unwanted && refused == 0 && searched_text_next(s->texts, &text))
-        refused = query_refuses(s->query, text, e);
+    if (s->query && query_has_unwanted(s->query))
+        refused = pattern_find_any(&s->query->unwanted, s->texts, e);
     if (refused != 0)
         return refused < 0 ? -1 : 0;
     searched_text_begin(s->texts, &s->message, s->in);
@@ -199,8 +176,13 @@ static int match(struct search *s, struct hit *h, struct err *e)
     h->len = m.len;
     h->in_content = m.number == 0 && s->in & SEARCH_CONTENT;
     h->text = m.text;
-    if (m.count != m.number + 1)
-        read_text(s, h, m.number);
+    /* Later texts were read, too, or none. */
+    if (m.count != m.number + 1) {
+        h->text = STR("");
+        searched_text_begin(s->texts, &s->message, s->in);
+        for (size_t i = 0; i <= m.number; i++)
+            (void)searched_text_next(s->texts, &h->text);
+    }
     return found < 0 ? SEARCH_FAILED : 1;
 }
 
@@ -352,11 +334,6 @@ static size_t step_back(struct str s, size_t at, size_t count)
     return at;
 }
 
-static size_t step_forward(struct str s, size_t at, size_t count)
-{
-    return at + utf8_first(str_skip(s, at), count).n;
-}
-
 #define ELLIPSIS "\xe2\x80\xa6"
 
 void search_snippet(struct buf *out, struct str content, size_t at, size_t len, size_t width,
@@ -367,7 +344,9 @@ void search_snippet(struct buf *out, struct str content, size_t at, size_t len, 
     size_t left = width - utf8_count(match);
     size_t begin = step_back(content, at, left / 2);
     size_t before = utf8_count((struct str){content.p + begin, at - begin});
-    size_t end = step_forward(content, at + match.n, left - before);
+    size_t end = at + match.n;
+
+    end += utf8_first(str_skip(content, end), left - before).n;
 
     /* Space that is not used after the match is used before it. */
     size_t after = utf8_count((struct str){content.p + at + match.n, end - at - match.n});

@@ -48,13 +48,6 @@ void search_merge_release(struct search_merge *m)
     *m = (struct search_merge){0};
 }
 
-static void remove_first(struct search_merge *m)
-{
-    m->count--;
-    for (size_t i = 0; i < m->count; i++)
-        m->sources[i] = m->sources[i + 1];
-}
-
 int search_merge_next(struct search_merge *m, size_t *number, struct hit *h, struct err *e)
 {
     while (m->count > 0 && !m->sources[0].ready) {
@@ -67,10 +60,13 @@ int search_merge_next(struct search_merge *m, size_t *number, struct hit *h, str
             return found;
         first->ready = found > 0;
         first->latest = first->hit.time;
-        if (found > 0)
+        if (found > 0) {
             sift_down(m, 0);
-        else
-            remove_first(m);
+            continue;
+        }
+        m->count--;
+        for (size_t i = 0; i < m->count; i++)
+            m->sources[i] = m->sources[i + 1];
         if (found < 0)
             return found;
     }

@@ -45,21 +45,13 @@ void searched_text_begin(struct searched_text *t, const struct message *m, unsig
     t->calls = json_iter(STR_NONE);
 }
 
-static void read_part_text(struct searched_text *t, enum field field)
-{
-    struct str value = t->message->field[field];
-
-    if (field == FIELD_TOOL_CALLS)
-        t->calls = json_iter(value);
-    else
-        t->rest = field == FIELD_CONTENT && json_is_null(value) ? STR("\"\"") : value;
-}
-
 /* Goes on to the arguments of a call, to the next call, or to the next part. Returns false after
  * the last one. */
 static bool next_part(struct searched_text *t)
 {
     struct message_call call;
+    struct str value;
+    enum field field;
 
     if (t->args.p) {
         t->rest = t->args;
@@ -75,7 +67,12 @@ static bool next_part(struct searched_text *t)
         t->part++;
     if (t->part == PARTS)
         return false;
-    read_part_text(t, parts[t->part++].field);
+    field = parts[t->part++].field;
+    value = t->message->field[field];
+    if (field == FIELD_TOOL_CALLS)
+        t->calls = json_iter(value);
+    else
+        t->rest = field == FIELD_CONTENT && json_is_null(value) ? STR("\"\"") : value;
     return true;
 }
 

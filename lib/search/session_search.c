@@ -159,7 +159,7 @@ static int next_in_text(struct session_search *g, struct search *s, struct hit *
     return found;
 }
 
-/* How many of the texts that `texts` has no bit for are among the first `count`. */
+/* Returns how many of the first `count` texts `texts` has no bit for. */
 static size_t missing(uint64_t texts, size_t count)
 {
     size_t found = 0;
@@ -169,9 +169,9 @@ static size_t missing(uint64_t texts, size_t count)
     return found;
 }
 
-/* Notes that a message holds the text of this step. Only sessions that hold enough of the texts
+/* Records that a message holds the text of this step. Only sessions that hold enough of the texts
  * before it are of interest. */
-static void note_text(struct session_search *g, const struct hit *hit)
+static void add_text_of_step(struct session_search *g, const struct hit *hit)
 {
     uint64_t bit = UINT64_C(1) << g->step;
     struct session_held *held = held_by(g, hit, g->step <= g->may_lack);
@@ -183,8 +183,8 @@ static void note_text(struct session_search *g, const struct hit *hit)
     held->texts |= bit;
 }
 
-/* Looks at a message for the fields that a message of the session must have, or none may have. */
-static void look_for_fields(struct session_search *g, const struct hit *hit)
+/* Checks a message for the fields that a message of the session must have, or none may have. */
+static void check_session_fields(struct session_search *g, const struct hit *hit)
 {
     struct session_held *held = held_by(g, hit, g->wanted_count == 0);
     unsigned met = 0, before;
@@ -229,9 +229,9 @@ static int run_step(struct session_search *g, struct pattern *pattern, struct er
     g->opened = true;
     while ((found = next_in_text(g, &g->search, &hit, e)) == 1) {
         if (g->step < g->wanted_count)
-            note_text(g, &hit);
+            add_text_of_step(g, &hit);
         else if (g->step == g->wanted_count)
-            look_for_fields(g, &hit);
+            check_session_fields(g, &hit);
         else if ((held = held_by(g, &hit, false)))
             held->refused = true;
     }

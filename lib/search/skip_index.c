@@ -1,17 +1,16 @@
-#include "chathist/base/time.h"
-#include "chathist/base/system.h"
 #include "chathist/search/skip_index.h"
 
-#include <string.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
@@ -46,11 +45,6 @@ enum {
     WORD_PLACE = WORD_ALWAYS + SKIP_WORDS,
     WORD_CHECK
 };
-
-static bool has_bit(const uint64_t *words, size_t i)
-{
-    return words[i / 64] >> i % 64 & 1;
-}
 
 static void set_bit(uint64_t *words, size_t i)
 {
@@ -101,19 +95,6 @@ static int open_file(const struct history *h, int flags)
     int reason;
 
     return path ? history_open_index(h->dir_fd, path, flags, &reason) : -1;
-}
-
-/* Opens the index for writing, made if it is missing. Returns -1 if another program has it open for
- * writing; the lock ends when the descriptor is closed. */
-static int lock_file(const struct history *h)
-{
-    int fd = open_file(h, O_RDWR | O_CREAT);
-
-    if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) < 0 || !file_is_named(h->dir_fd, h->skip, fd))) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
 }
 
 static off_t section_at(size_t number)
@@ -276,7 +257,7 @@ void skip_map_release(struct skip_map *m)
     *m = (struct skip_map){0};
 }
 
-void skip_map_note(const struct skip_map *m, off_t at, const char *bytes, size_t n)
+void skip_map_sum(const struct skip_map *m, off_t at, const char *bytes, size_t n)
 {
     size_t block = (size_t)m->block;
 
@@ -317,8 +298,8 @@ static bool match_blocks(int fd, size_t number, const struct skip_section *c,
 /* Sets the bits of the blocks of a section that must be read. A line of the last block that is
  * covered may end after it, in bytes that no checksum covers, so that block is always read. Returns
  * false if a row is not right. */
-static bool want_section(int fd, size_t number, const struct skip_section *c,
-                         const struct skip_query *q, uint64_t wanted[SKIP_WORDS])
+static bool mark_wanted(int fd, size_t number, const struct skip_section *c,
+                        const struct skip_query *q, uint64_t wanted[SKIP_WORDS])
 {
     uint64_t all[SKIP_WORDS], blocks[SKIP_WORDS] = {0};
 
@@ -358,7 +339,7 @@ void skip_map_load(struct skip_map *m, const struct history *h, const struct ski
         covered += c.count;
         if (c.state != m->state)
             stale = true;
-        else if (!want_section(fd, i, &c, q, m->wanted + i * SKIP_WORDS))
+        else if (!mark_wanted(fd, i, &c, q, m->wanted + i * SKIP_WORDS))
             m->broken = true;
     }
     m->complete = !stale && !m->broken && covered + GROWTH_LEAST > m->count;
@@ -377,7 +358,7 @@ static bool is_wanted_block(const struct skip_map *m, off_t end)
     if (!m->wanted)
         return true;
     i = (size_t)((end - 1) / m->block);
-    return i >= m->count || has_bit(m->wanted, i);
+    return i >= m->count || (m->wanted[i / 64] >> i % 64 & 1);
 }
 
 static off_t begin_of_block(const struct skip_map *m, off_t end)
@@ -443,18 +424,9 @@ static void move_marks(struct growth *g, bool to_rows)
     }
 }
 
-static void enter_group(struct growth *g, size_t group)
-{
-    if (group == g->group)
-        return;
-    move_marks(g, true);
-    g->group = group;
-    move_marks(g, false);
-}
-
 /* Marks the grams of a line, in an update that covers the section up to block `to` of the history.
  * Each search must read the block of a line that is cut off, is no message, or ends in bytes that
- * no checksum covers; see want_section for the last block. */
+ * no checksum covers; see mark_wanted for the last block. */
 static void mark_line(struct growth *g, struct skip_section *c, const struct line *l, size_t to)
 {
     size_t block = (size_t)((l->at > 0 ? l->at - 1 : 0) / g->map->block);
@@ -463,7 +435,11 @@ static void mark_line(struct growth *g, struct skip_section *c, const struct lin
     size_t place = block % SKIP_SECTION_BLOCKS;
     struct str text;
 
-    enter_group(g, place / GROUP);
+    if (g->group != place / GROUP) {
+        move_marks(g, true);
+        g->group = place / GROUP;
+        move_marks(g, false);
+    }
     if (verdict == SCAN_BAD || (line_end >= (off_t)to * g->map->block && block + 1 < to))
         set_bit(c->always, place);
     if (verdict != SCAN_MESSAGE)
@@ -642,10 +618,10 @@ void skip_index_update(const struct history *h, const struct skip_map *m, enum s
      * has not got, while the time of their change is there. */
     if (g.scan.fd >= 0 && fstat(g.scan.fd, &st) == 0 && st.st_uid == geteuid() &&
         state_of(g.scan.fd) == m->state && system_sync_data(g.scan.fd) == 0)
-        g.fd = lock_file(h);
-    if (g.fd >= 0) {
+        g.fd = open_file(h, O_RDWR | O_CREAT);
+    /* The lock ends when the descriptor is closed. Another program that has it writes the index. */
+    if (g.fd >= 0 && flock(g.fd, LOCK_EX | LOCK_NB) == 0 && file_is_named(h->dir_fd, h->skip, g.fd))
         update_file(&g);
-        close(g.fd);
-    }
+    file_close(g.fd);
     scan_close(&g.scan);
 }

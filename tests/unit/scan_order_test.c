@@ -93,7 +93,7 @@ static size_t run_all(off_t most, const struct time_blocks *by, const struct ski
             scan_held_add(&held, run);
         else
             free(run.at);
-        while (*count < LINES && scan_held_take(&held, scan_order_rest(&o), &got[*count]))
+        while (*count < LINES && scan_held_next(&held, scan_order_rest(&o), &got[*count]))
             ++*count;
         highest = in - *count > highest ? in - *count : highest;
     }

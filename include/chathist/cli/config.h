@@ -113,7 +113,7 @@ int config_check_owner(const char *file, struct err *e);
 int config_session_timeout(const struct config *c, int64_t *ms, struct err *e); /* off: -1 */
 /* max_messages, max_bytes or max_input_tokens; all: SIZE_MAX. */
 int config_limit(const struct config *c, enum setting s, size_t *n, struct err *e);
-/* How much models reason (is_effort). NULL: not set. */
+/* How much models reason, one of EFFORT_WORDS. NULL: not set. */
 int config_effort(const struct config *c, const char **level, struct err *e);
 /* The most tokens of a response. 0: not set. */
 int config_max_tokens(const struct config *c, int64_t *n, struct err *e);
@@ -127,10 +127,8 @@ int config_switch(const struct config *c, enum setting s, bool *on, struct err *
  * set to ERR_USAGE. */
 int config_prices(const struct config *c, const char *named, struct prices *p, struct err *e);
 
-/* Returns true for none, minimal, low, medium, high, xhigh and max. */
 #define EFFORT_WORDS "none|minimal|low|medium|high|xhigh|max"
 #define EFFORT_LEVELS "none, minimal, low, medium, high, xhigh or max"
-bool is_effort(const char *text);
 
 /* An environment variable that belongs to one provider or to no setting (OPENAI_API_KEY,
  * OLLAMA_HOST, …); NULL when unset or empty. */

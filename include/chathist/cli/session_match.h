@@ -17,8 +17,8 @@
 int session_match_mark(const char *query, int64_t now, const struct session_list *l, bool *marked,
                        const struct history *h, struct err *e);
 /* Removes the sessions that do not meet the query from the list. Returns as session_match_mark. */
-int session_match_keep(const char *query, int64_t now, struct session_list *l,
-                       const struct history *h, struct err *e);
+int session_match_restrict(const char *query, int64_t now, struct session_list *l,
+                           const struct history *h, struct err *e);
 /* Returns 0, or -1 with *e set to ERR_USAGE if the query is bad or empty. */
 int session_match_check(const char *query, struct err *e);
 

@@ -59,7 +59,8 @@ void pattern_copy(struct pattern *to, const struct pattern *from);
  * *s is empty and it returns false. Texts are borrowed from the pattern for the call. */
 bool pattern_literals(const struct pattern *p, bool wide, struct literal_scan *s,
                       struct skip_query *q);
-/* Returns whether a text matches if and only if one of the texts of that scan is in it. */
+/* Returns whether that scan alone decides: a text matches exactly when it contains one of its
+ * texts. */
 bool pattern_is_literal(const struct pattern *p);
 
 /* Finds the first match in a text; it may be empty. Returns 1 and where it is, in bytes; 0 if there
@@ -83,6 +84,10 @@ struct text_match {
  * pattern_find does. */
 int pattern_find_message(struct pattern *p, struct searched_text *t, struct text_match *m,
                          struct err *e);
+
+/* Returns 1 if one of the texts, from searched_text_begin on, has a match, 0 if not, or -1 with *e
+ * set as pattern_find does. */
+int pattern_find_any(struct pattern *p, struct searched_text *t, struct err *e);
 
 /* Find one match after the other; none is empty, none overlap. Call pattern_start, then
  * pattern_next until it returns 0 or -1. The text is borrowed until then. */

@@ -52,7 +52,7 @@ struct query {
     struct pattern unwanted; /* the words after a `-` */
     bool fields;             /* there are terms other than words */
     /* Set by the caller: the query asks about whole sessions. Then query_accepts does not look at
-     * model:, file: and tool:, and query_refuses is always 0. */
+     * model:, file: and tool:, and query_has_unwanted is false. */
     bool in_session;
 };
 
@@ -95,9 +95,6 @@ bool query_has_needs(const struct query *q);
 /* Adds the bits of query_needs that the message has. Returns false if it has a model, file or tool
  * that no message of the session may have. */
 bool query_meets(const struct query *q, const struct message *m, unsigned *met);
-/* Returns 1 if a text holds a word that is not wanted, 0 if not, -1 with *e set (see
- * pattern_find). */
-int query_refuses(struct query *q, struct str text, struct err *e);
 /* Returns whether it demands anything of the fields of a message, or of its absent words. */
 bool query_has_fields(const struct query *q);
 bool query_has_unwanted(const struct query *q);

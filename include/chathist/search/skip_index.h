@@ -90,9 +90,9 @@ void skip_map_open(struct skip_map *m, int history_fd, off_t size, off_t block);
 void skip_map_release(struct skip_map *m);
 /* Asks the index of a history which blocks the query needs. */
 void skip_map_load(struct skip_map *m, const struct history *h, const struct skip_query *q);
-/* Notes the checksums of the whole blocks in n bytes of the history that were read at `at`. Threads
- * may call this at once for different blocks. */
-void skip_map_note(const struct skip_map *m, off_t at, const char *bytes, size_t n);
+/* Records the checksums of the whole blocks in n bytes of the history that were read at `at`.
+ * Threads may call this at once for different blocks. */
+void skip_map_sum(const struct skip_map *m, off_t at, const char *bytes, size_t n);
 /* Returns the end of the last range that must be read, at or before `end` and after `least`;
  * `least` if there is none. */
 off_t skip_map_end(const struct skip_map *m, off_t end, off_t least);
