@@ -79,6 +79,9 @@ static void run_chat(const char *self, const char *what, const struct opt_common
     for (size_t i = 0; i < given->count; i++)
         words_add(&words, str_of(given->at[i]));
     execvp(path, words.at);
+    /* Beside a link to this program there may be no other one. */
+    if (errno == ENOENT)
+        execvp(PROGRAM_PREFIX "chat", words.at);
     err_set(&e, ERR_FAILURE, "cannot run '%s': %s", path, strerror(errno));
     die_err(&e);
 }

@@ -27,7 +27,7 @@ struct report {
     bool json, quiet;
 };
 
-static void print_finding_line(struct report *r, struct buf *line)
+static void print_report_line(struct report *r, struct buf *line)
 {
     buf_add_byte(line, '\n');
     out_raw(&r->out, buf_str(line));
@@ -45,7 +45,7 @@ static void print_json_finding(struct report *r, const struct finding *f)
         json_add_member_int(&line, "line", (int64_t)f->line);
     json_add_member(&line, "reason", f->reason);
     buf_add_byte(&line, '}');
-    print_finding_line(r, &line);
+    print_report_line(r, &line);
 }
 
 /* `FILE:LINE: reason`, as compilers print it. */
@@ -65,10 +65,10 @@ static void print_finding(void *arg, const struct finding *f)
         buf_addf(&line, ":%" PRIu64, f->line);
     buf_add_c(&line, f->warning ? ": warning: " : ": ");
     buf_add_str(&line, f->reason);
-    print_finding_line(r, &line);
+    print_report_line(r, &line);
 }
 
-static void say_count(struct buf *line, uint64_t n, const char *what, const char *behind)
+static void add_count_words(struct buf *line, uint64_t n, const char *what, const char *behind)
 {
     buf_addf(line, "%" PRIu64 " %s%s%s", n, what, n == 1 ? "" : "s", behind);
 }
@@ -88,13 +88,13 @@ static void print_summary(struct report *r, const struct check *c)
         json_add_member_int(&line, "warnings", (int64_t)c->warnings);
         buf_add_byte(&line, '}');
     } else {
-        say_count(&line, c->lines, "line", ", ");
-        say_count(&line, c->messages, "message", ", ");
-        say_count(&line, c->sessions, "session", ": ");
-        say_count(&line, c->problems, "problem", ", ");
-        say_count(&line, c->warnings, "warning", "");
+        add_count_words(&line, c->lines, "line", ", ");
+        add_count_words(&line, c->messages, "message", ", ");
+        add_count_words(&line, c->sessions, "session", ": ");
+        add_count_words(&line, c->problems, "problem", ", ");
+        add_count_words(&line, c->warnings, "warning", "");
     }
-    print_finding_line(r, &line);
+    print_report_line(r, &line);
 }
 
 static void print_repaired(struct report *r, const struct repair *m, const struct history *h)
@@ -109,17 +109,17 @@ static void print_repaired(struct report *r, const struct repair *m, const struc
         json_add_member_int(&line, "ended", (int64_t)m->ended);
         json_add_member(&line, "quarantine", str_of(quarantine));
         buf_add_byte(&line, '}');
-        print_finding_line(r, &line);
+        print_report_line(r, &line);
     } else if (!r->quiet) {
         buf_add_c(&line, "repaired: ");
-        say_count(&line, m->recovered, "message", " recovered, ");
-        say_count(&line, m->moved, "bad part", " moved");
+        add_count_words(&line, m->recovered, "message", " recovered, ");
+        add_count_words(&line, m->moved, "bad part", " moved");
         if (m->moved > 0) {
             buf_add_c(&line, " to '");
             vis_add_line(&line, str_of(quarantine), r->out.terminal);
             buf_add_byte(&line, '\'');
         }
-        print_finding_line(r, &line);
+        print_report_line(r, &line);
     }
     free(quarantine);
 }

@@ -103,7 +103,7 @@ static void parse_criteria(struct delete_wish *w, struct opt_parser *args)
 }
 
 /* Asks the user. Ends the program if no terminal can be asked. */
-static bool may_delete(const struct deletion *d)
+static bool ask_to_delete(const struct deletion *d)
 {
     struct buf question = BUF_INIT(BUF_SMALL);
     size_t sessions = d->list.count;
@@ -128,7 +128,7 @@ static void erase(struct deletion *d, struct history *h)
 
     if (d->list.count == 0)
         return;
-    if (!d->wish->force && !may_delete(d)) {
+    if (!d->wish->force && !ask_to_delete(d)) {
         session_list_release(&d->list);
         d->messages = d->bytes = 0;
         return;

@@ -84,7 +84,7 @@ static void sha256_end(struct state *s, unsigned char hash[SIZE])
         hash[i] = (unsigned char)(s->h[i / 4] >> (24 - i % 4 * 8));
 }
 
-static void hex_of_hash(struct buf *out, const unsigned char hash[SIZE])
+static void add_hash_hex(struct buf *out, const unsigned char hash[SIZE])
 {
     for (size_t i = 0; i < SIZE; i++)
         buf_addf(out, "%02x", hash[i]);
@@ -104,7 +104,7 @@ void sha256_add(struct buf *out, struct str text)
     unsigned char to[SIZE];
 
     hash(text, to);
-    hex_of_hash(out, to);
+    add_hash_hex(out, to);
 }
 
 void hmac_sha256_add(struct buf *out, struct str key, struct str text)
@@ -128,5 +128,5 @@ void hmac_sha256_add(struct buf *out, struct str key, struct str text)
     add(&s, pad, BLOCK);
     add(&s, inner, SIZE);
     sha256_end(&s, inner);
-    hex_of_hash(out, inner);
+    add_hash_hex(out, inner);
 }

@@ -22,7 +22,7 @@
 
 /* ---- sessions ---- */
 
-static struct str copy_once(char **to, struct str s)
+static struct str replace_copy(char **to, struct str s)
 {
     char *at = *to;
 
@@ -104,10 +104,10 @@ void browse_hits_add(struct browse_hits *h, size_t history, const struct hit *hi
     search_snippet(&snippet, hit->text, hit->at, hit->len, SNIPPET, true, &to->mark.at,
                    &to->mark.n);
     own = to->own = mem_zalloc(m->session_id.n + m->id.n + m->role_text.n + snippet.len + 1);
-    to->session = copy_once(&own, m->session_id);
-    to->message = copy_once(&own, m->id);
-    to->role = copy_once(&own, m->role_text);
-    to->snippet = copy_once(&own, buf_str(&snippet));
+    to->session = replace_copy(&own, m->session_id);
+    to->message = replace_copy(&own, m->id);
+    to->role = replace_copy(&own, m->role_text);
+    to->snippet = replace_copy(&own, buf_str(&snippet));
     buf_release(&snippet);
 }
 

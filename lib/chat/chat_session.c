@@ -841,6 +841,8 @@ int chat_session_load_models(struct chat_session *t, const struct http_limits *l
 {
     struct ask ask = {.limits = *limits};
 
+    /* The beginning of an answer may be waited for longer than a list. */
+    ask.limits.first_byte_ms = HTTP_AS_IDLE;
     *list = (struct model_list){0};
     if (server_load_key(&t->server, e) < 0)
         return -1;

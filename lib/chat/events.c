@@ -199,7 +199,7 @@ static void note_context(const struct turn *t)
                      &c->at[i]);
 }
 
-static void name_limit(struct buf *b, const char *name, size_t limit)
+static void add_limit_name(struct buf *b, const char *name, size_t limit)
 {
     if (limit == CONTEXT_ALL)
         return;
@@ -214,9 +214,9 @@ static void note_cut(struct events *ev, const struct turn *t)
     const char *command = ev->interactive ? "/new" : "-N";
     struct buf limits = BUF_INIT(BUF_SMALL);
 
-    name_limit(&limits, "CHAT_MAX_INPUT_TOKENS", t->limits.tokens);
-    name_limit(&limits, "CHAT_MAX_MESSAGES", t->limits.messages);
-    name_limit(&limits, "CHAT_MAX_BYTES", t->limits.bytes);
+    add_limit_name(&limits, "CHAT_MAX_INPUT_TOKENS", t->limits.tokens);
+    add_limit_name(&limits, "CHAT_MAX_MESSAGES", t->limits.messages);
+    add_limit_name(&limits, "CHAT_MAX_BYTES", t->limits.bytes);
     if (first)
         warnf("the oldest messages are no longer sent: the limits are %s (%smax_messages, "
               "max_bytes); %s starts a new session",

@@ -146,7 +146,7 @@ static void print_report(struct out *out, struct str object)
 }
 
 /* A path below a directory, NULL if that is unknown or the file does not exist. */
-static void report_file(struct buf *r, const char *name, const char *dir, const char *file)
+static void add_file_place(struct buf *r, const char *name, const char *dir, const char *file)
 {
     char *path = dir ? path_join(dir, file) : NULL;
 
@@ -165,7 +165,7 @@ static bool is_companion(const struct history *h, const char *name)
 }
 
 /* Adds the files of the history with their sizes. */
-static void report_files(struct buf *r, const struct history *h, const char *dir)
+static void add_history_files(struct buf *r, const struct history *h, const char *dir)
 {
     struct dirent **entries = NULL;
     int count = dir ? scandir(dir, &entries, NULL, alphasort) : 0;
@@ -218,7 +218,7 @@ static void add_foreign(struct buf *r, const struct history *h)
         buf_add_byte(r, ']');
 }
 
-static void report_session(struct buf *r, const struct history *h)
+static void add_session_members(struct buf *r, const struct history *h)
 {
     struct buf id = BUF_INIT(BUF_SMALL), time = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
@@ -237,7 +237,7 @@ static void report_session(struct buf *r, const struct history *h)
     buf_release(&time);
 }
 
-static void report_history(struct buf *r, const struct history *h)
+static void add_history_members(struct buf *r, const struct history *h)
 {
     static const char *const kinds[] = {
         [HISTORY_EXPLICIT] = "file",
@@ -269,15 +269,15 @@ static void report_history(struct buf *r, const struct history *h)
     if (h->doubt)
         add_text_member(r, "trust_error", h->doubt);
     add_foreign(r, h);
-    report_session(r, h);
-    report_files(r, h, h->dir ? h->dir : parent && *parent ? parent : ".");
+    add_session_members(r, h);
+    add_history_files(r, h, h->dir ? h->dir : parent && *parent ? parent : ".");
     free(parent);
     free(second);
 }
 
 /* ---- the model server ---- */
 
-static void report_key(struct buf *r, const struct key_source *key)
+static void add_key_source(struct buf *r, const struct key_source *key)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
@@ -304,7 +304,7 @@ static void add_server(struct buf *r, const struct config *c)
         add_text_member(r, "model", server.model);
         if (server.base_url && http_origin(server.base_url, &origin))
             add_text_member(r, "server", buf_c(&origin));
-        report_key(r, &server.key_source);
+        add_key_source(r, &server.key_source);
         if (server_check_key_file(&server, &e) < 0)
             add_text_member(r, "key_error", err_text(&e));
     }
@@ -359,13 +359,13 @@ void suite_report(struct out *out, const struct config *c, const struct history 
 
     buf_add_byte(&r, '{');
     add_versions(&r);
-    report_history(&r, h);
-    report_file(&r, "configuration", c->config_home, "chathist/config");
-    report_file(&r, "keys", c->config_home, "chathist/keys");
-    report_file(&r, "templates", c->config_home, "chathist/templates");
-    report_file(&r, "personas", c->config_home, "chathist/personas");
-    report_file(&r, "tools", c->config_home, "chathist/tools");
-    report_file(&r, "register", c->state_home, "chathist/histories");
+    add_history_members(&r, h);
+    add_file_place(&r, "configuration", c->config_home, "chathist/config");
+    add_file_place(&r, "keys", c->config_home, "chathist/keys");
+    add_file_place(&r, "templates", c->config_home, "chathist/templates");
+    add_file_place(&r, "personas", c->config_home, "chathist/personas");
+    add_file_place(&r, "tools", c->config_home, "chathist/tools");
+    add_file_place(&r, "register", c->state_home, "chathist/histories");
     add_server(&r, c);
     add_environment(&r);
     buf_add_byte(&r, '}');

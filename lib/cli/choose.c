@@ -106,7 +106,7 @@ void choose_add_file(struct choice *c, const char *file)
 
 /* ---- names of sessions ---- */
 
-static void name_session(struct choice *c, struct str name, bool exact)
+static void add_session_name(struct choice *c, struct str name, bool exact)
 {
     struct named_session added = {
         .name = BUF_INIT(BUF_LINE), .exact = exact, .id = BUF_INIT(BUF_LINE)};
@@ -142,7 +142,7 @@ static void read_name_lines(struct choice *c)
         struct str name = str_cut(&line, '\t');
 
         if (name.n > 0)
-            name_session(c, name, true);
+            add_session_name(c, name, true);
     }
     buf_release(&text);
 }
@@ -150,12 +150,12 @@ static void read_name_lines(struct choice *c)
 static void read_name_operands(struct choice *c, const char *otherwise)
 {
     if (c->names.count == 0 && otherwise)
-        name_session(c, str_of(otherwise), false);
+        add_session_name(c, str_of(otherwise), false);
     for (size_t i = 0; i < c->names.count; i++) {
         if (strcmp(c->names.at[i], "-") == 0)
             read_name_lines(c);
         else
-            name_session(c, str_of(c->names.at[i]), false);
+            add_session_name(c, str_of(c->names.at[i]), false);
     }
 }
 

@@ -412,7 +412,7 @@ struct pieces {
     off_t next_line;
 };
 
-static struct piece *run_piece(struct pieces *p, size_t number)
+static struct piece *piece_at(struct pieces *p, size_t number)
 {
     return &p->at[number % PIECES];
 }
@@ -421,7 +421,7 @@ static bool begin_sessions(void *ctx, size_t number)
 {
     struct pieces *p = ctx;
     const struct run *r = p->run;
-    struct piece *piece = run_piece(p, number);
+    struct piece *piece = piece_at(p, number);
     off_t most = p->to ? PIECE : SMALL_PIECE;
 
     if (p->next == r->count)
@@ -449,7 +449,7 @@ static void do_sessions(void *ctx, size_t number, size_t thread)
 {
     struct pieces *p = ctx;
     struct run *r = p->run;
-    struct piece *piece = run_piece(p, number);
+    struct piece *piece = piece_at(p, number);
     struct reader *d = &r->readers[thread];
 
     piece->rc = 0;
@@ -494,7 +494,7 @@ static int write_pieces(struct pieces *p, bool (*begin)(void *, size_t),
         export_part(&p->at[i].text, p->run->job->format);
     thread_pool_help(pool);
     while (rc == 0 && thread_pool_next(pool, &number))
-        rc = write_piece(p, run_piece(p, number), e);
+        rc = write_piece(p, piece_at(p, number), e);
     thread_pool_free(pool);
     for (size_t i = 0; i < PIECES; i++) {
         export_release(&p->at[i].text);
@@ -527,7 +527,7 @@ static int write_selected(struct run *r, struct export *x, struct err *e)
 static bool begin_lines(void *ctx, size_t number)
 {
     struct pieces *p = ctx;
-    struct piece *piece = run_piece(p, number);
+    struct piece *piece = piece_at(p, number);
 
     piece->rc = scan_split(&p->scan, &p->next_line, PIECE, &piece->scan, &piece->error);
     return piece->rc != 0;
@@ -536,7 +536,7 @@ static bool begin_lines(void *ctx, size_t number)
 static void do_lines(void *ctx, size_t number, size_t thread)
 {
     struct pieces *p = ctx;
-    struct piece *piece = run_piece(p, number);
+    struct piece *piece = piece_at(p, number);
     struct reader *d = &p->run->readers[thread];
     struct line l;
 
@@ -743,7 +743,7 @@ static void do_files(void *ctx, size_t number, size_t thread)
 {
     struct pieces *p = ctx;
     struct run *r = p->run;
-    struct piece *piece = run_piece(p, number);
+    struct piece *piece = piece_at(p, number);
     struct reader *d = &r->readers[thread];
     struct buf name = BUF_INIT(BUF_SMALL);
 

@@ -579,7 +579,7 @@ int draft_format(const struct draft *d, struct buf *out, struct err *e)
 /* ---- lines that our programs wrote ---- */
 
 /* Inlined, so that the text is compared as words. */
-static inline bool read_text(const char **at, const char *end, struct str text)
+static inline bool skip_literal(const char **at, const char *end, struct str text)
 {
     if ((size_t)(end - *at) < text.n || memcmp(*at, text.p, text.n) != 0)
         return false;
@@ -605,20 +605,20 @@ static size_t own_line_head(struct str line, struct str field[FIELD_CONTENT])
 {
     const char *p = line.p, *end = line.p + line.n;
 
-    if (!line.n || !read_text(&p, end, STR("{\"id\":\"")) ||
+    if (!line.n || !skip_literal(&p, end, STR("{\"id\":\"")) ||
         !take_string(&p, end, strlen("1719500000000-a1b2c3d4"), &field[FIELD_ID]) ||
-        !read_text(&p, end, STR(",\"session_id\":\"")) ||
+        !skip_literal(&p, end, STR(",\"session_id\":\"")) ||
         (!take_string(&p, end, strlen("sess_1719500000000_f0e1d2"), &field[FIELD_SESSION_ID]) &&
          !take_string(&p, end, strlen("6f2c1f4e-8d0b-4a57-9c3e-2b7d5a9e1f00"),
                       &field[FIELD_SESSION_ID])) ||
-        !read_text(&p, end, STR(",\"timestamp\":\"")) ||
+        !skip_literal(&p, end, STR(",\"timestamp\":\"")) ||
         !take_string(&p, end, strlen("2024-06-27T15:00:00.000000+00:00"),
                      &field[FIELD_TIMESTAMP]) ||
-        !read_text(&p, end, STR(",\"role\":\"")) ||
+        !skip_literal(&p, end, STR(",\"role\":\"")) ||
         (!take_string(&p, end, strlen("user"), &field[FIELD_ROLE]) &&
          !take_string(&p, end, strlen("assistant"), &field[FIELD_ROLE]) &&
          !take_string(&p, end, strlen("system"), &field[FIELD_ROLE])) ||
-        !read_text(&p, end, STR(",")))
+        !skip_literal(&p, end, STR(",")))
         return 0;
     return (size_t)(p - line.p);
 }
@@ -653,7 +653,7 @@ bool own_line_check(struct str line, struct str *timestamp, struct str *content,
     size_t at = own_line_head(line, field);
     const char *p = line.p + at;
 
-    if (!at || !read_text(&p, line.p + line.n, STR("\"content\":\"")) ||
+    if (!at || !skip_literal(&p, line.p + line.n, STR("\"content\":\"")) ||
         !json_check_from(line, at, &value, note_member, &m) || m.repeated)
         return false;
     *timestamp = json_body(field[FIELD_TIMESTAMP]);

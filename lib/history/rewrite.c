@@ -185,7 +185,7 @@ out:
 
 /* ---- copying ---- */
 
-static int is_cancelled(const struct rewrite *r, struct err *e)
+static int check_cancelled(const struct rewrite *r, struct err *e)
 {
     struct pollfd cancel = {.fd = r->h->cancel_fd, .events = POLLIN};
 
@@ -232,7 +232,7 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
             break;
         }
         report_line(r, &s, &l);
-        result = ++lines % LINES_BETWEEN_LOOKS == 0 ? is_cancelled(r, e) : 0;
+        result = ++lines % LINES_BETWEEN_LOOKS == 0 ? check_cancelled(r, e) : 0;
     }
     flush(r);
     r->from = -1;
@@ -406,7 +406,7 @@ static int finish(struct rewrite *r, struct err *e)
 
     if (lock_copy(r, &a, e) < 0)
         return -1;
-    if (copy_rest(r, &a, e) == 0 && is_cancelled(r, e) == 0)
+    if (copy_rest(r, &a, e) == 0 && check_cancelled(r, e) == 0)
         result = !r->changed ? 0 : put_in_place(r, &a, e) < 0 ? -1 : 1;
     append_close(&a);
     return result;

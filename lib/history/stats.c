@@ -255,7 +255,7 @@ struct newest {
     int64_t least; /* no message that is older is among them */
 };
 
-static int by_day(const void *a, const void *b)
+static int by_time_and_place(const void *a, const void *b)
 {
     const struct newest_line *x = a, *y = b;
 
@@ -266,7 +266,7 @@ static void drop_older(struct newest *n)
 {
     if (n->count == 0 || n->count < n->wanted)
         return;
-    qsort(n->at, n->count, sizeof *n->at, by_day);
+    qsort(n->at, n->count, sizeof *n->at, by_time_and_place);
     n->count = n->wanted;
     n->least = n->at[n->count - 1].time;
 }

@@ -1,5 +1,6 @@
 /*
  * partial - the text of an answer that is still coming, in a file beside the history (chathist(5)).
+ * It is also there before the answer, if tools have edited files: its line names them.
  *
  * chat writes each piece of an answer to such a file before it prints it, without a sync, and
  * removes the file once the answer is stored. If chat is killed, the file stays: the next program
