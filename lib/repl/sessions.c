@@ -499,7 +499,7 @@ static void print_short(struct repl *r, const char *who, const struct message *m
     buf_release(&shown);
 }
 
-/* Prints a prompt and its answer; one of them may be NULL. */
+/* Prints a prompt and its answer, as far as they are there. */
 static void print_exchange(struct repl *r, const struct message *prompt,
                            const struct message *answer)
 {
@@ -507,7 +507,7 @@ static void print_exchange(struct repl *r, const struct message *prompt,
     struct buf age = BUF_INIT(BUF_SMALL);
     int64_t then;
 
-    if (time_parse_iso(last->timestamp, &then))
+    if (last && time_parse_iso(last->timestamp, &then))
         add_age(&age, then, time_now());
     repl_say(r, "the session goes on; its last exchange%s%s:", age.len > 0 ? ", " : "",
              buf_c(&age));

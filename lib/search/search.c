@@ -73,7 +73,7 @@ static int start_scan(struct search *s, bool list, bool ordered, struct err *e)
         .pattern = s->pattern,
         .unwanted = s->query && query_has_unwanted(s->query) ? &s->query->unwanted : NULL,
         .times = by_time ? &w->times : NULL,
-        .now = by_time ? s->history->now : 0,
+        .now = s->history ? s->history->now : 0,
         .by_line = by_line,
         .in = s->in,
         .invert = s->invert,
