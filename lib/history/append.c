@@ -39,14 +39,6 @@ static void nap(struct patience *p, int ms)
         p->deadline = soon;
 }
 
-static void report_waiting(struct patience *p, const char *path)
-{
-    if (!p->wait->tell || time_ticks() < p->tell_at)
-        return;
-    p->wait->tell(path);
-    p->tell_at = INT64_MAX;
-}
-
 static int take_lock(int fd, const char *path, struct patience *p, struct err *e)
 {
     int ms = 1;
@@ -62,7 +54,10 @@ static int take_lock(int fd, const char *path, struct patience *p, struct err *e
             p->wait->timed_out = true;
             return err_set(e, ERR_FAILURE, "cannot lock '%s': another program holds it", path);
         }
-        report_waiting(p, path);
+        if (p->wait->tell && time_ticks() >= p->tell_at) {
+            p->wait->tell(path);
+            p->tell_at = INT64_MAX;
+        }
         nap(p, ms);
         ms = ms * 2 < NAP_MAX_MS ? ms * 2 : NAP_MAX_MS;
     }

@@ -202,13 +202,6 @@ static struct time_block *block_of(struct session_table *t, off_t at)
     return &b->at[b->count - 1];
 }
 
-static void add_time(struct time_block *b, int64_t time)
-{
-    b->ascending = b->ascending && time >= b->latest;
-    b->earliest = time < b->earliest ? time : b->earliest;
-    b->latest = time > b->latest ? time : b->latest;
-}
-
 static void add_line(struct session_table *t, struct message *m, const struct line *l, off_t end)
 {
     enum scan_verdict verdict = scan_judge(l, m);
@@ -218,7 +211,9 @@ static void add_line(struct session_table *t, struct message *m, const struct li
     if (verdict == SCAN_MESSAGE) {
         int64_t time = line_clock_time(&t->clock, m->timestamp);
 
-        add_time(block, time);
+        block->ascending = block->ascending && time >= block->latest;
+        block->earliest = time < block->earliest ? time : block->earliest;
+        block->latest = time > block->latest ? time : block->latest;
         add_message(t, m, time, l->at, end);
     } else if (verdict == SCAN_BAD) {
         add_bad(t, l->at);

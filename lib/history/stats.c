@@ -122,15 +122,6 @@ struct amount stats_cost_sum(const struct stats_cost *c)
     return sum;
 }
 
-static struct usage usage_of(const struct message *m)
-{
-    struct usage usage;
-
-    usage_init(&usage);
-    usage_read_members(&usage, m->field[FIELD_USAGE]);
-    return usage;
-}
-
 static struct stats_count count_of(const struct message *m)
 {
     struct stats_count n = {.messages = 1};
@@ -142,7 +133,8 @@ static struct stats_count count_of(const struct message *m)
     if (m->role != ROLE_ASSISTANT || m->field[FIELD_FORKED_FROM].p)
         return n;
     n.answers = 1;
-    usage = usage_of(m);
+    usage_init(&usage);
+    usage_read_members(&usage, m->field[FIELD_USAGE]);
     n.input = usage.at[USAGE_INPUT] > 0 ? (uint64_t)usage.at[USAGE_INPUT] : 0;
     n.output = usage.at[USAGE_OUTPUT] > 0 ? (uint64_t)usage.at[USAGE_OUTPUT] : 0;
     n.unknown = !usage_complete(&usage);

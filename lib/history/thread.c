@@ -124,14 +124,6 @@ static void truncate_thread(struct thread *t, size_t count)
         message_release(&t->at[--t->count]);
 }
 
-static void swap(struct message *a, struct message *b)
-{
-    struct message m = *a;
-
-    *a = *b;
-    *b = m;
-}
-
 void thread_settle(struct thread *t)
 {
     const struct message *title = titles_find_line(t->at, t->count);
@@ -146,8 +138,10 @@ void thread_settle(struct thread *t)
     for (size_t i = 0; i < t->count; i++) {
         while (place[i] != DROPPED && place[i] != i) {
             size_t to = place[i];
+            struct message m = t->at[to];
 
-            swap(&t->at[i], &t->at[to]);
+            t->at[to] = t->at[i];
+            t->at[i] = m;
             place[i] = place[to];
             place[to] = to;
         }
