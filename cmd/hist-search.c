@@ -240,7 +240,7 @@ static void add_texts(struct search_run *r, const struct raw *raw, char *const *
 
 /* Opens the database. It finds texts in the content and the tool calls of a message. Other searches
  * need whole sessions. */
-static void open_remote(struct search_run *r, const struct raw *raw)
+static void open_database(struct search_run *r, const struct raw *raw)
 {
     struct choice *c = &r->choice;
     const struct arg_list *given = raw->texts.count > 0 ? &raw->texts : &raw->operands;
@@ -293,7 +293,7 @@ int main(int argc, char **argv)
     if (run.choice.limit == 0)
         run.choice.limit = run.out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
     if (run.choice.remote)
-        open_remote(&run, &raw);
+        open_database(&run, &raw);
     else
         choose_open(&run.choice, CHOOSE_OTHERS, NULL);
     if (!run.choice.unpaged)

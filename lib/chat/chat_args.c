@@ -193,7 +193,7 @@ static void set_flag(struct chat_args *a, int key)
 }
 
 /* Stores the argument of an option with a plain text. Returns false if the option is not one. */
-static bool set_text(struct chat_args *a, int key, const char *value)
+static bool set_text_argument(struct chat_args *a, int key, const char *value)
 {
     const struct {
         int key;
@@ -229,7 +229,7 @@ static bool is_given(const struct chat_args *a, int key)
     return a->given >> i & 1;
 }
 
-static const char *name_of(int key)
+static const char *option_name(int key)
 {
     size_t i = 0;
 
@@ -262,9 +262,9 @@ static bool set_limit(struct chat_args *a, int key, const char *value)
             continue;
         if (limits[i].time && !opt_read_milliseconds(str_of(value), &ms))
             die_usage("bad value '%s' for --%s: a time such as 30s or 5min is expected", value,
-                      name_of(key));
+                      option_name(key));
         if (!limits[i].time && !opt_read_number(str_of(value), &number))
-            die_usage("bad value '%s' for --%s: a number is expected", value, name_of(key));
+            die_usage("bad value '%s' for --%s: a number is expected", value, option_name(key));
         a->setting[limits[i].setting] = value;
         return true;
     }
@@ -304,13 +304,13 @@ static void set_argument(struct chat_args *a, int key, char *value)
         break;
     case KEY_TEMPLATES:
     case KEY_PERSONAS:
-        a->list = name_of(key);
+        a->list = option_name(key);
         break;
     case 'o':
         add_option(a, value);
         break;
     default:
-        if (!set_limit(a, key, value) && !set_text(a, key, value))
+        if (!set_limit(a, key, value) && !set_text_argument(a, key, value))
             set_flag(a, key);
     }
 }
@@ -347,11 +347,11 @@ static void check_pairs(const struct chat_args *a)
     for (size_t i = 0; a->once && i < sizeof about_sessions / sizeof *about_sessions; i++)
         if (is_given(a, about_sessions[i]))
             die_usage("--once sends no context: it cannot be given with --%s",
-                      name_of(about_sessions[i]));
+                      option_name(about_sessions[i]));
     for (size_t i = 0; i < sizeof only_one / sizeof *only_one; i++)
         if (is_given(a, only_one[i][0]) && is_given(a, only_one[i][1]))
-            die_usage("only one of --%s and --%s can be given", name_of(only_one[i][0]),
-                      name_of(only_one[i][1]));
+            die_usage("only one of --%s and --%s can be given", option_name(only_one[i][0]),
+                      option_name(only_one[i][1]));
 }
 
 /* Checks --regenerate and --edit. */

@@ -247,7 +247,7 @@ void events_context(struct events *ev, const struct turn *t)
 /* ---- the text ---- */
 
 /* Prints a piece of Markdown with its styles. */
-static void print_styled(void *arg, unsigned styles, struct str text)
+static void print_piece(void *arg, unsigned styles, struct str text)
 {
     struct events *ev = arg;
 
@@ -493,7 +493,7 @@ void events_start(struct events *ev, const struct opt_common *o, bool verbose)
                                       .again = note_again,
                                       .arg = ev};
     out_start(&ev->out, o->color);
-    markdown_layout_init(&ev->layout, print_styled, ev, measure_columns);
+    markdown_layout_init(&ev->layout, print_piece, ev, measure_columns);
     stderr_text_start(&ev->reasoning, o->color);
     die_before(end_early, ev);
 }

@@ -143,7 +143,7 @@ static size_t longest_run(struct str text, char mark)
     return longest;
 }
 
-static void add_fence(struct buf *prompt, size_t length, char mark)
+static void add_fenced_file(struct buf *prompt, size_t length, char mark)
 {
     for (size_t i = 0; i < length; i++)
         buf_add_byte(prompt, mark);
@@ -163,7 +163,7 @@ static void add_fenced_text(struct buf *prompt, const char *file, struct str tex
     if (fence < 3)
         fence = 3;
     prompt_part(prompt);
-    add_fence(prompt, fence, mark);
+    add_fenced_file(prompt, fence, mark);
     if (mark == '~')
         buf_add_byte(prompt, ' ');
     buf_add_str(prompt, buf_str(&name));
@@ -171,7 +171,7 @@ static void add_fenced_text(struct buf *prompt, const char *file, struct str tex
     utf8_add_repaired(prompt, text);
     if (text.n > 0 && text.p[text.n - 1] != '\n')
         buf_add_byte(prompt, '\n');
-    add_fence(prompt, fence, mark);
+    add_fenced_file(prompt, fence, mark);
     buf_release(&name);
 }
 

@@ -364,7 +364,7 @@ static void release_wanted(struct mcp_servers *m)
 
 /* ---- news of servers ---- */
 
-static void report_news(void *arg, const char *server, enum mcp_news news, struct str text)
+static void print_news(void *arg, const char *server, enum mcp_news news, struct str text)
 {
     const struct mcp_servers *m = arg;
 
@@ -465,7 +465,7 @@ static int start_all(struct mcp_servers *m, char *const env[], struct err *e)
 {
     int result = 0;
 
-    m->watch = (struct mcp_watch){report_news, m};
+    m->watch = (struct mcp_watch){print_news, m};
     for (size_t i = 0; result == 0 && i < m->wanted_count; i++) {
         const struct mcp_config *config = &m->wanted[i];
         struct mcp_server *s = mem_zalloc(sizeof *s);

@@ -64,7 +64,7 @@ void suite_list(struct out *out, bool json)
 /* ---- the report ---- */
 
 /* The functions below add members to the object `r`. A value of NULL does not exist. */
-static void add_json(struct buf *r, const char *name, const char *json)
+static void add_json_member(struct buf *r, const char *name, const char *json)
 {
     json_add_key(r, name);
     buf_add_c(r, json);
@@ -75,12 +75,12 @@ static void add_text_member(struct buf *r, const char *name, const char *value)
     if (value)
         json_add_member(r, name, str_of(value));
     else
-        add_json(r, name, "null");
+        add_json_member(r, name, "null");
 }
 
 static void add_bool(struct buf *r, const char *name, bool value)
 {
-    add_json(r, name, value ? "true" : "false");
+    add_json_member(r, name, value ? "true" : "false");
 }
 
 /* Prints a value on a line; the name `history_bytes` is shown with blanks. */
@@ -171,7 +171,7 @@ static void add_history_files(struct buf *r, const struct history *h, const char
     int count = dir ? scandir(dir, &entries, NULL, alphasort) : 0;
     struct stat st;
 
-    add_json(r, "files", "{");
+    add_json_member(r, "files", "{");
     for (int i = 0; i < count; i++) {
         char *path = path_join(dir, entries[i]->d_name);
 
@@ -188,7 +188,7 @@ static void add_history_files(struct buf *r, const struct history *h, const char
 static void add_foreign_one(struct buf *r, const char *path, size_t *count)
 {
     if ((*count)++ == 0)
-        add_json(r, "foreign_histories", "[");
+        add_json_member(r, "foreign_histories", "[");
     else
         buf_add_byte(r, ',');
     json_add_string(r, str_of(path));
