@@ -730,7 +730,10 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
     else
         forget(m);
     file_close(fd);
-    if ((!o->dry_run && write_deletions(m, STR(""), e) < 0) || catch_up(m, e) < 0) {
+    /* A file that is no history gets no FILE.deleted. With that, deletions are recorded: the history
+     * counts as it is then. */
+    if (catch_up(m, e) < 0 ||
+        (!o->dry_run && (write_deletions(m, STR(""), e) < 0 || catch_up(m, e) < 0))) {
         merge_close(m);
         return NULL;
     }

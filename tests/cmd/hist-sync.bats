@@ -825,6 +825,19 @@ SCRIPT
     refused "$hello\n" 1 "$more" "$one"
 }
 
+@test "hist-sync: a file that is no history is refused, and nothing is left beside it" {
+    mkdir place
+    mkfifo place/pipe
+    ln -s nothing place/link
+    mkdir place/dir
+    for file in pipe link dir; do
+        run_expect 1 hist-sync --name x --history "place/$file" folder
+        stdout_empty
+        stderr_matches "^hist-sync: cannot open 'place/$file': is a "
+    done
+    [[ $(cd place && echo *) == 'dir link pipe' ]] || fail "$(ls place)"
+}
+
 @test "hist-sync: a server that ends while lines are sent says why, and nothing counts as sent" {
     as b
     # A first line makes the directories.
@@ -1152,7 +1165,7 @@ faulty() {
     mkdir -p "${history%/*}"
     # Each reply is in another session than the lines beside it. The ids decide where the files are cut: with these,
     # no file begins with a line of such a session, after which it would be unknown that the others wait.
-    awk '{ sub(/-[0-9]+","session_id/, sprintf("-%08d\",\"session_id", NR)); print; if (NR % 100 == 0) { sub(/"session_id":"many"/, "\"session_id\":\"p" NR "\""); print } }' \
+    awk '{ sub(/-[0-9a-f]+","session_id/, sprintf("-%08d\",\"session_id", NR)); print; if (NR % 100 == 0) { sub(/"session_id":"many"/, "\"session_id\":\"p" NR "\""); print } }' \
         "$BATS_TEST_TMPDIR/lines" >"$history"
     run_expect 0 hist-sync folder
     machine=$(name_of a)
