@@ -838,6 +838,13 @@ SCRIPT
     [[ $(cd place && echo *) == 'dir link pipe' ]] || fail "$(ls place)"
 }
 
+@test "hist-sync: ssh://HOST/~NAME is refused, for it would be a file below the root" {
+    for path in '~' '~/' '~root' '~root/x.jsonl'; do
+        run_expect 2 hist-sync "ssh://b/$path"
+        stderr_is "hist-sync: bad place 'ssh://b/$path': /~ and a name is no directory here: /~/PATH is below the home directory"
+    done
+}
+
 @test "hist-sync: a server that ends while lines are sent says why, and nothing counts as sent" {
     as b
     # A first line makes the directories.
