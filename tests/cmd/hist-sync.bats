@@ -839,6 +839,7 @@ SCRIPT
 }
 
 @test "hist-sync: ssh://HOST/~NAME is refused, for it would be a file below the root" {
+    # shellcheck disable=SC2088 # a part of an address
     for path in '~' '~/' '~root' '~root/x.jsonl'; do
         run_expect 2 hist-sync "ssh://b/$path"
         stderr_is "hist-sync: bad place 'ssh://b/$path': /~ and a name is no directory here: /~/PATH is below the home directory"
