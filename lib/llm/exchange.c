@@ -368,9 +368,7 @@ static int exchange_result(struct exchange *x, int rc, struct err *e)
         return http_refuse_redirect(&x->head, e);
     if (x->form == FORM_ERROR) {
         provider_error_set_http(e, x->head.status, buf_str(&x->body));
-        if (x->ask->base_url) /* NULL: the echo provider, without a server */
-            provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask->key,
-                                   x->ask->key_from, x->provider->missing);
+        provider_error_explain(e, x->head.status, buf_str(&x->body), x->ask, x->provider->missing);
         return -1;
     }
     /* After the end of the response it does not matter how the connection ended. */

@@ -664,10 +664,8 @@ void http_pool_close(struct http_pool *p)
 {
     if (!p)
         return;
-    for (struct http_transfer *x = p->first, *next; x; x = next) {
-        next = x->next;
-        http_end(x);
-    }
+    while (p->first)
+        http_end(p->first);
     if (p->multi) {
         curl_multi_cleanup(p->multi);
         curl_global_cleanup();

@@ -9,10 +9,10 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/file_replace.h"
-#include "chathist/base/path.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/llm/provider_error.h"
@@ -153,9 +153,7 @@ int model_list_load(struct model_list *l, const struct provider *p, const struct
         result = read_list(l, buf_str(&f.body), ask, e);
     } else if (result == 0) {
         result = provider_error_set_http(e, f.head.status, buf_str(&f.body));
-        if (ask->base_url)
-            provider_error_explain(e, f.head.status, buf_str(&f.body), ask->key, ask->key_from,
-                                   NULL);
+        provider_error_explain(e, f.head.status, buf_str(&f.body), ask, NULL);
     }
     if (result < 0)
         provider_error_mask_all(e, ask);

@@ -81,6 +81,12 @@ static void read_code(struct server_error *f, struct str value)
         json_int(value, &f->number);
 }
 
+/* Returns the first element of an array, or another value itself. */
+static struct str first_of(struct str value)
+{
+    return json_type(value) == JSON_ARRAY ? json_at(value, 0) : value;
+}
+
 /* Reads the message from the first of the usual members that has one. FastAPI's `detail` can be a
  * list of objects. FastAPI and Mistral send the place of the wrong member separately,
  * `"loc":["body","messages",0,"role"]`: it comes before the message. */
@@ -92,10 +98,8 @@ static void read_error_message(struct server_error *f, struct str error)
     bool found = false;
 
     for (size_t i = 0; !found && i < sizeof keys / sizeof *keys; i++) {
-        struct str value = json_get(error, keys[i]);
+        struct str value = first_of(json_get(error, keys[i]));
 
-        if (json_type(value) == JSON_ARRAY)
-            value = json_at(value, 0);
         buf_clear(&f->message);
         if (json_type(value) == JSON_OBJECT) {
             read_error_message(f, value);
@@ -121,20 +125,15 @@ struct str provider_error_object(struct str *value)
 {
     struct str error;
 
-    if (json_type(*value) == JSON_ARRAY)
-        *value = json_at(*value, 0);
-    error = json_get(*value, "error");
-    if (json_type(error) == JSON_ARRAY)
-        error = json_at(error, 0);
+    *value = first_of(*value);
+    error = first_of(json_get(*value, "error"));
     return json_type(error) == JSON_OBJECT ? error : *value;
 }
 
 static void read_json(struct server_error *f, struct str value)
 {
-    struct str object = provider_error_object(&value), error = json_get(value, "error");
+    struct str object = provider_error_object(&value), error = first_of(json_get(value, "error"));
 
-    if (json_type(error) == JSON_ARRAY)
-        error = json_at(error, 0);
     if (json_type(error) == JSON_STRING)
         json_decode(error, &f->message);
     read_code(f, json_get(object, "status_code"));
@@ -302,13 +301,15 @@ int provider_error_set_http(struct err *e, int status, struct str body)
     return set(e, status, json ? value : STR_NONE, body);
 }
 
-void provider_error_explain(struct err *e, int status, struct str body, const char *key,
-                            const char *key_from, const char *missing)
+void provider_error_explain(struct err *e, int status, struct str body, const struct ask *ask,
+                            const char *missing)
 {
-    bool sent = key && *key;
+    bool sent = ask->key && *ask->key;
 
-    if (e->kind == ERR_AUTH && sent && key_from)
-        err_set(e, e->kind, "%s (key from %s)", err_text(e), key_from);
+    if (!e || !ask->base_url)
+        return;
+    if (e->kind == ERR_AUTH && sent && ask->key_from)
+        err_set(e, e->kind, "%s (key from %s)", err_text(e), ask->key_from);
     else if (e->kind == ERR_AUTH && !sent)
         err_set(e, e->kind, "%s (no key was sent)", err_text(e));
     else if (status == 404 && e->kind == ERR_REQUEST && find_lower(body, "model"))

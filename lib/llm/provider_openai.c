@@ -8,8 +8,6 @@
 #include "chathist/llm/refusals.h"
 #include "llm/provider_wire.h"
 
-/* ---- the messages of a request ---- */
-
 /* ---- reasoning that goes back to its server ---- */
 
 /* The members that go back in the form in which they came. */
@@ -441,10 +439,12 @@ static void openai_read_usage(struct response *a, struct str usage)
         {USAGE_REASONING, "completion_tokens_details", "reasoning_tokens"},
         {.inner = NULL},
     };
-
     struct usage all, *u = &a->usage;
     int64_t rest;
 
+    /* This runs for every token, mostly without an object. */
+    if (json_type(usage) != JSON_OBJECT)
+        return;
     wire_read_usage(a, u, usage, counts);
     /* The tokens of reasoning are added to the output if the server counts them beside it. Only the
      * total shows it: that of OpenAI is the sum of input and output; that of xAI and of Gemini's

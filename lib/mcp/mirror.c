@@ -46,16 +46,16 @@ static void add_parameter_lines(struct buf *out, struct str schema, struct str a
     while (depth < DEPTH_MAX && json_next(&it)) {
         struct buf key = BUF_INIT(SIZE_MAX), name = BUF_INIT(SIZE_MAX), text = BUF_INIT(SIZE_MAX);
         struct str value, annotation = json_get(it.value, ANNOTATION);
+        bool named = json_type(annotation) == JSON_STRING;
         int64_t n;
 
         json_decode_body(it.key, &key);
         value = json_get(args, buf_c(&key));
-        if (json_int(value, &n))
+        if (named && json_int(value, &n))
             buf_addf(&text, "%" PRId64, n);
-        else if (!json_decode(value, &text) && json_type(value) == JSON_BOOL)
+        else if (named && !json_decode(value, &text) && json_type(value) == JSON_BOOL)
             buf_add_str(&text, value);
-        if (json_type(annotation) == JSON_STRING &&
-            (json_type(value) == JSON_STRING || text.len > 0))
+        if (named && (json_type(value) == JSON_STRING || text.len > 0))
             add_header_line(out, "Mcp-Param-", json_text(annotation, &name), buf_str(&text));
         if (json_type(value) == JSON_OBJECT)
             add_parameter_lines(out, it.value, value, depth + 1);

@@ -1155,6 +1155,19 @@ X
 
 # ---- completion
 
+@test "interactive: TAB offers no model if the server refuses to list them" {
+    # What is asked there gets the answer of the fixture, the list of models as well.
+    start_llm openai/http-401
+    export OPENAI_BASE_URL=$OPENAI_BASE_URL/other CHAT_MODEL=openai:m
+    terminal
+    converse
+    keys -l '/model op'
+    keys Tab
+    keys C-u
+    type_lines '/help quit'
+    screen_has 'leave, as Ctrl-D does'
+}
+
 @test "interactive: TAB completes commands and what they take" {
     start_llm --models tiny,tidy,huge --reply one
     { hist_line alpha-1 user x; hist_line alpha-2 user x; hist_line beta-777 user x; } >"$HISTORY"

@@ -44,10 +44,10 @@ bool provider_error_mentions(struct str text, const char *const *words);
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 /* Adds advice to the error of an HTTP response: where the key came from (401, 403), how to list the
- * models, or else `missing`, or that the base URL may be wrong (404). `key`, `key_from` and
- * `missing` may be NULL. */
-void provider_error_explain(struct err *e, int status, struct str body, const char *key,
-                            const char *key_from, const char *missing);
+ * models, or else `missing`, which may be NULL, or that the base URL may be wrong (404). Does
+ * nothing if e is NULL, or without a base URL, as for the echo provider. */
+void provider_error_explain(struct err *e, int status, struct str body, const struct ask *ask,
+                            const char *missing);
 
 /* Returns true if the name of a header says that its value is a secret. The value of a header is
  * masked if its name says so, or if a command prints it. */
