@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "chathist/base/path.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"

@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
-#include "chathist/base/path.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/sync/sync.h"

@@ -10,11 +10,11 @@
 #include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
 #include "chathist/base/file_replace.h"
-#include "chathist/base/owner.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/owner.h"
 #include "chathist/base/system.h"
 #include "chathist/history/append.h"
 #include "chathist/history/deletions.h"
@@ -708,12 +708,17 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
 {
     struct merge *m;
     struct head head;
+    struct scan s;
     int fd;
 
     if (check_place(h, e) < 0)
         return NULL;
     if (!o->dry_run && (store_enter(h, e) < 0 || store_recover(h, e) < 0))
         return NULL;
+    /* A file that is no history gets no FILE.deleted. */
+    if (scan_open(&s, h->dir_fd, h->path, e) < 0)
+        return NULL;
+    scan_close(&s);
     if (!o->dry_run)
         (void)sync_state_make(h, NULL); /* for the cache */
     m = mem_zalloc(sizeof(*m));
@@ -730,10 +735,7 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
     else
         forget(m);
     file_close(fd);
-    /* A file that is no history gets no FILE.deleted. With that, deletions are recorded: the history
-     * counts as it is then. */
-    if (catch_up(m, e) < 0 ||
-        (!o->dry_run && (write_deletions(m, STR(""), e) < 0 || catch_up(m, e) < 0))) {
+    if ((!o->dry_run && write_deletions(m, STR(""), e) < 0) || catch_up(m, e) < 0) {
         merge_close(m);
         return NULL;
     }

@@ -27,7 +27,6 @@
  * than the greeting allows, or if a line, or all that was received, is too long.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -83,7 +82,6 @@ static void peer_init(struct peer *p, const struct sync_job *job, const char *na
                        .name = name,
                        .silence = job->silence_most ? job->silence_most : SILENCE_MOST,
                        .left = job->received_most ? job->received_most : RECEIVED_MOST};
-    p->turn = time_ticks() + p->silence;
     buf_init(&p->input, 2 * BUF_LINE);
     buf_init(&p->output, SIZE_MAX);
 }
@@ -125,7 +123,7 @@ static int peer_wait(const struct peer *p, int fd, short events, struct err *e)
     do {
         int64_t ms = p->turn - time_ticks();
 
-        ready = poll(&at, 1, (int)(ms < 0 ? 0 : ms < p->silence ? ms : p->silence));
+        ready = poll(&at, 1, (int)(ms < 0 ? 0 : ms));
     } while (ready < 0 && errno == EINTR);
     if (ready == 0)
         return err_set(e, ERR_TIMEOUT, "'%s' does not answer, or too slowly", p->name);
@@ -515,18 +513,28 @@ static int talk(struct merge *m, struct peer *p, bool client, struct err *e)
     return result < 0 ? -1 : 0;
 }
 
+/* Is one of the two sides. Returns 0, or -1 with *e set. */
+static int take_side(struct sync_job *job, struct peer *p, bool client, struct err *e)
+{
+    struct merge *m = merge_open(job->history, &job->options, e);
+    int result = m ? talk(m, p, client, e) : -1;
+
+    if (result == 0)
+        result = merge_finish(m, e);
+    if (m)
+        job->count = *merge_counts(m);
+    merge_close(m);
+    return result;
+}
+
 int sync_serve(struct sync_job *job, int in, int out, struct err *e)
 {
     struct err why = ERR_INIT;
-    struct merge *m = merge_open(job->history, &job->options, &why);
     struct peer p;
-    int result = -1;
+    int result;
 
     peer_init(&p, job, "the other side", in, out);
-    if (m)
-        result = talk(m, &p, false, &why);
-    if (result == 0)
-        result = merge_finish(m, &why);
+    result = take_side(job, &p, false, &why);
     if (result < 0) {
         err_set(e, why.kind, "%s", err_text(&why));
         if (why.kind != ERR_NETWORK && why.kind != ERR_TIMEOUT) {
@@ -540,9 +548,6 @@ int sync_serve(struct sync_job *job, int in, int out, struct err *e)
             (void)peer_flush(&p, NULL);
         }
     }
-    if (m)
-        job->count = *merge_counts(m);
-    merge_close(m);
     peer_release(&p);
     err_release(&why);
     return result;
@@ -558,10 +563,8 @@ struct address {
 /* Returns whether ssh takes a text as a user or a host, and not as an option. */
 static bool is_name(struct str name)
 {
-    for (size_t i = 0; i < name.n; i++)
-        if ((unsigned char)name.p[i] <= ' ' || name.p[i] == 0x7f || name.p[i] == '[')
-            return false;
-    return name.n > 0 && name.p[0] != '-';
+    return name.n > 0 && name.p[0] != '-' && !str_has_control(name) && str_count(name, ' ') == 0 &&
+           str_count(name, '[') == 0;
 }
 
 /* Returns whether it is a number from 1 to 65535. */
@@ -675,19 +678,12 @@ static int wait_for(pid_t pid, int64_t ms)
 
 int sync_connected(struct sync_job *job, int in, int out, struct err *e)
 {
-    struct merge *m = merge_open(job->history, &job->options, e);
     struct peer p;
     int result;
 
-    if (!m)
-        return -1;
     peer_init(&p, job, job->place, in, out);
-    result = talk(m, &p, true, e);
-    if (result == 0)
-        result = merge_finish(m, e);
-    job->count = *merge_counts(m);
+    result = take_side(job, &p, true, e);
     peer_release(&p);
-    merge_close(m);
     return result;
 }
 

@@ -8,8 +8,8 @@
 #include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
 #include "chathist/base/file_replace.h"
-#include "chathist/base/path.h"
 #include "chathist/base/id.h"
+#include "chathist/base/path.h"
 #include "chathist/sync/merge.h"
 #include "chathist/sync/sync.h"
 
