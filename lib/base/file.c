@@ -307,7 +307,7 @@ ssize_t file_write_now(int fd, const void *p, size_t n)
 
     ssize_t done = pwritev2(fd, &bytes, 1, -1, RWF_NOWAIT);
 
-    if (done >= 0 || (errno != EOPNOTSUPP && errno != ENOSYS))
+    if (done >= 0 || errno == EAGAIN || errno == EINTR || errno == EPIPE)
         return done;
 #endif
     /* A pipe that can be written accepts so much without waiting. */

@@ -6,7 +6,6 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -271,24 +270,14 @@ static int wait_writable(const struct out *o)
     return -1;
 }
 
-/* If a wait must be interruptible, one write has at most the size that a writable pipe accepts
- * without waiting. */
+/* If a wait must be interruptible, one write has only what is accepted without waiting. */
 static ssize_t write_some(struct out *o, struct str bytes)
 {
-    size_t most = bytes.n;
+    bool now = o->cancel_fd >= 0 && !o->file;
 
-    if (o->cancel_fd >= 0 && !o->file) {
-        /* Usually this writes everything. */
-        ssize_t done = file_write_now(STDOUT_FILENO, bytes.p, bytes.n);
-
-        if (done > 0)
-            return done;
-        if (wait_writable(o) < 0)
-            return -1;
-        most = PIPE_BUF;
-    }
     for (;;) {
-        ssize_t n = write(STDOUT_FILENO, bytes.p, bytes.n < most ? bytes.n : most);
+        ssize_t n = now ? file_write_now(STDOUT_FILENO, bytes.p, bytes.n)
+                        : write(STDOUT_FILENO, bytes.p, bytes.n);
 
         if (n >= 0 || (errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK))
             return n;

@@ -863,10 +863,8 @@ SCRIPT
 
 @test "hist-sync: a system that cannot write without waiting synchronises over ssh, too" {
     need_strace
-    # shellcheck disable=SC2016
-    printf '%s\n' '#!/bin/bash' 'export HOME=$BATS_TEST_TMPDIR/$2' 'mkdir -p "$HOME"' 'exec sh -c "$3"' >ssh
-    chmod +x ssh
-    export CHAT_SSH=$PWD/ssh
+    make_ssh
+    as b
     as a
     many large 400
     traced -f -o /dev/null -e trace=pwritev2 -e inject=pwritev2:error=EOPNOTSUPP hist-sync ssh://b >"$OUT" 2>"$ERR"
