@@ -24,25 +24,13 @@ static const struct opt options[] = {
     {OPT_JSON, "json", OPT_FLAG, NULL, "print JSON: a line for each, or one object"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
+#define COMMANDS "info|models|templates|personas"
 static const struct program program = {"chathist",
                                        "list the programs, or print where everything is",
-                                       "[info|models|templates|personas]", OPT_CHOICE, options};
+                                       "[" COMMANDS "]", OPT_CHOICE, options};
 
-/* Ends the program unless the word is a command. */
-static void check_command(const char *word)
-{
-    static const char *const commands[] = {"info", "models", "templates", "personas"};
-    struct nearest meant = {.typed = word};
-
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
-        if (strcmp(word, commands[i]) == 0)
-            return;
-        nearest_offer(&meant, commands[i]);
-    }
-    if (meant.name)
-        die_usage("unknown command '%s': did you mean %s?", word, meant.name);
-    die_usage("unknown command '%s': info, models, templates or personas is expected", word);
-}
+/* In the order of COMMANDS; LIST is without one. */
+enum command { INFO, MODELS, TEMPLATES, PERSONAS, LIST };
 
 /* Adds an option of `models` for chat, as one word. */
 static void add_for_chat(struct words *given, int key, const char *value)
@@ -52,8 +40,7 @@ static void add_for_chat(struct words *given, int key, const char *value)
 
     while (o->key != key)
         o++;
-    buf_addf(&word, "--%s%s", o->name, value ? "=" : "");
-    buf_add_c(&word, value ? value : "");
+    buf_addf(&word, "--%s%s%s", o->name, value ? "=" : "", value ? value : "");
     words_add(given, buf_str(&word));
     buf_release(&word);
 }
@@ -108,6 +95,7 @@ int main(int argc, char **argv)
     struct config config;
     struct history history;
     struct out out;
+    enum command command;
     char **words, *value;
     size_t count;
     int key;
@@ -116,18 +104,17 @@ int main(int argc, char **argv)
     while ((key = opt_next(&args, &value)) != 0)
         add_for_chat(&given, key, value);
     words = opt_operands(&args, &count);
-    if (count > 0)
-        check_command(words[0]);
-    if (given.count > 0 && (count == 0 || strcmp(words[0], "models") != 0))
+    command = count > 0 ? (enum command)opt_choice(COMMANDS, str_of(words[0])) : LIST;
+    if (given.count > 0 && command != MODELS)
         die_usage("%.*s is only for models", (int)strcspn(given.at[0], "="), given.at[0]);
     if (count > 1)
         die_usage("'%s' is one argument too many", words[1]);
-    if (args.common.json && count > 0 && (*words[0] == 't' || *words[0] == 'p'))
+    if (args.common.json && (command == TEMPLATES || command == PERSONAS))
         die_usage("--json is not for %s", words[0]);
-    if (count > 0 && strcmp(words[0], "info") != 0)
+    if (command != INFO && command != LIST)
         run_chat(argv[0], words[0], &args.common, &given);
     out_start(&out, args.common.color);
-    if (count == 0) {
+    if (command == LIST) {
         suite_list(&out, args.common.json);
     } else {
         start_history_if_any(&config, &history, &args.common);

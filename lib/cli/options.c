@@ -221,6 +221,14 @@ void opt_start(struct opt_parser *p, const struct program *program, int argc, ch
     optind = 1;
 }
 
+/* Returns the operands as in the synopsis; those of a choice without its brackets. */
+static struct str operand_words(const struct program *program)
+{
+    struct str words = str_of(program->operands);
+
+    return program->operand_kind == OPT_CHOICE ? (struct str){words.p + 1, words.n - 2} : words;
+}
+
 /* Handles a common option. Returns false if the key is not one. */
 static bool set_common(struct opt_parser *p, int key)
 {
@@ -238,10 +246,7 @@ static bool set_common(struct opt_parser *p, int key)
         break;
     case COMPLETION_TABLE:
         each_option(p->program, print_completion, NULL);
-        /* The words of a choice are printed without the brackets of the synopsis. */
-        operands = str_of(p->program->operands);
-        if (p->program->operand_kind == OPT_CHOICE)
-            operands = (struct str){operands.p + 1, operands.n - 2};
+        operands = operand_words(p->program);
         printf("\t\t%s\t%.*s\t\n", kind_names[p->program->operand_kind], (int)operands.n,
                operands.p);
         finish_printing();
@@ -325,12 +330,13 @@ static void die_option(struct opt_parser *p, int key)
     die_long(p, word);
 }
 
-/* Ends the program unless the value is one of the words `this|that` of a choice. */
-static void check_choice(const struct opt *o, struct str text)
+/* Ends the program unless the text is one of the words `this|that` of a choice. `o`: the option
+ * whose argument it is; NULL: it is the first operand. */
+static void check_choice(struct str choice, const struct opt *o, struct str text)
 {
-    char *words = mem_text(o->meta), *value = mem_copy(text.p, text.n);
+    char *words = mem_copy(choice.p, choice.n), *value = mem_copy(text.p, text.n);
     struct nearest meant = {.typed = value};
-    struct buf list = BUF_INIT(BUF_SMALL);
+    struct buf list = BUF_INIT(BUF_SMALL), wrong = BUF_INIT(SIZE_MAX);
     bool known = false;
     char *next;
 
@@ -342,11 +348,16 @@ static void check_choice(const struct opt *o, struct str text)
         nearest_offer(&meant, word);
         buf_addf(&list, "%s%s", word == words ? "" : next ? ", " : " or ", word);
     }
+    if (o)
+        buf_addf(&wrong, "bad value '%s' for --%s", value, o->name);
+    else
+        buf_addf(&wrong, "unknown command '%s'", value);
     if (!known && meant.name)
-        die_usage("bad value '%s' for --%s: did you mean %s?", value, o->name, meant.name);
+        die_usage("%s: did you mean %s?", buf_c(&wrong), meant.name);
     if (!known)
-        die_usage("bad value '%s' for --%s: %s is expected", value, o->name, buf_c(&list));
+        die_usage("%s: %s is expected", buf_c(&wrong), buf_c(&list));
     buf_release(&list);
+    buf_release(&wrong);
     free(words);
     free(value);
 }
@@ -366,9 +377,9 @@ int opt_next(struct opt_parser *p, char **value)
             own++;
         rest = own->kind == OPT_CHOICES ? str_of(optarg) : STR_NONE;
         if (own->kind == OPT_CHOICE)
-            check_choice(own, str_of(optarg));
+            check_choice(str_of(own->meta), own, str_of(optarg));
         while (rest.p)
-            check_choice(own, str_cut(&rest, ','));
+            check_choice(str_of(own->meta), own, str_cut(&rest, ','));
         if (!set_common(p, key) || own->kind != OPT_FLAG) {
             *value = optarg;
             return key;
@@ -386,6 +397,8 @@ int opt_next(struct opt_parser *p, char **value)
 char **opt_operands(struct opt_parser *p, size_t *count)
 {
     *count = (size_t)(p->argc - optind);
+    if (*count > 0 && p->program->operand_kind == OPT_CHOICE)
+        check_choice(operand_words(p->program), NULL, str_of(p->argv[optind]));
     return p->argv + optind;
 }
 

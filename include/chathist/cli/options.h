@@ -100,11 +100,12 @@ void opt_start(struct opt_parser *p, const struct program *program, int argc, ch
  * option, an unknown word for an OPT_CHOICE or OPT_CHOICES, or an operand of a program without
  * operands ends it with exit code 2. */
 int opt_next(struct opt_parser *p, char **value);
-/* Returns the *count operands, borrowed from argv, after opt_next returned 0. */
+/* Returns the *count operands, borrowed from argv, after opt_next returned 0. If the first one is
+ * not among the words of an OPT_CHOICE, it ends the program as a wrong option does. */
 char **opt_operands(struct opt_parser *p, size_t *count);
 
-/* Returns the number of a value of OPT_CHOICE, or of one of OPT_CHOICES, among its words, from 0.
- */
+/* Returns the number of a value of OPT_CHOICE, or of one of OPT_CHOICES, among its words, from 0;
+ * of any other text, how many words there are. */
 size_t opt_choice(const char *words, struct str value);
 
 /* Each of these reads an argument. A bad one ends the program with exit code 2 and a message that
