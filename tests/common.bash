@@ -89,6 +89,12 @@ put() {
     hist_line "$@" >>"$HISTORY"
 }
 
+# times CHARACTER COUNT: the character so often.
+times() {
+    # Not ${text// /é}: bash takes quadratic time for that.
+    yes "$1" | head -n "$2" | tr -d '\n'
+}
+
 # mask [FILE]: made ids and times of now as ID, SESSION and TIME.
 mask() {
     sed -E 's/"id":"[0-9]{13}-[0-9a-f]{8}"/"id":"ID"/

@@ -12,25 +12,15 @@ setup() {
     FORMATS=$FIXTURES/import
 }
 
-# database NAME: NAME.db from the statements of NAME.sql.
-database() {
-    python3 - "$FORMATS/$1.sql" "$1.db" <<'END'
-import sqlite3, sys
-db = sqlite3.connect(sys.argv[2])
-db.executescript(open(sys.argv[1]).read())
-db.commit()
-END
-}
-
 # history_is FILE: the same lines.
 history_is() {
     same history "$1" "$HISTORY"
 }
 
-# again ARGUMENT...: an import that finds nothing new. $LEFT_OUT is 1 where it leaves records out.
+# again ARGUMENT...: an import that finds nothing new.
 again() {
     remember "$HISTORY"
-    run_expect "${LEFT_OUT:-0}" hist-import -q "$@"
+    run_expect 0 hist-import -q "$@"
     stdout_is 0
     stderr_empty
     unchanged "$HISTORY"
@@ -42,22 +32,9 @@ contents() {
     json_is "$TMPDIR/messages" "$@"
 }
 
-# said FILTER LINE...: role and content of the lines that the filter takes, with images and calls; of the answers of
-# the echo model the prompt that they repeat.
-said() {
-    local filter=$1
-    shift
-    contents "$filter"' | "\(.role):" + (.content | if startswith("{\n") then "to " + (fromjson.prompt) else . end)
-        + (if .images then " +\(.images)" else "" end)
-        + (.tool_calls // [] | map(" \(.name) \(.args.n)") | add // "")' "$@"
-}
-
 # hostile NAME SQL: NAME.db, made by these statements.
 hostile() {
-    python3 -c 'import sqlite3, sys
-db = sqlite3.connect(sys.argv[1])
-db.executescript(sys.argv[2])
-db.commit()' "$1.db" "$2"
+    python3 -S -c 'import sqlite3, sys; sqlite3.connect(sys.argv[1]).executescript(sys.argv[2])' "$1.db" "$2"
 }
 
 # bounded STATUS ARGUMENT...: an import in 400 MB of memory, which a sanitizer needs for itself, that ends by itself.
@@ -146,12 +123,6 @@ print("%016x" % h)')
         stdout_is 0
         status=1 # one record of trip.yaml cannot be read
     done
-}
-
-# own SESSION ID CONTENT: a line in our own form, all at one time.
-own() {
-    printf '{"id":"%s","session_id":"%s","timestamp":"2024-06-27T15:00:00.000000+00:00","role":"user","content":"%s"}\n' \
-        "$2" "$1" "$3"
 }
 
 @test "import: lines without ids by two at once come once" {

@@ -7,19 +7,6 @@
 load ../helper
 load ../history
 
-# raw CONTENT [MORE]: a line of session s whose content is this JSON, between the quotes as it stands.
-raw() {
-    printf '{"id":"r%s","session_id":"s","timestamp":"t","role":"user","content":"%s"%s}\n' \
-        "$((RAW = ${RAW:-0} + 1))" "$1" "${2:+,$2}" >>"$HISTORY"
-}
-
-
-# at TIME CONTENT: a message of that time.
-at() {
-    put s user "$2" "$1"
-}
-
-
 @test "hist-search: --all, every history of the user, the last one first" {
     unset CHAT_HISTORY
     use_echo

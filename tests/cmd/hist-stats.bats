@@ -5,8 +5,6 @@
 load ../helper
 load ../history
 
-# Five messages of two sessions on three days, of two months and years of weeks.
-
 # What is before them is not read, once there is an index.
 @test "hist-stats: --newest reads the end of a history" {
     hist_lines s 4000 >"$HISTORY"

@@ -10,12 +10,6 @@ setup() {
     use_history
 }
 
-# line SESSION ROLE TEXT: a line of the history.
-line() {
-    printf '{"id":"m%s","session_id":"%s","timestamp":"2024-06-27T15:00:%02d.000000+00:00","role":"%s","content":"%s"}\n' \
-        "$((++LINES_MADE))" "$1" "$LINES_MADE" "$2" "$3" >>"$HISTORY"
-}
-
 @test "hist-title: chat --title names the session of the turn, and nothing of it is sent" {
     start_llm --reply one --reply two
     run_expect 0 chat -s notes --title 'my notes' hello
@@ -71,7 +65,7 @@ titled() {
     local lines
     for lines in 1 2000; do
         rm -f "$HISTORY"*
-        line a user hello
+        put a user hello
         # A large history has an index, which covers the first title.
         seq -f "%.0f $(printf 'x%.0s' {1..150})" "$lines" | sed 's/.*/{"role":"user","content":"&","session_id":"z"}/' >many
         foreign t 9999-12-31T23:59:59.999999Z theirs

@@ -5,22 +5,6 @@
 
 load ../helper
 
-ASK='{"model":"m","stream":true,"messages":[{"role":"user","content":"hello"}]}'
-
-# post [OPTION]...: one request, its body $ASK; curl's output.
-post() {
-    curl -sS --max-time 50 "$@" -d "$ASK" "http://127.0.0.1:$LLM_PORT/v1/chat/completions"
-}
-
-# fixture DIRECTIVE... [BODY on stdin]: a fixture file, its path in $made
-fixture() {
-    made=$BATS_TEST_TMPDIR/made.http
-    {
-        printf '%s\n' "$@" ''
-        cat
-    } >"$made"
-}
-
 @test "fixtures: each says what it is and whence, can be loaded, and has an answer that is JSON" {
     run_expect 0 "$TESTS/tools/fake-llm" --expect "$FIXTURES"/*/*.http
     lines_are "$(find "$FIXTURES" -name '*.http' | wc -l)"

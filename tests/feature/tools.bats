@@ -107,14 +107,19 @@ reads() {
     [[ ! -e ran ]]
 }
 
-@test "tools: after SIGKILL finished calls have their results, and the others are unknown" {
-    put_tool step 'jq -r .n >>ran; [ "$(wc -l <ran)" != 2 ] || { echo $$ >pid.new; mv pid.new pid; exec sleep 300; }; echo "done"'
-    start_llm openai/tools-steps --reply 'Then so.' --reply Again.
-    background chat --yes -T ./step go
+# killed_in_tool OPTION...: chat is killed once a tool that hangs has written its number to `pid`, and so is the tool.
+killed_in_tool() {
+    background chat --yes "$@" go
     wait_for test -s pid
     kill -KILL "$BG"
     finish 137
     kill -KILL "$(cat pid)"
+}
+
+@test "tools: after SIGKILL finished calls have their results, and the others are unknown" {
+    put_tool step 'jq -r .n >>ran; [ "$(wc -l <ran)" != 2 ] || { echo $$ >pid.new; mv pid.new pid; exec sleep 300; }; echo "done"'
+    start_llm openai/tools-steps --reply 'Then so.' --reply Again.
+    killed_in_tool -T ./step
     [[ $(wc -l <ran) == 2 ]]
     json_is "$HISTORY" 'select(.role == "tool").content' 'done' ''
     run_expect 0 chat 'go on'
@@ -402,11 +407,7 @@ answer_edits() {
     put_tool other 'echo ok; echo "{\"files_modified\":[\"b\"]}"'
     put_tool hang 'echo $$ >pid.new; mv pid.new pid; exec sleep 300'
     start_llm --call 'edit {}' --call 'other {}' --call 'hang {}' --reply Never.
-    background chat --yes -T ./edit -T ./other -T ./hang go
-    wait_for test -s pid
-    kill -KILL "$BG"
-    finish 137
-    kill -KILL "$(cat pid)"
+    killed_in_tool -T ./edit -T ./other -T ./hang
     run_expect 0 chat -p echo next
     json_is "$HISTORY" 'select(.files_modified) | [.role, .finish_reason, .content, .files_modified, .edit_results] | tojson' \
         '["assistant","tool_calls","",["a"],[{"n":1}]]' '["assistant","tool_calls","",["b"],null]'
@@ -415,11 +416,7 @@ answer_edits() {
     sed 's/"name":"step"/"name":"edit"/; s/"name":"step"/"name":"hang"/' "$FIXTURES/openai/tools-steps.http" >both.http
     start_llm ./both.http
     rm pid
-    background chat --yes -T ./edit -T ./hang go
-    wait_for test -s pid
-    kill -KILL "$BG"
-    finish 137
-    kill -KILL "$(cat pid)"
+    killed_in_tool -T ./edit -T ./hang
     run_expect 0 chat -p echo next
     json_is "$HISTORY" 'select(.files_modified) | [.role, .finish_reason, .content, .files_modified, .edit_results] | tojson' \
         '["assistant","interrupted","",["a"],[{"n":1}]]'

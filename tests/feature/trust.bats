@@ -50,11 +50,6 @@ stored_in() {
     json_is "$file" .content "$@"
 }
 
-# clone FROM TO: a copy of everything, as somebody unpacks it who was given it.
-clone() {
-    cp -a "$1" "$2"
-}
-
 # foreign DIR: a repository as it is unpacked, with a directory of ours that somebody else has filled: sessions, a current one, a configuration.
 foreign() {
     make_repo "$1"

@@ -92,29 +92,41 @@ static inline void folder_make(void)
     folder_write_segment("good", FACT_LINE, STR(GOOD_LINE));
 }
 
-/* Synchronises the history `h` of the scratch directory with the folder. Returns what sync_dir
- * returns. */
-static inline int folder_sync(bool dry_run, struct merge_count *count)
+/* Opens the history `h` of the scratch directory, and begins a job for it. */
+static inline void folder_open(struct history *h, struct sync_job *job, const char *place)
 {
     char *path = scratch_path("h");
     struct locate_from from = {
         .explicit_file = path, .cwd = scratch_dir, .state_home = scratch_dir};
+
+    demand(locate(h, &from, NULL) == 0);
+    h->sync = false;
+    *job = (struct sync_job){
+        .history = h, .name = "n", .place = place, .options = {.accept_deletions = true}};
+    free(path);
+}
+
+/* Ends it with this result. */
+static inline void folder_close(struct history *h, int result, struct err *e)
+{
+    demand(result == 0 || err_text(e)[0] != '\0');
+    err_release(e);
+    history_release(h);
+}
+
+/* Synchronises that history with the folder. Returns what sync_dir returns. */
+static inline int folder_sync(bool dry_run, struct merge_count *count)
+{
     struct err e = ERR_INIT;
     struct history h;
-    struct sync_job job = {.history = &h,
-                           .name = "n",
-                           .place = folder_path,
-                           .options = {.dry_run = dry_run, .accept_deletions = true}};
+    struct sync_job job;
     int result;
 
-    demand(locate(&h, &from, NULL) == 0);
-    h.sync = false;
+    folder_open(&h, &job, folder_path);
+    job.options.dry_run = dry_run;
     result = sync_dir(&job, &e);
-    demand(result == 0 || err_text(&e)[0] != '\0');
     *count = job.count;
-    err_release(&e);
-    history_release(&h);
-    free(path);
+    folder_close(&h, result, &e);
     return result;
 }
 

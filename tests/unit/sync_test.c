@@ -303,41 +303,61 @@ TEST(a_line_that_is_erased_during_an_exchange_moves_no_other)
 #define ONE " 0000000000000001"
 #define HELLO "hist-sync 3" NONE NONE ONE ONE "\n"
 
-/* Is the client of a peer that says this, reads nothing, and then sends a byte each millisecond, or
- * is silent. Checks the error. */
-static void meet_hostile(const char *says, bool dribbles, uint64_t received_most,
-                         enum err_kind kind, const char *message)
+/* Is the client of a peer that `play` is, in a process of its own that writes to `to` and reads
+ * nothing. Returns what sync_connected returns. */
+static int meet(struct sync_job *job, void (*play)(const void *arg, int to), const void *arg,
+                struct err *e)
 {
     struct history h = machine_open(0);
-    struct sync_job job = {.history = &h,
-                           .name = "test",
-                           .place = "there",
-                           .silence_most = 50,
-                           .received_most = received_most};
-    struct err e = ERR_INIT;
-    int there[2], back[2];
+    int there[2], back[2], result;
     pid_t pid;
 
     if (!CHECK_INT(pipe_open(there) | pipe_open(back), 0))
-        return;
+        return -1;
     pid = fork();
     if (pid == 0) {
-        (void)!write(back[1], says, strlen(says));
-        while (!dribbles || write(back[1], "a", 1) == 1)
-            usleep(1000);
+        play(arg, back[1]);
         _exit(0);
     }
-    CHECK_INT(sync_connected(&job, back[0], there[1], &e), -1);
-    CHECK_INT(e.kind, kind);
-    CHECK_STR(err_text(&e), message);
+    job->history = &h;
+    job->name = "test";
+    job->place = "there";
+    result = sync_connected(job, back[0], there[1], e);
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     for (int i = 0; i < 2; i++) {
         close(there[i]);
         close(back[i]);
     }
-    err_release(&e);
     history_release(&h);
+    return result;
+}
+
+struct hostile {
+    const char *says;
+    bool dribbles; /* then it sends a byte each millisecond; or it is silent */
+};
+
+static void play_hostile(const void *arg, int to)
+{
+    const struct hostile *p = arg;
+
+    (void)!write(to, p->says, strlen(p->says));
+    while (!p->dribbles || write(to, "a", 1) == 1)
+        usleep(1000);
+}
+
+static void meet_hostile(const char *says, bool dribbles, uint64_t received_most,
+                         enum err_kind kind, const char *message)
+{
+    struct sync_job job = {.silence_most = 50, .received_most = received_most};
+    struct hostile peer = {says, dribbles};
+    struct err e = ERR_INIT;
+
+    CHECK_INT(meet(&job, play_hostile, &peer, &e), -1);
+    CHECK_INT(e.kind, kind);
+    CHECK_STR(err_text(&e), message);
+    err_release(&e);
 }
 
 TEST(a_peer_that_is_silent_or_slow_or_sends_too_much_is_left)
@@ -365,47 +385,37 @@ TEST(a_peer_that_is_silent_or_slow_or_sends_too_much_is_left)
     scratch_leave();
 }
 
-/* A line that needs ten times as long as the other side may be silent. */
+/* Sends a line for ten times as long as it may be silent. */
+static void play_steady(const void *arg, int to)
+{
+    static const char begin[] = HELLO "0000000000000001\nE\n{\"id\":\"2\",\"session_id\":\"s1\","
+                                      "\"timestamp\":\"2024-01-01T00:00:00.000000+00:00\","
+                                      "\"role\":\"user\",\"content\":\"";
+    char piece[8192];
+
+    (void)arg;
+    memset(piece, 'x', sizeof(piece));
+    (void)!write(to, begin, strlen(begin));
+    for (int i = 0; i < 100; i++) {
+        (void)!write(to, piece, sizeof(piece));
+        usleep(10000);
+    }
+    (void)!write(to, "\"}\nE\n", 5);
+    pause();
+}
+
 TEST(a_peer_that_is_fast_enough_may_take_longer)
 {
-    static const char end[] =
-        "{\"id\":\"2\",\"session_id\":\"s1\",\"timestamp\":"
-        "\"2024-01-01T00:00:00.000000+00:00\",\"role\":\"user\",\"content\":\"";
-    struct history h;
-    struct sync_job job = {.history = &h, .name = "test", .place = "there", .silence_most = 100};
+    struct sync_job job = {.silence_most = 100};
     struct err e = ERR_INIT;
-    char piece[8192];
-    int there[2], back[2];
-    pid_t pid;
 
     signal(SIGPIPE, SIG_IGN);
     scratch_enter();
     CHECK_INT(mkdir("a", 0700), 0);
-    h = machine_open(0);
-    if (!CHECK_INT(pipe_open(there) | pipe_open(back), 0))
-        return;
-    pid = fork();
-    if (pid == 0) {
-        memset(piece, 'x', sizeof(piece));
-        (void)!write(back[1], HELLO "0000000000000001\nE\n", strlen(HELLO) + 19);
-        (void)!write(back[1], end, strlen(end));
-        for (int i = 0; i < 100; i++) {
-            (void)!write(back[1], piece, sizeof(piece));
-            usleep(10000);
-        }
-        (void)!write(back[1], "\"}\nE\n", 5);
-        _exit(0);
-    }
-    CHECK_INT(sync_connected(&job, back[0], there[1], &e), 0);
+    CHECK_INT(meet(&job, play_steady, NULL, &e), 0);
     CHECK_STR(err_text(&e), "");
     CHECK_INT(job.count.received, 1);
-    waitpid(pid, NULL, 0);
-    for (int i = 0; i < 2; i++) {
-        close(there[i]);
-        close(back[i]);
-    }
     err_release(&e);
-    history_release(&h);
     scratch_leave();
 }
 
