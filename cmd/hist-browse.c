@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/path.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
+#include "chathist/base/path.h"
 #include "chathist/base/process.h"
 #include "chathist/browse/browse.h"
 #include "chathist/cli/choose.h"

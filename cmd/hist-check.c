@@ -3,8 +3,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "chathist/base/path.h"
 #include "chathist/base/json.h"
+#include "chathist/base/path.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/signals.h"

@@ -8,9 +8,9 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/file.h"
-#include "chathist/base/path.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/process.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/config.h"
@@ -264,8 +264,7 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
                     : put_session(fd, b, history, id, &line, e);
     if (fd >= 0 && m && status < 0)
         err_sys(e, errno, "cannot write '%s'", file);
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     if (status == 0) {
         buf_addf(&number, "%zu", line);
         push_word(&argv, "sh");

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "chathist/base/file.h"
-#include "chathist/base/path.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/time.h"
 #include "chathist/terminal/markdown.h"
 #include "chathist/cli/choose.h"

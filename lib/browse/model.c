@@ -199,7 +199,8 @@ void browse_changed(struct browse *b, size_t history)
     b->wants.messages = b->wants.messages || (b->shown.id.len > 0 && b->shown.history == history);
 }
 
-struct str browse_chosen_hit(const struct browse *b)
+/* Returns the message id of the chosen hit, borrowed; empty without a hit. */
+static struct str chosen_hit(const struct browse *b)
 {
     return b->searching && b->hit_list.at < b->hits.count ? b->hits.at[b->hit_list.at].message
                                                           : STR("");
@@ -212,8 +213,8 @@ static bool misses(const struct browse *b, struct str hit)
 
 static void show_hit(struct browse *b)
 {
-    if (browse_chosen_hit(b).n > 0)
-        (void)browse_pane_show(&b->pane, browse_chosen_hit(b), b->hits.at[b->hit_list.at].at);
+    if (chosen_hit(b).n > 0)
+        (void)browse_pane_show(&b->pane, chosen_hit(b), b->hits.at[b->hit_list.at].at);
 }
 
 bool browse_shows(const struct browse *b, size_t history, struct str id)
@@ -225,7 +226,7 @@ bool browse_shows(const struct browse *b, size_t history, struct str id)
  * chosen, so that its hit is to be seen; else the text keeps its place. */
 static void show_chosen(struct browse *b, bool other)
 {
-    struct str id = STR(""), hit = browse_chosen_hit(b);
+    struct str id = STR(""), hit = chosen_hit(b);
     size_t history = 0;
 
     if (!browse_chosen(b, &history, &id)) {
@@ -323,7 +324,7 @@ void browse_finish_sessions(struct browse *b)
 
 void browse_set_messages(struct browse *b, struct thread *t, struct browse_parts *parts, bool every)
 {
-    bool other = every != b->every || misses(b, browse_chosen_hit(b));
+    bool other = every != b->every || misses(b, chosen_hit(b));
     bool same = !b->another;
 
     browse_pane_set(&b->pane, t, parts, same);

@@ -201,8 +201,6 @@ const struct browse_list *browse_list(const struct browse *b);
 bool browse_awaits_list(const struct browse *b);
 /* Returns true while a search has given nothing yet. */
 bool browse_is_searching(const struct browse *b);
-/* Returns the message id of the chosen hit, borrowed; empty without a hit. */
-struct str browse_chosen_hit(const struct browse *b);
 /* Returns true while the move to another hit is held until the hits are counted. */
 bool browse_is_looking(const struct browse *b);
 

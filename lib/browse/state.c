@@ -7,8 +7,8 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/file_replace.h"
-#include "chathist/base/path.h"
 #include "chathist/base/json.h"
+#include "chathist/base/path.h"
 
 /* ---- a line ---- */
 

@@ -197,14 +197,12 @@ static int open_screen_file(void)
 
 static void free_view(struct browse_view *v)
 {
-    if (v->screen_file >= 0)
-        close(v->screen_file);
+    file_close(v->screen_file);
     if (v->in)
         fclose(v->in);
     if (v->out)
         fclose(v->out);
-    if (v->fd >= 0)
-        close(v->fd);
+    file_close(v->fd);
     free(v);
 }
 

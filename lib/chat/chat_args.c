@@ -6,10 +6,8 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 #include "chathist/chat/prompt.h"
-#include "chathist/chat/turn.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/history/message.h"
-#include "chathist/llm/exchange.h"
 #include "chathist/llm/tool.h"
 
 enum {

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "chathist/base/checksum.h"
-#include "chathist/base/path.h"
 #include "chathist/base/time.h"
 #include "chathist/chat/request_settings.h"
 #include "chathist/chat/tools.h"

@@ -38,8 +38,7 @@ static int write_out(const char *path, struct str bytes, struct err *e)
         result = -1;
     if (result < 0)
         err_sys(e, errno, "cannot write '%s'", path);
-    if (fd >= 0)
-        file_close(fd);
+    file_close(fd);
     return result;
 }
 

@@ -11,9 +11,9 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/owner.h"
 #include "chathist/base/path.h"
-#include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
@@ -253,9 +253,12 @@ static int choose_url(struct server *s, const struct config *c, struct err *e);
 bool server_has_whole_name(const struct server *s, const struct config *c, const char *model)
 {
     struct model_list list;
-    char *path = model_cache_path(c->cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
-    bool found = s->provider->probe.path || s->provider->local;
+    bool found = false;
+    char *path;
 
+    if (s->provider->probe.path || s->provider->local)
+        return true;
+    path = model_cache_path(c->cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
     model_cache_load(path, INT64_MAX, &list);
     for (size_t i = 0; !found && i < list.count; i++)
         found = strcmp(list.at[i], model) == 0;

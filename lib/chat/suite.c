@@ -8,8 +8,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "chathist/base/path.h"
 #include "chathist/base/json.h"
+#include "chathist/base/path.h"
 #include "chathist/base/time.h"
 #include "chathist/chat/server.h"
 #include "chathist/cli/options.h"

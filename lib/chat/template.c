@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
-#include "chathist/base/path.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/utf8.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/cli/config.h"

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "chathist/base/path.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/process.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/config.h"

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
-#include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/owner.h"
 #include "chathist/base/path.h"
-#include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"

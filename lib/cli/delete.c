@@ -135,7 +135,7 @@ struct leave_out {
     struct hash_map places; /* id -> its place in the list */
     struct message message;
     uint64_t *seen; /* the number of messages of each session so far */
-    bool *stays;
+    bool *goes;
 };
 
 static void begin_deletion(void *arg)
@@ -155,7 +155,7 @@ static void delete_line(void *arg, struct rewrite *r, const struct line *l)
         place = hash_map_find(&o->places, o->message.session_id);
     if (place)
         o->seen[*place] += !message_is_title(&o->message);
-    if (!place || o->stays[*place])
+    if (!place || !o->goes[*place])
         rewrite_keep(r, l);
     else
         rewrite_erase(r, o->message.session_id, o->message.id);
@@ -174,8 +174,8 @@ static bool is_settled(void *arg)
         marked[i] = o->d->wish->named || o->seen[i] <= o->d->list.at[i].count;
     (void)spare_current(o->d, o->h, marked);
     for (size_t i = 0; i < count; i++) {
-        good = good && (marked[i] || o->stays[i]);
-        o->stays[i] = o->stays[i] || !marked[i];
+        good = good && (marked[i] || !o->goes[i]);
+        o->goes[i] = o->goes[i] && marked[i];
     }
     free(marked);
     return good;
@@ -200,27 +200,25 @@ int delete_chosen(struct deletion *d, struct history *h, struct err *e)
                             .h = h,
                             .message = MESSAGE_INIT,
                             .seen = mem_zalloc(count * sizeof(*out.seen)),
-                            .stays = mem_zalloc(count * sizeof(*out.stays))};
-    bool *marked = mem_zalloc(count);
+                            .goes = mem_zalloc(count * sizeof(*out.goes))};
     struct rewriter by = {
         .arg = &out, .begin = begin_deletion, .line = delete_line, .settled = is_settled};
     int result = -1;
 
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         hash_map_set(&out.places, d->list.at[i].id, i);
+        out.goes[i] = true;
+    }
     if (rewrite_run(h, &by, e) >= 0) {
-        for (size_t i = 0; i < count; i++) {
-            marked[i] = !out.stays[i];
+        for (size_t i = 0; i < count; i++)
             d->list.at[i].count = out.seen[i];
-        }
-        restrict_to_marked(d, marked);
+        restrict_to_marked(d, out.goes);
         d->spared = count - d->list.count;
         result = delete_pointer(d, h, e);
     }
     hash_map_release(&out.places);
     message_release(&out.message);
     free(out.seen);
-    free(out.stays);
-    free(marked);
+    free(out.goes);
     return result;
 }

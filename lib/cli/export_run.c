@@ -8,12 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
 #include "chathist/base/file_replace.h"
-#include "chathist/base/path.h"
-#include "chathist/base/checksum.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/system.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "chathist/base/file_replace.h"
-#include "chathist/base/path.h"
 #include "chathist/base/json.h"
+#include "chathist/base/path.h"
 #include "chathist/base/process.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"

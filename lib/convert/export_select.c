@@ -76,8 +76,7 @@ static int replace_state(struct selection *s, struct str text, struct err *e)
         s->file.fd = fd;
         return 0;
     }
-    if (fd >= 0)
-        close(fd);
+    file_close(fd);
     return -1;
 }
 

@@ -30,10 +30,10 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "chathist/base/path.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "convert/import_reader.h"
 
 #define FORMAT "llm"

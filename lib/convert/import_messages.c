@@ -14,8 +14,8 @@
 #include <string.h>
 
 #include "chathist/base/checksum.h"
-#include "chathist/base/path.h"
 #include "chathist/base/json.h"
+#include "chathist/base/path.h"
 #include "chathist/base/utf8.h"
 #include "convert/import_reader.h"
 

@@ -9,8 +9,8 @@
 
 #include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
-#include "chathist/base/path.h"
 #include "chathist/base/json.h"
+#include "chathist/base/path.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"

@@ -10,10 +10,10 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/file_replace.h"
-#include "chathist/base/path.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/message.h"
 #include "chathist/history/partial.h"

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "chathist/base/path.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
+#include "chathist/base/path.h"
 #include "chathist/history/store.h"
 
 char *deletions_path(const char *history_path)

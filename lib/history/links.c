@@ -12,9 +12,9 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/owner.h"
 #include "chathist/base/path.h"
-#include "chathist/base/memory.h"
 #include "chathist/base/system.h"
 #include "chathist/history/append.h"
 

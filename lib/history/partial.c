@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
-#include "chathist/base/owner.h"
-#include "chathist/base/path.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/owner.h"
+#include "chathist/base/path.h"
 #include "chathist/base/time.h"
 #include "chathist/history/scan.h"
 

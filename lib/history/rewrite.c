@@ -12,8 +12,8 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/file_replace.h"
-#include "chathist/base/path.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/system.h"
 #include "chathist/history/append.h"
 #include "chathist/history/deletions.h"

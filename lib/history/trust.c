@@ -9,11 +9,11 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/file.h"
 #include "chathist/base/file_replace.h"
-#include "chathist/base/owner.h"
-#include "chathist/base/path.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/owner.h"
+#include "chathist/base/path.h"
 #include "chathist/base/sha256.h"
 #include "chathist/base/system.h"
 

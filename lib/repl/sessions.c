@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
-#include "chathist/base/path.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/process.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
@@ -279,7 +279,7 @@ static void load_by_id(struct repl *r, const struct buf *id)
 void repl_load(struct repl *r, struct str name)
 {
     struct buf id = BUF_INIT(BUF_SMALL);
-    size_t n = name.n > 0 ? read_list_count(name) : 0;
+    size_t n = read_list_count(name);
     bool listed = n > 0 && n <= r->listed.count;
     struct err e = ERR_INIT;
 

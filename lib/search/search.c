@@ -149,9 +149,10 @@ static int match_texts(struct search *s, struct text_match *m, struct err *e)
 {
     int refused = 0;
 
-    searched_text_begin(s->texts, &s->message, s->in);
-    if (s->query && query_has_unwanted(s->query))
+    if (s->query && query_has_unwanted(s->query)) {
+        searched_text_begin(s->texts, &s->message, s->in);
         refused = pattern_find_any(&s->query->unwanted, s->texts, e);
+    }
     if (refused != 0)
         return refused < 0 ? -1 : 0;
     searched_text_begin(s->texts, &s->message, s->in);

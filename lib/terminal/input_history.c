@@ -8,8 +8,8 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/file_replace.h"
-#include "chathist/base/path.h"
 #include "chathist/base/json.h"
+#include "chathist/base/path.h"
 
 /* A larger file is cut to its newest lines, about half of this size. */
 #define FILE_MOST ((size_t)1 << 20)
