@@ -24,7 +24,7 @@ PKG_CONFIG ?= pkg-config
 # first, chat starts half a millisecond earlier.
 common_libs := libcjson libutf8proc uuid
 chat_libs := libcrypto libcurl libedit libpcre2-8
-chathist_libs := libcurl
+chathist_libs := libcurl libpcre2-8
 hist-search_libs := libpcre2-8
 hist-sessions_libs := libpcre2-8
 hist-delete_libs := libpcre2-8

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/path.h"
+#include "chathist/base/regex.h"
 #include "chathist/base/time.h"
 #include "chathist/llm/provider_error.h"
 #include "llm/provider_wire.h"
@@ -178,50 +180,63 @@ int refusals_store(struct refusals *f, struct err *e)
 
 /* ---- the text of the error ---- */
 
-/* Returns whether the bytes from p to q stand where errors name something: in quotes, after a
- * colon, or at the beginning before one. */
-static bool stands_as_name(struct str text, const char *p, const char *q)
+/* Finds the next match of a pattern from *from on, which then is its end. Returns false if there is
+ * none, also if a limit of PCRE2 is reached. */
+__attribute__((format(printf, 4, 5))) static bool
+next_match(struct str text, size_t *from, struct str *found, const char *format, ...)
 {
-    static const char quotes[] = {'\'', '"', '`'};
-    char next = q < text.p + text.n ? *q : ' ';
+    struct buf pattern = BUF_INIT(BUF_LINE);
+    struct regex *regex;
+    bool is = false;
+    va_list args;
+    size_t at;
 
-    if (p == text.p)
-        return next == ':';
-    return (memchr(quotes, p[-1], sizeof quotes) && memchr(quotes, next, sizeof quotes)) ||
-           str_ends((struct str){text.p, (size_t)(p - text.p)}, STR(": "));
-}
-
-/* Reads the next word, a name or a path of names, from *rest, a part of `text`; *named is set if it
- * stands where errors name a field, and not a type ("Item 'rs_1' of type 'reasoning' was provided
- * without ..."). Returns an empty word at the end. */
-static struct str next_word(struct str text, struct str *rest, bool *named)
-{
-    const char *end = text.p + text.n, *p = rest->p, *q;
-    struct str word, before;
-
-    while (p < end && *p != '.' && *p != '_' && !ascii_is_letter(*p) && !ascii_is_digit(*p))
-        p++;
-    for (q = p; q < end && (*q == '.' || *q == '_' || ascii_is_letter(*q) || ascii_is_digit(*q));)
-        q++;
-    *rest = (struct str){q, (size_t)(end - q)};
-    word = (struct str){p, (size_t)(q - p)};
-    before = (struct str){text.p, (size_t)(p - text.p) - (p > text.p)};
-    *named =
-        memchr(p, '_', word.n) || (stands_as_name(text, p, q) && !str_ends(before, STR(" type ")));
-    while (str_ends(word, STR(".")) && word.n > 1)
-        word.n--;
-    return word;
+    va_start(args, format);
+    buf_vaddf(&pattern, format, args);
+    va_end(args);
+    regex = regex_new_bytes(buf_str(&pattern), NULL);
+    if (regex)
+        is = regex_find(regex, text, *from, false, &at, &found->n, NULL) > 0;
+    if (is) {
+        found->p = text.p + at;
+        *from = at + found->n;
+    }
+    regex_free(regex);
+    buf_release(&pattern);
+    return is;
 }
 
 static bool mentions_word(struct str text, const char *word)
 {
-    struct str rest = text, next;
-    bool named;
+    struct str found;
 
-    while ((next = next_word(text, &rest, &named)).n > 0)
-        if (str_eq_c(next, word))
-            return true;
-    return false;
+    return next_match(text, &(size_t){0}, &found, "(?<![\\w.])\\Q%s\\E(?!\\.*\\w)", word);
+}
+
+/* A name, or a path of names, where errors name a field: with an underscore, in quotes, after a
+ * colon, or at the beginning before one. It is no type ("Item 'rs_1' of type 'reasoning' was
+ * provided without ..."). */
+#define NAME_END "[\\w.]*\\w"
+#define QUOTE "['\"`]"
+#define FIELD_NAME                                                                                 \
+    "(?<![\\w.])(?:[a-zA-Z0-9.]*_(?:" NAME_END ")?|^" NAME_END "(?=:)|(?<=: )" NAME_END            \
+    "|(?<=" QUOTE ")(?<! type .)" NAME_END "(?=" QUOTE "))"
+
+/* A number of tokens, also `8,192`: no part of a name such as `gpt-4-32k`, of a date or a fraction,
+ * no HTTP status, and no place in the request. */
+#define NUMBER                                                                                     \
+    "(?i)(?:(?:\\w*(?:code|status)|line|column|http(?:/[\\d.]+)?|messages\\[)\\W{0,6}[\\d,]+"      \
+    "|[a-z_][\\w-]*+|\\d+-\\d+-[\\d-]*|[.@/]\\d+)(*SKIP)(*F)"                                      \
+    "|(?:\\d{1,3}(?:,\\d{3})+|\\d++)(?![\\w-])"
+
+/* Returns a number, of which commas are no part. */
+static int64_t read_number(struct str digits)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < digits.n && n < INT32_MAX; i++)
+        n = ascii_is_digit(digits.p[i]) ? n * 10 + (digits.p[i] - '0') : n;
+    return n;
 }
 
 /* ---- an error while it is read ---- */
@@ -233,11 +248,7 @@ static bool mentions_word(struct str text, const char *word)
 /* How much of an error is searched for words, in bytes. */
 #define SEARCHED_MAX ((size_t)64 << 10)
 
-/* A number in the text of an error, and the text between it and the next one. */
-struct number {
-    int64_t n;
-    struct str after;
-};
+/* How many numbers of an error are read. */
 #define NUMBERS_MAX 64
 
 struct reading {
@@ -249,7 +260,7 @@ struct reading {
     struct str reply;        /* the error as it came */
     struct str value, error; /* the same as JSON, and the object in it that describes the error */
     struct buf message;      /* the text of the error */
-    struct number numbers[NUMBERS_MAX]; /* in that text */
+    int64_t numbers[NUMBERS_MAX]; /* in that text */
     size_t numbers_count;
     struct buf notice, typed; /* `typed` is the flag that set the refused field */
     unsigned has;             /* bits of enum has */
@@ -321,73 +332,29 @@ static void add_error_text(struct buf *message, struct str error)
 /* How many lengths of one model are learned at most: each repeats the request. */
 #define LENGTHS_MAX 8
 
-/* Returns whether the digits at p may be a number of tokens: they are no part of a name such as
- * `gpt-4-32k` or of a date, no HTTP status, and no place in the request. */
-static bool begins_number(struct str text, const char *p)
-{
-    struct str before = {text.p, (size_t)(p - text.p)};
-    int dashes = 0;
-
-    if (str_ends(before, STR(".")) || str_ends(before, STR("@")) || str_ends(before, STR("/")))
-        return false;
-    for (; p > text.p && (p[-1] == '-' || ascii_is_digit(p[-1])); p--)
-        dashes += p[-1] == '-';
-    if (dashes > 1 || (p > text.p && (ascii_is_letter(p[-1]) || p[-1] == '_')))
-        return false;
-    before = str_skip(before, before.n < 12 ? 0 : before.n - 12);
-    return !provider_error_mentions(
-        before, WORDS("code", "status", "http", "line ", "column ", "messages["));
-}
-
-/* Reads the numbers of the text, also `8,192`. */
-static void read_numbers(struct reading *r)
-{
-    struct str text = buf_str(&r->message);
-    struct number *at = r->numbers;
-    const char *end = text.p + text.n;
-    size_t *count = &r->numbers_count;
-
-    for (const char *p = text.p, *start; p < end && *count < NUMBERS_MAX; p += p < end) {
-        int64_t n = 0;
-
-        for (start = p; p < end; p++)
-            if (ascii_is_digit(*p))
-                n = n < INT32_MAX ? n * 10 + (*p - '0') : n;
-            else if (p == start || *p != ',' || strspn(p + 1, "0123456789") != 3)
-                break;
-        if (p == start || !begins_number(text, start) ||
-            (p < end && (ascii_is_letter(*p) || *p == '-')))
-            continue;
-        if (*count > 0)
-            at[*count - 1].after.n = (size_t)(start - at[*count - 1].after.p);
-        at[(*count)++] = (struct number){n, {p, (size_t)(end - p)}};
-    }
-}
+#define PROMPT_TOKENS                                                                              \
+    "(?i)\\d[\\d,]*(?=[^\\d.]{0,12}(?:input tokens|prompt tokens|of input"                         \
+    "|in (?:the messages|the prompt|your prompt)))"
 
 /* Returns the number of the prompt's tokens if the text names it, or 0. `ours` is the length that
  * was sent. Servers write `P + OURS > MOST`, `TOTAL tokens (P in the messages, OURS in the
  * completion)` or `P input tokens`. */
 static int64_t prompt_tokens(const struct reading *r, int64_t ours)
 {
-    const struct number *at = r->numbers;
-    size_t count = r->numbers_count;
+    struct str text = buf_str(&r->message), found;
+    const int64_t *at = r->numbers;
+    size_t from = 0;
 
-    for (size_t i = 0; i + 1 < count; i++)
-        if (str_eq_c(str_trim(at[i].after), "+"))
-            return at[i].n == ours ? at[i + 1].n : at[i].n;
-    for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < count; k++)
-            if (at[k].n > 0 && at[k].n != ours && at[i].n - at[k].n == ours)
-                return at[k].n;
-    for (size_t i = 0; i < count; i++) {
-        struct str after = at[i].after, first = str_cut(&after, '.');
-
-        first.n = first.n < 24 ? first.n : 24;
-        if (at[i].n != ours &&
-            provider_error_mentions(first, WORDS("input tokens", "in the messages", "prompt tokens",
-                                                 "in the prompt", "in your prompt", "of input")))
-            return at[i].n;
-    }
+    if (next_match(text, &from, &found, "\\d[\\d,]*(?= ?\\+ ?\\d)") &&
+        (read_number(found) != ours || next_match(text, &from, &found, "\\d[\\d,]*")))
+        return read_number(found);
+    for (size_t i = 0; i < r->numbers_count; i++)
+        for (size_t k = 0; k < r->numbers_count; k++)
+            if (at[k] > 0 && at[k] != ours && at[i] - at[k] == ours)
+                return at[k];
+    for (from = 0; next_match(text, &from, &found, "%s", PROMPT_TOKENS);)
+        if (read_number(found) != ours)
+            return read_number(found);
     return 0;
 }
 
@@ -401,7 +368,7 @@ static int64_t shorter_length(const struct reading *r, int64_t ours, bool *passi
 
     *passing = r->too_long || r->status == 402 || prompt > 0;
     for (size_t i = 0; i < r->numbers_count; i++) {
-        int64_t number = r->numbers[i].n, n = number - prompt;
+        int64_t number = r->numbers[i], n = number - prompt;
 
         if (number < LENGTH_LEAST || number == ours || number == prompt || number == r->status ||
             (prompt > 0 && n == ours))
@@ -452,7 +419,7 @@ static void learn_length(struct reading *r)
         before += is_length(r->ask->refused->at[i].text[REFUSED_THING]) &&
                   r->ask->refused->at[i].text[REFUSED_ONLY];
     for (size_t i = 0; i < r->numbers_count; i++)
-        about = about || r->numbers[i].n == n;
+        about = about || r->numbers[i] == n;
     if (!path || before == LENGTHS_MAX || !about ||
         !provider_error_mentions(buf_str(&r->message),
                                  WORDS("large", "exceed", "at most", "maximum", "less than",
@@ -475,14 +442,11 @@ static void learn_length(struct reading *r)
 /* Returns true if a request cannot do without the field, or would mean something else. */
 static bool is_needed(const struct reading *r, struct str path)
 {
-    struct str rest = path, first = str_cut(&rest, '.');
-    struct str schema = r->ask->schema.p ? str_of(r->provider->schema_field) : STR_NONE;
+    struct str schema = r->ask->schema.p ? str_of(r->provider->schema_field) : STR_NONE, found;
 
-    for (const char *const *name = WORDS("model", "messages", "input", "system", "tools",
-                                         "instructions", "store", "stream");
-         *name; name++)
-        if (str_eq_c(first, *name))
-            return true;
+    if (next_match(path, &(size_t){0}, &found,
+                   "^(?:model|messages|input|system|tools|instructions|store|stream)(?:\\.|$)"))
+        return true;
     return (schema.p && (str_starts(path, schema) || str_starts(schema, path))) ||
            (r->provider->needs_limit && str_eq_c(path, r->provider->limit_field));
 }
@@ -586,27 +550,27 @@ static bool learn_place(struct reading *r, struct str place)
  * text about a message names none, and `user` is a role where the text is about roles. */
 static void learn_fields(struct reading *r)
 {
-    struct str text = buf_str(&r->message), rest = text, word;
+    struct str text = buf_str(&r->message), name;
     bool found = learn_place(r, json_get(r->error, "param"));
     /* Mistral has the details inside of the message. */
     const struct str details[] = {json_get(r->error, "detail"), json_get(r->value, "detail"),
                                   json_get(json_get(r->error, "message"), "detail")};
-    bool named, roles = provider_error_mentions(text, WORDS("role"));
+    bool roles = provider_error_mentions(text, WORDS("role"));
 
     for (size_t i = 0; !found && i < sizeof details / sizeof *details; i++)
         for (struct json_iter it = json_iter(details[i]);
              !it.object && !r->learned && json_next(&it);)
             found = learn_place(r, json_get(it.value, "loc")) || found;
     found = found || provider_error_mentions(text, WORDS("messages.", "messages["));
-    while (!found && (word = next_word(text, &rest, &named)).n > 0)
-        found = named && !(str_eq_c(word, "user") && roles) && learn_field(r, word);
+    for (size_t from = 0;
+         !found && r->lookups < LOOKUPS_MAX && next_match(text, &from, &name, "%s", FIELD_NAME);)
+        found = !(str_eq_c(name, "user") && roles) && learn_field(r, name);
 }
 
 /* ---- tools ---- */
 
 /* The most tools that are sent if the server does not say how many it takes: OpenAI's number. */
 #define TOOLS_MOST 128
-#define TOOLS_PLACES 100000
 
 /* Returns the name of a tool of the request, or its type. The text is in `scratch`. */
 static struct str name_of_tool(struct str tool, struct buf *scratch)
@@ -648,71 +612,31 @@ static bool leaves_tool(const struct provider *p, const struct ask *ask, struct 
     return out;
 }
 
-/* Reads a place in a list at *p: `[3`, `.3`, `/3`, `",3`, `', 3`. */
-static bool read_place(const char **p, const char *end, size_t *place)
-{
-    const char *q = *p;
-
-    while (q < end && *q != '\0' && strchr("[./\\\"',", *q))
-        q++;
-    q += q > *p && q < end && q[-1] == ',' && *q == ' ';
-    if (q == *p || **p == ',' || q >= end || !ascii_is_digit(*q))
-        return false;
-    for (*place = 0; q < end && ascii_is_digit(*q) && *place < TOOLS_PLACES; q++)
-        *place = *place * 10 + (size_t)(*q - '0');
-    *p = q;
-    return true;
-}
-
-/* Finds the next place in the list of tools that the error names: `tools[3].function.name`,
- * `tools.3.custom.input_schema`, ["body","tools",3]. Google counts the functions of its only tool
+/* A place in the list of tools: `tools[3].function.name`, `tools.3.custom.input_schema`,
+ * ["body","tools",3]. Google counts the functions of its only tool
  * (`tools[0].function_declarations[7]`), and Bedrock from 1 (`toolConfig.tools.1.member`). */
-static bool next_place(struct str *rest, size_t *place)
-{
-    const char *end = rest->p + rest->n, *p, *functions;
-
-    while ((p = str_find(*rest, STR("tools"))) != NULL) {
-        p += strlen("tools");
-        *rest = (struct str){p, (size_t)(end - p)};
-        if (!read_place(&p, end, place))
-            continue;
-        *rest = (struct str){p, (size_t)(end - p)};
-        *place -= str_starts(*rest, STR(".member")) && *place > 0;
-        functions = str_find(*rest, STR("eclarations"));
-        if (!functions || functions > p + strlen("].function_d"))
-            return true;
-        p = functions + strlen("eclarations");
-        if (read_place(&p, end, place))
-            return true;
-    }
-    return false;
-}
+#define BEFORE_PLACE "(?!,)[\\[./\\\\\"',]+(?:(?<=,) )?"
+#define FUNCTIONS "\\W{1,3}function_?[dD]eclarations"
+#define TOOL_PLACE                                                                                 \
+    "tools" BEFORE_PLACE "(?:\\d+" FUNCTIONS BEFORE_PLACE "\\K\\d+|\\K\\d++(?!" FUNCTIONS "))"     \
+    "(?:\\.member)?"
 
 /* Returns whether the text names the tool: `function 'x'`, `tool x`, `name: x`, `x: ...` at the
  * beginning. */
 static bool names_tool(struct str text, struct str name)
 {
-    const char *end = text.p + text.n, *p, *q;
+    struct str found;
 
-    for (struct str rest = text; name.n > 0 && (p = str_find(rest, name)) != NULL;) {
-        struct str before = {text.p, (size_t)(p - text.p)};
-
-        q = p + name.n;
-        rest = (struct str){q, (size_t)(end - q)};
-        if ((p > text.p && tool_name_valid((struct str){p - 1, 1})) ||
-            (q < end && tool_name_valid((struct str){q, 1})))
-            continue;
-        if (stands_as_name(text, p, q) || str_ends(before, STR("ool ")) ||
-            str_ends(before, STR("unction ")))
-            return true;
-    }
-    return false;
+    return name.n > 0 && next_match(text, &(size_t){0}, &found,
+                                    "(?:(?<=" QUOTE "|: |ool |nction )|^(?=[\\w-]+:))\\Q%.*s\\E"
+                                    "(?![\\w-])",
+                                    (int)name.n, name.p);
 }
 
 /* Sends fewer tools than `count`. */
 static void learn_many_tools(struct reading *r, size_t count)
 {
-    const struct number *at = r->numbers;
+    const int64_t *at = r->numbers;
     struct str text = buf_str(&r->message);
     int64_t most = 0, all = (int64_t)count;
     char only[24], value[24];
@@ -723,8 +647,8 @@ static void learn_many_tools(struct reading *r, size_t count)
                                              "more than", "exceed", "limit", "up to", "max ")))
         return;
     for (size_t i = 0; i < r->numbers_count; i++)
-        if (at[i].n > most && at[i].n < all && at[i].n != r->status)
-            most = at[i].n;
+        if (at[i] > most && at[i] < all && at[i] != r->status)
+            most = at[i];
     if (most == 0 && provider_error_mentions(text, WORDS("too many tools", "too many function")))
         most = all > TOOLS_MOST ? TOOLS_MOST : all / 2;
     if (most == 0 || body_field_is_typed(r->provider, r->ask, "tools", &r->typed) ||
@@ -743,14 +667,13 @@ static void learn_many_tools(struct reading *r, size_t count)
  * 'properties.source': type is not defined>". */
 static void learn_property(struct reading *r, struct str list)
 {
-    struct str text = buf_str(&r->message), rest = text, word;
-    bool named;
+    struct str text = buf_str(&r->message), word;
 
-    while ((word = next_word(text, &rest, &named)).n > 0) {
+    for (size_t from = 0; r->lookups < LOOKUPS_MAX &&
+                          next_match(text, &from, &word, "(?<![\\w.])properties\\." NAME_END);) {
         char *path = mem_copy(word.p, word.n);
-        struct json_iter it = json_iter(str_starts(word, STR("properties.")) ? list : STR_NONE);
 
-        while (r->lookups < LOOKUPS_MAX && json_next(&it)) {
+        for (struct json_iter it = json_iter(list); r->lookups < LOOKUPS_MAX && json_next(&it);) {
             struct str tool = json_get(it.value, "function"), schema;
 
             r->lookups++;
@@ -767,10 +690,9 @@ static void learn_property(struct reading *r, struct str list)
  * that is sent, or the last ones if they are too many. */
 static void learn_tools(struct reading *r)
 {
-    struct str list = json_get(r->sent, "tools"), rest = r->reply, text = buf_str(&r->message);
+    struct str list = json_get(r->sent, "tools"), text = buf_str(&r->message), found;
     struct buf scratch = BUF_INIT(BUF_LINE);
-    size_t count = 0, place;
-    bool placed = false;
+    size_t count = 0, from = 0;
     /* Not about a call of the model. */
     bool by_name =
         !provider_error_mentions(r->reply, WORDS("messages[", "messages.", "tool_calls",
@@ -783,10 +705,11 @@ static void learn_tools(struct reading *r)
 
     for (struct json_iter it = json_iter(list); json_next(&it);)
         count++;
-    while (count > 0 && r->lookups++ < LOOKUPS_MAX && next_place(&rest, &place)) {
-        leaves_tool(r->provider, r->ask, json_at(list, place), r);
-        placed = true;
-    }
+    while (count > 0 && r->lookups++ < LOOKUPS_MAX &&
+           next_match(r->reply, &from, &found, "%s", TOOL_PLACE))
+        leaves_tool(r->provider, r->ask,
+                    json_at(list, (size_t)(read_number(found) - str_ends(found, STR(".member")))),
+                    r);
     for (struct json_iter it = json_iter(list); by_name && json_next(&it);)
         if ((by_schema && count == 1) || names_tool(text, name_of_tool(it.value, &scratch)))
             leaves_tool(r->provider, r->ask, it.value, r);
@@ -795,7 +718,7 @@ static void learn_tools(struct reading *r)
     if (r->learned)
         buf_addf(&r->notice, ": asking without %s",
                  str_find(buf_str(&r->notice), STR("', '")) ? "them" : "it");
-    else if (count > 0 && !placed)
+    else if (count > 0 && from == 0)
         learn_many_tools(r, count);
     buf_release(&scratch);
 }
@@ -969,6 +892,7 @@ static void apply_rule(struct reading *r, const struct rule *rule)
 bool refusals_learn(const struct provider *p, const struct ask *ask, int status, bool too_long,
                     struct str reply, struct str sent, struct buf *notice)
 {
+    struct str found;
     struct reading r = {.provider = p,
                         .ask = ask,
                         .status = status,
@@ -992,7 +916,9 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
     r.error = provider_error_object(&r.value);
     add_error_text(&r.message, r.error);
     buf_truncate(&r.message, SEARCHED_MAX);
-    read_numbers(&r);
+    for (size_t from = 0; r.numbers_count < NUMBERS_MAX &&
+                          next_match(buf_str(&r.message), &from, &found, "%s", NUMBER);)
+        r.numbers[r.numbers_count++] = read_number(found);
     for (size_t i = 0; !r.learned && i < sizeof rules / sizeof *rules; i++) {
         buf_clear(&r.notice);
         if (all || (rules[i].any && status != 404) || rules[i].status == status)
