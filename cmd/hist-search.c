@@ -47,6 +47,7 @@ static const struct opt options[] = {
     CHOOSE_REMOTE,
     CHOOSE_PAGER,
     {'j', "threads", OPT_NUMBER, "N", "search with N threads (as many as are of use)"},
+    BRIEF_OPTIONS,
     {OPT_QUIET, "quiet", OPT_FLAG, NULL, "print nothing, tell by the exit code"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
@@ -144,7 +145,8 @@ static void read_option(struct search_run *r, struct raw *raw, int key, char *va
             r->threads = THREAD_POOL_MAX;
         break;
     default:
-        set_search_flag(r, key);
+        if (!brief_take(&r->brief, key, value))
+            set_search_flag(r, key);
     }
 }
 
@@ -168,6 +170,9 @@ static void combine(struct search_run *r, const struct raw *raw)
         die_usage("--in-session goes with neither --invert-match nor --sessions-without-match");
     if (r->nearly && !r->in_session)
         die_usage("--nearly needs --in-session");
+    if (r->brief.own && !json)
+        die_usage("--own needs --json");
+    brief_settle(&r->brief, json);
     if (r->choice.common.quiet)
         r->what = SEARCH_NOTHING;
     if (r->before == NOT_GIVEN)
@@ -307,6 +312,7 @@ int main(int argc, char **argv)
     free(raw.operands.at);
     query_release(&run.query);
     pattern_release(&run.pattern);
+    brief_release(&run.brief);
     choose_release(&run.choice);
     return out_close(&run.out, status);
 }

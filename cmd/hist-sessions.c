@@ -1,6 +1,7 @@
 /* hist-sessions - list sessions, the last used first. */
 #include <stdint.h>
 
+#include "chathist/cli/brief.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/listing.h"
@@ -27,6 +28,7 @@ static const struct opt options[] = {
     {KEY_REVERSE, "reverse", OPT_FLAG, NULL, "the other way round: the oldest, the shortest, ..."},
     CHOOSE_HISTORIES,
     CHOOSE_REMOTE,
+    BRIEF_OPTIONS,
     {OPT_JSON, "json", OPT_FLAG, NULL, "print summaries as JSON lines"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
@@ -51,7 +53,26 @@ static size_t name_width(const struct choice *c)
     return width < NAME_COLUMNS ? width : NAME_COLUMNS;
 }
 
-static void print_rows(struct out *out, const struct choice *c, const struct session_rows *rows)
+static void print_session(struct out *out, const struct session *s, struct list_form *form,
+                          struct brief *brief)
+{
+    struct buf line = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_LINE);
+
+    if (brief->own && s->came)
+        return;
+    if (!brief_changes(brief)) {
+        list_session(out, s, form);
+        return;
+    }
+    list_add_json(&line, s, form->history);
+    if (brief_add(brief, buf_str(&line), STR(""), &text) > 0)
+        out_json_line(out, buf_str(&text));
+    buf_release(&line);
+    buf_release(&text);
+}
+
+static void print_rows(struct out *out, const struct choice *c, const struct session_rows *rows,
+                       struct brief *brief)
 {
     struct list_form form = {.json = c->common.json, .name_width = name_width(c)};
     struct buf name = BUF_INIT(BUF_SMALL);
@@ -65,8 +86,9 @@ static void print_rows(struct out *out, const struct choice *c, const struct ses
             form.history = h->path;
             form.name = buf_c(&name);
         }
-        list_session(out, rows->at[i].session, &form);
+        print_session(out, rows->at[i].session, &form, brief);
     }
+    brief_end(brief, out);
     for (size_t i = 0; i < c->histories.count; i++)
         start_report_bad(&c->histories.at[i], rows->lists[i].bad_lines, c->common.quiet);
     buf_release(&name);
@@ -77,6 +99,7 @@ int main(int argc, char **argv)
     struct choice choice = {0};
     struct opt_parser args;
     struct session_rows rows = {0};
+    struct brief brief = {0};
     struct err e = ERR_INIT;
     struct out out;
     char *value;
@@ -90,9 +113,10 @@ int main(int argc, char **argv)
             rows.match = value;
         else if (key == KEY_SORT)
             rows.by = (enum rows_by)opt_choice(SORT_KEYS, str_of(value));
-        else
+        else if (!brief_take(&brief, key, value))
             rows.reverse = true;
     }
+    brief_settle(&brief, args.common.json);
     out_start(&out, args.common.color);
     rows.limit = choice.limit > 0 ? choice.limit : out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
     if (!choice.remote)
@@ -101,11 +125,12 @@ int main(int argc, char **argv)
         die_err(&e);
     if (session_rows_load(&rows, &choice, &e) < 0)
         die_err(&e);
-    print_rows(&out, &choice, &rows);
+    print_rows(&out, &choice, &rows, &brief);
     status = choose_report(&choice);
     if (rows.count == 0)
         choose_hint_others(&choice);
 
+    brief_release(&brief);
     session_rows_release(&rows, choice.histories.count);
     choose_release(&choice);
     return out_close(&out, status);

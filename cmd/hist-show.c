@@ -13,10 +13,13 @@
 static const struct opt options[] = {
     CHOOSE_LIMIT("print only the last N messages of each"),
     SHOW_OPTIONS,
+    {SHOW_AROUND, "around", OPT_TEXT, "MESSAGE",
+     "with --json: the messages around the one with this id"},
     CHOOSE_MESSAGES("only messages of this session; may be repeated"),
     CHOOSE_HISTORIES,
     CHOOSE_REMOTE,
     CHOOSE_PAGER,
+    BRIEF_OPTIONS,
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
 static const struct program program = {"hist-show", "print the messages of sessions",

@@ -101,18 +101,14 @@ static void print_columns(struct out *out, const struct session *s, const struct
     buf_release(&name);
 }
 
-static void print_json(struct out *out, const struct session *s, const char *history)
+void list_add_json(struct buf *line, const struct session *s, const char *history)
 {
-    struct buf line = BUF_INIT(BUF_SMALL);
-
-    session_add_json(&line, s);
-    if (history) {
-        buf_truncate(&line, line.len - 1);
-        json_add_member(&line, "history", str_of(history));
-        buf_add_byte(&line, '}');
-    }
-    out_json_line(out, buf_str(&line));
-    buf_release(&line);
+    session_add_json(line, s);
+    if (!history)
+        return;
+    buf_truncate(line, line->len - 1);
+    json_add_member(line, "history", str_of(history));
+    buf_add_byte(line, '}');
 }
 
 void list_history(struct out *out, const char *history, bool *headed)
@@ -133,7 +129,11 @@ void list_history(struct out *out, const char *history, bool *headed)
 void list_session(struct out *out, const struct session *s, struct list_form *form)
 {
     if (form->json) {
-        print_json(out, s, form->history);
+        struct buf line = BUF_INIT(BUF_SMALL);
+
+        list_add_json(&line, s, form->history);
+        out_json_line(out, buf_str(&line));
+        buf_release(&line);
     } else if (out->terminal) {
         print_columns(out, s, form);
     } else {

@@ -68,12 +68,27 @@ static void print_match(void *ctx, const struct hit *hit, size_t at, size_t n)
     hits_print_match(&r->out, hit, at, n, &r->form);
 }
 
+static void print_line(struct search_run *r, const struct hit *hit)
+{
+    struct buf line = BUF_INIT(SIZE_MAX);
+    struct str found = hit->text.n > 0 ? (struct str){hit->text.p + hit->at, hit->len} : STR("");
+
+    r->brief.place = r->form.history;
+    if (!brief_changes(&r->brief))
+        out_json_line(&r->out, hit->message->line);
+    else if (brief_add(&r->brief, hit->message->line, found, &line) > 0)
+        out_json_line(&r->out, buf_str(&line));
+    buf_release(&line);
+}
+
 static void print(struct search_run *r, struct search *s, struct hit *hit)
 {
     struct err e = ERR_INIT;
 
-    if (r->choice.common.json)
-        out_json_line(&r->out, hit->message->line);
+    if (r->choice.common.json && brief_is_own(&r->brief, s->history, hit->message->session_id))
+        print_line(r, hit);
+    else if (r->choice.common.json)
+        return;
     else if (!r->only)
         hits_print(&r->out, hit, &r->form);
     else if (!r->invert && search_matches(s, hit, print_match, r, &e) < 0)
@@ -377,8 +392,10 @@ static void run_messages(struct search_run *r)
     while ((p = next_hit(r, &hit))) {
         struct str id = hit.message->session_id;
 
+        if (!brief_is_own(&r->brief, p->history, id))
+            continue;
         r->cut = r->count >= r->choice.limit;
-        if (r->cut)
+        if (r->cut || r->brief.full)
             break;
         r->count++;
         set_history(r, p);
@@ -735,6 +752,7 @@ int search_run_histories(struct search_run *r)
     found = r->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;
     if (r->what == SEARCH_COUNT)
         out_number(&r->out, r->count);
+    brief_end(&r->brief, &r->out);
     out_page_end(&r->out);
     if (r->cut)
         hintf(false, "more than %zu messages match (--limit)", r->choice.limit);

@@ -64,7 +64,7 @@ static void show_message(struct out *o, const struct message *m)
  * the thread. The caller frees the array. */
 static struct message *wanted_of(const struct thread *t, const struct show *s, size_t *n)
 {
-    size_t most = t->count < s->last ? t->count : s->last;
+    size_t most = t->count < s->last || s->around ? t->count : s->last;
     struct message *wanted = mem_zalloc(most * sizeof *wanted);
 
     *n = 0;
@@ -75,6 +75,45 @@ static struct message *wanted_of(const struct thread *t, const struct show *s, s
     return wanted;
 }
 
+/* Returns the place of the message of --around, which otherwise ends the program, or without that
+ * option of the last one. */
+static size_t center_of(const struct show *s, const struct message *at, size_t n)
+{
+    struct err e = ERR_INIT;
+    size_t i = n;
+
+    while (i-- > 0)
+        if (!s->around || str_eq_c(at[i].id, s->around))
+            return i;
+    err_set(&e, ERR_ABSENT, "no message '%s' in this session", s->around);
+    die_err(&e);
+}
+
+/* Prints stored lines in their order: the last ones, or those around a message, at most --limit, as
+ * long as there is room for them. */
+static void show_lines(struct out *o, struct show *s, const struct message *at, size_t n)
+{
+    size_t center = center_of(s, at, n), before = center, after = center + 1;
+    struct buf *lines = mem_zalloc(n * sizeof *lines);
+
+    for (size_t i = 0; i < n; i++)
+        buf_init(&lines[i], SIZE_MAX);
+    for (size_t i = 0; i < n && i < s->last; i++) {
+        /* The message itself, then in turn one before it and one after it. */
+        bool back = before > 0 && (after == n || center - before < after - center);
+        size_t next = i == 0 ? center : back ? --before : after++;
+
+        if (brief_add(&s->brief, at[next].line, STR(""), &lines[next]) < 0)
+            break;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (lines[i].len > 0)
+            out_json_line(o, buf_str(&lines[i]));
+        buf_release(&lines[i]);
+    }
+    free(lines);
+}
+
 static void show_messages(struct out *o, struct show *s, const struct message *at, size_t n)
 {
     struct err e = ERR_INIT;
@@ -83,6 +122,10 @@ static void show_messages(struct out *o, struct show *s, const struct message *a
         s->export.title = buf_str(&s->title);
         if (n > 0 && export_session(&s->export, at, n, &e) < 0)
             die_err(&e);
+        return;
+    }
+    if (s->json && n > 0 && (s->around || brief_changes(&s->brief))) {
+        show_lines(o, s, at, n);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -116,8 +159,12 @@ void show_take(struct show *s, int key, const char *value)
 {
     if (key == SHOW_RAW)
         s->raw = true;
-    if (key != SHOW_FORMAT)
+    if (key == SHOW_AROUND)
+        s->around = value;
+    if (key != SHOW_FORMAT) {
+        (void)brief_take(&s->brief, key, value);
         return;
+    }
     s->format = value;
     s->document = strcmp(value, "md") == 0     ? &export_md
                   : strcmp(value, "json") == 0 ? &export_json
@@ -128,7 +175,10 @@ void show_settle(struct show *s, const struct choice *c)
 {
     if (c->common.json && s->format)
         die_usage("--json prints the stored lines: it cannot be combined with --format");
+    if (s->around && !c->common.json)
+        die_usage("--around needs --json");
     s->json = c->common.json;
+    brief_settle(&s->brief, s->json);
     buf_init(&s->title, BUF_LINE);
     s->last = c->limit > 0 ? c->limit : SIZE_MAX;
     s->filter = &c->filter;
@@ -156,6 +206,8 @@ size_t show_session(struct out *o, const struct history *h, struct str id, struc
 
     if (h->mark.from > 0 && h->safe && session_came(h, id, NULL) > 0)
         hintf(false, "session '%.*s' came with the repository", ERR_SHOWN(id));
+    if (!brief_is_own(&s->brief, h, id))
+        return 0;
     begin_document(o, s);
     if (thread_find(&t, h, id, s->raw, &e) < 0)
         die_err(&e);
@@ -183,5 +235,7 @@ void show_end(struct out *o, struct show *s, bool even_if_empty)
     if (s->begun)
         export_release(&s->export);
     buf_release(&s->title);
+    brief_end(&s->brief, o);
+    brief_release(&s->brief);
     out_page_end(o);
 }

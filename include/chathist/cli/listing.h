@@ -20,6 +20,8 @@ struct list_form {
 /* Prints `id TAB last-used TAB count TAB label` (session_label), and `TAB history` if there are
  * several. On a terminal the name of the history is a column before the label. */
 void list_session(struct out *out, const struct session *s, struct list_form *form);
+/* Adds the text of session_add_json, with `history` (may be NULL) as its last member. */
+void list_add_json(struct buf *line, const struct session *s, const char *history);
 /* On a terminal, prints the name of a history on a line, unless it is NULL or *headed is set. Sets
  * *headed. */
 void list_history(struct out *out, const char *history, bool *headed);

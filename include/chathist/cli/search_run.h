@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "chathist/cli/brief.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/hits.h"
 #include "chathist/cli/output.h"
@@ -45,6 +46,7 @@ struct search_run {
     bool nearly;          /* if no session has all of them, one may be missing */
     size_t before, after; /* messages of context */
     size_t threads;       /* 0: not given */
+    struct brief brief;   /* for --json */
     struct out out;
     /* private */
     struct search_part *parts; /* of the histories that are searched */

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "chathist/cli/brief.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/output.h"
 #include "chathist/history/location.h"
@@ -17,7 +18,7 @@
 #include "chathist/convert/export.h"
 
 /* Rows for the option table of a program that prints sessions. */
-enum { SHOW_FORMAT = 'f', SHOW_RAW = 3072 };
+enum { SHOW_FORMAT = 'f', SHOW_RAW = 3072, SHOW_AROUND };
 /* clang-format off */
 #define SHOW_OPTIONS                                                                               \
     {SHOW_FORMAT, "format", OPT_CHOICE, "text|md|json",                                            \
@@ -35,6 +36,8 @@ int export_to_stdout(void *arg, struct str bytes, struct err *e);
 /* The messages to print, and how. Zero-initialise. */
 struct show {
     uint64_t bad_lines; /* result: the number of damaged lines in the history */
+    struct brief brief; /* for --json */
+    const char *around; /* --around: the id of the message that is printed first of all; or NULL */
     /* private */
     bool json;                            /* stored lines */
     bool raw;                             /* every line, replaced and reset ones too */
