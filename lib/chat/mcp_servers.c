@@ -232,6 +232,25 @@ static int add_typed(struct mcp_servers *m, const char *name, const char *text, 
     return add_config(m, name, text, &config, e);
 }
 
+/* The server that needs no configuration. */
+#define OWN_SERVER PROGRAM_PREFIX "hist-mcp"
+
+/* Adds it: the program beside chat, which does not search the session that asks. */
+static int add_own(struct mcp_servers *m, struct err *e)
+{
+    char *path = path_beside(m->self, OWN_SERVER);
+    struct buf command = BUF_INIT(BUF_LINE);
+    int result;
+
+    words_quote(&command, path);
+    if (m->session && *m->session)
+        buf_addf(&command, " --except=%s", m->session);
+    result = add_typed(m, OWN_SERVER, buf_c(&command), e);
+    buf_release(&command);
+    free(path);
+    return result;
+}
+
 /* Adds a server that has no name: it gets that of its host. */
 static int add_unnamed(struct mcp_servers *m, const char *url, struct err *e)
 {
@@ -261,6 +280,8 @@ static int add_mcp_option(struct mcp_servers *m, const struct config *c, const c
 
     if (text)
         return add_configured(m, c, option, text, e);
+    if (strcmp(option, OWN_SERVER) == 0)
+        return add_own(m, e);
     if (is_url(option))
         return add_unnamed(m, option, e);
     if (!rest.p && mcp_server_name_valid(before))
@@ -295,6 +316,8 @@ static int add_defaults(struct mcp_servers *m, const struct config *c, struct er
 
         if (text)
             result = add_configured(m, c, names.at[i], text, e);
+        else if (strcmp(names.at[i], OWN_SERVER) == 0)
+            result = add_own(m, e);
         else
             result =
                 err_set(e, ERR_USAGE, "no MCP server '%s': the user configuration has no 'mcp.%s'",
@@ -541,6 +564,7 @@ void mcp_servers_open(struct mcp_servers *m, const struct chat_args *args, const
     int result;
 
     m->open = true;
+    m->self = args->self;
     result = choose_servers(m, c, args, &e);
     /* The commands that print headers are run before signals are caught for the start. */
     for (size_t i = 0; result == 0 && i < m->wanted_count; i++)

@@ -50,6 +50,18 @@ gone() {
     [[ ! -e $HISTORY ]]
 }
 
+@test "mcp: hist-mcp needs no configuration, and the model finds what was said" {
+    hist_line old user 'the nginx logs fill the disk' '' '{"id":"m1"}' >"$HISTORY"
+    start_llm --call 'hist-mcp__search {"query":"nginx logs"}' --reply 'rotate them'
+    run_expect 0 chat --yes --mcp hist-mcp 'what about the nginx logs?'
+    stdout_is 'rotate them'
+    # It is not told what it was asked just now.
+    [[ $(request 2 | jq -r '.messages[-1].content | fromjson | .id') == m1 ]] || fail "$(request 2 | jq '.messages[-1]')"
+    configure 'mcp = hist-mcp'
+    run_expect 0 chat -v --dry-run hello
+    [[ $(sed -n 's/^tool=//p' "$ERR" | xargs) == 'hist-mcp__files hist-mcp__search hist-mcp__sessions hist-mcp__show' ]] || fail 'the tools'
+}
+
 @test "mcp: the configuration has defaults, which an option overrides" {
     configure 'mcp = mine other' "mcp.mine = $TESTS/tools/fake-mcp --many 1" "mcp.other = $TESTS/tools/fake-mcp"
     offers 'mine__tool0 other__echo'

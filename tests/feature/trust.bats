@@ -1397,3 +1397,28 @@ begin_at_once() {
         stderr_empty
     done
 }
+
+@test "trust: an agent is told only what this account stored" {
+    foreign repo
+    cd repo
+    run_expect 0 hist-append -s mine 'my own question'
+    for command in 'hist-search --json --own question' 'hist-sessions --json --own' 'hist-show --json --own mine'; do
+        run_expect 0 $command
+        [[ $(jq -r .session_id "$OUT") == mine ]] || fail "$command"
+    done
+    run_expect 1 hist-search --json --own planted
+    stdout_empty
+    run_expect 0 hist-show --json --own evil
+    stdout_empty
+    for call in 'search {"query":"planted"}' 'sessions {"query":"planted"}' 'show {"session":"evil"}' \
+        'search {"query":"planted","all":true}' 'files {"path":"planted"}' 'search {"query":"planted question"}'; do
+        printf '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s}}\n' \
+            "${call%% *}" "${call#* }" >message
+        run_expect 0 hist-mcp <message
+        ! grep -q 'planted \(question\|answer\)\\\\"\|evil' "$OUT" || fail "$call"
+    done
+    # A session is the account's own when the user names it.
+    run_expect 0 hist-load -q evil
+    run_expect 0 hist-search --json --own planted
+    lines_are 2
+}

@@ -25,11 +25,14 @@
 
 struct mcp_servers {
     bool open;
-    bool quiet, verbose; /* the caller sets these before mcp_servers_open */
+    /* The caller sets these before mcp_servers_open: */
+    bool quiet, verbose;
+    const char *session; /* the id of the present one; borrowed meanwhile; NULL: none */
     /* What the servers say about the use of their tools, for the system prompt, the same from
      * mcp_servers_open to mcp_servers_close. */
     struct buf instructions;
     /* private */
+    const char *self; /* the name that chat was started by */
     struct mcp_config *wanted; /* in the order of `at` */
     size_t wanted_count, wanted_cap;
     struct mcp_watch watch;
