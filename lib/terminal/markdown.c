@@ -174,15 +174,11 @@ static void pass_byte(struct markdown *m, char c)
     m->before = c;
 }
 
-void markdown_feed(struct markdown *m, struct str piece)
+static void feed_bytes(struct markdown *m, struct str piece)
 {
     size_t from = 0;
     unsigned styles = 0;
 
-    /* The text begins at the start of a line. */
-    if (!m->started)
-        m->before = '\n';
-    m->started = true;
     for (size_t i = 0; i < piece.n; i++) {
         char c = piece.p[i];
 
@@ -209,6 +205,33 @@ void markdown_feed(struct markdown *m, struct str piece)
         }
     }
     emit_piece(m, styles, str_skip(piece, from));
+}
+
+/* Returns true if the line may open or close a code block. */
+static bool may_be_fence(struct str line)
+{
+    while (line.n > 1 && ascii_is_space(line.p[0]))
+        line = str_skip(line, 1);
+    return line.p[0] == '`' || line.p[0] == '~';
+}
+
+void markdown_feed(struct markdown *m, struct str piece)
+{
+    /* The text begins at the start of a line. */
+    if (!m->started)
+        m->before = '\n';
+    m->started = true;
+    if (m->fn)
+        feed_bytes(m, piece);
+    while (!m->fn && piece.n > 0) {
+        const char *end = memchr(piece.p, '\n', piece.n);
+        struct str line = {piece.p, end ? (size_t)(end + 1 - piece.p) : piece.n};
+
+        /* A whole line that is no fence leaves no trace in the state. */
+        if (!end || m->before != '\n' || m->run > 0 || may_be_fence(line))
+            feed_bytes(m, line);
+        piece = str_skip(piece, line.n);
+    }
 }
 
 void markdown_end(struct markdown *m)
