@@ -189,7 +189,7 @@ static void perform(struct loop *l, enum browse_command command)
 
 /* ---- input ---- */
 
-/* Applies the typed keys, up to one that waits until the command that is held is carried out. */
+/* Applies what was typed, up to a key that has to be pressed again. */
 static void apply_input(struct loop *l)
 {
     struct browse_input in;
@@ -223,15 +223,15 @@ static void apply_input(struct loop *l)
     }
 }
 
-/* Reads the wanted lists and messages, and runs the command that waits for them. */
-static void read_and_go_on(struct loop *l)
+/* Applies all input that has arrived, up to a key that waits, and reads what that needs. */
+static void apply_and_read(struct loop *l)
 {
     do {
         if (browse_read(l->reader, &l->b) && l->b.searching && l->searched == 0)
             l->searched = time_ticks();
-        if (!l->over)
-            perform(l, browse_go_on(&l->b));
-    } while (!l->over && l->b.wants.messages);
+        perform(l, browse_go_on(&l->b));
+        apply_input(l);
+    } while (!l->over && (l->b.wants.sessions || l->b.wants.messages || l->b.wants.search));
 }
 
 static void read_signals(struct loop *l)
@@ -332,10 +332,7 @@ static void go(struct loop *l)
             measure(l);
         browse_tick(&l->b, now);
         watch(l, now);
-        do {
-            apply_input(l);
-            read_and_go_on(l);
-        } while (!l->over && l->is_later && l->b.held.command == BROWSE_NOTHING);
+        apply_and_read(l);
         if (l->over)
             return;
         browse_view_draw(l->view, &l->b);

@@ -105,24 +105,30 @@ static const struct {
     {"mouse", "click selects, twice is Enter; --no-mouse leaves it alone"},
 };
 
-/* At the foot of the screen, as many as fit; the last row is the key to leave. */
-struct key_hint {
+/* At the foot of the screen, as many as fit, before the key to leave. */
+enum hint_if { HINT_ALWAYS, HINT_CHOOSING, HINT_NOT_CHOOSING }; /* Enter chooses */
+static const struct {
     unsigned where;
+    enum hint_if when;
     const char *text;
-};
-static const struct key_hint hints[] = {
-    {PANELS, "? help"},     {IN_BOX, "type to search"}, {IN_BOX, "F1 help"},
-    {IN_BOX, "Enter open"}, {IN_LIST, "Enter open"},    {IN_TEXT, "Enter load"},
-    {IN_LIST, "/ search"},  {IN_TEXT, "/ find"},        {ANYWHERE, "Tab panel"},
-    {IN_LIST, "L load"},    {IN_BOX, "^O load"},        {PANELS, "c chat"},
-    {PANELS, "p prompt"},   {PANELS, "y copy"},         {PANELS, "x export"},
-    {PANELS, "f fork"},     {PANELS, "d delete"},       {0, NULL},
-};
-/* When Enter chooses. */
-static const struct key_hint choosing_hints[] = {
-    {PANELS, "? help"},         {IN_BOX, "type to search"}, {IN_BOX, "F1 help"},
-    {ANYWHERE, "Enter choose"}, {IN_LIST, "/ search"},      {IN_TEXT, "/ find"},
-    {ANYWHERE, "Tab panel"},    {PANELS, "y copy"},         {0, NULL},
+} hints[] = {
+    {PANELS, HINT_ALWAYS, "? help"},
+    {IN_BOX, HINT_ALWAYS, "type to search"},
+    {IN_BOX, HINT_ALWAYS, "F1 help"},
+    {ANYWHERE, HINT_CHOOSING, "Enter choose"},
+    {IN_BOX | IN_LIST, HINT_NOT_CHOOSING, "Enter open"},
+    {IN_TEXT, HINT_NOT_CHOOSING, "Enter load"},
+    {IN_LIST, HINT_ALWAYS, "/ search"},
+    {IN_TEXT, HINT_ALWAYS, "/ find"},
+    {ANYWHERE, HINT_ALWAYS, "Tab panel"},
+    {IN_LIST, HINT_NOT_CHOOSING, "L load"},
+    {IN_BOX, HINT_NOT_CHOOSING, "^O load"},
+    {PANELS, HINT_NOT_CHOOSING, "c chat"},
+    {PANELS, HINT_NOT_CHOOSING, "p prompt"},
+    {PANELS, HINT_ALWAYS, "y copy"},
+    {PANELS, HINT_NOT_CHOOSING, "x export"},
+    {PANELS, HINT_NOT_CHOOSING, "f fork"},
+    {PANELS, HINT_NOT_CHOOSING, "d delete"},
 };
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key)
@@ -160,16 +166,17 @@ void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t count)
 void browse_hints(struct buf *out, enum browse_focus focus, bool choosing, bool back,
                   size_t columns)
 {
-    const struct key_hint *hint = choosing ? choosing_hints : hints;
+    enum hint_if other = choosing ? HINT_NOT_CHOOSING : HINT_CHOOSING;
     const char *last = back ? "Esc back" : "Esc close";
     size_t used = 0;
 
-    for (; hint->text; hint++) {
-        size_t n = strlen(hint->text);
+    for (size_t i = 0; i < COUNT(hints); i++) {
+        size_t n = strlen(hints[i].text);
 
-        if (!(hint->where & (1U << focus)) || used + n + HINT_GAP + strlen(last) > columns)
+        if (!(hints[i].where & (1U << focus)) || hints[i].when == other ||
+            used + n + HINT_GAP + strlen(last) > columns)
             continue;
-        buf_addf(out, "%s%*s", hint->text, HINT_GAP, "");
+        buf_addf(out, "%s%*s", hints[i].text, HINT_GAP, "");
         used += n + HINT_GAP;
     }
     if (used + strlen(last) <= columns)

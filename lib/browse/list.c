@@ -3,11 +3,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/choose.h"
@@ -333,16 +331,4 @@ void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool fol
         browse_lines_put(l, STR("\xe2\x80\xa6"), BROWSE_DIM);
     marked.hits = &mark;
     browse_lines_append(l, text, &marked);
-}
-
-bool browse_stamp_renew(struct browse_stamp *s, const char *path)
-{
-    struct browse_stamp now = {0}, before = *s;
-    struct stat st;
-
-    if (stat(path, &st) == 0)
-        now = (struct browse_stamp){st.st_dev, st.st_ino, st.st_size, system_ctime(&st)};
-    *s = now;
-    return now.dev != before.dev || now.ino != before.ino || now.size != before.size ||
-           now.changed != before.changed;
 }

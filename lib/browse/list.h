@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "chathist/base/hash_map.h"
 #include "chathist/cli/session_rows.h"
@@ -78,18 +77,5 @@ struct browse_rows {
 void browse_row_session(struct browse_lines *l, const struct row *r, const struct browse_rows *how);
 void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool follows,
                     const struct browse_rows *how);
-
-/* The state of a file, to see whether it has changed. A change shows in the inode, the size, or the
- * time of the last status change, which programs cannot set. Initialise with zeros, which means
- * that the file does not exist. */
-struct browse_stamp {
-    dev_t dev;
-    ino_t ino;
-    off_t size;
-    int64_t changed;
-};
-
-/* Compares the file with *s and updates *s. Returns true if the file has changed. */
-bool browse_stamp_renew(struct browse_stamp *s, const char *path);
 
 #endif

@@ -5,9 +5,8 @@
  *
  *     browse_init -> browse_resize -> browse_press, browse_set_*, browse_tick -> browse_release
  *
- * A search may still run. A key that needs a later hit waits until browse_go_on
- * finds its data there: moves in the list are added up (`goal`), and one other command is held
- * (`held`). A command that ends the browser or needs another program is returned to the caller.
+ * A key whose data is not there waits until browse_go_on finds it, and the keys after it with it.
+ * A command that ends the browser or needs another program is returned to the caller.
  */
 #ifndef CHATHIST_BROWSE_MODEL_H
 #define CHATHIST_BROWSE_MODEL_H
@@ -45,19 +44,6 @@ struct browse_areas {
 #define BROWSE_HITS_MAX ((size_t)100000)
 /* A search pauses after this many hits, until the user comes near the last one. */
 #define BROWSE_HITS_FIRST ((size_t)300)
-
-/* Where moves in the list lead to. */
-struct browse_goal {
-    enum browse_command from; /* BROWSE_DOWN: the chosen line, BROWSE_FIRST, BROWSE_LAST; or none,
-                                 BROWSE_NOTHING */
-    long lines;               /* below it; less than 0: above */
-};
-
-/* A command that waits for data, and the focus when it was typed. */
-struct browse_held {
-    enum browse_command command; /* BROWSE_NOTHING: none is held */
-    enum browse_focus focus;
-};
 
 enum browse_mode {
     BROWSE_NORMAL,
@@ -114,7 +100,6 @@ struct browse {
     bool choosing, for_chat;      /* as in struct browse_setup */
 
     struct browse_sessions sessions;
-    bool sessions_known; /* the lists have been read */
     struct browse_list session_list;
 
     bool searching; /* the list shows the hits of `searched` */
@@ -128,15 +113,13 @@ struct browse {
     size_t hits_wanted;  /* the search pauses when it has this many */
     uint64_t hits_total; /* their exact number while not all have come; 0: unknown */
     struct browse_list hit_list;
-    struct browse_goal goal;
-    struct browse_held held;
 
+    int32_t waiting; /* a key that waits for its data; 0: none */
     struct browse_pane pane;
     /* The session whose messages are in the panel, or wanted for it. */
     struct {
         size_t history;
         struct buf id;
-        struct buf hit; /* id of a message that has to be included; empty: none */
     } shown;
     bool another; /* the panel still has the messages of the session before */
     bool every;   /* the panel shows all its lines, because the hit was replaced */
@@ -188,6 +171,8 @@ void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fi
 
 /* Gets the chosen session; *id is borrowed. Returns false if the list is empty. */
 bool browse_chosen(const struct browse *b, size_t *history, struct str *id);
+/* Returns the message id of the chosen hit, borrowed; empty without a hit. */
+struct str browse_chosen_hit(const struct browse *b);
 /* Returns true if the panel has the messages of this session. */
 bool browse_shows(const struct browse *b, size_t history, struct str id);
 /* Returns the current message, or NULL. */
@@ -201,7 +186,7 @@ const struct browse_list *browse_list(const struct browse *b);
 bool browse_awaits_list(const struct browse *b);
 /* Returns true while a search has given nothing yet. */
 bool browse_is_searching(const struct browse *b);
-/* Returns true while the move to another hit is held until the hits are counted. */
+/* Returns true while the move to another hit waits until the hits are counted. */
 bool browse_is_looking(const struct browse *b);
 
 /* Returns false if Esc closes the browser. */
@@ -213,12 +198,11 @@ bool browse_can_go_back(const struct browse *b);
  * never acts as a command, or as the answer to a question. */
 void browse_paste(struct browse *b, int32_t key, int64_t now);
 /* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_LATER
- * means that the key has to be pressed again when browse_go_on has carried out the command that is
- * held. BROWSE_ENTER means that the user has chosen; for BROWSE_EXPORT the file is in b->name;
+ * means that another key waits (b->waiting), and that this one has to be pressed again when
+ * browse_go_on has applied it. BROWSE_ENTER means that the user has chosen; for BROWSE_EXPORT the file is in b->name;
  * BROWSE_DELETE is confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
-/* Carries out the moves and the command that are held if their data is there. Returns a command
- * like browse_press. */
+/* Applies the key that waits, if its data is there. Returns a command like browse_press. */
 enum browse_command browse_go_on(struct browse *b);
 /* Applies a click; `twice` acts like Enter. */
 enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,

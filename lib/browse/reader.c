@@ -1,8 +1,10 @@
 #include "browse/reader.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/choose.h"
@@ -62,8 +64,8 @@ struct finder {
 struct browse_reader {
     struct source {
         struct history history;
-        struct browse_stamp stamp; /* of its file when its list was read */
-        bool known;                /* its list was read, or cannot be read */
+        struct stat file; /* when its list was read; zeros: it did not exist */
+        bool known;       /* its list was read, or cannot be read */
     } * sources;
     size_t count;
     struct finder finder;
@@ -79,6 +81,19 @@ static void report_error(struct browse *b, struct err *e)
 
 /* ---- sessions ---- */
 
+/* Returns true if the file has changed since the last call. That shows in the inode, the size, or
+ * the time of the last status change, which programs cannot set. */
+static bool has_changed(struct source *s)
+{
+    struct stat now = {0}, before = s->file;
+
+    if (stat(s->history.path, &now) < 0)
+        now = (struct stat){0};
+    s->file = now;
+    return now.st_dev != before.st_dev || now.st_ino != before.st_ino ||
+           now.st_size != before.st_size || system_ctime(&now) != system_ctime(&before);
+}
+
 /* If a list cannot be read, the one before it stays until the file changes. */
 static bool read_lists(struct browse_reader *r, struct browse *b)
 {
@@ -91,7 +106,7 @@ static bool read_lists(struct browse_reader *r, struct browse *b)
         bool known = s->known;
 
         s->known = true;
-        if (!browse_stamp_renew(&s->stamp, s->history.path))
+        if (!has_changed(s))
             continue;
         if (session_list_newest(&list, &s->history, SIZE_MAX, &e) == 0)
             browse_set_sessions(b, i, &list);
@@ -110,7 +125,7 @@ static bool read_lists(struct browse_reader *r, struct browse *b)
 static void read_shown_messages(struct browse_reader *r, struct browse *b)
 {
     const struct history *h = &r->sources[b->shown.history].history;
-    struct str id = buf_str(&b->shown.id), hit = buf_str(&b->shown.hit);
+    struct str id = buf_str(&b->shown.id), hit = browse_chosen_hit(b);
     struct browse_parts parts;
     struct thread thread = {0}, all;
     struct err e = ERR_INIT;

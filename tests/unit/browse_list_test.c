@@ -149,38 +149,3 @@ TEST(hits_of_one_session_stand_together)
     check_hits(&all, "aaaabbccccda");
     browse_hits_release(&all);
 }
-
-/* ---- changes of a file */
-
-static void write_file(const char *text, int flags)
-{
-    int fd = open("h", O_WRONLY | O_CREAT | flags, 0600);
-
-    CHECK(fd >= 0 && file_write_all(fd, text, strlen(text)) == 0);
-    close(fd);
-}
-
-TEST(each_change_of_a_file_is_seen_once)
-{
-    struct browse_stamp s = {0};
-    struct stat st;
-
-    scratch_enter();
-    CHECK(!browse_stamp_renew(&s, "h"));
-    write_file("one\n", 0);
-    CHECK(browse_stamp_renew(&s, "h") && !browse_stamp_renew(&s, "h"));
-    write_file("more\n", O_APPEND);
-    CHECK(browse_stamp_renew(&s, "h") && !browse_stamp_renew(&s, "h"));
-    /* As touch -r sets the time back. */
-    CHECK(stat("h", &st) == 0);
-    file_wait(-1, 50); /* until the file system's clock has moved */
-    write_file("two\n", 0);
-    CHECK(utimensat(AT_FDCWD, "h", (struct timespec[]){st.st_atim, st.st_mtim}, 0) == 0);
-    CHECK(browse_stamp_renew(&s, "h"));
-    CHECK(rename("h", "before") == 0);
-    write_file("two\nmore\n", 0);
-    CHECK(browse_stamp_renew(&s, "h"));
-    CHECK(unlink("h") == 0);
-    CHECK(browse_stamp_renew(&s, "h") && !browse_stamp_renew(&s, "h"));
-    scratch_leave();
-}

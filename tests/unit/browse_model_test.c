@@ -228,15 +228,17 @@ static bool check_step(struct browse *b, const char *word)
     else if (word[0] == '_')
         check_title(b, word);
     else if (strcmp(word, "held") == 0)
-        CHECK(b->held.command != BROWSE_NOTHING || b->goal.from != BROWSE_NOTHING);
+        CHECK(b->waiting != 0);
     else if (strcmp(word, "none") == 0)
-        CHECK(b->held.command == BROWSE_NOTHING && b->goal.from == BROWSE_NOTHING);
+        CHECK_INT(b->waiting, 0);
     else if (strcmp(word, "wanted") == 0)
         CHECK(b->wants.messages);
     else if (strcmp(word, "unwanted") == 0)
         CHECK(!b->wants.messages);
     else if (strcmp(word, "asked") == 0)
         CHECK(b->mode == BROWSE_ASKING || b->mode == BROWSE_NAMING);
+    else if (strcmp(word, "helping") == 0)
+        CHECK_INT(b->mode, BROWSE_HELPING);
     else if (strcmp(word, "normal") == 0)
         CHECK_INT(b->mode, BROWSE_NORMAL);
     else
@@ -479,7 +481,7 @@ TEST(a_hit_that_was_replaced_is_asked_for_among_every_line)
     CHECK(!b.wants.messages);
     press(&b, "j");
     CHECK(b.wants.messages);
-    CHECK_STR(buf_c(&b.shown.hit), "m2");
+    CHECK(str_eq(browse_chosen_hit(&b), STR("m2")));
     for (size_t i = 0; i < 4; i++)
         add_message(&t, i, "user", "one two", "");
     browse_parts_make(&parts, &t);
@@ -490,16 +492,11 @@ TEST(a_hit_that_was_replaced_is_asked_for_among_every_line)
     /* Another one may be of the thread, and no hit is. */
     press(&b, "k");
     CHECK(b.wants.messages);
-    CHECK_STR(buf_c(&b.shown.hit), "m1");
+    CHECK(str_eq(browse_chosen_hit(&b), STR("m1")));
     CHECK_INT(b.pane.at, 1);
     take_messages(&b, 2);
     CHECK(!b.every);
     CHECK_INT(b.pane.at, 1);
-    /* One that is nowhere is asked for once. */
-    press(&b, "j");
-    take_messages(&b, 2);
-    browse_choose(&b, 2);
-    CHECK(!b.wants.messages);
     /* What was changed is read again, of that history alone. */
     browse_changed(&b, 1);
     CHECK(!b.wants.messages);
@@ -701,7 +698,10 @@ TEST(back_goes_one_step_at_a_time)
     take_messages(&b, 3);
     press(&b, "/two");
     CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
-    CHECK(b.found);
+    CHECK(b.found && browse_is_looking(&b));
+    while (browse_pane_is_counting(&b.pane))
+        browse_pane_count(&b.pane);
+    CHECK_INT(browse_go_on(&b), BROWSE_NOTHING);
     press(&b, "+");
     CHECK(b.zoomed && browse_areas(&b).list.rows == 0);
     press(&b, "q");
@@ -881,31 +881,31 @@ TEST(random_keys_do_no_harm)
 TEST(a_key_waits_for_what_it_needs)
 {
     PLAY(/* The sessions; nothing is above the first line and below the last. */
-         "Down held (abc) =sb >sb none (abc) =sb", "Up Up Down Down Up (abc) =sb",
+         "Down held (abc) =sb >sb none", "Up Up Down Down Up (abc) =sb",
          "Page Page () none =none (abc) =sa", "list :Gjkk (abcde) =sc", "list :jGgj (abcde) =sb",
-         /* Hits; another text or role is another list. */
-         "(01) :t Down held =s0 tick Down Down Down hits:0+1 held hits:1+1 hits:2+1 hits:3+1 #0 "
-         "held done:4+3 #4 none :w Down :o none tick done:0+9 #0 list :r Down :rrrr Down done:0+9 "
-         "#1",
+         /* Hits, in the order of the keys. Typing another text drops the key. */
+         "(01) :t Down held =s0 tick Down Down Down hits:0+1 #0 held hits:1+1 #1 hits:2+1 hits:3+1 "
+         "#3 held done:4+3 #4 none :w Down :o none tick done:0+9 #0 list :r Down done:0+9 #1",
          "(012) Down Down :t tick Down held done:0+0 none Rub Up tick =s1",
-         /* The last one, of as many as are read. */
+         /* The last one, of as many as are read, unless the first one is wanted instead. */
          "(01) :t tick list :G hits:0+1 hits:1+99 :kkj #0 held done:100+3 #101 none",
-         "(01) :t tick list :jjG :gj hits:0+9 #1 none :Gi held Rub tick none #0",
+         "(01) :t tick list :jjG :gj hits:0+9 #1 none :G held Esc none #0",
          "(01) :t tick list :G hits:0+1 hits:1+99 #0 held hits:100+100000 #100099 none "
          "hits:100100+100 #100099",
          /* A search that is repeated keeps its list, but not before its first answer. */
          "(01) :t tick again Down held done:10+5 #1 again Down #2 none again Down #3 done:9+6 #4",
          "(01) :t tick done:0+5 :w tick again Down held done:20+2 #1",
-         /* Messages; those of a session that is left are not wanted. */
+         /* Messages, also when another key was pressed first. */
          "Down Tab Tab :JJK (abc) read:6 none =sb @1", "(abc) read:6 Tab Tab :hjlJ read:6 >sb @1",
          "(01) :two tick list :nn done:0+3 read:6 @2",
-         "(01) :two tick list :J :r done:0+3 read:6 @0",
          /* A hit that was replaced is not in the messages that are there. */
          "(01) read:1 :two tick done:0+4 read:1 list Down wanted text :Z held read:3 none",
          /* A question, whose answer is no command, and which can be taken back. */
          "list Down :x normal (ab) asked", "list :d () normal none",
          "list :xjob.qed.md Enter (ab) asked", "list :dy (ab) asked",
-         "list :d Esc none (ab) normal");
+         "list :d Esc none (ab) normal",
+         /* The help screen comes at once; the key waits until it is closed. */
+         "list :J? (ab) helping :q normal read:3 none @1");
 }
 
 /* Keys continue from where the list was left. */
@@ -928,9 +928,9 @@ TEST(the_next_key_cancels_an_action_that_is_held)
     take_messages(&b, 2);
     CHECK_INT(browse_go_on(&b), BROWSE_COPY);
     press(&b, "jf");
-    CHECK_INT(b.held.command, BROWSE_FORK);
+    CHECK_INT(b.waiting, 'f');
     press(&b, "n");
-    CHECK_INT(b.held.command, BROWSE_NEXT_HIT);
+    CHECK_INT(b.waiting, 'n');
     take_messages(&b, 2);
     CHECK_INT(browse_go_on(&b), BROWSE_NOTHING);
     CHECK_STR(buf_c(&b.status), "there is nothing to look for: / finds in these messages");
@@ -950,7 +950,7 @@ TEST(a_click_on_a_list_that_is_replaced_chooses_nothing)
     browse_press(&b, 't', 0);
     CHECK_INT(browse_click(&b, a.list.row + 2, a.list.column + 1, true, 1000), BROWSE_NOTHING);
     CHECK_STR(chosen(&b), "s0");
-    CHECK_INT(b.held.command, BROWSE_NOTHING);
+    CHECK_INT(b.waiting, 0);
     browse_release(&b);
 }
 
