@@ -14,9 +14,6 @@
 #include "chathist/history/location.h"
 #include "browse/model.h"
 
-/* Builds the command line for BROWSE_FORK (of the chosen session), BROWSE_EXPORT or BROWSE_DELETE
- * (of b->subject). Returns false without a session. The caller releases argv. */
-bool browse_act_command(const struct browse *b, enum browse_command command, struct words *argv);
 /* Completes the file name that the user typed: expands `~/`, and appends the default file name to
  * the name of a directory. Returns true if the file already exists, so that an export would
  * overwrite it. */
@@ -61,6 +58,9 @@ struct browse_jobs {
     struct clipboard clipboard; /* the text that is being copied */
 };
 
+/* Runs the program for BROWSE_FORK (of the chosen session), BROWSE_EXPORT or BROWSE_DELETE (of
+ * b->subject), and says so in the state. */
+void browse_act_run(struct browse_jobs *j, struct browse *b, enum browse_command command);
 /* Runs a program. Takes ownership of argv. */
 void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
                      struct words *argv);

@@ -115,20 +115,6 @@ static void open_on_terminal(struct loop *l, enum browse_command command)
     l->spoilt = true;
 }
 
-static void run_command(struct loop *l, enum browse_command command)
-{
-    struct words argv;
-
-    if (!browse_act_command(&l->b, command, &argv)) {
-        browse_say(&l->b, "there is no session");
-        return;
-    }
-    browse_say(&l->b, command == BROWSE_EXPORT   ? "exporting"
-                      : command == BROWSE_DELETE ? "deleting"
-                                                 : "forking");
-    browse_jobs_run(&l->jobs, command, buf_str(&l->b.name.text), &argv);
-}
-
 static void suspend(struct loop *l)
 {
     browse_view_leave(l->view);
@@ -157,14 +143,14 @@ static void perform(struct loop *l, enum browse_command command)
         if (browse_act_complete_name(&l->b))
             browse_ask(&l->b, BROWSE_OVERWRITE);
         else
-            run_command(l, BROWSE_EXPORT);
+            browse_act_run(&l->jobs, &l->b, BROWSE_EXPORT);
         break;
     case BROWSE_OVERWRITE:
-        run_command(l, BROWSE_EXPORT);
+        browse_act_run(&l->jobs, &l->b, BROWSE_EXPORT);
         break;
     case BROWSE_DELETE:
     case BROWSE_FORK:
-        run_command(l, command);
+        browse_act_run(&l->jobs, &l->b, command);
         break;
     case BROWSE_REDRAW:
         browse_view_spoilt();

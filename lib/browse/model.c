@@ -325,8 +325,10 @@ void browse_set_messages(struct browse *b, struct thread *t, struct browse_parts
     b->another = b->wants.messages = false;
     if (b->back.text && str_eq(buf_str(&b->shown.id), buf_str(&b->back.session))) {
         show_hit(b);
-        browse_pane_return(&b->pane, buf_str(&b->back.top), b->back.top_part, b->back.top_line,
-                           buf_str(&b->back.at));
+        browse_pane_return(&b->pane, &(struct browse_position){.top = buf_str(&b->back.top),
+                                                               .part = b->back.top_part,
+                                                               .line = b->back.top_line,
+                                                               .at = buf_str(&b->back.at)});
         b->back.text = false;
     } else if (b->following && same) {
         browse_pane_last(&b->pane);
