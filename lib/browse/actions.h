@@ -15,7 +15,7 @@
 #include "browse/model.h"
 
 /* Completes the file name that the user typed: expands `~/`, and appends the default file name to
- * the name of a directory. Returns true if the file already exists, so that an export would
+ * the name of a directory. Returns whether the file already exists, so that an export would
  * overwrite it. */
 bool browse_act_complete_name(struct browse *b);
 /* Shows the current message, or the chosen session if the list has the focus, in the pager

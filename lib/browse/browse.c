@@ -358,7 +358,7 @@ static void start_loop(struct loop *l)
     }
 }
 
-/* Returns true if the user has sent a signal to end the program. */
+/* Returns whether the user has sent a signal to end the program. */
 static bool is_in_a_hurry(struct loop *l)
 {
     bool hurry = l->outcome->signal != 0;
@@ -423,7 +423,7 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
     }
     if (result == 0 && setup->state_path)
         (void)browse_state_save(&l.b, setup->state_path, buf_str(&l.name), &outcome->forgot);
-    outcome->bad_lines = l.b.sessions.histories > 0 ? l.b.sessions.rows.lists[0].bad_lines : 0;
+    outcome->bad_lines = l.b.sessions.lists[0].bad_lines;
     browse_release(&l.b);
     buf_release(&l.name);
     sigaction(SIGPIPE, &before, NULL);

@@ -46,15 +46,9 @@ const char *browse_order_name(enum browse_order order)
     return orders[order].name;
 }
 
-void browse_sessions_put(struct browse_sessions *s, size_t history, struct session_list *list,
+void browse_sessions_put(struct session_rows *r, size_t history, struct session_list *list,
                          size_t scope, enum browse_order order)
 {
-    struct session_rows *r = &s->rows;
-
-    while (s->histories <= history || s->histories < scope) {
-        r->lists = mem_resize(r->lists, s->histories + 1, sizeof *r->lists);
-        r->lists[s->histories++] = (struct session_list){0};
-    }
     if (list) {
         session_list_release(&r->lists[history]);
         r->lists[history] = *list;
@@ -69,16 +63,8 @@ void browse_sessions_put(struct browse_sessions *s, size_t history, struct sessi
     session_rows_sort(r);
 }
 
-void browse_sessions_release(struct browse_sessions *s)
+size_t browse_sessions_find(const struct session_rows *r, size_t history, struct str id)
 {
-    session_rows_release(&s->rows, s->histories);
-    s->histories = 0;
-}
-
-size_t browse_sessions_find(const struct browse_sessions *s, size_t history, struct str id)
-{
-    const struct session_rows *r = &s->rows;
-
     for (size_t i = 0; i < r->count; i++)
         if ((history == BROWSE_ANY_HISTORY || r->at[i].history == history) &&
             str_eq(r->at[i].session->id, id))

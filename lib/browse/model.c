@@ -1,5 +1,6 @@
 #include "browse/model.h"
 
+#include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/history/message.h"
 #include "chathist/search/query.h"
@@ -58,6 +59,7 @@ void browse_init(struct browse *b, size_t histories)
     buf_init(&b->back.message, BUF_LINE);
     buf_init(&b->back.top, BUF_LINE);
     buf_init(&b->back.at, BUF_LINE);
+    b->sessions.lists = mem_zalloc(histories * sizeof *b->sessions.lists);
     b->wants.sessions = true;
 }
 
@@ -66,7 +68,7 @@ void browse_release(struct browse *b)
     browse_edit_release(&b->query);
     browse_edit_release(&b->name);
     browse_edit_release(&b->find);
-    browse_sessions_release(&b->sessions);
+    session_rows_release(&b->sessions, b->histories);
     browse_hits_release(&b->hits);
     browse_pane_release(&b->pane);
     buf_release(&b->status);
@@ -106,7 +108,7 @@ void browse_add_file_name(struct buf *out, const struct browse *b)
 
 size_t browse_list_count(const struct browse *b)
 {
-    return b->searching ? b->hits.count : b->sessions.rows.count;
+    return b->searching ? b->hits.count : b->sessions.count;
 }
 
 bool browse_awaits_list(const struct browse *b)
@@ -183,8 +185,8 @@ bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
         *history = b->hits.at[at].history;
         *id = b->hits.at[at].session;
     } else {
-        *history = b->sessions.rows.at[at].history;
-        *id = b->sessions.rows.at[at].session->id;
+        *history = b->sessions.at[at].history;
+        *id = b->sessions.at[at].session->id;
     }
     return true;
 }
@@ -286,9 +288,9 @@ void browse_set_sessions(struct browse *b, size_t history, struct session_list *
 
     if (back) {
         buf_set(&id, buf_str(&b->back.session));
-    } else if (l->at < b->sessions.rows.count) {
-        of = b->sessions.rows.at[l->at].history;
-        buf_set(&id, b->sessions.rows.at[l->at].session->id);
+    } else if (l->at < b->sessions.count) {
+        of = b->sessions.at[l->at].history;
+        buf_set(&id, b->sessions.at[l->at].session->id);
     }
     browse_sessions_put(&b->sessions, history, list, b->all ? b->histories : 1, b->order);
     if (id.len > 0)
@@ -439,7 +441,7 @@ void browse_tick(struct browse *b, int64_t now)
 }
 
 /* Puts the first hits of a search in the place of the old ones. If it was repeated, the chosen hit
- * stays on its row. Returns true if another hit is chosen. */
+ * stays on its row. Returns whether another hit is chosen. */
 static bool replace_hits(struct browse *b, struct browse_hits *h)
 {
     struct browse_hits old = b->hits;
@@ -465,7 +467,7 @@ static bool replace_hits(struct browse *b, struct browse_hits *h)
 
 /* Adds hits. Some stand among the old ones, so the chosen one may move; it stays on its row. At the
  * top of the order by the number of hits the top stays chosen, unless its messages are being read.
- * Returns true if another hit is chosen. */
+ * Returns whether another hit is chosen. */
 static bool add_hits(struct browse *b, struct browse_hits *h)
 {
     struct browse_list *l = &b->hit_list;
@@ -749,7 +751,7 @@ static enum needs needs_of(const struct browse *b, enum browse_command command)
     }
 }
 
-/* Returns true if the list has the line to which a command moves. Else the search goes on. */
+/* Returns whether the list has the line to which a command moves. Else the search goes on. */
 static bool has_line(struct browse *b, enum browse_command command)
 {
     size_t count = browse_list_count(b), rows = browse_areas(b).list.rows;
@@ -761,7 +763,7 @@ static bool has_line(struct browse *b, enum browse_command command)
     return false;
 }
 
-/* Returns true if a command can be carried out now: the list has been read and the position of the
+/* Returns whether a command can be carried out now: the list has been read and the position of the
  * last visit was restored in it, and so on. */
 static bool is_ready(struct browse *b, enum browse_command command)
 {

@@ -5,7 +5,7 @@
  *
  *     browse_init -> browse_resize -> browse_press, browse_set_*, browse_tick -> browse_release
  *
- * A key whose data is not there waits until browse_go_on finds it, and the keys after it with it.
+ * A key whose data is not there waits until browse_go_on finds it, and so do the keys after it.
  * A command that ends the browser or needs another program is returned to the caller.
  */
 #ifndef CHATHIST_BROWSE_MODEL_H
@@ -99,7 +99,7 @@ struct browse {
     const char *self;             /* argv[0]: the other programs are beside it; borrowed */
     bool choosing, for_chat;      /* as in struct browse_setup */
 
-    struct browse_sessions sessions;
+    struct session_rows sessions; /* with a list for each history */
     struct browse_list session_list;
 
     bool searching; /* the list shows the hits of `searched` */
@@ -173,7 +173,7 @@ void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fi
 bool browse_chosen(const struct browse *b, size_t *history, struct str *id);
 /* Returns the message id of the chosen hit, borrowed; empty without a hit. */
 struct str browse_chosen_hit(const struct browse *b);
-/* Returns true if the panel has the messages of this session. */
+/* Returns whether the panel has the messages of this session. */
 bool browse_shows(const struct browse *b, size_t history, struct str id);
 /* Returns the current message, or NULL. */
 const struct message *browse_message(const struct browse *b);
@@ -199,8 +199,8 @@ bool browse_can_go_back(const struct browse *b);
 void browse_paste(struct browse *b, int32_t key, int64_t now);
 /* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_LATER
  * means that another key waits (b->waiting), and that this one has to be pressed again when
- * browse_go_on has applied it. BROWSE_ENTER means that the user has chosen; for BROWSE_EXPORT the file is in b->name;
- * BROWSE_DELETE is confirmed. */
+ * browse_go_on has applied it. BROWSE_ENTER means that the user has chosen; for BROWSE_EXPORT the
+ * file is in b->name; BROWSE_DELETE is confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
 /* Applies the key that waits, if its data is there. Returns a command like browse_press. */
 enum browse_command browse_go_on(struct browse *b);

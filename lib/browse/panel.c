@@ -12,7 +12,7 @@
 
 /* ---- which messages and parts are shown ---- */
 
-/* Returns true if the message has the wanted role. */
+/* Returns whether the message has the wanted role. */
 static bool shows(const struct browse_pane *p, size_t message)
 {
     return !p->role || str_eq_c(p->thread.at[message].role_text, p->role);
@@ -28,7 +28,7 @@ bool browse_pane_has(const struct browse_pane *p)
     return p->at < p->thread.count && shows(p, p->at);
 }
 
-/* Returns true if the part is empty because it continues a folded result. */
+/* Returns whether the part is empty because it continues a folded result. */
 static bool is_folded(const struct browse_pane *p, size_t part)
 {
     size_t message = message_of(p, part);
@@ -37,7 +37,7 @@ static bool is_folded(const struct browse_pane *p, size_t part)
            part != p->parts.first[message] && part != browse_parts_last(&p->parts, message);
 }
 
-/* Returns true if the part exists and is shown. */
+/* Returns whether the part exists and is shown. */
 static bool has_part(const struct browse_pane *p, size_t part)
 {
     return part < p->parts.count && shows(p, message_of(p, part)) && !is_folded(p, part);
@@ -414,7 +414,7 @@ void browse_pane_resize(struct browse_pane *p, size_t width, size_t height)
         bring(p, at, p->has_hit && p->hit == at ? p->hit_at.at : 0, 0);
 }
 
-/* Returns true if the pattern holds the words of a query. */
+/* Returns whether the pattern holds the words of a query. */
 static bool add_query(struct pattern *pattern, struct str text)
 {
     struct query q;

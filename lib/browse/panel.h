@@ -55,7 +55,7 @@ void browse_pane_resize(struct browse_pane *p, size_t width, size_t height);
 void browse_pane_search(struct browse_pane *p, struct str text, bool is_query);
 void browse_pane_set_role(struct browse_pane *p, const char *role);
 
-/* Returns true if there is a current message. */
+/* Returns whether there is a current message. */
 bool browse_pane_has(const struct browse_pane *p);
 void browse_pane_scroll(struct browse_pane *p, long lines);
 void browse_pane_first(struct browse_pane *p);

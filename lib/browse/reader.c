@@ -81,7 +81,7 @@ static void report_error(struct browse *b, struct err *e)
 
 /* ---- sessions ---- */
 
-/* Returns true if the file has changed since the last call. That shows in the inode, the size, or
+/* Returns whether the file has changed since the last call. That shows in the inode, the size, or
  * the time of the last status change, which programs cannot set. */
 static bool has_changed(struct source *s)
 {
@@ -374,7 +374,7 @@ bool browse_is_busy(const struct browse_reader *r, const struct browse *b)
            (!has_enough(f, b) || (f->fit == BROWSE_FIT_MESSAGE && !f->counted));
 }
 
-/* Returns true if the hits that were found are to be passed on. A repeated search first finds as
+/* Returns whether the hits that were found are to be passed on. A repeated search first finds as
  * many as the list has. */
 static bool is_batch_due(const struct finder *f, const struct browse *b)
 {

@@ -42,8 +42,8 @@ static uint64_t bad_lines(const struct browse *b)
 {
     uint64_t count = 0;
 
-    for (size_t i = 0; i < b->sessions.histories && (i == 0 || b->all); i++)
-        count += b->sessions.rows.lists[i].bad_lines;
+    for (size_t i = 0; i < (b->all ? b->histories : 1); i++)
+        count += b->sessions.lists[i].bad_lines;
     return count;
 }
 
@@ -70,7 +70,7 @@ void browse_title_list(struct buf *out, const struct browse *b)
         buf_add_c(out, b->hits_done ? " no hit " : " searching\xe2\x80\xa6 ");
     else if (b->searching)
         buf_addf(out, " %s%s ", hit_titles[b->fit], b->most_hits ? ", most hits first" : "");
-    else if (b->sessions.rows.count > 0)
+    else if (b->sessions.count > 0)
         buf_addf(out, " sessions%s%s ", b->order != BROWSE_NEWEST ? ", " : "",
                  b->order != BROWSE_NEWEST ? browse_order_name(b->order) : "");
     else
@@ -127,7 +127,7 @@ static void add_deletion(struct buf *out, const struct browse *b)
 {
     struct str id = buf_str(&b->subject.id);
     size_t place = browse_sessions_find(&b->sessions, b->subject.history, id);
-    uint64_t count = place == SIZE_MAX ? 0 : b->sessions.rows.at[place].session->count;
+    uint64_t count = place == SIZE_MAX ? 0 : b->sessions.at[place].session->count;
 
     buf_add_c(out, "delete '");
     vis_add_line(out, utf8_first(id, TITLE), true);

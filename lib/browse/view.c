@@ -676,7 +676,7 @@ static void draw_list(const struct browse_view *v, const struct browse *b, struc
             browse_row_hit(&lines, &b->hits.at[place],
                            i > 0 && b->hits.at[place].group == b->hits.at[place - 1].group, &how);
         else
-            browse_row_session(&lines, &b->sessions.rows.at[place], &how);
+            browse_row_session(&lines, &b->sessions.at[place], &how);
         if (place == l->at)
             p.also = b->focus == BROWSE_TEXT ? A_BOLD | A_UNDERLINE : A_REVERSE;
         draw_line(&p, &lines, lines.count - 1);

@@ -36,8 +36,8 @@ static void emit_piece(const struct markdown *m, unsigned styles, struct str tex
 
 /* ---- a run of marks and the next character ---- */
 
-/* May emphasis begin after this byte? It may after a letter of a script without blanks between
- * words. */
+/* Returns whether emphasis may begin after this byte. It may after a letter of a script without
+ * blanks between words. */
 static bool may_precede(char c, char mark)
 {
     return ascii_is_space(c) || (mark == '*' && is_beyond_ascii(c)) ||
@@ -95,7 +95,7 @@ static unsigned backticks(struct markdown *m)
     return present(m);
 }
 
-static unsigned judge_marks(struct markdown *m, char next)
+static unsigned classify_marks(struct markdown *m, char next)
 {
     if (m->fence > 0 && !m->info) {
         m->closing = m->run >= m->fence && ascii_is_space(next);
@@ -118,7 +118,7 @@ static unsigned judge_marks(struct markdown *m, char next)
 
 static void end_run(struct markdown *m, char next)
 {
-    unsigned styles = judge_marks(m, next);
+    unsigned styles = classify_marks(m, next);
     char marks[64];
 
     memset(marks, m->run_mark, sizeof marks);
@@ -134,7 +134,7 @@ static void end_run(struct markdown *m, char next)
 
 /* ---- the bytes ---- */
 
-/* Does a run of marks begin with this byte? */
+/* Returns whether a run of marks begins with this byte. */
 static bool is_mark(const struct markdown *m, char c)
 {
     if (m->info)
@@ -207,7 +207,7 @@ static void feed_bytes(struct markdown *m, struct str piece)
     emit_piece(m, styles, str_skip(piece, from));
 }
 
-/* Returns true if the line may open or close a code block. */
+/* Returns whether the line may open or close a code block. */
 static bool may_be_fence(struct str line)
 {
     while (line.n > 1 && ascii_is_space(line.p[0]))

@@ -162,7 +162,7 @@ TEST(a_search_pauses_and_goes_on)
         check_hits(&b);
         CHECK_STR(buf_c(&b.shown.id), "s299");
         CHECK_INT(b.pane.thread.count, 10);
-        CHECK_INT(b.sessions.rows.count, MESSAGES_READ / 10);
+        CHECK_INT(b.sessions.count, MESSAGES_READ / 10);
     }
     /* If it is repeated, its first result has them all. */
     browse_search(&b, true);
@@ -208,11 +208,11 @@ TEST(a_file_that_has_changed_is_read_again)
 
     CHECK(!browse_read(r, &b));
     CHECK(!b.wants.sessions);
-    CHECK_INT(b.sessions.rows.count, 0);
+    CHECK_INT(b.sessions.count, 0);
     write_history();
     b.wants.sessions = true;
     CHECK(browse_read(r, &b));
-    CHECK_INT(b.sessions.rows.count, MESSAGES_READ / 10);
+    CHECK_INT(b.sessions.count, MESSAGES_READ / 10);
     CHECK_STR(buf_c(&b.shown.id), "s299");
     CHECK_INT(b.pane.thread.count, 10);
     b.wants.sessions = true;
