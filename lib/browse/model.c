@@ -440,69 +440,48 @@ void browse_tick(struct browse *b, int64_t now)
         browse_search(b, false);
 }
 
-/* Puts the first hits of a search in the place of the old ones. If it was repeated, the chosen hit
- * stays on its row. Returns whether another hit is chosen. */
-static bool replace_hits(struct browse *b, struct browse_hits *h)
-{
-    struct browse_hits old = b->hits;
-    struct browse_list *l = &b->hit_list;
-    size_t row = less(l->at, l->top), place = SIZE_MAX;
-    bool kept = b->repeating && l->at < old.count;
-
-    b->hits = (struct browse_hits){0};
-    browse_hits_move(&b->hits, h, b->most_hits);
-    b->searching = true;
-    b->hits_total = 0;
-    if (kept)
-        place = browse_hits_find(&b->hits, old.at[l->at].history, old.at[l->at].session,
-                                 old.at[l->at].message);
-    browse_hits_release(&old);
-    if (!b->repeating)
-        *l = (struct browse_list){0, 0};
-    else
-        choose_in_row(b, place != SIZE_MAX ? place : l->at, l->top == 0 ? l->at : row);
-    b->repeating = false;
-    return place == SIZE_MAX;
-}
-
-/* Adds hits. Some stand among the old ones, so the chosen one may move; it stays on its row. At the
- * top of the order by the number of hits the top stays chosen, unless its messages are being read.
- * Returns whether another hit is chosen. */
-static bool add_hits(struct browse *b, struct browse_hits *h)
-{
-    struct browse_list *l = &b->hit_list;
-    const char *chosen = l->at < b->hits.count ? b->hits.at[l->at].own : NULL;
-    size_t row = less(l->at, l->top), place = b->most_hits ? 0 : l->at;
-
-    browse_hits_move(&b->hits, h, b->most_hits);
-    if (!chosen || (b->most_hits && l->at == 0 && b->focus != BROWSE_TEXT))
-        return chosen && b->hits.at[0].own != chosen;
-    while (b->hits.at[place].own != chosen)
-        place++;
-    if (place != l->at)
-        choose_in_row(b, place, l->top == 0 ? place : row);
-    return false;
-}
-
+/* The first hits of a search replace those of the one before. If it was repeated, the chosen hit
+ * stays on its row, and so it does when hits are added before it; but at the top of the order by the
+ * number of hits the top stays chosen, unless its messages are being read. */
 void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done)
 {
-    bool first = !b->answered, other = b->back.list || b->hits.count == 0;
+    struct browse_list *l = &b->hit_list;
+    struct browse_hit chosen = l->at < b->hits.count ? b->hits.at[l->at] : (struct browse_hit){0};
+    struct browse_hits old = {0};
+    bool first = !b->answered, again = first && b->repeating, none = b->hits.count == 0;
+    bool top = !first && b->most_hits && l->at == 0 && b->focus != BROWSE_TEXT;
+    bool other = b->back.list || none;
+    size_t row = less(l->at, l->top), place = SIZE_MAX;
 
-    b->hits_done = done;
     if (h->count > 0 || first)
         b->fit = fit;
-    if (h->count > 0 && (first || b->hits.count == 0) && !b->repeating) {
-        if (fit == BROWSE_FIT_SESSION)
-            browse_say(b, "no message has all words; these sessions have them");
-        else if (fit == BROWSE_FIT_NEARLY)
-            browse_say(b, "no session has all words; these have all but one");
+    if (h->count > 0 && (first || none) && !again && fit != BROWSE_FIT_MESSAGE)
+        browse_say(b, fit == BROWSE_FIT_SESSION
+                          ? "no message has all words; these sessions have them"
+                          : "no session has all words; these have all but one");
+    if (first) {
+        old = b->hits;
+        b->hits = (struct browse_hits){0};
+        b->hits_total = 0;
+        b->searching = b->answered = true;
+        b->repeating = false;
     }
-    other = (first ? replace_hits(b, h) : add_hits(b, h)) || other;
-    b->answered = true;
+    b->hits_done = done;
+    browse_hits_move(&b->hits, h, b->most_hits);
+    if (chosen.own && !top && (again || !first))
+        place = browse_hits_find(&b->hits, chosen.history, chosen.session, chosen.message);
+    if (again)
+        choose_in_row(b, place != SIZE_MAX ? place : l->at, row);
+    else if (first)
+        *l = (struct browse_list){0, 0};
+    else if (place != SIZE_MAX && place != l->at)
+        choose_in_row(b, place, l->top == 0 ? place : row);
+    if (first ? place == SIZE_MAX : top && chosen.own && b->hits.at[0].own != chosen.own)
+        other = true;
+    browse_hits_release(&old);
     if (b->back.list) {
-        size_t place = browse_hits_find(&b->hits, BROWSE_ANY_HISTORY, buf_str(&b->back.session),
-                                        buf_str(&b->back.message));
-
+        place = browse_hits_find(&b->hits, BROWSE_ANY_HISTORY, buf_str(&b->back.session),
+                                 buf_str(&b->back.message));
         if (place != SIZE_MAX)
             choose_in_row(b, place, b->back.row);
         /* If the browser was closed before the first hit came, no hit can be restored. */
