@@ -220,6 +220,30 @@ TEST(a_file_that_has_changed_is_read_again)
     end(r, &b);
 }
 
+/* A time ahead of the clock counts as the latest time before it in the file. */
+TEST(sessions_and_hits_have_the_order_of_this_clock)
+{
+    struct browse b;
+    struct browse_reader *r = begin(&b);
+    static const char *const years[] = {"2024", "2999", "2025", "2023"};
+    struct buf text = BUF_INIT(BUF_LINE);
+
+    for (int i = 0; i < 4; i++)
+        buf_addf(&text,
+                 "{\"id\":\"m%d\",\"session_id\":\"s%d\",\"timestamp\":\"%s-01-01T00:00:00Z\","
+                 "\"role\":\"user\",\"content\":\"needle\"}\n",
+                 i, i, years[i]);
+    scratch_put_bytes("h", text.data, text.len);
+    buf_release(&text);
+    (void)browse_read(r, &b);
+    CHECK_STR(b.sessions.at[0].session->id.p, "s2");
+    begin_search(&b, "needle");
+    search_all(r, &b);
+    CHECK_INT(b.hits.count, 4);
+    CHECK(str_eq(b.hits.at[0].session, STR("s2")));
+    end(r, &b);
+}
+
 static void put_message(struct buf *out, int day, const char *session)
 {
     buf_addf(out,
