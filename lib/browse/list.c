@@ -253,21 +253,11 @@ void browse_row_session(struct browse_lines *l, const struct row *r, const struc
     buf_release(&count);
 }
 
-static const char *short_role(struct str role)
-{
-    switch (role_of(role)) {
-    case ROLE_USER:
-        return "user";
-    case ROLE_ASSISTANT:
-        return "asst";
-    case ROLE_SYSTEM:
-        return "sys ";
-    case ROLE_TOOL:
-        return "tool";
-    default:
-        return "?   ";
-    }
-}
+static const char *const short_roles[] = {[ROLE_USER] = "user ",
+                                          [ROLE_ASSISTANT] = "asst ",
+                                          [ROLE_SYSTEM] = "sys  ",
+                                          [ROLE_TOOL] = "tool ",
+                                          [ROLE_OTHER] = "?    "};
 
 /* Drops the beginning of a snippet if the match would otherwise be cut off. */
 static struct str from_mark(const struct browse_hit *h, size_t columns, struct browse_place *mark)
@@ -307,8 +297,7 @@ void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool fol
     } else {
         begin_list_row(l, h->time, " ", how);
     }
-    browse_lines_put(l, str_of(short_role(h->role)), browse_role_styles(role));
-    browse_lines_put(l, STR(" "), browse_role_styles(role));
+    browse_lines_put(l, str_of(short_roles[role]), browse_role_styles(role));
     if (!follows)
         add_history(l, h->history, how);
     used = browse_line_columns(l, l->count - 1);

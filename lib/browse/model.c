@@ -346,35 +346,24 @@ const struct message *browse_message(const struct browse *b)
 
 /* ---- searching ---- */
 
-/* Gets the query in the box; blanks alone are an empty text. Returns false if it is malformed, and
- * says in b->wrong why. */
-static bool get_query(struct browse *b, struct str *text)
+void browse_search(struct browse *b, bool again)
 {
+    struct str text = buf_str(&b->query.text);
     struct err e = ERR_INIT;
     struct query q;
 
-    *text = buf_str(&b->query.text);
-    buf_clear(&b->wrong);
-    if (query_parse(&q, *text, time_now(), &e) == 0) {
-        if (query_is_empty(&q))
-            *text = STR("");
-        query_release(&q);
-        return true;
-    }
-    buf_add_c(&b->wrong, err_text(&e));
-    err_release(&e);
-    return false;
-}
-
-void browse_search(struct browse *b, bool again)
-{
-    struct str text;
-
     b->search_due = 0;
-    if (!get_query(b, &text)) {
+    buf_clear(&b->wrong);
+    if (query_parse(&q, text, time_now(), &e) < 0) {
+        buf_add_c(&b->wrong, err_text(&e));
+        err_release(&e);
         b->searching = b->searching && b->searched.len > 0;
         return;
     }
+    /* Blanks alone are an empty text. */
+    if (query_is_empty(&q))
+        text = STR("");
+    query_release(&q);
     /* Old hits are kept while the same search runs again, but only if it had given hits. */
     b->repeating = again && b->searching && (b->repeating || b->answered);
     b->answered = false;
@@ -440,6 +429,20 @@ void browse_tick(struct browse *b, int64_t now)
         browse_search(b, false);
 }
 
+/* Chooses the hit of the last visit, or has the search go on for it. If the browser was closed
+ * before the first hit came, there is no such hit. */
+static void restore_hit(struct browse *b)
+{
+    size_t place = browse_hits_find(&b->hits, BROWSE_ANY_HISTORY, buf_str(&b->back.session),
+                                    buf_str(&b->back.message));
+
+    if (place != SIZE_MAX)
+        choose_in_row(b, place, b->back.row);
+    b->back.list = place == SIZE_MAX && !b->hits_done && b->back.message.len > 0;
+    if (b->back.list)
+        want_hits(b, 2 * b->hits.count);
+}
+
 /* The first hits of a search replace those of the one before. If it was repeated, the chosen hit
  * stays on its row, and so it does when hits are added before it; but at the top of the order by the
  * number of hits the top stays chosen, unless its messages are being read. */
@@ -479,16 +482,8 @@ void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fi
     if (first ? place == SIZE_MAX : top && chosen.own && b->hits.at[0].own != chosen.own)
         other = true;
     browse_hits_release(&old);
-    if (b->back.list) {
-        place = browse_hits_find(&b->hits, BROWSE_ANY_HISTORY, buf_str(&b->back.session),
-                                 buf_str(&b->back.message));
-        if (place != SIZE_MAX)
-            choose_in_row(b, place, b->back.row);
-        /* If the browser was closed before the first hit came, no hit can be restored. */
-        b->back.list = place == SIZE_MAX && !done && b->back.message.len > 0;
-        if (b->back.list)
-            want_hits(b, 2 * b->hits.count);
-    }
+    if (b->back.list)
+        restore_hit(b);
     clamp_list(b);
     if (!b->back.list)
         show_chosen(b, other);

@@ -414,30 +414,25 @@ void browse_pane_resize(struct browse_pane *p, size_t width, size_t height)
         bring(p, at, p->has_hit && p->hit == at ? p->hit_at.at : 0, 0);
 }
 
-/* Returns whether the pattern holds the words of a query. */
-static bool add_query(struct pattern *pattern, struct str text)
-{
-    struct query q;
-    bool added;
-
-    if (query_parse(&q, text, time_now(), NULL) < 0)
-        return false;
-    added = query_add_words(&q, pattern, NULL) == 0;
-    query_release(&q);
-    return added;
-}
-
 void browse_pane_search(struct browse_pane *p, struct str text, bool is_query)
 {
+    struct query q;
+
     unlay_all(p);
     pattern_release(&p->pattern);
     pattern_init(&p->pattern);
     p->searched = text.n > 0;
     p->counted = 0;
     p->has_hit = false;
-    if (p->searched)
-        p->searched =
-            is_query ? add_query(&p->pattern, text) : pattern_add(&p->pattern, text, NULL) == 0;
+    if (p->searched && !is_query) {
+        p->searched = pattern_add(&p->pattern, text, NULL) == 0;
+    } else if (p->searched) {
+        p->searched = query_parse(&q, text, time_now(), NULL) == 0;
+        if (p->searched) {
+            p->searched = query_add_words(&q, &p->pattern, NULL) == 0;
+            query_release(&q);
+        }
+    }
     refit(p);
 }
 
@@ -591,7 +586,7 @@ bool browse_pane_hit_number(struct browse_pane *p, size_t *number, size_t *total
 bool browse_pane_next_hit(struct browse_pane *p, bool on, bool *wrapped)
 {
     size_t total = p->searched ? hits_before(p, p->parts.count) : 0, number, next, part = 0;
-    struct browse_place hit;
+    struct browse_place hit = {0};
 
     *wrapped = false;
     if (total == 0 || !browse_pane_has(p))

@@ -201,31 +201,25 @@ static void finder_end(struct finder *f)
     *f = (struct finder){.r = f->r};
 }
 
-/* Reads the query in b->searched. Returns 0, or -1 with *e set and nothing to release. */
-static int read_query(struct finder *f, const struct browse *b, struct err *e)
-{
-    if (query_open(&f->query, &f->pattern, buf_str(&b->searched), time_now(), e) < 0)
-        return -1;
-    if (session_texts_of(&f->texts, &f->query, e) == 0)
-        return 0;
-    query_release(&f->query);
-    pattern_release(&f->pattern);
-    return -1;
-}
-
 /* Starts a search in the place of the one before. An empty text only ends that. */
 static void finder_begin(struct finder *f, struct browse *b)
 {
     struct browse_hits none = {0};
     struct err e = ERR_INIT;
+    bool opened;
 
     b->wants.search = false;
     finder_end(f);
     if (b->searched.len == 0)
         return;
-    if (read_query(f, b, &e) < 0) {
+    opened = query_open(&f->query, &f->pattern, buf_str(&b->searched), time_now(), &e) == 0;
+    if (!opened || session_texts_of(&f->texts, &f->query, &e) < 0) {
         browse_add_hits(b, &none, BROWSE_FIT_MESSAGE, true);
         report_error(b, &e);
+        if (opened) {
+            query_release(&f->query);
+            pattern_release(&f->pattern);
+        }
         return;
     }
     f->step = FINDER_MESSAGES;

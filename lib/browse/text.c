@@ -475,19 +475,6 @@ static void add_arguments(struct browse_lines *lines, struct str word, struct st
     buf_release(&text);
 }
 
-static void add_tool_calls(struct browse_lines *lines, const struct message *m,
-                           const struct browse_part_view *view)
-{
-    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
-    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
-    struct message_call call;
-
-    while (message_next_call(&it, &call, &args))
-        add_arguments(lines, STR_NONE, json_text(call.name, &scratch), call.args, view);
-    buf_release(&scratch);
-    buf_release(&args);
-}
-
 bool browse_calls_match(const struct message *m, struct pattern *pattern)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
@@ -563,9 +550,15 @@ static void add_part_details(struct browse_part *part, const struct message *m,
     struct browse_layout how = {.width = view->width, .styles = BROWSE_DIM};
     struct hash_map sources = {0};
     struct str edits = m->field[FIELD_EDIT_RESULTS];
+    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct message_call call;
     size_t from = lines->count;
 
-    add_tool_calls(lines, m, view);
+    while (message_next_call(&it, &call, &args))
+        add_arguments(lines, STR_NONE, json_text(call.name, &scratch), call.args, view);
+    buf_release(&scratch);
+    buf_release(&args);
     for (size_t i = from; i < lines->count && part->call == 0; i++)
         for (size_t k = 0; k < lines->at[i].n; k++)
             if (lines->styles[lines->at[i].at + k] & BROWSE_HIT)

@@ -303,16 +303,15 @@ void browse_view_spoilt(void)
 
 /* ---- keys ---- */
 
-/* The kinds of what curses reports: a character, a key with a code of its own, a letter with
- * Alt. */
-enum key_kind { KIND_CHARACTER, KIND_CODE, KIND_ALT };
+/* A character or a key with a code of its own, as get_wch says, or a letter with Alt. */
+enum key_kind { KIND_CHARACTER = OK, KIND_CODE = KEY_CODE_YES, KIND_ALT };
 
 /* Returns the meaning of a key: a character is itself unless the table has it, another key without
  * a meaning is -1. */
-static int32_t key_of(enum key_kind kind, wint_t key)
+static int32_t key_of(int kind, wint_t key)
 {
     static const struct {
-        enum key_kind kind;
+        int kind;
         wint_t from;
         int32_t to;
     } keys[] = {
@@ -493,9 +492,7 @@ bool browse_view_input(struct browse_view *v, struct browse_input *input)
             if (kind == OK && paste(v, input, key))
                 return true;
         } else {
-            input->key = kind != KEY_CODE_YES && key == 033
-                             ? escape(v)
-                             : key_of(kind == KEY_CODE_YES ? KIND_CODE : KIND_CHARACTER, key);
+            input->key = kind == OK && key == 033 ? escape(v) : key_of(kind, key);
             if (input->key > 0)
                 return true;
         }
@@ -505,14 +502,11 @@ bool browse_view_input(struct browse_view *v, struct browse_input *input)
 
 /* ---- drawing ---- */
 
-/* Returns the pair for a text. */
 static enum pair pair_of(unsigned styles)
 {
-    if (styles & BROWSE_DIM)
-        return PAIR_DIM;
-    if (styles & BROWSE_USER)
-        return PAIR_USER;
-    return styles & BROWSE_HEAD   ? PAIR_ASSISTANT
+    return styles & BROWSE_DIM    ? PAIR_DIM
+           : styles & BROWSE_USER ? PAIR_USER
+           : styles & BROWSE_HEAD ? PAIR_ASSISTANT
            : styles & BROWSE_TOOL ? PAIR_TOOL
            : styles & BROWSE_CODE ? PAIR_CODE
                                   : 0;
@@ -582,17 +576,6 @@ struct pen {
     attr_t also;             /* added to every attribute */
 };
 
-/* Returns the number of bytes at the start of a text that are ASCII and whole cells: the character
- * before another one may carry a combining mark. */
-static size_t ascii_cells(struct str text)
-{
-    size_t n = 0;
-
-    while (n < text.n && text.p[n] >= ' ' && text.p[n] <= '~')
-        n++;
-    return n < text.n && n > 0 ? n - 1 : n;
-}
-
 static void draw_text(struct pen *p, struct str text, unsigned styles)
 {
     wchar_t cell[CELL];
@@ -600,9 +583,14 @@ static void draw_text(struct pen *p, struct str text, unsigned styles)
     attr_t a = attributes(p->view, styles, p->also, &pair);
 
     while (text.n > 0) {
-        size_t ascii = ascii_cells(text), width;
+        size_t ascii = 0, width;
         cchar_t c;
 
+        while (ascii < text.n && text.p[ascii] >= ' ' && text.p[ascii] <= '~')
+            ascii++;
+        /* The last one may carry a combining mark. */
+        if (ascii < text.n && ascii > 0)
+            ascii--;
         /* Most text: drawn at once, which takes a third of the time. */
         if (ascii > 0) {
             ascii = p->column + ascii > p->end ? p->end - p->column : ascii;
@@ -615,7 +603,6 @@ static void draw_text(struct pen *p, struct str text, unsigned styles)
             continue;
         }
         width = next_screen_cell(&text, cell);
-
         if (p->column + width > p->end)
             return;
         if (setcchar(&c, cell, a, pair, NULL) == OK)

@@ -390,6 +390,8 @@ static void step(struct script *s, const char *word)
         browse_wheel(b, row, column, lines);
     } else if (strcmp(word, "paste") == 0) {
         browse_paste(b, 'p', s->now);
+    } else if (strcmp(word, "begins") == 0) {
+        b->searching = true; /* as with a text on the command line */
     } else if (strcmp(word, "list") == 0) {
         b->focus = BROWSE_LIST;
     } else if (strcmp(word, "text") == 0) {
@@ -603,7 +605,8 @@ TEST(a_file_to_export_to_is_asked_for)
 TEST(blanks_are_no_search_and_a_bad_query_is_reported)
 {
     PLAY("(ab) Blank Blank tick sessions searched: :since:never tick wrong searched: =sa Cut "
-         ":role:user Blank :word tick right searched:role:user_word");
+         ":role:user Blank :word tick right searched:role:user_word",
+         "begins :since:never tick wrong sessions (ab) =sa");
 }
 
 /* Esc goes back: from what was found in the session, from the messages, from the search with its
