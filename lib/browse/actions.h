@@ -65,7 +65,7 @@ void browse_act_run(struct browse_jobs *j, struct browse *b, enum browse_command
 void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
                      struct words *argv);
 bool browse_jobs_busy(const struct browse_jobs *j);
-/* Continues, and says in the state what has been done. Appends the reason of a failure of a program
+/* Continues, and reports in the state. Appends the reason of a failure of a program
  * to `failures` (may be NULL). */
 void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failures);
 /* Stops the programs, and forgets those that have not been started. */

@@ -25,7 +25,7 @@
 #define AGAIN_MS 1000
 /* Two clicks on one row within this many milliseconds are a double click. */
 #define TWICE_MS 400
-/* That the end waits for programs is told after this many milliseconds. */
+/* After this many milliseconds a message says that the end waits for programs. */
 #define SILENCE_MS 500
 
 struct loop {
@@ -175,7 +175,7 @@ static void perform(struct loop *l, enum browse_command command)
 
 /* ---- input ---- */
 
-/* Applies what was typed, up to a key that has to be pressed again. */
+/* Applies the typed keys, up to one that has to be pressed again. */
 static void apply_input(struct loop *l)
 {
     struct browse_input in;

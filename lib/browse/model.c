@@ -430,7 +430,7 @@ void browse_tick(struct browse *b, int64_t now)
 }
 
 /* Chooses the hit of the last visit, or has the search go on for it. If the browser was closed
- * before the first hit came, there is no such hit. */
+ * before the first hit came, it had none. */
 static void restore_hit(struct browse *b)
 {
     size_t place = browse_hits_find(&b->hits, BROWSE_ANY_HISTORY, buf_str(&b->back.session),
@@ -444,7 +444,7 @@ static void restore_hit(struct browse *b)
 }
 
 /* The first hits of a search replace those of the one before. If it was repeated, the chosen hit
- * stays on its row, and so it does when hits are added before it; but at the top of the order by the
+ * stays on its row, as it does when hits are added before it; but at the top of the order by the
  * number of hits the top stays chosen, unless its messages are being read. */
 void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done)
 {
@@ -911,8 +911,8 @@ enum passage {
     QUEUES,  /* it is applied after the key */
 };
 
-/* A key that leaves the browser or acts on a message is cancelled by the next one. What is typed
- * after a question that is not shown yet is its answer, not a command. */
+/* A key that leaves the browser or acts on a message is cancelled by the next one. Keys
+ * after a question that is not shown yet are its answer, not commands. */
 static enum passage passage_of(const struct browse *b, enum browse_command command)
 {
     enum browse_command first = browse_command(b->focus, b->waiting);

@@ -59,9 +59,9 @@ struct browse_list {
     size_t at, top;
 };
 
-/* The hits of a search: messages that hold all words of the query; if there are none, the newest
- * messages with each word in sessions that hold all words; if there are none either, in sessions
- * that hold all words but one. */
+/* The hits of a search: messages that hold all words of the query; without any, the newest messages
+ * with each word in sessions that hold all words; without these, in sessions that hold all words
+ * but one. */
 enum browse_fit { BROWSE_FIT_MESSAGE, BROWSE_FIT_SESSION, BROWSE_FIT_NEARLY };
 
 /* The position to restore from the last visit. Empty: none. */
@@ -157,7 +157,7 @@ void browse_say(struct browse *b, const char *text);
 /* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
 
-/* The functions below pass in what was read. The contents are moved. */
+/* The functions below pass in the data read. The contents are moved. */
 
 /* Puts a list (NULL: none) into the list of sessions, and keeps the chosen session on its row. */
 void browse_set_sessions(struct browse *b, size_t history, struct session_list *list);

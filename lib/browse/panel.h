@@ -87,7 +87,7 @@ size_t browse_find_message(const struct thread *t, struct str id);
 void browse_pane_count(struct browse_pane *p);
 bool browse_pane_is_counting(const struct browse_pane *p);
 /* Moves to the next hit, or to the previous one, when all are counted; after the last hit comes the
- * first, and *wrapped is set. Returns false if there is no hit. */
+ * first, and *wrapped is set. Returns false without any hit. */
 bool browse_pane_next_hit(struct browse_pane *p, bool on, bool *wrapped);
 /* Gets the number of the current hit, from 1, and of all hits. Returns false without a current
  * hit, or if not all were counted. */

@@ -20,7 +20,7 @@
 /* The keyboard is looked at after this many milliseconds of a search. */
 #define SLICE_MS 5
 /* The first SCREENFUL hits are passed on after each slice, later ones in portions of PORTION and a
- * quarter of those before, or of what was found within PORTION_MS milliseconds. */
+ * quarter of those before, or those found within PORTION_MS milliseconds. */
 #define SCREENFUL 60
 #define PORTION 100
 #define PORTION_MS 20
@@ -34,8 +34,8 @@ struct place {
     struct search search;
 };
 
-/* A search. It looks for messages that hold everything; if there are none, for sessions that do,
- * and then for sessions that hold all texts but one. */
+/* A search. It looks for messages that hold everything; without any, for sessions that do, and then
+ * for sessions that hold all texts but one. */
 struct finder {
     struct browse_reader *r;
     enum { FINDER_NONE, FINDER_MESSAGES, FINDER_SESSIONS, FINDER_READING, FINDER_ENDED } step;

@@ -303,7 +303,7 @@ void browse_view_spoilt(void)
 
 /* ---- keys ---- */
 
-/* A character or a key with a code of its own, as get_wch says, or a letter with Alt. */
+/* A character or a key with a code, as get_wch returns it, or a letter with Alt. */
 enum key_kind { KIND_CHARACTER = OK, KIND_CODE = KEY_CODE_YES, KIND_ALT };
 
 /* Returns the meaning of a key: a character is itself unless the table has it, another key without

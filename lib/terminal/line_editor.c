@@ -304,7 +304,7 @@ static void leave_window(struct line *l, bool whole)
 
 /* Called before each key. In a line that fills the screen libedit does not move the cursor to a row
  * below the screen, but adds the next character at the end of the line as if it had, and so writes
- * behind the rows that it has (libedit 3.1). If the last key moved the cursor to the end of such a
+ * after the rows that it has (libedit 3.1). If the last key moved the cursor to the end of such a
  * line, it is drawn again, because that puts the cursor where the end is. */
 static void redraw_at_end(struct line *l)
 {

@@ -7,7 +7,8 @@
 #include "chathist/base/time.h"
 #include "test.h"
 
-/* Puts sessions `letter`0 and so on into a list, the last one first, used each so many seconds. */
+/* Puts sessions `letter`0 and so on into a list, the last one first, each used `seconds` after the
+ * one before. */
 static void put(struct session_rows *s, size_t history, char letter, size_t count, int64_t start,
                 int64_t seconds, size_t scope)
 {

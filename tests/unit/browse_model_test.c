@@ -6,7 +6,7 @@
 #include "test.h"
 #include "browse/view.h"
 
-/* ---- what is passed in ---- */
+/* ---- data ---- */
 
 /* Sessions s0, s1, … as the letters say, in that order. */
 static void take_sessions(struct browse *b, const char *letters)
@@ -413,11 +413,12 @@ static void step(struct script *s, const char *word)
  *
  * Input: a key by its name; `:xyz` letters; `paste` one letter; `click:ROW,COLUMN`, `twice:`,
  * `wheel:ROW,COLUMN,LINES`; `now:60` the time of the next ones. `!load` is the command that the
- * input before it returned. What is read: `(abc)` a list of sessions; `hits:0+3` hits, `done:3+1`
- * the last ones; `read:6` messages. Checks: `=sa` what is chosen, `>sa` whose messages are shown or
- * wanted, `#1` the chosen line, `^2` the first visible one, `count:3` the number of lines, `@2` the
- * current message, `hit:2` the one with the current hit, `0:text` a row of the messages, `"text`
- * and `foot:text` the foot, `_text_` the title of the list, and the words in the tables above. */
+ * input before it returned. Data: `(abc)` a list of sessions; `hits:0+3` hits, `done:3+1` the last
+ * ones; `read:6` messages. Checks: `=sa` the chosen session, `>sa` the one whose messages are shown
+ * or wanted, `#1` the chosen line, `^2` the first visible one, `count:3` the number of lines, `@2`
+ * the current message, `hit:2` the one with the current hit, `0:text` a row of the messages,
+ * `"text` and `foot:text` the foot, `_text_` the title of the list, and the words in the tables
+ * above. */
 static void play(const char *steps, const char *back)
 {
     struct script s = {.later_count = 0};
@@ -570,7 +571,7 @@ TEST(the_same_search_again_keeps_the_place)
          "#17 ^8 again done:100+40 #17");
 }
 
-/* ---- what is left to the caller ---- */
+/* ---- commands for the caller ---- */
 
 TEST(commands_are_returned)
 {

@@ -35,7 +35,7 @@ static void feed(struct str text, size_t step, struct shown *s)
     markdown_end(&m);
 }
 
-/* What is fed without a function leaves the same state, whatever is passed over. */
+/* Text fed without a function leaves the same state, though lines are passed over. */
 static void check_state(struct str text, size_t silent, int line)
 {
     struct shown all = {BUF_INIT(BUF_SMALL), 0}, rest = {BUF_INIT(BUF_SMALL), 0};
