@@ -162,20 +162,19 @@ static void scroll_up(struct browse_pane *p, size_t lines)
 }
 
 /* Keeps the panel filled: the last line of the thread never rises above the bottom row. */
-static void clamp(struct browse_pane *p)
+static void fill_panel(struct browse_pane *p)
 {
-    size_t line, here = 0;
+    size_t line, here = 0, top;
 
     if (!has_part(p, p->top)) {
-        size_t near = p->top < p->parts.count ? part_from(p, p->top) : SIZE_MAX;
-
-        p->top = near != SIZE_MAX ? near : part_before(p, p->parts.count);
+        top = p->top < p->parts.count ? part_from(p, p->top) : SIZE_MAX;
+        p->top = top != SIZE_MAX ? top : part_before(p, p->parts.count);
         p->top_line = 0;
-        if (p->top == SIZE_MAX)
-            p->top = 0;
     }
-    if (!has_part(p, p->top))
+    if (p->top == SIZE_MAX) {
+        p->top = 0;
         return;
+    }
     if (p->top_line >= line_count(p, p->top))
         p->top_line = line_count(p, p->top) - 1;
     while (here < p->height && below(p, here, &line) != SIZE_MAX)
@@ -184,12 +183,19 @@ static void clamp(struct browse_pane *p)
         scroll_up(p, p->height - here);
 }
 
-/* If the current message is out of view, makes the nearest visible one current. */
-static void make_visible_current(struct browse_pane *p)
+/* Fills the panel. If the current message is out of view then, makes the nearest visible one
+ * current. */
+static void refit(struct browse_pane *p)
 {
-    size_t line, last = below(p, p->height > 0 ? p->height - 1 : 0, &line);
-    size_t top = message_of(p, p->top);
+    size_t line, top, last;
 
+    if (p->parts.count == 0) {
+        p->top = p->top_line = p->at = 0;
+        return;
+    }
+    fill_panel(p);
+    top = message_of(p, p->top);
+    last = below(p, p->height > 0 ? p->height - 1 : 0, &line);
     if (last == SIZE_MAX)
         last = part_before(p, p->parts.count);
     if (p->at < top || !shows(p, p->at < p->thread.count ? p->at : 0))
@@ -200,19 +206,6 @@ static void make_visible_current(struct browse_pane *p)
     for (size_t i = 0; p->laid > LAID_MAX && i < p->parts.count; i++)
         if (p->parts.at[i].laid && (i + LAID_MAX / 4 < p->top || i > p->top + LAID_MAX / 2))
             unlay(p, i);
-}
-
-/* Has the panel show a full page, and the current message in it. */
-static void refit(struct browse_pane *p)
-{
-    size_t line;
-
-    if (p->parts.count == 0) {
-        p->top = p->top_line = p->at = 0;
-        return;
-    }
-    clamp(p);
-    make_visible_current(p);
     if (p->unseen > 0 && below(p, p->height, &line) == SIZE_MAX)
         p->unseen = 0;
 }
@@ -357,11 +350,9 @@ void browse_pane_return(struct browse_pane *p, const struct browse_position *at)
         p->top = at->part < last - first ? first + at->part : last;
         p->top_line = at->line;
     }
-    refit(p);
-    if (message != SIZE_MAX) {
+    if (message != SIZE_MAX)
         p->at = message;
-        make_visible_current(p);
-    }
+    refit(p);
 }
 
 /* ---- folding ---- */
@@ -382,7 +373,7 @@ void browse_pane_fold(struct browse_pane *p, bool all)
         p->open[at] = !p->open[at];
         unlay_message(p, at);
     }
-    clamp(p);
+    refit(p);
     bring(p, at, 0, 0);
     refit(p);
 }
