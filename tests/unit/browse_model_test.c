@@ -204,7 +204,7 @@ static const struct name key_names[] = {
     NAME("Rub", BROWSE_KEY_BACKSPACE),  NAME("Esc", BROWSE_KEY_ESCAPE),
     NAME("Enter", BROWSE_KEY_ENTER),    NAME("Blank", ' '),
     NAME("Cut", BROWSE_CTRL('u')),      NAME("Stop", BROWSE_CTRL('z')),
-    NAME("Ctrl-C", BROWSE_CTRL('c')),
+    NAME("Ctrl-C", BROWSE_CTRL('c')),   NAME("Redraw", BROWSE_CTRL('l')),
 };
 static const struct name commands[] = {
     NAME("!load", BROWSE_LOAD),
@@ -224,6 +224,7 @@ static const struct name commands[] = {
     NAME("!copy-code", BROWSE_COPY_CODE),
     NAME("!copy-id", BROWSE_COPY_ID),
     NAME("!copy-session", BROWSE_COPY_SESSION),
+    NAME("!redraw", BROWSE_REDRAW),
 };
 static const struct name modes[] = {
     NAME("normal", BROWSE_NORMAL), NAME("helping", BROWSE_HELPING), NAME("asking", BROWSE_ASKING),
@@ -785,6 +786,9 @@ TEST(a_key_waits_for_what_it_needs)
          "list Down :x normal (ab) naming", "list :d () normal none",
          "list :xjob.qed.md Enter (ab) naming", "list :dy (ab) asking",
          "list :d Esc none (ab) normal",
+         /* These are carried out meanwhile. */
+         "list :J Redraw !redraw Stop !suspend waits (ab) read:3 none @1",
+         "list :d Stop !suspend Redraw !redraw waits (ab) asking", "list :d Ctrl-C !cancel",
          /* The help screen comes at once; the key waits until it is closed. */
          "list :J? (ab) helping :q normal read:3 none @1");
 }
