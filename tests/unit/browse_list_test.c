@@ -145,3 +145,41 @@ TEST(hits_of_one_session_stand_together)
     check_hits(&all, "aaaabbccccda");
     browse_hits_release(&all);
 }
+
+/* ---- rows ---- */
+
+TEST(a_row_shows_the_match_whatever_the_width)
+{
+    struct buf content = BUF_INIT(BUF_SMALL);
+    struct browse_hits hits = {0};
+    struct message m = MESSAGE_INIT;
+    struct hit hit = {.message = &m};
+
+    for (int i = 0; i < 60; i++)
+        buf_addf(&content, "word%d ", i);
+    CHECK(message_parse(&m, STR("{\"id\":\"m\",\"session_id\":\"sess_1_abcdef\","
+                                "\"timestamp\":\"2024-06-27T12:00:00+00:00\","
+                                "\"role\":\"assistant\",\"content\":\"x\"}")));
+    hit.text = buf_str(&content);
+    hit.at = (size_t)(str_find(hit.text, STR("word40")) - hit.text.p);
+    hit.len = 6;
+    browse_hits_add(&hits, 0, &hit);
+    for (size_t width = 30; width < 100; width++) {
+        struct browse_lines l = {0};
+        struct buf marked = BUF_INIT(BUF_SMALL);
+
+        browse_row_hit(&l, &hits.at[0], false, &(struct browse_rows){.columns = width});
+        CHECK(str_starts(buf_str(&l.text),
+                         width < 40 ? STR("24-06-27 asst ") : STR("2024-06-27 asst ")));
+        CHECK(browse_line_columns(&l, 0) <= width);
+        for (size_t i = 0; i < l.text.len; i++)
+            if (l.styles[i] == BROWSE_HIT)
+                buf_add_byte(&marked, l.text.data[i]);
+        CHECK_STR(buf_c(&marked), "word40");
+        buf_release(&marked);
+        browse_lines_release(&l);
+    }
+    browse_hits_release(&hits);
+    message_release(&m);
+    buf_release(&content);
+}

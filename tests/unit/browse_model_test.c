@@ -678,42 +678,6 @@ TEST(panels_fit_every_screen)
     browse_release(&b);
 }
 
-TEST(a_row_shows_the_match_whatever_the_width)
-{
-    struct buf content = BUF_INIT(BUF_SMALL);
-    struct browse_hits hits = {0};
-    struct message m = MESSAGE_INIT;
-    struct hit hit = {.message = &m};
-
-    for (int i = 0; i < 60; i++)
-        buf_addf(&content, "word%d ", i);
-    CHECK(message_parse(&m, STR("{\"id\":\"m\",\"session_id\":\"sess_1_abcdef\","
-                                "\"timestamp\":\"2024-06-27T12:00:00+00:00\","
-                                "\"role\":\"assistant\",\"content\":\"x\"}")));
-    hit.text = buf_str(&content);
-    hit.at = (size_t)(str_find(hit.text, STR("word40")) - hit.text.p);
-    hit.len = 6;
-    browse_hits_add(&hits, 0, &hit);
-    for (size_t width = 30; width < 100; width++) {
-        struct browse_lines l = {0};
-        struct buf marked = BUF_INIT(BUF_SMALL);
-
-        browse_row_hit(&l, &hits.at[0], false, &(struct browse_rows){.columns = width});
-        CHECK(str_starts(buf_str(&l.text),
-                         width < 40 ? STR("24-06-27 asst ") : STR("2024-06-27 asst ")));
-        CHECK(browse_line_columns(&l, 0) <= width);
-        for (size_t i = 0; i < l.text.len; i++)
-            if (l.styles[i] == BROWSE_HIT)
-                buf_add_byte(&marked, l.text.data[i]);
-        CHECK_STR(buf_c(&marked), "word40");
-        buf_release(&marked);
-        browse_lines_release(&l);
-    }
-    browse_hits_release(&hits);
-    message_release(&m);
-    buf_release(&content);
-}
-
 /* Keys of all kinds in any order, with results between them: nothing breaks, and what is chosen and
  * acted on stays inside. */
 TEST(random_keys_do_no_harm)
@@ -812,36 +776,4 @@ TEST(the_next_key_cancels_an_action_that_waits)
 TEST(a_search_that_was_left_early_shows_its_first_hit)
 {
     play("back :two tick hits:0+1 (01) =s0 >s0 no-back", "s1");
-}
-
-TEST(the_help_is_wrapped)
-{
-    struct browse_lines narrow = {0}, wide = {0};
-
-    browse_help(&narrow, 40);
-    browse_help(&wide, 200);
-    CHECK(narrow.count > wide.count && wide.count > 20);
-    for (size_t i = 0; i < narrow.count; i++)
-        CHECK(browse_line_columns(&narrow, i) <= 40);
-    browse_lines_release(&narrow);
-    browse_lines_release(&wide);
-}
-
-TEST(the_hints_fit_and_tell_how_to_leave)
-{
-    for (int focus = BROWSE_BOX; focus <= BROWSE_TEXT; focus++) {
-        size_t before = 0;
-
-        for (size_t columns = 20; columns < 140; columns++) {
-            struct buf text = BUF_INIT(BUF_SMALL);
-
-            browse_hints(&text, (enum browse_focus)focus, false, false, columns);
-            CHECK(text.len <= columns);
-            CHECK(str_ends(buf_str(&text), STR("Esc close")));
-            CHECK(strstr(buf_c(&text), "  Esc close") || columns < 26);
-            before = text.len > before ? text.len : before;
-            buf_release(&text);
-        }
-        CHECK(before > 50);
-    }
 }
