@@ -35,9 +35,7 @@ struct loop {
     struct browse_view *view;
     struct browse_reader *reader;
     struct browse_jobs jobs;
-    struct buf name;           /* of the history, the key in the state file */
-    struct browse_input later; /* a key that has to be pressed again, if `is_later` */
-    bool is_later;
+    struct buf name; /* of the history, the key in the state file */
     int64_t watched, searched, clicked;
     size_t click_row;
     bool spoilt, over;
@@ -175,18 +173,15 @@ static void perform(struct loop *l, enum browse_command command)
 
 /* ---- input ---- */
 
-/* Applies the typed keys, up to one that has to be pressed again. */
+/* Applies the keys, clicks and pastes that have arrived. */
 static void apply_input(struct loop *l)
 {
     struct browse_input in;
 
-    while (!l->over && (l->is_later || browse_view_input(l->view, &in))) {
+    while (!l->over && browse_view_input(l->view, &in)) {
         int64_t now = time_ticks();
         enum browse_command command = BROWSE_NOTHING;
 
-        if (l->is_later)
-            in = l->later;
-        l->is_later = false;
         if (in.kind == BROWSE_KEY) {
             command = browse_press(&l->b, in.key, now);
         } else if (in.kind == BROWSE_PASTED) {
@@ -200,22 +195,20 @@ static void apply_input(struct loop *l)
             l->click_row = in.row;
             l->clicked = twice ? 0 : now;
         }
-        if (command == BROWSE_LATER) {
-            l->later = in;
-            l->is_later = true;
-            return;
-        }
         perform(l, command);
     }
 }
 
-/* Applies all input that has arrived, up to a key that waits, and reads what that needs. */
+/* Applies all input that has arrived, and reads the data that commands wait for. */
 static void apply_and_read(struct loop *l)
 {
     do {
+        enum browse_command command;
+
         if (browse_read(l->reader, &l->b) && l->b.searching && l->searched == 0)
             l->searched = time_ticks();
-        perform(l, browse_go_on(&l->b));
+        while (!l->over && (command = browse_go_on(&l->b)) != BROWSE_NOTHING)
+            perform(l, command);
         apply_input(l);
     } while (!l->over && (l->b.wants.sessions || l->b.wants.messages || l->b.wants.search));
 }
@@ -265,7 +258,7 @@ static void watch(struct loop *l, int64_t now)
 static void wait_and_work(struct loop *l)
 {
     struct browse *b = &l->b;
-    struct pollfd fds[3] = {{.fd = browse_view_fd(l->view), .events = l->is_later ? 0 : POLLIN},
+    struct pollfd fds[3] = {{.fd = browse_view_fd(l->view), .events = POLLIN},
                             {.fd = line_signals_fd(), .events = POLLIN},
                             {.fd = clipboard_fd(&l->jobs.clipboard), .events = POLLOUT}};
     int64_t until = l->watched + WATCH_MS;

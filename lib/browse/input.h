@@ -88,7 +88,6 @@ enum browse_command {
     BROWSE_SUSPEND,
     BROWSE_CLOSE,
     BROWSE_CANCEL,
-    BROWSE_LATER, /* on no key: a key has to be pressed again, see browse_press */
 };
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key);

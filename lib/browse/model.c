@@ -1,5 +1,7 @@
 #include "browse/model.h"
 
+#include <string.h>
+
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/history/message.h"
@@ -701,13 +703,15 @@ enum needs {
     NEEDS_HITS,     /* the messages, and the number of hits in each */
 };
 
-static enum needs needs_of(const struct browse *b, enum browse_command command)
+static enum needs needs_of(const struct browse *b, struct browse_ahead a)
 {
+    enum browse_command command = a.command;
+
     if (command >= BROWSE_UP && command <= BROWSE_LAST)
-        return b->focus == BROWSE_TEXT ? NEEDS_MESSAGES : NEEDS_LINES;
+        return a.focus == BROWSE_TEXT ? NEEDS_MESSAGES : NEEDS_LINES;
     switch (command) {
     case BROWSE_ENTER:
-        return b->focus == BROWSE_TEXT || b->choosing ? NEEDS_MESSAGES : NEEDS_NOTHING;
+        return a.focus == BROWSE_TEXT || b->choosing ? NEEDS_MESSAGES : NEEDS_NOTHING;
     case BROWSE_EXPORT:
     case BROWSE_DELETE:
         return NEEDS_SESSION;
@@ -739,13 +743,13 @@ static bool has_line(struct browse *b, enum browse_command command)
 
 /* Returns whether a command can be carried out now: the list has been read and the position of the
  * last visit was restored in it, and so on. */
-static bool is_ready(struct browse *b, enum browse_command command)
+static bool is_ready(struct browse *b, struct browse_ahead a)
 {
-    enum needs needs = needs_of(b, command);
+    enum needs needs = needs_of(b, a);
 
     if (needs == NEEDS_NOTHING)
         return true;
-    if (browse_awaits_list(b) || b->back.list || (needs == NEEDS_LINES && !has_line(b, command)))
+    if (browse_awaits_list(b) || b->back.list || (needs == NEEDS_LINES && !has_line(b, a.command)))
         return false;
     return needs < NEEDS_MESSAGES ||
            (!b->wants.messages && (needs < NEEDS_HITS || !browse_pane_is_counting(&b->pane)));
@@ -845,24 +849,38 @@ static enum browse_command carry_out(struct browse *b, enum browse_command key_c
     return BROWSE_NOTHING;
 }
 
-/* Carries out the command of a key, or has the key wait until its data is there. */
-static enum browse_command apply(struct browse *b, int32_t key, enum browse_command command)
+/* Carries out a command when its data is there and none waits that needs data, too. */
+static enum browse_command carry_out_in_turn(struct browse *b, enum browse_command command)
 {
-    b->waiting = is_ready(b, command) ? 0 : key;
-    return b->waiting ? BROWSE_NOTHING : carry_out(b, command);
+    struct browse_ahead a = {command, b->focus};
+
+    if (needs_of(b, a) == NEEDS_NOTHING || (b->ahead_count == 0 && is_ready(b, a)))
+        return carry_out(b, command);
+    if (b->ahead_count < BROWSE_AHEAD_MAX)
+        b->ahead[b->ahead_count++] = a;
+    return BROWSE_NOTHING;
 }
 
 enum browse_command browse_go_on(struct browse *b)
 {
-    return b->waiting && b->mode == BROWSE_NORMAL
-               ? apply(b, b->waiting, browse_command(b->focus, b->waiting))
-               : BROWSE_NOTHING;
+    enum browse_command command = BROWSE_NOTHING;
+    enum browse_focus focus = b->focus;
+
+    while (command == BROWSE_NOTHING && b->ahead_count > 0 && b->mode == BROWSE_NORMAL &&
+           is_ready(b, b->ahead[0])) {
+        struct browse_ahead first = b->ahead[0];
+
+        memmove(b->ahead, b->ahead + 1, --b->ahead_count * sizeof *b->ahead);
+        b->focus = first.focus;
+        command = carry_out(b, first.command);
+        b->focus = focus;
+    }
+    return command;
 }
 
 bool browse_is_looking(const struct browse *b)
 {
-    return b->waiting && !b->wants.messages &&
-           needs_of(b, browse_command(b->focus, b->waiting)) == NEEDS_HITS;
+    return b->ahead_count > 0 && !b->wants.messages && needs_of(b, b->ahead[0]) == NEEDS_HITS;
 }
 
 /* ---- modes ---- */
@@ -903,35 +921,30 @@ static bool press_line(struct browse *b, struct browse_edit *line, int32_t key)
 
 /* ---- keys ---- */
 
-/* What becomes of an input while a key waits for its data. */
-enum passage {
-    PASSES,  /* it is applied at once */
-    CANCELS, /* so is it, and the key is dropped */
-    DROPPED, /* the input is dropped */
-    QUEUES,  /* it is applied after the key */
-};
-
-/* A key that leaves the browser or acts on a message is cancelled by the next one. Keys
- * after a question that is not shown yet are its answer, not commands. */
-static enum passage passage_of(const struct browse *b, enum browse_command command)
+/* Returns what the last command that waits needs. */
+static enum needs last_needs(const struct browse *b)
 {
-    enum browse_command first = browse_command(b->focus, b->waiting);
-    enum needs needs = needs_of(b, first);
+    return b->ahead_count > 0 ? needs_of(b, b->ahead[b->ahead_count - 1]) : NEEDS_NOTHING;
+}
+
+/* Drops the commands that wait and that a new one makes void. One that leaves the browser or acts on
+ * a message is cancelled by any other key. Another list has other lines, and another end of it makes
+ * no difference to the moves before. */
+static void drop_ahead(struct browse *b, enum browse_command command)
+{
+    bool to_end = b->focus != BROWSE_TEXT && (command == BROWSE_FIRST || command == BROWSE_LAST);
     bool edits = command == BROWSE_NOTHING && b->focus == BROWSE_BOX;
 
-    if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
-        return PASSES;
-    if (needs == NEEDS_SESSION)
-        return DROPPED;
-    if (needs == NEEDS_MESSAGES && (first >= BROWSE_LOAD || first == BROWSE_ENTER))
-        return CANCELS;
-    if (command == BROWSE_HELP)
-        return PASSES;
-    /* Another list, or another end of it. */
-    return command == BROWSE_BACK || edits ||
-                   (needs == NEEDS_LINES && (command == BROWSE_FIRST || command == BROWSE_LAST))
-               ? CANCELS
-               : QUEUES;
+    if (last_needs(b) == NEEDS_MESSAGES) {
+        enum browse_command last = b->ahead[b->ahead_count - 1].command;
+
+        b->ahead_count -= last >= BROWSE_LOAD || last == BROWSE_ENTER;
+    }
+    if (edits || command == BROWSE_BACK || command == BROWSE_ROLE || command == BROWSE_SCOPE ||
+        command == BROWSE_ORDER)
+        b->ahead_count = 0;
+    while (to_end && last_needs(b) == NEEDS_LINES)
+        b->ahead_count--;
 }
 
 static void edit_query(struct browse *b, int32_t key, int64_t now)
@@ -948,9 +961,8 @@ void browse_paste(struct browse *b, int32_t key, int64_t now)
         browse_edit_key(&b->name, key);
     } else if (b->mode == BROWSE_FINDING) {
         browse_edit_key(&b->find, key);
-    } else if (b->mode == BROWSE_NORMAL &&
-               (!b->waiting || passage_of(b, BROWSE_NOTHING) != DROPPED)) {
-        b->waiting = 0;
+    } else if (b->mode == BROWSE_NORMAL && last_needs(b) != NEEDS_SESSION) {
+        b->ahead_count = 0;
         buf_clear(&b->status);
         set_focus(b, BROWSE_BOX);
         edit_query(b, key, now);
@@ -973,7 +985,7 @@ static enum browse_command press_in_mode(struct browse *b, int32_t key)
         if (!press_line(b, &b->find, key))
             return BROWSE_NOTHING;
         set_found(b, b->find.text.len > 0);
-        return b->found ? apply(b, 'n', BROWSE_NEXT_HIT) : BROWSE_NOTHING;
+        return b->found ? carry_out_in_turn(b, BROWSE_NEXT_HIT) : BROWSE_NOTHING;
     }
     asks = b->mode == BROWSE_ASKING;
     b->mode = BROWSE_NORMAL;
@@ -989,26 +1001,23 @@ static enum browse_command press_in_mode(struct browse *b, int32_t key)
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
 {
     enum browse_command command = browse_command(b->focus, key);
-    enum passage passage = PASSES;
 
     /* A search seldom begins with it. */
     if (key == '?' && b->focus == BROWSE_BOX && (b->query.text.len == 0 || b->query.chosen))
         command = BROWSE_HELP;
-    if (b->waiting && b->mode == BROWSE_NORMAL)
-        passage = passage_of(b, command);
-    if (passage == QUEUES)
-        return BROWSE_LATER;
     buf_clear(&b->status);
-    if (passage == CANCELS || (passage == DROPPED && key == BROWSE_KEY_ESCAPE))
-        b->waiting = 0;
     if (b->mode != BROWSE_NORMAL)
         return press_in_mode(b, key);
-    if (passage == DROPPED)
+    if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
+        return command;
+    /* Keys after a question that is not shown yet are its answer, not commands. */
+    if (last_needs(b) == NEEDS_SESSION) {
+        b->ahead_count -= key == BROWSE_KEY_ESCAPE;
         return BROWSE_NOTHING;
-    if (b->waiting)
-        return carry_out(b, command);
+    }
+    drop_ahead(b, command);
     if (command != BROWSE_NOTHING || b->focus != BROWSE_BOX)
-        return apply(b, key, command);
+        return carry_out_in_turn(b, command);
     edit_query(b, key, now);
     return BROWSE_NOTHING;
 }
@@ -1028,7 +1037,7 @@ enum browse_command browse_click(struct browse *b, size_t row, size_t column, bo
 
     if (b->mode != BROWSE_NORMAL)
         return BROWSE_NOTHING;
-    b->waiting = 0;
+    b->ahead_count = 0;
     if (inside(a.box, row, column)) {
         set_focus(b, BROWSE_BOX);
     } else if (inside(a.list, row, column)) {
@@ -1058,7 +1067,7 @@ void browse_wheel(struct browse *b, size_t row, size_t column, long lines)
 
     if (b->mode != BROWSE_NORMAL)
         return;
-    b->waiting = 0;
+    b->ahead_count = 0;
     b->following = b->following && lines > 0;
     if (inside(a.text, row, column))
         browse_pane_scroll(&b->pane, lines);

@@ -5,7 +5,7 @@
  *
  *     browse_init -> browse_resize -> browse_press, browse_set_*, browse_tick -> browse_release
  *
- * A key whose data is not there waits until browse_go_on finds it, and so do the keys after it.
+ * Commands whose data is not there wait until browse_go_on finds it, and keep their order (`ahead`).
  * A command that ends the browser or needs another program is returned to the caller.
  */
 #ifndef CHATHIST_BROWSE_MODEL_H
@@ -44,6 +44,14 @@ struct browse_areas {
 #define BROWSE_HITS_MAX ((size_t)100000)
 /* A search pauses after this many hits, until the user comes near the last one. */
 #define BROWSE_HITS_FIRST ((size_t)300)
+
+/* A command, and the focus when its key was pressed. */
+struct browse_ahead {
+    enum browse_command command;
+    enum browse_focus focus;
+};
+/* Commands after these are dropped. */
+#define BROWSE_AHEAD_MAX 100
 
 enum browse_mode {
     BROWSE_NORMAL,
@@ -114,7 +122,8 @@ struct browse {
     uint64_t hits_total; /* their exact number while not all have come; 0: unknown */
     struct browse_list hit_list;
 
-    int32_t waiting; /* a key that waits for its data; 0: none */
+    struct browse_ahead ahead[BROWSE_AHEAD_MAX]; /* they wait for their data */
+    size_t ahead_count;
     struct browse_pane pane;
     /* The session whose messages are in the panel, or wanted for it. */
     struct {
@@ -197,12 +206,12 @@ bool browse_can_go_back(const struct browse *b);
 /* Inserts a character of a paste in the search box, or in the file name that is being typed. It
  * never acts as a command, or as the answer to a question. */
 void browse_paste(struct browse *b, int32_t key, int64_t now);
-/* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_LATER
- * means that another key waits (b->waiting), and that this one has to be pressed again when
- * browse_go_on has applied it. BROWSE_ENTER means that the user has chosen; for BROWSE_EXPORT the
- * file is in b->name; BROWSE_DELETE is confirmed. */
+/* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_ENTER
+ * means that the user has chosen; for BROWSE_EXPORT the file is in b->name; BROWSE_DELETE is
+ * confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
-/* Applies the key that waits, if its data is there. Returns a command like browse_press. */
+/* Carries out the commands that wait, up to one whose data is not there, or one that remains for
+ * the caller, which it returns. Else returns BROWSE_NOTHING. */
 enum browse_command browse_go_on(struct browse *b);
 /* Applies a click; `twice` acts like Enter. */
 enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,

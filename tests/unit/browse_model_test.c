@@ -126,44 +126,16 @@ static const char *chosen(const struct browse *b)
 
 /* ---- scripts ---- */
 
-/* A browser, and the keys that have to be pressed again when the one that waits was applied. */
 struct script {
     struct browse b;
-    int32_t later[40];
-    size_t later_count;
     enum browse_command command; /* the last one that was returned; a step has to check it */
     int64_t now;
 };
 
 static void press_one(struct script *s, int32_t key)
 {
-    enum browse_command command = BROWSE_LATER;
-
     CHECK_INT(s->command, BROWSE_NOTHING);
-    if (s->later_count == 0)
-        command = browse_press(&s->b, key, s->now);
-    if (command == BROWSE_LATER)
-        s->later[s->later_count++] = key;
-    else
-        s->command = command;
-}
-
-/* Does what the loop does when something was passed in. */
-static void go_on(struct script *s)
-{
-    bool more = true;
-
-    while (more && s->command == BROWSE_NOTHING) {
-        int32_t later[40];
-        size_t count = s->later_count;
-
-        s->command = browse_go_on(&s->b);
-        memcpy(later, s->later, sizeof later);
-        s->later_count = 0;
-        for (size_t i = 0; i < count; i++)
-            press_one(s, later[i]);
-        more = s->later_count < count;
-    }
+    s->command = browse_press(&s->b, key, s->now);
 }
 
 /* Checks a text, in which `_` stands for a blank. */
@@ -279,7 +251,7 @@ static bool check_condition(const struct browse *b, const char *word)
         const char *name;
         bool is;
     } conditions[] = {
-        {"waits", b->waiting != 0},    {"none", b->waiting == 0},
+        {"waits", b->ahead_count > 0}, {"none", b->ahead_count == 0},
         {"wanted", b->wants.messages}, {"unwanted", !b->wants.messages},
         {"search", b->wants.search},   {"no-search", !b->wants.search},
         {"every", b->every},           {"thread", !b->every},
@@ -362,7 +334,8 @@ static bool pass_in(struct script *s, const char *word)
     } else {
         return false;
     }
-    go_on(s);
+    if (s->command == BROWSE_NOTHING)
+        s->command = browse_go_on(b);
     return true;
 }
 
@@ -422,7 +395,7 @@ static void step(struct script *s, const char *word)
  * above. */
 static void play(const char *steps, const char *back)
 {
-    struct script s = {.later_count = 0};
+    struct script s = {.now = 0};
     char words[600], *rest = words;
 
     begin(&s.b);
@@ -699,6 +672,7 @@ TEST(random_keys_do_no_harm)
         if (key == 0x7f)
             key = BROWSE_KEY_BACKSPACE;
         (void)browse_press(&b, key, i * 10);
+        (void)browse_go_on(&b);
         browse_tick(&b, i * 10);
         if (state % 7 == 0)
             take_sessions(&b, state % 3 ? "abcdefghijklmnopqrstuv" : "cde");
@@ -750,6 +724,13 @@ TEST(a_key_waits_for_what_it_needs)
          "list Down :x normal (ab) naming", "list :d () normal none",
          "list :xjob.qed.md Enter (ab) naming", "list :dy (ab) asking",
          "list :d Esc none (ab) normal",
+         /* Other parts of the screen are reached, and the browser can be left, at any time. */
+         "(01) :t tick Down Down Tab in-list waits Tab in-text Esc in-list none Down Down Ctrl-C "
+         "!cancel",
+         "(01) :t tick Down Down :w none tick done:0+3 #0",
+         /* Not more than these are held. */
+         "(01) :t tick list :jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj "
+         ":jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj done:0+300 #100 none",
          /* These are carried out meanwhile. */
          "list :J Redraw !redraw Stop !suspend waits (ab) read:3 none @1",
          "list :d Stop !suspend Redraw !redraw waits (ab) asking", "list :d Ctrl-C !cancel",
