@@ -927,9 +927,9 @@ static enum needs last_needs(const struct browse *b)
     return b->ahead_count > 0 ? needs_of(b, b->ahead[b->ahead_count - 1]) : NEEDS_NOTHING;
 }
 
-/* Drops the commands that wait and that a new one makes void. One that leaves the browser or acts on
- * a message is cancelled by any other key. Another list has other lines, and another end of it makes
- * no difference to the moves before. */
+/* Drops the commands that wait and that a new one makes void. One that leaves the browser or acts
+ * on a message is cancelled by any other key. Another list has other lines, and the moves before
+ * one to an end of the list make no difference. */
 static void drop_ahead(struct browse *b, enum browse_command command)
 {
     bool to_end = b->focus != BROWSE_TEXT && (command == BROWSE_FIRST || command == BROWSE_LAST);

@@ -5,8 +5,8 @@
  *
  *     browse_init -> browse_resize -> browse_press, browse_set_*, browse_tick -> browse_release
  *
- * Commands whose data is not there wait until browse_go_on finds it, and keep their order (`ahead`).
- * A command that ends the browser or needs another program is returned to the caller.
+ * Commands whose data is not there wait in their order (`ahead`) until browse_go_on finds it. A
+ * command that ends the browser or needs another program is returned to the caller.
  */
 #ifndef CHATHIST_BROWSE_MODEL_H
 #define CHATHIST_BROWSE_MODEL_H

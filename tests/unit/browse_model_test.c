@@ -651,8 +651,8 @@ TEST(panels_fit_every_screen)
     browse_release(&b);
 }
 
-/* Keys of all kinds in any order, with results between them: nothing breaks, and what is chosen and
- * acted on stays inside. */
+/* Keys of all kinds in any order, with results between them: nothing breaks, and the chosen line
+ * and the current message stay inside. */
 TEST(random_keys_do_no_harm)
 {
     static const char keys[] = "jkJKgGhlnNzZrs/?dxYt woqY+Fi\t\r\x7f\x15\x04\x0e\x10";
