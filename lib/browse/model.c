@@ -730,7 +730,7 @@ static enum needs needs_of(const struct browse *b, struct browse_ahead a)
 }
 
 /* Returns whether the list has the line to which a command moves. Else the search goes on. */
-static bool has_line(struct browse *b, enum browse_command command)
+static bool has_target(struct browse *b, enum browse_command command)
 {
     size_t count = browse_list_count(b), rows = browse_areas(b).list.rows;
     size_t to = line_below(b, lines_of(command, rows));
@@ -749,7 +749,8 @@ static bool is_ready(struct browse *b, struct browse_ahead a)
 
     if (needs == NEEDS_NOTHING)
         return true;
-    if (browse_awaits_list(b) || b->back.list || (needs == NEEDS_LINES && !has_line(b, a.command)))
+    if (browse_awaits_list(b) || b->back.list ||
+        (needs == NEEDS_LINES && !has_target(b, a.command)))
         return false;
     return needs < NEEDS_MESSAGES ||
            (!b->wants.messages && (needs < NEEDS_HITS || !browse_pane_is_counting(&b->pane)));

@@ -241,7 +241,7 @@ void browse_lines_add(struct browse_lines *lines, struct str text, const struct 
 
 /* Returns the beginning of a text that is enough for one line of this width, even if each character
  * has four bytes and two combining marks. */
-static struct str first_of(struct str text, size_t width)
+static struct str enough_for_line(struct str text, size_t width)
 {
     size_t most = width * 12 + 64;
 
@@ -251,7 +251,7 @@ static struct str first_of(struct str text, size_t width)
 void browse_lines_append(struct browse_lines *lines, struct str text,
                          const struct browse_layout *how)
 {
-    struct str part = first_of(text, how->width);
+    struct str part = enough_for_line(text, how->width);
     struct laying l = {.lines = lines,
                        .how = how,
                        .one = true,
@@ -405,7 +405,7 @@ static void append_marked(struct browse_lines *lines, struct str text, unsigned 
                           const struct browse_part_view *view)
 {
     struct browse_layout how = {.width = view->width, .styles = styles};
-    struct str shown = first_of(text, view->width);
+    struct str shown = enough_for_line(text, view->width);
     struct browse_place *hits = find_hits(view, shown, shown, &how);
 
     browse_lines_append(lines, text, &how);

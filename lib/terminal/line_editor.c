@@ -203,7 +203,7 @@ static bool is_tall(const struct line *l)
 }
 
 /* Adds a character as libedit shows it. */
-static void add_shown(struct buf *out, wchar_t c, size_t width)
+static void add_as_shown(struct buf *out, wchar_t c, size_t width)
 {
     if (c == L'\t') {
         for (; width > 0; width--)
@@ -236,7 +236,7 @@ static struct wide_place add_rows(struct buf *out, const struct line *l, const s
         for (; row < before.row && row < last; row++)
             buf_add_c(out, "\033[K\r\n");
         if (all->at[i] != L'\n' && before.row >= l->top && before.row <= last)
-            add_shown(out, all->at[i], at.column - before.column);
+            add_as_shown(out, all->at[i], at.column - before.column);
     }
     for (; row < at.row && row < last; row++)
         buf_add_c(out, "\033[K\r\n");
@@ -296,7 +296,7 @@ static void leave_window(struct line *l, bool whole)
         else if (all.at[i] == L'\t')
             buf_add_byte(&out, '\t');
         else
-            add_shown(&out, all.at[i], 1);
+            add_as_shown(&out, all.at[i], 1);
     write_terminal(buf_str(&out));
     wide_release(&all);
     buf_release(&out);
