@@ -1,6 +1,7 @@
 #include "browse/actions.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,9 +18,16 @@
 
 /* ---- commands ---- */
 
-static void push_word(struct words *w, const char *word)
+/* Adds words, up to NULL. */
+__attribute__((sentinel)) static void push_words(struct words *w, ...)
 {
-    words_add(w, str_of(word));
+    va_list words;
+    const char *word;
+
+    va_start(words, w);
+    while ((word = va_arg(words, const char *)))
+        words_add(w, str_of(word));
+    va_end(words);
 }
 
 /* Adds the command for a program of the suite. It runs in the directory of a history that is not
@@ -36,19 +44,13 @@ static void push_program(struct words *w, const struct browse *b, const char *pr
     if (elsewhere) {
         char *parent = path_parent(h->dir);
 
-        push_word(w, "sh");
-        push_word(w, "-c");
-        push_word(
-            w, "cd -- \"$1\" && shift && unset CHAT_HISTORY GIT_DIR GIT_COMMON_DIR && exec \"$@\"");
-        push_word(w, "sh");
-        push_word(w, parent);
+        push_words(w, "sh", "-c",
+                   "cd -- \"$1\" && shift && unset CHAT_HISTORY GIT_DIR GIT_COMMON_DIR && exec "
+                   "\"$@\"",
+                   "sh", parent, NULL);
         free(parent);
     }
-    push_word(w, path);
-    if (h->kind == HISTORY_EXPLICIT) {
-        push_word(w, "--history");
-        push_word(w, h->path);
-    }
+    push_words(w, path, h->kind == HISTORY_EXPLICIT ? "--history" : NULL, h->path, NULL);
     free(path);
     free(name);
 }
@@ -59,7 +61,7 @@ static void push_session(struct words *w, struct str id)
     struct buf quoted = BUF_INIT(8 * BUF_LINE);
 
     json_add_string(&quoted, id);
-    push_word(w, "--");
+    push_words(w, "--", NULL);
     words_add(w, buf_str(&quoted));
     buf_release(&quoted);
 }
@@ -86,40 +88,39 @@ bool browse_act_complete_name(struct browse *b)
     return stat(buf_c(&b->name.text), &st) == 0 && S_ISREG(st.st_mode);
 }
 
-bool browse_act_command(const struct browse *b, enum browse_command command, struct words *argv)
+void browse_act_run(struct browse_jobs *j, struct browse *b, enum browse_command command)
 {
     const struct message *m = browse_message(b);
     size_t history = b->subject.history;
     struct str id = buf_str(&b->subject.id);
+    struct words argv = {0};
 
-    *argv = (struct words){0};
-    if (command == BROWSE_FORK && !browse_chosen(b, &history, &id))
-        return false;
+    if (command == BROWSE_FORK && !browse_chosen(b, &history, &id)) {
+        browse_say(b, "there is no session");
+        return;
+    }
     if (command == BROWSE_EXPORT) {
-        char *here = getcwd(NULL, 0), *path;
-
-        push_program(argv, b, "hist-export", history);
-        push_word(argv, "-q");
-        push_word(argv, "-o");
         /* The program may run in another directory. */
-        path = path_join(here ? here : "", buf_c(&b->name.text));
-        push_word(argv, path);
+        char *here = getcwd(NULL, 0), *path = path_join(here ? here : "", buf_c(&b->name.text));
+
+        push_program(&argv, b, "hist-export", history);
+        push_words(&argv, "-q", "-o", path, NULL);
         free(path);
         free(here);
     } else if (command == BROWSE_DELETE) {
-        push_program(argv, b, "hist-delete", history);
-        push_word(argv, "--force");
+        push_program(&argv, b, "hist-delete", history);
+        push_words(&argv, "--force", NULL);
     } else {
-        push_program(argv, b, "hist-fork", history);
-        push_word(argv, "-q");
-        push_word(argv, "--detached");
-        if (m) {
-            push_word(argv, "--at");
-            words_add(argv, m->id);
-        }
+        push_program(&argv, b, "hist-fork", history);
+        push_words(&argv, "-q", "--detached", m ? "--at" : NULL, NULL);
+        if (m)
+            words_add(&argv, m->id);
     }
-    push_session(argv, id);
-    return true;
+    push_session(&argv, id);
+    browse_say(b, command == BROWSE_EXPORT   ? "exporting"
+                  : command == BROWSE_DELETE ? "deleting"
+                                             : "forking");
+    browse_jobs_run(j, command, buf_str(&b->name.text), &argv);
 }
 
 /* ---- pager and editor ---- */
@@ -186,11 +187,9 @@ int browse_act_read_session(const struct browse *b, size_t history, struct str i
     int status;
 
     push_program(&argv, b, "hist-show", history);
-    push_word(&argv, "--no-pager");
-    if (messages < SIZE_MAX) {
+    if (messages < SIZE_MAX)
         buf_addf(&number, "-n%zu", messages);
-        push_word(&argv, buf_c(&number));
-    }
+    push_words(&argv, "--no-pager", number.len > 0 ? buf_c(&number) : NULL, NULL);
     push_session(&argv, id);
     status = process_read(argv.at, NULL, out, -1, e);
     words_release(&argv);
@@ -227,15 +226,13 @@ int browse_act_chat(const struct browse *b, struct err *e)
 
     if (!browse_chosen(b, &history, &id))
         return err_set(e, ERR_ABSENT, "there is no session to continue");
-    push_word(&argv, "sh");
-    push_word(&argv, "-c");
-    push_word(&argv, "exec </dev/tty >/dev/tty 2>&1; \"$@\"; status=$?; "
-                     "[ $status -eq 0 ] || { printf 'Enter: back to " PROGRAM_PREFIX
-                     "hist-browse '; read -r _; }; "
-                     "exit $status");
-    push_word(&argv, "sh");
+    push_words(&argv, "sh", "-c",
+               "exec </dev/tty >/dev/tty 2>&1; \"$@\"; status=$?; "
+               "[ $status -eq 0 ] || { printf 'Enter: back to " PROGRAM_PREFIX
+               "hist-browse '; read -r _; }; exit $status",
+               "sh", NULL);
     push_program(&argv, b, "chat", history);
-    push_word(&argv, "-s");
+    push_words(&argv, "-s", NULL);
     words_add(&argv, id);
     status = process_run(argv.at, -1, e);
     words_release(&argv);
@@ -267,12 +264,8 @@ int browse_act_open(const struct browse *b, enum browse_command command, struct 
     file_close(fd);
     if (status == 0) {
         buf_addf(&number, "%zu", line);
-        push_word(&argv, "sh");
-        push_word(&argv, "-c");
-        push_word(&argv, command == BROWSE_PAGER ? pager_script : editor_script);
-        push_word(&argv, "hist-browse");
-        push_word(&argv, file);
-        push_word(&argv, buf_c(&number));
+        push_words(&argv, "sh", "-c", command == BROWSE_PAGER ? pager_script : editor_script,
+                   "hist-browse", file, buf_c(&number), NULL);
         status = process_run(argv.at, -1, e);
     }
     buf_release(&number);

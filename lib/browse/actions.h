@@ -14,11 +14,8 @@
 #include "chathist/history/location.h"
 #include "browse/model.h"
 
-/* Builds the command line for BROWSE_FORK (of the chosen session), BROWSE_EXPORT or BROWSE_DELETE
- * (of b->subject). Returns false without a session. The caller releases argv. */
-bool browse_act_command(const struct browse *b, enum browse_command command, struct words *argv);
 /* Completes the file name that the user typed: expands `~/`, and appends the default file name to
- * the name of a directory. Returns true if the file already exists, so that an export would
+ * the name of a directory. Returns whether the file already exists, so that an export would
  * overwrite it. */
 bool browse_act_complete_name(struct browse *b);
 /* Shows the current message, or the chosen session if the list has the focus, in the pager
@@ -61,11 +58,14 @@ struct browse_jobs {
     struct clipboard clipboard; /* the text that is being copied */
 };
 
+/* Runs the program for BROWSE_FORK (of the chosen session), BROWSE_EXPORT or BROWSE_DELETE (of
+ * b->subject), and says so in the state. */
+void browse_act_run(struct browse_jobs *j, struct browse *b, enum browse_command command);
 /* Runs a program. Takes ownership of argv. */
 void browse_jobs_run(struct browse_jobs *j, enum browse_command about, struct str name,
                      struct words *argv);
 bool browse_jobs_busy(const struct browse_jobs *j);
-/* Continues, and says in the state what has been done. Appends the reason of a failure of a program
+/* Continues, and reports in the state. Appends the reason of a failure of a program
  * to `failures` (may be NULL). */
 void browse_jobs_step(struct browse_jobs *j, struct browse *b, struct buf *failures);
 /* Stops the programs, and forgets those that have not been started. */

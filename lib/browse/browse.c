@@ -25,7 +25,7 @@
 #define AGAIN_MS 1000
 /* Two clicks on one row within this many milliseconds are a double click. */
 #define TWICE_MS 400
-/* That the end waits for programs is told after this many milliseconds. */
+/* After this many milliseconds a message says that the end waits for programs. */
 #define SILENCE_MS 500
 
 struct loop {
@@ -35,9 +35,7 @@ struct loop {
     struct browse_view *view;
     struct browse_reader *reader;
     struct browse_jobs jobs;
-    struct buf name;           /* of the history, the key in the state file */
-    struct browse_input later; /* a key that has to be pressed again, if `is_later` */
-    bool is_later;
+    struct buf name; /* of the history, the key in the state file */
     int64_t watched, searched, clicked;
     size_t click_row;
     bool spoilt, over;
@@ -115,20 +113,6 @@ static void open_on_terminal(struct loop *l, enum browse_command command)
     l->spoilt = true;
 }
 
-static void run_command(struct loop *l, enum browse_command command)
-{
-    struct words argv;
-
-    if (!browse_act_command(&l->b, command, &argv)) {
-        browse_say(&l->b, "there is no session");
-        return;
-    }
-    browse_say(&l->b, command == BROWSE_EXPORT   ? "exporting"
-                      : command == BROWSE_DELETE ? "deleting"
-                                                 : "forking");
-    browse_jobs_run(&l->jobs, command, buf_str(&l->b.name.text), &argv);
-}
-
 static void suspend(struct loop *l)
 {
     browse_view_leave(l->view);
@@ -157,14 +141,14 @@ static void perform(struct loop *l, enum browse_command command)
         if (browse_act_complete_name(&l->b))
             browse_ask(&l->b, BROWSE_OVERWRITE);
         else
-            run_command(l, BROWSE_EXPORT);
+            browse_act_run(&l->jobs, &l->b, BROWSE_EXPORT);
         break;
     case BROWSE_OVERWRITE:
-        run_command(l, BROWSE_EXPORT);
+        browse_act_run(&l->jobs, &l->b, BROWSE_EXPORT);
         break;
     case BROWSE_DELETE:
     case BROWSE_FORK:
-        run_command(l, command);
+        browse_act_run(&l->jobs, &l->b, command);
         break;
     case BROWSE_REDRAW:
         browse_view_spoilt();
@@ -189,18 +173,15 @@ static void perform(struct loop *l, enum browse_command command)
 
 /* ---- input ---- */
 
-/* Applies the typed keys, up to one that waits until the command that is held is carried out. */
+/* Applies the keys, clicks and pastes that have arrived. */
 static void apply_input(struct loop *l)
 {
     struct browse_input in;
 
-    while (!l->over && (l->is_later || browse_view_input(l->view, &in))) {
+    while (!l->over && browse_view_input(l->view, &in)) {
         int64_t now = time_ticks();
         enum browse_command command = BROWSE_NOTHING;
 
-        if (l->is_later)
-            in = l->later;
-        l->is_later = false;
         if (in.kind == BROWSE_KEY) {
             command = browse_press(&l->b, in.key, now);
         } else if (in.kind == BROWSE_PASTED) {
@@ -214,24 +195,22 @@ static void apply_input(struct loop *l)
             l->click_row = in.row;
             l->clicked = twice ? 0 : now;
         }
-        if (command == BROWSE_LATER) {
-            l->later = in;
-            l->is_later = true;
-            return;
-        }
         perform(l, command);
     }
 }
 
-/* Reads the wanted lists and messages, and runs the command that waits for them. */
-static void read_and_go_on(struct loop *l)
+/* Applies all input that has arrived, and reads the data that commands wait for. */
+static void apply_and_read(struct loop *l)
 {
     do {
+        enum browse_command command;
+
         if (browse_read(l->reader, &l->b) && l->b.searching && l->searched == 0)
             l->searched = time_ticks();
-        if (!l->over)
-            perform(l, browse_go_on(&l->b));
-    } while (!l->over && l->b.wants.messages);
+        while (!l->over && (command = browse_go_on(&l->b)) != BROWSE_NOTHING)
+            perform(l, command);
+        apply_input(l);
+    } while (!l->over && (l->b.wants.sessions || l->b.wants.messages || l->b.wants.search));
 }
 
 static void read_signals(struct loop *l)
@@ -279,7 +258,7 @@ static void watch(struct loop *l, int64_t now)
 static void wait_and_work(struct loop *l)
 {
     struct browse *b = &l->b;
-    struct pollfd fds[3] = {{.fd = browse_view_fd(l->view), .events = l->is_later ? 0 : POLLIN},
+    struct pollfd fds[3] = {{.fd = browse_view_fd(l->view), .events = POLLIN},
                             {.fd = line_signals_fd(), .events = POLLIN},
                             {.fd = clipboard_fd(&l->jobs.clipboard), .events = POLLOUT}};
     int64_t until = l->watched + WATCH_MS;
@@ -332,10 +311,7 @@ static void go(struct loop *l)
             measure(l);
         browse_tick(&l->b, now);
         watch(l, now);
-        do {
-            apply_input(l);
-            read_and_go_on(l);
-        } while (!l->over && l->is_later && l->b.held.command == BROWSE_NOTHING);
+        apply_and_read(l);
         if (l->over)
             return;
         browse_view_draw(l->view, &l->b);
@@ -375,7 +351,7 @@ static void start_loop(struct loop *l)
     }
 }
 
-/* Returns true if the user has sent a signal to end the program. */
+/* Returns whether the user has sent a signal to end the program. */
 static bool is_in_a_hurry(struct loop *l)
 {
     bool hurry = l->outcome->signal != 0;
@@ -440,7 +416,7 @@ int browse_loop(const struct browse_setup *setup, struct browse_outcome *outcome
     }
     if (result == 0 && setup->state_path)
         (void)browse_state_save(&l.b, setup->state_path, buf_str(&l.name), &outcome->forgot);
-    outcome->bad_lines = l.b.sessions.histories > 0 ? l.b.sessions.rows.lists[0].bad_lines : 0;
+    outcome->bad_lines = l.b.sessions.lists[0].bad_lines;
     browse_release(&l.b);
     buf_release(&l.name);
     sigaction(SIGPIPE, &before, NULL);

@@ -105,24 +105,30 @@ static const struct {
     {"mouse", "click selects, twice is Enter; --no-mouse leaves it alone"},
 };
 
-/* At the foot of the screen, as many as fit; the last row is the key to leave. */
-struct key_hint {
+/* At the foot of the screen, as many as fit, before the key to leave. */
+enum hint_if { HINT_ALWAYS, HINT_CHOOSING, HINT_NOT_CHOOSING }; /* Enter chooses */
+static const struct {
     unsigned where;
+    enum hint_if when;
     const char *text;
-};
-static const struct key_hint hints[] = {
-    {PANELS, "? help"},     {IN_BOX, "type to search"}, {IN_BOX, "F1 help"},
-    {IN_BOX, "Enter open"}, {IN_LIST, "Enter open"},    {IN_TEXT, "Enter load"},
-    {IN_LIST, "/ search"},  {IN_TEXT, "/ find"},        {ANYWHERE, "Tab panel"},
-    {IN_LIST, "L load"},    {IN_BOX, "^O load"},        {PANELS, "c chat"},
-    {PANELS, "p prompt"},   {PANELS, "y copy"},         {PANELS, "x export"},
-    {PANELS, "f fork"},     {PANELS, "d delete"},       {0, NULL},
-};
-/* When Enter chooses. */
-static const struct key_hint choosing_hints[] = {
-    {PANELS, "? help"},         {IN_BOX, "type to search"}, {IN_BOX, "F1 help"},
-    {ANYWHERE, "Enter choose"}, {IN_LIST, "/ search"},      {IN_TEXT, "/ find"},
-    {ANYWHERE, "Tab panel"},    {PANELS, "y copy"},         {0, NULL},
+} hints[] = {
+    {PANELS, HINT_ALWAYS, "? help"},
+    {IN_BOX, HINT_ALWAYS, "type to search"},
+    {IN_BOX, HINT_ALWAYS, "F1 help"},
+    {ANYWHERE, HINT_CHOOSING, "Enter choose"},
+    {IN_BOX | IN_LIST, HINT_NOT_CHOOSING, "Enter open"},
+    {IN_TEXT, HINT_NOT_CHOOSING, "Enter load"},
+    {IN_LIST, HINT_ALWAYS, "/ search"},
+    {IN_TEXT, HINT_ALWAYS, "/ find"},
+    {ANYWHERE, HINT_ALWAYS, "Tab panel"},
+    {IN_LIST, HINT_NOT_CHOOSING, "L load"},
+    {IN_BOX, HINT_NOT_CHOOSING, "^O load"},
+    {PANELS, HINT_NOT_CHOOSING, "c chat"},
+    {PANELS, HINT_NOT_CHOOSING, "p prompt"},
+    {PANELS, HINT_ALWAYS, "y copy"},
+    {PANELS, HINT_NOT_CHOOSING, "x export"},
+    {PANELS, HINT_NOT_CHOOSING, "f fork"},
+    {PANELS, HINT_NOT_CHOOSING, "d delete"},
 };
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key)
@@ -160,16 +166,17 @@ void browse_help_foot(struct buf *out, size_t top, size_t rows, size_t count)
 void browse_hints(struct buf *out, enum browse_focus focus, bool choosing, bool back,
                   size_t columns)
 {
-    const struct key_hint *hint = choosing ? choosing_hints : hints;
+    enum hint_if other = choosing ? HINT_NOT_CHOOSING : HINT_CHOOSING;
     const char *last = back ? "Esc back" : "Esc close";
     size_t used = 0;
 
-    for (; hint->text; hint++) {
-        size_t n = strlen(hint->text);
+    for (size_t i = 0; i < COUNT(hints); i++) {
+        size_t n = strlen(hints[i].text);
 
-        if (!(hint->where & (1U << focus)) || used + n + HINT_GAP + strlen(last) > columns)
+        if (!(hints[i].where & (1U << focus)) || hints[i].when == other ||
+            used + n + HINT_GAP + strlen(last) > columns)
             continue;
-        buf_addf(out, "%s%*s", hint->text, HINT_GAP, "");
+        buf_addf(out, "%s%*s", hints[i].text, HINT_GAP, "");
         used += n + HINT_GAP;
     }
     if (used + strlen(last) <= columns)
@@ -246,6 +253,49 @@ static bool is_blank_at(const struct browse_edit *e, size_t at)
     return e->text.data[at] == ' ';
 }
 
+/* Returns where a key moves the cursor, or the other end of what it cuts; SIZE_MAX for another
+ * key. */
+static size_t target_of(const struct browse_edit *e, int32_t key)
+{
+    size_t at = e->at;
+
+    switch (key) {
+    case BROWSE_KEY_LEFT:
+    case BROWSE_CTRL('b'):
+    case BROWSE_KEY_BACKSPACE:
+        return before(e, at);
+    case BROWSE_KEY_RIGHT:
+    case BROWSE_CTRL('f'):
+    case BROWSE_KEY_DELETE:
+    case BROWSE_CTRL('d'):
+        return behind(e, at);
+    case BROWSE_KEY_HOME:
+    case BROWSE_CTRL('a'):
+    case BROWSE_CTRL('u'):
+        return 0;
+    case BROWSE_KEY_END:
+    case BROWSE_CTRL('e'):
+    case BROWSE_CTRL('k'):
+        return e->text.len;
+    case BROWSE_KEY_WORD_LEFT:
+    case BROWSE_CTRL('w'):
+        while (at > 0 && is_blank_at(e, at - 1))
+            at--;
+        while (at > 0 && !is_blank_at(e, at - 1))
+            at--;
+        return at;
+    case BROWSE_KEY_WORD_RIGHT:
+    case BROWSE_KEY_CUT_WORD:
+        while (at < e->text.len && is_blank_at(e, at))
+            at++;
+        while (at < e->text.len && !is_blank_at(e, at))
+            at++;
+        return at;
+    default:
+        return SIZE_MAX;
+    }
+}
+
 static bool cut_range(struct browse_edit *e, size_t from, size_t to)
 {
     if (from == to)
@@ -254,39 +304,6 @@ static bool cut_range(struct browse_edit *e, size_t from, size_t to)
     buf_truncate(&e->text, e->text.len - (to - from));
     e->at = from;
     return true;
-}
-
-/* Return the start of the word before the cursor, and the end of the word after it. */
-static size_t word_start(const struct browse_edit *e)
-{
-    size_t at = e->at;
-
-    while (at > 0 && is_blank_at(e, at - 1))
-        at--;
-    while (at > 0 && !is_blank_at(e, at - 1))
-        at--;
-    return at;
-}
-
-static size_t word_end(const struct browse_edit *e)
-{
-    size_t at = e->at;
-
-    while (at < e->text.len && is_blank_at(e, at))
-        at++;
-    while (at < e->text.len && !is_blank_at(e, at))
-        at++;
-    return at;
-}
-
-/* Cuts a text out and keeps it for Ctrl-Y. */
-static bool cut_for_yank(struct browse_edit *e, size_t from, size_t to)
-{
-    if (from < to) {
-        buf_clear(&e->cut);
-        buf_add(&e->cut, e->text.data + from, to - from);
-    }
-    return cut_range(e, from, to);
 }
 
 static bool insert_typed(struct browse_edit *e, struct str text)
@@ -304,61 +321,25 @@ static bool insert_typed(struct browse_edit *e, struct str text)
     return true;
 }
 
-static bool edit(struct browse_edit *e, int32_t key)
-{
-    char bytes[4];
-    size_t n;
-
-    switch (key) {
-    case BROWSE_KEY_LEFT:
-    case BROWSE_CTRL('b'):
-        e->at = before(e, e->at);
-        return false;
-    case BROWSE_KEY_RIGHT:
-    case BROWSE_CTRL('f'):
-        e->at = behind(e, e->at);
-        return false;
-    case BROWSE_KEY_HOME:
-    case BROWSE_CTRL('a'):
-        e->at = 0;
-        return false;
-    case BROWSE_KEY_END:
-    case BROWSE_CTRL('e'):
-        e->at = e->text.len;
-        return false;
-    case BROWSE_KEY_BACKSPACE:
-        return cut_range(e, before(e, e->at), e->at);
-    case BROWSE_KEY_DELETE:
-    case BROWSE_CTRL('d'):
-        return cut_range(e, e->at, behind(e, e->at));
-    case BROWSE_CTRL('u'):
-        return cut_for_yank(e, 0, e->at);
-    case BROWSE_CTRL('k'):
-        return cut_for_yank(e, e->at, e->text.len);
-    case BROWSE_CTRL('w'):
-        return cut_for_yank(e, word_start(e), e->at);
-    case BROWSE_KEY_CUT_WORD:
-        return cut_for_yank(e, e->at, word_end(e));
-    case BROWSE_CTRL('y'):
-        return insert_typed(e, buf_str(&e->cut));
-    case BROWSE_KEY_WORD_LEFT:
-        e->at = word_start(e);
-        return false;
-    case BROWSE_KEY_WORD_RIGHT:
-        e->at = word_end(e);
-        return false;
-    default:
-        if (key < ' ' || vis_unsafe(key) || key >= BROWSE_KEY_UP)
-            return false;
-        n = utf8_encode(key, bytes);
-        return insert_typed(e, (struct str){bytes, n});
-    }
-}
-
 bool browse_edit_key(struct browse_edit *e, int32_t key)
 {
-    bool changed = edit(e, key);
+    size_t to = target_of(e, key), from = to < e->at ? to : e->at, end = to < e->at ? e->at : to;
+    bool for_yank = key == BROWSE_CTRL('u') || key == BROWSE_CTRL('k') || key == BROWSE_CTRL('w') ||
+                    key == BROWSE_KEY_CUT_WORD;
+    bool changed = false;
+    char bytes[4];
 
+    if (for_yank && from < end)
+        buf_set(&e->cut, (struct str){e->text.data + from, end - from});
+    if (for_yank || key == BROWSE_KEY_BACKSPACE || key == BROWSE_KEY_DELETE ||
+        key == BROWSE_CTRL('d'))
+        changed = cut_range(e, from, end);
+    else if (to != SIZE_MAX)
+        e->at = to;
+    else if (key == BROWSE_CTRL('y'))
+        changed = insert_typed(e, buf_str(&e->cut));
+    else if (key >= ' ' && key < BROWSE_KEY_UP && !vis_unsafe(key))
+        changed = insert_typed(e, (struct str){bytes, utf8_encode(key, bytes)});
     e->chosen = false;
     return changed;
 }

@@ -88,7 +88,6 @@ enum browse_command {
     BROWSE_SUSPEND,
     BROWSE_CLOSE,
     BROWSE_CANCEL,
-    BROWSE_LATER, /* on no key: a key has to be pressed again, see browse_press */
 };
 
 enum browse_command browse_command(enum browse_focus focus, int32_t key);
@@ -115,7 +114,7 @@ void browse_edit_init(struct browse_edit *e);
 void browse_edit_release(struct browse_edit *e);
 /* Replaces the text, converted to one line, and puts the cursor at its end. */
 void browse_edit_set(struct browse_edit *e, struct str text);
-/* Applies a key. Returns true if the text has changed. */
+/* Applies a key. Returns whether the text has changed. */
 bool browse_edit_key(struct browse_edit *e, int32_t key);
 /* Returns the part of the text to show in `columns` columns, which contains the cursor; *column is
  * the column of the cursor. */

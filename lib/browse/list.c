@@ -3,11 +3,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "chathist/base/buf.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/choose.h"
@@ -48,15 +46,9 @@ const char *browse_order_name(enum browse_order order)
     return orders[order].name;
 }
 
-void browse_sessions_put(struct browse_sessions *s, size_t history, struct session_list *list,
+void browse_sessions_put(struct session_rows *r, size_t history, struct session_list *list,
                          size_t scope, enum browse_order order)
 {
-    struct session_rows *r = &s->rows;
-
-    while (s->histories <= history || s->histories < scope) {
-        r->lists = mem_resize(r->lists, s->histories + 1, sizeof *r->lists);
-        r->lists[s->histories++] = (struct session_list){0};
-    }
     if (list) {
         session_list_release(&r->lists[history]);
         r->lists[history] = *list;
@@ -71,16 +63,8 @@ void browse_sessions_put(struct browse_sessions *s, size_t history, struct sessi
     session_rows_sort(r);
 }
 
-void browse_sessions_release(struct browse_sessions *s)
+size_t browse_sessions_find(const struct session_rows *r, size_t history, struct str id)
 {
-    session_rows_release(&s->rows, s->histories);
-    s->histories = 0;
-}
-
-size_t browse_sessions_find(const struct browse_sessions *s, size_t history, struct str id)
-{
-    const struct session_rows *r = &s->rows;
-
     for (size_t i = 0; i < r->count; i++)
         if ((history == BROWSE_ANY_HISTORY || r->at[i].history == history) &&
             str_eq(r->at[i].session->id, id))
@@ -269,21 +253,11 @@ void browse_row_session(struct browse_lines *l, const struct row *r, const struc
     buf_release(&count);
 }
 
-static const char *short_role(struct str role)
-{
-    switch (role_of(role)) {
-    case ROLE_USER:
-        return "user";
-    case ROLE_ASSISTANT:
-        return "asst";
-    case ROLE_SYSTEM:
-        return "sys ";
-    case ROLE_TOOL:
-        return "tool";
-    default:
-        return "?   ";
-    }
-}
+static const char *const short_roles[] = {[ROLE_USER] = "user ",
+                                          [ROLE_ASSISTANT] = "asst ",
+                                          [ROLE_SYSTEM] = "sys  ",
+                                          [ROLE_TOOL] = "tool ",
+                                          [ROLE_OTHER] = "?    "};
 
 /* Drops the beginning of a snippet if the match would otherwise be cut off. */
 static struct str from_mark(const struct browse_hit *h, size_t columns, struct browse_place *mark)
@@ -323,8 +297,7 @@ void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool fol
     } else {
         begin_list_row(l, h->time, " ", how);
     }
-    browse_lines_put(l, str_of(short_role(h->role)), browse_role_styles(role));
-    browse_lines_put(l, STR(" "), browse_role_styles(role));
+    browse_lines_put(l, str_of(short_roles[role]), browse_role_styles(role));
     if (!follows)
         add_history(l, h->history, how);
     used = browse_line_columns(l, l->count - 1);
@@ -333,16 +306,4 @@ void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool fol
         browse_lines_put(l, STR("\xe2\x80\xa6"), BROWSE_DIM);
     marked.hits = &mark;
     browse_lines_append(l, text, &marked);
-}
-
-bool browse_stamp_renew(struct browse_stamp *s, const char *path)
-{
-    struct browse_stamp now = {0}, before = *s;
-    struct stat st;
-
-    if (stat(path, &st) == 0)
-        now = (struct browse_stamp){st.st_dev, st.st_ino, st.st_size, system_ctime(&st)};
-    *s = now;
-    return now.dev != before.dev || now.ino != before.ino || now.size != before.size ||
-           now.changed != before.changed;
 }

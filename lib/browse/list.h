@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "chathist/base/hash_map.h"
 #include "chathist/cli/session_rows.h"
@@ -20,22 +19,15 @@
 enum browse_order { BROWSE_NEWEST, BROWSE_OLDEST, BROWSE_LONGEST, BROWSE_BY_TITLE, BROWSE_ORDERS };
 const char *browse_order_name(enum browse_order order);
 
-/* The sessions of one or several histories. Initialise with zeros. */
-struct browse_sessions {
-    struct session_rows rows;
-    size_t histories; /* number of rows.lists */
-};
-
 #define BROWSE_ANY_HISTORY SIZE_MAX
 
-/* Replaces the list of a history, moving it out of *list (NULL: none is replaced), and puts the
- * sessions of the first `scope` histories in order. */
-void browse_sessions_put(struct browse_sessions *s, size_t history, struct session_list *list,
+/* Replaces the list of a history in r->lists, moving it out of *list (NULL: none is replaced), and
+ * puts the sessions of the first `scope` histories in order. */
+void browse_sessions_put(struct session_rows *r, size_t history, struct session_list *list,
                          size_t scope, enum browse_order order);
-void browse_sessions_release(struct browse_sessions *s);
 /* Returns the place of a session, or SIZE_MAX. `history` is an index or BROWSE_ANY_HISTORY; a
  * copied history has the same ids. */
-size_t browse_sessions_find(const struct browse_sessions *s, size_t history, struct str id);
+size_t browse_sessions_find(const struct session_rows *r, size_t history, struct str id);
 
 struct browse_hit {
     size_t history, group; /* group: number of its session among those with hits */
@@ -78,18 +70,5 @@ struct browse_rows {
 void browse_row_session(struct browse_lines *l, const struct row *r, const struct browse_rows *how);
 void browse_row_hit(struct browse_lines *l, const struct browse_hit *h, bool follows,
                     const struct browse_rows *how);
-
-/* The state of a file, to see whether it has changed. A change shows in the inode, the size, or the
- * time of the last status change, which programs cannot set. Initialise with zeros, which means
- * that the file does not exist. */
-struct browse_stamp {
-    dev_t dev;
-    ino_t ino;
-    off_t size;
-    int64_t changed;
-};
-
-/* Compares the file with *s and updates *s. Returns true if the file has changed. */
-bool browse_stamp_renew(struct browse_stamp *s, const char *path);
 
 #endif

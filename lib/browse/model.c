@@ -1,5 +1,8 @@
 #include "browse/model.h"
 
+#include <string.h>
+
+#include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/history/message.h"
 #include "chathist/search/query.h"
@@ -53,12 +56,12 @@ void browse_init(struct browse *b, size_t histories)
     buf_init(&b->searched, BUF_SMALL);
     buf_init(&b->wrong, BUF_LINE);
     buf_init(&b->shown.id, BUF_LINE);
-    buf_init(&b->shown.hit, BUF_LINE);
     buf_init(&b->subject.id, BUF_LINE);
     buf_init(&b->back.session, BUF_LINE);
     buf_init(&b->back.message, BUF_LINE);
     buf_init(&b->back.top, BUF_LINE);
     buf_init(&b->back.at, BUF_LINE);
+    b->sessions.lists = mem_zalloc(histories * sizeof *b->sessions.lists);
     b->wants.sessions = true;
 }
 
@@ -67,14 +70,13 @@ void browse_release(struct browse *b)
     browse_edit_release(&b->query);
     browse_edit_release(&b->name);
     browse_edit_release(&b->find);
-    browse_sessions_release(&b->sessions);
+    session_rows_release(&b->sessions, b->histories);
     browse_hits_release(&b->hits);
     browse_pane_release(&b->pane);
     buf_release(&b->status);
     buf_release(&b->searched);
     buf_release(&b->wrong);
     buf_release(&b->shown.id);
-    buf_release(&b->shown.hit);
     buf_release(&b->subject.id);
     buf_release(&b->back.session);
     buf_release(&b->back.message);
@@ -87,6 +89,12 @@ void browse_release(struct browse *b)
 void browse_say(struct browse *b, const char *text)
 {
     buf_set(&b->status, str_of(text));
+}
+
+void browse_ask(struct browse *b, enum browse_command command)
+{
+    b->asked = command;
+    b->mode = BROWSE_ASKING;
 }
 
 void browse_add_file_name(struct buf *out, const struct browse *b)
@@ -102,14 +110,7 @@ void browse_add_file_name(struct buf *out, const struct browse *b)
 
 size_t browse_list_count(const struct browse *b)
 {
-    return b->searching ? b->hits.count : b->sessions.rows.count;
-}
-
-/* Drops the commands and moves that wait for the list or its messages. */
-static void drop_held(struct browse *b)
-{
-    b->held.command = BROWSE_NOTHING;
-    b->goal.from = BROWSE_NOTHING;
+    return b->searching ? b->hits.count : b->sessions.count;
 }
 
 bool browse_awaits_list(const struct browse *b)
@@ -119,7 +120,7 @@ bool browse_awaits_list(const struct browse *b)
     if (b->searching)
         return !b->hits_done &&
                (b->hits.count == 0 || (b->most_hits && b->hits.count < BROWSE_HITS_MAX));
-    return !b->sessions_known;
+    return b->wants.sessions;
 }
 
 static struct browse_list *list_of(struct browse *b)
@@ -169,9 +170,9 @@ void browse_resize(struct browse *b, size_t rows, size_t columns)
     clamp_list(b);
 }
 
-static void set_focus(struct browse *b, long focus)
+static void set_focus(struct browse *b, enum browse_focus focus)
 {
-    b->focus = (enum browse_focus)focus;
+    b->focus = focus;
     if (b->zoomed)
         browse_resize(b, b->rows, b->columns);
 }
@@ -186,8 +187,8 @@ bool browse_chosen(const struct browse *b, size_t *history, struct str *id)
         *history = b->hits.at[at].history;
         *id = b->hits.at[at].session;
     } else {
-        *history = b->sessions.rows.at[at].history;
-        *id = b->sessions.rows.at[at].session->id;
+        *history = b->sessions.at[at].history;
+        *id = b->sessions.at[at].session->id;
     }
     return true;
 }
@@ -199,8 +200,7 @@ void browse_changed(struct browse *b, size_t history)
     b->wants.messages = b->wants.messages || (b->shown.id.len > 0 && b->shown.history == history);
 }
 
-/* Returns the message id of the chosen hit, borrowed; empty without a hit. */
-static struct str chosen_hit(const struct browse *b)
+struct str browse_chosen_hit(const struct browse *b)
 {
     return b->searching && b->hit_list.at < b->hits.count ? b->hits.at[b->hit_list.at].message
                                                           : STR("");
@@ -213,8 +213,8 @@ static bool misses(const struct browse *b, struct str hit)
 
 static void show_hit(struct browse *b)
 {
-    if (chosen_hit(b).n > 0)
-        (void)browse_pane_show(&b->pane, chosen_hit(b), b->hits.at[b->hit_list.at].at);
+    if (browse_chosen_hit(b).n > 0)
+        (void)browse_pane_show(&b->pane, browse_chosen_hit(b), b->hits.at[b->hit_list.at].at);
 }
 
 bool browse_shows(const struct browse *b, size_t history, struct str id)
@@ -226,7 +226,7 @@ bool browse_shows(const struct browse *b, size_t history, struct str id)
  * chosen, so that its hit is to be seen; else the text keeps its place. */
 static void show_chosen(struct browse *b, bool other)
 {
-    struct str id = STR(""), hit = chosen_hit(b);
+    struct str id = STR("");
     size_t history = 0;
 
     if (!browse_chosen(b, &history, &id)) {
@@ -246,10 +246,8 @@ static void show_chosen(struct browse *b, bool other)
         b->another = b->wants.messages = true;
     }
     /* The panel has the thread, but the hit is only among all lines, or the reverse. */
-    if (!str_eq(buf_str(&b->shown.hit), hit) && (b->every || misses(b, hit)))
+    if (other && (b->every || misses(b, browse_chosen_hit(b))))
         b->wants.messages = true;
-    if (b->wants.messages)
-        buf_set(&b->shown.hit, hit);
     /* Messages that are already shown do not wait until they have been read again. */
     if (other && !b->another)
         show_hit(b);
@@ -292,9 +290,9 @@ void browse_set_sessions(struct browse *b, size_t history, struct session_list *
 
     if (back) {
         buf_set(&id, buf_str(&b->back.session));
-    } else if (l->at < b->sessions.rows.count) {
-        of = b->sessions.rows.at[l->at].history;
-        buf_set(&id, b->sessions.rows.at[l->at].session->id);
+    } else if (l->at < b->sessions.count) {
+        of = b->sessions.at[l->at].history;
+        buf_set(&id, b->sessions.at[l->at].session->id);
     }
     browse_sessions_put(&b->sessions, history, list, b->all ? b->histories : 1, b->order);
     if (id.len > 0)
@@ -314,7 +312,6 @@ void browse_set_sessions(struct browse *b, size_t history, struct session_list *
 
 void browse_finish_sessions(struct browse *b)
 {
-    b->sessions_known = true;
     b->wants.sessions = false;
     if (b->back.list && !b->searching) {
         b->back.list = false;
@@ -324,7 +321,7 @@ void browse_finish_sessions(struct browse *b)
 
 void browse_set_messages(struct browse *b, struct thread *t, struct browse_parts *parts, bool every)
 {
-    bool other = every != b->every || misses(b, chosen_hit(b));
+    bool other = every != b->every || misses(b, browse_chosen_hit(b));
     bool same = !b->another;
 
     browse_pane_set(&b->pane, t, parts, same);
@@ -332,8 +329,10 @@ void browse_set_messages(struct browse *b, struct thread *t, struct browse_parts
     b->another = b->wants.messages = false;
     if (b->back.text && str_eq(buf_str(&b->shown.id), buf_str(&b->back.session))) {
         show_hit(b);
-        browse_pane_return(&b->pane, buf_str(&b->back.top), b->back.top_part, b->back.top_line,
-                           buf_str(&b->back.at));
+        browse_pane_return(&b->pane, &(struct browse_position){.top = buf_str(&b->back.top),
+                                                               .part = b->back.top_part,
+                                                               .line = b->back.top_line,
+                                                               .at = buf_str(&b->back.at)});
         b->back.text = false;
     } else if (b->following && same) {
         browse_pane_last(&b->pane);
@@ -349,35 +348,24 @@ const struct message *browse_message(const struct browse *b)
 
 /* ---- searching ---- */
 
-/* Gets the query in the box; blanks alone are an empty text. Returns false if it is malformed, and
- * says in b->wrong why. */
-static bool get_query(struct browse *b, struct str *text)
+void browse_search(struct browse *b, bool again)
 {
+    struct str text = buf_str(&b->query.text);
     struct err e = ERR_INIT;
     struct query q;
 
-    *text = buf_str(&b->query.text);
-    buf_clear(&b->wrong);
-    if (query_parse(&q, *text, time_now(), &e) == 0) {
-        if (query_is_empty(&q))
-            *text = STR("");
-        query_release(&q);
-        return true;
-    }
-    buf_add_c(&b->wrong, err_text(&e));
-    err_release(&e);
-    return false;
-}
-
-void browse_search(struct browse *b, bool again)
-{
-    struct str text;
-
     b->search_due = 0;
-    if (!get_query(b, &text)) {
+    buf_clear(&b->wrong);
+    if (query_parse(&q, text, time_now(), &e) < 0) {
+        buf_add_c(&b->wrong, err_text(&e));
+        err_release(&e);
         b->searching = b->searching && b->searched.len > 0;
         return;
     }
+    /* Blanks alone are an empty text. */
+    if (query_is_empty(&q))
+        text = STR("");
+    query_release(&q);
     /* Old hits are kept while the same search runs again, but only if it had given hits. */
     b->repeating = again && b->searching && (b->repeating || b->answered);
     b->answered = false;
@@ -409,7 +397,6 @@ static void end_search(struct browse *b)
 
     if (b->searching && browse_chosen(b, &history, &chosen))
         buf_set(&id, chosen);
-    drop_held(b);
     b->back.list = b->back.text = false;
     browse_edit_set(&b->query, STR(""));
     browse_search(b, false);
@@ -430,20 +417,12 @@ void browse_open(struct browse *b, size_t history, struct str id)
     b->focus = BROWSE_TEXT;
 }
 
-/* Starts another list; keys typed ahead of the previous list do not apply to it. */
-static void search_other(struct browse *b)
-{
-    if (b->query.text.len == 0)
-        return;
-    drop_held(b);
-    browse_search(b, false);
-}
-
 static void set_role(struct browse *b, const char *role)
 {
     b->role = role;
     browse_pane_set_role(&b->pane, role);
-    search_other(b);
+    if (b->query.text.len > 0)
+        browse_search(b, false);
 }
 
 void browse_tick(struct browse *b, int64_t now)
@@ -452,213 +431,142 @@ void browse_tick(struct browse *b, int64_t now)
         browse_search(b, false);
 }
 
-/* Puts the first hits of a search in the place of the old ones. If it was repeated, the chosen hit
- * stays on its row. Returns true if another hit is chosen. */
-static bool replace_hits(struct browse *b, struct browse_hits *h)
+/* Chooses the hit of the last visit, or has the search go on for it. If the browser was closed
+ * before the first hit came, it had none. */
+static void restore_hit(struct browse *b)
 {
-    struct browse_hits old = b->hits;
-    struct browse_list *l = &b->hit_list;
-    size_t row = less(l->at, l->top), place = SIZE_MAX;
-    bool kept = b->repeating && l->at < old.count;
+    size_t place = browse_hits_find(&b->hits, BROWSE_ANY_HISTORY, buf_str(&b->back.session),
+                                    buf_str(&b->back.message));
 
-    b->hits = (struct browse_hits){0};
-    browse_hits_move(&b->hits, h, b->most_hits);
-    b->searching = true;
-    b->hits_total = 0;
-    if (kept)
-        place = browse_hits_find(&b->hits, old.at[l->at].history, old.at[l->at].session,
-                                 old.at[l->at].message);
-    browse_hits_release(&old);
-    if (!b->repeating)
-        *l = (struct browse_list){0, 0};
-    else
-        choose_in_row(b, place != SIZE_MAX ? place : l->at, l->top == 0 ? l->at : row);
-    b->repeating = false;
-    return place == SIZE_MAX;
+    if (place != SIZE_MAX)
+        choose_in_row(b, place, b->back.row);
+    b->back.list = place == SIZE_MAX && !b->hits_done && b->back.message.len > 0;
+    if (b->back.list)
+        want_hits(b, 2 * b->hits.count);
 }
 
-/* Adds hits. Some stand among the old ones, so the chosen one may move; it stays on its row. At the
- * top of the order by the number of hits the top stays chosen, unless its messages are being read.
- * Returns true if another hit is chosen. */
-static bool add_hits(struct browse *b, struct browse_hits *h)
-{
-    struct browse_list *l = &b->hit_list;
-    const char *chosen = l->at < b->hits.count ? b->hits.at[l->at].own : NULL;
-    size_t row = less(l->at, l->top), place = b->most_hits ? 0 : l->at;
-
-    browse_hits_move(&b->hits, h, b->most_hits);
-    if (!chosen || (b->most_hits && l->at == 0 && b->focus != BROWSE_TEXT))
-        return chosen && b->hits.at[0].own != chosen;
-    while (b->hits.at[place].own != chosen)
-        place++;
-    if (place != l->at)
-        choose_in_row(b, place, l->top == 0 ? place : row);
-    return false;
-}
-
+/* The first hits of a search replace those of the one before. If it was repeated, the chosen hit
+ * stays on its row, as it does when hits are added before it; but at the top of the order by the
+ * number of hits the top stays chosen, unless its messages are being read. */
 void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done)
 {
-    bool first = !b->answered, other = b->back.list || b->hits.count == 0;
+    struct browse_list *l = &b->hit_list;
+    struct browse_hit chosen = l->at < b->hits.count ? b->hits.at[l->at] : (struct browse_hit){0};
+    struct browse_hits old = {0};
+    bool first = !b->answered, again = first && b->repeating, none = b->hits.count == 0;
+    bool top = !first && b->most_hits && l->at == 0 && b->focus != BROWSE_TEXT;
+    bool other = b->back.list || none;
+    size_t row = less(l->at, l->top), place = SIZE_MAX;
 
-    b->hits_done = done;
     if (h->count > 0 || first)
         b->fit = fit;
-    if (h->count > 0 && (first || b->hits.count == 0) && !b->repeating) {
-        if (fit == BROWSE_FIT_SESSION)
-            browse_say(b, "no message has all words; these sessions have them");
-        else if (fit == BROWSE_FIT_NEARLY)
-            browse_say(b, "no session has all words; these have all but one");
+    if (h->count > 0 && (first || none) && !again && fit != BROWSE_FIT_MESSAGE)
+        browse_say(b, fit == BROWSE_FIT_SESSION
+                          ? "no message has all words; these sessions have them"
+                          : "no session has all words; these have all but one");
+    if (first) {
+        old = b->hits;
+        b->hits = (struct browse_hits){0};
+        b->hits_total = 0;
+        b->searching = b->answered = true;
+        b->repeating = false;
     }
-    other = (first ? replace_hits(b, h) : add_hits(b, h)) || other;
-    b->answered = true;
-    if (b->back.list) {
-        size_t place = browse_hits_find(&b->hits, BROWSE_ANY_HISTORY, buf_str(&b->back.session),
-                                        buf_str(&b->back.message));
-
-        if (place != SIZE_MAX)
-            choose_in_row(b, place, b->back.row);
-        /* If the browser was closed before the first hit came, no hit can be restored. */
-        b->back.list = place == SIZE_MAX && !done && b->back.message.len > 0;
-        if (b->back.list)
-            want_hits(b, 2 * b->hits.count);
-    }
+    b->hits_done = done;
+    browse_hits_move(&b->hits, h, b->most_hits);
+    if (chosen.own && !top && (again || !first))
+        place = browse_hits_find(&b->hits, chosen.history, chosen.session, chosen.message);
+    if (again)
+        choose_in_row(b, place != SIZE_MAX ? place : l->at, row);
+    else if (first)
+        *l = (struct browse_list){0, 0};
+    else if (place != SIZE_MAX && place != l->at)
+        choose_in_row(b, place, l->top == 0 ? place : row);
+    if (first ? place == SIZE_MAX : top && chosen.own && b->hits.at[0].own != chosen.own)
+        other = true;
+    browse_hits_release(&old);
+    if (b->back.list)
+        restore_hit(b);
     clamp_list(b);
     if (!b->back.list)
         show_chosen(b, other);
 }
 
-/* ---- commands ---- */
-
-void browse_ask(struct browse *b, enum browse_command command)
-{
-    b->asked = command;
-    b->mode = BROWSE_ASKING;
-}
-
-/* ---- the command that is held ---- */
-
-/* The data that a command needs. */
-enum needs {
-    NEEDS_NOTHING,
-    NEEDS_LINES,    /* in the list nothing, in the messages these */
-    NEEDS_SESSION,  /* the chosen session */
-    NEEDS_MESSAGES, /* the messages */
-    NEEDS_HITS,     /* the messages, and the number of hits in each */
-};
-
-static enum needs needs_of(const struct browse *b, struct browse_held held);
-
-/* Drops a held command that leaves the browser or acts on a message: the next key cancels it. */
-static void cancel_act(struct browse *b)
-{
-    enum browse_command command = b->held.command;
-
-    if ((command >= BROWSE_LOAD || command == BROWSE_ENTER) &&
-        needs_of(b, b->held) == NEEDS_MESSAGES)
-        b->held.command = BROWSE_NOTHING;
-}
-
-/* Returns true if the list has been read and the position of the last visit was restored in it. */
-static bool has_list(const struct browse *b)
-{
-    return !browse_awaits_list(b) && !b->back.list && b->goal.from == BROWSE_NOTHING;
-}
-
 /* ---- moving ---- */
 
-/* Chooses the line that the moves lead to, if it was found or the list has its end before it. */
-static void reach_goal(struct browse *b)
+/* Returns by how many lines a command moves in an area of `rows` rows. A page is two halves; the
+ * greater half of an odd number of lines. */
+static long lines_of(enum browse_command command, size_t rows)
 {
-    struct browse_goal *g = &b->goal;
-    size_t at = browse_list(b)->at, count = browse_list_count(b), to;
-    bool last = g->from == BROWSE_LAST;
+    long page = rows > 2 ? (long)rows - 1 : 1, half = (page + 1) / 2;
 
-    if (g->from == BROWSE_NOTHING || browse_awaits_list(b))
-        return;
-    at = last ? less(count, 1) : g->from == BROWSE_FIRST ? 0 : at;
-    to = g->lines < 0 ? less(at, (size_t)-g->lines) : at + (size_t)g->lines;
-    if (b->searching && !b->hits_done && (last ? count < BROWSE_HITS_MAX : to >= count)) {
-        want_hits(b, last ? BROWSE_HITS_MAX : 2 * count);
-        return;
+    switch (command) {
+    case BROWSE_UP:
+        return -1;
+    case BROWSE_DOWN:
+        return 1;
+    case BROWSE_PAGE_UP:
+        return -page;
+    case BROWSE_PAGE_DOWN:
+        return page;
+    case BROWSE_HALF_UP:
+        return -half;
+    case BROWSE_HALF_DOWN:
+        return half;
+    default:
+        return command == BROWSE_FIRST ? -INT32_MAX : INT32_MAX;
     }
-    to = to < count ? to : less(count, 1);
-    if (to != browse_list(b)->at || g->from != BROWSE_DOWN)
+}
+
+/* Returns the line of the list that is `lines` below the chosen one. */
+static size_t line_below(const struct browse *b, long lines)
+{
+    size_t at = browse_list(b)->at;
+
+    return lines < 0 ? less(at, (size_t)-lines) : at + (size_t)lines;
+}
+
+static void move_list(struct browse *b, long lines)
+{
+    size_t to = line_below(b, lines), last = less(browse_list_count(b), 1);
+
+    if (to > last)
+        to = last;
+    if (to != browse_list(b)->at || lines == -INT32_MAX)
         browse_choose(b, to);
-    g->from = BROWSE_NOTHING;
 }
 
-/* Moves in the list: by lines from the line that is chosen, or where the moves before it lead to
- * (BROWSE_DOWN), to its first line or to its last one. */
-static void move_list(struct browse *b, enum browse_command from, long lines)
-{
-    struct browse_goal *g = &b->goal;
-    /* The hits of a new search begin with the first one. */
-    size_t at = b->query.text.len == 0  ? b->session_list.at
-                : browse_awaits_list(b) ? 0
-                                        : browse_list(b)->at;
-
-    if (from != BROWSE_DOWN || g->from == BROWSE_NOTHING)
-        *g = (struct browse_goal){from, 0};
-    g->lines += lines;
-    /* Nothing is above the first line and below the last one. */
-    if (g->from == BROWSE_DOWN && g->lines < -(long)at && !b->back.list)
-        g->lines = -(long)at;
-    if (g->from == BROWSE_LAST ? g->lines > 0 : g->from == BROWSE_FIRST && g->lines < 0)
-        g->lines = 0;
-    reach_goal(b);
-}
-
-static void move_lines(struct browse *b, long lines)
-{
-    if (b->focus == BROWSE_TEXT)
-        browse_pane_scroll(&b->pane, lines);
-    else
-        move_list(b, BROWSE_DOWN, lines);
-}
-
-/* A page is two halves; the greater half of an odd number of lines. */
-static void move_halves(struct browse *b, long halves)
+static void move(struct browse *b, enum browse_command command)
 {
     struct browse_areas a = browse_areas(b);
-    size_t rows = b->focus == BROWSE_TEXT ? a.text.rows : a.list.rows;
-    long page = rows > 2 ? (long)rows - 1 : 1;
 
-    move_lines(b, halves % 2 == 0 ? halves / 2 * page : halves * ((page + 1) / 2));
-}
-
-static void move_end(struct browse *b, long last)
-{
     if (b->focus != BROWSE_TEXT)
-        move_list(b, last ? BROWSE_LAST : BROWSE_FIRST, 0);
-    else if (last)
+        move_list(b, lines_of(command, a.list.rows));
+    else if (command == BROWSE_FIRST)
+        browse_pane_first(&b->pane);
+    else if (command == BROWSE_LAST)
         browse_pane_last(&b->pane);
     else
-        browse_pane_first(&b->pane);
+        browse_pane_scroll(&b->pane, lines_of(command, a.text.rows));
 }
 
-/* ---- what stays in the state ---- */
-
-static void step_message(struct browse *b, long on)
-{
-    browse_pane_step(&b->pane, on);
-}
+/* ---- from hit to hit ---- */
 
 /* Returns the place of the last row of the session below the chosen one in the list of hits, or of
  * the first row of the session above; SIZE_MAX without one. */
 static size_t next_session(const struct browse *b, bool on)
 {
-    const struct browse_hits *h = &b->hits;
-    size_t at = b->hit_list.at, group;
+    const struct browse_hit *hits = b->hits.at;
+    size_t chosen = b->hit_list.at, step = on ? 1 : SIZE_MAX, place = SIZE_MAX;
 
-    while (at < h->count && h->at[at].group == h->at[b->hit_list.at].group)
-        at += on ? 1 : SIZE_MAX; /* below 0 is above the count */
-    if (at >= h->count)
-        return SIZE_MAX;
-    group = h->at[at].group;
-    while (on ? at + 1 < h->count && h->at[at + 1].group == group
-              : at > 0 && h->at[at - 1].group == group)
-        at += on ? 1 : SIZE_MAX;
-    return at;
+    /* Below 0 is above the count. */
+    for (size_t at = chosen + step; at < b->hits.count; at += step) {
+        if (hits[at].group == hits[chosen].group)
+            continue;
+        if (place != SIZE_MAX && hits[at].group != hits[place].group)
+            break;
+        place = at;
+    }
+    return place;
 }
 
 /* From the last match of a session goes on to the next session with a hit; in the messages the
@@ -678,7 +586,7 @@ static bool leave_session(struct browse *b, bool on)
     return true;
 }
 
-static void step_hit(struct browse *b, long on)
+static void step_hit(struct browse *b, bool on)
 {
     bool wrapped;
 
@@ -693,39 +601,14 @@ static void step_hit(struct browse *b, long on)
                          : "search wrapped: on from the end");
 }
 
-static void ask_find(struct browse *b, long unused)
-{
-    (void)unused;
-    b->mode = BROWSE_FINDING;
-    b->find.chosen = b->find.text.len > 0;
-}
+/* ---- commands ---- */
 
-static void zoom(struct browse *b, long unused)
+static void zoom(struct browse *b)
 {
-    (void)unused;
     if (b->focus == BROWSE_BOX)
         b->focus = BROWSE_LIST;
     b->zoomed = !b->zoomed;
     browse_resize(b, b->rows, b->columns);
-}
-
-static void toggle_follow(struct browse *b, long unused)
-{
-    (void)unused;
-    b->following = !b->following;
-    browse_say(b, b->following ? "following the end of the session" : "no longer following");
-    if (b->following)
-        browse_pane_last(&b->pane);
-}
-
-static void fold(struct browse *b, long all)
-{
-    browse_pane_fold(&b->pane, all);
-}
-
-static void turn_focus(struct browse *b, long by)
-{
-    set_focus(b, ((long)b->focus + by + 3) % 3);
 }
 
 bool browse_can_go_back(const struct browse *b)
@@ -734,11 +617,10 @@ bool browse_can_go_back(const struct browse *b)
 }
 
 /* Goes one step back. */
-static void go_back(struct browse *b, long unused)
+static void go_back(struct browse *b)
 {
-    (void)unused;
     if (b->zoomed)
-        zoom(b, 0);
+        zoom(b);
     else if (b->found)
         set_found(b, false);
     else if (b->focus == BROWSE_TEXT)
@@ -749,7 +631,7 @@ static void go_back(struct browse *b, long unused)
         set_role(b, NULL);
 }
 
-static void next_role(struct browse *b, long unused)
+static void next_role(struct browse *b)
 {
     static const char *const next[] = {[ROLE_USER] = "assistant",
                                        [ROLE_ASSISTANT] = "system",
@@ -757,13 +639,11 @@ static void next_role(struct browse *b, long unused)
                                        [ROLE_TOOL] = NULL,
                                        [ROLE_OTHER] = NULL};
 
-    (void)unused;
     set_role(b, b->role ? next[role_of(str_of(b->role))] : "user");
 }
 
-static void next_scope(struct browse *b, long unused)
+static void next_scope(struct browse *b)
 {
-    (void)unused;
     if (b->histories < 2) {
         browse_say(b, "there is no other history");
         return;
@@ -771,14 +651,13 @@ static void next_scope(struct browse *b, long unused)
     b->all = !b->all;
     b->wants.sessions = true;
     browse_set_sessions(b, 0, NULL);
-    search_other(b);
+    if (b->query.text.len > 0)
+        browse_search(b, false);
 }
 
 /* Changes the order of the sessions, or of the hits, and chooses the first line. */
-static void next_order(struct browse *b, long unused)
+static void next_order(struct browse *b)
 {
-    (void)unused;
-    drop_held(b);
     if (b->searching) {
         b->most_hits = !b->most_hits;
         browse_hits_sort(&b->hits, b->most_hits);
@@ -792,144 +671,218 @@ static void next_order(struct browse *b, long unused)
     browse_choose(b, 0);
 }
 
-static void open_help(struct browse *b, long unused)
+/* Asks a question about the chosen session: for a file name, whether to delete it, what to copy. */
+static void ask_of_session(struct browse *b, enum browse_command command)
 {
-    (void)unused;
-    b->mode = BROWSE_HELPING;
-    b->help_top = 0;
-}
-
-/* Makes the chosen session the subject of the following question. Without a session shows the text
- * `none` and returns false. */
-static bool set_subject(struct browse *b, const char *none)
-{
+    struct buf name = BUF_INIT(BUF_SMALL);
     struct str id;
 
     if (!browse_chosen(b, &b->subject.history, &id)) {
-        browse_say(b, none);
-        return false;
+        browse_say(b, command == BROWSE_EXPORT   ? "there is no session to export"
+                      : command == BROWSE_DELETE ? "there is no session to delete"
+                                                 : "there is nothing to copy");
+        return;
     }
     buf_set(&b->subject.id, id);
-    return true;
-}
-
-static void ask_name(struct browse *b, long unused)
-{
-    struct buf name = BUF_INIT(BUF_SMALL);
-
-    (void)unused;
-    if (!set_subject(b, "there is no session to export"))
+    if (command == BROWSE_DELETE) {
+        browse_ask(b, BROWSE_DELETE);
         return;
+    }
+    b->mode = command == BROWSE_EXPORT ? BROWSE_NAMING : BROWSE_COPYING;
     browse_add_file_name(&name, b);
     browse_edit_set(&b->name, buf_str(&name));
     buf_release(&name);
-    b->mode = BROWSE_NAMING;
 }
 
-static void ask_deletion(struct browse *b, long unused)
-{
-    (void)unused;
-    if (set_subject(b, "there is no session to delete"))
-        browse_ask(b, BROWSE_DELETE);
-}
-
-static void ask_part(struct browse *b, long unused)
-{
-    (void)unused;
-    if (set_subject(b, "there is nothing to copy"))
-        b->mode = BROWSE_COPYING;
-}
-
-/* ---- commands ---- */
-
-static const struct action {
-    enum needs needs;
-    void (*act)(struct browse *b, long arg); /* NULL: the caller does it */
-    long arg;
-} actions[] = {
-    [BROWSE_UP] = {NEEDS_LINES, move_lines, -1},
-    [BROWSE_DOWN] = {NEEDS_LINES, move_lines, 1},
-    [BROWSE_PAGE_UP] = {NEEDS_LINES, move_halves, -2},
-    [BROWSE_PAGE_DOWN] = {NEEDS_LINES, move_halves, 2},
-    [BROWSE_HALF_UP] = {NEEDS_LINES, move_halves, -1},
-    [BROWSE_HALF_DOWN] = {NEEDS_LINES, move_halves, 1},
-    [BROWSE_FIRST] = {NEEDS_LINES, move_end, false},
-    [BROWSE_LAST] = {NEEDS_LINES, move_end, true},
-    [BROWSE_NEXT_PANEL] = {NEEDS_NOTHING, turn_focus, 1},
-    [BROWSE_LAST_PANEL] = {NEEDS_NOTHING, turn_focus, -1},
-    [BROWSE_TO_BOX] = {NEEDS_NOTHING, set_focus, BROWSE_BOX},
-    [BROWSE_TO_LIST] = {NEEDS_NOTHING, set_focus, BROWSE_LIST},
-    [BROWSE_TO_TEXT] = {NEEDS_NOTHING, set_focus, BROWSE_TEXT},
-    [BROWSE_ENTER] = {NEEDS_MESSAGES, set_focus, BROWSE_TEXT},
-    [BROWSE_NEXT_HIT] = {NEEDS_HITS, step_hit, true},
-    [BROWSE_LAST_HIT] = {NEEDS_HITS, step_hit, false},
-    [BROWSE_NEXT_MESSAGE] = {NEEDS_MESSAGES, step_message, true},
-    [BROWSE_LAST_MESSAGE] = {NEEDS_MESSAGES, step_message, false},
-    [BROWSE_FOLD] = {NEEDS_MESSAGES, fold, false},
-    [BROWSE_FOLD_ALL] = {NEEDS_MESSAGES, fold, true},
-    [BROWSE_ROLE] = {NEEDS_NOTHING, next_role, 0},
-    [BROWSE_SCOPE] = {NEEDS_NOTHING, next_scope, 0},
-    [BROWSE_ORDER] = {NEEDS_NOTHING, next_order, 0},
-    [BROWSE_FIND] = {NEEDS_NOTHING, ask_find, 0},
-    [BROWSE_ZOOM] = {NEEDS_NOTHING, zoom, 0},
-    [BROWSE_FOLLOW] = {NEEDS_MESSAGES, toggle_follow, 0},
-    [BROWSE_BACK] = {NEEDS_NOTHING, go_back, 0},
-    [BROWSE_LOAD] = {NEEDS_MESSAGES, NULL, 0},
-    [BROWSE_CHAT] = {NEEDS_MESSAGES, NULL, 0},
-    [BROWSE_COPY_PART] = {NEEDS_MESSAGES, ask_part, 0},
-    [BROWSE_PROMPT] = {NEEDS_MESSAGES, NULL, 0},
-    [BROWSE_COPY] = {NEEDS_MESSAGES, NULL, 0},
-    [BROWSE_PAGER] = {NEEDS_MESSAGES, NULL, 0},
-    [BROWSE_EDITOR] = {NEEDS_MESSAGES, NULL, 0},
-    [BROWSE_EXPORT] = {NEEDS_SESSION, ask_name, 0},
-    [BROWSE_FORK] = {NEEDS_MESSAGES, NULL, 0},
-    [BROWSE_DELETE] = {NEEDS_SESSION, ask_deletion, 0},
-    [BROWSE_HELP] = {NEEDS_NOTHING, open_help, 0},
-    /* The commands without a row are the same as this one. */
-    [BROWSE_CANCEL] = {NEEDS_NOTHING, NULL, 0},
+/* The data that a command needs. */
+enum needs {
+    NEEDS_NOTHING,
+    NEEDS_LINES,    /* in the list as many as it moves, in the messages these */
+    NEEDS_SESSION,  /* the chosen session */
+    NEEDS_MESSAGES, /* the messages */
+    NEEDS_HITS,     /* the messages, and the number of hits in each */
 };
 
-static enum needs needs_of(const struct browse *b, struct browse_held held)
+static enum needs needs_of(const struct browse *b, struct browse_ahead a)
 {
-    enum needs needs = actions[held.command].needs;
+    enum browse_command command = a.command;
 
-    if (held.focus == BROWSE_TEXT)
-        return needs == NEEDS_LINES ? NEEDS_MESSAGES : needs;
-    return held.command == BROWSE_ENTER && !b->choosing ? NEEDS_NOTHING : needs;
+    if (command >= BROWSE_UP && command <= BROWSE_LAST)
+        return a.focus == BROWSE_TEXT ? NEEDS_MESSAGES : NEEDS_LINES;
+    switch (command) {
+    case BROWSE_ENTER:
+        return a.focus == BROWSE_TEXT || b->choosing ? NEEDS_MESSAGES : NEEDS_NOTHING;
+    case BROWSE_EXPORT:
+    case BROWSE_DELETE:
+        return NEEDS_SESSION;
+    case BROWSE_NEXT_HIT:
+    case BROWSE_LAST_HIT:
+        return NEEDS_HITS;
+    case BROWSE_NEXT_MESSAGE:
+    case BROWSE_LAST_MESSAGE:
+    case BROWSE_FOLD:
+    case BROWSE_FOLD_ALL:
+    case BROWSE_FOLLOW:
+        return NEEDS_MESSAGES;
+    default:
+        return command >= BROWSE_LOAD && command < BROWSE_HELP ? NEEDS_MESSAGES : NEEDS_NOTHING;
+    }
 }
 
-/* Returns true for a command that moves up in the messages. */
-static bool moves_up(enum browse_command command)
+/* Returns whether the list has the line to which a command moves. Else the search goes on. */
+static bool has_target(struct browse *b, enum browse_command command)
 {
-    return command == BROWSE_UP || command == BROWSE_PAGE_UP || command == BROWSE_HALF_UP ||
-           command == BROWSE_FIRST || command == BROWSE_LAST_MESSAGE ||
-           command == BROWSE_NEXT_HIT || command == BROWSE_LAST_HIT;
+    size_t count = browse_list_count(b), rows = browse_areas(b).list.rows;
+    size_t to = line_below(b, lines_of(command, rows));
+
+    if (!b->searching || b->hits_done || to < count || count >= BROWSE_HITS_MAX)
+        return true;
+    want_hits(b, command == BROWSE_LAST ? BROWSE_HITS_MAX : 2 * count);
+    return false;
+}
+
+/* Returns whether a command can be carried out now: the list has been read and the position of the
+ * last visit was restored in it, and so on. */
+static bool is_ready(struct browse *b, struct browse_ahead a)
+{
+    enum needs needs = needs_of(b, a);
+
+    if (needs == NEEDS_NOTHING)
+        return true;
+    if (browse_awaits_list(b) || b->back.list ||
+        (needs == NEEDS_LINES && !has_target(b, a.command)))
+        return false;
+    return needs < NEEDS_MESSAGES ||
+           (!b->wants.messages && (needs < NEEDS_HITS || !browse_pane_is_counting(&b->pane)));
+}
+
+/* Returns the command that a key means here. Enter chooses with --print; else it goes to the
+ * messages, and there it loads. */
+static enum browse_command meaning_of(const struct browse *b, enum browse_command command)
+{
+    if (command == BROWSE_BACK && !browse_can_go_back(b))
+        return BROWSE_CLOSE;
+    if (command == BROWSE_CHAT && b->for_chat)
+        return BROWSE_LOAD;
+    if (command != BROWSE_ENTER)
+        return command;
+    if (b->focus == BROWSE_TEXT && (!b->choosing || b->for_chat))
+        return b->choosing ? BROWSE_PROMPT : BROWSE_LOAD;
+    return b->choosing ? BROWSE_ENTER : BROWSE_TO_TEXT;
 }
 
 /* Carries out a command, or returns it if the caller has to do it. */
-static enum browse_command carry_out(struct browse *b, enum browse_command command)
+static enum browse_command carry_out(struct browse *b, enum browse_command key_command)
 {
-    const struct action *a;
+    enum browse_command command = meaning_of(b, key_command);
+    bool up = command == BROWSE_UP || command == BROWSE_PAGE_UP || command == BROWSE_HALF_UP ||
+              command == BROWSE_FIRST || command == BROWSE_LAST_MESSAGE;
 
-    if (command == BROWSE_BACK && !browse_can_go_back(b))
-        return BROWSE_CLOSE;
-    /* Enter chooses with --print; else it goes to the messages, and there it loads. */
-    if (command == BROWSE_ENTER && b->focus == BROWSE_TEXT && (!b->choosing || b->for_chat))
-        command = b->choosing ? BROWSE_PROMPT : BROWSE_LOAD;
-    else if (command == BROWSE_ENTER && !b->choosing)
-        command = BROWSE_TO_TEXT;
-    if (command == BROWSE_CHAT && b->for_chat)
-        command = BROWSE_LOAD;
-    a = &actions[command];
-    if (!a->act || command == BROWSE_ENTER)
-        return command;
-    if (b->focus == BROWSE_TEXT && moves_up(command))
+    if (b->focus == BROWSE_TEXT && (up || command == BROWSE_NEXT_HIT || command == BROWSE_LAST_HIT))
         b->following = false;
-    a->act(b, a->arg);
+    if (command >= BROWSE_UP && command <= BROWSE_LAST) {
+        move(b, command);
+        return BROWSE_NOTHING;
+    }
+    switch (command) {
+    case BROWSE_NEXT_PANEL:
+    case BROWSE_LAST_PANEL:
+        set_focus(b, (b->focus + (command == BROWSE_NEXT_PANEL ? 1 : 2)) % 3);
+        break;
+    case BROWSE_TO_BOX:
+        set_focus(b, BROWSE_BOX);
+        break;
+    case BROWSE_TO_LIST:
+        set_focus(b, BROWSE_LIST);
+        break;
+    case BROWSE_TO_TEXT:
+        set_focus(b, BROWSE_TEXT);
+        break;
+    case BROWSE_NEXT_HIT:
+    case BROWSE_LAST_HIT:
+        step_hit(b, command == BROWSE_NEXT_HIT);
+        break;
+    case BROWSE_NEXT_MESSAGE:
+    case BROWSE_LAST_MESSAGE:
+        browse_pane_step(&b->pane, command == BROWSE_NEXT_MESSAGE);
+        break;
+    case BROWSE_FOLD:
+    case BROWSE_FOLD_ALL:
+        browse_pane_fold(&b->pane, command == BROWSE_FOLD_ALL);
+        break;
+    case BROWSE_ROLE:
+        next_role(b);
+        break;
+    case BROWSE_SCOPE:
+        next_scope(b);
+        break;
+    case BROWSE_ORDER:
+        next_order(b);
+        break;
+    case BROWSE_FIND:
+        b->mode = BROWSE_FINDING;
+        b->find.chosen = b->find.text.len > 0;
+        break;
+    case BROWSE_ZOOM:
+        zoom(b);
+        break;
+    case BROWSE_FOLLOW:
+        b->following = !b->following;
+        browse_say(b, b->following ? "following the end of the session" : "no longer following");
+        if (b->following)
+            browse_pane_last(&b->pane);
+        break;
+    case BROWSE_BACK:
+        go_back(b);
+        break;
+    case BROWSE_EXPORT:
+    case BROWSE_DELETE:
+    case BROWSE_COPY_PART:
+        ask_of_session(b, command);
+        break;
+    case BROWSE_HELP:
+        b->mode = BROWSE_HELPING;
+        b->help_top = 0;
+        break;
+    default:
+        return command;
+    }
     return BROWSE_NOTHING;
 }
 
-static enum browse_command carry_out_or_hold(struct browse *b, enum browse_command command);
+/* Carries out a command when its data is there and none waits that needs data, too. */
+static enum browse_command carry_out_in_turn(struct browse *b, enum browse_command command)
+{
+    struct browse_ahead a = {command, b->focus};
+
+    if (needs_of(b, a) == NEEDS_NOTHING || (b->ahead_count == 0 && is_ready(b, a)))
+        return carry_out(b, command);
+    if (b->ahead_count < BROWSE_AHEAD_MAX)
+        b->ahead[b->ahead_count++] = a;
+    return BROWSE_NOTHING;
+}
+
+enum browse_command browse_go_on(struct browse *b)
+{
+    enum browse_command command = BROWSE_NOTHING;
+    enum browse_focus focus = b->focus;
+
+    while (command == BROWSE_NOTHING && b->ahead_count > 0 && b->mode == BROWSE_NORMAL &&
+           is_ready(b, b->ahead[0])) {
+        struct browse_ahead first = b->ahead[0];
+
+        memmove(b->ahead, b->ahead + 1, --b->ahead_count * sizeof *b->ahead);
+        b->focus = first.focus;
+        command = carry_out(b, first.command);
+        b->focus = focus;
+    }
+    return command;
+}
+
+bool browse_is_looking(const struct browse *b)
+{
+    return b->ahead_count > 0 && !b->wants.messages && needs_of(b, b->ahead[0]) == NEEDS_HITS;
+}
 
 /* ---- modes ---- */
 
@@ -956,23 +909,6 @@ static enum browse_command press_help(struct browse *b, int32_t key)
     return BROWSE_NOTHING;
 }
 
-static enum browse_command press_part(struct browse *b, int32_t key)
-{
-    b->mode = BROWSE_NORMAL;
-    switch (key) {
-    case 'm':
-        return BROWSE_COPY;
-    case 'c':
-        return BROWSE_COPY_CODE;
-    case 'i':
-        return BROWSE_COPY_ID;
-    case 's':
-        return BROWSE_COPY_SESSION;
-    default:
-        return BROWSE_NOTHING;
-    }
-}
-
 /* Applies a key to a text that is typed at the foot. Enter and Esc end it. Returns true for
  * Enter. */
 static bool press_line(struct browse *b, struct browse_edit *line, int32_t key)
@@ -984,83 +920,32 @@ static bool press_line(struct browse *b, struct browse_edit *line, int32_t key)
     return key == BROWSE_KEY_ENTER;
 }
 
-static enum browse_command press_find(struct browse *b, int32_t key)
+/* ---- keys ---- */
+
+/* Returns what the last command that waits needs. */
+static enum needs last_needs(const struct browse *b)
 {
-    if (!press_line(b, &b->find, key))
-        return BROWSE_NOTHING;
-    set_found(b, b->find.text.len > 0);
-    b->held.command = BROWSE_NOTHING;
-    return b->found ? carry_out_or_hold(b, BROWSE_NEXT_HIT) : BROWSE_NOTHING;
+    return b->ahead_count > 0 ? needs_of(b, b->ahead[b->ahead_count - 1]) : NEEDS_NOTHING;
 }
 
-/* ---- data that is not there yet ---- */
-
-static bool has_messages(const struct browse *b)
+/* Drops the commands that wait and that a new one makes void. One that leaves the browser or acts
+ * on a message is cancelled by any other key. Another list has other lines, and the moves before
+ * one to an end of the list make no difference. */
+static void drop_ahead(struct browse *b, enum browse_command command)
 {
-    return has_list(b) && !b->wants.messages;
-}
+    bool to_end = b->focus != BROWSE_TEXT && (command == BROWSE_FIRST || command == BROWSE_LAST);
+    bool edits = command == BROWSE_NOTHING && b->focus == BROWSE_BOX;
 
-bool browse_is_looking(const struct browse *b)
-{
-    return needs_of(b, b->held) == NEEDS_HITS && has_messages(b);
-}
+    if (last_needs(b) == NEEDS_MESSAGES) {
+        enum browse_command last = b->ahead[b->ahead_count - 1].command;
 
-static bool question_is_held(const struct browse *b)
-{
-    return needs_of(b, b->held) == NEEDS_SESSION;
-}
-
-/* Returns true if a command can be carried out now. */
-static bool is_ready(const struct browse *b, struct browse_held held)
-{
-    switch (needs_of(b, held)) {
-    case NEEDS_MESSAGES:
-        return has_messages(b);
-    case NEEDS_HITS:
-        return has_messages(b) && !browse_pane_is_counting(&b->pane);
-    case NEEDS_SESSION:
-        return has_list(b);
-    default:
-        return true;
+        b->ahead_count -= last >= BROWSE_LOAD || last == BROWSE_ENTER;
     }
-}
-
-/* Holds a command whose data is not there yet. Returns BROWSE_LATER if another one is held: the key
- * has to be pressed again. A command that needs no data is carried out before one that is held. */
-static enum browse_command carry_out_or_hold(struct browse *b, enum browse_command command)
-{
-    struct browse_held held = {command, b->focus};
-    enum needs needs = needs_of(b, held);
-
-    /* Messages of a session that is left are not wanted any more. */
-    if (needs == NEEDS_LINES)
-        b->held.command = BROWSE_NOTHING;
-    if (needs <= NEEDS_LINES)
-        return carry_out(b, command);
-    if (b->held.command != BROWSE_NOTHING)
-        return BROWSE_LATER;
-    if (is_ready(b, held))
-        return carry_out(b, command);
-    b->held = held;
-    return BROWSE_NOTHING;
-}
-
-enum browse_command browse_go_on(struct browse *b)
-{
-    struct browse_held held = b->held;
-    enum browse_focus focus = b->focus;
-    enum browse_command command;
-
-    if (!b->back.list)
-        reach_goal(b);
-    if (held.command == BROWSE_NOTHING || b->mode != BROWSE_NORMAL || !is_ready(b, held))
-        return BROWSE_NOTHING;
-    b->held.command = BROWSE_NOTHING;
-    /* The focus is where it was when the key was pressed. */
-    b->focus = held.focus;
-    command = carry_out(b, held.command);
-    b->focus = focus;
-    return command;
+    if (edits || command == BROWSE_BACK || command == BROWSE_ROLE || command == BROWSE_SCOPE ||
+        command == BROWSE_ORDER)
+        b->ahead_count = 0;
+    while (to_end && last_needs(b) == NEEDS_LINES)
+        b->ahead_count--;
 }
 
 static void edit_query(struct browse *b, int32_t key, int64_t now)
@@ -1068,22 +953,50 @@ static void edit_query(struct browse *b, int32_t key, int64_t now)
     if (!browse_edit_key(&b->query, key))
         return;
     b->back.list = b->back.text = false;
-    drop_held(b);
     b->search_due = now + BROWSE_DEBOUNCE_MS;
 }
 
 void browse_paste(struct browse *b, int32_t key, int64_t now)
 {
-    cancel_act(b);
     if (b->mode == BROWSE_NAMING) {
         browse_edit_key(&b->name, key);
     } else if (b->mode == BROWSE_FINDING) {
         browse_edit_key(&b->find, key);
-    } else if (b->mode == BROWSE_NORMAL && !question_is_held(b)) {
+    } else if (b->mode == BROWSE_NORMAL && last_needs(b) != NEEDS_SESSION) {
+        b->ahead_count = 0;
         buf_clear(&b->status);
         set_focus(b, BROWSE_BOX);
         edit_query(b, key, now);
     }
+}
+
+/* Applies a key in a mode other than BROWSE_NORMAL. */
+static enum browse_command press_in_mode(struct browse *b, int32_t key)
+{
+    bool asks;
+
+    if (b->mode == BROWSE_HELPING)
+        return press_help(b, key);
+    if (key == BROWSE_CTRL('c'))
+        return BROWSE_CANCEL;
+    if (b->mode == BROWSE_NAMING)
+        return press_line(b, &b->name, key) && b->name.text.len > 0 ? BROWSE_EXPORT
+                                                                    : BROWSE_NOTHING;
+    if (b->mode == BROWSE_FINDING) {
+        if (!press_line(b, &b->find, key))
+            return BROWSE_NOTHING;
+        set_found(b, b->find.text.len > 0);
+        return b->found ? carry_out_in_turn(b, BROWSE_NEXT_HIT) : BROWSE_NOTHING;
+    }
+    asks = b->mode == BROWSE_ASKING;
+    b->mode = BROWSE_NORMAL;
+    if (asks)
+        return key == 'y' || key == 'Y' ? b->asked : BROWSE_NOTHING;
+    return key == 'm'   ? BROWSE_COPY
+           : key == 'c' ? BROWSE_COPY_CODE
+           : key == 'i' ? BROWSE_COPY_ID
+           : key == 's' ? BROWSE_COPY_SESSION
+                        : BROWSE_NOTHING;
 }
 
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
@@ -1094,35 +1007,20 @@ enum browse_command browse_press(struct browse *b, int32_t key, int64_t now)
     if (key == '?' && b->focus == BROWSE_BOX && (b->query.text.len == 0 || b->query.chosen))
         command = BROWSE_HELP;
     buf_clear(&b->status);
-    cancel_act(b);
-    if (b->mode == BROWSE_HELPING)
-        return press_help(b, key);
-    if (b->mode != BROWSE_NORMAL && key == BROWSE_CTRL('c'))
-        return BROWSE_CANCEL;
-    if (b->mode == BROWSE_ASKING) {
-        b->mode = BROWSE_NORMAL;
-        return key == 'y' || key == 'Y' ? b->asked : BROWSE_NOTHING;
-    }
-    if (b->mode == BROWSE_NAMING)
-        return press_line(b, &b->name, key) && b->name.text.len > 0 ? BROWSE_EXPORT
-                                                                    : BROWSE_NOTHING;
-    if (b->mode == BROWSE_FINDING)
-        return press_find(b, key);
-    if (b->mode == BROWSE_COPYING)
-        return press_part(b, key);
-    /* A key typed after a question that is held is its answer, not a command. */
-    if (question_is_held(b)) {
-        if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
-            return command;
-        if (key == BROWSE_KEY_ESCAPE)
-            b->held.command = BROWSE_NOTHING;
+    if (b->mode != BROWSE_NORMAL)
+        return press_in_mode(b, key);
+    if (command == BROWSE_CANCEL || command == BROWSE_SUSPEND || command == BROWSE_REDRAW)
+        return command;
+    /* Keys after a question that is not shown yet are its answer, not commands. */
+    if (last_needs(b) == NEEDS_SESSION) {
+        b->ahead_count -= key == BROWSE_KEY_ESCAPE;
         return BROWSE_NOTHING;
     }
-    if (command == BROWSE_NOTHING && b->focus == BROWSE_BOX) {
-        edit_query(b, key, now);
-        return BROWSE_NOTHING;
-    }
-    return carry_out_or_hold(b, command);
+    drop_ahead(b, command);
+    if (command != BROWSE_NOTHING || b->focus != BROWSE_BOX)
+        return carry_out_in_turn(b, command);
+    edit_query(b, key, now);
+    return BROWSE_NOTHING;
 }
 
 /* ---- the mouse ---- */
@@ -1138,9 +1036,9 @@ enum browse_command browse_click(struct browse *b, size_t row, size_t column, bo
 {
     struct browse_areas a = browse_areas(b);
 
-    cancel_act(b);
     if (b->mode != BROWSE_NORMAL)
         return BROWSE_NOTHING;
+    b->ahead_count = 0;
     if (inside(a.box, row, column)) {
         set_focus(b, BROWSE_BOX);
     } else if (inside(a.list, row, column)) {
@@ -1149,11 +1047,10 @@ enum browse_command browse_click(struct browse *b, size_t row, size_t column, bo
         b->focus = BROWSE_LIST;
         if (browse_awaits_list(b) || place >= browse_list_count(b))
             return BROWSE_NOTHING;
-        drop_held(b);
         browse_choose(b, place);
     } else if (inside(a.text, row, column)) {
         b->focus = BROWSE_TEXT;
-        if (!has_messages(b))
+        if (browse_awaits_list(b) || b->wants.messages)
             return BROWSE_NOTHING;
         browse_pane_point(&b->pane, row - a.text.row);
     } else {
@@ -1169,12 +1066,12 @@ void browse_wheel(struct browse *b, size_t row, size_t column, long lines)
 {
     struct browse_areas a = browse_areas(b);
 
-    cancel_act(b);
     if (b->mode != BROWSE_NORMAL)
         return;
+    b->ahead_count = 0;
     b->following = b->following && lines > 0;
     if (inside(a.text, row, column))
         browse_pane_scroll(&b->pane, lines);
     else if (inside(a.list, row, column) && !browse_awaits_list(b))
-        move_list(b, BROWSE_DOWN, lines);
+        move_list(b, lines);
 }

@@ -5,9 +5,8 @@
  *
  *     browse_init -> browse_resize -> browse_press, browse_set_*, browse_tick -> browse_release
  *
- * A search may still run. A key that needs a later hit waits until browse_go_on
- * finds its data there: moves in the list are added up (`goal`), and one other command is held
- * (`held`). A command that ends the browser or needs another program is returned to the caller.
+ * Commands whose data is not there wait in their order (`ahead`) until browse_go_on finds it. A
+ * command that ends the browser or needs another program is returned to the caller.
  */
 #ifndef CHATHIST_BROWSE_MODEL_H
 #define CHATHIST_BROWSE_MODEL_H
@@ -46,18 +45,13 @@ struct browse_areas {
 /* A search pauses after this many hits, until the user comes near the last one. */
 #define BROWSE_HITS_FIRST ((size_t)300)
 
-/* Where moves in the list lead to. */
-struct browse_goal {
-    enum browse_command from; /* BROWSE_DOWN: the chosen line, BROWSE_FIRST, BROWSE_LAST; or none,
-                                 BROWSE_NOTHING */
-    long lines;               /* below it; less than 0: above */
-};
-
-/* A command that waits for data, and the focus when it was typed. */
-struct browse_held {
-    enum browse_command command; /* BROWSE_NOTHING: none is held */
+/* A command, and the focus when its key was pressed. */
+struct browse_ahead {
+    enum browse_command command;
     enum browse_focus focus;
 };
+/* Commands after these are dropped. */
+#define BROWSE_AHEAD_MAX 100
 
 enum browse_mode {
     BROWSE_NORMAL,
@@ -73,9 +67,9 @@ struct browse_list {
     size_t at, top;
 };
 
-/* The hits of a search: messages that hold all words of the query; if there are none, the newest
- * messages with each word in sessions that hold all words; if there are none either, in sessions
- * that hold all words but one. */
+/* The hits of a search: messages that hold all words of the query; without any, the newest messages
+ * with each word in sessions that hold all words; without these, in sessions that hold all words
+ * but one. */
 enum browse_fit { BROWSE_FIT_MESSAGE, BROWSE_FIT_SESSION, BROWSE_FIT_NEARLY };
 
 /* The position to restore from the last visit. Empty: none. */
@@ -113,8 +107,7 @@ struct browse {
     const char *self;             /* argv[0]: the other programs are beside it; borrowed */
     bool choosing, for_chat;      /* as in struct browse_setup */
 
-    struct browse_sessions sessions;
-    bool sessions_known; /* the lists have been read */
+    struct session_rows sessions; /* with a list for each history */
     struct browse_list session_list;
 
     bool searching; /* the list shows the hits of `searched` */
@@ -128,15 +121,14 @@ struct browse {
     size_t hits_wanted;  /* the search pauses when it has this many */
     uint64_t hits_total; /* their exact number while not all have come; 0: unknown */
     struct browse_list hit_list;
-    struct browse_goal goal;
-    struct browse_held held;
 
+    struct browse_ahead ahead[BROWSE_AHEAD_MAX]; /* they wait for their data */
+    size_t ahead_count;
     struct browse_pane pane;
     /* The session whose messages are in the panel, or wanted for it. */
     struct {
         size_t history;
         struct buf id;
-        struct buf hit; /* id of a message that has to be included; empty: none */
     } shown;
     bool another; /* the panel still has the messages of the session before */
     bool every;   /* the panel shows all its lines, because the hit was replaced */
@@ -174,7 +166,7 @@ void browse_say(struct browse *b, const char *text);
 /* Appends the default name of the file to which b->subject is exported. */
 void browse_add_file_name(struct buf *out, const struct browse *b);
 
-/* The functions below pass in what was read. The contents are moved. */
+/* The functions below pass in the data read. The contents are moved. */
 
 /* Puts a list (NULL: none) into the list of sessions, and keeps the chosen session on its row. */
 void browse_set_sessions(struct browse *b, size_t history, struct session_list *list);
@@ -188,7 +180,9 @@ void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fi
 
 /* Gets the chosen session; *id is borrowed. Returns false if the list is empty. */
 bool browse_chosen(const struct browse *b, size_t *history, struct str *id);
-/* Returns true if the panel has the messages of this session. */
+/* Returns the message id of the chosen hit, borrowed; empty without a hit. */
+struct str browse_chosen_hit(const struct browse *b);
+/* Returns whether the panel has the messages of this session. */
 bool browse_shows(const struct browse *b, size_t history, struct str id);
 /* Returns the current message, or NULL. */
 const struct message *browse_message(const struct browse *b);
@@ -201,7 +195,7 @@ const struct browse_list *browse_list(const struct browse *b);
 bool browse_awaits_list(const struct browse *b);
 /* Returns true while a search has given nothing yet. */
 bool browse_is_searching(const struct browse *b);
-/* Returns true while the move to another hit is held until the hits are counted. */
+/* Returns true while the move to another hit waits until the hits are counted. */
 bool browse_is_looking(const struct browse *b);
 
 /* Returns false if Esc closes the browser. */
@@ -212,13 +206,12 @@ bool browse_can_go_back(const struct browse *b);
 /* Inserts a character of a paste in the search box, or in the file name that is being typed. It
  * never acts as a command, or as the answer to a question. */
 void browse_paste(struct browse *b, int32_t key, int64_t now);
-/* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_LATER
- * means that the key has to be pressed again when browse_go_on has carried out the command that is
- * held. BROWSE_ENTER means that the user has chosen; for BROWSE_EXPORT the file is in b->name;
- * BROWSE_DELETE is confirmed. */
+/* Applies a key. Returns the command that remains for the caller, or BROWSE_NOTHING. BROWSE_ENTER
+ * means that the user has chosen; for BROWSE_EXPORT the file is in b->name; BROWSE_DELETE is
+ * confirmed. */
 enum browse_command browse_press(struct browse *b, int32_t key, int64_t now);
-/* Carries out the moves and the command that are held if their data is there. Returns a command
- * like browse_press. */
+/* Carries out the commands that wait, up to one whose data is not there, or one that remains for
+ * the caller, which it returns. Else returns BROWSE_NOTHING. */
 enum browse_command browse_go_on(struct browse *b);
 /* Applies a click; `twice` acts like Enter. */
 enum browse_command browse_click(struct browse *b, size_t row, size_t column, bool twice,

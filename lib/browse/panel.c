@@ -12,7 +12,7 @@
 
 /* ---- which messages and parts are shown ---- */
 
-/* Returns true if the message has the wanted role. */
+/* Returns whether the message has the wanted role. */
 static bool shows(const struct browse_pane *p, size_t message)
 {
     return !p->role || str_eq_c(p->thread.at[message].role_text, p->role);
@@ -28,7 +28,7 @@ bool browse_pane_has(const struct browse_pane *p)
     return p->at < p->thread.count && shows(p, p->at);
 }
 
-/* Returns true if the part is empty because it continues a folded result. */
+/* Returns whether the part is empty because it continues a folded result. */
 static bool is_folded(const struct browse_pane *p, size_t part)
 {
     size_t message = message_of(p, part);
@@ -37,7 +37,7 @@ static bool is_folded(const struct browse_pane *p, size_t part)
            part != p->parts.first[message] && part != browse_parts_last(&p->parts, message);
 }
 
-/* Returns true if the part exists and is shown. */
+/* Returns whether the part exists and is shown. */
 static bool has_part(const struct browse_pane *p, size_t part)
 {
     return part < p->parts.count && shows(p, message_of(p, part)) && !is_folded(p, part);
@@ -162,20 +162,19 @@ static void scroll_up(struct browse_pane *p, size_t lines)
 }
 
 /* Keeps the panel filled: the last line of the thread never rises above the bottom row. */
-static void clamp(struct browse_pane *p)
+static void fill_panel(struct browse_pane *p)
 {
-    size_t line, here = 0;
+    size_t line, here = 0, top;
 
     if (!has_part(p, p->top)) {
-        size_t near = p->top < p->parts.count ? part_from(p, p->top) : SIZE_MAX;
-
-        p->top = near != SIZE_MAX ? near : part_before(p, p->parts.count);
+        top = p->top < p->parts.count ? part_from(p, p->top) : SIZE_MAX;
+        p->top = top != SIZE_MAX ? top : part_before(p, p->parts.count);
         p->top_line = 0;
-        if (p->top == SIZE_MAX)
-            p->top = 0;
     }
-    if (!has_part(p, p->top))
+    if (p->top == SIZE_MAX) {
+        p->top = 0;
         return;
+    }
     if (p->top_line >= line_count(p, p->top))
         p->top_line = line_count(p, p->top) - 1;
     while (here < p->height && below(p, here, &line) != SIZE_MAX)
@@ -184,12 +183,19 @@ static void clamp(struct browse_pane *p)
         scroll_up(p, p->height - here);
 }
 
-/* If the current message is out of view, makes the nearest visible one current. */
-static void make_visible_current(struct browse_pane *p)
+/* Fills the panel. If the current message is out of view then, makes the nearest visible one
+ * current. */
+static void refit(struct browse_pane *p)
 {
-    size_t line, last = below(p, p->height > 0 ? p->height - 1 : 0, &line);
-    size_t top = message_of(p, p->top);
+    size_t line, top, last;
 
+    if (p->parts.count == 0) {
+        p->top = p->top_line = p->at = 0;
+        return;
+    }
+    fill_panel(p);
+    top = message_of(p, p->top);
+    last = below(p, p->height > 0 ? p->height - 1 : 0, &line);
     if (last == SIZE_MAX)
         last = part_before(p, p->parts.count);
     if (p->at < top || !shows(p, p->at < p->thread.count ? p->at : 0))
@@ -200,18 +206,6 @@ static void make_visible_current(struct browse_pane *p)
     for (size_t i = 0; p->laid > LAID_MAX && i < p->parts.count; i++)
         if (p->parts.at[i].laid && (i + LAID_MAX / 4 < p->top || i > p->top + LAID_MAX / 2))
             unlay(p, i);
-}
-
-static void place_hit(struct browse_pane *p)
-{
-    size_t line;
-
-    if (p->parts.count == 0) {
-        p->top = p->top_line = p->at = 0;
-        return;
-    }
-    clamp(p);
-    make_visible_current(p);
     if (p->unseen > 0 && below(p, p->height, &line) == SIZE_MAX)
         p->unseen = 0;
 }
@@ -233,13 +227,13 @@ void browse_pane_scroll(struct browse_pane *p, long lines)
         p->top = to;
         p->top_line = line;
     }
-    place_hit(p);
+    refit(p);
 }
 
 void browse_pane_first(struct browse_pane *p)
 {
     p->top = p->top_line = p->at = 0;
-    place_hit(p);
+    refit(p);
     p->at = p->parts.count > 0 ? message_of(p, p->top) : 0;
 }
 
@@ -252,7 +246,7 @@ void browse_pane_last(struct browse_pane *p)
     p->top = last;
     p->at = message_of(p, last);
     p->top_line = line_count(p, last) - 1;
-    place_hit(p);
+    refit(p);
     p->at = message_of(p, last);
 }
 
@@ -280,7 +274,7 @@ static void bring(struct browse_pane *p, size_t message, size_t at, size_t above
     p->top = i;
     p->top_line = line;
     scroll_up(p, above);
-    place_hit(p);
+    refit(p);
     p->at = message;
 }
 
@@ -331,33 +325,34 @@ size_t browse_find_message(const struct thread *t, struct str id)
     return SIZE_MAX;
 }
 
-size_t browse_pane_top_part(const struct browse_pane *p)
+bool browse_pane_position(const struct browse_pane *p, struct browse_position *at)
 {
-    return p->parts.count > 0 ? p->top - p->parts.first[message_of(p, p->top)] : 0;
+    size_t top;
+
+    if (p->top >= p->parts.count || p->at >= p->thread.count)
+        return false;
+    top = message_of(p, p->top);
+    *at = (struct browse_position){.top = p->thread.at[top].id,
+                                   .part = p->top - p->parts.first[top],
+                                   .line = p->top_line,
+                                   .at = p->thread.at[p->at].id};
+    return true;
 }
 
-/* Returns the part with this number in its message, or the last one if there are fewer. */
-static size_t part_number(const struct browse_pane *p, size_t message, size_t part)
+void browse_pane_return(struct browse_pane *p, const struct browse_position *at)
 {
-    size_t last = browse_parts_last(&p->parts, message);
+    size_t top = browse_find_message(&p->thread, at->top),
+           message = browse_find_message(&p->thread, at->at);
 
-    return part < last - p->parts.first[message] ? p->parts.first[message] + part : last;
-}
+    if (top != SIZE_MAX) {
+        size_t first = p->parts.first[top], last = browse_parts_last(&p->parts, top);
 
-void browse_pane_return(struct browse_pane *p, struct str top, size_t part, size_t line,
-                        struct str message)
-{
-    size_t i = browse_find_message(&p->thread, top), at = browse_find_message(&p->thread, message);
-
-    if (i == SIZE_MAX)
-        return;
-    p->top = part_number(p, i, part);
-    p->top_line = line;
-    place_hit(p);
-    if (at != SIZE_MAX) {
-        p->at = at;
-        make_visible_current(p);
+        p->top = at->part < last - first ? first + at->part : last;
+        p->top_line = at->line;
     }
+    if (message != SIZE_MAX)
+        p->at = message;
+    refit(p);
 }
 
 /* ---- folding ---- */
@@ -378,9 +373,9 @@ void browse_pane_fold(struct browse_pane *p, bool all)
         p->open[at] = !p->open[at];
         unlay_message(p, at);
     }
-    clamp(p);
+    refit(p);
     bring(p, at, 0, 0);
-    place_hit(p);
+    refit(p);
 }
 
 /* ---- changes of the contents ---- */
@@ -405,36 +400,31 @@ void browse_pane_resize(struct browse_pane *p, size_t width, size_t height)
     p->height = height;
     if (inside)
         p->top_line = browse_part_line(lay(p, p->top), from);
-    place_hit(p);
+    refit(p);
     if (p->at != at && at < p->thread.count && shows(p, at))
         bring(p, at, p->has_hit && p->hit == at ? p->hit_at.at : 0, 0);
 }
 
-/* Returns true if the pattern holds the words of a query. */
-static bool add_query(struct pattern *pattern, struct str text)
-{
-    struct query q;
-    bool added;
-
-    if (query_parse(&q, text, time_now(), NULL) < 0)
-        return false;
-    added = query_add_words(&q, pattern, NULL) == 0;
-    query_release(&q);
-    return added;
-}
-
 void browse_pane_search(struct browse_pane *p, struct str text, bool is_query)
 {
+    struct query q;
+
     unlay_all(p);
     pattern_release(&p->pattern);
     pattern_init(&p->pattern);
     p->searched = text.n > 0;
     p->counted = 0;
     p->has_hit = false;
-    if (p->searched)
-        p->searched =
-            is_query ? add_query(&p->pattern, text) : pattern_add(&p->pattern, text, NULL) == 0;
-    place_hit(p);
+    if (p->searched && !is_query) {
+        p->searched = pattern_add(&p->pattern, text, NULL) == 0;
+    } else if (p->searched) {
+        p->searched = query_parse(&q, text, time_now(), NULL) == 0;
+        if (p->searched) {
+            p->searched = query_add_words(&q, &p->pattern, NULL) == 0;
+            query_release(&q);
+        }
+    }
+    refit(p);
 }
 
 void browse_pane_set_role(struct browse_pane *p, const char *role)
@@ -442,26 +432,21 @@ void browse_pane_set_role(struct browse_pane *p, const char *role)
     p->role = role;
     p->counted = 0;
     p->has_hit = false;
-    place_hit(p);
+    refit(p);
 }
 
-/* Copies the folding and the position from the panel's former contents. */
-static void copy_place(struct browse_pane *p, const struct browse_pane *old)
+/* Copies the folding and the current hit from the panel's former contents. */
+static void copy_folding(struct browse_pane *p, const struct browse_pane *old)
 {
-    size_t top = message_of(old, old->top), part = browse_pane_top_part(old), place;
-
     for (size_t i = 0; i < old->thread.count; i++) {
+        size_t place;
+
         if (old->open[i] == p->unfolded)
             continue;
         place = browse_find_message(&p->thread, old->thread.at[i].id);
         if (place != SIZE_MAX)
             p->open[place] = old->open[i];
     }
-    place = browse_find_message(&p->thread, old->thread.at[top].id);
-    if (place != SIZE_MAX)
-        p->top = part_number(p, place, part);
-    place = browse_find_message(&p->thread, old->thread.at[old->at].id);
-    p->at = place != SIZE_MAX ? place : old->at;
     if (p->has_hit) {
         p->hit = browse_find_message(&p->thread, old->thread.at[old->hit].id);
         p->has_hit = p->hit != SIZE_MAX;
@@ -471,6 +456,7 @@ static void copy_place(struct browse_pane *p, const struct browse_pane *old)
 void browse_pane_set(struct browse_pane *p, struct thread *t, struct browse_parts *parts, bool same)
 {
     struct browse_pane old = *p;
+    struct browse_position at;
 
     p->laid = 0;
     p->thread = *t;
@@ -481,8 +467,9 @@ void browse_pane_set(struct browse_pane *p, struct thread *t, struct browse_part
     p->hits = mem_zalloc(p->parts.count * sizeof *p->hits);
     p->counted = 0;
     memset(p->open, p->unfolded, p->thread.count);
-    if (same && old.top < old.parts.count && old.at < old.thread.count) {
-        copy_place(p, &old);
+    if (same && browse_pane_position(&old, &at)) {
+        copy_folding(p, &old);
+        browse_pane_return(p, &at);
         if (p->thread.count > old.thread.count)
             p->unseen += p->thread.count - old.thread.count;
     } else {
@@ -494,7 +481,7 @@ void browse_pane_set(struct browse_pane *p, struct thread *t, struct browse_part
     free(old.hits);
     browse_parts_release(&old.parts);
     thread_release(&old.thread);
-    place_hit(p);
+    refit(p);
 }
 
 /* ---- from hit to hit ---- */
@@ -514,51 +501,35 @@ static void go_to_message(struct browse_pane *p, size_t message, struct browse_p
     bring(p, message, hit.at, p->height / ABOVE_HIT);
 }
 
-/* ---- in a text ---- */
-
-/* Finds the first match, or with `last` the last one, that begins in [from, to). Returns the number
- * of matches that it has seen, with `last` all of them. */
-static size_t find_in_text(struct pattern *pattern, struct str text, size_t from, size_t to,
-                           bool last, struct browse_place *hit)
+/* Passes at most `most` hits of a part that begin before byte `to` of the message: those in the
+ * content, then at SIZE_MAX one for all tool calls. Sets *hit to the last of them. Returns their
+ * number. */
+static size_t pass_hits(struct browse_pane *p, size_t part, size_t to, size_t most,
+                        struct browse_place *hit)
 {
-    size_t stop = text.n > to + BROWSE_OVERLAP ? to + BROWSE_OVERLAP : text.n, at, n, count = 0;
+    const struct browse_part *of = &p->parts.at[part];
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = browse_parts_text(&p->parts, &p->thread, of->message, &scratch);
+    size_t end = of->n == SIZE_MAX ? text.n : of->at + of->n, stop, at, n, count = 0;
 
+    end = to < end ? to : end;
+    stop = text.n > end + BROWSE_OVERLAP ? end + BROWSE_OVERLAP : text.n;
     while (utf8_inside(text, stop))
         stop++;
-    pattern_start(pattern, (struct str){text.p + from, stop - from});
-    while ((last || count == 0) && pattern_next(pattern, &at, &n, NULL) > 0 && from + at < to) {
-        *hit = (struct browse_place){from + at, n};
+    if (of->at < end)
+        pattern_start(&p->pattern, (struct str){text.p + of->at, stop - of->at});
+    while (of->at < end && count < most && pattern_next(&p->pattern, &at, &n, NULL) > 0 &&
+           of->at + at < end) {
+        *hit = (struct browse_place){of->at + at, n};
+        count++;
+    }
+    buf_release(&scratch);
+    if (count < most && to == SIZE_MAX && part == browse_parts_last(&p->parts, of->message) &&
+        browse_calls_match(&p->thread.at[of->message], &p->pattern)) {
+        *hit = (struct browse_place){SIZE_MAX, 0};
         count++;
     }
     return count;
-}
-
-/* ---- from part to part ---- */
-
-/* Returns true if the part shows tool calls of its message, and one of them has a match. */
-static bool has_call_hit(struct browse_pane *p, size_t part)
-{
-    size_t message = message_of(p, part);
-
-    return part == browse_parts_last(&p->parts, message) &&
-           browse_calls_match(&p->thread.at[message], &p->pattern);
-}
-
-/* Counts the hits of a part that begin before byte `to` of the message, and those in the calls as
- * one. */
-static size_t count_hits_before(struct browse_pane *p, size_t part, size_t to)
-{
-    const struct browse_part *at = &p->parts.at[part];
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str text = browse_parts_text(&p->parts, &p->thread, at->message, &scratch);
-    size_t end = at->n == SIZE_MAX ? text.n : at->at + at->n, count = 0;
-    struct browse_place hit;
-
-    end = to < end ? to : end;
-    if (at->at < end)
-        count = find_in_text(&p->pattern, text, at->at, end, true, &hit);
-    buf_release(&scratch);
-    return count + (to == SIZE_MAX && has_call_hit(p, part));
 }
 
 bool browse_pane_is_counting(const struct browse_pane *p)
@@ -568,99 +539,81 @@ bool browse_pane_is_counting(const struct browse_pane *p)
 
 void browse_pane_count(struct browse_pane *p)
 {
+    struct browse_place hit;
+
     for (int i = 0; i < BROWSE_COUNT_PARTS && browse_pane_is_counting(p); i++) {
         size_t part = p->counted++;
 
-        p->hits[part] = shows(p, message_of(p, part)) ? count_hits_before(p, part, SIZE_MAX) : 0;
+        p->hits[part] =
+            shows(p, message_of(p, part)) ? pass_hits(p, part, SIZE_MAX, SIZE_MAX, &hit) : 0;
     }
+}
+
+/* Returns the number of hits in the parts before this one. */
+static size_t hits_before(const struct browse_pane *p, size_t part)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < part; i++)
+        count += p->hits[i];
+    return count;
 }
 
 bool browse_pane_hit_number(struct browse_pane *p, size_t *number, size_t *total)
 {
+    struct browse_place hit;
     size_t part;
 
     if (!p->has_hit || !p->searched || browse_pane_is_counting(p) || p->hit >= p->thread.count)
         return false;
-    *total = 0;
-    for (size_t i = 0; i < p->parts.count; i++)
-        *total += p->hits[i];
     part = browse_parts_find(&p->parts, p->hit, p->hit_at.at);
-    *number =
-        p->hit_at.at == SIZE_MAX ? p->hits[part] : count_hits_before(p, part, p->hit_at.at) + 1;
-    for (size_t i = 0; i < part; i++)
-        *number += p->hits[i];
+    *total = hits_before(p, p->parts.count);
+    *number = hits_before(p, part) + (p->hit_at.at == SIZE_MAX
+                                          ? p->hits[part]
+                                          : pass_hits(p, part, p->hit_at.at, SIZE_MAX, &hit) + 1);
     return true;
-}
-
-/* Makes the first hit of a part that begins in [from, to) of its message the current one, or the
- * last one unless `on`. The calls come after the content, at SIZE_MAX. Returns false without one.
- */
-static bool choose_hit_in_part(struct browse_pane *p, size_t part, size_t from, size_t to, bool on)
-{
-    size_t message = message_of(p, part), end;
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct browse_place hit, in_calls = {SIZE_MAX, 0};
-    struct str text = browse_parts_text(&p->parts, &p->thread, message, &scratch);
-    bool calls = to == SIZE_MAX && from != SIZE_MAX && has_call_hit(p, part);
-    bool found;
-
-    end = to < text.n ? to : text.n;
-    found =
-        (on || !calls) && from < end && find_in_text(&p->pattern, text, from, end, !on, &hit) > 0;
-    if (found || calls)
-        go_to_message(p, message, found ? hit : in_calls);
-    buf_release(&scratch);
-    return found || calls;
-}
-
-/* Returns the part in which the next hit is looked for first: that of the current hit (`here`), or
- * else the first or the last one of the current message. */
-static size_t first_part(const struct browse_pane *p, bool here, bool on)
-{
-    if (here)
-        return browse_parts_find(&p->parts, p->hit, p->hit_at.at);
-    return on ? p->parts.first[p->at] : browse_parts_last(&p->parts, p->at);
 }
 
 bool browse_pane_next_hit(struct browse_pane *p, bool on, bool *wrapped)
 {
-    bool here = p->has_hit && p->hit == p->at;
-    size_t count = p->parts.count, part, now = p->hit_at.at;
+    size_t total = p->searched ? hits_before(p, p->parts.count) : 0, number, next, part = 0;
+    struct browse_place hit = {0};
 
     *wrapped = false;
-    if (!browse_pane_has(p) || !p->searched)
+    if (total == 0 || !browse_pane_has(p))
         return false;
-    part = first_part(p, here, on);
-    for (size_t i = 0; i <= count; i++) {
-        const struct browse_part *at = &p->parts.at[part];
-        size_t from = at->at, to = at->n == SIZE_MAX ? SIZE_MAX : at->at + at->n;
-
-        if (here && i == 0 && on)
-            from = now == SIZE_MAX ? SIZE_MAX : now + p->hit_at.n;
-        else if (here && i == 0) /* before the calls comes the content */
-            to = now == SIZE_MAX ? SIZE_MAX - 1 : now;
-        if (p->hits[part] > 0 && choose_hit_in_part(p, part, from, to, on))
-            return true;
-        *wrapped = *wrapped || part == (on ? count - 1 : 0);
-        part = (part + (on ? 1 : count - 1)) % count;
-    }
-    return false;
+    /* Numbers from 0 on. Without a current hit in this message its first or last one follows. */
+    if (p->hit == p->at && browse_pane_hit_number(p, &number, &total))
+        next = on ? number : number - 2;
+    else
+        next = on ? hits_before(p, p->parts.first[p->at])
+                  : hits_before(p, p->parts.first[p->at + 1]) - 1;
+    *wrapped = next >= total;
+    if (*wrapped)
+        next = on ? 0 : total - 1;
+    for (; next >= p->hits[part]; part++)
+        next -= p->hits[part];
+    (void)pass_hits(p, part, SIZE_MAX, next + 1, &hit);
+    go_to_message(p, message_of(p, part), hit);
+    return true;
 }
 
 bool browse_pane_show(struct browse_pane *p, struct str message, size_t at)
 {
-    size_t i = browse_find_message(&p->thread, message), to;
+    size_t i = browse_find_message(&p->thread, message), to, place, n;
     struct buf scratch = BUF_INIT(BUF_LINE);
-    struct browse_place hit;
     struct str text;
 
     if (i == SIZE_MAX || !shows(p, i))
         return false;
     text = browse_parts_text(&p->parts, &p->thread, i, &scratch);
-    to = text.n - (at < text.n ? at : text.n) > BROWSE_PART ? at + BROWSE_PART : text.n;
-    if (p->searched && at < text.n && !utf8_inside(text, at) &&
-        find_in_text(&p->pattern, text, at, to, false, &hit) > 0)
-        go_to_message(p, i, hit);
+    at = at < text.n && !utf8_inside(text, at) ? at : text.n;
+    to = text.n - at > BROWSE_PART ? at + BROWSE_PART : text.n;
+    while (utf8_inside(text, to))
+        to++;
+    if (p->searched && at < to &&
+        pattern_find(&p->pattern, (struct str){text.p + at, to - at}, &place, &n, NULL) > 0)
+        go_to_message(p, i, (struct browse_place){at + place, n});
     else if (p->searched && browse_calls_match(&p->thread.at[i], &p->pattern))
         go_to_message(p, i, (struct browse_place){SIZE_MAX, 0});
     else

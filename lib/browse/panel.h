@@ -15,6 +15,13 @@
 #include "chathist/search/pattern.h"
 #include "browse/text.h"
 
+/* A position in a thread that may be read again meanwhile. */
+struct browse_position {
+    struct str top;    /* id of the message at the top of the panel */
+    size_t part, line; /* which part of this message, counted from 0, and which line of the part */
+    struct str at;     /* id of the current message */
+};
+
 struct browse_pane {
     struct thread thread;
     struct browse_parts parts;
@@ -48,19 +55,18 @@ void browse_pane_resize(struct browse_pane *p, size_t width, size_t height);
 void browse_pane_search(struct browse_pane *p, struct str text, bool is_query);
 void browse_pane_set_role(struct browse_pane *p, const char *role);
 
-/* Returns true if there is a current message. */
+/* Returns whether there is a current message. */
 bool browse_pane_has(const struct browse_pane *p);
 void browse_pane_scroll(struct browse_pane *p, long lines);
 void browse_pane_first(struct browse_pane *p);
 void browse_pane_last(struct browse_pane *p);
 /* Moves to the next message, or to the previous one. */
 void browse_pane_step(struct browse_pane *p, bool on);
-/* Restores a position: the id of the top message, its part and line, and the id of the current
- * message. */
-void browse_pane_return(struct browse_pane *p, struct str top, size_t part, size_t line,
-                        struct str message);
-/* Returns which part of its message is at the top of the panel, counted from 0. */
-size_t browse_pane_top_part(const struct browse_pane *p);
+/* Gets the position in the panel; the ids are borrowed from the thread. Returns false if the panel
+ * is empty. */
+bool browse_pane_position(const struct browse_pane *p, struct browse_position *at);
+/* Restores a position as far as its messages are there. */
+void browse_pane_return(struct browse_pane *p, const struct browse_position *at);
 /* Folds or unfolds the current message, or all messages. */
 void browse_pane_fold(struct browse_pane *p, bool all);
 /* Makes the message in row `row` of the panel the current one. */
@@ -81,7 +87,7 @@ size_t browse_find_message(const struct thread *t, struct str id);
 void browse_pane_count(struct browse_pane *p);
 bool browse_pane_is_counting(const struct browse_pane *p);
 /* Moves to the next hit, or to the previous one, when all are counted; after the last hit comes the
- * first, and *wrapped is set. Returns false if there is no hit. */
+ * first, and *wrapped is set. Returns false without any hit. */
 bool browse_pane_next_hit(struct browse_pane *p, bool on, bool *wrapped);
 /* Gets the number of the current hit, from 1, and of all hits. Returns false without a current
  * hit, or if not all were counted. */

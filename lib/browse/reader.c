@@ -1,8 +1,10 @@
 #include "browse/reader.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "chathist/base/memory.h"
+#include "chathist/base/system.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/choose.h"
@@ -18,7 +20,7 @@
 /* The keyboard is looked at after this many milliseconds of a search. */
 #define SLICE_MS 5
 /* The first SCREENFUL hits are passed on after each slice, later ones in portions of PORTION and a
- * quarter of those before, or of what was found within PORTION_MS milliseconds. */
+ * quarter of those before, or those found within PORTION_MS milliseconds. */
 #define SCREENFUL 60
 #define PORTION 100
 #define PORTION_MS 20
@@ -32,8 +34,8 @@ struct place {
     struct search search;
 };
 
-/* A search. It looks for messages that hold everything; if there are none, for sessions that do,
- * and then for sessions that hold all texts but one. */
+/* A search. It looks for messages that hold everything; without any, for sessions that do, and then
+ * for sessions that hold all texts but one. */
 struct finder {
     struct browse_reader *r;
     enum { FINDER_NONE, FINDER_MESSAGES, FINDER_SESSIONS, FINDER_READING, FINDER_ENDED } step;
@@ -62,8 +64,8 @@ struct finder {
 struct browse_reader {
     struct source {
         struct history history;
-        struct browse_stamp stamp; /* of its file when its list was read */
-        bool known;                /* its list was read, or cannot be read */
+        struct stat file; /* when its list was read; zeros: it did not exist */
+        bool known;       /* its list was read, or cannot be read */
     } * sources;
     size_t count;
     struct finder finder;
@@ -79,6 +81,19 @@ static void report_error(struct browse *b, struct err *e)
 
 /* ---- sessions ---- */
 
+/* Returns whether the file has changed since the last call. That shows in the inode, the size, or
+ * the time of the last status change, which programs cannot set. */
+static bool has_changed(struct source *s)
+{
+    struct stat now = {0}, before = s->file;
+
+    if (stat(s->history.path, &now) < 0)
+        now = (struct stat){0};
+    s->file = now;
+    return now.st_dev != before.st_dev || now.st_ino != before.st_ino ||
+           now.st_size != before.st_size || system_ctime(&now) != system_ctime(&before);
+}
+
 /* If a list cannot be read, the one before it stays until the file changes. */
 static bool read_lists(struct browse_reader *r, struct browse *b)
 {
@@ -91,7 +106,7 @@ static bool read_lists(struct browse_reader *r, struct browse *b)
         bool known = s->known;
 
         s->known = true;
-        if (!browse_stamp_renew(&s->stamp, s->history.path))
+        if (!has_changed(s))
             continue;
         if (session_list_newest(&list, &s->history, SIZE_MAX, &e) == 0)
             browse_set_sessions(b, i, &list);
@@ -110,7 +125,7 @@ static bool read_lists(struct browse_reader *r, struct browse *b)
 static void read_shown_messages(struct browse_reader *r, struct browse *b)
 {
     const struct history *h = &r->sources[b->shown.history].history;
-    struct str id = buf_str(&b->shown.id), hit = buf_str(&b->shown.hit);
+    struct str id = buf_str(&b->shown.id), hit = browse_chosen_hit(b);
     struct browse_parts parts;
     struct thread thread = {0}, all;
     struct err e = ERR_INIT;
@@ -186,31 +201,25 @@ static void finder_end(struct finder *f)
     *f = (struct finder){.r = f->r};
 }
 
-/* Reads the query in b->searched. Returns 0, or -1 with *e set and nothing to release. */
-static int read_query(struct finder *f, const struct browse *b, struct err *e)
-{
-    if (query_open(&f->query, &f->pattern, buf_str(&b->searched), time_now(), e) < 0)
-        return -1;
-    if (session_texts_of(&f->texts, &f->query, e) == 0)
-        return 0;
-    query_release(&f->query);
-    pattern_release(&f->pattern);
-    return -1;
-}
-
 /* Starts a search in the place of the one before. An empty text only ends that. */
 static void finder_begin(struct finder *f, struct browse *b)
 {
     struct browse_hits none = {0};
     struct err e = ERR_INIT;
+    bool opened;
 
     b->wants.search = false;
     finder_end(f);
     if (b->searched.len == 0)
         return;
-    if (read_query(f, b, &e) < 0) {
+    opened = query_open(&f->query, &f->pattern, buf_str(&b->searched), time_now(), &e) == 0;
+    if (!opened || session_texts_of(&f->texts, &f->query, &e) < 0) {
         browse_add_hits(b, &none, BROWSE_FIT_MESSAGE, true);
         report_error(b, &e);
+        if (opened) {
+            query_release(&f->query);
+            pattern_release(&f->pattern);
+        }
         return;
     }
     f->step = FINDER_MESSAGES;
@@ -359,7 +368,7 @@ bool browse_is_busy(const struct browse_reader *r, const struct browse *b)
            (!has_enough(f, b) || (f->fit == BROWSE_FIT_MESSAGE && !f->counted));
 }
 
-/* Returns true if the hits that were found are to be passed on. A repeated search first finds as
+/* Returns whether the hits that were found are to be passed on. A repeated search first finds as
  * many as the list has. */
 static bool is_batch_due(const struct finder *f, const struct browse *b)
 {

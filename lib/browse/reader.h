@@ -19,12 +19,12 @@ void browse_reader_free(struct browse_reader *r);
 
 /* Reads what b->wants says, and clears it: the lists of the histories that have changed since they
  * were read last, the messages for the panel, and nothing yet of a search, which takes the place of
- * the one before. Returns true if a history has changed. */
+ * the one before. Returns whether a history has changed. */
 bool browse_read(struct browse_reader *r, struct browse *b);
-/* Returns true if browse_search_on has something to do. */
+/* Returns whether browse_search_on has something to do. */
 bool browse_is_busy(const struct browse_reader *r, const struct browse *b);
 /* Continues the search for some milliseconds, until it has b->hits_wanted hits; then counts all of
- * them. Returns true if it has passed something to the state. */
+ * them. Returns whether it has passed something to the state. */
 bool browse_search_on(struct browse_reader *r, struct browse *b);
 
 #endif

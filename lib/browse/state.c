@@ -15,7 +15,7 @@
 static void add_current_place(struct buf *out, const struct browse *b)
 {
     const struct browse_list *l = browse_list(b);
-    const struct browse_pane *p = &b->pane;
+    struct browse_position at;
     size_t history;
     struct str id;
 
@@ -25,12 +25,12 @@ static void add_current_place(struct buf *out, const struct browse *b)
     json_add_member_int(out, "row", (int64_t)(l->at - l->top));
     if (b->searching)
         json_add_member(out, "message", b->hits.at[l->at].message);
-    if (browse_message(b) && browse_shows(b, history, id)) {
-        json_add_member(out, "top", p->thread.at[p->parts.at[p->top].message].id);
-        if (browse_pane_top_part(p) > 0)
-            json_add_member_int(out, "top_part", (int64_t)browse_pane_top_part(p));
-        json_add_member_int(out, "top_line", (int64_t)p->top_line);
-        json_add_member(out, "at", p->thread.at[p->at].id);
+    if (browse_message(b) && browse_shows(b, history, id) && browse_pane_position(&b->pane, &at)) {
+        json_add_member(out, "top", at.top);
+        if (at.part > 0)
+            json_add_member_int(out, "top_part", (int64_t)at.part);
+        json_add_member_int(out, "top_line", (int64_t)at.line);
+        json_add_member(out, "at", at.at);
     }
 }
 

@@ -241,7 +241,7 @@ void browse_lines_add(struct browse_lines *lines, struct str text, const struct 
 
 /* Returns the beginning of a text that is enough for one line of this width, even if each character
  * has four bytes and two combining marks. */
-static struct str first_of(struct str text, size_t width)
+static struct str enough_for_line(struct str text, size_t width)
 {
     size_t most = width * 12 + 64;
 
@@ -251,7 +251,7 @@ static struct str first_of(struct str text, size_t width)
 void browse_lines_append(struct browse_lines *lines, struct str text,
                          const struct browse_layout *how)
 {
-    struct str part = first_of(text, how->width);
+    struct str part = enough_for_line(text, how->width);
     struct laying l = {.lines = lines,
                        .how = how,
                        .one = true,
@@ -405,7 +405,7 @@ static void append_marked(struct browse_lines *lines, struct str text, unsigned 
                           const struct browse_part_view *view)
 {
     struct browse_layout how = {.width = view->width, .styles = styles};
-    struct str shown = first_of(text, view->width);
+    struct str shown = enough_for_line(text, view->width);
     struct browse_place *hits = find_hits(view, shown, shown, &how);
 
     browse_lines_append(lines, text, &how);
@@ -473,19 +473,6 @@ static void add_arguments(struct browse_lines *lines, struct str word, struct st
         browse_lines_add_one(lines, STR(REST), &how);
     free(hits);
     buf_release(&text);
-}
-
-static void add_tool_calls(struct browse_lines *lines, const struct message *m,
-                           const struct browse_part_view *view)
-{
-    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
-    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
-    struct message_call call;
-
-    while (message_next_call(&it, &call, &args))
-        add_arguments(lines, STR_NONE, json_text(call.name, &scratch), call.args, view);
-    buf_release(&scratch);
-    buf_release(&args);
 }
 
 bool browse_calls_match(const struct message *m, struct pattern *pattern)
@@ -563,9 +550,15 @@ static void add_part_details(struct browse_part *part, const struct message *m,
     struct browse_layout how = {.width = view->width, .styles = BROWSE_DIM};
     struct hash_map sources = {0};
     struct str edits = m->field[FIELD_EDIT_RESULTS];
+    struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
+    struct buf scratch = BUF_INIT(BUF_LINE), args = BUF_INIT(BUF_LINE);
+    struct message_call call;
     size_t from = lines->count;
 
-    add_tool_calls(lines, m, view);
+    while (message_next_call(&it, &call, &args))
+        add_arguments(lines, STR_NONE, json_text(call.name, &scratch), call.args, view);
+    buf_release(&scratch);
+    buf_release(&args);
     for (size_t i = from; i < lines->count && part->call == 0; i++)
         for (size_t k = 0; k < lines->at[i].n; k++)
             if (lines->styles[lines->at[i].at + k] & BROWSE_HIT)

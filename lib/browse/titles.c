@@ -42,8 +42,8 @@ static uint64_t bad_lines(const struct browse *b)
 {
     uint64_t count = 0;
 
-    for (size_t i = 0; i < b->sessions.histories && (i == 0 || b->all); i++)
-        count += b->sessions.rows.lists[i].bad_lines;
+    for (size_t i = 0; i < (b->all ? b->histories : 1); i++)
+        count += b->sessions.lists[i].bad_lines;
     return count;
 }
 
@@ -70,11 +70,11 @@ void browse_title_list(struct buf *out, const struct browse *b)
         buf_add_c(out, b->hits_done ? " no hit " : " searching\xe2\x80\xa6 ");
     else if (b->searching)
         buf_addf(out, " %s%s ", hit_titles[b->fit], b->most_hits ? ", most hits first" : "");
-    else if (b->sessions.rows.count > 0)
+    else if (b->sessions.count > 0)
         buf_addf(out, " sessions%s%s ", b->order != BROWSE_NEWEST ? ", " : "",
                  b->order != BROWSE_NEWEST ? browse_order_name(b->order) : "");
     else
-        buf_add_c(out, b->sessions_known ? " no session yet " : " reading ");
+        buf_add_c(out, b->wants.sessions ? " reading " : " no session yet ");
     if (bad > 0)
         buf_addf(out, " %" PRIu64 " bad line%s ", bad, bad == 1 ? "" : "s");
 }
@@ -102,48 +102,32 @@ void browse_title_text(struct buf *out, struct browse *b)
     buf_add_byte(out, ' ');
 }
 
-/* The lines that say what to do in an empty list. */
-static const char *const first_steps[] = {
-    "No conversation is stored here.",
-    "",
-    PROGRAM_PREFIX "chat 'a question'",
-    "    begins one",
-    PROGRAM_PREFIX "hist-import",
-    "    brings in those of other programs",
-    "Ctrl-S",
-    "    lists all your histories",
-};
-
-bool browse_advice_list(struct buf *out, const struct browse *b, size_t line)
+void browse_advice_list(struct buf *out, const struct browse *b)
 {
     if (browse_list_count(b) > 0 || browse_awaits_list(b))
-        return false;
-    if (!b->searching && line < sizeof first_steps / sizeof *first_steps)
-        buf_add_c(out, first_steps[line]);
-    else if (!b->searching)
-        return false;
-    else if (b->role && line == 0)
-        buf_addf(out, "Only role %s: Ctrl-R, next role", b->role);
-    else if (!b->all && b->histories > 1 && line == (b->role ? 1 : 0))
-        buf_add_c(out, "Ctrl-S: search all histories");
-    else
-        return false;
-    return true;
+        return;
+    if (!b->searching)
+        buf_add_c(out, "No conversation is stored here.\n\n" PROGRAM_PREFIX
+                       "chat 'a question'\n    begins one\n" PROGRAM_PREFIX
+                       "hist-import\n    brings in those of other programs\n"
+                       "Ctrl-S\n    lists all your histories\n");
+    if (b->searching && b->role)
+        buf_addf(out, "Only role %s: Ctrl-R, next role\n", b->role);
+    if (b->searching && !b->all && b->histories > 1)
+        buf_add_c(out, "Ctrl-S: search all histories\n");
 }
 
-bool browse_advice_text(struct buf *out, const struct browse *b, size_t line)
+void browse_advice_text(struct buf *out, const struct browse *b)
 {
-    if (line > 0 || !b->role || b->pane.thread.count == 0 || browse_pane_has(&b->pane))
-        return false;
-    buf_addf(out, "No %s message in this session; Ctrl-R: next role", b->role);
-    return true;
+    if (b->role && b->pane.thread.count > 0 && !browse_pane_has(&b->pane))
+        buf_addf(out, "No %s message in this session; Ctrl-R: next role", b->role);
 }
 
 static void add_deletion(struct buf *out, const struct browse *b)
 {
     struct str id = buf_str(&b->subject.id);
     size_t place = browse_sessions_find(&b->sessions, b->subject.history, id);
-    uint64_t count = place == SIZE_MAX ? 0 : b->sessions.rows.at[place].session->count;
+    uint64_t count = place == SIZE_MAX ? 0 : b->sessions.at[place].session->count;
 
     buf_add_c(out, "delete '");
     vis_add_line(out, utf8_first(id, TITLE), true);

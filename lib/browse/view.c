@@ -303,49 +303,47 @@ void browse_view_spoilt(void)
 
 /* ---- keys ---- */
 
-static int32_t special(wint_t key)
+/* A character or a key with a code, as get_wch returns it, or a letter with Alt. */
+enum key_kind { KIND_CHARACTER = OK, KIND_CODE = KEY_CODE_YES, KIND_ALT };
+
+/* Returns the meaning of a key: a character is itself unless the table has it, another key without
+ * a meaning is -1. */
+static int32_t key_of(int kind, wint_t key)
 {
     static const struct {
+        int kind;
         wint_t from;
         int32_t to;
     } keys[] = {
-        {KEY_UP, BROWSE_KEY_UP},
-        {KEY_DOWN, BROWSE_KEY_DOWN},
-        {KEY_LEFT, BROWSE_KEY_LEFT},
-        {KEY_RIGHT, BROWSE_KEY_RIGHT},
-        {KEY_PPAGE, BROWSE_KEY_PAGE_UP},
-        {KEY_NPAGE, BROWSE_KEY_PAGE_DOWN},
-        {KEY_HOME, BROWSE_KEY_HOME},
-        {KEY_END, BROWSE_KEY_END},
-        {KEY_DC, BROWSE_KEY_DELETE},
-        {KEY_BACKSPACE, BROWSE_KEY_BACKSPACE},
-        {KEY_ENTER, BROWSE_KEY_ENTER},
-        {KEY_BTAB, BROWSE_KEY_BACKTAB},
-        {KEY_F(1), BROWSE_KEY_F1},
-        {KEY_SLEFT, BROWSE_KEY_WORD_LEFT},
-        {KEY_SRIGHT, BROWSE_KEY_WORD_RIGHT},
+        {KIND_CODE, KEY_UP, BROWSE_KEY_UP},
+        {KIND_CODE, KEY_DOWN, BROWSE_KEY_DOWN},
+        {KIND_CODE, KEY_LEFT, BROWSE_KEY_LEFT},
+        {KIND_CODE, KEY_RIGHT, BROWSE_KEY_RIGHT},
+        {KIND_CODE, KEY_PPAGE, BROWSE_KEY_PAGE_UP},
+        {KIND_CODE, KEY_NPAGE, BROWSE_KEY_PAGE_DOWN},
+        {KIND_CODE, KEY_HOME, BROWSE_KEY_HOME},
+        {KIND_CODE, KEY_END, BROWSE_KEY_END},
+        {KIND_CODE, KEY_DC, BROWSE_KEY_DELETE},
+        {KIND_CODE, KEY_BACKSPACE, BROWSE_KEY_BACKSPACE},
+        {KIND_CODE, KEY_ENTER, BROWSE_KEY_ENTER},
+        {KIND_CODE, KEY_BTAB, BROWSE_KEY_BACKTAB},
+        {KIND_CODE, KEY_F(1), BROWSE_KEY_F1},
+        {KIND_CODE, KEY_SLEFT, BROWSE_KEY_WORD_LEFT},
+        {KIND_CODE, KEY_SRIGHT, BROWSE_KEY_WORD_RIGHT},
+        {KIND_CHARACTER, '\r', BROWSE_KEY_ENTER},
+        {KIND_CHARACTER, '\n', BROWSE_KEY_ENTER},
+        {KIND_CHARACTER, '\t', BROWSE_KEY_TAB},
+        {KIND_CHARACTER, 0x7f, BROWSE_KEY_BACKSPACE},
+        {KIND_CHARACTER, '\b', BROWSE_KEY_BACKSPACE},
+        {KIND_ALT, 'b', BROWSE_KEY_WORD_LEFT},
+        {KIND_ALT, 'f', BROWSE_KEY_WORD_RIGHT},
+        {KIND_ALT, 'd', BROWSE_KEY_CUT_WORD},
     };
 
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (keys[i].from == key)
+        if (keys[i].kind == kind && keys[i].from == key)
             return keys[i].to;
-    return -1;
-}
-
-static int32_t character(wint_t key)
-{
-    switch (key) {
-    case '\r':
-    case '\n':
-        return BROWSE_KEY_ENTER;
-    case '\t':
-        return BROWSE_KEY_TAB;
-    case 0x7f:
-    case '\b':
-        return BROWSE_KEY_BACKSPACE;
-    default:
-        return (int32_t)key;
-    }
+    return kind == KIND_CHARACTER ? (int32_t)key : -1;
 }
 
 static bool read_mouse(struct browse_input *input)
@@ -359,21 +357,6 @@ static bool read_mouse(struct browse_input *input)
     input->kind = event.bstate & BUTTON1_PRESSED ? BROWSE_CLICK : BROWSE_WHEEL;
     input->lines = event.bstate & BUTTON4_PRESSED ? -WHEEL_LINES : WHEEL_LINES;
     return true;
-}
-
-/* Returns the meaning of a letter with Alt. */
-static int32_t with_alt(wint_t key)
-{
-    switch (key) {
-    case 'b':
-        return BROWSE_KEY_WORD_LEFT;
-    case 'f':
-        return BROWSE_KEY_WORD_RIGHT;
-    case 'd':
-        return BROWSE_KEY_CUT_WORD;
-    default:
-        return -1;
-    }
 }
 
 /* Returns the luma (Rec. 601) of a colour `RRRR/GGGG/BBBB`, each part with one to four hex digits,
@@ -442,7 +425,7 @@ static int32_t escape(struct browse_view *v)
     if (key == ']' && !v->pasting)
         return read_answer(v);
     if (key != '[' && key != 'O')
-        return v->pasting ? -1 : with_alt(key);
+        return v->pasting ? -1 : key_of(KIND_ALT, key);
     timeout(v->sequence_ms);
     for (key = 0; get_wch(&key) == OK && (key < '@' || key > '~') && key >= ' ';)
         number = key >= '0' && key <= '9' ? number % 1000 * 10 + (unsigned)key - '0' : 1000;
@@ -509,9 +492,7 @@ bool browse_view_input(struct browse_view *v, struct browse_input *input)
             if (kind == OK && paste(v, input, key))
                 return true;
         } else {
-            input->key = kind == KEY_CODE_YES ? special(key)
-                         : key == 033         ? escape(v)
-                                              : character(key);
+            input->key = kind == OK && key == 033 ? escape(v) : key_of(kind, key);
             if (input->key > 0)
                 return true;
         }
@@ -521,14 +502,11 @@ bool browse_view_input(struct browse_view *v, struct browse_input *input)
 
 /* ---- drawing ---- */
 
-/* Returns the pair for a text. */
 static enum pair pair_of(unsigned styles)
 {
-    if (styles & BROWSE_DIM)
-        return PAIR_DIM;
-    if (styles & BROWSE_USER)
-        return PAIR_USER;
-    return styles & BROWSE_HEAD   ? PAIR_ASSISTANT
+    return styles & BROWSE_DIM    ? PAIR_DIM
+           : styles & BROWSE_USER ? PAIR_USER
+           : styles & BROWSE_HEAD ? PAIR_ASSISTANT
            : styles & BROWSE_TOOL ? PAIR_TOOL
            : styles & BROWSE_CODE ? PAIR_CODE
                                   : 0;
@@ -598,17 +576,6 @@ struct pen {
     attr_t also;             /* added to every attribute */
 };
 
-/* Returns the number of bytes at the start of a text that are ASCII and whole cells: the character
- * before another one may carry a combining mark. */
-static size_t ascii_cells(struct str text)
-{
-    size_t n = 0;
-
-    while (n < text.n && text.p[n] >= ' ' && text.p[n] <= '~')
-        n++;
-    return n < text.n && n > 0 ? n - 1 : n;
-}
-
 static void draw_text(struct pen *p, struct str text, unsigned styles)
 {
     wchar_t cell[CELL];
@@ -616,9 +583,14 @@ static void draw_text(struct pen *p, struct str text, unsigned styles)
     attr_t a = attributes(p->view, styles, p->also, &pair);
 
     while (text.n > 0) {
-        size_t ascii = ascii_cells(text), width;
+        size_t ascii = 0, width;
         cchar_t c;
 
+        while (ascii < text.n && text.p[ascii] >= ' ' && text.p[ascii] <= '~')
+            ascii++;
+        /* The last one may carry a combining mark. */
+        if (ascii < text.n && ascii > 0)
+            ascii--;
         /* Most text: drawn at once, which takes a third of the time. */
         if (ascii > 0) {
             ascii = p->column + ascii > p->end ? p->end - p->column : ascii;
@@ -631,7 +603,6 @@ static void draw_text(struct pen *p, struct str text, unsigned styles)
             continue;
         }
         width = next_screen_cell(&text, cell);
-
         if (p->column + width > p->end)
             return;
         if (setcchar(&c, cell, a, pair, NULL) == OK)
@@ -663,19 +634,14 @@ static struct pen pen_at(const struct browse_view *v, struct browse_rect r, size
         .view = v, .row = r.row + row, .column = r.column, .end = r.column + r.columns};
 }
 
-/* Draws the text that stands in place of an empty list or panel. */
-static void draw_advice(const struct browse_view *v, const struct browse *b, struct browse_rect r,
-                        bool (*advice)(struct buf *out, const struct browse *b, size_t line))
+/* Draws the lines of a text in place of an empty list or panel. */
+static void draw_advice(const struct browse_view *v, struct str text, struct browse_rect r)
 {
-    struct buf text = BUF_INIT(BUF_SMALL);
-
-    for (size_t i = 0; i < r.rows && advice(&text, b, i); i++) {
+    for (size_t i = 0; i < r.rows && text.p && text.n > 0; i++) {
         struct pen p = pen_at(v, r, i);
 
-        draw_text(&p, buf_str(&text), 0);
-        buf_clear(&text);
+        draw_text(&p, str_cut(&text, '\n'), 0);
     }
-    buf_release(&text);
 }
 
 static void draw_list(const struct browse_view *v, const struct browse *b, struct browse_rect r)
@@ -684,20 +650,20 @@ static void draw_list(const struct browse_view *v, const struct browse *b, struc
     struct browse_rows how = {
         .columns = r.columns, .now = time_now(), .places = b->all ? b->places : NULL};
     struct browse_lines lines = {0};
+    struct buf advice = BUF_INIT(BUF_LINE);
 
-    for (size_t i = 0; i < r.rows; i++) {
+    browse_advice_list(&advice, b);
+    draw_advice(v, buf_str(&advice), r);
+    buf_release(&advice);
+    for (size_t i = 0; i < r.rows && l->top + i < browse_list_count(b); i++) {
         size_t place = l->top + i;
         struct pen p = pen_at(v, r, i);
 
-        if (place >= browse_list_count(b)) {
-            draw_advice(v, b, r, browse_advice_list);
-            break;
-        }
         if (b->searching)
             browse_row_hit(&lines, &b->hits.at[place],
                            i > 0 && b->hits.at[place].group == b->hits.at[place - 1].group, &how);
         else
-            browse_row_session(&lines, &b->sessions.rows.at[place], &how);
+            browse_row_session(&lines, &b->sessions.at[place], &how);
         if (place == l->at)
             p.also = b->focus == BROWSE_TEXT ? A_BOLD | A_UNDERLINE : A_REVERSE;
         draw_line(&p, &lines, lines.count - 1);
@@ -710,10 +676,13 @@ static void draw_list(const struct browse_view *v, const struct browse *b, struc
 static void draw_messages(const struct browse_view *v, struct browse *b, struct browse_rect r)
 {
     const struct browse_lines *lines;
+    struct buf advice = BUF_INIT(BUF_SMALL);
     size_t line;
     bool current;
 
-    draw_advice(v, b, r, browse_advice_text);
+    browse_advice_text(&advice, b);
+    draw_advice(v, buf_str(&advice), r);
+    buf_release(&advice);
     for (size_t i = 0; i < r.rows; i++) {
         struct pen p = pen_at(v, r, i);
 

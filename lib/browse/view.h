@@ -50,9 +50,9 @@ void browse_title_box(struct buf *out, const struct browse *b);
 void browse_title_list(struct buf *out, const struct browse *b);
 void browse_title_text(struct buf *out, struct browse *b);
 void browse_foot(struct buf *out, const struct browse *b);
-/* Append line `line` of a text in place of an empty list, or of messages of which none has the
- * wanted role. Return false after the last line, and if there is something to list or show. */
-bool browse_advice_list(struct buf *out, const struct browse *b, size_t line);
-bool browse_advice_text(struct buf *out, const struct browse *b, size_t line);
+/* Append the lines of a text in place of an empty list, or of messages of which none has the wanted
+ * role; nothing if there is something to list or show. */
+void browse_advice_list(struct buf *out, const struct browse *b);
+void browse_advice_text(struct buf *out, const struct browse *b);
 
 #endif

@@ -7,6 +7,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/simd.h"
 #include "chathist/base/thread_pool.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/time_blocks.h"
 #include "search/literal_scan.h"
@@ -22,6 +23,8 @@ struct search_work {
     struct skip_map map;
     struct time_blocks times;
     struct parallel_scan *scan;
+    struct scan_item item; /* the hit that the scan has found last */
+    bool unread;           /* its line is read by the next call, because of a pause */
 };
 
 /* In sizes of a block of the scan: a smaller file is parsed line by line; a file of which less is
@@ -191,15 +194,23 @@ static int match(struct search *s, struct hit *h, struct err *e)
  * line that a writer took back meanwhile is passed over. */
 static int next_item(struct search *s, struct hit *h, struct err *e)
 {
-    struct scan_item item;
-    int more = s->work->scan ? parallel_scan_next(s->work->scan, &item, &s->scan.bad, e) : 0;
+    struct search_work *w = s->work;
+    int more;
 
     h->found = false;
-    if (more != 1)
-        return more;
-    if (read_found_line(s, &item, h, e) < 0)
+    if (!w->unread) {
+        more = w->scan ? parallel_scan_next(w->scan, &w->item, &s->scan.bad, e) : 0;
+        if (more != 1)
+            return more;
+        /* To read and parse a long line takes as long as to find it. */
+        w->unread = s->until && time_ticks() >= *s->until;
+        if (w->unread)
+            return SEARCH_PAUSED;
+    }
+    w->unread = false;
+    if (read_found_line(s, &w->item, h, e) < 0)
         return -1;
-    h->time = item.time;
+    h->time = w->item.time;
     return message_parse(&s->message, h->line.text) ? match(s, h, e) : 1;
 }
 

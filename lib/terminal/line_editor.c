@@ -64,7 +64,7 @@ struct line {
     int unread;                 /* a byte that is read again; -1: none */
     struct wide undo[UNDO_MAX]; /* earlier states of the line, and its present state last */
     size_t undo_count;
-    int ahead; /* unread bytes that were typed before take_terminal() */
+    int ahead; /* unread bytes that were typed before set_line_modes() */
     enum line_came came;
 };
 
@@ -123,7 +123,7 @@ static void restore_at_exit(void)
 }
 
 /* Sets our modes and counts the bytes that were typed before. */
-static void take_terminal(struct line *l)
+static void set_line_modes(struct line *l)
 {
     set_quiet(l);
     if (ioctl(STDIN_FILENO, FIONREAD, &l->ahead) < 0)
@@ -135,7 +135,7 @@ void line_lend(struct line *l, bool lent)
     if (lent)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &l->found);
     else
-        take_terminal(l);
+        set_line_modes(l);
 }
 
 static size_t terminal_columns(const struct line *l)
@@ -203,7 +203,7 @@ static bool is_tall(const struct line *l)
 }
 
 /* Adds a character as libedit shows it. */
-static void add_shown(struct buf *out, wchar_t c, size_t width)
+static void add_as_shown(struct buf *out, wchar_t c, size_t width)
 {
     if (c == L'\t') {
         for (; width > 0; width--)
@@ -236,7 +236,7 @@ static struct wide_place add_rows(struct buf *out, const struct line *l, const s
         for (; row < before.row && row < last; row++)
             buf_add_c(out, "\033[K\r\n");
         if (all->at[i] != L'\n' && before.row >= l->top && before.row <= last)
-            add_shown(out, all->at[i], at.column - before.column);
+            add_as_shown(out, all->at[i], at.column - before.column);
     }
     for (; row < at.row && row < last; row++)
         buf_add_c(out, "\033[K\r\n");
@@ -296,7 +296,7 @@ static void leave_window(struct line *l, bool whole)
         else if (all.at[i] == L'\t')
             buf_add_byte(&out, '\t');
         else
-            add_shown(&out, all.at[i], 1);
+            add_as_shown(&out, all.at[i], 1);
     write_terminal(buf_str(&out));
     wide_release(&all);
     buf_release(&out);
@@ -304,9 +304,9 @@ static void leave_window(struct line *l, bool whole)
 
 /* Called before each key. In a line that fills the screen libedit does not move the cursor to a row
  * below the screen, but adds the next character at the end of the line as if it had, and so writes
- * behind the rows that it has (libedit 3.1). If the last key moved the cursor to the end of such a
+ * after the rows that it has (libedit 3.1). If the last key moved the cursor to the end of such a
  * line, it is drawn again, because that puts the cursor where the end is. */
-static void settle_cursor(struct line *l)
+static void redraw_at_end(struct line *l)
 {
     const LineInfoW *info = el_wline(l->el);
     bool was_at_end = l->at_end;
@@ -323,7 +323,7 @@ static void settle_cursor(struct line *l)
 }
 
 /* Called before each key and after a paste, which libedit has not drawn yet (`drawn` is false). */
-static void settle_view(struct line *l, bool drawn)
+static void update_view(struct line *l, bool drawn)
 {
     struct pollfd fd = {.fd = STDIN_FILENO, .events = POLLIN};
     bool tall;
@@ -369,36 +369,38 @@ static void resize(struct line *l)
 
     renew_size(l);
     if (l->tall) {
-        settle_view(l, true);
+        update_view(l, true);
         return;
     }
     after = rows_above(l);
     draw_again(l, after < before ? after : before);
 }
 
-/* Stops the program as an uncaught SIGTSTP does. */
-static void suspend_editor(struct line *l)
+/* Sets the terminal up again after another program had it. */
+static void resume_editor(struct line *l)
 {
-    set_pasting(l, false);
-    el_wset(l->el, EL_PREP_TERM, 0);
-    line_signals_stop();
+    el_wset(l->el, EL_PREP_TERM, 1);
+    renew_size(l);
+    set_pasting(l, true);
 }
 
-/* Handles the next signal. Returns true if it ends the line. */
-static bool take_signal(struct line *l)
+/* Handles the next signal. Returns whether it ends the line. */
+static bool handle_signal(struct line *l)
 {
     int signo = line_signals_next();
 
     if (signo == 0)
         return false;
-    if (signo == SIGTSTP)
-        suspend_editor(l);
+    if (signo == SIGTSTP) {
+        /* Stops the program as an uncaught one does. */
+        set_pasting(l, false);
+        el_wset(l->el, EL_PREP_TERM, 0);
+        line_signals_stop();
+    }
     if (signo == SIGWINCH)
         resize(l);
     if (signo == SIGTSTP || signo == SIGCONT) {
-        el_wset(l->el, EL_PREP_TERM, 1);
-        renew_size(l);
-        set_pasting(l, true);
+        resume_editor(l);
         if (l->tall)
             draw_window(l);
         else
@@ -428,7 +430,7 @@ static int next_byte(struct line *l, char *c)
 
         if (poll(fds, 2, -1) < 0)
             continue;
-        if (fds[0].revents && take_signal(l))
+        if (fds[0].revents && handle_signal(l))
             return -1;
         if (!fds[1].revents)
             continue;
@@ -446,8 +448,8 @@ static int next_byte(struct line *l, char *c)
 /* ---- keys ---- */
 
 /* While a line is edited the terminal sends no signals for Ctrl-C and the like, because these bytes
- * may be part of a paste. Returns true if the character is such a key; it may end the line. */
-static bool take_signal_key(struct line *l, int32_t c)
+ * may be part of a paste. Returns whether the character is such a key; it may end the line. */
+static bool apply_signal_key(struct line *l, int32_t c)
 {
     const cc_t *keys = l->found.c_cc;
 
@@ -474,7 +476,7 @@ static void add_key_name(struct buf *out, struct str key)
 /* Finds out which command libedit has for a sequence, its own, ours or one of ~/.editrc. libedit
  * has no function for that question, so it is asked to print the binding: `"^[[A" ->
  * ed-prev-history`. For an unknown sequence it prints an error without "->". Returns whether it has
- * one. */
+ * one, and appends it to `command` (may be NULL). */
 static bool find_binding(const struct line *l, struct str key, struct buf *command)
 {
     char *said = NULL;
@@ -493,20 +495,11 @@ static bool find_binding(const struct line *l, struct str key, struct buf *comma
     el_set(l->el, EL_SETFP, 2, stderr);
     fclose(errors);
     arrow = said ? strstr(said, "->") : NULL;
-    if (arrow)
+    if (arrow && command)
         buf_add_str(command, str_trim(str_of(arrow + 2)));
     free(said);
     buf_release(&name);
     return arrow != NULL;
-}
-
-static bool is_bound(const struct line *l, struct str key)
-{
-    struct buf command = BUF_INIT(BUF_SMALL);
-    bool bound = find_binding(l, key, &command);
-
-    buf_release(&command);
-    return bound;
 }
 
 static void push_key(struct line *l, wchar_t c)
@@ -543,7 +536,7 @@ static int read_character(struct line *l, char first)
     }
     if (used < n)
         l->unread = (unsigned char)held[n - 1];
-    if (take_signal_key(l, cp))
+    if (apply_signal_key(l, cp))
         return l->came == LINE_TEXT ? 1 : -1;
     if (cp < 0x80 || cp > 0x9f)
         push_key(l, cp < 0 ? L'\xfffd' : (wchar_t)cp);
@@ -603,7 +596,7 @@ static int read_escape(struct line *l)
     }
     key[n++] = c;
     came = read_sequence(l, key, &n);
-    if (came <= 0 || n == 0 || !is_bound(l, (struct str){key, n}))
+    if (came <= 0 || n == 0 || !find_binding(l, (struct str){key, n}, NULL))
         return came;
     /* It ends a search, which would take its ESC for this. */
     if (is_searching(l))
@@ -615,22 +608,17 @@ static int read_escape(struct line *l)
 
 /* ---- undo ---- */
 
-static bool is_blank(wchar_t c)
-{
-    return c == L' ' || c == L'\t' || c == L'\n';
-}
-
 static bool begins_with(const struct wide *text, const struct wide *start)
 {
     return text->count >= start->count &&
            (start->count == 0 || wmemcmp(text->at, start->at, start->count) == 0);
 }
 
-/* Is `now` the former state with one more character of the same word? */
+/* Returns whether `now` is the former state with one more character of the same word. */
 static bool extends_word(const struct wide *former, const struct wide *now)
 {
     return former->count > 0 && now->count == former->count + 1 && begins_with(now, former) &&
-           !is_blank(former->at[former->count - 1]);
+           !wcschr(L" \t\n", former->at[former->count - 1]);
 }
 
 static void forget_states(struct line *l)
@@ -639,9 +627,9 @@ static void forget_states(struct line *l)
         wide_release(&l->undo[--l->undo_count]);
 }
 
-/* Called before each key: keeps the present state of the line if the last key changed it.
+/* Called before each key: adds the present state of the line if the last key changed it.
  * Characters of one word are one change. (libedit records changes only for vi keys.) */
-static void keep_state(struct line *l)
+static void record_state(struct line *l)
 {
     const LineInfoW *info = el_wline(l->el);
     struct wide now = {0}, *last = l->undo_count > 0 ? &l->undo[l->undo_count - 1] : NULL;
@@ -702,12 +690,12 @@ static int next_char(EditLine *el, wchar_t *out)
 
         el_winsertstr(el, l->begins.at);
         wide_release(&l->begins);
-        settle_view(l, false);
+        update_view(l, false);
         draw_again(l, above);
     }
-    keep_state(l);
-    settle_cursor(l);
-    settle_view(l, true);
+    record_state(l);
+    redraw_at_end(l);
+    update_view(l, true);
     while (l->key_at == l->key_count) {
         char c;
         int came = next_byte(l, &c);
@@ -724,42 +712,29 @@ static int next_char(EditLine *el, wchar_t *out)
 
 /* ---- what keys do ---- */
 
-/* A terminal sends CR, LF or both for a newline. */
-static void settle_newlines(struct buf *text)
-{
-    size_t to = 0;
-    bool cr = false;
-
-    for (size_t i = 0; i < text->len; i++) {
-        char c = text->data[i];
-
-        if (c != '\n' || !cr)
-            text->data[to++] = c == '\r' ? '\n' : c;
-        cr = c == '\r';
-    }
-    buf_truncate(text, to);
-}
-
 /* Reads pasted text up to its mark, and inserts it; no byte in it is a key. */
 static unsigned char insert_pasted(EditLine *el, int key)
 {
     struct line *l = line_of(el);
     struct buf text = BUF_INIT(PASTE_MAX);
     size_t matched = 0;
+    bool cr = false;
     int came = 1;
     char c;
 
     (void)key;
     while (matched < PASTE_END.n && (came = next_byte(l, &c)) > 0) {
         matched = c == PASTE_END.p[matched] ? matched + 1 : c == ESC;
-        buf_add_byte(&text, c);
+        /* A terminal sends CR, LF or both for a newline. */
+        if (c != '\n' || !cr)
+            buf_add_byte(&text, c == '\r' ? '\n' : c);
+        cr = c == '\r';
     }
     if (!text.overflow && came > 0)
         buf_truncate(&text, text.len - PASTE_END.n);
-    settle_newlines(&text);
     insert_text(el, buf_str(&text));
     buf_release(&text);
-    settle_view(l, false);
+    update_view(l, false);
     return came > 0 ? CC_REFRESH : CC_EOF;
 }
 
@@ -846,9 +821,7 @@ static unsigned char edit_text(EditLine *el, int c)
     changed = l->setup.edit(l->setup.arg, &text);
     set_quiet(l);
     line_signals_edit(true);
-    el_wset(el, EL_PREP_TERM, 1);
-    renew_size(l);
-    set_pasting(l, true);
+    resume_editor(l);
     if (changed) {
         wide_add_text(&edited, buf_str(&text));
         replace_text(el, edited.at);
@@ -914,29 +887,22 @@ static void add_table(struct buf *out, const struct words *w, size_t columns)
     buf_release(&word);
 }
 
-/* Prints the words below the line, in columns. */
-static void print_words(const struct line *l, const struct words *words)
-{
-    struct buf out = BUF_INIT(BUF_LINE);
-
-    buf_add_c(&out, "\r\n");
-    add_table(&out, words, terminal_columns(l));
-    write_terminal(buf_str(&out));
-    buf_release(&out);
-}
-
 /* Inserts the common beginning of the words, or prints them if that adds nothing. */
 static unsigned char insert_or_print_words(struct line *l, struct str before,
                                            const struct line_words *words)
 {
     struct str typed = {before.p + words->from, before.n - words->from};
+    struct buf table = BUF_INIT(BUF_LINE);
     struct str all;
 
     if (words->all.count == 0)
         return CC_ERROR;
     all = common_beginning(&words->all);
     if (words->all.count > 1 && all.n <= typed.n) {
-        print_words(l, &words->all);
+        buf_add_c(&table, "\r\n");
+        add_table(&table, &words->all, terminal_columns(l));
+        write_terminal(buf_str(&table));
+        buf_release(&table);
         return CC_REDISPLAY;
     }
     el_deletestr(l->el, (int)utf8_count(typed));
@@ -973,8 +939,8 @@ static wchar_t *prompt_of(EditLine *el)
     return l->prompt.at;
 }
 
-/* May our command take the place of the one that the key has? libedit binds the arrow keys to its
- * own commands. */
+/* Returns whether our command may take the place of the one that the key has. libedit binds the
+ * arrow keys to its own commands. */
 static bool is_free(const struct line *l, struct str key, const char *command)
 {
     struct buf present = BUF_INIT(BUF_SMALL);
@@ -1138,7 +1104,7 @@ int line_open(struct line **out, const struct line_setup *setup, struct err *e)
     el_wset(l->el, EL_GETCFN, next_char);
     el_wset(l->el, EL_PROMPT_ESC, prompt_of, PROMPT_STYLE);
     set_keys(l);
-    take_terminal(l);
+    set_line_modes(l);
     /* Without it, libedit draws tall texts. */
     l->nowhere = fopen("/dev/null", "we");
     return 0;

@@ -36,8 +36,8 @@ static void emit_piece(const struct markdown *m, unsigned styles, struct str tex
 
 /* ---- a run of marks and the next character ---- */
 
-/* May emphasis begin after this byte? It may after a letter of a script without blanks between
- * words. */
+/* Returns whether emphasis may begin after this byte. It may after a letter of a script without
+ * blanks between words. */
 static bool may_precede(char c, char mark)
 {
     return ascii_is_space(c) || (mark == '*' && is_beyond_ascii(c)) ||
@@ -95,7 +95,7 @@ static unsigned backticks(struct markdown *m)
     return present(m);
 }
 
-static unsigned judge_marks(struct markdown *m, char next)
+static unsigned classify_marks(struct markdown *m, char next)
 {
     if (m->fence > 0 && !m->info) {
         m->closing = m->run >= m->fence && ascii_is_space(next);
@@ -118,7 +118,7 @@ static unsigned judge_marks(struct markdown *m, char next)
 
 static void end_run(struct markdown *m, char next)
 {
-    unsigned styles = judge_marks(m, next);
+    unsigned styles = classify_marks(m, next);
     char marks[64];
 
     memset(marks, m->run_mark, sizeof marks);
@@ -134,7 +134,7 @@ static void end_run(struct markdown *m, char next)
 
 /* ---- the bytes ---- */
 
-/* Does a run of marks begin with this byte? */
+/* Returns whether a run of marks begins with this byte. */
 static bool is_mark(const struct markdown *m, char c)
 {
     if (m->info)
@@ -174,15 +174,11 @@ static void pass_byte(struct markdown *m, char c)
     m->before = c;
 }
 
-void markdown_feed(struct markdown *m, struct str piece)
+static void feed_bytes(struct markdown *m, struct str piece)
 {
     size_t from = 0;
     unsigned styles = 0;
 
-    /* The text begins at the start of a line. */
-    if (!m->started)
-        m->before = '\n';
-    m->started = true;
     for (size_t i = 0; i < piece.n; i++) {
         char c = piece.p[i];
 
@@ -209,6 +205,33 @@ void markdown_feed(struct markdown *m, struct str piece)
         }
     }
     emit_piece(m, styles, str_skip(piece, from));
+}
+
+/* Returns whether the line may open or close a code block. */
+static bool may_be_fence(struct str line)
+{
+    while (line.n > 1 && ascii_is_space(line.p[0]))
+        line = str_skip(line, 1);
+    return line.p[0] == '`' || line.p[0] == '~';
+}
+
+void markdown_feed(struct markdown *m, struct str piece)
+{
+    /* The text begins at the start of a line. */
+    if (!m->started)
+        m->before = '\n';
+    m->started = true;
+    if (m->fn)
+        feed_bytes(m, piece);
+    while (!m->fn && piece.n > 0) {
+        const char *end = memchr(piece.p, '\n', piece.n);
+        struct str line = {piece.p, end ? (size_t)(end + 1 - piece.p) : piece.n};
+
+        /* A whole line that is no fence leaves no trace in the state. */
+        if (!end || m->before != '\n' || m->run > 0 || may_be_fence(line))
+            feed_bytes(m, line);
+        piece = str_skip(piece, line.n);
+    }
 }
 
 void markdown_end(struct markdown *m)

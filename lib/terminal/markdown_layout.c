@@ -268,7 +268,7 @@ static bool is_delimiter(struct str cell)
     return cell.n > 0;
 }
 
-/* Is the second line the delimiter row of a table whose header is the first one? */
+/* Returns whether the second line is the delimiter row of a table whose header is the first one. */
 static bool begins_table(struct str header, struct str delimiter)
 {
     struct str row = row_inside(delimiter), cell;

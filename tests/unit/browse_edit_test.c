@@ -187,3 +187,35 @@ TEST(the_help_tells_of_every_line)
     CHECK(str_starts(buf_str(&line), STR("4 to 13 of 25")));
     buf_release(&line);
 }
+
+TEST(the_help_is_wrapped)
+{
+    struct browse_lines narrow = {0}, wide = {0};
+
+    browse_help(&narrow, 40);
+    browse_help(&wide, 200);
+    CHECK(narrow.count > wide.count && wide.count > 20);
+    for (size_t i = 0; i < narrow.count; i++)
+        CHECK(browse_line_columns(&narrow, i) <= 40);
+    browse_lines_release(&narrow);
+    browse_lines_release(&wide);
+}
+
+TEST(the_hints_fit_and_tell_how_to_leave)
+{
+    for (int focus = BROWSE_BOX; focus <= BROWSE_TEXT; focus++) {
+        size_t before = 0;
+
+        for (size_t columns = 20; columns < 140; columns++) {
+            struct buf text = BUF_INIT(BUF_SMALL);
+
+            browse_hints(&text, (enum browse_focus)focus, false, false, columns);
+            CHECK(text.len <= columns);
+            CHECK(str_ends(buf_str(&text), STR("Esc close")));
+            CHECK(strstr(buf_c(&text), "  Esc close") || columns < 26);
+            before = text.len > before ? text.len : before;
+            buf_release(&text);
+        }
+        CHECK(before > 50);
+    }
+}

@@ -1,18 +1,15 @@
 #include "browse/list.h"
 
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "chathist/base/file.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "test.h"
-#include "scratch.h"
 
-/* Puts sessions `letter`0 and so on into a list, the last one first, used each so many seconds. */
-static void put(struct browse_sessions *s, size_t history, char letter, size_t count, int64_t start,
+/* Puts sessions `letter`0 and so on into a list, the last one first, each used `seconds` after the
+ * one before. */
+static void put(struct session_rows *s, size_t history, char letter, size_t count, int64_t start,
                 int64_t seconds, size_t scope)
 {
     struct session_list list = {0};
@@ -36,43 +33,42 @@ static void put(struct browse_sessions *s, size_t history, char letter, size_t c
 
 TEST(several_histories_are_merged_by_time)
 {
-    struct browse_sessions s = {0};
+    struct session_rows s = {.lists = mem_zalloc(3 * sizeof(struct session_list))};
 
     put(&s, 0, 'a', 700, 1000, 30, 1);
-    CHECK_INT(s.rows.count, 700);
+    CHECK_INT(s.count, 700);
     put(&s, 1, 'b', 1500, 7000, 10, 3);
     put(&s, 2, 'c', 3, 1, 1, 3);
-    CHECK_INT(s.rows.count, 2203);
-    for (size_t i = 1; i < s.rows.count; i++)
-        CHECK(str_compare(s.rows.at[i - 1].session->last_used, s.rows.at[i].session->last_used) >=
-              0);
-    CHECK_STR(s.rows.at[0].session->id.p, "b1499");
-    CHECK_STR(s.rows.at[2202].session->id.p, "c0");
+    CHECK_INT(s.count, 2203);
+    for (size_t i = 1; i < s.count; i++)
+        CHECK(str_compare(s.at[i - 1].session->last_used, s.at[i].session->last_used) >= 0);
+    CHECK_STR(s.at[0].session->id.p, "b1499");
+    CHECK_STR(s.at[2202].session->id.p, "c0");
     CHECK_INT(browse_sessions_find(&s, 2, STR("c0")), 2202);
     CHECK_INT(browse_sessions_find(&s, BROWSE_ANY_HISTORY, STR("b1499")), 0);
     CHECK(browse_sessions_find(&s, 0, STR("c0")) == SIZE_MAX);
     /* Fewer of them. */
     browse_sessions_put(&s, 0, NULL, 1, BROWSE_NEWEST);
-    CHECK_INT(s.rows.count, 700);
-    CHECK_STR(s.rows.at[699].session->id.p, "a0");
-    browse_sessions_release(&s);
+    CHECK_INT(s.count, 700);
+    CHECK_STR(s.at[699].session->id.p, "a0");
+    session_rows_release(&s, 3);
 }
 
-static void check_order(struct browse_sessions *s, enum browse_order order, size_t scope,
+static void check_order(struct session_rows *s, enum browse_order order, size_t scope,
                         const char *want)
 {
     struct buf ids = BUF_INIT(BUF_SMALL);
 
     browse_sessions_put(s, 0, NULL, scope, order);
-    for (size_t i = 0; i < s->rows.count; i++)
-        buf_addf(&ids, "%s ", s->rows.at[i].session->id.p);
+    for (size_t i = 0; i < s->count; i++)
+        buf_addf(&ids, "%s ", s->at[i].session->id.p);
     CHECK_STR(buf_c(&ids), want);
     buf_release(&ids);
 }
 
 TEST(sessions_stand_in_the_order_that_is_wanted)
 {
-    struct browse_sessions s = {0};
+    struct session_rows s = {.lists = mem_zalloc(3 * sizeof(struct session_list))};
 
     put(&s, 0, 'b', 3, 1000, 30, 2);
     put(&s, 1, 'a', 2, 1050, 30, 2);
@@ -81,7 +77,7 @@ TEST(sessions_stand_in_the_order_that_is_wanted)
     check_order(&s, BROWSE_LONGEST, 2, "b2 a1 b1 a0 b0 ");
     check_order(&s, BROWSE_BY_TITLE, 2, "a0 a1 b0 b1 b2 ");
     check_order(&s, BROWSE_OLDEST, 1, "b0 b1 b2 ");
-    browse_sessions_release(&s);
+    session_rows_release(&s, 3);
 }
 
 /* ---- hits */
@@ -150,37 +146,40 @@ TEST(hits_of_one_session_stand_together)
     browse_hits_release(&all);
 }
 
-/* ---- changes of a file */
+/* ---- rows ---- */
 
-static void write_file(const char *text, int flags)
+TEST(a_row_shows_the_match_whatever_the_width)
 {
-    int fd = open("h", O_WRONLY | O_CREAT | flags, 0600);
+    struct buf content = BUF_INIT(BUF_SMALL);
+    struct browse_hits hits = {0};
+    struct message m = MESSAGE_INIT;
+    struct hit hit = {.message = &m};
 
-    CHECK(fd >= 0 && file_write_all(fd, text, strlen(text)) == 0);
-    close(fd);
-}
+    for (int i = 0; i < 60; i++)
+        buf_addf(&content, "word%d ", i);
+    CHECK(message_parse(&m, STR("{\"id\":\"m\",\"session_id\":\"sess_1_abcdef\","
+                                "\"timestamp\":\"2024-06-27T12:00:00+00:00\","
+                                "\"role\":\"assistant\",\"content\":\"x\"}")));
+    hit.text = buf_str(&content);
+    hit.at = (size_t)(str_find(hit.text, STR("word40")) - hit.text.p);
+    hit.len = 6;
+    browse_hits_add(&hits, 0, &hit);
+    for (size_t width = 30; width < 100; width++) {
+        struct browse_lines l = {0};
+        struct buf marked = BUF_INIT(BUF_SMALL);
 
-TEST(each_change_of_a_file_is_seen_once)
-{
-    struct browse_stamp s = {0};
-    struct stat st;
-
-    scratch_enter();
-    CHECK(!browse_stamp_renew(&s, "h"));
-    write_file("one\n", 0);
-    CHECK(browse_stamp_renew(&s, "h") && !browse_stamp_renew(&s, "h"));
-    write_file("more\n", O_APPEND);
-    CHECK(browse_stamp_renew(&s, "h") && !browse_stamp_renew(&s, "h"));
-    /* As touch -r sets the time back. */
-    CHECK(stat("h", &st) == 0);
-    file_wait(-1, 50); /* until the file system's clock has moved */
-    write_file("two\n", 0);
-    CHECK(utimensat(AT_FDCWD, "h", (struct timespec[]){st.st_atim, st.st_mtim}, 0) == 0);
-    CHECK(browse_stamp_renew(&s, "h"));
-    CHECK(rename("h", "before") == 0);
-    write_file("two\nmore\n", 0);
-    CHECK(browse_stamp_renew(&s, "h"));
-    CHECK(unlink("h") == 0);
-    CHECK(browse_stamp_renew(&s, "h") && !browse_stamp_renew(&s, "h"));
-    scratch_leave();
+        browse_row_hit(&l, &hits.at[0], false, &(struct browse_rows){.columns = width});
+        CHECK(str_starts(buf_str(&l.text),
+                         width < 40 ? STR("24-06-27 asst ") : STR("2024-06-27 asst ")));
+        CHECK(browse_line_columns(&l, 0) <= width);
+        for (size_t i = 0; i < l.text.len; i++)
+            if (l.styles[i] == BROWSE_HIT)
+                buf_add_byte(&marked, l.text.data[i]);
+        CHECK_STR(buf_c(&marked), "word40");
+        buf_release(&marked);
+        browse_lines_release(&l);
+    }
+    browse_hits_release(&hits);
+    message_release(&m);
+    buf_release(&content);
 }

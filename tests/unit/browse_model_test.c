@@ -6,7 +6,7 @@
 #include "test.h"
 #include "browse/view.h"
 
-/* ---- what is passed in ---- */
+/* ---- data ---- */
 
 /* Sessions s0, s1, … as the letters say, in that order. */
 static void take_sessions(struct browse *b, const char *letters)
@@ -41,24 +41,24 @@ static void add_message(struct thread *t, size_t i, const char *role, const char
 }
 
 /* Passes in a thread with its parts, and counts its hits. */
-static void hand_in(struct browse *b, struct thread *t)
+static void hand_in(struct browse *b, struct thread *t, bool every)
 {
     struct browse_parts parts;
 
     browse_parts_make(&parts, t);
-    browse_set_messages(b, t, &parts, false);
+    browse_set_messages(b, t, &parts, every);
     while (browse_pane_is_counting(&b->pane))
         browse_pane_count(&b->pane);
 }
 
 /* Messages m0, m1, …: a header, three lines and a blank one each, user and assistant by turns. */
-static void take_messages(struct browse *b, size_t count)
+static void take_messages(struct browse *b, size_t count, bool every)
 {
     struct thread t = {0};
 
     for (size_t i = 0; i < count; i++)
         add_message(&t, i, i % 2 ? "assistant" : "user", "one\\ntwo words\\nthree", "");
-    hand_in(b, &t);
+    hand_in(b, &t, every);
 }
 
 /* The next hits of the search: hit i is message m<from + i> of session s<i / 3>. */
@@ -126,60 +126,16 @@ static const char *chosen(const struct browse *b)
 
 /* ---- scripts ---- */
 
-/* The keys that have to be pressed again when the command that is held was carried out. */
 struct script {
     struct browse b;
-    int32_t later[40];
-    size_t later_count;
+    enum browse_command command; /* the last one that was returned; a step has to check it */
+    int64_t now;
 };
 
 static void press_one(struct script *s, int32_t key)
 {
-    enum browse_command command = BROWSE_LATER;
-
-    if (s->later_count == 0)
-        command = browse_press(&s->b, key, 0);
-    if (command == BROWSE_LATER)
-        s->later[s->later_count++] = key;
-    else
-        CHECK_INT(command, BROWSE_NOTHING);
-}
-
-/* Does what the loop does when something was passed in. */
-static void go_on(struct script *s)
-{
-    bool more = true;
-
-    while (more) {
-        int32_t later[40];
-        size_t count = s->later_count;
-
-        CHECK_INT(browse_go_on(&s->b), BROWSE_NOTHING);
-        memcpy(later, s->later, sizeof later);
-        s->later_count = 0;
-        for (size_t i = 0; i < count; i++)
-            press_one(s, later[i]);
-        more = s->later_count < count;
-    }
-}
-
-static void press_special(struct script *s, const char *word)
-{
-    static const struct {
-        const char *name;
-        int32_t key;
-    } keys[] = {
-        {"Down", BROWSE_KEY_DOWN},      {"Up", BROWSE_KEY_UP},      {"Page", BROWSE_KEY_PAGE_DOWN},
-        {"PageUp", BROWSE_KEY_PAGE_UP}, {"Half", BROWSE_CTRL('d')}, {"Tab", BROWSE_KEY_TAB},
-        {"Rub", BROWSE_KEY_BACKSPACE},  {"Esc", BROWSE_KEY_ESCAPE}, {"Enter", BROWSE_KEY_ENTER}};
-
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        if (strcmp(word, keys[i].name) == 0) {
-            press_one(s, keys[i].key);
-            return;
-        }
-    printf("no step '%s'\n", word);
-    CHECK(false);
+    CHECK_INT(s->command, BROWSE_NOTHING);
+    s->command = browse_press(&s->b, key, s->now);
 }
 
 /* Checks a text, in which `_` stands for a blank. */
@@ -193,64 +149,165 @@ static void check_text(const char *got, const char *want)
     CHECK_STR(text, want);
 }
 
-static void check_title(const struct browse *b, const char *want)
+static void check_line(const struct browse *b, void (*add)(struct buf *out, const struct browse *b),
+                       const char *want)
 {
     struct buf text = BUF_INIT(BUF_SMALL);
 
-    browse_title_list(&text, b);
+    add(&text, b);
     check_text(buf_c(&text), want);
     buf_release(&text);
 }
 
-/* A step that checks something. Returns false for another one. */
-static bool check_step(struct browse *b, const char *word)
-{
-    unsigned number = 0;
+/* Names of numbers in steps. */
+struct name {
+    const char *name;
+    int32_t number;
+};
+#define NAME(name, number)                                                                         \
+    {                                                                                              \
+        name, (int32_t)(number)                                                                    \
+    }
 
-    if (sscanf(word, "@%u", &number) == 1)
-        CHECK_INT(b->pane.at, number);
-    else if (sscanf(word, "#%u", &number) == 1)
-        CHECK_INT(browse_list(b)->at, number);
-    else if (sscanf(word, "^%u", &number) == 1)
-        CHECK_INT(browse_list(b)->top, number);
-    else if (sscanf(word, "count:%u", &number) == 1)
-        CHECK_INT(browse_list_count(b), number);
-    else if (sscanf(word, "hit:%u", &number) == 1)
-        CHECK_INT(b->pane.has_hit ? b->pane.hit : SIZE_MAX, number);
-    else if (word[0] >= '0' && word[0] <= '9')
-        check_text(seen(b, (size_t)atoi(word)), strchr(word, ':') + 1);
-    else if (word[0] == '=')
-        check_text(chosen(b), word + 1);
-    else if (word[0] == '>')
-        check_text(buf_c(&b->shown.id), word + 1);
-    else if (word[0] == '"')
-        check_text(buf_c(&b->status), word + 1);
+static const struct name key_names[] = {
+    NAME("Down", BROWSE_KEY_DOWN),      NAME("Up", BROWSE_KEY_UP),
+    NAME("Page", BROWSE_KEY_PAGE_DOWN), NAME("PageUp", BROWSE_KEY_PAGE_UP),
+    NAME("Half", BROWSE_CTRL('d')),     NAME("Tab", BROWSE_KEY_TAB),
+    NAME("Rub", BROWSE_KEY_BACKSPACE),  NAME("Esc", BROWSE_KEY_ESCAPE),
+    NAME("Enter", BROWSE_KEY_ENTER),    NAME("Blank", ' '),
+    NAME("Cut", BROWSE_CTRL('u')),      NAME("Stop", BROWSE_CTRL('z')),
+    NAME("Ctrl-C", BROWSE_CTRL('c')),   NAME("Redraw", BROWSE_CTRL('l')),
+};
+static const struct name commands[] = {
+    NAME("!load", BROWSE_LOAD),
+    NAME("!prompt", BROWSE_PROMPT),
+    NAME("!copy", BROWSE_COPY),
+    NAME("!pager", BROWSE_PAGER),
+    NAME("!editor", BROWSE_EDITOR),
+    NAME("!fork", BROWSE_FORK),
+    NAME("!chat", BROWSE_CHAT),
+    NAME("!close", BROWSE_CLOSE),
+    NAME("!cancel", BROWSE_CANCEL),
+    NAME("!suspend", BROWSE_SUSPEND),
+    NAME("!enter", BROWSE_ENTER),
+    NAME("!delete", BROWSE_DELETE),
+    NAME("!export", BROWSE_EXPORT),
+    NAME("!overwrite", BROWSE_OVERWRITE),
+    NAME("!copy-code", BROWSE_COPY_CODE),
+    NAME("!copy-id", BROWSE_COPY_ID),
+    NAME("!copy-session", BROWSE_COPY_SESSION),
+    NAME("!redraw", BROWSE_REDRAW),
+};
+static const struct name modes[] = {
+    NAME("normal", BROWSE_NORMAL), NAME("helping", BROWSE_HELPING), NAME("asking", BROWSE_ASKING),
+    NAME("naming", BROWSE_NAMING), NAME("finding", BROWSE_FINDING), NAME("copying", BROWSE_COPYING),
+};
+static const struct name focuses[] = {NAME("in-box", BROWSE_BOX), NAME("in-list", BROWSE_LIST),
+                                      NAME("in-text", BROWSE_TEXT)};
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static const struct name *find_name(const struct name *names, size_t count, const char *word)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i].name, word) == 0)
+            return &names[i];
+    return NULL;
+}
+
+/* A step that checks a number. Returns false for another one. */
+static bool check_number(const struct browse *b, const char *word)
+{
+    const struct {
+        const char *prefix;
+        size_t is;
+    } numbers[] = {
+        {"@", b->pane.at},
+        {"#", browse_list(b)->at},
+        {"^", browse_list(b)->top},
+        {"count:", browse_list_count(b)},
+        {"hit:", b->pane.has_hit ? b->pane.hit : SIZE_MAX},
+        {"wants:", b->hits_wanted},
+        {"help:", b->help_top},
+    };
+    const struct name *name;
+
+    for (size_t i = 0; i < COUNT(numbers); i++)
+        if (strncmp(word, numbers[i].prefix, strlen(numbers[i].prefix)) == 0) {
+            CHECK_INT(numbers[i].is, atoi(word + strlen(numbers[i].prefix)));
+            return true;
+        }
+    if ((name = find_name(modes, COUNT(modes), word)))
+        CHECK_INT(b->mode, name->number);
+    else if ((name = find_name(focuses, COUNT(focuses), word)))
+        CHECK_INT(b->focus, name->number);
+    return name != NULL;
+}
+
+/* A step that checks a condition. Returns false for another one. */
+static bool check_condition(const struct browse *b, const char *word)
+{
+    const struct {
+        const char *name;
+        bool is;
+    } conditions[] = {
+        {"waits", b->ahead_count > 0}, {"none", b->ahead_count == 0},
+        {"wanted", b->wants.messages}, {"unwanted", !b->wants.messages},
+        {"search", b->wants.search},   {"no-search", !b->wants.search},
+        {"every", b->every},           {"thread", !b->every},
+        {"zoomed", b->zoomed},         {"unzoomed", !b->zoomed},
+        {"found", b->found},           {"unfound", !b->found},
+        {"searching", b->searching},   {"sessions", !b->searching},
+        {"wrong", b->wrong.len > 0},   {"right", b->wrong.len == 0},
+        {"back", b->back.list},        {"no-back", !b->back.list},
+    };
+
+    for (size_t i = 0; i < COUNT(conditions); i++)
+        if (strcmp(conditions[i].name, word) == 0) {
+            CHECK(conditions[i].is);
+            return true;
+        }
+    return false;
+}
+
+/* A step that checks a text. Returns false for another one. */
+static bool check_words(struct browse *b, const char *word)
+{
+    const char *value = strchr(word, ':');
+    const struct {
+        const char *prefix, *is;
+    } texts[] = {
+        {"role:", b->role},
+        {"name:", buf_c(&b->name.text)},
+        {"subject:", buf_c(&b->subject.id)},
+        {"searched:", buf_c(&b->searched)},
+        {"=", chosen(b)},
+        {">", buf_c(&b->shown.id)},
+        {"\"", buf_c(&b->status)},
+    };
+
+    for (size_t i = 0; i < COUNT(texts); i++)
+        if (strncmp(word, texts[i].prefix, strlen(texts[i].prefix)) == 0) {
+            check_text(texts[i].is, word + strlen(texts[i].prefix));
+            return true;
+        }
+    if (word[0] >= '0' && word[0] <= '9')
+        check_text(seen(b, (size_t)atoi(word)), value + 1);
     else if (word[0] == '_')
-        check_title(b, word);
-    else if (strcmp(word, "held") == 0)
-        CHECK(b->held.command != BROWSE_NOTHING || b->goal.from != BROWSE_NOTHING);
-    else if (strcmp(word, "none") == 0)
-        CHECK(b->held.command == BROWSE_NOTHING && b->goal.from == BROWSE_NOTHING);
-    else if (strcmp(word, "wanted") == 0)
-        CHECK(b->wants.messages);
-    else if (strcmp(word, "unwanted") == 0)
-        CHECK(!b->wants.messages);
-    else if (strcmp(word, "asked") == 0)
-        CHECK(b->mode == BROWSE_ASKING || b->mode == BROWSE_NAMING);
-    else if (strcmp(word, "normal") == 0)
-        CHECK_INT(b->mode, BROWSE_NORMAL);
+        check_line(b, browse_title_list, word);
+    else if (strncmp(word, "foot:", 5) == 0)
+        check_line(b, browse_foot, value + 1);
     else
         return false;
     return true;
 }
 
-static void step(struct script *s, const char *word)
+/* A step that passes something in. Returns false for another one. */
+static bool pass_in(struct script *s, const char *word)
 {
     struct browse *b = &s->b;
     unsigned from = 0, count = 0;
 
-    if (check_step(b, word))
-        return;
     if (word[0] == '(') {
         char letters[40];
 
@@ -261,35 +318,85 @@ static void step(struct script *s, const char *word)
     } else if (sscanf(word, "done:%u+%u", &from, &count) == 2) {
         take_hits(b, from, count, true);
     } else if (sscanf(word, "read:%u", &count) == 1) {
-        take_messages(b, count);
+        take_messages(b, count, false);
+    } else if (sscanf(word, "read-all:%u", &count) == 1) {
+        take_messages(b, count, true);
+    } else if (sscanf(word, "changed:%u", &from) == 1) {
+        browse_changed(b, from);
+    } else if (strcmp(word, "tick") == 0) {
+        browse_tick(b, INT64_MAX);
+    } else if (sscanf(word, "tick:%u", &from) == 1) {
+        browse_tick(b, from);
+    } else if (strcmp(word, "again") == 0) {
+        browse_search(b, true);
+    } else if (sscanf(word, "size:%ux%u", &from, &count) == 2) {
+        browse_resize(b, from, count);
+    } else {
+        return false;
+    }
+    if (s->command == BROWSE_NOTHING)
+        s->command = browse_go_on(b);
+    return true;
+}
+
+static void step(struct script *s, const char *word)
+{
+    const struct name *name = find_name(key_names, COUNT(key_names), word);
+    struct browse *b = &s->b;
+    unsigned row = 0, column = 0;
+    int lines = 0;
+
+    if (name) {
+        press_one(s, name->number);
+    } else if ((name = find_name(commands, COUNT(commands), word))) {
+        CHECK_INT(s->command, name->number);
+        s->command = BROWSE_NOTHING;
     } else if (word[0] == ':') {
         for (word++; *word; word++)
             press_one(s, *word);
-        return;
+    } else if (sscanf(word, "now:%u", &row) == 1) {
+        s->now = row;
+    } else if (sscanf(word, "click:%u,%u", &row, &column) == 2) {
+        s->command = browse_click(b, row, column, false, s->now);
+    } else if (sscanf(word, "twice:%u,%u", &row, &column) == 2) {
+        s->command = browse_click(b, row, column, true, s->now);
+    } else if (sscanf(word, "wheel:%u,%u,%d", &row, &column, &lines) == 3) {
+        browse_wheel(b, row, column, lines);
+    } else if (strcmp(word, "paste") == 0) {
+        browse_paste(b, 'p', s->now);
+    } else if (strcmp(word, "begins") == 0) {
+        b->searching = true; /* as with a text on the command line */
     } else if (strcmp(word, "list") == 0) {
         b->focus = BROWSE_LIST;
     } else if (strcmp(word, "text") == 0) {
         b->focus = BROWSE_TEXT;
-    } else if (strcmp(word, "tick") == 0) {
-        browse_tick(b, 1000000);
-    } else if (strcmp(word, "again") == 0) {
-        browse_search(b, true);
-    } else {
-        press_special(s, word);
-        return;
+    } else if (strcmp(word, "choosing") == 0) {
+        b->choosing = true;
+    } else if (strcmp(word, "for-chat") == 0) {
+        b->for_chat = true;
+    } else if (strcmp(word, "overwrite") == 0) {
+        browse_ask(b, BROWSE_OVERWRITE);
+    } else if (!check_number(b, word) && !check_condition(b, word) && !check_words(b, word) &&
+               !pass_in(s, word)) {
+        printf("no step '%s'\n", word);
+        CHECK(false);
     }
-    go_on(s);
 }
 
-/* Plays steps, separated by blanks: a key by its name; `:xyz` letters; `(abc)` a list of sessions;
- * `hits:0+3` hits, `done:3+1` the last ones; `read:6` messages. `=sa` checks what is chosen, `>sa`
- * whose messages are shown or wanted, `#1` the chosen line, `^2` the first visible one, `count:3`
- * the number of lines, `@2` the current message, `hit:2` the one with the current hit, `0:text` a
- * row of the messages, `"text` the foot, `_text_` the title of the list. */
+/* Plays steps, separated by blanks.
+ *
+ * Input: a key by its name; `:xyz` letters; `paste` one letter; `click:ROW,COLUMN`, `twice:`,
+ * `wheel:ROW,COLUMN,LINES`; `now:60` the time of the next ones. `!load` is the command that the
+ * input before it returned. Data: `(abc)` a list of sessions; `hits:0+3` hits, `done:3+1` the last
+ * ones; `read:6` messages. Checks: `=sa` the chosen session, `>sa` the one whose messages are shown
+ * or wanted, `#1` the chosen line, `^2` the first visible one, `count:3` the number of lines, `@2`
+ * the current message, `hit:2` the one with the current hit, `0:text` a row of the messages,
+ * `"text` and `foot:text` the foot, `_text_` the title of the list, and the words in the tables
+ * above. */
 static void play(const char *steps, const char *back)
 {
-    struct script s = {.later_count = 0};
-    char words[400], *rest = words;
+    struct script s = {.now = 0};
+    char words[600], *rest = words;
 
     begin(&s.b);
     if (back) {
@@ -302,6 +409,7 @@ static void play(const char *steps, const char *back)
         if (test_failed)
             printf("at '%s' of '%s'\n", word, steps);
     }
+    CHECK_INT(s.command, BROWSE_NOTHING);
     browse_release(&s.b);
 }
 
@@ -352,30 +460,8 @@ TEST(messages_scroll_to_their_ends_and_not_beyond)
 
 TEST(a_role_leaves_the_others_out)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "a");
-    take_messages(&b, 6);
-    b.focus = BROWSE_TEXT;
-    press(&b, "r");
-    CHECK_STR(b.role, "user");
-    CHECK(strncmp(seen(&b, 5), "user", 4) == 0);
-    press(&b, "J");
-    CHECK_INT(b.pane.at, 2);
-    press(&b, "r");
-    CHECK_STR(b.role, "assistant");
-    CHECK(strncmp(seen(&b, 0), "assistant", 9) == 0);
-    CHECK_INT(b.pane.at % 2, 1);
-    press(&b, "r");
-    CHECK_STR(b.role, "system");
-    CHECK(seen(&b, 0) == NULL);
-    CHECK(browse_message(&b) == NULL);
-    press(&b, "JKjkgGnz");
-    press(&b, "rr");
-    CHECK(b.role == NULL);
-    CHECK(browse_message(&b) != NULL);
-    browse_release(&b);
+    PLAY("(a) read:6 text :r role:user 5:user__2024-06-27_10:00 :J @2 :r role:assistant @1 "
+         "0:assistant__2024-06-27_10:00 :r role:system 0:none :JKjkgGnz :rr role:none 1:one");
 }
 
 TEST(another_width_keeps_the_text_at_the_top)
@@ -389,7 +475,7 @@ TEST(another_width_keeps_the_text_at_the_top)
     for (int i = 0; i < 300; i++)
         buf_addf(&long_text, "%d ", i);
     add_message(&t, 0, "user", buf_c(&long_text), "");
-    hand_in(&b, &t);
+    hand_in(&b, &t, false);
     b.focus = BROWSE_TEXT;
     press(&b, "jjjjjjjjjj");
     {
@@ -410,22 +496,8 @@ TEST(another_width_keeps_the_text_at_the_top)
 
 TEST(a_pause_in_typing_starts_one_search)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "ab");
-    browse_press(&b, 't', 1000);
-    browse_press(&b, 'w', 1030);
-    browse_tick(&b, 1070);
-    CHECK(!b.wants.search);
-    browse_tick(&b, 1090);
-    CHECK(b.wants.search);
-    CHECK_STR(buf_c(&b.searched), "tw");
-    CHECK_INT(b.search_due, 0);
-    b.wants.search = false;
-    browse_tick(&b, 5000);
-    CHECK(!b.wants.search);
-    browse_release(&b);
+    PLAY("(ab) now:1000 :t now:1030 :w tick:1070 no-search tick:1090 search searched:tw",
+         "(ab) :t tick search searched:t done:0+1 :u tick searched:tu");
 }
 
 TEST(a_hit_shows_its_message)
@@ -442,97 +514,28 @@ TEST(a_hit_shows_its_message)
 
 TEST(another_size_keeps_the_message_of_the_hit)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "0");
-    press(&b, "two");
-    browse_tick(&b, INT64_MAX);
-    take_hits(&b, 0, 3, true);
-    take_messages(&b, 6);
-    b.focus = BROWSE_LIST;
-    press(&b, "j");
-    for (size_t rows = 6; rows < 14; rows++) {
-        browse_resize(&b, rows, rows * 7);
-        CHECK_INT(b.pane.at, 1);
-        CHECK_INT(b.pane.hit, 1);
-    }
-    browse_release(&b);
+    PLAY("(0) :two tick done:0+3 read:6 list :j size:6x42 @1 hit:1 size:7x49 @1 size:8x56 @1 hit:1 "
+         "size:9x63 @1 size:10x70 @1 hit:1 size:11x77 @1 size:12x84 @1 size:13x91 @1 hit:1");
 }
 
 TEST(a_hit_that_was_replaced_is_asked_for_among_every_line)
 {
-    struct browse_parts parts;
-    struct thread t = {0};
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "0");
-    take_messages(&b, 2);
-    press(&b, "two");
-    browse_tick(&b, INT64_MAX);
-    take_hits(&b, 0, 3, true);
-    CHECK_STR(buf_c(&b.shown.id), "s0");
-    take_messages(&b, 2);
-    b.focus = BROWSE_LIST;
-    press(&b, "j");
-    CHECK(!b.wants.messages);
-    press(&b, "j");
-    CHECK(b.wants.messages);
-    CHECK_STR(buf_c(&b.shown.hit), "m2");
-    for (size_t i = 0; i < 4; i++)
-        add_message(&t, i, "user", "one two", "");
-    browse_parts_make(&parts, &t);
-    browse_set_messages(&b, &t, &parts, true);
-    CHECK(b.every);
-    CHECK_INT(b.pane.at, 2);
-    CHECK_INT(b.pane.hit, 2);
-    /* Another one may be of the thread, and no hit is. */
-    press(&b, "k");
-    CHECK(b.wants.messages);
-    CHECK_STR(buf_c(&b.shown.hit), "m1");
-    CHECK_INT(b.pane.at, 1);
-    take_messages(&b, 2);
-    CHECK(!b.every);
-    CHECK_INT(b.pane.at, 1);
-    /* One that is nowhere is asked for once. */
-    press(&b, "j");
-    take_messages(&b, 2);
-    browse_choose(&b, 2);
-    CHECK(!b.wants.messages);
-    /* What was changed is read again, of that history alone. */
-    browse_changed(&b, 1);
-    CHECK(!b.wants.messages);
-    browse_changed(&b, 0);
-    CHECK(b.wants.messages);
-    browse_release(&b);
+    PLAY("(0) read:2 :two tick done:0+3 >s0 read:2 list :j unwanted :j wanted read-all:4 every @2 "
+         "hit:2 :k wanted @1 read:2 thread @1 changed:1 unwanted changed:0 wanted");
 }
 
 TEST(more_hits_are_wanted_near_the_end)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "01");
-    press(&b, "t");
-    browse_tick(&b, INT64_MAX);
-    CHECK_INT(b.hits_wanted, BROWSE_HITS_FIRST);
-    take_hits(&b, 0, 300, false);
-    b.focus = BROWSE_LIST;
-    press(&b, "j");
-    CHECK_INT(b.hits_wanted, BROWSE_HITS_FIRST);
-    press(&b, "G");
-    CHECK_INT(browse_go_on(&b), BROWSE_NOTHING);
-    CHECK_INT(b.hits_wanted, BROWSE_HITS_MAX);
-    browse_release(&b);
+    PLAY("(01) :t tick wants:300 hits:0+300 list :j wants:300 :G waits wants:100000");
 }
 
 /* The session of one hit is after those of three; the top stays chosen while more are read. */
 TEST(the_session_with_the_most_hits_is_first)
 {
-    PLAY("(0123) :t tick hits:2+4 =s0 _hits_ list :o =s1 _hits,_most_hits_first_ "
-         "\"the_session_with_the_most_hits_first hits:6+3 hits:6+2 =s2 #0 :j held done:9+1 none #1 "
-         ":o =s0 _hits_");
+    PLAY(
+        "(0123) :t tick hits:2+4 =s0 _hits_ list :o =s1 _hits,_most_hits_first_ "
+        "\"the_session_with_the_most_hits_first hits:6+3 hits:6+2 =s2 #0 :j waits done:9+1 none #1 "
+        ":o =s0 _hits_");
 }
 
 /* A hit that is gone leaves its place to another. */
@@ -542,230 +545,81 @@ TEST(the_same_search_again_keeps_the_place)
          "#17 ^8 again done:100+40 #17");
 }
 
-/* ---- what is left to the caller ---- */
+/* ---- commands for the caller ---- */
 
-TEST(commands_are_given_back)
+TEST(commands_are_returned)
 {
-    static const struct {
-        int32_t key;
-        enum browse_command command;
-    } keys[] = {
-        {'L', BROWSE_LOAD},
-        {'p', BROWSE_PROMPT},
-        {'y', BROWSE_COPY},
-        {'v', BROWSE_PAGER},
-        {'e', BROWSE_EDITOR},
-        {'f', BROWSE_FORK},
-        {'c', BROWSE_CHAT},
-        {BROWSE_KEY_ENTER, BROWSE_LOAD},
-        {BROWSE_KEY_ESCAPE, BROWSE_NOTHING},
-        {BROWSE_KEY_ESCAPE, BROWSE_CLOSE},
-        {BROWSE_CTRL('c'), BROWSE_CANCEL},
-        {BROWSE_CTRL('z'), BROWSE_SUSPEND},
-    };
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "ab");
-    take_messages(&b, 3);
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
-    CHECK_INT(b.focus, BROWSE_TEXT);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-        CHECK_INT(browse_press(&b, keys[i].key, 0), keys[i].command);
-    b.choosing = true;
-    for (int focus = BROWSE_BOX; focus <= BROWSE_TEXT; focus++) {
-        b.focus = (enum browse_focus)focus;
-        CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_ENTER);
-    }
-    b.for_chat = true;
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_PROMPT);
-    CHECK_INT(browse_press(&b, 'c', 0), BROWSE_LOAD);
-    browse_release(&b);
+    PLAY("(ab) read:3 Enter in-text :L !load :p !prompt :y !copy :v !pager :e !editor :f !fork "
+         ":c !chat Enter !load :Ym !copy :Yc !copy-code :Yi !copy-id :Ys !copy-session :Yx normal "
+         "Esc in-list Esc !close Ctrl-C !cancel Stop !suspend",
+         "(ab) read:3 choosing Enter !enter list Enter !enter text Enter !enter for-chat Enter "
+         "!prompt :c !load");
 }
 
 TEST(to_delete_has_to_be_confirmed)
 {
-    struct browse b;
-    struct buf text = BUF_INIT(BUF_SMALL);
-
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    take_sessions(&b, "");
-    press(&b, "d");
-    CHECK_INT(b.mode, BROWSE_NORMAL);
-    take_sessions(&b, "ab");
-    press(&b, "d");
-    CHECK_INT(b.mode, BROWSE_ASKING);
-    browse_foot(&text, &b);
-    CHECK_STR(buf_c(&text), "delete 'sa', 7 messages, for ever? y or n");
-    press(&b, "n");
-    CHECK_INT(b.mode, BROWSE_NORMAL);
-    press(&b, "d");
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ESCAPE, 0), BROWSE_NOTHING);
-    press(&b, "d");
-    CHECK_INT(browse_press(&b, 'y', 0), BROWSE_DELETE);
-    buf_release(&text);
-    browse_release(&b);
+    PLAY("list () :d normal \"there_is_no_session_to_delete (ab) :d asking "
+         "foot:delete_'sa',_7_messages,_for_ever?_y_or_n :n normal :d Esc normal read:1 :d :y "
+         "!delete");
 }
 
-/* Whatever becomes of the list meanwhile. */
+/* Whatever becomes of the list meanwhile, and though a fork is to be chosen. */
 TEST(a_question_is_about_the_session_that_was_chosen)
 {
-    struct browse b;
-    struct buf text = BUF_INIT(BUF_SMALL);
-
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    take_sessions(&b, "abc");
-    press(&b, "jd");
-    take_sessions(&b, "ac");
-    browse_foot(&text, &b);
-    CHECK_STR(buf_c(&text), "delete 'sb', for ever? y or n");
-    CHECK_INT(browse_press(&b, 'y', 0), BROWSE_DELETE);
-    CHECK_STR(buf_c(&b.subject.id), "sb");
-    /* A fork that was made meanwhile is to be chosen. */
-    take_sessions(&b, "abc");
-    press(&b, "x");
-    CHECK_STR(buf_c(&b.name.text), "sc.md");
-    buf_add_c(&b.back.session, "sa");
-    b.back.list = true;
-    take_sessions(&b, "ab");
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_EXPORT);
-    CHECK_STR(buf_c(&b.subject.id), "sc");
-    browse_ask(&b, BROWSE_OVERWRITE);
-    CHECK_INT(browse_press(&b, 'y', 0), BROWSE_OVERWRITE);
-    CHECK_STR(buf_c(&b.subject.id), "sc");
-    buf_release(&text);
-    browse_release(&b);
+    PLAY("list (abc) :jd (ac) foot:delete_'sb',_for_ever?_y_or_n :y !delete subject:sb");
+    PLAY("list (abc) :Gx name:sc.md (ab) Enter !export subject:sc overwrite "
+         "foot:sc.md_is_there:_overwrite_it?_y_or_n :y !overwrite subject:sc");
 }
 
 TEST(a_file_to_export_to_is_asked_for)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "ab");
-    b.focus = BROWSE_LIST;
-    press(&b, "x");
-    CHECK_STR(buf_c(&b.name.text), "sa.md");
-    CHECK_INT(browse_press(&b, BROWSE_CTRL('u'), 0), BROWSE_NOTHING);
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
-    CHECK_INT(b.mode, BROWSE_NORMAL);
-    press(&b, "x");
-    press(&b, "q");
-    CHECK_STR(buf_c(&b.name.text), "sa.mdq");
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_EXPORT);
-    press(&b, "x");
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ESCAPE, 0), BROWSE_NOTHING);
-    CHECK_INT(b.mode, BROWSE_NORMAL);
-    browse_release(&b);
+    PLAY("list () :x normal \"there_is_no_session_to_export (ab) :x naming name:sa.md Cut Enter "
+         "normal :xq name:sa.mdq Enter !export :x Esc normal :x Ctrl-C !cancel");
 }
 
 TEST(blanks_are_no_search_and_a_bad_query_is_reported)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "ab");
-    press(&b, "  ");
-    browse_tick(&b, INT64_MAX);
-    CHECK(!b.searching && b.search_due == 0 && b.searched.len == 0);
-    press(&b, "since:never");
-    browse_tick(&b, INT64_MAX);
-    CHECK(b.wrong.len > 0 && b.searched.len == 0);
-    CHECK_STR(chosen(&b), "sa");
-    CHECK_INT(browse_press(&b, BROWSE_CTRL('u'), 0), BROWSE_NOTHING);
-    press(&b, "role:user word");
-    browse_tick(&b, INT64_MAX);
-    CHECK_INT(b.wrong.len, 0);
-    CHECK_STR(buf_c(&b.searched), "role:user word");
-    browse_release(&b);
+    PLAY("(ab) Blank Blank tick sessions searched: :since:never tick wrong searched: =sa Cut "
+         ":role:user Blank :word tick right searched:role:user_word",
+         "begins :since:never tick wrong sessions (ab) =sa");
 }
 
 /* Esc goes back: from what was found in the session, from the messages, from the search with its
  * session, from the role. */
 TEST(back_goes_one_step_at_a_time)
 {
-    struct browse b;
-
-    begin(&b);
-    take_sessions(&b, "0123");
-    press(&b, "one");
-    browse_tick(&b, INT64_MAX);
-    take_hits(&b, 0, 9, true);
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
-    CHECK_INT(b.focus, BROWSE_TEXT);
-    take_messages(&b, 3);
-    press(&b, "r");
-    take_hits(&b, 3, 6, true);
-    take_messages(&b, 3);
-    press(&b, "/two");
-    CHECK_INT(browse_press(&b, BROWSE_KEY_ENTER, 0), BROWSE_NOTHING);
-    CHECK(b.found);
-    press(&b, "+");
-    CHECK(b.zoomed && browse_areas(&b).list.rows == 0);
-    press(&b, "q");
-    CHECK(!b.zoomed && b.found);
-    press(&b, "q");
-    CHECK(!b.found && b.focus == BROWSE_TEXT);
-    press(&b, "q");
-    CHECK(b.focus == BROWSE_LIST && b.searching);
-    press(&b, "q");
-    CHECK(!b.searching && b.query.text.len == 0 && b.role);
-    CHECK_STR(chosen(&b), "s1");
-    press(&b, "q");
-    CHECK(!b.role);
-    CHECK_INT(browse_press(&b, 'q', 0), BROWSE_CLOSE);
-    browse_release(&b);
+    PLAY("(0123) :one tick done:0+9 read:3 Enter in-text :r done:3+6 read:3 :/two finding Enter "
+         "found waits read:3 none :+ zoomed :q unzoomed found :q unfound in-text :q in-list "
+         "searching :q sessions role:user =s1 :q role:none :q !close");
 }
 
 TEST(the_help_screen_scrolls_and_closes)
 {
-    struct browse b;
     struct browse_lines help = {0};
+    char end[40];
 
-    begin(&b);
-    b.focus = BROWSE_TEXT;
-    press(&b, "?jj");
-    CHECK_INT(b.mode, BROWSE_HELPING);
-    CHECK_INT(b.help_top, 2);
-    for (int i = 0; i < 10; i++)
-        press(&b, " ");
-    browse_help(&help, b.columns);
-    CHECK_INT(b.help_top, help.count - 11);
+    browse_help(&help, 100);
+    snprintf(end, sizeof end, "(a) list :? Page Page Page Page help:%zu", help.count - 11);
     browse_lines_release(&help);
-    press(&b, "kx");
-    CHECK_INT(b.mode, BROWSE_NORMAL);
-    browse_release(&b);
+    play(end, NULL);
+    PLAY("(a) text :?jj helping help:2 :k help:1 Page PageUp help:1 PageUp help:0 :x normal",
+         "(a) :? helping Esc normal :a? normal");
 }
 
 TEST(the_mouse_chooses_and_scrolls)
 {
-    struct browse b;
-    struct browse_areas a;
+    PLAY("(abcdefghijklmnopqrst) click:5,2 #3 in-list read:6 wheel:3,43,3 0:three click:5,42 "
+         "in-text @1 wheel:2,0,3 #6 click:0,5 in-box twice:2,2 in-text read:1 choosing twice:2,2 "
+         "!enter click:12,2 in-list",
+         /* A list that is about to be replaced is not the one that is seen. */
+         "(0abc) read:2 choosing :t click:4,1 =s0 none");
+}
 
-    begin(&b);
-    take_sessions(&b, "abcdefghijklmnopqrst");
-    a = browse_areas(&b);
-    CHECK_INT(browse_click(&b, a.list.row + 3, 2, false, 0), BROWSE_NOTHING);
-    CHECK_INT(b.session_list.at, 3);
-    CHECK_INT(b.focus, BROWSE_LIST);
-    take_messages(&b, 6);
-    browse_wheel(&b, a.text.row + 1, a.text.column + 1, 3);
-    CHECK_STR(seen(&b, 0), "three");
-    browse_click(&b, a.text.row + 3, a.text.column, false, 0);
-    CHECK_INT(b.focus, BROWSE_TEXT);
-    CHECK_INT(b.pane.at, 1);
-    browse_wheel(&b, a.list.row, 0, 3);
-    CHECK_INT(b.session_list.at, 6);
-    CHECK_INT(browse_click(&b, 0, 5, false, 0), BROWSE_NOTHING);
-    CHECK_INT(b.focus, BROWSE_BOX);
-    CHECK_INT(browse_click(&b, a.list.row, 2, true, 0), BROWSE_NOTHING);
-    CHECK_INT(b.focus, BROWSE_TEXT);
-    take_messages(&b, 1);
-    b.choosing = true;
-    CHECK_INT(browse_click(&b, a.list.row, 2, true, 0), BROWSE_ENTER);
-    browse_release(&b);
+TEST(a_paste_goes_into_the_box_or_into_the_name)
+{
+    PLAY("(ab) text paste in-box tick searched:p", "(ab) list :x paste name:sa.mdp",
+         "(ab) list :d paste asking", "list :d paste in-list (ab) asking",
+         "list :j paste in-box none (ab) =sa");
 }
 
 /* ---- the screen ---- */
@@ -781,7 +635,7 @@ TEST(panels_fit_every_screen)
 
     begin(&b);
     take_sessions(&b, "abcdefghijklmnopqrst");
-    take_messages(&b, 9);
+    take_messages(&b, 9, false);
     for (size_t rows = 4; rows <= 100; rows += rows < 20 ? 1 : 17)
         for (size_t columns = 20; columns <= 400; columns += columns < 100 ? 1 : 41) {
             struct browse_areas a;
@@ -797,44 +651,8 @@ TEST(panels_fit_every_screen)
     browse_release(&b);
 }
 
-TEST(a_row_shows_the_match_whatever_the_width)
-{
-    struct buf content = BUF_INIT(BUF_SMALL);
-    struct browse_hits hits = {0};
-    struct message m = MESSAGE_INIT;
-    struct hit hit = {.message = &m};
-
-    for (int i = 0; i < 60; i++)
-        buf_addf(&content, "word%d ", i);
-    CHECK(message_parse(&m, STR("{\"id\":\"m\",\"session_id\":\"sess_1_abcdef\","
-                                "\"timestamp\":\"2024-06-27T12:00:00+00:00\","
-                                "\"role\":\"assistant\",\"content\":\"x\"}")));
-    hit.text = buf_str(&content);
-    hit.at = (size_t)(str_find(hit.text, STR("word40")) - hit.text.p);
-    hit.len = 6;
-    browse_hits_add(&hits, 0, &hit);
-    for (size_t width = 30; width < 100; width++) {
-        struct browse_lines l = {0};
-        struct buf marked = BUF_INIT(BUF_SMALL);
-
-        browse_row_hit(&l, &hits.at[0], false, &(struct browse_rows){.columns = width});
-        CHECK(str_starts(buf_str(&l.text),
-                         width < 40 ? STR("24-06-27 asst ") : STR("2024-06-27 asst ")));
-        CHECK(browse_line_columns(&l, 0) <= width);
-        for (size_t i = 0; i < l.text.len; i++)
-            if (l.styles[i] == BROWSE_HIT)
-                buf_add_byte(&marked, l.text.data[i]);
-        CHECK_STR(buf_c(&marked), "word40");
-        buf_release(&marked);
-        browse_lines_release(&l);
-    }
-    browse_hits_release(&hits);
-    message_release(&m);
-    buf_release(&content);
-}
-
-/* Keys of all kinds in any order, with results between them: nothing breaks, and what is chosen and
- * acted on stays inside. */
+/* Keys of all kinds in any order, with results between them: nothing breaks, and the chosen line
+ * and the current message stay inside. */
 TEST(random_keys_do_no_harm)
 {
     static const char keys[] = "jkJKgGhlnNzZrs/?dxYt woqY+Fi\t\r\x7f\x15\x04\x0e\x10";
@@ -854,11 +672,12 @@ TEST(random_keys_do_no_harm)
         if (key == 0x7f)
             key = BROWSE_KEY_BACKSPACE;
         (void)browse_press(&b, key, i * 10);
+        (void)browse_go_on(&b);
         browse_tick(&b, i * 10);
         if (state % 7 == 0)
             take_sessions(&b, state % 3 ? "abcdefghijklmnopqrstuv" : "cde");
         if (state % 5 == 0 && b.wants.messages)
-            take_messages(&b, (state >> 20) % 9);
+            take_messages(&b, (state >> 20) % 9, false);
         if (state % 4 == 0 && b.wants.search) {
             take_hits(&b, 0, (state >> 18) % 40, state % 2);
             b.wants.search = false;
@@ -881,31 +700,42 @@ TEST(random_keys_do_no_harm)
 TEST(a_key_waits_for_what_it_needs)
 {
     PLAY(/* The sessions; nothing is above the first line and below the last. */
-         "Down held (abc) =sb >sb none (abc) =sb", "Up Up Down Down Up (abc) =sb",
+         "Down waits (abc) =sb >sb none", "Up Up Down Down Up (abc) =sb",
          "Page Page () none =none (abc) =sa", "list :Gjkk (abcde) =sc", "list :jGgj (abcde) =sb",
-         /* Hits; another text or role is another list. */
-         "(01) :t Down held =s0 tick Down Down Down hits:0+1 held hits:1+1 hits:2+1 hits:3+1 #0 "
-         "held done:4+3 #4 none :w Down :o none tick done:0+9 #0 list :r Down :rrrr Down done:0+9 "
-         "#1",
-         "(012) Down Down :t tick Down held done:0+0 none Rub Up tick =s1",
-         /* The last one, of as many as are read. */
-         "(01) :t tick list :G hits:0+1 hits:1+99 :kkj #0 held done:100+3 #101 none",
-         "(01) :t tick list :jjG :gj hits:0+9 #1 none :Gi held Rub tick none #0",
-         "(01) :t tick list :G hits:0+1 hits:1+99 #0 held hits:100+100000 #100099 none "
+         /* Hits, in the order of the keys. Typing another text drops the key. */
+         "(01) :t Down waits =s0 tick Down Down Down hits:0+1 #0 waits hits:1+1 #1 hits:2+1 "
+         "hits:3+1 "
+         "#3 waits done:4+3 #4 none :w Down :o none tick done:0+9 #0 list :r Down done:0+9 #1",
+         "(012) Down Down :t tick Down waits done:0+0 none Rub Up tick =s1",
+         /* The last one, of as many as are read, unless the first one is wanted instead. */
+         "(01) :t tick list :G hits:0+1 hits:1+99 :kkj #0 waits done:100+3 #101 none",
+         "(01) :t tick list :jjG :gj hits:0+9 #1 none :G waits Esc none #0",
+         "(01) :t tick list :G hits:0+1 hits:1+99 #0 waits hits:100+100000 #100099 none "
          "hits:100100+100 #100099",
          /* A search that is repeated keeps its list, but not before its first answer. */
-         "(01) :t tick again Down held done:10+5 #1 again Down #2 none again Down #3 done:9+6 #4",
-         "(01) :t tick done:0+5 :w tick again Down held done:20+2 #1",
-         /* Messages; those of a session that is left are not wanted. */
+         "(01) :t tick again Down waits done:10+5 #1 again Down #2 none again Down #3 done:9+6 #4",
+         "(01) :t tick done:0+5 :w tick again Down waits done:20+2 #1",
+         /* Messages, also when another key was pressed first. */
          "Down Tab Tab :JJK (abc) read:6 none =sb @1", "(abc) read:6 Tab Tab :hjlJ read:6 >sb @1",
          "(01) :two tick list :nn done:0+3 read:6 @2",
-         "(01) :two tick list :J :r done:0+3 read:6 @0",
          /* A hit that was replaced is not in the messages that are there. */
-         "(01) read:1 :two tick done:0+4 read:1 list Down wanted text :Z held read:3 none",
+         "(01) read:1 :two tick done:0+4 read:1 list Down wanted text :Z waits read:3 none",
          /* A question, whose answer is no command, and which can be taken back. */
-         "list Down :x normal (ab) asked", "list :d () normal none",
-         "list :xjob.qed.md Enter (ab) asked", "list :dy (ab) asked",
-         "list :d Esc none (ab) normal");
+         "list Down :x normal (ab) naming", "list :d () normal none",
+         "list :xjob.qed.md Enter (ab) naming", "list :dy (ab) asking",
+         "list :d Esc none (ab) normal",
+         /* Other parts of the screen are reached, and the browser can be left, at any time. */
+         "(01) :t tick Down Down Tab in-list waits Tab in-text Esc in-list none Down Down Ctrl-C "
+         "!cancel",
+         "(01) :t tick Down Down :w none tick done:0+3 #0",
+         /* Not more than these are held. */
+         "(01) :t tick list :jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj "
+         ":jjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjjj done:0+300 #100 none",
+         /* These are carried out meanwhile. */
+         "list :J Redraw !redraw Stop !suspend waits (ab) read:3 none @1",
+         "list :d Stop !suspend Redraw !redraw waits (ab) asking", "list :d Ctrl-C !cancel",
+         /* The help screen comes at once; the key waits until it is closed. */
+         "list :J? (ab) helping :q normal read:3 none @1");
 }
 
 /* Keys continue from where the list was left. */
@@ -916,91 +746,15 @@ TEST(the_line_of_the_last_visit_comes_first)
     play("(abc) =sa Down =sb (abcdef) =sb", "sd");
 }
 
-TEST(the_next_key_cancels_an_action_that_is_held)
+TEST(the_next_key_cancels_an_action_that_waits)
 {
-    struct browse b;
-
-    begin(&b);
-    b.focus = BROWSE_LIST;
-    press(&b, "y");
-    take_sessions(&b, "ab");
-    CHECK_INT(browse_go_on(&b), BROWSE_NOTHING);
-    take_messages(&b, 2);
-    CHECK_INT(browse_go_on(&b), BROWSE_COPY);
-    press(&b, "jf");
-    CHECK_INT(b.held.command, BROWSE_FORK);
-    press(&b, "n");
-    CHECK_INT(b.held.command, BROWSE_NEXT_HIT);
-    take_messages(&b, 2);
-    CHECK_INT(browse_go_on(&b), BROWSE_NOTHING);
-    CHECK_STR(buf_c(&b.status), "there is nothing to look for: / finds in these messages");
-    browse_release(&b);
-}
-
-TEST(a_click_on_a_list_that_is_replaced_chooses_nothing)
-{
-    struct browse b;
-    struct browse_areas a;
-
-    begin(&b);
-    b.choosing = true;
-    take_sessions(&b, "0abc");
-    take_messages(&b, 2);
-    a = browse_areas(&b);
-    browse_press(&b, 't', 0);
-    CHECK_INT(browse_click(&b, a.list.row + 2, a.list.column + 1, true, 1000), BROWSE_NOTHING);
-    CHECK_STR(chosen(&b), "s0");
-    CHECK_INT(b.held.command, BROWSE_NOTHING);
-    browse_release(&b);
+    PLAY("list :y (ab) read:2 !copy :jf waits :n waits read:2 "
+         "\"there_is_nothing_to_look_for:_/_finds_in_these_messages",
+         "list :y click:3,2 (ab) read:2 none", "list :y paste (ab) read:2 none");
 }
 
 /* It was closed before its hits came: no message was chosen. */
 TEST(a_search_that_was_left_early_shows_its_first_hit)
 {
-    struct browse b;
-
-    begin(&b);
-    buf_add_c(&b.back.session, "s1");
-    b.back.list = true;
-    browse_edit_set(&b.query, STR("two"));
-    b.searching = true;
-    browse_search(&b, false);
-    take_sessions(&b, "01");
-    take_hits(&b, 0, 1, false);
-    CHECK_STR(chosen(&b), "s0");
-    CHECK_STR(buf_c(&b.shown.id), "s0");
-    CHECK(!b.back.list);
-    browse_release(&b);
-}
-
-TEST(the_help_is_wrapped)
-{
-    struct browse_lines narrow = {0}, wide = {0};
-
-    browse_help(&narrow, 40);
-    browse_help(&wide, 200);
-    CHECK(narrow.count > wide.count && wide.count > 20);
-    for (size_t i = 0; i < narrow.count; i++)
-        CHECK(browse_line_columns(&narrow, i) <= 40);
-    browse_lines_release(&narrow);
-    browse_lines_release(&wide);
-}
-
-TEST(the_hints_fit_and_tell_how_to_leave)
-{
-    for (int focus = BROWSE_BOX; focus <= BROWSE_TEXT; focus++) {
-        size_t before = 0;
-
-        for (size_t columns = 20; columns < 140; columns++) {
-            struct buf text = BUF_INIT(BUF_SMALL);
-
-            browse_hints(&text, (enum browse_focus)focus, false, false, columns);
-            CHECK(text.len <= columns);
-            CHECK(str_ends(buf_str(&text), STR("Esc close")));
-            CHECK(strstr(buf_c(&text), "  Esc close") || columns < 26);
-            before = text.len > before ? text.len : before;
-            buf_release(&text);
-        }
-        CHECK(before > 50);
-    }
+    play("back :two tick hits:0+1 (01) =s0 >s0 no-back", "s1");
 }

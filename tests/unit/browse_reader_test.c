@@ -3,6 +3,8 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -160,7 +162,7 @@ TEST(a_search_pauses_and_goes_on)
         check_hits(&b);
         CHECK_STR(buf_c(&b.shown.id), "s299");
         CHECK_INT(b.pane.thread.count, 10);
-        CHECK_INT(b.sessions.rows.count, MESSAGES_READ / 10);
+        CHECK_INT(b.sessions.count, MESSAGES_READ / 10);
     }
     /* If it is repeated, its first result has them all. */
     browse_search(&b, true);
@@ -205,16 +207,40 @@ TEST(a_file_that_has_changed_is_read_again)
     struct browse_reader *r = begin(&b);
 
     CHECK(!browse_read(r, &b));
-    CHECK(b.sessions_known && !b.wants.sessions);
-    CHECK_INT(b.sessions.rows.count, 0);
+    CHECK(!b.wants.sessions);
+    CHECK_INT(b.sessions.count, 0);
     write_history();
     b.wants.sessions = true;
     CHECK(browse_read(r, &b));
-    CHECK_INT(b.sessions.rows.count, MESSAGES_READ / 10);
+    CHECK_INT(b.sessions.count, MESSAGES_READ / 10);
     CHECK_STR(buf_c(&b.shown.id), "s299");
     CHECK_INT(b.pane.thread.count, 10);
     b.wants.sessions = true;
     CHECK(!browse_read(r, &b));
+    end(r, &b);
+}
+
+/* A time ahead of the clock counts as the latest time before it in the file. */
+TEST(sessions_and_hits_have_the_order_of_this_clock)
+{
+    struct browse b;
+    struct browse_reader *r = begin(&b);
+    static const char *const years[] = {"2024", "2999", "2025", "2023"};
+    struct buf text = BUF_INIT(BUF_LINE);
+
+    for (int i = 0; i < 4; i++)
+        buf_addf(&text,
+                 "{\"id\":\"m%d\",\"session_id\":\"s%d\",\"timestamp\":\"%s-01-01T00:00:00Z\","
+                 "\"role\":\"user\",\"content\":\"needle\"}\n",
+                 i, i, years[i]);
+    scratch_put_bytes("h", text.data, text.len);
+    buf_release(&text);
+    (void)browse_read(r, &b);
+    CHECK_STR(b.sessions.at[0].session->id.p, "s2");
+    begin_search(&b, "needle");
+    search_all(r, &b);
+    CHECK_INT(b.hits.count, 4);
+    CHECK(str_eq(b.hits.at[0].session, STR("s2")));
     end(r, &b);
 }
 
@@ -268,5 +294,47 @@ TEST(hits_of_several_histories_are_in_the_order_of_their_times)
                  b.hits.at[i].message.p);
     CHECK_STR(buf_c(&ids), "hm9 gm9 gm8 hm5 gm4 gm2 hm1 ");
     buf_release(&ids);
+    end(r, &b);
+}
+
+/* ---- changes of a file ---- */
+
+static void write_file(const char *text, int flags)
+{
+    int fd = open("h", O_WRONLY | O_CREAT | flags, 0600);
+
+    CHECK(fd >= 0 && file_write_all(fd, text, strlen(text)) == 0);
+    close(fd);
+}
+
+/* Returns true if the history has changed since the last call. */
+static bool has_changed(struct browse_reader *r, struct browse *b)
+{
+    b->wants.sessions = true;
+    return browse_read(r, b);
+}
+
+TEST(each_change_of_a_file_is_seen_once)
+{
+    struct stat st;
+    struct browse b;
+    struct browse_reader *r = begin(&b);
+
+    CHECK(!has_changed(r, &b));
+    write_file("one\n", 0);
+    CHECK(has_changed(r, &b) && !has_changed(r, &b));
+    write_file("more\n", O_APPEND);
+    CHECK(has_changed(r, &b) && !has_changed(r, &b));
+    /* As touch -r sets the time back. */
+    CHECK(stat("h", &st) == 0);
+    file_wait(-1, 50); /* until the file system's clock has moved */
+    write_file("two\n", 0);
+    CHECK(utimensat(AT_FDCWD, "h", (struct timespec[]){st.st_atim, st.st_mtim}, 0) == 0);
+    CHECK(has_changed(r, &b));
+    CHECK(rename("h", "before") == 0);
+    write_file("two\nmore\n", 0);
+    CHECK(has_changed(r, &b));
+    CHECK(unlink("h") == 0);
+    CHECK(has_changed(r, &b) && !has_changed(r, &b));
     end(r, &b);
 }

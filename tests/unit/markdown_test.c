@@ -35,8 +35,32 @@ static void feed(struct str text, size_t step, struct shown *s)
     markdown_end(&m);
 }
 
+/* Text fed without a function leaves the same state, though lines are passed over. */
+static void check_state(struct str text, size_t silent, int line)
+{
+    struct shown all = {BUF_INIT(BUF_SMALL), 0}, rest = {BUF_INIT(BUF_SMALL), 0};
+    struct markdown a = {.fn = show, .arg = &all}, b = {.arg = &rest};
+    size_t before;
+
+    markdown_feed(&a, (struct str){text.p, silent});
+    markdown_feed(&b, (struct str){text.p, silent});
+    before = all.text.len;
+    rest.styles = all.styles;
+    b.fn = show;
+    markdown_feed(&a, str_skip(text, silent));
+    markdown_feed(&b, str_skip(text, silent));
+    markdown_end(&a);
+    markdown_end(&b);
+    test_check_mem(buf_c(&rest.text), rest.text.len, buf_c(&all.text) + before,
+                   all.text.len - before, text.p, __FILE__, line);
+    buf_release(&all.text);
+    buf_release(&rest.text);
+}
+
 static void check_bytes(struct str text, struct str want, int line)
 {
+    for (size_t silent = 0; silent <= text.n; silent++)
+        check_state(text, silent, line);
     for (size_t step = 1; step <= text.n + 1; step++) {
         struct shown s = {BUF_INIT(BUF_SMALL), 0};
 

@@ -1,5 +1,5 @@
 /*
- * browse - runs the full-screen browser until the user leaves it: keys, signals and what is read
+ * browse - runs the full-screen browser until the user leaves it: keys, signals and the data read
  * change the state (browse/model), and the screen is drawn from it (browse/view). One thread does
  * all that: between slices of a search (browse/reader) it looks at the keyboard.
  */
@@ -23,7 +23,7 @@ struct browse_setup {
     struct str session;     /* the id of a session to open, in histories[session_history] */
     size_t session_history;
     bool choosing; /* Enter chooses */
-    bool for_chat; /* `chat` has started it, and continues with what is chosen */
+    bool for_chat; /* `chat` has started it, and continues with the choice */
     bool color;
     bool mouse; /* clicks and the wheel are used; else the terminal keeps them */
     /* Called at the end when requested programs take long; may be NULL. */

@@ -44,8 +44,9 @@ struct search {
     bool any_order;            /* hits have the order of the file in any case; default false */
     off_t skip_block;          /* of the skip index; default SKIP_BLOCK; 0: it is not used */
     const atomic_bool *cancel; /* the search ends when another thread sets it; NULL: never */
-    /* A time of time_ticks. When it has passed, search_next returns SEARCH_PAUSED if it has found
-     * nothing yet, and so does search_count, some milliseconds later at most. NULL: none does. */
+    /* A time of time_ticks. When it has passed, search_next and search_count return SEARCH_PAUSED,
+     * some milliseconds later at most, or after a step of the work on a very long line. NULL: they
+     * never do. */
     const int64_t *until;
     /* private */
     struct search_work *work; /* NULL: not started */
