@@ -500,7 +500,7 @@ error() {
         requests_are 2
     done
     local asked=() i
-    for ((i = 0; i < 20; i++)); do asked+=(hello); done
+    for ((i = 0; i < 25; i++)); do asked+=(hello); done
     json_is history.jsonl 'select(.role == "user") | .content' "${asked[@]}"
     # Another refusal is none of these.
     start_llm openai/http-400 --reply hi
