@@ -23,16 +23,13 @@ without() {
     [[ ! -e aside ]] || mv aside "$sidecar"
 }
 
-# agree [PREPARE]: every question has the answer that it has without; before each PREPARE is done. With
-# SAME_HISTORY the answers without are those of the first call, because only the sidecar changes.
+# agree: every question has the answer that it has without.
 agree() {
-    local question want number=0
+    local question
     for question in "${QUESTIONS[@]}"; do
-        want=want.$((number++))
-        [[ -n ${SAME_HISTORY-} && -e $want ]] || without "$question" "$want"
-        ${1:-:}
+        without "$question" want
         answer "$question" got
-        cmp -s "$want" got || fail "$question: wanted" "$(visible "$want")" got "$(visible got)" || return 1
+        cmp -s want got || fail "$question: wanted" "$(visible want)" got "$(visible got)" || return 1
     done
 }
 

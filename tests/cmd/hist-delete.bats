@@ -482,40 +482,6 @@ END
     stdout_has '[3 messages]'
 }
 
-@test "rewrite: killed at any call, a history in a repository is still one's own" {
-    need_strace
-    unset CHAT_HISTORY
-    use_echo
-    make_repo
-    HISTORY=$WORK/.aicoder/history.jsonl
-    local call n i
-    for call in renameat linkat write fsync; do
-        n=0
-        for ((i = 0; i <= n; i++)); do
-            hist-delete -q --force --keep 0 >/dev/null
-            chat -q -s first one >/dev/null
-            chat -q two >/dev/null
-            if ((i == 0)); then
-                traced -f -o trace -e "trace=$call" hist-delete -q --force first >/dev/null
-                n=$(grep -cE "^[0-9]+ +$call\(" trace)
-                [[ $n -gt 0 ]] || fail "no $call"
-                hist-append -q -s first again >/dev/null
-                continue
-            fi
-            run_expect 137 strace -f -qq -o trace -e "trace=$call" \
-                -e "inject=$call:signal=KILL:when=$i" hist-delete -q --force first || fail "$call $i"
-            run_expect 0 chat again || fail "$call $i"
-            stderr_empty || fail "$call $i"
-            stdout_has '[3 messages]' || fail "$call $i"
-            # The next rewrite leaves nothing of it, in neither name.
-            hist-append -q -s first again >/dev/null
-            run_expect 0 hist-delete -q --force first || fail "$call $i"
-            gone '"session_id":"first"' .git "$HOME" || fail "$call $i"
-            [[ -z $(find "$HOME" .git -name '*.new' -o -name '*.tmp') ]] || fail "left by $call $i"
-        done
-    done
-}
-
 # ---- against an oracle
 
 @test "hist-delete: on random histories what goes and what stays is what a few lines of Python say" {

@@ -300,16 +300,9 @@ more_expectations() {
     stdout_is $'GET /v1/models?limit=1000 HTTP/1.1\r'
 }
 
-@test "anthropic: a prompt that is blank is not sent" {
-    start_family anthropic/normal
-    run_expect 2 chat '  '
-    stderr_matches '^chat: '
-    requests_are 0
-}
-
 # start_strict STEP...: start_family, at a server that refuses what Anthropic's newest models refuse.
 start_strict() {
-    start_family --hook "'$TESTS/tools/anthropic-rules' \"\${FAKE_BODY%/*}\" \"\$FAKE_N\"" "$@"
+    start_family --hook "'$TESTS/tools/request-rules' anthropic \"\${FAKE_BODY%/*}\" \"\$FAKE_N\"" "$@"
 }
 
 # refusal MESSAGE: a fixture with this error.
@@ -347,7 +340,7 @@ refusal() {
     done >signatures
     is signatures signatures '' '' 'c2lnMQ== c2lnMg== c2lnbmF0dXJl c2lnMQ== c2lnMg=='
     requests_are 8
-    run_expect 0 "$TESTS/tools/anthropic-rules" "$RECORD"
+    run_expect 0 "$TESTS/tools/request-rules" anthropic "$RECORD"
     stdout_is '8 requests, 0 broken rules'
 }
 
@@ -431,7 +424,7 @@ refusal() {
     [[ $(request_header 2 authorization),$(request_header 2 x-api-key) == ,test-key-1 ]]
 }
 
-@test "anthropic: anthropic-rules finds what is wrong" {
+@test "anthropic: request-rules finds what is wrong" {
     mkdir bad
     number=0
     while IFS=$'\t' read -r change what; do
@@ -440,7 +433,7 @@ refusal() {
             {"role":"assistant","content":[{"type":"text","text":"t"},{"type":"tool_use","id":"i","name":"f","input":{}}]},
             {"role":"user","content":[{"type":"tool_result","tool_use_id":"i","content":"r"}]}],
             "tools":[{"name":"f","input_schema":{"type":"object"}}]}' >"bad/$number.json"
-        echo "request $number: $what"
+        echo "request $number: anthropic: $what"
     done >wanted <<'END'
 .temperature = 1	unknown fields ['temperature']
 del(.max_tokens)	max_tokens None
@@ -454,7 +447,7 @@ del(.max_tokens)	max_tokens None
 .output_config = {effort: "minimal"}	effort minimal
 END
     echo "$number requests, $number broken rules" >>wanted
-    run_expect 1 "$TESTS/tools/anthropic-rules" bad
+    run_expect 1 "$TESTS/tools/request-rules" anthropic bad
     same 'what is wrong' wanted "$OUT"
 }
 

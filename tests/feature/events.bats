@@ -257,21 +257,11 @@ END
 }
 
 @test "events: the validator of these tests can fail" {
-    echo '{"type":"text","text":1}' >line
-    run_expect 1 "$BIN/tests/tools/check-schema" "$DOCS/events.schema.json" line
-    lines_are 1
     echo '{"type":"other"}' >line
     run_expect 1 "$BIN/tests/tools/check-schema" "$DOCS/events.schema.json" line
-    echo 'text' >line
-    run_expect 1 "$BIN/tests/tools/check-schema" "$DOCS/events.schema.json" line
-    stdout_is 'line 1: is not JSON at byte 0'
     run_expect 1 "$BIN/tests/tools/check-schema" "$DOCS/events.schema.json" /dev/null
-    stdout_is 'no lines'
-    run_expect 2 "$BIN/tests/tools/check-schema" missing line
     echo '{"type":"session_id","session_id":"a b"}' >line
     run_expect 0 "$BIN/tests/tools/check-schema" "$DOCS/events.schema.json" line
-    run_expect 1 valid events line
-    echo '{"type":"text","text":""}' >line
     run_expect 1 valid events line
     echo '{"type":"text","text":"a"}' >line
     run_expect 0 valid events line

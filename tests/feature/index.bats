@@ -81,12 +81,6 @@ no_index() {
     agree
 }
 
-@test "index: a small history has none" {
-    hist_lines s 100 >"$HISTORY"
-    agree
-    no_index
-}
-
 @test "index: in a repository it is history.idx, beside the history" {
     unset CHAT_HISTORY
     make_repo
@@ -124,152 +118,7 @@ no_index() {
     run_expect 1 grep -q 'line 007' .git/aicoder/history.idx
 }
 
-# ---- what happened to it
-
-@test "index: a stale one" {
-    local n
-    make_large
-    hist-sessions >first
-    cp "$HISTORY.idx" old
-    for n in 1 2 130 1 700; do
-        large_lines 23 "$n" >>"$HISTORY"
-        agree
-        agree 'cp old h.jsonl.idx'
-    done
-    printf '{"torn' >>"$HISTORY"
-    agree
-    agree 'cp old h.jsonl.idx'
-}
-
-flip() {
-    python3 - "$HISTORY.idx" "$RANDOM" <<'X'
-import random, sys
-r = random.Random(int(sys.argv[2]))
-with open(sys.argv[1], 'r+b') as f:
-    size = f.seek(0, 2)
-    for _ in range(r.choice([1, 2, 50])):
-        at = r.randrange(r.choice([size, 200]))
-        f.seek(at)
-        byte = f.read(1)[0] ^ 1 << r.randrange(8)
-        f.seek(at)
-        f.write(bytes([byte]))
-X
-}
-
-cut() {
-    truncate -s "$((RANDOM % 4000 * 10))" "$HISTORY.idx"
-}
-
-garbage() {
-    head -c "$((RANDOM * 3))" /dev/urandom >"$HISTORY.idx"
-}
-
-restore() {
-    cp good "$HISTORY.idx"
-    "$@"
-}
-
-@test "index: a broken one, one that was cut off, garbage" {
-    local broken i
-    make_large
-    hist-sessions >first
-    large_lines 23 300 >>"$HISTORY"
-    hist-sessions >first
-    cp "$HISTORY.idx" good
-    # shellcheck disable=SC2034 # for agree
-    SAME_HISTORY=yes
-    for i in 1 2 3 4; do
-        for broken in flip cut garbage; do
-            agree "restore $broken"
-        done
-    done
-    agree 'rm -f h.jsonl.idx'
-}
-
-@test "index: of another version, or of another history" {
-    make_large
-    hist-sessions >first
-    cp "$HISTORY.idx" good
-    printf 9 | dd of="$HISTORY.idx" bs=1 seek=7 conv=notrunc status=none
-    agree
-    [[ $(head -c 8 "$HISTORY.idx") == HISTIDXC ]] || fail 'it was not made anew'
-    large_lines 7 900 >other
-    hist-sessions --history other >first
-    agree 'cp other.idx h.jsonl.idx'
-    # The same bytes in another file.
-    cp "$HISTORY" copy
-    mv copy "$HISTORY"
-    cp good "$HISTORY.idx"
-    agree
-}
-
 # ---- what happened to the history
-
-@test "index: a history that was changed by hand" {
-    local times
-    make_large
-    agree
-    perl -pi -e 's/session-3"/session-x"/ if $. == 400' "$HISTORY"
-    agree
-    # In place, and with the time that it had.
-    times=$(stat -c %y "$HISTORY")
-    python3 -c 'f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(b"session-7")); f.write(b"session-y")'
-    agree
-    touch -d "$times" "$HISTORY"
-    agree
-    truncate -s -700 "$HISTORY"
-    agree
-    truncate -s 300000 "$HISTORY"
-    agree
-    : >"$HISTORY"
-    agree
-    make_large
-    agree
-    rm "$HISTORY"
-    agree
-}
-
-# edit OLD NEW [FROM]: changes a session id in place, behind that byte, as no program of ours does.
-edit() {
-    python3 -c 'import sys
-f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(sys.argv[1].encode(), int(sys.argv[3]))); f.write(sys.argv[2].encode())' \
-        "$1" "$2" "${3:-0}"
-}
-
-# Writers do not look at the index, so it takes this for an append. Where it is found to be wrong, it is made anew.
-@test "index: a line that was changed in place before a program appended one" {
-    make_large
-    hist-sessions >first
-    edit session-3 session-x
-    run_expect 0 hist-append -s session-1 'and goes on'
-    run_expect 0 hist-show --json session-3
-    lines_are 59
-    agree
-    run_expect 0 hist-show --raw session-x
-    # When many lines were appended.
-    edit session-5 session-y 300000
-    large_lines 20 300 >>"$HISTORY"
-    agree
-    run_expect 0 hist-show --raw session-y
-    # By hist-check --repair.
-    edit session-7 session-z 100000
-    run_expect 0 hist-append -s session-1 'and goes on'
-    run_expect 0 hist-check -q --repair
-    no_index
-    run_expect 0 hist-show --raw session-z
-    agree
-    # By hist-check, which reads everything.
-    edit session-8 session-w 100000
-    run_expect 0 hist-append -s session-1 'and goes on'
-    run_expect 0 hist-sessions --limit all
-    [[ $(<"$OUT") != *session-w* ]] || fail 'the list shows the edit by itself'
-    run_expect 0 hist-check
-    stdout_has "h.jsonl.idx: warning: it did not match the history, and was removed"
-    no_index
-    run_expect 0 hist-sessions --limit all
-    stdout_has session-w
-    agree
-}
 
 @test "index: after hist-delete and hist-check --repair" {
     make_large
@@ -496,32 +345,4 @@ made_slowly() {
     made_slowly hist-sessions
     stdout_empty
     stderr_empty
-}
-
-# long_lines FIRST LAST [ROLE FIELDS]: lines of a session, of 1 KB each; the last one with that role and these fields.
-long_lines() {
-    python3 - "$@" <<'P'
-import sys
-first, last = int(sys.argv[1]), int(sys.argv[2])
-for i in range(first, last + 1):
-    role, fields = ("user", "assistant")[i % 2], ""
-    if i == last and len(sys.argv) > 3:
-        role, fields = sys.argv[3:]
-    print('{"id":"%d","session_id":"long","timestamp":"t","role":"%s","content":"line %d %s"%s}' % (i, role, i, "x" * 1000, fields))
-P
-}
-
-@test "index: a system message that was changed in place into another one is not sent" {
-    # Outside of the samples.
-    { long_lines 1 30 system '' && long_lines 31 500; } >"$HISTORY"
-    run_expect 0 hist-sessions
-    edit '"role":"system"' '"role":"critic"' 0
-    run_expect 0 hist-append -s long 'and goes on'
-    QUESTIONS=('chat --dry-run -p echo -s long hello')
-    agree
-    run_expect 0 jq -rn "input.system" got
-    stdout_is null
-    # The index was found to be wrong, and removed.
-    run_expect 0 hist-check
-    [[ $(<"$OUT") != *'did not match'* ]] || fail 'the index is the one of before the edit'
 }

@@ -384,16 +384,6 @@ told() {
     run_expect 1 grep tools/call log
 }
 
-@test "mcp: a server that dies in a call is told to the model, and does not hang" {
-    start_llm --call 'fake__die {}' --call 'fake__echo {"text":"x"}' --reply finished
-    run_expect 0 chat --yes --mcp fake=./fake-mcp hello
-    stdout_is finished
-    request 3 >body
-    json_is body '.messages[] | select(.role == "tool").content | sub("^[^M]*"; "")' \
-        "MCP server 'fake' ended with status 3: first line it cannot go on" \
-        "MCP server 'fake' ended with status 3: first line it cannot go on"
-}
-
 @test "mcp: an interrupt in a call cancels it, stores it and ends the server" {
     start_llm --call 'fake__hang {}' --reply finished
     background chat --yes --mcp 'fake=./fake-mcp --log log --pid pid' hello

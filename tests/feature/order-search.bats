@@ -156,18 +156,3 @@ make_large() {
     [[ $(cut -f 2 "$OUT") == m5000 ]] || fail "$(<"$OUT")"
     [[ $(awk -F'= ' '{ n += $NF } END { print n }' trace) -le 2000000 ]] || fail "$(<trace)"
 }
-
-@test "order-search: random histories give what a few lines of Python say" {
-    RUN_LIMIT=300 run_expect 0 "$TESTS/tools/search-order-oracle" 40
-    stdout_is '40 rounds, 0 wrong answers'
-    stderr_empty
-}
-
-# The oracle is no oracle if it agrees with everything.
-@test "order-search: the oracle sees what is wrong" {
-    mkdir wrong
-    printf '#!/bin/sh\n"%s" "$@" | tac\n' "$BIN/hist-search" >wrong/hist-search
-    chmod +x wrong/hist-search
-    PATH=$PWD/wrong:$PATH run_expect 1 "$TESTS/tools/search-order-oracle" 5
-    stdout_has 'seed ' 'hist-search -j'
-}

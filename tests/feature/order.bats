@@ -29,7 +29,7 @@ order_is() {
 }
 
 @test "order: every program has the order that a few lines of Python say" {
-    RUN_LIMIT=300 run_expect 0 "$TESTS/tools/order-oracle" --search "${ORDER_ORACLE_HISTORIES:-30}"
+    RUN_LIMIT=300 run_expect 0 "$TESTS/tools/order-oracle" "${ORDER_ORACLE_HISTORIES:-30}"
     stdout_is "${ORDER_ORACLE_HISTORIES:-30} histories"
     stderr_empty
 }
@@ -39,7 +39,7 @@ wrong() {
     mkdir -p wrong
     printf '#!/bin/sh\nreal() { "%s" "$@"; }\n%s\n' "$BIN/$1" "$2" >"wrong/$1"
     chmod +x "wrong/$1"
-    PATH=$PWD/wrong:$PATH run_expect 1 "$TESTS/tools/order-oracle" --search 40 1
+    PATH=$PWD/wrong:$PATH run_expect 1 "$TESTS/tools/order-oracle" 40 1
     stdout_has "$3"
     rm -r wrong
 }
@@ -48,4 +48,5 @@ wrong() {
 @test "order: the oracle sees what is wrong" {
     wrong hist-sessions 'real "$@" | tac' 'hist-sessions'
     wrong hist-delete 'real "$@" | tail -n +2' '--keep'
+    wrong hist-search 'real "$@" | tac' 'hist-search'
 }

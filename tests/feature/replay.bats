@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 #
 # The second request: a long conversation in which everything goes wrong that can, and what is sent of
-# it each time. tests/tools/replay-rules holds what servers and chat templates refuse. With REPLAY_KEEP=DIR
+# it each time. tests/tools/request-rules holds what servers and chat templates refuse. With REPLAY_KEEP=DIR
 # the requests are kept there, for tests/tools/check-servers, which sends them to real servers.
 
 # shellcheck disable=SC2016
@@ -69,7 +69,7 @@ interrupt() {
 
 hold_to() {
     [[ $(sort runs | uniq -c | tr -s ' ') == ' 13 probe' ]] || fail "runs: $(sort runs | uniq -c)"
-    "$TESTS/tools/replay-rules" "$@" "$RECORD" || fail 'a request breaks a rule'
+    "$TESTS/tools/request-rules" "$@" "$RECORD" || fail 'a request breaks a rule'
     [[ -z ${REPLAY_KEEP:-} ]] || cp -r "$RECORD" "$REPLAY_KEEP/$1"
 }
 
@@ -100,7 +100,7 @@ hold_to() {
     done
     [[ $accepted -gt 50 && $refused == 1 ]] || fail "$accepted accepted, $refused refused"
     [[ $(sort runs | uniq -c | tr -s ' ') == ' 13 probe' ]] || fail "runs: $(sort runs | uniq -c)"
-    "$TESTS/tools/replay-rules" openai gemma mistral accepted || fail 'a request breaks a rule'
+    "$TESTS/tools/request-rules" openai gemma mistral accepted || fail 'a request breaks a rule'
     [[ -z ${REPLAY_KEEP:-} ]] || cp -r "$RECORD" "$REPLAY_KEEP/text"
 }
 
@@ -272,16 +272,11 @@ sys.stdout.buffer.write(f(sys.stdin.buffer.read()))' "$4"; } >"$1"
 
 # ---- what is not tried again
 
-@test "replay: no quota, and a wait that is too long, are final, and said" {
+@test "replay: no quota is final, and said" {
     printf '%s\n' 'status: 429' '' '{"error":{"message":"You exceeded your current quota","type":"insufficient_quota","code":"insufficient_quota"}}' >quota.http
     start_llm ./quota.http
     run_expect 5 chat -N --json hello
     stdout_has '"message":"HTTP 429: You exceeded your current quota (the account has no quota left: not tried again)","retryable":false'
-    requests_are 1
-    printf '%s\n' 'status: 429' 'header: Retry-After: 3600' '' '{"error":{"message":"slow down"}}' >later.http
-    start_llm ./later.http
-    run_expect 5 chat -N hello
-    stderr_is 'chat: HTTP 429: slow down (the server asks to wait for 3600 s)'
     requests_are 1
 }
 

@@ -50,16 +50,6 @@ start_responses() {
     stderr_is "chat: answer is incomplete: its status is: 'queued'"
 }
 
-@test "responses: an error before any text is tried again, one after text is not" {
-    start_responses +failed +error +normal
-    run_expect 0 chat -q -N hello
-    stdout_is 'Hello, world.'
-    requests_are 3
-    start_responses +error-late +normal
-    run_expect 7 chat -q -N hello
-    requests_are 1
-}
-
 @test "responses: the request" {
     start_responses +normal
     run_expect 0 chat -N -S 'be brief' 'a "b"'

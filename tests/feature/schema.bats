@@ -49,12 +49,6 @@ refused() {
         '["user","what is it?",null]' '["assistant","{\"name\": \"tea\", \"price\": 2.5}","stop"]'
 }
 
-@test "schema: white space round the answer is fine" {
-    answers 0 $'\n {"name":"tea","price":1}\n\n'
-    stdout_bytes_are '\n {"name":"tea","price":1}\n\n'
-    stderr_empty
-}
-
 @test "schema: an answer that does not hold to it is printed, stored, and exit 1" {
     use_history
     start_llm --reply '{"name":"tea","price":"2.5"}'
@@ -63,22 +57,6 @@ refused() {
     stderr_is "chat: answer does not match 'item.json': /price: is not a number"
     json_is "$HISTORY" 'select(.role == "assistant") | [.content, .finish_reason] | tojson' \
         '["{\"name\":\"tea\",\"price\":\"2.5\"}","stop"]'
-}
-
-@test "schema: what can be wrong with an answer" {
-    answers 1 '{"name":"tea"}'
-    stderr_is "chat: answer does not match 'item.json': has no \"price\""
-    answers 1 '{"name":"tea","price":1,"colour":"green"}'
-    stderr_is "chat: answer does not match 'item.json': /colour: is not allowed"
-    answers 1 '[]'
-    stderr_is "chat: answer does not match 'item.json': is not an object"
-    answers 1 'It is tea.'
-    stdout_is 'It is tea.'
-    stderr_is "chat: answer does not match 'item.json': is not JSON at byte 0"
-    answers 1 '{"name":"tea","price":1} {}'
-    stderr_is "chat: answer does not match 'item.json': is not JSON at byte 25"
-    answers 1 $'```json\n{"name":"tea","price":1}\n```'
-    stderr_is "chat: answer does not match 'item.json': is not JSON at byte 0"
 }
 
 @test "schema: control characters of an answer do not reach the terminal in the message" {
@@ -228,16 +206,8 @@ END
 @test "schema: one that is none is found before anything is sent or stored" {
     use_history
     use_echo
-    refused '' 'is not JSON at byte 0'
-    refused '{"type":' 'is not JSON at byte 8'
     refused '[]' 'is not a schema: neither an object nor a boolean'
-    refused 'true' 'is not an object'
     refused '{"properties":{"a":{"type":"numbr"}}}' '/properties/a/type: names no type'
-    refused '{"items":{"type":"string","type":"null"}}' '/items/type: is there twice'
-    refused '{"$ref":"#/$defs/a"}' "/\$ref: there is no '#/\$defs/a'"
-    refused '{"$ref":"#"}' "/\$ref: '#' refers to itself without end"
-    refused '{"$ref":"http://example.com/s.json"}' \
-        "/\$ref: 'http://example.com/s.json' is another file, and only this one is read"
 }
 
 @test "schema: keywords that are not checked are sent, and named once" {

@@ -243,11 +243,3 @@ END
     stderr_empty
     [[ $(request 1 | jq -r .model) == mistral:7b ]]
 }
-
-@test "services: one that refuses stream_options is asked without" {
-    printf 'status: 400 Bad Request\n\n{"message":"%s"}\n' "unknown field: parameter 'stream_options' is not a valid field" >refusal
-    serve ./refusal openai/normal
-    echo "service.cohere.base_url = $HERE/v1" >"$CONFIG"
-    run_expect 0 chat -m cohere:m hello
-    [[ $(request 1 | jq 'has("stream_options")') == true && $(request 2 | jq 'has("stream_options")') == false ]]
-}

@@ -84,23 +84,6 @@ refused() {
     [[ ! -e $HISTORY ]]
 }
 
-@test "templates: variables, defaults, braces" {
-    put template say '{{greeting}}, {{ name : you }}{{end:}}' 'a {b} {{{{c}} {{{name:x}}}'
-    sends $'Hi, you\na {b} {{c}} {x}' -t say --var greeting=Hi
-    sends $'Hi, Ann\na {b} {{c}} {Ann}' -t say --var greeting=Hi --var name=Ann
-    # The last counts, = and white space are part of the value, an empty one is a value.
-    sends $' a=b , \na {b} {{c}} {}' -t say --var greeting=x --var greeting=' a=b ' --var name=
-    # A file is not read.
-    sends $'@wanted, you\na {b} {{c}} {x}' -t say --var greeting=@wanted
-}
-
-@test "templates: nothing in a value is a variable" {
-    put template quote '{{a}} {{b:{{{{}} {{input}}'
-    sends '{{b}} {{{{ {{a}} {{input}}' -t quote --var a='{{b}}' '{{a}} {{input}}'
-    put template bytes '{{a}}'
-    sends $'x\xef\xbf\xbdy' -t bytes --var a=$'x\xffy'
-}
-
 @test "templates: what is wrong with a variable" {
     put template say 'one' '{{name}}'
     refused "cannot use template 'say': line 2: no value for 'name'" -t say
@@ -111,8 +94,6 @@ refused() {
     refused "bad name 'a b' for --var: letters, digits, '_' and '-' are expected" -t say --var 'a b=x'
     refused "bad name 'input' for --var: it is the prompt" -t say --var input=x
     refused '--var goes with --template or --persona' --var name=x hello
-    put template say $'---\noption.delay_ms=0\n---\n\nodd {{ 1 }}'
-    refused "cannot use template 'say': line 5: '{{' begins no variable ('{{{{' stands for it)" -t say
     [[ ! -e $HISTORY ]]
 }
 
@@ -158,17 +139,10 @@ refused() {
 }
 
 @test "templates: what is wrong with a head" {
-    put template odd '---' 'model = m' 'text'
-    refused "cannot use template 'odd': line 3 is not 'key = value'" -t odd
-    put template odd '---' 'model = m'
-    refused "cannot use template 'odd': the settings at its head do not end with '---'" -t odd
     for key in modle base_url api_key_command history option option. session; do
         put template odd '---' '' "$key = x" '---' 'text'
         refused "cannot use template 'odd': line 3: unknown key '$key'" -t odd
     done
-    # Only at the very beginning.
-    put template odd 'text' '---' 'model = m' '---'
-    sends $'text\n---\nmodel = m\n---' -t odd
 }
 
 @test "templates: by path, and what is none" {

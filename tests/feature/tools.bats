@@ -259,16 +259,6 @@ killed_in_tool() {
 
 # ---- what the model is told
 
-@test "tools: a tool that fails is a result, with status, standard error and standard output" {
-    put_tool step 'echo half; echo why >&2; exit 3'
-    start_llm --call 'step {}' --reply 'Sorry.'
-    run_expect 0 chat --yes -T ./step go
-    stdout_is 'Sorry.'
-    stderr_empty
-    json_is "$HISTORY" 'select(.role == "tool").content' 'the tool failed with exit status 3' 'standard error:' why \
-        'standard output:' half ''
-}
-
 @test "tools: an unknown tool and arguments that are no object are results, and nothing is run or asked for" {
     put_tool get_weather 'touch ran'
     start_llm --call 'sudo {}' openai/calls-bad-arguments --call 'get_weather [1]' --reply 'Sorry.'
@@ -311,15 +301,6 @@ gone() {
     printf '#!/bin/sh\nread -r word </dev/tty || exit 5\n' >ask
     run_expect 2 on_tty --fds 2 chat -T ./ask go
     stdout_has 'exit status 5' '/dev/tty: No such device or address'
-}
-
-@test "tools: output is bounded, and valid UTF-8" {
-    put_tool much 'head -c 10000000 /dev/zero | tr "\\0" x'
-    put_tool odd 'printf "a\\377b"'
-    start_llm --call 'much {}' --call 'odd {}' --reply ok
-    run_expect 0 chat --yes -T ./much -T ./odd go
-    jq -r 'select(.role == "tool") | .content | .[30719:30767], .[-3:]' "$HISTORY" >parts
-    is parts parts x '[output cut: 9897600 bytes are left out here]' '' xxx '' 'a�b'
 }
 
 # ---- what is running
@@ -503,11 +484,8 @@ answer_awaited() {
     start_llm --reply no
     run_expect 2 chat -T ./none go
     stderr_is "chat: cannot use the tool './none': cannot run './none': No such file or directory"
-    printf '#!/bin/sh\necho usage: bad\n' >bad
-    chmod +x bad
-    run_expect 2 chat -T ./bad go
-    stderr_is "chat: cannot use the tool './bad': its declaration is not a JSON object"
     printf '#!/bin/sh\necho "{}"\n' >bad
+    chmod +x bad
     run_expect 2 chat --json -T ./bad go
     stdout_json '.type, .code, .message' error 2 "cannot use the tool './bad': its declaration has no name"
     printf '#!/bin/sh\necho oh no >&2; exit 4\n' >bad

@@ -54,14 +54,6 @@ END
     done
 }
 
-@test "wire: events of several lines that end in CR LF, byte by byte" {
-    start_llm --set 'chunk: 1' --set 'eol: crlf' openai/multi-line-data openai/error-event
-    run_expect 0 chat -N hello
-    stdout_is 'Hello.'
-    run_expect 7 chat -N hello
-    stderr_is 'chat: answer is incomplete: server error 500: Internal server error'
-}
-
 @test "wire: large events and many deltas" {
     use_history
     start_llm openai/big-event openai/many-deltas
@@ -482,30 +474,6 @@ error() {
     done
 }
 
-@test "wire: what is not asked again" {
-    error 400 'retry-after-ms: 5'
-    error 401 'retry-after-ms: 5'
-    error 429 'retry-after-ms: 5' 'x-should-retry: false'
-    for case in '400 1' '401 3  (key from OPENAI_API_KEY)' '429 5'; do
-        read -r status code hint <<<"$case"
-        start_llm "./$status.http" --reply hi
-        run_expect "$code" chat -N hello
-        stderr_is "chat: HTTP $status: not now${hint:+ $hint}"
-        requests_are 1
-    done
-    start_llm openai/error-200 --reply hi
-    run_expect 5 chat -N hello
-    requests_are 1
-    # Text has come.
-    start_llm openai/error-event --reply hi
-    run_expect 7 chat -N hello
-    requests_are 1
-    error 400 'retry-after-ms: 5' 'x-should-retry: true'
-    start_llm ./400.http --reply hi
-    run_expect 0 chat -N hello
-    stdout_is hi
-}
-
 @test "wire: a server that refuses stream_options is asked without them, at once and once" {
     use_history
     for fixture in "$FIXTURES"/openai-stream-options/*.http; do
@@ -532,7 +500,7 @@ error() {
         requests_are 2
     done
     local asked=() i
-    for ((i = 0; i < 20; i++)); do asked+=(hello); done
+    for ((i = 0; i < 25; i++)); do asked+=(hello); done
     json_is history.jsonl 'select(.role == "user") | .content' "${asked[@]}"
     # Another refusal is none of these.
     start_llm openai/http-400 --reply hi
@@ -583,21 +551,6 @@ error() {
     [[ $(request 3 | jq -c '[.stream_options, .response_format.type]') == '[null,"json_object"]' ]]
 }
 
-@test "wire: an error that a stream of status 200 begins with is asked again, and the answer is whole" {
-    use_history
-    for first in vllm-error-first openrouter-error-first; do
-        start_llm openai/$first openai/usage
-        run_expect 0 chat -s $first hello
-        stderr_empty
-        requests_are 2
-        json_is history.jsonl "select(.session_id == \"$first\") | .role" user assistant
-    done
-    start_llm openai/vllm-error-first
-    run_expect 5 chat --retries 1 -N hello
-    one_line_of_stderr
-    requests_are 2
-}
-
 @test "wire: --retries says how often, 0 never" {
     error 503 'Retry-After: 0'
     for n in 0 1 2 5; do
@@ -615,43 +568,16 @@ error() {
     done
 }
 
-@test "wire: the server says when: seconds, a fraction, a date; a wait above the limit is an error" {
-    # waited MS SECONDS HEADER: a turn with two requests says that it waits that many seconds (an extended regular
-    # expression), and takes at least so many milliseconds.
-    waited() {
-        local start took
-        start=$(date +%s%3N)
-        error 429 "${3/in 3 s/$(LC_ALL=C date -u -d '+3 seconds' '+%a, %d %b %Y %H:%M:%S GMT')}"
-        start_llm ./429.http --reply hi
-        run_expect 0 chat -v -N hello || return 1
-        took=$(($(date +%s%3N) - start))
-        requests_are 2 || return 1
-        stderr_matches "^chat: HTTP 429: not now: trying again in $2 s \\(1\\)\$" || return 1
-        [ "$took" -ge "$1" ] || fail "$3: it took $took ms"
-    }
-    waited 1000 1.0 'Retry-After: 1'
-    waited 150 0.1 'Retry-After: 0.15'
-    waited 0 0.0 'Retry-After: 0'
-    waited 2000 '[0-3].[0-9]' 'Retry-After: in 3 s' # as a date, which is nearer when the answer has come
-    waited 375 '0.[345]' 'X-Nothing: 1'
-    error 429 'Retry-After: 121'
-    start_llm ./429.http --reply hi
-    run_expect 5 chat -N hello
-    stdout_empty
-    stderr_is 'chat: HTTP 429: not now (the server asks to wait for 121 s)'
-    requests_are 1
-}
-
-@test "wire: the server says when in the body of an error, or in an event of a stream" {
-    # says TEXT BODY: a turn with two requests says that it waits that long.
+# The forms of a wait are in tests/unit/exchange_test.c.
+@test "wire: the server says when: in a header, in the body of an error, in an event of a stream; not above the limit" {
+    # says TEXT [ARGUMENT]...: a turn with two requests says that it waits that long.
     says() {
         start_llm ./error.http "${FAMILY-openai}/normal"
         run_expect 0 chat -v -N "${@:2}" hello || return 1
         requests_are 2 || return 1
         stderr_matches ": trying again in $1 s \\(1\\)\$"
     }
-    printf '%s\n' 'status: 429' 'header: Content-Type: application/json' '' \
-        '[{"error":{"code":429,"message":"slowly","details":[{"retryDelay":"0.1s"}]}}]' >error.http
+    printf '%s\n' 'status: 429' 'header: Retry-After: 0.15' '' '{"error":{"message":"not now"}}' >error.http
     says 0.1
     printf '%s\n' 'status: 429' '' 'Please try again in 120ms.' >error.http
     says 0.1
@@ -664,6 +590,7 @@ error() {
     printf '%s\n' 'status: 429' '' 'Your quota will reset after 8h12m33s.' >error.http
     start_llm ./error.http
     run_expect 5 chat -N hello
+    stdout_empty
     stderr_is 'chat: HTTP 429: Your quota will reset after 8h12m33s. (the server asks to wait for 29553 s)'
     requests_are 1
 }

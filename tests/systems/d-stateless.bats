@@ -179,21 +179,6 @@ wanted() {
     json_is "$RECORD/4.json" '.messages | length' 9
 }
 
-@test "D: a cut never parts a call from its results" {
-    hist_line s1 user 'list' >"$HISTORY"
-    hist_line s1 assistant '' '' '{"tool_calls":[{"id":"c1","name":"ls","args":{}},{"id":"c2","name":"ls","args":{}}]}' >>"$HISTORY"
-    hist_line s1 tool one '' '{"tool_call_id":"c1"}' >>"$HISTORY"
-    hist_line s1 tool two '' '{"tool_call_id":"c2"}' >>"$HISTORY"
-    hist_line s1 assistant 'Two files.' >>"$HISTORY"
-    local n
-    for n in 2 3 4; do
-        CHAT_MAX_MESSAGES=$n run_expect 0 chat --no-store -s s1 next
-        request_messages_are $((n - 1)) user:list 'assistant:Two files.' user:next
-    done
-    CHAT_MAX_MESSAGES=5 run_expect 0 chat --no-store -s s1 next
-    request_messages_are 4 user:list 'assistant:[ls {}][ls {}]' tool:one tool:two 'assistant:Two files.' user:next
-}
-
 # ---- the history given with each request: --messages
 
 # given MESSAGE...: a JSON array in given.json of `role:content` each.

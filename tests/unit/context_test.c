@@ -295,40 +295,54 @@ TEST(the_cut_keeps_the_newest_messages)
     context_release(&c);
 }
 
-TEST(the_cut_counts_bytes)
+/* What goes of these lines if the limits are that many messages, or bytes (at least `from`, at most
+ * `to`): the oldest turns, then the oldest rounds of the newest turn, each with its results. */
+TEST(the_cut_leaves_what_belongs_together)
 {
-    struct context c;
+#define ROUNDS "u:o|a:old|u:a|a*a:|t=a:1|a*b:|t=b:2|a*c:|t=c:3|a:done"
+#define LAST "a*: t=c:3 a:done/u:p"
+    static const struct {
+        const char *lines, *prompt;
+        size_t from, to;
+        bool bytes;
+        const char *want;
+        size_t dropped;
+    } rows[] = {
+        {"u:aa|a:bb|u:aa|a:bb", "p", 8, 9, true, "u:aa a:bb u:aa a:bb/u:p", 0},
+        {"u:aa|a:bb|u:aa|a:bb", "p", 1, 7, true, "u:aa a:bb/u:p", 2},
+        {"u:aa|a:bb|u:aa|a:bb", "p", 0, 0, true, "/u:p", 4},
+        /* If a message does not fit, no older one takes its place, but the newest answer and its
+         * prompt are always sent. */
+        {"u:x|a:y|u:a|a:much too long|u:b", NULL, 5, 5, true, "u:a a:much too long u:b/", 2},
+        {"u:a|a*xy:|t=x:1|t=y:2|a:done", "p", 0, 0, false, "/u:p", 5},
+        {"u:a|a*xy:|t=x:1|t=y:2|a:done", "p", 1, 4, false, "u:a a:done/u:p", 3},
+        {"u:a|a*xy:|t=x:1|t=y:2|a:done", "p", 5, 5, false, "u:a a*: t=x:1 t=y:2 a:done/u:p", 0},
+        {ROUNDS, "p", 1, 3, false, "u:a a:done/u:p", 8},
+        {ROUNDS, "p", 4, 5, false, "u:a " LAST, 6},
+        {ROUNDS, "p", 6, 7, false, "u:a a*: t=b:2 " LAST, 4},
+        {ROUNDS, "p", 8, 9, false, "u:a a*: t=a:1 a*: t=b:2 " LAST, 2},
+        /* Without an answer, the last prompt and the newest round are sent, and the newest answer
+         * with its prompt. */
+        {"u:o|a:old|u:a|a*x:|t=x:1|a*x:|t=x:1|a*x:|t=x:1", "p", 1, 1, true,
+         "u:o a:old u:a a*: t=x:1/u:p", 4},
+        {"u:o|a:old|u:a|a*x:|t=x:1|a*x:|t=x:1|a*x:|t=x:1", "p", 1, 1, false,
+         "u:o a:old u:a a*: t=x:1/u:p", 4},
+    };
 
-    context_init(&c);
-    add_pairs(&c, 4);
-    context_cut(&c, CONTEXT_ALL, 8);
-    CHECK_CONTEXT(&c, "u:aa a:bb u:aa a:bb/u:prompt");
-    context_cut(&c, CONTEXT_ALL, 7);
-    CHECK_CONTEXT(&c, "u:aa a:bb/u:prompt");
-    context_cut(&c, CONTEXT_ALL, 4);
-    CHECK_CONTEXT(&c, "u:aa a:bb/u:prompt");
-    context_cut(&c, CONTEXT_ALL, 0);
-    CHECK_CONTEXT(&c, "/u:prompt");
-    context_release(&c);
-}
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (size_t most = rows[i].from; most <= rows[i].to; most++) {
+            struct context c;
 
-/* If a message does not fit, no older one takes its place, but the newest answer and its prompt are
- * always sent. */
-TEST(the_cut_keeps_the_newest_answer)
-{
-    struct context c;
-
-    context_init(&c);
-    add(&c, "user", "\"x\"", "");
-    add(&c, "assistant", "\"y\"", "");
-    add(&c, "user", "\"a\"", "");
-    add(&c, "assistant", "\"much too long\"", "");
-    add(&c, "user", "\"b\"", "");
-    context_begin_turn(&c);
-    context_cut(&c, CONTEXT_ALL, 5);
-    CHECK_CONTEXT(&c, "u:a a:much too long u:b/");
-    CHECK_INT(c.dropped, 2);
-    context_release(&c);
+            context_init(&c);
+            add_lines(&c, rows[i].lines);
+            context_begin_turn(&c);
+            if (rows[i].prompt)
+                context_add_text(&c, ROLE_USER, str_of(rows[i].prompt));
+            context_cut(&c, rows[i].bytes ? CONTEXT_ALL : most, rows[i].bytes ? most : CONTEXT_ALL);
+            CHECK_CONTEXT(&c, rows[i].want);
+            CHECK_INT(c.dropped, rows[i].dropped);
+            context_release(&c);
+        }
 }
 
 /* Adds a prompt and an answer of 10 bytes together to a conversation of `before` turns, and returns
@@ -404,63 +418,6 @@ TEST(a_request_that_was_refused_is_halved)
     CHECK_CONTEXT(&c, "u:aa a:bb/u:prompt");
     CHECK_INT(c.dropped, 6);
     CHECK(!context_fit(&c, 9, 9)); /* too short for a middle that could be left out */
-    context_release(&c);
-}
-
-/* A turn of many rounds keeps its prompt, its answer and the newest rounds that fit. */
-TEST(the_oldest_rounds_go_first)
-{
-    for (size_t max = 1; max <= 9; max++) {
-        static const char *const want[] = {
-            "u:a a:done/u:p",
-            "u:a a:done/u:p",
-            "u:a a:done/u:p",
-            "u:a a*: t=c:3 a:done/u:p",
-            "u:a a*: t=c:3 a:done/u:p",
-            "u:a a*: t=b:2 a*: t=c:3 a:done/u:p",
-            "u:a a*: t=b:2 a*: t=c:3 a:done/u:p",
-            "u:a a*: t=a:1 a*: t=b:2 a*: t=c:3 a:done/u:p",
-            "u:a a*: t=a:1 a*: t=b:2 a*: t=c:3 a:done/u:p",
-        };
-        struct context c;
-
-        context_init(&c);
-        add(&c, "user", "\"o\"", "");
-        add(&c, "assistant", "\"old\"", "");
-        add(&c, "user", "\"a\"", "");
-        for (int i = 0; i < 3; i++) {
-            const char id[] = {(char)('a' + i), '\0'}, text[] = {'"', (char)('1' + i), '"', '\0'};
-
-            call(&c, "\"\"", id);
-            result(&c, text, id[0]);
-        }
-        add(&c, "assistant", "\"done\"", "");
-        context_begin_turn(&c);
-        context_add_text(&c, ROLE_USER, STR("p"));
-        context_cut(&c, max, CONTEXT_ALL);
-        CHECK_CONTEXT(&c, want[max - 1]);
-        context_release(&c);
-    }
-}
-
-/* Without an answer, the last prompt and the newest round are sent, and the newest answer with its
- * prompt. */
-TEST(a_turn_that_ended_in_calls_is_not_forgotten)
-{
-    struct context c;
-
-    context_init(&c);
-    add(&c, "user", "\"o\"", "");
-    add(&c, "assistant", "\"old\"", "");
-    add(&c, "user", "\"a\"", "");
-    for (int i = 0; i < 3; i++) {
-        call(&c, "\"\"", "x");
-        result(&c, "\"1\"", 'x');
-    }
-    context_begin_turn(&c);
-    context_add_text(&c, ROLE_USER, STR("p"));
-    context_cut(&c, 1, 1);
-    CHECK_CONTEXT(&c, "u:o a:old u:a a*: t=x:1/u:p");
     context_release(&c);
 }
 
@@ -541,31 +498,6 @@ TEST(tool_fields_weigh)
     context_release(&c);
 }
 
-TEST(the_cut_does_not_part_a_call_from_its_results)
-{
-    for (size_t max = 0; max <= 5; max++) {
-        static const char *const want[] = {
-            "/u:p",           "u:a a:done/u:p", "u:a a:done/u:p",
-            "u:a a:done/u:p", "u:a a:done/u:p", "u:a a*: t=x:1 t=y:2 a:done/u:p",
-        };
-        struct context c;
-
-        context_init(&c);
-        add(&c, "user", "\"a\"", "");
-        call(&c, "\"\"", "xy");
-        result(&c, "\"1\"", 'x');
-        result(&c, "\"2\"", 'y');
-        add(&c, "assistant", "\"done\"", "");
-        context_begin_turn(&c);
-        context_add_text(&c, ROLE_USER, STR("p"));
-        context_cut(&c, max, CONTEXT_ALL);
-        CHECK_CONTEXT(&c, want[max]);
-        context_settle(&c);
-        CHECK_CONTEXT(&c, want[max]);
-        context_release(&c);
-    }
-}
-
 /* ---- the shape ---- */
 
 TEST(messages_get_the_shape_that_servers_take)
@@ -622,8 +554,7 @@ TEST(without_a_turn_everything_is_earlier)
     struct context c;
 
     context_init(&c);
-    add(&c, "user", "\"a\"", "");
-    add(&c, "assistant", "\"b\"", "");
+    add_lines(&c, "u:a|a:b");
     context_cut(&c, 2, CONTEXT_ALL);
     context_settle(&c);
     CHECK_CONTEXT(&c, "u:a a:b/");
@@ -712,8 +643,7 @@ TEST(thinking_travels_with_its_message)
     /* Texts that are merged lose it, because it belongs to one of them. */
     add(&c, "user", "\"a\"", "");
     add(&c, "assistant", "\"b\"", THOUGHT);
-    add(&c, "assistant", "\"c\"", "");
-    add(&c, "user", "\"d\"", "");
+    add_lines(&c, "a:c|u:d");
     add(&c, "assistant", "\"e\"", THOUGHT);
     add(&c, "assistant", "\"f\"", A_CALL THOUGHT);
     context_settle(&c);

@@ -2,58 +2,26 @@
 #include "chathist/base/file_replace.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "chathist/base/time.h"
 #include "test.h"
+#include "scratch.h"
 
-/* Every test works in a directory of its own that must be empty at its end. */
-static char work_dir[] = "/tmp/file_test.XXXXXX";
-
-static void enter_dir(void)
+/* Leaves a directory in which these files are all that there is. */
+static void leave_with(const char *const *names, size_t count)
 {
-    memcpy(strchr(work_dir, '.'), ".XXXXXX", sizeof(".XXXXXX"));
-    if (!mkdtemp(work_dir) || chdir(work_dir) < 0)
-        abort();
+    for (size_t i = 0; i < count; i++)
+        CHECK_INT(remove(names[i]), 0);
+    CHECK_INT(rmdir(scratch_dir), 0);
+    CHECK_INT(mkdir(scratch_dir, 0700), 0);
+    scratch_leave();
 }
-
-static void leave_dir(void)
-{
-    CHECK_INT(chdir("/"), 0);
-    CHECK_INT(rmdir(work_dir), 0);
-}
-
-static void put_file(const char *path, const char *content)
-{
-    FILE *f = fopen(path, "w");
-
-    if (!CHECK(f != NULL))
-        return;
-    fputs(content, f);
-    fclose(f);
-}
-
-static void check_file(const char *path, const char *want)
-{
-    struct buf b = BUF_INIT(BUF_SMALL);
-
-    CHECK_INT(file_read(path, &b, NULL), 0);
-    CHECK_STR(buf_c(&b), want);
-    buf_release(&b);
-}
-
-static int mode_of(const char *path)
-{
-    struct stat st;
-
-    return lstat(path, &st) == 0 ? (int)(st.st_mode & 07777) : -1;
-}
+#define LEAVE_WITH(...)                                                                            \
+    leave_with((const char *const[]){__VA_ARGS__},                                                 \
+               sizeof((const char *[]){__VA_ARGS__}) / sizeof(const char *))
 
 /* ---- opening ---- */
 
@@ -62,30 +30,29 @@ TEST(open_regular_creates_with_the_exact_mode)
     mode_t old;
     int fd;
 
-    enter_dir();
+    scratch_enter();
     old = umask(0777);
     fd = file_open_regular("new", O_RDWR | O_CREAT, 0600, NULL, NULL, NULL);
     CHECK(fd >= 0);
     CHECK_INT(file_write_all(fd, "x", 1), 0);
     close(fd);
-    CHECK_INT(mode_of("new"), 0600);
+    CHECK_INT(scratch_mode("new"), 0600);
     umask(0);
     fd = file_open_regular("excl", O_RDWR | O_CREAT | O_EXCL, 0640, NULL, NULL, NULL);
     CHECK(fd >= 0);
     close(fd);
-    CHECK_INT(mode_of("excl"), 0640);
+    CHECK_INT(scratch_mode("excl"), 0640);
 
     /* One that was there keeps mode and content. */
     CHECK_INT(chmod("new", 0644), 0);
     fd = file_open_regular("new", O_RDWR | O_CREAT, 0600, NULL, NULL, NULL);
     CHECK(fd >= 0);
     close(fd);
-    CHECK_INT(mode_of("new"), 0644);
-    check_file("new", "x");
+    CHECK_INT(scratch_mode("new"), 0644);
+    scratch_check("new", "x");
     CHECK_INT(file_open_regular("new", O_RDWR | O_CREAT | O_EXCL, 0600, NULL, NULL, NULL), -1);
-    CHECK_INT(unlink("new") | unlink("excl"), 0);
     umask(old);
-    leave_dir();
+    scratch_leave();
 }
 
 TEST(open_input_is_lenient)
@@ -93,11 +60,11 @@ TEST(open_input_is_lenient)
     struct err e = ERR_INIT;
     int fd;
 
-    enter_dir();
-    put_file("file", "abc");
+    scratch_enter();
+    scratch_put("file", "abc");
     CHECK_INT(symlink("file", "link"), 0);
-    check_file("link", "abc");
-    check_file("/dev/null", "");
+    scratch_check("link", "abc");
+    scratch_check("/dev/null", "");
     fd = file_open_input("file", &e);
     CHECK((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0);
     close(fd);
@@ -106,8 +73,7 @@ TEST(open_input_is_lenient)
     CHECK_INT(file_open_input("absent", &e), -1);
     CHECK_STR(err_text(&e), "cannot open 'absent': No such file or directory");
     err_release(&e);
-    CHECK_INT(unlink("file") | unlink("link"), 0);
-    leave_dir();
+    scratch_leave();
 }
 
 /* ---- the standard streams, in a child whose exit status is the number of what failed ---- */
@@ -314,8 +280,8 @@ TEST(pwrite_all_writes_at_an_offset)
     struct buf b = BUF_INIT(BUF_SMALL);
     int fd;
 
-    enter_dir();
-    put_file("file", "abcd");
+    scratch_enter();
+    scratch_put("file", "abcd");
     fd = open("file", O_RDWR);
     CHECK_INT(file_pwrite_all(fd, "XY", 2, 1), 0);
     CHECK_INT(file_pwrite_all(fd, "", 0, 9), 0);
@@ -335,8 +301,7 @@ TEST(pwrite_all_writes_at_an_offset)
     CHECK_INT(file_pwrite_all(fd, "x", 1, 0), -1);
     CHECK_INT(errno, EBADF);
     close(fd);
-    CHECK_INT(unlink("file"), 0);
-    leave_dir();
+    scratch_leave();
     buf_release(&b);
 }
 
@@ -344,8 +309,8 @@ TEST(pread_full_reads_at_an_offset)
 {
     char p[4] = "";
 
-    enter_dir();
-    put_file("file", "abcdef");
+    scratch_enter();
+    scratch_put("file", "abcdef");
 
     int fd = open("file", O_RDONLY);
 
@@ -360,8 +325,7 @@ TEST(pread_full_reads_at_an_offset)
     CHECK_INT(file_pread_full(fd, p, 4, -1), -1);
     CHECK_INT(errno, EINVAL);
     close(fd);
-    unlink("file");
-    leave_dir();
+    scratch_leave();
 }
 
 TEST(read_all_keeps_to_the_maximum)
@@ -369,10 +333,10 @@ TEST(read_all_keeps_to_the_maximum)
     struct buf b = BUF_INIT(6);
     struct err e = ERR_INIT;
 
-    enter_dir();
-    put_file("fits", "abcdef");
-    put_file("more", "abcdefg");
-    put_file("empty", "");
+    scratch_enter();
+    scratch_put("fits", "abcdef");
+    scratch_put("more", "abcdefg");
+    scratch_put("empty", "");
     CHECK_INT(file_read("fits", &b, &e), 0);
     CHECK_STR(buf_c(&b), "abcdef");
     CHECK(!b.overflow);
@@ -382,24 +346,22 @@ TEST(read_all_keeps_to_the_maximum)
     CHECK_STR(err_text(&e), "cannot read 'more': File too large");
     CHECK_STR(buf_c(&b), "abcdef");
     CHECK(b.overflow);
-    CHECK_INT(unlink("fits") | unlink("more") | unlink("empty"), 0);
     err_release(&e);
     buf_release(&b);
-    leave_dir();
+    scratch_leave();
 }
 
 TEST(read_all_appends)
 {
     struct buf b = BUF_INIT(BUF_SMALL);
 
-    enter_dir();
-    put_file("file", "cd");
+    scratch_enter();
+    scratch_put("file", "cd");
     buf_add_c(&b, "ab");
     CHECK_INT(file_read("file", &b, NULL), 0);
     CHECK_STR(buf_c(&b), "abcd");
     buf_release(&b);
-    unlink("file");
-    leave_dir();
+    scratch_leave();
 }
 
 TEST(read_some_gives_what_is_there)
@@ -453,19 +415,18 @@ TEST(replace_file_writes_and_replaces)
     struct err e = ERR_INIT;
     mode_t old;
 
-    enter_dir();
+    scratch_enter();
     old = umask(0777);
     CHECK_INT(file_replace("state", STR("one"), &e), 0);
-    check_file("state", "one");
-    CHECK_INT(mode_of("state"), 0600);
+    scratch_check("state", "one");
+    CHECK_INT(scratch_mode("state"), 0600);
     CHECK_INT(chmod("state", 0644), 0);
     CHECK_INT(file_replace("state", STR(""), &e), 0);
-    check_file("state", "");
-    CHECK_INT(mode_of("state"), 0600);
+    scratch_check("state", "");
+    CHECK_INT(scratch_mode("state"), 0600);
     CHECK_INT(e.kind, ERR_NONE);
-    CHECK_INT(unlink("state"), 0);
     umask(old);
-    leave_dir();
+    LEAVE_WITH("state");
 }
 
 static void check_replace_refused(const char *path, const char *message)
@@ -479,16 +440,15 @@ static void check_replace_refused(const char *path, const char *message)
 
 TEST(replace_file_refuses_what_is_no_file)
 {
-    enter_dir();
-    put_file("file", "safe");
+    scratch_enter();
+    scratch_put("file", "safe");
     CHECK_INT(symlink("file", "link") | mkfifo("fifo", 0600) | mkdir("dir", 0700), 0);
     check_replace_refused("link", "cannot write 'link': is a symbolic link");
     check_replace_refused("fifo", "cannot write 'fifo': is a FIFO");
     check_replace_refused("dir", "cannot write 'dir': is a directory");
     check_replace_refused("absent/x", "cannot write 'absent/x': No such file or directory");
-    check_file("file", "safe");
-    CHECK_INT(unlink("file") | unlink("link") | unlink("fifo") | rmdir("dir"), 0);
-    leave_dir();
+    scratch_check("file", "safe");
+    LEAVE_WITH("file", "link", "fifo", "dir");
 }
 
 /* Files may have no more than 4 bytes: the write fails, the old content stays. */
@@ -506,38 +466,36 @@ static int replace_beyond_the_limit(void)
 
 TEST(replace_file_leaves_the_old_on_failure)
 {
-    enter_dir();
-    put_file("state", "old");
+    scratch_enter();
+    scratch_put("state", "old");
     CHECK_INT(child_status(replace_beyond_the_limit), 0);
-    check_file("state", "old");
-    CHECK_INT(unlink("state"), 0);
-    leave_dir(); /* no temporary file is left */
+    scratch_check("state", "old");
+    LEAVE_WITH("state");
 }
 
 TEST(replace_file_passes_over_left_behind_names)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
 
-    enter_dir();
+    scratch_enter();
     buf_addf(&name, "state.%ld.0.tmp", (long)getpid());
     CHECK_INT(symlink("elsewhere", buf_c(&name)), 0);
     CHECK_INT(file_replace("state", STR("new"), NULL), 0);
-    check_file("state", "new");
+    scratch_check("state", "new");
     CHECK_INT(access("elsewhere", F_OK), -1);
-    CHECK_INT(unlink(buf_c(&name)) | unlink("state"), 0);
+    LEAVE_WITH(buf_c(&name), "state");
     buf_release(&name);
-    leave_dir();
 }
 
 TEST(sync_dir_of_a_path)
 {
-    enter_dir();
+    scratch_enter();
     CHECK_INT(file_sync_dir_of("x"), 0);
     CHECK_INT(file_sync_dir_of("/tmp/x"), 0);
     errno = 0;
     CHECK_INT(file_sync_dir_of("absent/x"), -1);
     CHECK_INT(errno, ENOENT);
-    leave_dir();
+    scratch_leave();
 }
 
 TEST(waiting_for_a_while_or_a_descriptor)
@@ -583,7 +541,7 @@ TEST(a_state_need_not_be_there)
     struct buf b = BUF_INIT(100);
     struct err e = ERR_INIT;
 
-    enter_dir();
+    scratch_enter();
     CHECK_INT(file_read_state("state", &b, &e), 0);
     CHECK_INT(e.kind, ERR_NONE);
     CHECK_INT(file_read_state("state", &b, NULL), 0);
@@ -594,8 +552,7 @@ TEST(a_state_need_not_be_there)
     CHECK_INT(mkfifo("state", 0600), 0);
     CHECK_INT(file_read_state("state", &b, &e), -1);
     CHECK_STR(err_text(&e), "cannot open 'state': is a FIFO");
-    CHECK_INT(unlink("state"), 0);
-    leave_dir();
+    scratch_leave();
     err_release(&e);
     buf_release(&b);
 }

@@ -298,6 +298,8 @@ TEST(our_own_appending_keeps_it)
 
 TEST(a_change_by_hand_is_seen)
 {
+    struct stat st;
+
     begin(3000);
     CHECK(agrees());
     overwrite("h", place_of("session-17"), "session-99", 10);
@@ -306,6 +308,11 @@ TEST(a_change_by_hand_is_seen)
     overwrite("h", 0, "x", 1);
     CHECK(agrees());
     CHECK(is_kept());
+    /* With the time that it had. */
+    CHECK_INT(stat("h", &st), 0);
+    overwrite("h", place_of("session-18"), "session-98", 10);
+    CHECK_INT(utimensat(AT_FDCWD, "h", (struct timespec[]){st.st_atim, st.st_mtim}, 0), 0);
+    CHECK(agrees());
     scratch_leave();
 }
 

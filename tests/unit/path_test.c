@@ -1,33 +1,13 @@
 #include "chathist/base/path.h"
 
-#include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include "test.h"
+#include "scratch.h"
 
 /* Checks a string that the caller frees. */
 static void check_owned(char *got, const char *want)
 {
     CHECK_STR(got, want);
     free(got);
-}
-
-/* A fresh directory that becomes the working directory; left and removed by leave_dir. */
-static char *enter_dir(void)
-{
-    char *dir = path_join("/tmp", "path_test.XXXXXX");
-
-    if (!mkdtemp(dir) || chdir(dir) < 0)
-        abort();
-    return dir;
-}
-
-static void leave_dir(char *dir)
-{
-    CHECK_INT(chdir("/"), 0);
-    CHECK_INT(rmdir(dir), 0); /* fails when something was left behind */
-    free(dir);
 }
 
 TEST(join)
@@ -66,9 +46,9 @@ TEST(base)
 
 TEST(real_resolves_links)
 {
-    char *dir = enter_dir();
     struct err e = ERR_INIT;
 
+    scratch_enter();
     CHECK_INT(mkdir("a", 0700) | symlink("a", "link"), 0);
 
     char *real = path_real("./link/../link", &e);
@@ -81,6 +61,5 @@ TEST(real_resolves_links)
     CHECK(path_real("absent", &e) == NULL);
     CHECK_STR(err_text(&e), "cannot resolve 'absent': No such file or directory");
     err_release(&e);
-    CHECK_INT(rmdir("a") | unlink("link"), 0);
-    leave_dir(dir);
+    scratch_leave();
 }

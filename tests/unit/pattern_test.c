@@ -3,6 +3,7 @@
 #include "chathist/base/regex.h"
 #include "chathist/base/utf8.h"
 #include "test.h"
+#include "draw.h"
 
 /* Where a needle is found in a text, as the part of the text; NULL when it is not. */
 static void check_find(const char *text, const char *needle, const char *want)
@@ -80,14 +81,6 @@ static bool find_plainly(struct str text, struct str needle)
     return found;
 }
 
-static unsigned random_state = 4711;
-
-static unsigned random_below(unsigned n)
-{
-    random_state = random_state * 1103515245 + 12345;
-    return (random_state >> 8) % n;
-}
-
 static void add_random(struct buf *b, unsigned count)
 {
     static const char *const letters[] = {
@@ -95,7 +88,7 @@ static void add_random(struct buf *b, unsigned count)
         "z", "ä", "Ä", "\xc8\xba", "\xe2\xb1\xa5"};
 
     while (count--)
-        buf_add_c(b, letters[random_below(12)]);
+        buf_add_c(b, letters[draw(12)]);
 }
 
 TEST(finding_agrees_with_the_plain_way)
@@ -110,8 +103,8 @@ TEST(finding_agrees_with_the_plain_way)
 
         buf_clear(&text);
         buf_clear(&needle);
-        add_random(&text, random_below(20));
-        add_random(&needle, 1 + random_below(3));
+        add_random(&text, draw(20));
+        add_random(&needle, 1 + draw(3));
         pattern_init(&p);
         CHECK_INT(pattern_add(&p, buf_str(&needle), NULL), 0);
         want = find_plainly(buf_str(&text), buf_str(&needle));

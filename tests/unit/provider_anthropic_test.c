@@ -43,143 +43,108 @@ TEST(a_request_without_key_and_stream_and_with_options)
 #define CALL(id, name, args) "{\"id\":\"" id "\",\"name\":\"" name "\",\"args\":" args "}"
 #define RESULT(id, text) LINE("tool", "\"content\":\"" text "\",\"tool_call_id\":\"" id "\"")
 
-/* Checks the messages of the request for a conversation, given as lines ended by NULL. */
-static void check_messages(const char *const *lines, const char *want, int line)
-{
-    struct context c;
-    struct ask ask = {.context = &c, .model = "m"};
-    struct http_request r;
-    struct err e = ERR_INIT;
-    struct str value = STR_NONE, messages;
-
-    context_init(&c);
-    for (; *lines; lines++)
-        add_line(&c, *lines);
-    context_settle(&c);
-    http_request_init(&r);
-    if (provider_anthropic.request(&provider_anthropic, &ask, &r, &e) == 0)
-        test_check(json_check(buf_str(&r.body), &value, NULL), "JSON", __FILE__, line);
-    messages = json_get(value, "messages");
-    test_check_mem(messages.p ? messages.p : err_text(&e),
-                   messages.p ? messages.n : strlen(err_text(&e)), want, strlen(want), "messages",
-                   __FILE__, line);
-    http_request_release(&r);
-    context_release(&c);
-    err_release(&e);
-}
-#define CHECK_MESSAGES(want, ...)                                                                  \
-    check_messages((const char *const[]){__VA_ARGS__, NULL}, want, __LINE__)
-
 #define BLOCK "{\"type\":\"thinking\",\"thinking\":\"t\",\"signature\":\"s\"}"
-#define THOUGHT(provider) ",\"thinking\":[" BLOCK ",7],\"provider\":\"" provider "\""
-#define USE(id, name, input)                                                                       \
-    "{\"type\":\"tool_use\",\"id\":\"" id "\",\"name\":\"" name "\",\"input\":" input "}"
 #define TEXT(text) "{\"type\":\"text\",\"text\":\"" text "\"}"
-#define ANSWER(id, text)                                                                           \
-    "{\"type\":\"tool_result\",\"tool_use_id\":\"" id "\",\"content\":\"" text "\"}"
+#define USE(id, name) "{'type':'tool_use','id':'" id "','name':'" name "','input':{}}"
+#define ANSWER(id, text) "{'type':'tool_result','tool_use_id':'" id "','content':'" text "'}"
+#define NO_PROMPT "the conversation does not end with a prompt"
 
-TEST(calls_and_their_results)
+TEST(a_conversation_becomes_messages)
 {
-    CHECK_MESSAGES(
-        "[{\"role\":\"user\",\"content\":\"q\"},"
-        "{\"role\":\"assistant\",\"content\":[" TEXT("hm") "," USE("a", "f", "{\"x\":1}") "," USE(
-            "b", "g", "{}") "]},"
-                            "{\"role\":\"user\",\"content\":[" ANSWER(
-                                "a",
-                                "r") ","
-                                     "{\"type\":\"tool_result\",\"tool_use_id\":\"b\"}," TEXT(
-                                         "and") "]},"
-                                                "{\"role\":\"assistant\",\"content\":\"done\"},"
-                                                "{\"role\":\"user\",\"content\":\"more\"}]",
-        USER("q"), CALLS("hm", CALL("a", "f", "{\"x\": 1}") "," CALL("b", "g", "{}"), ""),
-        RESULT("b", " \\n"), RESULT("a", "r"), USER("and"),
-        LINE("assistant", "\"content\":\"done\""), USER("more"));
-}
+    /* Lines and messages, which are written with ' for ", or an error. */
+    static const struct {
+        const char *lines[7], *want[6];
+    } rows[] = {
+        /* Calls and their results, of which one is blank. */
+        {{USER("q"), CALLS("hm", CALL("a", "f", "{\"x\": 1}") "," CALL("b", "g", "{}"), ""),
+          RESULT("b", " \\n"), RESULT("a", "r"), USER("and"),
+          LINE("assistant", "\"content\":\"done\""), USER("more")},
+         {"{'role':'user','content':'q'}",
+          "{'role':'assistant','content':[{'type':'text','text':'hm'},"
+          "{'type':'tool_use','id':'a','name':'f','input':{'x':1}}," USE("b", "g") "]}",
+          "{'role':'user','content':[" ANSWER("a", "r") ",{'type':'tool_result','tool_use_id':'b'},"
+                                                        "{'type':'text','text':'and'}]}",
+          "{'role':'assistant','content':'done'}", "{'role':'user','content':'more'}"}},
+        /* The API refuses is_error without a content. */
+        {{USER("q"), CALLS("", CALL("a", "f", "{}") "," CALL("b", "f", "{}"), ""),
+          LINE("tool", "\"content\":\"r\",\"tool_call_id\":\"a\",\"failed\":true"),
+          LINE("tool", "\"content\":\"\",\"tool_call_id\":\"b\",\"failed\":true")},
+         {"{'role':'user','content':'q'}",
+          "{'role':'assistant','content':[" USE("a", "f") "," USE("b", "f") "]}",
+          "{'role':'user','content':["
+          "{'type':'tool_result','tool_use_id':'a','content':'r','is_error':true},"
+          "{'type':'tool_result','tool_use_id':'b'}]}"}},
+        /* Neighbours of one role are one message. */
+        {{USER("q"), LINE("assistant", "\"content\":\"a\""), CALLS("b", CALL("a", "f", "{}"), ""),
+          RESULT("a", "r")},
+         {"{'role':'user','content':'q'}",
+          "{'role':'assistant','content':[{'type':'text','text':'a\\n\\nb'}," USE("a", "f") "]}",
+          "{'role':'user','content':[" ANSWER("a", "r") "]}"}},
+        /* The user begins and ends. */
+        {{LINE("assistant", "\"content\":\"hi\""), USER("q")},
+         {"{'role':'user','content':'…'}", "{'role':'assistant','content':'hi'}",
+          "{'role':'user','content':'q'}"}},
+        {{USER("q"), LINE("assistant", "\"content\":\"cut off\"")}, {NO_PROMPT}},
+        {{USER("  \\t")}, {NO_PROMPT}},
+        {{LINE("system", "\"content\":\"\"")}, {NO_PROMPT}},
+        /* Ids and names are made acceptable. */
+        {{USER("q"), CALLS("", CALL("f:0", "a.b", "{}") "," CALL("f_0", "\\n", "{}"), ""),
+          RESULT("f:0", "1"), RESULT("f_0", "2"), CALLS("", CALL("f:0", "a.b", "{}"), ""),
+          RESULT("f:0", "3")},
+         {"{'role':'user','content':'q'}",
+          "{'role':'assistant','content':[" USE("call_hC8RPvWda", "a_b") "," USE("f_0", "_") "]}",
+          "{'role':'user','content':[" ANSWER("call_hC8RPvWda", "1") "," ANSWER("f_0", "2") "]}",
+          "{'role':'assistant','content':[" USE("call_iC8RPvWda", "a_b") "]}",
+          "{'role':'user','content':[" ANSWER("call_iC8RPvWda", "3") "]}"}},
+        /* Arguments that are no object. */
+        {{USER("q"),
+          CALLS("", CALL("a", "f", "\"{\\\"x\"") "," CALL("b", "f", "\" {\\\"y\\\": [1]}\""), ""),
+          RESULT("a", "1"), RESULT("b", "2"), CALLS("", CALL("c", "f", "\"[1]\""), ""),
+          RESULT("c", "3")},
+         {"{'role':'user','content':'q'}",
+          "{'role':'assistant','content':[{'type':'tool_use','id':'a','name':'f','input':"
+          "{'INVALID_JSON':'{\\'x'}},{'type':'tool_use','id':'b','name':'f','input':{'y':[1]}}]}",
+          "{'role':'user','content':[" ANSWER("a", "1") "," ANSWER("b", "2") "]}",
+          "{'role':'assistant','content':[{'type':'tool_use','id':'c','name':'f','input':"
+          "{'INVALID_JSON':'[1]'}}]}",
+          "{'role':'user','content':[" ANSWER("c", "3") "]}"}},
+        /* Thinking of another provider stays. */
+        {{USER("q"),
+          CALLS("", CALL("a", "f", "{}"), ",\"thinking\":[" BLOCK ",7],\"provider\":\"other\""),
+          RESULT("a", "r")},
+         {"{'role':'user','content':'q'}", "{'role':'assistant','content':[" USE("a", "f") "]}",
+          "{'role':'user','content':[" ANSWER("a", "r") "]}"}},
+    };
 
-/* The API refuses is_error without a content. */
-TEST(a_failed_call_is_told_as_failed)
-{
-    CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"q\"},"
-                   "{\"role\":\"assistant\",\"content\":[" USE("a", "f", "{}") "," USE(
-                       "b", "f", "{}") "]},{\"role\":\"user\",\"content\":["
-                                       "{\"type\":\"tool_result\",\"tool_use_id\":\"a\","
-                                       "\"content\":\"r\",\"is_error\":true},"
-                                       "{\"type\":\"tool_result\",\"tool_use_id\":\"b\"}]}]",
-                   USER("q"), CALLS("", CALL("a", "f", "{}") "," CALL("b", "f", "{}"), ""),
-                   LINE("tool", "\"content\":\"r\",\"tool_call_id\":\"a\",\"failed\":true"),
-                   LINE("tool", "\"content\":\"\",\"tool_call_id\":\"b\",\"failed\":true"));
-}
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct context c;
+        struct ask ask = {.context = &c, .model = "m"};
+        struct http_request r;
+        struct err e = ERR_INIT;
+        struct buf want = BUF_INIT(BUF_SMALL), got = BUF_INIT(BUF_SMALL);
+        struct str value = STR_NONE;
 
-TEST(neighbours_of_one_role_are_one_message)
-{
-    CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"q\"},"
-                   "{\"role\":\"assistant\",\"content\":[" TEXT("a\\n\\nb") "," USE(
-                       "a", "f", "{}") "]},"
-                                       "{\"role\":\"user\",\"content\":[" ANSWER("a", "r") "]}]",
-                   USER("q"), LINE("assistant", "\"content\":\"a\""),
-                   CALLS("b", CALL("a", "f", "{}"), ""), RESULT("a", "r"));
-}
-
-TEST(the_user_begins_and_ends)
-{
-    CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"…\"},"
-                   "{\"role\":\"assistant\",\"content\":\"hi\"},"
-                   "{\"role\":\"user\",\"content\":\"q\"}]",
-                   LINE("assistant", "\"content\":\"hi\""), USER("q"));
-    CHECK_MESSAGES("the conversation does not end with a prompt", USER("q"),
-                   LINE("assistant", "\"content\":\"cut off\""));
-    CHECK_MESSAGES("the conversation does not end with a prompt", USER("  \\t"));
-    CHECK_MESSAGES("the conversation does not end with a prompt",
-                   LINE("system", "\"content\":\"\""));
-}
-
-TEST(ids_and_names_are_made_acceptable)
-{
-    CHECK_MESSAGES(
-        "[{\"role\":\"user\",\"content\":\"q\"},"
-        "{\"role\":\"assistant\",\"content\":[" USE("call_hC8RPvWda", "a_b", "{}") "," USE(
-            "f_0", "_",
-            "{}") "]},"
-                  "{\"role\":\"user\",\"content\":[" ANSWER("call_hC8RPvWda", "1") "," ANSWER(
-                      "f_0", "2") "]},"
-                                  "{\"role\":\"assistant\",\"content\":[" USE(
-                                      "call_iC8RPvWda", "a_b",
-                                      "{}") "]},"
-                                            "{\"role\":\"user\",\"content\":[" ANSWER(
-                                                "call_iC8RPvWda", "3") "]}]",
-        USER("q"), CALLS("", CALL("f:0", "a.b", "{}") "," CALL("f_0", "\\n", "{}"), ""),
-        RESULT("f:0", "1"), RESULT("f_0", "2"), CALLS("", CALL("f:0", "a.b", "{}"), ""),
-        RESULT("f:0", "3"));
-}
-
-TEST(arguments_that_are_no_object)
-{
-    CHECK_MESSAGES(
-        "[{\"role\":\"user\",\"content\":\"q\"},"
-        "{\"role\":\"assistant\",\"content\":[" USE("a", "f", "{\"INVALID_JSON\":\"{\\\"x\"}") "," USE(
-            "b", "f",
-            "{\"y\":[1]}") "," USE("c", "f",
-                                   "{\"INVALID_JSON\":\"[1]\"}") "]},"
-                                                                 "{\"role\":\"user\",\"content\":"
-                                                                 "[" ANSWER("a", "1") "," ANSWER(
-                                                                     "b",
-                                                                     "2") "," ANSWER("c",
-                                                                                     "3") "]}]",
-        USER("q"),
-        CALLS("",
-              CALL("a", "f", "\"{\\\"x\"") "," CALL("b", "f", "\" {\\\"y\\\": [1]}\"") "," CALL(
-                  "c", "f", "\"[1]\""),
-              ""),
-        RESULT("a", "1"), RESULT("b", "2"), RESULT("c", "3"));
-}
-
-TEST(thinking_of_another_provider_stays)
-{
-    CHECK_MESSAGES("[{\"role\":\"user\",\"content\":\"q\"},"
-                   "{\"role\":\"assistant\",\"content\":[" USE(
-                       "a", "f", "{}") "]},"
-                                       "{\"role\":\"user\",\"content\":[" ANSWER("a", "r") "]}]",
-                   USER("q"), CALLS("", CALL("a", "f", "{}"), THOUGHT("other")), RESULT("a", "r"));
+        context_init(&c);
+        for (size_t k = 0; k < 7 && rows[i].lines[k]; k++)
+            add_line(&c, rows[i].lines[k]);
+        context_settle(&c);
+        for (size_t k = 0; k < 6 && rows[i].want[k]; k++)
+            buf_addf(&want, "%s%s", k > 0 ? "," : "", rows[i].want[k]);
+        for (size_t k = 0; k < want.len; k++)
+            want.data[k] = want.data[k] == '\'' ? '"' : want.data[k];
+        http_request_init(&r);
+        if (provider_anthropic.request(&provider_anthropic, &ask, &r, &e) == 0) {
+            CHECK(json_check(buf_str(&r.body), &value, NULL));
+            value = json_get(value, "messages");
+            buf_add(&got, value.p + 1, value.n - 2);
+        }
+        CHECK_STR(got.len ? buf_c(&got) : err_text(&e), buf_c(&want));
+        http_request_release(&r);
+        context_release(&c);
+        err_release(&e);
+        buf_release(&want);
+        buf_release(&got);
+    }
 }
 
 /* Composes a request of an earlier and of this turn, as two programs would. The blocks of the first
@@ -333,51 +298,13 @@ TEST(tools_of_the_server)
                  .hosted_tools = names, .hosted_tools_count = 4);
 }
 
-TEST(images_of_the_prompt)
-{
-    struct context c;
-    const struct attachment images[] = {{.type = "image/png", .base64 = (char[]){"iVBO"}},
-                                        {.type = "image/jpeg", .base64 = (char[]){"/9j/"}}};
-    const struct attachment pdf = {
-        .type = "application/pdf", .base64 = (char[]){"JVBE"}, .name = (char[]){"a.pdf"}};
-    struct ask ask = {.context = &c, .model = "m", .stream = true};
-
-#define IMAGE(type, data)                                                                          \
-    "{\"type\":\"image\",\"source\":{\"type\":\"base64\",\"media_type\":\"" type                   \
-    "\",\"data\":\"" data "\"}}"
-#define IMAGES_START                                                                               \
-    "{\"model\":\"m\",\"max_tokens\":128000," CACHE "\"messages\":[{\"role\":\"user\","            \
-    "\"content\":["
-    context_init(&c);
-    context_add_text(&c, ROLE_USER, STR("w"));
-    context_set_attachments(&c, images, 2);
-    CHECK_REQUEST(&ask, URL, HEADERS,
-                  IMAGES_START IMAGE("image/png", "iVBO") "," IMAGE("image/jpeg", "/9j/") "," TEXT(
-                      "w") "]}],\"stream\":true}");
-    context_release(&c);
-    /* An image alone, without empty text. */
-    context_add_text(&c, ROLE_USER, STR(""));
-    context_set_attachments(&c, images, 1);
-    CHECK_REQUEST(&ask, URL, HEADERS,
-                  IMAGES_START IMAGE("image/png", "iVBO") "]}],\"stream\":true}");
-    context_release(&c);
-    /* A PDF, with the name of its file. */
-    context_add_text(&c, ROLE_USER, STR(""));
-    context_set_attachments(&c, &pdf, 1);
-    CHECK_REQUEST(
-        &ask, URL, HEADERS,
-        IMAGES_START
-        "{\"type\":\"document\",\"source\":{\"type\":\"base64\",\"media_type\":"
-        "\"application/pdf\",\"data\":\"JVBE\"},\"title\":\"a.pdf\"}]}],\"stream\":true}");
-    context_release(&c);
-}
-
 #define TOOLS_START                                                                                \
     "{\"model\":\"m\",\"max_tokens\":128000," CACHE                                                \
     "\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"                                         \
-    "{\"role\":\"assistant\",\"content\":[" USE(                                                   \
-        "a", "old", "{}") "]},"                                                                    \
-                          "{\"role\":\"user\",\"content\":[" ANSWER("a", "r") "]}],\"tools\":["
+    "{\"role\":\"assistant\",\"content\":[{\"type\":\"tool_use\",\"id\":\"a\",\"name\":\"old\","   \
+    "\"input\":{}}]},"                                                                             \
+    "{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"a\",\"content\":" \
+    "\"r\"}]}],\"tools\":["
 #define TOOLS_END ",\"stream\":true}"
 
 TEST(tools_that_may_be_called)
@@ -416,19 +343,6 @@ TEST(tools_that_may_be_called)
     context_release(&c);
 }
 
-TEST(the_list_of_models)
-{
-    struct ask ask = {.key = " k\n", .base_url = "http://h?a=b"};
-    struct http_request r;
-
-    http_request_init(&r);
-    CHECK_INT(provider_anthropic.models(&provider_anthropic, &ask, &r, NULL), 0);
-    CHECK_STR(buf_c(&r.url), "http://h/v1/models?limit=1000&a=b");
-    CHECK_STR(buf_c(&r.headers), "Accept: application/json\n" VERSION "x-api-key: k\n");
-    CHECK_INT(r.body.len, 0);
-    http_request_release(&r);
-}
-
 /* ---- events ---- */
 
 #define START(index, block)                                                                        \
@@ -436,31 +350,6 @@ TEST(the_list_of_models)
 #define DELTA(index, delta)                                                                        \
     "{\"type\":\"content_block_delta\",\"index\":" index ",\"delta\":{" delta "}}"
 #define FINISH(reason) "{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"" reason "\"}}"
-
-TEST(stop_reasons_get_their_usual_names)
-{
-    static const char *const reasons[][2] = {
-        {FINISH("end_turn"), "stop"},
-        {FINISH("stop_sequence"), "stop"},
-        {FINISH("max_tokens"), "length"},
-        {FINISH("tool_use"), "tool_calls"},
-        {FINISH("refusal"), "content_filter"},
-        {FINISH("pause_turn"), "pause_turn"},
-        {FINISH("model_context_window_exceeded"), "model_context_window_exceeded"},
-        {FINISH("odd"), "odd"},
-    };
-
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-        struct read r;
-
-        read_init(&r);
-        CHECK_INT(FEED(&r, reasons[i][0]), 0);
-        CHECK_STR(r.a.finish_reason, reasons[i][1]);
-        CHECK(r.a.finished);
-        CHECK_INT(r.a.refused, strcmp(reasons[i][1], "content_filter") == 0);
-        read_release(&r);
-    }
-}
 
 #define USAGE(usage) "{\"type\":\"message_delta\",\"delta\":{},\"usage\":" usage "}"
 

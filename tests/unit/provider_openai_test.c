@@ -12,35 +12,6 @@
 #define STREAM ",\"stream\":true,\"stream_options\":{\"include_usage\":true}"
 #define HEADERS "Content-Type: application/json\nAccept: text/event-stream\n"
 
-TEST(tool_calls_and_results_in_a_request)
-{
-    struct context c;
-    struct ask ask = {.context = &c, .model = "m", .stream = true};
-
-    context_init(&c);
-    add_line(&c, LINE("user", "\"content\":\"q\""));
-    add_line(&c, LINE("assistant", "\"content\":\"\",\"tool_calls\":["
-                                   "{\"id\":\"a\",\"name\":\"f\",\"args\":{\"x\": \"\\u00fc\"}},"
-                                   "{\"id\":\"b\",\"name\":\"g\",\"args\":\"{bad\"}]"));
-    add_line(&c, LINE("tool", "\"content\":\"r\",\"tool_call_id\":\"a\""));
-    add_line(&c, LINE("tool", "\"content\":\"\",\"tool_call_id\":\"b\""));
-    add_line(&c, LINE("assistant", "\"content\":\"and\",\"tool_calls\":["
-                                   "{\"id\":\"c\",\"name\":\"f\",\"args\":{}}]"));
-    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
-                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"
-                  "{\"role\":\"assistant\",\"content\":\"\",\"tool_calls\":["
-                  "{\"id\":\"a\",\"type\":\"function\",\"function\":{\"name\":\"f\","
-                  "\"arguments\":\"{\\\"x\\\":\\\"\\\\u00fc\\\"}\"}},"
-                  "{\"id\":\"b\",\"type\":\"function\",\"function\":{\"name\":\"g\",\"arguments\":"
-                  "\"{}\"}}]},"
-                  "{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"r\"},"
-                  "{\"role\":\"tool\",\"tool_call_id\":\"b\",\"content\":\"\"},"
-                  "{\"role\":\"assistant\",\"content\":\"and\",\"tool_calls\":["
-                  "{\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"f\",\"arguments\":"
-                  "\"{}\"}}]}]" STREAM "}");
-    context_release(&c);
-}
-
 /* Ids and names that one server wrote into a history and another refuses (wire_call_init). */
 TEST(calls_get_the_form_that_servers_take)
 {
@@ -95,45 +66,6 @@ TEST(many_calls_with_the_same_id_take_no_cubic_time)
     CHECK_INT(provider_openai.request(&provider_openai, &ask, &r, &e), 0);
     CHECK(time_ticks() - start < 5000);
     http_request_release(&r);
-    context_release(&c);
-}
-
-TEST(images_of_the_prompt)
-{
-    struct context c;
-    const struct attachment images[] = {{.type = "image/png", .base64 = (char[]){"iVBO"}},
-                                        {.type = "image/jpeg", .base64 = (char[]){"/9j/"}}};
-    const struct attachment pdf = {
-        .type = "application/pdf", .base64 = (char[]){"JVBE"}, .name = (char[]){"a.pdf"}};
-    struct ask ask = {.context = &c, .model = "m", .stream = true};
-
-    context_init(&c);
-    add_line(&c, LINE("user", "\"content\":\"q\",\"images\":1"));
-    context_begin_turn(&c);
-    context_add_text(&c, ROLE_USER, STR("w"));
-    context_set_attachments(&c, images, 2);
-#define PNG "{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/png;base64,iVBO\"}}"
-#define JPEG "{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:image/jpeg;base64,/9j/\"}}"
-    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
-                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"q\"},"
-                  "{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"w\"}," PNG "," JPEG
-                  "]}]" STREAM "}");
-    context_release(&c);
-    /* An image alone. */
-    context_add_text(&c, ROLE_USER, STR(""));
-    context_set_attachments(&c, images, 1);
-    CHECK_REQUEST(&ask, "https://api.openai.com/v1/chat/completions", HEADERS,
-                  "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[" PNG "]}]" STREAM
-                  "}");
-    context_release(&c);
-    /* A PDF. */
-    context_add_text(&c, ROLE_USER, STR(""));
-    context_set_attachments(&c, &pdf, 1);
-    CHECK_REQUEST(
-        &ask, "https://api.openai.com/v1/chat/completions", HEADERS,
-        "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"file\","
-        "\"file\":{\"filename\":\"a.pdf\",\"file_data\":"
-        "\"data:application/pdf;base64,JVBE\"}}]}]" STREAM "}");
     context_release(&c);
 }
 
@@ -262,28 +194,6 @@ TEST(reasoning_counted_beside_the_output_is_added)
     CHECK_INT(output_of("\"completion_tokens\":9" REASONING("5")), 9);
     CHECK_INT(output_of("\"completion_tokens\":9,\"total_tokens\":-9223372036854775808"), 9);
     CHECK_INT(output_of("\"total_tokens\":44"), -1);
-}
-
-TEST(finish_reasons_get_their_usual_names)
-{
-    static const char *const reasons[][2] = {
-        {FINISH("length"), "length"},
-        {FINISH("content_filter"), "content_filter"},
-        {FINISH("eos_token"), "stop"},
-        {FINISH("max_tokens"), "length"},
-        {FINISH("function_call"), "tool_calls"},
-        {FINISH("odd"), "odd"},
-    };
-
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-        struct read r;
-
-        read_init(&r);
-        CHECK_INT(FEED(&r, reasons[i][0]), 0);
-        CHECK_STR(r.a.finish_reason, reasons[i][1]);
-        CHECK(r.a.finished);
-        read_release(&r);
-    }
 }
 
 #define CALL(index, id, function)                                                                  \

@@ -8,16 +8,6 @@
 #include "chathist/base/json.h"
 #include "chathist/llm/response.h"
 
-static void check_calls(const struct response *a, const char *want, int line)
-{
-    struct buf json = BUF_INIT(BUF_LINE);
-
-    response_calls_json(a, &json);
-    test_check_str(buf_c(&json), want, "calls", __FILE__, line);
-    buf_release(&json);
-}
-#define CHECK_CALLS(a, want) check_calls(a, want, __LINE__)
-
 static int add(struct response *a, int64_t index, const char *id, const char *name,
                const char *args)
 {
@@ -151,49 +141,58 @@ TEST(calls_are_bounded)
     err_release(&e);
 }
 
+#define CALL(id, name, args) "{\"id\":\"" id "\",\"name\":\"" name "\",\"args\":" args "}"
+
 TEST(a_call_comes_in_pieces)
 {
-    struct response a;
+    static const struct {
+        struct {
+            int64_t index;
+            const char *id, *name, *args;
+        } pieces[5];
+        const char *want;
+    } rows[] = {
+        {{{0}}, ""},
+        {{{0, "1", "f", ""},
+          {0, "", "", "{\"a"},
+          {1, "2", "g", ""},
+          {0, "", "", "\": 1}"},
+          {1, "2", "g", "{}"}},
+         CALL("1", "f", "{\"a\":1}") "," CALL("2", "g", "{}")},
+        /* The name may be repeated, cut or missing. */
+        {{{0, "1", "get_", ""},
+          {0, "1", "time", "{"},
+          {0, "1", "get_time", "}"},
+          {1, "2", "", "{}"}},
+         CALL("1", "get_time", "{}") "," CALL("2", "unnamed", "{}")},
+        /* Another id at an index opens another call. */
+        {{{0, "a", "f", "{}"}, {0, "b", "g", "{"}, {0, "", "", "}"}},
+         CALL("a", "f", "{}") "," CALL("b", "g", "{}")},
+        /* Arguments that are no object are a string. */
+        {{{0, "a", "f", "{\"x\": Paris"},
+          {1, "b", "f", "[1]"},
+          {2, "c", "f", " {\"n\" : 12345678901234567890} "},
+          {3, "d", "f", "  "}},
+         CALL("a", "f", "\"{\\\"x\\\": Paris\"") "," CALL("b", "f", "\"[1]\"") "," CALL(
+             "c", "f", "{\"n\":12345678901234567890}") "," CALL("d", "f", "{}")},
+    };
 
-    response_init(&a, NULL);
-    CHECK_CALLS(&a, "[]");
-    add(&a, 0, "call_1", "get_weather", "");
-    add(&a, 0, "", "", "{\"ci");
-    add(&a, 1, "call_2", "get_time", "");
-    add(&a, 0, "", "", "ty\": \"Paris\"}");
-    add(&a, 1, "call_2", "get_time", "{}");
-    CHECK_CALLS(&a, "[{\"id\":\"call_1\",\"name\":\"get_weather\",\"args\":{\"city\":\"Paris\"}},"
-                    "{\"id\":\"call_2\",\"name\":\"get_time\",\"args\":{}}]");
-    response_release(&a);
-}
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buf json = BUF_INIT(BUF_LINE), want = BUF_INIT(BUF_LINE);
+        struct response a;
 
-TEST(the_name_may_be_repeated_or_cut_or_missing)
-{
-    struct response a;
-
-    response_init(&a, NULL);
-    add(&a, 0, "1", "get_", "");
-    add(&a, 0, "1", "time", "{");
-    add(&a, 0, "1", "get_time", "}");
-    add(&a, 1, "2", "", "{}");
-    response_finish_calls(&a);
-    CHECK_CALLS(&a, "[{\"id\":\"1\",\"name\":\"get_time\",\"args\":{}},"
-                    "{\"id\":\"2\",\"name\":\"unnamed\",\"args\":{}}]");
-    response_release(&a);
-}
-
-TEST(another_id_at_an_index_opens_another_call)
-{
-    struct response a;
-
-    response_init(&a, NULL);
-    add(&a, 0, "a", "f", "{}");
-    add(&a, 0, "b", "g", "{");
-    add(&a, 0, "", "", "}");
-    CHECK_CALLS(
-        &a,
-        "[{\"id\":\"a\",\"name\":\"f\",\"args\":{}},{\"id\":\"b\",\"name\":\"g\",\"args\":{}}]");
-    response_release(&a);
+        response_init(&a, NULL);
+        for (size_t k = 0; k < 5 && rows[i].pieces[k].id; k++)
+            add(&a, rows[i].pieces[k].index, rows[i].pieces[k].id, rows[i].pieces[k].name,
+                rows[i].pieces[k].args);
+        response_finish_calls(&a);
+        response_calls_json(&a, &json);
+        buf_addf(&want, "[%s]", rows[i].want);
+        CHECK_STR(buf_c(&json), buf_c(&want));
+        buf_release(&json);
+        buf_release(&want);
+        response_release(&a);
+    }
 }
 
 TEST(without_ids_a_name_after_complete_arguments_does_too)
@@ -214,23 +213,6 @@ TEST(without_ids_a_name_after_complete_arguments_does_too)
     }
     CHECK_STR(buf_c(&a.calls[1].args), "{\"n\":2}");
     CHECK_STR(buf_c(&a.calls[2].args), "{\"n\":{}}");
-    response_release(&a);
-}
-
-TEST(arguments_that_are_no_object_are_a_string)
-{
-    struct response a;
-
-    response_init(&a, NULL);
-    add(&a, 0, "a", "f", "{\"x\": Paris");
-    add(&a, 1, "b", "f", "[1]");
-    add(&a, 2, "c", "f", " {\"n\" : 12345678901234567890} ");
-    add(&a, 3, "d", "f", "  ");
-    response_finish_calls(&a);
-    CHECK_CALLS(&a, "[{\"id\":\"a\",\"name\":\"f\",\"args\":\"{\\\"x\\\": Paris\"},"
-                    "{\"id\":\"b\",\"name\":\"f\",\"args\":\"[1]\"},"
-                    "{\"id\":\"c\",\"name\":\"f\",\"args\":{\"n\":12345678901234567890}},"
-                    "{\"id\":\"d\",\"name\":\"f\",\"args\":{}}]");
     response_release(&a);
 }
 

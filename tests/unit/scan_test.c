@@ -4,6 +4,7 @@
 
 #include "chathist/base/memory.h"
 #include "test.h"
+#include "draw.h"
 #include "scratch.h"
 
 #define MESSAGE(id, session)                                                                       \
@@ -135,30 +136,22 @@ TEST(small_files_split_right_in_every_block_size)
     scratch_leave();
 }
 
-static unsigned random_state = 12345;
-
-static unsigned random_below(unsigned n)
-{
-    random_state = random_state * 1103515245 + 12345;
-    return (random_state >> 8) % n;
-}
-
 TEST(random_files_split_right)
 {
     scratch_enter();
     for (int round = 0; round < 600; round++) {
         struct buf text = BUF_INIT(BUF_SMALL);
-        unsigned lines = random_below(12);
+        unsigned lines = draw(12);
 
         for (unsigned i = 0; i < lines; i++) {
-            unsigned n = random_below(random_below(3) ? 10 : 200);
+            unsigned n = draw(draw(3) ? 10 : 200);
 
             while (n--)
-                buf_add_byte(&text, (char)('a' + random_below(26)));
-            if (i + 1 < lines || random_below(2))
+                buf_add_byte(&text, (char)('a' + draw(26)));
+            if (i + 1 < lines || draw(2))
                 buf_add_byte(&text, '\n');
         }
-        if (!check_lines(buf_str(&text), 1 + random_below(70), 1 + random_below(150)))
+        if (!check_lines(buf_str(&text), 1 + draw(70), 1 + draw(150)))
             round = 600;
         buf_release(&text);
     }
@@ -527,14 +520,14 @@ TEST(pieces_from_the_end_have_each_line_once)
                    piece = BUF_INIT(BUF_SMALL);
         off_t end;
 
-        for (unsigned i = random_below(30); i > 0; i--) {
-            for (unsigned n = random_below(random_below(4) ? 5 : 60); n > 0; n--)
-                buf_add_byte(&text, (char)('a' + random_below(26)));
+        for (unsigned i = draw(30); i > 0; i--) {
+            for (unsigned n = draw(draw(4) ? 5 : 60); n > 0; n--)
+                buf_add_byte(&text, (char)('a' + draw(26)));
             buf_add_byte(&text, '\n');
         }
         scratch_put("f", buf_c(&text));
         CHECK_INT(scan_open(&s, FILE_CWD, "f", NULL), 0);
-        for (end = s.size; scan_before(&s, &end, 1 + random_below(20), &part, NULL) > 0;) {
+        for (end = s.size; scan_before(&s, &end, 1 + draw(20), &part, NULL) > 0;) {
             buf_clear(&piece);
             while (scan_line(&part, &l, NULL) > 0) {
                 buf_add_str(&piece, l.text);

@@ -39,7 +39,9 @@ static void check_rows(const struct row *rows)
 
 TEST(booleans_are_schemas)
 {
-    ROWS({"true", "1", NULL}, {"false", "1", "is not allowed"}, {" {} ", " null\n", NULL});
+    ROWS({"true", "1", NULL}, {"false", "1", "is not allowed"}, {" {} ", " null\n", NULL},
+         {"true", "It is tea.", "is not JSON at byte 0"},
+         {"true", "{} {}", "is not JSON at byte 3"});
 }
 
 TEST(types)
