@@ -25,7 +25,7 @@ static int turn_once(struct chat_session *chat, struct buf *prompt,
     chat_session_look_at_history(chat);
     chat_session_choose(chat);
     if (args->edit && prompt->len == 0)
-        input_edit(prompt, &chat->history, buf_str(&chat->session.id));
+        input_edit(prompt, chat->history, buf_str(&chat->session.id));
 
     struct turn turn = {
         .kind = turn_kind_of(args),

@@ -55,8 +55,6 @@ static void set_age(struct filter *f, const char *value)
 
 static void set_criterion(struct delete_wish *w, int key, const char *value)
 {
-    struct err e = ERR_INIT;
-
     switch (key) {
     case KEY_OLDER_THAN:
         set_age(&w->choice.filter, value);
@@ -70,9 +68,7 @@ static void set_criterion(struct delete_wish *w, int key, const char *value)
         w->max_size = opt_size("--max-size", value);
         break;
     case KEY_MATCH:
-        if (session_match_check(value, &e) < 0)
-            die_err(&e);
-        w->match = value;
+        session_match_query(&w->choice, value);
         break;
     case KEY_OLDEST:
         w->choice.limit = opt_count("--oldest", value);
@@ -187,10 +183,8 @@ int main(int argc, char **argv)
     parse_criteria(&wish, &args);
     quiet = args.common.quiet;
     form.json = args.common.json;
-    choose_open(&wish.choice, CHOOSE_ANYWHERE, NULL);
-    h = wish.choice.histories.at;
-    if (!wish.dry_run)
-        start_check(h);
+    h = choose_open(&wish.choice,
+                    &(struct choose_want){.reach = CHOOSE_ANYWHERE, .checked = !wish.dry_run});
     if (choose_home(&wish.choice) != h)
         refuse_elsewhere(&wish.choice);
     out_start(&out, args.common.color);

@@ -149,8 +149,9 @@ int main(int argc, char **argv)
     opt_start(&args, &program, argc, argv);
     parse_job(&job, &args);
     complete_job(&job);
-    choose_open(&job.choice, job.messages ? CHOOSE_PLACE : CHOOSE_ANYWHERE,
-                job.all ? NULL : "current");
+    choose_open(&job.choice, &(struct choose_want){.use = job.messages ? CHOOSE_STORE : CHOOSE_READ,
+                                                   .reach = CHOOSE_ANYWHERE,
+                                                   .session = job.all ? NULL : "current"});
     choose_tell_homes(&job.choice);
     out_start(&out, args.common.color);
     status = job.choice.all ? export_run_all(&job, &out)

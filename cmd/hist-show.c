@@ -6,7 +6,6 @@
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/remote.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/start.h"
 
@@ -47,10 +46,7 @@ int main(int argc, char **argv)
     while ((key = choose_next(&choice, &args, &value)) != 0)
         show_take(&show, key, value);
     show_settle(&show, &choice);
-    if (choice.remote)
-        remote_open_sessions(&choice, "last");
-    else
-        choose_open(&choice, CHOOSE_ANYWHERE, "current");
+    choose_open(&choice, &(struct choose_want){.reach = CHOOSE_ANYWHERE, .session = "current"});
     choose_tell_homes(&choice);
     out_start(&out, args.common.color);
     if (!choice.unpaged)

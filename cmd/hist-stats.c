@@ -73,7 +73,7 @@ int main(int argc, char **argv)
     }
     if (cost && by == STATS_TOOL)
         die_usage("--cost counts answers, and --by tool counts calls");
-    choose_open(&choice, CHOOSE_OTHERS, NULL);
+    choose_open(&choice, &(struct choose_want){.reach = CHOOSE_BESIDE});
     if (cost)
         load_price_file(&prices, &choice, file);
     out_start(&out, args.common.color);

@@ -6,7 +6,6 @@
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/start.h"
 #include "chathist/history/session.h"
 
 enum { KEY_REMOVE = OPT_LONG };
@@ -79,11 +78,10 @@ int main(int argc, char **argv)
     if (remove && choice.names.count > 1)
         die_usage("--remove takes no title");
     take_words(&choice.names, &title);
-    choose_open(&choice, CHOOSE_ANYWHERE, "current");
+    choose_open(&choice, &(struct choose_want){
+                             .reach = CHOOSE_ANYWHERE, .checked = set, .session = "current"});
     choose_tell_homes(&choice);
     home = choose_home(&choice);
-    if (set)
-        start_check(home);
     out_start(&out, args.common.color);
 
     status = choose_one(&choice);

@@ -8,8 +8,8 @@
 #include "chathist/base/time.h"
 #include "chathist/chat/request_settings.h"
 #include "chathist/chat/tools.h"
+#include "chathist/cli/choose_session.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/histories.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/store.h"
@@ -23,13 +23,13 @@ static void choose_server(struct chat_session *t)
     struct err e = ERR_INIT;
 
     for (size_t i = 0; i < SETTING_COUNT; i++) {
-        config_set_preset(&t->config, (enum setting)i, t->args->preset[i]);
-        config_set(&t->config, (enum setting)i, t->args->setting[i]);
+        config_set_preset(&t->choice.config, (enum setting)i, t->args->preset[i]);
+        config_set(&t->choice.config, (enum setting)i, t->args->setting[i]);
     }
-    if (request_limits_load(&t->limits, &t->config, &e) < 0 ||
-        server_providers(&t->known, &t->config, &e) < 0 ||
-        server_choose(&t->server, &t->known, &t->config, t->args->headers, t->args->headers_count,
-                      &e) < 0 ||
+    if (request_limits_load(&t->limits, &t->choice.config, &e) < 0 ||
+        server_providers(&t->known, &t->choice.config, &e) < 0 ||
+        server_choose(&t->server, &t->known, &t->choice.config, t->args->headers,
+                      t->args->headers_count, &e) < 0 ||
         (!t->args->insecure && server_check_key(&t->server, &e) < 0))
         die_err(&e);
     t->first = t->server.provider;
@@ -62,7 +62,7 @@ static void load_prices(struct chat_session *t)
 
     if (!t->args->usage && !t->args->common.json)
         return;
-    if (config_prices(&t->config, NULL, &t->prices, &e) < 0)
+    if (config_prices(&t->choice.config, NULL, &t->prices, &e) < 0)
         die_err(&e);
     t->events.prices = &t->prices;
 }
@@ -75,11 +75,12 @@ void chat_session_open(struct chat_session *t, const struct chat_args *args)
     t->events.held = args->extract;
     t->events.out.whole = !args->stream && !t->events.out.terminal;
     read_schema(t);
-    start_history_if_any(&t->config, &t->history, &args->common);
+    t->choice.common = args->common;
+    t->history = choose_open(&t->choice, &(struct choose_want){.use = CHOOSE_STORE_IF_ANY});
     load_prices(t);
     choose_server(t);
     t->consent.all = args->yes;
-    t->consent.allowed = t->config.value[SETTING_ALLOW_TOOLS];
+    t->consent.allowed = t->choice.config.value[SETTING_ALLOW_TOOLS];
 }
 
 void chat_session_close(struct chat_session *t)
@@ -93,9 +94,8 @@ void chat_session_close(struct chat_session *t)
     http_pool_close(t->pool);
     request_settings_release(&t->settings);
     option_set_release(&t->options);
-    history_release(&t->history);
+    choose_release(&t->choice);
     providers_release(&t->known);
-    config_release(&t->config);
     schema_free(t->schema);
     prices_release(&t->prices);
     buf_release(&t->memory);
@@ -114,11 +114,11 @@ static struct refusals *load_refused(struct chat_session *t)
 
     if (!s->base_url || !s->model)
         return NULL;
-    if (!s->refused.model && t->config.cache_home)
-        refusals_load(
-            &s->refused,
-            model_cache_path(t->config.cache_home, "chathist/refused", s->provider, s->base_url),
-            s->model);
+    if (!s->refused.model && t->choice.config.cache_home)
+        refusals_load(&s->refused,
+                      model_cache_path(t->choice.config.cache_home, "chathist/refused", s->provider,
+                                       s->base_url),
+                      s->model);
     return &s->refused;
 }
 
@@ -150,29 +150,24 @@ static void set_ask(struct chat_session *t, struct ask *ask)
 void chat_session_choose(struct chat_session *t)
 {
     const struct chat_args *a = t->args;
-    struct resume_wish wish = a->wish;
-    char *copy = histories_seek(&wish, &t->config, &t->history, a->common.quiet || !a->store);
 
-    if (copy)
-        wish.named = copy;
-    start_session(&t->session, &wish, &t->config, &t->history, a->regenerate || a->edit,
-                  a->common.quiet || !a->store);
-    free(copy);
+    choose_session(&t->session, a->wish, &t->choice, a->regenerate || a->edit,
+                   a->common.quiet || !a->store);
 }
 
 void chat_session_open_tools(struct chat_session *t)
 {
-    bool wanted = t->args->tools.at || t->args->mcp.at || t->config.value[SETTING_TOOLS] ||
-                  t->config.value[SETTING_MCP];
+    bool wanted = t->args->tools.at || t->args->mcp.at || t->choice.config.value[SETTING_TOOLS] ||
+                  t->choice.config.value[SETTING_MCP];
     const char *const *secrets;
 
     if (!wanted || t->mcp.open)
         return;
     secrets = server_secrets(&t->server);
-    toolbox_load(&t->toolbox, t->args->tools.at, &t->config, secrets);
+    toolbox_load(&t->toolbox, t->args->tools.at, &t->choice.config, secrets);
     t->mcp.quiet = t->args->common.quiet;
     t->mcp.verbose = t->args->verbose;
-    mcp_servers_open(&t->mcp, t->args, &t->config, secrets, &t->toolbox);
+    mcp_servers_open(&t->mcp, t->args, &t->choice.config, secrets, &t->toolbox);
 }
 
 /* Stores what a killed turn of the session has left, so that it is part of the context. A failure
@@ -181,8 +176,8 @@ static void recover_partial(struct chat_session *t)
 {
     struct err e = ERR_INIT;
 
-    if (t->args->store && !t->in_memory && !t->args->dry_run && !t->history.unreadable)
-        (void)store_recover(&t->history, &e);
+    if (t->args->store && !t->in_memory && !t->args->dry_run && !t->history->unreadable)
+        (void)store_recover(t->history, &e);
     err_release(&e);
 }
 
@@ -219,8 +214,8 @@ static bool is_short(const struct chat_session *t, const struct turn *turn)
 
     if (t->in_memory)
         f.tokens = t->memory.len / LEARN_TOKEN_BYTES;
-    else if (!t->session.fresh && !t->history.unreadable &&
-             context_estimate(&f, &t->config, &t->history, turn->session, &e) < 0)
+    else if (!t->session.fresh && !t->history->unreadable &&
+             context_estimate(&f, &t->choice.config, t->history, turn->session, &e) < 0)
         err_release(&e); /* turn_prepare reports it */
     return f.messages < LEARN_FROM &&
            turn_bytes(turn) + f.tokens * LEARN_TOKEN_BYTES < LEARN_FROM_BYTES;
@@ -235,7 +230,8 @@ static void learn_windows(const struct chat_session *t, const struct turn *turn)
     struct ask ask = turn->ask;
     struct model_list list = {0};
     struct err e = ERR_INIT;
-    char *path = model_cache_path(t->config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
+    char *path =
+        model_cache_path(t->choice.config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
 
     if (path && s->model && s->provider->models && !s->provider->window[0].request &&
         !t->args->dry_run && !model_cache_is_fresh(path, CACHED_AGE) && !is_short(t, turn)) {
@@ -271,7 +267,7 @@ static void learn_window(const struct chat_session *t, const struct ask *ask, bo
             model_window_load(s->provider, ask, !small, w);
         return;
     }
-    path = model_cache_path(t->config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
+    path = model_cache_path(t->choice.config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
     if (model_cache_load(path, INT64_MAX, &list))
         w->most = model_list_window(&list, s->model);
     model_list_release(&list);
@@ -286,7 +282,8 @@ static int choose_limits(struct chat_session *t, struct turn *turn, struct err *
 
     learn_windows(t, turn);
     learn_window(t, ask, fits_anywhere(t, turn), &ask->window);
-    if (context_limits_choose(l, &t->config, (size_t)ask->window.most, ask->max_tokens, e) < 0)
+    if (context_limits_choose(l, &t->choice.config, (size_t)ask->window.most, ask->max_tokens, e) <
+        0)
         return -1;
     ask->answer_room = (int64_t)l->answer;
     ask->input_limit = l->tokens == CONTEXT_ALL ? 0 : (int64_t)l->tokens;
@@ -302,7 +299,7 @@ size_t chat_session_window(const struct chat_session *t)
 
     server_address(&t->server, &ask);
     learn_window(t, &ask, false, &ask.window);
-    if (context_limits_choose(&limits, &t->config, (size_t)ask.window.most, 0, &e) < 0)
+    if (context_limits_choose(&limits, &t->choice.config, (size_t)ask.window.most, 0, &e) < 0)
         err_release(&e);
     return limits.tokens == CONTEXT_ALL ? 0 : limits.tokens;
 }
@@ -334,11 +331,11 @@ static void keep_mark(struct chat_session *t, const struct turn *turn)
         return;
     if (t->seen.len == 0)
         buf_set(&n.newest, buf_str(turn->answer_id.len > 0 ? &turn->answer_id : &turn->prompt_id));
-    else if (thread_find_news(&n, &t->history, turn->session, buf_str(&t->seen), &t->own, NULL) <
+    else if (thread_find_news(&n, t->history, turn->session, buf_str(&t->seen), &t->own, NULL) <
                  0 ||
              n.resets + n.systems + n.replacing > 0)
         buf_set(&n.newest, buf_str(&t->seen));
-    session_move_mark(&t->history, turn->session, buf_str(&n.newest));
+    session_move_mark(t->history, turn->session, buf_str(&n.newest));
     buf_release(&n.newest);
 }
 
@@ -356,14 +353,14 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
 {
     if (!t->args->dry_run && server_load_key(&t->server, e) < 0)
         return -1;
-    turn->history = &t->history;
+    turn->history = t->history;
     turn->memory = t->in_memory ? &t->memory : NULL;
     turn->own = &t->own;
     turn->provider = t->server.provider;
     turn->session = buf_str(&t->session.id);
     turn->max_rounds = t->limits.rounds;
     turn->tool_timeout_ms = t->limits.tool_ms;
-    if (request_settings_load(&t->settings, &t->config, t->args, &t->options, &t->known,
+    if (request_settings_load(&t->settings, &t->choice.config, t->args, &t->options, &t->known,
                               t->server.provider, e) < 0)
         return -1;
     set_ask(t, &turn->ask);
@@ -380,9 +377,9 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
         return -1;
     buf_clear(&t->seen);
     if (!t->in_memory && !turn->is_new && !turn->messages.p)
-        start_tell_news(&t->history, turn->session, &t->own, &t->seen);
+        choose_tell_news(t->history, turn->session, &t->own, &t->seen);
     add_instructions(t, &turn->context);
-    start_report_bad(&t->history, turn->bad_lines, t->args->common.quiet);
+    start_report_bad(t->history, turn->bad_lines, t->args->common.quiet);
     start_report_entries(t->args->messages, turn->bad_entries,
                          turn->bad_entries > 0 && messages_too_deep(turn->messages),
                          t->args->common.quiet);
@@ -430,7 +427,7 @@ static bool report_unstored(struct chat_session *t, int result, struct err *e)
     if (result >= 0)
         return true;
     err_set(&unsaved, e->kind, "not stored: %s%s", err_text(e),
-            t->history.path && t->history.kind != HISTORY_EXPLICIT && e->kind != ERR_ABSENT
+            t->history->path && t->history->kind != HISTORY_EXPLICIT && e->kind != ERR_ABSENT
                 ? " (CHAT_HISTORY can name another file)"
                 : "");
     if (strcmp(err_text(&unsaved), err_text(&t->unsaved)) != 0 &&
@@ -450,7 +447,7 @@ static void keep_image(struct chat_session *t, struct turn *turn, struct str bas
     struct buf path = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE), notice = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
     int result =
-        image_write(base64, t->args->output, t->images + 1, t->history.path, &path, &name, &e);
+        image_write(base64, t->args->output, t->images + 1, t->history->path, &path, &name, &e);
 
     buf_addf(&notice, "the answer has an image%s%s", result > 0 ? ": " : ", which is not kept",
              buf_c(&path));
@@ -468,7 +465,8 @@ static void keep_image(struct chat_session *t, struct turn *turn, struct str bas
 static void keep_images(struct chat_session *t, struct turn *turn)
 {
     struct str rest = buf_str(&turn->answer.images);
-    bool stores = t->args->store && !t->in_memory && !t->history.unreadable && !t->history.nowhere;
+    bool stores =
+        t->args->store && !t->in_memory && !t->history->unreadable && !t->history->nowhere;
 
     if (rest.n > 0 && !t->args->output && !stores) {
         events_notice(&t->events, "the answer has an image, which is not kept (-O FILE keeps it)");
@@ -493,7 +491,7 @@ static void make_current(struct chat_session *t)
     struct err e = ERR_INIT;
 
     if (!t->in_memory && !t->settled)
-        t->settled = report_unstored(t, resume_settle(&t->session, &t->history, &e), &e);
+        t->settled = report_unstored(t, resume_settle(&t->session, t->history, &e), &e);
 }
 
 static bool wants_title(const struct chat_session *t)
@@ -508,7 +506,7 @@ static void keep_title(struct chat_session *t)
 
     if (wants_title(t))
         t->titled = report_unstored(
-            t, session_set_title(&t->history, buf_str(&t->session.id), str_of(t->args->title), &e),
+            t, session_set_title(t->history, buf_str(&t->session.id), str_of(t->args->title), &e),
             &e);
 }
 
@@ -592,7 +590,7 @@ static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
 /* Updates the tools of the next request. */
 static void renew_tools(struct chat_session *t, struct turn *turn)
 {
-    if (!mcp_servers_renew(&t->mcp, &t->toolbox, t->history.cancel_fd))
+    if (!mcp_servers_renew(&t->mcp, &t->toolbox, t->history->cancel_fd))
         return;
     /* A name may now mean another tool. */
     buf_clear(&t->consent.always);
@@ -651,7 +649,7 @@ static void exchange_rounds(struct chat_session *t, struct turn *turn, struct er
     /* Before the history is locked, because a server of tools may want to write to it. */
     renew_tools(t, turn);
     draft_init(&title);
-    titles = wants_title(t) && session_draft_title(&t->history, turn->session,
+    titles = wants_title(t) && session_draft_title(t->history, turn->session,
                                                    str_of(t->args->title), &title, NULL) > 0;
     if (t->args->store || t->in_memory)
         turn_store_prompt_begin(turn, titles ? &title : NULL);
@@ -707,13 +705,14 @@ static int conclude_turn(struct chat_session *t, struct turn *turn, struct err *
 void chat_session_look_at_history(struct chat_session *t)
 {
     const struct chat_args *a = t->args;
+    struct err e = ERR_INIT;
     bool needed = a->regenerate || a->edit || a->wish.last || a->dry_run;
 
     /* Before anything is asked: the answer could not be stored. */
-    if (a->store || a->dry_run)
-        start_check(&t->history);
-    t->history.unreadable =
-        a->once || (!needed && (a->store || a->messages) && history_forbidden(&t->history));
+    if ((a->store || a->dry_run) && store_check(t->history, &e) < 0)
+        die_err(&e);
+    t->history->unreadable =
+        a->once || (!needed && (a->store || a->messages) && history_forbidden(t->history));
 }
 
 /* If several programs begin a session at the same time, only one does; the others join it. A
@@ -725,7 +724,7 @@ static void claim_session(struct chat_session *t, struct turn *turn)
 
     if (!t->args->store || t->in_memory || t->settled)
         return;
-    if (resume_claim(&t->session, &t->history, &e) < 0)
+    if (resume_claim(&t->session, t->history, &e) < 0)
         err_release(&e);
     if (fresh && !t->session.fresh) {
         if (t->args->verbose)
@@ -745,12 +744,12 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
     int status;
 
     err_release(&t->unsaved);
-    t->history.cancel_fd = interrupt_begin(&e);
-    if (t->history.cancel_fd < 0)
+    t->history->cancel_fd = interrupt_begin(&e);
+    if (t->history->cancel_fd < 0)
         die_err(&e);
     line_signals_raise();
-    turn->ask.limits.cancel_fd = t->events.out.cancel_fd = t->history.cancel_fd;
-    t->consent.cancel_fd = t->history.cancel_fd;
+    turn->ask.limits.cancel_fd = t->events.out.cancel_fd = t->history->cancel_fd;
+    t->consent.cancel_fd = t->history->cancel_fd;
     claim_session(t, turn);
     turn->keeps_partial = t->args->store && !t->in_memory;
     t->events.partial = &turn->partial;
@@ -769,7 +768,7 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
     if (interrupt_signal())
         status = 128 + interrupt_signal();
     interrupt_end();
-    t->history.cancel_fd = t->events.out.cancel_fd = t->consent.cancel_fd = -1;
+    t->history->cancel_fd = t->events.out.cancel_fd = t->consent.cancel_fd = -1;
     t->events.partial = NULL;
     return status;
 }
@@ -786,7 +785,7 @@ void chat_session_seek_model(struct chat_session *t)
 
 int chat_session_change_model(struct chat_session *t, const char *name, struct err *e)
 {
-    struct config tried = t->config;
+    struct config tried = t->choice.config;
     struct server server = {0};
     struct buf full = BUF_INIT(BUF_SMALL);
     const struct provider *provider;
@@ -795,8 +794,8 @@ int chat_session_change_model(struct chat_session *t, const char *name, struct e
     int result;
 
     provider_split(&t->known, name, &provider, &model);
-    if (!provider ||
-        (provider != t->server.provider && server_has_whole_name(&t->server, &t->config, name))) {
+    if (!provider || (provider != t->server.provider &&
+                      server_has_whole_name(&t->server, &t->choice.config, name))) {
         provider = t->server.provider;
         model = name;
     }
@@ -865,7 +864,8 @@ static void ask_models(struct chat_session *t, const char *path, struct model_li
 int chat_session_list_models(struct chat_session *t)
 {
     const struct server *s = &t->server;
-    char *path = model_cache_path(t->config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
+    char *path =
+        model_cache_path(t->choice.config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
     struct model_list list;
 
     if (!t->args->cached || !model_cache_load(path, CACHED_AGE, &list)) {

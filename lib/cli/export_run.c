@@ -20,6 +20,7 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/signals.h"
+#include "chathist/cli/session_match.h"
 #include "chathist/cli/start.h"
 #include "chathist/convert/export_select.h"
 #include "chathist/convert/redact.h"
@@ -229,7 +230,8 @@ static int load_chosen(struct run *r, struct err *e)
 
     if (!is_restricted(r) && in_file_order(r))
         return 0;
-    if (choose_list(&r->job->choice, l, r->history, NULL, limit > 0 ? limit : SIZE_MAX, e) < 0)
+    if (session_match_list(&r->job->choice, l, r->history, NULL, limit > 0 ? limit : SIZE_MAX, e) <
+        0)
         return -1;
     for (size_t i = 0; i < l->count; i++)
         hash_map_set(&r->chosen, l->at[i].id, i);

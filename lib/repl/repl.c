@@ -58,7 +58,7 @@ int repl_load_thread(const struct repl *r, struct thread *t, struct err *e)
     struct chat_session *chat = r->chat;
 
     if (!chat->in_memory)
-        return thread_find(t, &chat->history, buf_str(&chat->session.id), false, e);
+        return thread_find(t, chat->history, buf_str(&chat->session.id), false, e);
     context_window_parse(t, &chat->memory);
     return 0;
 }
@@ -68,7 +68,7 @@ int repl_copy_to_memory(struct chat_session *chat, struct err *e)
     struct thread t;
 
     buf_clear(&chat->memory);
-    if (thread_find(&t, &chat->history, buf_str(&chat->session.id), true, e) < 0)
+    if (thread_find(&t, chat->history, buf_str(&chat->session.id), true, e) < 0)
         return -1;
     for (size_t i = 0; i < t.count; i++) {
         buf_add_str(&chat->memory, t.at[i].line);
@@ -192,7 +192,7 @@ void repl_edit(struct repl *r, struct str text)
     int found = 1;
 
     if (text.n == 0) {
-        found = turn_last_prompt(&r->chat->history, r->chat->in_memory ? &r->chat->memory : NULL,
+        found = turn_last_prompt(r->chat->history, r->chat->in_memory ? &r->chat->memory : NULL,
                                  buf_str(&r->chat->session.id), &prompt, &e);
         if (found > 0) {
             line_lend(r->line, true);
@@ -336,7 +336,7 @@ static void run_typed(struct repl *r, struct str text)
     const struct repl_command *command = find_bare(text);
     struct str name = {text.p + 1, 0}, rest;
 
-    r->chat->history.now = time_now();
+    r->chat->history->now = time_now();
     if (command) {
         command->run(r, STR(""));
         return;
@@ -413,7 +413,7 @@ static void lend(void *arg, bool lent)
 static void open_conversation(struct repl *r)
 {
     struct chat_session *chat = r->chat;
-    struct history *h = &chat->history;
+    struct history *h = chat->history;
     struct err e = ERR_INIT;
     struct scan scan;
 
@@ -472,8 +472,8 @@ int repl_run(struct chat_session *chat)
     char *path = NULL;
 
     /* The file with earlier prompts. If nothing is stored, they are neither read nor added. */
-    if (chat->args->store && chat->config.state_home)
-        path = path_join(chat->config.state_home, "chathist/prompts");
+    if (chat->args->store && chat->choice.config.state_home)
+        path = path_join(chat->choice.config.state_home, "chathist/prompts");
     open_conversation(&r);
     prepare_terminal(&r, chat);
     if (path && input_history_load(path, recall, r.line, &e) < 0)

@@ -20,7 +20,7 @@
 #include "chathist/chat/server.h"
 #include "chathist/chat/tools.h"
 #include "chathist/chat/turn.h"
-#include "chathist/cli/config.h"
+#include "chathist/cli/choose.h"
 #include "chathist/history/location.h"
 #include "chathist/history/session.h"
 #include "chathist/llm/http.h"
@@ -29,9 +29,9 @@
 
 struct chat_session {
     const struct chat_args *args; /* borrowed */
-    struct config config;
-    struct history history;
-    struct resume session; /* the session that the turns belong to */
+    struct choice choice;
+    struct history *history; /* the first of the choice */
+    struct resume session;   /* the session that the turns belong to */
     struct providers known;
     struct server server;
     struct request_settings settings;
