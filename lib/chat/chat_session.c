@@ -1,4 +1,3 @@
-#include "chathist/chat/images.h"
 #include "chathist/chat/chat_session.h"
 
 #include <stdlib.h>
@@ -77,6 +76,10 @@ void chat_session_open(struct chat_session *t, const struct chat_args *args)
     read_schema(t);
     t->choice.common = args->common;
     t->history = choose_open(&t->choice, &(struct choose_want){.use = CHOOSE_STORE_IF_ANY});
+    t->store.args = args;
+    t->store.history = t->history;
+    t->store.session = &t->session;
+    t->store.events = &t->events;
     load_prices(t);
     choose_server(t);
     t->consent.all = args->yes;
@@ -98,11 +101,8 @@ void chat_session_close(struct chat_session *t)
     providers_release(&t->known);
     schema_free(t->schema);
     prices_release(&t->prices);
-    buf_release(&t->memory);
-    buf_release(&t->seen);
-    hash_map_release(&t->own);
+    turn_store_release(&t->store);
     err_release(&t->unasked);
-    err_release(&t->unsaved);
 }
 
 /* ---- what the server has refused ---- */
@@ -176,7 +176,7 @@ static void recover_partial(struct chat_session *t)
 {
     struct err e = ERR_INIT;
 
-    if (t->args->store && !t->in_memory && !t->args->dry_run && !t->history->unreadable)
+    if (t->args->store && !t->store.in_memory && !t->args->dry_run && !t->history->unreadable)
         (void)store_recover(t->history, &e);
     err_release(&e);
 }
@@ -212,8 +212,8 @@ static bool is_short(const struct chat_session *t, const struct turn *turn)
     struct context_estimate f = {0};
     struct err e = ERR_INIT;
 
-    if (t->in_memory)
-        f.tokens = t->memory.len / LEARN_TOKEN_BYTES;
+    if (t->store.in_memory)
+        f.tokens = t->store.memory.len / LEARN_TOKEN_BYTES;
     else if (!t->session.fresh && !t->history->unreadable &&
              context_estimate(&f, &t->choice.config, t->history, turn->session, &e) < 0)
         err_release(&e); /* turn_prepare reports it */
@@ -321,24 +321,6 @@ static void add_instructions(const struct chat_session *t, struct context *c)
     buf_release(&system);
 }
 
-/* Moves the mark of the current session after a turn: to the newest line, unless something else has
- * put lines in meanwhile that the next turn has to name. */
-static void keep_mark(struct chat_session *t, const struct turn *turn)
-{
-    struct thread_news n = THREAD_NEWS_INIT;
-
-    if (t->in_memory || !turn->prompt_stored)
-        return;
-    if (t->seen.len == 0)
-        buf_set(&n.newest, buf_str(turn->answer_id.len > 0 ? &turn->answer_id : &turn->prompt_id));
-    else if (thread_find_news(&n, t->history, turn->session, buf_str(&t->seen), &t->own, NULL) <
-                 0 ||
-             n.resets + n.systems + n.replacing > 0)
-        buf_set(&n.newest, buf_str(&t->seen));
-    session_move_mark(t->history, turn->session, buf_str(&n.newest));
-    buf_release(&n.newest);
-}
-
 /* Names the attachments of earlier messages that the model does not get again. */
 static void report_unsent(const struct chat_session *t, const struct turn *turn)
 {
@@ -353,9 +335,6 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
 {
     if (!t->args->dry_run && server_load_key(&t->server, e) < 0)
         return -1;
-    turn->history = t->history;
-    turn->memory = t->in_memory ? &t->memory : NULL;
-    turn->own = &t->own;
     turn->provider = t->server.provider;
     turn->session = buf_str(&t->session.id);
     turn->max_rounds = t->limits.rounds;
@@ -373,11 +352,11 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
     if (choose_limits(t, turn, e) < 0)
         return -1;
     turn->cut_noted = t->cut_noted;
-    if (turn_prepare(turn, e) < 0)
+    if (turn_prepare(turn, t->history, t->store.in_memory ? &t->store.memory : NULL, e) < 0)
         return -1;
-    buf_clear(&t->seen);
-    if (!t->in_memory && !turn->is_new && !turn->messages.p)
-        choose_tell_news(t->history, turn->session, &t->own, &t->seen);
+    buf_clear(&t->store.seen);
+    if (!t->store.in_memory && !turn->is_new && !turn->messages.p)
+        choose_tell_news(t->history, turn->session, &t->store.own, &t->store.seen);
     add_instructions(t, &turn->context);
     start_report_bad(t->history, turn->bad_lines, t->args->common.quiet);
     start_report_entries(t->args->messages, turn->bad_entries,
@@ -411,105 +390,6 @@ int chat_session_check(struct chat_session *t, const struct turn *turn, bool pri
 
 /* ---- one turn ---- */
 
-/* Returns whether two messages end with the same reason, as on a full disk. */
-static bool same_reason(const struct err *a, const struct err *b)
-{
-    const char *x = strrchr(err_text(a), ':'), *y = strrchr(err_text(b), ':');
-
-    return x && y && strcmp(x, y) == 0;
-}
-
-/* Reports a failure of the history, once for each reason. The question is asked all the same. */
-static bool report_unstored(struct chat_session *t, int result, struct err *e)
-{
-    struct err unsaved = ERR_INIT;
-
-    if (result >= 0)
-        return true;
-    err_set(&unsaved, e->kind, "not stored: %s%s", err_text(e),
-            t->history->path && t->history->kind != HISTORY_EXPLICIT && e->kind != ERR_ABSENT
-                ? " (CHAT_HISTORY can name another file)"
-                : "");
-    if (strcmp(err_text(&unsaved), err_text(&t->unsaved)) != 0 &&
-        !same_reason(&unsaved, &t->unsaved)) {
-        events_pause(&t->events);
-        warn_err(&unsaved);
-    }
-    err_release(e);
-    err_release(&t->unsaved);
-    t->unsaved = unsaved;
-    return false;
-}
-
-/* Writes an image of the answer, and notes its file for the line. */
-static void keep_image(struct chat_session *t, struct turn *turn, struct str base64)
-{
-    struct buf path = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE), notice = BUF_INIT(BUF_LINE);
-    struct err e = ERR_INIT;
-    int result =
-        image_write(base64, t->args->output, t->images + 1, t->history->path, &path, &name, &e);
-
-    buf_addf(&notice, "the answer has an image%s%s", result > 0 ? ": " : ", which is not kept",
-             buf_c(&path));
-    if (report_unstored(t, result, &e))
-        events_notice(&t->events, buf_c(&notice));
-    if (result > 0) {
-        t->images++;
-        turn_add_file(turn, buf_str(&name));
-    }
-    buf_release(&path);
-    buf_release(&name);
-    buf_release(&notice);
-}
-
-static void keep_images(struct chat_session *t, struct turn *turn)
-{
-    struct str rest = buf_str(&turn->answer.images);
-    bool stores =
-        t->args->store && !t->in_memory && !t->history->unreadable && !t->history->nowhere;
-
-    if (rest.n > 0 && !t->args->output && !stores) {
-        events_notice(&t->events, "the answer has an image, which is not kept (-O FILE keeps it)");
-        return;
-    }
-    while (rest.n > 0)
-        keep_image(t, turn, str_cut(&rest, '\n'));
-}
-
-/* Stores the prompt or the answer. Returns whether it is stored. */
-static bool keep_lines(struct chat_session *t, struct turn *turn,
-                       int (*store)(struct turn *turn, struct err *e))
-{
-    struct err e = ERR_INIT;
-
-    return (t->args->store || t->in_memory) && report_unstored(t, store(turn, &e), &e);
-}
-
-/* After its first lines the session becomes current. */
-static void make_current(struct chat_session *t)
-{
-    struct err e = ERR_INIT;
-
-    if (!t->in_memory && !t->settled)
-        t->settled = report_unstored(t, resume_settle(&t->session, t->history, &e), &e);
-}
-
-static bool wants_title(const struct chat_session *t)
-{
-    return t->args->title && t->args->store && !t->in_memory && !t->titled;
-}
-
-/* Stores the title of --title, once, unless it was stored with the prompt. */
-static void keep_title(struct chat_session *t)
-{
-    struct err e = ERR_INIT;
-
-    if (wants_title(t))
-        t->titled = report_unstored(
-            t, session_set_title(t->history, buf_str(&t->session.id), str_of(t->args->title), &e),
-            &e);
-}
-
 /* Prints the call and asks whether it may be run. Returns false if no more questions should
  * follow. */
 static bool ask_consent(struct chat_session *t, struct tool_job *job)
@@ -537,35 +417,26 @@ static bool ask_consent(struct chat_session *t, struct tool_job *job)
     return true;
 }
 
-/* A turn whose calls are running. */
-struct round {
-    struct chat_session *session;
-    struct turn *turn;
-};
-
 static void end_call(void *arg, struct tool_job *job)
 {
-    const struct round *r = arg;
+    struct chat_session *t = arg;
 
-    events_result(&r->session->events, job);
-    round_keep(r->turn, job);
-    if (keep_lines(r->session, r->turn, turn_store_result))
-        make_current(r->session);
+    events_result(&t->events, job);
+    (void)turn_store_result(&t->store, job);
 }
 
 static void show_calls(void *arg, const struct tool_job *jobs, size_t count)
 {
-    const struct round *r = arg;
+    struct chat_session *t = arg;
 
-    events_running(&r->session->events, jobs, count);
+    events_running(&t->events, jobs, count);
 }
 
 /* Runs a round of calls. All questions are asked before any call is run. Returns 0, or -1 if it was
  * interrupted. */
 static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
 {
-    struct round round = {t, turn};
-    const struct tool_watch watch = {end_call, show_calls, &round};
+    const struct tool_watch watch = {end_call, show_calls, t};
     bool going = true;
     int result;
 
@@ -582,7 +453,7 @@ static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
     /* No answer follows that names the edited files. */
     if (result < 0 && turn->edits.len > 0) {
         response_set_finish(&turn->answer, STR("interrupted"));
-        (void)keep_lines(t, turn, turn_store_answer);
+        (void)turn_store_answer(&t->store);
     }
     return result;
 }
@@ -600,73 +471,22 @@ static void renew_tools(struct chat_session *t, struct turn *turn)
         hintf(t->args->verbose, "tools have changed: the model may call %zu now", t->toolbox.count);
 }
 
-/* A prompt that is being stored while the connection is made. */
-struct prompt_store {
-    struct chat_session *session;
-    struct turn *turn;
-    bool ended, stored;
-};
-
-/* Syncs the prompt: http_limits.before_send, so that nothing of the prompt is sent earlier. */
-static void end_prompt(void *arg)
-{
-    struct prompt_store *p = arg;
-
-    if (!p->ended)
-        p->stored = keep_lines(p->session, p->turn, turn_store_prompt_end);
-    p->ended = true;
-}
-
-/* Prepares for the answer: http_limits.after_send. */
-static void await_answer(void *arg)
-{
-    struct prompt_store *p = arg;
-
-    turn_await(p->turn);
-    if (p->stored)
-        make_current(p->session);
-}
-
-/* Connects and sends the first request while the prompt is synced, or the next one. */
-static void ask_and_store(struct turn *turn, struct prompt_store *prompt, struct chat_session *t,
-                          struct err *e)
-{
-    turn->ask.limits.before_send = end_prompt;
-    turn->ask.limits.after_send = await_answer;
-    turn->ask.limits.send_arg = prompt;
-    turn_ask(turn, &t->events.sink, e);
-    turn->ask.limits.before_send = turn->ask.limits.after_send = NULL;
-}
-
 /* Stores the prompt, sends requests and stores answers as long as the model calls tools. *e is set
  * by a failed request. */
 static void exchange_rounds(struct chat_session *t, struct turn *turn, struct err *e)
 {
-    struct prompt_store prompt = {.session = t, .turn = turn};
-    struct draft title;
-    bool titles, kept, more;
+    bool more;
 
     /* Before the history is locked, because a server of tools may want to write to it. */
     renew_tools(t, turn);
-    draft_init(&title);
-    titles = wants_title(t) && session_draft_title(t->history, turn->session,
-                                                   str_of(t->args->title), &title, NULL) > 0;
-    if (t->args->store || t->in_memory)
-        turn_store_prompt_begin(turn, titles ? &title : NULL);
-    draft_release(&title);
+    turn_store_prompt(&t->store);
     do {
         turn->calling = false;
         if (t->unasked.kind != ERR_NONE)
             err_set(e, t->unasked.kind, "%s", err_text(&t->unasked));
         else
-            ask_and_store(turn, &prompt, t, e);
-        end_prompt(&prompt); /* no connection was made */
-        keep_images(t, turn);
-        kept = keep_lines(t, turn, turn_store_answer);
-        if (kept || prompt.stored)
-            make_current(t);
-        if (kept)
-            keep_title(t);
+            turn_ask(turn, &t->events.sink, e);
+        (void)turn_store_answer(&t->store);
         more = turn->calling && run_calls(t, turn, e) == 0;
         if (more)
             renew_tools(t, turn);
@@ -695,10 +515,10 @@ static int conclude_turn(struct chat_session *t, struct turn *turn, struct err *
         events_spent(&t->events, turn);
     if (t->args->usage && (turn->answer.finished || usage_known(&turn->usage)))
         events_usage(&t->events, turn);
-    if (status == 0 && t->unsaved.kind != ERR_NONE)
+    if (status == 0 && t->store.unsaved.kind != ERR_NONE)
         status = exit_code(ERR_UNSAVED);
     if (status != 0)
-        events_error(&t->events, e->kind != ERR_NONE ? e : &t->unsaved, status);
+        events_error(&t->events, e->kind != ERR_NONE ? e : &t->store.unsaved, status);
     return status;
 }
 
@@ -715,47 +535,22 @@ void chat_session_look_at_history(struct chat_session *t)
         a->once || (!needed && (a->store || a->messages) && history_forbidden(t->history));
 }
 
-/* If several programs begin a session at the same time, only one does; the others join it. A
- * failure is reported by keep_lines(), which tries again to make the session current. */
-static void claim_session(struct chat_session *t, struct turn *turn)
-{
-    struct err e = ERR_INIT;
-    bool fresh = t->session.fresh;
-
-    if (!t->args->store || t->in_memory || t->settled)
-        return;
-    if (resume_claim(&t->session, t->history, &e) < 0)
-        err_release(&e);
-    if (fresh && !t->session.fresh) {
-        if (t->args->verbose)
-            notef("session=%s state=existing", buf_c(&t->session.id));
-        if (!t->args->common.quiet)
-            hintf(t->args->verbose,
-                  "another chat began the session '%s' at the same time and this "
-                  "prompt joins it (--once, -N or -s ID keeps them apart)",
-                  buf_c(&t->session.id));
-    }
-    turn->session = buf_str(&t->session.id);
-}
-
 int chat_session_run(struct chat_session *t, struct turn *turn)
 {
     struct err e = ERR_INIT, unstored = ERR_INIT;
     int status;
 
-    err_release(&t->unsaved);
     t->history->cancel_fd = interrupt_begin(&e);
     if (t->history->cancel_fd < 0)
         die_err(&e);
     line_signals_raise();
     turn->ask.limits.cancel_fd = t->events.out.cancel_fd = t->history->cancel_fd;
     t->consent.cancel_fd = t->history->cancel_fd;
-    claim_session(t, turn);
-    turn->keeps_partial = t->args->store && !t->in_memory;
+    turn_store_claim(&t->store, turn);
     t->events.partial = &turn->partial;
     events_session(&t->events, turn->session);
     exchange_rounds(t, turn, &e);
-    keep_mark(t, turn);
+    turn_store_mark(&t->store);
     /* A failure only means that the next program finds it out again. */
     if (refusals_store(&t->server.refused, &unstored) < 0)
         hintf(t->args->verbose, "%s", err_text(&unstored));

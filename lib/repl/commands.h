@@ -18,7 +18,7 @@
 #include "chathist/llm/models.h"
 
 /* An interactive conversation. If nothing is stored (--no-store, or the history could not be
- * written), chat->memory has the lines of its session, so that the model still gets them. */
+ * written), chat->store.memory has the lines of its session, so that the model still gets them. */
 struct repl {
     struct chat_session *chat;
     struct line *line;

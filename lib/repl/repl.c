@@ -57,9 +57,9 @@ int repl_load_thread(const struct repl *r, struct thread *t, struct err *e)
 {
     struct chat_session *chat = r->chat;
 
-    if (!chat->in_memory)
+    if (!chat->store.in_memory)
         return thread_find(t, chat->history, buf_str(&chat->session.id), false, e);
-    context_window_parse(t, &chat->memory);
+    context_window_parse(t, &chat->store.memory);
     return 0;
 }
 
@@ -67,12 +67,12 @@ int repl_copy_to_memory(struct chat_session *chat, struct err *e)
 {
     struct thread t;
 
-    buf_clear(&chat->memory);
+    buf_clear(&chat->store.memory);
     if (thread_find(&t, chat->history, buf_str(&chat->session.id), true, e) < 0)
         return -1;
     for (size_t i = 0; i < t.count; i++) {
-        buf_add_str(&chat->memory, t.at[i].line);
-        buf_add_byte(&chat->memory, '\n');
+        buf_add_str(&chat->store.memory, t.at[i].line);
+        buf_add_byte(&chat->store.memory, '\n');
     }
     thread_release(&t);
     return 0;
@@ -137,10 +137,10 @@ static void run_turn(struct repl *r, struct turn *turn)
         repl_forget_system(r);
     /* The history could not be written, so the conversation is kept in memory from now on. */
     if (turn->unstored_count > 0) {
-        chat->in_memory = true;
+        chat->store.in_memory = true;
         if (repl_copy_to_memory(chat, &e) < 0)
             repl_report(&e);
-        if (turn_remember(turn, &chat->memory, &e) < 0)
+        if (turn_store_remember(&chat->store, turn, &e) < 0)
             repl_report(&e);
         warnf("nothing is stored from now on: the conversation goes on in memory");
     }
@@ -192,7 +192,8 @@ void repl_edit(struct repl *r, struct str text)
     int found = 1;
 
     if (text.n == 0) {
-        found = turn_last_prompt(r->chat->history, r->chat->in_memory ? &r->chat->memory : NULL,
+        found = turn_last_prompt(r->chat->history,
+                                 r->chat->store.in_memory ? &r->chat->store.memory : NULL,
                                  buf_str(&r->chat->session.id), &prompt, &e);
         if (found > 0) {
             line_lend(r->line, true);
@@ -425,8 +426,8 @@ static void open_conversation(struct repl *r)
         scan_close(&scan);
     }
     chat_session_choose(chat);
-    chat->in_memory = !chat->args->store;
-    if (chat->in_memory && repl_copy_to_memory(chat, &e) < 0)
+    chat->store.in_memory = !chat->args->store;
+    if (chat->store.in_memory && repl_copy_to_memory(chat, &e) < 0)
         die_err(&e);
     if (chat->args->system)
         repl_set_system(r, str_of(chat->args->system));
@@ -491,5 +492,5 @@ int repl_run(struct chat_session *chat)
     free(path);
     if (r.signal > 0)
         return 128 + r.signal;
-    return chat->in_memory && chat->args->store ? exit_code(ERR_UNSAVED) : 0;
+    return chat->store.in_memory && chat->args->store ? exit_code(ERR_UNSAVED) : 0;
 }

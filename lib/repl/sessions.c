@@ -258,7 +258,7 @@ static void load_by_id(struct repl *r, const struct buf *id)
     struct err e = ERR_INIT;
     size_t messages;
 
-    if (!chat->in_memory &&
+    if (!chat->store.in_memory &&
         choose_try_current(&chat->choice.config, h, buf_str(id), quiet, &e) < 0) {
         repl_report(&e);
         return;
@@ -266,7 +266,7 @@ static void load_by_id(struct repl *r, const struct buf *id)
     buf_set(&chat->session.id, buf_str(id));
     chat->session.fresh = chat->session.make_current = false;
     repl_forget_system(r);
-    if (chat->in_memory && repl_copy_to_memory(chat, &e) < 0) {
+    if (chat->store.in_memory && repl_copy_to_memory(chat, &e) < 0) {
         repl_report(&e);
         return;
     }
@@ -300,8 +300,8 @@ void repl_new(struct repl *r, struct str system)
     struct chat_session *chat = r->chat;
 
     choose_session(&chat->session, (struct resume_wish){.fresh = true}, &chat->choice, false, true);
-    chat->settled = false;
-    buf_clear(&chat->memory);
+    chat->store.settled = false;
+    buf_clear(&chat->store.memory);
     repl_forget_system(r);
     if (system.n > 0)
         repl_set_system(r, system);
@@ -328,9 +328,9 @@ void repl_title(struct repl *r, struct str text)
         buf_release(&title);
         return;
     }
-    if (chat->in_memory || (chat->session.fresh && !chat->settled)) {
+    if (chat->store.in_memory || (chat->session.fresh && !chat->store.settled)) {
         warnf("no title: %s",
-              chat->in_memory ? "nothing is stored" : "the session has no message yet");
+              chat->store.in_memory ? "nothing is stored" : "the session has no message yet");
         return;
     }
     result = session_set_title(chat->history, id, str_eq_c(text, "-") ? STR("") : text, &e);
@@ -435,14 +435,14 @@ void repl_info(struct repl *r, struct str rest)
 
     (void)rest;
     info_line(r, "session", "%s", buf_c(&chat->session.id));
-    if (!chat->in_memory &&
+    if (!chat->store.in_memory &&
         session_title(chat->history, buf_str(&chat->session.id), &title, NULL, &e) < 0)
         repl_report(&e);
     if (title.len > 0)
         info_line(r, "title", "%s", buf_c(&title));
     buf_release(&title);
     info_line(r, "history", "%s%s", chat->history->path ? chat->history->path : "none",
-              chat->in_memory ? " (nothing is stored)" : "");
+              chat->store.in_memory ? " (nothing is stored)" : "");
     info_line(r, "provider", "%s%s%s", server->provider->name, server->base_url ? ", " : "",
               server->base_url ? server->base_url : "");
     info_line(r, "model", "%s", server->model ? server->model : "not known yet");
@@ -452,7 +452,7 @@ void repl_info(struct repl *r, struct str rest)
     }
     info_line(r, "messages", "%zu", t.count);
     thread_release(&t);
-    if (chat->in_memory)
+    if (chat->store.in_memory)
         return;
     info_context(r);
     info_usage(r);
@@ -634,7 +634,7 @@ static void continue_elsewhere(struct repl *r, const struct chosen *c)
     struct history *home = choose_open(&from, &(struct choose_want){.reach = CHOOSE_ONE});
     int copied = 0;
 
-    if (chat->in_memory) {
+    if (chat->store.in_memory) {
         warnf("session '%s' is in '%s', and nothing is stored here", buf_c(&c->session),
               buf_c(&c->history));
     } else {
