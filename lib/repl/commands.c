@@ -27,6 +27,7 @@
 #include "chathist/history/session_list.h"
 #include "chathist/history/thread.h"
 #include "chathist/terminal/clipboard.h"
+#include "repl/sessions.h"
 
 /* ---- models and prompts ---- */
 

@@ -1,4 +1,4 @@
-#include "repl/commands.h"
+#include "repl/sessions.h"
 
 #include <errno.h>
 #include <inttypes.h>
