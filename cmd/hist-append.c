@@ -146,20 +146,12 @@ struct input {
 /* More than the fields take that storing adds to a line: id, session, time and role. */
 #define ADDED_MAX 1024
 
-/* Checks a draft alone, because the store would refuse the whole batch. Returns 0, or -1 with *e
- * set. */
-static int check_draft(const struct draft *d, struct err *e)
-{
-    if (!draft_has(d, FIELD_CONTENT))
-        return err_set(e, ERR_USAGE, "no 'content'");
-    return draft_fits(d, ADDED_MAX, e) < 0 ? -1 : draft_storable(d, e);
-}
-
 static void read_message_line(struct input *in, struct str line, const char *role)
 {
     struct buf repaired = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
     struct draft *d;
+    int result;
 
     in->number++;
     if (str_trim(line).n == 0)
@@ -171,7 +163,11 @@ static void read_message_line(struct input *in, struct str line, const char *rol
     in->drafts = mem_grow(in->drafts, &in->cap, in->count + 1, sizeof *in->drafts);
     d = &in->drafts[in->count];
     draft_init(d);
-    if (draft_from_json(d, line, &e) == 0 && check_draft(d, &e) == 0) {
+    result = draft_from_json(d, line, &e);
+    if (result == 0 && !draft_has(d, FIELD_CONTENT))
+        result = err_set(&e, ERR_USAGE, "no 'content'");
+    /* The store would refuse the whole batch for one bad line. */
+    if (result == 0 && draft_fits(d, ADDED_MAX, &e) == 0 && draft_storable(d, &e) == 0) {
         if (!draft_has(d, FIELD_ROLE))
             draft_set_text(d, FIELD_ROLE, str_of(role));
         in->count++;

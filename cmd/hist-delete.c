@@ -43,21 +43,16 @@ static const struct opt options[] = {
 static const struct program program = {"hist-delete", "erase sessions", "[SESSION|-]...",
                                        OPT_SESSION, options};
 
-/* A session of the day that is given is not older than the day. */
-static void set_age(struct filter *f, const char *value)
+static void set_criterion(struct delete_wish *w, int key, const char *value)
 {
     int64_t first, last;
 
-    opt_when("--older-than", value, &first, &last);
-    f->has_until = true;
-    f->until = first - 1;
-}
-
-static void set_criterion(struct delete_wish *w, int key, const char *value)
-{
     switch (key) {
     case KEY_OLDER_THAN:
-        set_age(&w->choice.filter, value);
+        opt_when("--older-than", value, &first, &last);
+        /* A session of the day that is given is not older than the day. */
+        w->choice.filter.has_until = true;
+        w->choice.filter.until = first - 1;
         break;
     case KEY_KEEP:
         w->keeps = true;
@@ -84,7 +79,7 @@ static void set_criterion(struct delete_wish *w, int key, const char *value)
     }
 }
 
-/* Is any criterion set but the names of sessions? */
+/* Ends the program if nothing says which sessions are to be deleted. */
 static void parse_criteria(struct delete_wish *w, struct opt_parser *args)
 {
     char *value;

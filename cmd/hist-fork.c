@@ -2,14 +2,11 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "chathist/base/id.h"
-#include "chathist/base/time.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/choose_session.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/output.h"
-#include "chathist/history/fork.h"
 
 enum { KEY_AT = OPT_LONG, KEY_DETACHED };
 

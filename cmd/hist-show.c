@@ -21,17 +21,6 @@ static const struct opt options[] = {
 static const struct program program = {"hist-show", "print the messages of sessions",
                                        "[SESSION|-]...", OPT_SESSION, options};
 
-/* Prints the chosen sessions of a history. Returns the number of its bad lines that were met. */
-static uint64_t show_history(struct out *out, struct choice *c, const struct history *h,
-                             struct show *s)
-{
-    s->bad_lines = 0;
-    if (choose_in(c, h))
-        for (size_t i = 0; i < c->filter.sessions.count; i++)
-            show_session(out, h, c->filter.sessions.at[i], s);
-    return s->bad_lines;
-}
-
 int main(int argc, char **argv)
 {
     struct choice choice = {0};
@@ -53,8 +42,15 @@ int main(int argc, char **argv)
         out_page(&out);
 
     bad = mem_zalloc(choice.histories.count * sizeof *bad);
-    for (size_t i = 0; i < choice.histories.count; i++)
-        bad[i] = show_history(&out, &choice, &choice.histories.at[i], &show);
+    for (size_t i = 0; i < choice.histories.count; i++) {
+        const struct history *h = &choice.histories.at[i];
+
+        show.bad_lines = 0;
+        if (choose_in(&choice, h))
+            for (size_t k = 0; k < choice.filter.sessions.count; k++)
+                show_session(&out, h, choice.filter.sessions.at[k], &show);
+        bad[i] = show.bad_lines;
+    }
     show_end(&out, &show, choose_status(&choice) == 0);
     for (size_t i = 0; i < choice.histories.count; i++)
         start_report_bad(&choice.histories.at[i], bad[i], args.common.quiet);

@@ -51,20 +51,13 @@ static void print_title(struct out *out, const struct history *h, struct str id,
     buf_release(&line);
 }
 
-static void store_title(struct history *h, struct str id, struct str title)
-{
-    struct err e = ERR_INIT;
-
-    if (session_set_title(h, id, title, &e) < 0)
-        die_err(&e);
-}
-
 int main(int argc, char **argv)
 {
     struct opt_parser args;
     struct choice choice = {0};
     struct buf title = BUF_INIT(BUF_LINE);
     struct history *home;
+    struct err e = ERR_INIT;
     struct out out;
     char *value;
     bool set, remove = false;
@@ -85,9 +78,10 @@ int main(int argc, char **argv)
     out_start(&out, args.common.color);
 
     status = choose_one(&choice);
-    if (status == 0 && set)
-        store_title(home, choice.filter.sessions.at[0], buf_str(&title));
-    else if (status == 0)
+    if (status == 0 && set &&
+        session_set_title(home, choice.filter.sessions.at[0], buf_str(&title), &e) < 0)
+        die_err(&e);
+    if (status == 0 && !set)
         print_title(&out, home, choice.filter.sessions.at[0], args.common.json);
 
     buf_release(&title);

@@ -54,20 +54,10 @@ static void read_schema(struct chat_session *t)
               schema_unchecked(t->schema));
 }
 
-/* A bad file of prices is reported before anything is sent. */
-static void load_prices(struct chat_session *t)
+void chat_session_open(struct chat_session *t, const struct chat_args *args)
 {
     struct err e = ERR_INIT;
 
-    if (!t->args->usage && !t->args->common.json)
-        return;
-    if (config_prices(&t->choice.config, NULL, &t->prices, &e) < 0)
-        die_err(&e);
-    t->events.prices = &t->prices;
-}
-
-void chat_session_open(struct chat_session *t, const struct chat_args *args)
-{
     t->args = args;
     if (args->reasoning)
         events_want_reasoning(&t->events);
@@ -80,7 +70,12 @@ void chat_session_open(struct chat_session *t, const struct chat_args *args)
     t->store.history = t->history;
     t->store.session = &t->session;
     t->store.events = &t->events;
-    load_prices(t);
+    /* A bad file of prices is reported before anything is sent. */
+    if (args->usage || args->common.json) {
+        if (config_prices(&t->choice.config, NULL, &t->prices, &e) < 0)
+            die_err(&e);
+        t->events.prices = &t->prices;
+    }
     choose_server(t);
     t->consent.all = args->yes;
     t->consent.allowed = t->choice.config.value[SETTING_ALLOW_TOOLS];
@@ -200,13 +195,7 @@ static size_t turn_bytes(const struct turn *turn)
     return turn->prompt.n + turn->system.n + turn->messages.n + ask_tools_bytes(&turn->ask);
 }
 
-/* Is there so little to send that it fits into any model? */
-static bool fits_anywhere(const struct chat_session *t, const struct turn *turn)
-{
-    return t->session.fresh && turn_bytes(turn) < LEARN_FROM_BYTES;
-}
-
-/* The same of a session that is not new. */
+/* Returns whether the context and the turn are so short that they fit into any model. */
 static bool is_short(const struct chat_session *t, const struct turn *turn)
 {
     struct context_estimate f = {0};
@@ -281,7 +270,8 @@ static int choose_limits(struct chat_session *t, struct turn *turn, struct err *
     struct ask *ask = &turn->ask;
 
     learn_windows(t, turn);
-    learn_window(t, ask, fits_anywhere(t, turn), &ask->window);
+    /* The first turn of a session may be so short that it fits into any model. */
+    learn_window(t, ask, t->session.fresh && turn_bytes(turn) < LEARN_FROM_BYTES, &ask->window);
     if (context_limits_choose(l, &t->choice.config, (size_t)ask->window.most, ask->max_tokens, e) <
         0)
         return -1;
@@ -644,30 +634,23 @@ int chat_session_load_models(struct chat_session *t, const struct http_limits *l
     return model_list_load(list, t->server.provider, &ask, e);
 }
 
-/* Requests the list and stores it in the cache. A failure of the cache is only a hint. */
-static void ask_models(struct chat_session *t, const char *path, struct model_list *list)
-{
-    struct err e = ERR_INIT;
-
-    if (chat_session_load_models(t, &t->limits.http, list, &e) < 0)
-        die_err(&e);
-    if (path && model_cache_store(path, list, &e) < 0)
-        hintf(t->args->verbose, "%s", err_text(&e));
-    err_release(&e);
-}
-
 int chat_session_list_models(struct chat_session *t)
 {
     const struct server *s = &t->server;
     char *path =
         model_cache_path(t->choice.config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
     struct model_list list;
+    struct err e = ERR_INIT;
 
     if (!t->args->cached || !model_cache_load(path, CACHED_AGE, &list)) {
         /* A shell waits for the list while it completes a name; it must not wait long. */
         if (t->args->cached)
             die_after(CACHED_SECONDS);
-        ask_models(t, path, &list);
+        if (chat_session_load_models(t, &t->limits.http, &list, &e) < 0)
+            die_err(&e);
+        if (path && model_cache_store(path, &list, &e) < 0)
+            hintf(t->args->verbose, "%s", err_text(&e));
+        err_release(&e);
     }
     free(path);
     for (size_t i = 0; i < list.count; i++)

@@ -16,21 +16,6 @@
 
 /* ---- the context ---- */
 
-/* Does the system prompt differ from the session's? */
-static bool is_new_system(const struct turn *t)
-{
-    struct str had = {t->context.system, t->context.system_len};
-
-    return t->system.p && !str_eq(had, t->system);
-}
-
-/* Replaces the thread by the given messages. */
-static void take_messages(struct turn *t)
-{
-    context_release(&t->context);
-    t->bad_entries = messages_add(&t->context, t->messages);
-}
-
 int turn_last_prompt(const struct history *h, const struct buf *memory, struct str session,
                      struct buf *out, struct err *e)
 {
@@ -49,12 +34,6 @@ int turn_last_prompt(const struct history *h, const struct buf *memory, struct s
     buf_release(&scratch);
     thread_release(&thread);
     return behind > 0;
-}
-
-static void supersede(struct turn *t, const struct message *m)
-{
-    buf_add_byte(&t->replaces, t->replaces.len > 0 ? ',' : '[');
-    buf_add_str(&t->replaces, m->field[FIELD_ID]);
 }
 
 /* Is an attachment with this hash, a JSON string, sent with the prompt? */
@@ -90,13 +69,8 @@ static void note_unsent(struct turn *t, const struct message *m)
     buf_release(&name);
 }
 
-/* Is the line a result of the prompt before it? A system prompt is not. */
-static bool is_outcome(const struct message *m)
-{
-    return m->role == ROLE_ASSISTANT || m->role == ROLE_TOOL;
-}
-
-/* Adds the thread to the context, except the turn that this one replaces. */
+/* Adds the thread to the context, except the turn that this one replaces. A system prompt after the
+ * last prompt is not a part of that turn. */
 static int take_thread(struct turn *t, const struct thread *thread, struct err *e)
 {
     size_t last = context_window_last_turn(thread);
@@ -116,8 +90,10 @@ static int take_thread(struct turn *t, const struct thread *thread, struct err *
             buf_add_str(&t->prompt_id, m->id);
             t->prompt = buf_str(&t->last);
             t->prompt_stored = true;
-        } else if (i + 1 == behind || (i >= behind && is_outcome(m))) {
-            supersede(t, m);
+        } else if (i + 1 == behind ||
+                   (i >= behind && (m->role == ROLE_ASSISTANT || m->role == ROLE_TOOL))) {
+            buf_add_byte(&t->replaces, t->replaces.len > 0 ? ',' : '[');
+            buf_add_str(&t->replaces, m->field[FIELD_ID]);
         } else {
             context_add(&t->context, m);
         }
@@ -153,9 +129,13 @@ int turn_prepare(struct turn *t, const struct history *h, const struct buf *memo
     thread_release(&thread);
     if (result < 0)
         return -1;
-    t->new_system = is_new_system(t);
-    if (t->messages.p)
-        take_messages(t);
+    t->new_system =
+        t->system.p && !str_eq((struct str){t->context.system, t->context.system_len}, t->system);
+    /* The given messages replace the thread. */
+    if (t->messages.p) {
+        context_release(&t->context);
+        t->bad_entries = messages_add(&t->context, t->messages);
+    }
     if (t->system.p)
         context_set_system(&t->context, t->system);
     context_begin_turn(&t->context);
@@ -176,21 +156,18 @@ int turn_prepare(struct turn *t, const struct history *h, const struct buf *memo
 
 /* ---- asking ---- */
 
-static int unknown_tool(const struct tool_call *call, struct err *e)
-{
-    struct buf shown = BUF_INIT(BUF_SMALL);
-
-    vis_add_line(&shown, buf_str(&call->name), true);
-    err_set(e, ERR_LIMIT, "the model called the tool '%s', which it was not given", buf_c(&shown));
-    buf_release(&shown);
-    return -1;
-}
-
 /* Returns 0 if the calls of the answer can be run, else -1 with *e set. */
 static int check_calls(const struct turn *t, struct err *e)
 {
-    if (t->ask.tools_count == 0)
-        return unknown_tool(&t->answer.calls[0], e);
+    struct buf shown = BUF_INIT(BUF_SMALL);
+
+    if (t->ask.tools_count == 0) {
+        vis_add_line(&shown, buf_str(&t->answer.calls[0].name), true);
+        err_set(e, ERR_LIMIT, "the model called the tool '%s', which it was not given",
+                buf_c(&shown));
+        buf_release(&shown);
+        return -1;
+    }
     if (t->rounds >= t->max_rounds)
         return err_set(e, ERR_LIMIT,
                        "the model goes on calling tools after %u rounds: the last calls were not "
@@ -279,13 +256,6 @@ static void note_silent_cut(struct turn *t)
     buf_release(&notice);
 }
 
-static void add_usage(struct turn *t)
-{
-    usage_sum(&t->usage, &t->answer.usage);
-    usage_add_object(&t->answer.usage, buf_str(&t->answer.raw_usage), &t->usages);
-    buf_add_byte(&t->usages, '\n');
-}
-
 static int ask_once(struct turn *t, const struct response_sink *sink, struct err *e)
 {
     int result;
@@ -294,8 +264,11 @@ static int ask_once(struct turn *t, const struct response_sink *sink, struct err
     result = exchange_run(t->provider, &t->ask, &t->answer, t->max_rounds, &t->rounds, e);
     /* A request that was refused cost nothing. */
     if (result == 0 || usage_known(&t->answer.usage) ||
-        t->answer.text.len + t->answer.calls_count > 0)
-        add_usage(t);
+        t->answer.text.len + t->answer.calls_count > 0) {
+        usage_sum(&t->usage, &t->answer.usage);
+        usage_add_object(&t->answer.usage, buf_str(&t->answer.raw_usage), &t->usages);
+        buf_add_byte(&t->usages, '\n');
+    }
     if (result == 0)
         note_silent_cut(t);
     return result < 0 ? -1 : check_answer(t, e);
@@ -405,45 +378,28 @@ void turn_release(struct turn *t)
 /* The maximum length of invalid arguments in an error message, in code points. */
 #define EXCERPT_MAX 200
 
-static const struct tool *find_tool(const struct ask *ask, struct str name)
+/* Finds the tool of a call, and gives a call that cannot run its result. */
+static void find_tool(const struct turn *t, struct tool_job *job)
 {
-    for (size_t i = 0; i < ask->tools_count; i++)
-        if (str_eq_c(name, ask->tools[i]->name))
-            return ask->tools[i];
-    return NULL;
-}
-
-/* The next request repeats the call with `{}` for its arguments, so the result quotes what the
- * model wrote. */
-static void refuse_arguments(struct tool_job *job)
-{
+    struct str name = buf_str(&job->call->name), args = buf_str(&job->call->args);
     struct buf shown = BUF_INIT(BUF_SMALL);
 
-    provider_error_add_excerpt(&shown, buf_str(&job->call->args), EXCERPT_MAX);
-    tool_fail(job, "the tool was not run: its arguments are not a valid JSON object: %s",
-              buf_c(&shown));
-    buf_release(&shown);
-}
-
-static void refuse_name(struct tool_job *job)
-{
-    struct buf shown = BUF_INIT(BUF_SMALL);
-
-    vis_add_line(&shown, buf_str(&job->call->name), true);
-    tool_fail(job, "there is no tool '%s'", buf_c(&shown));
-    buf_release(&shown);
-}
-
-static void find_job_tool(const struct turn *t, struct tool_job *job)
-{
     buf_init(&job->result, TOOL_RESULT_MAX);
-    job->tool = find_tool(&t->ask, buf_str(&job->call->name));
     job->timeout_ms = t->tool_timeout_ms;
-    if (!job->tool)
-        refuse_name(job);
-    else if (!json_check(buf_str(&job->call->args), &job->args, NULL) ||
-             json_type(job->args) != JSON_OBJECT)
-        refuse_arguments(job);
+    for (size_t i = 0; i < t->ask.tools_count && !job->tool; i++)
+        if (str_eq_c(name, t->ask.tools[i]->name))
+            job->tool = t->ask.tools[i];
+    if (!job->tool) {
+        vis_add_line(&shown, name, true);
+        tool_fail(job, "there is no tool '%s'", buf_c(&shown));
+    } else if (!json_check(args, &job->args, NULL) || json_type(job->args) != JSON_OBJECT) {
+        /* The next request repeats the call with `{}` for its arguments, so the result quotes what
+         * the model wrote. */
+        provider_error_add_excerpt(&shown, args, EXCERPT_MAX);
+        tool_fail(job, "the tool was not run: its arguments are not a valid JSON object: %s",
+                  buf_c(&shown));
+    }
+    buf_release(&shown);
 }
 
 void round_begin(struct turn *t)
@@ -451,7 +407,7 @@ void round_begin(struct turn *t)
     t->calls = mem_zalloc(t->answer.calls_count * sizeof *t->calls);
     for (size_t i = 0; i < t->answer.calls_count; i++) {
         t->calls[i].call = &t->answer.calls[i];
-        find_job_tool(t, &t->calls[i]);
+        find_tool(t, &t->calls[i]);
     }
 }
 

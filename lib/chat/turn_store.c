@@ -230,8 +230,8 @@ int turn_store_remember(struct turn_store *s, const struct turn *t, struct err *
     return result;
 }
 
-/* Writes the lines, which end_lines syncs. */
-static void begin_lines(struct turn_store *s)
+/* Writes the lines, which end_storing syncs. */
+static void begin_storing(struct turn_store *s)
 {
     struct turn *t = s->turn;
 
@@ -267,7 +267,7 @@ static void note_stored(struct turn_store *s)
 
 /* Ends the writing of the lines. Returns whether they are stored; a failure is reported. If the
  * prompt was deleted meanwhile, neither this nor another program stores the lines. */
-static bool end_lines(struct turn_store *s)
+static bool end_storing(struct turn_store *s)
 {
     struct turn *t = s->turn;
     struct err e = ERR_INIT;
@@ -291,8 +291,8 @@ static bool end_lines(struct turn_store *s)
 
 static bool store_lines(struct turn_store *s)
 {
-    begin_lines(s);
-    return end_lines(s);
+    begin_storing(s);
+    return end_storing(s);
 }
 
 /* After its first lines the session becomes current. */
@@ -344,7 +344,7 @@ static void end_prompt(void *arg)
     struct turn_store *s = arg;
 
     if (!s->prompt_ended && keeps_lines(s))
-        s->prompt_kept = end_lines(s);
+        s->prompt_kept = end_storing(s);
     s->prompt_ended = true;
 }
 
@@ -406,7 +406,7 @@ void turn_store_prompt(struct turn_store *s)
         draft_init(&title);
     }
     draft_release(&title);
-    begin_lines(s);
+    begin_storing(s);
     if (s->in_memory)
         end_prompt(s);
 }

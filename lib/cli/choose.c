@@ -235,7 +235,7 @@ static void show_percent(int percent)
 
 /* Adds the history of a file or, if it is NULL, that of this place. Returns it, valid until the
  * next one is added. */
-static struct history *add_history(struct choice *c, const char *file, enum choose_use use)
+static struct history *add_located(struct choice *c, const char *file, enum choose_use use)
 {
     struct locate_from from = start_from(&c->config);
     bool expected = use == CHOOSE_READ || use == CHOOSE_CHANGE, quiet = c->common.quiet;
@@ -262,31 +262,20 @@ static struct history *add_history(struct choice *c, const char *file, enum choo
 /* Opens the history of this place, and those that the program reaches from it. */
 static void open_place(struct choice *c, const struct choose_want *want)
 {
-    const struct history *first = add_history(c, c->config.value[SETTING_HISTORY], want->use);
+    const struct history *first = add_located(c, c->config.value[SETTING_HISTORY], want->use);
     const char *other = want->use == CHOOSE_READ ? first->other : NULL;
     bool only = other && strcmp(other, first->path) == 0;
 
     if (other && (only || want->reach == CHOOSE_BESIDE) && !c->common.quiet)
         warnf("reading '%s', which is not one of your own histories", other);
     if (other && !only && want->reach == CHOOSE_BESIDE)
-        add_history(c, other, CHOOSE_READ);
+        add_located(c, other, CHOOSE_READ);
     if (want->reach == CHOOSE_USERS && c->config.state_home)
         histories_add_all(&c->histories, &c->config);
 }
 
-/* Opens the histories of --history and --all. */
-static void open_given(struct choice *c)
-{
-    for (size_t i = 0; i < c->files.count; i++)
-        add_history(c, c->files.at[i], CHOOSE_READ);
-    if (c->all)
-        histories_add_all(&c->histories, &c->config);
-    if (c->repo)
-        histories_restrict(&c->histories, c->repo);
-}
-
 /* Opens a history of what the program wants of the database. */
-static void open_database(struct choice *c, const struct choose_want *want)
+static void fetch_history(struct choice *c, const struct choose_want *want)
 {
     bool names = c->names.count > 0 || (!want->texts && !want->list);
     struct remote remote = {.history = c->files.count > 0 ? c->files.at[0] : c->common.history,
@@ -306,7 +295,7 @@ static void open_database(struct choice *c, const struct choose_want *want)
         remote_list(&remote, want->list, c->config.now);
     else if (!names)
         remote_matches(&remote, want->texts, &lines);
-    add_history(c, remote_store(buf_str(&lines)), CHOOSE_READ);
+    add_located(c, remote_store(buf_str(&lines)), CHOOSE_READ);
     buf_release(&lines);
 }
 
@@ -319,12 +308,16 @@ struct history *choose_open(struct choice *c, const struct choose_want *want)
         die_err(&e);
     config_set(&c->config, SETTING_HISTORY, c->common.history);
     if (c->remote) {
-        open_database(c, want);
+        fetch_history(c, want);
         return c->histories.at;
     }
-    if (given)
-        open_given(c);
-    else
+    for (size_t i = 0; i < c->files.count; i++)
+        add_located(c, c->files.at[i], CHOOSE_READ);
+    if (c->all)
+        histories_add_all(&c->histories, &c->config);
+    if (c->repo)
+        histories_restrict(&c->histories, c->repo);
+    if (!given)
         open_place(c, want);
     read_session_names(c, want->session);
     if (want->reach == CHOOSE_ANYWHERE && !given && c->config.state_home &&
