@@ -15,7 +15,6 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/start.h"
 #include "chathist/sync/postgres.h"
 #include "chathist/sync/sync.h"
 
@@ -244,30 +243,17 @@ static void sync_one(struct run *r, struct history *h)
     buf_release(&name);
 }
 
-/* Opens the user's own history, in whichever directory the program was started. */
-static void open_user_history(struct run *r, struct history *own)
-{
-    struct locate_from from = start_from(&r->choice.config);
-    struct err e = ERR_INIT;
-
-    from.cwd = "/";
-    from.git_dir = from.git_common_dir = NULL;
-    if (locate(own, &from, &e) < 0)
-        die_err(&e);
-}
-
 /* Returns the history that --serve is to serve, or NULL with *e set. */
 static struct history *find_served(struct run *r, struct history *h, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    struct history *found = NULL, own;
+    struct history *found = NULL;
     size_t count = 0;
 
     if (h->kind == HISTORY_EXPLICIT)
         return h;
     if (strcmp(r->name, "own") == 0) {
-        open_user_history(r, &own);
-        histories_add(&r->histories, own);
+        histories_add_own(&r->histories, &r->choice.config);
         return &r->histories.at[0];
     }
     histories_add_all(&r->histories, &r->choice.config);
@@ -325,11 +311,9 @@ static void serve(struct run *r, struct history *h)
  * first and the last one may not exist yet. */
 static void sync_all(struct run *r, struct history *h)
 {
-    struct history own;
     bool listed = h->kind != HISTORY_REPOSITORY || !h->trusted;
 
-    open_user_history(r, &own);
-    histories_add(&r->histories, own);
+    histories_add_own(&r->histories, &r->choice.config);
     histories_add_all(&r->histories, &r->choice.config);
     for (size_t i = 0; i < r->histories.count; i++) {
         listed = listed || path_same(r->histories.at[i].path, h->path);

@@ -22,6 +22,19 @@ void histories_add(struct histories *l, struct history h)
     l->at[l->count++] = h;
 }
 
+void histories_add_own(struct histories *l, const struct config *c)
+{
+    struct locate_from from = start_from(c);
+    struct err e = ERR_INIT;
+    struct history own;
+
+    from.cwd = "/";
+    from.git_dir = from.git_common_dir = NULL;
+    if (locate(&own, &from, &e) < 0)
+        die_err(&e);
+    histories_add(l, own);
+}
+
 /* For locate_all: adds a history if it exists, and was not found before. */
 static void add_new(void *arg, struct history history)
 {

@@ -22,6 +22,9 @@ struct histories {
 
 /* Takes over a history. */
 void histories_add(struct histories *l, struct history h);
+/* Adds the user's own history, in whichever directory the program was started; it may not exist
+ * yet. */
+void histories_add_own(struct histories *l, const struct config *c);
 /* Adds all histories of the user that exist and are not in the list, the last written first. Ends
  * the program if the register cannot be read. */
 void histories_add_all(struct histories *l, const struct config *c);
