@@ -113,8 +113,7 @@ static int act(struct out *out, const struct browse_outcome *o, struct choice *a
         return 0;
     }
     if (o->end == BROWSE_CHOSEN_TO_LOAD)
-        choose_make_current(&all->config, &all->histories.at[o->history], buf_str(&o->session),
-                            quiet);
+        choose_make_current(all, &all->histories.at[o->history], buf_str(&o->session));
     if (o->history > 0 && (o->end == BROWSE_CHOSEN_TO_LOAD ||
                            (o->end == BROWSE_CHOSEN && print && strcmp(print, "id") == 0)))
         return act_elsewhere(o, &all->histories.at[o->history], quiet);

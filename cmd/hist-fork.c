@@ -54,7 +54,7 @@ int main(int argc, char **argv)
             die_err(&e);
         list_id(&out, buf_str(&id), args.common.json);
         if (out_flush(&out) == 0 && !detached)
-            choose_make_current(&choice.config, h, buf_str(&id), args.common.quiet);
+            choose_make_current(&choice, h, buf_str(&id));
         if (!args.common.quiet)
             hintf(false, "%zu message%s copied", copied, copied == 1 ? "" : "s");
     }

@@ -150,7 +150,7 @@ int main(int argc, char **argv)
         filter_add(&choice.filter.sessions, id);
     }
     if (status == 0) {
-        choose_make_current(&choice.config, h, id, args.common.quiet);
+        choose_make_current(&choice, h, id);
         messages = show_session(&out, h, id, &show);
         show_end(&out, &show, true);
         start_report_bad(h, show.bad_lines, args.common.quiet);

@@ -171,7 +171,7 @@ int main(int argc, char **argv)
         warnf("session '%s' has no messages yet: it is not made current", reset);
     list_id(&out, buf_str(&id), args.common.json);
     if (out_flush(&out) == 0 && !detached && seen)
-        choose_make_current(&choice.config, h, buf_str(&id), args.common.quiet);
+        choose_make_current(&choice, h, buf_str(&id));
 
     buf_release(&id);
     choose_release(&choice);

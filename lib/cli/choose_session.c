@@ -82,18 +82,18 @@ static int accept_named(struct history *h, struct str id, bool quiet, struct err
     return came < 0 ? -1 : 0;
 }
 
-void choose_make_current(const struct config *c, struct history *h, struct str id, bool quiet)
+void choose_make_current(const struct choice *c, struct history *h, struct str id)
 {
     struct err e = ERR_INIT;
 
-    if (choose_try_current(c, h, id, quiet, &e) < 0)
+    if (choose_try_current(c, h, id, &e) < 0)
         die_err(&e);
 }
 
-int choose_try_current(const struct config *c, struct history *h, struct str id, bool quiet,
-                       struct err *e)
+int choose_try_current(const struct choice *c, struct history *h, struct str id, struct err *e)
 {
-    const char *pinned = c->value[SETTING_SESSION];
+    const char *pinned = c->config.value[SETTING_SESSION];
+    bool quiet = c->common.quiet;
 
     if (accept_named(h, id, quiet, e) < 0 || session_make_current(h, id, e) < 0)
         return -1;

@@ -258,8 +258,7 @@ static void load_by_id(struct repl *r, const struct buf *id)
     struct err e = ERR_INIT;
     size_t messages;
 
-    if (!chat->store.in_memory &&
-        choose_try_current(&chat->choice.config, h, buf_str(id), quiet, &e) < 0) {
+    if (!chat->store.in_memory && choose_try_current(&chat->choice, h, buf_str(id), &e) < 0) {
         repl_report(&e);
         return;
     }

@@ -12,7 +12,6 @@
 #include "chathist/base/error.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/cli/choose.h"
-#include "chathist/cli/config.h"
 #include "chathist/history/location.h"
 #include "chathist/history/session.h"
 
@@ -34,10 +33,9 @@ void choose_session(struct resume *r, struct resume_wish wish, const struct choi
 void choose_tell_place(struct history *h, bool quiet);
 /* Makes a session current that the user has named, and remembers that (session_accept). Warns if
  * $CHAT_SESSION overrides the current session. Ends the program on an error. */
-void choose_make_current(const struct config *c, struct history *h, struct str id, bool quiet);
+void choose_make_current(const struct choice *c, struct history *h, struct str id);
 /* The same for a program that continues if it fails. Returns 0, or -1 with *e set. */
-int choose_try_current(const struct config *c, struct history *h, struct str id, bool quiet,
-                       struct err *e);
+int choose_try_current(const struct choice *c, struct history *h, struct str id, struct err *e);
 /* Copies a session into the history `to`, with its title, up to the message `at` (see
  * fork_session), and sets *id to the id of the copy and *count to the number of messages in it. If
  * `from` is the same history, that accepts one that is not trusted. Returns 0, or -1 with *e
