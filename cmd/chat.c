@@ -9,11 +9,6 @@
 #include "chathist/repl/repl.h"
 #include "chathist/chat/chat_session.h"
 
-static enum turn_kind turn_kind_of(const struct chat_args *a)
-{
-    return a->edit ? TURN_EDIT : a->regenerate ? TURN_AGAIN : TURN_NEXT;
-}
-
 /* Runs one turn with the prompt from the command line. Returns the exit code. */
 static int turn_once(struct chat_session *chat, struct buf *prompt,
                      const struct attachment_list *attachments, const struct buf *messages)
@@ -25,10 +20,12 @@ static int turn_once(struct chat_session *chat, struct buf *prompt,
     chat_session_look_at_history(chat);
     chat_session_choose(chat);
     if (args->edit && prompt->len == 0)
-        input_edit(prompt, &chat->history, buf_str(&chat->session.id));
+        input_edit(prompt, chat->history, buf_str(&chat->session.id));
 
     struct turn turn = {
-        .kind = turn_kind_of(args),
+        .kind = args->edit         ? TURN_EDIT
+                : args->regenerate ? TURN_AGAIN
+                                   : TURN_NEXT,
         .prompt = buf_str(prompt),
         .system = str_of(args->system),
         .messages = args->messages ? (struct str){buf_c(messages), messages->len} : STR_NONE,

@@ -8,9 +8,9 @@
 #include "chathist/base/path.h"
 #include "chathist/base/process.h"
 #include "chathist/chat/suite.h"
+#include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
-#include "chathist/cli/start.h"
 
 enum { KEY_BASE_URL = OPT_LONG, KEY_INSECURE, KEY_HEADER, KEY_CACHED };
 
@@ -92,8 +92,8 @@ int main(int argc, char **argv)
 {
     struct words given = {0}; /* options of `models` */
     struct opt_parser args;
-    struct config config;
-    struct history history;
+    struct choice choice = {0};
+    struct history *h;
     struct out out;
     enum command command;
     char **words, *value;
@@ -117,12 +117,12 @@ int main(int argc, char **argv)
     if (command == LIST) {
         suite_list(&out, args.common.json);
     } else {
-        start_history_if_any(&config, &history, &args.common);
-        if (!history.nowhere)
-            check_history(&history);
-        suite_report(&out, &config, &history, args.common.json);
-        history_release(&history);
-        config_release(&config);
+        choice.common = args.common;
+        h = choose_open(&choice, &(struct choose_want){.use = CHOOSE_STORE_IF_ANY});
+        if (!h->nowhere)
+            check_history(h);
+        suite_report(&out, &choice.config, h, args.common.json);
+        choose_release(&choice);
     }
     return out_close(&out, 0);
 }

@@ -9,10 +9,10 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
+#include "chathist/cli/choose_session.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 #include "chathist/chat/prompt.h"
-#include "chathist/cli/start.h"
 #include "chathist/history/store.h"
 
 enum { KEY_IMAGES = OPT_LONG, KEY_FILES, KEY_FILES_MODIFIED, KEY_EDIT_RESULTS };
@@ -34,8 +34,8 @@ static const struct program program = {"hist-append", "store a message and print
 
 /* The history and session that a run stores into. */
 struct target {
-    struct config config;
-    struct history history;
+    struct choice choice;
+    struct history *history; /* the first of the choice */
     struct resume resume;
     struct resume_wish wish;
     struct out out;
@@ -50,11 +50,11 @@ static void fill_session(struct target *t, struct draft *d)
     if (draft_has(d, FIELD_SESSION_ID))
         return;
     if (t->resume.id.len == 0) {
-        start_session(&t->resume, &t->wish, &t->config, &t->history, false, t->quiet);
+        choose_session(&t->resume, t->wish, &t->choice, false, t->quiet);
         /* Storing a message is no consent to send a session that came with the repository. */
         t->resume.adopt = false;
         /* A failure is reported when the message is stored, or by resume_settle. */
-        (void)resume_claim(&t->resume, &t->history, NULL);
+        (void)resume_claim(&t->resume, t->history, NULL);
     }
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&t->resume.id));
 }
@@ -67,7 +67,7 @@ static void store_messages(struct target *t, struct draft *drafts, size_t count)
 
     for (size_t i = 0; i < count; i++)
         fill_session(t, &drafts[i]);
-    if (store_append(&t->history, drafts, count, &e) < 0)
+    if (store_append(t->history, drafts, count, &e) < 0)
         die_err(&e);
     for (size_t i = 0; i < count; i++) {
         buf_clear(&id);
@@ -77,7 +77,7 @@ static void store_messages(struct target *t, struct draft *drafts, size_t count)
     }
     buf_release(&id);
     /* The messages are stored even if the session cannot be made current. */
-    if (resume_settle(&t->resume, &t->history, &e) < 0) {
+    if (resume_settle(&t->resume, t->history, &e) < 0) {
         warn_err(&e);
         t->status = exit_code(e.kind);
         err_release(&e);
@@ -146,20 +146,12 @@ struct input {
 /* More than the fields take that storing adds to a line: id, session, time and role. */
 #define ADDED_MAX 1024
 
-/* Checks a draft alone, because the store would refuse the whole batch. Returns 0, or -1 with *e
- * set. */
-static int check_draft(const struct draft *d, struct err *e)
-{
-    if (!draft_has(d, FIELD_CONTENT))
-        return err_set(e, ERR_USAGE, "no 'content'");
-    return draft_fits(d, ADDED_MAX, e) < 0 ? -1 : draft_storable(d, e);
-}
-
 static void read_message_line(struct input *in, struct str line, const char *role)
 {
     struct buf repaired = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
     struct draft *d;
+    int result;
 
     in->number++;
     if (str_trim(line).n == 0)
@@ -171,7 +163,11 @@ static void read_message_line(struct input *in, struct str line, const char *rol
     in->drafts = mem_grow(in->drafts, &in->cap, in->count + 1, sizeof *in->drafts);
     d = &in->drafts[in->count];
     draft_init(d);
-    if (draft_from_json(d, line, &e) == 0 && check_draft(d, &e) == 0) {
+    result = draft_from_json(d, line, &e);
+    if (result == 0 && !draft_has(d, FIELD_CONTENT))
+        result = err_set(&e, ERR_USAGE, "no 'content'");
+    /* The store would refuse the whole batch for one bad line. */
+    if (result == 0 && draft_fits(d, ADDED_MAX, &e) == 0 && draft_storable(d, &e) == 0) {
         if (!draft_has(d, FIELD_ROLE))
             draft_set_text(d, FIELD_ROLE, str_of(role));
         in->count++;
@@ -310,8 +306,8 @@ int main(int argc, char **argv)
         die_usage("--json takes lines from standard input: no text, no fields");
     if (role_of(str_of(role)) == ROLE_OTHER)
         die_usage("bad value '%s' for --role: user, assistant, system or tool is expected", role);
-    start_history(&t.config, &t.history, &args.common);
-    start_check(&t.history);
+    t.choice.common = args.common;
+    t.history = choose_open(&t.choice, &(struct choose_want){.use = CHOOSE_STORE, .checked = true});
     out_start(&t.out, args.common.color);
     t.quiet = args.common.quiet;
 
@@ -324,7 +320,6 @@ int main(int argc, char **argv)
 
     draft_release(&d);
     resume_release(&t.resume);
-    history_release(&t.history);
-    config_release(&t.config);
+    choose_release(&t.choice);
     return out_close(&t.out, t.status ? t.status : status);
 }

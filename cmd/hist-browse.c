@@ -8,6 +8,7 @@
 #include "chathist/base/process.h"
 #include "chathist/browse/browse.h"
 #include "chathist/cli/choose.h"
+#include "chathist/cli/choose_session.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/output.h"
@@ -112,8 +113,7 @@ static int act(struct out *out, const struct browse_outcome *o, struct choice *a
         return 0;
     }
     if (o->end == BROWSE_CHOSEN_TO_LOAD)
-        start_make_current(&all->config, &all->histories.at[o->history], buf_str(&o->session),
-                           quiet);
+        choose_make_current(all, &all->histories.at[o->history], buf_str(&o->session));
     if (o->history > 0 && (o->end == BROWSE_CHOSEN_TO_LOAD ||
                            (o->end == BROWSE_CHOSEN && print && strcmp(print, "id") == 0)))
         return act_elsewhere(o, &all->histories.at[o->history], quiet);
@@ -197,7 +197,7 @@ int main(int argc, char **argv)
         print = "json";
     for (size_t i = 0; i < count; i++)
         buf_addf(&query, "%s%s", i > 0 ? " " : "", words[i]);
-    choose_open(&all, CHOOSE_USERS, NULL);
+    choose_open(&all, &(struct choose_want){.use = CHOOSE_CHANGE, .reach = CHOOSE_USERS});
     out_start(&out, args.common.color);
 
     setup.histories = all.histories.at;

@@ -5,10 +5,10 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/path.h"
+#include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/signals.h"
-#include "chathist/cli/start.h"
 #include "chathist/history/check.h"
 #include "chathist/history/location.h"
 
@@ -147,8 +147,8 @@ static void repair_history(struct report *r, struct history *h)
 int main(int argc, char **argv)
 {
     struct opt_parser args;
-    struct config config;
-    struct history history;
+    struct choice choice = {0};
+    struct history *h;
     struct report report;
     struct check check = {.found = print_finding, .arg = &report};
     struct err e = ERR_INIT;
@@ -158,25 +158,22 @@ int main(int argc, char **argv)
     opt_start(&args, &program, argc, argv);
     while (opt_next(&args, &value) != 0)
         repairs = true;
-    start_history(&config, &history, &args.common);
-    start_expect(&history);
-    if (repairs)
-        start_check(&history);
+    choice.common = args.common;
+    h = choose_open(&choice, &(struct choose_want){.use = CHOOSE_CHANGE, .checked = repairs});
     out_start(&report.out, args.common.color);
     report.json = args.common.json;
     report.quiet = args.common.quiet;
 
-    if (check_run(&check, &history, &e) < 0)
+    if (check_run(&check, h, &e) < 0)
         die_err(&e);
     print_summary(&report, &check);
     problems = check.problems > 0;
     if (problems && repairs) {
         signal(SIGPIPE, SIG_IGN);
-        repair_history(&report, &history);
+        repair_history(&report, h);
         problems = false;
     }
 
-    history_release(&history);
-    config_release(&config);
+    choose_release(&choice);
     return out_close(&report.out, problems ? exit_code(ERR_ABSENT) : 0);
 }

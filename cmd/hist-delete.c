@@ -43,23 +43,16 @@ static const struct opt options[] = {
 static const struct program program = {"hist-delete", "erase sessions", "[SESSION|-]...",
                                        OPT_SESSION, options};
 
-/* A session of the day that is given is not older than the day. */
-static void set_age(struct filter *f, const char *value)
+static void set_criterion(struct delete_wish *w, int key, const char *value)
 {
     int64_t first, last;
 
-    opt_when("--older-than", value, &first, &last);
-    f->has_until = true;
-    f->until = first - 1;
-}
-
-static void set_criterion(struct delete_wish *w, int key, const char *value)
-{
-    struct err e = ERR_INIT;
-
     switch (key) {
     case KEY_OLDER_THAN:
-        set_age(&w->choice.filter, value);
+        opt_when("--older-than", value, &first, &last);
+        /* A session of the day that is given is not older than the day. */
+        w->choice.filter.has_until = true;
+        w->choice.filter.until = first - 1;
         break;
     case KEY_KEEP:
         w->keeps = true;
@@ -70,9 +63,7 @@ static void set_criterion(struct delete_wish *w, int key, const char *value)
         w->max_size = opt_size("--max-size", value);
         break;
     case KEY_MATCH:
-        if (session_match_check(value, &e) < 0)
-            die_err(&e);
-        w->match = value;
+        session_match_query(&w->choice, value);
         break;
     case KEY_OLDEST:
         w->choice.limit = opt_count("--oldest", value);
@@ -88,7 +79,7 @@ static void set_criterion(struct delete_wish *w, int key, const char *value)
     }
 }
 
-/* Is any criterion set but the names of sessions? */
+/* Ends the program if nothing says which sessions are to be deleted. */
 static void parse_criteria(struct delete_wish *w, struct opt_parser *args)
 {
     char *value;
@@ -187,10 +178,8 @@ int main(int argc, char **argv)
     parse_criteria(&wish, &args);
     quiet = args.common.quiet;
     form.json = args.common.json;
-    choose_open(&wish.choice, CHOOSE_ANYWHERE, NULL);
-    h = wish.choice.histories.at;
-    if (!wish.dry_run)
-        start_check(h);
+    h = choose_open(&wish.choice,
+                    &(struct choose_want){.reach = CHOOSE_ANYWHERE, .checked = !wish.dry_run});
     if (choose_home(&wish.choice) != h)
         refuse_elsewhere(&wish.choice);
     out_start(&out, args.common.color);

@@ -1,12 +1,18 @@
 /* hist-export - write sessions as Markdown, JSON, text and other formats. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/path.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/export_run.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/session_match.h"
+#include "chathist/cli/show.h"
+#include "chathist/cli/signals.h"
+#include "chathist/cli/start.h"
+#include "chathist/convert/export_run.h"
 
 enum { KEY_MESSAGES = OPT_LONG, KEY_INCREMENTAL, KEY_ALL_SESSIONS, KEY_REDACT, KEY_RAW };
 
@@ -31,12 +37,20 @@ static const struct opt options[] = {
 static const struct program program = {"hist-export", "write sessions in other formats",
                                        "[SESSION|-]...", OPT_SESSION, options};
 
-static void parse_job(struct export_job *job, struct opt_parser *args)
+struct run {
+    struct choice choice;
+    struct export_job job;
+    struct export_stdout to; /* the sink of the job */
+    const struct history *history;
+    int status;
+};
+
+static void parse_job(struct choice *c, struct export_job *job, struct opt_parser *args)
 {
     char *value;
     int key;
 
-    while ((key = choose_next(&job->choice, args, &value)) != 0) {
+    while ((key = choose_next(c, args, &value)) != 0) {
         switch (key) {
         case 'f':
             job->format = export_format_named(str_of(value));
@@ -94,9 +108,9 @@ static void settle_output(struct export_job *job)
 }
 
 /* Checks the options that go with --all. */
-static void settle_histories(struct export_job *job)
+static void settle_histories(const struct choice *c, struct export_job *job)
 {
-    if (job->choice.names.count > 0 || job->messages || job->choice.common.history)
+    if (c->names.count > 0 || job->messages || c->common.history)
         die_usage("--all cannot be combined with a session, --history or --messages");
     if (job->output && !job->directory)
         die_usage("--all needs a directory for --output");
@@ -106,10 +120,10 @@ static void settle_histories(struct export_job *job)
 }
 
 /* Completes the options, and ends the program if they contradict each other. */
-static void complete_job(struct export_job *job)
+static void complete_job(const struct choice *c, struct export_job *job)
 {
-    bool json = job->choice.common.json, named = job->choice.names.count > 0;
-    bool restricted = choose_restricts(&job->choice) || job->choice.limit > 0;
+    bool json = c->common.json, named = c->names.count > 0;
+    bool restricted = choose_restricts(c) || c->limit > 0;
 
     if (json && job->format && !job->format->lines)
         die_usage("--json is the same as -f jsonl: it cannot be combined with another format");
@@ -133,29 +147,182 @@ static void complete_job(struct export_job *job)
     if (job->state && job->output && !job->directory && !job->format->grows)
         die_usage("a file of format %s cannot grow: give --incremental a directory for --output",
                   job->format->name);
-    if (job->choice.all)
-        settle_histories(job);
+    if (c->all)
+        settle_histories(c, job);
     if (!named && (job->state || restricted || job->directory))
         job->all = true;
+    job->restricted = restricted;
+}
+
+/* ---- one history ---- */
+
+static int list_chosen(void *arg, struct session_list *l, struct err *e)
+{
+    struct run *r = arg;
+    size_t limit = r->choice.limit > 0 ? r->choice.limit : SIZE_MAX;
+
+    return session_match_list(&r->choice, l, r->history, NULL, limit, e);
+}
+
+static int print_bytes(void *arg, struct str bytes, struct err *e)
+{
+    return export_to_stdout(&((struct run *)arg)->to, bytes, e);
+}
+
+static int flush_bytes(void *arg)
+{
+    return out_flush(((struct run *)arg)->to.out);
+}
+
+static void report_absent(void *arg, struct str id)
+{
+    struct run *r = arg;
+
+    warnf("session '%.*s' has no messages", (int)id.n, id.p);
+    r->status = exit_code(ERR_ABSENT);
+}
+
+/* Ends the program if an output would overwrite the history or one of its companions. */
+static void check_output_place(const struct history *h, const char *path, const char *option)
+{
+    const char *why = path ? history_file_of(h, path) : NULL;
+
+    if (why)
+        die_usage("%s: '%s' %s", option, path, why);
+}
+
+/* Exports the chosen sessions of a history. A failure ends the program, unless other histories follow
+ * (`goes_on`): then it is reported. Returns the exit status. */
+static int export_one(struct run *r, const struct history *h, bool goes_on)
+{
+    struct export_job *job = &r->job;
+    const char *file = job->directory ? NULL : job->output;
+    bool quiet = r->choice.common.quiet, absent = false;
+    struct err e = ERR_INIT;
+    int result = 0;
+
+    check_output_place(h, file, "--output");
+    check_output_place(h, job->state, "--incremental");
+    if (file && job->state && path_same(file, job->state))
+        die_usage("'%s' cannot be both --output and the state of --incremental", file);
+    r->history = h;
+    r->status = 0;
+    job->cancel_fd = job->output ? interrupt_begin(&e) : -1;
+    if (e.kind != ERR_NONE)
+        die_err(&e);
+    if (!job->messages) {
+        (void)choose_in(&r->choice, h);
+        r->status = choose_report(&r->choice);
+        absent = r->status != 0 && r->choice.filter.sessions.count == 0;
+    }
+    if (!absent)
+        result = export_run(job, h, &e);
+    progress_end();
+    start_report_bad(h, job->bad_lines, quiet);
+    start_report_entries(job->messages, job->bad_entries, false, quiet);
+    if (result < 0 && e.kind == ERR_SIGNAL)
+        die_signal(interrupt_signal());
+    if (result < 0 && !goes_on)
+        die_err(&e);
+    if (result < 0) {
+        warn_err(&e);
+        r->status = exit_code(e.kind);
+        err_release(&e);
+    }
+    if (job->output)
+        interrupt_end();
+    if (job->redact && !quiet)
+        warnf("%zu redacted; secrets of another form remain", job->redacted);
+    return r->status;
+}
+
+/* ---- all histories ---- */
+
+/* Returns the path of the entry for a history in a directory, which is the name of the history with
+ * `%` for each slash. The caller frees it. */
+static char *entry_path(const char *directory, const struct history *h)
+{
+    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(SIZE_MAX);
+
+    history_name_add(&name, h);
+    buf_add_c(&path, directory);
+    if (!str_ends(buf_str(&path), STR("/")))
+        buf_add_byte(&path, '/');
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.data[i] == '%')
+            buf_add_c(&path, "=25");
+        else if (name.data[i] == '=')
+            buf_add_c(&path, "=3D");
+        else
+            buf_add_byte(&path, name.data[i] == '/' ? '%' : name.data[i]);
+    }
+    buf_release(&name);
+    return buf_detach(&path);
+}
+
+static void make_directory(const char *path)
+{
+    struct err e = ERR_INIT;
+
+    if (file_make_dirs(path, &e) < 0)
+        die_err(&e);
+}
+
+/* Exports every trusted history: the output and the state, if they are given, are directories with
+ * one entry for each. */
+static int export_all(struct run *r)
+{
+    const char *output = r->job.output, *state = r->job.state;
+    int status = 0;
+
+    if (state)
+        make_directory(state);
+    for (size_t i = 0; i < r->choice.histories.count; i++) {
+        const struct history *h = &r->choice.histories.at[i];
+        char *own_output, *own_state;
+        int one;
+
+        if (!h->trusted)
+            continue;
+        r->job.output = own_output = output ? entry_path(output, h) : NULL;
+        r->job.state = own_state = state ? entry_path(state, h) : NULL;
+        if (output)
+            make_directory(own_output);
+        one = export_one(r, h, true);
+        status = one > status ? one : status;
+        free(own_output);
+        free(own_state);
+    }
+    return status;
 }
 
 int main(int argc, char **argv)
 {
     struct opt_parser args;
-    struct export_job job = {0};
+    struct run run = {.job = {.arg = &run,
+                              .sink = print_bytes,
+                              .flush = flush_bytes,
+                              .list = list_chosen,
+                              .absent = report_absent}};
+    struct export_job *job = &run.job;
+    struct choice *c = &run.choice;
     struct out out;
     int status;
 
     opt_start(&args, &program, argc, argv);
-    parse_job(&job, &args);
-    complete_job(&job);
-    choose_open(&job.choice, job.messages ? CHOOSE_PLACE : CHOOSE_ANYWHERE,
-                job.all ? NULL : "current");
-    choose_tell_homes(&job.choice);
+    parse_job(c, job, &args);
+    complete_job(c, job);
+    choose_open(c, &(struct choose_want){.use = job->messages ? CHOOSE_STORE : CHOOSE_READ,
+                                         .reach = CHOOSE_ANYWHERE,
+                                         .session = job->all ? NULL : "current"});
+    choose_tell_homes(c);
     out_start(&out, args.common.color);
-    status = job.choice.all ? export_run_all(&job, &out)
-                            : export_run(&job, choose_home(&job.choice), &out);
+    run.to = (struct export_stdout){&out, job->format->json};
+    job->named = &c->filter.sessions;
+    if (!args.common.quiet && !out.terminal && progress_possible())
+        job->tick = progress_work;
+    status = c->all ? export_all(&run) : export_one(&run, choose_home(c), false);
 
-    choose_release(&job.choice);
+    choose_release(c);
     return out_close(&out, status);
 }

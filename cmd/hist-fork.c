@@ -2,14 +2,11 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "chathist/base/id.h"
-#include "chathist/base/time.h"
 #include "chathist/cli/choose.h"
+#include "chathist/cli/choose_session.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/start.h"
-#include "chathist/history/fork.h"
 
 enum { KEY_AT = OPT_LONG, KEY_DETACHED };
 
@@ -45,20 +42,19 @@ int main(int argc, char **argv)
         else
             detached = true;
     }
-    choose_open(&choice, CHOOSE_ANYWHERE, "current");
-    h = choice.histories.at;
-    start_check(h);
+    h = choose_open(&choice, &(struct choose_want){
+                                 .reach = CHOOSE_ANYWHERE, .checked = true, .session = "current"});
     out_start(&out, args.common.color);
 
     status = choose_one(&choice);
     choose_tell_homes(&choice);
     if (status == 0) {
-        if (histories_fork(h, choose_home(&choice), choice.filter.sessions.at[0], str_of(at), &id,
-                           &copied, args.common.quiet, &e) < 0)
+        if (choose_copy(h, choose_home(&choice), choice.filter.sessions.at[0], str_of(at), &id,
+                        &copied, args.common.quiet, &e) < 0)
             die_err(&e);
         list_id(&out, buf_str(&id), args.common.json);
         if (out_flush(&out) == 0 && !detached)
-            start_make_current(&choice.config, h, buf_str(&id), args.common.quiet);
+            choose_make_current(&choice, h, buf_str(&id));
         if (!args.common.quiet)
             hintf(false, "%zu message%s copied", copied, copied == 1 ? "" : "s");
     }

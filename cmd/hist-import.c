@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/import_files.h"
@@ -31,8 +32,8 @@ static const struct program program = {"hist-import",
 #define LEFT_OUT 1
 
 struct run {
-    struct config config;
-    struct history history;
+    struct choice choice;
+    struct history *history; /* the first of the choice */
     struct import *import;
     struct import_files files;
     struct out out;
@@ -131,7 +132,7 @@ static void find_files(struct run *r, char **names, size_t count)
 {
     r->files.failed = report_failure;
     r->files.arg = r;
-    if (r->scan && !import_files_scan(&r->files, &r->config) && !r->quiet)
+    if (r->scan && !import_files_scan(&r->files, &r->choice.config) && !r->quiet)
         hintf(r->verbose, "no conversations of another program were found");
     for (size_t i = 0; i < count; i++)
         import_files_add(&r->files, names[i]);
@@ -171,16 +172,17 @@ int main(int argc, char **argv)
     names = opt_operands(&args, &count);
     if (count == 0 && !r.scan)
         die_usage("a file or directory is expected, or --scan");
-    start_history(&r.config, &r.history, &args.common);
-    if (!r.options.dry_run && !r.json)
-        start_check(&r.history);
+    r.choice.common = args.common;
+    r.history =
+        choose_open(&r.choice, &(struct choose_want){.use = CHOOSE_STORE,
+                                                     .checked = !r.options.dry_run && !r.json});
     out_start(&r.out, args.common.color);
     r.options.listener = (struct import_listener){r.quiet ? NULL : warn_message, report_done,
                                                   r.json ? print_listed : NULL, show_progress, &r};
-    r.import = import_new(&r.history, &r.options, &bad_lines, &e);
+    r.import = import_new(r.history, &r.options, &bad_lines, &e);
     if (!r.import)
         die_err(&e);
-    start_report_bad(&r.history, bad_lines, r.quiet);
+    start_report_bad(r.history, bad_lines, r.quiet);
     find_files(&r, names, count);
     for (size_t i = 0; i < r.files.count; i++)
         import_one(&r, &r.files.at[i]);
@@ -192,7 +194,6 @@ int main(int argc, char **argv)
 
     import_free(r.import);
     import_files_release(&r.files);
-    history_release(&r.history);
-    config_release(&r.config);
+    choose_release(&r.choice);
     return out_close(&r.out, r.status);
 }

@@ -5,9 +5,9 @@
 
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/remote.h"
 #include "chathist/chat/context_window.h"
 #include "chathist/cli/choose.h"
+#include "chathist/cli/choose_session.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/scan.h"
@@ -49,7 +49,7 @@ static bool copy_here(struct history *here, struct history *home, struct str ses
 {
     struct buf name = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
-    int copied = histories_offer(here, home, session, copy, quiet, &e);
+    int copied = choose_offer_copy(here, home, session, copy, quiet, &e);
 
     if (copied < 0)
         die_err(&e);
@@ -96,12 +96,13 @@ static void fetch_remote(struct choice *c)
     struct buf id = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
 
-    remote_open_sessions(&far, "last");
+    choose_open(&far, &(struct choose_want){.reach = CHOOSE_ONE});
     if (choose_one(&far) != 0)
         exit(exit_code(ERR_ABSENT));
     buf_add_str(&id, far.filter.sessions.at[0]);
     c->names = (struct arg_list){0};
-    choose_open(c, CHOOSE_PLACE, buf_c(&id));
+    c->remote = false;
+    choose_open(c, &(struct choose_want){.use = CHOOSE_STORE, .session = buf_c(&id)});
     if (merge_lines_of(c->histories.at, far.histories.at, c->common.quiet, &e) < 0)
         die_err(&e);
     buf_release(&id);
@@ -131,7 +132,7 @@ int main(int argc, char **argv)
     if (choice.remote)
         fetch_remote(&choice);
     else
-        choose_open(&choice, CHOOSE_ANYWHERE, "last");
+        choose_open(&choice, &(struct choose_want){.reach = CHOOSE_ANYWHERE, .session = "last"});
     h = choice.histories.at;
     out_start(&out, args.common.color);
     if (!choice.unpaged)
@@ -149,7 +150,7 @@ int main(int argc, char **argv)
         filter_add(&choice.filter.sessions, id);
     }
     if (status == 0) {
-        start_make_current(&choice.config, h, id, args.common.quiet);
+        choose_make_current(&choice, h, id);
         messages = show_session(&out, h, id, &show);
         show_end(&out, &show, true);
         start_report_bad(h, show.bad_lines, args.common.quiet);

@@ -7,10 +7,11 @@
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/time.h"
+#include "chathist/cli/choose.h"
+#include "chathist/cli/choose_session.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/start.h"
 #include "chathist/history/store.h"
 #include "chathist/history/thread.h"
 
@@ -107,7 +108,7 @@ static bool begin_session(struct history *h, struct buf *id, const char *reset, 
 
         buf_add_c(id, reset);
         /* The prompt that is kept may be such a one. */
-        start_tell_news(h, buf_str(id), &(struct hash_map){0}, &newest);
+        choose_tell_news(h, buf_str(id), &(struct hash_map){0}, &newest);
         buf_release(&newest);
         seen = present_prompt(&kept, h, buf_str(id));
         /* Nothing of a session that came with the repository is kept. */
@@ -127,8 +128,8 @@ static bool begin_session(struct history *h, struct buf *id, const char *reset, 
 int main(int argc, char **argv)
 {
     struct opt_parser args;
-    struct config config;
-    struct history history;
+    struct choice choice = {0};
+    struct history *h;
     struct buf id = BUF_INIT(BUF_SMALL);
     struct out out;
     char *value;
@@ -155,25 +156,24 @@ int main(int argc, char **argv)
     }
     if (reset && !id_session_valid(str_of(reset)))
         die_usage("'%s' is no session id", reset);
-    start_history(&config, &history, &args.common);
-    start_check(&history);
+    choice.common = args.common;
+    h = choose_open(&choice, &(struct choose_want){.use = CHOOSE_STORE, .checked = true});
     if (here)
-        begin_here(&config, &history);
+        begin_here(&choice.config, h);
     if (!detached)
-        refuse_irregular(&history);
-    start_tell_place(&history, args.common.quiet);
+        refuse_irregular(h);
+    choose_tell_place(h, args.common.quiet);
     out_start(&out, args.common.color);
 
-    seen = begin_session(&history, &id, reset, system);
+    seen = begin_session(h, &id, reset, system);
     /* A mistyped id must not become the current session. */
     if (!seen && !args.common.quiet)
         warnf("session '%s' has no messages yet: it is not made current", reset);
     list_id(&out, buf_str(&id), args.common.json);
     if (out_flush(&out) == 0 && !detached && seen)
-        start_make_current(&config, &history, buf_str(&id), args.common.quiet);
+        choose_make_current(&choice, h, buf_str(&id));
 
     buf_release(&id);
-    history_release(&history);
-    config_release(&config);
+    choose_release(&choice);
     return out_close(&out, 0);
 }

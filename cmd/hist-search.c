@@ -6,7 +6,6 @@
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/remote.h"
 #include "chathist/cli/search_run.h"
 
 #define LIMIT_ON_TERMINAL 100
@@ -243,26 +242,25 @@ static void add_texts(struct search_run *r, const struct raw *raw, char *const *
         die_if_failed(pattern_add(&r->pattern, STR(""), &e), &e);
 }
 
-/* Opens the database. It finds texts in the content and the tool calls of a message. Other searches
- * need whole sessions. */
-static void open_database(struct search_run *r, const struct raw *raw)
+/* Opens the histories. The database finds texts in the content and the tool calls of a message;
+ * other searches in it need whole sessions. */
+static void open_searched(struct search_run *r, const struct raw *raw)
 {
     struct choice *c = &r->choice;
-    const struct arg_list *given = raw->texts.count > 0 ? &raw->texts : &raw->operands;
-    struct str *texts = mem_zalloc((given->count + 1) * sizeof *texts);
     bool all = r->what != SEARCH_MESSAGES || r->reverse || r->pattern.words ||
                r->pattern.case_sensitive || !filter_is_empty(&c->filter) || c->limit == SIZE_MAX;
 
-    if (c->names.count == 0 && (r->pattern.regex || raw->query || raw->texts.count > 1 ||
-                                r->in_session || r->invert || r->what == SEARCH_SESSIONS_WITHOUT ||
-                                r->before + r->after > 0 || r->in != SEARCH_IN_DEFAULT))
+    if (c->remote && c->names.count == 0 &&
+        (r->pattern.regex || raw->query || raw->texts.count > 1 || r->in_session || r->invert ||
+         r->what == SEARCH_SESSIONS_WITHOUT || r->before + r->after > 0 ||
+         r->in != SEARCH_IN_DEFAULT))
         die_usage("with --remote, only --session SESSION goes with expressions, queries, several "
                   "--regexp, --in, --in-session, --invert-match and context");
-    for (size_t i = 0; i < given->count; i++)
-        texts[i] = str_of(given->at[i]);
     /* One more shows whether the limit leaves any out. */
-    remote_open_matches(c, texts, given->count, all ? SIZE_MAX : c->limit + 1);
-    free(texts);
+    choose_open(c,
+                &(struct choose_want){.reach = CHOOSE_BESIDE,
+                                      .texts = raw->texts.count > 0 ? &raw->texts : &raw->operands,
+                                      .limit = all ? SIZE_MAX : c->limit + 1});
 }
 
 static void parse_search(struct search_run *r, struct raw *raw, int argc, char **argv)
@@ -297,10 +295,7 @@ int main(int argc, char **argv)
     out_start(&run.out, run.choice.common.color);
     if (run.choice.limit == 0)
         run.choice.limit = run.out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
-    if (run.choice.remote)
-        open_database(&run, &raw);
-    else
-        choose_open(&run.choice, CHOOSE_OTHERS, NULL);
+    open_searched(&run, &raw);
     if (!run.choice.unpaged)
         out_page(&run.out);
     status = search_run_histories(&run);

@@ -110,7 +110,7 @@ int main(int argc, char **argv)
         if (key == KEY_ID)
             rows.id = value;
         else if (key == KEY_MATCH)
-            rows.match = value;
+            session_match_query(&choice, value);
         else if (key == KEY_SORT)
             rows.by = (enum rows_by)opt_choice(SORT_KEYS, str_of(value));
         else if (!brief_take(&brief, key, value))
@@ -119,10 +119,6 @@ int main(int argc, char **argv)
     brief_settle(&brief, args.common.json);
     out_start(&out, args.common.color);
     rows.limit = choice.limit > 0 ? choice.limit : out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
-    if (!choice.remote)
-        choose_open(&choice, CHOOSE_ONE, NULL);
-    if (rows.match && session_match_check(rows.match, &e) < 0)
-        die_err(&e);
     if (session_rows_load(&rows, &choice, &e) < 0)
         die_err(&e);
     print_rows(&out, &choice, &rows, &brief);

@@ -6,7 +6,6 @@
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/remote.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/start.h"
 
@@ -25,17 +24,6 @@ static const struct opt options[] = {
 static const struct program program = {"hist-show", "print the messages of sessions",
                                        "[SESSION|-]...", OPT_SESSION, options};
 
-/* Prints the chosen sessions of a history. Returns the number of its bad lines that were met. */
-static uint64_t show_history(struct out *out, struct choice *c, const struct history *h,
-                             struct show *s)
-{
-    s->bad_lines = 0;
-    if (choose_in(c, h))
-        for (size_t i = 0; i < c->filter.sessions.count; i++)
-            show_session(out, h, c->filter.sessions.at[i], s);
-    return s->bad_lines;
-}
-
 int main(int argc, char **argv)
 {
     struct choice choice = {0};
@@ -50,18 +38,22 @@ int main(int argc, char **argv)
     while ((key = choose_next(&choice, &args, &value)) != 0)
         show_take(&show, key, value);
     show_settle(&show, &choice);
-    if (choice.remote)
-        remote_open_sessions(&choice, "last");
-    else
-        choose_open(&choice, CHOOSE_ANYWHERE, "current");
+    choose_open(&choice, &(struct choose_want){.reach = CHOOSE_ANYWHERE, .session = "current"});
     choose_tell_homes(&choice);
     out_start(&out, args.common.color);
     if (!choice.unpaged)
         out_page(&out);
 
     bad = mem_zalloc(choice.histories.count * sizeof *bad);
-    for (size_t i = 0; i < choice.histories.count; i++)
-        bad[i] = show_history(&out, &choice, &choice.histories.at[i], &show);
+    for (size_t i = 0; i < choice.histories.count; i++) {
+        const struct history *h = &choice.histories.at[i];
+
+        show.bad_lines = 0;
+        if (choose_in(&choice, h))
+            for (size_t k = 0; k < choice.filter.sessions.count; k++)
+                show_session(&out, h, choice.filter.sessions.at[k], &show);
+        bad[i] = show.bad_lines;
+    }
     show_end(&out, &show, choose_status(&choice) == 0);
     for (size_t i = 0; i < choice.histories.count; i++)
         start_report_bad(&choice.histories.at[i], bad[i], args.common.quiet);

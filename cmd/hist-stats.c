@@ -38,14 +38,6 @@ static void count_history(struct stats *s, struct choice *c, const struct histor
     start_report_bad(h, bad, c->common.quiet);
 }
 
-static void load_price_file(struct prices *prices, const struct choice *c, const char *file)
-{
-    struct err e = ERR_INIT;
-
-    if (config_prices(&c->config, file, prices, &e) < 0)
-        die_err(&e);
-}
-
 int main(int argc, char **argv)
 {
     struct prices prices = PRICES_INIT;
@@ -55,6 +47,7 @@ int main(int argc, char **argv)
     struct choice choice = {0};
     struct opt_parser args;
     struct stats stats;
+    struct err e = ERR_INIT;
     struct out out;
     char *value;
     size_t newest = SIZE_MAX;
@@ -73,9 +66,9 @@ int main(int argc, char **argv)
     }
     if (cost && by == STATS_TOOL)
         die_usage("--cost counts answers, and --by tool counts calls");
-    choose_open(&choice, CHOOSE_OTHERS, NULL);
-    if (cost)
-        load_price_file(&prices, &choice, file);
+    choose_open(&choice, &(struct choose_want){.reach = CHOOSE_BESIDE});
+    if (cost && config_prices(&choice.config, file, &prices, &e) < 0)
+        die_err(&e);
     out_start(&out, args.common.color);
     if (!choice.unpaged)
         out_page(&out);

@@ -13,9 +13,8 @@
 #include "chathist/base/time.h"
 #include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/histories.h"
+#include "chathist/cli/choose.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/start.h"
 #include "chathist/sync/postgres.h"
 #include "chathist/sync/sync.h"
 
@@ -61,8 +60,8 @@ static const struct program program = {"hist-sync", "keep histories on several m
 #define NOT_READ 2
 
 struct run {
-    struct config config;
-    struct histories histories;
+    struct choice choice;
+    struct histories histories; /* of --all */
     struct out out;
     const char *place, *name;
     const char *verb;  /* init, push or pull; NULL: push and pull */
@@ -192,9 +191,9 @@ static void set_sync(struct run *r, struct history *h)
 {
     struct err e = ERR_INIT;
 
-    if (config_switch(&r->config, SETTING_FSYNC, &h->sync, &e) < 0 ||
-        (!r->accept && r->config.value[SETTING_ACCEPT_DELETIONS] &&
-         config_switch(&r->config, SETTING_ACCEPT_DELETIONS, &r->accept, &e) < 0))
+    if (config_switch(&r->choice.config, SETTING_FSYNC, &h->sync, &e) < 0 ||
+        (!r->accept && r->choice.config.value[SETTING_ACCEPT_DELETIONS] &&
+         config_switch(&r->choice.config, SETTING_ACCEPT_DELETIONS, &r->accept, &e) < 0))
         die_err(&e);
 }
 
@@ -244,33 +243,20 @@ static void sync_one(struct run *r, struct history *h)
     buf_release(&name);
 }
 
-/* Opens the user's own history, in whichever directory the program was started. */
-static void open_user_history(struct run *r, struct history *own)
-{
-    struct locate_from from = start_from(&r->config);
-    struct err e = ERR_INIT;
-
-    from.cwd = "/";
-    from.git_dir = from.git_common_dir = NULL;
-    if (locate(own, &from, &e) < 0)
-        die_err(&e);
-}
-
 /* Returns the history that --serve is to serve, or NULL with *e set. */
 static struct history *find_served(struct run *r, struct history *h, struct err *e)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    struct history *found = NULL, own;
+    struct history *found = NULL;
     size_t count = 0;
 
     if (h->kind == HISTORY_EXPLICIT)
         return h;
     if (strcmp(r->name, "own") == 0) {
-        open_user_history(r, &own);
-        histories_add(&r->histories, own);
+        histories_add_own(&r->histories, &r->choice.config);
         return &r->histories.at[0];
     }
-    histories_add_all(&r->histories, &r->config);
+    histories_add_all(&r->histories, &r->choice.config);
     for (size_t i = 0; i < r->histories.count; i++) {
         struct err why = ERR_INIT;
 
@@ -325,12 +311,10 @@ static void serve(struct run *r, struct history *h)
  * first and the last one may not exist yet. */
 static void sync_all(struct run *r, struct history *h)
 {
-    struct history own;
     bool listed = h->kind != HISTORY_REPOSITORY || !h->trusted;
 
-    open_user_history(r, &own);
-    histories_add(&r->histories, own);
-    histories_add_all(&r->histories, &r->config);
+    histories_add_own(&r->histories, &r->choice.config);
+    histories_add_all(&r->histories, &r->choice.config);
     for (size_t i = 0; i < r->histories.count; i++) {
         listed = listed || path_same(r->histories.at[i].path, h->path);
         if (r->histories.at[i].kind != HISTORY_EXPLICIT)
@@ -575,7 +559,7 @@ static void check_place(const char *place)
 static void choose_place(struct run *r)
 {
     if (!r->place)
-        r->place = r->config.value[SETTING_REMOTE];
+        r->place = r->choice.config.value[SETTING_REMOTE];
     if (!r->place || !*r->place)
         die_usage("no place is given, by an argument, the setting 'remote' or CHAT_REMOTE: a "
                   "directory, ssh://HOST or postgresql://... is expected");
@@ -637,37 +621,37 @@ int main(int argc, char **argv)
 {
     struct opt_parser args;
     struct run r = {.limit = SIZE_MAX};
-    struct history h;
+    struct history *h;
 
     opt_start(&args, &program, argc, argv);
     signal(SIGPIPE, SIG_IGN);
     parse(&r, &args);
-    start_history(&r.config, &h, &args.common);
+    r.choice.common = args.common;
+    h = choose_open(&r.choice, &(struct choose_want){.use = CHOOSE_STORE});
     out_start(&r.out, args.common.color);
     if (!r.serve)
         choose_place(&r);
     if (r.serve) {
-        serve(&r, &h);
+        serve(&r, h);
     } else if (is_verb(&r, "init")) {
         make_tables(&r);
     } else if (is_reading(&r)) {
-        read_database(&r, &h);
+        read_database(&r, h);
     } else if (r.machines) {
         struct sync_machines list;
 
-        (void)read_machines(&r, &h, &list);
+        (void)read_machines(&r, h, &list);
         print_machines(&r, &list);
         sync_machines_release(&list);
     } else if (r.retire) {
-        retire(&r, &h);
+        retire(&r, h);
     } else if (r.all) {
-        sync_all(&r, &h);
+        sync_all(&r, h);
     } else {
-        sync_one(&r, &h);
+        sync_one(&r, h);
     }
     free(r.texts);
     histories_release(&r.histories);
-    history_release(&h);
-    config_release(&r.config);
+    choose_release(&r.choice);
     return out_close(&r.out, r.status);
 }

@@ -6,7 +6,6 @@
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
-#include "chathist/cli/start.h"
 #include "chathist/history/session.h"
 
 enum { KEY_REMOVE = OPT_LONG };
@@ -52,20 +51,13 @@ static void print_title(struct out *out, const struct history *h, struct str id,
     buf_release(&line);
 }
 
-static void store_title(struct history *h, struct str id, struct str title)
-{
-    struct err e = ERR_INIT;
-
-    if (session_set_title(h, id, title, &e) < 0)
-        die_err(&e);
-}
-
 int main(int argc, char **argv)
 {
     struct opt_parser args;
     struct choice choice = {0};
     struct buf title = BUF_INIT(BUF_LINE);
     struct history *home;
+    struct err e = ERR_INIT;
     struct out out;
     char *value;
     bool set, remove = false;
@@ -79,17 +71,17 @@ int main(int argc, char **argv)
     if (remove && choice.names.count > 1)
         die_usage("--remove takes no title");
     take_words(&choice.names, &title);
-    choose_open(&choice, CHOOSE_ANYWHERE, "current");
+    choose_open(&choice, &(struct choose_want){
+                             .reach = CHOOSE_ANYWHERE, .checked = set, .session = "current"});
     choose_tell_homes(&choice);
     home = choose_home(&choice);
-    if (set)
-        start_check(home);
     out_start(&out, args.common.color);
 
     status = choose_one(&choice);
-    if (status == 0 && set)
-        store_title(home, choice.filter.sessions.at[0], buf_str(&title));
-    else if (status == 0)
+    if (status == 0 && set &&
+        session_set_title(home, choice.filter.sessions.at[0], buf_str(&title), &e) < 0)
+        die_err(&e);
+    if (status == 0 && !set)
         print_title(&out, home, choice.filter.sessions.at[0], args.common.json);
 
     buf_release(&title);

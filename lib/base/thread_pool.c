@@ -141,3 +141,53 @@ bool thread_pool_next(struct thread_pool *p, size_t *number)
     pthread_mutex_unlock(&p->lock);
     return p->open;
 }
+
+/* ---- pieces that can fail ---- */
+
+struct run {
+    const struct thread_pool_job *job;
+    struct {
+        int rc;
+        struct err err;
+    } at[THREAD_POOL_SLOTS];
+};
+
+static bool begin_slot(void *ctx, size_t number)
+{
+    struct run *r = ctx;
+    size_t slot = number % THREAD_POOL_SLOTS;
+
+    r->at[slot].rc = r->job->begin(r->job->ctx, slot, &r->at[slot].err);
+    return r->at[slot].rc != 0;
+}
+
+static void work_in_slot(void *ctx, size_t number, size_t thread)
+{
+    struct run *r = ctx;
+    size_t slot = number % THREAD_POOL_SLOTS;
+
+    if (r->at[slot].rc > 0)
+        r->at[slot].rc = r->job->work(r->job->ctx, slot, thread, &r->at[slot].err);
+}
+
+int thread_pool_run(const struct thread_pool_job *job, struct err *e)
+{
+    struct run r = {.job = job};
+    struct thread_pool *pool =
+        thread_pool_new(&(struct thread_pool_work){job->threads, &r, begin_slot, work_in_slot});
+    size_t number;
+    int rc = 0;
+
+    if (!job->alone)
+        thread_pool_help(pool);
+    while (rc == 0 && thread_pool_next(pool, &number)) {
+        size_t slot = number % THREAD_POOL_SLOTS;
+
+        rc = r.at[slot].rc < 0 ? err_set(e, r.at[slot].err.kind, "%s", err_text(&r.at[slot].err))
+                               : job->join(job->ctx, slot, e);
+    }
+    thread_pool_free(pool);
+    for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
+        err_release(&r.at[i].err);
+    return rc;
+}

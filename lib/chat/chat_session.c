@@ -1,4 +1,3 @@
-#include "chathist/chat/images.h"
 #include "chathist/chat/chat_session.h"
 
 #include <stdlib.h>
@@ -8,8 +7,8 @@
 #include "chathist/base/time.h"
 #include "chathist/chat/request_settings.h"
 #include "chathist/chat/tools.h"
+#include "chathist/cli/choose_session.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/histories.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/store.h"
@@ -23,13 +22,13 @@ static void choose_server(struct chat_session *t)
     struct err e = ERR_INIT;
 
     for (size_t i = 0; i < SETTING_COUNT; i++) {
-        config_set_preset(&t->config, (enum setting)i, t->args->preset[i]);
-        config_set(&t->config, (enum setting)i, t->args->setting[i]);
+        config_set_preset(&t->choice.config, (enum setting)i, t->args->preset[i]);
+        config_set(&t->choice.config, (enum setting)i, t->args->setting[i]);
     }
-    if (request_limits_load(&t->limits, &t->config, &e) < 0 ||
-        server_providers(&t->known, &t->config, &e) < 0 ||
-        server_choose(&t->server, &t->known, &t->config, t->args->headers, t->args->headers_count,
-                      &e) < 0 ||
+    if (request_limits_load(&t->limits, &t->choice.config, &e) < 0 ||
+        server_providers(&t->known, &t->choice.config, &e) < 0 ||
+        server_choose(&t->server, &t->known, &t->choice.config, t->args->headers,
+                      t->args->headers_count, &e) < 0 ||
         (!t->args->insecure && server_check_key(&t->server, &e) < 0))
         die_err(&e);
     t->first = t->server.provider;
@@ -55,31 +54,31 @@ static void read_schema(struct chat_session *t)
               schema_unchecked(t->schema));
 }
 
-/* A bad file of prices is reported before anything is sent. */
-static void load_prices(struct chat_session *t)
+void chat_session_open(struct chat_session *t, const struct chat_args *args)
 {
     struct err e = ERR_INIT;
 
-    if (!t->args->usage && !t->args->common.json)
-        return;
-    if (config_prices(&t->config, NULL, &t->prices, &e) < 0)
-        die_err(&e);
-    t->events.prices = &t->prices;
-}
-
-void chat_session_open(struct chat_session *t, const struct chat_args *args)
-{
     t->args = args;
     if (args->reasoning)
         events_want_reasoning(&t->events);
     t->events.held = args->extract;
     t->events.out.whole = !args->stream && !t->events.out.terminal;
     read_schema(t);
-    start_history_if_any(&t->config, &t->history, &args->common);
-    load_prices(t);
+    t->choice.common = args->common;
+    t->history = choose_open(&t->choice, &(struct choose_want){.use = CHOOSE_STORE_IF_ANY});
+    t->store.args = args;
+    t->store.history = t->history;
+    t->store.session = &t->session;
+    t->store.events = &t->events;
+    /* A bad file of prices is reported before anything is sent. */
+    if (args->usage || args->common.json) {
+        if (config_prices(&t->choice.config, NULL, &t->prices, &e) < 0)
+            die_err(&e);
+        t->events.prices = &t->prices;
+    }
     choose_server(t);
     t->consent.all = args->yes;
-    t->consent.allowed = t->config.value[SETTING_ALLOW_TOOLS];
+    t->consent.allowed = t->choice.config.value[SETTING_ALLOW_TOOLS];
 }
 
 void chat_session_close(struct chat_session *t)
@@ -93,16 +92,12 @@ void chat_session_close(struct chat_session *t)
     http_pool_close(t->pool);
     request_settings_release(&t->settings);
     option_set_release(&t->options);
-    history_release(&t->history);
+    choose_release(&t->choice);
     providers_release(&t->known);
-    config_release(&t->config);
     schema_free(t->schema);
     prices_release(&t->prices);
-    buf_release(&t->memory);
-    buf_release(&t->seen);
-    hash_map_release(&t->own);
+    turn_store_release(&t->store);
     err_release(&t->unasked);
-    err_release(&t->unsaved);
 }
 
 /* ---- what the server has refused ---- */
@@ -114,11 +109,11 @@ static struct refusals *load_refused(struct chat_session *t)
 
     if (!s->base_url || !s->model)
         return NULL;
-    if (!s->refused.model && t->config.cache_home)
-        refusals_load(
-            &s->refused,
-            model_cache_path(t->config.cache_home, "chathist/refused", s->provider, s->base_url),
-            s->model);
+    if (!s->refused.model && t->choice.config.cache_home)
+        refusals_load(&s->refused,
+                      model_cache_path(t->choice.config.cache_home, "chathist/refused", s->provider,
+                                       s->base_url),
+                      s->model);
     return &s->refused;
 }
 
@@ -150,30 +145,25 @@ static void set_ask(struct chat_session *t, struct ask *ask)
 void chat_session_choose(struct chat_session *t)
 {
     const struct chat_args *a = t->args;
-    struct resume_wish wish = a->wish;
-    char *copy = histories_seek(&wish, &t->config, &t->history, a->common.quiet || !a->store);
 
-    if (copy)
-        wish.named = copy;
-    start_session(&t->session, &wish, &t->config, &t->history, a->regenerate || a->edit,
-                  a->common.quiet || !a->store);
-    free(copy);
+    choose_session(&t->session, a->wish, &t->choice, a->regenerate || a->edit,
+                   a->common.quiet || !a->store);
 }
 
 void chat_session_open_tools(struct chat_session *t)
 {
-    bool wanted = t->args->tools.at || t->args->mcp.at || t->config.value[SETTING_TOOLS] ||
-                  t->config.value[SETTING_MCP];
+    bool wanted = t->args->tools.at || t->args->mcp.at || t->choice.config.value[SETTING_TOOLS] ||
+                  t->choice.config.value[SETTING_MCP];
     const char *const *secrets;
 
     if (!wanted || t->mcp.open)
         return;
     secrets = server_secrets(&t->server);
-    toolbox_load(&t->toolbox, t->args->tools.at, &t->config, secrets);
+    toolbox_load(&t->toolbox, t->args->tools.at, &t->choice.config, secrets);
     t->mcp.quiet = t->args->common.quiet;
     t->mcp.verbose = t->args->verbose;
     t->mcp.session = buf_c(&t->session.id);
-    mcp_servers_open(&t->mcp, t->args, &t->config, secrets, &t->toolbox);
+    mcp_servers_open(&t->mcp, t->args, &t->choice.config, secrets, &t->toolbox);
 }
 
 /* Stores what a killed turn of the session has left, so that it is part of the context. A failure
@@ -182,8 +172,8 @@ static void recover_partial(struct chat_session *t)
 {
     struct err e = ERR_INIT;
 
-    if (t->args->store && !t->in_memory && !t->args->dry_run && !t->history.unreadable)
-        (void)store_recover(&t->history, &e);
+    if (t->args->store && !t->store.in_memory && !t->args->dry_run && !t->history->unreadable)
+        (void)store_recover(t->history, &e);
     err_release(&e);
 }
 
@@ -206,22 +196,16 @@ static size_t turn_bytes(const struct turn *turn)
     return turn->prompt.n + turn->system.n + turn->messages.n + ask_tools_bytes(&turn->ask);
 }
 
-/* Is there so little to send that it fits into any model? */
-static bool fits_anywhere(const struct chat_session *t, const struct turn *turn)
-{
-    return t->session.fresh && turn_bytes(turn) < LEARN_FROM_BYTES;
-}
-
-/* The same of a session that is not new. */
+/* Returns whether the context and the turn are so short that they fit into any model. */
 static bool is_short(const struct chat_session *t, const struct turn *turn)
 {
     struct context_estimate f = {0};
     struct err e = ERR_INIT;
 
-    if (t->in_memory)
-        f.tokens = t->memory.len / LEARN_TOKEN_BYTES;
-    else if (!t->session.fresh && !t->history.unreadable &&
-             context_estimate(&f, &t->config, &t->history, turn->session, &e) < 0)
+    if (t->store.in_memory)
+        f.tokens = t->store.memory.len / LEARN_TOKEN_BYTES;
+    else if (!t->session.fresh && !t->history->unreadable &&
+             context_estimate(&f, &t->choice.config, t->history, turn->session, &e) < 0)
         err_release(&e); /* turn_prepare reports it */
     return f.messages < LEARN_FROM &&
            turn_bytes(turn) + f.tokens * LEARN_TOKEN_BYTES < LEARN_FROM_BYTES;
@@ -236,7 +220,8 @@ static void learn_windows(const struct chat_session *t, const struct turn *turn)
     struct ask ask = turn->ask;
     struct model_list list = {0};
     struct err e = ERR_INIT;
-    char *path = model_cache_path(t->config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
+    char *path =
+        model_cache_path(t->choice.config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
 
     if (path && s->model && s->provider->models && !s->provider->window[0].request &&
         !t->args->dry_run && !model_cache_is_fresh(path, CACHED_AGE) && !is_short(t, turn)) {
@@ -272,7 +257,7 @@ static void learn_window(const struct chat_session *t, const struct ask *ask, bo
             model_window_load(s->provider, ask, !small, w);
         return;
     }
-    path = model_cache_path(t->config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
+    path = model_cache_path(t->choice.config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
     if (model_cache_load(path, INT64_MAX, &list))
         w->most = model_list_window(&list, s->model);
     model_list_release(&list);
@@ -286,8 +271,10 @@ static int choose_limits(struct chat_session *t, struct turn *turn, struct err *
     struct ask *ask = &turn->ask;
 
     learn_windows(t, turn);
-    learn_window(t, ask, fits_anywhere(t, turn), &ask->window);
-    if (context_limits_choose(l, &t->config, (size_t)ask->window.most, ask->max_tokens, e) < 0)
+    /* The first turn of a session may be so short that it fits into any model. */
+    learn_window(t, ask, t->session.fresh && turn_bytes(turn) < LEARN_FROM_BYTES, &ask->window);
+    if (context_limits_choose(l, &t->choice.config, (size_t)ask->window.most, ask->max_tokens, e) <
+        0)
         return -1;
     ask->answer_room = (int64_t)l->answer;
     ask->input_limit = l->tokens == CONTEXT_ALL ? 0 : (int64_t)l->tokens;
@@ -303,7 +290,7 @@ size_t chat_session_window(const struct chat_session *t)
 
     server_address(&t->server, &ask);
     learn_window(t, &ask, false, &ask.window);
-    if (context_limits_choose(&limits, &t->config, (size_t)ask.window.most, 0, &e) < 0)
+    if (context_limits_choose(&limits, &t->choice.config, (size_t)ask.window.most, 0, &e) < 0)
         err_release(&e);
     return limits.tokens == CONTEXT_ALL ? 0 : limits.tokens;
 }
@@ -325,24 +312,6 @@ static void add_instructions(const struct chat_session *t, struct context *c)
     buf_release(&system);
 }
 
-/* Moves the mark of the current session after a turn: to the newest line, unless something else has
- * put lines in meanwhile that the next turn has to name. */
-static void keep_mark(struct chat_session *t, const struct turn *turn)
-{
-    struct thread_news n = THREAD_NEWS_INIT;
-
-    if (t->in_memory || !turn->prompt_stored)
-        return;
-    if (t->seen.len == 0)
-        buf_set(&n.newest, buf_str(turn->answer_id.len > 0 ? &turn->answer_id : &turn->prompt_id));
-    else if (thread_find_news(&n, &t->history, turn->session, buf_str(&t->seen), &t->own, NULL) <
-                 0 ||
-             n.resets + n.systems + n.replacing > 0)
-        buf_set(&n.newest, buf_str(&t->seen));
-    session_move_mark(&t->history, turn->session, buf_str(&n.newest));
-    buf_release(&n.newest);
-}
-
 /* Names the attachments of earlier messages that the model does not get again. */
 static void report_unsent(const struct chat_session *t, const struct turn *turn)
 {
@@ -357,14 +326,11 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
 {
     if (!t->args->dry_run && server_load_key(&t->server, e) < 0)
         return -1;
-    turn->history = &t->history;
-    turn->memory = t->in_memory ? &t->memory : NULL;
-    turn->own = &t->own;
     turn->provider = t->server.provider;
     turn->session = buf_str(&t->session.id);
     turn->max_rounds = t->limits.rounds;
     turn->tool_timeout_ms = t->limits.tool_ms;
-    if (request_settings_load(&t->settings, &t->config, t->args, &t->options, &t->known,
+    if (request_settings_load(&t->settings, &t->choice.config, t->args, &t->options, &t->known,
                               t->server.provider, e) < 0)
         return -1;
     set_ask(t, &turn->ask);
@@ -377,13 +343,13 @@ int chat_session_prepare(struct chat_session *t, struct turn *turn, struct err *
     if (choose_limits(t, turn, e) < 0)
         return -1;
     turn->cut_noted = t->cut_noted;
-    if (turn_prepare(turn, e) < 0)
+    if (turn_prepare(turn, t->history, t->store.in_memory ? &t->store.memory : NULL, e) < 0)
         return -1;
-    buf_clear(&t->seen);
-    if (!t->in_memory && !turn->is_new && !turn->messages.p)
-        start_tell_news(&t->history, turn->session, &t->own, &t->seen);
+    buf_clear(&t->store.seen);
+    if (!t->store.in_memory && !turn->is_new && !turn->messages.p)
+        choose_tell_news(t->history, turn->session, &t->store.own, &t->store.seen);
     add_instructions(t, &turn->context);
-    start_report_bad(&t->history, turn->bad_lines, t->args->common.quiet);
+    start_report_bad(t->history, turn->bad_lines, t->args->common.quiet);
     start_report_entries(t->args->messages, turn->bad_entries,
                          turn->bad_entries > 0 && messages_too_deep(turn->messages),
                          t->args->common.quiet);
@@ -415,104 +381,6 @@ int chat_session_check(struct chat_session *t, const struct turn *turn, bool pri
 
 /* ---- one turn ---- */
 
-/* Returns whether two messages end with the same reason, as on a full disk. */
-static bool same_reason(const struct err *a, const struct err *b)
-{
-    const char *x = strrchr(err_text(a), ':'), *y = strrchr(err_text(b), ':');
-
-    return x && y && strcmp(x, y) == 0;
-}
-
-/* Reports a failure of the history, once for each reason. The question is asked all the same. */
-static bool report_unstored(struct chat_session *t, int result, struct err *e)
-{
-    struct err unsaved = ERR_INIT;
-
-    if (result >= 0)
-        return true;
-    err_set(&unsaved, e->kind, "not stored: %s%s", err_text(e),
-            t->history.path && t->history.kind != HISTORY_EXPLICIT && e->kind != ERR_ABSENT
-                ? " (CHAT_HISTORY can name another file)"
-                : "");
-    if (strcmp(err_text(&unsaved), err_text(&t->unsaved)) != 0 &&
-        !same_reason(&unsaved, &t->unsaved)) {
-        events_pause(&t->events);
-        warn_err(&unsaved);
-    }
-    err_release(e);
-    err_release(&t->unsaved);
-    t->unsaved = unsaved;
-    return false;
-}
-
-/* Writes an image of the answer, and notes its file for the line. */
-static void keep_image(struct chat_session *t, struct turn *turn, struct str base64)
-{
-    struct buf path = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE), notice = BUF_INIT(BUF_LINE);
-    struct err e = ERR_INIT;
-    int result =
-        image_write(base64, t->args->output, t->images + 1, t->history.path, &path, &name, &e);
-
-    buf_addf(&notice, "the answer has an image%s%s", result > 0 ? ": " : ", which is not kept",
-             buf_c(&path));
-    if (report_unstored(t, result, &e))
-        events_notice(&t->events, buf_c(&notice));
-    if (result > 0) {
-        t->images++;
-        turn_add_file(turn, buf_str(&name));
-    }
-    buf_release(&path);
-    buf_release(&name);
-    buf_release(&notice);
-}
-
-static void keep_images(struct chat_session *t, struct turn *turn)
-{
-    struct str rest = buf_str(&turn->answer.images);
-    bool stores = t->args->store && !t->in_memory && !t->history.unreadable && !t->history.nowhere;
-
-    if (rest.n > 0 && !t->args->output && !stores) {
-        events_notice(&t->events, "the answer has an image, which is not kept (-O FILE keeps it)");
-        return;
-    }
-    while (rest.n > 0)
-        keep_image(t, turn, str_cut(&rest, '\n'));
-}
-
-/* Stores the prompt or the answer. Returns whether it is stored. */
-static bool keep_lines(struct chat_session *t, struct turn *turn,
-                       int (*store)(struct turn *turn, struct err *e))
-{
-    struct err e = ERR_INIT;
-
-    return (t->args->store || t->in_memory) && report_unstored(t, store(turn, &e), &e);
-}
-
-/* After its first lines the session becomes current. */
-static void make_current(struct chat_session *t)
-{
-    struct err e = ERR_INIT;
-
-    if (!t->in_memory && !t->settled)
-        t->settled = report_unstored(t, resume_settle(&t->session, &t->history, &e), &e);
-}
-
-static bool wants_title(const struct chat_session *t)
-{
-    return t->args->title && t->args->store && !t->in_memory && !t->titled;
-}
-
-/* Stores the title of --title, once, unless it was stored with the prompt. */
-static void keep_title(struct chat_session *t)
-{
-    struct err e = ERR_INIT;
-
-    if (wants_title(t))
-        t->titled = report_unstored(
-            t, session_set_title(&t->history, buf_str(&t->session.id), str_of(t->args->title), &e),
-            &e);
-}
-
 /* Prints the call and asks whether it may be run. Returns false if no more questions should
  * follow. */
 static bool ask_consent(struct chat_session *t, struct tool_job *job)
@@ -540,35 +408,26 @@ static bool ask_consent(struct chat_session *t, struct tool_job *job)
     return true;
 }
 
-/* A turn whose calls are running. */
-struct round {
-    struct chat_session *session;
-    struct turn *turn;
-};
-
 static void end_call(void *arg, struct tool_job *job)
 {
-    const struct round *r = arg;
+    struct chat_session *t = arg;
 
-    events_result(&r->session->events, job);
-    round_keep(r->turn, job);
-    if (keep_lines(r->session, r->turn, turn_store_result))
-        make_current(r->session);
+    events_result(&t->events, job);
+    (void)turn_store_result(&t->store, job);
 }
 
 static void show_calls(void *arg, const struct tool_job *jobs, size_t count)
 {
-    const struct round *r = arg;
+    struct chat_session *t = arg;
 
-    events_running(&r->session->events, jobs, count);
+    events_running(&t->events, jobs, count);
 }
 
 /* Runs a round of calls. All questions are asked before any call is run. Returns 0, or -1 if it was
  * interrupted. */
 static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
 {
-    struct round round = {t, turn};
-    const struct tool_watch watch = {end_call, show_calls, &round};
+    const struct tool_watch watch = {end_call, show_calls, t};
     bool going = true;
     int result;
 
@@ -585,7 +444,7 @@ static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
     /* No answer follows that names the edited files. */
     if (result < 0 && turn->edits.len > 0) {
         response_set_finish(&turn->answer, STR("interrupted"));
-        (void)keep_lines(t, turn, turn_store_answer);
+        (void)turn_store_answer(&t->store);
     }
     return result;
 }
@@ -593,7 +452,7 @@ static int run_calls(struct chat_session *t, struct turn *turn, struct err *e)
 /* Updates the tools of the next request. */
 static void renew_tools(struct chat_session *t, struct turn *turn)
 {
-    if (!mcp_servers_renew(&t->mcp, &t->toolbox, t->history.cancel_fd))
+    if (!mcp_servers_renew(&t->mcp, &t->toolbox, t->history->cancel_fd))
         return;
     /* A name may now mean another tool. */
     buf_clear(&t->consent.always);
@@ -603,73 +462,22 @@ static void renew_tools(struct chat_session *t, struct turn *turn)
         hintf(t->args->verbose, "tools have changed: the model may call %zu now", t->toolbox.count);
 }
 
-/* A prompt that is being stored while the connection is made. */
-struct prompt_store {
-    struct chat_session *session;
-    struct turn *turn;
-    bool ended, stored;
-};
-
-/* Syncs the prompt: http_limits.before_send, so that nothing of the prompt is sent earlier. */
-static void end_prompt(void *arg)
-{
-    struct prompt_store *p = arg;
-
-    if (!p->ended)
-        p->stored = keep_lines(p->session, p->turn, turn_store_prompt_end);
-    p->ended = true;
-}
-
-/* Prepares for the answer: http_limits.after_send. */
-static void await_answer(void *arg)
-{
-    struct prompt_store *p = arg;
-
-    turn_await(p->turn);
-    if (p->stored)
-        make_current(p->session);
-}
-
-/* Connects and sends the first request while the prompt is synced, or the next one. */
-static void ask_and_store(struct turn *turn, struct prompt_store *prompt, struct chat_session *t,
-                          struct err *e)
-{
-    turn->ask.limits.before_send = end_prompt;
-    turn->ask.limits.after_send = await_answer;
-    turn->ask.limits.send_arg = prompt;
-    turn_ask(turn, &t->events.sink, e);
-    turn->ask.limits.before_send = turn->ask.limits.after_send = NULL;
-}
-
 /* Stores the prompt, sends requests and stores answers as long as the model calls tools. *e is set
  * by a failed request. */
 static void exchange_rounds(struct chat_session *t, struct turn *turn, struct err *e)
 {
-    struct prompt_store prompt = {.session = t, .turn = turn};
-    struct draft title;
-    bool titles, kept, more;
+    bool more;
 
     /* Before the history is locked, because a server of tools may want to write to it. */
     renew_tools(t, turn);
-    draft_init(&title);
-    titles = wants_title(t) && session_draft_title(&t->history, turn->session,
-                                                   str_of(t->args->title), &title, NULL) > 0;
-    if (t->args->store || t->in_memory)
-        turn_store_prompt_begin(turn, titles ? &title : NULL);
-    draft_release(&title);
+    turn_store_prompt(&t->store);
     do {
         turn->calling = false;
         if (t->unasked.kind != ERR_NONE)
             err_set(e, t->unasked.kind, "%s", err_text(&t->unasked));
         else
-            ask_and_store(turn, &prompt, t, e);
-        end_prompt(&prompt); /* no connection was made */
-        keep_images(t, turn);
-        kept = keep_lines(t, turn, turn_store_answer);
-        if (kept || prompt.stored)
-            make_current(t);
-        if (kept)
-            keep_title(t);
+            turn_ask(turn, &t->events.sink, e);
+        (void)turn_store_answer(&t->store);
         more = turn->calling && run_calls(t, turn, e) == 0;
         if (more)
             renew_tools(t, turn);
@@ -698,46 +506,24 @@ static int conclude_turn(struct chat_session *t, struct turn *turn, struct err *
         events_spent(&t->events, turn);
     if (t->args->usage && (turn->answer.finished || usage_known(&turn->usage)))
         events_usage(&t->events, turn);
-    if (status == 0 && t->unsaved.kind != ERR_NONE)
+    if (status == 0 && t->store.unsaved.kind != ERR_NONE)
         status = exit_code(ERR_UNSAVED);
     if (status != 0)
-        events_error(&t->events, e->kind != ERR_NONE ? e : &t->unsaved, status);
+        events_error(&t->events, e->kind != ERR_NONE ? e : &t->store.unsaved, status);
     return status;
 }
 
 void chat_session_look_at_history(struct chat_session *t)
 {
     const struct chat_args *a = t->args;
+    struct err e = ERR_INIT;
     bool needed = a->regenerate || a->edit || a->wish.last || a->dry_run;
 
     /* Before anything is asked: the answer could not be stored. */
-    if (a->store || a->dry_run)
-        start_check(&t->history);
-    t->history.unreadable =
-        a->once || (!needed && (a->store || a->messages) && history_forbidden(&t->history));
-}
-
-/* If several programs begin a session at the same time, only one does; the others join it. A
- * failure is reported by keep_lines(), which tries again to make the session current. */
-static void claim_session(struct chat_session *t, struct turn *turn)
-{
-    struct err e = ERR_INIT;
-    bool fresh = t->session.fresh;
-
-    if (!t->args->store || t->in_memory || t->settled)
-        return;
-    if (resume_claim(&t->session, &t->history, &e) < 0)
-        err_release(&e);
-    if (fresh && !t->session.fresh) {
-        if (t->args->verbose)
-            notef("session=%s state=existing", buf_c(&t->session.id));
-        if (!t->args->common.quiet)
-            hintf(t->args->verbose,
-                  "another chat began the session '%s' at the same time and this "
-                  "prompt joins it (--once, -N or -s ID keeps them apart)",
-                  buf_c(&t->session.id));
-    }
-    turn->session = buf_str(&t->session.id);
+    if ((a->store || a->dry_run) && store_check(t->history, &e) < 0)
+        die_err(&e);
+    t->history->unreadable =
+        a->once || (!needed && (a->store || a->messages) && history_forbidden(t->history));
 }
 
 int chat_session_run(struct chat_session *t, struct turn *turn)
@@ -745,19 +531,17 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
     struct err e = ERR_INIT, unstored = ERR_INIT;
     int status;
 
-    err_release(&t->unsaved);
-    t->history.cancel_fd = interrupt_begin(&e);
-    if (t->history.cancel_fd < 0)
+    t->history->cancel_fd = interrupt_begin(&e);
+    if (t->history->cancel_fd < 0)
         die_err(&e);
     line_signals_raise();
-    turn->ask.limits.cancel_fd = t->events.out.cancel_fd = t->history.cancel_fd;
-    t->consent.cancel_fd = t->history.cancel_fd;
-    claim_session(t, turn);
-    turn->keeps_partial = t->args->store && !t->in_memory;
+    turn->ask.limits.cancel_fd = t->events.out.cancel_fd = t->history->cancel_fd;
+    t->consent.cancel_fd = t->history->cancel_fd;
+    turn_store_claim(&t->store, turn);
     t->events.partial = &turn->partial;
     events_session(&t->events, turn->session);
     exchange_rounds(t, turn, &e);
-    keep_mark(t, turn);
+    turn_store_mark(&t->store);
     /* A failure only means that the next program finds it out again. */
     if (refusals_store(&t->server.refused, &unstored) < 0)
         hintf(t->args->verbose, "%s", err_text(&unstored));
@@ -770,7 +554,7 @@ int chat_session_run(struct chat_session *t, struct turn *turn)
     if (interrupt_signal())
         status = 128 + interrupt_signal();
     interrupt_end();
-    t->history.cancel_fd = t->events.out.cancel_fd = t->consent.cancel_fd = -1;
+    t->history->cancel_fd = t->events.out.cancel_fd = t->consent.cancel_fd = -1;
     t->events.partial = NULL;
     return status;
 }
@@ -787,7 +571,7 @@ void chat_session_seek_model(struct chat_session *t)
 
 int chat_session_change_model(struct chat_session *t, const char *name, struct err *e)
 {
-    struct config tried = t->config;
+    struct config tried = t->choice.config;
     struct server server = {0};
     struct buf full = BUF_INIT(BUF_SMALL);
     const struct provider *provider;
@@ -796,8 +580,8 @@ int chat_session_change_model(struct chat_session *t, const char *name, struct e
     int result;
 
     provider_split(&t->known, name, &provider, &model);
-    if (!provider ||
-        (provider != t->server.provider && server_has_whole_name(&t->server, &t->config, name))) {
+    if (!provider || (provider != t->server.provider &&
+                      server_has_whole_name(&t->server, &t->choice.config, name))) {
         provider = t->server.provider;
         model = name;
     }
@@ -851,29 +635,23 @@ int chat_session_load_models(struct chat_session *t, const struct http_limits *l
     return model_list_load(list, t->server.provider, &ask, e);
 }
 
-/* Requests the list and stores it in the cache. A failure of the cache is only a hint. */
-static void ask_models(struct chat_session *t, const char *path, struct model_list *list)
-{
-    struct err e = ERR_INIT;
-
-    if (chat_session_load_models(t, &t->limits.http, list, &e) < 0)
-        die_err(&e);
-    if (path && model_cache_store(path, list, &e) < 0)
-        hintf(t->args->verbose, "%s", err_text(&e));
-    err_release(&e);
-}
-
 int chat_session_list_models(struct chat_session *t)
 {
     const struct server *s = &t->server;
-    char *path = model_cache_path(t->config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
+    char *path =
+        model_cache_path(t->choice.config.cache_home, MODEL_CACHE_DIR, s->provider, s->base_url);
     struct model_list list;
+    struct err e = ERR_INIT;
 
     if (!t->args->cached || !model_cache_load(path, CACHED_AGE, &list)) {
         /* A shell waits for the list while it completes a name; it must not wait long. */
         if (t->args->cached)
             die_after(CACHED_SECONDS);
-        ask_models(t, path, &list);
+        if (chat_session_load_models(t, &t->limits.http, &list, &e) < 0)
+            die_err(&e);
+        if (path && model_cache_store(path, &list, &e) < 0)
+            hintf(t->args->verbose, "%s", err_text(&e));
+        err_release(&e);
     }
     free(path);
     for (size_t i = 0; i < list.count; i++)

@@ -17,12 +17,6 @@
 /* The maximum width of a line without a terminal. */
 #define LINE_COLUMNS 200
 
-static void stderr_text_start(struct stderr_text *a, enum color_when color)
-{
-    *a = (struct stderr_text){.terminal = isatty(STDERR_FILENO)};
-    a->color = term_wants_color(a->terminal, color);
-}
-
 /* One write, so that the output of another program never gets our style. */
 static void write_stderr(const struct buf *b)
 {
@@ -494,7 +488,8 @@ void events_start(struct events *ev, const struct opt_common *o, bool verbose)
                                       .arg = ev};
     out_start(&ev->out, o->color);
     markdown_layout_init(&ev->layout, print_piece, ev, measure_columns);
-    stderr_text_start(&ev->reasoning, o->color);
+    ev->reasoning = (struct stderr_text){.terminal = isatty(STDERR_FILENO)};
+    ev->reasoning.color = term_wants_color(ev->reasoning.terminal, o->color);
     die_before(end_early, ev);
 }
 

@@ -288,13 +288,6 @@ static int run_editor(char *file, struct err *e)
     return status;
 }
 
-static int write_for_editor(int fd, struct str text)
-{
-    if (file_write_all(fd, text.p, text.n) < 0)
-        return -1;
-    return str_ends(text, STR("\n")) ? 0 : file_write_all(fd, "\n", 1);
-}
-
 /* Reads the result of the editor. */
 static int read_edited(struct buf *text, const char *file, struct err *e)
 {
@@ -326,8 +319,11 @@ int editor_edit(struct buf *text, struct err *e)
         free(file);
         return result;
     }
-    result =
-        write_for_editor(fd, buf_str(text)) < 0 ? err_sys(e, errno, "cannot write '%s'", file) : 0;
+    result = file_write_all(fd, buf_c(text), text->len);
+    if (result == 0 && !str_ends(buf_str(text), STR("\n")))
+        result = file_write_all(fd, "\n", 1);
+    if (result < 0)
+        err_sys(e, errno, "cannot write '%s'", file);
     close(fd);
     if (result == 0)
         result = run_editor(file, e);

@@ -100,13 +100,6 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
     free(file);
 }
 
-static void key_source_release(struct key_source *s)
-{
-    secret_free(s->value);
-    free(s->name);
-    *s = (struct key_source){0};
-}
-
 static bool key_in_configuration(const struct config *c, const char *provider)
 {
     char *file = key_file(c, provider);
@@ -849,7 +842,8 @@ void server_release(struct server *s)
     free(s->model);
     free(s->base_url);
     free(s->address);
-    key_source_release(&s->key_source);
+    secret_free(s->key_source.value);
+    free(s->key_source.name);
     secret_free(s->key);
     refusals_release(&s->refused);
     server_headers_release(&s->headers);

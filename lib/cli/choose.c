@@ -4,19 +4,17 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "chathist/base/file.h"
-#include "chathist/base/hash_map.h"
-#include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
-#include "chathist/history/message.h"
-#include "chathist/history/scan.h"
 #include "chathist/history/session.h"
+#include "chathist/history/store.h"
+#include "cli/remote.h"
 
 /* ---- the options ---- */
 
@@ -94,16 +92,6 @@ bool choose_restricts(const struct choice *c)
     return f->has_since || f->has_until || f->roles.count > 0 || f->models.count > 0;
 }
 
-/* ---- histories ---- */
-
-void choose_add_file(struct choice *c, const char *file)
-{
-    struct history h;
-
-    start_reader_of_file(&c->config, &h, file, c->common.quiet);
-    histories_add(&c->histories, h);
-}
-
 /* ---- names of sessions ---- */
 
 static void add_session_name(struct choice *c, struct str name, bool exact)
@@ -147,7 +135,7 @@ static void read_name_lines(struct choice *c)
     buf_release(&text);
 }
 
-static void read_name_operands(struct choice *c, const char *otherwise)
+static void read_session_names(struct choice *c, const char *otherwise)
 {
     if (c->names.count == 0 && otherwise)
         add_session_name(c, str_of(otherwise), false);
@@ -157,15 +145,6 @@ static void read_name_operands(struct choice *c, const char *otherwise)
         else
             add_session_name(c, str_of(c->names.at[i]), false);
     }
-}
-
-void choose_begin(struct choice *c, const char *otherwise)
-{
-    struct err e = ERR_INIT;
-
-    if (config_load(&c->config, &e) < 0)
-        die_err(&e);
-    read_name_operands(c, otherwise);
 }
 
 /* ---- sessions of other histories ---- */
@@ -234,39 +213,119 @@ void choose_tell_homes(const struct choice *c)
     buf_release(&name);
 }
 
-void choose_open(struct choice *c, enum choose_reach reach, const char *otherwise)
-{
-    bool all = reach == CHOOSE_USERS, others = reach == CHOOSE_OTHERS;
-    struct err e = ERR_INIT;
-    struct history first;
+/* ---- opening ---- */
 
-    if (all || reach == CHOOSE_PLACE) {
-        start_history(&c->config, &first, &c->common);
-        if (all)
-            start_expect(&first);
-        histories_add(&c->histories, first);
-        if (all && c->config.state_home)
-            histories_add_all(&c->histories, &c->config);
-    } else if (c->files.count > 0 || c->all) {
-        if (config_load(&c->config, &e) < 0)
-            die_err(&e);
-        for (size_t i = 0; i < c->files.count; i++)
-            choose_add_file(c, c->files.at[i]);
-        if (c->all)
-            histories_add_all(&c->histories, &c->config);
-        if (c->repo)
-            histories_restrict(&c->histories, c->repo);
-    } else {
-        start_reader(&c->config, &first, &c->common, others);
-        histories_add(&c->histories, first);
-        /* With CHOOSE_OTHERS another program's history is read, too. */
-        if (others && first.other && strcmp(first.other, first.path) != 0)
-            choose_add_file(c, first.other);
+static void tell_wait(const char *path)
+{
+    warnf("waiting for another program that writes '%s'", path);
+}
+
+static void tell_unmarked(const char *why)
+{
+    warnf("the next program cannot know that this session is yours: %s", why);
+}
+
+static void show_percent(int percent)
+{
+    if (percent >= 0)
+        progress_part(percent);
+    else
+        progress_end();
+}
+
+/* Adds the history of a file or, if it is NULL, that of this place. Returns it, valid until the
+ * next one is added. */
+static struct history *add_located(struct choice *c, const char *file, enum choose_use use)
+{
+    struct locate_from from = start_from(&c->config);
+    bool expected = use == CHOOSE_READ || use == CHOOSE_CHANGE, quiet = c->common.quiet;
+    struct err e = ERR_INIT;
+    struct history h;
+    struct stat st;
+
+    from.explicit_file = file;
+    from.may_be_nowhere = use == CHOOSE_STORE_IF_ANY;
+    from.reader = use == CHOOSE_READ;
+    if (locate(&h, &from, &e) < 0 || config_switch(&c->config, SETTING_FSYNC, &h.sync, &e) < 0)
+        die_err(&e);
+    h.tell = quiet ? NULL : tell_wait;
+    h.on_unmarked = quiet ? NULL : tell_unmarked;
+    h.work = !quiet && progress_possible() ? show_percent : NULL;
+    if (expected && h.kind == HISTORY_EXPLICIT && lstat(h.path, &st) < 0 && errno == ENOENT) {
+        err_set(&e, ERR_FAILURE, "no history '%s'", h.path);
+        die_err(&e);
     }
-    read_name_operands(c, otherwise);
-    if (reach == CHOOSE_ANYWHERE && c->files.count == 0 && !c->all && c->config.state_home &&
+    histories_add(&c->histories, h);
+    return &c->histories.at[c->histories.count - 1];
+}
+
+/* Opens the history of this place, and those that the program reaches from it. */
+static void open_place(struct choice *c, const struct choose_want *want)
+{
+    const struct history *first = add_located(c, c->config.value[SETTING_HISTORY], want->use);
+    const char *other = want->use == CHOOSE_READ ? first->other : NULL;
+    bool only = other && strcmp(other, first->path) == 0;
+
+    if (other && (only || want->reach == CHOOSE_BESIDE) && !c->common.quiet)
+        warnf("reading '%s', which is not one of your own histories", other);
+    if (other && !only && want->reach == CHOOSE_BESIDE)
+        add_located(c, other, CHOOSE_READ);
+    if (want->reach == CHOOSE_USERS && c->config.state_home)
+        histories_add_all(&c->histories, &c->config);
+}
+
+/* Opens a history of what the program wants of the database. */
+static void fetch_history(struct choice *c, const struct choose_want *want)
+{
+    bool names = c->names.count > 0 || (!want->texts && !want->list);
+    struct remote remote = {.history = c->files.count > 0 ? c->files.at[0] : c->common.history,
+                            .all = c->all,
+                            .quiet = c->common.quiet,
+                            .limit = names ? SIZE_MAX : want->limit};
+    struct buf lines = BUF_INIT(SIZE_MAX);
+
+    read_session_names(c, names ? "last" : NULL);
+    if (c->repo)
+        die_usage("--remote does not go with --repo");
+    if (c->files.count > 1 || (c->all && c->files.count > 0))
+        die_usage("--remote reads the copies of one history, or with --all those of all");
+    for (size_t i = 0; i < c->sessions_count; i++)
+        remote_session(&remote, &c->sessions[i].name, &c->sessions[i].exact, &lines);
+    if (!names && want->list)
+        remote_list(&remote, want->list, c->config.now);
+    else if (!names)
+        remote_matches(&remote, want->texts, &lines);
+    add_located(c, remote_store(buf_str(&lines)), CHOOSE_READ);
+    buf_release(&lines);
+}
+
+struct history *choose_open(struct choice *c, const struct choose_want *want)
+{
+    bool given = c->files.count > 0 || c->all;
+    struct err e = ERR_INIT;
+
+    if (config_load(&c->config, &e) < 0)
+        die_err(&e);
+    config_set(&c->config, SETTING_HISTORY, c->common.history);
+    if (c->remote) {
+        fetch_history(c, want);
+        return c->histories.at;
+    }
+    for (size_t i = 0; i < c->files.count; i++)
+        add_located(c, c->files.at[i], CHOOSE_READ);
+    if (c->all)
+        histories_add_all(&c->histories, &c->config);
+    if (c->repo)
+        histories_restrict(&c->histories, c->repo);
+    if (!given)
+        open_place(c, want);
+    read_session_names(c, want->session);
+    if (want->reach == CHOOSE_ANYWHERE && !given && c->config.state_home &&
         c->histories.at[0].kind != HISTORY_EXPLICIT)
         find_elsewhere(c);
+    if (want->checked && store_check(choose_home(c), &e) < 0)
+        die_err(&e);
+    return c->histories.at;
 }
 
 bool choose_many(const struct choice *c)
@@ -322,98 +381,6 @@ int choose_one(struct choice *c)
     if (c->filter.sessions.count > 1)
         die_usage("one session is expected, %zu were given", c->filter.sessions.count);
     return choose_report(c);
-}
-
-/* A session whose latest message has no time that can be read is within no bounds. One without a
- * message has the time of its first title. */
-static bool session_in_time(const struct filter *f, const struct session *s)
-{
-    int64_t used;
-
-    if (!f->has_since && !f->has_until)
-        return true;
-    if (!time_parse_iso(s->last_used, &used))
-        return false;
-    if (s->count > 0)
-        used = s->used;
-    return (!f->has_since || used >= f->since) && (!f->has_until || used <= f->until);
-}
-
-int choose_mark(const struct choice *c, const struct session_list *l, bool *marked,
-                const struct history *h, struct err *e)
-{
-    struct filter filter = {.roles = c->filter.roles, .models = c->filter.models};
-    struct message m = MESSAGE_INIT;
-    struct hash_map passed = {0};
-    struct scan scan;
-    int result;
-
-    for (size_t i = 0; i < l->count; i++)
-        marked[i] = marked[i] && session_in_time(&c->filter, &l->at[i]);
-    if (filter_is_empty(&filter))
-        return 0;
-    if (scan_open(&scan, h->dir_fd, h->path, e) < 0)
-        return -1;
-    while ((result = scan_message(&scan, &m, NULL, e)) > 0)
-        if (filter_match(&filter, &m))
-            hash_map_add(&passed, m.session_id);
-    for (size_t i = 0; i < l->count; i++)
-        marked[i] = marked[i] && hash_map_find(&passed, l->at[i].id);
-    hash_map_release(&passed);
-    message_release(&m);
-    scan_close(&scan);
-    return result;
-}
-
-/* Removes the sessions that are not chosen from a list of all sessions. */
-static int restrict_to_chosen(const struct choice *c, struct session_list *l,
-                              const struct history *h, size_t limit, struct err *e)
-{
-    const struct filter_list *named = &c->filter.sessions;
-    bool *marked = mem_zalloc(l->count);
-    int result;
-
-    for (size_t i = 0; i < l->count; i++)
-        marked[i] = named->count == 0 || filter_has(named, l->at[i].id);
-    result = choose_mark(c, l, marked, h, e);
-    session_list_restrict(l, marked, limit);
-    free(marked);
-    if (result < 0)
-        session_list_release(l);
-    return result;
-}
-
-/* Lists the generated ids of which the text begins the digits. */
-static int list_digits(struct session_list *l, const struct history *h, struct str text,
-                       size_t limit, struct err *e)
-{
-    size_t kept = 0;
-
-    session_list_release(l);
-    if (session_list_newest(l, h, SIZE_MAX, e) < 0)
-        return -1;
-    for (size_t i = 0; i < l->count && kept < limit; i++)
-        if (id_session_digits_begin(l->at[i].id, text))
-            l->at[kept++] = l->at[i];
-    l->count = kept;
-    return 0;
-}
-
-int choose_list(struct choice *c, struct session_list *l, const struct history *h, const char *id,
-                size_t limit, struct err *e)
-{
-    bool all = c->sessions_count == 0 && !choose_restricts(c);
-    size_t most = all ? limit : SIZE_MAX;
-
-    *l = (struct session_list){0};
-    if (!choose_in(c, h))
-        return 0;
-    if ((id ? session_list_named(l, h, str_of(id), most, e) : session_list_newest(l, h, most, e)) <
-        0)
-        return -1;
-    if (id && l->count == 0 && list_digits(l, h, str_of(id), most, e) < 0)
-        return -1;
-    return all ? 0 : restrict_to_chosen(c, l, h, limit, e);
 }
 
 void choose_hint_others(const struct choice *c)

@@ -15,7 +15,7 @@
 bool delete_is_narrow(const struct delete_wish *w)
 {
     return choose_restricts(&w->choice) || w->choice.limit > 0 || w->keeps || w->limited ||
-           w->match;
+           w->choice.match;
 }
 
 /* ---- choosing ---- */
@@ -88,7 +88,7 @@ static bool spare_current(const struct deletion *d, const struct history *h, boo
     bool spared = false;
     size_t i;
 
-    if (w->named || w->match || (w->keeps && w->keep == 0))
+    if (w->named || w->choice.match || (w->keeps && w->keep == 0))
         return false;
     i = find_current(d, h, &id);
     if (i < d->list.count && marked[i]) {
@@ -116,9 +116,7 @@ void delete_choose(struct deletion *d, const struct history *h, const struct del
     for (size_t i = 0; i < d->list.count; i++)
         marked[i] = (!w->named || filter_has(&w->choice.filter.sessions, d->list.at[i].id)) &&
                     (!w->keeps || i >= w->keep);
-    if (choose_mark(&w->choice, &d->list, marked, h, &e) < 0 ||
-        (w->match &&
-         session_match_mark(w->match, w->choice.config.now, &d->list, marked, h, &e) < 0))
+    if (session_match_mark(&w->choice, &d->list, marked, h, &e) < 0)
         die_err(&e);
     d->current = spare_current(d, h, marked) && !w->limited;
     clear_beyond_limits(d, marked, w->choice.limit > 0 ? w->choice.limit : SIZE_MAX);

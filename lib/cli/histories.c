@@ -7,16 +7,11 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
-#include "chathist/base/id.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/process.h"
 #include "chathist/base/system.h"
-#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
-#include "chathist/cli/confirm.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
-#include "chathist/history/fork.h"
 #include "chathist/history/session.h"
 
 /* ---- the list ---- */
@@ -25,6 +20,19 @@ void histories_add(struct histories *l, struct history h)
 {
     l->at = mem_grow(l->at, &l->cap, l->count + 1, sizeof *l->at);
     l->at[l->count++] = h;
+}
+
+void histories_add_own(struct histories *l, const struct config *c)
+{
+    struct locate_from from = start_from(c);
+    struct err e = ERR_INIT;
+    struct history own;
+
+    from.cwd = "/";
+    from.git_dir = from.git_common_dir = NULL;
+    if (locate(&own, &from, &e) < 0)
+        die_err(&e);
+    histories_add(l, own);
 }
 
 /* For locate_all: adds a history if it exists, and was not found before. */
@@ -202,112 +210,4 @@ int histories_find(const struct histories *l, size_t first, struct str name, boo
                         ERR_SHOWN(name), buf_c(&names));
     buf_release(&names);
     return count;
-}
-
-/* Gives the copy the title of the session. */
-static int copy_title(struct history *to, const struct history *from, struct str session,
-                      struct str copy, struct err *e)
-{
-    struct buf title = BUF_INIT(BUF_LINE);
-    int result = session_title(from, session, &title, NULL, e);
-
-    if (result == 0 && title.len > 0)
-        result = session_set_title(to, copy, buf_str(&title), e);
-    buf_release(&title);
-    return result;
-}
-
-int histories_fork(struct history *to, struct history *from, struct str session, struct str at,
-                   struct buf *id, size_t *count, bool quiet, struct err *e)
-{
-    uint64_t bad_lines;
-
-    buf_clear(id);
-    id_add_session(id, time_now() / 1000);
-    if ((to == from && start_accept(to, session, quiet, e) < 0) ||
-        fork_session(to, from, session, at, buf_str(id), count, &bad_lines, e) < 0 ||
-        copy_title(to, from, session, buf_str(id), e) < 0)
-        return -1;
-    start_report_bad(from, bad_lines, quiet);
-    return 0;
-}
-
-int histories_offer(struct history *to, struct history *from, struct str session, struct buf *id,
-                    bool quiet, struct err *e)
-{
-    struct buf question = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
-    int wanted = 0;
-    size_t count;
-
-    if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
-        history_name_add(&name, from);
-        buf_add_c(&question, "session '");
-        vis_add_line(&question, session, true);
-        buf_add_c(&question, "' is in ");
-        vis_add_line(&question, buf_str(&name), true);
-        buf_add_c(&question, ": copy it here? [y/N] ");
-        wanted = confirm_yes(buf_c(&question)) > 0;
-    }
-    if (wanted && histories_fork(to, from, session, STR_NONE, id, &count, quiet, e) < 0)
-        wanted = -1;
-    buf_release(&question);
-    buf_release(&name);
-    return wanted;
-}
-
-/* The session is in another history. Returns the id of a copy here, or NULL if it may begin. */
-static char *offer_or_end(struct history *h, struct history *home, struct str id, bool quiet)
-{
-    struct buf copy = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
-    struct buf file = BUF_INIT(BUF_LINE);
-    struct err e = ERR_INIT;
-    bool begins = !id_session_generated(id) && !id_is_uuid(id);
-    int copied = begins ? 0 : histories_offer(h, home, id, &copy, quiet, &e);
-
-    if (copied < 0)
-        die_err(&e);
-    history_name_add(&name, home);
-    if (begins) {
-        if (!quiet)
-            hintf(false, "%s has a session '%.*s', too", buf_c(&name), (int)id.n, id.p);
-    } else if (copied == 0) {
-        words_quote(&file, home->path);
-        die_usage("session '%.*s' is in %s: '" PROGRAM_PREFIX "hist-fork --detached %.*s' copies "
-                  "it here, '" PROGRAM_PREFIX "chat --history %s -s %.*s' continues it",
-                  (int)id.n, id.p, buf_c(&name), (int)id.n, id.p, buf_c(&file), (int)id.n, id.p);
-    }
-    buf_release(&name);
-    buf_release(&file);
-    if (copy.len > 0)
-        return buf_detach(&copy);
-    buf_release(&copy);
-    return NULL;
-}
-
-char *histories_seek(const struct resume_wish *wish, const struct config *c, struct history *h,
-                     bool quiet)
-{
-    struct str name = str_of(wish->named);
-    struct histories all = {0};
-    struct buf id = BUF_INIT(BUF_SMALL);
-    struct err e = ERR_INIT;
-    char *copy = NULL;
-    size_t place;
-    int found;
-    bool generated = id_session_generated(name) || id_is_uuid(name);
-
-    if (!wish->named || wish->fresh || !wish->by_digits || !c->state_home ||
-        h->kind == HISTORY_EXPLICIT || h->unreadable || !id_session_valid(name) ||
-        (!generated && (quiet || !isatty(STDERR_FILENO))) || session_exists(h, name, NULL) != 0)
-        return NULL;
-    histories_add_all(&all, c);
-    found = histories_find(&all, 0, name, true, &place, &id, &e);
-    if (found > 0)
-        copy = offer_or_end(h, &all.at[place], name, quiet);
-    else if (found < 0 && generated)
-        die_err(&e);
-    err_release(&e);
-    histories_release(&all);
-    buf_release(&id);
-    return copy;
 }

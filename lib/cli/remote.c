@@ -1,4 +1,4 @@
-#include "chathist/cli/remote.h"
+#include "cli/remote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,8 @@
 #include "chathist/base/json.h"
 #include "chathist/base/path.h"
 #include "chathist/base/process.h"
+#include "chathist/cli/config.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/start.h"
 #include "chathist/history/message.h"
 #include "chathist/history/order.h"
 
@@ -73,6 +73,16 @@ static const char *make_temporary(void)
     return temporary.files[0];
 }
 
+const char *remote_store(struct str lines)
+{
+    const char *path = make_temporary();
+    struct err e = ERR_INIT;
+
+    if (file_replace_at(AT_FDCWD, path, lines, false, &e) < 0)
+        die_err(&e);
+    return path;
+}
+
 /* ---- hist-sync ---- */
 
 static void add_argument(struct words *argv, const char *option, struct str value)
@@ -85,33 +95,23 @@ static void add_argument(struct words *argv, const char *option, struct str valu
     buf_release(&word);
 }
 
-/* Begins the command line with the options that choose histories. */
-static void begin_command(struct words *a, const struct choice *c, bool all)
+/* Begins the command line with the options that choose histories and the number of results. */
+static void begin_command(struct words *a, const struct remote *r, bool all)
 {
-    if (c->repo)
-        die_usage("--remote does not go with --repo");
-    if (c->files.count > 1 || (c->all && c->files.count > 0))
-        die_usage("--remote reads the copies of one history, or with --all those of all");
+    struct buf limit = BUF_INIT(BUF_SMALL);
+
     add_argument(a, PROGRAM_PREFIX "hist-sync", STR(""));
-    if (c->common.quiet)
+    if (r->quiet)
         add_argument(a, "--quiet", STR(""));
     if (all)
         add_argument(a, "--all", STR(""));
-    if (c->files.count > 0)
-        add_argument(a, "--history=", str_of(c->files.at[0]));
-    else if (c->common.history)
-        add_argument(a, "--history=", str_of(c->common.history));
-}
-
-static void add_limit_option(struct words *a, size_t limit)
-{
-    struct buf number = BUF_INIT(BUF_SMALL);
-
-    if (limit != SIZE_MAX) {
-        buf_addf(&number, "%zu", limit);
-        add_argument(a, "--limit=", buf_str(&number));
+    if (r->history)
+        add_argument(a, "--history=", str_of(r->history));
+    if (r->limit != SIZE_MAX) {
+        buf_addf(&limit, "%zu", r->limit);
+        add_argument(a, "--limit=", buf_str(&limit));
     }
-    buf_release(&number);
+    buf_release(&limit);
 }
 
 /* Runs the command, adds its output to `out`, and releases the arguments. If it fails, ends the
@@ -130,44 +130,22 @@ static void run_sync(struct words *a, struct buf *out)
 
 /* ---- messages ---- */
 
-/* Adds the lines of one named session, and makes the name exact. */
-static void fetch_session(struct choice *c, struct named_session *name, struct buf *lines)
+void remote_session(const struct remote *r, struct buf *name, bool *exact, struct buf *lines)
 {
     struct words a = {0};
     struct message m = MESSAGE_INIT;
     size_t from = lines->len;
     struct str rest;
 
-    begin_command(&a, c, c->all || name->exact || !str_eq_c(buf_str(&name->name), "last"));
-    add_argument(&a, "--show=", buf_str(&name->name));
+    begin_command(&a, r, r->all || *exact || !str_eq_c(buf_str(name), "last"));
+    add_argument(&a, "--show=", buf_str(name));
     run_sync(&a, lines);
     rest = (struct str){buf_c(lines) + from, lines->len - from};
     if (message_parse(&m, str_cut(&rest, '\n'))) {
-        buf_set(&name->name, m.session_id);
-        name->exact = true;
+        buf_set(name, m.session_id);
+        *exact = true;
     }
     message_release(&m);
-}
-
-static void open_lines(struct choice *c, struct str lines)
-{
-    const char *path = make_temporary();
-    struct err e = ERR_INIT;
-
-    if (file_replace_at(AT_FDCWD, path, lines, false, &e) < 0)
-        die_err(&e);
-    choose_add_file(c, path);
-}
-
-void remote_open_sessions(struct choice *c, const char *otherwise)
-{
-    struct buf lines = BUF_INIT(SIZE_MAX);
-
-    choose_begin(c, otherwise);
-    for (size_t i = 0; i < c->sessions_count; i++)
-        fetch_session(c, &c->sessions[i], &lines);
-    open_lines(c, buf_str(&lines));
-    buf_release(&lines);
 }
 
 /* Adds the lines of a text in the opposite order. */
@@ -183,25 +161,17 @@ static void add_reversed(struct buf *out, struct str lines)
     }
 }
 
-void remote_open_matches(struct choice *c, const struct str *texts, size_t count, size_t limit)
+void remote_matches(const struct remote *r, const struct arg_list *texts, struct buf *lines)
 {
-    struct buf found = BUF_INIT(SIZE_MAX), lines = BUF_INIT(SIZE_MAX);
+    struct buf found = BUF_INIT(SIZE_MAX);
     struct words a = {0};
 
-    if (c->names.count > 0) {
-        remote_open_sessions(c, NULL);
-        return;
-    }
-    choose_begin(c, NULL);
-    begin_command(&a, c, c->all);
-    add_limit_option(&a, limit);
-    for (size_t i = 0; i < count; i++)
-        add_argument(&a, "--search=", texts[i]);
+    begin_command(&a, r, r->all);
+    for (size_t i = 0; i < texts->count; i++)
+        add_argument(&a, "--search=", str_of(texts->at[i]));
     run_sync(&a, &found);
-    add_reversed(&lines, buf_str(&found));
-    open_lines(c, buf_str(&lines));
+    add_reversed(lines, buf_str(&found));
     buf_release(&found);
-    buf_release(&lines);
 }
 
 /* ---- sessions ---- */
@@ -254,22 +224,19 @@ static void set_order(struct session_list *l, int64_t now)
     }
 }
 
-void remote_open_list(struct choice *c, struct session_list *l, size_t limit)
+void remote_list(const struct remote *r, struct session_list *l, int64_t now)
 {
     struct buf lines = BUF_INIT(SIZE_MAX);
     struct words a = {0};
     struct str rest;
 
-    *l = (struct session_list){0};
-    choose_begin(c, NULL);
-    begin_command(&a, c, c->all);
-    add_limit_option(&a, limit);
+    begin_command(&a, r, r->all);
     add_argument(&a, "--sessions", STR(""));
     run_sync(&a, &lines);
+    *l = (struct session_list){0};
     rest = buf_str(&lines);
     while (rest.n > 0)
         add_summary(l, str_cut(&rest, '\n'));
-    set_order(l, c->config.now);
-    open_lines(c, STR(""));
+    set_order(l, now);
     buf_release(&lines);
 }

@@ -6,7 +6,6 @@
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/remote.h"
 #include "chathist/cli/session_match.h"
 
 /* ---- sorting ---- */
@@ -100,7 +99,7 @@ static int restrict_to_named(const struct session_rows *r, const struct choice *
         begins |= str_starts(l->at[i].id, id);
     for (size_t i = 0; i < l->count; i++)
         marked[i] = begins ? str_starts(l->at[i].id, id) : str_ends(l->at[i].id, id);
-    result = choose_mark(c, l, marked, NULL, e);
+    result = session_match_mark(c, l, marked, NULL, e);
     session_list_restrict(l, marked, SIZE_MAX);
     free(marked);
     return result;
@@ -111,11 +110,11 @@ static int load_remote(struct session_rows *r, struct choice *c, struct err *e)
 {
     bool cut = r->by == ROWS_LAST && !r->reverse && !r->id && !choose_restricts(c);
 
-    if (r->match || r->by == ROWS_SIZE || c->names.count > 0 || c->filter.roles.count > 0 ||
+    if (c->match || r->by == ROWS_SIZE || c->names.count > 0 || c->filter.roles.count > 0 ||
         c->filter.models.count > 0)
         die_usage("--remote goes with none of --match, --sort=size, --session, --role and --model");
     r->lists = mem_zalloc(sizeof *r->lists);
-    remote_open_list(c, r->lists, cut ? r->limit : SIZE_MAX);
+    choose_open(c, &(struct choose_want){.list = r->lists, .limit = cut ? r->limit : SIZE_MAX});
     if (restrict_to_named(r, c, r->lists, e) < 0)
         return -1;
     session_rows_add(r, 0);
@@ -125,17 +124,15 @@ static int load_remote(struct session_rows *r, struct choice *c, struct err *e)
 
 int session_rows_load(struct session_rows *r, struct choice *c, struct err *e)
 {
-    size_t most = r->by == ROWS_LAST && !r->reverse && !r->match ? r->limit : SIZE_MAX;
+    size_t most = r->by == ROWS_LAST && !r->reverse ? r->limit : SIZE_MAX;
     int result = 0;
 
     if (c->remote)
         return load_remote(r, c, e);
+    choose_open(c, &(struct choose_want){.reach = CHOOSE_ONE});
     r->lists = mem_zalloc(c->histories.count * sizeof *r->lists);
     for (size_t i = 0; i < c->histories.count && result == 0; i++) {
-        result = choose_list(c, &r->lists[i], &c->histories.at[i], r->id, most, e);
-        if (result == 0 && r->match)
-            result = session_match_restrict(r->match, c->config.now, &r->lists[i],
-                                            &c->histories.at[i], e);
+        result = session_match_list(c, &r->lists[i], &c->histories.at[i], r->id, most, e);
         if (result == 0)
             session_rows_add(r, i);
     }

@@ -290,28 +290,22 @@ struct piece {
     size_t count, cap;
     struct buf ids; /* consecutive equal ones are there once */
     uint64_t bad_lines;
-    struct err error;
-    int rc;
 };
-
-/* The most pieces that are under way. */
-#define PIECES THREAD_POOL_AHEAD(THREAD_POOL_MAX)
 
 struct pieces {
     struct selection *select;
-    off_t next;              /* where the next piece begins */
-    off_t new_from;          /* no line before this place is new for the state */
-    struct piece at[PIECES]; /* by number */
+    bool whole;         /* also lines that are not new are noted */
+    void (*tick)(void); /* NULL: none */
+    off_t next;         /* where the next piece begins */
+    off_t new_from;     /* no line before this place is new for the state */
+    struct piece at[THREAD_POOL_SLOTS];
 };
 
-static bool begin_part(void *ctx, size_t number)
+static int begin_part(void *ctx, size_t slot, struct err *e)
 {
     struct pieces *p = ctx;
-    struct piece *piece = &p->at[number % PIECES];
 
-    piece->rc =
-        scan_split(&p->select->scan, &p->next, p->select->piece_size, &piece->scan, &piece->error);
-    return piece->rc != 0;
+    return scan_split(&p->select->scan, &p->next, p->select->piece_size, &p->at[slot].scan, e);
 }
 
 static void note_place(struct piece *piece, const struct message *m, const struct line *l,
@@ -332,25 +326,25 @@ static void note_place(struct piece *piece, const struct message *m, const struc
     piece->lines[piece->count++] = line;
 }
 
-static void note_lines(void *ctx, size_t number, size_t thread)
+static int note_lines(void *ctx, size_t slot, size_t thread, struct err *e)
 {
     struct pieces *p = ctx;
-    struct piece *piece = &p->at[number % PIECES];
+    struct piece *piece = &p->at[slot];
     struct message m = MESSAGE_INIT;
     struct line l;
+    int result;
 
     (void)thread;
-    if (piece->rc < 0)
-        return;
     piece->count = 0;
     buf_clear(&piece->ids);
-    while ((piece->rc = scan_message(&piece->scan, &m, &l, &piece->error)) > 0)
+    while ((result = scan_message(&piece->scan, &m, &l, e)) > 0)
         /* A line without an end may still be written: a state leaves it to the next run. */
         if (l.terminated || !p->select->path)
             note_place(piece, &m, &l, l.at >= p->new_from);
     piece->bad_lines = piece->scan.bad;
     scan_close(&piece->scan);
     message_release(&m);
+    return result;
 }
 
 /* Returns whether a line is new for the state, and if so makes it the last exported one of its
@@ -389,12 +383,16 @@ static void select_line(struct selection *s, size_t index, const struct piece_li
     session->grown = session->grown || grown;
 }
 
-static int join_lines(struct selection *s, struct piece *piece, bool whole, struct err *e)
+static int join_lines(void *ctx, size_t slot, struct err *e)
 {
+    struct pieces *p = ctx;
+    struct selection *s = p->select;
+    struct piece *piece = &p->at[slot];
     size_t index = 0;
 
-    if (piece->rc < 0)
-        return err_set(e, piece->error.kind, "%s", err_text(&piece->error));
+    (void)e;
+    if (p->tick)
+        p->tick();
     for (size_t i = 0; i < piece->count; i++) {
         const struct piece_line *l = &piece->lines[i];
         bool is_new;
@@ -402,7 +400,7 @@ static int join_lines(struct selection *s, struct piece *piece, bool whole, stru
         if (i == 0 || l->id_at != l[-1].id_at || l->id_n != l[-1].id_n)
             index = session_of(s, (struct str){piece->ids.data + l->id_at, l->id_n});
         is_new = !s->path || pass_line(s, &s->sessions[index], l);
-        if (is_new || whole)
+        if (is_new || p->whole)
             select_line(s, index, l, is_new);
     }
     s->bad_lines += piece->bad_lines;
@@ -412,28 +410,25 @@ static int join_lines(struct selection *s, struct piece *piece, bool whole, stru
 static int load_lines(struct selection *s, bool whole, void (*tick)(void), struct err *e)
 {
     struct pieces *p = mem_zalloc(sizeof *p);
-    struct thread_pool *pool =
-        thread_pool_new(&(struct thread_pool_work){thread_pool_size(), p, begin_part, note_lines});
-    size_t number;
-    int rc = 0;
+    int rc;
 
-    p->select = s;
-    p->next = scan_offset(&s->scan);
-    p->new_from = s->path ? s->offset : s->scan.size;
-    for (size_t i = 0; i < PIECES; i++)
+    *p = (struct pieces){.select = s,
+                         .whole = whole,
+                         .tick = tick,
+                         .next = scan_offset(&s->scan),
+                         .new_from = s->path ? s->offset : s->scan.size};
+    for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
         buf_init(&p->at[i].ids, SIZE_MAX);
-    if (s->scan.size - p->next > s->piece_size)
-        thread_pool_help(pool);
-    while (rc == 0 && thread_pool_next(pool, &number)) {
-        if (tick)
-            tick();
-        rc = join_lines(s, &p->at[number % PIECES], whole, e);
-    }
-    thread_pool_free(pool);
-    for (size_t i = 0; i < PIECES; i++) {
+    rc = thread_pool_run(&(struct thread_pool_job){.threads = thread_pool_size(),
+                                                   .alone = s->scan.size - p->next <= s->piece_size,
+                                                   .ctx = p,
+                                                   .begin = begin_part,
+                                                   .work = note_lines,
+                                                   .join = join_lines},
+                         e);
+    for (size_t i = 0; i < THREAD_POOL_SLOTS; i++) {
         free(p->at[i].lines);
         buf_release(&p->at[i].ids);
-        err_release(&p->at[i].error);
     }
     free(p);
     return rc;

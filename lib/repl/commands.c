@@ -27,6 +27,7 @@
 #include "chathist/history/session_list.h"
 #include "chathist/history/thread.h"
 #include "chathist/terminal/clipboard.h"
+#include "repl/sessions.h"
 
 /* ---- models and prompts ---- */
 
@@ -236,7 +237,7 @@ static bool change(struct repl *r, struct str key, struct str value)
     while (i < SETTINGS && !str_eq_c(key, settings[i].name))
         i++;
     if (i < SETTINGS)
-        result = change_setting(&r->chat->config, settings[i].setting, value, &e);
+        result = change_setting(&r->chat->choice.config, settings[i].setting, value, &e);
     else if (str_starts(key, OPTION) && key.n > OPTION.n)
         option_set_put(&r->chat->options, str_skip(key, OPTION.n), value);
     else
@@ -271,8 +272,9 @@ static void list_settings(struct repl *r)
     print_setting(r, "", "model", buf_str(&model));
     buf_release(&model);
     for (size_t i = 0; i < SETTINGS; i++)
-        print_setting(r, "", settings[i].name, str_of(r->chat->config.value[settings[i].setting]));
-    if (request_settings_load(&r->chat->settings, &r->chat->config, r->chat->args,
+        print_setting(r, "", settings[i].name,
+                      str_of(r->chat->choice.config.value[settings[i].setting]));
+    if (request_settings_load(&r->chat->settings, &r->chat->choice.config, r->chat->args,
                               &r->chat->options, &r->chat->known, server->provider, &e) < 0)
         repl_report(&e);
     for (size_t i = 0; i < r->chat->settings.options_count; i++)
@@ -438,8 +440,8 @@ static char *typed_path(const struct repl *r, struct str name)
 {
     struct buf path = BUF_INIT(BUF_SMALL);
 
-    if (str_starts(name, STR("~/")) && r->chat->config.home) {
-        buf_add_c(&path, r->chat->config.home);
+    if (str_starts(name, STR("~/")) && r->chat->choice.config.home) {
+        buf_add_c(&path, r->chat->choice.config.home);
         name.p++;
         name.n--;
     }
@@ -541,7 +543,7 @@ static void run_copy(struct repl *r, struct str rest)
  * refuses, or -1 with *e set. */
 static int save_text(struct repl *r, const char *path, struct str text, struct err *e)
 {
-    const char *why = history_file_of(&r->chat->history, path);
+    const char *why = history_file_of(r->chat->history, path);
     int fd, result;
 
     if (why)
@@ -735,7 +737,7 @@ static void offer_sessions(struct repl *r, struct line_words *words, struct str 
     struct session_list list;
     size_t i;
 
-    if (session_list_newest(&list, &r->chat->history, SIZE_MAX, NULL) < 0)
+    if (session_list_newest(&list, r->chat->history, SIZE_MAX, NULL) < 0)
         return;
     for (i = 0; i < list.count && words->all.count < SESSIONS_MAX; i++)
         line_offer(words, typed, list.at[i].id);

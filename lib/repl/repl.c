@@ -1,17 +1,14 @@
 #include "chathist/repl/repl.h"
 
 #include <signal.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "chathist/base/file.h"
 #include "chathist/base/path.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/chat/chat_session.h"
-#include "chathist/chat/context_window.h"
 #include "chathist/chat/input.h"
 #include "chathist/chat/prompt.h"
 #include "chathist/cli/diagnostics.h"
@@ -20,197 +17,7 @@
 #include "chathist/history/scan.h"
 #include "chathist/terminal/input_history.h"
 #include "repl/commands.h"
-
-void repl_report(struct err *e)
-{
-    warn_err(e);
-    err_release(e);
-}
-
-void repl_print_dim(struct repl *r, struct str text)
-{
-    out_style(r->out, STYLE_DIM);
-    out_raw(r->out, text);
-    out_style(r->out, STYLE_NONE);
-    out_byte(r->out, '\n');
-}
-
-void repl_say(struct repl *r, const char *fmt, ...)
-{
-    struct buf text = BUF_INIT(BUF_LINE), line = BUF_INIT(BUF_LINE);
-    va_list ap;
-
-    if (r->chat->args->common.quiet)
-        return;
-    va_start(ap, fmt);
-    buf_vaddf(&text, fmt, ap);
-    va_end(ap);
-    vis_add_line(&line, buf_str(&text), true);
-    repl_print_dim(r, buf_str(&line));
-    buf_release(&text);
-    buf_release(&line);
-}
-
-/* ---- the session ---- */
-
-int repl_load_thread(const struct repl *r, struct thread *t, struct err *e)
-{
-    struct chat_session *chat = r->chat;
-
-    if (!chat->in_memory)
-        return thread_find(t, &chat->history, buf_str(&chat->session.id), false, e);
-    context_window_parse(t, &chat->memory);
-    return 0;
-}
-
-int repl_copy_to_memory(struct chat_session *chat, struct err *e)
-{
-    struct thread t;
-
-    buf_clear(&chat->memory);
-    if (thread_find(&t, &chat->history, buf_str(&chat->session.id), true, e) < 0)
-        return -1;
-    for (size_t i = 0; i < t.count; i++) {
-        buf_add_str(&chat->memory, t.at[i].line);
-        buf_add_byte(&chat->memory, '\n');
-    }
-    thread_release(&t);
-    return 0;
-}
-
-void repl_set_system(struct repl *r, struct str text)
-{
-    buf_set(&r->system, text);
-    r->has_system = true;
-}
-
-void repl_forget_system(struct repl *r)
-{
-    buf_clear(&r->system);
-    r->has_system = false;
-}
-
-/* ---- turns ---- */
-
-int repl_attach(struct repl *r, const char *file, struct err *e)
-{
-    struct buf tried = BUF_INIT(PROMPT_MAX);
-    struct attachment_list attachments = {0};
-    int result;
-
-    /* The file is read now and with its prompt; a FIFO would be empty the second time. */
-    if (file_check_regular(file, e) < 0) {
-        e->kind = ERR_USAGE;
-        return -1;
-    }
-    result = attach_file(&tried, &attachments, file, false, e);
-    attachment_list_release(&attachments);
-    buf_release(&tried);
-    if (result == 0)
-        words_add(&r->files, str_of(file));
-    return result;
-}
-
-void repl_set_interrupt(struct repl *r, int signo)
-{
-    if (signo == SIGINT)
-        repl_say(r, "interrupted");
-    else
-        r->signal = signo;
-}
-
-static void run_turn(struct repl *r, struct turn *turn)
-{
-    struct chat_session *chat = r->chat;
-    struct err e = ERR_INIT;
-    int status;
-
-    chat_session_seek_model(chat);
-    if (chat_session_prepare(chat, turn, &e) < 0 || chat_session_check(chat, turn, false, &e) < 0) {
-        repl_report(&e);
-        return;
-    }
-    status = chat_session_run(chat, turn);
-    if (turn->files)
-        words_release(&r->files);
-    if (turn->prompt_stored || turn->unstored_count > 0)
-        repl_forget_system(r);
-    /* The history could not be written, so the conversation is kept in memory from now on. */
-    if (turn->unstored_count > 0) {
-        chat->in_memory = true;
-        if (repl_copy_to_memory(chat, &e) < 0)
-            repl_report(&e);
-        if (turn_remember(turn, &chat->memory, &e) < 0)
-            repl_report(&e);
-        warnf("nothing is stored from now on: the conversation goes on in memory");
-    }
-    if (status > 128)
-        repl_set_interrupt(r, status - 128);
-}
-
-void repl_ask(struct repl *r, enum turn_kind kind, struct str text)
-{
-    struct buf prompt = BUF_INIT(PROMPT_MAX);
-    struct attachment_list attachments = {0};
-    struct err e = ERR_INIT;
-    struct turn turn = {.kind = kind,
-                        .system = r->has_system ? (struct str){buf_c(&r->system), r->system.len}
-                                                : STR_NONE,
-                        .attachments = &attachments};
-    int result = 0;
-
-    if (kind != TURN_AGAIN) {
-        buf_add_str(&prompt, text);
-        turn.files = (const char *const *)r->files.at;
-        for (size_t i = 0; i < r->files.count && result >= 0; i++)
-            result = attach_file(&prompt, &attachments, r->files.at[i], true, &e);
-    }
-    if (result >= 0 && prompt.overflow)
-        result = err_set(&e, ERR_USAGE, "prompt is too long: over %zu MiB", PROMPT_MAX >> 20);
-    if (result < 0) {
-        repl_report(&e);
-    } else {
-        turn.prompt = buf_str(&prompt);
-        run_turn(r, &turn);
-        turn_release(&turn);
-    }
-    attachment_list_release(&attachments);
-    buf_release(&prompt);
-    out_byte(r->out, '\n');
-}
-
-void repl_regenerate(struct repl *r, struct str rest)
-{
-    (void)rest;
-    repl_ask(r, TURN_AGAIN, STR_NONE);
-}
-
-void repl_edit(struct repl *r, struct str text)
-{
-    struct buf prompt = BUF_INIT(PROMPT_MAX);
-    struct err e = ERR_INIT;
-    int found = 1;
-
-    if (text.n == 0) {
-        found = turn_last_prompt(&r->chat->history, r->chat->in_memory ? &r->chat->memory : NULL,
-                                 buf_str(&r->chat->session.id), &prompt, &e);
-        if (found > 0) {
-            line_lend(r->line, true);
-            found = editor_edit(&prompt, &e) < 0 ? -1 : 1;
-            line_lend(r->line, false);
-        }
-        text = buf_str(&prompt);
-    }
-    if (found < 0)
-        repl_report(&e);
-    else if (found == 0)
-        warnf("there is no prompt yet to be edited");
-    else if (str_trim(text).n == 0)
-        warnf("no prompt: the editor left none");
-    else
-        repl_ask(r, TURN_EDIT, text);
-    buf_release(&prompt);
-}
+#include "repl/sessions.h"
 
 /* ---- typed text ---- */
 
@@ -336,7 +143,7 @@ static void run_typed(struct repl *r, struct str text)
     const struct repl_command *command = find_bare(text);
     struct str name = {text.p + 1, 0}, rest;
 
-    r->chat->history.now = time_now();
+    r->chat->history->now = time_now();
     if (command) {
         command->run(r, STR(""));
         return;
@@ -413,7 +220,7 @@ static void lend(void *arg, bool lent)
 static void open_conversation(struct repl *r)
 {
     struct chat_session *chat = r->chat;
-    struct history *h = &chat->history;
+    struct history *h = chat->history;
     struct err e = ERR_INIT;
     struct scan scan;
 
@@ -425,8 +232,8 @@ static void open_conversation(struct repl *r)
         scan_close(&scan);
     }
     chat_session_choose(chat);
-    chat->in_memory = !chat->args->store;
-    if (chat->in_memory && repl_copy_to_memory(chat, &e) < 0)
+    chat->store.in_memory = !chat->args->store;
+    if (chat->store.in_memory && repl_copy_to_memory(chat, &e) < 0)
         die_err(&e);
     if (chat->args->system)
         repl_set_system(r, str_of(chat->args->system));
@@ -472,8 +279,8 @@ int repl_run(struct chat_session *chat)
     char *path = NULL;
 
     /* The file with earlier prompts. If nothing is stored, they are neither read nor added. */
-    if (chat->args->store && chat->config.state_home)
-        path = path_join(chat->config.state_home, "chathist/prompts");
+    if (chat->args->store && chat->choice.config.state_home)
+        path = path_join(chat->choice.config.state_home, "chathist/prompts");
     open_conversation(&r);
     prepare_terminal(&r, chat);
     if (path && input_history_load(path, recall, r.line, &e) < 0)
@@ -491,5 +298,5 @@ int repl_run(struct chat_session *chat)
     free(path);
     if (r.signal > 0)
         return 128 + r.signal;
-    return chat->in_memory && chat->args->store ? exit_code(ERR_UNSAVED) : 0;
+    return chat->store.in_memory && chat->args->store ? exit_code(ERR_UNSAVED) : 0;
 }

@@ -1,4 +1,4 @@
-#include "repl/commands.h"
+#include "repl/sessions.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,9 +19,8 @@
 #include "chathist/base/utf8.h"
 #include "chathist/chat/chat_session.h"
 #include "chathist/chat/context_window.h"
-#include "chathist/cli/choose.h"
+#include "chathist/cli/choose_session.h"
 #include "chathist/cli/diagnostics.h"
-#include "chathist/cli/histories.h"
 #include "chathist/cli/hits.h"
 #include "chathist/cli/listing.h"
 #include "chathist/cli/show.h"
@@ -62,7 +61,7 @@ static size_t read_list_count(struct str text)
 
 void repl_sessions(struct repl *r, struct str text)
 {
-    struct history *h = &r->chat->history;
+    struct history *h = r->chat->history;
     size_t most = text.n > 0 ? read_list_count(text) : LIST_MAX;
     struct session_list list;
     struct err e = ERR_INIT;
@@ -104,7 +103,7 @@ struct looking {
 static int open_here(void *looking, struct search *s, struct pattern *p, struct err *e)
 {
     struct looking *l = looking;
-    struct history *h = &l->r->chat->history;
+    struct history *h = l->r->chat->history;
 
     if (search_open(s, h->dir_fd, h->path, p, NULL, e) < 0)
         return -1;
@@ -141,7 +140,7 @@ static int print_hits(struct looking *l, struct err *e)
         return -1;
     while ((found = search_next(&search, &hit, e)) > 0 && print_hit(l, &hit))
         continue;
-    start_report_bad(&r->chat->history, search.scan.bad, r->chat->args->common.quiet);
+    start_report_bad(r->chat->history, search.scan.bad, r->chat->args->common.quiet);
     search_close(&search);
     return found;
 }
@@ -193,7 +192,7 @@ static int print_found_sessions(struct looking *l, size_t may_lack, struct err *
 static int list_found(struct looking *l, struct err *e)
 {
     struct repl *r = l->r;
-    struct history h = r->chat->history;
+    struct history h = *r->chat->history;
     struct buf name = BUF_INIT(BUF_LINE);
     int result;
 
@@ -252,21 +251,21 @@ void repl_search(struct repl *r, struct str text)
 static void load_by_id(struct repl *r, const struct buf *id)
 {
     struct chat_session *chat = r->chat;
-    struct history *h = &chat->history;
+    struct history *h = chat->history;
     const struct filter every = {0};
     struct show show = {.last = SHOWN_LAST, .filter = &every};
     bool quiet = chat->args->common.quiet;
     struct err e = ERR_INIT;
     size_t messages;
 
-    if (!chat->in_memory && start_try_current(&chat->config, h, buf_str(id), quiet, &e) < 0) {
+    if (!chat->store.in_memory && choose_try_current(&chat->choice, h, buf_str(id), &e) < 0) {
         repl_report(&e);
         return;
     }
     buf_set(&chat->session.id, buf_str(id));
     chat->session.fresh = chat->session.make_current = false;
     repl_forget_system(r);
-    if (chat->in_memory && repl_copy_to_memory(chat, &e) < 0) {
+    if (chat->store.in_memory && repl_copy_to_memory(chat, &e) < 0) {
         repl_report(&e);
         return;
     }
@@ -287,7 +286,7 @@ void repl_load(struct repl *r, struct str name)
         buf_add_c(&id, r->listed.at[n - 1]);
     if (name.n == 0)
         warnf("no session: try '/load ID', or '/load N' after a list");
-    else if (!listed && session_resolve(&r->chat->history, name, &id, &e) < 0)
+    else if (!listed && session_resolve(r->chat->history, name, &id, &e) < 0)
         repl_report(&e);
     else
         load_by_id(r, &id);
@@ -298,11 +297,10 @@ void repl_load(struct repl *r, struct str name)
 void repl_new(struct repl *r, struct str system)
 {
     struct chat_session *chat = r->chat;
-    struct resume_wish wish = {.fresh = true};
 
-    start_session(&chat->session, &wish, &chat->config, &chat->history, false, true);
-    chat->settled = false;
-    buf_clear(&chat->memory);
+    choose_session(&chat->session, (struct resume_wish){.fresh = true}, &chat->choice, false, true);
+    chat->store.settled = false;
+    buf_clear(&chat->store.memory);
     repl_forget_system(r);
     if (system.n > 0)
         repl_set_system(r, system);
@@ -322,19 +320,19 @@ void repl_title(struct repl *r, struct str text)
     int result;
 
     if (text.n == 0) {
-        if (session_title(&chat->history, id, &title, NULL, &e) < 0)
+        if (session_title(chat->history, id, &title, NULL, &e) < 0)
             repl_report(&e);
         else
             repl_say(r, "%s", title.len > 0 ? buf_c(&title) : "the session has no title");
         buf_release(&title);
         return;
     }
-    if (chat->in_memory || (chat->session.fresh && !chat->settled)) {
+    if (chat->store.in_memory || (chat->session.fresh && !chat->store.settled)) {
         warnf("no title: %s",
-              chat->in_memory ? "nothing is stored" : "the session has no message yet");
+              chat->store.in_memory ? "nothing is stored" : "the session has no message yet");
         return;
     }
-    result = session_set_title(&chat->history, id, str_eq_c(text, "-") ? STR("") : text, &e);
+    result = session_set_title(chat->history, id, str_eq_c(text, "-") ? STR("") : text, &e);
     if (result < 0)
         repl_report(&e);
     else if (str_eq_c(text, "-"))
@@ -372,8 +370,8 @@ static void info_context(struct repl *r)
     size_t window = chat_session_window(chat);
     struct err e = ERR_INIT;
 
-    if (context_estimate(&estimate, &chat->config, &chat->history, buf_str(&chat->session.id), &e) <
-        0)
+    if (context_estimate(&estimate, &chat->choice.config, chat->history, buf_str(&chat->session.id),
+                         &e) < 0)
         repl_report(&e);
     else if (window == 0)
         info_line(r, "context", "about %zu tokens in %zu messages; the limit is unknown",
@@ -412,8 +410,8 @@ static void info_usage(struct repl *r)
     filter_add(&filter.sessions, buf_str(&chat->session.id));
     stats_init(&stats, STATS_ROLE);
     stats.prices = &prices;
-    if (config_prices(&chat->config, NULL, &prices, &e) < 0 ||
-        stats_scan(&stats, &chat->history, &filter, SIZE_MAX, NULL, &e) < 0) {
+    if (config_prices(&chat->choice.config, NULL, &prices, &e) < 0 ||
+        stats_scan(&stats, chat->history, &filter, SIZE_MAX, NULL, &e) < 0) {
         repl_report(&e);
     } else {
         info_line(r, "used", "%" PRIu64 " input and %" PRIu64 " output tokens%s", stats.total.input,
@@ -436,14 +434,14 @@ void repl_info(struct repl *r, struct str rest)
 
     (void)rest;
     info_line(r, "session", "%s", buf_c(&chat->session.id));
-    if (!chat->in_memory &&
-        session_title(&chat->history, buf_str(&chat->session.id), &title, NULL, &e) < 0)
+    if (!chat->store.in_memory &&
+        session_title(chat->history, buf_str(&chat->session.id), &title, NULL, &e) < 0)
         repl_report(&e);
     if (title.len > 0)
         info_line(r, "title", "%s", buf_c(&title));
     buf_release(&title);
-    info_line(r, "history", "%s%s", chat->history.path ? chat->history.path : "none",
-              chat->in_memory ? " (nothing is stored)" : "");
+    info_line(r, "history", "%s%s", chat->history->path ? chat->history->path : "none",
+              chat->store.in_memory ? " (nothing is stored)" : "");
     info_line(r, "provider", "%s%s%s", server->provider->name, server->base_url ? ", " : "",
               server->base_url ? server->base_url : "");
     info_line(r, "model", "%s", server->model ? server->model : "not known yet");
@@ -453,7 +451,7 @@ void repl_info(struct repl *r, struct str rest)
     }
     info_line(r, "messages", "%zu", t.count);
     thread_release(&t);
-    if (chat->in_memory)
+    if (chat->store.in_memory)
         return;
     info_context(r);
     info_usage(r);
@@ -526,9 +524,9 @@ void repl_show_last(struct repl *r)
     struct err e = ERR_INIT;
     struct thread t;
 
-    if (chat->session.fresh || chat->history.unreadable || chat->args->common.quiet)
+    if (chat->session.fresh || chat->history->unreadable || chat->args->common.quiet)
         return;
-    if (thread_find(&t, &chat->history, buf_str(&chat->session.id), false, &e) < 0) {
+    if (thread_find(&t, chat->history, buf_str(&chat->session.id), false, &e) < 0) {
         repl_report(&e);
         return;
     }
@@ -585,7 +583,7 @@ static bool chosen_parse(struct chosen *c)
  * -1 with *e set. */
 static int run_browser(const struct repl *r, struct str query, struct buf *line, struct err *e)
 {
-    const struct history *h = &r->chat->history;
+    const struct history *h = r->chat->history;
     char *program = path_beside(r->chat->args->self, PROGRAM_PREFIX "hist-browse");
     char *text = mem_copy(query.p ? query.p : "", query.n);
     char print[] = "--print", form[] = "chat", history[] = "--history", end[] = "--";
@@ -618,7 +616,7 @@ static int run_browser(const struct repl *r, struct str query, struct buf *line,
 /* Returns true if it is the history of this conversation. */
 static bool is_history_here(const struct repl *r, struct str path)
 {
-    char *real = r->chat->history.path ? path_real(r->chat->history.path, NULL) : NULL;
+    char *real = r->chat->history->path ? path_real(r->chat->history->path, NULL) : NULL;
     bool is = real && str_eq_c(path, real);
 
     free(real);
@@ -631,24 +629,24 @@ static void continue_elsewhere(struct repl *r, const struct chosen *c)
     struct chat_session *chat = r->chat;
     struct buf copy = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
-    struct history from;
+    struct choice from = {.common = {.history = buf_c(&c->history), .quiet = true}};
+    struct history *home = choose_open(&from, &(struct choose_want){.reach = CHOOSE_ONE});
     int copied = 0;
 
-    start_reader_of_file(&chat->config, &from, buf_c(&c->history), true);
-    if (chat->in_memory) {
+    if (chat->store.in_memory) {
         warnf("session '%s' is in '%s', and nothing is stored here", buf_c(&c->session),
               buf_c(&c->history));
     } else {
         line_lend(r->line, true);
-        copied = histories_offer(&chat->history, &from, buf_str(&c->session), &copy,
-                                 chat->args->common.quiet, &e);
+        copied = choose_offer_copy(chat->history, home, buf_str(&c->session), &copy,
+                                   chat->args->common.quiet, &e);
         line_lend(r->line, false);
     }
     if (copied < 0)
         repl_report(&e);
     else if (copied > 0)
         load_by_id(r, &copy);
-    history_release(&from);
+    choose_release(&from);
     buf_release(&copy);
 }
 

@@ -23,7 +23,7 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
-#include "chathist/chat/turn.h"
+#include "chathist/chat/turn_store.h"
 
 static char tool_name[] = "f", description[] = "d";
 static char parameters[] = "{\"type\":\"object\",\"properties\":{}}";
@@ -102,16 +102,17 @@ static bool killed(int64_t *lines)
 }
 
 /* Runs the turn. Returns false if it was killed. */
-static bool run(struct turn *t, int64_t kill, struct err *e)
+static bool run(struct turn_store *s, struct turn *t, int64_t kill, struct err *e)
 {
     const struct response_sink sink = {.notice = notice};
 
-    turn_store_prompt_begin(t, NULL);
-    if (turn_store_prompt_end(t, e) < 0 || killed(&kill))
-        return kill > 0;
+    turn_store_claim(s, t);
+    turn_store_prompt(s);
+    if (killed(&kill))
+        return false;
     do {
         (void)turn_ask(t, &sink, e);
-        if (turn_store_answer(t, NULL) < 0)
+        if (!turn_store_answer(s))
             return false;
         printf("A\n");
         if (killed(&kill))
@@ -122,8 +123,7 @@ static bool run(struct turn *t, int64_t kill, struct err *e)
         t->rounds++;
         for (size_t i = 0; i < t->answer.calls_count; i++) {
             run_call(&t->calls[i]);
-            round_keep(t, &t->calls[i]);
-            if (turn_store_result(t, NULL) < 0 || killed(&kill))
+            if (!turn_store_result(s, &t->calls[i]) || killed(&kill))
                 return false;
         }
         round_end(t);
@@ -142,9 +142,9 @@ static void run_turn(const struct providers *known, struct str command, struct b
     struct config c = {0};
     struct history h = {0};
     struct err e = ERR_INIT;
-    struct turn t = {.history = &h,
-                     .memory = memory,
-                     .provider = &p,
+    struct chat_args args = {.store = true};
+    struct turn_store store = {.args = &args, .history = &h, .in_memory = true, .memory = *memory};
+    struct turn t = {.provider = &p,
                      .session = STR("s"),
                      .prompt = str_of(prompt),
                      .max_rounds = 1000,
@@ -165,13 +165,16 @@ static void run_turn(const struct providers *known, struct str command, struct b
     c.value[SETTING_MAX_INPUT_TOKENS] = limits[2];
     if (context_limits_choose(&t.limits, &c, (size_t)number(command, "window"), 0, &e) == 0) {
         t.limits.tools = ask_tools_bytes(&t.ask);
-        if (turn_prepare(&t, &e) == 0)
-            done = run(&t, number(command, "kill"), &e);
+        if (turn_prepare(&t, &h, &store.memory, &e) == 0)
+            done = run(&store, &t, number(command, "kill"), &e);
     }
     printf("E %s\n", !done ? "killed" : e.kind != ERR_NONE ? err_text(&e) : "");
     fflush(stdout);
     err_release(&e);
     turn_release(&t);
+    *memory = store.memory;
+    store.memory = (struct buf){0};
+    turn_store_release(&store);
     buf_release(&url);
     free(name);
     free(address);

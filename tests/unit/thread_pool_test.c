@@ -166,3 +166,63 @@ TEST(its_threads_get_no_signals)
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     CHECK(!sigismember(&blocked, SIGINT));
 }
+
+/* Pieces that can fail: the numbers of those that were joined, and the first error. */
+struct failing {
+    size_t begun, joined;
+    size_t fails; /* the number of the piece that fails */
+    bool in_begin;
+    size_t at[THREAD_POOL_SLOTS];
+};
+
+static int begin_failing(void *ctx, size_t slot, struct err *e)
+{
+    struct failing *f = ctx;
+
+    if (f->begun == COUNT)
+        return 0;
+    f->at[slot] = f->begun++;
+    return f->in_begin && f->at[slot] == f->fails ? err_set(e, ERR_USAGE, "no begin") : 1;
+}
+
+static int work_failing(void *ctx, size_t slot, size_t thread, struct err *e)
+{
+    const struct failing *f = ctx;
+
+    (void)thread;
+    return !f->in_begin && f->at[slot] == f->fails ? err_set(e, ERR_USAGE, "no work") : 0;
+}
+
+static int join_failing(void *ctx, size_t slot, struct err *e)
+{
+    struct failing *f = ctx;
+
+    return f->at[slot] == f->joined++ ? 0 : err_set(e, ERR_USAGE, "not in order");
+}
+
+static void run_failing(size_t fails, bool in_begin, int wanted, size_t joined, const char *text)
+{
+    struct failing f = {.fails = fails, .in_begin = in_begin};
+    struct err e = ERR_INIT;
+
+    for (size_t threads = 1; threads <= THREAD_POOL_MAX; threads++) {
+        f.begun = f.joined = 0;
+        CHECK_INT(thread_pool_run(&(struct thread_pool_job){.threads = threads,
+                                                            .ctx = &f,
+                                                            .begin = begin_failing,
+                                                            .work = work_failing,
+                                                            .join = join_failing},
+                                  &e),
+                  wanted);
+        CHECK(f.joined == joined);
+        CHECK_STR(err_text(&e), text);
+        err_release(&e);
+    }
+}
+
+TEST(an_error_ends_the_run_after_the_pieces_before_it)
+{
+    run_failing(COUNT, false, 0, COUNT, "");
+    run_failing(7, false, -1, 7, "no work");
+    run_failing(7, true, -1, 7, "no begin");
+}

@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "chathist/base/error.h"
+
 /* The largest number of threads: more would wait for memory. */
 #define THREAD_POOL_MAX ((size_t)8)
 /* At most this many pieces have begun and are not done with. */
@@ -36,6 +38,24 @@ void thread_pool_help(struct thread_pool *p);
 /* Is done with the piece that the last call returned. Returns true and the number of the next one,
  * finished, or false after the last one. */
 bool thread_pool_next(struct thread_pool *p, size_t *number);
+
+/* Pieces that can fail. Each has a slot, its place in an array of the caller with
+ * THREAD_POOL_SLOTS elements, from `begin` until `join` has returned. */
+#define THREAD_POOL_SLOTS THREAD_POOL_AHEAD(THREAD_POOL_MAX)
+struct thread_pool_job {
+    size_t threads;
+    bool alone; /* the caller's thread does all the work */
+    void *ctx;
+    /* As in struct thread_pool_work. `begin` returns 1, 0 after the last piece, or -1 with *e
+     * set; `work` returns 0, or -1 with *e set. */
+    int (*begin)(void *ctx, size_t slot, struct err *e);
+    int (*work)(void *ctx, size_t slot, size_t thread, struct err *e);
+    /* Called on the caller's thread for each finished piece, in order. Returns 0, or -1 with *e
+     * set. */
+    int (*join)(void *ctx, size_t slot, struct err *e);
+};
+/* Does all pieces, up to the first error. Returns 0, or -1 with its *e. */
+int thread_pool_run(const struct thread_pool_job *job, struct err *e);
 
 /* Returns true if another thread has set *cancel, which may be NULL. */
 bool thread_pool_cancelled(const atomic_bool *cancel);

@@ -20,7 +20,8 @@
 #include "chathist/chat/server.h"
 #include "chathist/chat/tools.h"
 #include "chathist/chat/turn.h"
-#include "chathist/cli/config.h"
+#include "chathist/chat/turn_store.h"
+#include "chathist/cli/choose.h"
 #include "chathist/history/location.h"
 #include "chathist/history/session.h"
 #include "chathist/llm/http.h"
@@ -29,9 +30,9 @@
 
 struct chat_session {
     const struct chat_args *args; /* borrowed */
-    struct config config;
-    struct history history;
-    struct resume session; /* the session that the turns belong to */
+    struct choice choice;
+    struct history *history; /* the first of the choice */
+    struct resume session;   /* the session that the turns belong to */
     struct providers known;
     struct server server;
     struct request_settings settings;
@@ -46,14 +47,7 @@ struct chat_session {
     struct prices prices;  /* for the computed cost of -u and --json */
     struct schema *schema; /* of --schema; NULL: none */
     struct err unasked;    /* why no request can be sent: no model is known yet */
-    size_t images;         /* of answers, written so far */
-    struct err unsaved;    /* why something of this turn is not in the history */
-    struct hash_map own;   /* ids of the lines that the turns stored */
-    struct buf seen;       /* the id of the newest line when the turn was prepared; empty: none */
-    bool settled;          /* the session was made current, if it should be */
-    bool titled;           /* the title of --title was stored */
-    bool in_memory;        /* nothing is stored: `memory` has the lines of the session */
-    struct buf memory;
+    struct turn_store store;
     bool cut_noted;      /* a notice has said that the server leaves out messages */
     bool refusal_warned; /* the user was warned that calls are refused without a question */
 };
@@ -61,8 +55,8 @@ struct chat_session {
 /* Valid before chat_session_open, so that errors in the command line can be printed as events. */
 #define CHAT_SESSION_INIT                                                                          \
     {                                                                                              \
-        .session = RESUME_INIT, .consent = CONSENT_INIT, .memory = BUF_INIT(SIZE_MAX),             \
-        .seen = BUF_INIT(BUF_LINE), .prices = PRICES_INIT                                          \
+        .session = RESUME_INIT, .consent = CONSENT_INIT, .store = TURN_STORE_INIT,                 \
+        .prices = PRICES_INIT                                                                      \
     }
 
 /* Locates the history and chooses the server. */

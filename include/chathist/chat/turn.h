@@ -2,24 +2,21 @@
  * turn - one turn of a conversation (chat(1)), in the order in which things happen:
  *
  *     turn_prepare        loads the session's thread into the context
- *     turn_store_prompt_begin, _end   store the prompt before the request is sent
  *     turn_ask            sends the request and hands on the text of the answer as it arrives
- *     turn_store_answer   stores the answer, complete or not
  *
  * While the answer calls tools (`calling`), the caller runs a round and calls turn_ask again:
  *
  *     round_begin         looks up the tool of each call; calls that cannot run get a result, and
  *                         so do those that the user does not allow (tool_fail)
- *     round_run           runs the other calls, and reports each call once it has ended; the caller
- *                         stores its result then:
- *     round_keep, turn_store_result
+ *     round_run           runs the other calls, and reports each call once it has ended
  *     round_end           adds calls and results to the context, and empties the answer
  *
  * An error of a call is not an error of the turn: it is the result that the model gets. If a server
  * pauses its turn, turn_ask continues it (llm/exchange), which also counts as a round.
  *
- * Nothing here prints. The caller catches signals (cli/signals) from before turn_store_prompt_begin
- * until after turn_store_answer.
+ * Nothing here prints or stores: chat/turn_store stores the prompt before the first turn_ask, the
+ * answer after each, and the results of the calls. The caller catches signals (cli/signals) from
+ * before the prompt is stored until after the last answer is.
  */
 #ifndef CHATHIST_CHAT_TURN_H
 #define CHATHIST_CHAT_TURN_H
@@ -51,10 +48,6 @@ enum turn_kind {
 struct turn {
     /* Set by the caller, borrowed. */
     enum turn_kind kind;
-    struct history *history;
-    struct buf
-        *memory; /* the lines of the session, to which those of the turn are added; NULL: they
-                         * are in the history */
     const struct provider *provider;
     struct ask ask; /* everything but the context */
     struct str session;
@@ -62,13 +55,11 @@ struct turn {
     struct str system; /* a new system prompt of the session; STR_NONE: the session keeps its own */
     struct str
         messages; /* a text with the context; STR_NONE: the session's thread is the context */
-    struct hash_map *own;     /* gets the ids of the lines that are stored; NULL: none does */
     const char *const *files; /* names of attached files, ends with NULL; NULL: none */
     const struct attachment_list *attachments; /* of the prompt; NULL: none */
     struct context_limits limits;              /* what the context may hold */
     unsigned max_rounds;                       /* rounds of tool calls and continued pauses */
     int64_t tool_timeout_ms;                   /* for each call; 0: none */
-    bool keeps_partial;                        /* `partial` is a file (history/partial) */
     bool cut_noted; /* a notice has said that the server leaves out messages; also an outcome */
 
     /* The outcome. */
@@ -94,9 +85,11 @@ struct turn {
     size_t bad_entries;  /* bad entries of `messages` */
     bool new_system;     /* the system prompt differs from the session's */
     bool prompt_stored;
-    bool finished;        /* the answer is complete and calls no tools */
-    struct buf last;      /* the last prompt, for TURN_AGAIN */
-    struct buf replaces;  /* ids of the lines that this turn supersedes, as `["id","id"` */
+    bool finished;          /* the answer is complete and calls no tools */
+    struct buf last;        /* the last prompt, for TURN_AGAIN */
+    struct buf replaces;    /* ids of the lines that this turn supersedes, as `["id","id"` */
+    struct tool_job *calls; /* of the answer, during a round; NULL: none has begun */
+    /* Of turn_store: */
     struct buf prompt_id; /* ids of the stored lines */
     struct buf answer_id;
     struct draft *unstored; /* lines that are not stored yet, or could not be stored */
@@ -104,27 +97,17 @@ struct turn {
     struct store_write *storing; /* the lines of the prompt, while a thread syncs them, else NULL */
     struct partial partial; /* the answer that is arriving: the sink of turn_ask adds each piece */
     size_t awaited_edits;   /* bytes of `edits` that the file of `partial` names */
-    struct tool_job *calls; /* of the answer, during a round; NULL: none has begun */
 };
 
-/* Adds the text of the session's last prompt; `memory` is as in struct turn. Returns 1, 0 without
+/* Adds the text of the session's last prompt; `memory` is as for turn_prepare. Returns 1, 0 without
  * one, or -1 with *e set. */
 int turn_last_prompt(const struct history *h, const struct buf *memory, struct str session,
                      struct buf *out, struct err *e);
 /* Loads the context: the system prompt, the thread or `messages` within the bounds, then the
- * prompt. TURN_AGAIN and TURN_EDIT leave the turn of the last prompt out. Returns 0, or -1 with *e
- * set: ERR_USAGE without a last prompt. */
-int turn_prepare(struct turn *t, struct err *e);
-/* Both together store the system prompt if it is new, and the prompt unless it is stored
- * (TURN_AGAIN). The first one writes them, the second one syncs them. Between the two calls nothing
- * else may use the history or store lines of the turn, and the request must not be sent.
- * turn_store_prompt_end returns 0, or -1 with *e set. A title (session_draft_title) is stored after
- * a new prompt, and *title is left empty then; NULL: none. */
-void turn_store_prompt_begin(struct turn *t, struct draft *title);
-int turn_store_prompt_end(struct turn *t, struct err *e);
-/* Makes the file that the sink adds each piece of the answer to, unless it is there with all edits
- * so far or is not wanted. The prompt is stored, and nothing of the answer has come. */
-void turn_await(struct turn *t);
+ * prompt. TURN_AGAIN and TURN_EDIT leave the turn of the last prompt out. If `memory` is not NULL,
+ * it has the lines of the session, and the history is not read. Returns 0, or -1 with *e set:
+ * ERR_USAGE without a last prompt. */
+int turn_prepare(struct turn *t, const struct history *h, const struct buf *memory, struct err *e);
 /* Sends the request, or the next one after a round. *e must be empty. Returns 0, or -1 with *e set.
  * If the server refuses images of results, the request is sent again without them. Some answers are
  * errors: ERR_INCOMPLETE if the answer was cut at the length limit or by a full context, or was
@@ -132,19 +115,6 @@ void turn_await(struct turn *t);
  * too long. Then the request is sent again without the older half of the earlier messages, once in
  * a turn; ERR_LIMIT for calls without tools, and for calls or a pause when no round is left. */
 int turn_ask(struct turn *t, const struct response_sink *sink, struct err *e);
-/* Stores the answer, and before it lines that could not be stored earlier. If no text arrived, the
- * line has the content "" and a finish_reason (`error`, `interrupted`) that keeps the answer and
- * its prompt out of every later request (llm/context). An answer whose calls are not to be run is
- * marked as failed. Returns 0, or -1 with *e set: ERR_ABSENT if
- * the prompt was deleted meanwhile; then neither this nor another program stores the lines. */
-int turn_store_answer(struct turn *t, struct err *e);
-/* Stores the result of round_keep. If tools have edited files, the file of the next answer is made
- * first, so that a kill does not lose their names. Returns 0, or -1 as turn_store_answer. */
-int turn_store_result(struct turn *t, struct err *e);
-/* Notes a file that was made for the answer: its line names it in `files_modified`. */
-void turn_add_file(struct turn *t, struct str name);
-/* Adds the lines that could not be stored to `memory`. Returns 0, or -1 with *e set. */
-int turn_remember(struct turn *t, struct buf *memory, struct err *e);
 void turn_release(struct turn *t);
 
 /* Fills t->calls from t->answer, which does not change until round_end. */
@@ -152,9 +122,6 @@ void round_begin(struct turn *t);
 /* Runs the calls without a result (tool_run). Returns 0, or -1 with ERR_SIGNAL if it was
  * interrupted; every call has a result in either case. */
 int round_run(struct turn *t, const struct tool_watch *watch, struct err *e);
-/* Adds the line of a call that has ended to those that turn_store_result stores. What it has edited
- * goes into the line of the next answer. */
-void round_keep(struct turn *t, struct tool_job *job);
 /* Does nothing if no round was begun. */
 void round_end(struct turn *t);
 

@@ -1,8 +1,12 @@
 /*
- * choose - the options that choose histories, sessions and messages. They have the same names and
- * the same meaning in every program.
+ * choose - which histories and sessions a program works with. Every program opens them with
+ * choose_open, whatever it does with them, and the options that choose have the same names and the
+ * same meaning in all of them.
  *
- *     choose_next -> choose_open -> for each history: choose_in, or choose_list -> choose_report
+ *     choose_next -> choose_open -> for each history: choose_in -> choose_report -> choose_release
+ *
+ * session_match.h lists the sessions that the options select, and choose_session.h chooses the one
+ * that a new message belongs to.
  */
 #ifndef CHATHIST_CLI_CHOOSE_H
 #define CHATHIST_CLI_CHOOSE_H
@@ -17,7 +21,7 @@
 #include "chathist/cli/options.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/location.h"
-#include "chathist/history/session_list.h"
+#include "chathist/history/session_summary.h"
 
 /* Keys of the options that have no letter. */
 enum {
@@ -56,7 +60,7 @@ enum {
     {CHOOSE_ALL, "all", OPT_FLAG, NULL, "read every history that is registered as yours"},         \
     {CHOOSE_REPO, "repo", OPT_TEXT, "TEXT", "read only those of --all with TEXT in their path"},   \
     {OPT_HISTORY, "history", OPT_FILE, "FILE", "read this history file; may be repeated"}
-/* The row of a program that also reads the user's database (cli/remote.h). */
+/* The row of a program that also reads the user's database (see struct choose_want). */
 #define CHOOSE_REMOTE                                                                              \
     {CHOOSE_DATABASE, "remote", OPT_FLAG, NULL, "read your database, with hist-sync"}
 /* The row of a program whose output may go to a pager (out_page). */
@@ -65,13 +69,14 @@ enum {
      "print long output on the terminal, without a pager"}
 /* clang-format on */
 
-/* Zero-initialise. */
+/* Zero-initialise. A program that does not call choose_next sets `common`. */
 struct choice {
     struct opt_common common;
     struct filter filter; /* its sessions are those of the last choose_in */
     size_t limit;         /* SIZE_MAX: all; 0: not given */
     bool all, unpaged;
-    bool remote;           /* --remote: one of the functions of cli/remote.h is called */
+    bool remote;           /* --remote: read the user's database */
+    const char *match;     /* only sessions that meet this query (session_match.h); NULL: all */
     const char *repo;      /* --repo, or NULL */
     struct arg_list names; /* of sessions: -s and the operands */
     struct arg_list files; /* --history */
@@ -95,30 +100,43 @@ struct choice {
  * sessions in `names` if the program takes sessions as operands. */
 int choose_next(struct choice *c, struct opt_parser *p, char **value);
 
-/* Which histories are opened if neither --history nor --all is given: */
-enum choose_reach {
-    CHOOSE_ONE, /* the one that start_reader finds */
-    /* The same; a session that it does not have is looked for in all trusted histories of the user,
-     * which then follow the first, unless the history was named with CHAT_HISTORY. */
-    CHOOSE_ANYWHERE,
-    CHOOSE_OTHERS, /* and another program's beside it (history/location.h) */
-    CHOOSE_PLACE,  /* the one that start_history finds; it need not exist */
-    CHOOSE_USERS,  /* the one that start_history finds, and all others of the user */
+/* What a program wants. All zero: to read one history. */
+struct choose_want {
+    enum choose_use {
+        CHOOSE_READ,         /* it stores nothing, and a history that is named must exist */
+        CHOOSE_CHANGE,       /* it changes a history, which must exist if it is named */
+        CHOOSE_STORE,        /* it stores messages, and may begin the history */
+        CHOOSE_STORE_IF_ANY, /* the same, but it also works without a place for a history */
+    } use;
+    /* Which histories are opened if neither --history nor --all is given. */
+    enum choose_reach {
+        CHOOSE_ONE, /* the one of this place (history/location.h) */
+        /* The same; a session that it does not have is looked for in all trusted histories of the
+         * user, which then follow the first, unless the history was named with CHAT_HISTORY. */
+        CHOOSE_ANYWHERE,
+        CHOOSE_BESIDE, /* and another program's beside it */
+        CHOOSE_USERS,  /* and all others of the user */
+    } reach;
+    bool checked;        /* a file that is not a history must not be changed (store_check) */
+    const char *session; /* the session if none is named; NULL: none */
+    /* With --remote the only history is one of the named sessions, or of `last`. If no session is
+     * named, the program may want one of these instead: */
+    const struct arg_list *texts; /* the messages that have all of the texts in their content or
+                                   * tool calls, upper and lower case being the same */
+    struct session_list *list;    /* an empty history, and the sessions of the database in this
+                                   * list, which the caller releases, the last used first */
+    size_t limit;                 /* only this many of the newest; SIZE_MAX: all */
 };
 
-/* Opens the histories: those of --history in their order, then with --all every history of the
- * user, the last written first.
+/* Loads the configuration and opens the histories: those of --history in their order, then with
+ * --all every history of the user, the last written first. Returns the first of them.
  *
- * Reads the names of the sessions; without any, `otherwise` (may be NULL) is one. For each `-` it
- * reads standard input: every line up to its first TAB is an exact id; empty lines are skipped. An
- * id in the form of a JSON string, as list_add_id writes it, is decoded and exact, also as an
- * argument. Ends the program if such a string is not JSON, if a named history does not exist, or on
- * any other error. */
-void choose_open(struct choice *c, enum choose_reach reach, const char *otherwise);
-/* For cli/remote: loads the configuration and reads the names of the sessions, as choose_open does;
- * then opens one history. */
-void choose_begin(struct choice *c, const char *otherwise);
-void choose_add_file(struct choice *c, const char *file);
+ * Reads the names of the sessions. For each `-` it reads standard input: every line up to its first
+ * TAB is an exact id; empty lines are skipped. An id in the form of a JSON string, as list_add_id
+ * writes it, is decoded and exact, also as an argument. Ends the program if such a string is not
+ * JSON, if a history that must exist does not (its name may be mistyped, and a job that continued
+ * would report success), if a session of the database is absent, or on any other error. */
+struct history *choose_open(struct choice *c, const struct choose_want *want);
 /* May there be several histories, so that each row must name its own? */
 bool choose_many(const struct choice *c);
 /* Puts the ids of the named sessions of a history into filter.sessions. Returns false if sessions
@@ -133,15 +151,6 @@ int choose_one(struct choice *c);
 struct history *choose_home(const struct choice *c);
 /* Reports in which other histories the sessions are, unless the program is quiet. */
 void choose_tell_homes(const struct choice *c);
-/* Lists the sessions of a history that are chosen, the last used first, at most `limit`. With `id`,
- * only those whose id begins, or else ends, with it, or else those of which it begins the digits at
- * the end. Returns 0, or -1 with *e set. */
-int choose_list(struct choice *c, struct session_list *l, const struct history *h, const char *id,
-                size_t limit, struct err *e);
-/* Clears the marks of the sessions of a list that were not used within --since and --until, or have
- * no message that --role and --model accept. Returns 0, or -1 with *e set. */
-int choose_mark(const struct choice *c, const struct session_list *l, bool *marked,
-                const struct history *h, struct err *e);
 /* If nothing was found because the one history that was read is empty, says on a terminal that the
  * user has others. */
 void choose_hint_others(const struct choice *c);

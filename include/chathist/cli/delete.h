@@ -26,7 +26,6 @@ struct delete_wish {
      * deleting it. The sessions used first are deleted first. */
     bool limited;
     uint64_t max_size;
-    const char *match; /* it meets this query (session_match.h); NULL: not set */
     bool dry_run, force;
 };
 

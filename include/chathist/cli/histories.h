@@ -1,6 +1,6 @@
 /*
- * histories - all histories of the user: those of an option such as --all, and the one that has a
- * session which the present history does not have.
+ * histories - the histories that a program has opened, or all of the user's, and the one of them
+ * that has a session. Programs open them with choose_open (choose.h).
  */
 #ifndef CHATHIST_CLI_HISTORIES_H
 #define CHATHIST_CLI_HISTORIES_H
@@ -22,6 +22,9 @@ struct histories {
 
 /* Takes over a history. */
 void histories_add(struct histories *l, struct history h);
+/* Adds the user's own history, in whichever directory the program was started; it may not exist
+ * yet. */
+void histories_add_own(struct histories *l, const struct config *c);
 /* Adds all histories of the user that exist and are not in the list, the last written first. Ends
  * the program if the register cannot be read. */
 void histories_add_all(struct histories *l, const struct config *c);
@@ -48,25 +51,5 @@ int history_look_up(const struct history *h, struct str name, bool exact, struct
  * read. */
 int histories_find(const struct histories *l, size_t first, struct str name, bool exact,
                    size_t *place, struct buf *id, struct err *e);
-
-/* Copies a session into the history `to`, with its title, up to the message `at` (see
- * fork_session), and sets *id to the id of the copy and *count to the number of messages in it. If
- * `from` is the same history, that accepts one that is not trusted. Returns 0, or -1 with *e
- * set. */
-int histories_fork(struct history *to, struct history *from, struct str session, struct str at,
-                   struct buf *id, size_t *count, bool quiet, struct err *e);
-/* Asks on the terminal whether a session of another history is to be copied into this one, and
- * copies it. Returns 1 and *id; 0 if the user does not want that, or if standard input or error is
- * no terminal; or -1 with *e set. */
-int histories_offer(struct history *to, struct history *from, struct str session, struct buf *id,
-                    bool quiet, struct err *e);
-
-/* Looks for the session of chat -s, if this history does not have it, in the other histories of the
- * user. If one has a session of that id, which programs generate, it must not begin here as another
- * one: the user may have it copied into this history, else the program ends. If the id is a name,
- * which two repositories may have, a hint on a terminal says so. Returns the id of the copy, which
- * the caller frees, or NULL. */
-char *histories_seek(const struct resume_wish *wish, const struct config *c, struct history *h,
-                     bool quiet);
 
 #endif

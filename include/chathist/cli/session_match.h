@@ -1,25 +1,29 @@
 /*
- * session_match - the sessions that meet a query (search/query.h): one message of the session meets
- * it, or, if the query has only words, the title.
+ * session_match - the sessions of a history that the options of choose.h select: by name, the time
+ * of their last use, the role or model of a message, or a query (search/query.h). A session meets
+ * a query if one of its messages does, or, if the query has only words, its title.
  */
 #ifndef CHATHIST_CLI_SESSION_MATCH_H
 #define CHATHIST_CLI_SESSION_MATCH_H
 
 #include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 
 #include "chathist/base/error.h"
+#include "chathist/cli/choose.h"
 #include "chathist/history/location.h"
-#include "chathist/history/session_summary.h"
+#include "chathist/history/session_list.h"
 
-/* Clears the marks of the sessions of a history that do not meet the query. Its times count from
- * `now`, in microseconds. Returns 0, or -1 with *e set (ERR_USAGE for a bad query). */
-int session_match_mark(const char *query, int64_t now, const struct session_list *l, bool *marked,
+/* Sets the query of --match, and ends the program if it is bad or empty. */
+void session_match_query(struct choice *c, const char *query);
+/* Clears the marks of the sessions of a list that are not selected; their names are not compared.
+ * `h` is not read if neither roles, models nor a query are given. Returns 0, or -1 with *e set. */
+int session_match_mark(const struct choice *c, const struct session_list *l, bool *marked,
                        const struct history *h, struct err *e);
-/* Removes the sessions that do not meet the query from the list. Returns as session_match_mark. */
-int session_match_restrict(const char *query, int64_t now, struct session_list *l,
-                           const struct history *h, struct err *e);
-/* Returns 0, or -1 with *e set to ERR_USAGE if the query is bad or empty. */
-int session_match_check(const char *query, struct err *e);
+/* Lists the sessions of a history that are selected, the last used first, at most `limit`. With
+ * `id`, only those whose id begins, or else ends, with it, or else those of which it begins the
+ * digits at the end. Returns 0, or -1 with *e set. */
+int session_match_list(struct choice *c, struct session_list *l, const struct history *h,
+                       const char *id, size_t limit, struct err *e);
 
 #endif

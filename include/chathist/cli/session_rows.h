@@ -28,8 +28,7 @@ struct row {
 struct session_rows {
     enum rows_by by;
     bool reverse;
-    const char *id;    /* only ids that begin, or else end, with it; NULL: all */
-    const char *match; /* only sessions that meet this query (session_match.h); NULL: all */
+    const char *id; /* only ids that begin, or else end, with it; NULL: all */
     size_t limit;
     /* Results: */
     struct row *at;
@@ -37,9 +36,8 @@ struct session_rows {
     struct session_list *lists; /* one for each history of the choice */
 };
 
-/* Lists the chosen sessions of all opened histories, or with --remote opens those of the database.
- * Returns 0, or -1 with *e set (ERR_USAGE for a bad query). The caller releases it in either
- * case. */
+/* Opens the histories (choose_open), and lists the chosen sessions of all, or with --remote those
+ * of the database. Returns 0, or -1 with *e set. The caller releases it in either case. */
 int session_rows_load(struct session_rows *r, struct choice *c, struct err *e);
 void session_rows_release(struct session_rows *r, size_t histories);
 

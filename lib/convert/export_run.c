@@ -1,4 +1,4 @@
-#include "chathist/cli/export_run.h"
+#include "chathist/convert/export_run.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,10 +17,6 @@
 #include "chathist/base/system.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
-#include "chathist/cli/diagnostics.h"
-#include "chathist/cli/show.h"
-#include "chathist/cli/signals.h"
-#include "chathist/cli/start.h"
 #include "chathist/convert/export_select.h"
 #include "chathist/convert/redact.h"
 #include "chathist/history/append.h"
@@ -174,18 +170,14 @@ struct reader {
 struct run {
     struct export_job *job;
     const struct history *history;
-    /* The sessions that the options choose, and the places of their ids, borrowed. Of an export
-     * whose lines keep the order of the file, only if an option restricts them. */
+    /* The sessions of job->list, and the places of their ids, borrowed. Of an export whose lines
+     * keep the order of the file, only if it is restricted. */
     struct session_list list;
     struct hash_map chosen;
-    struct export_stdout to_stdout;
     struct selection select;
     size_t *order; /* indexes of the exported sessions, in the order of the output */
     size_t count;
-    int status;
-    int cancel_fd;
-    unsigned read;      /* lines since cancel_fd was looked at */
-    void (*tick)(void); /* shows progress; NULL if standard error is no terminal */
+    unsigned read; /* lines since cancel_fd was looked at */
     size_t threads;
     struct reader readers[THREAD_POOL_MAX]; /* the first is the caller's */
 };
@@ -208,11 +200,6 @@ static int readers_open(struct run *r, struct err *e)
 
 /* ---- which sessions ---- */
 
-static bool is_restricted(const struct run *r)
-{
-    return choose_restricts(&r->job->choice) || r->job->choice.limit > 0;
-}
-
 /* Returns whether the output has the lines in the order of the file, and not sessions by their
  * times. */
 static bool in_file_order(const struct run *r)
@@ -222,14 +209,15 @@ static bool in_file_order(const struct run *r)
     return job->format->lines || job->messages || (job->state && !job->directory);
 }
 
+/* Lists the chosen sessions. That comes after selection_load: a session that begins between the two
+ * would count as exported in the state, and not be exported. */
 static int load_chosen(struct run *r, struct err *e)
 {
     struct session_list *l = &r->list;
-    size_t limit = r->job->choice.limit;
 
-    if (!is_restricted(r) && in_file_order(r))
+    if (!r->job->restricted && in_file_order(r))
         return 0;
-    if (choose_list(&r->job->choice, l, r->history, NULL, limit > 0 ? limit : SIZE_MAX, e) < 0)
+    if (r->job->list(r->job->arg, l, e) < 0)
         return -1;
     for (size_t i = 0; i < l->count; i++)
         hash_map_set(&r->chosen, l->at[i].id, i);
@@ -238,7 +226,7 @@ static int load_chosen(struct run *r, struct err *e)
 
 static bool is_selected(const struct run *r, struct str session_id)
 {
-    return !is_restricted(r) || hash_map_find(&r->chosen, session_id);
+    return !r->job->restricted || hash_map_find(&r->chosen, session_id);
 }
 
 /* Returns whether the lines can be exported as they are read, so that none has to be found
@@ -276,8 +264,9 @@ static void want_all(struct run *r)
 
 /* Selects the named sessions that have lines, and reports the others. Returns false if sessions
  * were named and no session has lines. */
-static bool want_named(struct run *r, const struct filter_list *named)
+static bool want_named(struct run *r)
 {
+    const struct filter_list *named = r->job->named;
     bool any = named->count == 0;
 
     for (size_t i = 0; i < named->count; i++) {
@@ -285,12 +274,10 @@ static bool want_named(struct run *r, const struct filter_list *named)
         size_t session = selection_find(&r->select, id);
 
         any = any || session != SELECTION_NONE;
-        if (session == SELECTION_NONE) {
-            warnf("session '%.*s' has no messages", (int)id.n, id.p);
-            r->status = exit_code(ERR_ABSENT);
-        } else if (!r->select.sessions[session].wanted) {
+        if (session == SELECTION_NONE)
+            r->job->absent(r->job->arg, id);
+        else if (!r->select.sessions[session].wanted)
             want(r, session);
-        }
     }
     return any;
 }
@@ -322,9 +309,9 @@ static int make_progress(struct run *r, const struct reader *d, struct err *e)
 {
     if (d != r->readers)
         return 0;
-    if (r->tick)
-        r->tick();
-    return r->read++ % CANCEL_LINES == 0 ? cancelled(r->cancel_fd, e) : 0;
+    if (r->job->tick)
+        r->job->tick();
+    return r->read++ % CANCEL_LINES == 0 ? cancelled(r->job->cancel_fd, e) : 0;
 }
 
 static int read_line(struct run *r, struct reader *d, size_t i, struct err *e)
@@ -396,36 +383,27 @@ struct piece {
     struct scan scan;  /* of write_stream */
     struct export text;
     uint64_t bad_lines;
-    struct err error;
-    int rc;
 };
-
-/* The most pieces that are under way. */
-#define PIECES THREAD_POOL_AHEAD(THREAD_POOL_MAX)
 
 struct pieces {
     struct run *run;
-    struct export *to;       /* NULL: a file for each session */
-    struct scan scan;        /* of write_stream */
-    struct piece at[PIECES]; /* by number */
-    size_t next;             /* in run.order */
+    struct export *to; /* NULL: a file for each session */
+    struct scan scan;  /* of write_stream */
+    struct piece at[THREAD_POOL_SLOTS];
+    size_t next; /* in run.order */
     off_t next_line;
 };
 
-static struct piece *piece_at(struct pieces *p, size_t number)
-{
-    return &p->at[number % PIECES];
-}
-
-static bool begin_sessions(void *ctx, size_t number)
+static int begin_sessions(void *ctx, size_t slot, struct err *e)
 {
     struct pieces *p = ctx;
     const struct run *r = p->run;
-    struct piece *piece = piece_at(p, number);
+    struct piece *piece = &p->at[slot];
     off_t most = p->to ? PIECE : SMALL_PIECE;
 
+    (void)e;
     if (p->next == r->count)
-        return false;
+        return 0;
     piece->first = p->next;
     piece->bytes = 0;
     piece->from = r->select.scan.size;
@@ -442,64 +420,60 @@ static bool begin_sessions(void *ctx, size_t number)
     } while (p->next < r->count &&
              piece->bytes + r->select.sessions[r->order[p->next]].bytes < most);
     piece->end = p->next;
-    return true;
+    return 1;
 }
 
-static void do_sessions(void *ctx, size_t number, size_t thread)
+static int do_sessions(void *ctx, size_t slot, size_t thread, struct err *e)
 {
     struct pieces *p = ctx;
     struct run *r = p->run;
-    struct piece *piece = piece_at(p, number);
+    struct piece *piece = &p->at[slot];
     struct reader *d = &r->readers[thread];
+    int rc = 0;
 
-    piece->rc = 0;
     if (piece->bytes > PIECE_MAX)
-        return;
+        return 0;
     /* If this fails, the lines are read one by one. */
     if (piece->until - piece->from <= PIECE_SPAN)
         (void)selection_read_part(&r->select, &d->part, piece->from,
                                   (size_t)(piece->until - piece->from), NULL);
-    for (size_t i = piece->first; piece->rc == 0 && i < piece->end; i++)
-        piece->rc = write_session(r, d, &piece->text, r->order[i], &piece->error);
+    for (size_t i = piece->first; rc == 0 && i < piece->end; i++)
+        rc = write_session(r, d, &piece->text, r->order[i], e);
+    return rc;
 }
 
-/* Writes what a thread has made. */
-static int write_piece(struct pieces *p, struct piece *piece, struct err *e)
+/* Writes the text that a thread has made. */
+static int write_piece(void *ctx, size_t slot, struct err *e)
 {
+    struct pieces *p = ctx;
+    struct piece *piece = &p->at[slot];
     struct run *r = p->run;
 
-    if (piece->rc < 0) {
-        err_set(e, piece->error.kind, "%s", err_text(&piece->error));
-        return -1;
-    }
     r->select.bad_lines += piece->bad_lines;
-    if (r->tick)
-        r->tick();
-    if (cancelled(r->cancel_fd, e) < 0)
+    if (r->job->tick)
+        r->job->tick();
+    if (cancelled(r->job->cancel_fd, e) < 0)
         return -1;
     if (p->to && piece->bytes > PIECE_MAX)
         return write_session(r, r->readers, p->to, r->order[piece->first], e);
     return p->to ? export_add_part(p->to, &piece->text, e) : 0;
 }
 
-static int write_pieces(struct pieces *p, bool (*begin)(void *, size_t),
-                        void (*work)(void *, size_t, size_t), struct err *e)
+static int write_pieces(struct pieces *p, int (*begin)(void *, size_t, struct err *),
+                        int (*work)(void *, size_t, size_t, struct err *), struct err *e)
 {
-    struct thread_pool *pool =
-        thread_pool_new(&(struct thread_pool_work){p->run->threads, p, begin, work});
-    size_t number;
-    int rc = 0;
+    int rc;
 
-    for (size_t i = 0; i < PIECES; i++)
+    for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
         export_part(&p->at[i].text, p->run->job->format);
-    thread_pool_help(pool);
-    while (rc == 0 && thread_pool_next(pool, &number))
-        rc = write_piece(p, piece_at(p, number), e);
-    thread_pool_free(pool);
-    for (size_t i = 0; i < PIECES; i++) {
+    rc = thread_pool_run(&(struct thread_pool_job){.threads = p->run->threads,
+                                                   .ctx = p,
+                                                   .begin = begin,
+                                                   .work = work,
+                                                   .join = write_piece},
+                         e);
+    for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
         export_release(&p->at[i].text);
-        err_release(&p->at[i].error);
-    }
     return rc;
 }
 
@@ -524,35 +498,32 @@ static int write_selected(struct run *r, struct export *x, struct err *e)
 
 /* ---- the lines as they are read: see is_streamed ---- */
 
-static bool begin_lines(void *ctx, size_t number)
+static int begin_lines(void *ctx, size_t slot, struct err *e)
 {
     struct pieces *p = ctx;
-    struct piece *piece = piece_at(p, number);
 
-    piece->rc = scan_split(&p->scan, &p->next_line, PIECE, &piece->scan, &piece->error);
-    return piece->rc != 0;
+    return scan_split(&p->scan, &p->next_line, PIECE, &p->at[slot].scan, e);
 }
 
-static void do_lines(void *ctx, size_t number, size_t thread)
+static int do_lines(void *ctx, size_t slot, size_t thread, struct err *e)
 {
     struct pieces *p = ctx;
-    struct piece *piece = piece_at(p, number);
+    struct piece *piece = &p->at[slot];
     struct reader *d = &p->run->readers[thread];
     struct line l;
+    int rc = 0;
 
-    if (piece->rc < 0)
-        return;
-    while (piece->rc >= 0 &&
-           (piece->rc = scan_message(&piece->scan, &d->line, &l, &piece->error)) > 0) {
+    while (rc >= 0 && (rc = scan_message(&piece->scan, &d->line, &l, e)) > 0) {
         if (!is_selected(p->run, d->line.session_id))
             continue;
         /* A line stays valid without its secrets. */
         if (d->redactor)
             (void)message_parse(&d->line, cleaned(d, l.text));
-        piece->rc = export_line(&piece->text, &d->line, &piece->error);
+        rc = export_line(&piece->text, &d->line, e);
     }
     piece->bad_lines = piece->scan.bad;
     scan_close(&piece->scan);
+    return rc;
 }
 
 static int write_stream(struct run *r, struct export *x, struct err *e)
@@ -653,7 +624,7 @@ static int write_named(struct run *r, struct export *x, struct err *e)
     if (rc == 0)
         rc = write_group(x, &n, e);
     if (rc == 0)
-        start_report_entries(path, n.bad, false, r->job->choice.common.quiet);
+        r->job->bad_entries = n.bad;
     thread_release(&n.thread);
     buf_release(&text);
     if (!is_stdin && fd >= 0)
@@ -695,7 +666,7 @@ static int replace_file(struct run *r, struct reader *d, size_t session, const c
         return -1;
     f.one_of_many = one_of_many;
     if (write_document(r, d, session, write_to_file, &f, false, e) < 0 ||
-        cancelled(r->cancel_fd, e) < 0) {
+        cancelled(r->job->cancel_fd, e) < 0) {
         file_replace_drop(&f);
         return -1;
     }
@@ -705,13 +676,14 @@ static int replace_file(struct run *r, struct reader *d, size_t session, const c
     return 0;
 }
 
-static int to_stdout(struct run *r, struct err *e)
+static int to_sink(struct run *r, struct err *e)
 {
-    if (write_document(r, r->readers, SELECTION_NONE, export_to_stdout, &r->to_stdout, false, e) <
-        0)
+    const struct export_job *job = r->job;
+
+    if (write_document(r, r->readers, SELECTION_NONE, job->sink, job->arg, false, e) < 0)
         return -1;
-    /* After a failure, which out_close reports, no line counts as exported. */
-    if (r->job->state && out_flush(r->to_stdout.out) < 0)
+    /* After a failure, which the caller reports, no line counts as exported. */
+    if (job->state && job->flush(job->arg) < 0)
         r->select.moved = false;
     return 0;
 }
@@ -739,31 +711,32 @@ static int to_growing_file(struct run *r, struct err *e)
     return rc;
 }
 
-static void do_files(void *ctx, size_t number, size_t thread)
+static int do_files(void *ctx, size_t slot, size_t thread, struct err *e)
 {
     struct pieces *p = ctx;
     struct run *r = p->run;
-    struct piece *piece = piece_at(p, number);
+    struct piece *piece = &p->at[slot];
     struct reader *d = &r->readers[thread];
     struct buf name = BUF_INIT(BUF_SMALL);
+    int rc = 0;
 
-    piece->rc = 0;
-    for (size_t i = piece->first; piece->rc == 0 && i < piece->end; i++) {
+    for (size_t i = piece->first; rc == 0 && i < piece->end; i++) {
         size_t redacted = d->redacted;
         char *path;
 
         /* The first line gives the name. Its secrets are counted when it is written. */
-        piece->rc = read_line(r, d, r->select.sessions[r->order[i]].first, &piece->error);
-        if (piece->rc < 0)
+        rc = read_line(r, d, r->select.sessions[r->order[i]].first, e);
+        if (rc < 0)
             break;
         d->redacted = redacted;
         buf_clear(&name);
         add_file_name(&name, r->job->format, &d->line);
         path = path_join(r->job->output, buf_c(&name));
-        piece->rc = replace_file(r, d, r->order[i], path, &piece->error);
+        rc = replace_file(r, d, r->order[i], path, e);
         free(path);
     }
     buf_release(&name);
+    return rc;
 }
 
 static int to_directory(struct run *r, struct err *e)
@@ -784,19 +757,10 @@ static int to_directory(struct run *r, struct err *e)
 
 /* ---- the whole run ---- */
 
-/* Ends the program if an output would overwrite the history or one of its companions. */
-static void check_output_place(const struct run *r, const char *path, const char *option)
-{
-    const char *why = path ? history_file_of(r->history, path) : NULL;
-
-    if (why)
-        die_usage("%s: '%s' %s", option, path, why);
-}
-
 static int write_output(struct run *r, struct err *e)
 {
     if (!r->job->output)
-        return to_stdout(r, e);
+        return to_sink(r, e);
     if (r->job->directory)
         return to_directory(r, e);
     if (r->job->state)
@@ -805,32 +769,25 @@ static int write_output(struct run *r, struct err *e)
     return replace_file(r, r->readers, SELECTION_NONE, r->job->output, e);
 }
 
-/* Selects lines of the history. Returns 1; 0 if every named session is absent; -1 with *e set. If
- * standard input has no name, the document has no session. */
+/* Selects lines of the history. Returns 1; 0 if no named session has lines; -1 with *e set. */
 static int select_lines(struct run *r, struct err *e)
 {
-    struct export_job *job = r->job;
-    const struct filter_list *named = &job->choice.filter.sessions;
-    int rc = 1;
+    const struct export_job *job = r->job;
+    bool streamed = is_streamed(r);
+    size_t most;
 
-    (void)choose_in(&job->choice, r->history);
-    r->status = choose_report(&job->choice);
-    if (named->count == 0 && r->status != 0)
-        rc = 0;
-    else if (load_chosen(r, e) < 0 ||
-             (!is_streamed(r) && selection_load(&r->select, r->history->dir_fd, r->history->path,
-                                                job->directory, r->tick, e) < 0))
-        rc = -1;
-    if (rc > 0 && !is_streamed(r)) {
-        size_t most = job->all ? r->select.sessions_count : named->count;
-
-        r->order = mem_zalloc((most + 1) * sizeof *r->order);
-        if (job->all)
-            want_all(r);
-        else if (!want_named(r, named))
-            rc = 0;
-    }
-    return rc;
+    if ((!streamed && selection_load(&r->select, r->history->dir_fd, r->history->path,
+                                     job->directory, job->tick, e) < 0) ||
+        load_chosen(r, e) < 0)
+        return -1;
+    if (streamed)
+        return 1;
+    most = job->all ? r->select.sessions_count : job->named->count;
+    r->order = mem_zalloc((most + 1) * sizeof *r->order);
+    if (!job->all)
+        return want_named(r);
+    want_all(r);
+    return 1;
 }
 
 static int from_history(struct run *r, struct err *e)
@@ -845,8 +802,7 @@ static int from_history(struct run *r, struct err *e)
         rc = write_output(r, e);
         if (rc == 0 && r->select.moved && r->job->state)
             rc = selection_save(&r->select, e);
-        progress_end();
-        start_report_bad(r->history, r->select.bad_lines, r->job->choice.common.quiet);
+        r->job->bad_lines = r->select.bad_lines;
     }
     selection_release(&r->select);
     hash_map_release(&r->chosen);
@@ -854,124 +810,29 @@ static int from_history(struct run *r, struct err *e)
     return rc;
 }
 
-/* A failure ends the program, except, if other histories follow (`goes_on`), one of this
- * history. */
-static int run_one(struct export_job *job, const struct history *h, struct out *out, bool goes_on)
+int export_run(struct export_job *job, const struct history *h, struct err *e)
 {
-    struct err e = ERR_INIT;
     struct run r = {.job = job,
                     .history = h,
-                    .to_stdout = {out, job->format->json},
                     .select = SELECTION_INIT,
-                    .cancel_fd = -1,
                     /* Those that write files wait for the disk. */
                     .threads = job->directory ? THREAD_POOL_MAX : thread_pool_size()};
-    const char *file = job->directory ? NULL : job->output;
-    size_t redacted = 0;
-    int rc;
+    int rc = readers_open(&r, e);
 
-    check_output_place(&r, file, "--output");
-    check_output_place(&r, job->state, "--incremental");
-    if (file && job->state && path_same(file, job->state))
-        die_usage("'%s' cannot be both --output and the state of --incremental", file);
-    if (readers_open(&r, &e) < 0)
-        die_err(&e);
-    if (job->output) {
-        r.cancel_fd = interrupt_begin(&e);
-        if (r.cancel_fd < 0)
-            die_err(&e);
-    }
-    if (!job->choice.common.quiet && !out->terminal && progress_possible())
-        r.tick = progress_work;
-    rc = job->messages ? write_output(&r, &e) : from_history(&r, &e);
-    progress_end();
-    if (rc < 0 && e.kind == ERR_SIGNAL)
-        die_signal(interrupt_signal());
-    if (rc < 0 && !goes_on)
-        die_err(&e);
-    if (rc < 0) {
-        warn_err(&e);
-        r.status = exit_code(e.kind);
-        err_release(&e);
-    }
-    if (job->output)
-        interrupt_end();
+    job->redacted = job->bad_entries = 0;
+    job->bad_lines = 0;
+    if (rc == 0)
+        rc = job->messages ? write_output(&r, e) : from_history(&r, e);
     for (size_t i = 0; i < r.threads; i++) {
         struct reader *d = &r.readers[i];
 
-        redacted += d->redacted;
+        job->redacted += d->redacted;
         redactor_free(d->redactor);
         buf_release(&d->part.text);
         buf_release(&d->clean);
         message_release(&d->line);
         line_times_release(&d->times);
     }
-    if (job->redact && !job->choice.common.quiet)
-        warnf("%zu redacted; secrets of another form remain", redacted);
     free(r.order);
-    return r.status;
-}
-
-int export_run(struct export_job *job, const struct history *h, struct out *out)
-{
-    return run_one(job, h, out, false);
-}
-
-/* ---- all histories ---- */
-
-/* Returns the path of the entry for a history in a directory. The caller frees it. */
-static char *entry_path(const char *directory, const struct history *h)
-{
-    struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(SIZE_MAX);
-
-    history_name_add(&name, h);
-    buf_add_c(&path, directory);
-    if (!str_ends(buf_str(&path), STR("/")))
-        buf_add_byte(&path, '/');
-    for (size_t i = 0; i < name.len; i++) {
-        if (name.data[i] == '%')
-            buf_add_c(&path, "=25");
-        else if (name.data[i] == '=')
-            buf_add_c(&path, "=3D");
-        else
-            buf_add_byte(&path, name.data[i] == '/' ? '%' : name.data[i]);
-    }
-    buf_release(&name);
-    return buf_detach(&path);
-}
-
-static void make_directory(const char *path)
-{
-    struct err e = ERR_INIT;
-
-    if (file_make_dirs(path, &e) < 0)
-        die_err(&e);
-}
-
-int export_run_all(struct export_job *job, struct out *out)
-{
-    const char *output = job->output, *state = job->state;
-    int status = 0;
-
-    if (state)
-        make_directory(state);
-    for (size_t i = 0; i < job->choice.histories.count; i++) {
-        const struct history *h = &job->choice.histories.at[i];
-        char *own_output, *own_state;
-        int one;
-
-        if (!h->trusted)
-            continue;
-        job->output = own_output = output ? entry_path(output, h) : NULL;
-        job->state = own_state = state ? entry_path(state, h) : NULL;
-        if (output)
-            make_directory(own_output);
-        one = run_one(job, h, out, true);
-        status = one > status ? one : status;
-        free(own_output);
-        free(own_state);
-    }
-    job->output = output;
-    job->state = state;
-    return status;
+    return rc;
 }

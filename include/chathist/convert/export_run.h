@@ -1,0 +1,50 @@
+/*
+ * export_run - one export: selects lines of a history, converts them on several threads, and writes
+ * the output. Files are created with mode 0600; only regular files are replaced or appended to.
+ */
+#ifndef CHATHIST_CONVERT_EXPORT_RUN_H
+#define CHATHIST_CONVERT_EXPORT_RUN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "chathist/base/error.h"
+#include "chathist/convert/export.h"
+#include "chathist/history/filter.h"
+#include "chathist/history/location.h"
+#include "chathist/history/session_list.h"
+
+/* Strings are borrowed. */
+struct export_job {
+    const struct export_format *format;
+    const char *output;              /* a file or a directory; NULL: `sink` */
+    bool directory;                  /* a file for each session */
+    const char *messages;            /* a file of history lines, `-` for standard input; NULL: the
+                                      * history */
+    const char *state;               /* --incremental (export_select.h), or NULL */
+    bool all;                        /* every session, else those of `named` */
+    bool restricted;                 /* only sessions that `list` lists */
+    bool raw;                        /* also lines that do not count in their session's thread */
+    bool redact;                     /* replace secrets (redact.h) */
+    const struct filter_list *named; /* the ids of sessions, borrowed */
+    /* The functions are called with `arg`, from the thread of the caller. */
+    void *arg;
+    export_sink *sink;
+    int (*flush)(void *arg); /* of `sink`: returns -1 if not all could be written */
+    /* Lists the sessions that are chosen, those used last first. Returns 0, or -1 with *e set. */
+    int (*list)(void *arg, struct session_list *l, struct err *e);
+    void (*absent)(void *arg, struct str id); /* a named session has no lines */
+    void (*tick)(void);                       /* called now and then, or NULL */
+    int cancel_fd;                            /* once it is readable, the export ends; -1: none */
+    /* The outcome. */
+    size_t redacted;    /* secrets that were replaced */
+    uint64_t bad_lines; /* of the history */
+    size_t bad_entries; /* of `messages` */
+};
+
+/* Performs the export. Returns 0, also if no named session has lines; or -1 with *e set, ERR_SIGNAL
+ * if cancel_fd became readable. */
+int export_run(struct export_job *job, const struct history *h, struct err *e);
+
+#endif
