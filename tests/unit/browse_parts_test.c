@@ -323,3 +323,32 @@ TEST(a_long_result_is_folded_to_a_line_and_unfolds)
     CHECK(p.at == 1 && str_starts(line_at(&p, 4), STR("\xe2\x96\xb8 result line 0:")));
     end(&p, &text);
 }
+
+TEST(a_hit_in_a_call_is_brought_into_view)
+{
+    struct thread t = {0};
+    struct browse_parts parts;
+    struct browse_pane p;
+    struct buf line = BUF_INIT(BUF_LINE);
+    bool seen = false;
+
+    buf_add_c(&line,
+              "{\"id\":\"m\",\"session_id\":\"s\",\"timestamp\":\"t\",\"role\":\"assistant\","
+              "\"content\":\"text\",\"tool_calls\":[{\"id\":\"c\",\"type\":\"function\","
+              "\"function\":{\"name\":\"run\",\"arguments\":\"{");
+    for (int i = 0; i < 30; i++)
+        buf_addf(&line, "\\\"a%d\\\":%d,", i, i);
+    buf_add_c(&line, "\\\"b\\\":\\\"needle\\\"}\"}}]}");
+    thread_add(&t, buf_str(&line));
+    browse_pane_init(&p);
+    browse_pane_resize(&p, 60, 10);
+    browse_parts_make(&parts, &t);
+    browse_pane_set(&p, &t, &parts, false);
+    browse_pane_search(&p, STR("needle"), false);
+    CHECK(next_hit(&p, true));
+    CHECK(p.hit_at.at == SIZE_MAX);
+    for (size_t row = 0; row < 10; row++)
+        seen = seen || str_eq_c(line_at(&p, row), "b: needle");
+    CHECK(seen);
+    end(&p, &line);
+}
