@@ -136,6 +136,48 @@ no_index() {
 
 # ---- what is in its place
 
+# edit OLD NEW [FROM]: changes a session id in place, behind that byte, as no program of ours does.
+edit() {
+    python3 -c 'import sys
+f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(sys.argv[1].encode(), int(sys.argv[3]))); f.write(sys.argv[2].encode())' \
+        "$1" "$2" "${3:-0}"
+}
+
+# Writers do not look at the index, so it takes this for an append. Where it is found to be wrong, it is made anew.
+@test "index: a line that was changed in place before a program appended one" {
+    make_large
+    hist-sessions >first
+    edit session-3 session-x
+    run_expect 0 hist-append -s session-1 'and goes on'
+    run_expect 0 hist-show --json session-3
+    lines_are 59
+    agree
+    run_expect 0 hist-show --raw session-x
+    # When many lines were appended.
+    edit session-5 session-y 300000
+    large_lines 20 300 >>"$HISTORY"
+    agree
+    run_expect 0 hist-show --raw session-y
+    # By hist-check --repair.
+    edit session-7 session-z 100000
+    run_expect 0 hist-append -s session-1 'and goes on'
+    run_expect 0 hist-check -q --repair
+    no_index
+    run_expect 0 hist-show --raw session-z
+    agree
+    # By hist-check, which reads everything.
+    edit session-8 session-w 100000
+    run_expect 0 hist-append -s session-1 'and goes on'
+    run_expect 0 hist-sessions --limit all
+    [[ $(<"$OUT") != *session-w* ]] || fail 'the list shows the edit by itself'
+    run_expect 0 hist-check
+    stdout_has "h.jsonl.idx: warning: it did not match the history, and was removed"
+    no_index
+    run_expect 0 hist-sessions --limit all
+    stdout_has session-w
+    agree
+}
+
 @test "index: a link, a FIFO or a directory in its place is left alone" {
     make_large
     echo 'not for us' >elsewhere

@@ -157,6 +157,30 @@ no_skip() {
     run_expect 2 ls small.skip small.idx
 }
 
+@test "skip: a history that was changed by hand" {
+    make_large
+    make_skip
+    python3 -c 'f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(b"lorem", 3000000)); f.write(b"nothi")'
+    run_expect 0 hist-search -c nothi
+    stdout_is 1
+    agree
+    # A line is appended before a search has read the change.
+    python3 -c 'f = open("h.jsonl", "r+b"); d = f.read(); f.seek(d.index(b"dolor", 9000000)); f.write(b"nothi")'
+    again
+    run_expect 0 hist-sessions
+    run_expect 0 hist-search -c nothi
+    stdout_is 2
+    agree
+    truncate -s 20000000 "$HISTORY"
+    agree
+    cp "$HISTORY" copy
+    perl -pi -e 's/zebra 4007/giraffe!!!/' copy
+    mv copy "$HISTORY"
+    run_expect 0 hist-search -c 'giraffe!!!'
+    stdout_is 1
+    agree
+}
+
 @test "skip: a history that is changed by hand while one of our programs waits for the disk" {
     make_large
     make_skip
