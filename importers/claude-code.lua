@@ -3,7 +3,8 @@
 -- ticpu/claude-conversation-search-mcp, docs/jsonl-format.md; simonw/claude-code-transcripts.
 --
 -- Each line is a record with type, uuid, sessionId and timestamp; those of type user and assistant
--- have a message of Anthropic's Messages API. An answer has a record for each content block.
+-- have a message of Anthropic's Messages API. An answer has a record for each content block. The
+-- output of `claude -p --output-format stream-json` has the same records, with session_id.
 
 -- Texts that the program writes in the user's name. A command that the user sends as a prompt
 -- begins with <command-message>.
@@ -22,7 +23,7 @@ local function answer(r, m)
 
   message {
     role = "assistant", id = r.uuid, response = m.id, joins = not m.id,
-    session = r.sessionId, agent = r.isSidechain and (r.agentId or "sidechain"),
+    session = r.sessionId or r.session_id, agent = r.isSidechain and (r.agentId or "sidechain"),
     time = r.timestamp, content = m.content, provider = "anthropic",
     model = not own and m.model or nil,
     usage = not own and tokens(m.usage, r.costUSD) or nil,
@@ -35,7 +36,7 @@ local function prompt(r, content, parent)
     -- The summary that replaces a conversation that grew too long is no prompt.
     role = r.isCompactSummary and "system" or "user",
     id = r.uuid, parent = parent,
-    session = r.sessionId, agent = r.isSidechain and (r.agentId or "sidechain"),
+    session = r.sessionId or r.session_id, agent = r.isSidechain and (r.agentId or "sidechain"),
     time = r.timestamp, content = content,
   }
 end
@@ -48,11 +49,13 @@ importer {
   unique = true,
   tree = true,
   harness = harness,
-  ignores = { "thinking", "redacted_thinking", "system", "progress", "attachment",
-    "queue-operation", "file-history-snapshot", "last-prompt", "agent-name", "permission-mode" },
+  ignores = { "thinking", "redacted_thinking", "system", "progress", "attachment", "result",
+    "stream_event", "queue-operation", "file-history-snapshot", "last-prompt", "agent-name", "permission-mode" },
 
   is = function(r)
     return not r.message.parts and type(r.type) == "string" and type(r.sessionId) == "string"
+      or type(r.session_id) == "string" and type(r.uuid) == "string" and
+        (r.type == "system" or r.type == "user" or r.type == "assistant")
       or r.type == "summary" and type(r.leafUuid) == "string"
       or r.type == "file-history-snapshot"
   end,

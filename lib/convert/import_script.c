@@ -5,6 +5,7 @@
 #include <lua.h>
 #include <lualib.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,16 +32,19 @@
 #define RECORDS_SEEN 50
 /* A text for people has at least this many bytes. */
 #define TEXT_MIN 20
+/* Fewer tokens are taken without a look at the digits. */
+#define TOKENS_MAX (INT64_C(1) << 40)
 
 /* The names of Lua values in the registry and of the metatable of JSON values. */
 #define HEAD "head"
 #define REGEXES "regexes"
 #define QUERIES "queries"
-#define VALUE "value"
 
 enum form { FORM_LINES, FORM_ELEMENTS, FORM_DOCUMENT, FORM_YAML, FORM_TEXT, FORM_SQLITE };
 static const char *const form_names[] = {"lines", "elements", "document", "yaml",
                                          "text",  "sqlite",   NULL};
+
+static const char VALUE[] = "value";
 
 struct names {
     char **at;
@@ -72,15 +76,29 @@ enum outcome {
     DONE,
 };
 
+/* Small blocks of memory come from chunks, and go back to lists by their size. */
+#define SMALL_STEP ((size_t)16)
+#define SMALL_MAX (16 * SMALL_STEP)
+#define CHUNK ((size_t)64 << 10)
+
+union small {
+    union small *next;
+    max_align_t align;
+};
+
 /* A Lua state that runs a script. */
 struct state {
+    union small *small[SMALL_MAX / SMALL_STEP + 1], *chunks;
+    char *rest; /* of the newest chunk */
+    size_t room;
     lua_State *L;
     const struct importer *importer;
     struct source *source; /* that is read, or NULL */
     struct facts facts;
     struct fact fact;
     struct database *database;
-    size_t used, limit; /* bytes of memory */
+    const void *metatable; /* of JSON values */
+    size_t used, limit;    /* bytes of memory */
     int64_t work;       /* instructions that are left */
     bool overworked;
     uint64_t epoch; /* JSON values of an earlier record are void */
@@ -102,21 +120,63 @@ static struct state *state_of(lua_State *L)
     return *(struct state **)lua_getextraspace(L);
 }
 
+/* Returns a block of n bytes, at most SMALL_MAX. Each record makes dozens of them. */
+static void *take_small(struct state *s, size_t n)
+{
+    size_t size = (n + SMALL_STEP - 1) / SMALL_STEP;
+    union small *block = s->small[size];
+
+    if (block) {
+        s->small[size] = block->next;
+        return block;
+    }
+    if (s->room < size * SMALL_STEP) {
+        union small *chunk = malloc(CHUNK);
+
+        if (!chunk)
+            return NULL;
+        chunk->next = s->chunks;
+        s->chunks = chunk;
+        s->rest = (char *)chunk + SMALL_STEP;
+        s->room = CHUNK - SMALL_STEP;
+    }
+    s->room -= size * SMALL_STEP;
+    s->rest += size * SMALL_STEP;
+    return s->rest - size * SMALL_STEP;
+}
+
+static void give_back(struct state *s, void *p, size_t n)
+{
+    union small *block = p;
+
+    if (p && n > 0 && n <= SMALL_MAX) {
+        block->next = s->small[(n + SMALL_STEP - 1) / SMALL_STEP];
+        s->small[(n + SMALL_STEP - 1) / SMALL_STEP] = block;
+    } else {
+        free(p);
+    }
+}
+
+/* Lua's allocator: counts the bytes that are in use. */
 static void *allocate(void *arg, void *p, size_t old, size_t n)
 {
     struct state *s = arg;
-    void *q;
+    void *q = NULL;
 
     old = p ? old : 0;
-    if (n == 0) {
-        free(p);
-        s->used -= old;
-        return NULL;
-    }
     if (n > old && s->used + (n - old) > s->limit)
         return NULL;
-    q = realloc(p, n);
-    if (q)
+    if (n > SMALL_MAX && old > SMALL_MAX) {
+        q = realloc(p, n);
+    } else {
+        if (n > 0)
+            q = n <= SMALL_MAX ? take_small(s, n) : malloc(n);
+        if (q && p)
+            memcpy(q, p, old < n ? old : n);
+        if (q || n == 0)
+            give_back(s, p, old);
+    }
+    if (q || n == 0)
         s->used = s->used - old + n;
     return q;
 }
@@ -175,7 +235,8 @@ static void push_value(lua_State *L, struct str json, uint64_t epoch)
     struct value *v = lua_newuserdatauv(L, sizeof *v, 2);
 
     *v = (struct value){.json = json, .epoch = epoch};
-    luaL_setmetatable(L, VALUE);
+    (void)lua_rawgetp(L, LUA_REGISTRYINDEX, VALUE);
+    lua_setmetatable(L, -2);
 }
 
 /* Pushes a string, number or boolean as a value of Lua, an object or array as a JSON value, and nil
@@ -223,17 +284,26 @@ static struct value *valid_value(lua_State *L, struct value *v)
     return v;
 }
 
-static struct value *check_value(lua_State *L, int i)
-{
-    return valid_value(L, luaL_checkudata(L, i, VALUE));
-}
-
 /* Returns the JSON value at a stack index, or NULL if it is none. */
 static struct value *test_value(lua_State *L, int i)
 {
-    struct value *v = luaL_testudata(L, i, VALUE);
+    bool is = false;
 
-    return v ? valid_value(L, v) : NULL;
+    if (lua_type(L, i) == LUA_TUSERDATA && lua_getmetatable(L, i)) {
+        is = lua_topointer(L, -1) == state_of(L)->metatable;
+        lua_pop(L, 1);
+    }
+    return is ? valid_value(L, lua_touserdata(L, i)) : NULL;
+}
+
+/* Returns the value of which a method is called. */
+static struct value *check_value(lua_State *L, int i)
+{
+    struct value *v = test_value(L, i);
+
+    if (!v)
+        (void)luaL_typeerror(L, i, VALUE);
+    return v;
 }
 
 /* Makes the array of members of an object at stack index 1, so that the object is read once. */
@@ -657,7 +727,14 @@ static void read_usage(lua_State *L, struct usage *u)
     if (lua_type(L, -1) != LUA_TTABLE)
         return;
     for (int i = 0; i < USAGE_KINDS; i++) {
-        if (lua_getfield(L, -1, kinds[i]) == LUA_TNUMBER) {
+        if (lua_getfield(L, -1, kinds[i]) != LUA_TNUMBER) {
+            lua_pop(L, 1);
+            continue;
+        }
+        if (lua_isinteger(L, -1) && i != USAGE_COST && lua_tointeger(L, -1) >= 0 &&
+            lua_tointeger(L, -1) < TOKENS_MAX) {
+            u->at[i] = lua_tointeger(L, -1);
+        } else {
             buf_clear(&s->other);
             add_number(L, -1, &s->other);
             usage_read(u, (enum usage_kind)i, buf_str(&s->other));
@@ -1076,7 +1153,7 @@ static int script_beside(lua_State *L)
     (void)lua_getfield(L, LUA_REGISTRYINDEX, HEAD);
     if (lua_getfield(L, -1, "beside") != LUA_TSTRING || strcmp(lua_tostring(L, -1), name) != 0)
         return luaL_error(L, "the head has no beside = '%s'", name);
-    other = lua_newuserdatauv(L, sizeof *other, 0);
+    other = lua_newuserdatauv(L, sizeof *other, 1);
     *other = (struct source){0};
     luaL_setmetatable(L, "source");
     path = source_find_beside(s->source, name);
@@ -1085,8 +1162,7 @@ static int script_beside(lua_State *L)
         free(path);
         if (source_open(other, lua_tostring(L, -1), NULL) < 0)
             other->name = NULL;
-        lua_insert(L, -2); /* the path is the name of the source */
-        lua_setiuservalue(L, -1, 1);
+        lua_setiuservalue(L, -2, 1); /* it keeps the path, which is its name */
     }
     lua_pushcclosure(L, next_beside, 1);
     return 1;
@@ -1178,6 +1254,9 @@ static int prepare(lua_State *L)
         luaL_requiref(L, libraries[n].name, libraries[n].func, 1);
     remove_functions(L);
     make_metatable(L, VALUE, value);
+    (void)luaL_getmetatable(L, VALUE);
+    state_of(L)->metatable = lua_topointer(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, VALUE);
     make_metatable(L, REGEXES, regex);
     make_metatable(L, QUERIES, query);
     make_metatable(L, "source", source);
@@ -1239,6 +1318,12 @@ static void state_free(struct state *s)
         return;
     if (s->L)
         lua_close(s->L);
+    while (s->chunks) {
+        union small *next = s->chunks->next;
+
+        free(s->chunks);
+        s->chunks = next;
+    }
     if (s->source)
         facts_release(&s->facts);
     database_close(s->database);
@@ -1265,6 +1350,8 @@ static struct state *state_new(const struct importer *i, struct err *e)
     *(struct state **)lua_getextraspace(s->L) = s;
     begin_record(s, 0);
     lua_sethook(s->L, count_work, LUA_MASKCOUNT, WORK_STEP);
+    /* The values of a few records are cheap to keep, and a collection looks at all others. */
+    (void)lua_gc(s->L, LUA_GCINC, 1000, 400, 0);
     lua_pushcfunction(s->L, prepare);
     lua_pushlightuserdata(s->L, (void *)(uintptr_t)i);
     if (call(s, 1, 0, e) != 0) {
