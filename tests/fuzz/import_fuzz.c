@@ -8,7 +8,8 @@
 
 #include "chathist/base/id.h"
 #include "chathist/convert/import.h"
-#include "convert/import_reader.h"
+#include "chathist/convert/import_script.h"
+#include "chathist/history/message.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -35,7 +36,8 @@ static void warn(void *arg, const char *message)
 }
 
 /* Returns the number of new lines. */
-static size_t import_all(char *history, const char *path, const struct import_format *f)
+static size_t import_all(char *history, const char *path, const struct importers *all,
+                         const struct import_format *f)
 {
     struct history h = {.dir_fd = FILE_CWD,
                         .pointer_fd = FILE_CWD,
@@ -47,6 +49,7 @@ static size_t import_all(char *history, const char *path, const struct import_fo
     size_t count = 0;
     uint64_t bad;
     struct import_options o = {.subagents = true,
+                               .importers = all,
                                .listener = {.warn = warn, .line = check_line, .arg = &count}};
     struct err e = ERR_INIT;
     struct import *im = import_new(&h, &o, &bad, &e);
@@ -60,18 +63,43 @@ static size_t import_all(char *history, const char *path, const struct import_fo
     return count;
 }
 
+/* The scripts of the source tree, where the fuzz targets run. */
+static const char *const names[] = {"claude-code", "codex", "llm", "chatgpt", "messages", "aichat"};
+
+static struct importers *load(void)
+{
+    struct importers *all = importers_new();
+
+    for (size_t i = 0; i < sizeof names / sizeof(char *); i++) {
+        struct buf path = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_SMALL);
+        struct err e = ERR_INIT;
+
+        buf_addf(&path, "importers/%s.lua", names[i]);
+        demand(file_read(buf_c(&path), &text, &e) == 0);
+        demand(importers_add(all, names[i], buf_c(&path), buf_str(&text), &e) == 0);
+        buf_release(&path);
+        buf_release(&text);
+    }
+    return all;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static struct importers *all;
     char *history = scratch_path("h"), *path = scratch_path("state");
     struct str text = {(const char *)data, size};
 
+    if (!all)
+        all = load();
     scratch_write(path, text);
     scratch_write(history, STR(""));
-    (void)import_all(history, path, NULL);
-    for (const struct import_format *const *f = import_formats; *f; f++) {
+    (void)import_all(history, path, all, NULL);
+    for (size_t i = 0; i <= sizeof names / sizeof(char *); i++) {
+        const struct import_format *f = importers_named(all, i > 0 ? names[i - 1] : "lines");
+
         scratch_write(history, STR(""));
-        (void)import_all(history, path, *f);
-        demand(import_all(history, path, *f) == 0);
+        (void)import_all(history, path, all, f);
+        demand(import_all(history, path, all, f) == 0);
     }
     free(history);
     free(path);
