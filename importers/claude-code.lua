@@ -53,7 +53,8 @@ importer {
     "stream_event", "queue-operation", "file-history-snapshot", "last-prompt", "agent-name", "permission-mode" },
 
   is = function(r)
-    return not r.message.parts and type(r.type) == "string" and type(r.sessionId) == "string"
+    return type(r.type) == "string" and type(r.sessionId) == "string"
+      and not r.message.parts and not has(r, "systemPayload") -- Qwen Code's
       or type(r.session_id) == "string" and type(r.uuid) == "string" and
         (r.type == "system" or r.type == "user" or r.type == "assistant")
       or r.type == "summary" and type(r.leafUuid) == "string"
