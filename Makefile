@@ -210,7 +210,7 @@ in_man7 = $(mandir)/man7
 in_bash = $(bashdir)
 in_zsh = $(zshdir)
 in_fish = $(fishdir)
-in_importer = $(datadir)/chathist/importers
+in_importer = $(datadir)/$(PROGRAM_PREFIX)chathist/importers
 in_doc = $(docdir)
 kinds := bin man1 man5 man7 bash zsh fish importer doc
 
@@ -238,7 +238,7 @@ install: ## copy programs, man pages, completions, examples to DESTDIR and prefi
 
 uninstall: ## remove what install copied
 	$(foreach k,$(kinds),$(call each,$k,rm -f "$$t"))
-	@rmdir '$(DESTDIR)$(in_importer)' '$(DESTDIR)$(datadir)/chathist' 2>/dev/null || :
+	@rmdir '$(DESTDIR)$(in_importer)' '$(DESTDIR)$(in_importer)/..' 2>/dev/null || :
 	@[ ! -d '$(DESTDIR)$(docdir)' ] || find '$(DESTDIR)$(docdir)' -depth -type d -exec rmdir {} + 2>/dev/null || :
 
 deb: ## build a Debian package in build/deb, and check it with lintian if that is installed

@@ -27,12 +27,6 @@ struct database {
     bool unlocked; /* other programs can write while the database is read */
 };
 
-struct rows {
-    struct database *database;
-    sqlite3_stmt *statement; /* NULL: its tables do not exist */
-    bool busy;
-};
-
 bool database_is(struct str head)
 {
     return str_starts(head, (struct str){"SQLite format 3", sizeof "SQLite format 3"});
@@ -218,7 +212,7 @@ int database_check(struct database *d, struct err *e)
     return got < 0 ? fail(d, e) : 0;
 }
 
-/* ---- rows ---- */
+/* ---- statements ---- */
 
 /* Refuses to read a table that the importer does not declare. */
 static int authorize(void *arg, int action, const char *table, const char *column,
@@ -238,85 +232,28 @@ static int authorize(void *arg, int action, const char *table, const char *colum
                : SQLITE_DENY;
 }
 
-int database_query(struct database *d, const char *sql, struct rows **r, struct err *e)
+int database_query(struct database *d, const char *sql, sqlite3_stmt **statement, struct err *e)
 {
-    sqlite3_stmt *statement = NULL;
     const char *problem;
     int result;
 
-    *r = NULL;
+    *statement = NULL;
     sqlite3_set_authorizer(d->db, authorize, d);
-    result = sqlite3_prepare_v2(d->db, sql, -1, &statement, NULL);
+    result = sqlite3_prepare_v2(d->db, sql, -1, statement, NULL);
     sqlite3_set_authorizer(d->db, NULL, NULL);
     problem = sqlite3_errmsg(d->db);
-    if (result != SQLITE_OK && sqlite3_errcode(d->db) != SQLITE_ERROR &&
-        sqlite3_errcode(d->db) != SQLITE_AUTH)
+    if (result == SQLITE_OK)
+        return 0;
+    if (result != SQLITE_ERROR && result != SQLITE_AUTH)
         return fail(d, e);
-    if (result != SQLITE_OK && !str_starts(str_of(problem), STR("no such table")))
-        return err_set(e, ERR_FAILURE, "cannot import '%s': %s", d->name, problem);
-    *r = mem_zalloc(sizeof **r);
-    **r = (struct rows){.database = d, .statement = statement};
-    return 0;
+    return str_starts(str_of(problem), STR("no such table"))
+               ? 0
+               : err_set(e, ERR_FAILURE, "cannot import '%s': %s", d->name, problem);
 }
 
-void rows_close(struct rows *r)
+int database_step(const struct database *d, sqlite3_stmt *statement, struct err *e)
 {
-    if (r)
-        sqlite3_finalize(r->statement);
-    free(r);
-}
+    int got = statement ? sqlite3_step(statement) : SQLITE_DONE;
 
-void rows_bind_text(struct rows *r, int i, struct str text)
-{
-    if (r->statement)
-        sqlite3_bind_text(r->statement, i, text.p, (int)text.n, SQLITE_TRANSIENT);
-}
-
-void rows_bind_integer(struct rows *r, int i, int64_t number)
-{
-    if (r->statement)
-        sqlite3_bind_int64(r->statement, i, number);
-}
-
-int rows_next(struct rows *r, struct err *e)
-{
-    int got = r->statement ? sqlite3_step(r->statement) : SQLITE_DONE;
-
-    r->busy = true;
-    return got == SQLITE_ROW ? 1 : got == SQLITE_DONE ? 0 : fail(r->database, e);
-}
-
-void rows_reset(struct rows *r)
-{
-    if (r->statement)
-        sqlite3_reset(r->statement);
-    r->busy = false;
-}
-
-bool rows_busy(const struct rows *r)
-{
-    return r->busy;
-}
-
-int rows_columns(const struct rows *r)
-{
-    return r->statement ? sqlite3_column_count(r->statement) : 0;
-}
-
-const char *rows_name(const struct rows *r, int i)
-{
-    return sqlite3_column_name(r->statement, i);
-}
-
-struct str rows_text(const struct rows *r, int i)
-{
-    const void *text = sqlite3_column_text(r->statement, i);
-
-    return text ? (struct str){text, (size_t)sqlite3_column_bytes(r->statement, i)} : STR_NONE;
-}
-
-bool rows_integer(const struct rows *r, int i, int64_t *number)
-{
-    *number = sqlite3_column_int64(r->statement, i);
-    return sqlite3_column_type(r->statement, i) == SQLITE_INTEGER;
+    return got == SQLITE_ROW ? 1 : got == SQLITE_DONE ? 0 : fail(d, e);
 }

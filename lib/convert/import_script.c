@@ -5,7 +5,7 @@
 #include <lua.h>
 #include <lualib.h>
 #include <math.h>
-#include <stddef.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,21 +76,8 @@ enum outcome {
     DONE,
 };
 
-/* Small blocks of memory come from chunks, and go back to lists by their size. */
-#define SMALL_STEP ((size_t)16)
-#define SMALL_MAX (16 * SMALL_STEP)
-#define CHUNK ((size_t)64 << 10)
-
-union small {
-    union small *next;
-    max_align_t align;
-};
-
 /* A Lua state that runs a script. */
 struct state {
-    union small *small[SMALL_MAX / SMALL_STEP + 1], *chunks;
-    char *rest; /* of the newest chunk */
-    size_t room;
     lua_State *L;
     const struct importer *importer;
     struct source *source; /* that is read, or NULL */
@@ -104,7 +91,7 @@ struct state {
     uint64_t epoch; /* JSON values of an earlier record are void */
     enum outcome outcome;
     struct str json, line;  /* the record, for the functions that call the script */
-    struct rows *row;       /* or the row */
+    sqlite3_stmt *row;      /* or the row */
     lua_Integer query;      /* of the row: its number */
     struct err *failure; /* where an error goes that ends the import of the file */
     bool failed;
@@ -120,43 +107,6 @@ static struct state *state_of(lua_State *L)
     return *(struct state **)lua_getextraspace(L);
 }
 
-/* Returns a block of n bytes, at most SMALL_MAX. Each record makes dozens of them. */
-static void *take_small(struct state *s, size_t n)
-{
-    size_t size = (n + SMALL_STEP - 1) / SMALL_STEP;
-    union small *block = s->small[size];
-
-    if (block) {
-        s->small[size] = block->next;
-        return block;
-    }
-    if (s->room < size * SMALL_STEP) {
-        union small *chunk = malloc(CHUNK);
-
-        if (!chunk)
-            return NULL;
-        chunk->next = s->chunks;
-        s->chunks = chunk;
-        s->rest = (char *)chunk + SMALL_STEP;
-        s->room = CHUNK - SMALL_STEP;
-    }
-    s->room -= size * SMALL_STEP;
-    s->rest += size * SMALL_STEP;
-    return s->rest - size * SMALL_STEP;
-}
-
-static void give_back(struct state *s, void *p, size_t n)
-{
-    union small *block = p;
-
-    if (p && n > 0 && n <= SMALL_MAX) {
-        block->next = s->small[(n + SMALL_STEP - 1) / SMALL_STEP];
-        s->small[(n + SMALL_STEP - 1) / SMALL_STEP] = block;
-    } else {
-        free(p);
-    }
-}
-
 /* Lua's allocator: counts the bytes that are in use. */
 static void *allocate(void *arg, void *p, size_t old, size_t n)
 {
@@ -166,16 +116,10 @@ static void *allocate(void *arg, void *p, size_t old, size_t n)
     old = p ? old : 0;
     if (n > old && s->used + (n - old) > s->limit)
         return NULL;
-    if (n > SMALL_MAX && old > SMALL_MAX) {
+    if (n == 0)
+        free(p);
+    else
         q = realloc(p, n);
-    } else {
-        if (n > 0)
-            q = n <= SMALL_MAX ? take_small(s, n) : malloc(n);
-        if (q && p)
-            memcpy(q, p, old < n ? old : n);
-        if (q || n == 0)
-            give_back(s, p, old);
-    }
     if (q || n == 0)
         s->used = s->used - old + n;
     return q;
@@ -214,6 +158,27 @@ static void begin_record(struct state *s, size_t n)
     s->outcome = NOTHING;
 }
 
+/* Returns the string at a stack index, or STR_NONE if it is none. */
+static struct str text_at(lua_State *L, int i)
+{
+    struct str text = STR_NONE;
+
+    if (lua_type(L, i) == LUA_TSTRING)
+        text.p = lua_tolstring(L, i, &text.n);
+    return text;
+}
+
+static struct str check_text(lua_State *L, int i)
+{
+    luaL_checktype(L, i, LUA_TSTRING);
+    return text_at(L, i);
+}
+
+static void push_text(lua_State *L, struct str text)
+{
+    lua_pushlstring(L, text.p ? text.p : "", text.n);
+}
+
 /* ---- JSON values ---- */
 
 struct member {
@@ -244,13 +209,11 @@ static void push_value(lua_State *L, struct str json, uint64_t epoch)
 static void push_json(lua_State *L, struct str json, uint64_t epoch, int of)
 {
     struct state *s = state_of(L);
-    struct str text;
     int64_t n;
 
     switch (json_type(json)) {
     case JSON_STRING:
-        text = json_text(json, &s->scratch);
-        lua_pushlstring(L, text.p ? text.p : "", text.n);
+        push_text(L, json_text(json, &s->scratch));
         break;
     case JSON_BOOL:
         lua_pushboolean(L, json_is_true(json));
@@ -387,7 +350,7 @@ static int next_element(lua_State *L)
         return 1;
     buf_clear(&s->other);
     json_decode_body(it->key, &s->other);
-    lua_pushlstring(L, buf_c(&s->other), s->other.len);
+    push_text(L, buf_str(&s->other));
     return 2;
 }
 
@@ -447,7 +410,6 @@ static void add_number(lua_State *L, int i, struct buf *out)
 static void add_value(lua_State *L, int i, struct buf *out, int depth)
 {
     struct value *v = test_value(L, i);
-    struct str text;
 
     if (depth > 20)
         (void)luaL_error(L, "a table is too deep");
@@ -458,8 +420,7 @@ static void add_value(lua_State *L, int i, struct buf *out, int depth)
     }
     switch (lua_type(L, i)) {
     case LUA_TSTRING:
-        text.p = lua_tolstring(L, i, &text.n);
-        json_add_string(out, text);
+        json_add_string(out, text_at(L, i));
         break;
     case LUA_TNUMBER:
         add_number(L, i, out);
@@ -476,8 +437,7 @@ static void add_value(lua_State *L, int i, struct buf *out, int depth)
             if (count++ > 0)
                 buf_add_byte(out, ',');
             if (!list && lua_type(L, -2) == LUA_TSTRING) {
-                text.p = lua_tolstring(L, -2, &text.n);
-                json_add_string(out, text);
+                json_add_string(out, text_at(L, -2));
                 buf_add_byte(out, ':');
             } else if (!list) {
                 (void)luaL_error(L, "a key of an object is no string");
@@ -525,17 +485,15 @@ static int script_raw(lua_State *L)
     buf_clear(&s->other);
     add_value(L, 1, &s->other, 0);
     charge(L, s->other.len);
-    lua_pushlstring(L, buf_c(&s->other), s->other.len);
+    push_text(L, buf_str(&s->other));
     return 1;
 }
 
 /* json(text): the value that the text is, or nil. */
 static int script_json(lua_State *L)
 {
-    struct str text = STR_NONE, value;
+    struct str text = text_at(L, 1), value;
 
-    if (lua_type(L, 1) == LUA_TSTRING)
-        text.p = lua_tolstring(L, 1, &text.n);
     charge(L, text.n);
     if (utf8_valid(text) < text.n || !json_check(text, &value, NULL))
         return 0;
@@ -551,13 +509,9 @@ static int script_json(lua_State *L)
 static int script_fingerprint(lua_State *L)
 {
     const struct value *v = test_value(L, 1);
-    struct str text = STR_NONE;
+    struct str text = v ? v->json : check_text(L, 1);
     char digits[9];
 
-    if (v)
-        text = v->json;
-    else
-        text.p = luaL_checklstring(L, 1, &text.n);
     charge(L, text.n);
     (void)snprintf(digits, sizeof digits, "%08" PRIx32, (uint32_t)hash_fnv(text));
     lua_pushstring(L, digits);
@@ -579,7 +533,7 @@ static struct regex *push_regex(lua_State *L, struct str pattern)
     struct regex **r;
 
     (void)luaL_getsubtable(L, LUA_REGISTRYINDEX, REGEXES);
-    lua_pushlstring(L, pattern.p, pattern.n);
+    push_text(L, pattern);
     if (lua_gettable(L, -2) == LUA_TUSERDATA) {
         lua_remove(L, -2);
         return *(struct regex **)lua_touserdata(L, -1);
@@ -593,7 +547,7 @@ static struct regex *push_regex(lua_State *L, struct str pattern)
         (void)luaL_error(L, "%s", lua_tostring(L, -1));
     }
     luaL_setmetatable(L, REGEXES);
-    lua_pushlstring(L, pattern.p, pattern.n);
+    push_text(L, pattern);
     lua_pushvalue(L, -2);
     lua_settable(L, -4);
     lua_remove(L, -2);
@@ -615,14 +569,11 @@ static bool find(lua_State *L, struct regex *r, struct str text, size_t from, si
 /* match(text, regex): the first match, or nil. Without a text there is none. */
 static int script_match(lua_State *L)
 {
-    struct str text, pattern;
+    struct str text = text_at(L, 1);
+    struct regex *r = push_regex(L, check_text(L, 2));
     size_t at, n;
 
-    pattern.p = luaL_checklstring(L, 2, &pattern.n);
-    if (lua_type(L, 1) != LUA_TSTRING)
-        return 0;
-    text.p = lua_tolstring(L, 1, &text.n);
-    if (!find(L, push_regex(L, pattern), text, 0, &at, &n))
+    if (!text.p || !find(L, r, text, 0, &at, &n))
         return 0;
     lua_pushlstring(L, text.p + at, n);
     return 1;
@@ -632,14 +583,10 @@ static int script_match(lua_State *L)
 static int script_replace(lua_State *L)
 {
     struct state *s = state_of(L);
-    struct str text, pattern, by;
-    struct regex *r;
+    struct str text = check_text(L, 1), by = check_text(L, 3);
+    struct regex *r = push_regex(L, check_text(L, 2));
     size_t from = 0, at, n;
 
-    text.p = luaL_checklstring(L, 1, &text.n);
-    pattern.p = luaL_checklstring(L, 2, &pattern.n);
-    by.p = luaL_checklstring(L, 3, &by.n);
-    r = push_regex(L, pattern);
     buf_clear(&s->other);
     while (from < text.n && find(L, r, text, from, &at, &n)) {
         buf_add(&s->other, text.p + from, at - from);
@@ -649,17 +596,14 @@ static int script_replace(lua_State *L)
     buf_add_str(&s->other, str_skip(text, from));
     if (s->other.overflow)
         return luaL_error(L, "a text is too long");
-    lua_pushlstring(L, buf_c(&s->other), s->other.len);
+    push_text(L, buf_str(&s->other));
     return 1;
 }
 
 static int script_starts(lua_State *L)
 {
-    struct str text = STR_NONE, begin;
+    struct str text = text_at(L, 1), begin = check_text(L, 2);
 
-    begin.p = luaL_checklstring(L, 2, &begin.n);
-    if (lua_type(L, 1) == LUA_TSTRING)
-        text.p = lua_tolstring(L, 1, &text.n);
     lua_pushboolean(L, text.p && str_starts(text, begin));
     return 1;
 }
@@ -689,12 +633,10 @@ static void check_result(lua_State *L, int result)
 /* Sets a text from a field of the table at index 1: a string or a number. */
 static void take_text(lua_State *L, const char *name, struct buf *to)
 {
-    struct str text;
     int type = lua_getfield(L, 1, name);
 
     if (type == LUA_TSTRING) {
-        text.p = lua_tolstring(L, -1, &text.n);
-        buf_set(to, text);
+        buf_set(to, text_at(L, -1));
     } else if (type == LUA_TNUMBER) {
         buf_clear(to);
         add_number(L, -1, to);
@@ -751,7 +693,6 @@ static void read_usage(lua_State *L, struct usage *u)
 static void take_call(lua_State *L, struct import_message *m)
 {
     struct state *s = state_of(L);
-    struct str id = STR_NONE, name = STR("");
 
     if (lua_type(L, -1) != LUA_TTABLE)
         (void)luaL_error(L, "a call is no table");
@@ -760,12 +701,8 @@ static void take_call(lua_State *L, struct import_message *m)
     if (!lua_isnil(L, -1))
         add_value(L, lua_gettop(L), &s->other, 0);
     (void)lua_getfield(L, -2, "id");
-    if (lua_type(L, -1) == LUA_TSTRING)
-        id.p = lua_tolstring(L, -1, &id.n);
     (void)lua_getfield(L, -3, "name");
-    if (lua_type(L, -1) == LUA_TSTRING)
-        name.p = lua_tolstring(L, -1, &name.n);
-    import_add_call(m, id, name, buf_str(&s->other));
+    import_add_call(m, text_at(L, -2), text_at(L, -1), buf_str(&s->other));
     m->calls.overflow = m->calls.overflow || s->other.overflow;
     lua_pop(L, 3);
 }
@@ -786,12 +723,9 @@ static void take_part(lua_State *L, struct import_message *m)
 {
     struct state *s = state_of(L);
     struct value *v = test_value(L, -1);
-    struct str text;
 
-    if (lua_type(L, -1) == LUA_TSTRING) {
-        text.p = lua_tolstring(L, -1, &text.n);
-        import_add_text(m, text);
-    } else if (v) {
+    import_add_text(m, text_at(L, -1));
+    if (v) {
         buf_clear(&s->other);
         buf_addf(&s->other, "[%.*s]", (int)v->json.n, v->json.p);
         import_add_content(m, buf_str(&s->other));
@@ -936,14 +870,7 @@ static int script_rewind(lua_State *L)
 /* link(id, parent): a record follows another one. */
 static int script_link(lua_State *L)
 {
-    struct state *s = fact_state(L);
-    struct str id, parent;
-
-    if (lua_type(L, 1) == LUA_TSTRING && lua_type(L, 2) == LUA_TSTRING) {
-        id.p = lua_tolstring(L, 1, &id.n);
-        parent.p = lua_tolstring(L, 2, &parent.n);
-        facts_link(&s->facts, id, parent);
-    }
+    facts_link(&fact_state(L)->facts, text_at(L, 1), text_at(L, 2));
     return 0;
 }
 
@@ -976,20 +903,14 @@ static int script_bad(lua_State *L)
 /* left(id): a record that is not shown any more. */
 static int script_left(lua_State *L)
 {
-    struct state *s = fact_state(L);
-    struct str id;
-
-    id.p = luaL_checklstring(L, 1, &id.n);
-    facts_left(&s->facts, id);
+    facts_left(&fact_state(L)->facts, check_text(L, 1));
     return 0;
 }
 
 /* stem(): the name of the file without its ending. */
 static int script_stem(lua_State *L)
 {
-    struct str stem = source_stem(fact_state(L)->source);
-
-    lua_pushlstring(L, stem.p, stem.n);
+    push_text(L, source_stem(fact_state(L)->source));
     return 1;
 }
 
@@ -1007,51 +928,67 @@ static int script_number(lua_State *L)
 /* ---- databases and other files ---- */
 
 /* Pushes a row as a table of its columns. */
-static void push_row(lua_State *L, struct rows *r)
+static void push_row(lua_State *L, sqlite3_stmt *r)
 {
     struct state *s = state_of(L);
-    int count = rows_columns(r);
+    int count = sqlite3_column_count(r);
     size_t bytes = 0;
 
     for (int i = 0; i < count; i++)
-        bytes += rows_text(r, i).n;
+        bytes += (size_t)sqlite3_column_bytes(r, i);
     s->work += WORK_PER_BYTE * (int64_t)bytes;
     if (s->limit < MEMORY_MIN + MEMORY_PER_BYTE * bytes)
         s->limit = MEMORY_MIN + MEMORY_PER_BYTE * bytes;
     lua_createtable(L, 0, count);
     for (int i = 0; i < count; i++) {
-        struct str text = rows_text(r, i);
-        int64_t number;
+        const void *text = sqlite3_column_text(r, i);
 
-        if (!text.p)
+        if (!text)
             continue;
-        if (rows_integer(r, i, &number))
-            lua_pushinteger(L, number);
+        if (sqlite3_column_type(r, i) == SQLITE_INTEGER)
+            lua_pushinteger(L, sqlite3_column_int64(r, i));
         else
-            lua_pushlstring(L, text.p, text.n);
-        lua_setfield(L, -2, rows_name(r, i));
+            lua_pushlstring(L, text, (size_t)sqlite3_column_bytes(r, i));
+        lua_setfield(L, -2, sqlite3_column_name(r, i));
     }
 }
 
+/* A statement, NULL if its tables do not exist, and whether a loop uses it. */
+struct rows {
+    sqlite3_stmt *statement;
+    bool busy;
+};
+
 static int free_rows(lua_State *L)
 {
-    rows_close(*(struct rows **)lua_touserdata(L, 1));
+    struct rows *r = lua_touserdata(L, 1);
+
+    sqlite3_finalize(r->statement);
+    r->statement = NULL;
+    return 0;
+}
+
+/* Called at the end of a loop. */
+static int close_rows(lua_State *L)
+{
+    struct rows *r = lua_touserdata(L, 1);
+
+    sqlite3_reset(r->statement);
+    r->busy = false;
     return 0;
 }
 
 static int next_row(lua_State *L)
 {
     struct state *s = fact_state(L);
-    struct rows **r = lua_touserdata(L, lua_upvalueindex(1));
-    int got = rows_next(*r, s->failure);
+    struct rows *r = lua_touserdata(L, lua_upvalueindex(1));
+    int got = database_step(s->database, r->statement, s->failure);
 
     check_result(L, got);
     s->work += WORK_STEP; /* the work for all rows is bounded by that of the database */
-    if (got == 0) {
-        rows_reset(*r);
+    if (got == 0)
         return 0;
-    }
-    push_row(L, *r);
+    push_row(L, r->statement);
     return 1;
 }
 
@@ -1059,24 +996,24 @@ static int next_row(lua_State *L)
 static struct rows *push_rows(lua_State *L, const char *sql)
 {
     struct state *s = fact_state(L);
-    struct rows **r;
+    struct rows *r;
 
     if (!s->database)
         (void)luaL_error(L, "the file is no database");
     (void)luaL_getsubtable(L, LUA_REGISTRYINDEX, QUERIES);
     if (lua_getfield(L, -1, sql) == LUA_TUSERDATA) {
         r = lua_touserdata(L, -1);
-        if (!rows_busy(*r))
-            return *r;
+        if (!r->busy)
+            return r;
     }
     lua_pop(L, 1);
-    r = lua_newuserdatauv(L, sizeof(struct rows *), 0);
-    *r = NULL;
+    r = lua_newuserdatauv(L, sizeof *r, 0);
+    *r = (struct rows){0};
     luaL_setmetatable(L, QUERIES);
-    check_result(L, database_query(s->database, sql, r, s->failure));
+    check_result(L, database_query(s->database, sql, &r->statement, s->failure));
     lua_pushvalue(L, -1);
     lua_setfield(L, -3, sql);
-    return *r;
+    return r;
 }
 
 /* rows(sql, argument…): an iterator over the rows, tables of their columns. If a table of the query
@@ -1086,18 +1023,23 @@ static int script_rows(lua_State *L)
     int last = lua_gettop(L);
     struct rows *r = push_rows(L, luaL_checkstring(L, 1));
 
+    r->busy = true;
     for (int i = 2; i <= last; i++) {
-        struct str text = STR_NONE;
+        struct str text = text_at(L, i);
 
-        if (lua_isinteger(L, i)) {
-            rows_bind_integer(r, i - 1, lua_tointeger(L, i));
-        } else {
-            text.p = lua_tolstring(L, i, &text.n);
-            rows_bind_text(r, i - 1, text);
-        }
+        if (lua_isinteger(L, i))
+            sqlite3_bind_int64(r->statement, i - 1, lua_tointeger(L, i));
+        else
+            sqlite3_bind_text(r->statement, i - 1, text.p, (int)text.n, SQLITE_TRANSIENT);
     }
+    lua_pushvalue(L, -1);
     lua_pushcclosure(L, next_row, 1);
-    return 1;
+    lua_insert(L, -2);
+    lua_pushnil(L);
+    lua_insert(L, -2);
+    lua_pushnil(L);
+    lua_insert(L, -2);
+    return 4;
 }
 
 /* has_column(table, column) */
@@ -1244,7 +1186,7 @@ static int prepare(lua_State *L)
                                          {"utf8", luaopen_utf8}};
     static const luaL_Reg value[] = {{"__index", value_index}, {"__len", value_length}, {NULL, NULL}};
     static const luaL_Reg regex[] = {{"__gc", free_regex}, {NULL, NULL}};
-    static const luaL_Reg query[] = {{"__gc", free_rows}, {NULL, NULL}};
+    static const luaL_Reg query[] = {{"__gc", free_rows}, {"__close", close_rows}, {NULL, NULL}};
     static const luaL_Reg source[] = {{"__gc", close_source}, {NULL, NULL}};
     static const luaL_Reg nothing[] = {{"__index", no_member}, {NULL, NULL}};
     const struct importer *i = lua_touserdata(L, 1);
@@ -1262,16 +1204,14 @@ static int prepare(lua_State *L)
     make_metatable(L, "source", source);
     lua_pushglobaltable(L);
     luaL_setfuncs(L, functions, 0);
-    luaL_newlib(L, nothing);
+    lua_settop(L, 1);
     lua_pushnil(L);
-    lua_pushvalue(L, -2);
-    lua_setmetatable(L, -2);
     lua_pushboolean(L, true);
-    lua_pushvalue(L, -3);
-    lua_setmetatable(L, -2);
     lua_pushinteger(L, 0);
-    lua_pushvalue(L, -4);
-    lua_setmetatable(L, -2);
+    for (int value_at = 2; value_at <= 4; value_at++) {
+        luaL_newlib(L, nothing);
+        lua_setmetatable(L, value_at);
+    }
     (void)snprintf(chunk, sizeof chunk, "@%s.lua", i->name);
     if (luaL_loadbufferx(L, buf_c(&i->text), i->text.len, chunk, "t") != LUA_OK)
         return lua_error(L);
@@ -1279,10 +1219,7 @@ static int prepare(lua_State *L)
     if (lua_getfield(L, LUA_REGISTRYINDEX, HEAD) != LUA_TTABLE)
         return luaL_error(L, "%s.lua: no importer{...}", i->name);
     if (lua_getfield(L, -1, "harness") == LUA_TSTRING) {
-        struct str pattern;
-
-        pattern.p = lua_tolstring(L, -1, &pattern.n);
-        (void)push_regex(L, pattern);
+        (void)push_regex(L, text_at(L, -1));
         lua_setfield(L, LUA_REGISTRYINDEX, "harness");
     }
     return 0;
@@ -1318,12 +1255,6 @@ static void state_free(struct state *s)
         return;
     if (s->L)
         lua_close(s->L);
-    while (s->chunks) {
-        union small *next = s->chunks->next;
-
-        free(s->chunks);
-        s->chunks = next;
-    }
     if (s->source)
         facts_release(&s->facts);
     database_close(s->database);
@@ -1350,8 +1281,8 @@ static struct state *state_new(const struct importer *i, struct err *e)
     *(struct state **)lua_getextraspace(s->L) = s;
     begin_record(s, 0);
     lua_sethook(s->L, count_work, LUA_MASKCOUNT, WORK_STEP);
-    /* The values of a few records are cheap to keep, and a collection looks at all others. */
-    (void)lua_gc(s->L, LUA_GCINC, 1000, 400, 0);
+    /* Values die with their record. */
+    (void)lua_gc(s->L, LUA_GCGEN, 0, 0);
     lua_pushcfunction(s->L, prepare);
     lua_pushlightuserdata(s->L, (void *)(uintptr_t)i);
     if (call(s, 1, 0, e) != 0) {
@@ -1364,20 +1295,12 @@ static struct state *state_new(const struct importer *i, struct err *e)
 
 /* ---- the head of a script ---- */
 
-static void add_name(struct names *n, struct str name)
-{
-    n->at = mem_grow(n->at, &n->cap, n->count + 1, sizeof(char *));
-    n->at[n->count++] = mem_copy(name.p, name.n);
-}
-
 static void take_names(lua_State *L, const char *field, struct names *n)
 {
-    struct str name;
-
     if (lua_getfield(L, -1, field) == LUA_TTABLE)
         for (lua_Integer i = 1; lua_geti(L, -1, i) == LUA_TSTRING; i++) {
-            name.p = lua_tolstring(L, -1, &name.n);
-            add_name(n, name);
+            n->at = mem_grow(n->at, &n->cap, n->count + 1, sizeof(char *));
+            n->at[n->count++] = mem_text(lua_tostring(L, -1));
             lua_pop(L, 1);
         }
     lua_settop(L, 1);
@@ -1840,11 +1763,11 @@ static int read_query(struct state *s, const char *sql, struct err *e)
 {
     int got = database_query(s->database, sql, &s->row, e);
 
-    while (got >= 0 && (got = rows_next(s->row, e)) > 0) {
+    while (got >= 0 && (got = database_step(s->database, s->row, e)) > 0) {
         s->source->number++;
         got = run(s, call_row, e);
     }
-    rows_close(s->row);
+    sqlite3_finalize(s->row);
     s->row = NULL;
     return got < 0 ? -1 : 0;
 }
