@@ -50,7 +50,8 @@ importer {
   tree = true,
   harness = harness,
   ignores = { "thinking", "redacted_thinking", "system", "progress", "attachment", "result",
-    "stream_event", "queue-operation", "file-history-snapshot", "last-prompt", "agent-name", "permission-mode" },
+    "stream_event", "queue-operation", "file-history-snapshot", "last-prompt", "agent-name", "permission-mode",
+    "api-request", "api-request-blob", "api-request-shape" },
 
   is = function(r)
     return type(r.type) == "string" and type(r.sessionId) == "string"

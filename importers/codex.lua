@@ -4,10 +4,13 @@
 --
 -- A line is {timestamp, type, payload}. Until September 2025 a line was only the payload of a
 -- response item, after a first line with id and timestamp. Lines have no ids: their number is one,
--- because rollouts only grow. session_index.jsonl has the names that the user gave.
+-- because rollouts only grow. session_index.jsonl has the names that the user gave. A thread that
+-- was reverted continues in a second file, rollout-TIME-ID_SEGMENT.jsonl.
 
 local id, began, replayed   -- of the session
-local time                  -- of the record
+local segment               -- of a reverted thread: the id of this file
+local compacting            -- the model writes the summary
+local time, ordinal         -- of the record
 local asked, ever_asked     -- a response item had a prompt: since the last answer, or ever
 local answered              -- a response item had an answer, ever
 local waiting, spoken = nil, {} -- prompt and answers of events, which response items may repeat
@@ -42,16 +45,27 @@ local function is_context(prompt)
   return prompt.images == 0
 end
 
+-- The name of the record. In the second file of a reverted thread the ordinals go on after those
+-- of the first that still count.
+local function name()
+  return segment and segment .. "-" .. (ordinal or number()) or number()
+end
+
+local function give(fields)
+  fields.id = fields.id or name()
+  message(fields)
+end
+
 local function give_prompt()
   local p = waiting
 
   waiting = nil
-  if p then message { role = "user", id = p.id, time = p.time, content = p.texts } end
+  if p then give { role = "user", id = p.id, time = p.time, content = p.texts } end
 end
 
 local function give_spoken()
   for _, a in ipairs(spoken) do
-    if not answered then message { role = "assistant", id = a.id, time = a.time, content = a.text } end
+    if not answered then give { role = "assistant", id = a.id, time = a.time, content = a.text } end
   end
   spoken = {}
 end
@@ -60,7 +74,7 @@ local function answer(fields)
   give_prompt()
   fields.role, fields.time, fields.joins = "assistant", time, true
   asked, answered = false, true
-  message(fields)
+  give(fields)
 end
 
 local function item(p)
@@ -73,7 +87,7 @@ local function item(p)
     if is_context(prompt) then return ignored() end
     asked, ever_asked, waiting = true, true, nil
     give_spoken()
-    message { role = "user", time = time, content = prompt.texts, images = prompt.images }
+    give { role = "user", time = time, content = prompt.texts, images = prompt.images }
   elseif kind == "message" and p.role == "assistant" then
     answer { content = p.content }
   elseif kind == "message" then
@@ -86,7 +100,7 @@ local function item(p)
       args = p.input and { input = p.input } or p.arguments } } }
   elseif kind == "function_call_output" or kind == "custom_tool_call_output" then
     give_prompt()
-    message { role = "tool", time = time, result_of = p.call_id,
+    give { role = "tool", time = time, result_of = p.call_id,
       content = type(p.output) == "string" and p.output or p.output.content or p.output }
   else
     ignored(kind)
@@ -94,9 +108,10 @@ local function item(p)
 end
 
 local function compacted(p)
+  compacting = false
   give_prompt()
   give_spoken()
-  message { role = "system", time = time, content = p.message }
+  give { role = "system", time = time, content = p.message }
   -- If Codex wrote the rollout anew, this has the only copy of the prompts.
   local n = 0
   for old in each(not ever_asked and p.replacement_history) do
@@ -104,7 +119,7 @@ local function compacted(p)
 
     n = n + 1
     if old.role == "user" and not is_context(prompt) then
-      message { role = "user", id = number() .. "." .. n, time = time, content = prompt.texts }
+      give { role = "user", id = name() .. "." .. n, time = time, content = prompt.texts }
     end
   end
 end
@@ -112,7 +127,7 @@ end
 local function event(p)
   local kind = p.type
 
-  if kind == "token_count" and not replayed then
+  if kind == "token_count" and not replayed and not compacting then
     local u = p.info.last_token_usage
 
     usage { input = u.input_tokens, output = u.output_tokens,
@@ -130,12 +145,22 @@ local function event(p)
     if not asked and not is_context(prompt) then
       give_prompt()
       give_spoken()
-      waiting = { id = number(), time = time, texts = prompt.texts }
+      waiting = { id = name(), time = time, texts = prompt.texts }
     end
   elseif kind == "agent_message" then
-    spoken[#spoken + 1] = not answered and { id = number(), time = time, text = p.message } or nil
+    spoken[#spoken + 1] = not answered and { id = name(), time = time, text = p.message } or nil
     ignored()
   end
+end
+
+-- The lines of the file that this one continues, from the ordinal on, are shown no more.
+local function revert(base)
+  local first, before = math.tointeger(base.end_ordinal_exclusive), base.thread_id .. "-"
+
+  -- In the first file records are named by their lines.
+  if base.thread_id == id then first, before = first + 1, "" end
+  for n = first, first + 9999 do left(before .. n) end
+  rewind(10000)
 end
 
 local function meta(p)
@@ -145,6 +170,8 @@ local function meta(p)
   else
     id, began = p.id or p.session_id, p.timestamp
     session { id = id, provider = p.model_provider, agent = p.source.subagent and "subagent" }
+    segment = match(stem(), id .. [[_\K.*]])
+    if segment then revert(p.history_base) end
   end
   ignored()
 end
@@ -170,12 +197,15 @@ importer {
   record = function(r)
     local kind, p = r.type, r.payload
 
-    time = r.timestamp or began
+    time, ordinal = r.timestamp or began, math.tointeger(r.ordinal)
     if replayed and starts(time, replayed:sub(1, 19)) == false then replayed = nil end
     if not kind then
       if type(r.id) == "string" then meta(r)
       elseif not r.record_type then bad("no 'type'") end
     elseif kind == "session_meta" then meta(p)
+    elseif kind == "response_item" and r.metadata.compaction_output then
+      compacting = true
+      ignored() -- the record of the compaction has it, too
     elseif kind == "response_item" then item(p)
     elseif kind == "compacted" then compacted(p)
     elseif kind == "turn_context" then session { model = p.model }
