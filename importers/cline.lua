@@ -57,7 +57,9 @@ importer {
       local u, content = m.metrics, content_of(m.content)
 
       if type(m.content) == "array" then give_results(m) end
-      if #content > 0 then
+      if m.role ~= "user" and m.role ~= "assistant" then
+        bad("no known 'role'")
+      elseif #content > 0 then
         message { role = m.role, id = m.id, time = m.ts and m.ts / 1000, content = content,
           model = m.modelInfo.id, provider = m.modelInfo.provider,
           usage = u and { input = u.inputTokens, output = u.outputTokens,

@@ -6,8 +6,8 @@
 -- and all after it. A message that grew stands there again. A resumed session repeats its messages,
 -- with other times and without tokens: the first form counts. Older files are one object.
 
-local names, order = {}, {} -- the messages of the session, and their order
-local waiting               -- the newest answer, which may still grow
+local names, order = {}, {} -- the messages of the session: "prompt" or their types; their order
+local waiting               -- the newest answer, to which calls may be added
 local answered = {}         -- calls with a result
 
 -- The result of a call: {output} or {error}.
@@ -27,18 +27,23 @@ local function text_of(content)
   return texts
 end
 
+-- The calls have a name of their own: an earlier import may have seen the answer without them.
 local function give()
   local m = waiting
 
   waiting = nil
   if not m then return end
   message(m)
+  if #m.called > 0 then
+    m.id, m.content, m.calls = m.id .. "-calls", nil, m.called
+    message(m)
+  end
   for _, result in ipairs(m.results) do message(result) end
 end
 
--- The program has already answered a call when it writes it.
+-- The program has carried out a call when it adds it to the answer.
 local function answer(m)
-  local tokens, calls, results = m.tokens, {}, {}
+  local t, calls, results = m.tokens, {}, {}
 
   for call in each(m.toolCalls) do
     local texts = {}
@@ -51,43 +56,44 @@ local function answer(m)
     table.insert(results, { role = "tool", id = m.id .. "-" .. call.id, time = call.timestamp,
       content = texts, result_of = call.id, failed = call.status == "error" })
   end
-  for part in each(not m.toolCalls and type(m.content) == "array" and m.content) do
+  for part in each(#calls == 0 and type(m.content) == "array" and m.content) do
     local f = part.functionCall
 
     if f then table.insert(calls, { id = f.id, name = f.name, args = raw(f.args) }) end
   end
-  ignored()
-  waiting = { role = "assistant", id = m.id, time = m.timestamp, content = text_of(m.content),
-    model = m.model, provider = "google", calls = calls, results = results,
-    usage = tokens and { input = tokens.input, cache_read = tokens.cached,
-      output = tokens.output + tokens.thoughts, reasoning = tokens.thoughts } }
+  waiting = { role = "assistant", id = m.id, response = m.id, time = m.timestamp, model = m.model,
+    provider = "google", content = text_of(m.content), called = calls, results = results,
+    usage = t and { input = t.input, cache_read = t.cached, reasoning = t.thoughts,
+      output = (t.output or 0) + (t.thoughts or 0) } }
+end
+
+local function prompt(m)
+  -- The result of a call mostly stands in the answer, too.
+  for part in each(type(m.content) == "array" and m.content) do
+    local f = part.functionResponse
+
+    if f and answered[f.id or ""] then return ignored() end
+    if f then
+      answered[f.id or ""] = true
+      return message { role = "tool", id = m.id, time = m.timestamp, result_of = f.id,
+        content = result_of(f.response) }
+    end
+  end
+  names[m.id] = "prompt"
+  message { role = "user", id = m.id, time = m.timestamp, content = text_of(m.content) }
 end
 
 local function said(m)
-  if waiting and waiting.id ~= m.id then give() end
-  if not names[m.id] then table.insert(order, m.id) end
-  names[m.id] = names[m.id] or m.type
-  if m.type == "gemini" then
-    answer(m)
-  elseif m.type == "user" then
-    -- A result mostly stands in the answer that called the tool, too.
-    for part in each(type(m.content) == "array" and m.content) do
-      local f = part.functionResponse
+  local grows = waiting and waiting.id == m.id
 
-      if f and answered[f.id or ""] then return ignored() end
-      if f then
-        give()
-        answered[f.id or ""] = true
-        return message { role = "tool", id = m.id, time = m.timestamp, result_of = f.id,
-          content = result_of(f.response) }
-      end
-    end
-    give()
-    names[m.id] = "prompt"
-    message { role = "user", id = m.id, time = m.timestamp, content = text_of(m.content) }
-  else
-    ignored(m.type)
-  end
+  if not m.id then return bad("no 'id'") end
+  if not grows then give() end
+  if names[m.id] and not grows then return ignored() end
+  if not names[m.id] then table.insert(order, m.id) end
+  names[m.id] = m.type or "other"
+  if m.type == "user" then return prompt(m) end
+  ignored(m.type ~= "gemini" and m.type or nil)
+  if m.type == "gemini" then answer(m) end
 end
 
 -- Takes back the message `id` and all after it, or everything.

@@ -43,8 +43,8 @@ local function give(row)
   message { role = role, id = row.id, time = seconds(m.time.created), content = texts,
     images = images, calls = calls, model = m.modelID, provider = m.providerID,
     finish = m.finish or m.error and "error",
-    usage = role == "assistant" and tokens.total and { input = tokens.input, apart = true,
-      output = tokens.output + tokens.reasoning, reasoning = tokens.reasoning,
+    usage = role == "assistant" and tokens and { input = tokens.input, apart = true,
+      output = (tokens.output or 0) + (tokens.reasoning or 0), reasoning = tokens.reasoning,
       cache_read = tokens.cache.read, cache_write = tokens.cache.write, cost = m.cost } or nil }
   for _, result in ipairs(results) do message(result) end
 end

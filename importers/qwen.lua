@@ -54,7 +54,8 @@ importer {
       message { role = "assistant", id = r.uuid, session = r.sessionId, time = r.timestamp,
         content = texts, calls = calls, model = r.model,
         usage = u and { input = u.promptTokenCount, cache_read = u.cachedContentTokenCount,
-          output = u.totalTokenCount - u.promptTokenCount, reasoning = u.thoughtsTokenCount } }
+          output = u.totalTokenCount and u.totalTokenCount - (u.promptTokenCount or 0)
+            or u.candidatesTokenCount, reasoning = u.thoughtsTokenCount } }
     elseif kind == "tool_result" then
       for part in each(r.message.parts) do
         local f = part.functionResponse
