@@ -12,6 +12,9 @@ local asked, ever_asked     -- a response item had a prompt: since the last answ
 local answered              -- a response item had an answer, ever
 local waiting, spoken = nil, {} -- prompt and answers of events, which response items may repeat
 
+-- An editor puts what it shows before the prompt.
+local ide = [[(?s)^# Context from my IDE.*\n## My request for Codex:\n\K.*]]
+
 -- Texts and images of a prompt, without what Codex adds to it.
 local function said(content, kinds)
   local texts, images, n = {}, 0, 0
@@ -24,8 +27,7 @@ local function said(content, kinds)
     if part.type == "input_image" then
       images = images + 1
     elseif text and starts(kinds[n] or "user.", "user.") then
-      texts[#texts + 1] = match(text, [[(?s)^# Context from my IDE.*\n## My request for Codex:\n\K.*]])
-        or text
+      texts[#texts + 1] = match(text, ide) or text
     end
   end
   return { texts = texts, images = images }
@@ -51,7 +53,9 @@ end
 
 local function give_spoken()
   for _, a in ipairs(spoken) do
-    if not answered then message { role = "assistant", id = a.id, time = a.time, content = a.text } end
+    if not answered then
+      message { role = "assistant", id = a.id, time = a.time, content = a.text }
+    end
   end
   spoken = {}
 end
@@ -144,7 +148,8 @@ local function meta(p)
     replayed = began
   else
     id, began = p.id or p.session_id, p.timestamp
-    session { id = id, provider = p.model_provider, agent = p.source.subagent and "subagent" }
+    session { id = id, provider = p.model_provider, cwd = p.cwd, branch = p.git.branch,
+      agent = p.source.subagent and "subagent" }
   end
   ignored()
 end
@@ -178,7 +183,7 @@ importer {
     elseif kind == "session_meta" then meta(p)
     elseif kind == "response_item" then item(p)
     elseif kind == "compacted" then compacted(p)
-    elseif kind == "turn_context" then session { model = p.model }
+    elseif kind == "turn_context" then session { model = p.model, cwd = p.cwd }
     elseif kind == "event_msg" then event(p)
     elseif not p then item(r)
     else ignored(kind)

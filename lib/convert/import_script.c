@@ -797,6 +797,8 @@ static int script_message(lua_State *L)
     take_text(L, "finish", &s->other);
     if (s->other.len > 0)
         import_set_finish(m, buf_str(&s->other));
+    take_text(L, "cwd", &s->source->cwd);
+    take_text(L, "branch", &s->source->branch);
     fact->joins = take_flag(L, "joins");
     m->failed = take_flag(L, "failed");
     if (lua_getfield(L, 1, "images") == LUA_TNUMBER)
@@ -827,6 +829,8 @@ static int script_session(lua_State *L)
     take_text(L, "suffix", &s->facts.suffix);
     take_text(L, "model", &s->facts.model);
     take_text(L, "provider", &s->facts.provider);
+    take_text(L, "cwd", &s->source->cwd);
+    take_text(L, "branch", &s->source->branch);
     s->outcome = DONE;
     return 0;
 }
@@ -1248,6 +1252,9 @@ static int call(struct state *s, int results, struct err *e)
         lua_pop(s->L, 1);
         s->limit += BUF_SMALL; /* for the message */
         lua_pushfstring(s->L, "%s.lua: more memory than a record may use", s->importer->name);
+    } else if (!lua_isstring(s->L, -1)) {
+        lua_pop(s->L, 1);
+        lua_pushfstring(s->L, "%s.lua: an error without a message", s->importer->name);
     }
     if (s->overworked && s->source)
         return err_set(e, ERR_FAILURE, "cannot import '%s:%zu': %s", s->source->name,

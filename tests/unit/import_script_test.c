@@ -156,6 +156,8 @@ TEST(errors_name_the_script_and_the_record)
     free(error);
     run_release(&r);
     check_wrong("error('no')", ":1': t.lua:1: no");
+    check_wrong("error({})", ":1': t.lua: an error without a message");
+    check_wrong("error()", ":1': t.lua: an error without a message");
     check_wrong("message{role='bird'}", ":1': t.lua:1: no known 'role'");
     check_wrong("kept = kept or r; error(kept.t)", ":1': 1");
     check_wrong("match('a', '(')", "missing");
