@@ -13,8 +13,7 @@
 enum { KEY_SCAN = OPT_LONG, KEY_SUBAGENTS, KEY_DRY_RUN };
 
 static const struct opt options[] = {
-    {'f', "format", OPT_WORD, "lines|" IMPORTERS,
-     "the format of the files; default: recognise it"},
+    {'f', "format", OPT_WORD, "lines|" IMPORTERS, "the format of the files; default: recognise it"},
     {KEY_SCAN, "scan", OPT_FLAG, NULL, "import the conversations that other programs stored"},
     {KEY_SUBAGENTS, "subagents", OPT_FLAG, NULL,
      "import messages of subagents, too, as separate sessions"},

@@ -7,6 +7,7 @@
 -- no ids and no times: see messages.lua.
 
 local n = 0
+local roles = { user = true, assistant = true, system = true, tool = true }
 
 local function give(role, id, content, fields)
   fields = fields or {}
@@ -32,7 +33,8 @@ local function with_calls(content)
       table.insert(texts, '{"id":' .. raw(id) .. ',"function":{"name":' .. raw(name) ..
         ',"arguments":' .. args .. "}}")
       table.insert(results, { id = id, output = output,
-        object = '{"role":"tool","tool_call_id":' .. raw(id) .. ',"content":' .. raw(output) .. "}" })
+        object = '{"role":"tool","tool_call_id":' .. raw(id) .. ',"content":' .. raw(output) ..
+          "}" })
     end
   end
   local answer = '{"role":"assistant","content":' .. raw(content.text or "") ..
@@ -72,7 +74,7 @@ importer {
           with_calls(content)
         elseif content ~= nil and type(content) ~= "string" and type(content) ~= "array" then
           bad("'content' is neither a string nor an array")
-        elseif m.role == "user" or m.role == "assistant" or m.role == "system" or m.role == "tool" then
+        elseif roles[m.role] then
           give(m.role, fingerprint(m), content)
         else
           bad("no known 'role'")

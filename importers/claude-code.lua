@@ -25,6 +25,7 @@ local function answer(r, m)
     role = "assistant", id = r.uuid, response = m.id, joins = not m.id,
     session = r.sessionId or r.session_id, agent = r.isSidechain and (r.agentId or "sidechain"),
     time = r.timestamp, content = m.content, provider = "anthropic",
+    cwd = r.cwd, branch = r.gitBranch,
     model = not own and m.model or nil,
     usage = not own and tokens(m.usage, r.costUSD) or nil,
     finish = r.isApiErrorMessage and "error" or m.stop_reason,
@@ -37,7 +38,7 @@ local function prompt(r, content, parent)
     role = r.isCompactSummary and "system" or "user",
     id = r.uuid, parent = parent,
     session = r.sessionId or r.session_id, agent = r.isSidechain and (r.agentId or "sidechain"),
-    time = r.timestamp, content = content,
+    time = r.timestamp, content = content, cwd = r.cwd, branch = r.gitBranch,
   }
 end
 
@@ -50,8 +51,8 @@ importer {
   tree = true,
   harness = harness,
   ignores = { "thinking", "redacted_thinking", "system", "progress", "attachment", "result",
-    "stream_event", "queue-operation", "file-history-snapshot", "last-prompt", "agent-name", "permission-mode",
-    "api-request", "api-request-blob", "api-request-shape" },
+    "stream_event", "queue-operation", "file-history-snapshot", "last-prompt",
+    "agent-name", "permission-mode", "api-request", "api-request-blob", "api-request-shape" },
 
   is = function(r)
     return type(r.type) == "string" and type(r.sessionId) == "string"

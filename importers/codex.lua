@@ -15,6 +15,9 @@ local asked, ever_asked     -- a response item had a prompt: since the last answ
 local answered              -- a response item had an answer, ever
 local waiting, spoken = nil, {} -- prompt and answers of events, which response items may repeat
 
+-- An editor puts what it shows before the prompt.
+local ide = [[(?s)^# Context from my IDE.*\n## My request for Codex:\n\K.*]]
+
 -- Texts and images of a prompt, without what Codex adds to it.
 local function said(content, kinds)
   local texts, images, n = {}, 0, 0
@@ -27,8 +30,7 @@ local function said(content, kinds)
     if part.type == "input_image" then
       images = images + 1
     elseif text and starts(kinds[n] or "user.", "user.") then
-      texts[#texts + 1] = match(text, [[(?s)^# Context from my IDE.*\n## My request for Codex:\n\K.*]])
-        or text
+      texts[#texts + 1] = match(text, ide) or text
     end
   end
   return { texts = texts, images = images }
@@ -65,7 +67,9 @@ end
 
 local function give_spoken()
   for _, a in ipairs(spoken) do
-    if not answered then give { role = "assistant", id = a.id, time = a.time, content = a.text } end
+    if not answered then
+      give { role = "assistant", id = a.id, time = a.time, content = a.text }
+    end
   end
   spoken = {}
 end
@@ -169,7 +173,8 @@ local function meta(p)
     replayed = began
   else
     id, began = p.id or p.session_id, p.timestamp
-    session { id = id, provider = p.model_provider, agent = p.source.subagent and "subagent" }
+    session { id = id, provider = p.model_provider, cwd = p.cwd, branch = p.git.branch,
+      agent = p.source.subagent and "subagent" }
     segment = match(stem(), id .. [[_\K.*]])
     if segment then revert(p.history_base) end
   end
@@ -208,7 +213,7 @@ importer {
       ignored() -- the record of the compaction has it, too
     elseif kind == "response_item" then item(p)
     elseif kind == "compacted" then compacted(p)
-    elseif kind == "turn_context" then session { model = p.model }
+    elseif kind == "turn_context" then session { model = p.model, cwd = p.cwd }
     elseif kind == "event_msg" then event(p)
     elseif not p then item(r)
     else ignored(kind)

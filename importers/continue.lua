@@ -21,7 +21,7 @@ importer {
     for entry in beside("sessions.json") do
       if entry.sessionId == r.sessionId then began = math.tointeger(entry.dateCreated) end
     end
-    session { id = r.sessionId }
+    session { id = r.sessionId, cwd = r.workspaceDirectory }
     for item in each(r.history) do
       local m, calls = item.message, {}
       local u, id = m.usage, nil

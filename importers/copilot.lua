@@ -29,7 +29,8 @@ importer {
     local kind, d = r.type, r.data
 
     if kind == "session.start" then
-      session { id = d.sessionId, model = d.selectedModel }
+      session { id = d.sessionId, model = d.selectedModel, cwd = d.context.cwd,
+        branch = d.context.branch }
     elseif kind == "session.model_change" then
       session { model = d.newModel }
     elseif kind == "session.title_changed" then

@@ -19,7 +19,7 @@ local function give(row)
   for s in rows("SELECT parent_id FROM session WHERE id = ?1", row.session_id) do
     parent = s.parent_id
   end
-  session { id = row.session_id, agent = parent and "subagent" or "" }
+  session { id = row.session_id, cwd = row.directory, agent = parent and "subagent" or "" }
   for p in rows("SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id", row.id) do
     local part = json(p.data)
     local state = part.state
@@ -61,7 +61,7 @@ importer {
   end,
 
   queries = {
-    { "SELECT m.id, m.session_id, m.data, s.revert FROM message m JOIN session s" ..
+    { "SELECT m.id, m.session_id, m.data, s.revert, s.directory FROM message m JOIN session s" ..
       " ON s.id = m.session_id ORDER BY s.time_created, s.id, m.time_created, m.id", give },
     { "SELECT id, title FROM session ORDER BY time_created, id", function(row)
       if not starts(row.title, "New session - ") then

@@ -67,7 +67,7 @@ importer {
     local kind = r.type
     local id, parent = r.id, names[r.parentId or ""]
 
-    if kind == "session" then return session { id = id } end
+    if kind == "session" then return session { id = id, cwd = r.cwd } end
     if not kind or not id then return bad("no 'type' or no 'id'") end
     names[id] = id .. "-" .. (r.timestamp or "")
     id = names[id]

@@ -37,21 +37,22 @@ importer {
     local kind, about = r.type, r.systemPayload
     local texts, calls, images = content_of(r.message.parts)
 
+    session { id = r.sessionId, cwd = r.cwd, branch = r.gitBranch }
     link(r.uuid, r.parentUuid)
     if r.subtype == "custom_title" then
-      title { text = about.customTitle, session = r.sessionId,
+      title { text = about.customTitle,
         given = about.titleSource ~= "auto" or nil }
     elseif r.subtype == "chat_compression" then
       -- The summary that replaces the conversation in requests.
-      message { role = "system", id = r.uuid, session = r.sessionId, time = r.timestamp,
+      message { role = "system", id = r.uuid, time = r.timestamp,
         content = content_of(about.compressedHistory[1].parts) }
     elseif kind == "user" and not own[r.subtype] then
-      message { role = "user", id = r.uuid, parent = r.parentUuid, session = r.sessionId,
+      message { role = "user", id = r.uuid, parent = r.parentUuid,
         time = r.timestamp, content = texts, images = images }
     elseif kind == "assistant" then
       local u = r.usageMetadata
 
-      message { role = "assistant", id = r.uuid, session = r.sessionId, time = r.timestamp,
+      message { role = "assistant", id = r.uuid, time = r.timestamp,
         content = texts, calls = calls, model = r.model,
         usage = u and { input = u.promptTokenCount, cache_read = u.cachedContentTokenCount,
           output = u.totalTokenCount and u.totalTokenCount - (u.promptTokenCount or 0)
@@ -61,7 +62,7 @@ importer {
         local f = part.functionResponse
         local said = f.response.output or f.response.error or f.response
 
-        message { role = "tool", id = r.uuid .. "-" .. f.id, session = r.sessionId,
+        message { role = "tool", id = r.uuid .. "-" .. f.id,
           time = r.timestamp, content = type(said) == "string" and said or raw(said),
           result_of = f.id, failed = r.toolCallResult.status == "error" }
       end

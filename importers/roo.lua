@@ -35,7 +35,10 @@ importer {
 
     if not began then
       began = "task-" .. fingerprint(r)
-      for item in beside("history_item.json") do began = item.id or began end
+      for item in beside("history_item.json") do
+        began = item.id or began
+        session { cwd = item.workspace }
+      end
     end
     session { id = began }
     for block in each(type(r.content) == "string" and json(raw { r.content }) or r.content) do

@@ -45,7 +45,7 @@ endif
 ifeq ($(shell $(PKG_CONFIG) --exists $(all_libs) 2>/dev/null && echo found),)
 $(error pkg-config does not find all of $(all_libs): `make deps` installs what is missing)
 endif
-lib_cppflags := $(shell $(PKG_CONFIG) --cflags $(all_libs))
+lib_cppflags := $(patsubst -I%,-isystem%,$(shell $(PKG_CONFIG) --cflags $(all_libs)))
 libs = $(shell $(PKG_CONFIG) --libs $1)
 
 # $(call compiles,FLAGS), $(call links,FLAGS): FLAGS if this compiler takes them.

@@ -234,7 +234,8 @@ static char *program_path(const char *self)
  * `make install` puts them into share. */
 static void add_shared(struct import_files *f, struct importers *all, const char *program)
 {
-    static const char *const places[] = {"importers", "../share/" PROGRAM_PREFIX "chathist/importers"};
+    static const char *const places[] = {"importers",
+                                         "../share/" PROGRAM_PREFIX "chathist/importers"};
     char *dir = path_parent(program);
 
     for (size_t i = 0; i < sizeof places / sizeof(char *); i++) {

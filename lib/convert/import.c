@@ -732,8 +732,11 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     set_optional(d, FIELD_TOOL_CALL_ID, &m->call_id);
     if (m->failed)
         draft_set(d, FIELD_FAILED, STR("true"));
-    if (m->role != ROLE_OTHER)
+    if (m->role != ROLE_OTHER) {
         set_forked(im, d, buf_str(&m->origin));
+        set_optional(d, FIELD_CWD, &im->source->cwd);
+        set_optional(d, FIELD_GIT_BRANCH, &im->source->branch);
+    }
     draft_set_text(d, FIELD_ORIGIN, buf_str(&m->origin));
     set_optional(d, FIELD_MODEL, &m->model);
     set_optional(d, FIELD_PROVIDER, &m->provider);

@@ -153,7 +153,7 @@ int database_open(struct source *s, char *const *tables, size_t count, struct da
     if (new->path && stat(new->path, &new->before) < 0)
         err_sys(e, errno, "cannot read '%s'", s->name);
     else if (new->path) {
-        new->work_max = WORK_MIN + WORK_PER_BYTE * (int64_t)new->before.st_size;
+        new->work_max = WORK_MIN + WORK_PER_BYTE *(int64_t) new->before.st_size;
         result = connect_database(new, s, e);
         if (result == 0 && look(new, "SELECT 1 FROM sqlite_master", NULL, NULL) < 0)
             result = fail(new, e);

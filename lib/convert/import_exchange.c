@@ -61,8 +61,8 @@ bool exchange_has_lines(struct str head, char *const *arrays, size_t count)
 
 /* Reads the first prompt of a file and its answer, and leaves the source where it is. Returns 0, or
  * -1 with *e set. */
-static int read_exchange(const struct source *s, struct str head, char *const *arrays,
-                         size_t count, struct exchange *x, struct err *e)
+static int read_exchange(const struct source *s, struct str head, char *const *arrays, size_t count,
+                         struct exchange *x, struct err *e)
 {
     source_next *next = exchange_has_lines(head, arrays, count) ? source_line : source_value;
     struct str text, object;

@@ -12,49 +12,57 @@
 
 /* ---- a fact ---- */
 
+/* The texts of a fact, beside those of its message. */
+#define FACT_TEXTS(f)                                                                              \
+    {                                                                                              \
+        &(f)->session, &(f)->agent, &(f)->id, &(f)->parent, &(f)->response                         \
+    }
+
 void fact_init(struct fact *f)
 {
+    struct buf *const texts[] = FACT_TEXTS(f);
+
     *f = (struct fact){0};
     import_message_init(&f->message);
-    buf_init(&f->session, BUF_SMALL);
-    buf_init(&f->agent, BUF_SMALL);
-    buf_init(&f->id, BUF_SMALL);
-    buf_init(&f->parent, BUF_SMALL);
-    buf_init(&f->response, BUF_SMALL);
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_init(texts[i], BUF_SMALL);
 }
 
 void fact_clear(struct fact *f)
 {
+    struct buf *const texts[] = FACT_TEXTS(f);
+
     import_message_clear(&f->message, ROLE_USER);
-    buf_clear(&f->session);
-    buf_clear(&f->agent);
-    buf_clear(&f->id);
-    buf_clear(&f->parent);
-    buf_clear(&f->response);
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_clear(texts[i]);
     f->joins = false;
     f->content = STR_NONE;
 }
 
 void fact_release(struct fact *f)
 {
+    struct buf *const texts[] = FACT_TEXTS(f);
+
     import_message_release(&f->message);
-    buf_release(&f->session);
-    buf_release(&f->agent);
-    buf_release(&f->id);
-    buf_release(&f->parent);
-    buf_release(&f->response);
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_release(texts[i]);
 }
+
+/* ---- a file ---- */
+
+#define FACTS_TEXTS(f)                                                                             \
+    {                                                                                              \
+        &(f)->session, &(f)->agent, &(f)->suffix, &(f)->model, &(f)->provider, &(f)->main_session, \
+            &(f)->response                                                                         \
+    }
 
 void facts_init(struct facts *f, struct source *s, const char *format)
 {
+    struct buf *const texts[] = FACTS_TEXTS(f);
+
     *f = (struct facts){.source = s, .format = format};
-    buf_init(&f->session, BUF_SMALL);
-    buf_init(&f->agent, BUF_SMALL);
-    buf_init(&f->suffix, BUF_SMALL);
-    buf_init(&f->model, BUF_SMALL);
-    buf_init(&f->provider, BUF_SMALL);
-    buf_init(&f->main_session, BUF_SMALL);
-    buf_init(&f->response, BUF_SMALL);
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_init(texts[i], BUF_SMALL);
 }
 
 static void found_title_release(struct found_title *t)
@@ -66,11 +74,10 @@ static void found_title_release(struct found_title *t)
 
 void facts_release(struct facts *f)
 {
-    struct buf *const bufs[] = {&f->session,  &f->agent,        &f->suffix,  &f->model,
-                                &f->provider, &f->main_session, &f->response};
+    struct buf *const texts[] = FACTS_TEXTS(f);
 
-    for (size_t i = 0; i < sizeof bufs / sizeof(struct buf *); i++)
-        buf_release(bufs[i]);
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_release(texts[i]);
     for (size_t i = 0; i < f->held_cap; i++)
         import_message_release(&f->held[i]);
     for (size_t i = 0; i < f->titles_count; i++)

@@ -41,7 +41,7 @@ struct found_title {
 struct facts {
     struct source *source;
     const char *format;
-    bool tree;   /* links and rewinds are used */
+    bool tree;                                          /* links and rewinds are used */
     struct buf session, agent, suffix, model, provider; /* for the messages that follow */
     struct buf main_session; /* in the history: of the last message that is no subagent's */
     size_t given;            /* messages, also those that the history had */
@@ -49,15 +49,15 @@ struct facts {
      * come after them. */
     struct import_message *held;
     size_t held_count, held_cap;
-    struct buf response;        /* of the answer that is held */
-    struct hash_map responses;  /* -> used */
-    struct usage *used;         /* what earlier messages of each response have */
+    struct buf response;       /* of the answer that is held */
+    struct hash_map responses; /* -> used */
+    struct usage *used;        /* what earlier messages of each response have */
     size_t used_cap;
-    struct hash_map parts;      /* ids of records -> links */
+    struct hash_map parts; /* ids of records -> links */
     struct link {
         size_t parent; /* number of the record before, from 1 */
         size_t said;   /* number of its message, from 1 */
-    } *links;
+    } * links;
     size_t links_cap;
     struct said *said; /* in file order; from said_count on those that were rewound */
     size_t said_count, said_end, said_cap;

@@ -33,6 +33,8 @@ int source_open(struct source *s, const char *path, struct err *e)
     *s = (struct source){.name = path, .fd = STDIN_FILENO, .time = time_now()};
     buf_init(&s->block, SOURCE_VALUE_MAX);
     buf_init(&s->packed, SOURCE_VALUE_MAX);
+    buf_init(&s->cwd, BUF_SMALL);
+    buf_init(&s->branch, BUF_SMALL);
     if (strcmp(path, "-") == 0)
         return 0;
     s->path = path;
@@ -50,6 +52,8 @@ void source_close(struct source *s)
 {
     (void)ZSTD_freeDStream(s->unpack);
     buf_release(&s->packed);
+    buf_release(&s->cwd);
+    buf_release(&s->branch);
     if (s->fd > STDIN_FILENO)
         close(s->fd);
     buf_release(&s->block);

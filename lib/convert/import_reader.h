@@ -42,6 +42,7 @@ struct source {
     /* For the format that reads it. */
     bool yielded;  /* import_give got a message that is not empty, or a text was left out */
     size_t unread; /* records without a fact */
+    struct buf cwd, branch; /* where the messages that follow were said */
     /* private */
     struct import *import; /* that reads it */
     int fd;

@@ -86,14 +86,14 @@ struct state {
     struct database *database;
     const void *metatable; /* of JSON values */
     size_t used, limit;    /* bytes of memory */
-    int64_t work;       /* instructions that are left */
+    int64_t work;          /* instructions that are left */
     bool overworked;
     uint64_t epoch; /* JSON values of an earlier record are void */
     enum outcome outcome;
-    struct str json, line;  /* the record, for the functions that call the script */
-    sqlite3_stmt *row;      /* or the row */
-    lua_Integer query;      /* of the row: its number */
-    struct err *failure; /* where an error goes that ends the import of the file */
+    struct str json, line; /* the record, for the functions that call the script */
+    sqlite3_stmt *row;     /* or the row */
+    lua_Integer query;     /* of the row: its number */
+    struct err *failure;   /* where an error goes that ends the import of the file */
     bool failed;
     struct buf scratch, other;
     struct member *members; /* while an object is indexed */
@@ -104,7 +104,10 @@ struct state {
 
 static struct state *state_of(lua_State *L)
 {
-    return *(struct state **)lua_getextraspace(L);
+    void *s;
+
+    (void)lua_getallocf(L, &s);
+    return s;
 }
 
 /* Lua's allocator: counts the bytes that are in use. */
@@ -774,10 +777,9 @@ static int script_message(lua_State *L)
     const struct {
         const char *name;
         struct buf *to;
-    } texts[] = {{"session", &fact->session},   {"agent", &fact->agent},
-                 {"id", &fact->id},             {"parent", &fact->parent},
-                 {"response", &fact->response}, {"model", &m->model},
-                 {"provider", &m->provider},    {"result_of", &m->call_id}};
+    } texts[] = {{"session", &fact->session}, {"agent", &fact->agent},       {"id", &fact->id},
+                 {"parent", &fact->parent},   {"response", &fact->response}, {"model", &m->model},
+                 {"provider", &m->provider},  {"result_of", &m->call_id}};
 
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
@@ -795,6 +797,8 @@ static int script_message(lua_State *L)
     take_text(L, "finish", &s->other);
     if (s->other.len > 0)
         import_set_finish(m, buf_str(&s->other));
+    take_text(L, "cwd", &s->source->cwd);
+    take_text(L, "branch", &s->source->branch);
     fact->joins = take_flag(L, "joins");
     m->failed = take_flag(L, "failed");
     if (lua_getfield(L, 1, "images") == LUA_TNUMBER)
@@ -825,6 +829,8 @@ static int script_session(lua_State *L)
     take_text(L, "suffix", &s->facts.suffix);
     take_text(L, "model", &s->facts.model);
     take_text(L, "provider", &s->facts.provider);
+    take_text(L, "cwd", &s->source->cwd);
+    take_text(L, "branch", &s->source->branch);
     s->outcome = DONE;
     return 0;
 }
@@ -840,7 +846,9 @@ static int script_title(lua_State *L)
     take_text(L, "text", field[1]);
     take_text(L, "of", field[2]);
     facts_title(&s->facts, buf_str(field[0]), buf_str(field[1]), buf_str(field[2]),
-                take_flag(L, "given") ? 2 : s->fact.parent.len > 0 ? 0 : 1);
+                take_flag(L, "given")    ? 2
+                : s->fact.parent.len > 0 ? 0
+                                         : 1);
     s->outcome = DONE;
     return 0;
 }
@@ -1176,7 +1184,7 @@ static void make_metatable(lua_State *L, const char *name, const luaL_Reg *metho
     lua_pop(L, 1);
 }
 
-/* Opens the libraries and loads the script at index 1, a light pointer to its importer. */
+/* Opens the libraries and runs the script, which leaves its head. */
 static int prepare(lua_State *L)
 {
     static const luaL_Reg libraries[] = {{"_G", luaopen_base},
@@ -1184,12 +1192,13 @@ static int prepare(lua_State *L)
                                          {"table", luaopen_table},
                                          {"math", luaopen_math},
                                          {"utf8", luaopen_utf8}};
-    static const luaL_Reg value[] = {{"__index", value_index}, {"__len", value_length}, {NULL, NULL}};
+    static const luaL_Reg value[] = {
+        {"__index", value_index}, {"__len", value_length}, {NULL, NULL}};
     static const luaL_Reg regex[] = {{"__gc", free_regex}, {NULL, NULL}};
     static const luaL_Reg query[] = {{"__gc", free_rows}, {"__close", close_rows}, {NULL, NULL}};
     static const luaL_Reg source[] = {{"__gc", close_source}, {NULL, NULL}};
     static const luaL_Reg nothing[] = {{"__index", no_member}, {NULL, NULL}};
-    const struct importer *i = lua_touserdata(L, 1);
+    const struct importer *i = state_of(L)->importer;
     char chunk[80];
 
     for (size_t n = 0; n < sizeof libraries / sizeof *libraries; n++)
@@ -1204,12 +1213,13 @@ static int prepare(lua_State *L)
     make_metatable(L, "source", source);
     lua_pushglobaltable(L);
     luaL_setfuncs(L, functions, 0);
-    lua_settop(L, 1);
+    lua_settop(L, 0);
     lua_pushnil(L);
     lua_pushboolean(L, true);
     lua_pushinteger(L, 0);
-    for (int value_at = 2; value_at <= 4; value_at++) {
-        luaL_newlib(L, nothing);
+    for (int value_at = 1; value_at <= 3; value_at++) {
+        lua_newtable(L);
+        luaL_setfuncs(L, nothing, 0);
         lua_setmetatable(L, value_at);
     }
     (void)snprintf(chunk, sizeof chunk, "@%s.lua", i->name);
@@ -1225,15 +1235,15 @@ static int prepare(lua_State *L)
     return 0;
 }
 
-/* Calls the function on the stack with `count` arguments. Returns 0; 1 with the error message on the
+/* Calls the function on the stack. Returns 0; 1 with the error message on the
  * stack; or -1 with *e set, if the import of the file must end. */
-static int call(struct state *s, int count, int results, struct err *e)
+static int call(struct state *s, int results, struct err *e)
 {
     int status;
 
     s->failure = e;
     s->failed = s->overworked = false;
-    status = lua_pcall(s->L, count, results, 0);
+    status = lua_pcall(s->L, 0, results, 0);
     if (status == LUA_OK)
         return 0;
     if (s->failed)
@@ -1242,6 +1252,9 @@ static int call(struct state *s, int count, int results, struct err *e)
         lua_pop(s->L, 1);
         s->limit += BUF_SMALL; /* for the message */
         lua_pushfstring(s->L, "%s.lua: more memory than a record may use", s->importer->name);
+    } else if (!lua_isstring(s->L, -1)) {
+        lua_pop(s->L, 1);
+        lua_pushfstring(s->L, "%s.lua: an error without a message", s->importer->name);
     }
     if (s->overworked && s->source)
         return err_set(e, ERR_FAILURE, "cannot import '%s:%zu': %s", s->source->name,
@@ -1278,14 +1291,12 @@ static struct state *state_new(const struct importer *i, struct err *e)
     s->L = lua_newstate(allocate, s);
     if (!s->L)
         mem_exhausted();
-    *(struct state **)lua_getextraspace(s->L) = s;
     begin_record(s, 0);
     lua_sethook(s->L, count_work, LUA_MASKCOUNT, WORK_STEP);
     /* Values die with their record. */
     (void)lua_gc(s->L, LUA_GCGEN, 0, 0);
     lua_pushcfunction(s->L, prepare);
-    lua_pushlightuserdata(s->L, (void *)(uintptr_t)i);
-    if (call(s, 1, 0, e) != 0) {
+    if (call(s, 0, e) != 0) {
         (void)err_set(e, ERR_FAILURE, "cannot use '%s': %s", i->path, lua_tostring(s->L, -1));
         state_free(s);
         return NULL;
@@ -1416,53 +1427,71 @@ const char *importers_place(const struct importers *all, size_t number)
 
 /* ---- recognising a file ---- */
 
-/* Appends the beginning of a JSON text as a whole value: the first value, or an array with its first
- * element. What is cut off is left out, but for the string in which it ends. */
+/* The position in a JSON text. */
+struct position {
+    char closers[JSON_DEPTH + 1]; /* of the brackets that are open */
+    size_t depth;
+    bool string, escape;
+    bool value; /* the next string is one, and no key */
+};
+
+static void advance(struct position *p, char c)
+{
+    if (p->string) {
+        p->string = p->escape || c != '"';
+        p->escape = !p->escape && c == '\\';
+        return;
+    }
+    p->string = c == '"';
+    if (c == '{' || c == '[')
+        p->closers[p->depth++] = c == '{' ? '}' : ']';
+    else if (c == '}' || c == ']')
+        p->depth -= p->depth > 0;
+    if (c != '"')
+        p->value = c == ':' || (p->value && ascii_is_space(c)) ||
+                   ((c == '[' || c == ',') && p->depth > 0 && p->closers[p->depth - 1] == ']');
+}
+
+/* Appends the string in which a text ends, without the escape or the character that is cut off. */
+static void add_cut_string(struct str text, struct buf *out)
+{
+    size_t end = text.n;
+
+    for (size_t i = 1; i <= 12 && i < text.n; i++)
+        if (text.p[text.n - i] == '\\')
+            end = text.n - i;
+    text.n = end;
+    text.n = utf8_valid(text);
+    buf_add_str(out, text);
+    buf_add_byte(out, '"');
+}
+
+/* Appends the beginning of a JSON text as a whole value: the first value, or an array with its
+ * first element. What is cut off is left out, but for the string in which it ends. */
 static void complete_json(struct str head, struct buf *out)
 {
-    char closers[JSON_DEPTH + 1];
-    size_t depth = 0, safe = 0, safe_depth = 0;
-    bool string = false, value = false, ended = false;
+    struct position p = {0};
+    size_t whole = 0, depth = 0; /* up to where it is whole, and the brackets there */
+    bool ended = false;
 
-    for (size_t i = 0; i < head.n && depth < JSON_DEPTH && !ended; i++) {
+    for (size_t i = 0; i < head.n && p.depth < JSON_DEPTH && !ended; i++) {
         char c = head.p[i];
 
-        if (string && c == '\\') {
-            i++;
-        } else if (c == '"') {
-            string = !string;
-        } else if (string) {
+        advance(&p, c);
+        if (p.string || (c != '{' && c != '[' && c != '}' && c != ']' && c != ','))
             continue;
-        } else if (c == '{' || c == '[') {
-            closers[depth++] = c == '{' ? '}' : ']';
-            value = c == '[';
-        } else if (depth > 0 && (c == '}' || c == ']')) {
-            depth--;
-            ended = depth == 0 || (depth == 1 && closers[0] == ']');
-        } else if (c == ':' || c == ',') {
-            value = c == ':' || (depth > 0 && closers[depth - 1] == ']');
-        }
-        if (!string && (c == '{' || c == '[' || c == '}' || c == ']' || c == ',')) {
-            safe = i + (c != ',');
-            safe_depth = depth;
-        }
+        whole = i + (c != ',');
+        depth = p.depth;
+        ended = (c == '}' || c == ']') && (depth == 0 || (depth == 1 && p.closers[0] == ']'));
     }
-    if (string && value) {
-        size_t end = head.n;
-
-        /* An escape or a character that is cut off. */
-        for (size_t i = 1; i <= 12 && i < head.n; i++)
-            if (head.p[head.n - i] == '\\')
-                end = head.n - i;
-        end -= head.n - end > 0 ? 0 : head.n - utf8_valid(head);
-        buf_add(out, head.p, end);
-        buf_add_byte(out, '"');
-        safe_depth = depth;
+    if (p.string && p.value) {
+        add_cut_string(head, out);
+        depth = p.depth;
     } else {
-        buf_add(out, head.p, safe);
+        buf_add(out, head.p, whole);
     }
-    while (safe_depth > 0)
-        buf_add_byte(out, closers[--safe_depth]);
+    while (depth > 0)
+        buf_add_byte(out, p.closers[--depth]);
 }
 
 /* Sets *value to the JSON value that the head of a file begins with, whole or completed. */
@@ -1513,7 +1542,7 @@ static int ask(const struct importer *i, struct str json, struct str line, struc
     i->state->json = json;
     i->state->line = line;
     lua_pushcfunction(L, call_is);
-    result = call(i->state, 0, 1, e);
+    result = call(i->state, 1, e);
     if (result == 0)
         result = lua_toboolean(L, -1) ? 1 : 0;
     else if (result > 0)
@@ -1568,11 +1597,11 @@ static int recognises(const struct importer *i, struct source *s, struct str hea
     case FORM_ELEMENTS:
     case FORM_DOCUMENT:
         if (json && begin_json(head, &scratch, &value))
-            result = ask(i,
-                         i->form == FORM_ELEMENTS && json_type(value) == JSON_ARRAY
-                             ? json_at(value, 0)
-                             : value,
-                         STR_NONE, e);
+            result =
+                ask(i,
+                    i->form == FORM_ELEMENTS && json_type(value) == JSON_ARRAY ? json_at(value, 0)
+                                                                               : value,
+                    STR_NONE, e);
         break;
     case FORM_YAML:
     case FORM_TEXT:
@@ -1612,11 +1641,11 @@ static bool is_one_of(const struct names *n, struct str json)
     return false;
 }
 
-/* Returns whether a record has a text for people, `named` if its key says so. What is of a type that
- * the script ignores does not count. */
+/* Returns whether a record has a text for people, `named` if its key says so. What is of a type
+ * that the script ignores does not count. */
 static bool has_text(const struct importer *i, struct str json, bool named)
 {
-    static const char *const keys[] = {"content", "text",  "prompt", "parts",  "message",
+    static const char *const keys[] = {"content", "text",  "prompt", "parts",   "message",
                                        "summary", "query", "answer", "response"};
     struct json_iter it = json_iter(json);
 
@@ -1675,7 +1704,7 @@ static int run(struct state *s, lua_CFunction function, struct err *e)
 
     begin_record(s, s->json.n + s->line.n);
     lua_pushcfunction(s->L, function);
-    result = call(s, 0, 0, e);
+    result = call(s, 0, e);
     if (result < 0)
         return -1;
     if (result > 0)
@@ -1716,8 +1745,8 @@ static int name_session(struct state *s, struct str json, struct str head, struc
     const struct names *n = &s->importer->exchange;
 
     return n->count == 0 ? 0
-                         : exchange_name_session(s->source, s->importer->name, n->at, n->count, json,
-                                                 head, &s->facts.session, e);
+                         : exchange_name_session(s->source, s->importer->name, n->at, n->count,
+                                                 json, head, &s->facts.session, e);
 }
 
 static int read_document(struct state *s, struct err *e)
@@ -1781,8 +1810,7 @@ static int read_database(struct state *s, struct err *e)
     if (result == 0)
         return err_set(e, ERR_ABSENT, "cannot import '%s': it is no database of %s",
                        s->source->name, i->name);
-    if (result < 0 ||
-        database_open(s->source, i->tables.at, i->tables.count, &s->database, e) < 0)
+    if (result < 0 || database_open(s->source, i->tables.at, i->tables.count, &s->database, e) < 0)
         return -1;
     result = database_check(s->database, e);
     while (result == 0) {
@@ -1790,7 +1818,7 @@ static int read_database(struct state *s, struct err *e)
 
         begin_record(s, 0);
         lua_pushcfunction(s->L, push_query);
-        if (call(s, 0, 1, e) != 0)
+        if (call(s, 1, e) != 0)
             return err_set(e, ERR_FAILURE, "cannot use '%s': %s", i->path, lua_tostring(s->L, -1));
         sql = mem_text(lua_tostring(s->L, -1));
         lua_settop(s->L, 0);

@@ -53,10 +53,9 @@ static char *import(const char *script, const char *text, struct run *r)
                         .pointer = history,
                         .cancel_fd = -1};
     struct importers *all = importers_new();
-    struct import_options o = {
-        .dry_run = true,
-        .importers = all,
-        .listener = {take_warning, take_count, take_line, NULL, r}};
+    struct import_options o = {.dry_run = true,
+                               .importers = all,
+                               .listener = {take_warning, take_count, take_line, NULL, r}};
     struct err e = ERR_INIT;
     struct import *im;
     uint64_t bad;
@@ -112,21 +111,24 @@ TEST(a_record_has_bounds)
     check_wrong("local function f() return f() end return f()", "too many instructions");
     check_wrong("for i = 1, 10^9 do local x = r.a[3] end", "too many instructions");
     check_wrong("for i = 1, 10^9 do match('aaaa', 'b') end", "too many instructions");
-    check_wrong("table.sort({3,2,1}, function(a, b) while true do end end)", "too many instructions");
+    check_wrong("table.sort({3,2,1}, function(a, b) while true do end end)",
+                "too many instructions");
     check_wrong("local s = 'x' while true do s = s .. s end", "t.lua: more memory");
     check_wrong("local t = {} while true do t[#t + 1] = {} end", "t.lua:1: too many instructions");
     check_wrong("local function f() return 1 + f() end f()", "t.lua: more memory");
-    check_wrong("local s = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' match(s .. 'b', '^(a+)+$')",
-                "takes too long");
+    check_wrong(
+        "local s = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' match(s .. 'b', '^(a+)+$')",
+        "takes too long");
 }
 
 TEST(a_script_reaches_nothing_else)
 {
-    static const char *const names[] = {"io",       "os",       "package", "debug",  "require",
-                                        "load",     "loadfile", "dofile",  "pcall",  "xpcall",
-                                        "print",    "warn",     "collectgarbage", "setmetatable",
-                                        "getmetatable", "coroutine", "string.rep", "string.find",
-                                        "string.gsub", "string.dump", "table.move"};
+    static const char *const names[] = {
+        "io",        "os",         "package",        "debug",        "require",
+        "load",      "loadfile",   "dofile",         "pcall",        "xpcall",
+        "print",     "warn",       "collectgarbage", "setmetatable", "getmetatable",
+        "coroutine", "string.rep", "string.find",    "string.gsub",  "string.dump",
+        "table.move"};
 
     for (size_t i = 0; i < sizeof names / sizeof(char *); i++) {
         struct buf body = BUF_INIT(BUF_SMALL);
@@ -154,6 +156,8 @@ TEST(errors_name_the_script_and_the_record)
     free(error);
     run_release(&r);
     check_wrong("error('no')", ":1': t.lua:1: no");
+    check_wrong("error({})", ":1': t.lua: an error without a message");
+    check_wrong("error()", ":1': t.lua: an error without a message");
     check_wrong("message{role='bird'}", ":1': t.lua:1: no known 'role'");
     check_wrong("kept = kept or r; error(kept.t)", ":1': 1");
     check_wrong("match('a', '(')", "missing");
@@ -204,39 +208,44 @@ static const char plain[] =
 
 TEST(the_records_of_an_answer_are_joined)
 {
-    check_lines(plain,
-                "{\"role\":\"user\",\"id\":1,\"text\":\"a\"}\n"
-                "{\"role\":\"assistant\",\"id\":2,\"response\":\"r\",\"text\":\"b\",\"usage\":[1,2]}\n"
-                "{\"role\":\"assistant\",\"id\":3,\"response\":\"r\",\"text\":\"c\",\"usage\":[1,3]}\n"
-                "{\"role\":\"user\",\"id\":4,\"text\":\"d\"}\n"
-                "{\"role\":\"assistant\",\"id\":5,\"response\":\"r\",\"text\":\"e\",\"usage\":[1,5]}\n",
-                "user:a|assistant:b\n\nc {\"input_tokens\":1,\"output_tokens\":3}|user:d|"
-                "assistant:e {\"input_tokens\":0,\"output_tokens\":2}|");
+    check_lines(
+        plain,
+        "{\"role\":\"user\",\"id\":1,\"text\":\"a\"}\n"
+        "{\"role\":\"assistant\",\"id\":2,\"response\":\"r\",\"text\":\"b\",\"usage\":[1,2]}\n"
+        "{\"role\":\"assistant\",\"id\":3,\"response\":\"r\",\"text\":\"c\",\"usage\":[1,3]}\n"
+        "{\"role\":\"user\",\"id\":4,\"text\":\"d\"}\n"
+        "{\"role\":\"assistant\",\"id\":5,\"response\":\"r\",\"text\":\"e\",\"usage\":[1,5]}\n",
+        "user:a|assistant:b\n\nc {\"input_tokens\":1,\"output_tokens\":3}|user:d|"
+        "assistant:e {\"input_tokens\":0,\"output_tokens\":2}|");
 }
 
 TEST(usage_that_follows_the_results_is_of_the_answer)
 {
-    check_lines(plain,
-                "{\"role\":\"assistant\",\"id\":1,\"joins\":true,\"text\":\"a\"}\n"
-                "{\"role\":\"tool\",\"id\":2,\"text\":\"b\"}\n{\"usage\":[7,8]}\n"
-                "{\"role\":\"assistant\",\"id\":3,\"joins\":true,\"text\":\"c\"}\n{\"usage\":[9,1]}\n",
-                "assistant:a {\"input_tokens\":7,\"output_tokens\":8}|tool:b|"
-                "assistant:c {\"input_tokens\":9,\"output_tokens\":1}|");
+    check_lines(
+        plain,
+        "{\"role\":\"assistant\",\"id\":1,\"joins\":true,\"text\":\"a\"}\n"
+        "{\"role\":\"tool\",\"id\":2,\"text\":\"b\"}\n{\"usage\":[7,8]}\n"
+        "{\"role\":\"assistant\",\"id\":3,\"joins\":true,\"text\":\"c\"}\n{\"usage\":[9,1]}\n",
+        "assistant:a {\"input_tokens\":7,\"output_tokens\":8}|tool:b|"
+        "assistant:c {\"input_tokens\":9,\"output_tokens\":1}|");
 }
 
 TEST(a_prompt_that_follows_an_earlier_message_replaces_what_was_said_since)
 {
-    static const char begin[] = "{\"role\":\"user\",\"id\":\"a\",\"text\":\"a\"}\n"
-                                "{\"role\":\"assistant\",\"id\":\"b\",\"after\":\"a\",\"text\":\"b\"}\n"
-                                "{\"id\":\"note\",\"after\":\"b\"}\n"
-                                "{\"role\":\"user\",\"id\":\"c\",\"after\":\"note\",\"text\":\"c\"}\n"
-                                "{\"role\":\"assistant\",\"id\":\"d\",\"after\":\"c\",\"text\":\"d\"}\n";
+    static const char begin[] =
+        "{\"role\":\"user\",\"id\":\"a\",\"text\":\"a\"}\n"
+        "{\"role\":\"assistant\",\"id\":\"b\",\"after\":\"a\",\"text\":\"b\"}\n"
+        "{\"id\":\"note\",\"after\":\"b\"}\n"
+        "{\"role\":\"user\",\"id\":\"c\",\"after\":\"note\",\"text\":\"c\"}\n"
+        "{\"role\":\"assistant\",\"id\":\"d\",\"after\":\"c\",\"text\":\"d\"}\n";
     struct buf text = BUF_INIT(BUF_SMALL);
 
-    buf_addf(&text, "%s{\"role\":\"user\",\"id\":\"e\",\"after\":\"note\",\"text\":\"e\"}\n", begin);
+    buf_addf(&text, "%s{\"role\":\"user\",\"id\":\"e\",\"after\":\"note\",\"text\":\"e\"}\n",
+             begin);
     check_lines(plain, buf_c(&text), "user:a|assistant:b|user:c|assistant:d|user:e replaces 2|");
     buf_clear(&text);
-    buf_addf(&text, "%s{\"role\":\"user\",\"id\":\"e\",\"after\":\"gone\",\"text\":\"e\"}\n", begin);
+    buf_addf(&text, "%s{\"role\":\"user\",\"id\":\"e\",\"after\":\"gone\",\"text\":\"e\"}\n",
+             begin);
     check_lines(plain, buf_c(&text), "user:a|assistant:b|user:c|assistant:d|user:e|");
     buf_clear(&text);
     buf_addf(&text, "%s{\"rewind\":1}\n{\"role\":\"user\",\"id\":\"e\",\"text\":\"e\"}\n", begin);
@@ -252,13 +261,15 @@ TEST(a_prompt_that_follows_an_earlier_message_replaces_what_was_said_since)
 
 TEST(the_copies_of_a_fork_name_their_lines_and_have_no_usage)
 {
-    check_lines(plain,
-                "{\"role\":\"user\",\"id\":\"a\",\"session\":\"one\",\"text\":\"a\"}\n"
-                "{\"role\":\"assistant\",\"id\":\"b\",\"session\":\"one\",\"text\":\"b\",\"usage\":[1,2]}\n"
-                "{\"role\":\"user\",\"id\":\"a\",\"session\":\"two\",\"text\":\"a\"}\n"
-                "{\"role\":\"assistant\",\"id\":\"b\",\"session\":\"two\",\"text\":\"b\",\"usage\":[1,2]}\n",
-                "user:a|assistant:b {\"input_tokens\":1,\"output_tokens\":2}|user:a forked|"
-                "assistant:b forked|");
+    check_lines(
+        plain,
+        "{\"role\":\"user\",\"id\":\"a\",\"session\":\"one\",\"text\":\"a\"}\n"
+        "{\"role\":\"assistant\",\"id\":\"b\",\"session\":\"one\",\"text\":\"b\",\"usage\":[1,2]}\n"
+        "{\"role\":\"user\",\"id\":\"a\",\"session\":\"two\",\"text\":\"a\"}\n"
+        "{\"role\":\"assistant\",\"id\":\"b\",\"session\":\"two\",\"text\":\"b\",\"usage\":[1,2]}"
+        "\n",
+        "user:a|assistant:b {\"input_tokens\":1,\"output_tokens\":2}|user:a forked|"
+        "assistant:b forked|");
 }
 
 TEST(a_blank_title_counts_for_nothing)

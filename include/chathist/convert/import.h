@@ -64,8 +64,8 @@ struct import_listener {
 };
 
 struct import_options {
-    bool dry_run;   /* store nothing */
-    bool subagents; /* import what subagents said, too */
+    bool dry_run;                      /* store nothing */
+    bool subagents;                    /* import what subagents said, too */
     const struct importers *importers; /* borrowed */
     struct import_listener listener;
 };
