@@ -33,8 +33,10 @@ local function give(row)
           time = seconds(state.time["end"]), content = state.output or state.error,
           failed = state.status == "error" })
       end
-    elseif part.type == "file" and starts(part.mime, "image/") then
-      images = images + 1
+    elseif part.type == "file" then
+      images = images + (starts(part.mime, "image/") and 1 or 0)
+    elseif part.type ~= "text" then
+      ignored(part.type)
     end
   end
   -- The summary that a long conversation is replaced with is no answer.
@@ -54,6 +56,8 @@ importer {
   form = "sqlite",
   places = { "${XDG_DATA_HOME:-~/.local/share}/opencode/opencode.db",
     "${XDG_DATA_HOME:-~/.local/share}/kilo/kilo.db" },
+  ignores = { "reasoning", "step-start", "step-finish", "snapshot", "patch", "compaction", "subtask",
+    "agent", "retry" },
   tables = { "session", "message", "part" },
 
   is = function(tables)
