@@ -56,8 +56,8 @@ importer {
   form = "sqlite",
   places = { "${XDG_DATA_HOME:-~/.local/share}/opencode/opencode.db",
     "${XDG_DATA_HOME:-~/.local/share}/kilo/kilo.db" },
-  ignores = { "reasoning", "step-start", "step-finish", "snapshot", "patch", "compaction", "subtask",
-    "agent", "retry" },
+  ignores = { "reasoning", "step-start", "step-finish", "snapshot", "patch", "compaction",
+    "subtask", "agent", "retry" },
   tables = { "session", "message", "part" },
 
   is = function(tables)
@@ -65,8 +65,8 @@ importer {
   end,
 
   queries = {
-    { "SELECT m.id, m.session_id, m.data, s.revert, s.directory FROM message m JOIN session s" ..
-      " ON s.id = m.session_id ORDER BY s.time_created, s.id, m.time_created, m.id", give },
+    { "SELECT m.id, m.session_id, m.data, s.revert, s.directory FROM message m" ..
+      " JOIN session s ON s.id = m.session_id ORDER BY s.time_created, s.id, m.time_created, m.id", give },
     { "SELECT id, title FROM session ORDER BY time_created, id", function(row)
       if not starts(row.title, "New session - ") then
         title { session = row.id, text = row.title }
