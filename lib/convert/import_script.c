@@ -285,7 +285,8 @@ static void index_members(lua_State *L, struct value *v)
         s->members[count++] = (struct member){it.key, it.value};
     }
     v->members = lua_newuserdatauv(L, (count + 1) * sizeof *v->members, 0);
-    memcpy(v->members, s->members, count * sizeof *v->members);
+    for (size_t i = 0; i < count; i++)
+        v->members[i] = s->members[i];
     v->count = count;
     lua_setiuservalue(L, 1, 1);
 }
