@@ -285,7 +285,8 @@ static void index_members(lua_State *L, struct value *v)
         s->members[count++] = (struct member){it.key, it.value};
     }
     v->members = lua_newuserdatauv(L, (count + 1) * sizeof *v->members, 0);
-    memcpy(v->members, s->members, count * sizeof *v->members);
+    for (size_t i = 0; i < count; i++)
+        v->members[i] = s->members[i];
     v->count = count;
     lua_setiuservalue(L, 1, 1);
 }
@@ -1024,8 +1025,8 @@ static struct rows *push_rows(lua_State *L, const char *sql)
     return r;
 }
 
-/* rows(sql, argument…): an iterator over the rows, tables of their columns. If a table of the query
- * does not exist, there are none. */
+/* rows(sql, argument, ...): an iterator over the rows, tables of their columns; without rows if a
+ * table of the query does not exist. */
 static int script_rows(lua_State *L)
 {
     int last = lua_gettop(L);
@@ -1467,7 +1468,7 @@ static void add_cut_string(struct str text, struct buf *out)
 }
 
 /* Appends the beginning of a JSON text as a whole value: the first value, or an array with its
- * first element. What is cut off is left out, but for the string in which it ends. */
+ * first element. A part that is cut off is left out, except for the string in which it ends. */
 static void complete_json(struct str head, struct buf *out)
 {
     struct position p = {0};

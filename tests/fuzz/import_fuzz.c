@@ -14,17 +14,22 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+struct tally {
+    size_t lines;
+    bool own; /* the file may have lines in our own form, which keep an unknown role */
+};
+
 static void check_line(void *arg, struct str line)
 {
     struct message m = MESSAGE_INIT;
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str origin;
-    size_t *count = arg;
+    struct tally *t = arg;
 
     demand(message_parse(&m, line) && id_session_valid(m.session_id));
     origin = message_text(&m, FIELD_ORIGIN, &scratch);
-    demand(origin.n == 0 || m.role < ROLE_OTHER || message_is_title(&m));
-    ++*count;
+    demand(t->own || origin.n == 0 || m.role < ROLE_OTHER || message_is_title(&m));
+    t->lines++;
     message_release(&m);
     buf_release(&scratch);
 }
@@ -46,11 +51,11 @@ static size_t import_all(char *history, const char *path, const struct importers
                         .path = history,
                         .pointer = history,
                         .cancel_fd = -1};
-    size_t count = 0;
+    struct tally tally = {.own = !f || f == importers_named(all, "lines")};
     uint64_t bad;
     struct import_options o = {.subagents = true,
                                .importers = all,
-                               .listener = {.warn = warn, .line = check_line, .arg = &count}};
+                               .listener = {.warn = warn, .line = check_line, .arg = &tally}};
     struct err e = ERR_INIT;
     struct import *im = import_new(&h, &o, &bad, &e);
 
@@ -60,7 +65,7 @@ static size_t import_all(char *history, const char *path, const struct importers
     err_release(&e);
     demand(import_finish(im, &e) == 0);
     import_free(im);
-    return count;
+    return tally.lines;
 }
 
 /* The scripts of the source tree, where the fuzz targets run. */
