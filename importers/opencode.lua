@@ -66,7 +66,8 @@ importer {
 
   queries = {
     { "SELECT m.id, m.session_id, m.data, s.revert, s.directory FROM message m" ..
-      " JOIN session s ON s.id = m.session_id ORDER BY s.time_created, s.id, m.time_created, m.id", give },
+      " JOIN session s ON s.id = m.session_id" ..
+      " ORDER BY s.time_created, s.id, m.time_created, m.id", give },
     { "SELECT id, title FROM session ORDER BY time_created, id", function(row)
       if not starts(row.title, "New session - ") then
         title { session = row.id, text = row.title }
