@@ -202,6 +202,7 @@ to_bash = $(wildcard completions/bash/*)
 to_zsh = $(wildcard completions/zsh/*)
 to_fish = $(wildcard completions/fish/*)
 to_doc = $(wildcard *.md LICENSE docs/*) $(sort $(shell find examples -type f))
+to_importer = $(wildcard importers/*.lua)
 in_bin = $(bindir)
 in_man1 = $(mandir)/man1
 in_man5 = $(mandir)/man5
@@ -209,21 +210,22 @@ in_man7 = $(mandir)/man7
 in_bash = $(bashdir)
 in_zsh = $(zshdir)
 in_fish = $(fishdir)
+in_importer = $(datadir)/$(PROGRAM_PREFIX)chathist/importers
 in_doc = $(docdir)
-kinds := bin man1 man5 man7 bash zsh fish doc
+kinds := bin man1 man5 man7 bash zsh fish importer doc
 
 # $(call each,KIND,COMMAND): runs COMMAND for each file $$f of the kind, $$t being where it is installed.
 # Documents and examples keep their folders and names; zsh's completions begin with an underscore.
 define each
 @for f in $(to_$1); do n=$${f##*/}; \
-    case $1 in doc) n=$$f ;; zsh) n=_$(PROGRAM_PREFIX)$${n#_} ;; *) n=$(PROGRAM_PREFIX)$$n ;; esac; \
+    case $1 in doc) n=$$f ;; importer) ;; zsh) n=_$(PROGRAM_PREFIX)$${n#_} ;; *) n=$(PROGRAM_PREFIX)$$n ;; esac; \
     t='$(DESTDIR)$(in_$1)'/$$n; $2 || exit; done
 
 endef
 
 # Copies $$f to $$t. A prefix also replaces the names of the programs inside a text.
 copy = m=644; [ ! -x "$$f" ] || m=755; install -d "$${t%/*}" && install -m $$m "$$f" "$$t"$(if \
-    $(PROGRAM_PREFIX), && { [ $1 = bin ] || mk/prefix '$(PROGRAM_PREFIX)' <"$$f" >"$$t"; })
+    $(PROGRAM_PREFIX), && { [ $1 = bin ] || [ $1 = importer ] || mk/prefix '$(PROGRAM_PREFIX)' <"$$f" >"$$t"; })
 
 install: ## copy programs, man pages, completions, examples to DESTDIR and prefix (/usr/local)
 	$(call build,$(VARIANT),all)
@@ -236,6 +238,7 @@ install: ## copy programs, man pages, completions, examples to DESTDIR and prefi
 
 uninstall: ## remove what install copied
 	$(foreach k,$(kinds),$(call each,$k,rm -f "$$t"))
+	@rmdir '$(DESTDIR)$(in_importer)' '$(DESTDIR)$(in_importer)/..' 2>/dev/null || :
 	@[ ! -d '$(DESTDIR)$(docdir)' ] || find '$(DESTDIR)$(docdir)' -depth -type d -exec rmdir {} + 2>/dev/null || :
 
 deb: ## build a Debian package in build/deb, and check it with lintian if that is installed

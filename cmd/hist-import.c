@@ -9,12 +9,12 @@
 #include "chathist/cli/import_files.h"
 #include "chathist/cli/start.h"
 #include "chathist/convert/import.h"
+#include "chathist/convert/import_script.h"
 
 enum { KEY_SCAN = OPT_LONG, KEY_SUBAGENTS, KEY_DRY_RUN };
 
 static const struct opt options[] = {
-    {'f', "format", OPT_CHOICE, "lines|claude-code|codex|llm|chatgpt|messages|aichat",
-     "the format of the files; default: recognise it"},
+    {'f', "format", OPT_WORD, "lines|" IMPORTERS, "the format of the files; default: recognise it"},
     {KEY_SCAN, "scan", OPT_FLAG, NULL, "import the conversations that other programs stored"},
     {KEY_SUBAGENTS, "subagents", OPT_FLAG, NULL,
      "import messages of subagents, too, as separate sessions"},
@@ -36,7 +36,9 @@ struct run {
     struct history *history; /* the first of the choice */
     struct import *import;
     struct import_files files;
+    struct importers *importers;
     struct out out;
+    const char *format_name;
     const struct import_format *format; /* NULL: recognise it */
     struct import_options options;
     bool scan, verbose, json, quiet, progress;
@@ -104,7 +106,7 @@ static void report_unknown(struct run *r, const struct import_file *file, struct
 {
     struct buf names = BUF_INIT(BUF_SMALL);
 
-    import_format_names(&names);
+    importers_names(r->importers, &names);
     if (file->named) {
         err_set(e, ERR_FAILURE, "cannot import '%s': its format is none of %s", file->path,
                 buf_c(&names));
@@ -130,13 +132,27 @@ static void import_one(struct run *r, const struct import_file *file)
 
 static void find_files(struct run *r, char **names, size_t count)
 {
-    r->files.failed = report_failure;
-    r->files.arg = r;
-    if (r->scan && !import_files_scan(&r->files, &r->choice.config) && !r->quiet)
+    if (r->scan && !import_files_scan(&r->files, &r->choice.config, r->importers) && !r->quiet)
         hintf(r->verbose, "no conversations of another program were found");
     for (size_t i = 0; i < count; i++)
         import_files_add(&r->files, names[i]);
     import_files_sort(&r->files);
+}
+
+static void load_importers(struct run *r, const char *self)
+{
+    struct buf names = BUF_INIT(BUF_SMALL);
+
+    r->files.failed = report_failure;
+    r->files.arg = r;
+    r->importers = import_files_load(&r->files, self);
+    r->options.importers = r->importers;
+    if (r->format_name)
+        r->format = importers_named(r->importers, r->format_name);
+    importers_names(r->importers, &names);
+    if (r->format_name && !r->format)
+        die_usage("unknown format '%s': known are %s", r->format_name, buf_c(&names));
+    buf_release(&names);
 }
 
 static void parse_sources(struct run *r, struct opt_parser *args)
@@ -150,7 +166,7 @@ static void parse_sources(struct run *r, struct opt_parser *args)
         r->options.dry_run |= key == KEY_DRY_RUN;
         r->verbose |= key == 'v';
         if (key == 'f')
-            r->format = import_format_named(value);
+            r->format_name = value;
     }
     r->json = args->common.json;
     r->quiet = args->common.quiet;
@@ -176,6 +192,7 @@ int main(int argc, char **argv)
     r.history =
         choose_open(&r.choice, &(struct choose_want){.use = CHOOSE_STORE,
                                                      .checked = !r.options.dry_run && !r.json});
+    load_importers(&r, argv[0]);
     out_start(&r.out, args.common.color);
     r.options.listener = (struct import_listener){r.quiet ? NULL : warn_message, report_done,
                                                   r.json ? print_listed : NULL, show_progress, &r};
@@ -193,6 +210,7 @@ int main(int argc, char **argv)
         out_number(&r.out, r.imported);
 
     import_free(r.import);
+    importers_free(r.importers);
     import_files_release(&r.files);
     choose_release(&r.choice);
     return out_close(&r.out, r.status);

@@ -31,7 +31,10 @@ hist-delete_libs := libpcre2-8
 hist-export_libs := libpcre2-8
 hist-show_libs := libpcre2-8
 hist-load_libs := libpcre2-8
-hist-import_libs := sqlite3 yaml-0.1
+# Systems call Lua 5.4 differently.
+lua := $(firstword $(foreach name,lua5.4 lua-5.4 lua54 lua,\
+    $(shell $(PKG_CONFIG) --atleast-version=5.4 $(name) 2>/dev/null && echo $(name))) lua5.4)
+hist-import_libs := $(lua) sqlite3 yaml-0.1 libzstd libpcre2-8
 # WITH_POSTGRES=no: hist-sync has no databases as places.
 WITH_POSTGRES ?= yes
 hist-sync_libs := $(if $(filter no,$(WITH_POSTGRES)),,libpq)
@@ -44,12 +47,13 @@ endif
 ifeq ($(shell $(PKG_CONFIG) --exists $(all_libs) 2>/dev/null && echo found),)
 $(error pkg-config does not find all of $(all_libs): `make deps` installs what is missing)
 endif
-lib_cppflags := $(shell $(PKG_CONFIG) --cflags $(all_libs))
+lib_cppflags := $(patsubst -I%,-isystem%,$(shell $(PKG_CONFIG) --cflags $(all_libs)))
 libs = $(shell $(PKG_CONFIG) --libs $1)
 
 # $(call compiles,FLAGS), $(call links,FLAGS): FLAGS if this compiler takes them.
 $(shell mkdir -p $(B))
 hash := \#
+space := $(subst ,, )
 compiles = $(shell printf '$(hash)include <stdio.h>\n' | \
     $(CC) -Werror $1 -x c -c -o $(B)/probe - 2>/dev/null && echo '$1'; rm -f $(B)/probe)
 links = $(shell printf 'int main(void) { return 0; }\n' | \
@@ -108,8 +112,12 @@ source_flags = $(if $(filter lib/% cmd/%,$1),$(if $(findstring linux,$(system)),
                $(if $(filter lib/base/file.c lib/base/process.c lib/base/system.c,$1),-D_GNU_SOURCE) \
                $(if $(filter no/lib/sync/postgres.c,$(WITH_POSTGRES)/$1),-DWITHOUT_POSTGRES) \
                $(if $(filter lib/cli/% lib/chat/% lib/repl/% lib/browse/% cmd/%,$1),-DPROGRAM_PREFIX='"$(PROGRAM_PREFIX)"') \
+               $(if $(filter cmd/hist-import.c,$1),-DIMPORTERS='"$(importers)"') \
                $(if $(filter lib/cli/% lib/llm/http.c lib/mcp/client.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')
 
+# The importers, a script each: hist-import finds them in the folder of a build, and its help names
+# them.
+importers := $(subst $(space),|,$(basename $(notdir $(sort $(wildcard importers/*.lua)))))
 lib_sources := $(wildcard lib/*/*.c)
 programs := $(patsubst cmd/%.c,$(B)/%,$(wildcard cmd/*.c))
 unit_tests := $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*_test.c))
@@ -119,7 +127,7 @@ benches := $(patsubst %.c,$(B)/%,$(wildcard bench/*.c))
 objects = $(patsubst %.c,$(B)/%.o,$1)
 
 .PHONY: all tests fuzz bench objects lint
-all: $(programs) $(test_tools)
+all: $(programs) $(test_tools) $(B)/importers
 tests: $(unit_tests)
 fuzz: $(fuzz_targets)
 bench: $(benches)
@@ -129,7 +137,7 @@ all tests fuzz bench objects:
 
 # Two files that change when their text does: other flags build everything again, another list of
 # sources the archive.
-flags := $(strip $(CC) $(shell $(CC) -dumpversion) $(compile_flags) $(link_flags) $(VERSION) $(PROGRAM_PREFIX) $(WITH_POSTGRES))
+flags := $(strip $(CC) $(shell $(CC) -dumpversion) $(compile_flags) $(link_flags) $(VERSION) $(PROGRAM_PREFIX) $(WITH_POSTGRES) $(importers))
 ifneq ($(file <$(B)/flags),$(flags))
 $(file >$(B)/flags,$(flags))
 endif
@@ -172,6 +180,9 @@ endef
 
 $(programs): $(B)/%: $(B)/cmd/%.o $(B)/libchathist.a
 	$(call link,$($*_libs) $(common_libs))
+
+$(B)/importers:
+	@ln -sfn '$(CURDIR)/importers' $@
 
 $(unit_tests) $(test_tools): $(B)/%: $(B)/%.o $(B)/libchathist.a
 	$(call link,$(all_libs),$(if $(lto),-fno-lto))

@@ -174,7 +174,7 @@ function __chathist_options -a name
                 set -a spec -x -a '(__chathist_words today yesterday 1d 7d 30d)'
             case when
                 set -a spec -x -a '(__chathist_words auto always never)'
-            case choice
+            case choice word
                 set -a spec -x -a "(__chathist_words "(string replace -a '|' ' ' -- $fields[4])")"
             case choices
                 set -a spec -x -a "(__chathist_list "(string replace -a '|' ' ' -- $fields[4])")"
@@ -197,7 +197,7 @@ function __chathist_options -a name
                 set -a spec -x
         end
         # Operands have no name, and may be nothing.
-        test -n "$fields[2]" -o "$fields[3]" = session -o "$fields[3]" = file -o "$fields[3]" = choice; and complete $spec
+        test -n "$fields[2]" -o "$fields[3]" = session -o "$fields[3]" = file -o "$fields[3]" = choice -o "$fields[3]" = word; and complete $spec
     end
 end
 

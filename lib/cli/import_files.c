@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/path.h"
 #include "chathist/base/system.h"
@@ -26,7 +27,7 @@ static void add_file(struct import_files *f, const char *path, bool named, const
 
 static bool is_wanted(const char *name)
 {
-    static const char *const endings[] = {".jsonl", ".json", ".yaml", ".yml", ".db"};
+    static const char *const endings[] = {".jsonl", ".json", ".yaml", ".yml", ".db", ".zst"};
 
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (str_ends(str_of(name), str_of(endings[i])))
@@ -117,62 +118,150 @@ void import_files_release(struct import_files *f)
 
 /* ---- where other programs keep their conversations ---- */
 
-/* Adds dir/name if it exists. dir may be NULL. */
-static void add_place(struct import_files *f, const char *dir, const char *name)
+/* Appends a place with its variables: `${NAME:-default}`, where a default may have some, too.
+ * *rest is what follows; `end` is the character that ends this part, or NUL. Returns false if the
+ * place cannot exist, because there is no home directory. */
+static bool expand(const struct config *c, const char **rest, char end, struct buf *out)
 {
-    char *path = dir ? path_join(dir, name) : NULL;
+    const char *p = *rest;
+    bool possible = true;
 
-    if (path && access(path, F_OK) == 0) {
-        import_files_add(f, path);
-        f->places++;
+    if (p[0] == '~' && p[1] == '/') {
+        possible = c->home != NULL;
+        buf_add_c(out, c->home ? c->home : "");
+        p++;
     }
-    free(path);
+    while (*p != '\0' && *p != end) {
+        const char *name_end = strstr(p, ":-"), *value;
+        struct buf name = BUF_INIT(BUF_SMALL), standard = BUF_INIT(BUF_SMALL);
+
+        if (p[0] != '$' || p[1] != '{' || !name_end) {
+            buf_add_byte(out, *p++);
+            continue;
+        }
+        buf_add(&name, p + 2, (size_t)(name_end - p - 2));
+        value = config_env(buf_c(&name));
+        p = name_end + 2;
+        possible = expand(c, &p, '}', &standard) || value;
+        buf_add_c(out, value ? value : buf_c(&standard));
+        p += *p == '}';
+        buf_release(&name);
+        buf_release(&standard);
+    }
+    *rest = p;
+    return possible;
 }
 
-/* Where a program keeps conversations: `names` in the directory that a variable has, or else in
- * these directories. */
-struct program_places {
-    const char *variable;
-    struct {
-        const char *home, *name;
-    } directories[2];
-    const char *names[2];
-};
-
-static void add_program(struct import_files *f, const struct program_places *p)
+bool import_files_scan(struct import_files *f, const struct config *c, const struct importers *all)
 {
-    const char *own = config_env(p->variable);
+    struct hash_map done = {0};
+    size_t before = f->places;
+    const char *place;
 
-    for (size_t i = 0; i < 4; i++) {
-        const char *name = p->names[i / 2], *home = p->directories[i % 2].home;
-        char *dir = home ? path_join(home, p->directories[i % 2].name) : NULL;
+    for (size_t n = 0; (place = importers_place(all, n)); n++) {
+        struct buf path = BUF_INIT(BUF_SMALL);
+        struct str name;
 
-        if (name && (!own || i % 2 == 0))
-            add_place(f, own ? own : dir, name);
+        if (expand(c, &place, '\0', &path) && path.len > 0) {
+            name = buf_str(&path);
+            /* Several places are one if a variable is set. */
+            if (hash_map_add(&done, name) && access(buf_c(&path), F_OK) == 0) {
+                import_files_add(f, buf_c(&path));
+                f->places++;
+            }
+        }
+        buf_release(&path);
+    }
+    hash_map_release(&done);
+    return f->places > before;
+}
+
+/* ---- importers ---- */
+
+/* Adds the scripts of a directory, which need not exist. */
+static void add_importers(struct import_files *f, struct importers *all, const char *dir)
+{
+    struct dirent **entries;
+    int count = scandir(dir, &entries, NULL, alphasort);
+
+    for (int i = 0; i < count; i++) {
+        struct str name = str_of(entries[i]->d_name);
+        struct buf text = BUF_INIT(BUF_SMALL);
+        struct err e = ERR_INIT;
+        char *path = path_join(dir, entries[i]->d_name);
+        int fd = -1;
+
+        if (entries[i]->d_name[0] != '.' && str_ends(name, STR(".lua"))) {
+            fd = config_open(path, &e);
+            entries[i]->d_name[name.n - 4] = '\0';
+            if (fd >= 0 && file_read_all(fd, &text) < 0)
+                (void)err_sys(&e, errno, "cannot read '%s'", path);
+            else if (fd >= 0)
+                (void)importers_add(all, entries[i]->d_name, path, buf_str(&text), &e);
+            file_close(fd);
+            if (*err_text(&e) != '\0')
+                f->failed(f->arg, &e);
+        }
+        free(path);
+        buf_release(&text);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+}
+
+/* Returns the path of the program that was started as `self`, or NULL. */
+static char *program_path(const char *self)
+{
+    struct str path = strchr(self, '/') ? STR_NONE : str_of(config_env("PATH"));
+    char *found = strchr(self, '/') ? mem_text(self) : NULL;
+
+    while (!found && path.p) {
+        struct str part = str_cut(&path, ':');
+        char *dir = mem_copy(part.p, part.n);
+
+        found = path_join(dir, self);
+        if (access(found, X_OK) < 0) {
+            free(found);
+            found = NULL;
+        }
         free(dir);
     }
+    return found;
 }
 
-bool import_files_scan(struct import_files *f, const struct config *c)
+/* Adds the scripts that came with a program: in the folder of a build they are beside it, and
+ * `make install` puts them into share. */
+static void add_shared(struct import_files *f, struct importers *all, const char *program)
 {
-    char *mac = c->home ? path_join(c->home, "Library/Application Support") : NULL;
-    const struct program_places programs[] = {
-        {"CLAUDE_CONFIG_DIR", {{c->home, ".claude"}, {c->config_home, "claude"}}, {"projects"}},
-        {"CODEX_HOME", {{c->home, ".codex"}}, {"sessions", "archived_sessions"}},
-        {"LLM_USER_PATH",
-         {{c->config_home, "io.datasette.llm"}, {mac, "io.datasette.llm"}},
-         {"logs.db"}},
-        {"AICHAT_CONFIG_DIR",
-         {{c->config_home, "aichat"}, {mac, "aichat"}},
-         {"sessions", "agents"}},
-    };
-    const char *sessions = config_env("AICHAT_SESSIONS_DIR");
-    size_t before = f->places;
+    static const char *const places[] = {"importers",
+                                         "../share/" PROGRAM_PREFIX "chathist/importers"};
+    char *dir = path_parent(program);
 
-    for (size_t i = 0; i < sizeof programs / sizeof *programs - (sessions ? 1 : 0); i++)
-        add_program(f, &programs[i]);
-    if (sessions)
-        add_place(f, sessions, "");
-    free(mac);
-    return f->places > before;
+    for (size_t i = 0; i < sizeof places / sizeof(char *); i++) {
+        char *path = path_join(dir, places[i]);
+
+        add_importers(f, all, path);
+        free(path);
+    }
+    free(dir);
+}
+
+struct importers *import_files_load(struct import_files *f, const char *self)
+{
+    struct importers *all = importers_new();
+    char *own = config_user_file("importers"), *program = program_path(self), *real;
+
+    if (own)
+        add_importers(f, all, own);
+    if (program)
+        add_shared(f, all, program);
+    /* The program may have been started through a link. */
+    real = program ? path_real(program, NULL) : NULL;
+    if (real && strcmp(real, program) != 0)
+        add_shared(f, all, real);
+    free(own);
+    free(program);
+    free(real);
+    return all;
 }

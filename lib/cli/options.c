@@ -91,7 +91,7 @@ static const char *const kind_names[] = {
     [OPT_MODEL] = "model",       [OPT_PROVIDER] = "provider", [OPT_WHEN] = "when",
     [OPT_TEMPLATE] = "template", [OPT_PERSONA] = "persona",   [OPT_TOOL] = "tool",
     [OPT_MCP] = "mcp",           [OPT_TIME] = "time",         [OPT_CHOICE] = "choice",
-    [OPT_CHOICES] = "choices",
+    [OPT_WORD] = "word",         [OPT_CHOICES] = "choices",
 };
 
 /* Returns the row with this name, or NULL. */
@@ -135,7 +135,9 @@ static void print_option(void *arg, const struct opt *o)
         buf_addf(&left, "-%c, --%s", o->key, o->name);
     else
         buf_addf(&left, "    --%s", o->name);
-    if (o->meta)
+    if (o->kind == OPT_WORD)
+        buf_add_c(&left, "=NAME");
+    else if (o->meta)
         buf_addf(&left, "=%s", o->meta);
     printf("  %-*s%s%s\n", HELP_COLUMN - 2, buf_c(&left),
            left.len > HELP_COLUMN - 3 ? HELP_NEXT_LINE : "", o->help);

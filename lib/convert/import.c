@@ -17,6 +17,7 @@
 #include "chathist/history/store.h"
 #include "chathist/history/title.h"
 #include "convert/import_reader.h"
+#include "convert/import_script.h"
 
 /* Lines are stored when this many bytes wait. */
 #define BATCH_BYTES ((size_t)4 << 20)
@@ -41,6 +42,7 @@ struct mark {
 enum mark_kind {
     MARK_ID,         /* the id of a line */
     MARK_PART,       /* a part of an origin: its session and the part */
+    MARK_RECORD,     /* a part of an origin: its format and the part */
     MARK_SESSION_ID, /* the session and the id of a line */
     MARK_LINE,       /* equal lines */
 };
@@ -97,38 +99,6 @@ struct import {
     struct titles *titles;  /* those of each */
     size_t titles_cap;
 };
-
-/* ---- the formats ---- */
-
-const struct import_format *const import_formats[] = {
-    &import_lines,   &import_claude_code, &import_codex,  &import_llm,
-    &import_chatgpt, &import_messages,    &import_aichat, NULL,
-};
-
-const struct import_format *import_format_named(const char *name)
-{
-    for (const struct import_format *const *f = import_formats; *f; f++)
-        if (strcmp((*f)->name, name) == 0)
-            return *f;
-    return NULL;
-}
-
-/* Returns the format of a file that begins like this, or NULL. */
-static const struct import_format *format_of(struct str head)
-{
-    for (const struct import_format *const *f = import_formats; *f; f++)
-        if ((*f)->is(head))
-            return *f;
-    return NULL;
-}
-
-void import_format_names(struct buf *out)
-{
-    for (const struct import_format *const *f = import_formats; *f; f++) {
-        buf_add_c(out, f == import_formats ? "" : ", ");
-        buf_add_c(out, (*f)->name);
-    }
-}
 
 /* ---- what the history has ---- */
 
@@ -205,7 +175,7 @@ static size_t enter_line(struct import *im, const struct message *m, bool stored
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str parts = message_text(m, FIELD_ORIGIN, &scratch), session = str_cut(&parts, '/');
-    struct str id = m->id;
+    struct str id = m->id, rest = session, format = str_cut(&rest, ':');
     size_t first = NONE, line = 0;
 
     (void)mark_of(im, id_key(id));
@@ -214,8 +184,11 @@ static size_t enter_line(struct import *im, const struct message *m, bool stored
     if (parts.p)
         line = hash_map_number(&im->ids, &id) + 1;
     while (parts.p) {
-        struct mark *part = mark_of(im, key_in(session, str_cut(&parts, '+'), MARK_PART));
+        struct str name = str_cut(&parts, '+');
+        struct mark *record = mark_of(im, key_in(format, name, MARK_RECORD)), *part;
 
+        record->line = record->line == 0 ? (uint32_t)line : record->line;
+        part = mark_of(im, key_in(session, name, MARK_PART));
         if (part->line == 0) {
             part->line = (uint32_t)line;
             first = first == NONE ? (size_t)(part - im->marks) : first;
@@ -390,6 +363,13 @@ __attribute__((format(printf, 2, 3))) static void warn(struct import *im, const 
     if (im->options.listener.warn)
         im->options.listener.warn(im->options.listener.arg, buf_c(&text));
     buf_release(&text);
+}
+
+void import_nothing(struct source *s)
+{
+    if (s->unread > 0 && count_of(s->import)->bad == 0)
+        warn(s->import, "'%s' is recognised as %s, but no message came of it", s->name,
+             s->import->results[s->import->results_count - 1].format);
 }
 
 void import_bad(struct source *s, const char *reason)
@@ -722,6 +702,17 @@ static void set_array(struct draft *d, enum field f, const struct buf *elements)
     buf_release(&array);
 }
 
+/* A fork copies records of another session with their ids: its lines name those that they copy, and
+ * have no usage, which counts once. */
+static void set_forked(const struct import *im, struct draft *d, struct str origin)
+{
+    struct str parts = origin, rest = str_cut(&parts, '/'), format = str_cut(&rest, ':');
+    const struct mark *record = mark_find(im, key_in(format, str_cut(&parts, '+'), MARK_RECORD));
+
+    if (im->source->unique && record)
+        draft_set_text(d, FIELD_FORKED_FROM, im->ids.entries[record->line - 1].key);
+}
+
 static void fill_draft(struct import *im, struct draft *d, const struct import_message *m)
 {
     struct buf text = BUF_INIT(BUF_LINE);
@@ -741,10 +732,16 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     set_optional(d, FIELD_TOOL_CALL_ID, &m->call_id);
     if (m->failed)
         draft_set(d, FIELD_FAILED, STR("true"));
+    if (m->role != ROLE_OTHER) {
+        set_forked(im, d, buf_str(&m->origin));
+        set_optional(d, FIELD_CWD, &im->source->cwd);
+        set_optional(d, FIELD_GIT_BRANCH, &im->source->branch);
+    }
     draft_set_text(d, FIELD_ORIGIN, buf_str(&m->origin));
     set_optional(d, FIELD_MODEL, &m->model);
     set_optional(d, FIELD_PROVIDER, &m->provider);
-    draft_set_usage(d, &m->usage, STR_NONE);
+    if (!draft_has(d, FIELD_FORKED_FROM))
+        draft_set_usage(d, &m->usage, STR_NONE);
     set_optional(d, FIELD_FINISH_REASON, &m->finish);
     buf_release(&text);
 }
@@ -774,6 +771,7 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
     bool overflow = m->text.overflow || m->calls.overflow || m->origin.overflow;
     int result = 0;
 
+    s->yielded = s->yielded || m->left_out || !import_is_empty(m);
     if (import_is_empty(m))
         return 0;
     tick(im);
@@ -827,6 +825,7 @@ bool import_skips(struct source *s, struct str session, struct str part)
 
     if (!find_part(im, session, part, &id))
         return false;
+    s->yielded = true;
     if (!str_eq(id, im->skipped))
         count_of(im)->known++;
     im->skipped = id;
@@ -875,7 +874,7 @@ static int read_source(struct import *im, struct source *s, const struct import_
     im->source = s;
     im->source_number++;
     im->time = s->time;
-    result = f->read(s, e);
+    result = f->read(f, s, e);
     im->source = NULL;
     hash_map_release(&im->given);
     im->skipped = STR_NONE;
@@ -903,7 +902,7 @@ int import_file(struct import *im, const char *path, const struct import_format 
                          "conversations.json",
                          s.name);
     if (result == 0 && !f && head.n > 0)
-        found = format_of(head);
+        result = importers_recognise(im->options.importers, &s, head, &found, e);
     if (result == 0 && found)
         result = read_source(im, &s, found, e) < 0 ? -1 : 1;
     else if (result == 0)

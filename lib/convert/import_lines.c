@@ -107,13 +107,14 @@ static int read_rows(struct source *s, struct message *m, struct err *e)
     return got;
 }
 
-static int read_lines(struct source *s, struct err *e)
+static int read_lines(const struct import_format *f, struct source *s, struct err *e)
 {
     struct message m = MESSAGE_INIT;
     struct str head;
     int result = source_head(s, &head, e);
     size_t document = result == 0 ? document_begin(head) : 0;
 
+    (void)f;
     if (document > 0)
         source_skip(s, document);
     if (result == 0)

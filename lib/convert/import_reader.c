@@ -6,11 +6,14 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zstd.h>
 
 #include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
+#include "chathist/base/memory.h"
 #include "chathist/base/path.h"
+#include "chathist/base/regex.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
@@ -29,6 +32,9 @@ int source_open(struct source *s, const char *path, struct err *e)
 
     *s = (struct source){.name = path, .fd = STDIN_FILENO, .time = time_now()};
     buf_init(&s->block, SOURCE_VALUE_MAX);
+    buf_init(&s->packed, SOURCE_VALUE_MAX);
+    buf_init(&s->cwd, BUF_SMALL);
+    buf_init(&s->branch, BUF_SMALL);
     if (strcmp(path, "-") == 0)
         return 0;
     s->path = path;
@@ -44,6 +50,10 @@ int source_open(struct source *s, const char *path, struct err *e)
 
 void source_close(struct source *s)
 {
+    (void)ZSTD_freeDStream(s->unpack);
+    buf_release(&s->packed);
+    buf_release(&s->cwd);
+    buf_release(&s->branch);
     if (s->fd > STDIN_FILENO)
         close(s->fd);
     buf_release(&s->block);
@@ -51,9 +61,90 @@ void source_close(struct source *s)
 
 struct str source_stem(const struct source *s)
 {
-    const char *name = path_base(s->name), *dot = strrchr(name, '.');
+    struct str name = str_of(path_base(s->name));
+    size_t n;
 
-    return dot ? (struct str){name, (size_t)(dot - name)} : str_of(name);
+    if (str_ends(name, STR(".zst")))
+        name.n -= 4;
+    for (n = name.n; n > 0 && name.p[n - 1] != '.'; n--)
+        ;
+    return n > 0 ? (struct str){name.p, n - 1} : name;
+}
+
+char *source_find_beside(const struct source *s, const char *name)
+{
+    char *dir = s->path ? path_parent(s->path) : NULL, *path = NULL;
+
+    for (int up = 0; dir && up < 6; up++) {
+        char *above = path_join(dir, "..");
+
+        free(path);
+        path = path_join(dir, name);
+        free(dir);
+        dir = above;
+        if (access(path, R_OK) == 0)
+            break;
+        free(path);
+        path = NULL;
+    }
+    free(dir);
+    return path;
+}
+
+/* Adds the next bytes that are unpacked to the block. Returns as file_read_some. */
+static int unpack_some(struct source *s)
+{
+    size_t room = ZSTD_DStreamOutSize();
+    ZSTD_inBuffer in = {s->packed.data, s->packed.len, s->packed_from};
+    ZSTD_outBuffer out = {buf_room(&s->block, room), room, 0};
+
+    if (!out.dst)
+        return errno = EFBIG, -1;
+    while (out.pos == 0) {
+        if (in.pos == in.size) {
+            int got;
+
+            buf_clear(&s->packed);
+            got = file_read_some(s->fd, &s->packed);
+            s->packed_from = 0;
+            if (got == 0 && s->frame_left > 0)
+                return errno = EBADMSG, -1;
+            if (got <= 0)
+                return got;
+            in = (ZSTD_inBuffer){s->packed.data, s->packed.len, 0};
+        }
+        s->frame_left = ZSTD_decompressStream(s->unpack, &out, &in);
+        if (ZSTD_isError(s->frame_left))
+            return errno = EBADMSG, -1;
+    }
+    s->packed_from = in.pos;
+    buf_grew(&s->block, out.pos);
+    return 1;
+}
+
+/* Adds bytes of the file, unpacked if it begins as RFC 8878, 3.1.1 says. Returns as file_read_some.
+ */
+static int read_some(struct source *s)
+{
+    int got;
+
+    if (s->unpack)
+        return unpack_some(s);
+    do
+        got = file_read_some(s->fd, &s->block);
+    while (got > 0 && !s->begun && s->block.len < 4);
+    if (s->begun || got < 0 || s->block.len < 4 ||
+        memcmp(s->block.data, "\x28\xb5\x2f\xfd", 4) != 0) {
+        s->begun = true;
+        return got;
+    }
+    s->begun = true;
+    s->unpack = ZSTD_createDStream();
+    if (!s->unpack)
+        mem_exhausted();
+    buf_add_str(&s->packed, buf_str(&s->block));
+    buf_clear(&s->block);
+    return unpack_some(s);
 }
 
 /* Reads the next bytes into the block. Returns 1; 0 at the end; -1 with *e set. Text that was given
@@ -67,7 +158,9 @@ static int source_more(struct source *s, struct err *e)
     buf_consume(&s->block, s->from);
     s->seen = s->seen > s->from ? s->seen - s->from : 0;
     s->from = 0;
-    got = file_read_some(s->fd, &s->block);
+    got = read_some(s);
+    if (got < 0 && errno == EBADMSG)
+        return err_set(e, ERR_FAILURE, "cannot read '%s': its compressed form is damaged", s->name);
     if (got < 0 && errno == EFBIG)
         return err_set(e, ERR_FAILURE, "cannot read '%s': a value is longer than %zu MiB", s->name,
                        SOURCE_VALUE_MAX >> 20);
@@ -280,7 +373,6 @@ void import_message_clear(struct import_message *m, enum role role)
     buf_clear(&m->model);
     buf_clear(&m->provider);
     buf_clear(&m->finish);
-    buf_clear(&m->replaces);
 }
 
 void import_message_rewind(struct import_message *m)
@@ -288,8 +380,17 @@ void import_message_rewind(struct import_message *m)
     buf_clear(&m->text);
     buf_clear(&m->calls);
     buf_clear(&m->call_id);
+    buf_clear(&m->replaces);
     m->images = 0;
-    m->failed = false;
+    m->failed = m->left_out = false;
+}
+
+void import_message_swap(struct import_message *a, struct import_message *b)
+{
+    struct import_message kept = *a;
+
+    *a = *b;
+    *b = kept;
 }
 
 /* ---- sessions and origins ---- */
@@ -365,27 +466,37 @@ static bool parse_seconds(struct str number, int64_t *us)
     return number.n > 0;
 }
 
-void import_set_time(struct import_message *m, struct str value)
+void import_set_time(struct import_message *m, struct str text)
 {
-    struct buf scratch = BUF_INIT(BUF_SMALL), iso = BUF_INIT(BUF_SMALL);
+    struct buf iso = BUF_INIT(BUF_SMALL);
     int64_t us, again;
 
-    if (json_type(value) == JSON_STRING
-            ? time_parse_iso(json_text(value, &scratch), &us)
-            : json_type(value) == JSON_NUMBER && parse_seconds(value, &us)) {
+    if (parse_seconds(text, &us) || time_parse_iso(text, &us)) {
         /* Accept only a time that can be written, too. */
         time_add_iso(&iso, us);
         if (time_parse_iso(buf_str(&iso), &again))
             m->time = us;
     }
-    buf_release(&scratch);
     buf_release(&iso);
+}
+
+/* Returns whether the program wrote this text in the user's name. */
+static bool is_harness(const struct import_message *m, struct str text)
+{
+    size_t at, n;
+
+    return m->harness && m->role == ROLE_USER &&
+           regex_find(m->harness, text, 0, false, &at, &n, NULL) > 0;
 }
 
 void import_add_text(struct import_message *m, struct str text)
 {
     if (text.n == 0)
         return;
+    if (is_harness(m, text)) {
+        m->left_out = true;
+        return;
+    }
     if (m->text.len > 0)
         buf_add_c(&m->text, "\n\n");
     buf_add_str(&m->text, text);
@@ -420,22 +531,22 @@ void import_add_id(struct buf *list, struct str id)
     buf_release(&text);
 }
 
-void import_set_text(struct buf *field, struct str value)
+void import_join_calls(struct import_message *m, const struct import_message *more)
 {
-    if (json_type(value) != JSON_STRING)
-        return;
-    buf_clear(field);
-    json_decode(value, field);
+    if (m->calls.len > 0 && more->calls.len > 0)
+        buf_add_byte(&m->calls, ',');
+    buf_add_str(&m->calls, buf_str(&more->calls));
+    m->calls.overflow = m->calls.overflow || more->calls.overflow;
 }
 
-void import_set_finish(struct import_message *m, struct str value)
+void import_set_finish(struct import_message *m, struct str name)
 {
-    struct str name;
+    struct str known;
 
-    import_set_text(&m->finish, value);
-    (void)message_ending(buf_str(&m->finish), &name);
-    if (name.p != m->finish.data)
-        buf_set(&m->finish, name);
+    buf_set(&m->finish, name);
+    (void)message_ending(buf_str(&m->finish), &known);
+    if (known.p != m->finish.data)
+        buf_set(&m->finish, known);
 }
 
 /* ---- content ---- */
@@ -450,7 +561,7 @@ static void add_string(struct import_message *m, struct str string)
     buf_release(&scratch);
 }
 
-void import_add_refusal(struct import_message *m, struct str refusal)
+static void add_refusal(struct import_message *m, struct str refusal)
 {
     if (json_type(refusal) != JSON_STRING || refusal.n <= 2)
         return;
@@ -473,7 +584,7 @@ static void add_block(struct import_message *m, struct str block)
     if (import_is_one_of(value[TYPE], texts))
         add_string(m, value[TEXT]);
     else if (json_is_text(value[TYPE], "refusal"))
-        import_add_refusal(m, value[REFUSAL]);
+        add_refusal(m, value[REFUSAL]);
     else if (import_is_one_of(value[TYPE], images))
         m->images++;
     else if (json_is_text(value[TYPE], "tool_use"))
@@ -558,7 +669,7 @@ int import_give_content(struct source *s, struct import_message *m, struct str c
         }
         m->role = ROLE_TOOL;
         m->failed = json_is_true(json_get(it.value, "is_error"));
-        import_set_text(&m->call_id, json_get(it.value, "tool_use_id"));
+        (void)json_decode(json_get(it.value, "tool_use_id"), &m->call_id);
         import_add_content(m, json_get(it.value, "content"));
         if (result == 0)
             result = give_one(s, m, buf_str(&own), &given, e);

@@ -38,12 +38,20 @@ struct source {
     size_t number;    /* of the last line or value, from 1 */
     bool terminated;  /* the last line ended with a newline; always true after a value */
     bool subagents;   /* messages of subagents are wanted */
+    bool unique;      /* the ids of records are unique among all files of the format */
+    /* For the format that reads it. */
+    bool yielded;  /* import_give got a message that is not empty, or a text was left out */
+    size_t unread; /* records without a fact */
+    struct buf cwd, branch; /* where the messages that follow were said */
     /* private */
     struct import *import; /* that reads it */
     int fd;
     struct buf block; /* bytes from `from` on were not given yet */
     size_t from, seen;
-    bool ended;
+    bool begun, ended;
+    struct ZSTD_DCtx_s *unpack; /* of a file that is packed by Zstandard: its bytes in `packed` */
+    struct buf packed;
+    size_t packed_from, frame_left;
     enum { SOURCE_NEW, SOURCE_ARRAY, SOURCE_ROW, SOURCE_DONE } form; /* of the values */
 };
 
@@ -52,6 +60,9 @@ int source_open(struct source *s, const char *path, struct err *e);
 void source_close(struct source *s);
 /* Returns the name of the file without directories and without its ending. */
 struct str source_stem(const struct source *s);
+/* Returns the path of the file with this name in the directory of the source or one of the five
+ * above it, or NULL. The caller frees it. */
+char *source_find_beside(const struct source *s, const char *name);
 
 /* The functions below return text that is valid until the next call on the source. */
 typedef int source_next(struct source *s, struct str *text, struct err *e);
@@ -92,28 +103,31 @@ struct import_message {
     int64_t images;
     bool failed; /* the result of a call that failed */
     struct usage usage;
+    /* The texts of a user that begin with a match are the program's own: they are left out.
+     * Borrowed, or NULL. */
+    struct regex *harness;
+    bool left_out; /* a text was */
 };
 
 struct import_format {
     const char *name;
     /* Returns whether a file that begins like this has the format. */
-    bool (*is)(struct str head);
-    /* Gives all messages of the source; the session that was used last comes last.
-     * Returns 0, or -1 with *e set. */
-    int (*read)(struct source *s, struct err *e);
+    bool (*is)(struct str head); /* not set for a script */
+    /* Gives all messages of the source. Returns 0, or -1 with *e set. */
+    int (*read)(const struct import_format *f, struct source *s, struct err *e);
 };
-/* NULL ends the array. Each format is described at the beginning of its source file. */
-extern const struct import_format *const import_formats[];
-extern const struct import_format import_lines, import_claude_code, import_codex, import_llm,
-    import_chatgpt, import_messages, import_aichat;
+/* The lines of our own histories. The other formats are scripts. */
+extern const struct import_format import_lines;
 
 void import_message_init(struct import_message *m);
 void import_message_release(struct import_message *m);
 /* Empties all fields and sets the role. */
 void import_message_clear(struct import_message *m, enum role role);
-/* Empties the text, the calls, the call id, the images and `failed`, for the next message of a
- * record. */
+/* Empties the text, the calls, the call id, the images, `replaces` and `failed`, for the next
+ * message of a record. */
 void import_message_rewind(struct import_message *m);
+/* Exchanges the contents of two messages. */
+void import_message_swap(struct import_message *a, struct import_message *b);
 
 /* Appends FORMAT:ID. Characters that a session id may not have are replaced, and a long id is cut;
  * then a hash at the end keeps ids apart. */
@@ -122,24 +136,20 @@ void import_set_session(struct import_message *m, const char *format, struct str
 /* Sets the origin to SESSION/PART, or adds another part to it. A `+` in a part becomes `_`. */
 void import_set_part(struct import_message *m, struct str part);
 void import_add_part(struct import_message *m, struct str part);
-/* Sets the time from a JSON value: a string in ISO 8601, or a number of seconds since 1970. Other
- * values are ignored. */
-void import_set_time(struct import_message *m, struct str value);
-/* Sets a field from a JSON string. Other values are ignored. */
-void import_set_text(struct buf *field, struct str value);
-/* Sets the finish reason from a JSON string, translated to the names of chathist(5). */
-void import_set_finish(struct import_message *m, struct str value);
-/* Appends a paragraph to the text. */
+/* Sets the time from text: ISO 8601, or seconds since 1970 in decimal. Others are ignored. */
+void import_set_time(struct import_message *m, struct str text);
+/* Sets the finish reason, translated to the names of chathist(5). */
+void import_set_finish(struct import_message *m, struct str name);
+/* Appends a paragraph to the text, unless the program wrote it in the user's name. */
 void import_add_text(struct import_message *m, struct str text);
 /* Appends a tool call. `args` is JSON: an object, or a string that contains one, as the interfaces
  * of OpenAI have it; another value is kept as a string. A call without an id gets its name as id.
  * */
 void import_add_call(struct import_message *m, struct str id, struct str name, struct str args);
+/* Appends the calls of another message. */
+void import_join_calls(struct import_message *m, const struct import_message *more);
 /* Appends an id to a list such as m->replaces, unless it is the last one there. */
 void import_add_id(struct buf *list, struct str id);
-/* Appends the text of a refusal, a JSON string, and sets the finish reason to content_filter. Other
- * values, and an empty string, are ignored. */
-void import_add_refusal(struct import_message *m, struct str refusal);
 /* Appends content: a JSON string, or an array of strings and content blocks as the interfaces of
  * OpenAI and Anthropic have them. Texts, refusals and tool calls are added, images are counted,
  * other blocks are ignored. */
@@ -166,42 +176,14 @@ bool import_skips(struct source *s, struct str session, struct str part);
 /* Returns whether a message is in the history or was given before. `part` is one part of its
  * origin. If id is not NULL, the id of its line is appended to it. */
 bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id);
+/* Reports that no message came of the file, unless its script ignores all of its records. */
+void import_nothing(struct source *s);
 /* Reports that record s->number is skipped because it cannot be read. */
 void import_bad(struct source *s, const char *reason);
 /* Adds content to the message and gives it. Each tool_result block becomes a separate message;
  * the messages after the first have `.1`, `.2`, ... after their part. */
 int import_give_content(struct source *s, struct import_message *m, struct str content,
                         struct err *e);
-/* Gives message number n of a conversation, an object as the interfaces of OpenAI and Anthropic
- * take it. It gets the session, and an answer the model and the provider, of `like`
- * (import_messages.c). */
-int import_give_message(struct source *s, const struct import_message *like, struct str object,
-                        size_t n, struct err *e);
-
-/* The first prompt of a file and its answer, which name the session of a file that has no id.
- * Initialise with IMPORT_EXCHANGE_INIT, and end with import_exchange_release. */
-struct import_exchange {
-    struct buf objects;      /* both */
-    struct buf part;         /* that of the prompt */
-    uint64_t prompt, answer; /* hashes of the objects up to the prompt and to the answer, or 0 */
-};
-#define IMPORT_EXCHANGE_INIT                                                                       \
-    {                                                                                              \
-        .objects = BUF_INIT(2 * SOURCE_VALUE_MAX), .part = BUF_INIT(BUF_SMALL)                     \
-    }
-/* Takes message number n, an object as import_give_message takes it (import_messages.c). */
-void import_see(struct import_exchange *x, struct str object, size_t n);
-/* Takes an array of messages that follow message number `before`. Returns the number of the last.
- * */
-size_t import_see_all(struct import_exchange *x, struct str messages, size_t before);
-void import_exchange_release(struct import_exchange *x);
-/* Sets the session to FORMAT:NAME-HASH: the name of the file without directories, and a hash of the
- * prompt and the answer. Where an earlier import named it after the place of the file, or after the
- * prompt because there was no answer yet, it keeps that name. A source that is no file, or has no
- * prompt, is named after its first bytes, `head`. Returns 0, or -1 with *e set. */
-int import_set_file_session(struct import_message *m, const char *format, struct source *s,
-                            struct import_exchange *x, struct str head, struct err *e);
-
 /* Takes a JSON object of the source. Returns 0, or -1 with *e set to end the import. */
 typedef int import_take(void *arg, struct str object, struct err *e);
 /* Calls `take` for each line or value (`next`) that is a JSON object. Others are reported as bad,

@@ -50,6 +50,8 @@ static const struct {
     [FIELD_RESET] = ENTRY("reset", SHAPE_TRUE),
     [FIELD_FORKED_FROM] = ENTRY("forked_from", SHAPE_STRING),
     [FIELD_ORIGIN] = ENTRY("origin", SHAPE_STRING),
+    [FIELD_CWD] = ENTRY("cwd", SHAPE_STRING),
+    [FIELD_GIT_BRANCH] = ENTRY("git_branch", SHAPE_STRING),
     [FIELD_SERVER] = ENTRY("server", SHAPE_STRING),
     [FIELD_THINKING] = ENTRY("thinking", SHAPE_OBJECTS),
     [FIELD_MODEL] = ENTRY("model", SHAPE_STRING),

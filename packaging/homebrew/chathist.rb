@@ -13,12 +13,14 @@ class Chathist < Formula
   depends_on "libedit"
   depends_on "libpq"
   depends_on "libyaml"
+  depends_on "lua@5.4"
   depends_on "ncurses"
   depends_on "openssl@3"
   depends_on "pcre2"
   depends_on "sqlite"
   depends_on "utf8proc"
   depends_on "util-linux"
+  depends_on "zstd"
 
   # make is called gmake: the one of macOS is too old. brew names the folders of all these libraries to
   # pkg-config, the keg-only ones, too.

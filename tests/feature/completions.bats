@@ -260,7 +260,7 @@ answers() {
     for source in "$ROOT"/cmd/*.c; do
         program=$(basename "$source" .c)
         run_expect 0 "$program" --completion-table
-        awk -F '\t' '$2 != "" && $3 ~ /^choices?$/ { print $2, $4, $3 == "choice" ? "_" : "" }' "$OUT" >fixed
+        awk -F '\t' '$2 != "" && $3 ~ /^(choices?|word)$/ { print $2, $4, $3 == "choices" ? "" : "_" }' "$OUT" >fixed
         while read -r option words blank; do
             # Several may follow each other without one.
             blank=${blank:+ }

@@ -30,7 +30,7 @@ entries() {
         printf ".It Fl "
         if ($1 != "") printf "%s , Fl ", substr($1, 2)
         printf "%s", substr($2, 2)
-        if ($4 != "") printf " Ns = Ns Ar %s", $4
+        if ($4 != "") printf " Ns = Ns Ar %s", $3 == "word" ? "NAME" : $4
         print ""
     }'
 }
@@ -162,7 +162,7 @@ END
 @test "man: --help lists the same options" {
     for program in $(programs); do
         table "$program"
-        awk -F '\t' '$2 != "" { print $1 "\t" $2 ($4 == "" ? "" : "=" $4) "\t" $5 }' "$OUT" >wanted
+        awk -F '\t' '$2 != "" { print $1 "\t" $2 ($4 == "" ? "" : "=" ($3 == "word" ? "NAME" : $4)) "\t" $5 }' "$OUT" >wanted
         run_expect 0 "$program" --help
         stderr_empty
         stdout_has "usage: $program " "The manual is $program(1)" "'chathist' lists all programs"
@@ -210,7 +210,7 @@ END
         grep -ohE '"CHAT_[A-Z_]+"' "$ROOT"/lib/*/*.c "$ROOT"/cmd/*.c
         grep -ohE '(config_env|getenv|xdg_dir)\([^"()]*"[A-Z_]+"' "$ROOT"/lib/*/*.c
         grep -ohE '_variable = "[A-Z_]+"' "$ROOT"/lib/*/*.c
-        grep -ohE '\{"[A-Z]+_[A-Z_]+",' "$ROOT"/lib/cli/import_files.c
+        grep -ohE '\{[A-Z_]+:' "$ROOT"/importers/*.lua | tr '{:' '""'
     } | grep -oE '"[^"]*"' | tr -d '"' | sort -u >wanted
     grep -q '^CHAT_MODEL$' wanted
     grep -q '^XDG_STATE_HOME$' wanted

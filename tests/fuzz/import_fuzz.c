@@ -8,22 +8,28 @@
 
 #include "chathist/base/id.h"
 #include "chathist/convert/import.h"
-#include "convert/import_reader.h"
+#include "chathist/convert/import_script.h"
+#include "chathist/history/message.h"
 #include "scratch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct tally {
+    size_t lines;
+    bool own; /* the file may have lines in our own form, which keep an unknown role */
+};
 
 static void check_line(void *arg, struct str line)
 {
     struct message m = MESSAGE_INIT;
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str origin;
-    size_t *count = arg;
+    struct tally *t = arg;
 
     demand(message_parse(&m, line) && id_session_valid(m.session_id));
     origin = message_text(&m, FIELD_ORIGIN, &scratch);
-    demand(origin.n == 0 || m.role < ROLE_OTHER || message_is_title(&m));
-    ++*count;
+    demand(t->own || origin.n == 0 || m.role < ROLE_OTHER || message_is_title(&m));
+    t->lines++;
     message_release(&m);
     buf_release(&scratch);
 }
@@ -35,7 +41,8 @@ static void warn(void *arg, const char *message)
 }
 
 /* Returns the number of new lines. */
-static size_t import_all(char *history, const char *path, const struct import_format *f)
+static size_t import_all(char *history, const char *path, const struct importers *all,
+                         const struct import_format *f)
 {
     struct history h = {.dir_fd = FILE_CWD,
                         .pointer_fd = FILE_CWD,
@@ -44,10 +51,11 @@ static size_t import_all(char *history, const char *path, const struct import_fo
                         .path = history,
                         .pointer = history,
                         .cancel_fd = -1};
-    size_t count = 0;
+    struct tally tally = {.own = !f || f == importers_named(all, "lines")};
     uint64_t bad;
     struct import_options o = {.subagents = true,
-                               .listener = {.warn = warn, .line = check_line, .arg = &count}};
+                               .importers = all,
+                               .listener = {.warn = warn, .line = check_line, .arg = &tally}};
     struct err e = ERR_INIT;
     struct import *im = import_new(&h, &o, &bad, &e);
 
@@ -57,21 +65,46 @@ static size_t import_all(char *history, const char *path, const struct import_fo
     err_release(&e);
     demand(import_finish(im, &e) == 0);
     import_free(im);
-    return count;
+    return tally.lines;
+}
+
+/* The scripts of the source tree, where the fuzz targets run. */
+static const char *const names[] = {"claude-code", "codex", "llm", "chatgpt", "messages", "aichat"};
+
+static struct importers *load(void)
+{
+    struct importers *all = importers_new();
+
+    for (size_t i = 0; i < sizeof names / sizeof(char *); i++) {
+        struct buf path = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_SMALL);
+        struct err e = ERR_INIT;
+
+        buf_addf(&path, "importers/%s.lua", names[i]);
+        demand(file_read(buf_c(&path), &text, &e) == 0);
+        demand(importers_add(all, names[i], buf_c(&path), buf_str(&text), &e) == 0);
+        buf_release(&path);
+        buf_release(&text);
+    }
+    return all;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    static struct importers *all;
     char *history = scratch_path("h"), *path = scratch_path("state");
     struct str text = {(const char *)data, size};
 
+    if (!all)
+        all = load();
     scratch_write(path, text);
     scratch_write(history, STR(""));
-    (void)import_all(history, path, NULL);
-    for (const struct import_format *const *f = import_formats; *f; f++) {
+    (void)import_all(history, path, all, NULL);
+    for (size_t i = 0; i <= sizeof names / sizeof(char *); i++) {
+        const struct import_format *f = importers_named(all, i > 0 ? names[i - 1] : "lines");
+
         scratch_write(history, STR(""));
-        (void)import_all(history, path, *f);
-        demand(import_all(history, path, *f) == 0);
+        (void)import_all(history, path, all, f);
+        demand(import_all(history, path, all, f) == 0);
     }
     free(history);
     free(path);

@@ -1,16 +1,6 @@
 /*
- * import_files - the files that hist-import reads: those that the user names, and those of other
- * programs, on Linux and on macOS:
- *
- *     Claude Code  $CLAUDE_CONFIG_DIR/projects, ~/.claude/projects, ~/.config/claude/projects
- *     Codex        sessions and archived_sessions in $CODEX_HOME, ~/.codex
- *     llm          logs.db in $LLM_USER_PATH, else in io.datasette.llm in CONFIG
- *     aichat       $AICHAT_SESSIONS_DIR; sessions and agents in $AICHAT_CONFIG_DIR, else in aichat
- *                  in CONFIG
- *
- * CONFIG is ~/.config (XDG_CONFIG_HOME) and ~/Library/Application Support. If a variable is set,
- * the default directories are not searched. Sources: Claude Code's and Codex's documentation of
- * their settings; simonw/llm docs/setup.md and logging.md; sigoden/aichat src/config/mod.rs.
+ * import_files - the files that hist-import reads: those that the user names, and those in the
+ * places of other programs, which the importers name; and the importers themselves.
  */
 #ifndef CHATHIST_CLI_IMPORT_FILES_H
 #define CHATHIST_CLI_IMPORT_FILES_H
@@ -22,6 +12,7 @@
 #include "chathist/base/error.h"
 #include "chathist/base/hash_map.h"
 #include "chathist/cli/config.h"
+#include "chathist/convert/import_script.h"
 
 struct import_file {
     char *path;   /* owned */
@@ -42,13 +33,18 @@ struct import_files {
     struct hash_map seen; /* device and inode of each directory that was searched */
 };
 
-/* Adds a file; or all files in a directory and below that are named *.jsonl, *.json, *.yaml, *.yml
- * or *.db. Links are followed, but no directory is searched twice. `-` is standard input. */
+/* Adds a file; or all files in a directory and below that are named *.jsonl, *.json, *.yaml, *.yml,
+ * *.db or *.zst. Links are followed, but no directory is searched twice. `-` is standard input. */
 void import_files_add(struct import_files *f, const char *path);
 /* Adds the files of other programs. Returns false if none of their places exists. */
-bool import_files_scan(struct import_files *f, const struct config *c);
+bool import_files_scan(struct import_files *f, const struct config *c, const struct importers *all);
 /* Sorts by modification time, the oldest first, then by name. */
 void import_files_sort(struct import_files *f);
 void import_files_release(struct import_files *f);
+
+/* Loads the scripts in the user's directory of importers, and those that came with the program that
+ * was started as `self`; of two with the same name the user's own counts. `failed` is called for
+ * each that cannot be used. The caller frees the result. */
+struct importers *import_files_load(struct import_files *f, const char *self);
 
 #endif

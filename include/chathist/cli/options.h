@@ -31,6 +31,7 @@ enum opt_kind {
     OPT_PERSONA, /* a system prompt of the user; OPT_ROLE is the role of a message */
     OPT_TIME,    /* a time for time_parse_when */
     OPT_CHOICE,  /* one of the words in `meta`, `this|that` */
+    OPT_WORD,    /* a NAME; `meta` has those to offer, `this|that` */
     OPT_CHOICES, /* several of them, separated by commas */
 };
 

@@ -33,6 +33,7 @@
 #include "chathist/history/location.h"
 
 struct import_format; /* see convert/import_reader.h */
+struct importers;     /* see convert/import_script.h */
 
 struct import_count {
     uint64_t imported; /* messages that were new */
@@ -63,15 +64,11 @@ struct import_listener {
 };
 
 struct import_options {
-    bool dry_run;   /* store nothing */
-    bool subagents; /* import what subagents said, too */
+    bool dry_run;                      /* store nothing */
+    bool subagents;                    /* import what subagents said, too */
+    const struct importers *importers; /* borrowed */
     struct import_listener listener;
 };
-
-/* Returns the format with this name, or NULL. */
-const struct import_format *import_format_named(const char *name);
-/* Appends the names of all formats, separated by commas. */
-void import_format_names(struct buf *out);
 
 /* Reads what the history has. *bad_lines is the number of its damaged lines. The history is
  * borrowed, the options are copied. Returns NULL with *e set on failure. */

@@ -1,0 +1,28 @@
+/*
+ * import_script - the importers: Lua scripts that turn the files of other programs into messages.
+ * docs/importers.md describes them. Lines in our own form are the only format that needs none.
+ */
+#ifndef CHATHIST_CONVERT_IMPORT_SCRIPT_H
+#define CHATHIST_CONVERT_IMPORT_SCRIPT_H
+
+#include "chathist/base/buf.h"
+#include "chathist/base/error.h"
+
+struct import_format; /* see convert/import_reader.h */
+struct importers;
+
+struct importers *importers_new(void);
+void importers_free(struct importers *all);
+/* Adds the script `text` of the file `path` under this name, unless there is one of that name.
+ * Returns 0, or -1 with *e set if it cannot be used. */
+int importers_add(struct importers *all, const char *name, const char *path, struct str text,
+                  struct err *e);
+/* Returns the format with this name, or NULL. */
+const struct import_format *importers_named(const struct importers *all, const char *name);
+/* Appends the names of all formats, separated by commas. */
+void importers_names(const struct importers *all, struct buf *out);
+/* Returns place number n, from 0, in which a program keeps conversations, or NULL after the last
+ * one. It may begin with `~/`, and contain `${NAME:-default}`. */
+const char *importers_place(const struct importers *all, size_t n);
+
+#endif

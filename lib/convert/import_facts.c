@@ -1,0 +1,433 @@
+#include "convert/import_facts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/memory.h"
+
+/* An answer is given when this many messages are held. */
+#define HELD_MAX 64
+/* A prompt follows a message over at most this many records without one. */
+#define WALK_MAX 1000
+
+/* ---- a fact ---- */
+
+/* The texts of a fact, beside those of its message. */
+#define FACT_TEXTS(f)                                                                              \
+    {                                                                                              \
+        &(f)->session, &(f)->agent, &(f)->id, &(f)->parent, &(f)->response                         \
+    }
+
+void fact_init(struct fact *f)
+{
+    struct buf *const texts[] = FACT_TEXTS(f);
+
+    *f = (struct fact){0};
+    import_message_init(&f->message);
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_init(texts[i], BUF_SMALL);
+}
+
+void fact_clear(struct fact *f)
+{
+    struct buf *const texts[] = FACT_TEXTS(f);
+
+    import_message_clear(&f->message, ROLE_USER);
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_clear(texts[i]);
+    f->joins = false;
+    f->content = STR_NONE;
+}
+
+void fact_release(struct fact *f)
+{
+    struct buf *const texts[] = FACT_TEXTS(f);
+
+    import_message_release(&f->message);
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_release(texts[i]);
+}
+
+/* ---- a file ---- */
+
+#define FACTS_TEXTS(f)                                                                             \
+    {                                                                                              \
+        &(f)->session, &(f)->agent, &(f)->suffix, &(f)->model, &(f)->provider, &(f)->main_session, \
+            &(f)->response                                                                         \
+    }
+
+void facts_init(struct facts *f, struct source *s, const char *format)
+{
+    struct buf *const texts[] = FACTS_TEXTS(f);
+
+    *f = (struct facts){.source = s, .format = format};
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_init(texts[i], BUF_SMALL);
+}
+
+static void found_title_release(struct found_title *t)
+{
+    free(t->session);
+    free(t->text);
+    free(t->of);
+}
+
+void facts_release(struct facts *f)
+{
+    struct buf *const texts[] = FACTS_TEXTS(f);
+
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_release(texts[i]);
+    for (size_t i = 0; i < f->held_cap; i++)
+        import_message_release(&f->held[i]);
+    for (size_t i = 0; i < f->titles_count; i++)
+        found_title_release(&f->titles[i]);
+    free(f->held);
+    free(f->used);
+    free(f->links);
+    free(f->said);
+    free(f->titles);
+    hash_map_release(&f->responses);
+    hash_map_release(&f->parts);
+}
+
+/* ---- usage ---- */
+
+/* The records of a response can be on several lines, if a tool result or an earlier import
+ * separates them. Subtracts from the usage of m what earlier lines have, so that tokens count
+ * once. */
+static void count_once(struct facts *f, struct str response, struct import_message *m)
+{
+    size_t count = f->responses.count, n;
+    struct usage *used;
+
+    if (response.n == 0)
+        return;
+    n = hash_map_number(&f->responses, &response);
+    if (n == count) {
+        f->used = mem_grow(f->used, &f->used_cap, n + 1, sizeof *f->used);
+        f->used[n] = (struct usage){0};
+    }
+    used = &f->used[n];
+    for (int i = 0; i < USAGE_KINDS; i++) {
+        int64_t *tokens = &m->usage.at[i], more = *tokens - used->at[i];
+
+        if (more > 0)
+            used->at[i] = *tokens;
+        if (*tokens >= 0)
+            *tokens = more > 0 ? more : *tokens == 0 && used->at[i] == 0 ? 0 : -1;
+    }
+    /* A line that adds output adds no input, which is not the same as an unknown one. */
+    for (int i = 0; usage_known(&m->usage) && i <= USAGE_OUTPUT; i++)
+        if (used->at[i] > 0 && m->usage.at[i] < 0)
+            m->usage.at[i] = 0;
+}
+
+void facts_usage(struct facts *f, const struct usage *u)
+{
+    if (f->held_count > 0)
+        usage_replace(&f->held[0].usage, u);
+}
+
+/* ---- what is held ---- */
+
+static struct import_message *hold(struct facts *f)
+{
+    size_t before = f->held_cap;
+
+    f->held = mem_grow(f->held, &f->held_cap, f->held_count + 1, sizeof *f->held);
+    for (size_t i = before; i < f->held_cap; i++)
+        import_message_init(&f->held[i]);
+    import_message_clear(&f->held[f->held_count], ROLE_USER);
+    return &f->held[f->held_count++];
+}
+
+int facts_flush(struct facts *f, struct err *e)
+{
+    int result = 0;
+
+    if (f->held_count > 0 && f->held[0].role == ROLE_ASSISTANT && !import_is_empty(&f->held[0]))
+        count_once(f, buf_str(&f->response), &f->held[0]);
+    for (size_t i = 0; result == 0 && i < f->held_count; i++)
+        result = import_give(f->source, &f->held[i], e);
+    f->held_count = 0;
+    buf_clear(&f->response);
+    return result;
+}
+
+/* ---- links and rewinds ---- */
+
+static size_t link_of(struct facts *f, struct str *id)
+{
+    size_t count = f->parts.count, n = hash_map_number(&f->parts, id);
+
+    if (n == count) {
+        f->links = mem_grow(f->links, &f->links_cap, n + 1, sizeof *f->links);
+        f->links[n] = (struct link){0};
+    }
+    return n;
+}
+
+void facts_link(struct facts *f, struct str id, struct str parent)
+{
+    if (id.n > 0 && parent.n > 0) {
+        size_t n = link_of(f, &id), before = link_of(f, &parent) + 1;
+
+        f->links[n].parent = before;
+    }
+}
+
+/* Returns whether there is something to replace from number `from` on: not only results of tools
+ * and notes, which may hang beside the chain. */
+static bool has_turn(const struct facts *f, size_t from)
+{
+    for (size_t i = from; i < f->said_count; i++)
+        if (f->said[i].prompt || f->said[i].answer)
+            return true;
+    return false;
+}
+
+/* Goes back to the message that this one follows. */
+static void follow_parent(struct facts *f, struct str parent)
+{
+    size_t *number = hash_map_find(&f->parts, parent), at = number ? *number + 1 : 0;
+
+    for (int steps = 0; at > 0 && f->links[at - 1].said == 0 && steps < WALK_MAX; steps++)
+        at = f->links[at - 1].parent;
+    if (at > 0 && f->links[at - 1].said > 0 && has_turn(f, f->links[at - 1].said))
+        f->said_count = f->links[at - 1].said;
+}
+
+static void add_said(struct facts *f, struct str part, bool prompt, bool answer)
+{
+    size_t n = link_of(f, &part);
+
+    f->said = mem_grow(f->said, &f->said_cap, f->said_count + 1, sizeof *f->said);
+    f->said[f->said_count++] = (struct said){part, prompt, answer};
+    f->said_end = f->said_count;
+    f->links[n].said = f->said_count;
+}
+
+void facts_left(struct facts *f, struct str id)
+{
+    struct buf session = BUF_INIT(BUF_SMALL);
+
+    import_add_session(&session, f->format, buf_str(&f->session));
+    if (f->tree && import_knows(f->source, buf_str(&session), id, NULL))
+        add_said(f, id, true, false);
+    buf_release(&session);
+}
+
+int facts_rewind(struct facts *f, int64_t turns, struct err *e)
+{
+    size_t at = f->said_count;
+
+    if (facts_flush(f, e) < 0)
+        return -1;
+    while (turns > 0 && at > 0)
+        turns -= f->said[--at].prompt;
+    f->said_count = at;
+    return 0;
+}
+
+/* Notes that a record belongs to m. The first new message after a rewind gets the ids of the
+ * messages that were rewound. */
+static void note_said(struct facts *f, struct import_message *m, struct str part)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+    bool answer = m->role == ROLE_ASSISTANT && m->model.len > 0;
+
+    if (!f->tree)
+        return;
+    for (size_t i = f->said_count;
+         i < f->said_end && !import_knows(f->source, buf_str(&m->session), part, NULL); i++) {
+        buf_clear(&id);
+        if (import_knows(f->source, buf_str(&m->session), f->said[i].part, &id))
+            import_add_id(&m->replaces, buf_str(&id));
+    }
+    buf_release(&id);
+    add_said(f, part, m->role == ROLE_USER, answer);
+}
+
+/* ---- messages ---- */
+
+/* Sets the session of a message in the history. Returns false if it is a subagent's and those are
+ * not wanted. */
+static bool set_session(struct facts *f, struct fact *fact)
+{
+    struct buf id = BUF_INIT(BUF_SMALL);
+    struct str agent = buf_str(fact->agent.len > 0 ? &fact->agent : &f->agent);
+    struct import_message *m = &fact->message;
+
+    f->source->yielded = f->source->yielded || agent.n > 0;
+    if (agent.n > 0 && !f->source->subagents)
+        return false;
+    buf_add_str(&id, buf_str(fact->session.len > 0 ? &fact->session : &f->session));
+    if (id.len == 0)
+        buf_add_str(&id, source_stem(f->source));
+    if (fact->agent.len > 0) {
+        buf_add_byte(&id, ':');
+        buf_add_str(&id, agent);
+    }
+    import_set_session(m, f->format, buf_str(&id));
+    buf_add_str(&m->session, buf_str(&f->suffix));
+    if (fact->agent.len == 0)
+        buf_set(&f->main_session, buf_str(&m->session));
+    buf_release(&id);
+    return true;
+}
+
+/* Adds a record of an answer to the one that is held, or begins another. */
+static int add_answer(struct facts *f, struct fact *fact, struct str part, struct err *e)
+{
+    struct import_message *m = &fact->message, *held = f->held;
+    struct str response = buf_str(&fact->response);
+    size_t before;
+    bool same = f->held_count == 1 && held->role == ROLE_ASSISTANT &&
+                str_eq(buf_str(&m->session), buf_str(&held->session)) &&
+                (fact->joins || (response.n > 0 && str_eq(response, buf_str(&f->response))));
+
+    if (!same) {
+        if (facts_flush(f, e) < 0)
+            return -1;
+        held = hold(f);
+        held->role = ROLE_ASSISTANT;
+        held->time = m->time;
+        buf_add_str(&held->session, buf_str(&m->session));
+        buf_add_str(&held->model, buf_str(m->model.len > 0 ? &m->model : &f->model));
+        buf_add_str(&held->provider, buf_str(m->provider.len > 0 ? &m->provider : &f->provider));
+        buf_set(&f->response, response);
+        import_set_part(held, part);
+    } else {
+        import_add_part(held, part);
+    }
+    note_said(f, held, part);
+    before = held->text.len + held->calls.len + (size_t)held->images;
+    import_add_text(held, buf_str(&m->text));
+    held->text.overflow = held->text.overflow || m->text.overflow;
+    import_join_calls(held, m);
+    held->images += m->images;
+    import_add_content(held, fact->content);
+    usage_replace(&held->usage, &m->usage);
+    if (held->text.len + held->calls.len + (size_t)held->images > before || held->text.overflow)
+        f->source->yielded = true;
+    if (m->finish.len > 0)
+        buf_set(&held->finish, buf_str(&m->finish));
+    return 0;
+}
+
+/* Gives a message that is not joined; the results of tools in its content are messages, too. */
+static int add_other(struct facts *f, struct fact *fact, struct str part, struct err *e)
+{
+    struct import_message *m = &fact->message;
+    bool hangs = m->role == ROLE_TOOL && f->held_count > 0 && f->held_count < HELD_MAX;
+
+    if (!hangs && facts_flush(f, e) < 0)
+        return -1;
+    import_set_part(m, part);
+    if (m->role == ROLE_ASSISTANT) {
+        if (m->model.len == 0)
+            buf_add_str(&m->model, buf_str(&f->model));
+        if (m->provider.len == 0)
+            buf_add_str(&m->provider, buf_str(&f->provider));
+        count_once(f, buf_str(&fact->response), m);
+    }
+    if (!hangs) {
+        note_said(f, m, part);
+        return import_give_content(f->source, m, fact->content, e);
+    }
+    import_add_content(m, fact->content);
+    f->source->yielded = true;
+    note_said(f, m, part);
+    import_message_swap(hold(f), m);
+    return 0;
+}
+
+int facts_message(struct facts *f, struct fact *fact, struct err *e)
+{
+    struct import_message *m = &fact->message;
+    struct str part;
+
+    if (!set_session(f, fact))
+        return 0;
+    f->given++;
+    if (fact->id.len == 0)
+        buf_add_number(&fact->id, f->source->number);
+    part = buf_str(&fact->id);
+    if (f->tree && fact->agent.len == 0)
+        follow_parent(f, buf_str(&fact->parent));
+    /* An earlier import may have stored some records of an answer before others were written. */
+    if (m->role == ROLE_ASSISTANT && import_skips(f->source, buf_str(&m->session), part)) {
+        count_once(f, buf_str(&fact->response), m);
+        note_said(f, m, part);
+        return 0;
+    }
+    return m->role == ROLE_ASSISTANT && (fact->joins || fact->response.len > 0)
+               ? add_answer(f, fact, part, e)
+               : add_other(f, fact, part, e);
+}
+
+/* ---- titles ---- */
+
+void facts_title(struct facts *f, struct str session, struct str title, struct str of, int rank)
+{
+    struct found_title *t;
+
+    if (str_trim(title).n == 0)
+        return;
+    f->titles = mem_grow(f->titles, &f->titles_cap, f->titles_count + 1, sizeof *f->titles);
+    t = &f->titles[f->titles_count++];
+    *t = (struct found_title){.text = mem_copy(title.p, title.n), .rank = rank};
+    t->session = mem_copy(session.p, session.n);
+    t->of = of.n > 0 ? mem_copy(of.p, of.n) : NULL;
+}
+
+/* Sets the session of a title in the history. Returns whether the title counts in it. */
+static bool title_counts(const struct facts *f, const struct found_title *t, struct buf *session)
+{
+    buf_clear(session);
+    if (*t->session)
+        import_add_session(session, f->format, str_of(t->session));
+    else
+        buf_add_str(session, buf_str(&f->main_session));
+    return session->len > 0 &&
+           (!t->of || import_knows(f->source, buf_str(session), str_of(t->of), NULL));
+}
+
+/* Gives the title that counts of each session. */
+static int give_titles(struct facts *f, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct hash_map sessions = {0}; /* -> the title that counts */
+    size_t *best = mem_zalloc((f->titles_count + 1) * sizeof *best);
+    int result = 0;
+
+    for (size_t i = 0; i < f->titles_count; i++) {
+        size_t count = sessions.count, n;
+        struct str session;
+
+        if (!title_counts(f, &f->titles[i], &name))
+            continue;
+        session = buf_str(&name);
+        n = hash_map_number(&sessions, &session);
+        if (n == count || f->titles[i].rank >= f->titles[best[n]].rank)
+            best[n] = i;
+    }
+    for (size_t n = 0; result == 0 && n < sessions.count; n++)
+        result = import_give_title(f->source, sessions.entries[n].key,
+                                   str_of(f->titles[best[n]].text), e);
+    for (size_t i = 0; i < f->titles_count; i++)
+        found_title_release(&f->titles[i]);
+    f->titles_count = 0;
+    free(best);
+    hash_map_release(&sessions);
+    buf_release(&name);
+    return result;
+}
+
+int facts_end(struct facts *f, struct err *e)
+{
+    int result = facts_flush(f, e);
+
+    return result == 0 ? give_titles(f, e) : result;
+}
