@@ -188,11 +188,11 @@ int main(int argc, char **argv)
     names = opt_operands(&args, &count);
     if (count == 0 && !r.scan)
         die_usage("a file or directory is expected, or --scan");
+    load_importers(&r, argv[0]);
     r.choice.common = args.common;
     r.history =
         choose_open(&r.choice, &(struct choose_want){.use = CHOOSE_STORE,
                                                      .checked = !r.options.dry_run && !r.json});
-    load_importers(&r, argv[0]);
     out_start(&r.out, args.common.color);
     r.options.listener = (struct import_listener){r.quiet ? NULL : warn_message, report_done,
                                                   r.json ? print_listed : NULL, show_progress, &r};

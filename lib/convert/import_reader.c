@@ -342,6 +342,7 @@ void import_message_init(struct import_message *m)
     struct buf *const small[] = {&m->session, &m->origin,   &m->call_id,
                                  &m->model,   &m->provider, &m->finish};
 
+    *m = (struct import_message){.harness = NULL};
     for (size_t i = 0; i < sizeof large / sizeof(struct buf *); i++)
         buf_init(large[i], BUF_LINE);
     for (size_t i = 0; i < sizeof small / sizeof(struct buf *); i++)
