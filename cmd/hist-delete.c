@@ -178,8 +178,9 @@ int main(int argc, char **argv)
     parse_criteria(&wish, &args);
     quiet = args.common.quiet;
     form.json = args.common.json;
-    h = choose_open(&wish.choice,
-                    &(struct choose_want){.reach = CHOOSE_ANYWHERE, .checked = !wish.dry_run});
+    h = choose_open(&wish.choice, &(struct choose_want){.use = CHOOSE_CHANGE,
+                                                        .reach = CHOOSE_ANYWHERE,
+                                                        .checked = !wish.dry_run});
     if (choose_home(&wish.choice) != h)
         refuse_elsewhere(&wish.choice);
     out_start(&out, args.common.color);

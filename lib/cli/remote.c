@@ -21,7 +21,7 @@
  * them, so the names are made before. */
 static struct {
     char *dir;
-    char *files[4];
+    char *files[5];
 } temporary;
 
 static void remove_temporary(void)
@@ -54,8 +54,9 @@ static void catch_end_signals(void)
  * program. */
 static const char *make_temporary(void)
 {
-    static const char *const names[] = {"/history.jsonl", "/history.jsonl.idx",
-                                        "/history.jsonl.skip", "/history.jsonl.session"};
+    static const char *const names[] = {"history.jsonl", "history.jsonl.idx",
+                                        "history.jsonl.idx" HISTORY_INDEX_MAKING,
+                                        "history.jsonl.skip", "history.jsonl.session"};
     const char *tmp = config_env("TMPDIR");
     struct err e = ERR_INIT;
 
@@ -67,7 +68,7 @@ static const char *make_temporary(void)
         die_err(&e);
     }
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        temporary.files[i] = path_join(temporary.dir, names[i] + 1);
+        temporary.files[i] = path_join(temporary.dir, names[i]);
     atexit(remove_temporary);
     catch_end_signals();
     return temporary.files[0];
