@@ -20,8 +20,7 @@
 enum { KEY_NO_REDACT = OPT_LONG, KEY_EXCEPT };
 
 static const struct opt options[] = {
-    {KEY_EXCEPT, "except", OPT_SESSION, "ID",
-     "do not search this session, such as the one that asks"},
+    {KEY_EXCEPT, "except", OPT_SESSION, "ID", "leave this session out, such as the one that asks"},
     {KEY_NO_REDACT, "no-redact", OPT_FLAG, NULL, "do not replace keys, tokens and passwords"},
     {OPT_JSON, "json", OPT_FLAG, NULL, NULL}, /* all output is JSON */
     {0, NULL, OPT_FLAG, NULL, NULL},
@@ -180,7 +179,7 @@ static void add_quoted(struct buf *query, struct str value)
 }
 
 /* Adds the query of a call, or that for its path. */
-static void add_query(struct command *c, const char *option, const char *except)
+static void add_query(struct command *c, const char *option)
 {
     struct str given = json_get(c->args, "query"), path = json_get(c->args, "path");
     struct buf text = BUF_INIT(SIZE_MAX), query = BUF_INIT(SIZE_MAX);
@@ -192,10 +191,6 @@ static void add_query(struct command *c, const char *option, const char *except)
         c->wrong = STR("query");
     } else if (!json_is_null(path)) {
         c->wrong = STR("path");
-    }
-    if (query.len > 0 && except) {
-        buf_add_c(&query, " -session:");
-        add_quoted(&query, str_of(except));
     }
     if (memchr(buf_c(&query), '\0', query.len))
         c->wrong = path.p ? STR("path") : STR("query");
@@ -215,7 +210,7 @@ static void check_arguments(struct command *c, struct str schema)
         buf_clear(&name);
         json_decode_body(it.key, &name);
         if (!json_get(properties, buf_c(&name)).p)
-            c->wrong = it.key;
+            c->wrong = it.key.n > 0 ? it.key : STR("(empty)");
     }
     for (struct json_iter it = json_iter(json_get(schema, "required")); json_next(&it);) {
         buf_clear(&name);
@@ -245,6 +240,8 @@ static void make_command(struct command *c, const struct service *s, enum tool t
     words_add(&c->argv, STR("--own"));
     if (s->redact)
         words_add(&c->argv, STR("--redact"));
+    if (s->except)
+        add_word(c, "--except=", str_of(s->except));
     if (s->history)
         add_word(c, "--history=", str_of(s->history));
     if (json_is_true(json_get(c->args, "all")) && !s->history)
@@ -254,7 +251,7 @@ static void make_command(struct command *c, const struct service *s, enum tool t
     add_text(c, "until", "--until=");
     add_text(c, "around", "--around=");
     add_text(c, "session", "--session=");
-    add_query(c, tool == TOOL_SEARCH ? "--query=" : "--match=", s->except);
+    add_query(c, tool == TOOL_SEARCH ? "--query=" : "--match=");
     check_arguments(c, str_of(tools[tool].schema));
 }
 
@@ -302,7 +299,7 @@ static bool answer(void *arg, size_t number, struct str args, struct buf *text)
         words_add(&c.argv, STR("--nearly"));
         buf_add_c(text, apart);
         status = run(&c.argv, text, &problems, &e);
-        if (status != 0)
+        if (text->len == strlen(apart))
             buf_clear(text);
     }
     if (c.wrong.n > 0) {

@@ -169,8 +169,8 @@ static void combine(struct search_run *r, const struct raw *raw)
         die_usage("--in-session goes with neither --invert-match nor --sessions-without-match");
     if (r->nearly && !r->in_session)
         die_usage("--nearly needs --in-session");
-    if (r->brief.own && !json)
-        die_usage("--own needs --json");
+    if ((r->brief.own || r->brief.except) && !json)
+        die_usage("%s needs --json", r->brief.own ? "--own" : "--except");
     brief_settle(&r->brief, json);
     if (r->choice.common.quiet)
         r->what = SEARCH_NOTHING;
@@ -258,7 +258,7 @@ static void open_searched(struct search_run *r, const struct raw *raw)
                   "--regexp, --in, --in-session, --invert-match and context");
     /* One more shows whether the limit leaves any out. */
     choose_open(c,
-                &(struct choose_want){.reach = CHOOSE_BESIDE,
+                &(struct choose_want){.reach = r->brief.own ? CHOOSE_ONE : CHOOSE_BESIDE,
                                       .texts = raw->texts.count > 0 ? &raw->texts : &raw->operands,
                                       .limit = all ? SIZE_MAX : c->limit + 1});
 }

@@ -1,6 +1,7 @@
 /* hist-sessions - list sessions, the last used first. */
 #include <stdint.h>
 
+#include "chathist/base/utf8.h"
 #include "chathist/cli/brief.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
@@ -10,6 +11,7 @@
 #include "chathist/cli/session_rows.h"
 #include "chathist/cli/start.h"
 #include "chathist/cli/wide.h"
+#include "chathist/history/message.h"
 
 #define LIMIT_ON_TERMINAL 50
 #define NAME_COLUMNS ((size_t)24)
@@ -57,25 +59,30 @@ static void print_session(struct out *out, const struct session *s, struct list_
                           struct brief *brief)
 {
     struct buf line = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_LINE);
+    struct session shown = *s;
 
-    if (brief->own && s->came)
-        return;
     if (!brief_changes(brief)) {
         list_session(out, s, form);
         return;
     }
-    list_add_json(&line, s, form->history);
+    /* A part of a secret is not known as one, so the word that the preview was cut in goes. */
+    if (brief->redact && utf8_count(s->preview) >= MESSAGE_PREVIEW)
+        while (shown.preview.n > 0 && !ascii_is_space(shown.preview.p[--shown.preview.n]))
+            ;
+    list_add_json(&line, &shown, form->history);
     if (brief_add(brief, buf_str(&line), STR(""), &text) > 0)
         out_json_line(out, buf_str(&text));
     buf_release(&line);
     buf_release(&text);
 }
 
+/* Prints at most `limit` rows. */
 static void print_rows(struct out *out, const struct choice *c, const struct session_rows *rows,
-                       struct brief *brief)
+                       struct brief *brief, size_t limit)
 {
     struct list_form form = {.json = c->common.json, .name_width = name_width(c)};
     struct buf name = BUF_INIT(BUF_SMALL);
+    size_t printed = 0;
 
     for (size_t i = 0; i < rows->count; i++) {
         const struct history *h = &c->histories.at[rows->at[i].history];
@@ -86,6 +93,10 @@ static void print_rows(struct out *out, const struct choice *c, const struct ses
             form.history = h->path;
             form.name = buf_c(&name);
         }
+        if (!brief_wants(brief, h, rows->at[i].session->id))
+            continue;
+        if (printed++ == limit)
+            break;
         print_session(out, rows->at[i].session, &form, brief);
     }
     brief_end(brief, out);
@@ -103,6 +114,7 @@ int main(int argc, char **argv)
     struct err e = ERR_INIT;
     struct out out;
     char *value;
+    size_t limit;
     int key, status;
 
     opt_start(&args, &program, argc, argv);
@@ -118,10 +130,11 @@ int main(int argc, char **argv)
     }
     brief_settle(&brief, args.common.json);
     out_start(&out, args.common.color);
-    rows.limit = choice.limit > 0 ? choice.limit : out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
+    limit = choice.limit > 0 ? choice.limit : out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
+    rows.limit = brief.own || brief.except ? SIZE_MAX : limit;
     if (session_rows_load(&rows, &choice, &e) < 0)
         die_err(&e);
-    print_rows(&out, &choice, &rows, &brief);
+    print_rows(&out, &choice, &rows, &brief, limit);
     status = choose_report(&choice);
     if (rows.count == 0)
         choose_hint_others(&choice);

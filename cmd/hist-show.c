@@ -38,6 +38,8 @@ int main(int argc, char **argv)
     while ((key = choose_next(&choice, &args, &value)) != 0)
         show_take(&show, key, value);
     show_settle(&show, &choice);
+    if (show.around && choice.names.count > 1)
+        die_usage("--around needs one session");
     choose_open(&choice, &(struct choose_want){.reach = CHOOSE_ANYWHERE, .session = "current"});
     choose_tell_homes(&choice);
     out_start(&out, args.common.color);

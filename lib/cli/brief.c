@@ -33,6 +33,9 @@ bool brief_take(struct brief *b, int key, const char *value)
     case BRIEF_OWN:
         b->own = true;
         return true;
+    case BRIEF_EXCEPT:
+        b->except = value;
+        return true;
     default:
         return false;
     }
@@ -47,7 +50,6 @@ void brief_settle(struct brief *b, bool json)
     if (!b->budget)
         b->left = SIZE_MAX;
     b->most = b->left / LINE_PART > LINE_LEAST ? b->left / LINE_PART : LINE_LEAST;
-    buf_init(&b->session, BUF_SMALL);
     if (b->redact && !(b->redactor = redactor_new(&e)))
         die_err(&e);
 }
@@ -55,20 +57,35 @@ void brief_settle(struct brief *b, bool json)
 void brief_release(struct brief *b)
 {
     redactor_free(b->redactor);
-    buf_release(&b->session);
+    hash_map_release(&b->judged);
+    words_release(&b->verdicts);
 }
 
-bool brief_is_own(struct brief *b, const struct history *h, struct str session)
+/* Returns whether a session did not come with the repository. The index is asked once for each. */
+static bool is_own(struct brief *b, const struct history *h, struct str session)
 {
-    if (!b->own || h->mark.from == 0)
-        return true;
-    if (b->history != h || !str_eq(session, buf_str(&b->session))) {
-        b->history = h;
-        buf_set(&b->session, session);
-        /* If that cannot be read, it may be another's. */
-        b->is_own = session_came(h, session, NULL) == 0;
+    struct buf key = BUF_INIT(SIZE_MAX);
+    size_t *known;
+    bool own;
+
+    buf_addf(&key, "%p ", (const void *)h);
+    buf_add_str(&key, session);
+    known = hash_map_find(&b->judged, buf_str(&key));
+    /* If that cannot be read, it may be another's. */
+    own = known ? *known != 0 : session_came(h, session, NULL) == 0;
+    if (!known) {
+        words_add(&b->verdicts, buf_str(&key));
+        hash_map_set(&b->judged, (struct str){b->verdicts.at[b->verdicts.count - 1], key.len}, own);
     }
-    return b->is_own;
+    buf_release(&key);
+    return own;
+}
+
+bool brief_wants(struct brief *b, const struct history *h, struct str session)
+{
+    if (b->except && str_eq_c(session, b->except))
+        return false;
+    return !b->own || h->mark.from == 0 || is_own(b, h, session);
 }
 
 /* ---- shortening ---- */

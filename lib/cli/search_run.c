@@ -85,7 +85,7 @@ static void print(struct search_run *r, struct search *s, struct hit *hit)
 {
     struct err e = ERR_INIT;
 
-    if (r->choice.common.json && brief_is_own(&r->brief, s->history, hit->message->session_id))
+    if (r->choice.common.json && brief_wants(&r->brief, s->history, hit->message->session_id))
         print_line(r, hit);
     else if (r->choice.common.json)
         return;
@@ -392,7 +392,7 @@ static void run_messages(struct search_run *r)
     while ((p = next_hit(r, &hit))) {
         struct str id = hit.message->session_id;
 
-        if (!brief_is_own(&r->brief, p->history, id))
+        if (!brief_wants(&r->brief, p->history, id))
             continue;
         r->cut = r->count >= r->choice.limit;
         if (r->cut || r->brief.full)
@@ -530,6 +530,27 @@ static void print_session_hits(struct search_run *r, const struct session_hits *
     buf_release(&line);
 }
 
+/* Removes the hits of sessions that are not to be printed. Returns whether any is left. */
+static bool wants_hits(struct search_run *r, struct search_part *p, struct session_hits *hits)
+{
+    struct buf line = BUF_INIT(BUF_LINE);
+    struct hit hit = {0};
+    size_t kept = 0;
+
+    if (!r->brief.own && !r->brief.except)
+        return hits->count > 0;
+    if (!part_open(p))
+        return false;
+    for (size_t i = 0; i < hits->count; i++)
+        if (read_again(p, hits->at[i].place, &line, &hit) &&
+            brief_wants(&r->brief, p->history, hit.message->session_id))
+            hits->at[kept++] = hits->at[i];
+    hits->count = kept;
+    part_close(p);
+    buf_release(&line);
+    return kept > 0;
+}
+
 /* Adds the messages of the sessions of a part that together hold all texts. */
 static void search_part_sessions(struct search_run *r, struct search_part *p,
                                  struct session_hits *hits)
@@ -546,7 +567,7 @@ static void search_part_sessions(struct search_run *r, struct search_part *p,
 
     if (session_search_run(&g, &e) < 0)
         search_failed(r, &e);
-    else
+    else if (!r->choice.common.json || wants_hits(r, p, &g.hits))
         session_hits_add_all(hits, &g.hits);
     p->searched = true;
     p->bad += g.bad;

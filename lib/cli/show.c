@@ -206,7 +206,7 @@ size_t show_session(struct out *o, const struct history *h, struct str id, struc
 
     if (h->mark.from > 0 && h->safe && session_came(h, id, NULL) > 0)
         hintf(false, "session '%.*s' came with the repository", ERR_SHOWN(id));
-    if (!brief_is_own(&s->brief, h, id))
+    if (!brief_wants(&s->brief, h, id))
         return 0;
     begin_document(o, s);
     if (thread_find(&t, h, id, s->raw, &e) < 0)

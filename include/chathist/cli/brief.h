@@ -10,12 +10,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "chathist/base/hash_map.h"
+#include "chathist/base/process.h"
 #include "chathist/cli/output.h"
 #include "chathist/convert/redact.h"
 #include "chathist/history/location.h"
 
 /* Rows for the option table of a program that prints stored lines with --json. */
-enum { BRIEF_BUDGET = 3584, BRIEF_SKIP, BRIEF_REDACT, BRIEF_OWN };
+enum { BRIEF_BUDGET = 3584, BRIEF_SKIP, BRIEF_REDACT, BRIEF_OWN, BRIEF_EXCEPT };
 /* clang-format off */
 #define BRIEF_OPTIONS                                                                              \
     {BRIEF_BUDGET, "budget", OPT_NUMBER, "TOKENS",                                                 \
@@ -23,26 +25,28 @@ enum { BRIEF_BUDGET = 3584, BRIEF_SKIP, BRIEF_REDACT, BRIEF_OWN };
     {BRIEF_SKIP, "skip", OPT_NUMBER, "N", "with --json: leave out the first N"},                   \
     {BRIEF_REDACT, "redact", OPT_FLAG, NULL,                                                       \
      "with --json: replace keys, tokens and passwords by '[redacted ...]'"},                       \
-    {BRIEF_OWN, "own", OPT_FLAG, NULL, "leave out sessions that came with a repository"}
+    {BRIEF_OWN, "own", OPT_FLAG, NULL, "leave out sessions that came with a repository"},          \
+    {BRIEF_EXCEPT, "except", OPT_SESSION, "ID", "leave out the session with this id"}
 /* clang-format on */
 
 /* Zero-initialise. */
 struct brief {
-    bool own; /* --own */
+    bool own;           /* --own */
+    const char *except; /* --except, or NULL */
+    bool redact;        /* --redact */
     /* The caller sets it: where the next line is from, which becomes its last member `history`; or
      * NULL. */
     const char *place;
     /* private */
-    bool budget, redact;
+    bool budget;
     size_t skip; /* how many lines are left out */
     size_t left; /* bytes that may still be printed */
     size_t most; /* bytes of one line */
     size_t seen; /* lines that were offered */
     bool full;   /* the last one found no room */
     struct redactor *redactor;
-    const struct history *history; /* of the session that brief_is_own was asked about last */
-    struct buf session;
-    bool is_own;
+    struct hash_map judged; /* sessions that brief_wants was asked about: their history and id, */
+    struct words verdicts;  /* whose text is kept here */
 };
 
 /* Handles BRIEF_OPTIONS. Returns false for another key. */
@@ -51,9 +55,9 @@ bool brief_take(struct brief *b, int key, const char *value);
 void brief_settle(struct brief *b, bool json);
 void brief_release(struct brief *b);
 
-/* Returns whether the program prints a session: without --own every one, otherwise each that did
- * not come with the repository (session_came). */
-bool brief_is_own(struct brief *b, const struct history *h, struct str session);
+/* Returns whether the program prints a session: not that of --except, nor, with --own, one that
+ * came with the repository (session_came). */
+bool brief_wants(struct brief *b, const struct history *h, struct str session);
 
 /* Returns whether a line may be printed otherwise than it is stored, or not at all. */
 bool brief_changes(const struct brief *b);
