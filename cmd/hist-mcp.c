@@ -267,7 +267,9 @@ static void say_more(struct buf *text)
     while (at > 0 && all.p[at - 1] != '\n')
         at--;
     line = str_skip(all, at);
-    if (!str_starts(line, STR("{\"more\":true")) || !json_int(json_get(line, "skip"), &skip))
+    /* A message can have these members, too. */
+    if (!str_starts(line, STR("{\"more\":true,")) || json_get(line, "session_id").p ||
+        !json_int(json_get(line, "skip"), &skip))
         return;
     buf_truncate(text, at);
     buf_addf(text, "There is more: call again with cursor \"%d\".\n", (int)skip);
@@ -298,6 +300,7 @@ static bool answer(void *arg, size_t number, struct str args, struct buf *text)
         words_add(&c.argv, STR("--in-session"));
         words_add(&c.argv, STR("--nearly"));
         buf_add_c(text, apart);
+        buf_clear(&problems);
         status = run(&c.argv, text, &problems, &e);
         if (text->len == strlen(apart))
             buf_clear(text);

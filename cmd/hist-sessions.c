@@ -55,6 +55,16 @@ static size_t name_width(const struct choice *c)
     return width < NAME_COLUMNS ? width : NAME_COLUMNS;
 }
 
+/* Returns a text without the word that it was cut in, if it has as many code points as are kept: a
+ * part of a secret is not known as one. */
+static struct str without_cut(struct str text, size_t most)
+{
+    if (utf8_count(text) >= most)
+        while (text.n > 0 && !ascii_is_space(text.p[--text.n]))
+            ;
+    return text;
+}
+
 static void print_session(struct out *out, const struct session *s, struct list_form *form,
                           struct brief *brief)
 {
@@ -65,10 +75,10 @@ static void print_session(struct out *out, const struct session *s, struct list_
         list_session(out, s, form);
         return;
     }
-    /* A part of a secret is not known as one, so the word that the preview was cut in goes. */
-    if (brief->redact && utf8_count(s->preview) >= MESSAGE_PREVIEW)
-        while (shown.preview.n > 0 && !ascii_is_space(shown.preview.p[--shown.preview.n]))
-            ;
+    if (brief->redact) {
+        shown.preview = without_cut(s->preview, MESSAGE_PREVIEW);
+        shown.title = without_cut(s->title, MESSAGE_TITLE);
+    }
     list_add_json(&line, &shown, form->history);
     if (brief_add(brief, buf_str(&line), STR(""), &text) > 0)
         out_json_line(out, buf_str(&text));

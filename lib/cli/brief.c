@@ -12,8 +12,8 @@
 #define TOKEN_BYTES 4
 /* A line has at most this part of the budget, so that one long message does not take all of it. */
 #define LINE_PART 4
-/* The fewest bytes that a long text is shortened to, and that a line has. */
-#define TEXT_LEAST ((size_t)32)
+/* The fewest bytes that a long text is shortened to, so that an id never is, and that a line has. */
+#define TEXT_LEAST ((size_t)128)
 #define LINE_LEAST ((size_t)512)
 
 bool brief_take(struct brief *b, int key, const char *value)

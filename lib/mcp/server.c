@@ -268,6 +268,9 @@ int mcp_serve(const struct mcp_service *s, int in, int out, struct err *e)
         }
         buf_consume(&input, skipping ? input.len : input.len - rest.n);
     }
+    /* The last line may lack its end. */
+    if (result == 0 && !skipping && str_trim(buf_str(&input)).n > 0)
+        result = receive(s, buf_str(&input), out, e);
     buf_release(&input);
     return result;
 }
