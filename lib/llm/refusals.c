@@ -526,15 +526,12 @@ static bool learn_field(struct reading *r, struct str path)
 /* Reads the name of a field: `max_tokens`, `messages[0].content`, ["body","reasoning_effort"]. */
 static bool learn_place(struct reading *r, struct str place)
 {
-    struct buf path = BUF_INIT(BUF_LINE), scratch = BUF_INIT(BUF_LINE);
-    struct str name = json_text(place, &scratch);
+    struct buf path = BUF_INIT(BUF_LINE);
+    struct str name;
     bool found;
 
-    buf_add_str(&path, str_cut(&name, '['));
-    for (struct json_iter it = json_iter(place); !it.object && json_next(&it);) {
-        name = json_text(it.value, &scratch);
-        if (name.n == 0)
-            break;
+    for (size_t from = 0;
+         next_match(place, &from, &name, "(?<=\")[^\",[\\]\\\\][^\"[\\\\]*+(?=[\"[])");) {
         if (path.len == 0 && str_eq_c(name, "body"))
             continue;
         buf_add_c(&path, path.len > 0 ? "." : "");
@@ -542,7 +539,6 @@ static bool learn_place(struct reading *r, struct str place)
     }
     found = path.len > 0 && learn_field(r, buf_str(&path));
     buf_release(&path);
-    buf_release(&scratch);
     return found;
 }
 
@@ -748,9 +744,10 @@ static void learn_tools_without_effort(struct reading *r)
  * `how`, unless that is NULL. */
 static const struct rule {
     const char *thing;
-    const char *field;  /* of the request, which the user has not set by a flag; NULL: none */
-    const char *schema; /* the field of the schema, of which only this one is refused; NULL: none */
-    unsigned has;       /* bits of enum has, all of which the context must have */
+    const char *field; /* of the request, which the user has not set by a flag; NULL: none */
+    /* The field of the schema, of which only this one is refused; empty: the provider's. */
+    const char *schema;
+    unsigned has; /* bits of enum has, all of which the context must have */
     const char *const *about, *const *how;
     const char *but;   /* and none of this */
     const char *value; /* that is sent instead; NULL: none */
@@ -769,14 +766,9 @@ static const struct rule {
      .schema = "response_format.json_schema",
      .about = WORDS("response_format", "response format", "json_schema")},
     {.thing = REFUSED_SCHEMA,
-     .schema = "response_format",
-     .about = WORDS("response_format", "response format", "json_schema")},
-    {.thing = REFUSED_SCHEMA,
-     .schema = "text.format",
-     .about = WORDS("text.format", "response_format", "json_schema", "'text'")},
-    {.thing = REFUSED_SCHEMA,
-     .schema = "output_config.format",
-     .about = WORDS("output_config.format", "output_config:", "output_format", "output format",
+     .schema = "",
+     .about = WORDS("response_format", "response format", "json_schema", "text.format", "'text'",
+                    "output_config.format", "output_config:", "output_format", "output format",
                     "structured output")},
     /* Ollama: a schema that cannot be made a grammar. */
     {.thing = REFUSED_SCHEMA, .schema = "format", .about = WORDS("format", "schema", "grammar")},
@@ -855,6 +847,12 @@ static const struct rule {
      .notice = "the model knows no system prompt: it is sent before the first prompt"},
 };
 
+/* Returns the field of the schema that a rule is about, or NULL if it is about no schema. */
+static const char *schema_field(const struct provider *p, const struct rule *rule)
+{
+    return rule->schema && !*rule->schema ? p->schema_field : rule->schema;
+}
+
 /* Learns what a rule of the table says, if the request has the thing and the user did not set it by
  * a flag. The schema is not in its field if an option is there. A part of the conversation does not
  * give way to a flag that the error names. What comes as the server's own failure may be one: it is
@@ -862,7 +860,7 @@ static const struct rule {
 static void apply_rule(struct reading *r, const struct rule *rule)
 {
     struct str text = buf_str(&r->message);
-    const char *field = rule->schema ? rule->schema : rule->field;
+    const char *field = rule->field ? rule->field : schema_field(r->provider, rule);
     struct str sent = field ? body_field_in(r->sent, field) : STR_NONE;
     char *id;
 
@@ -877,8 +875,8 @@ static void apply_rule(struct reading *r, const struct rule *rule)
         (r->has & rule->has) != rule->has || (rule->has && r->typed.len > 0) ||
         (field && (!sent.p || (rule->value && str_eq_c(sent, rule->value)))))
         return;
-    if (rule->schema &&
-        (!r->ask->schema.p || body_option_from(r->provider, r->ask, field, NULL) != ASK_PROVIDER))
+    if (rule->schema && (!field || !r->ask->schema.p ||
+                         body_option_from(r->provider, r->ask, field, NULL) != ASK_PROVIDER))
         return;
     if (rule->field && body_field_is_typed(r->provider, r->ask, field, &r->typed))
         return;
