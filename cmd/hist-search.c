@@ -169,9 +169,7 @@ static void combine(struct search_run *r, const struct raw *raw)
         die_usage("--in-session goes with neither --invert-match nor --sessions-without-match");
     if (r->nearly && !r->in_session)
         die_usage("--nearly needs --in-session");
-    if ((r->brief.own || r->brief.except) && !json)
-        die_usage("%s needs --json", r->brief.own ? "--own" : "--except");
-    brief_settle(&r->brief, json);
+    brief_settle(&r->brief, json, true);
     if (r->choice.common.quiet)
         r->what = SEARCH_NOTHING;
     if (r->before == NOT_GIVEN)

@@ -41,12 +41,14 @@ bool brief_take(struct brief *b, int key, const char *value)
     }
 }
 
-void brief_settle(struct brief *b, bool json)
+void brief_settle(struct brief *b, bool json, bool lines)
 {
     struct err e = ERR_INIT;
 
     if (!json && (b->budget || b->skip > 0 || b->redact))
         die_usage("%s needs --json", b->budget ? "--budget" : b->redact ? "--redact" : "--skip");
+    if (lines && !json && (b->own || b->except))
+        die_usage("%s needs --json", b->own ? "--own" : "--except");
     if (!b->budget)
         b->left = SIZE_MAX;
     b->most = b->left / LINE_PART > LINE_LEAST ? b->left / LINE_PART : LINE_LEAST;

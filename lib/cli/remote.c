@@ -55,7 +55,7 @@ static void catch_end_signals(void)
 static const char *make_temporary(void)
 {
     static const char *const names[] = {"history.jsonl", "history.jsonl.idx",
-                                        "history.jsonl.idx" HISTORY_INDEX_MAKING,
+                                        ("history.jsonl.idx" HISTORY_INDEX_MAKING),
                                         "history.jsonl.skip", "history.jsonl.session"};
     const char *tmp = config_env("TMPDIR");
     struct err e = ERR_INIT;

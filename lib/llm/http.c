@@ -664,8 +664,10 @@ void http_pool_close(struct http_pool *p)
 {
     if (!p)
         return;
-    while (p->first)
-        http_end(p->first);
+    for (struct http_transfer *x = p->first, *next; x; x = next) {
+        next = x->next;
+        http_end(x);
+    }
     if (p->multi) {
         curl_multi_cleanup(p->multi);
         curl_global_cleanup();

@@ -32,7 +32,7 @@ struct mcp_servers {
      * mcp_servers_open to mcp_servers_close. */
     struct buf instructions;
     /* private */
-    const char *self; /* the name that chat was started by */
+    const char *self;          /* the name that chat was started by */
     struct mcp_config *wanted; /* in the order of `at` */
     size_t wanted_count, wanted_cap;
     struct mcp_watch watch;

@@ -51,8 +51,9 @@ struct brief {
 
 /* Handles BRIEF_OPTIONS. Returns false for another key. */
 bool brief_take(struct brief *b, int key, const char *value);
-/* Call after all options. The program ends if they need --json and it is not given. */
-void brief_settle(struct brief *b, bool json);
+/* Call after all options. The program ends if they need --json and it is not given. `lines`: --own
+ * and --except need it, too. */
+void brief_settle(struct brief *b, bool json, bool lines);
 void brief_release(struct brief *b);
 
 /* Returns whether the program prints a session: not that of --except, nor, with --own, one that
