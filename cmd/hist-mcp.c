@@ -53,8 +53,8 @@ enum tool { TOOL_SEARCH, TOOL_SESSIONS, TOOL_SHOW, TOOL_FILES };
 static const struct mcp_offer tools[] = {
     [TOOL_SEARCH] = {
         "search", "Search messages",
-        "Finds messages of past conversations with language models, the newest first: what the user "
-        "asked, what was answered, and what tools did. Each line is a message as JSON, with its id "
+        "Finds messages of past conversations with language models, the newest first: what the "
+        "user asked, what was answered, and what tools did. Each line is a message as JSON, with its id "
         "and session_id, for `show`.",
         SCHEMA("\"query\"", PROPERTY("query", "string", LANGUAGE) "," ALL "," TIMES "," PAGE)},
     [TOOL_SESSIONS] = {
@@ -68,12 +68,12 @@ static const struct mcp_offer tools[] = {
         "message. Each line is a message as JSON.",
         SCHEMA("\"session\"",
                PROPERTY("session", "string", "the session_id") ","
-               PROPERTY("around", "string", "the id of the message whose surroundings are wanted") ","
+               PROPERTY("around", "string", "the id of the message to show the surroundings of") ","
                PAGE)},
     [TOOL_FILES] = {
         "files", "Conversations about a file",
-        "Lists the conversations that read, changed or named a file, the last used first. Each line "
-        "is a summary as JSON, with its session_id, for `show`.",
+        "Lists the conversations that read, changed or named a file, the last used first. Each "
+        "line is a summary as JSON, with its session_id, for `show`.",
         SCHEMA("\"path\"", PROPERTY("path", "string", "a part of the path of the file") ","
                ALL "," PAGE)},
 };
@@ -97,7 +97,8 @@ struct service {
 
 /* Runs a program to its end. Adds what it prints, and what it says about problems. Returns its exit
  * status, or -1 with *e set. */
-static int run(const struct words *argv, struct buf *out, struct buf *problems, struct err *e)
+static int run_program(const struct words *argv, struct buf *out, struct buf *problems,
+                       struct err *e)
 {
     extern char **environ;
     struct child c = CHILD_INIT;
@@ -134,7 +135,7 @@ static void add_word(struct command *c, const char *option, struct str value)
 }
 
 /* Adds an option with the text of an argument, if the call has it. */
-static void add_text(struct command *c, const char *name, const char *option)
+static void add_text_option(struct command *c, const char *name, const char *option)
 {
     struct str value = json_get(c->args, name);
     struct buf text = BUF_INIT(SIZE_MAX);
@@ -168,7 +169,7 @@ static void add_page(struct command *c)
 }
 
 /* Adds a value of a query in quotes. */
-static void add_quoted(struct buf *query, struct str value)
+static void add_query_value(struct buf *query, struct str value)
 {
     buf_add_byte(query, '"');
     for (size_t i = 0; i < value.n; i++) {
@@ -186,7 +187,7 @@ static void add_query(struct command *c, const char *option)
 
     if (json_decode(path, &text)) {
         buf_add_c(&query, "file:");
-        add_quoted(&query, buf_str(&text));
+        add_query_value(&query, buf_str(&text));
     } else if (!json_decode(given, &query) && !json_is_null(given)) {
         c->wrong = STR("query");
     } else if (!json_is_null(path)) {
@@ -224,7 +225,7 @@ static void check_arguments(struct command *c, struct str schema)
 }
 
 /* Makes the command line of a call. */
-static void make_command(struct command *c, const struct service *s, enum tool tool)
+static void make_call(struct command *c, const struct service *s, enum tool tool)
 {
     static const char *const programs[] = {
         [TOOL_SEARCH] = PROGRAM_PREFIX "hist-search",
@@ -247,10 +248,10 @@ static void make_command(struct command *c, const struct service *s, enum tool t
     if (json_is_true(json_get(c->args, "all")) && !s->history)
         words_add(&c->argv, STR("--all"));
     add_page(c);
-    add_text(c, "since", "--since=");
-    add_text(c, "until", "--until=");
-    add_text(c, "around", "--around=");
-    add_text(c, "session", "--session=");
+    add_text_option(c, "since", "--since=");
+    add_text_option(c, "until", "--until=");
+    add_text_option(c, "around", "--around=");
+    add_text_option(c, "session", "--session=");
     add_query(c, tool == TOOL_SEARCH ? "--query=" : "--match=");
     check_arguments(c, str_of(tools[tool].schema));
 }
@@ -275,7 +276,7 @@ static void say_more(struct buf *text)
     buf_addf(text, "There is more: call again with cursor \"%d\".\n", (int)skip);
 }
 
-static bool answer(void *arg, size_t number, struct str args, struct buf *text)
+static bool answer_call(void *arg, size_t number, struct str args, struct buf *text)
 {
     static const char *const nothing[] = {
         [TOOL_SEARCH] = "Nothing was found. Try fewer or shorter words, or all:true.",
@@ -293,15 +294,15 @@ static bool answer(void *arg, size_t number, struct str args, struct buf *text)
     struct err e = ERR_INIT;
     int status = 0;
 
-    make_command(&c, s, (enum tool)number);
+    make_call(&c, s, (enum tool)number);
     if (c.wrong.n == 0)
-        status = run(&c.argv, text, &problems, &e);
+        status = run_program(&c.argv, text, &problems, &e);
     if (number == TOOL_SEARCH && status == 1) {
         words_add(&c.argv, STR("--in-session"));
         words_add(&c.argv, STR("--nearly"));
         buf_add_c(text, apart);
         buf_clear(&problems);
-        status = run(&c.argv, text, &problems, &e);
+        status = run_program(&c.argv, text, &problems, &e);
         if (text->len == strlen(apart))
             buf_clear(text);
     }
@@ -334,7 +335,7 @@ int main(int argc, char **argv)
                                   .instructions = instructions,
                                   .tools = tools,
                                   .tools_count = sizeof tools / sizeof *tools,
-                                  .call = answer,
+                                  .call = answer_call,
                                   .arg = &s};
     struct opt_parser args;
     struct err e = ERR_INIT;

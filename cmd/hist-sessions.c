@@ -65,7 +65,7 @@ static struct str without_cut(struct str text, size_t most)
     return text;
 }
 
-static void print_session(struct out *out, const struct session *s, struct list_form *form,
+static void print_summary(struct out *out, const struct session *s, struct list_form *form,
                           struct brief *brief)
 {
     struct buf line = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_LINE);
@@ -107,7 +107,7 @@ static void print_rows(struct out *out, const struct choice *c, const struct ses
             continue;
         if (printed++ == limit)
             break;
-        print_session(out, rows->at[i].session, &form, brief);
+        print_summary(out, rows->at[i].session, &form, brief);
     }
     brief_end(brief, out);
     for (size_t i = 0; i < c->histories.count; i++)

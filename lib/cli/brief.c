@@ -12,7 +12,7 @@
 #define TOKEN_BYTES 4
 /* A line has at most this part of the budget, so that one long message does not take all of it. */
 #define LINE_PART 4
-/* The fewest bytes that a long text is shortened to, so that an id never is, and that a line has. */
+/* The fewest bytes that a long text is shortened to, so that an id never is, and those of a line. */
 #define TEXT_LEAST ((size_t)128)
 #define LINE_LEAST ((size_t)512)
 
@@ -64,7 +64,7 @@ void brief_release(struct brief *b)
 }
 
 /* Returns whether a session did not come with the repository. The index is asked once for each. */
-static bool is_own(struct brief *b, const struct history *h, struct str session)
+static bool is_users_own(struct brief *b, const struct history *h, struct str session)
 {
     struct buf key = BUF_INIT(SIZE_MAX);
     size_t *known;
@@ -87,7 +87,7 @@ bool brief_wants(struct brief *b, const struct history *h, struct str session)
 {
     if (b->except && str_eq_c(session, b->except))
         return false;
-    return !b->own || h->mark.from == 0 || is_own(b, h, session);
+    return !b->own || h->mark.from == 0 || is_users_own(b, h, session);
 }
 
 /* ---- shortening ---- */
@@ -109,7 +109,7 @@ static size_t whole(struct str text, size_t at)
 
 /* Adds `most` bytes of a longer text: those around the hit if it has it, a third of them before it,
  * and otherwise the beginning and the end. */
-static void add_part(struct buf *out, struct str text, size_t most, struct str hit)
+static void add_shown_part(struct buf *out, struct str text, size_t most, struct str hit)
 {
     const char *found = hit.n > 0 ? str_find(text, hit) : NULL;
     size_t from = 0, to = whole(text, most / 3), last = whole(text, text.n - (most - most / 3));
@@ -138,7 +138,7 @@ static void add_shortened(struct buf *out, struct str value, size_t most, struct
 
     if (type == JSON_STRING && value.n > most + 2 && json_decode(value, &text)) {
         if (text.len > most) {
-            add_part(&part, buf_str(&text), most, hit);
+            add_shown_part(&part, buf_str(&text), most, hit);
             json_add_string(out, buf_str(&part));
         } else {
             buf_add_str(out, value);

@@ -183,7 +183,7 @@ int refusals_store(struct refusals *f, struct err *e)
 /* Finds the next match of a pattern from *from on, which then is its end. Returns false if there is
  * none, also if a limit of PCRE2 is reached. */
 __attribute__((format(printf, 4, 5))) static bool
-next_match(struct str text, size_t *from, struct str *found, const char *format, ...)
+find_next(struct str text, size_t *from, struct str *found, const char *format, ...)
 {
     struct buf pattern = BUF_INIT(BUF_LINE);
     struct regex *regex;
@@ -210,7 +210,7 @@ static bool mentions_word(struct str text, const char *word)
 {
     struct str found;
 
-    return next_match(text, &(size_t){0}, &found, "(?<![\\w.])\\Q%s\\E(?!\\.*\\w)", word);
+    return find_next(text, &(size_t){0}, &found, "(?<![\\w.])\\Q%s\\E(?!\\.*\\w)", word);
 }
 
 /* A name, or a path of names, where errors name a field: with an underscore, in quotes, after a
@@ -230,7 +230,7 @@ static bool mentions_word(struct str text, const char *word)
     "|(?:\\d{1,3}(?:,\\d{3})+|\\d++)(?![\\w-])"
 
 /* Returns a number, of which commas are no part. */
-static int64_t read_number(struct str digits)
+static int64_t number_of(struct str digits)
 {
     int64_t n = 0;
 
@@ -345,16 +345,16 @@ static int64_t prompt_tokens(const struct reading *r, int64_t ours)
     const int64_t *at = r->numbers;
     size_t from = 0;
 
-    if (next_match(text, &from, &found, "\\d[\\d,]*(?= ?\\+ ?\\d)") &&
-        (read_number(found) != ours || next_match(text, &from, &found, "\\d[\\d,]*")))
-        return read_number(found);
+    if (find_next(text, &from, &found, "\\d[\\d,]*(?= ?\\+ ?\\d)") &&
+        (number_of(found) != ours || find_next(text, &from, &found, "\\d[\\d,]*")))
+        return number_of(found);
     for (size_t i = 0; i < r->numbers_count; i++)
         for (size_t k = 0; k < r->numbers_count; k++)
             if (at[k] > 0 && at[k] != ours && at[i] - at[k] == ours)
                 return at[k];
-    for (from = 0; next_match(text, &from, &found, "%s", PROMPT_TOKENS);)
-        if (read_number(found) != ours)
-            return read_number(found);
+    for (from = 0; find_next(text, &from, &found, "%s", PROMPT_TOKENS);)
+        if (number_of(found) != ours)
+            return number_of(found);
     return 0;
 }
 
@@ -444,8 +444,8 @@ static bool is_needed(const struct reading *r, struct str path)
 {
     struct str schema = r->ask->schema.p ? str_of(r->provider->schema_field) : STR_NONE, found;
 
-    if (next_match(path, &(size_t){0}, &found,
-                   "^(?:model|messages|input|system|tools|instructions|store|stream)(?:\\.|$)"))
+    if (find_next(path, &(size_t){0}, &found,
+                  "^(?:model|messages|input|system|tools|instructions|store|stream)(?:\\.|$)"))
         return true;
     return (schema.p && (str_starts(path, schema) || str_starts(schema, path))) ||
            (r->provider->needs_limit && str_eq_c(path, r->provider->limit_field));
@@ -531,7 +531,7 @@ static bool learn_place(struct reading *r, struct str place)
     bool found;
 
     for (size_t from = 0;
-         next_match(place, &from, &name, "(?<=\")[^\",[\\]\\\\][^\"[\\\\]*+(?=[\"[])");) {
+         find_next(place, &from, &name, "(?<=\")[^\",[\\]\\\\][^\"[\\\\]*+(?=[\"[])");) {
         if (path.len == 0 && str_eq_c(name, "body"))
             continue;
         buf_add_c(&path, path.len > 0 ? "." : "");
@@ -559,7 +559,7 @@ static void learn_fields(struct reading *r)
             found = learn_place(r, json_get(it.value, "loc")) || found;
     found = found || provider_error_mentions(text, WORDS("messages.", "messages["));
     for (size_t from = 0;
-         !found && r->lookups < LOOKUPS_MAX && next_match(text, &from, &name, "%s", FIELD_NAME);)
+         !found && r->lookups < LOOKUPS_MAX && find_next(text, &from, &name, "%s", FIELD_NAME);)
         found = !(str_eq_c(name, "user") && roles) && learn_field(r, name);
 }
 
@@ -623,10 +623,10 @@ static bool names_tool(struct str text, struct str name)
 {
     struct str found;
 
-    return name.n > 0 && next_match(text, &(size_t){0}, &found,
-                                    "(?:(?<=" QUOTE "|: |ool |nction )|^(?=[\\w-]+:))\\Q%.*s\\E"
-                                    "(?![\\w-])",
-                                    (int)name.n, name.p);
+    return name.n > 0 && find_next(text, &(size_t){0}, &found,
+                                   "(?:(?<=" QUOTE "|: |ool |nction )|^(?=[\\w-]+:))\\Q%.*s\\E"
+                                   "(?![\\w-])",
+                                   (int)name.n, name.p);
 }
 
 /* Sends fewer tools than `count`. */
@@ -666,7 +666,7 @@ static void learn_property(struct reading *r, struct str list)
     struct str text = buf_str(&r->message), word;
 
     for (size_t from = 0; r->lookups < LOOKUPS_MAX &&
-                          next_match(text, &from, &word, "(?<![\\w.])properties\\." NAME_END);) {
+                          find_next(text, &from, &word, "(?<![\\w.])properties\\." NAME_END);) {
         char *path = mem_copy(word.p, word.n);
 
         for (struct json_iter it = json_iter(list); r->lookups < LOOKUPS_MAX && json_next(&it);) {
@@ -702,10 +702,9 @@ static void learn_tools(struct reading *r)
     for (struct json_iter it = json_iter(list); json_next(&it);)
         count++;
     while (count > 0 && r->lookups++ < LOOKUPS_MAX &&
-           next_match(r->reply, &from, &found, "%s", TOOL_PLACE))
+           find_next(r->reply, &from, &found, "%s", TOOL_PLACE))
         leaves_tool(r->provider, r->ask,
-                    json_at(list, (size_t)(read_number(found) - str_ends(found, STR(".member")))),
-                    r);
+                    json_at(list, (size_t)(number_of(found) - str_ends(found, STR(".member")))), r);
     for (struct json_iter it = json_iter(list); by_name && json_next(&it);)
         if ((by_schema && count == 1) || names_tool(text, name_of_tool(it.value, &scratch)))
             leaves_tool(r->provider, r->ask, it.value, r);
@@ -915,8 +914,8 @@ bool refusals_learn(const struct provider *p, const struct ask *ask, int status,
     add_error_text(&r.message, r.error);
     buf_truncate(&r.message, SEARCHED_MAX);
     for (size_t from = 0; r.numbers_count < NUMBERS_MAX &&
-                          next_match(buf_str(&r.message), &from, &found, "%s", NUMBER);)
-        r.numbers[r.numbers_count++] = read_number(found);
+                          find_next(buf_str(&r.message), &from, &found, "%s", NUMBER);)
+        r.numbers[r.numbers_count++] = number_of(found);
     for (size_t i = 0; !r.learned && i < sizeof rules / sizeof *rules; i++) {
         buf_clear(&r.notice);
         if (all || (rules[i].any && status != 404) || rules[i].status == status)

@@ -81,7 +81,7 @@ static void end_list(struct request *r)
     buf_add_byte(&r->body, '}');
 }
 
-static void add_server(struct request *r)
+static void add_identity(struct request *r)
 {
     const struct mcp_service *s = r->service;
 
@@ -105,7 +105,7 @@ static void initialize(struct request *r)
             revision = revisions[i];
     begin_result(r);
     json_add_member(&r->body, "protocolVersion", str_of(revision));
-    add_server(r);
+    add_identity(r);
     buf_add_byte(&r->body, '}');
 }
 
@@ -115,7 +115,7 @@ static void discover(struct request *r)
     begin_result(r);
     json_add_key(&r->body, "supportedVersions");
     add_revisions(&r->body);
-    add_server(r);
+    add_identity(r);
     end_list(r);
 }
 
@@ -181,7 +181,7 @@ static const struct {
 /* ---- messages ---- */
 
 /* Answers a request whose method is a string. */
-static void answer(struct request *r, struct str method)
+static void answer_request(struct request *r, struct str method)
 {
     struct buf scratch = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_LINE);
     struct str revision = json_text(json_get(json_get(r->params, "_meta"), REVISION_KEY), &scratch);
@@ -225,7 +225,7 @@ static int receive(const struct mcp_service *s, struct str line, int out, struct
         else if (id.p && r.id.p != id.p)
             set_error(&r, RPC_INVALID, "the id is neither a string nor a number", STR(""));
         else if (id.p)
-            answer(&r, method);
+            answer_request(&r, method);
     }
     /* A notification has no answer, nor has an answer to something that was never asked. */
     if (r.body.len > 0 && !json_get(message, "result").p && !json_get(message, "error").p) {
