@@ -54,8 +54,8 @@ static const struct mcp_offer tools[] = {
     [TOOL_SEARCH] = {
         "search", "Search messages",
         "Finds messages of past conversations with language models, the newest first: what the "
-        "user asked, what was answered, and what tools did. Each line is a message as JSON, with its id "
-        "and session_id, for `show`.",
+        "user asked, what was answered, and what tools did. Each line is a message as JSON, with "
+        "id and session_id, for `show`.",
         SCHEMA("\"query\"", PROPERTY("query", "string", LANGUAGE) "," ALL "," TIMES "," PAGE)},
     [TOOL_SESSIONS] = {
         "sessions", "List conversations",

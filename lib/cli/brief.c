@@ -12,7 +12,7 @@
 #define TOKEN_BYTES 4
 /* A line has at most this part of the budget, so that one long message does not take all of it. */
 #define LINE_PART 4
-/* The fewest bytes that a long text is shortened to, so that an id never is, and those of a line. */
+/* A long text is shortened to this many bytes at least, which an id has, and a line to these. */
 #define TEXT_LEAST ((size_t)128)
 #define LINE_LEAST ((size_t)512)
 
