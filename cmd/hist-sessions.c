@@ -103,7 +103,8 @@ static void print_rows(struct out *out, const struct choice *c, const struct ses
             form.history = h->path;
             form.name = buf_c(&name);
         }
-        if (!brief_wants(brief, h, rows->at[i].session->id))
+        /* The database has only what the user stored. */
+        if (!brief_wants(brief, c->remote ? NULL : h, rows->at[i].session->id))
             continue;
         if (printed++ == limit)
             break;

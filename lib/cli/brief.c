@@ -87,7 +87,7 @@ bool brief_wants(struct brief *b, const struct history *h, struct str session)
 {
     if (b->except && str_eq_c(session, b->except))
         return false;
-    return !b->own || h->mark.from == 0 || is_users_own(b, h, session);
+    return !b->own || !h || h->mark.from == 0 || is_users_own(b, h, session);
 }
 
 /* ---- shortening ---- */

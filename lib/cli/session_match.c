@@ -136,9 +136,9 @@ int session_match_mark(const struct choice *c, const struct session_list *l, boo
 
     for (size_t i = 0; i < l->count; i++)
         marked[i] = marked[i] && session_in_time(&c->filter, &l->at[i]);
-    if (!filter_is_empty(&wanted) && mark_filtered(&wanted, l, marked, h, e) < 0)
+    if (h && !filter_is_empty(&wanted) && mark_filtered(&wanted, l, marked, h, e) < 0)
         return -1;
-    return c->match ? mark_queried(c, l, marked, h, e) : 0;
+    return h && c->match ? mark_queried(c, l, marked, h, e) : 0;
 }
 
 void session_match_query(struct choice *c, const char *query)

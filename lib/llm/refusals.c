@@ -617,16 +617,15 @@ static bool leaves_tool(const struct provider *p, const struct ask *ask, struct 
     "tools" BEFORE_PLACE "(?:\\d+" FUNCTIONS BEFORE_PLACE "\\K\\d+|\\K\\d++(?!" FUNCTIONS "))"     \
     "(?:\\.member)?"
 
-/* Returns whether the text names the tool: `function 'x'`, `tool x`, `name: x`, `x: ...` at the
- * beginning. */
+/* The name of a tool in a text: `function 'x'`, `tool x`, `name: x`, `x: ...` at the beginning. */
+#define TOOL_NAMED "(?:(?<=" QUOTE "|: |ool |nction )|^(?=[\\w-]+:))\\Q%.*s\\E(?![\\w-])"
+
 static bool names_tool(struct str text, struct str name)
 {
     struct str found;
+    size_t from = 0;
 
-    return name.n > 0 && find_next(text, &(size_t){0}, &found,
-                                   "(?:(?<=" QUOTE "|: |ool |nction )|^(?=[\\w-]+:))\\Q%.*s\\E"
-                                   "(?![\\w-])",
-                                   (int)name.n, name.p);
+    return name.n > 0 && find_next(text, &from, &found, TOOL_NAMED, (int)name.n, name.p);
 }
 
 /* Sends fewer tools than `count`. */

@@ -1403,6 +1403,7 @@ begin_at_once() {
     cd repo
     run_expect 0 hist-append -s mine 'my own question'
     for command in 'hist-search --json --own question' 'hist-sessions --json --own' 'hist-show --json --own mine'; do
+        # shellcheck disable=SC2086 # words
         run_expect 0 $command
         [[ $(jq -r .session_id "$OUT") == mine ]] || fail "$command"
     done

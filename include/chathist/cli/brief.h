@@ -57,7 +57,7 @@ void brief_settle(struct brief *b, bool json, bool lines);
 void brief_release(struct brief *b);
 
 /* Returns whether the program prints a session: not that of --except, nor, with --own, one that
- * came with the repository (session_came). */
+ * came with the repository (session_came). `h` is its history; NULL: the user's database. */
 bool brief_wants(struct brief *b, const struct history *h, struct str session);
 
 /* Returns whether a line may be printed otherwise than it is stored, or not at all. */

@@ -17,7 +17,7 @@
 /* Sets the query of --match, and ends the program if it is bad or empty. */
 void session_match_query(struct choice *c, const char *query);
 /* Clears the marks of the sessions of a list that are not selected; their names are not compared.
- * `h` is not read if neither roles, models nor a query are given. Returns 0, or -1 with *e set. */
+ * `h` may be NULL if neither roles, models nor a query are given. Returns 0, or -1 with *e set. */
 int session_match_mark(const struct choice *c, const struct session_list *l, bool *marked,
                        const struct history *h, struct err *e);
 /* Lists the sessions of a history that are selected, the last used first, at most `limit`. With
