@@ -141,7 +141,7 @@ options() {
     done
     completed bash 'hist-search --until to' 'hist-search --until today '
     completed bash 'hist-export -f jsonl' 'hist-export -f jsonl '
-    completed bash 'hist-import --format=cl' 'hist-import --format=claude-code '
+    completed bash 'hist-import --format=claude-c' 'hist-import --format=claude-code '
     completed bash 'chat --model=echo:e' 'chat --model=echo:echo '
     completed bash 'chat -m "echo:e' 'chat -m "echo:echo" '
     completed bash 'chat --history=oth' 'chat --history=other.jsonl '
