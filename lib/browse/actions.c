@@ -1,7 +1,6 @@
 #include "browse/actions.h"
 
 #include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,16 +18,12 @@
 /* ---- commands ---- */
 
 /* Adds words, up to NULL. */
-__attribute__((sentinel)) static void push_words(struct words *w, ...)
+static void push_list(struct words *w, const char *const *words)
 {
-    va_list words;
-    const char *word;
-
-    va_start(words, w);
-    while ((word = va_arg(words, const char *)))
-        words_add(w, str_of(word));
-    va_end(words);
+    while (*words)
+        words_add(w, str_of(*words++));
 }
+#define push_words(w, ...) push_list(w, (const char *const[]){__VA_ARGS__})
 
 /* Adds the command for a program of the suite. It runs in the directory of a history that is not
  * the user's current one, so that it finds that history by the same rules, with its pointer and
@@ -45,8 +40,8 @@ static void push_program(struct words *w, const struct browse *b, const char *pr
         char *parent = path_parent(h->dir);
 
         push_words(w, "sh", "-c",
-                   "cd -- \"$1\" && shift && unset CHAT_HISTORY GIT_DIR GIT_COMMON_DIR && exec "
-                   "\"$@\"",
+                   ("cd -- \"$1\" && shift && unset CHAT_HISTORY GIT_DIR GIT_COMMON_DIR && exec "
+                    "\"$@\""),
                    "sh", parent, NULL);
         free(parent);
     }
@@ -227,9 +222,9 @@ int browse_act_chat(const struct browse *b, struct err *e)
     if (!browse_chosen(b, &history, &id))
         return err_set(e, ERR_ABSENT, "there is no session to continue");
     push_words(&argv, "sh", "-c",
-               "exec </dev/tty >/dev/tty 2>&1; \"$@\"; status=$?; "
-               "[ $status -eq 0 ] || { printf 'Enter: back to " PROGRAM_PREFIX
-               "hist-browse '; read -r _; }; exit $status",
+               ("exec </dev/tty >/dev/tty 2>&1; \"$@\"; status=$?; "
+                "[ $status -eq 0 ] || { printf 'Enter: back to " PROGRAM_PREFIX
+                "hist-browse '; read -r _; }; exit $status"),
                "sh", NULL);
     push_program(&argv, b, "chat", history);
     push_words(&argv, "-s", NULL);
