@@ -124,80 +124,61 @@ struct command {
     struct str wrong; /* the name of an argument that cannot be used; empty: none */
 };
 
-static void add_word(struct command *c, const char *option, struct str value)
+/* Adds the text of an argument to `text`. Returns whether the call has it. */
+static bool take_text(struct command *c, const char *name, struct buf *text)
 {
-    struct buf word = BUF_INIT(SIZE_MAX);
+    struct str value = json_get(c->args, name);
+    bool given = json_decode(value, text) && !memchr(buf_c(text), '\0', text->len);
 
-    buf_add_c(&word, option);
-    buf_add_str(&word, value);
-    words_add(&c->argv, buf_str(&word));
-    buf_release(&word);
+    if (!given && !json_is_null(value))
+        c->wrong = str_of(name);
+    return given;
 }
 
 /* Adds an option with the text of an argument, if the call has it. */
-static void add_text_option(struct command *c, const char *name, const char *option)
+static void add_argument(struct command *c, const char *name, const char *option)
 {
-    struct str value = json_get(c->args, name);
     struct buf text = BUF_INIT(SIZE_MAX);
-    bool given = json_decode(value, &text);
 
-    if (given && !memchr(buf_c(&text), '\0', text.len))
-        add_word(c, option, buf_str(&text));
-    else if (!json_is_null(value))
-        c->wrong = str_of(name);
+    if (take_text(c, name, &text))
+        words_add_option(&c->argv, option, buf_str(&text));
     buf_release(&text);
 }
 
 /* Adds how much is printed, and from where on. */
 static void add_page(struct command *c)
 {
-    struct str given = json_get(c->args, "budget"), cursor = json_get(c->args, "cursor");
+    struct str given = json_get(c->args, "budget");
     struct buf text = BUF_INIT(BUF_SMALL);
     int64_t budget = BUDGET_DEFAULT;
 
     if (!json_is_null(given) && (!json_int(given, &budget) || budget < 1))
         c->wrong = STR("budget");
     buf_addf(&text, "%d", budget < BUDGET_MOST ? (int)budget : BUDGET_MOST);
-    add_word(c, "--budget=", buf_str(&text));
+    words_add_option(&c->argv, "--budget=", buf_str(&text));
     buf_clear(&text);
-    if (json_decode(cursor, &text) && text.len > 0 && text.len < 10 &&
-        strspn(buf_c(&text), "0123456789") == text.len)
-        add_word(c, "--skip=", buf_str(&text));
-    else if (!json_is_null(cursor))
-        c->wrong = STR("cursor");
+    if (take_text(c, "cursor", &text)) {
+        if (text.len == 0 || text.len >= 10 || strspn(buf_c(&text), "0123456789") < text.len)
+            c->wrong = STR("cursor");
+        words_add_option(&c->argv, "--skip=", buf_str(&text));
+    }
     buf_release(&text);
 }
 
-/* Adds a value of a query in quotes. */
-static void add_query_value(struct buf *query, struct str value)
+/* Adds the query for a path. */
+static void add_path(struct command *c)
 {
-    buf_add_byte(query, '"');
-    for (size_t i = 0; i < value.n; i++) {
-        buf_add_c(query, value.p[i] == '"' || value.p[i] == '\\' ? "\\" : "");
-        buf_add_byte(query, value.p[i]);
-    }
-    buf_add_byte(query, '"');
-}
+    struct buf path = BUF_INIT(SIZE_MAX), query = BUF_INIT(SIZE_MAX);
 
-/* Adds the query of a call, or that for its path. */
-static void add_query(struct command *c, const char *option)
-{
-    struct str given = json_get(c->args, "query"), path = json_get(c->args, "path");
-    struct buf text = BUF_INIT(SIZE_MAX), query = BUF_INIT(SIZE_MAX);
-
-    if (json_decode(path, &text)) {
-        buf_add_c(&query, "file:");
-        add_query_value(&query, buf_str(&text));
-    } else if (!json_decode(given, &query) && !json_is_null(given)) {
-        c->wrong = STR("query");
-    } else if (!json_is_null(path)) {
-        c->wrong = STR("path");
+    if (take_text(c, "path", &path)) {
+        for (size_t i = 0; i < path.len; i++) {
+            buf_add_c(&query, path.data[i] == '"' || path.data[i] == '\\' ? "\\" : "");
+            buf_add_byte(&query, path.data[i]);
+        }
+        buf_add_byte(&query, '"');
+        words_add_option(&c->argv, "--match=file:\"", buf_str(&query));
     }
-    if (memchr(buf_c(&query), '\0', query.len))
-        c->wrong = path.p ? STR("path") : STR("query");
-    else if (query.len > 0)
-        add_word(c, option, buf_str(&query));
-    buf_release(&text);
+    buf_release(&path);
     buf_release(&query);
 }
 
@@ -242,17 +223,18 @@ static void make_call(struct command *c, const struct service *s, enum tool tool
     if (s->redact)
         words_add(&c->argv, STR("--redact"));
     if (s->except)
-        add_word(c, "--except=", str_of(s->except));
+        words_add_option(&c->argv, "--except=", str_of(s->except));
     if (s->history)
-        add_word(c, "--history=", str_of(s->history));
+        words_add_option(&c->argv, "--history=", str_of(s->history));
     if (json_is_true(json_get(c->args, "all")) && !s->history)
         words_add(&c->argv, STR("--all"));
     add_page(c);
-    add_text_option(c, "since", "--since=");
-    add_text_option(c, "until", "--until=");
-    add_text_option(c, "around", "--around=");
-    add_text_option(c, "session", "--session=");
-    add_query(c, tool == TOOL_SEARCH ? "--query=" : "--match=");
+    add_argument(c, "since", "--since=");
+    add_argument(c, "until", "--until=");
+    add_argument(c, "around", "--around=");
+    add_argument(c, "session", "--session=");
+    add_argument(c, "query", tool == TOOL_SEARCH ? "--query=" : "--match=");
+    add_path(c);
     check_arguments(c, str_of(tools[tool].schema));
 }
 

@@ -136,6 +136,16 @@ void words_add(struct words *w, struct str word)
     w->at[w->count] = NULL;
 }
 
+void words_add_option(struct words *w, const char *option, struct str value)
+{
+    struct buf word = BUF_INIT(SIZE_MAX);
+
+    buf_add_c(&word, option);
+    buf_add_str(&word, value);
+    words_add(w, buf_str(&word));
+    buf_release(&word);
+}
+
 void words_release(struct words *w)
 {
     for (size_t i = 0; i < w->count; i++)

@@ -86,31 +86,21 @@ const char *remote_store(struct str lines)
 
 /* ---- hist-sync ---- */
 
-static void add_argument(struct words *argv, const char *option, struct str value)
-{
-    struct buf word = BUF_INIT(BUF_LINE);
-
-    buf_add_c(&word, option);
-    buf_add_str(&word, value);
-    words_add(argv, buf_str(&word));
-    buf_release(&word);
-}
-
 /* Begins the command line with the options that choose histories and the number of results. */
 static void begin_command(struct words *a, const struct remote *r, bool all)
 {
     struct buf limit = BUF_INIT(BUF_SMALL);
 
-    add_argument(a, PROGRAM_PREFIX "hist-sync", STR(""));
+    words_add(a, STR(PROGRAM_PREFIX "hist-sync"));
     if (r->quiet)
-        add_argument(a, "--quiet", STR(""));
+        words_add(a, STR("--quiet"));
     if (all)
-        add_argument(a, "--all", STR(""));
+        words_add(a, STR("--all"));
     if (r->history)
-        add_argument(a, "--history=", str_of(r->history));
+        words_add_option(a, "--history=", str_of(r->history));
     if (r->limit != SIZE_MAX) {
         buf_addf(&limit, "%zu", r->limit);
-        add_argument(a, "--limit=", buf_str(&limit));
+        words_add_option(a, "--limit=", buf_str(&limit));
     }
     buf_release(&limit);
 }
@@ -139,7 +129,7 @@ void remote_session(const struct remote *r, struct buf *name, bool *exact, struc
     struct str rest;
 
     begin_command(&a, r, r->all || *exact || !str_eq_c(buf_str(name), "last"));
-    add_argument(&a, "--show=", buf_str(name));
+    words_add_option(&a, "--show=", buf_str(name));
     run_sync(&a, lines);
     rest = (struct str){buf_c(lines) + from, lines->len - from};
     if (message_parse(&m, str_cut(&rest, '\n'))) {
@@ -169,7 +159,7 @@ void remote_matches(const struct remote *r, const struct arg_list *texts, struct
 
     begin_command(&a, r, r->all);
     for (size_t i = 0; i < texts->count; i++)
-        add_argument(&a, "--search=", str_of(texts->at[i]));
+        words_add_option(&a, "--search=", str_of(texts->at[i]));
     run_sync(&a, &found);
     add_reversed(lines, buf_str(&found));
     buf_release(&found);
@@ -232,7 +222,7 @@ void remote_list(const struct remote *r, struct session_list *l, int64_t now)
     struct str rest;
 
     begin_command(&a, r, r->all);
-    add_argument(&a, "--sessions", STR(""));
+    words_add_option(&a, "--sessions", STR(""));
     run_sync(&a, &lines);
     *l = (struct session_list){0};
     rest = buf_str(&lines);

@@ -44,6 +44,8 @@ struct words {
 int words_split(struct words *w, struct str text, struct err *e);
 /* Adds a copy of a word. *w was zero-initialised or split. */
 void words_add(struct words *w, struct str word);
+/* Adds an option and its value as one word: `--limit=` and `5`. */
+void words_add_option(struct words *w, const char *option, struct str value);
 void words_release(struct words *w);
 /* Adds a word as the shell reads it back, in quotes if it needs them. */
 void words_quote(struct buf *out, const char *word);
