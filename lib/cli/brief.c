@@ -59,25 +59,23 @@ void brief_settle(struct brief *b, bool json, bool lines)
 void brief_release(struct brief *b)
 {
     redactor_free(b->redactor);
-    hash_map_release(&b->judged);
-    words_release(&b->verdicts);
+    hash_map_release(&b->own_sessions);
+    hash_map_release(&b->others);
 }
 
 /* Returns whether a session did not come with the repository. The index is asked once for each. */
 static bool is_users_own(struct brief *b, const struct history *h, struct str session)
 {
     struct buf key = BUF_INIT(SIZE_MAX);
-    size_t *known;
     bool own;
 
     buf_addf(&key, "%p ", (const void *)h);
     buf_add_str(&key, session);
-    known = hash_map_find(&b->judged, buf_str(&key));
-    /* If that cannot be read, it may be another's. */
-    own = known ? *known != 0 : session_came(h, session, NULL) == 0;
-    if (!known) {
-        words_add(&b->verdicts, buf_str(&key));
-        hash_map_set(&b->judged, (struct str){b->verdicts.at[b->verdicts.count - 1], key.len}, own);
+    own = hash_map_find(&b->own_sessions, buf_str(&key));
+    if (!own && !hash_map_find(&b->others, buf_str(&key))) {
+        /* If that cannot be read, it may be another's. */
+        own = session_came(h, session, NULL) == 0;
+        hash_map_add(own ? &b->own_sessions : &b->others, buf_str(&key));
     }
     buf_release(&key);
     return own;
@@ -102,7 +100,7 @@ static void add_gap(struct buf *out, size_t bytes)
 /* Returns the first place of a code point at or after this one. */
 static size_t whole(struct str text, size_t at)
 {
-    while (at < text.n && utf8_inside(text, at))
+    while (utf8_inside(text, at))
         at++;
     return at;
 }
@@ -189,6 +187,7 @@ int brief_add(struct brief *b, struct str line, struct str hit, struct buf *out)
 {
     struct buf clean = BUF_INIT(SIZE_MAX), placed = BUF_INIT(SIZE_MAX);
     struct str value;
+    bool valid;
 
     buf_clear(out);
     if (b->full)
@@ -206,8 +205,8 @@ int brief_add(struct brief *b, struct str line, struct str hit, struct buf *out)
         line = buf_str(&clean);
     }
     buf_add_str(out, line);
-    for (size_t n = b->most;
-         out->len > b->most && n >= TEXT_LEAST && json_check(line, &value, NULL); n -= n / 4) {
+    valid = out->len > b->most && json_check(line, &value, NULL);
+    for (size_t n = b->most; valid && out->len > b->most && n >= TEXT_LEAST; n -= n / 4) {
         buf_clear(out);
         add_shortened(out, value, n, hit);
     }

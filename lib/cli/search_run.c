@@ -85,10 +85,8 @@ static void print(struct search_run *r, struct search *s, struct hit *hit)
 {
     struct err e = ERR_INIT;
 
-    if (r->choice.common.json && brief_wants(&r->brief, s->history, hit->message->session_id))
+    if (r->choice.common.json)
         print_line(r, hit);
-    else if (r->choice.common.json)
-        return;
     else if (!r->only)
         hits_print(&r->out, hit, &r->form);
     else if (!r->invert && search_matches(s, hit, print_match, r, &e) < 0)
@@ -530,17 +528,16 @@ static void print_session_hits(struct search_run *r, const struct session_hits *
     buf_release(&line);
 }
 
-/* Removes the hits of sessions that are not to be printed. Returns whether any is left. */
-static bool wants_hits(struct search_run *r, struct search_part *p, struct session_hits *hits)
+/* Removes the hits of sessions that are not to be printed. */
+static void drop_unwanted(struct search_run *r, struct search_part *p, struct session_hits *hits)
 {
     struct buf line = BUF_INIT(BUF_LINE);
     struct hit hit = {0};
     size_t kept = 0;
 
     if (!r->brief.own && !r->brief.except)
-        return hits->count > 0;
-    if (!part_open(p))
-        return false;
+        return;
+    (void)part_open(p); /* without it none is read */
     for (size_t i = 0; i < hits->count; i++)
         if (read_again(p, hits->at[i].place, &line, &hit) &&
             brief_wants(&r->brief, p->history, hit.message->session_id))
@@ -548,7 +545,6 @@ static bool wants_hits(struct search_run *r, struct search_part *p, struct sessi
     hits->count = kept;
     part_close(p);
     buf_release(&line);
-    return kept > 0;
 }
 
 /* Adds the messages of the sessions of a part that together hold all texts. */
@@ -565,10 +561,12 @@ static void search_part_sessions(struct search_run *r, struct search_part *p,
                                .ctx = p};
     struct err e = ERR_INIT;
 
-    if (session_search_run(&g, &e) < 0)
+    if (session_search_run(&g, &e) < 0) {
         search_failed(r, &e);
-    else if (!r->choice.common.json || wants_hits(r, p, &g.hits))
+    } else {
+        drop_unwanted(r, p, &g.hits);
         session_hits_add_all(hits, &g.hits);
+    }
     p->searched = true;
     p->bad += g.bad;
     search_learned_free(p->learned, NULL, false);

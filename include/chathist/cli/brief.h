@@ -11,7 +11,6 @@
 #include <stddef.h>
 
 #include "chathist/base/hash_map.h"
-#include "chathist/base/process.h"
 #include "chathist/cli/output.h"
 #include "chathist/convert/redact.h"
 #include "chathist/history/location.h"
@@ -34,6 +33,7 @@ struct brief {
     bool own;           /* --own */
     const char *except; /* --except, or NULL */
     bool redact;        /* --redact */
+    bool full;          /* a line found no room */
     /* The caller sets it: where the next line is from, which becomes its last member `history`; or
      * NULL. */
     const char *place;
@@ -43,10 +43,9 @@ struct brief {
     size_t left; /* bytes that may still be printed */
     size_t most; /* bytes of one line */
     size_t seen; /* lines that were offered */
-    bool full;   /* the last one found no room */
     struct redactor *redactor;
-    struct hash_map judged; /* sessions that brief_wants was asked about: their history and id, */
-    struct words verdicts;  /* whose text is kept here */
+    /* Sessions that brief_wants was asked about, by their history and id. */
+    struct hash_map own_sessions, others;
 };
 
 /* Handles BRIEF_OPTIONS. Returns false for another key. */
