@@ -11,15 +11,12 @@ local function seconds(ms) return ms and ms / 1000 end
 -- Order within a session: that of the ids, which grow.
 local function give(row)
   local m = json(row.data)
-  local role, tokens, parent = m.role, m.tokens, nil
+  local role, tokens = m.role, m.tokens
   local texts, calls, results, images = {}, {}, {}, 0
 
   if row.id >= (json(row.revert).messageID or "~") then return ignored() end
   if role ~= "user" and role ~= "assistant" then return bad("no known 'role'") end
-  for s in rows("SELECT parent_id FROM session WHERE id = ?1", row.session_id) do
-    parent = s.parent_id
-  end
-  session { id = row.session_id, cwd = row.directory, agent = parent and "subagent" or "" }
+  session { id = row.session_id, cwd = row.directory, agent = row.parent_id and "subagent" or "" }
   for p in rows("SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id", row.id) do
     local part = json(p.data)
     local state = part.state
@@ -65,7 +62,8 @@ importer {
   end,
 
   queries = {
-    { "SELECT m.id, m.session_id, m.data, s.revert, s.directory FROM message m" ..
+    { "SELECT m.id, m.session_id, m.data, s.revert, s.directory, s.parent_id" ..
+      " FROM message m" ..
       " JOIN session s ON s.id = m.session_id" ..
       " ORDER BY s.time_created, s.id, m.time_created, m.id", give },
     { "SELECT id, title FROM session ORDER BY time_created, id", function(row)

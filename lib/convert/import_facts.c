@@ -142,7 +142,8 @@ static struct import_message *hold(struct facts *f)
     return &f->held[f->held_count++];
 }
 
-int facts_flush(struct facts *f, struct err *e)
+/* Gives what is held. Returns as facts_message. */
+static int flush_held(struct facts *f, struct err *e)
 {
     int result = 0;
 
@@ -222,7 +223,7 @@ int facts_rewind(struct facts *f, int64_t turns, struct err *e)
 {
     size_t at = f->said_count;
 
-    if (facts_flush(f, e) < 0)
+    if (flush_held(f, e) < 0)
         return -1;
     while (turns > 0 && at > 0)
         turns -= f->said[--at].prompt;
@@ -288,7 +289,7 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
                 (fact->joins || (response.n > 0 && str_eq(response, buf_str(&f->response))));
 
     if (!same) {
-        if (facts_flush(f, e) < 0)
+        if (flush_held(f, e) < 0)
             return -1;
         held = hold(f);
         held->role = ROLE_ASSISTANT;
@@ -322,7 +323,7 @@ static int add_other(struct facts *f, struct fact *fact, struct str part, struct
     struct import_message *m = &fact->message;
     bool hangs = m->role == ROLE_TOOL && f->held_count > 0 && f->held_count < HELD_MAX;
 
-    if (!hangs && facts_flush(f, e) < 0)
+    if (!hangs && flush_held(f, e) < 0)
         return -1;
     import_set_part(m, part);
     if (m->role == ROLE_ASSISTANT) {
@@ -427,7 +428,7 @@ static int give_titles(struct facts *f, struct err *e)
 
 int facts_end(struct facts *f, struct err *e)
 {
-    int result = facts_flush(f, e);
+    int result = flush_held(f, e);
 
     return result == 0 ? give_titles(f, e) : result;
 }

@@ -85,8 +85,6 @@ int facts_rewind(struct facts *f, int64_t turns, struct err *e);
 /* Notes a title of a session (STR_NONE: the current one). The highest rank counts, of these the
  * last one. If `of` is not empty, it counts only if the session has that record. */
 void facts_title(struct facts *f, struct str session, struct str title, struct str of, int rank);
-/* Gives what is held. Returns as facts_message. */
-int facts_flush(struct facts *f, struct err *e);
 /* Gives what is held, and the titles. Returns as facts_message. */
 int facts_end(struct facts *f, struct err *e);
 

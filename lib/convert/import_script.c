@@ -14,6 +14,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/path.h"
+#include "chathist/base/process.h"
 #include "chathist/base/regex.h"
 #include "chathist/base/utf8.h"
 #include "convert/import_database.h"
@@ -46,11 +47,6 @@ static const char *const form_names[] = {"lines", "elements", "document", "yaml"
 
 static const char VALUE[] = "value";
 
-struct names {
-    char **at;
-    size_t count, cap;
-};
-
 struct state;
 
 struct importer {
@@ -61,7 +57,7 @@ struct importer {
     struct state *state; /* in which files are recognised */
     enum form form;
     bool unique, tree, last;
-    struct names places, ignores, exchange, tables;
+    struct words places, ignores, exchange, tables;
 };
 
 struct importers {
@@ -887,7 +883,7 @@ static int script_link(lua_State *L)
 static int script_ignored(lua_State *L)
 {
     struct state *s = fact_state(L);
-    const struct names *known = &s->importer->ignores;
+    const struct words *known = &s->importer->ignores;
     const char *kind = luaL_optstring(L, 1, NULL);
     bool is = kind == NULL;
 
@@ -1307,25 +1303,14 @@ static struct state *state_new(const struct importer *i, struct err *e)
 
 /* ---- the head of a script ---- */
 
-static void take_names(lua_State *L, const char *field, struct names *n)
+static void take_names(lua_State *L, const char *field, struct words *names)
 {
     if (lua_getfield(L, -1, field) == LUA_TTABLE)
         for (lua_Integer i = 1; lua_geti(L, -1, i) == LUA_TSTRING; i++) {
-            n->at = mem_grow(n->at, &n->cap, n->count + 1, sizeof(char *));
-            n->at[n->count++] = mem_text(lua_tostring(L, -1));
+            words_add(names, text_at(L, -1));
             lua_pop(L, 1);
         }
     lua_settop(L, 1);
-}
-
-static bool take_head_flag(lua_State *L, const char *field)
-{
-    bool is;
-
-    (void)lua_getfield(L, 1, field);
-    is = lua_toboolean(L, -1) != 0;
-    lua_settop(L, 1);
-    return is;
 }
 
 /* Reads the head. Returns 0, or -1 with *e set. */
@@ -1351,9 +1336,9 @@ static int take_head(struct importer *i, struct err *e)
                       (form == FORM_SQLITE ? LUA_TTABLE : LUA_TFUNCTION))
         wrong = form == FORM_SQLITE ? "no table 'queries'" : "no function 'record'";
     lua_settop(L, 1);
-    i->unique = take_head_flag(L, "unique");
-    i->tree = take_head_flag(L, "tree");
-    i->last = take_head_flag(L, "last");
+    i->unique = take_flag(L, "unique");
+    i->tree = take_flag(L, "tree");
+    i->last = take_flag(L, "last");
     take_names(L, "places", &i->places);
     take_names(L, "ignores", &i->ignores);
     take_names(L, "exchange", &i->exchange);
@@ -1362,23 +1347,16 @@ static int take_head(struct importer *i, struct err *e)
     return wrong ? err_set(e, ERR_FAILURE, "cannot use '%s': %s", i->path, wrong) : 0;
 }
 
-static void names_release(struct names *n)
-{
-    for (size_t i = 0; i < n->count; i++)
-        free(n->at[i]);
-    free(n->at);
-}
-
 static void importer_free(struct importer *i)
 {
     state_free(i->state);
     free(i->name);
     free(i->path);
     buf_release(&i->text);
-    names_release(&i->places);
-    names_release(&i->ignores);
-    names_release(&i->exchange);
-    names_release(&i->tables);
+    words_release(&i->places);
+    words_release(&i->ignores);
+    words_release(&i->exchange);
+    words_release(&i->tables);
     free(i);
 }
 
@@ -1417,7 +1395,7 @@ void importers_names(const struct importers *all, struct buf *out)
 const char *importers_place(const struct importers *all, size_t number)
 {
     for (size_t i = 0; i < all->count; i++) {
-        const struct names *places = &all->at[i]->places;
+        const struct words *places = &all->at[i]->places;
 
         if (number < places->count)
             return places->at[number];
@@ -1508,7 +1486,7 @@ static bool begin_json(struct str head, struct buf *scratch, struct str *value)
 static void push_subject(lua_State *L)
 {
     struct state *s = state_of(L);
-    const struct names *tables = &s->importer->tables;
+    const struct words *tables = &s->importer->tables;
 
     if (s->database && !s->source) {
         lua_newtable(L);
@@ -1634,12 +1612,10 @@ int importers_recognise(const struct importers *all, struct source *s, struct st
 
 /* ---- reading a file ---- */
 
-static bool is_one_of(const struct names *n, struct str json)
+static bool is_ignored(const struct importer *i, struct str record)
 {
-    for (size_t i = 0; i < n->count; i++)
-        if (json_is_text(json, n->at[i]))
-            return true;
-    return false;
+    return i->ignores.count > 0 &&
+           import_is_one_of(json_get(record, "type"), (const char *const *)i->ignores.at);
 }
 
 /* Returns whether a record has a text for people, `named` if its key says so. What is of a type
@@ -1653,7 +1629,7 @@ static bool has_text(const struct importer *i, struct str json, bool named)
     if (json_type(json) == JSON_STRING)
         return named && json.n >= TEXT_MIN + 2 &&
                (memchr(json.p, ' ', json.n) || utf8_valid(json) < json.n || json.p[1] < 0);
-    if (it.object && is_one_of(&i->ignores, json_get(json, "type")))
+    if (it.object && is_ignored(i, json))
         return false;
     while (json_next(&it)) {
         bool is = named && !it.object;
@@ -1712,8 +1688,7 @@ static int run(struct state *s, lua_CFunction function, struct err *e)
         import_bad(s->source, lua_tostring(s->L, -1));
     else if (s->outcome != DONE && has_text(i, s->json, false))
         import_bad(s->source, "its text is of an unknown kind");
-    else if (s->outcome != DONE && function != call_finish &&
-             !is_one_of(&i->ignores, json_get(s->json, "type")))
+    else if (s->outcome != DONE && function != call_finish && !is_ignored(i, s->json))
         s->source->unread++;
     lua_settop(s->L, 0);
     return i->form == FORM_ELEMENTS ? facts_end(&s->facts, e) : 0;
@@ -1743,7 +1718,7 @@ static int read_text(struct state *s, struct err *e)
 /* Names the session after the first prompt and its answer, if the script asks for that. */
 static int name_session(struct state *s, struct str json, struct str head, struct err *e)
 {
-    const struct names *n = &s->importer->exchange;
+    const struct words *n = &s->importer->exchange;
 
     return n->count == 0 ? 0
                          : exchange_name_session(s->source, s->importer->name, n->at, n->count,
