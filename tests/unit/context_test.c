@@ -75,6 +75,16 @@ static void add_lines(struct context *c, const char *lines)
     }
 }
 
+/* Makes a context of these lines, and of a turn with this prompt, which may be NULL. */
+static void begin_context(struct context *c, const char *lines, const char *prompt)
+{
+    context_init(c);
+    add_lines(c, lines);
+    context_begin_turn(c);
+    if (prompt)
+        context_add_text(c, ROLE_USER, str_of(prompt));
+}
+
 /* Checks the messages: `u:content` each, `a*:` with calls, `t=id:`, and `/` before this turn. */
 static void check(const struct context *c, const char *want, int line)
 {
@@ -333,11 +343,7 @@ TEST(the_cut_leaves_what_belongs_together)
         for (size_t most = rows[i].from; most <= rows[i].to; most++) {
             struct context c;
 
-            context_init(&c);
-            add_lines(&c, rows[i].lines);
-            context_begin_turn(&c);
-            if (rows[i].prompt)
-                context_add_text(&c, ROLE_USER, str_of(rows[i].prompt));
+            begin_context(&c, rows[i].lines, rows[i].prompt);
             context_cut(&c, rows[i].bytes ? CONTEXT_ALL : most, rows[i].bytes ? most : CONTEXT_ALL);
             CHECK_CONTEXT(&c, rows[i].want);
             CHECK_INT(c.dropped, rows[i].dropped);
@@ -522,11 +528,7 @@ TEST(messages_get_the_shape_that_servers_take)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct context c;
 
-        context_init(&c);
-        add_lines(&c, rows[i].lines);
-        context_begin_turn(&c);
-        if (rows[i].prompt)
-            context_add_text(&c, ROLE_USER, str_of(rows[i].prompt));
+        begin_context(&c, rows[i].lines, rows[i].prompt);
         context_settle(&c);
         CHECK_CONTEXT(&c, rows[i].want);
         context_release(&c);
