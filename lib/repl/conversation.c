@@ -125,10 +125,7 @@ static void run_turn(struct repl *r, struct turn *turn)
     if (turn->prompt_stored || turn->unstored_count > 0)
         repl_forget_system(r);
     /* The history could not be written, so the conversation is kept in memory from now on. */
-    if (turn->unstored_count > 0 && chat->store.in_memory) {
-        if (turn_store_remember(&chat->store, turn, &e) < 0)
-            repl_report(&e);
-    } else if (turn->unstored_count > 0) {
+    if (turn->unstored_count > 0 && !chat->store.in_memory) {
         chat->store.in_memory = true;
         if (repl_copy_to_memory(chat, &e) < 0)
             repl_report(&e);

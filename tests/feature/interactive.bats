@@ -1342,6 +1342,21 @@ gone() {
     said 2 again one
 }
 
+@test "interactive: --no-store keeps the conversation after a prompt that no line can hold" {
+    use_echo
+    # Each byte becomes six in JSON, and a line holds 64 MiB.
+    head -c 12000000 /dev/zero | tr '\0' '\033' >long
+    terminal
+    converse --no-store
+    type_lines 'first prompt'
+    screen_has '[1 message]'
+    type_lines '/file long' 'what is it?'
+    screen_has 'longer than 64 MiB'
+    screen_lacks_now 'nothing is stored from now on'
+    type_lines 'and again'
+    screen_has '[3 messages]'
+}
+
 @test "interactive: --no-store remembers calls, and what could not be asked changes nothing" {
     put_tool step 'echo ok'
     start_llm --call 'step {"n":1}' --reply Done. --reply more --reply edited
