@@ -187,7 +187,7 @@ static void release_batch(struct input *in)
     in->count = 0;
 }
 
-/* Skips a line that does not fit into the buffer, as far as it was read. */
+/* Skips the part that was read of a line that does not fit into the buffer. */
 static void skip_long_line(struct input *in)
 {
     const char *end = memchr(in->pending.data, '\n', in->pending.len);

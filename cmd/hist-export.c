@@ -238,8 +238,8 @@ static int export_one(struct run *r, const struct history *h, bool goes_on)
 
 /* ---- all histories ---- */
 
-/* Returns the path of the entry for a history in a directory, which is the name of the history with
- * `%` for each slash. The caller frees it. */
+/* Returns the path of the entry for a history in a directory: the name of the history with `%` for
+ * each slash. The caller frees it. */
 static char *entry_path(const char *directory, const struct history *h)
 {
     struct buf name = BUF_INIT(BUF_SMALL), path = BUF_INIT(SIZE_MAX);

@@ -184,7 +184,7 @@ static void die_if_failed(int result, const struct err *e)
         die_usage("%s", err_text(e));
 }
 
-/* Begins the next text that is wanted: a pattern of its own and, without --in-session, a group of
+/* Begins the next wanted text: a separate pattern and, without --in-session, a group of
  * the pattern. */
 static void begin_text(struct search_run *r, size_t *cap)
 {

@@ -88,7 +88,7 @@ static uint64_t round_of(uint64_t lane, uint64_t word)
     return rotate(lane + word * P2, 31) * P1;
 }
 
-/* Hashes the blocks of 32 bytes at *p, and moves it behind them. */
+/* Hashes the blocks of 32 bytes at *p, and moves it past them. */
 static uint64_t hash_blocks(const char **p, size_t blocks, uint64_t seed)
 {
     uint64_t lane[LANES] = {seed + P1 + P2, seed + P2, seed, seed - P1}, h;

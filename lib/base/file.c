@@ -310,7 +310,7 @@ ssize_t file_write_now(int fd, const void *p, size_t n)
     if (done >= 0 || errno == EAGAIN || errno == EINTR || errno == EPIPE)
         return done;
 #endif
-    /* A pipe that can be written accepts so much without waiting. */
+    /* A pipe that can be written accepts this much without waiting. */
     if (poll(&at, 1, 0) == 0) {
         errno = EAGAIN;
         return -1;

@@ -45,7 +45,7 @@ int file_open_temporary(int dir, const char *path, struct buf *name)
     return fd;
 }
 
-/* Returns what stands before the two numbers and FILE_TEMPORARY in a name that file_open_temporary
+/* Returns the text before the two numbers and FILE_TEMPORARY in a name that file_open_temporary
  * gives; STR_NONE for any other name. */
 static struct str name_of_temporary(struct str name)
 {

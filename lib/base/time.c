@@ -39,7 +39,7 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/* Writes a number of at most six digits, with leading zeros, and a character behind it. Returns the
+/* Writes a number of at most six digits, with leading zeros, and a character after it. Returns the
  * place after it. printf would take most of the time of a Markdown export. */
 static char *put_number(char *p, int number, int digits, char after)
 {

@@ -211,7 +211,7 @@ static bool is_short(const struct chat_session *t, const struct turn *turn)
            turn_bytes(turn) + f.tokens * LEARN_TOKEN_BYTES < LEARN_FROM_BYTES;
 }
 
-/* Before the first request that could exceed a window, gets the list of models, which may tell it,
+/* Before the first request that could exceed a window, gets the list of models, which may have it,
  * at most once a day. If that fails, the old list is stored again, or an empty one, so that it is
  * not tried again on that day. */
 static void learn_windows(const struct chat_session *t, const struct turn *turn)

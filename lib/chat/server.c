@@ -634,8 +634,8 @@ static const struct provider *implied_provider(const struct providers *known,
     return p || !command || !*command ? p : provider_find(known, STR("openai"));
 }
 
-/* Returns the provider that the beginning of the model's name, which is added to `typed`, probably
- * means, or NULL. */
+/* Adds the beginning of the model's name to `typed`. Returns the provider that it probably means,
+ * or NULL. */
 static const char *meant_prefix(const struct server *s, struct buf *typed)
 {
     const char *model = s->model, *colon = model ? strchr(model, ':') : NULL;

@@ -14,7 +14,7 @@
 /* The most bytes that may be in the pipes of a tool (pipe(7), pipe-max-size). */
 #define PIPES_MAX ((size_t)2 << 20)
 
-/* What is kept of a stream while it is read: its first `head` bytes and at least its last `tail`
+/* The part of a stream that is kept while it is read: its first `head` bytes and at least its last `tail`
  * bytes. */
 struct stream {
     size_t head, tail;
@@ -101,7 +101,7 @@ static void release_run(struct tool_job *job)
     job->state = NULL;
 }
 
-/* Starts the tool. One without a name is asked for its declaration. */
+/* Starts the tool. Without a name it prints its declaration. */
 static void start_tool(struct tool_job *job)
 {
     const struct tool_exec *t = job->tool->source;

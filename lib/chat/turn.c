@@ -274,7 +274,7 @@ static int ask_once(struct turn *t, const struct response_sink *sink, struct err
     return result < 0 ? -1 : check_answer(t, e);
 }
 
-/* Makes room in the context before a request, and says so: `why` the user is told, with the
+/* Makes room in the context before a request, and says so: `why` is printed, with the
  * server's words in `detail`, which may be empty. Returns false if nothing was left out. */
 static bool shorten_context(struct turn *t, const char *why, const char *detail)
 {

@@ -229,7 +229,7 @@ static bool set_named(struct config *c, struct str key, struct str value)
     return false;
 }
 
-/* Returns whether the value is a command for the shell, which has its own quotes and comments. */
+/* Returns whether the value is a command for the shell with the shell's quotes and comments. */
 static bool is_command(enum setting s)
 {
     return s == SETTING_API_KEY_COMMAND || s == SETTING_MCP;

@@ -374,7 +374,7 @@ int opt_next(struct opt_parser *p, char **value)
 
         if (key == '?' || key == ':')
             die_option(p, key);
-        /* The last row, which is a flag, stands for the options that the program does not have. */
+        /* The last row is a flag and stands for the options that the program does not have. */
         while (own->key && own->key != key)
             own++;
         rest = own->kind == OPT_CHOICES ? str_of(optarg) : STR_NONE;

@@ -270,7 +270,7 @@ static int wait_writable(const struct out *o)
     return -1;
 }
 
-/* If a wait must be interruptible, one write has only what is accepted without waiting. */
+/* If a wait must be interruptible, one write has only as much as is accepted without waiting. */
 static ssize_t write_some(struct out *o, struct str bytes)
 {
     bool now = o->cancel_fd >= 0 && !o->file;

@@ -32,7 +32,7 @@ void remote_matches(const struct remote *r, const struct arg_list *texts, struct
 /* Lists the sessions, the last used first. `now` is in microseconds. The caller releases the
  * list. */
 void remote_list(const struct remote *r, struct session_list *l, int64_t now);
-/* Writes lines into a temporary file, which is removed when the program ends. Returns its path.
+/* Writes lines into a temporary file, to be removed when the program ends. Returns its path.
  * Called once. */
 const char *remote_store(struct str lines);
 

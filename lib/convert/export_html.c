@@ -83,7 +83,8 @@ static void html_session(struct export *x, const struct export_session *s)
     buf_release(&id);
 }
 
-/* Returns whether the page cannot tell from the timestamp when the message counts as written. */
+/* Returns whether the message counts as written at another time than its timestamp says, so that
+ * the page needs that time, too. */
 static bool has_other_time(const struct message *m)
 {
     int64_t time;

@@ -496,7 +496,7 @@ static int write_selected(struct run *r, struct export *x, struct err *e)
     return p.next < r->count ? write_pieces(&p, begin_sessions, do_sessions, e) : 0;
 }
 
-/* ---- the lines as they are read: see is_streamed ---- */
+/* ---- the lines in the order of reading: see is_streamed ---- */
 
 static int begin_lines(void *ctx, size_t slot, struct err *e)
 {

@@ -107,13 +107,13 @@
     "encryption)(?<!public[-_]|primary[-_]|foreign[-_]|cache[-_]|sort[-_]|partition[-_]|"          \
     "idempotency[-_]|object[-_]|file[-_]|image[-_]|row[-_]|item[-_]|group[-_]|routing[-_]|"        \
     "lookup[-_]|hash[-_]|range[-_]|storage[-_])key|(?<=[?&])key"
-/* The end of the name of a secret that is no password. A token of a page is none. */
+/* The end of the name of a secret that is no password. A token of a page is not secret. */
 #define SECRET_NAME                                                                                \
     "(?:" KEY_NAME "|(?<!page|page[-_]|next[-_]|cursor[-_]|continuation|continuation[-_]|"         \
     "sync[-_])token|secret|credentials?|auth|key_base|[-_]salt)"
 
 /* The end of the name of a password. `pass` alone is also a pass of a compiler or a test, so it
- * counts with what is logged in to, or as a whole name in quotes (BARE_PASS). */
+ * counts with the name of an account or a server, or as a whole name in quotes (BARE_PASS). */
 #define PASSWORD_NAME                                                                              \
     "(?:passwor[dt]|passwd|passphrase|passcode|pwd|kennwort|(?<![a-z])psk|"                        \
     "(?:become|ssh|sudo|su|db|database|sql|smtp|mail|imap|ldap|bind|ftp|root|admin|user|login|"    \
@@ -708,10 +708,10 @@ size_t redact_text(struct redactor *r, struct str text, struct buf *out)
 /*
  * ---- JSON ----
  *
- * A secret in JSON is told from other values by its name, and the two are in different strings. So
+ * A secret in JSON is known by its name, and the two are in different strings. So
  * the rules search one text that is made of the whole value, its view:
  *
- *   - keys and strings without their escapes, in quotes; numbers as they are: "password":"x", "n":1
+ *   - keys and strings without their escapes, in quotes; numbers unchanged: "password":"x", "n":1
  *   - the elements of an array without quotes, with blanks between them: [mysql -u root -px ]
  *   - then, as "NAME":"VALUE", pairs that are not side by side above: of members such as "name" and
  *     "value" of one object, of a member and the elements of its array, of an option and the
@@ -719,7 +719,7 @@ size_t redact_text(struct redactor *r, struct str text, struct buf *out)
  *
  * Each leaf, a key or a value that is no object or array, knows where its text is in the view. What
  * a match has in common with that text is replaced in the leaf. A string that is itself an object
- * or array has a view of its own.
+ * or array has its own view.
  */
 
 #define NO_LEAF SIZE_MAX

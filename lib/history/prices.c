@@ -170,7 +170,7 @@ static int read_price_line(struct prices *p, struct str line, const char *where,
  * object of models. Prices are US dollars for one token; a key may end in the name of a tier, and
  * in `_above_200k_tokens` for a longer input. */
 
-/* The most tiers and lengths of input for which a model has prices of its own. */
+/* The most tiers and lengths of input for which a model has separate prices. */
 #define VARIANTS 32
 
 struct variants {
@@ -257,8 +257,8 @@ static void read_rates(struct variants *v, struct str entry, uint64_t above)
             }
 }
 
-/* Returns the price of a search if it is the same for each size of what is found, which servers do
- * not report. */
+/* Returns the price of a search if it is the same for each size of the
+ * results: servers do not report the size. */
 static uint64_t search_price(struct str sizes)
 {
     uint64_t price = UNPRICED;
@@ -282,7 +282,7 @@ static int longest_first(const void *a, const void *b)
 }
 
 /* Reads all prices of a model. Each variant has the prices of its tier for a shorter input where it
- * has none of its own, but never those of another tier. */
+ * has none itself, but never those of another tier. */
 static void read_model(struct variants *v, struct str entry)
 {
     struct str ranges = json_get(entry, "tiered_pricing");
@@ -506,7 +506,7 @@ static void read_details(struct details *d, struct str raw, bool first)
     struct buf tier = BUF_INIT(BUF_LINE);
     char named[sizeof d->tier];
 
-    /* Anthropic's fast mode has prices of its own, like a tier. */
+    /* Anthropic's fast mode has separate prices, like a tier. */
     json_decode(
         json_get(raw, json_is_text(json_get(raw, "speed"), "fast") ? "speed" : "service_tier"),
         &tier);

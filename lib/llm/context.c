@@ -380,7 +380,7 @@ static size_t mark_left_out(struct context *c, size_t from, size_t end)
     return bytes;
 }
 
-/* Returns the index after the unit that begins at at[i]: one message, or a round, which is a
+/* Returns the index after the unit that begins at at[i]: one message, or a round: a
  * message with calls and their results. The results follow their calls (remove_unsent). */
 static size_t unit_end(const struct context *c, size_t i, size_t end)
 {
@@ -594,8 +594,8 @@ static void shorten_all(struct fit *f, const size_t *at, size_t count, size_t wi
             shorten(f, at[i], room / lengthy);
 }
 
-/* Shortens what is sent of earlier turns in any case: the newest answer and its prompt, and the
- * last prompt and the results of a round after it, which has no answer if chat was killed. */
+/* Shortens the part of earlier turns that is always sent: the newest answer and its prompt, and the
+ * last prompt and the results of a round after it if chat was killed before an answer came. */
 static void fit_answer(struct fit *f, size_t window)
 {
     struct essential k = find_essential(f->c, f->turn);

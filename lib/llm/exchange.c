@@ -38,7 +38,7 @@ static bool retry_is_worthwhile(enum err_kind kind, const struct http_head *head
 }
 
 /* Reads a wait, in milliseconds, at the beginning of a text: a duration with units, a date, or a
- * number in units of `scale` milliseconds. A date in the past is none. */
+ * number in units of `scale` milliseconds. A date in the past is not a wait. */
 static bool read_wait(const char *text, int scale, int64_t now, int64_t *ms)
 {
     struct str span = str_of(text), date = {text, strcspn(text, "\"\\\n")};

@@ -413,7 +413,7 @@ static int on_connected(void *arg, char *address, char *own_address, int port, i
 /* ---- the exchange ---- */
 
 /* Returns the file of trusted certificates if libcurl was built without one, as in the static
- * programs, which run on many systems; NULL if there is none. */
+ * programs, which run on many systems; NULL if no such file exists. */
 static const char *usual_ca_file(void)
 {
     static const char *const places[] = {

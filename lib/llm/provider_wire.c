@@ -297,7 +297,7 @@ int wire_unusable(struct err *e, enum err_kind kind, const char *what, struct st
 /* Copies data to `out` with an empty string and blanks in place of NaN and Infinity outside of
  * strings, which Python's json module writes for numbers (docs.python.org/3/library/json.html,
  * "Infinite and NaN Number Values"). Where a number is wanted, an empty string counts as a missing
- * one. Returns false if there is none of them. */
+ * one. Returns false if the data has neither. */
 static bool without_nan(struct str data, struct buf *out)
 {
     static const char *const words[] = {"NaN", "-Infinity", "Infinity"};

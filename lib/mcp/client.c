@@ -463,7 +463,7 @@ static void read_discovery(struct mcp_server *s, const struct rpc_message *m)
 }
 
 /* Adds the tools of a page, a ListToolsResult. After the last page they become the list. A cursor
- * is opaque: whatever it is goes back as it is. Only in the revisions before 2026-07-28 an empty
+ * is opaque: it goes back unchanged. Only in the revisions before 2026-07-28 an empty
  * one is the end, because servers of theirs mean that. */
 static void read_page(struct mcp_server *s, struct str result)
 {
@@ -563,7 +563,7 @@ static void finish_call(struct tool_job *job, const struct rpc_message *m)
     if (m->kind == KIND_RESULT) {
         mcp_result_read(job, m->body);
     } else {
-        /* Servers put there what is missing. */
+        /* Servers name a missing argument in `data`. */
         if (!json_is_null(json_get(m->body, "data")))
             json_add_compact(&data, json_get(m->body, "data"));
         describe_error(&text, m->body);

@@ -13,7 +13,7 @@ struct repl_command {
     /* `rest` is the argument without blanks around it. NULL: the row is the title of the group of
      * commands that follows. */
     void (*run)(struct repl *r, struct str rest);
-    /* Offers words for what is typed after the command. NULL: there are none to offer. */
+    /* Offers words to type after the command. NULL: the command has no words. */
     void (*offer)(struct repl *r, struct line_words *words, struct str typed);
 };
 

@@ -497,7 +497,7 @@ static void print_short(struct repl *r, const char *who, const struct message *m
     buf_release(&shown);
 }
 
-/* Prints a prompt and its answer, as far as they are there. */
+/* Prints a prompt and its answer, or the one of them that exists. */
 static void print_exchange(struct repl *r, const struct message *prompt,
                            const struct message *answer)
 {

@@ -26,7 +26,7 @@
 
 struct chunk {
     off_t begin, end;
-    struct scan_rest rest; /* what is left after this chunk */
+    struct scan_rest rest; /* the part after this chunk */
     uint64_t hits, bad;
     struct scan_item *items; /* owned */
     size_t count, cap;
@@ -76,7 +76,7 @@ struct parallel_scan {
     struct chunk *chunk;   /* the one that the caller has; NULL at the beginning and at the end */
     bool ended;            /* the caller had the last chunk */
     struct scan_held held; /* hits of chunks that the caller had */
-    struct scan_rest rest; /* what is left after these chunks */
+    struct scan_rest rest; /* the part after these chunks */
     uint64_t hits;         /* in the chunks that the caller had */
     bool failed;           /* a message in them could not be matched */
 };
@@ -226,7 +226,7 @@ static void add_item(struct worker *w, off_t at, size_t n, enum verdict verdict)
     c->failed |= verdict == FAILED;
     if (!w->job->list)
         return;
-    /* A line that is no valid message has no time of its own. */
+    /* A line that is no valid message has no time. */
     if (w->job->times)
         (void)line_times_get(&w->times, at, verdict == BAD ? STR("") : w->timestamp, &time, NULL);
     c->items = mem_grow(c->items, &c->cap, c->count + 1, sizeof *c->items);

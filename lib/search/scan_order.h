@@ -27,7 +27,7 @@ struct scan_order {
     size_t *order;   /* the numbers of the cells, the newest first; owned */
     size_t count;
     size_t next;      /* order[next] follows the run */
-    off_t begin, end; /* what is left of a run: cells that follow each other in order and file */
+    off_t begin, end; /* the unread part of a run: cells that follow each other in order and file */
 };
 
 /* Where the newest line can be that was not read yet. */

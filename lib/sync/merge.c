@@ -52,7 +52,7 @@ struct covered {
     uint64_t sum;         /* of the set of lines */
     uint64_t chain;       /* merge_prefix of all of them */
     uint64_t refused;     /* lines that cannot be synchronised */
-    uint64_t waiting;     /* lines whose deletions wait, which are no facts */
+    uint64_t waiting;     /* lines whose deletions wait; they are no facts */
     uint64_t deleted_end; /* of FILE.deleted: none of the lines is deleted before that */
 };
 /* The beginning of the file of digests, which the facts follow. */

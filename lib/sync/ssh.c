@@ -48,7 +48,7 @@
 #define SPEED_LEAST 8
 /* The most bytes that the other side sends in a run. */
 #define RECEIVED_MOST ((uint64_t)16 << 30)
-/* The most bytes of deletions, which are kept in memory. */
+/* The most bytes of deletions; they are kept in memory. */
 #define DELETIONS_MOST ((uint64_t)256 << 20)
 /* The longest line that is no fact. */
 #define WORDS_MOST ((size_t)4096)
@@ -397,7 +397,7 @@ static int take_facts(struct exchange *x, struct err *e)
     struct str line = STR_NONE;
     int more;
 
-    /* What these may not have is left for the lines. */
+    /* The lines get the rest of the limit. */
     most = most < left ? most : left;
     x->peer->left = most;
     while ((more = peer_item(x->peer, BUF_LINE, &x->wanted, &line, e)) > 0)

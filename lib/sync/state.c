@@ -122,7 +122,7 @@ static bool next_name(struct str *rest, struct str system, struct str *name)
     return false;
 }
 
-/* Makes a new name for this machine, which has the text `system`, and puts it before the names that
+/* Makes a new name for this machine from the text `system`, and puts it before the names that
  * the file has. */
 static int add_name(const char *path, struct buf *name, struct str system, struct str names,
                     struct err *e)

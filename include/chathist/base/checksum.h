@@ -25,7 +25,7 @@ uint64_t checksum(struct str bytes, uint64_t before);
 uint64_t checksum_words(const uint64_t *words, size_t n, uint64_t before);
 
 /* Returns the hash XXH64 of a text (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md).
- * Different texts have different ones, but for one pair in 2^64, or unless somebody makes them on
+ * Different texts have different ones, but for one pair in 2^64, or unless they were made on
  * purpose. A long text takes a third of the time of a checksum. For several texts, `seed` is the
  * hash of the previous ones; otherwise different seeds give unrelated hashes. */
 uint64_t hash64(struct str bytes, uint64_t seed);

@@ -65,7 +65,7 @@ void utf8_add_folded(struct buf *out, struct str s);
  * one character where there is one, or in form D, in which they are two (Unicode Annex 15). */
 void utf8_add_composed(struct buf *out, struct str s);
 void utf8_add_decomposed(struct buf *out, struct str s);
-/* Returns true for a mark, such as an accent, which belongs to the character before it. */
+/* Returns true for a mark of the character before it, such as an accent. */
 bool utf8_is_mark(int32_t cp);
 /* Returns true for a word character, as \w of UTS #18: a letter, a mark, a digit, a connector such
  * as `_`, or a joiner. */

@@ -63,7 +63,7 @@ bool brief_wants(struct brief *b, const struct history *h, struct str session);
 bool brief_changes(const struct brief *b);
 /* Sets `out` to a line in the form to print. `hit`: the text of the match, which stays when a text
  * that has it is shortened; empty: its ends stay. Returns 1; 0 if the line is one of those that are
- * skipped; -1 if there is no room for it: then no further line is printed. `out` is empty unless it
+ * skipped; -1 if it does not fit: then no further line is printed. `out` is empty unless it
  * is 1. */
 int brief_add(struct brief *b, struct str line, struct str hit, struct buf *out);
 /* After the last line: if there was no room for one, prints `{"more":true,"skip":N}`, with the N

@@ -1,5 +1,5 @@
 /*
- * choose_session - the session that a new message belongs to, and what the user is told of it. The
+ * choose_session - the session that a new message belongs to, and the message about it. The
  * histories were opened by choose_open.
  */
 #ifndef CHATHIST_CLI_CHOOSE_SESSION_H

@@ -29,7 +29,7 @@ void histories_add_own(struct histories *l, const struct config *c);
  * the program if the register cannot be read. */
 void histories_add_all(struct histories *l, const struct config *c);
 /* Keeps only the histories in whose name (history_name_add) `text` occurs; case does not count.
- * Ends the program if there is none. */
+ * Ends the program if no history is left. */
 void histories_restrict(struct histories *l, const char *text);
 void histories_release(struct histories *l);
 

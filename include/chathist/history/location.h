@@ -90,7 +90,8 @@ struct history {
     bool safe;       /* no other user can have written the directory, the history, the pointer */
     bool marked;     /* the mark is of this file */
     bool outdated;   /* the mark has the form of an earlier version */
-    bool trusted;    /* pointer, index and mark.from count; true for what is yet to be made */
+    bool
+        trusted; /* pointer, index and mark.from count; also true for files that do not exist yet */
     bool keeps_copies; /* the history gets a second name; an existing one is renewed in any case */
     bool entered;      /* store_enter has succeeded */
     bool announced;    /* history_announce was called */
@@ -163,7 +164,7 @@ char *history_marks(const struct history *h);
 bool history_is_marked(struct history *h, int fd);
 /* Writes the mark: what is stored from offset `size` on is the account's. When an account first
  * stores something in an existing place, all rights are taken from others (0700 and 0600), and
- * pointer and index, which came with it, are removed. Returns 0, also if no token can be made (see
+ * the pointer and the index of the place are removed. Returns 0, also if no token can be made (see
  * on_unmarked); or -1 with *e set. */
 int history_mark(struct history *h, int fd, off_t size, struct err *e);
 /* Adds a session to the mark, because the user has named it. Returns 0, or -1 with *e set. */

@@ -40,7 +40,7 @@ void titles_add_known(struct titles *t, struct str known);
 /* Returns the title that counts, or NULL. It lives until the next title is added. */
 const struct title *titles_find(const struct titles *t);
 /* Adds a text that stands for these titles: the ones that are not replaced, and the ids of those
- * that are. Nothing is added if there is no title. */
+ * that are. Without titles nothing is added. */
 void titles_write(const struct titles *t, struct buf *out);
 void titles_release(struct titles *t);
 

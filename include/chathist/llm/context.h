@@ -43,7 +43,7 @@ struct context_message {
     char *tool_calls;   /* assistant: a non-empty JSON array of {"id","name","args"}, or NULL */
     char *tool_call_id; /* tool: the call that this answers, or NULL */
     bool failed;        /* tool: the call failed */
-    bool ran;           /* assistant: chat ran its calls, as far as it was not killed */
+    bool ran;           /* assistant: chat ran its calls, unless it was killed */
     /* For an assistant message: its signed thinking or all of its blocks, as a JSON array, and the
      * server that sent them (context_blocks). They do not count against max_bytes, but in a window
      * of tokens. May be NULL. */
@@ -145,7 +145,7 @@ bool context_fit(struct context *c, size_t window, size_t most);
  * one role are merged with a blank line between them; this includes an unanswered prompt and this
  * turn's, and the model's text and the calls that follow it. Call this once, after context_cut. */
 void context_settle(struct context *c);
-/* Returns the blocks of the message that go back to that server, which are those that it sent, or
+/* Returns the blocks of the message that this server sent and gets back, or
  * STR_NONE: another server refuses foreign signatures and does not know the members. */
 struct str context_blocks(const struct context_message *m, struct context_server asked);
 /* Returns true if message i belongs to a loop of calls and results that has not ended, that is, if

@@ -79,7 +79,7 @@ struct tool_job {
                                     * releases it */
     bool failed;                   /* the result describes a failure */
     bool done;
-    bool reported;    /* the watch was told that it is done */
+    bool reported;    /* the watch knows that it is done */
     int64_t began;    /* a time of time_ticks, set by tool_run; 0: the call has not begun */
     int64_t deadline; /* the same; INT64_MAX: none. A kind may put it off */
     void *state;      /* belongs to the kind until the job is done, then NULL */

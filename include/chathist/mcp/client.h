@@ -186,8 +186,8 @@ void mcp_name_tools(struct mcp_server *const *servers, size_t count,
 void mcp_end(struct mcp_server *const *servers, size_t count, int64_t grace_ms, int hurry_fd);
 
 /*
- * Reads a CallToolResult into a job, which is done then. Blocks of text and resources with a text
- * are added to its result as they are, with a newline between blocks. Any other block becomes a
+ * Reads a CallToolResult into a job and ends the job. Blocks of text and resources with a text
+ * are added to its result unchanged, with a newline between blocks. Any other block becomes a
  * line in brackets that describes it. Without any text the structured content is added as JSON. A
  * long text is shortened like that of an executable (tool_add_ends). If the tool reports an error
  * or did not finish, the result begins with `the tool failed`. Images that providers take are added

@@ -66,7 +66,7 @@ void query_release(struct query *q);
 /* Returns whether the text has no term: every message is a hit. */
 bool query_is_empty(const struct query *q);
 
-/* Adds the wanted words and phrases to a pattern, each as a group of its own after those that it
+/* Adds the wanted words and phrases to a pattern, each as a new group after those that it
  * has: for a search, and to mark the words in a text. If the pattern is empty then, an empty text
  * is added, which matches everywhere. Returns 0, or -1 with *e set (ERR_USAGE: too many). */
 int query_add_words(const struct query *q, struct pattern *p, struct err *e);

@@ -2,7 +2,7 @@
  * session_search - finds the sessions whose messages together hold all texts: for hist-search
  * --in-session, and for the box of hist-browse and /search when no message holds all of them.
  *
- * Each text is looked for by a search of its own (search/search.h), the newest message first. Only
+ * Each text has its own search (search/search.h), the newest message first. Only
  * places in the file are kept; session_search_read reads a message again.
  */
 #ifndef CHATHIST_SEARCH_SESSION_SEARCH_H

@@ -94,7 +94,7 @@ void skip_map_load(struct skip_map *m, const struct history *h, const struct ski
  * Threads may call this at once for different blocks. */
 void skip_map_sum(const struct skip_map *m, off_t at, const char *bytes, size_t n);
 /* Returns the end of the last range that must be read, at or before `end` and after `least`;
- * `least` if there is none. */
+ * `least` if no range must be read. */
 off_t skip_map_end(const struct skip_map *m, off_t end, off_t least);
 /* Returns where the range begins that ends at `end`, but at least `least`. */
 off_t skip_map_begin(const struct skip_map *m, off_t end, off_t least);
