@@ -70,6 +70,12 @@ int main(int argc, char **argv)
         chat_args_release(&args);
         return out_close(&chat.events.out, 0);
     }
+    if (args.save) {
+        if (preset_save(&args, &e) < 0)
+            die_err(&e);
+        chat_args_release(&args);
+        return 0;
+    }
     presets_load(&presets, &args);
     interactive = input_interactive(&args);
     if (!args.models && !interactive)

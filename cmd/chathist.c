@@ -7,6 +7,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/path.h"
 #include "chathist/base/process.h"
+#include "chathist/chat/setup.h"
 #include "chathist/chat/suite.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
@@ -24,13 +25,13 @@ static const struct opt options[] = {
     {OPT_JSON, "json", OPT_FLAG, NULL, "print JSON: a line for each, or one object"},
     {0, NULL, OPT_FLAG, NULL, NULL},
 };
-#define COMMANDS "info|models|templates|personas"
+#define COMMANDS "info|models|templates|personas|key|setup"
 static const struct program program = {"chathist",
-                                       "list the programs, or print where everything is",
-                                       "[" COMMANDS "]", OPT_CHOICE, options};
+                                       "list the programs, say where everything is, set up a model",
+                                       "[" COMMANDS "] [PROVIDER]", OPT_CHOICE, options};
 
 /* In the order of COMMANDS; LIST is without one. */
-enum command { INFO, MODELS, TEMPLATES, PERSONAS, LIST };
+enum command { INFO, MODELS, TEMPLATES, PERSONAS, KEY, SETUP, LIST };
 
 /* Adds an option of `models` for chat, as one word. */
 static void add_for_chat(struct words *given, int key, const char *value)
@@ -88,6 +89,22 @@ static void check_history(const struct history *h)
     err_release(&e);
 }
 
+/* Stores the key of a provider, or asks for all first settings if that is NULL. */
+static int set_up(const char *self, const char *provider)
+{
+    struct config config;
+    struct err e = ERR_INIT;
+
+    if (config_load(&config, &e) < 0)
+        die_err(&e);
+    if (provider)
+        setup_store_key(&config, provider);
+    else
+        setup_run(&config, self);
+    config_release(&config);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct words given = {0}; /* options of `models` */
@@ -107,10 +124,14 @@ int main(int argc, char **argv)
     command = count > 0 ? (enum command)opt_choice(COMMANDS, str_of(words[0])) : LIST;
     if (given.count > 0 && command != MODELS)
         die_usage("%.*s is only for models", (int)strcspn(given.at[0], "="), given.at[0]);
-    if (count > 1)
-        die_usage("'%s' is one argument too many", words[1]);
-    if (args.common.json && (command == TEMPLATES || command == PERSONAS))
+    if (count > (command == KEY ? 2 : 1))
+        die_usage("'%s' is one argument too many", words[command == KEY ? 2 : 1]);
+    if (command == KEY && count < 2)
+        die_usage("the name of a provider is expected after key");
+    if (args.common.json && command != INFO && command != LIST && command != MODELS)
         die_usage("--json is not for %s", words[0]);
+    if (command == KEY || command == SETUP)
+        return set_up(argv[0], command == KEY ? words[1] : NULL);
     if (command != INFO && command != LIST)
         run_chat(argv[0], words[0], &args.common, &given);
     out_start(&out, args.common.color);

@@ -40,7 +40,8 @@ enum {
     KEY_EFFORT,
     KEY_MAX_TOKENS,
     KEY_HEADER,
-    KEY_TITLE
+    KEY_TITLE,
+    KEY_SAVE
 };
 
 static const struct opt options[] = {
@@ -53,6 +54,8 @@ static const struct opt options[] = {
     {KEY_PERSONA, "persona", OPT_PERSONA, "NAME",
      "a system prompt from a file: the persona NAME, or a path"},
     {'t', "template", OPT_TEMPLATE, "NAME", "put the prompt into the template NAME, or a path"},
+    {KEY_SAVE, "save", OPT_TEXT, "NAME",
+     "store these options and the prompt as the template NAME, and ask nothing"},
     {KEY_VAR, "var", OPT_TEXT, "NAME=VALUE",
      "the value of {{NAME}} in the template; may be repeated"},
     {'f', "file", OPT_FILE, "FILE",
@@ -88,7 +91,8 @@ static const struct opt options[] = {
     {KEY_CACHED, "cached", OPT_FLAG, NULL, NULL},
     {KEY_TEMPLATES, "templates", OPT_FLAG, NULL, NULL},
     {KEY_PERSONAS, "personas", OPT_FLAG, NULL, NULL},
-    {KEY_SCHEMA, "schema", OPT_FILE, "FILE", "ask for JSON that matches this JSON Schema"},
+    {KEY_SCHEMA, "schema", OPT_FILE, "FILE",
+     "ask for JSON that matches this JSON Schema, or a line: 'name, age int'"},
     {'x', "extract", OPT_FLAG, NULL, "print the answer's first code block only"},
     {KEY_NO_MARKDOWN, "no-markdown", OPT_FLAG, NULL, "on a terminal, print Markdown unchanged"},
     {KEY_REASONING, "reasoning", OPT_FLAG, NULL, "show the model's reasoning on standard error"},
@@ -202,6 +206,7 @@ static bool set_text_argument(struct chat_args *a, int key, const char *value)
         {KEY_TITLE, &a->title},
         {'O', &a->output},
         {'t', &a->template_name},
+        {KEY_SAVE, &a->save},
         {KEY_PERSONA, &a->persona},
         {KEY_MESSAGES, &a->messages},
         {KEY_SCHEMA, &a->schema},
@@ -313,11 +318,11 @@ static void set_argument(struct chat_args *a, int key, char *value)
     }
 }
 
-/* Ends the program if there is a prompt, or an option that has no effect on a list. `by` names the
- * allowed options and ends with 0. */
+/* Ends the program if there is an option that has no effect on a list or a template, or a prompt for
+ * a list. `by` names the allowed options and ends with 0. */
 static void check_list(const struct chat_args *a, const char *list, const int *by)
 {
-    if (a->words_count > 0)
+    if (a->words_count > 0 && !a->save)
         die_usage("--%s takes no prompt", list);
     for (size_t i = 0; options[i].key; i++) {
         const int *key = by;
@@ -406,6 +411,9 @@ static void check_combination(struct chat_args *a)
                                     'v',
                                     0};
 
+    static const int of_save[] = {KEY_SAVE,       'S', 'm',          'p', KEY_EFFORT,
+                                  KEY_MAX_TOKENS, 'o', KEY_NO_STDIN, 0};
+
     if (a->list && a->common.json)
         die_usage("--json cannot be given with --%s", a->list);
     if (a->extract && a->common.json)
@@ -415,6 +423,8 @@ static void check_combination(struct chat_args *a)
         check_list(a, a->list, of_list);
     if (a->models)
         check_list(a, "models", of_models);
+    if (a->save)
+        check_list(a, "save", of_save);
     if (a->regenerate || a->edit)
         check_again(a);
     if (a->vars.count > 0 && !a->template_name && !a->persona)

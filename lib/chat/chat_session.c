@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "chathist/base/checksum.h"
 #include "chathist/base/time.h"
@@ -16,6 +17,7 @@
 #include "chathist/llm/http.h"
 #include "chathist/llm/models.h"
 #include "chathist/llm/provider.h"
+#include "chat/schema_line.h"
 
 static void choose_server(struct chat_session *t)
 {
@@ -42,13 +44,20 @@ static void choose_server(struct chat_session *t)
 
 static void read_schema(struct chat_session *t)
 {
+    struct str text = t->args->schema ? str_of(t->args->schema) : STR_NONE;
+    struct buf json = BUF_INIT(SIZE_MAX);
     struct err e = ERR_INIT;
 
-    if (!t->args->schema)
+    if (!text.p)
         return;
-    t->schema = schema_read(t->args->schema, &e);
+    if (!schema_line_is(text) || access(text.p, F_OK) == 0)
+        t->schema = schema_read(text.p, &e);
+    else if (schema_line_write(text, &json, &e) == 0 &&
+             !(t->schema = schema_new(buf_str(&json), &e)))
+        err_set(&e, ERR_USAGE, "cannot use schema '%s': %s", text.p, err_text(&e));
     if (!t->schema)
         die_err(&e);
+    buf_release(&json);
     if (*schema_unchecked(t->schema) && !t->args->common.quiet)
         warnf("schema '%s': sent to the server, but not checked here: %s", t->args->schema,
               schema_unchecked(t->schema));
@@ -496,8 +505,8 @@ static int conclude_turn(struct chat_session *t, struct turn *turn, struct err *
                                       : "the answer is empty");
     if (t->args->extract && turn->finished)
         events_code(&t->events, &turn->answer, e);
-    if (turn->finished && t->schema)
-        schema_check(t->schema, buf_str(&turn->answer.text), e);
+    if (turn->finished && t->schema && schema_check(t->schema, buf_str(&turn->answer.text), e) < 0)
+        err_set(e, ERR_FAILURE, "answer does not match '%s': %s", t->args->schema, err_text(e));
     if (e->kind == ERR_NONE)
         events_done(&t->events, turn);
     else

@@ -41,28 +41,34 @@ static void offer_key(struct key_source *s, enum key_kind kind, const char *valu
             .kind = kind, .value = mem_copy(text.p, text.n), .name = mem_text(name)};
 }
 
-/* Returns the name of the provider's key file if it exists, else NULL. The caller frees it. */
-static char *key_file(const struct config *c, const char *provider)
+/* Returns the name under which the key of a provider is configured. */
+static const char *key_name(const struct provider *p)
+{
+    return p->key_name ? p->key_name : p->name;
+}
+
+char *server_key_path(const struct config *c, const struct provider *p)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
-    struct stat st;
-    char *file = NULL;
+    char *path;
 
-    buf_addf(&name, "chathist/keys/%s", provider);
-    if (c->config_home)
-        file = path_join(c->config_home, buf_c(&name));
+    buf_addf(&name, "chathist/keys/%s", key_name(p));
+    path = c->config_home ? path_join(c->config_home, buf_c(&name)) : NULL;
     buf_release(&name);
+    return path;
+}
+
+/* Returns the name of the provider's key file if it exists, else NULL. The caller frees it. */
+static char *key_file(const struct config *c, const struct provider *p)
+{
+    char *file = server_key_path(c, p);
+    struct stat st;
+
     if (file && lstat(file, &st) < 0) {
         free(file);
         file = NULL;
     }
     return file;
-}
-
-/* Returns the name under which the key of a provider is configured. */
-static const char *key_name(const struct provider *p)
-{
-    return p->key_name ? p->key_name : p->name;
 }
 
 /* Finds where the key of a provider comes from. With `any`, keys that are not set for one provider
@@ -74,7 +80,7 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
     const char *const variables[] = {p->key_variable, p->shared_key_variable, p->token_variable};
     bool in_environment = c->from[SETTING_API_KEY_COMMAND] == CONFIG_ENVIRONMENT;
     struct buf own = BUF_INIT(BUF_SMALL);
-    char *file = key_file(c, key_name(p));
+    char *file = key_file(c, p);
 
     *s = (struct key_source){0};
     if (any)
@@ -100,13 +106,33 @@ static void key_find(struct key_source *s, const struct config *c, const struct 
     free(file);
 }
 
-static bool key_in_configuration(const struct config *c, const char *provider)
+static bool key_in_configuration(const struct config *c, const struct provider *p)
 {
-    char *file = key_file(c, provider);
-    bool there = file || config_named(c, SETTING_API_KEY_COMMAND, provider);
+    char *file = key_file(c, p);
+    bool there = file || config_named(c, SETTING_API_KEY_COMMAND, key_name(p));
 
     free(file);
     return there;
+}
+
+static void key_release(struct key_source *s)
+{
+    secret_free(s->value);
+    free(s->name);
+}
+
+enum key_kind server_key_kind(const struct config *c, const struct provider *p, struct buf *name)
+{
+    struct key_source s;
+    enum key_kind kind;
+
+    key_find(&s, c, p, p->needs_key || p->service);
+    kind = s.kind;
+    buf_clear(name);
+    if (kind == KEY_VARIABLE)
+        buf_add_c(name, s.name);
+    key_release(&s);
+    return kind;
 }
 
 static void key_check_names(const struct providers *known, const struct config *c)
@@ -573,6 +599,25 @@ static bool is_set(const char *variable)
 /* The most servers that are looked for. */
 #define PROBES_MAX 8
 
+/* Returns the URL at which a server of the provider on this machine is looked for. The caller frees
+ * it. */
+static char *probe_url(const struct provider *p)
+{
+    char *url = url_of_variable(p);
+
+    return url ? url : mem_text(p->base_url);
+}
+
+bool server_answers(const struct provider *p)
+{
+    char *url = probe_url(p);
+    struct model_probe probe = {.provider = p, .base_url = url};
+
+    models_probe(&probe, 1);
+    free(url);
+    return probe.there;
+}
+
 /* Looks for a server on the loopback ports. Returns false if none answers. One that another user
  * owns is passed over, and then the others are looked for again. */
 static bool probe_loopback(struct server *s)
@@ -584,9 +629,7 @@ static bool probe_loopback(struct server *s)
     for (const struct provider *const *p = provider_all(); *p && count < PROBES_MAX; p++) {
         if (!(*p)->probe.path)
             continue;
-        urls[count] = url_of_variable(*p);
-        if (!urls[count])
-            urls[count] = mem_text((*p)->base_url);
+        urls[count] = probe_url(*p);
         probes[count] = (struct model_probe){.provider = *p, .base_url = urls[count]};
         count++;
     }
@@ -613,7 +656,7 @@ static const struct provider *first_set_up(const struct providers *known, const 
                                 is_set((*p)->token_variable)))
             return *p;
     for (const struct provider *const *p = known->at; *p; p++)
-        if ((*p)->needs_key && key_in_configuration(c, (*p)->name))
+        if ((*p)->needs_key && key_in_configuration(c, *p))
             return *p;
     return NULL;
 }
@@ -663,8 +706,8 @@ static int no_server(const struct server *s, const char *looked, struct err *e)
                  strchr(s->model, ':'));
     result = err_set(e, ERR_USAGE,
                      "%sno model server is configured%s: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
-                     "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo' (it answers with your own "
-                     "prompt)",
+                     "CHAT_BASE_URL or CHAT_PROVIDER, run 'chathist setup', or try '-p echo' (it "
+                     "answers with your own prompt)",
                      buf_c(&why), looked);
     buf_release(&typed);
     buf_release(&why);
@@ -842,8 +885,7 @@ void server_release(struct server *s)
     free(s->model);
     free(s->base_url);
     free(s->address);
-    secret_free(s->key_source.value);
-    free(s->key_source.name);
+    key_release(&s->key_source);
     secret_free(s->key);
     refusals_release(&s->refused);
     server_headers_release(&s->headers);

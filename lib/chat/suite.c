@@ -39,7 +39,7 @@ static const struct {
     {PROGRAM_PREFIX "hist-check", "verify a history"},
     {PROGRAM_PREFIX "hist-stats", "count messages and tokens"},
     {PROGRAM_PREFIX "hist-mcp", "let agents search the histories, by MCP"},
-    {PROGRAM_PREFIX "chathist", "list the programs, or print where everything is"},
+    {PROGRAM_PREFIX "chathist", "list the programs, say where everything is, set up a model"},
 };
 
 void suite_list(struct out *out, bool json)

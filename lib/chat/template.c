@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/path.h"
 #include "chathist/base/utf8.h"
@@ -171,6 +172,15 @@ static void read_preset_text(struct preset *p, struct err *e)
 
 /* ---- its settings ---- */
 
+/* The keys that a file can set, but for `system` and options. */
+static const struct {
+    const char *key;
+    enum setting setting;
+} keys[] = {{"model", SETTING_MODEL},
+            {"provider", SETTING_PROVIDER},
+            {"effort", SETTING_EFFORT},
+            {"max_tokens", SETTING_MAX_TOKENS}};
+
 static const struct str fence = STR("---");
 
 /* Ends a piece of the text with NUL, in place of the blank or newline after it. */
@@ -190,20 +200,12 @@ static int take_setting(struct preset *p, struct str key, struct str value, size
 {
     static const struct str option = STR("option.");
 
-    const struct {
-        const char *key;
-        const char **to;
-    } settings[] = {{"model", &p->setting[SETTING_MODEL]},
-                    {"provider", &p->setting[SETTING_PROVIDER]},
-                    {"effort", &p->setting[SETTING_EFFORT]},
-                    {"max_tokens", &p->setting[SETTING_MAX_TOKENS]}};
-
-    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-        if (str_eq_c(key, settings[i].key)) {
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (str_eq_c(key, keys[i].key)) {
             if (text_value_fault(value))
-                return err_set(e, ERR_USAGE, "line %zu: bad value of %s: %s", line, settings[i].key,
+                return err_set(e, ERR_USAGE, "line %zu: bad value of %s: %s", line, keys[i].key,
                                text_value_fault(value));
-            *settings[i].to = terminated(p, value);
+            p->setting[keys[i].setting] = terminated(p, value);
             return 0;
         }
     if (str_eq_c(key, "system") && strcmp(p->kind, "template") == 0) {
@@ -401,6 +403,50 @@ void presets_release(struct presets *p)
     preset_release(&p->persona);
     free(p->vars);
     buf_release(&p->system);
+}
+
+/* ---- a new one ---- */
+
+/* Adds `PREFIXKEY = VALUE`. */
+static int add_line(struct buf *out, const char *prefix, const char *key, struct str value,
+                    struct err *e)
+{
+    if (str_has_control(value))
+        return err_set(e, ERR_USAGE, "cannot save '%s' in a template: its value has several lines",
+                       key);
+    buf_addf(out, "%s%s = %.*s\n", prefix, key, (int)value.n, value.p);
+    return 0;
+}
+
+int preset_save(const struct chat_args *a, struct err *e)
+{
+    struct preset p = {.kind = "template", .name = a->save, .text = BUF_INIT(PRESET_MAX)};
+    struct buf body = BUF_INIT(PRESET_MAX);
+    char *file = preset_file(&p, e), *dir = file ? path_parent(file) : NULL;
+    int result = dir ? file_make_dirs(dir, e) : -1;
+
+    buf_add_c(&p.text, "---\n");
+    for (size_t i = 0; result >= 0 && i < sizeof keys / sizeof *keys; i++)
+        if (a->setting[keys[i].setting])
+            result = add_line(&p.text, "", keys[i].key, str_of(a->setting[keys[i].setting]), e);
+    if (result >= 0 && a->system)
+        result = add_line(&p.text, "", "system", str_of(a->system), e);
+    for (size_t i = 0; result >= 0 && i < a->options_count; i++)
+        result = add_line(&p.text, "option.", a->options[i].key, a->options[i].value, e);
+    buf_add_c(&p.text, "---\n");
+    prompt_add_words(&body, a->words, a->words_count);
+    buf_addf(&p.text, "%s\n", body.len > 0 ? buf_c(&body) : "{{input}}");
+    if (result >= 0 && access(file, F_OK) == 0)
+        result = err_set(e, ERR_USAGE, "there is a template '%s': remove '%s' first", p.name, file);
+    else if (result >= 0)
+        result = file_replace(file, buf_str(&p.text), e);
+    if (result >= 0)
+        notef("chat -t %s uses '%s'", p.name, file);
+    preset_release(&p);
+    buf_release(&body);
+    free(file);
+    free(dir);
+    return result < 0 ? -1 : 0;
 }
 
 /* ---- the list ---- */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/owner.h"
 #include "chathist/base/path.h"
@@ -318,6 +319,50 @@ static int read_file(struct config *c, struct err *e)
         result = read_setting(c, str_cut(&rest, '\n'), file, number, e);
     buf_release(&text);
     free(file);
+    return result;
+}
+
+/* Replaces the last line of the text that sets the key, or adds one. */
+static void set_line(struct buf *text, const char *key, struct str value)
+{
+    struct str rest = buf_str(text), found = STR_NONE, line;
+    struct buf changed = BUF_INIT(SIZE_MAX);
+
+    while (rest.p) {
+        struct str part;
+
+        line = part = str_cut(&rest, '\n');
+        if (str_eq_c(str_trim(str_cut(&part, '=')), key) && part.p)
+            found = line;
+    }
+    if (!found.p)
+        found = (struct str){buf_c(text) + text->len, 0};
+    buf_add(&changed, text->data, (size_t)(found.p - buf_c(text)));
+    if (changed.len > 0 && changed.data[changed.len - 1] != '\n')
+        buf_add_byte(&changed, '\n');
+    buf_addf(&changed, "%s = %.*s", key, (int)value.n, value.p);
+    if (found.n == 0)
+        buf_add_byte(&changed, '\n');
+    buf_add(&changed, found.p + found.n, text->len - (size_t)(found.p + found.n - buf_c(text)));
+    buf_release(text);
+    *text = changed;
+}
+
+int config_store(const char *key, struct str value, struct err *e)
+{
+    char *file = config_user_file("config"), *dir = file ? path_parent(file) : NULL;
+    struct buf text = BUF_INIT(BUF_LINE);
+    int result = -1;
+
+    if (!file)
+        err_set(e, ERR_FAILURE, "cannot store '%s': there is no home directory", key);
+    else if (file_make_dirs(dir, e) >= 0 && read_config_text(file, &text, e) >= 0) {
+        set_line(&text, key, value);
+        result = file_replace(file, buf_str(&text), e);
+    }
+    buf_release(&text);
+    free(file);
+    free(dir);
     return result;
 }
 

@@ -44,6 +44,24 @@ int confirm_line(int tty, int cancel_fd, struct buf *line)
     return 1;
 }
 
+int confirm_secret(int tty, int cancel_fd, const char *question, struct buf *line)
+{
+    struct termios shown, hidden;
+    int came;
+
+    if (tcgetattr(tty, &shown) < 0)
+        return 0;
+    hidden = shown;
+    hidden.c_lflag &= ~(tcflag_t)ECHO;
+    hidden.c_lflag |= ECHONL;
+    if (tcsetattr(tty, TCSAFLUSH, &hidden) < 0)
+        return 0;
+    confirm_say(tty, str_of(question));
+    came = confirm_line(tty, cancel_fd, line);
+    tcsetattr(tty, TCSANOW, &shown);
+    return came;
+}
+
 char confirm_letter(const struct buf *line)
 {
     struct str text = str_trim(buf_str(line));

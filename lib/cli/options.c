@@ -223,12 +223,14 @@ void opt_start(struct opt_parser *p, const struct program *program, int argc, ch
     optind = 1;
 }
 
-/* Returns the operands as in the synopsis; those of a choice without its brackets. */
+/* Returns the operands as in the synopsis; of a choice the first one, without its brackets. */
 static struct str operand_words(const struct program *program)
 {
     struct str words = str_of(program->operands);
 
-    return program->operand_kind == OPT_CHOICE ? (struct str){words.p + 1, words.n - 2} : words;
+    if (program->operand_kind != OPT_CHOICE)
+        return words;
+    return (struct str){words.p + 1, strcspn(words.p + 1, "]")};
 }
 
 /* Handles a common option. Returns false if the key is not one. */

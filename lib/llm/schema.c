@@ -24,7 +24,6 @@ struct schema {
     struct buf text;
     struct str value; /* the JSON value in `text` */
     cJSON *root;
-    char *file; /* for messages; NULL */
     struct buf unchecked;
     unsigned fits; /* the dialects that accept it, bits of enum schema_dialect */
 };
@@ -614,9 +613,7 @@ struct schema *schema_read(const char *file, struct err *e)
         err_set(e, ERR_USAGE, "bad value '%s' for --schema: a file is expected", file);
     } else if (file_read(file, &text, e) < 0 || text_clean(&text, file, e) < 0) {
         e->kind = ERR_USAGE;
-    } else if ((s = schema_new(buf_str(&text), &why)) && cJSON_IsObject(s->root)) {
-        s->file = mem_text(file);
-    } else {
+    } else if (!(s = schema_new(buf_str(&text), &why)) || !cJSON_IsObject(s->root)) {
         err_set(e, ERR_USAGE, "cannot use schema '%s': %s", file,
                 s ? "is not an object" : err_text(&why));
         schema_free(s);
@@ -634,7 +631,6 @@ void schema_free(struct schema *s)
     cJSON_Delete(s->root);
     buf_release(&s->text);
     buf_release(&s->unchecked);
-    free(s->file);
     free(s);
 }
 
@@ -667,9 +663,7 @@ int schema_check(struct schema *s, struct str answer, struct err *e)
         mistake(&w, "has a number that is too long");
     else
         held = apply(&w, s->root, parsed);
-    if (!held && s->file)
-        err_set(e, ERR_FAILURE, "answer does not match '%s': %s", s->file, buf_c(&w.why));
-    else if (!held)
+    if (!held)
         err_set(e, ERR_FAILURE, "%s", buf_c(&w.why));
     cJSON_Delete(parsed);
     buf_release(&w.why);

@@ -12,6 +12,7 @@
 #include "chathist/base/file_replace.h"
 #include "chathist/base/id.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/process.h"
 #include "chathist/base/utf8.h"
 #include "chathist/chat/chat_session.h"
 #include "chathist/chat/prompt.h"
@@ -406,6 +407,38 @@ static int expand_typed(const struct preset *p, struct str rest, struct buf *out
         buf_addf(out, "%s%.*s", out->len > 0 ? "\n\n" : "", (int)rest.n, rest.p);
     free(vars);
     return result;
+}
+
+static void run_insert(struct repl *r, struct str rest)
+{
+    struct buf printed = BUF_INIT(PROMPT_MAX), text = BUF_INIT(PROMPT_MAX);
+    char shell[] = "/bin/sh", flag[] = "-c", *command = mem_copy(rest.n > 0 ? rest.p : "", rest.n);
+    char *argv[] = {shell, flag, command, NULL};
+    struct err e = ERR_INIT;
+    int status = 0;
+
+    if (rest.n > 0) {
+        line_lend(r->line, true);
+        status = process_read(argv, NULL, &printed, line_signals_fd(), &e);
+        line_lend(r->line, false);
+        utf8_add_repaired(&text, str_trim(buf_str(&printed)));
+    }
+    if (rest.n == 0)
+        warnf("a command is expected after /insert");
+    else if (status < 0)
+        repl_report(&e);
+    else if (status > 0)
+        warnf("nothing is inserted: the command ended with status %d", status);
+    else if (printed.overflow)
+        warnf("nothing is inserted: the command printed over %zu MiB", PROMPT_MAX >> 20);
+    else if (text.len == 0)
+        warnf("nothing is inserted: the command printed nothing");
+    else
+        line_begin_with(r->line, buf_str(&text));
+    buf_release(&printed);
+    buf_release(&text);
+    err_release(&e);
+    free(command);
 }
 
 static void run_template(struct repl *r, struct str rest)
@@ -880,6 +913,7 @@ static const struct repl_command *first_command(void)
         {"copy", "", "copy the last answer to the clipboard", run_copy, NULL},
         {"file", "[FILE|-]", "attach a file to the next prompt (-: none), or list them", run_file,
          offer_files},
+        {"insert", "COMMAND", "put what a command prints into the next prompt", run_insert, NULL},
         {"save", "[-a] FILE", "write the conversation, or (-a) the last answer, to a file",
          run_save, offer_files},
         {"Settings", "", "", NULL, NULL},

@@ -27,7 +27,7 @@ load ../helper
     stdout_empty
     stderr_is "chathist: unknown command 'inof': did you mean info? (see 'chathist --help')"
     run_expect 2 chathist sessions
-    stderr_is "chathist: unknown command 'sessions': info, models, templates or personas is expected (see 'chathist --help')"
+    stderr_is "chathist: unknown command 'sessions': info, models, templates, personas, key or setup is expected (see 'chathist --help')"
     for args in '-p echo' 'info --cached' 'templates --base-url=http://127.0.0.1'; do
         # shellcheck disable=SC2086 # words
         run_expect 2 chathist $args
@@ -194,4 +194,110 @@ load ../helper
     hist_line s user hello >x.jsonl
     run_expect 0 chathist info --history "$PWD/x.jsonl"
     stdout_lacks $'\e'
+}
+
+# configure LINE...: the user's configuration.
+configure() {
+    mkdir -p "$HOME/.config/chathist"
+    printf '%s\n' "$@" >"$HOME/.config/chathist/config"
+}
+
+# stored FILE TEXT: only the user can read the file, which has this line.
+stored() {
+    [[ $(stat -c %a "$1") == 600 ]] || fail "mode of $1: $(stat -c %a "$1")"
+    printf '%s\n' "$2" >wanted
+    same "$1" wanted "$1"
+}
+
+@test "chathist: key stores a key from standard input or a terminal, which does not show it" {
+    local keys=$HOME/.config/chathist/keys
+    run_expect 0 chathist key openai <<<' sk-one '
+    stdout_empty
+    stderr_is "the key of openai is in '$keys/openai'"
+    stored "$keys/openai" sk-one
+    run_expect 0 on_tty --wait 'not shown\): ' --type 'sk-two\n' chathist key openai
+    stdout_lacks sk-two
+    stored "$keys/openai" sk-two
+    OPENAI_API_KEY=sk-three run_expect 0 chathist key openai < <(printf 'sk-four\r\nrest\n')
+    stderr_has 'chathist: OPENAI_API_KEY is set, and comes first'
+    stored "$keys/openai" sk-four
+    # Ctrl-C stores nothing, and the terminal shows what is typed again.
+    run_expect 0 on_tty --wait 'not shown\): ' --type '\x03' --wait 'status 130' --type 'visible\n' \
+        --wait 'visible\s+read visible' bash -c 'trap : INT; chathist key openai; echo status $?; read -r line; echo "read $line"'
+    stored "$keys/openai" sk-four
+    configure 'service.own.base_url = https://own.example/v1'
+    run_expect 0 chathist key own <<<sk-own
+    stored "$keys/own" sk-own
+}
+
+@test "chathist: key refuses what is no key and no provider, and keeps the old one" {
+    local keys=$HOME/.config/chathist/keys row
+    run_expect 0 chathist key openai <<<sk-old
+    while IFS='|' read -r row line; do
+        run_expect 2 chathist key openai < <(printf "$row")
+        stderr_is "chathist: cannot store the key: $line"
+    done <<'END'
+\n|it is empty
+|it is empty
+a b\n|white space or a control character in it
+a\001b\n|white space or a control character in it
+END
+    stored "$keys/openai" sk-old
+    run_expect 2 chathist key opneai <<<x
+    stderr_is "chathist: unknown provider 'opneai' (see 'chathist --help')"
+    run_expect 2 chathist key openai-chat <<<x
+    stderr_has "'openai-chat' has the key of 'openai': chathist key openai"
+    run_expect 2 chathist key echo <<<x
+    stderr_has "'echo' asks no server and has no key"
+    run_expect 2 chathist key <<<x
+    stderr_has 'the name of a provider is expected after key'
+    run_expect 2 chathist key openai more <<<x
+    stderr_has "'more' is one argument too many"
+    rm "$keys/openai"
+    mkfifo "$keys/openai"
+    run_expect 2 chathist key openai <<<sk-new
+    stderr_is "chathist: cannot write '$keys/openai': is a FIFO"
+}
+
+@test "chathist: setup asks for provider, key and model, and keeps other lines of the configuration" {
+    local config=$HOME/.config/chathist/config
+    start_llm --models m-one,m-two
+    unset OPENAI_API_KEY OPENAI_BASE_URL CHAT_MODEL
+    configure '# mine' 'model = old' 'max_messages = 5' "service.near.base_url = http://127.0.0.1:$LLM_PORT/v1" 'service.far.base_url = https://far.example/v1'
+    run_expect 0 on_tty --wait 'Number or name' --type 'nowhere\n' --wait 'is none of them' --type 'near\n' \
+        --wait '(?s)m-two.*number or name' --type '2\n' --wait 'other programs' --type '\n' --wait 'Try' chathist setup
+    printf '%s\n' '# mine' 'model = near:m-two' 'max_messages = 5' "service.near.base_url = http://127.0.0.1:$LLM_PORT/v1" \
+        'service.far.base_url = https://far.example/v1' >wanted
+    same configuration wanted "$config"
+    run_expect 0 on_tty --wait 'Number or name' --type 'far\n' --wait 'not shown\): ' --type 'sk-far\n' \
+        --wait 'number or name' --type 'big\n' --wait 'other programs' --type '\n' chathist setup
+    stdout_lacks sk-far
+    stored "$HOME/.config/chathist/keys/far" sk-far
+    grep -qx 'model = far:big' "$config"
+    # An empty answer leaves everything as it is.
+    cp "$config" before
+    run_expect 130 on_tty --wait 'Number or name' --type '\x03' chathist setup
+    same configuration before "$config"
+    run_expect 2 setsid chathist setup
+    stderr_has "chathist: setup asks questions and needs a terminal"
+}
+
+@test "chathist: setup leaves the key to a program, and the configuration prints it" {
+    local config=$HOME/.config/chathist/config
+    mkdir bin
+    cat >bin/pass <<'END'
+#!/bin/sh
+case $1 in
+insert) cat >"$HOME/kept" ;;
+*) cat "$HOME/kept" ;;
+esac
+END
+    chmod +x bin/pass
+    configure 'service.far.base_url = https://far.example/v1'
+    PATH=$PWD/bin:$PATH run_expect 0 on_tty --wait 'Number or name' --type 'far\n' --wait 'not shown\): ' \
+        --type 'sk-far\n' --wait 'by pass\s+Number \[1\]' --type 'pass\n' --wait 'number or name' --type 'big\n' \
+        --wait 'other programs' --type '\n' chathist setup
+    [[ ! -e $HOME/.config/chathist/keys/far ]] || fail 'the key is in a file as well'
+    grep -qx 'api_key_command.far = pass chathist/far' "$config"
+    [[ $(<"$HOME/kept") == sk-far ]] || fail "kept: $(<"$HOME/kept")"
 }

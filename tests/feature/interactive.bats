@@ -1006,6 +1006,22 @@ X
     screen_has "cannot open 'fifo': is a FIFO" 'no file is attached'
 }
 
+@test "interactive: /insert puts what a command prints into the next prompt" {
+    terminal
+    converse
+    type_lines '/insert printf "first\nsecond\n"'
+    screen_has 'second'
+    type_lines ' and more'
+    screen_has '1 message'
+    said 2 $'first\nsecond and more' $'first\nsecond and more\n[1 message]'
+    type_lines '/insert exit 3' '/insert' '/insert true'
+    screen_has 'nothing is inserted: the command ended with status 3' 'a command is expected after /insert' \
+        'nothing is inserted: the command printed nothing'
+    type_lines next
+    screen_has '3 messages'
+    said 4 next $'next\n[3 messages]'
+}
+
 @test "interactive: /save writes a file, and overwrites none without being told to" {
     hist_line talk assistant calls '' '{"tool_calls":[{"id":"c","name":"ls","args":{"a":1}}],"model":"m"}' >"$HISTORY"
     terminal

@@ -254,3 +254,34 @@ END
     run_expect 2 chat -x --schema item.json hello
     stderr_is "chat: only one of --extract and --schema can be given (see 'chat --help')"
 }
+
+@test "schema: a line of fields is a schema of an object" {
+    printf 'name\nage int: in years\n\nscores [float], bold: a\n' >lines
+    start_llm --reply '{"name":"x","age":"old","tags":[]}'
+    run_expect 1 chat --no-store --schema 'name, age int: in years, tags [str],' ask
+    stderr_is "chat: answer does not match 'name, age int: in years, tags [str],': /age: is not an integer"
+    request 1 | jq -c '.response_format.json_schema.schema' >got
+    printf '%s\n' '{"type":"object","properties":{"name":{"type":"string"},"age":{"type":"integer","description":"in years"},"tags":{"type":"array","items":{"type":"string"}}},"required":["name","age","tags"],"additionalProperties":false}' >wanted
+    same schema wanted got
+    run_expect 1 chat --no-store --schema $'ok bool\nwhy: first, second' ask
+    stderr_has 'has no "ok"'
+    request 2 | jq -r '.response_format.json_schema.schema.properties.why.description' >got
+    echo 'first, second' >wanted
+    same 'a description with a comma' wanted got
+    # A file of that name comes first.
+    echo '{"type":"object"}' >'a, b'
+    run_expect 0 chat --no-store --schema 'a, b' ask
+    while IFS='|' read -r line reason; do
+        run_expect 2 chat --no-store --schema "$line" ask
+        stderr_is "chat: bad value for --schema: $reason"
+    done <<'END'
+name text|'name' has the type 'text': str, int, float, bool or one of them in brackets is expected
+name [int|'name' has the type '[int': str, int, float, bool or one of them in brackets is expected
+a b c|'a' has the type 'b c': str, int, float, bool or one of them in brackets is expected
+na.me, x|'na.me' is no name: letters, digits, '_' and '-' are expected
+x, [int]|'[int]' is no name: letters, digits, '_' and '-' are expected
+, |a name is expected
+END
+    run_expect 2 chat --no-store --schema 'a, b int, a' ask
+    stderr_is "chat: cannot use schema 'a, b int, a': /properties/a: is there twice"
+}

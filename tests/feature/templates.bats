@@ -297,3 +297,33 @@ refused() {
     run_expect 1 bash -c 'exec chat --templates >/dev/full'
     stderr_has 'chat: cannot write to standard output: No space left on device'
 }
+
+@test "templates: --save stores options and prompt as a template, and replaces none" {
+    local file=$CONFIG/templates/tr
+    rmdir "$CONFIG/templates"
+    run_expect 0 chat -m echo:x -S 'Be brief' -o delay_ms=0 --effort low 'Into {{language:English}}:' '{{input}}' --save tr
+    stdout_empty
+    stderr_is "chat -t tr uses '$file'"
+    printf '%s\n' --- 'model = echo:x' 'effort = low' 'system = Be brief' 'option.delay_ms = 0' --- 'Into {{language:English}}: {{input}}' >wanted
+    same template wanted "$file"
+    [[ ! -e $HISTORY ]]
+    remember "$file"
+    run_expect 2 chat --save tr -m other <<<'not read'
+    stderr_is "chat: there is a template 'tr': remove '$file' first"
+    unchanged "$file"
+    run_expect 0 chat --save plain -p echo
+    sends hello -t plain hello
+    sends 'two lines' -t plain 'two lines'
+    refused "cannot save 'system' in a template: its value has several lines" --save multi -S $'a\nb'
+    [[ ! -e $CONFIG/templates/multi ]]
+    refused "--tool cannot be given with --save" --save x -T @web_search
+    refused "--template cannot be given with --save" --save x -t tr
+    refused "bad name '' for a template" --save ''
+    refused "bad name '.x' for a template" --save .x
+    chmod 500 "$CONFIG/templates"
+    if [[ $(id -u) -ne 0 ]]; then
+        run_expect 1 chat --save y
+        stderr_has "$CONFIG/templates/y"
+    fi
+    chmod 700 "$CONFIG/templates"
+}

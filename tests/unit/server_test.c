@@ -163,8 +163,8 @@ TEST(provider_model_url_and_key)
          CHOSEN("mistral", "a/b:c", "https://api.mistral.ai/v1", "m")},
         {"", ENV("none"), UNSET, UNSET,
          REFUSED("no model server is configured: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
-                 "CHAT_BASE_URL or CHAT_PROVIDER, or try '-p echo' (it answers with your own "
-                 "prompt)")},
+                 "CHAT_BASE_URL or CHAT_PROVIDER, run 'chathist setup', or try '-p echo' (it "
+                 "answers with your own prompt)")},
     };
 
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)

@@ -31,8 +31,9 @@ struct chat_args {
     const char *system;   /* NULL: not given */
     const char *title;    /* of the session; NULL: not given */
     const char *output;   /* the file for images of the answer; NULL: not given */
-    const char *schema;   /* a file's name; NULL: not given */
+    const char *schema;   /* a file's name or a line of fields; NULL: not given */
     const char *template_name, *persona;     /* NULL: not given */
+    const char *save;                        /* the name of a template to store; NULL: not given */
     const char *list;                        /* "templates" or "personas" to list; NULL: neither */
     struct arg_list vars, files, tools, mcp; /* each of vars is NAME=VALUE */
     struct ask_option *options;

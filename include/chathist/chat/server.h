@@ -43,6 +43,14 @@ struct server {
     struct refusals refused; /* by the model at this server */
 };
 
+/* Returns the path of the file that may hold the provider's key, whether it exists or not. The
+ * caller frees it; NULL without a home directory. */
+char *server_key_path(const struct config *c, const struct provider *p);
+/* Returns where the provider's key would come from, and sets *name to the variable if it is one. */
+enum key_kind server_key_kind(const struct config *c, const struct provider *p, struct buf *name);
+/* Returns whether the provider, which has a probe, runs on this machine. Takes a few tenths of a
+ * second at most. */
+bool server_answers(const struct provider *p);
 /* Adds the services of the configuration. Returns 0, or -1 with ERR_USAGE if one has no base URL or
  * cannot be used. The caller calls providers_release in either case. */
 int server_providers(struct providers *known, const struct config *c, struct err *e);

@@ -100,6 +100,11 @@ void presets_expand(struct presets *p, const struct chat_args *a, struct buf *pr
                     bool attached);
 void presets_release(struct presets *p);
 
+/* Stores model, provider, effort, max_tokens, options and system prompt of the arguments, and the
+ * words as the text (`{{input}}` without words), as the template a->save. Returns 0, or -1 with *e
+ * set: a template of that name exists, a value has several lines, or the file cannot be written. */
+int preset_save(const struct chat_args *a, struct err *e);
+
 /* Calls fn with each name in `templates` or `personas`, sorted. Returns 0, or -1 with *e set. */
 typedef void preset_fn(void *arg, const char *kind, const char *name);
 int presets_each(const char *what, preset_fn *fn, void *arg, struct err *e);

@@ -58,8 +58,8 @@ enum {
 
 struct program {
     const char *name;
-    const char *purpose;        /* completes "NAME - " */
-    const char *operands;       /* as in the synopsis: "[PROMPT…]"; of OPT_CHOICE "[THIS|THAT]" */
+    const char *purpose;  /* completes "NAME - " */
+    const char *operands; /* as in the synopsis: "[PROMPT…]"; of OPT_CHOICE "[THIS|THAT]…" */
     enum opt_kind operand_kind; /* OPT_FLAG: none */
     const struct opt *options;
 };

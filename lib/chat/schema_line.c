@@ -1,0 +1,89 @@
+#include "chat/schema_line.h"
+
+#include <string.h>
+
+#include "chathist/base/json.h"
+
+bool schema_line_is(struct str text)
+{
+    return text.n > 0 && text.p[0] != '{' && text.p[0] != '/' &&
+           (memchr(text.p, ',', text.n) || memchr(text.p, ' ', text.n) ||
+            memchr(text.p, '\n', text.n));
+}
+
+static bool is_name(struct str name)
+{
+    for (size_t i = 0; i < name.n; i++)
+        if (!ascii_is_letter(name.p[i]) && !ascii_is_digit(name.p[i]) && name.p[i] != '_' &&
+            name.p[i] != '-')
+            return false;
+    return name.n > 0;
+}
+
+/* Returns the type as JSON Schema names it, or NULL. */
+static const char *type_name(struct str type)
+{
+    static const struct {
+        const char *ours, *name;
+    } types[] = {{"str", "string"}, {"int", "integer"}, {"float", "number"}, {"bool", "boolean"}};
+
+    if (type.n == 0)
+        return "string";
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (str_eq_c(type, types[i].ours) || str_eq_c(type, types[i].name))
+            return types[i].name;
+    return NULL;
+}
+
+/* Adds `"NAME":{"type":…}`. */
+static int add_field(struct buf *out, struct str name, struct str type, struct str description,
+                     struct err *e)
+{
+    bool list = str_starts(type, STR("[")) && str_ends(type, STR("]"));
+    struct str one = list ? str_trim((struct str){type.p + 1, type.n - 2}) : type;
+    const char *known = type_name(one);
+
+    if (!is_name(name))
+        return err_set(e, ERR_USAGE,
+                       "bad value for --schema: '%.*s' is no name: letters, digits, '_' and '-' "
+                       "are expected",
+                       (int)name.n, name.p);
+    if (!known)
+        return err_set(e, ERR_USAGE,
+                       "bad value for --schema: '%.*s' has the type '%.*s': str, int, float, bool "
+                       "or one of them in brackets is expected",
+                       (int)name.n, name.p, (int)one.n, one.p);
+    json_add_string(out, name);
+    buf_addf(out, list ? ":{\"type\":\"array\",\"items\":{\"type\":\"%s\"}" : ":{\"type\":\"%s\"",
+             known);
+    if (description.n > 0)
+        json_add_member(out, "description", description);
+    buf_add_byte(out, '}');
+    return 0;
+}
+
+int schema_line_write(struct str text, struct buf *out, struct err *e)
+{
+    char separator = memchr(text.p, '\n', text.n) ? '\n' : ',';
+    struct buf required = BUF_INIT(SIZE_MAX);
+    int result = 0;
+
+    buf_add_c(out, "{\"type\":\"object\",\"properties\":{");
+    while (result == 0 && text.p) {
+        struct str description = str_trim(str_cut(&text, separator)), type, name;
+
+        if (description.n == 0)
+            continue;
+        type = str_trim(str_cut(&description, ':'));
+        name = str_cut(&type, ' ');
+        buf_add_c(out, required.len > 0 ? "," : "");
+        buf_add_c(&required, required.len > 0 ? "," : "");
+        json_add_string(&required, name);
+        result = add_field(out, name, str_trim(type), str_trim(description), e);
+    }
+    if (result == 0 && required.len == 0)
+        result = err_set(e, ERR_USAGE, "bad value for --schema: a name is expected");
+    buf_addf(out, "},\"required\":[%s],\"additionalProperties\":false}", buf_c(&required));
+    buf_release(&required);
+    return result;
+}
