@@ -13,6 +13,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/history/known.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/store.h"
 #include "chathist/history/title.h"
@@ -25,16 +26,17 @@
 #define NAMED_MAX 10
 #define NONE ((size_t)-1)
 
-/* Something that the history or a file has. A history has several marks for each line, so they are
- * small. */
+/* Something that the history or a file has: an entry of `marks`. A history has several for each
+ * line, so they are small. */
 struct mark {
-    uint64_t key;    /* a hash of what the mark stands for */
+    uint64_t key;    /* of known_key, or hash64 */
     uint32_t stored; /* how many of it the history has */
-    uint32_t line;   /* of a part: the number of its line in `ids`, from 1 */
     uint32_t source; /* number of the last file that had it; 0: the history */
-    /* The rest is about equal lines. */
-    uint32_t known; /* the most that the history or a file has had */
-    uint32_t given; /* how many file `source` has had so far */
+    uint32_t most;   /* of equal lines: the most that the history or a file has had */
+    union {
+        uint32_t line;  /* of a part: the number of its line in `ids`, from 1 */
+        uint32_t given; /* of equal lines: how many file `source` has had so far */
+    };
 };
 
 /* What a mark stands for, the seed of its hash. The last two exist once there is a line in our own
@@ -74,10 +76,7 @@ struct import {
     struct history *history;
     struct import_options options;
     uint64_t bad_lines;
-    struct mark *marks;
-    size_t marks_count, marks_cap;
-    uint32_t *slots; /* a hash table of the numbers of marks, from 1 */
-    size_t slots_size;
+    struct known marks;
     struct hash_map ids;           /* of lines that have an origin */
     struct hash_map session_names; /* -> sessions, as many as it has keys */
     struct session *sessions;
@@ -102,59 +101,27 @@ struct import {
 
 /* ---- what the history has ---- */
 
-/* Returns the slot of a mark, or the free slot for it. At least one slot is free. */
-static uint32_t *slot_of(const struct import *im, uint64_t key)
-{
-    size_t mask = im->slots_size - 1, i = (size_t)key & mask;
-
-    while (im->slots[i] > 0 && im->marks[im->slots[i] - 1].key != key)
-        i = (i + 1) & mask;
-    return &im->slots[i];
-}
-
-static void grow_slots(struct import *im)
-{
-    free(im->slots);
-    im->slots_size = im->slots_size > 0 ? im->slots_size * 2 : 64;
-    im->slots = mem_zalloc(im->slots_size * sizeof *im->slots);
-    for (size_t i = 0; i < im->marks_count; i++)
-        *slot_of(im, im->marks[i].key) = (uint32_t)i + 1;
-}
-
-static const struct mark *mark_find(const struct import *im, uint64_t key)
-{
-    uint32_t number = im->slots_size > 0 ? *slot_of(im, key) : 0;
-
-    return number > 0 ? &im->marks[number - 1] : NULL;
-}
-
 /* Returns the mark of a key, and adds it if necessary. It is valid until the next one is added. */
 static struct mark *mark_of(struct import *im, uint64_t key)
 {
-    uint32_t *slot;
+    return known_have(&im->marks, key);
+}
 
-    if (im->marks_count >= im->slots_size / 2)
-        grow_slots(im);
-    slot = slot_of(im, key);
-    if (*slot == 0) {
-        if (im->marks_count == UINT32_MAX)
-            mem_exhausted();
-        im->marks = mem_grow(im->marks, &im->marks_cap, im->marks_count + 1, sizeof *im->marks);
-        im->marks[im->marks_count++] = (struct mark){.key = key};
-        *slot = (uint32_t)im->marks_count;
-    }
-    return &im->marks[*slot - 1];
+static struct mark *mark_at(const struct import *im, size_t number)
+{
+    struct mark *marks = im->marks.entries;
+
+    return &marks[number];
+}
+
+static size_t mark_number(const struct import *im, const struct mark *mark)
+{
+    return (size_t)(mark - mark_at(im, 0));
 }
 
 static uint64_t id_key(struct str id)
 {
     return hash64(id, MARK_ID);
-}
-
-/* Returns the key of a part of an origin, or of an id, in a session. */
-static uint64_t key_in(struct str session, struct str text, enum mark_kind kind)
-{
-    return hash64(text, hash64(session, kind));
 }
 
 /* Returns the titles of a session. */
@@ -185,13 +152,13 @@ static size_t enter_line(struct import *im, const struct message *m, bool stored
         line = hash_map_number(&im->ids, &id) + 1;
     while (parts.p) {
         struct str name = str_cut(&parts, '+');
-        struct mark *record = mark_of(im, key_in(format, name, MARK_RECORD)), *part;
+        struct mark *record = mark_of(im, known_key(format, name, MARK_RECORD)), *part;
 
         record->line = record->line == 0 ? (uint32_t)line : record->line;
-        part = mark_of(im, key_in(session, name, MARK_PART));
+        part = mark_of(im, known_key(session, name, MARK_PART));
         if (part->line == 0) {
             part->line = (uint32_t)line;
-            first = first == NONE ? (size_t)(part - im->marks) : first;
+            first = first == NONE ? mark_number(im, part) : first;
         }
         part->stored += stored;
     }
@@ -206,14 +173,14 @@ static bool is_origin_known(const struct import *im, struct str origin)
     bool known = true;
 
     while (known && parts.p)
-        known = mark_find(im, key_in(session, str_cut(&parts, '+'), MARK_PART)) != NULL;
+        known = known_find(&im->marks, known_key(session, str_cut(&parts, '+'), MARK_PART)) != NULL;
     return known;
 }
 
 /* Sets *id to the id of the line that has a part of an origin. Returns false if no line has it. */
 static bool find_part(const struct import *im, struct str session, struct str part, struct str *id)
 {
-    const struct mark *found = mark_find(im, key_in(session, part, MARK_PART));
+    const struct mark *found = known_find(&im->marks, known_key(session, part, MARK_PART));
 
     if (found)
         *id = im->ids.entries[found->line - 1].key;
@@ -293,9 +260,9 @@ static size_t session_of(struct import *im, struct str name)
 
 /* ---- reading the history ---- */
 
-static void note_known(struct mark *lines, uint32_t n)
+static void raise_most(struct mark *lines, uint32_t n)
 {
-    lines->known = n > lines->known ? n : lines->known;
+    lines->most = n > lines->most ? n : lines->most;
 }
 
 static void count_stored(struct import *im, const struct message *m)
@@ -303,8 +270,8 @@ static void count_stored(struct import *im, const struct message *m)
     struct mark *lines = mark_of_line(im, m, m->session_id);
     size_t session = session_of(im, m->session_id);
 
-    note_known(lines, ++lines->stored);
-    mark_of(im, key_in(m->session_id, m->id, MARK_SESSION_ID))->source = 0;
+    raise_most(lines, ++lines->stored);
+    mark_of(im, known_key(m->session_id, m->id, MARK_SESSION_ID))->source = 0;
     im->sessions[session].lines++;
     im->sessions[session].existed = true;
 }
@@ -321,8 +288,8 @@ static int read_history(struct import *im, struct err *e)
     /* A history that became shorter was replaced. */
     if (im->seen > scan.size)
         im->seen = 0;
-    for (size_t i = 0; im->seen == 0 && i < im->marks_count; i++)
-        im->marks[i].stored = 0;
+    for (size_t i = 0; im->seen == 0 && i < im->marks.count; i++)
+        mark_at(im, i)->stored = 0;
     for (size_t i = 0; im->seen == 0 && i < im->session_names.count; i++)
         im->sessions[i].lines = 0;
     scan_from(&scan, im->seen);
@@ -417,7 +384,7 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
     (void)buf_room(lines, im->waiting.len);
     for (size_t i = 0, next = 0; i < im->pending_count; i++) {
         struct pending *p = &im->pending[i];
-        struct mark *same = &im->marks[p->mark];
+        struct mark *same = mark_at(im, p->mark);
 
         p->stored = p->nth <= same->stored;
         if (p->stored) {
@@ -498,7 +465,7 @@ static size_t count_given(struct import *im, const struct message *m, struct str
         lines->given = 0;
     lines->source = im->source_number;
     lines->given++;
-    return (size_t)(lines - im->marks);
+    return mark_number(im, lines);
 }
 
 /* Appends the ids in `replaces` to `kept`, without those of lines of the session that only the
@@ -512,7 +479,7 @@ static bool keep_own_ids(struct import *im, const struct message *m, struct str 
 
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
-        const struct mark *mark = mark_find(im, key_in(session, id, MARK_SESSION_ID));
+        const struct mark *mark = known_find(&im->marks, known_key(session, id, MARK_SESSION_ID));
 
         if (mark && mark->source != im->source_number)
             some = true;
@@ -593,12 +560,12 @@ static int give_line(struct import *im, const struct message *m, struct session 
                      struct err *e)
 {
     struct pending p = {.mark = lines,
-                        .nth = im->marks[lines].given,
+                        .nth = mark_at(im, lines)->given,
                         .session = (size_t)(s - im->sessions),
                         .is_title = message_is_title(m)};
 
     s->lines++;
-    note_known(&im->marks[lines], p.nth);
+    raise_most(mark_at(im, lines), p.nth);
     (void)enter_line(im, m, false);
     return add_pending(im, m->line, p, e);
 }
@@ -643,15 +610,15 @@ int import_give_line(struct source *source, const struct message *m, struct err 
     if (begin_tally(im, e) < 0)
         return -1;
     s = choose_session(im, m->session_id);
-    id = key_in(s->name, m->id, MARK_SESSION_ID);
+    id = known_key(s->name, m->id, MARK_SESSION_ID);
     lines = count_given(im, m, s->name);
-    has = im->marks[lines].given <= im->marks[lines].known;
+    has = mark_at(im, lines)->given <= mark_at(im, lines)->most;
     if (!has)
         m = alter_line(im, m, s, &c);
     if (m) {
         s->given++;
         /* If another line has the same id, that line does not belong to the file. */
-        if (has || !mark_find(im, id))
+        if (has || !known_find(&im->marks, id))
             mark_of(im, id)->source = im->source_number;
         count_of(im)->known += has && !message_is_title(m);
         if (!has)
@@ -679,7 +646,7 @@ static void set_id(const struct import *im, struct draft *d, struct str origin)
         buf_clear(&id);
         buf_addf(&id, "%" PRId64 "-%08" PRIx32, ms, (uint32_t)hash);
         buf_add_byte(&seed, '+');
-    } while (mark_find(im, id_key(buf_str(&id))));
+    } while (known_find(&im->marks, id_key(buf_str(&id))));
     draft_set_text(d, FIELD_ID, buf_str(&id));
     buf_release(&id);
     buf_release(&seed);
@@ -707,7 +674,8 @@ static void set_array(struct draft *d, enum field f, const struct buf *elements)
 static void set_forked(const struct import *im, struct draft *d, struct str origin)
 {
     struct str parts = origin, rest = str_cut(&parts, '/'), format = str_cut(&rest, ':');
-    const struct mark *record = mark_find(im, key_in(format, str_cut(&parts, '+'), MARK_RECORD));
+    const struct mark *record =
+        known_find(&im->marks, known_key(format, str_cut(&parts, '+'), MARK_RECORD));
 
     if (im->source->unique && record)
         draft_set_text(d, FIELD_FORKED_FROM, im->ids.entries[record->line - 1].key);
@@ -756,7 +724,7 @@ static int give_message(struct import *im, struct str line, struct err *e)
     (void)message_parse(&m, line);
     p.is_title = message_is_title(&m);
     p.mark = enter_line(im, &m, false);
-    note_known(mark_of_line(im, &m, m.session_id), 1);
+    raise_most(mark_of_line(im, &m, m.session_id), 1);
     result = add_pending(im, m.line, p, e);
     message_release(&m);
     return result;
@@ -849,6 +817,7 @@ struct import *import_new(struct history *h, const struct import_options *o, uin
 {
     struct import *im = mem_zalloc(sizeof *im);
 
+    im->marks = (struct known)KNOWN_INIT(struct mark);
     im->history = h;
     im->options = *o;
     buf_init(&im->waiting, SIZE_MAX);
@@ -941,8 +910,7 @@ void import_free(struct import *im)
     free(im->pending);
     buf_release(&im->waiting);
     free(im->results);
-    free(im->marks);
-    free(im->slots);
+    known_release(&im->marks);
     for (size_t i = 0; i < im->titled.count; i++)
         titles_release(&im->titles[i]);
     hash_map_release(&im->titled);
