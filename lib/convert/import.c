@@ -40,9 +40,8 @@ struct mark {
 };
 
 /* What a mark stands for, the seed of its hash. The last two exist once there is a line in our own
- * form. */
+ * form, and in a dry run. */
 enum mark_kind {
-    MARK_ID,         /* the id of a line */
     MARK_PART,       /* a part of an origin: its session and the part */
     MARK_RECORD,     /* a part of an origin: its format and the part */
     MARK_SESSION_ID, /* the session and the id of a line */
@@ -119,11 +118,6 @@ static size_t mark_number(const struct import *im, const struct mark *mark)
     return (size_t)(mark - mark_at(im, 0));
 }
 
-static uint64_t id_key(struct str id)
-{
-    return hash64(id, MARK_ID);
-}
-
 /* Returns the titles of a session. */
 static struct titles *titles_of(struct import *im, struct str session)
 {
@@ -136,20 +130,14 @@ static struct titles *titles_of(struct import *im, struct str session)
     return &im->titles[i];
 }
 
-/* Notes that a file or the history has a line: its id and the parts of its origin. Returns the
- * index of the mark of the first part that is new, or NONE. */
-static size_t enter_line(struct import *im, const struct message *m, bool stored)
+/* Notes that a file or the history has a line with this id and origin, which may be empty. Returns
+ * the index of the mark of the first part that is new, or NONE. */
+static size_t enter_origin(struct import *im, struct str id, struct str origin, bool stored)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str parts = message_text(m, FIELD_ORIGIN, &scratch), session = str_cut(&parts, '/');
-    struct str id = m->id, rest = session, format = str_cut(&rest, ':');
-    size_t first = NONE, line = 0;
+    struct str parts = origin, session = str_cut(&parts, '/');
+    struct str rest = session, format = str_cut(&rest, ':');
+    size_t first = NONE, line = parts.p ? hash_map_number(&im->ids, &id) + 1 : 0;
 
-    (void)mark_of(im, id_key(id));
-    if (message_is_title(m))
-        titles_add(titles_of(im, m->session_id), m);
-    if (parts.p)
-        line = hash_map_number(&im->ids, &id) + 1;
     while (parts.p) {
         struct str name = str_cut(&parts, '+');
         struct mark *record = mark_of(im, known_key(format, name, MARK_RECORD)), *part;
@@ -162,8 +150,18 @@ static size_t enter_line(struct import *im, const struct message *m, bool stored
         }
         part->stored += stored;
     }
-    buf_release(&scratch);
     return first;
+}
+
+/* Notes that a file or the history has a line. */
+static void enter_line(struct import *im, const struct message *m, bool stored)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    (void)enter_origin(im, m->id, message_text(m, FIELD_ORIGIN, &scratch), stored);
+    if (message_is_title(m))
+        titles_add(titles_of(im, m->session_id), m);
+    buf_release(&scratch);
 }
 
 /* Returns whether all parts of an origin are known. */
@@ -294,7 +292,7 @@ static int read_history(struct import *im, struct err *e)
         im->sessions[i].lines = 0;
     scan_from(&scan, im->seen);
     while ((got = scan_message(&scan, &m, NULL, e)) > 0) {
-        (void)enter_line(im, &m, true);
+        enter_line(im, &m, true);
         if (im->has_tally)
             count_stored(im, &m);
     }
@@ -448,6 +446,8 @@ static int begin_tally(struct import *im, struct err *e)
 
     if (im->has_tally)
         return 0;
+    if (im->pending_count > 0 && !im->options.dry_run && store_pending(im, e) < 0)
+        return -1;
     im->has_tally = true;
     im->seen = 0;
     result = read_history(im, e);
@@ -566,7 +566,7 @@ static int give_line(struct import *im, const struct message *m, struct session 
 
     s->lines++;
     raise_most(mark_at(im, lines), p.nth);
-    (void)enter_line(im, m, false);
+    enter_line(im, m, false);
     return add_pending(im, m->line, p, e);
 }
 
@@ -633,22 +633,20 @@ int import_give_line(struct source *source, const struct message *m, struct err 
 
 /* ---- messages of other programs ---- */
 
-/* Sets an id that no other message has. */
-static void set_id(const struct import *im, struct draft *d, struct str origin)
+/* Appends an id that no other imported message has. */
+static void add_id(const struct import *im, struct str origin, struct buf *id)
 {
-    struct buf id = BUF_INIT(BUF_SMALL), seed = BUF_INIT(BUF_LINE);
+    struct buf seed = BUF_INIT(BUF_LINE);
     int64_t ms = im->time > 0 ? im->time / 1000 : 0;
 
     buf_add_str(&seed, origin);
     do {
         uint64_t hash = hash_fnv(buf_str(&seed));
 
-        buf_clear(&id);
-        buf_addf(&id, "%" PRId64 "-%08" PRIx32, ms, (uint32_t)hash);
+        buf_clear(id);
+        buf_addf(id, "%" PRId64 "-%08" PRIx32, ms, (uint32_t)hash);
         buf_add_byte(&seed, '+');
-    } while (known_find(&im->marks, id_key(buf_str(&id))));
-    draft_set_text(d, FIELD_ID, buf_str(&id));
-    buf_release(&id);
+    } while (hash_map_find(&im->ids, buf_str(id)));
     buf_release(&seed);
 }
 
@@ -681,7 +679,8 @@ static void set_forked(const struct import *im, struct draft *d, struct str orig
         draft_set_text(d, FIELD_FORKED_FROM, im->ids.entries[record->line - 1].key);
 }
 
-static void fill_draft(struct import *im, struct draft *d, const struct import_message *m)
+static void fill_draft(struct import *im, struct draft *d, const struct import_message *m,
+                       struct str id)
 {
     struct buf text = BUF_INIT(BUF_LINE);
 
@@ -689,7 +688,7 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
         titles_draft(titles_of(im, buf_str(&m->session)), buf_str(&m->text), d);
     else
         draft_message(d, m->role, buf_str(&m->text));
-    set_id(im, d, buf_str(&m->origin));
+    draft_set_text(d, FIELD_ID, id);
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&m->session));
     time_add_iso(&text, im->time);
     draft_set_text(d, FIELD_TIMESTAMP, buf_str(&text));
@@ -715,25 +714,27 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
 }
 
 /* Stores the line of a new message. */
-static int give_message(struct import *im, struct str line, struct err *e)
+static int give_message(struct import *im, const struct import_message *m, struct str id,
+                        struct str line, struct err *e)
 {
-    struct message m = MESSAGE_INIT;
-    struct pending p = {.nth = 1, .session = NONE};
-    int result;
+    struct pending p = {.nth = 1, .session = NONE, .is_title = m->role == ROLE_OTHER};
+    struct message parsed = MESSAGE_INIT;
 
-    (void)message_parse(&m, line);
-    p.is_title = message_is_title(&m);
-    p.mark = enter_line(im, &m, false);
-    raise_most(mark_of_line(im, &m, m.session_id), 1);
-    result = add_pending(im, m.line, p, e);
-    message_release(&m);
-    return result;
+    p.mark = enter_origin(im, id, buf_str(&m->origin), false);
+    if (p.is_title || im->has_tally || im->options.dry_run) {
+        (void)message_parse(&parsed, line);
+        if (p.is_title)
+            titles_add(titles_of(im, parsed.session_id), &parsed);
+        raise_most(mark_of_line(im, &parsed, parsed.session_id), 1);
+        message_release(&parsed);
+    }
+    return add_pending(im, line, p, e);
 }
 
 int import_give(struct source *s, const struct import_message *m, struct err *e)
 {
     struct import *im = s->import;
-    struct buf line = BUF_INIT(BUF_LINE + 1);
+    struct buf line = BUF_INIT(BUF_LINE + 1), id = BUF_INIT(BUF_SMALL);
     struct err why = ERR_INIT;
     struct draft d;
     bool overflow = m->text.overflow || m->calls.overflow || m->origin.overflow;
@@ -751,13 +752,15 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
     if (m->time != IMPORT_NO_TIME)
         im->time = m->time;
     draft_init(&d);
-    fill_draft(im, &d, m);
+    add_id(im, buf_str(&m->origin), &id);
+    fill_draft(im, &d, m, buf_str(&id));
     if (overflow || draft_storable(&d, &why) < 0 || draft_format(&d, &line, &why) < 0)
         import_bad(s, overflow ? "longer than 64 MiB" : err_text(&why));
     else
-        result = give_message(im, buf_str(&line), e);
+        result = give_message(im, m, buf_str(&id), str_trim(buf_str(&line)), e);
     draft_release(&d);
     buf_release(&line);
+    buf_release(&id);
     err_release(&why);
     return result;
 }

@@ -490,17 +490,32 @@ static bool is_harness(const struct import_message *m, struct str text)
            regex_find(m->harness, text, 0, false, &at, &n, NULL) > 0;
 }
 
-void import_add_text(struct import_message *m, struct str text)
+/* Keeps the paragraph that begins at `from`. If it is empty or the program's own, the text is again
+ * as long as before. */
+static void end_text(struct import_message *m, size_t before, size_t from)
 {
-    if (text.n == 0)
-        return;
-    if (is_harness(m, text)) {
-        m->left_out = true;
-        return;
-    }
+    struct str text = str_skip(buf_str(&m->text), from);
+    bool harness = is_harness(m, text);
+
+    if (text.n == 0 || harness)
+        buf_truncate(&m->text, before);
+    m->left_out = m->left_out || harness;
+}
+
+/* Returns where the next paragraph of the text begins. */
+static size_t begin_text(struct import_message *m)
+{
     if (m->text.len > 0)
         buf_add_c(&m->text, "\n\n");
+    return m->text.len;
+}
+
+void import_add_text(struct import_message *m, struct str text)
+{
+    size_t before = m->text.len, from = begin_text(m);
+
     buf_add_str(&m->text, text);
+    end_text(m, before, from);
 }
 
 void import_add_call(struct import_message *m, struct str id, struct str name, struct str args)
@@ -555,11 +570,10 @@ void import_set_finish(struct import_message *m, struct str name)
 /* Appends a JSON string to the text. */
 static void add_string(struct import_message *m, struct str string)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
+    size_t before = m->text.len, from = begin_text(m);
 
-    import_add_text(m, json_text(string, &scratch));
-    m->text.overflow = m->text.overflow || scratch.overflow;
-    buf_release(&scratch);
+    (void)json_decode(string, &m->text);
+    end_text(m, before, from);
 }
 
 static void add_refusal(struct import_message *m, struct str refusal)
