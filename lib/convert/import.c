@@ -707,9 +707,11 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     draft_set_text(d, FIELD_ORIGIN, buf_str(&m->origin));
     set_optional(d, FIELD_MODEL, &m->model);
     set_optional(d, FIELD_PROVIDER, &m->provider);
+    set_optional(d, FIELD_RESPONSE, &m->response);
     if (!draft_has(d, FIELD_FORKED_FROM))
         draft_set_usage(d, &m->usage, STR_NONE);
     set_optional(d, FIELD_FINISH_REASON, &m->finish);
+    set_array(d, FIELD_CITATIONS, &m->citations);
     buf_release(&text);
 }
 
@@ -737,7 +739,8 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
     struct buf line = BUF_INIT(BUF_LINE + 1), id = BUF_INIT(BUF_SMALL);
     struct err why = ERR_INIT;
     struct draft d;
-    bool overflow = m->text.overflow || m->calls.overflow || m->origin.overflow;
+    bool overflow =
+        m->text.overflow || m->calls.overflow || m->citations.overflow || m->origin.overflow;
     int result = 0;
 
     s->yielded = s->yielded || m->left_out || !import_is_empty(m);

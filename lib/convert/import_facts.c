@@ -15,7 +15,7 @@
 /* The texts of a fact, beside those of its message. */
 #define FACT_TEXTS(f)                                                                              \
     {                                                                                              \
-        &(f)->session, &(f)->agent, &(f)->id, &(f)->parent, &(f)->response                         \
+        &(f)->session, &(f)->agent, &(f)->id, &(f)->parent                                         \
     }
 
 void fact_init(struct fact *f)
@@ -52,8 +52,7 @@ void fact_release(struct fact *f)
 
 #define FACTS_TEXTS(f)                                                                             \
     {                                                                                              \
-        &(f)->session, &(f)->agent, &(f)->suffix, &(f)->model, &(f)->provider, &(f)->main_session, \
-            &(f)->response                                                                         \
+        &(f)->session, &(f)->agent, &(f)->suffix, &(f)->model, &(f)->provider, &(f)->main_session  \
     }
 
 void facts_init(struct facts *f, struct source *s, const char *format)
@@ -96,8 +95,9 @@ void facts_release(struct facts *f)
 /* The records of a response can be on several lines, if a tool result or an earlier import
  * separates them. Subtracts from the usage of m what earlier lines have, so that tokens count
  * once. */
-static void count_once(struct facts *f, struct str response, struct import_message *m)
+static void count_once(struct facts *f, struct import_message *m)
 {
+    struct str response = buf_str(&m->response);
     size_t count = f->responses.count, n;
     struct usage *used;
 
@@ -148,11 +148,10 @@ static int flush_held(struct facts *f, struct err *e)
     int result = 0;
 
     if (f->held_count > 0 && f->held[0].role == ROLE_ASSISTANT && !import_is_empty(&f->held[0]))
-        count_once(f, buf_str(&f->response), &f->held[0]);
+        count_once(f, &f->held[0]);
     for (size_t i = 0; result == 0 && i < f->held_count; i++)
         result = import_give(f->source, &f->held[i], e);
     f->held_count = 0;
-    buf_clear(&f->response);
     return result;
 }
 
@@ -282,11 +281,12 @@ static bool set_session(struct facts *f, struct fact *fact)
 static int add_answer(struct facts *f, struct fact *fact, struct str part, struct err *e)
 {
     struct import_message *m = &fact->message, *held = f->held;
-    struct str response = buf_str(&fact->response);
+    struct str response = buf_str(&m->response);
     size_t before;
-    bool same = f->held_count == 1 && held->role == ROLE_ASSISTANT &&
-                str_eq(buf_str(&m->session), buf_str(&held->session)) &&
-                (fact->joins || (response.n > 0 && str_eq(response, buf_str(&f->response))));
+    bool same =
+        f->held_count == 1 && held->role == ROLE_ASSISTANT &&
+        str_eq(buf_str(&m->session), buf_str(&held->session)) &&
+        (fact->joins || (response.n > 0 && str_eq(response, buf_str(&f->held[0].response))));
 
     if (!same) {
         if (flush_held(f, e) < 0)
@@ -297,7 +297,7 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
         buf_add_str(&held->session, buf_str(&m->session));
         buf_add_str(&held->model, buf_str(m->model.len > 0 ? &m->model : &f->model));
         buf_add_str(&held->provider, buf_str(m->provider.len > 0 ? &m->provider : &f->provider));
-        buf_set(&f->response, response);
+        buf_add_str(&held->response, response);
         import_set_part(held, part);
     } else {
         import_add_part(held, part);
@@ -306,8 +306,7 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
     before = held->text.len + held->calls.len + (size_t)held->images;
     import_add_text(held, buf_str(&m->text));
     held->text.overflow = held->text.overflow || m->text.overflow;
-    import_join_calls(held, m);
-    held->images += m->images;
+    import_join(held, m);
     import_add_content(held, fact->content);
     usage_replace(&held->usage, &m->usage);
     if (held->text.len + held->calls.len + (size_t)held->images > before || held->text.overflow)
@@ -331,7 +330,7 @@ static int add_other(struct facts *f, struct fact *fact, struct str part, struct
             buf_add_str(&m->model, buf_str(&f->model));
         if (m->provider.len == 0)
             buf_add_str(&m->provider, buf_str(&f->provider));
-        count_once(f, buf_str(&fact->response), m);
+        count_once(f, m);
     }
     if (!hangs) {
         note_said(f, m, part);
@@ -359,11 +358,11 @@ int facts_message(struct facts *f, struct fact *fact, struct err *e)
         follow_parent(f, buf_str(&fact->parent));
     /* An earlier import may have stored some records of an answer before others were written. */
     if (m->role == ROLE_ASSISTANT && import_skips(f->source, buf_str(&m->session), part)) {
-        count_once(f, buf_str(&fact->response), m);
+        count_once(f, m);
         note_said(f, m, part);
         return 0;
     }
-    return m->role == ROLE_ASSISTANT && (fact->joins || fact->response.len > 0)
+    return m->role == ROLE_ASSISTANT && (fact->joins || m->response.len > 0)
                ? add_answer(f, fact, part, e)
                : add_other(f, fact, part, e);
 }

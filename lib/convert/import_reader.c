@@ -336,44 +336,43 @@ int source_rest(struct source *s, struct str *text, struct err *e)
 
 /* ---- messages ---- */
 
+#define MESSAGE_TEXTS(m)                                                                           \
+    {                                                                                              \
+        &(m)->text, &(m)->calls, &(m)->replaces, &(m)->session, &(m)->origin, &(m)->call_id,       \
+            &(m)->model, &(m)->provider, &(m)->finish, &(m)->response, &(m)->citations             \
+    }
+
 void import_message_init(struct import_message *m)
 {
-    struct buf *const large[] = {&m->text, &m->calls, &m->replaces};
-    struct buf *const small[] = {&m->session, &m->origin,   &m->call_id,
-                                 &m->model,   &m->provider, &m->finish};
+    struct buf *const large[] = {&m->text, &m->calls, &m->citations, &m->replaces};
+    struct buf *const texts[] = MESSAGE_TEXTS(m);
 
     *m = (struct import_message){.harness = NULL};
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_init(texts[i], BUF_SMALL);
     for (size_t i = 0; i < sizeof large / sizeof(struct buf *); i++)
-        buf_init(large[i], BUF_LINE);
-    for (size_t i = 0; i < sizeof small / sizeof(struct buf *); i++)
-        buf_init(small[i], BUF_SMALL);
+        large[i]->max = BUF_LINE;
     import_message_clear(m, ROLE_USER);
 }
 
 void import_message_release(struct import_message *m)
 {
-    buf_release(&m->text);
-    buf_release(&m->calls);
-    buf_release(&m->session);
-    buf_release(&m->origin);
-    buf_release(&m->call_id);
-    buf_release(&m->model);
-    buf_release(&m->provider);
-    buf_release(&m->finish);
-    buf_release(&m->replaces);
+    struct buf *const texts[] = MESSAGE_TEXTS(m);
+
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_release(texts[i]);
 }
 
 void import_message_clear(struct import_message *m, enum role role)
 {
+    struct buf *const texts[] = MESSAGE_TEXTS(m);
+
     m->role = role;
     m->time = IMPORT_NO_TIME;
     usage_init(&m->usage);
     import_message_rewind(m);
-    buf_clear(&m->session);
-    buf_clear(&m->origin);
-    buf_clear(&m->model);
-    buf_clear(&m->provider);
-    buf_clear(&m->finish);
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_clear(texts[i]);
 }
 
 void import_message_rewind(struct import_message *m)
@@ -381,6 +380,7 @@ void import_message_rewind(struct import_message *m)
     buf_clear(&m->text);
     buf_clear(&m->calls);
     buf_clear(&m->call_id);
+    buf_clear(&m->citations);
     buf_clear(&m->replaces);
     m->images = 0;
     m->failed = m->left_out = false;
@@ -547,12 +547,31 @@ void import_add_id(struct buf *list, struct str id)
     buf_release(&text);
 }
 
-void import_join_calls(struct import_message *m, const struct import_message *more)
+/* Appends elements to a list of JSON values. */
+static void add_elements(struct buf *list, const struct buf *more)
 {
-    if (m->calls.len > 0 && more->calls.len > 0)
-        buf_add_byte(&m->calls, ',');
-    buf_add_str(&m->calls, buf_str(&more->calls));
-    m->calls.overflow = m->calls.overflow || more->calls.overflow;
+    if (list->len > 0 && more->len > 0)
+        buf_add_byte(list, ',');
+    buf_add_str(list, buf_str(more));
+    list->overflow = list->overflow || more->overflow;
+}
+
+void import_join(struct import_message *m, const struct import_message *more)
+{
+    add_elements(&m->calls, &more->calls);
+    add_elements(&m->citations, &more->citations);
+    m->images += more->images;
+}
+
+void import_add_citations(struct import_message *m, struct str array)
+{
+    for (struct json_iter it = json_iter(array); !it.object && json_next(&it);) {
+        if (json_type(it.value) != JSON_OBJECT)
+            continue;
+        if (m->citations.len > 0)
+            buf_add_byte(&m->citations, ',');
+        json_add_compact(&m->citations, it.value);
+    }
 }
 
 void import_set_finish(struct import_message *m, struct str name)
@@ -586,21 +605,25 @@ static void add_refusal(struct import_message *m, struct str refusal)
 
 static void add_block(struct import_message *m, struct str block)
 {
-    static const char *const keys[] = {"type", "text", "id", "name", "input", "refusal"};
+    static const char *const keys[] = {"type",  "text",    "id",        "name",
+                                       "input", "refusal", "citations", "annotations"};
     static const char *const texts[] = {"text", "input_text", "output_text", NULL};
-    static const char *const images[] = {"image", "image_url", "input_image", NULL};
-    enum { TYPE, TEXT, ID, NAME, INPUT, REFUSAL, COUNT };
+    static const char *const attached[] = {"image",    "image_url",  "input_image",
+                                           "document", "input_file", NULL};
+    enum { TYPE, TEXT, ID, NAME, INPUT, REFUSAL, CITATIONS, ANNOTATIONS, COUNT };
     struct buf id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
     struct str value[COUNT];
 
     if (json_type(block) == JSON_STRING)
         add_string(m, block);
     json_pick(block, keys, value, COUNT);
+    import_add_citations(m, value[CITATIONS]);
+    import_add_citations(m, value[ANNOTATIONS]);
     if (import_is_one_of(value[TYPE], texts))
         add_string(m, value[TEXT]);
     else if (json_is_text(value[TYPE], "refusal"))
         add_refusal(m, value[REFUSAL]);
-    else if (import_is_one_of(value[TYPE], images))
+    else if (import_is_one_of(value[TYPE], attached))
         m->images++;
     else if (json_is_text(value[TYPE], "tool_use"))
         import_add_call(m, json_text(value[ID], &id), json_text(value[NAME], &name), value[INPUT]);

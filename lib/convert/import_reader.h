@@ -99,7 +99,9 @@ struct import_message {
     struct buf model;
     struct buf provider;
     struct buf finish;
-    struct buf replaces; /* ids of lines in the history: JSON strings separated by commas */
+    struct buf response;  /* the id of the response at the service */
+    struct buf citations; /* objects, JSON, separated by commas */
+    struct buf replaces;  /* ids of lines in the history: JSON strings separated by commas */
     int64_t images;
     bool failed; /* the result of a call that failed */
     struct usage usage;
@@ -146,13 +148,15 @@ void import_add_text(struct import_message *m, struct str text);
  * of OpenAI have it; another value is kept as a string. A call without an id gets its name as id.
  * */
 void import_add_call(struct import_message *m, struct str id, struct str name, struct str args);
-/* Appends the calls of another message. */
-void import_join_calls(struct import_message *m, const struct import_message *more);
+/* Appends the calls, citations and images of another message. */
+void import_join(struct import_message *m, const struct import_message *more);
 /* Appends an id to a list such as m->replaces, unless it is the last one there. */
 void import_add_id(struct buf *list, struct str id);
+/* Appends the objects of an array to the citations. */
+void import_add_citations(struct import_message *m, struct str array);
 /* Appends content: a JSON string, or an array of strings and content blocks as the interfaces of
- * OpenAI and Anthropic have them. Texts, refusals and tool calls are added, images are counted,
- * other blocks are ignored. */
+ * OpenAI and Anthropic have them. Texts with their citations, refusals and tool calls are added,
+ * images and documents are counted, other blocks are ignored. */
 void import_add_content(struct import_message *m, struct str content);
 
 /* Returns whether the message has neither text, calls nor images. A tool result is never empty. */

@@ -751,6 +751,19 @@ static void take_content(lua_State *L, struct fact *fact)
     lua_settop(L, 1);
 }
 
+/* Takes the sources: an array of objects in JSON, or a table of tables. */
+static void take_citations(lua_State *L, struct import_message *m)
+{
+    struct state *s = state_of(L);
+
+    if (lua_getfield(L, 1, "citations") != LUA_TNIL) {
+        buf_clear(&s->other);
+        add_value(L, 2, &s->other, 0);
+        import_add_citations(m, buf_str(&s->other));
+    }
+    lua_settop(L, 1);
+}
+
 static enum role take_role(lua_State *L)
 {
     struct state *s = state_of(L);
@@ -773,8 +786,8 @@ static int script_message(lua_State *L)
     const struct {
         const char *name;
         struct buf *to;
-    } texts[] = {{"session", &fact->session}, {"agent", &fact->agent},       {"id", &fact->id},
-                 {"parent", &fact->parent},   {"response", &fact->response}, {"model", &m->model},
+    } texts[] = {{"session", &fact->session}, {"agent", &fact->agent},    {"id", &fact->id},
+                 {"parent", &fact->parent},   {"response", &m->response}, {"model", &m->model},
                  {"provider", &m->provider},  {"result_of", &m->call_id}};
 
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -798,6 +811,7 @@ static int script_message(lua_State *L)
     if (lua_getfield(L, 1, "images") == LUA_TNUMBER)
         m->images = lua_tointeger(L, -1) > 0 ? lua_tointeger(L, -1) : 0;
     lua_settop(L, 1);
+    take_citations(L, m);
     (void)lua_getfield(L, 1, "usage");
     read_usage(L, &m->usage);
     lua_settop(L, 1);
