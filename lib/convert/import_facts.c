@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 
 /* An answer is given when this many messages are held. */
@@ -316,7 +317,85 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
     return 0;
 }
 
-/* Gives a message that is not joined; the results of tools in its content are messages, too. */
+/* Gives m, or holds it if it hangs on the answer that is held, and clears it for the next message of
+ * its record. The messages after the first have `.1`, `.2`, … after their part. */
+static int give_piece(struct facts *f, struct import_message *m, struct str part, size_t *given,
+                      bool hangs, struct err *e)
+{
+    struct buf own = BUF_INIT(BUF_SMALL);
+    bool some = !import_is_empty(m);
+    int result = 0;
+
+    buf_add_str(&own, part);
+    if (*given > 0)
+        buf_addf(&own, ".%zu", *given);
+    import_set_part(m, buf_str(&own));
+    if (!hangs) {
+        result = import_give(f->source, m, e);
+    } else {
+        struct import_message *held = hold(f), empty = *held;
+
+        *held = *m;
+        *m = empty;
+        m->role = held->role;
+        m->time = held->time;
+        buf_add_str(&m->session, buf_str(&held->session));
+        f->source->yielded = true;
+    }
+    *given += some;
+    import_message_rewind(m);
+    buf_release(&own);
+    return result;
+}
+
+/* A text that belongs to a call begins a new message if there was text before. Returns whether such
+ * a text is at `at`. */
+static bool is_said_with_call(const struct import_message *m, const struct json_iter *at)
+{
+    struct json_iter next = *at;
+
+    return m->role == ROLE_ASSISTANT && m->text.len > 0 && json_has_type(at->value, "text") &&
+           json_next(&next) && json_has_type(next.value, "tool_use");
+}
+
+static bool is_blank(const struct import_message *m)
+{
+    return m->text.len == 0 && !m->text.overflow && m->calls.len == 0 && m->images == 0;
+}
+
+/* Gives a message with content, of which each result of a tool is a message, too. */
+static int give_pieces(struct facts *f, struct import_message *m, struct str part,
+                       struct str content, bool hangs, struct err *e)
+{
+    enum role role = m->role;
+    struct json_iter it = json_iter(content);
+    size_t given = 0;
+    int result = 0;
+
+    if (json_type(content) != JSON_ARRAY)
+        import_add_content(m, content);
+    while (result == 0 && json_type(content) == JSON_ARRAY && json_next(&it)) {
+        bool is_result = json_has_type(it.value, "tool_result");
+
+        if ((is_result && !is_blank(m)) || is_said_with_call(m, &it))
+            result = give_piece(f, m, part, &given, hangs, e);
+        if (!is_result) {
+            import_add_block(m, it.value);
+            continue;
+        }
+        m->role = ROLE_TOOL;
+        m->failed = json_is_true(json_get(it.value, "is_error"));
+        (void)json_decode(json_get(it.value, "tool_use_id"), &m->call_id);
+        import_add_content(m, json_get(it.value, "content"));
+        if (result == 0)
+            result = give_piece(f, m, part, &given, hangs, e);
+        m->role = role;
+    }
+    return result == 0 && (given == 0 || !is_blank(m)) ? give_piece(f, m, part, &given, hangs, e)
+                                                       : result;
+}
+
+/* Gives a message that is not joined. */
 static int add_other(struct facts *f, struct fact *fact, struct str part, struct err *e)
 {
     struct import_message *m = &fact->message;
@@ -324,7 +403,6 @@ static int add_other(struct facts *f, struct fact *fact, struct str part, struct
 
     if (!hangs && flush_held(f, e) < 0)
         return -1;
-    import_set_part(m, part);
     if (m->role == ROLE_ASSISTANT) {
         if (m->model.len == 0)
             buf_add_str(&m->model, buf_str(&f->model));
@@ -332,15 +410,8 @@ static int add_other(struct facts *f, struct fact *fact, struct str part, struct
             buf_add_str(&m->provider, buf_str(&f->provider));
         count_once(f, m);
     }
-    if (!hangs) {
-        note_said(f, m, part);
-        return import_give_content(f->source, m, fact->content, e);
-    }
-    import_add_content(m, fact->content);
-    f->source->yielded = true;
     note_said(f, m, part);
-    import_message_swap(hold(f), m);
-    return 0;
+    return give_pieces(f, m, part, fact->content, hangs, e);
 }
 
 int facts_message(struct facts *f, struct fact *fact, struct err *e)

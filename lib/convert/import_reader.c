@@ -386,14 +386,6 @@ void import_message_rewind(struct import_message *m)
     m->failed = m->left_out = false;
 }
 
-void import_message_swap(struct import_message *a, struct import_message *b)
-{
-    struct import_message kept = *a;
-
-    *a = *b;
-    *b = kept;
-}
-
 /* ---- sessions and origins ---- */
 
 static bool is_id_byte(char c)
@@ -603,7 +595,7 @@ static void add_refusal(struct import_message *m, struct str refusal)
     buf_set(&m->finish, STR("content_filter"));
 }
 
-static void add_block(struct import_message *m, struct str block)
+void import_add_block(struct import_message *m, struct str block)
 {
     static const char *const keys[] = {"type",  "text",    "id",        "name",
                                        "input", "refusal", "citations", "annotations"};
@@ -640,7 +632,7 @@ void import_add_content(struct import_message *m, struct str content)
     if (json_type(content) != JSON_ARRAY)
         return;
     while (json_next(&it))
-        add_block(m, it.value);
+        import_add_block(m, it.value);
 }
 
 /* ---- giving messages ---- */
@@ -650,73 +642,6 @@ bool import_is_empty(const struct import_message *m)
     /* A message that is too long is given, too, so that it is reported. */
     return m->text.len == 0 && !m->text.overflow && m->calls.len == 0 && !m->calls.overflow &&
            m->images == 0 && m->role != ROLE_TOOL;
-}
-
-/* Gives m and clears it for the next message of the same record. *given counts the messages. */
-static int give_one(struct source *s, struct import_message *m, struct str part, size_t *given,
-                    struct err *e)
-{
-    struct buf own = BUF_INIT(BUF_SMALL);
-    bool some = !import_is_empty(m);
-    int result;
-
-    buf_add_str(&own, part);
-    if (*given > 0)
-        buf_addf(&own, ".%zu", *given);
-    import_set_part(m, buf_str(&own));
-    result = import_give(s, m, e);
-    *given += some;
-    import_message_rewind(m);
-    buf_release(&own);
-    return result;
-}
-
-/* A text that belongs to a call begins a new message if there was text before. Returns whether such
- * a text is at `at`. */
-static bool is_said_with_call(const struct import_message *m, const struct json_iter *at)
-{
-    struct json_iter next = *at;
-
-    return m->role == ROLE_ASSISTANT && m->text.len > 0 && json_has_type(at->value, "text") &&
-           json_next(&next) && json_has_type(next.value, "tool_use");
-}
-
-int import_give_content(struct source *s, struct import_message *m, struct str content,
-                        struct err *e)
-{
-    enum role role = m->role;
-    struct str origin = buf_str(&m->origin), part = STR_NONE;
-    struct buf own = BUF_INIT(BUF_SMALL);
-    struct json_iter it = json_iter(content);
-    size_t given = 0;
-    int result = 0;
-
-    if (origin.n > m->session.len)
-        part = (struct str){origin.p + m->session.len + 1, origin.n - m->session.len - 1};
-    buf_add_str(&own, part);
-    if (json_type(content) == JSON_STRING)
-        add_string(m, content);
-    while (result == 0 && json_type(content) == JSON_ARRAY && json_next(&it)) {
-        bool is_result = json_has_type(it.value, "tool_result");
-
-        if (is_result || is_said_with_call(m, &it))
-            result = give_one(s, m, buf_str(&own), &given, e);
-        if (!is_result) {
-            add_block(m, it.value);
-            continue;
-        }
-        m->role = ROLE_TOOL;
-        m->failed = json_is_true(json_get(it.value, "is_error"));
-        (void)json_decode(json_get(it.value, "tool_use_id"), &m->call_id);
-        import_add_content(m, json_get(it.value, "content"));
-        if (result == 0)
-            result = give_one(s, m, buf_str(&own), &given, e);
-        m->role = role;
-    }
-    if (result == 0)
-        result = give_one(s, m, buf_str(&own), &given, e);
-    buf_release(&own);
-    return result;
 }
 
 int import_each_object(struct source *s, source_next *next, import_take *take, void *arg,

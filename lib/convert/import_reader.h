@@ -128,8 +128,6 @@ void import_message_clear(struct import_message *m, enum role role);
 /* Empties the text, the calls, the call id, the images, `replaces` and `failed`, for the next
  * message of a record. */
 void import_message_rewind(struct import_message *m);
-/* Exchanges the contents of two messages. */
-void import_message_swap(struct import_message *a, struct import_message *b);
 
 /* Appends FORMAT:ID. Characters that a session id may not have are replaced, and a long id is cut;
  * then a hash at the end keeps ids apart. */
@@ -158,6 +156,7 @@ void import_add_citations(struct import_message *m, struct str array);
  * OpenAI and Anthropic have them. Texts with their citations, refusals and tool calls are added,
  * images and documents are counted, other blocks are ignored. */
 void import_add_content(struct import_message *m, struct str content);
+void import_add_block(struct import_message *m, struct str block); /* one of them */
 
 /* Returns whether the message has neither text, calls nor images. A tool result is never empty. */
 bool import_is_empty(const struct import_message *m);
@@ -184,10 +183,6 @@ bool import_knows(const struct source *s, struct str session, struct str part, s
 void import_nothing(struct source *s);
 /* Reports that record s->number is skipped because it cannot be read. */
 void import_bad(struct source *s, const char *reason);
-/* Adds content to the message and gives it. Each tool_result block becomes a separate message;
- * the messages after the first have `.1`, `.2`, ... after their part. */
-int import_give_content(struct source *s, struct import_message *m, struct str content,
-                        struct err *e);
 /* Takes a JSON object of the source. Returns 0, or -1 with *e set to end the import. */
 typedef int import_take(void *arg, struct str object, struct err *e);
 /* Calls `take` for each line or value (`next`) that is a JSON object. Others are reported as bad,

@@ -720,15 +720,11 @@ static void take_calls(lua_State *L, struct import_message *m)
 /* Adds a text or a content block, the value at the top of the stack. */
 static void take_part(lua_State *L, struct import_message *m)
 {
-    struct state *s = state_of(L);
     struct value *v = test_value(L, -1);
 
     import_add_text(m, text_at(L, -1));
-    if (v) {
-        buf_clear(&s->other);
-        buf_addf(&s->other, "[%.*s]", (int)v->json.n, v->json.p);
-        import_add_content(m, buf_str(&s->other));
-    }
+    if (v)
+        import_add_block(m, v->json);
 }
 
 /* Takes the content: a text, content blocks in JSON, or a table of texts and blocks. */
