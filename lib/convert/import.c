@@ -667,22 +667,30 @@ static void set_array(struct draft *d, enum field f, const struct buf *elements)
     buf_release(&array);
 }
 
-/* A fork copies records of another session with their ids: its lines name those that they copy, and
- * have no usage, which counts once. */
-static void set_forked(const struct import *im, struct draft *d, struct str origin)
+/* A fork repeats records of another session: its lines name those that they copy. Either its script
+ * says which record one is, or they have the same ids. Returns whether the message is a copy: it
+ * has no usage, which counts once. */
+static bool set_forked(const struct import *im, struct draft *d, const struct import_message *m)
 {
-    struct str parts = origin, rest = str_cut(&parts, '/'), format = str_cut(&rest, ':');
-    const struct mark *record =
-        known_find(&im->marks, known_key(format, str_cut(&parts, '+'), MARK_RECORD));
+    struct str parts = buf_str(&m->origin), rest = str_cut(&parts, '/'),
+               format = str_cut(&rest, ':');
+    struct str there = buf_str(&m->copy_of), session = str_cut(&there, '/');
+    const struct mark *mark = NULL;
 
-    if (im->source->unique && record)
-        draft_set_text(d, FIELD_FORKED_FROM, im->ids.entries[record->line - 1].key);
+    if (m->copy_of.len > 0)
+        mark = known_find(&im->marks, known_key(session, there, MARK_PART));
+    else if (im->source->unique)
+        mark = known_find(&im->marks, known_key(format, str_cut(&parts, '+'), MARK_RECORD));
+    if (mark)
+        draft_set_text(d, FIELD_FORKED_FROM, im->ids.entries[mark->line - 1].key);
+    return mark || m->copy_of.len > 0;
 }
 
 static void fill_draft(struct import *im, struct draft *d, const struct import_message *m,
                        struct str id)
 {
     struct buf text = BUF_INIT(BUF_LINE);
+    bool copy = false;
 
     if (m->role == ROLE_OTHER)
         titles_draft(titles_of(im, buf_str(&m->session)), buf_str(&m->text), d);
@@ -700,7 +708,7 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     if (m->failed)
         draft_set(d, FIELD_FAILED, STR("true"));
     if (m->role != ROLE_OTHER) {
-        set_forked(im, d, buf_str(&m->origin));
+        copy = set_forked(im, d, m);
         set_optional(d, FIELD_CWD, &im->source->cwd);
         set_optional(d, FIELD_GIT_BRANCH, &im->source->branch);
     }
@@ -708,7 +716,7 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     set_optional(d, FIELD_MODEL, &m->model);
     set_optional(d, FIELD_PROVIDER, &m->provider);
     set_optional(d, FIELD_RESPONSE, &m->response);
-    if (!draft_has(d, FIELD_FORKED_FROM))
+    if (!copy)
         draft_set_usage(d, &m->usage, STR_NONE);
     set_optional(d, FIELD_FINISH_REASON, &m->finish);
     set_array(d, FIELD_CITATIONS, &m->citations);

@@ -270,6 +270,15 @@ static bool set_session(struct facts *f, struct fact *fact)
         buf_add_byte(&id, ':');
         buf_add_str(&id, agent);
     }
+    if (m->copy_of.len > 0) {
+        struct str part = buf_str(&m->copy_of), session = str_cut(&part, '/');
+        struct buf whole = BUF_INIT(BUF_SMALL);
+
+        import_add_session(&whole, f->format, session);
+        buf_addf(&whole, "/%.*s", (int)part.n, part.p);
+        buf_set(&m->copy_of, buf_str(&whole));
+        buf_release(&whole);
+    }
     import_set_session(m, f->format, buf_str(&id));
     buf_add_str(&m->session, buf_str(&f->suffix));
     if (fact->agent.len == 0)
@@ -299,6 +308,7 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
         buf_add_str(&held->model, buf_str(m->model.len > 0 ? &m->model : &f->model));
         buf_add_str(&held->provider, buf_str(m->provider.len > 0 ? &m->provider : &f->provider));
         buf_add_str(&held->response, response);
+        buf_add_str(&held->copy_of, buf_str(&m->copy_of));
         import_set_part(held, part);
     } else {
         import_add_part(held, part);

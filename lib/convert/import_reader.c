@@ -1,6 +1,7 @@
 #include "convert/import_reader.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,22 +74,28 @@ struct str source_stem(const struct source *s)
 
 char *source_find_beside(const struct source *s, const char *name)
 {
-    char *dir = s->path ? path_parent(s->path) : NULL, *path = NULL;
+    char *dir = s->path ? path_parent(s->path) : NULL, *found = NULL;
 
-    for (int up = 0; dir && up < 6; up++) {
+    for (int up = 0; dir && !found && up < 6; up++) {
+        struct buf pattern = BUF_INIT(BUF_SMALL);
         char *above = path_join(dir, "..");
+        glob_t files = {0};
 
-        free(path);
-        path = path_join(dir, name);
+        for (const char *p = dir; *p; p++) {
+            if (strchr("*?[\\", *p))
+                buf_add_byte(&pattern, '\\');
+            buf_add_byte(&pattern, *p);
+        }
+        buf_addf(&pattern, "/%s", name);
+        if (glob(buf_c(&pattern), 0, NULL, &files) == 0)
+            found = mem_text(files.gl_pathv[0]);
+        globfree(&files);
+        buf_release(&pattern);
         free(dir);
         dir = above;
-        if (access(path, R_OK) == 0)
-            break;
-        free(path);
-        path = NULL;
     }
     free(dir);
-    return path;
+    return found;
 }
 
 /* Adds the next bytes that are unpacked to the block. Returns as file_read_some. */
@@ -339,7 +346,8 @@ int source_rest(struct source *s, struct str *text, struct err *e)
 #define MESSAGE_TEXTS(m)                                                                           \
     {                                                                                              \
         &(m)->text, &(m)->calls, &(m)->replaces, &(m)->session, &(m)->origin, &(m)->call_id,       \
-            &(m)->model, &(m)->provider, &(m)->finish, &(m)->response, &(m)->citations             \
+            &(m)->model, &(m)->provider, &(m)->finish, &(m)->response, &(m)->citations,            \
+            &(m)->copy_of                                                                          \
     }
 
 void import_message_init(struct import_message *m)

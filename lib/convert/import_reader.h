@@ -60,8 +60,8 @@ int source_open(struct source *s, const char *path, struct err *e);
 void source_close(struct source *s);
 /* Returns the name of the file without directories and without its ending. */
 struct str source_stem(const struct source *s);
-/* Returns the path of the file with this name in the directory of the source or one of the five
- * above it, or NULL. The caller frees it. */
+/* Returns the path of the first file with this name, a pattern of glob(3), in the directory of the
+ * source or one of the five above it, or NULL. The caller frees it. */
 char *source_find_beside(const struct source *s, const char *name);
 
 /* The functions below return text that is valid until the next call on the source. */
@@ -100,6 +100,7 @@ struct import_message {
     struct buf provider;
     struct buf finish;
     struct buf response;  /* the id of the response at the service */
+    struct buf copy_of;   /* the part of an origin, with its session, that this one repeats */
     struct buf citations; /* objects, JSON, separated by commas */
     struct buf replaces;  /* ids of lines in the history: JSON strings separated by commas */
     int64_t images;

@@ -1,5 +1,6 @@
 #include "convert/import_script.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <lauxlib.h>
 #include <lua.h>
@@ -784,7 +785,7 @@ static int script_message(lua_State *L)
         struct buf *to;
     } texts[] = {{"session", &fact->session}, {"agent", &fact->agent},    {"id", &fact->id},
                  {"parent", &fact->parent},   {"response", &m->response}, {"model", &m->model},
-                 {"provider", &m->provider},  {"result_of", &m->call_id}};
+                 {"provider", &m->provider},  {"result_of", &m->call_id}, {"copy_of", &m->copy_of}};
 
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
@@ -1083,7 +1084,8 @@ static int next_beside(lua_State *L)
     while (other->name && source_value(other, &text, &e) > 0) {
         if (utf8_valid(text) < text.n || !json_check(text, &value, NULL))
             continue;
-        charge(L, text.n);
+        /* The work for all values is bounded by the size of the file. */
+        state_of(L)->work += WORK_STEP + WORK_PER_BYTE * (int64_t)text.n;
         /* The text stays as long as its value. */
         lua_pushlstring(L, value.p, value.n);
         lua_pushcfunction(L, script_json);
@@ -1095,6 +1097,23 @@ static int next_beside(lua_State *L)
     return 0;
 }
 
+/* Returns whether the head declares files of this name: a name, or a pattern in which `*` is a part
+ * of one. */
+static bool may_read_beside(lua_State *L, const char *name)
+{
+    bool may = false;
+
+    (void)push_head(L);
+    if (lua_getfield(L, -1, "beside") == LUA_TTABLE)
+        for (lua_Integer i = 1; !may && lua_geti(L, -1, i) == LUA_TSTRING; i++) {
+            may = fnmatch(lua_tostring(L, -1), name, FNM_PATHNAME | FNM_PERIOD) == 0;
+            lua_pop(L, 1);
+        }
+    else if (lua_isstring(L, -1))
+        may = strcmp(lua_tostring(L, -1), name) == 0;
+    return may;
+}
+
 /* beside(name): an iterator over the JSON values of a file that the script declares, in the
  * directory of the file or one of those above it; without such a file it has none. */
 static int script_beside(lua_State *L)
@@ -1104,8 +1123,7 @@ static int script_beside(lua_State *L)
     const char *name = luaL_checkstring(L, 1);
     char *path;
 
-    (void)push_head(L);
-    if (lua_getfield(L, -1, "beside") != LUA_TSTRING || strcmp(lua_tostring(L, -1), name) != 0)
+    if (!may_read_beside(L, name))
         return luaL_error(L, "the head has no beside = '%s'", name);
     other = lua_newuserdatauv(L, sizeof *other, 1);
     *other = (struct source){0};
