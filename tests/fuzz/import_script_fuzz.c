@@ -4,8 +4,8 @@
  * together and repeated. A file is imported to its end, and what was stored is known when one of
  * four is imported again. A database is changed byte by byte, so that its tables still hold.
  *
- * IMPORT_FUZZ_FILES names a directory with more files, such as databases. At the end the number of
- * records that the scripts read is printed.
+ * IMPORT_FUZZ_FILES names a directory with more files, such as databases. After each hundred
+ * thousand records their number is printed.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -25,9 +25,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define RECORDS 1000 /* in a file of lines */
 #define FILE_MAX ((size_t)2 << 20)
 
+#define PRINTED 100000
+
 static struct importers *all;
 static struct words fixtures;
-static uint64_t records;
+static uint64_t records, printed;
 
 /* ---- chance ---- */
 
@@ -258,11 +260,6 @@ static void find_files(const char *folder, struct words *found)
         closedir(d);
 }
 
-static void print_records(void)
-{
-    fprintf(stderr, "import_script: %" PRIu64 " records\n", records);
-}
-
 /* The targets run in the source tree. */
 static void load(void)
 {
@@ -287,7 +284,6 @@ static void load(void)
     if (more)
         find_files(more, &fixtures);
     demand(fixtures.count > 0);
-    atexit(print_records);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -309,6 +305,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     (void)import_one(history, path, NULL);
     if (below(4) == 0)
         demand(import_one(history, path, NULL) == 0);
+    if (records / PRINTED > printed / PRINTED)
+        fprintf(stderr, "import_script: %" PRIu64 " records\n", records);
+    printed = records;
     buf_release(&text);
     buf_release(&changed);
     free(history);
