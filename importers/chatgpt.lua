@@ -13,9 +13,24 @@ local left_out = { thoughts = true, reasoning_recap = true, user_editable_contex
 local known = { text = true, code = true, execution_output = true, multimodal_text = true,
   tether_quote = true, system_error = true, tether_browsing_display = true }
 
--- Sources stand in the text between characters for private use.
+-- Sources stand in the text between characters for private use, and other marks are such characters.
 local function plain(text)
-  return replace(text, "\u{E200}.*?\u{E201}", "")
+  return replace(replace(text, "\u{E200}.*?\u{E201}", ""), "\\xEE\\x88[\\x80-\\x8F]", "")
+end
+
+-- The pages that an answer names, in the newer form and in the older one.
+local function sources_of(meta)
+  local pages = {}
+
+  local function add(page)
+    if type(page.url) == "string" then table.insert(pages, raw(page)) end
+  end
+  for reference in each(meta.content_references) do
+    add(reference)
+    for page in each(reference.items) do add(page) end
+  end
+  for citation in each(meta.citations) do add(citation.metadata) end
+  return json("[" .. table.concat(pages, ",") .. "]")
 end
 
 local function content_of(content)
@@ -62,7 +77,8 @@ local function give(id, parent, m, time, chat, call)
   message {
     role = role, id = id, parent = parent, time = time, content = text, images = count,
     calls = calls, result_of = role == "tool" and call or nil, model = model,
-    provider = role == "assistant" and "openai" or nil, finish = m.metadata.finish_details.type,
+    provider = role == "assistant" and "openai" or nil, citations = sources_of(m.metadata),
+    finish = m.metadata.finish_details.type,
   }
   return call
 end

@@ -5,12 +5,15 @@
 -- A line is {timestamp, type, payload}. Until September 2025 a line was only the payload of a
 -- response item, after a first line with id and timestamp. Lines have no ids: their number is one,
 -- because rollouts only grow. session_index.jsonl has the names that the user gave. A thread that
--- was reverted continues in a second file, rollout-TIME-ID_SEGMENT.jsonl.
+-- was reverted continues in a second file, rollout-TIME-ID_SEGMENT.jsonl. A fork has only its own
+-- records: those before history_base.end_ordinal_exclusive are in the file that history_base names,
+-- and are given as copies. Without that file the session begins with the fork.
 
 local id, began, replayed   -- of the session
 local segment               -- of a reverted thread: the id of this file
 local compacting            -- the model writes the summary
 local time, ordinal         -- of the record
+local copied                -- of the file that a fork continues: its session, segment and record
 local asked, ever_asked     -- a response item had a prompt: since the last answer, or ever
 local answered              -- a response item had an answer, ever
 local waiting, spoken = nil, {} -- prompt and answers of events, which response items may repeat
@@ -50,11 +53,15 @@ end
 -- The name of the record. In the second file of a reverted thread the ordinals go on after those
 -- of the first that still count.
 local function name()
+  if copied then
+    return copied.id .. "/" .. (copied.segment and copied.segment .. "-" .. ordinal or copied.n)
+  end
   return segment and segment .. "-" .. (ordinal or number()) or number()
 end
 
 local function give(fields)
   fields.id = fields.id or name()
+  fields.copy_of = copied and fields.id
   message(fields)
 end
 
@@ -131,7 +138,7 @@ end
 local function event(p)
   local kind = p.type
 
-  if kind == "token_count" and not replayed and not compacting then
+  if kind == "token_count" and not replayed and not copied and not compacting then
     local u = p.info.last_token_usage
 
     usage { input = u.input_tokens, output = u.output_tokens,
@@ -167,6 +174,32 @@ local function revert(base)
   rewind(10000)
 end
 
+-- Gives the records of the file that a fork continues, and before them those that it continues itself.
+local record
+
+local function copy(base, depth)
+  local before, from = copied, { n = 0 }
+  local last, thread = math.tointeger(base.end_ordinal_exclusive), base.thread_id
+
+  if depth > 20 or not last or type(thread) ~= "string" then return end
+  for _, place in ipairs { "*/*/*/", "sessions/*/*/*/", "archived_sessions/", "" } do
+    for r in beside(place .. "rollout-*" .. thread .. ".jsonl*") do
+      if (math.tointeger(r.ordinal) or from.n) >= last then break end
+      from.n = from.n + 1
+      if from.n > 1 then
+        copied = from
+        record(r)
+      else
+        from.id = r.payload.id or ""
+        from.segment = from.id ~= thread and thread or nil
+        if r.payload.history_base then copy(r.payload.history_base, depth + 1) end
+      end
+    end
+    if from.id then break end
+  end
+  copied = before
+end
+
 local function meta(p)
   -- An older fork repeats the conversation of its parent, after the parent's own head.
   if id then
@@ -176,16 +209,40 @@ local function meta(p)
     session { id = id, provider = p.model_provider, cwd = p.cwd, branch = p.git.branch,
       agent = p.source.subagent and "subagent" }
     segment = match(stem(), id .. [[_\K.*]])
-    if segment then revert(p.history_base) end
+    if segment then revert(p.history_base)
+    elseif p.history_base then copy(p.history_base, 1)
+    end
   end
   ignored()
+end
+
+function record(r)
+  local kind, p = r.type, r.payload
+
+  time, ordinal = r.timestamp or began, math.tointeger(r.ordinal)
+  if replayed and starts(time, replayed:sub(1, 19)) == false then replayed = nil end
+  if not kind then
+    if type(r.id) == "string" then meta(r)
+    elseif not r.record_type then bad("no 'type'") end
+  elseif kind == "session_meta" then if not copied then meta(p) end
+  elseif kind == "response_item" and r.metadata.compaction_output then
+    compacting = true
+    ignored() -- the record of the compaction has it, too
+  elseif kind == "response_item" then item(p)
+  elseif kind == "compacted" then compacted(p)
+  elseif kind == "turn_context" then session { model = p.model, cwd = p.cwd }
+  elseif kind == "event_msg" then event(p)
+  elseif not p then item(r)
+  else ignored(kind)
+  end
 end
 
 importer {
   name = "codex",
   form = "lines",
   places = { "${CODEX_HOME:-~/.codex}/sessions", "${CODEX_HOME:-~/.codex}/archived_sessions" },
-  beside = "session_index.jsonl",
+  beside = { "session_index.jsonl", "*/*/*/rollout-*", "sessions/*/*/*/rollout-*",
+    "archived_sessions/rollout-*", "rollout-*" },
   tree = true,
   harness = context,
   ignores = { "reasoning", "web_search_call", "tool_search_call", "tool_search_output",
@@ -199,26 +256,7 @@ importer {
       or type(r.id) == "string" and type(r.timestamp) == "string" and has(r, "instructions")
   end,
 
-  record = function(r)
-    local kind, p = r.type, r.payload
-
-    time, ordinal = r.timestamp or began, math.tointeger(r.ordinal)
-    if replayed and starts(time, replayed:sub(1, 19)) == false then replayed = nil end
-    if not kind then
-      if type(r.id) == "string" then meta(r)
-      elseif not r.record_type then bad("no 'type'") end
-    elseif kind == "session_meta" then meta(p)
-    elseif kind == "response_item" and r.metadata.compaction_output then
-      compacting = true
-      ignored() -- the record of the compaction has it, too
-    elseif kind == "response_item" then item(p)
-    elseif kind == "compacted" then compacted(p)
-    elseif kind == "turn_context" then session { model = p.model, cwd = p.cwd }
-    elseif kind == "event_msg" then event(p)
-    elseif not p then item(r)
-    else ignored(kind)
-    end
-  end,
+  record = function(r) record(r) end,
 
   finish = function()
     -- If response items have the prompts, the one with the last prompt may not be written yet.

@@ -13,6 +13,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/history/known.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/store.h"
 #include "chathist/history/title.h"
@@ -25,22 +26,22 @@
 #define NAMED_MAX 10
 #define NONE ((size_t)-1)
 
-/* Something that the history or a file has. A history has several marks for each line, so they are
- * small. */
+/* Something that the history or a file has: an entry of `marks`. A history has several for each
+ * line, so they are small. */
 struct mark {
-    uint64_t key;    /* a hash of what the mark stands for */
+    uint64_t key;    /* of known_key, or hash64 */
     uint32_t stored; /* how many of it the history has */
-    uint32_t line;   /* of a part: the number of its line in `ids`, from 1 */
     uint32_t source; /* number of the last file that had it; 0: the history */
-    /* The rest is about equal lines. */
-    uint32_t known; /* the most that the history or a file has had */
-    uint32_t given; /* how many file `source` has had so far */
+    uint32_t most;   /* of equal lines: the most that the history or a file has had */
+    union {
+        uint32_t line;  /* of a part: the number of its line in `ids`, from 1 */
+        uint32_t given; /* of equal lines: how many file `source` has had so far */
+    };
 };
 
 /* What a mark stands for, the seed of its hash. The last two exist once there is a line in our own
- * form. */
+ * form, and in a dry run. */
 enum mark_kind {
-    MARK_ID,         /* the id of a line */
     MARK_PART,       /* a part of an origin: its session and the part */
     MARK_RECORD,     /* a part of an origin: its format and the part */
     MARK_SESSION_ID, /* the session and the id of a line */
@@ -74,10 +75,7 @@ struct import {
     struct history *history;
     struct import_options options;
     uint64_t bad_lines;
-    struct mark *marks;
-    size_t marks_count, marks_cap;
-    uint32_t *slots; /* a hash table of the numbers of marks, from 1 */
-    size_t slots_size;
+    struct known marks;
     struct hash_map ids;           /* of lines that have an origin */
     struct hash_map session_names; /* -> sessions, as many as it has keys */
     struct session *sessions;
@@ -102,59 +100,22 @@ struct import {
 
 /* ---- what the history has ---- */
 
-/* Returns the slot of a mark, or the free slot for it. At least one slot is free. */
-static uint32_t *slot_of(const struct import *im, uint64_t key)
-{
-    size_t mask = im->slots_size - 1, i = (size_t)key & mask;
-
-    while (im->slots[i] > 0 && im->marks[im->slots[i] - 1].key != key)
-        i = (i + 1) & mask;
-    return &im->slots[i];
-}
-
-static void grow_slots(struct import *im)
-{
-    free(im->slots);
-    im->slots_size = im->slots_size > 0 ? im->slots_size * 2 : 64;
-    im->slots = mem_zalloc(im->slots_size * sizeof *im->slots);
-    for (size_t i = 0; i < im->marks_count; i++)
-        *slot_of(im, im->marks[i].key) = (uint32_t)i + 1;
-}
-
-static const struct mark *mark_find(const struct import *im, uint64_t key)
-{
-    uint32_t number = im->slots_size > 0 ? *slot_of(im, key) : 0;
-
-    return number > 0 ? &im->marks[number - 1] : NULL;
-}
-
 /* Returns the mark of a key, and adds it if necessary. It is valid until the next one is added. */
 static struct mark *mark_of(struct import *im, uint64_t key)
 {
-    uint32_t *slot;
-
-    if (im->marks_count >= im->slots_size / 2)
-        grow_slots(im);
-    slot = slot_of(im, key);
-    if (*slot == 0) {
-        if (im->marks_count == UINT32_MAX)
-            mem_exhausted();
-        im->marks = mem_grow(im->marks, &im->marks_cap, im->marks_count + 1, sizeof *im->marks);
-        im->marks[im->marks_count++] = (struct mark){.key = key};
-        *slot = (uint32_t)im->marks_count;
-    }
-    return &im->marks[*slot - 1];
+    return known_have(&im->marks, key);
 }
 
-static uint64_t id_key(struct str id)
+static struct mark *mark_at(const struct import *im, size_t number)
 {
-    return hash64(id, MARK_ID);
+    struct mark *marks = im->marks.entries;
+
+    return &marks[number];
 }
 
-/* Returns the key of a part of an origin, or of an id, in a session. */
-static uint64_t key_in(struct str session, struct str text, enum mark_kind kind)
+static size_t mark_number(const struct import *im, const struct mark *mark)
 {
-    return hash64(text, hash64(session, kind));
+    return (size_t)(mark - mark_at(im, 0));
 }
 
 /* Returns the titles of a session. */
@@ -169,34 +130,38 @@ static struct titles *titles_of(struct import *im, struct str session)
     return &im->titles[i];
 }
 
-/* Notes that a file or the history has a line: its id and the parts of its origin. Returns the
- * index of the mark of the first part that is new, or NONE. */
-static size_t enter_line(struct import *im, const struct message *m, bool stored)
+/* Notes that a file or the history has a line with this id and origin, which may be empty. Returns
+ * the index of the mark of the first part that is new, or NONE. */
+static size_t enter_origin(struct import *im, struct str id, struct str origin, bool stored)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str parts = message_text(m, FIELD_ORIGIN, &scratch), session = str_cut(&parts, '/');
-    struct str id = m->id, rest = session, format = str_cut(&rest, ':');
-    size_t first = NONE, line = 0;
+    struct str parts = origin, session = str_cut(&parts, '/');
+    struct str rest = session, format = str_cut(&rest, ':');
+    size_t first = NONE, line = parts.p ? hash_map_number(&im->ids, &id) + 1 : 0;
 
-    (void)mark_of(im, id_key(id));
-    if (message_is_title(m))
-        titles_add(titles_of(im, m->session_id), m);
-    if (parts.p)
-        line = hash_map_number(&im->ids, &id) + 1;
     while (parts.p) {
         struct str name = str_cut(&parts, '+');
-        struct mark *record = mark_of(im, key_in(format, name, MARK_RECORD)), *part;
+        struct mark *record = mark_of(im, known_key(format, name, MARK_RECORD)), *part;
 
         record->line = record->line == 0 ? (uint32_t)line : record->line;
-        part = mark_of(im, key_in(session, name, MARK_PART));
+        part = mark_of(im, known_key(session, name, MARK_PART));
         if (part->line == 0) {
             part->line = (uint32_t)line;
-            first = first == NONE ? (size_t)(part - im->marks) : first;
+            first = first == NONE ? mark_number(im, part) : first;
         }
         part->stored += stored;
     }
-    buf_release(&scratch);
     return first;
+}
+
+/* Notes that a file or the history has a line. */
+static void enter_line(struct import *im, const struct message *m, bool stored)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    (void)enter_origin(im, m->id, message_text(m, FIELD_ORIGIN, &scratch), stored);
+    if (message_is_title(m))
+        titles_add(titles_of(im, m->session_id), m);
+    buf_release(&scratch);
 }
 
 /* Returns whether all parts of an origin are known. */
@@ -206,14 +171,14 @@ static bool is_origin_known(const struct import *im, struct str origin)
     bool known = true;
 
     while (known && parts.p)
-        known = mark_find(im, key_in(session, str_cut(&parts, '+'), MARK_PART)) != NULL;
+        known = known_find(&im->marks, known_key(session, str_cut(&parts, '+'), MARK_PART)) != NULL;
     return known;
 }
 
 /* Sets *id to the id of the line that has a part of an origin. Returns false if no line has it. */
 static bool find_part(const struct import *im, struct str session, struct str part, struct str *id)
 {
-    const struct mark *found = mark_find(im, key_in(session, part, MARK_PART));
+    const struct mark *found = known_find(&im->marks, known_key(session, part, MARK_PART));
 
     if (found)
         *id = im->ids.entries[found->line - 1].key;
@@ -293,9 +258,9 @@ static size_t session_of(struct import *im, struct str name)
 
 /* ---- reading the history ---- */
 
-static void note_known(struct mark *lines, uint32_t n)
+static void raise_most(struct mark *lines, uint32_t n)
 {
-    lines->known = n > lines->known ? n : lines->known;
+    lines->most = n > lines->most ? n : lines->most;
 }
 
 static void count_stored(struct import *im, const struct message *m)
@@ -303,8 +268,8 @@ static void count_stored(struct import *im, const struct message *m)
     struct mark *lines = mark_of_line(im, m, m->session_id);
     size_t session = session_of(im, m->session_id);
 
-    note_known(lines, ++lines->stored);
-    mark_of(im, key_in(m->session_id, m->id, MARK_SESSION_ID))->source = 0;
+    raise_most(lines, ++lines->stored);
+    mark_of(im, known_key(m->session_id, m->id, MARK_SESSION_ID))->source = 0;
     im->sessions[session].lines++;
     im->sessions[session].existed = true;
 }
@@ -321,13 +286,13 @@ static int read_history(struct import *im, struct err *e)
     /* A history that became shorter was replaced. */
     if (im->seen > scan.size)
         im->seen = 0;
-    for (size_t i = 0; im->seen == 0 && i < im->marks_count; i++)
-        im->marks[i].stored = 0;
+    for (size_t i = 0; im->seen == 0 && i < im->marks.count; i++)
+        mark_at(im, i)->stored = 0;
     for (size_t i = 0; im->seen == 0 && i < im->session_names.count; i++)
         im->sessions[i].lines = 0;
     scan_from(&scan, im->seen);
     while ((got = scan_message(&scan, &m, NULL, e)) > 0) {
-        (void)enter_line(im, &m, true);
+        enter_line(im, &m, true);
         if (im->has_tally)
             count_stored(im, &m);
     }
@@ -417,7 +382,7 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
     (void)buf_room(lines, im->waiting.len);
     for (size_t i = 0, next = 0; i < im->pending_count; i++) {
         struct pending *p = &im->pending[i];
-        struct mark *same = &im->marks[p->mark];
+        struct mark *same = mark_at(im, p->mark);
 
         p->stored = p->nth <= same->stored;
         if (p->stored) {
@@ -481,6 +446,8 @@ static int begin_tally(struct import *im, struct err *e)
 
     if (im->has_tally)
         return 0;
+    if (im->pending_count > 0 && !im->options.dry_run && store_pending(im, e) < 0)
+        return -1;
     im->has_tally = true;
     im->seen = 0;
     result = read_history(im, e);
@@ -498,7 +465,7 @@ static size_t count_given(struct import *im, const struct message *m, struct str
         lines->given = 0;
     lines->source = im->source_number;
     lines->given++;
-    return (size_t)(lines - im->marks);
+    return mark_number(im, lines);
 }
 
 /* Appends the ids in `replaces` to `kept`, without those of lines of the session that only the
@@ -512,7 +479,7 @@ static bool keep_own_ids(struct import *im, const struct message *m, struct str 
 
     while (!it.object && json_next(&it)) {
         struct str id = json_text(it.value, &scratch);
-        const struct mark *mark = mark_find(im, key_in(session, id, MARK_SESSION_ID));
+        const struct mark *mark = known_find(&im->marks, known_key(session, id, MARK_SESSION_ID));
 
         if (mark && mark->source != im->source_number)
             some = true;
@@ -593,13 +560,13 @@ static int give_line(struct import *im, const struct message *m, struct session 
                      struct err *e)
 {
     struct pending p = {.mark = lines,
-                        .nth = im->marks[lines].given,
+                        .nth = mark_at(im, lines)->given,
                         .session = (size_t)(s - im->sessions),
                         .is_title = message_is_title(m)};
 
     s->lines++;
-    note_known(&im->marks[lines], p.nth);
-    (void)enter_line(im, m, false);
+    raise_most(mark_at(im, lines), p.nth);
+    enter_line(im, m, false);
     return add_pending(im, m->line, p, e);
 }
 
@@ -643,15 +610,15 @@ int import_give_line(struct source *source, const struct message *m, struct err 
     if (begin_tally(im, e) < 0)
         return -1;
     s = choose_session(im, m->session_id);
-    id = key_in(s->name, m->id, MARK_SESSION_ID);
+    id = known_key(s->name, m->id, MARK_SESSION_ID);
     lines = count_given(im, m, s->name);
-    has = im->marks[lines].given <= im->marks[lines].known;
+    has = mark_at(im, lines)->given <= mark_at(im, lines)->most;
     if (!has)
         m = alter_line(im, m, s, &c);
     if (m) {
         s->given++;
         /* If another line has the same id, that line does not belong to the file. */
-        if (has || !mark_find(im, id))
+        if (has || !known_find(&im->marks, id))
             mark_of(im, id)->source = im->source_number;
         count_of(im)->known += has && !message_is_title(m);
         if (!has)
@@ -666,22 +633,20 @@ int import_give_line(struct source *source, const struct message *m, struct err 
 
 /* ---- messages of other programs ---- */
 
-/* Sets an id that no other message has. */
-static void set_id(const struct import *im, struct draft *d, struct str origin)
+/* Appends an id that no other imported message has. */
+static void add_id(const struct import *im, struct str origin, struct buf *id)
 {
-    struct buf id = BUF_INIT(BUF_SMALL), seed = BUF_INIT(BUF_LINE);
+    struct buf seed = BUF_INIT(BUF_LINE);
     int64_t ms = im->time > 0 ? im->time / 1000 : 0;
 
     buf_add_str(&seed, origin);
     do {
         uint64_t hash = hash_fnv(buf_str(&seed));
 
-        buf_clear(&id);
-        buf_addf(&id, "%" PRId64 "-%08" PRIx32, ms, (uint32_t)hash);
+        buf_clear(id);
+        buf_addf(id, "%" PRId64 "-%08" PRIx32, ms, (uint32_t)hash);
         buf_add_byte(&seed, '+');
-    } while (mark_find(im, id_key(buf_str(&id))));
-    draft_set_text(d, FIELD_ID, buf_str(&id));
-    buf_release(&id);
+    } while (hash_map_find(&im->ids, buf_str(id)));
     buf_release(&seed);
 }
 
@@ -702,26 +667,36 @@ static void set_array(struct draft *d, enum field f, const struct buf *elements)
     buf_release(&array);
 }
 
-/* A fork copies records of another session with their ids: its lines name those that they copy, and
- * have no usage, which counts once. */
-static void set_forked(const struct import *im, struct draft *d, struct str origin)
+/* A fork repeats records of another session: its lines name those that they copy. Either its script
+ * says which record one is, or they have the same ids. Returns whether the message is a copy: it
+ * has no usage, which counts once. */
+static bool set_forked(const struct import *im, struct draft *d, const struct import_message *m)
 {
-    struct str parts = origin, rest = str_cut(&parts, '/'), format = str_cut(&rest, ':');
-    const struct mark *record = mark_find(im, key_in(format, str_cut(&parts, '+'), MARK_RECORD));
+    struct str parts = buf_str(&m->origin), rest = str_cut(&parts, '/'),
+               format = str_cut(&rest, ':');
+    struct str there = buf_str(&m->copy_of), session = str_cut(&there, '/');
+    const struct mark *mark = NULL;
 
-    if (im->source->unique && record)
-        draft_set_text(d, FIELD_FORKED_FROM, im->ids.entries[record->line - 1].key);
+    if (m->copy_of.len > 0)
+        mark = known_find(&im->marks, known_key(session, there, MARK_PART));
+    else if (im->source->unique)
+        mark = known_find(&im->marks, known_key(format, str_cut(&parts, '+'), MARK_RECORD));
+    if (mark)
+        draft_set_text(d, FIELD_FORKED_FROM, im->ids.entries[mark->line - 1].key);
+    return mark || m->copy_of.len > 0;
 }
 
-static void fill_draft(struct import *im, struct draft *d, const struct import_message *m)
+static void fill_draft(struct import *im, struct draft *d, const struct import_message *m,
+                       struct str id)
 {
     struct buf text = BUF_INIT(BUF_LINE);
+    bool copy = false;
 
     if (m->role == ROLE_OTHER)
         titles_draft(titles_of(im, buf_str(&m->session)), buf_str(&m->text), d);
     else
         draft_message(d, m->role, buf_str(&m->text));
-    set_id(im, d, buf_str(&m->origin));
+    draft_set_text(d, FIELD_ID, id);
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&m->session));
     time_add_iso(&text, im->time);
     draft_set_text(d, FIELD_TIMESTAMP, buf_str(&text));
@@ -733,42 +708,47 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     if (m->failed)
         draft_set(d, FIELD_FAILED, STR("true"));
     if (m->role != ROLE_OTHER) {
-        set_forked(im, d, buf_str(&m->origin));
+        copy = set_forked(im, d, m);
         set_optional(d, FIELD_CWD, &im->source->cwd);
         set_optional(d, FIELD_GIT_BRANCH, &im->source->branch);
     }
     draft_set_text(d, FIELD_ORIGIN, buf_str(&m->origin));
     set_optional(d, FIELD_MODEL, &m->model);
     set_optional(d, FIELD_PROVIDER, &m->provider);
-    if (!draft_has(d, FIELD_FORKED_FROM))
+    set_optional(d, FIELD_RESPONSE, &m->response);
+    if (!copy)
         draft_set_usage(d, &m->usage, STR_NONE);
     set_optional(d, FIELD_FINISH_REASON, &m->finish);
+    set_array(d, FIELD_CITATIONS, &m->citations);
     buf_release(&text);
 }
 
 /* Stores the line of a new message. */
-static int give_message(struct import *im, struct str line, struct err *e)
+static int give_message(struct import *im, const struct import_message *m, struct str id,
+                        struct str line, struct err *e)
 {
-    struct message m = MESSAGE_INIT;
-    struct pending p = {.nth = 1, .session = NONE};
-    int result;
+    struct pending p = {.nth = 1, .session = NONE, .is_title = m->role == ROLE_OTHER};
+    struct message parsed = MESSAGE_INIT;
 
-    (void)message_parse(&m, line);
-    p.is_title = message_is_title(&m);
-    p.mark = enter_line(im, &m, false);
-    note_known(mark_of_line(im, &m, m.session_id), 1);
-    result = add_pending(im, m.line, p, e);
-    message_release(&m);
-    return result;
+    p.mark = enter_origin(im, id, buf_str(&m->origin), false);
+    if (p.is_title || im->has_tally || im->options.dry_run) {
+        (void)message_parse(&parsed, line);
+        if (p.is_title)
+            titles_add(titles_of(im, parsed.session_id), &parsed);
+        raise_most(mark_of_line(im, &parsed, parsed.session_id), 1);
+        message_release(&parsed);
+    }
+    return add_pending(im, line, p, e);
 }
 
 int import_give(struct source *s, const struct import_message *m, struct err *e)
 {
     struct import *im = s->import;
-    struct buf line = BUF_INIT(BUF_LINE + 1);
+    struct buf line = BUF_INIT(BUF_LINE + 1), id = BUF_INIT(BUF_SMALL);
     struct err why = ERR_INIT;
     struct draft d;
-    bool overflow = m->text.overflow || m->calls.overflow || m->origin.overflow;
+    bool overflow =
+        m->text.overflow || m->calls.overflow || m->citations.overflow || m->origin.overflow;
     int result = 0;
 
     s->yielded = s->yielded || m->left_out || !import_is_empty(m);
@@ -783,13 +763,15 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
     if (m->time != IMPORT_NO_TIME)
         im->time = m->time;
     draft_init(&d);
-    fill_draft(im, &d, m);
+    add_id(im, buf_str(&m->origin), &id);
+    fill_draft(im, &d, m, buf_str(&id));
     if (overflow || draft_storable(&d, &why) < 0 || draft_format(&d, &line, &why) < 0)
         import_bad(s, overflow ? "longer than 64 MiB" : err_text(&why));
     else
-        result = give_message(im, buf_str(&line), e);
+        result = give_message(im, m, buf_str(&id), str_trim(buf_str(&line)), e);
     draft_release(&d);
     buf_release(&line);
+    buf_release(&id);
     err_release(&why);
     return result;
 }
@@ -849,6 +831,7 @@ struct import *import_new(struct history *h, const struct import_options *o, uin
 {
     struct import *im = mem_zalloc(sizeof *im);
 
+    im->marks = (struct known)KNOWN_INIT(struct mark);
     im->history = h;
     im->options = *o;
     buf_init(&im->waiting, SIZE_MAX);
@@ -941,8 +924,7 @@ void import_free(struct import *im)
     free(im->pending);
     buf_release(&im->waiting);
     free(im->results);
-    free(im->marks);
-    free(im->slots);
+    known_release(&im->marks);
     for (size_t i = 0; i < im->titled.count; i++)
         titles_release(&im->titles[i]);
     hash_map_release(&im->titled);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 
 /* An answer is given when this many messages are held. */
@@ -15,7 +16,7 @@
 /* The texts of a fact, beside those of its message. */
 #define FACT_TEXTS(f)                                                                              \
     {                                                                                              \
-        &(f)->session, &(f)->agent, &(f)->id, &(f)->parent, &(f)->response                         \
+        &(f)->session, &(f)->agent, &(f)->id, &(f)->parent                                         \
     }
 
 void fact_init(struct fact *f)
@@ -52,8 +53,7 @@ void fact_release(struct fact *f)
 
 #define FACTS_TEXTS(f)                                                                             \
     {                                                                                              \
-        &(f)->session, &(f)->agent, &(f)->suffix, &(f)->model, &(f)->provider, &(f)->main_session, \
-            &(f)->response                                                                         \
+        &(f)->session, &(f)->agent, &(f)->suffix, &(f)->model, &(f)->provider, &(f)->main_session  \
     }
 
 void facts_init(struct facts *f, struct source *s, const char *format)
@@ -96,8 +96,9 @@ void facts_release(struct facts *f)
 /* The records of a response can be on several lines, if a tool result or an earlier import
  * separates them. Subtracts from the usage of m what earlier lines have, so that tokens count
  * once. */
-static void count_once(struct facts *f, struct str response, struct import_message *m)
+static void count_once(struct facts *f, struct import_message *m)
 {
+    struct str response = buf_str(&m->response);
     size_t count = f->responses.count, n;
     struct usage *used;
 
@@ -148,11 +149,10 @@ static int flush_held(struct facts *f, struct err *e)
     int result = 0;
 
     if (f->held_count > 0 && f->held[0].role == ROLE_ASSISTANT && !import_is_empty(&f->held[0]))
-        count_once(f, buf_str(&f->response), &f->held[0]);
+        count_once(f, &f->held[0]);
     for (size_t i = 0; result == 0 && i < f->held_count; i++)
         result = import_give(f->source, &f->held[i], e);
     f->held_count = 0;
-    buf_clear(&f->response);
     return result;
 }
 
@@ -270,6 +270,15 @@ static bool set_session(struct facts *f, struct fact *fact)
         buf_add_byte(&id, ':');
         buf_add_str(&id, agent);
     }
+    if (m->copy_of.len > 0) {
+        struct str part = buf_str(&m->copy_of), session = str_cut(&part, '/');
+        struct buf whole = BUF_INIT(BUF_SMALL);
+
+        import_add_session(&whole, f->format, session);
+        buf_addf(&whole, "/%.*s", (int)part.n, part.p);
+        buf_set(&m->copy_of, buf_str(&whole));
+        buf_release(&whole);
+    }
     import_set_session(m, f->format, buf_str(&id));
     buf_add_str(&m->session, buf_str(&f->suffix));
     if (fact->agent.len == 0)
@@ -282,11 +291,12 @@ static bool set_session(struct facts *f, struct fact *fact)
 static int add_answer(struct facts *f, struct fact *fact, struct str part, struct err *e)
 {
     struct import_message *m = &fact->message, *held = f->held;
-    struct str response = buf_str(&fact->response);
+    struct str response = buf_str(&m->response);
     size_t before;
-    bool same = f->held_count == 1 && held->role == ROLE_ASSISTANT &&
-                str_eq(buf_str(&m->session), buf_str(&held->session)) &&
-                (fact->joins || (response.n > 0 && str_eq(response, buf_str(&f->response))));
+    bool same =
+        f->held_count == 1 && held->role == ROLE_ASSISTANT &&
+        str_eq(buf_str(&m->session), buf_str(&held->session)) &&
+        (fact->joins || (response.n > 0 && str_eq(response, buf_str(&f->held[0].response))));
 
     if (!same) {
         if (flush_held(f, e) < 0)
@@ -297,7 +307,8 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
         buf_add_str(&held->session, buf_str(&m->session));
         buf_add_str(&held->model, buf_str(m->model.len > 0 ? &m->model : &f->model));
         buf_add_str(&held->provider, buf_str(m->provider.len > 0 ? &m->provider : &f->provider));
-        buf_set(&f->response, response);
+        buf_add_str(&held->response, response);
+        buf_add_str(&held->copy_of, buf_str(&m->copy_of));
         import_set_part(held, part);
     } else {
         import_add_part(held, part);
@@ -306,8 +317,7 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
     before = held->text.len + held->calls.len + (size_t)held->images;
     import_add_text(held, buf_str(&m->text));
     held->text.overflow = held->text.overflow || m->text.overflow;
-    import_join_calls(held, m);
-    held->images += m->images;
+    import_join(held, m);
     import_add_content(held, fact->content);
     usage_replace(&held->usage, &m->usage);
     if (held->text.len + held->calls.len + (size_t)held->images > before || held->text.overflow)
@@ -317,7 +327,85 @@ static int add_answer(struct facts *f, struct fact *fact, struct str part, struc
     return 0;
 }
 
-/* Gives a message that is not joined; the results of tools in its content are messages, too. */
+/* Gives m, or holds it if it hangs on the answer that is held, and clears it for the next message of
+ * its record. The messages after the first have `.1`, `.2`, … after their part. */
+static int give_piece(struct facts *f, struct import_message *m, struct str part, size_t *given,
+                      bool hangs, struct err *e)
+{
+    struct buf own = BUF_INIT(BUF_SMALL);
+    bool some = !import_is_empty(m);
+    int result = 0;
+
+    buf_add_str(&own, part);
+    if (*given > 0)
+        buf_addf(&own, ".%zu", *given);
+    import_set_part(m, buf_str(&own));
+    if (!hangs) {
+        result = import_give(f->source, m, e);
+    } else {
+        struct import_message *held = hold(f), empty = *held;
+
+        *held = *m;
+        *m = empty;
+        m->role = held->role;
+        m->time = held->time;
+        buf_add_str(&m->session, buf_str(&held->session));
+        f->source->yielded = true;
+    }
+    *given += some;
+    import_message_rewind(m);
+    buf_release(&own);
+    return result;
+}
+
+/* A text that belongs to a call begins a new message if there was text before. Returns whether such
+ * a text is at `at`. */
+static bool is_said_with_call(const struct import_message *m, const struct json_iter *at)
+{
+    struct json_iter next = *at;
+
+    return m->role == ROLE_ASSISTANT && m->text.len > 0 && json_has_type(at->value, "text") &&
+           json_next(&next) && json_has_type(next.value, "tool_use");
+}
+
+static bool is_blank(const struct import_message *m)
+{
+    return m->text.len == 0 && !m->text.overflow && m->calls.len == 0 && m->images == 0;
+}
+
+/* Gives a message with content, of which each result of a tool is a message, too. */
+static int give_pieces(struct facts *f, struct import_message *m, struct str part,
+                       struct str content, bool hangs, struct err *e)
+{
+    enum role role = m->role;
+    struct json_iter it = json_iter(content);
+    size_t given = 0;
+    int result = 0;
+
+    if (json_type(content) != JSON_ARRAY)
+        import_add_content(m, content);
+    while (result == 0 && json_type(content) == JSON_ARRAY && json_next(&it)) {
+        bool is_result = json_has_type(it.value, "tool_result");
+
+        if ((is_result && !is_blank(m)) || is_said_with_call(m, &it))
+            result = give_piece(f, m, part, &given, hangs, e);
+        if (!is_result) {
+            import_add_block(m, it.value);
+            continue;
+        }
+        m->role = ROLE_TOOL;
+        m->failed = json_is_true(json_get(it.value, "is_error"));
+        (void)json_decode(json_get(it.value, "tool_use_id"), &m->call_id);
+        import_add_content(m, json_get(it.value, "content"));
+        if (result == 0)
+            result = give_piece(f, m, part, &given, hangs, e);
+        m->role = role;
+    }
+    return result == 0 && (given == 0 || !is_blank(m)) ? give_piece(f, m, part, &given, hangs, e)
+                                                       : result;
+}
+
+/* Gives a message that is not joined. */
 static int add_other(struct facts *f, struct fact *fact, struct str part, struct err *e)
 {
     struct import_message *m = &fact->message;
@@ -325,23 +413,15 @@ static int add_other(struct facts *f, struct fact *fact, struct str part, struct
 
     if (!hangs && flush_held(f, e) < 0)
         return -1;
-    import_set_part(m, part);
     if (m->role == ROLE_ASSISTANT) {
         if (m->model.len == 0)
             buf_add_str(&m->model, buf_str(&f->model));
         if (m->provider.len == 0)
             buf_add_str(&m->provider, buf_str(&f->provider));
-        count_once(f, buf_str(&fact->response), m);
+        count_once(f, m);
     }
-    if (!hangs) {
-        note_said(f, m, part);
-        return import_give_content(f->source, m, fact->content, e);
-    }
-    import_add_content(m, fact->content);
-    f->source->yielded = true;
     note_said(f, m, part);
-    import_message_swap(hold(f), m);
-    return 0;
+    return give_pieces(f, m, part, fact->content, hangs, e);
 }
 
 int facts_message(struct facts *f, struct fact *fact, struct err *e)
@@ -359,11 +439,11 @@ int facts_message(struct facts *f, struct fact *fact, struct err *e)
         follow_parent(f, buf_str(&fact->parent));
     /* An earlier import may have stored some records of an answer before others were written. */
     if (m->role == ROLE_ASSISTANT && import_skips(f->source, buf_str(&m->session), part)) {
-        count_once(f, buf_str(&fact->response), m);
+        count_once(f, m);
         note_said(f, m, part);
         return 0;
     }
-    return m->role == ROLE_ASSISTANT && (fact->joins || fact->response.len > 0)
+    return m->role == ROLE_ASSISTANT && (fact->joins || m->response.len > 0)
                ? add_answer(f, fact, part, e)
                : add_other(f, fact, part, e);
 }

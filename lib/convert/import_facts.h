@@ -21,7 +21,6 @@ struct fact {
     struct buf agent;              /* the subagent that said it */
     struct buf id;                 /* the id of the record; else its number */
     struct buf parent;             /* the record that it follows */
-    struct buf response;           /* the id of the response that it is a part of */
     bool joins;                    /* the answer goes on, if nothing came between */
     struct str content;            /* content blocks (JSON), after the text of the message */
 };
@@ -49,7 +48,6 @@ struct facts {
      * come after them. */
     struct import_message *held;
     size_t held_count, held_cap;
-    struct buf response;       /* of the answer that is held */
     struct hash_map responses; /* -> used */
     struct usage *used;        /* what earlier messages of each response have */
     size_t used_cap;

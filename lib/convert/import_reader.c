@@ -1,6 +1,7 @@
 #include "convert/import_reader.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,22 +74,28 @@ struct str source_stem(const struct source *s)
 
 char *source_find_beside(const struct source *s, const char *name)
 {
-    char *dir = s->path ? path_parent(s->path) : NULL, *path = NULL;
+    char *dir = s->path ? path_parent(s->path) : NULL, *found = NULL;
 
-    for (int up = 0; dir && up < 6; up++) {
+    for (int up = 0; dir && !found && up < 6; up++) {
+        struct buf pattern = BUF_INIT(BUF_SMALL);
         char *above = path_join(dir, "..");
+        glob_t files = {0};
 
-        free(path);
-        path = path_join(dir, name);
+        for (const char *p = dir; *p; p++) {
+            if (strchr("*?[\\", *p))
+                buf_add_byte(&pattern, '\\');
+            buf_add_byte(&pattern, *p);
+        }
+        buf_addf(&pattern, "/%s", name);
+        if (glob(buf_c(&pattern), 0, NULL, &files) == 0)
+            found = mem_text(files.gl_pathv[0]);
+        globfree(&files);
+        buf_release(&pattern);
         free(dir);
         dir = above;
-        if (access(path, R_OK) == 0)
-            break;
-        free(path);
-        path = NULL;
     }
     free(dir);
-    return path;
+    return found;
 }
 
 /* Adds the next bytes that are unpacked to the block. Returns as file_read_some. */
@@ -336,44 +343,44 @@ int source_rest(struct source *s, struct str *text, struct err *e)
 
 /* ---- messages ---- */
 
+#define MESSAGE_TEXTS(m)                                                                           \
+    {                                                                                              \
+        &(m)->text, &(m)->calls, &(m)->replaces, &(m)->session, &(m)->origin, &(m)->call_id,       \
+            &(m)->model, &(m)->provider, &(m)->finish, &(m)->response, &(m)->citations,            \
+            &(m)->copy_of                                                                          \
+    }
+
 void import_message_init(struct import_message *m)
 {
-    struct buf *const large[] = {&m->text, &m->calls, &m->replaces};
-    struct buf *const small[] = {&m->session, &m->origin,   &m->call_id,
-                                 &m->model,   &m->provider, &m->finish};
+    struct buf *const large[] = {&m->text, &m->calls, &m->citations, &m->replaces};
+    struct buf *const texts[] = MESSAGE_TEXTS(m);
 
     *m = (struct import_message){.harness = NULL};
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_init(texts[i], BUF_SMALL);
     for (size_t i = 0; i < sizeof large / sizeof(struct buf *); i++)
-        buf_init(large[i], BUF_LINE);
-    for (size_t i = 0; i < sizeof small / sizeof(struct buf *); i++)
-        buf_init(small[i], BUF_SMALL);
+        large[i]->max = BUF_LINE;
     import_message_clear(m, ROLE_USER);
 }
 
 void import_message_release(struct import_message *m)
 {
-    buf_release(&m->text);
-    buf_release(&m->calls);
-    buf_release(&m->session);
-    buf_release(&m->origin);
-    buf_release(&m->call_id);
-    buf_release(&m->model);
-    buf_release(&m->provider);
-    buf_release(&m->finish);
-    buf_release(&m->replaces);
+    struct buf *const texts[] = MESSAGE_TEXTS(m);
+
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_release(texts[i]);
 }
 
 void import_message_clear(struct import_message *m, enum role role)
 {
+    struct buf *const texts[] = MESSAGE_TEXTS(m);
+
     m->role = role;
     m->time = IMPORT_NO_TIME;
     usage_init(&m->usage);
     import_message_rewind(m);
-    buf_clear(&m->session);
-    buf_clear(&m->origin);
-    buf_clear(&m->model);
-    buf_clear(&m->provider);
-    buf_clear(&m->finish);
+    for (size_t i = 0; i < sizeof texts / sizeof(struct buf *); i++)
+        buf_clear(texts[i]);
 }
 
 void import_message_rewind(struct import_message *m)
@@ -381,17 +388,10 @@ void import_message_rewind(struct import_message *m)
     buf_clear(&m->text);
     buf_clear(&m->calls);
     buf_clear(&m->call_id);
+    buf_clear(&m->citations);
     buf_clear(&m->replaces);
     m->images = 0;
     m->failed = m->left_out = false;
-}
-
-void import_message_swap(struct import_message *a, struct import_message *b)
-{
-    struct import_message kept = *a;
-
-    *a = *b;
-    *b = kept;
 }
 
 /* ---- sessions and origins ---- */
@@ -490,17 +490,32 @@ static bool is_harness(const struct import_message *m, struct str text)
            regex_find(m->harness, text, 0, false, &at, &n, NULL) > 0;
 }
 
-void import_add_text(struct import_message *m, struct str text)
+/* Keeps the paragraph that begins at `from`. If it is empty or the program's own, the text is again
+ * as long as before. */
+static void end_text(struct import_message *m, size_t before, size_t from)
 {
-    if (text.n == 0)
-        return;
-    if (is_harness(m, text)) {
-        m->left_out = true;
-        return;
-    }
+    struct str text = str_skip(buf_str(&m->text), from);
+    bool harness = is_harness(m, text);
+
+    if (text.n == 0 || harness)
+        buf_truncate(&m->text, before);
+    m->left_out = m->left_out || harness;
+}
+
+/* Returns where the next paragraph of the text begins. */
+static size_t begin_text(struct import_message *m)
+{
     if (m->text.len > 0)
         buf_add_c(&m->text, "\n\n");
+    return m->text.len;
+}
+
+void import_add_text(struct import_message *m, struct str text)
+{
+    size_t before = m->text.len, from = begin_text(m);
+
     buf_add_str(&m->text, text);
+    end_text(m, before, from);
 }
 
 void import_add_call(struct import_message *m, struct str id, struct str name, struct str args)
@@ -532,12 +547,31 @@ void import_add_id(struct buf *list, struct str id)
     buf_release(&text);
 }
 
-void import_join_calls(struct import_message *m, const struct import_message *more)
+/* Appends elements to a list of JSON values. */
+static void add_elements(struct buf *list, const struct buf *more)
 {
-    if (m->calls.len > 0 && more->calls.len > 0)
-        buf_add_byte(&m->calls, ',');
-    buf_add_str(&m->calls, buf_str(&more->calls));
-    m->calls.overflow = m->calls.overflow || more->calls.overflow;
+    if (list->len > 0 && more->len > 0)
+        buf_add_byte(list, ',');
+    buf_add_str(list, buf_str(more));
+    list->overflow = list->overflow || more->overflow;
+}
+
+void import_join(struct import_message *m, const struct import_message *more)
+{
+    add_elements(&m->calls, &more->calls);
+    add_elements(&m->citations, &more->citations);
+    m->images += more->images;
+}
+
+void import_add_citations(struct import_message *m, struct str array)
+{
+    for (struct json_iter it = json_iter(array); !it.object && json_next(&it);) {
+        if (json_type(it.value) != JSON_OBJECT)
+            continue;
+        if (m->citations.len > 0)
+            buf_add_byte(&m->citations, ',');
+        json_add_compact(&m->citations, it.value);
+    }
 }
 
 void import_set_finish(struct import_message *m, struct str name)
@@ -555,11 +589,10 @@ void import_set_finish(struct import_message *m, struct str name)
 /* Appends a JSON string to the text. */
 static void add_string(struct import_message *m, struct str string)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
+    size_t before = m->text.len, from = begin_text(m);
 
-    import_add_text(m, json_text(string, &scratch));
-    m->text.overflow = m->text.overflow || scratch.overflow;
-    buf_release(&scratch);
+    (void)json_decode(string, &m->text);
+    end_text(m, before, from);
 }
 
 static void add_refusal(struct import_message *m, struct str refusal)
@@ -570,23 +603,27 @@ static void add_refusal(struct import_message *m, struct str refusal)
     buf_set(&m->finish, STR("content_filter"));
 }
 
-static void add_block(struct import_message *m, struct str block)
+void import_add_block(struct import_message *m, struct str block)
 {
-    static const char *const keys[] = {"type", "text", "id", "name", "input", "refusal"};
+    static const char *const keys[] = {"type",  "text",    "id",        "name",
+                                       "input", "refusal", "citations", "annotations"};
     static const char *const texts[] = {"text", "input_text", "output_text", NULL};
-    static const char *const images[] = {"image", "image_url", "input_image", NULL};
-    enum { TYPE, TEXT, ID, NAME, INPUT, REFUSAL, COUNT };
+    static const char *const attached[] = {"image",    "image_url",  "input_image",
+                                           "document", "input_file", NULL};
+    enum { TYPE, TEXT, ID, NAME, INPUT, REFUSAL, CITATIONS, ANNOTATIONS, COUNT };
     struct buf id = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_SMALL);
     struct str value[COUNT];
 
     if (json_type(block) == JSON_STRING)
         add_string(m, block);
     json_pick(block, keys, value, COUNT);
+    import_add_citations(m, value[CITATIONS]);
+    import_add_citations(m, value[ANNOTATIONS]);
     if (import_is_one_of(value[TYPE], texts))
         add_string(m, value[TEXT]);
     else if (json_is_text(value[TYPE], "refusal"))
         add_refusal(m, value[REFUSAL]);
-    else if (import_is_one_of(value[TYPE], images))
+    else if (import_is_one_of(value[TYPE], attached))
         m->images++;
     else if (json_is_text(value[TYPE], "tool_use"))
         import_add_call(m, json_text(value[ID], &id), json_text(value[NAME], &name), value[INPUT]);
@@ -603,7 +640,7 @@ void import_add_content(struct import_message *m, struct str content)
     if (json_type(content) != JSON_ARRAY)
         return;
     while (json_next(&it))
-        add_block(m, it.value);
+        import_add_block(m, it.value);
 }
 
 /* ---- giving messages ---- */
@@ -613,73 +650,6 @@ bool import_is_empty(const struct import_message *m)
     /* A message that is too long is given, too, so that it is reported. */
     return m->text.len == 0 && !m->text.overflow && m->calls.len == 0 && !m->calls.overflow &&
            m->images == 0 && m->role != ROLE_TOOL;
-}
-
-/* Gives m and clears it for the next message of the same record. *given counts the messages. */
-static int give_one(struct source *s, struct import_message *m, struct str part, size_t *given,
-                    struct err *e)
-{
-    struct buf own = BUF_INIT(BUF_SMALL);
-    bool some = !import_is_empty(m);
-    int result;
-
-    buf_add_str(&own, part);
-    if (*given > 0)
-        buf_addf(&own, ".%zu", *given);
-    import_set_part(m, buf_str(&own));
-    result = import_give(s, m, e);
-    *given += some;
-    import_message_rewind(m);
-    buf_release(&own);
-    return result;
-}
-
-/* A text that belongs to a call begins a new message if there was text before. Returns whether such
- * a text is at `at`. */
-static bool is_said_with_call(const struct import_message *m, const struct json_iter *at)
-{
-    struct json_iter next = *at;
-
-    return m->role == ROLE_ASSISTANT && m->text.len > 0 && json_has_type(at->value, "text") &&
-           json_next(&next) && json_has_type(next.value, "tool_use");
-}
-
-int import_give_content(struct source *s, struct import_message *m, struct str content,
-                        struct err *e)
-{
-    enum role role = m->role;
-    struct str origin = buf_str(&m->origin), part = STR_NONE;
-    struct buf own = BUF_INIT(BUF_SMALL);
-    struct json_iter it = json_iter(content);
-    size_t given = 0;
-    int result = 0;
-
-    if (origin.n > m->session.len)
-        part = (struct str){origin.p + m->session.len + 1, origin.n - m->session.len - 1};
-    buf_add_str(&own, part);
-    if (json_type(content) == JSON_STRING)
-        add_string(m, content);
-    while (result == 0 && json_type(content) == JSON_ARRAY && json_next(&it)) {
-        bool is_result = json_has_type(it.value, "tool_result");
-
-        if (is_result || is_said_with_call(m, &it))
-            result = give_one(s, m, buf_str(&own), &given, e);
-        if (!is_result) {
-            add_block(m, it.value);
-            continue;
-        }
-        m->role = ROLE_TOOL;
-        m->failed = json_is_true(json_get(it.value, "is_error"));
-        (void)json_decode(json_get(it.value, "tool_use_id"), &m->call_id);
-        import_add_content(m, json_get(it.value, "content"));
-        if (result == 0)
-            result = give_one(s, m, buf_str(&own), &given, e);
-        m->role = role;
-    }
-    if (result == 0)
-        result = give_one(s, m, buf_str(&own), &given, e);
-    buf_release(&own);
-    return result;
 }
 
 int import_each_object(struct source *s, source_next *next, import_take *take, void *arg,

@@ -60,8 +60,8 @@ int source_open(struct source *s, const char *path, struct err *e);
 void source_close(struct source *s);
 /* Returns the name of the file without directories and without its ending. */
 struct str source_stem(const struct source *s);
-/* Returns the path of the file with this name in the directory of the source or one of the five
- * above it, or NULL. The caller frees it. */
+/* Returns the path of the first file with this name, a pattern of glob(3), in the directory of the
+ * source or one of the five above it, or NULL. The caller frees it. */
 char *source_find_beside(const struct source *s, const char *name);
 
 /* The functions below return text that is valid until the next call on the source. */
@@ -99,7 +99,10 @@ struct import_message {
     struct buf model;
     struct buf provider;
     struct buf finish;
-    struct buf replaces; /* ids of lines in the history: JSON strings separated by commas */
+    struct buf response;  /* the id of the response at the service */
+    struct buf copy_of;   /* the part of an origin, with its session, that this one repeats */
+    struct buf citations; /* objects, JSON, separated by commas */
+    struct buf replaces;  /* ids of lines in the history: JSON strings separated by commas */
     int64_t images;
     bool failed; /* the result of a call that failed */
     struct usage usage;
@@ -126,8 +129,6 @@ void import_message_clear(struct import_message *m, enum role role);
 /* Empties the text, the calls, the call id, the images, `replaces` and `failed`, for the next
  * message of a record. */
 void import_message_rewind(struct import_message *m);
-/* Exchanges the contents of two messages. */
-void import_message_swap(struct import_message *a, struct import_message *b);
 
 /* Appends FORMAT:ID. Characters that a session id may not have are replaced, and a long id is cut;
  * then a hash at the end keeps ids apart. */
@@ -146,14 +147,17 @@ void import_add_text(struct import_message *m, struct str text);
  * of OpenAI have it; another value is kept as a string. A call without an id gets its name as id.
  * */
 void import_add_call(struct import_message *m, struct str id, struct str name, struct str args);
-/* Appends the calls of another message. */
-void import_join_calls(struct import_message *m, const struct import_message *more);
+/* Appends the calls, citations and images of another message. */
+void import_join(struct import_message *m, const struct import_message *more);
 /* Appends an id to a list such as m->replaces, unless it is the last one there. */
 void import_add_id(struct buf *list, struct str id);
+/* Appends the objects of an array to the citations. */
+void import_add_citations(struct import_message *m, struct str array);
 /* Appends content: a JSON string, or an array of strings and content blocks as the interfaces of
- * OpenAI and Anthropic have them. Texts, refusals and tool calls are added, images are counted,
- * other blocks are ignored. */
+ * OpenAI and Anthropic have them. Texts with their citations, refusals and tool calls are added,
+ * images and documents are counted, other blocks are ignored. */
 void import_add_content(struct import_message *m, struct str content);
+void import_add_block(struct import_message *m, struct str block); /* one of them */
 
 /* Returns whether the message has neither text, calls nor images. A tool result is never empty. */
 bool import_is_empty(const struct import_message *m);
@@ -180,10 +184,6 @@ bool import_knows(const struct source *s, struct str session, struct str part, s
 void import_nothing(struct source *s);
 /* Reports that record s->number is skipped because it cannot be read. */
 void import_bad(struct source *s, const char *reason);
-/* Adds content to the message and gives it. Each tool_result block becomes a separate message;
- * the messages after the first have `.1`, `.2`, ... after their part. */
-int import_give_content(struct source *s, struct import_message *m, struct str content,
-                        struct err *e);
 /* Takes a JSON object of the source. Returns 0, or -1 with *e set to end the import. */
 typedef int import_take(void *arg, struct str object, struct err *e);
 /* Calls `take` for each line or value (`next`) that is a JSON object. Others are reported as bad,

@@ -1,5 +1,6 @@
 #include "convert/import_script.h"
 
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <lauxlib.h>
 #include <lua.h>
@@ -36,8 +37,7 @@
 /* Fewer tokens are taken without a look at the digits. */
 #define TOKENS_MAX (INT64_C(1) << 40)
 
-/* The names of Lua values in the registry and of the metatable of JSON values. */
-#define HEAD "head"
+/* The names of Lua values in the registry. */
 #define REGEXES "regexes"
 #define QUERIES "queries"
 
@@ -54,7 +54,6 @@ struct importer {
     char *name;
     char *path; /* of the script */
     struct buf text;
-    struct state *state; /* in which files are recognised */
     enum form form;
     bool unique, tree, last;
     struct words places, ignores, exchange, tables;
@@ -63,6 +62,7 @@ struct importer {
 struct importers {
     struct importer **at;
     size_t count, cap;
+    struct state *heads; /* has run all scripts, to recognise files */
 };
 
 /* What a script has done with a record. */
@@ -72,13 +72,14 @@ enum outcome {
     DONE,
 };
 
-/* A Lua state that runs a script. */
+/* A Lua state that runs a script, or the heads of all of them. */
 struct state {
     lua_State *L;
-    const struct importer *importer;
-    struct source *source; /* that is read, or NULL */
-    struct facts facts;
+    const struct importer *importer; /* that runs now */
+    struct source *source;           /* that is read, or NULL */
+    struct facts facts;              /* of the source */
     struct fact fact;
+    struct regex *harness; /* of the script, or NULL */
     struct database *database;
     const void *metatable; /* of JSON values */
     size_t used, limit;    /* bytes of memory */
@@ -100,10 +101,7 @@ struct state {
 
 static struct state *state_of(lua_State *L)
 {
-    void *s;
-
-    (void)lua_getallocf(L, &s);
-    return s;
+    return *(struct state **)lua_getextraspace(L);
 }
 
 /* Lua's allocator: counts the bytes that are in use. */
@@ -122,6 +120,12 @@ static void *allocate(void *arg, void *p, size_t old, size_t n)
     if (q || n == 0)
         s->used = s->used - old + n;
     return q;
+}
+
+/* Pushes the head of the script that runs, and returns its type. */
+static int push_head(lua_State *L)
+{
+    return lua_rawgetp(L, LUA_REGISTRYINDEX, state_of(L)->importer);
 }
 
 /* Raises the error of a record that costs too much. */
@@ -258,14 +262,10 @@ static struct value *test_value(lua_State *L, int i)
     return is ? valid_value(L, lua_touserdata(L, i)) : NULL;
 }
 
-/* Returns the value of which a method is called. */
-static struct value *check_value(lua_State *L, int i)
+/* Returns the value of which a method is called: scripts cannot call it with anything else. */
+static struct value *own_value(lua_State *L)
 {
-    struct value *v = test_value(L, i);
-
-    if (!v)
-        (void)luaL_typeerror(L, i, VALUE);
-    return v;
+    return valid_value(L, lua_touserdata(L, 1));
 }
 
 /* Makes the array of members of an object at stack index 1, so that the object is read once. */
@@ -301,7 +301,7 @@ static struct str member_of(const struct value *v, const char *key, size_t n)
 
 static int value_index(lua_State *L)
 {
-    struct value *v = check_value(L, 1);
+    struct value *v = own_value(L);
     struct str found = STR_NONE;
     size_t n;
 
@@ -324,7 +324,7 @@ static int value_index(lua_State *L)
 
 static int value_length(lua_State *L)
 {
-    struct value *v = check_value(L, 1);
+    struct value *v = own_value(L);
     lua_Integer n = 0;
 
     charge(L, v->json.n);
@@ -721,15 +721,11 @@ static void take_calls(lua_State *L, struct import_message *m)
 /* Adds a text or a content block, the value at the top of the stack. */
 static void take_part(lua_State *L, struct import_message *m)
 {
-    struct state *s = state_of(L);
     struct value *v = test_value(L, -1);
 
     import_add_text(m, text_at(L, -1));
-    if (v) {
-        buf_clear(&s->other);
-        buf_addf(&s->other, "[%.*s]", (int)v->json.n, v->json.p);
-        import_add_content(m, buf_str(&s->other));
-    }
+    if (v)
+        import_add_block(m, v->json);
 }
 
 /* Takes the content: a text, content blocks in JSON, or a table of texts and blocks. */
@@ -749,6 +745,19 @@ static void take_content(lua_State *L, struct fact *fact)
             take_part(L, &fact->message);
             lua_pop(L, 1);
         }
+    lua_settop(L, 1);
+}
+
+/* Takes the sources: an array of objects in JSON, or a table of tables. */
+static void take_citations(lua_State *L, struct import_message *m)
+{
+    struct state *s = state_of(L);
+
+    if (lua_getfield(L, 1, "citations") != LUA_TNIL) {
+        buf_clear(&s->other);
+        add_value(L, 2, &s->other, 0);
+        import_add_citations(m, buf_str(&s->other));
+    }
     lua_settop(L, 1);
 }
 
@@ -774,16 +783,14 @@ static int script_message(lua_State *L)
     const struct {
         const char *name;
         struct buf *to;
-    } texts[] = {{"session", &fact->session}, {"agent", &fact->agent},       {"id", &fact->id},
-                 {"parent", &fact->parent},   {"response", &fact->response}, {"model", &m->model},
-                 {"provider", &m->provider},  {"result_of", &m->call_id}};
+    } texts[] = {{"session", &fact->session}, {"agent", &fact->agent},    {"id", &fact->id},
+                 {"parent", &fact->parent},   {"response", &m->response}, {"model", &m->model},
+                 {"provider", &m->provider},  {"result_of", &m->call_id}, {"copy_of", &m->copy_of}};
 
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
     fact_clear(fact);
-    (void)lua_getfield(L, LUA_REGISTRYINDEX, "harness");
-    m->harness = lua_isnil(L, -1) ? NULL : *(struct regex **)lua_touserdata(L, -1);
-    lua_pop(L, 1);
+    m->harness = s->harness;
     m->role = take_role(L);
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         take_text(L, texts[i].name, texts[i].to);
@@ -801,6 +808,7 @@ static int script_message(lua_State *L)
     if (lua_getfield(L, 1, "images") == LUA_TNUMBER)
         m->images = lua_tointeger(L, -1) > 0 ? lua_tointeger(L, -1) : 0;
     lua_settop(L, 1);
+    take_citations(L, m);
     (void)lua_getfield(L, 1, "usage");
     read_usage(L, &m->usage);
     lua_settop(L, 1);
@@ -1076,7 +1084,8 @@ static int next_beside(lua_State *L)
     while (other->name && source_value(other, &text, &e) > 0) {
         if (utf8_valid(text) < text.n || !json_check(text, &value, NULL))
             continue;
-        charge(L, text.n);
+        /* The work for all values is bounded by the size of the file. */
+        state_of(L)->work += WORK_STEP + WORK_PER_BYTE * (int64_t)text.n;
         /* The text stays as long as its value. */
         lua_pushlstring(L, value.p, value.n);
         lua_pushcfunction(L, script_json);
@@ -1088,6 +1097,23 @@ static int next_beside(lua_State *L)
     return 0;
 }
 
+/* Returns whether the head declares files of this name: a name, or a pattern in which `*` is a part
+ * of one. */
+static bool may_read_beside(lua_State *L, const char *name)
+{
+    bool may = false;
+
+    (void)push_head(L);
+    if (lua_getfield(L, -1, "beside") == LUA_TTABLE)
+        for (lua_Integer i = 1; !may && lua_geti(L, -1, i) == LUA_TSTRING; i++) {
+            may = fnmatch(lua_tostring(L, -1), name, FNM_PATHNAME | FNM_PERIOD) == 0;
+            lua_pop(L, 1);
+        }
+    else if (lua_isstring(L, -1))
+        may = strcmp(lua_tostring(L, -1), name) == 0;
+    return may;
+}
+
 /* beside(name): an iterator over the JSON values of a file that the script declares, in the
  * directory of the file or one of those above it; without such a file it has none. */
 static int script_beside(lua_State *L)
@@ -1097,8 +1123,7 @@ static int script_beside(lua_State *L)
     const char *name = luaL_checkstring(L, 1);
     char *path;
 
-    (void)lua_getfield(L, LUA_REGISTRYINDEX, HEAD);
-    if (lua_getfield(L, -1, "beside") != LUA_TSTRING || strcmp(lua_tostring(L, -1), name) != 0)
+    if (!may_read_beside(L, name))
         return luaL_error(L, "the head has no beside = '%s'", name);
     other = lua_newuserdatauv(L, sizeof *other, 1);
     *other = (struct source){0};
@@ -1122,7 +1147,7 @@ static int script_importer(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
-    lua_setfield(L, LUA_REGISTRYINDEX, HEAD);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, state_of(L)->importer);
     return 0;
 }
 
@@ -1181,7 +1206,7 @@ static void make_metatable(lua_State *L, const char *name, const luaL_Reg *metho
     lua_pop(L, 1);
 }
 
-/* Opens the libraries and runs the script, which leaves its head. */
+/* Opens the libraries. */
 static int prepare(lua_State *L)
 {
     static const luaL_Reg libraries[] = {{"_G", luaopen_base},
@@ -1195,8 +1220,6 @@ static int prepare(lua_State *L)
     static const luaL_Reg query[] = {{"__gc", free_rows}, {"__close", close_rows}, {NULL, NULL}};
     static const luaL_Reg source[] = {{"__gc", close_source}, {NULL, NULL}};
     static const luaL_Reg nothing[] = {{"__index", no_member}, {NULL, NULL}};
-    const struct importer *i = state_of(L)->importer;
-    char chunk[80];
 
     for (size_t n = 0; n < sizeof libraries / sizeof *libraries; n++)
         luaL_requiref(L, libraries[n].name, libraries[n].func, 1);
@@ -1219,16 +1242,29 @@ static int prepare(lua_State *L)
         luaL_setfuncs(L, nothing, 0);
         lua_setmetatable(L, value_at);
     }
+    return 0;
+}
+
+/* Runs the script, which leaves its head. Its globals are its own. */
+static int run_script(lua_State *L)
+{
+    const struct importer *i = state_of(L)->importer;
+    char chunk[80];
+
     (void)snprintf(chunk, sizeof chunk, "@%s.lua", i->name);
     if (luaL_loadbufferx(L, buf_c(&i->text), i->text.len, chunk, "t") != LUA_OK)
         return lua_error(L);
+    lua_newtable(L);
+    lua_newtable(L);
+    lua_pushglobaltable(L);
+    lua_setfield(L, -2, "__index");
+    lua_setmetatable(L, -2);
+    (void)lua_setupvalue(L, -2, 1);
     lua_call(L, 0, 0);
-    if (lua_getfield(L, LUA_REGISTRYINDEX, HEAD) != LUA_TTABLE)
+    if (push_head(L) != LUA_TTABLE)
         return luaL_error(L, "%s.lua: no importer{...}", i->name);
-    if (lua_getfield(L, -1, "harness") == LUA_TSTRING) {
-        (void)push_regex(L, text_at(L, -1));
-        lua_setfield(L, LUA_REGISTRYINDEX, "harness");
-    }
+    if (state_of(L)->facts.source && lua_getfield(L, -1, "harness") == LUA_TSTRING)
+        state_of(L)->harness = push_regex(L, text_at(L, -1));
     return 0;
 }
 
@@ -1265,7 +1301,7 @@ static void state_free(struct state *s)
         return;
     if (s->L)
         lua_close(s->L);
-    if (s->source)
+    if (s->facts.source)
         facts_release(&s->facts);
     database_close(s->database);
     fact_release(&s->fact);
@@ -1275,12 +1311,11 @@ static void state_free(struct state *s)
     free(s);
 }
 
-/* Returns a state that has run the script, or NULL with *e set. */
-static struct state *state_new(const struct importer *i, struct err *e)
+/* Returns a state without a script. */
+static struct state *state_new(struct err *e)
 {
     struct state *s = mem_zalloc(sizeof *s);
 
-    s->importer = i;
     s->limit = MEMORY_MIN;
     buf_init(&s->scratch, SOURCE_VALUE_MAX);
     buf_init(&s->other, SOURCE_VALUE_MAX);
@@ -1288,17 +1323,30 @@ static struct state *state_new(const struct importer *i, struct err *e)
     s->L = lua_newstate(allocate, s);
     if (!s->L)
         mem_exhausted();
+    *(struct state **)lua_getextraspace(s->L) = s;
     begin_record(s, 0);
     lua_sethook(s->L, count_work, LUA_MASKCOUNT, WORK_STEP);
     /* Values die with their record. */
     (void)lua_gc(s->L, LUA_GCGEN, 0, 0);
     lua_pushcfunction(s->L, prepare);
-    if (call(s, 0, e) != 0) {
-        (void)err_set(e, ERR_FAILURE, "cannot use '%s': %s", i->path, lua_tostring(s->L, -1));
-        state_free(s);
-        return NULL;
-    }
+    if (call(s, 0, e) != 0)
+        mem_exhausted();
     return s;
+}
+
+/* Runs a script in a state. Returns 0, or -1 with *e set. */
+static int state_load(struct state *s, const struct importer *i, struct err *e)
+{
+    int result;
+
+    s->importer = i;
+    begin_record(s, 0);
+    lua_pushcfunction(s->L, run_script);
+    result = call(s, 0, e);
+    if (result != 0)
+        (void)err_set(e, ERR_FAILURE, "cannot use '%s': %s", i->path, lua_tostring(s->L, -1));
+    lua_settop(s->L, 0);
+    return result == 0 ? 0 : -1;
 }
 
 /* ---- the head of a script ---- */
@@ -1314,13 +1362,12 @@ static void take_names(lua_State *L, const char *field, struct words *names)
 }
 
 /* Reads the head. Returns 0, or -1 with *e set. */
-static int take_head(struct importer *i, struct err *e)
+static int take_head(struct importer *i, lua_State *L, struct err *e)
 {
-    lua_State *L = i->state->L;
     const char *wrong = NULL;
     int form = 0;
 
-    (void)lua_getfield(L, LUA_REGISTRYINDEX, HEAD);
+    (void)push_head(L);
     if (lua_getfield(L, 1, "name") != LUA_TSTRING || strcmp(lua_tostring(L, -1), i->name) != 0)
         wrong = "'name' is not the name of the file";
     else if (lua_getfield(L, 1, "form") != LUA_TSTRING)
@@ -1349,7 +1396,6 @@ static int take_head(struct importer *i, struct err *e)
 
 static void importer_free(struct importer *i)
 {
-    state_free(i->state);
     free(i->name);
     free(i->path);
     buf_release(&i->text);
@@ -1372,6 +1418,7 @@ void importers_free(struct importers *all)
     for (size_t i = 0; i < all->count; i++)
         importer_free(all->at[i]);
     free(all->at);
+    state_free(all->heads);
     free(all);
 }
 
@@ -1503,7 +1550,7 @@ static void push_subject(lua_State *L)
 
 static int call_is(lua_State *L)
 {
-    (void)lua_getfield(L, LUA_REGISTRYINDEX, HEAD);
+    (void)push_head(L);
     (void)lua_getfield(L, -1, "is");
     push_subject(L);
     lua_call(L, 1, 1);
@@ -1512,25 +1559,26 @@ static int call_is(lua_State *L)
 
 /* Asks the script whether it reads a file with this record or line. Returns 1 or 0, or -1 with *e
  * set. */
-static int ask(const struct importer *i, struct str json, struct str line, struct err *e)
+static int ask(struct state *s, struct str json, struct str line, struct err *e)
 {
-    lua_State *L = i->state->L;
+    lua_State *L = s->L;
     int result;
 
-    begin_record(i->state, json.n + line.n);
-    i->state->json = json;
-    i->state->line = line;
+    begin_record(s, json.n + line.n);
+    s->json = json;
+    s->line = line;
     lua_pushcfunction(L, call_is);
-    result = call(i->state, 1, e);
+    result = call(s, 1, e);
     if (result == 0)
         result = lua_toboolean(L, -1) ? 1 : 0;
     else if (result > 0)
-        result = err_set(e, ERR_FAILURE, "cannot use '%s': %s", i->path, lua_tostring(L, -1));
+        result =
+            err_set(e, ERR_FAILURE, "cannot use '%s': %s", s->importer->path, lua_tostring(L, -1));
     lua_settop(L, 0);
     return result;
 }
 
-static int ask_lines(const struct importer *i, struct str head, struct err *e)
+static int ask_lines(struct state *s, struct str head, struct err *e)
 {
     struct buf scratch = BUF_INIT(2 * SOURCE_HEAD);
     int result = 0;
@@ -1540,51 +1588,53 @@ static int ask_lines(const struct importer *i, struct str head, struct err *e)
 
         if (head.p ? json_check(line, &value, NULL) : begin_json(line, &scratch, &value))
             if (json_type(value) == JSON_OBJECT)
-                result = ask(i, value, STR_NONE, e);
+                result = ask(s, value, STR_NONE, e);
     }
     buf_release(&scratch);
     return result;
 }
 
-static int ask_database(const struct importer *i, struct source *s, struct err *e)
+static int ask_database(struct state *s, struct source *source, struct err *e)
 {
-    struct state *state = i->state;
+    const struct words *tables = &s->importer->tables;
     int result;
 
-    if (database_open(s, i->tables.at, i->tables.count, &state->database, e) < 0)
+    if (database_open(source, tables->at, tables->count, &s->database, e) < 0)
         return -1;
-    result = ask(i, STR_NONE, STR_NONE, e);
-    database_close(state->database);
-    state->database = NULL;
+    result = ask(s, STR_NONE, STR_NONE, e);
+    database_close(s->database);
+    s->database = NULL;
     return result;
 }
 
 /* Returns 1 if the script reads files that begin like this, 0 if not, or -1 with *e set. */
-static int recognises(const struct importer *i, struct source *s, struct str head, struct err *e)
+static int recognises(struct state *s, const struct importer *i, struct source *source,
+                      struct str head, struct err *e)
 {
     bool json = str_starts(str_trim(head), STR("{")) || str_starts(str_trim(head), STR("["));
     struct buf scratch = BUF_INIT(2 * SOURCE_HEAD);
     struct str value;
     int result = 0;
 
+    s->importer = i;
     if (database_is(head))
-        return i->form == FORM_SQLITE ? ask_database(i, s, e) : 0;
+        return i->form == FORM_SQLITE ? ask_database(s, source, e) : 0;
     switch (i->form) {
     case FORM_LINES:
-        result = json ? ask_lines(i, head, e) : 0;
+        result = json ? ask_lines(s, head, e) : 0;
         break;
     case FORM_ELEMENTS:
     case FORM_DOCUMENT:
         if (json && begin_json(head, &scratch, &value))
             result =
-                ask(i,
+                ask(s,
                     i->form == FORM_ELEMENTS && json_type(value) == JSON_ARRAY ? json_at(value, 0)
                                                                                : value,
                     STR_NONE, e);
         break;
     case FORM_YAML:
     case FORM_TEXT:
-        result = json ? 0 : ask(i, STR_NONE, head, e);
+        result = json ? 0 : ask(s, STR_NONE, head, e);
         break;
     default:
         break;
@@ -1600,7 +1650,7 @@ int importers_recognise(const struct importers *all, struct source *s, struct st
     /* The scripts that take many files come last. */
     for (int last = 0; last <= 1 && !*found; last++)
         for (size_t i = 0; i < all->count && !*found; i++) {
-            int is = all->at[i]->last == last ? recognises(all->at[i], s, head, e) : 0;
+            int is = all->at[i]->last == last ? recognises(all->heads, all->at[i], s, head, e) : 0;
 
             if (is < 0)
                 return -1;
@@ -1644,7 +1694,7 @@ static bool has_text(const struct importer *i, struct str json, bool named)
 
 static int call_record(lua_State *L)
 {
-    (void)lua_getfield(L, LUA_REGISTRYINDEX, HEAD);
+    (void)push_head(L);
     (void)lua_getfield(L, -1, "record");
     push_subject(L);
     lua_call(L, 1, 0);
@@ -1653,7 +1703,7 @@ static int call_record(lua_State *L)
 
 static int call_finish(lua_State *L)
 {
-    (void)lua_getfield(L, LUA_REGISTRYINDEX, HEAD);
+    (void)push_head(L);
     if (lua_getfield(L, -1, "finish") == LUA_TFUNCTION)
         lua_call(L, 0, 0);
     return 0;
@@ -1664,7 +1714,7 @@ static int call_row(lua_State *L)
 {
     struct state *s = state_of(L);
 
-    (void)lua_getfield(L, LUA_REGISTRYINDEX, HEAD);
+    (void)push_head(L);
     (void)lua_getfield(L, -1, "queries");
     (void)lua_geti(L, -1, s->query);
     (void)lua_geti(L, -1, 2);
@@ -1757,7 +1807,7 @@ static int read_document(struct state *s, struct err *e)
 /* Pushes the next query, or nil. */
 static int push_query(lua_State *L)
 {
-    (void)lua_getfield(L, LUA_REGISTRYINDEX, HEAD);
+    (void)push_head(L);
     (void)lua_getfield(L, -1, "queries");
     (void)lua_geti(L, -1, ++state_of(L)->query);
     (void)lua_geti(L, -1, 1);
@@ -1780,12 +1830,15 @@ static int read_query(struct state *s, const char *sql, struct err *e)
 static int read_database(struct state *s, struct err *e)
 {
     const struct importer *i = s->importer;
+    struct source *source = s->source;
     int result = 0;
 
-    result = ask_database(i, s->source, e);
+    s->source = NULL;
+    result = ask_database(s, source, e);
+    s->source = source;
     if (result == 0)
-        return err_set(e, ERR_ABSENT, "cannot import '%s': it is no database of %s",
-                       s->source->name, i->name);
+        return err_set(e, ERR_ABSENT, "cannot import '%s': it is no database of %s", source->name,
+                       i->name);
     if (result < 0 || database_open(s->source, i->tables.at, i->tables.count, &s->database, e) < 0)
         return -1;
     result = database_check(s->database, e);
@@ -1831,16 +1884,16 @@ static int read_source(struct state *s, struct err *e)
 static int read_script(const struct import_format *f, struct source *source, struct err *e)
 {
     const struct importer *i = (const struct importer *)f;
-    struct state *s = state_new(i, e);
+    struct state *s = state_new(e);
     int result;
 
-    if (!s)
-        return -1;
-    s->source = source;
-    source->unique = i->unique;
     facts_init(&s->facts, source, i->name);
     s->facts.tree = i->tree;
-    result = read_source(s, e);
+    source->unique = i->unique;
+    result = state_load(s, i, e);
+    s->source = source;
+    if (result == 0)
+        result = read_source(s, e);
     if (result == 0) {
         s->json = s->line = STR_NONE;
         result = run(s, call_finish, e);
@@ -1866,8 +1919,9 @@ int importers_add(struct importers *all, const char *name, const char *path, str
     i->format = (struct import_format){.name = i->name, .read = read_script};
     buf_init(&i->text, BUF_SMALL);
     buf_add_str(&i->text, text);
-    i->state = state_new(i, e);
-    if (!i->state || take_head(i, e) < 0) {
+    if (!all->heads)
+        all->heads = state_new(e);
+    if (state_load(all->heads, i, e) < 0 || take_head(i, all->heads->L, e) < 0) {
         importer_free(i);
         return -1;
     }

@@ -56,6 +56,7 @@ static const struct {
     [FIELD_THINKING] = ENTRY("thinking", SHAPE_OBJECTS),
     [FIELD_MODEL] = ENTRY("model", SHAPE_STRING),
     [FIELD_PROVIDER] = ENTRY("provider", SHAPE_STRING),
+    [FIELD_RESPONSE] = ENTRY("response", SHAPE_STRING),
     [FIELD_USAGE] = ENTRY("usage", SHAPE_OBJECT),
     [FIELD_FINISH_REASON] = ENTRY("finish_reason", SHAPE_STRING),
     [FIELD_ATTACHMENTS] = ENTRY("attachments", SHAPE_OBJECTS),

@@ -122,7 +122,27 @@ struct amount stats_cost_sum(const struct stats_cost *c)
     return sum;
 }
 
-static struct stats_count count_of(const struct message *m)
+/* Returns whether the response that the message is a part of counts in an earlier session: some
+ * programs copy a conversation when it is continued elsewhere. */
+static bool is_repeated(struct stats *s, const struct message *m, size_t session)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str response = message_text(m, FIELD_RESPONSE, &scratch);
+    size_t count = s->responses.count, n = count;
+
+    if (response.n > 0) {
+        n = hash_map_number(&s->responses, &response);
+        if (n == count) {
+            s->response_session = mem_grow(s->response_session, &s->responses_cap, count + 1,
+                                           sizeof *s->response_session);
+            s->response_session[n] = session;
+        }
+    }
+    buf_release(&scratch);
+    return n < count && s->response_session[n] != session;
+}
+
+static struct stats_count count_of(struct stats *s, const struct message *m, size_t session)
 {
     struct stats_count n = {.messages = 1};
     struct json_iter calls = json_iter(m->field[FIELD_TOOL_CALLS]);
@@ -130,7 +150,7 @@ static struct stats_count count_of(const struct message *m)
 
     while (!calls.object && json_next(&calls))
         n.calls++;
-    if (m->role != ROLE_ASSISTANT || m->field[FIELD_FORKED_FROM].p)
+    if (m->role != ROLE_ASSISTANT || m->field[FIELD_FORKED_FROM].p || is_repeated(s, m, session))
         return n;
     n.answers = 1;
     usage_init(&usage);
@@ -210,12 +230,12 @@ static void count_by_key(struct stats *s, const struct message *m, const struct 
 
 static void stats_add(struct stats *s, const struct message *m)
 {
-    struct facts f = {.count = count_of(m)};
     struct str session = m->session_id;
+    struct facts f = {.session = hash_map_number(&s->sessions, &session)};
     bool of_answers = s->rows.by == STATS_MODEL || s->rows.by == STATS_PROVIDER;
     int64_t us;
 
-    f.session = hash_map_number(&s->sessions, &session);
+    f.count = count_of(s, m, f.session);
     s->total.sessions = s->sessions.count;
     if (s->prices && f.count.answers > 0)
         take_cost(s->prices, m, &f);
@@ -448,5 +468,7 @@ void stats_release(struct stats *s)
     free(s->total_costs.at);
     hash_map_release(&s->sessions);
     hash_map_release(&s->pairs);
+    hash_map_release(&s->responses);
+    free(s->response_session);
     *s = (struct stats){0};
 }

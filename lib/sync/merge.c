@@ -18,6 +18,7 @@
 #include "chathist/base/system.h"
 #include "chathist/history/append.h"
 #include "chathist/history/deletions.h"
+#include "chathist/history/known.h"
 #include "chathist/history/message.h"
 #include "chathist/history/rewrite.h"
 #include "chathist/history/scan.h"
@@ -80,12 +81,9 @@ struct merge {
     int fd;             /* the history that `covered` describes; -1: it does not exist */
     struct covered covered;
     struct covered cached; /* what the file of digests has */
-    struct fact *facts;
-    size_t cap;
-    size_t found;            /* facts after those of `covered` that may be repeated */
-    bool loaded;             /* facts and slots are in memory, not only covered */
-    uint64_t *slots;         /* the upper half of a key, and the number of its fact + 1 */
-    size_t slots_size;       /* a power of two, or 0 */
+    struct known facts;
+    size_t found;            /* facts after those that may be repeated */
+    bool loaded;             /* facts are in memory, not only covered */
     bool dead;               /* a fact may be deleted */
     bool keeps;              /* the facts are those of the files, and the next run may use them */
     struct hash_map deleted; /* "SESSION LF ID", numbered in the order of the file */
@@ -101,7 +99,7 @@ struct merge {
     uint64_t erased;          /* lines that the rewrite at work leaves out */
     uint64_t stored;          /* lines of the batch that is being stored */
     struct buf pending;       /* lines that wait for the history */
-    struct hash_map adding;   /* their digests */
+    struct known adding;      /* their digests: entries without more */
     struct message message;   /* for lines that are scanned, and for those that are added */
     struct buf text, scratch; /* for reports */
     size_t reported;
@@ -119,12 +117,12 @@ static uint64_t line_digest(struct str line)
 
 static uint64_t key_of(struct str session, struct str id)
 {
-    return hash64(id, hash64(session, OF_KEY));
+    return known_key(session, id, OF_KEY);
 }
 
 static uint64_t deletion_digest(struct str session, struct str id)
 {
-    return hash64(id, hash64(session, OF_DELETION));
+    return known_key(session, id, OF_DELETION);
 }
 
 static uint64_t chain(uint64_t before, uint64_t digest)
@@ -192,48 +190,11 @@ void merge_warn(struct merge *m, const char *fmt, ...)
 
 /* ---- the facts in memory ---- */
 
-/* Most slots that have another key are passed without a look at their fact, which is elsewhere in
- * memory. */
-#define SLOT_KEY (UINT64_MAX << 32)
-
-static void slots_put(struct merge *m, size_t i)
+static const struct fact *fact_at(const struct merge *m, size_t i)
 {
-    size_t mask = m->slots_size - 1, at = m->facts[i].key & mask;
+    const struct fact *facts = m->facts.entries;
 
-    while (m->slots[at] != 0)
-        at = (at + 1) & mask;
-    m->slots[at] = (m->facts[i].key & SLOT_KEY) | (i + 1);
-}
-
-/* Makes room for n facts. */
-static void slots_grow(struct merge *m, size_t n)
-{
-    size_t size = 1024;
-
-    if (m->slots_size >= 2 * n)
-        return;
-    while (size < 2 * n)
-        size *= 2;
-    free(m->slots);
-    m->slots = mem_zalloc(size * sizeof(*m->slots));
-    m->slots_size = size;
-    for (size_t i = 0; i < m->covered.count; i++)
-        slots_put(m, i);
-}
-
-/* Returns the next fact with the key, from the slot *at on, or NULL. */
-static const struct fact *next_with_key(const struct merge *m, uint64_t key, size_t *at)
-{
-    size_t mask = m->slots_size - 1;
-
-    while (m->slots_size > 0 && m->slots[*at & mask] != 0) {
-        uint64_t slot = m->slots[(*at)++ & mask];
-        const struct fact *f = &m->facts[(slot & ~SLOT_KEY) - 1];
-
-        if ((slot & SLOT_KEY) == (key & SLOT_KEY) && f->key == key)
-            return f;
-    }
-    return NULL;
+    return &facts[i];
 }
 
 /* Returns whether the line is known. *other becomes the first different one with its key, or
@@ -245,7 +206,7 @@ static bool is_known(const struct merge *m, uint64_t key, uint64_t digest,
     size_t at = (size_t)key;
 
     *other = NULL;
-    while ((f = next_with_key(m, key, &at))) {
+    while ((f = known_next(&m->facts, key, &at))) {
         if (f->digest == digest)
             return true;
         if (!*other)
@@ -257,26 +218,23 @@ static bool is_known(const struct merge *m, uint64_t key, uint64_t digest,
 /* How far ahead slots are fetched. */
 #define AHEAD 16
 
-/* Takes the facts that were found after the others, without those that are repeated. All slots are
- * looked at one after the other, so that the processor can fetch some in advance: a slot is nearly
- * always elsewhere in memory. */
+/* Takes the facts that were found after the others, without those that are repeated. */
 static void take_found(struct merge *m)
 {
     struct covered *c = &m->covered;
-    size_t end = c->count + m->found, mask;
+    struct fact *facts = known_room(&m->facts, m->found);
     const struct fact *other;
 
-    slots_grow(m, end);
-    mask = m->slots_size - 1;
-    for (size_t i = c->count; i < end; i++) {
-        struct fact f = m->facts[i];
+    for (size_t i = 0; i < m->found; i++) {
+        struct fact f = facts[i];
 
-        if (end - i > AHEAD)
-            __builtin_prefetch(&m->slots[m->facts[i + AHEAD].key & mask]);
+        if (m->found - i > AHEAD)
+            known_fetch(&m->facts, facts[i + AHEAD].key);
         if (is_known(m, f.key, f.digest, &other))
             continue;
-        m->facts[c->count] = f;
-        slots_put(m, c->count++);
+        *(struct fact *)known_room(&m->facts, 1) = f;
+        known_take(&m->facts);
+        c->count++;
         c->sum += f.digest;
         c->chain = chain(c->chain, f.digest);
     }
@@ -288,9 +246,7 @@ static void forget(struct merge *m)
     m->covered = (struct covered){0};
     hash_map_release(&m->waiting_sessions);
     m->prefix[FACT_LINE] = (struct prefix){0};
-    free(m->slots);
-    m->slots = NULL;
-    m->slots_size = 0;
+    known_release(&m->facts);
     m->found = 0;
     m->loaded = true;
     m->dead = false;
@@ -338,10 +294,13 @@ static bool cache_load_facts(struct merge *m)
         fd >= 0 && head_read(fd, &h) && h.covered.count == n && h.covered.chain == m->covered.chain;
 
     if (good) {
-        m->facts = mem_grow(m->facts, &m->cap, n, sizeof(*m->facts));
-        good = file_pread_full(fd, m->facts, n * sizeof(*m->facts), sizeof(h)) ==
-                   (ssize_t)(n * sizeof(*m->facts)) &&
-               body_sum(m->facts, n) == h.body;
+        struct fact *facts = known_room(&m->facts, n);
+
+        good = file_pread_full(fd, facts, n * sizeof(*facts), sizeof(h)) ==
+                   (ssize_t)(n * sizeof(*facts)) &&
+               body_sum(facts, n) == h.body;
+        for (size_t i = 0; good && i < n; i++)
+            known_take(&m->facts);
     }
     file_close(fd);
     return good;
@@ -361,10 +320,10 @@ static void cache_save(struct merge *m)
     if (file_replace_begin(&r, m->cache_path, NULL) < 0)
         return;
     r.unsynced = true;
-    h.body = body_sum(m->facts, n);
+    h.body = body_sum(m->facts.entries, n);
     h.sum = head_sum(&h);
     if (file_write_all(r.fd, &h, sizeof(h)) < 0 ||
-        file_write_all(r.fd, m->facts, n * sizeof(*m->facts)) < 0)
+        file_write_all(r.fd, m->facts.entries, n * sizeof(struct fact)) < 0)
         file_replace_drop(&r);
     else if (file_replace_end(&r, NULL) == 0)
         m->cached = m->covered;
@@ -431,7 +390,7 @@ static void scan_fact(struct merge *m, const struct line *l)
 {
     const struct message *msg = &m->message;
     enum deleted deleted;
-    struct fact f;
+    struct fact f, *facts;
 
     if (!message_storable(msg)) {
         m->covered.refused++;
@@ -447,8 +406,8 @@ static void scan_fact(struct merge *m, const struct line *l)
     f.digest = line_digest(msg->line);
     f.place = (uint64_t)(l->at + (msg->line.p - l->text.p)) << LENGTH_BITS | msg->line.n;
     m->dead = m->dead || deleted == DELETED;
-    m->facts = mem_grow(m->facts, &m->cap, m->covered.count + m->found + 1, sizeof(*m->facts));
-    m->facts[m->covered.count + m->found++] = f;
+    facts = known_room(&m->facts, m->found + 1);
+    facts[m->found++] = f;
 }
 
 /* Reads the lines from the end of those that are known. */
@@ -484,7 +443,6 @@ static int load(struct merge *m, struct err *e)
         return 0;
     if (cache_load_facts(m)) {
         m->loaded = true;
-        slots_grow(m, m->covered.count);
         return 0;
     }
     forget(m);
@@ -562,7 +520,7 @@ static uint64_t count_erased(const struct merge *m, struct str session, struct s
     uint64_t key = key_of(session, id), n = 0;
     size_t at = (size_t)key;
 
-    while (next_with_key(m, key, &at))
+    while (known_next(&m->facts, key, &at))
         n++;
     return n;
 }
@@ -722,7 +680,12 @@ struct merge *merge_open(struct history *h, const struct merge_options *o, struc
     if (!o->dry_run)
         (void)sync_state_make(h, NULL); /* for the cache */
     m = mem_zalloc(sizeof(*m));
-    *m = (struct merge){.h = h, .options = *o, .fd = -1, .message = MESSAGE_INIT};
+    *m = (struct merge){.h = h,
+                        .options = *o,
+                        .fd = -1,
+                        .facts = KNOWN_INIT(struct fact),
+                        .adding = KNOWN_INIT(uint64_t),
+                        .message = MESSAGE_INIT};
     m->deleted_path = deletions_path(h->path);
     m->cache_path = merge_state_path(h, "lines", NULL, NULL);
     buf_init(&m->pending, SIZE_MAX);
@@ -751,10 +714,9 @@ void merge_close(struct merge *m)
     file_close(m->fd);
     free(m->deleted_path);
     free(m->cache_path);
-    free(m->facts);
-    free(m->slots);
+    known_release(&m->facts);
+    known_release(&m->adding);
     hash_map_release(&m->deleted);
-    hash_map_release(&m->adding);
     hash_map_release(&m->waiting_sessions);
     free(m->waits);
     free(m->arrived);
@@ -787,7 +749,7 @@ uint64_t merge_digest(struct merge *m, enum fact_kind kind, size_t i)
     struct str session, id;
 
     if (kind == FACT_LINE)
-        return load(m, NULL) == 0 && i < m->covered.count ? m->facts[i].digest : 0;
+        return load(m, NULL) == 0 && i < m->covered.count ? fact_at(m, i)->digest : 0;
     merge_deletion(m, i, &session, &id);
     return deletion_digest(session, id);
 }
@@ -811,10 +773,8 @@ uint64_t merge_prefix(struct merge *m, enum fact_kind kind, size_t n)
 
 bool merge_has(struct merge *m, struct str session, struct str id)
 {
-    uint64_t key = key_of(session, id);
-    size_t at = (size_t)key;
-
-    return is_deleted(m, session, id) || (load(m, NULL) == 0 && next_with_key(m, key, &at));
+    return is_deleted(m, session, id) ||
+           (load(m, NULL) == 0 && known_find(&m->facts, key_of(session, id)));
 }
 
 static int changed_in_place(const struct merge *m, struct err *e)
@@ -854,7 +814,7 @@ int merge_read(struct merge *m, enum fact_kind kind, size_t i, struct buf *text,
     }
     if (load(m, e) < 0)
         return -1;
-    return i < m->covered.count ? read_fact(m, &m->facts[i], text, e) : changed_in_place(m, e);
+    return i < m->covered.count ? read_fact(m, fact_at(m, i), text, e) : changed_in_place(m, e);
 }
 
 /* ---- what another copy has ---- */
@@ -914,8 +874,9 @@ int merge_add(struct merge *m, struct str line, struct err *e)
     digest = line_digest(m->message.line);
     if (is_known(m, key, digest, &other) || is_deleted(m, m->message.session_id, m->message.id))
         return 0;
-    if (!hash_map_add(&m->adding, (struct str){(const char *)&digest, sizeof(digest)}))
+    if (known_find(&m->adding, digest))
         return 0;
+    (void)known_add(&m->adding, digest);
     if (other) {
         if (read_fact(m, other, &here, NULL) < 0)
             buf_clear(&here);
@@ -1056,7 +1017,7 @@ int merge_store(struct merge *m, struct err *e)
         if (result == 0) {
             m->count.received += m->stored;
             buf_clear(&m->pending);
-            hash_map_release(&m->adding);
+            known_release(&m->adding);
             result = catch_up(m, e);
         }
     }

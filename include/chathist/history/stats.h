@@ -2,7 +2,8 @@
  * stats - counts messages: in total, and in groups by one property (day, model, role, …).
  *
  * Every line of a history counts, also replaced ones and those before a reset, because their tokens
- * were used. The tokens of a line that copies another one (`forked_from`) count only with that one.
+ * were used. The tokens of a line that copies another one (`forked_from`) count only with that one,
+ * and those of a response that several sessions have (`response`) in the session that has it first.
  * If an answer does not say how many tokens it used, they are unknown and counted as such; nothing
  * is estimated.
  *
@@ -88,6 +89,9 @@ struct stats {
     int64_t first, last; /* microseconds */
     /* private */
     struct hash_map sessions, pairs;
+    struct hash_map responses; /* -> the number of the session that counts, in response_session */
+    size_t *response_session;
+    size_t responses_cap;
 };
 
 void stats_init(struct stats *s, enum stats_by by);
