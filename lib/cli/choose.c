@@ -47,6 +47,9 @@ static bool set_option(struct choice *c, int key, char *value)
     case CHOOSE_MODEL:
         filter_add(&c->filter.models, str_of(value));
         break;
+    case CHOOSE_FROM:
+        filter_add(&c->filter.tools, str_of(value));
+        break;
     case CHOOSE_ALL:
         c->all = true;
         break;
@@ -89,7 +92,8 @@ bool choose_restricts(const struct choice *c)
 {
     const struct filter *f = &c->filter;
 
-    return f->has_since || f->has_until || f->roles.count > 0 || f->models.count > 0;
+    return f->has_since || f->has_until || f->roles.count > 0 || f->models.count > 0 ||
+           f->tools.count > 0;
 }
 
 /* ---- names of sessions ---- */
