@@ -11,13 +11,14 @@
 #include "chathist/convert/import.h"
 #include "chathist/convert/import_script.h"
 
-enum { KEY_SCAN = OPT_LONG, KEY_SUBAGENTS, KEY_DRY_RUN };
+enum { KEY_SCAN = OPT_LONG, KEY_SUBAGENTS, KEY_AGAIN, KEY_DRY_RUN };
 
 static const struct opt options[] = {
     {'f', "format", OPT_WORD, "lines|" IMPORTERS, "the format of the files; default: recognise it"},
     {KEY_SCAN, "scan", OPT_FLAG, NULL, "import the conversations that other programs stored"},
     {KEY_SUBAGENTS, "subagents", OPT_FLAG, NULL,
      "import messages of subagents, too, as separate sessions"},
+    {KEY_AGAIN, "again", OPT_FLAG, NULL, "import also messages that were erased here"},
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL,
      "store nothing, list the files and their new messages"},
     {'v', "verbose", OPT_FLAG, NULL, "print the result for each file"},
@@ -163,6 +164,7 @@ static void parse_sources(struct run *r, struct opt_parser *args)
     while ((key = opt_next(args, &value)) != 0) {
         r->scan |= key == KEY_SCAN;
         r->options.subagents |= key == KEY_SUBAGENTS;
+        r->options.again |= key == KEY_AGAIN;
         r->options.dry_run |= key == KEY_DRY_RUN;
         r->verbose |= key == 'v';
         if (key == 'f')
