@@ -1012,7 +1012,9 @@ int import_file(struct import *im, const char *path, const struct import_format 
                          s.name);
     if (result == 0 && !f && head.n > 0)
         result = importers_recognise(im->options.importers, &s, head, &found, e);
-    if (result == 0 && found)
+    if (result == 0 && found == &import_lines && im->options.foreign)
+        result = 1;
+    else if (result == 0 && found)
         result = read_source(im, &s, found, e) < 0 ? -1 : 1;
     else if (result == 0)
         result = head.n == 0; /* an empty file has nothing to import */

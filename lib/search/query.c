@@ -27,9 +27,10 @@ enum kind {
 };
 
 static const char *const names[KIND_COUNT] = {
-    [KIND_ROLE] = "role",   [KIND_SINCE] = "since", [KIND_UNTIL] = "until", [KIND_MODEL] = "model",
-    [KIND_FROM] = "from",   [KIND_FILE] = "file",   [KIND_TOOL] = "tool",   [KIND_TITLE] = "title",
-    [KIND_REPO] = "repo",   [KIND_SESSION] = "session", [KIND_ID] = "id",
+    [KIND_ROLE] = "role",       [KIND_SINCE] = "since", [KIND_UNTIL] = "until",
+    [KIND_MODEL] = "model",     [KIND_FROM] = "from",   [KIND_FILE] = "file",
+    [KIND_TOOL] = "tool",       [KIND_TITLE] = "title", [KIND_REPO] = "repo",
+    [KIND_SESSION] = "session", [KIND_ID] = "id",
 };
 
 struct query_term {

@@ -142,6 +142,9 @@ struct choose_want {
  * JSON, if a history that must exist does not (its name may be mistyped, and a job that continued
  * would report success), if a session of the database is absent, or on any other error. */
 struct history *choose_open(struct choice *c, const struct choose_want *want);
+/* Sets how a program waits, warns and shows progress while it uses a history that it has located
+ * itself, as choose_open does. Returns 0, or -1 with *e set: the configuration is wrong. */
+int choose_prepare(const struct choice *c, struct history *h, struct err *e);
 /* May there be several histories, so that each row must name its own? */
 bool choose_many(const struct choice *c);
 /* Puts the ids of the named sessions of a history into filter.sessions. Returns false if sessions

@@ -69,6 +69,7 @@ struct import_options {
     bool dry_run;                      /* store nothing */
     bool subagents;                    /* import what subagents said, too */
     bool again;                        /* import also what was erased from the history */
+    bool foreign;                      /* leave out files in our own form, such as exports */
     const struct importers *importers; /* borrowed */
     /* Returns the import that stores a session, whose first message was said in the directory
      * `cwd`, which may be empty; NULL to leave the session out. The same for the same session.
