@@ -13,6 +13,7 @@
 #include "chathist/base/path.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
+#include "chathist/cli/diagnostics.h"
 
 /* Directories are searched up to this depth. */
 #define DEPTH_MAX 32
@@ -24,7 +25,7 @@ static void add_file(struct import_files *f, const char *path, bool named, const
     int excluded = f->scanned ? config_excludes(f->scanned, str_of(path), &e) : 0;
 
     if (excluded < 0)
-        f->failed(f->arg, &e);
+        die_err(&e);
     if (excluded)
         return;
     f->at = mem_grow(f->at, &f->cap, f->count + 1, sizeof *f->at);
