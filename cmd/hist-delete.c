@@ -90,7 +90,7 @@ static void parse_criteria(struct delete_wish *w, struct opt_parser *args)
     w->named = w->choice.names.count > 0;
     if (!w->named && !delete_is_narrow(w))
         die_usage("no session is given, and none of --since, --until, --role, --model, "
-                  "--match, --older-than, --keep, --max-size and --oldest");
+                  "--from, --match, --older-than, --keep, --max-size and --oldest");
 }
 
 /* Asks the user. Ends the program if no terminal can be asked. */

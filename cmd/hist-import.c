@@ -7,17 +7,24 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/import_files.h"
+#include "chathist/cli/import_place.h"
 #include "chathist/cli/start.h"
 #include "chathist/convert/import.h"
 #include "chathist/convert/import_script.h"
 
-enum { KEY_SCAN = OPT_LONG, KEY_SUBAGENTS, KEY_DRY_RUN };
+enum { KEY_SCAN = OPT_LONG, KEY_ALL, KEY_MOVE, KEY_SUBAGENTS, KEY_AGAIN, KEY_DRY_RUN };
 
 static const struct opt options[] = {
     {'f', "format", OPT_WORD, "lines|" IMPORTERS, "the format of the files; default: recognise it"},
-    {KEY_SCAN, "scan", OPT_FLAG, NULL, "import the conversations that other programs stored"},
+    {KEY_SCAN, "scan", OPT_FLAG, NULL,
+     "import the conversations with other programs that were held here"},
+    {KEY_ALL, "all", OPT_FLAG, NULL,
+     "with --scan: all conversations, each into the history of its place"},
+    {KEY_MOVE, "move", OPT_FLAG, NULL,
+     "with --scan: move earlier imports into the history of their place, too"},
     {KEY_SUBAGENTS, "subagents", OPT_FLAG, NULL,
      "import messages of subagents, too, as separate sessions"},
+    {KEY_AGAIN, "again", OPT_FLAG, NULL, "import also messages that were erased here"},
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL,
      "store nothing, list the files and their new messages"},
     {'v', "verbose", OPT_FLAG, NULL, "print the result for each file"},
@@ -33,7 +40,7 @@ static const struct program program = {"hist-import",
 
 struct run {
     struct choice choice;
-    struct history *history; /* the first of the choice */
+    struct import_places places; /* of a scan, unless a history is named */
     struct import *import;
     struct import_files files;
     struct importers *importers;
@@ -41,8 +48,9 @@ struct run {
     const char *format_name;
     const struct import_format *format; /* NULL: recognise it */
     struct import_options options;
-    bool scan, verbose, json, quiet, progress;
-    bool some; /* a file was read */
+    bool scan, all, move, verbose, json, quiet, progress;
+    bool placed; /* `places` is used */
+    bool some;   /* a file was read */
     uint64_t imported;
     int status;
 };
@@ -73,12 +81,18 @@ static void report_failure(void *arg, struct err *e)
     err_release(e);
 }
 
-/* Prints a line for a file with something to import: FORMAT, NEW, FILE. */
+/* Prints a line for a file with something to import: FORMAT, NEW, FILE, and with --all where its
+ * messages go. */
 static void print_file_result(struct run *r, const struct import_result *of)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
-    buf_addf(&line, "%s\t%" PRIu64 "\t%s\n", of->format, of->count.imported, of->name);
+    buf_addf(&line, "%s\t%" PRIu64 "\t%s", of->format, of->count.imported, of->name);
+    if (r->all) {
+        buf_add_byte(&line, '\t');
+        history_name_add(&line, of->history);
+    }
+    buf_add_byte(&line, '\n');
     out_text(&r->out, buf_str(&line));
     buf_release(&line);
 }
@@ -88,10 +102,13 @@ static void report_done(void *arg, const struct import_result *of)
     const struct import_count *c = &of->count;
     struct run *r = arg;
 
+    /* Of a file whose sessions were placed, there is a result for each history. */
+    bool some = of->history || c->bad > 0;
+
     progress_end();
-    if (r->options.dry_run && !r->json)
+    if (r->options.dry_run && !r->json && of->history)
         print_file_result(r, of);
-    if (r->verbose)
+    if (r->verbose && some)
         notef("%s: %s, %" PRIu64 " new, %" PRIu64 " known, %" PRIu64 " bad", of->name, of->format,
               c->imported, c->known, c->bad);
     r->imported += c->imported;
@@ -139,6 +156,55 @@ static void find_files(struct run *r, char **names, size_t count)
     import_files_sort(&r->files);
 }
 
+/* ---- the histories ---- */
+
+/* Moves what was imported into other histories than its own. */
+static void move_earlier(struct run *r)
+{
+    uint64_t moved;
+
+    if (import_places_move(&r->places, &moved) == 0 && moved > 0 && !r->quiet)
+        notef("%s %" PRIu64 " session%s", r->options.dry_run ? "would move" : "moved", moved,
+              moved == 1 ? "" : "s");
+}
+
+/* Opens the import: of a scan for several histories, else for the one of the choice. */
+static void open_import(struct run *r)
+{
+    struct history *h = r->choice.histories.at;
+    uint64_t bad_lines = 0;
+    struct err e = ERR_INIT;
+
+    r->options.listener = (struct import_listener){r->quiet ? NULL : warn_message, report_done,
+                                                   r->json ? print_listed : NULL, show_progress, r};
+    if (r->placed) {
+        r->places = (struct import_places){.choice = &r->choice,
+                                           .all = r->all,
+                                           .options = r->options,
+                                           .failed = report_failure,
+                                           .arg = r};
+        import_places_open(&r->places);
+        if (r->move)
+            move_earlier(r);
+        r->options.choose = import_places_choose;
+        r->options.choose_arg = &r->places;
+    }
+    r->import = import_new(r->placed ? NULL : h, &r->options, &bad_lines, &e);
+    if (!r->import)
+        die_err(&e);
+    start_report_bad(h, bad_lines, r->quiet);
+}
+
+static void close_import(struct run *r)
+{
+    struct err e = ERR_INIT;
+
+    if (import_finish(r->import, &e) < 0)
+        report_failure(r, &e);
+    if (r->placed)
+        import_places_finish(&r->places);
+}
+
 static void load_importers(struct run *r, const char *self)
 {
     struct buf names = BUF_INIT(BUF_SMALL);
@@ -162,7 +228,10 @@ static void parse_sources(struct run *r, struct opt_parser *args)
 
     while ((key = opt_next(args, &value)) != 0) {
         r->scan |= key == KEY_SCAN;
+        r->all |= key == KEY_ALL;
+        r->move |= key == KEY_MOVE;
         r->options.subagents |= key == KEY_SUBAGENTS;
+        r->options.again |= key == KEY_AGAIN;
         r->options.dry_run |= key == KEY_DRY_RUN;
         r->verbose |= key == 'v';
         if (key == 'f')
@@ -173,12 +242,20 @@ static void parse_sources(struct run *r, struct opt_parser *args)
     r->progress = !r->quiet && progress_possible();
 }
 
+/* Ends the program if options contradict each other. */
+static void check_options(const struct run *r, size_t files)
+{
+    if (files == 0 && !r->scan)
+        die_usage("a file or directory is expected, or --scan");
+    if ((r->all || r->move) && (!r->scan || files > 0))
+        die_usage("--all and --move go with --scan, and with no files");
+}
+
 int main(int argc, char **argv)
 {
     struct opt_parser args;
     struct run r = {0};
-    struct err e = ERR_INIT;
-    uint64_t bad_lines = 0;
+    struct history *h;
     char **names;
     size_t count;
 
@@ -186,30 +263,27 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     parse_sources(&r, &args);
     names = opt_operands(&args, &count);
-    if (count == 0 && !r.scan)
-        die_usage("a file or directory is expected, or --scan");
+    check_options(&r, count);
     load_importers(&r, argv[0]);
+    r.options.foreign = r.scan && count == 0;
     r.choice.common = args.common;
-    r.history =
-        choose_open(&r.choice, &(struct choose_want){.use = CHOOSE_STORE,
+    h = choose_open(&r.choice, &(struct choose_want){.use = CHOOSE_STORE,
                                                      .checked = !r.options.dry_run && !r.json});
+    r.placed = r.scan && count == 0 && h->kind != HISTORY_EXPLICIT;
+    if ((r.all || r.move) && !r.placed)
+        die_usage("--all and --move do not go with --history or CHAT_HISTORY");
     out_start(&r.out, args.common.color);
-    r.options.listener = (struct import_listener){r.quiet ? NULL : warn_message, report_done,
-                                                  r.json ? print_listed : NULL, show_progress, &r};
-    r.import = import_new(r.history, &r.options, &bad_lines, &e);
-    if (!r.import)
-        die_err(&e);
-    start_report_bad(r.history, bad_lines, r.quiet);
+    open_import(&r);
     find_files(&r, names, count);
     for (size_t i = 0; i < r.files.count; i++)
         import_one(&r, &r.files.at[i]);
-    if (import_finish(r.import, &e) < 0)
-        report_failure(&r, &e);
+    close_import(&r);
     /* Print a number only if something could be read. */
     if (!r.options.dry_run && !r.json && (r.some || r.imported > 0 || r.status == 0))
         out_number(&r.out, r.imported);
 
     import_free(r.import);
+    import_places_release(&r.places);
     importers_free(r.importers);
     import_files_release(&r.files);
     choose_release(&r.choice);

@@ -112,7 +112,7 @@ source_flags = $(if $(filter lib/% cmd/%,$1),$(if $(findstring linux,$(system)),
                $(if $(filter lib/base/file.c lib/base/process.c lib/base/system.c,$1),-D_GNU_SOURCE) \
                $(if $(filter no/lib/sync/postgres.c,$(WITH_POSTGRES)/$1),-DWITHOUT_POSTGRES) \
                $(if $(filter lib/cli/% lib/chat/% lib/repl/% lib/browse/% cmd/%,$1),-DPROGRAM_PREFIX='"$(PROGRAM_PREFIX)"') \
-               $(if $(filter cmd/hist-import.c,$1),-DIMPORTERS='"$(importers)"') \
+               $(if $(filter cmd/%,$1),-DIMPORTERS='"$(importers)"') \
                $(if $(filter lib/cli/% lib/llm/http.c lib/mcp/client.c,$1),-DCHATHIST_VERSION='"$(VERSION)"')
 
 # The importers, a script each: hist-import finds them in the folder of a build, and its help names

@@ -47,6 +47,9 @@ static bool set_option(struct choice *c, int key, char *value)
     case CHOOSE_MODEL:
         filter_add(&c->filter.models, str_of(value));
         break;
+    case CHOOSE_FROM:
+        filter_add(&c->filter.tools, str_of(value));
+        break;
     case CHOOSE_ALL:
         c->all = true;
         break;
@@ -89,7 +92,8 @@ bool choose_restricts(const struct choice *c)
 {
     const struct filter *f = &c->filter;
 
-    return f->has_since || f->has_until || f->roles.count > 0 || f->models.count > 0;
+    return f->has_since || f->has_until || f->roles.count > 0 || f->models.count > 0 ||
+           f->tools.count > 0;
 }
 
 /* ---- names of sessions ---- */
@@ -233,12 +237,22 @@ static void show_percent(int percent)
         progress_end();
 }
 
+int choose_prepare(const struct choice *c, struct history *h, struct err *e)
+{
+    bool quiet = c->common.quiet;
+
+    h->tell = quiet ? NULL : tell_wait;
+    h->on_unmarked = quiet ? NULL : tell_unmarked;
+    h->work = !quiet && progress_possible() ? show_percent : NULL;
+    return config_switch(&c->config, SETTING_FSYNC, &h->sync, e);
+}
+
 /* Adds the history of a file or, if it is NULL, that of this place. Returns it, valid until the
  * next one is added. */
 static struct history *add_located(struct choice *c, const char *file, enum choose_use use)
 {
     struct locate_from from = start_from(&c->config);
-    bool expected = use == CHOOSE_READ || use == CHOOSE_CHANGE, quiet = c->common.quiet;
+    bool expected = use == CHOOSE_READ || use == CHOOSE_CHANGE;
     struct err e = ERR_INIT;
     struct history h;
     struct stat st;
@@ -246,11 +260,8 @@ static struct history *add_located(struct choice *c, const char *file, enum choo
     from.explicit_file = file;
     from.may_be_nowhere = use == CHOOSE_STORE_IF_ANY;
     from.reader = use == CHOOSE_READ;
-    if (locate(&h, &from, &e) < 0 || config_switch(&c->config, SETTING_FSYNC, &h.sync, &e) < 0)
+    if (locate(&h, &from, &e) < 0 || choose_prepare(c, &h, &e) < 0)
         die_err(&e);
-    h.tell = quiet ? NULL : tell_wait;
-    h.on_unmarked = quiet ? NULL : tell_unmarked;
-    h.work = !quiet && progress_possible() ? show_percent : NULL;
     if (expected && h.kind == HISTORY_EXPLICIT && lstat(h.path, &st) < 0 && errno == ENOENT) {
         err_set(&e, ERR_FAILURE, "no history '%s'", h.path);
         die_err(&e);

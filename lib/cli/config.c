@@ -12,6 +12,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/owner.h"
 #include "chathist/base/path.h"
+#include "chathist/base/process.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"
@@ -40,6 +41,8 @@ static const struct {
     [SETTING_ALLOW_TOOLS] = {"allow_tools", NULL},
     [SETTING_MCP] = {"mcp", NULL},
     [SETTING_PRICES] = {"prices", NULL},
+    [SETTING_IMPORT] = {"import", NULL},
+    [SETTING_IMPORT_EXCLUDE] = {"import.exclude", NULL},
     [SETTING_EFFORT] = {"effort", NULL},
     [SETTING_MAX_TOKENS] = {"max_tokens", NULL},
     [SETTING_CONNECT_TIMEOUT] = {"connect_timeout", NULL},
@@ -577,20 +580,68 @@ int config_switch(const struct config *c, enum setting s, bool *on, struct err *
     return 0;
 }
 
+int config_fresh(const struct config *c, bool *fresh, struct err *e)
+{
+    const char *text = c->value[SETTING_IMPORT];
+
+    *fresh = text && strcmp(text, "fresh") == 0;
+    if (text && !*fresh && strcmp(text, "off") != 0)
+        return bad_value(c, SETTING_IMPORT, "fresh or off", e);
+    return 0;
+}
+
+/* Returns a path of the configuration, or NULL if it is neither absolute nor begins with `~/`. The
+ * caller frees it. */
+static char *user_path(const struct config *c, const char *path)
+{
+    if (*path == '/')
+        return mem_text(path);
+    return strncmp(path, "~/", 2) == 0 && c->home ? path_join(c->home, path + 2) : NULL;
+}
+
+static bool is_below(struct str path, const char *dir)
+{
+    struct str top = str_of(dir);
+
+    while (top.n > 0 && top.p[top.n - 1] == '/')
+        top.n--;
+    return str_starts(path, top) && (path.n == top.n || path.p[top.n] == '/');
+}
+
+int config_excludes(const struct config *c, struct str path, struct err *e)
+{
+    const char *text = c->value[SETTING_IMPORT_EXCLUDE];
+    struct words paths = {0};
+    int result = text ? words_split(&paths, str_of(text), e) : 0;
+
+    for (size_t i = 0; result == 0 && i < paths.count; i++) {
+        char *dir = user_path(c, paths.at[i]), *real = dir ? path_real(dir, NULL) : NULL;
+
+        if (!dir)
+            result = bad_value(c, SETTING_IMPORT_EXCLUDE,
+                               "a list of paths that begin with '/' or '~/'", e);
+        else
+            result = is_below(path, dir) || (real && is_below(path, real));
+        free(dir);
+        free(real);
+    }
+    words_release(&paths);
+    return result;
+}
+
 /* Returns the path of the file of prices; NULL with *e set; or NULL alone if no file is named and
  * the home directory is unknown. */
 static char *prices_file(const struct config *c, struct err *e)
 {
     const char *value = c->value[SETTING_PRICES];
+    char *path;
 
     if (!value || !*value)
         return c->config_home ? path_join(c->config_home, "chathist/prices") : NULL;
-    if (*value == '/')
-        return mem_text(value);
-    if (strncmp(value, "~/", 2) == 0 && c->home)
-        return path_join(c->home, value + 2);
-    bad_value(c, SETTING_PRICES, "a path that begins with '/' or '~/'", e);
-    return NULL;
+    path = user_path(c, value);
+    if (!path)
+        bad_value(c, SETTING_PRICES, "a path that begins with '/' or '~/'", e);
+    return path;
 }
 
 int config_prices(const struct config *c, const char *named, struct prices *p, struct err *e)

@@ -13,6 +13,7 @@
 #include "chathist/base/path.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
+#include "chathist/cli/diagnostics.h"
 
 /* Directories are searched up to this depth. */
 #define DEPTH_MAX 32
@@ -20,7 +21,13 @@
 static void add_file(struct import_files *f, const char *path, bool named, const struct stat *st)
 {
     int64_t last = st ? system_mtime(st) / 1000 : 0;
+    struct err e = ERR_INIT;
+    int excluded = f->scanned ? config_excludes(f->scanned, str_of(path), &e) : 0;
 
+    if (excluded < 0)
+        die_err(&e);
+    if (excluded)
+        return;
     f->at = mem_grow(f->at, &f->cap, f->count + 1, sizeof *f->at);
     f->at[f->count++] = (struct import_file){mem_text(path), named, last};
 }
@@ -158,6 +165,7 @@ bool import_files_scan(struct import_files *f, const struct config *c, const str
     size_t before = f->places;
     const char *place;
 
+    f->scanned = c;
     for (size_t n = 0; (place = importers_place(all, n)); n++) {
         struct buf path = BUF_INIT(BUF_SMALL);
         struct str name;
@@ -173,6 +181,7 @@ bool import_files_scan(struct import_files *f, const struct config *c, const str
         buf_release(&path);
     }
     hash_map_release(&done);
+    f->scanned = NULL;
     return f->places > before;
 }
 

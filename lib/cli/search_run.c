@@ -707,11 +707,12 @@ static bool any_has(const struct search_run *r, struct filter *f, struct filter_
     return found;
 }
 
-/* After a search without a hit, names the roles and models that no message has: they were most
- * likely mistyped. */
+/* After a search without a hit, names the roles, models and programs that no message has: they
+ * were most likely mistyped. */
 static void report_unused(const struct search_run *r)
 {
-    const struct filter_list *roles = &r->choice.filter.roles, *models = &r->choice.filter.models;
+    const struct filter_list *roles = &r->choice.filter.roles, *models = &r->choice.filter.models,
+                             *tools = &r->choice.filter.tools;
     struct filter f = {0};
 
     for (size_t i = 0; i < roles->count; i++)
@@ -720,6 +721,9 @@ static void report_unused(const struct search_run *r)
     for (size_t i = 0; i < models->count; i++)
         if (!any_has(r, &f, &f.models, models->at[i]))
             warnf("no answer is from the model '%.*s'", (int)models->at[i].n, models->at[i].p);
+    for (size_t i = 0; i < tools->count; i++)
+        if (!any_has(r, &f, &f.tools, tools->at[i]))
+            warnf("no message was imported from '%.*s'", (int)tools->at[i].n, tools->at[i].p);
 }
 
 static void search_all(struct search_run *r)

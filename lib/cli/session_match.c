@@ -78,8 +78,8 @@ static bool session_in_time(const struct filter *f, const struct session *s)
     return (!f->has_since || used >= f->since) && (!f->has_until || used <= f->until);
 }
 
-/* Clears the marks of the sessions without a message of the wanted roles and models. Returns 0, or
- * -1 with *e set. */
+/* Clears the marks of the sessions without a message of the wanted roles, models and programs. Returns
+ * 0, or -1 with *e set. */
 static int mark_filtered(const struct filter *wanted, const struct session_list *l, bool *marked,
                          const struct history *h, struct err *e)
 {
@@ -132,7 +132,7 @@ static int mark_queried(const struct choice *c, const struct session_list *l, bo
 int session_match_mark(const struct choice *c, const struct session_list *l, bool *marked,
                        const struct history *h, struct err *e)
 {
-    struct filter wanted = {.roles = c->filter.roles, .models = c->filter.models};
+    struct filter wanted = {.roles = c->filter.roles, .models = c->filter.models, .tools = c->filter.tools};
 
     for (size_t i = 0; i < l->count; i++)
         marked[i] = marked[i] && session_in_time(&c->filter, &l->at[i]);

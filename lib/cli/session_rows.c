@@ -111,8 +111,9 @@ static int load_remote(struct session_rows *r, struct choice *c, struct err *e)
     bool cut = r->by == ROWS_LAST && !r->reverse && !r->id && !choose_restricts(c);
 
     if (c->match || r->by == ROWS_SIZE || c->names.count > 0 || c->filter.roles.count > 0 ||
-        c->filter.models.count > 0)
-        die_usage("--remote goes with none of --match, --sort=size, --session, --role and --model");
+        c->filter.models.count > 0 || c->filter.tools.count > 0)
+        die_usage("--remote goes with none of --match, --sort=size, --session, --role, --model and "
+                  "--from");
     r->lists = mem_zalloc(sizeof *r->lists);
     choose_open(c, &(struct choose_want){.list = r->lists, .limit = cut ? r->limit : SIZE_MAX});
     if (restrict_to_named(r, c, r->lists, e) < 0)

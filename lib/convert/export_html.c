@@ -23,7 +23,7 @@ static const enum field shown[] = {
     FIELD_ID,           FIELD_SESSION_ID, FIELD_TIMESTAMP,     FIELD_ROLE,
     FIELD_CONTENT,      FIELD_IMAGES,     FIELD_FILES,         FIELD_FILES_MODIFIED,
     FIELD_EDIT_RESULTS, FIELD_TOOL_CALLS, FIELD_TOOL_CALL_ID,  FIELD_MODEL,
-    FIELD_PROVIDER,     FIELD_USAGE,      FIELD_FINISH_REASON,
+    FIELD_PROVIDER,     FIELD_USAGE,      FIELD_FINISH_REASON, FIELD_ORIGIN,
 };
 
 /* Appends a value without white space, because a browser turns each CR into a newline, and without

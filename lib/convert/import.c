@@ -13,6 +13,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/history/deletions.h"
 #include "chathist/history/known.h"
 #include "chathist/history/scan.h"
 #include "chathist/history/store.h"
@@ -77,6 +78,7 @@ struct import {
     uint64_t bad_lines;
     struct known marks;
     struct hash_map ids;           /* of lines that have an origin */
+    struct hash_map erased;        /* ids and parts of origins, each after its session and a `/` */
     struct hash_map session_names; /* -> sessions, as many as it has keys */
     struct session *sessions;
     size_t sessions_cap;
@@ -92,7 +94,8 @@ struct import {
     struct hash_map given;       /* sessions of which it gave messages */
     uint32_t source_number;
     struct str skipped;     /* id of the line that import_skips counted last */
-    int64_t time;           /* of the message before */
+    struct import **takers; /* those that store messages of `source` */
+    size_t takers_count, takers_cap;
     struct hash_map titled; /* sessions with a title */
     struct titles *titles;  /* those of each */
     size_t titles_cap;
@@ -183,6 +186,66 @@ static bool find_part(const struct import *im, struct str session, struct str pa
     if (found)
         *id = im->ids.entries[found->line - 1].key;
     return found != NULL;
+}
+
+/* Notes what was erased from the history. Returns 0, or -1 with *e set. */
+static int read_erased(struct import *im, struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_SMALL), name = BUF_INIT(BUF_LINE),
+               origin = BUF_INIT(BUF_LINE);
+    struct str rest, line;
+    int result = deletions_read(im->history, &text, e);
+
+    for (rest = buf_str(&text); rest.n > 0;) {
+        struct str parts, prefix;
+
+        line = str_cut(&rest, '\n');
+        if (!deletion_parse(line, &session, &name))
+            continue;
+        buf_add_byte(&session, '/');
+        prefix = buf_str(&session);
+        buf_clear(&origin);
+        buf_add_str(&origin, prefix);
+        buf_add_str(&origin, buf_str(&name));
+        hash_map_add(&im->erased, buf_str(&origin));
+        parts = json_text(json_get(line, "origin"), &origin);
+        for (prefix = str_cut(&parts, '/'); parts.p;) {
+            buf_set(&name, prefix);
+            buf_add_byte(&name, '/');
+            buf_add_str(&name, str_cut(&parts, '+'));
+            hash_map_add(&im->erased, buf_str(&name));
+        }
+    }
+    buf_release(&text);
+    buf_release(&session);
+    buf_release(&name);
+    buf_release(&origin);
+    return result;
+}
+
+/* Returns whether a part of a session, or the message with that id, was erased. */
+static bool is_part_erased(const struct import *im, struct str session, struct str part)
+{
+    struct buf name = BUF_INIT(BUF_LINE);
+    bool erased;
+
+    buf_addf(&name, "%.*s/%.*s", (int)session.n, session.p, (int)part.n, part.p);
+    erased = hash_map_find(&im->erased, buf_str(&name)) != NULL;
+    buf_release(&name);
+    return erased;
+}
+
+/* Returns whether a message was erased from the history: all parts of its origin, or its id. */
+static bool is_erased(const struct import *im, struct str origin, struct str id)
+{
+    struct str parts = origin, session = str_cut(&parts, '/');
+    bool all = true;
+
+    if (im->erased.count == 0 || is_part_erased(im, session, id))
+        return im->erased.count > 0;
+    while (all && parts.p)
+        all = is_part_erased(im, session, str_cut(&parts, '+'));
+    return all;
 }
 
 /* ---- equal lines ---- */
@@ -436,6 +499,48 @@ static int add_pending(struct import *im, struct str line, struct pending p, str
     return im->waiting.len < BATCH_BYTES ? 0 : store_pending(im, e);
 }
 
+/* ---- the history of a session ---- */
+
+/* Begins to store messages of a source, which the import `lead` reads. */
+static void begin_source(struct import *im, struct import *lead, const struct source *s,
+                         const char *format)
+{
+    im->results =
+        mem_grow(im->results, &im->results_cap, im->results_count + 1, sizeof *im->results);
+    im->results[im->results_count++] =
+        (struct import_result){.name = s->name, .format = format, .history = im->history};
+    im->source = s;
+    im->source_number++;
+    lead->takers =
+        mem_grow(lead->takers, &lead->takers_cap, lead->takers_count + 1, sizeof *lead->takers);
+    lead->takers[lead->takers_count++] = im;
+}
+
+/* Returns the import that stores a session of the source, or NULL if none does. */
+static struct import *taker_of(const struct source *s, struct str session)
+{
+    struct import *lead = s->import, *im = lead;
+
+    if (lead->options.choose)
+        im = lead->options.choose(lead->options.choose_arg, session, buf_str(&s->cwd));
+    if (im && im->source != s)
+        begin_source(im, lead, s, lead->results[lead->results_count - 1].format);
+    return im;
+}
+
+/* Ends a source. Without lines that wait, its result can be reported now. Of several imports none
+ * holds many lines. */
+static int end_source(struct import *im, bool several, struct err *e)
+{
+    im->source = NULL;
+    im->skipped = STR_NONE;
+    hash_map_release(&im->given);
+    if (im->pending_count == 0 || im->options.dry_run ||
+        (several && im->waiting.len >= BATCH_BYTES / 16))
+        return store_pending(im, e);
+    return 0;
+}
+
 /* ---- lines in our own form ---- */
 
 /* Counts all lines of the history. Called before the first line in our own form. */
@@ -637,7 +742,7 @@ int import_give_line(struct source *source, const struct message *m, struct err 
 static void add_id(const struct import *im, struct str origin, struct buf *id)
 {
     struct buf seed = BUF_INIT(BUF_LINE);
-    int64_t ms = im->time > 0 ? im->time / 1000 : 0;
+    int64_t ms = im->source->said > 0 ? im->source->said / 1000 : 0;
 
     buf_add_str(&seed, origin);
     do {
@@ -698,7 +803,7 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
         draft_message(d, m->role, buf_str(&m->text));
     draft_set_text(d, FIELD_ID, id);
     draft_set_text(d, FIELD_SESSION_ID, buf_str(&m->session));
-    time_add_iso(&text, im->time);
+    time_add_iso(&text, im->source->said);
     draft_set_text(d, FIELD_TIMESTAMP, buf_str(&text));
     if (m->images > 0)
         draft_set_int(d, FIELD_IMAGES, m->images);
@@ -743,7 +848,7 @@ static int give_message(struct import *im, const struct import_message *m, struc
 
 int import_give(struct source *s, const struct import_message *m, struct err *e)
 {
-    struct import *im = s->import;
+    struct import *im;
     struct buf line = BUF_INIT(BUF_LINE + 1), id = BUF_INIT(BUF_SMALL);
     struct err why = ERR_INIT;
     struct draft d;
@@ -752,20 +857,23 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
     int result = 0;
 
     s->yielded = s->yielded || m->left_out || !import_is_empty(m);
-    if (import_is_empty(m))
+    im = import_is_empty(m) ? NULL : taker_of(s, buf_str(&m->session));
+    if (!im)
         return 0;
     tick(im);
-    hash_map_add(&im->given, buf_str(&m->session));
+    hash_map_add(&s->import->given, buf_str(&m->session));
     if (is_origin_known(im, buf_str(&m->origin))) {
         count_of(im)->known += m->role != ROLE_OTHER;
         return 0;
     }
     if (m->time != IMPORT_NO_TIME)
-        im->time = m->time;
+        s->said = m->time;
     draft_init(&d);
     add_id(im, buf_str(&m->origin), &id);
     fill_draft(im, &d, m, buf_str(&id));
-    if (overflow || draft_storable(&d, &why) < 0 || draft_format(&d, &line, &why) < 0)
+    if (is_erased(im, buf_str(&m->origin), buf_str(&id)))
+        count_of(im)->known += m->role != ROLE_OTHER;
+    else if (overflow || draft_storable(&d, &why) < 0 || draft_format(&d, &line, &why) < 0)
         import_bad(s, overflow ? "longer than 64 MiB" : err_text(&why));
     else
         result = give_message(im, m, buf_str(&id), str_trim(buf_str(&line)), e);
@@ -802,12 +910,14 @@ int import_give_title(struct source *s, struct str session, struct str title, st
 
 bool import_skips(struct source *s, struct str session, struct str part)
 {
-    struct import *im = s->import;
+    struct import *im = taker_of(s, session);
     struct str id;
 
-    if (!find_part(im, session, part, &id))
+    if (im && !find_part(im, session, part, &id))
         return false;
     s->yielded = true;
+    if (!im)
+        return true;
     if (!str_eq(id, im->skipped))
         count_of(im)->known++;
     im->skipped = id;
@@ -816,8 +926,9 @@ bool import_skips(struct source *s, struct str session, struct str part)
 
 bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id)
 {
+    const struct import *im = taker_of(s, session);
     struct str line;
-    bool known = find_part(s->import, session, part, &line);
+    bool known = im && find_part(im, session, part, &line);
 
     if (known && id)
         buf_add_str(id, line);
@@ -835,7 +946,7 @@ struct import *import_new(struct history *h, const struct import_options *o, uin
     im->history = h;
     im->options = *o;
     buf_init(&im->waiting, SIZE_MAX);
-    if (read_history(im, e) < 0) {
+    if (h && (read_history(im, e) < 0 || (!o->again && read_erased(im, e) < 0))) {
         import_free(im);
         return NULL;
     }
@@ -849,23 +960,20 @@ static int read_source(struct import *im, struct source *s, const struct import_
 {
     int result;
 
-    im->results =
-        mem_grow(im->results, &im->results_cap, im->results_count + 1, sizeof *im->results);
-    im->results[im->results_count++] = (struct import_result){.name = s->name, .format = f->name};
     s->import = im;
     s->subagents = im->options.subagents;
-    im->source = s;
-    im->source_number++;
-    im->time = s->time;
+    s->said = s->time;
+    im->takers_count = 0;
+    begin_source(im, im, s, f->name);
     result = f->read(f, s, e);
-    im->source = NULL;
-    hash_map_release(&im->given);
-    im->skipped = STR_NONE;
     if (result < 0 && e->kind == ERR_ABSENT)
         im->results_count--;
-    /* Without lines that wait, the result can be reported now. */
-    if (im->pending_count == 0 || im->options.dry_run)
-        (void)store_pending(im, NULL);
+    for (size_t i = 0; i < im->takers_count; i++) {
+        struct err *why = result < 0 ? NULL : e;
+
+        if (end_source(im->takers[i], im->options.choose != NULL, why) < 0)
+            result = -1;
+    }
     return result;
 }
 
@@ -886,7 +994,9 @@ int import_file(struct import *im, const char *path, const struct import_format 
                          s.name);
     if (result == 0 && !f && head.n > 0)
         result = importers_recognise(im->options.importers, &s, head, &found, e);
-    if (result == 0 && found)
+    if (result == 0 && found == &import_lines && im->options.foreign)
+        result = 1;
+    else if (result == 0 && found)
         result = read_source(im, &s, found, e) < 0 ? -1 : 1;
     else if (result == 0)
         result = head.n == 0; /* an empty file has nothing to import */
@@ -929,7 +1039,9 @@ void import_free(struct import *im)
         titles_release(&im->titles[i]);
     hash_map_release(&im->titled);
     free(im->titles);
+    free(im->takers);
     hash_map_release(&im->ids);
+    hash_map_release(&im->erased);
     free(im->sessions);
     hash_map_release(&im->session_names);
     free(im);

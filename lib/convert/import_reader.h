@@ -35,6 +35,7 @@ struct source {
     const char *path; /* NULL for standard input */
     bool is_file;     /* a regular file, which can be opened a second time */
     int64_t time;     /* modification time in µs, for messages without a time */
+    int64_t said;     /* the time of the message before */
     size_t number;    /* of the last line or value, from 1 */
     bool terminated;  /* the last line ended with a newline; always true after a value */
     bool subagents;   /* messages of subagents are wanted */

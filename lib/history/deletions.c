@@ -1,7 +1,11 @@
 #include "chathist/history/deletions.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/id.h"
 #include "chathist/base/json.h"
 #include "chathist/base/path.h"
@@ -12,12 +16,47 @@ char *deletions_path(const char *history_path)
     return path_with_suffix(history_path, HISTORY_DELETED);
 }
 
-void deletions_add(struct buf *out, struct str session, struct str id, bool waits)
+static void begin_line(struct buf *out, struct str session, struct str id)
 {
     buf_add_byte(out, '{');
     json_add_member(out, "session_id", session);
     json_add_member(out, "id", id);
+}
+
+void deletions_add(struct buf *out, struct str session, struct str id, bool waits)
+{
+    begin_line(out, session, id);
     buf_add_c(out, waits ? ",\"waits\":true}\n" : "}\n");
+}
+
+bool deletions_add_message(struct buf *out, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str origin = message_text(m, FIELD_ORIGIN, &scratch);
+
+    begin_line(out, m->session_id, m->id);
+    if (origin.p)
+        json_add_member(out, "origin", origin);
+    buf_add_c(out, "}\n");
+    buf_release(&scratch);
+    return origin.p != NULL;
+}
+
+int deletions_read(const struct history *h, struct buf *text, struct err *e)
+{
+    char *path = deletions_path(h->path);
+    struct err why = ERR_INIT;
+    int fd, result = 0, reason = 0;
+
+    fd = file_open_regular_at(h->dir_fd, path, O_RDONLY, 0, NULL, &reason, &why);
+    if (fd >= 0 && file_read_all(fd, text) < 0)
+        result = err_sys(e, errno, "cannot read '%s'", path);
+    else if (fd < 0 && reason != ENOENT)
+        result = err_set(e, why.kind, "%s", err_text(&why));
+    err_release(&why);
+    file_close(fd);
+    free(path);
+    return result;
 }
 
 bool deletion_parse(struct str line, struct buf *session, struct buf *id)

@@ -31,6 +31,7 @@ void filter_release(struct filter *f)
     filter_clear(&f->sessions);
     filter_clear(&f->models);
     filter_clear(&f->files);
+    filter_clear(&f->tools);
     *f = (struct filter){0};
 }
 
@@ -82,6 +83,16 @@ static bool names_file(const struct filter *f, struct str array)
     return found;
 }
 
+static bool is_of_tool(const struct filter *f, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str tool = message_tool(m, &scratch);
+    bool found = tool.p && filter_has(&f->tools, tool);
+
+    buf_release(&scratch);
+    return found;
+}
+
 static bool message_in_time(const struct filter *f, const struct message *m)
 {
     int64_t us;
@@ -93,7 +104,7 @@ static bool message_in_time(const struct filter *f, const struct message *m)
 bool filter_is_empty(const struct filter *f)
 {
     return !f->roles.count && !f->sessions.count && !f->models.count && !f->files.count &&
-           !f->has_since && !f->has_until;
+           !f->tools.count && !f->has_since && !f->has_until;
 }
 
 bool filter_match(const struct filter *f, const struct message *m)
@@ -103,5 +114,6 @@ bool filter_match(const struct filter *f, const struct message *m)
            (f->models.count == 0 || has_model(f, m)) &&
            (f->files.count == 0 || names_file(f, m->field[FIELD_FILES]) ||
             names_file(f, m->field[FIELD_FILES_MODIFIED])) &&
+           (f->tools.count == 0 || is_of_tool(f, m)) &&
            ((!f->has_since && !f->has_until) || message_in_time(f, m));
 }

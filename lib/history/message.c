@@ -319,6 +319,13 @@ struct str message_text(const struct message *m, enum field f, struct buf *scrat
     return json_text(m->field[f], scratch);
 }
 
+struct str message_tool(const struct message *m, struct buf *scratch)
+{
+    struct str origin = message_text(m, FIELD_ORIGIN, scratch), session = str_cut(&origin, '/');
+
+    return str_cut(&session, ':');
+}
+
 bool message_next_call(struct json_iter *it, struct message_call *call, struct buf *scratch)
 {
     struct str function;

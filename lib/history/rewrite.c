@@ -46,6 +46,7 @@ struct rewrite {
     struct part *aside;
     size_t aside_count, aside_cap;
     struct buf erased;      /* lines for FILE.deleted */
+    struct buf imported;    /* those of messages that were imported */
     char *owner;            /* the path of the marks */
     struct owner_mark mark; /* of the history; inode 0 if the account has none */
     off_t emitted;          /* bytes for the new file */
@@ -92,9 +93,12 @@ void rewrite_add(struct rewrite *r, struct str text)
     emit(r, STR("\n"));
 }
 
-void rewrite_erase(struct rewrite *r, struct str session, struct str id)
+void rewrite_erase(struct rewrite *r, const struct message *m)
 {
-    deletions_add(&r->erased, session, id, false);
+    size_t before = r->erased.len;
+
+    if (deletions_add_message(&r->erased, m))
+        buf_add_str(&r->imported, str_skip(buf_str(&r->erased), before));
 }
 
 void rewrite_set_part_aside(struct rewrite *r, off_t at, off_t n)
@@ -248,6 +252,7 @@ static int start_again(struct rewrite *r, struct err *e)
     r->changed = false;
     r->aside_count = 0;
     buf_clear(&r->erased);
+    buf_clear(&r->imported);
     if (ftruncate(r->fd, 0) < 0 || lseek(r->fd, 0, SEEK_SET) < 0)
         return rewrite_failed(r, errno, e);
     r->by->begin(r->by->arg);
@@ -275,22 +280,24 @@ static int copy_rest(struct rewrite *r, const struct append *a, struct err *e)
 
 /* ---- the quarantine ---- */
 
-/* Adds the erased lines to FILE.deleted, on the disk, if that file exists. It stays open in *d, and
- * *before is its former size. */
+/* Adds the erased lines to FILE.deleted, on the disk. If that file does not exist, it is made for
+ * those that were imported. It stays open in *d, and *before is its former size. */
 static int fill_deleted(const struct rewrite *r, const char *path, struct append *d, off_t *before,
                         struct err *e)
 {
     struct append_wait wait = history_wait(r->h);
     struct stat st;
+    bool missing = file_stat(r->h->dir_fd, path, &st) < 0;
+    struct str lines = buf_str(missing ? &r->imported : &r->erased);
 
-    if (r->erased.len == 0)
+    if (missing && errno != ENOENT)
+        return err_sys(e, errno, "cannot open '%s'", path);
+    if (lines.n == 0)
         return 0;
-    if (file_stat(r->h->dir_fd, path, &st) < 0)
-        return errno == ENOENT ? 0 : err_sys(e, errno, "cannot open '%s'", path);
-    if (append_open_present(d, r->h->dir_fd, path, &wait, e) < 0)
+    if ((missing ? append_open : append_open_present)(d, r->h->dir_fd, path, &wait, e) < 0)
         return -1;
     *before = d->end;
-    return append_write(d, buf_str(&r->erased), true, e);
+    return append_write(d, lines, true, e);
 }
 
 /* Adds the lines that are set aside to the quarantine, on the disk, before the history is replaced.
@@ -389,7 +396,9 @@ out:
             (void)file_unlink(quarantine.dir, quarantine.path);
         else if (quarantine.fd >= 0)
             (void)!ftruncate(quarantine.fd, quarantine.end);
-        if (deleted.fd >= 0)
+        if (deleted.fd >= 0 && deleted.fresh)
+            (void)file_unlink(deleted.dir, deleted.path);
+        else if (deleted.fd >= 0)
             (void)!ftruncate(deleted.fd, deleted_end);
     }
     append_close(&quarantine);
@@ -421,6 +430,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
                         .name = BUF_INIT(BUF_SMALL),
                         .pending = BUF_INIT(SIZE_MAX),
                         .erased = BUF_INIT(SIZE_MAX),
+                        .imported = BUF_INIT(SIZE_MAX),
                         .mark = MARK_INIT,
                         .quarantine = path_with_suffix(h->path, HISTORY_QUARANTINE)};
     struct stat st;
@@ -453,6 +463,7 @@ int rewrite_run(struct history *h, const struct rewriter *by, struct err *e)
     buf_release(&r.name);
     buf_release(&r.pending);
     buf_release(&r.erased);
+    buf_release(&r.imported);
     buf_release(&r.mark.named);
     free(r.owner);
     free(r.quarantine);

@@ -15,6 +15,7 @@ enum kind {
     KIND_SINCE,
     KIND_UNTIL,
     KIND_MODEL,
+    KIND_FROM,
     KIND_FILE,
     KIND_TOOL,
     KIND_TITLE,
@@ -26,10 +27,10 @@ enum kind {
 };
 
 static const char *const names[KIND_COUNT] = {
-    [KIND_ROLE] = "role",   [KIND_SINCE] = "since", [KIND_UNTIL] = "until",
-    [KIND_MODEL] = "model", [KIND_FILE] = "file",   [KIND_TOOL] = "tool",
-    [KIND_TITLE] = "title", [KIND_REPO] = "repo",   [KIND_SESSION] = "session",
-    [KIND_ID] = "id",
+    [KIND_ROLE] = "role",       [KIND_SINCE] = "since", [KIND_UNTIL] = "until",
+    [KIND_MODEL] = "model",     [KIND_FROM] = "from",   [KIND_FILE] = "file",
+    [KIND_TOOL] = "tool",       [KIND_TITLE] = "title", [KIND_REPO] = "repo",
+    [KIND_SESSION] = "session", [KIND_ID] = "id",
 };
 
 struct query_term {
@@ -140,6 +141,15 @@ static bool is_model(const struct query_term *t, const struct message *m)
     return found;
 }
 
+static bool is_from(const struct query_term *t, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    bool found = is_in(t, message_tool(m, &scratch), ANYWHERE);
+
+    buf_release(&scratch);
+    return found;
+}
+
 /* Returns whether a message has the property that a field demands. */
 static bool is_met(const struct query_term *t, const struct message *m)
 {
@@ -154,6 +164,8 @@ static bool is_met(const struct query_term *t, const struct message *m)
                (t->kind == KIND_SINCE ? us >= t->time : us <= t->time);
     case KIND_MODEL:
         return is_model(t, m);
+    case KIND_FROM:
+        return is_from(t, m);
     case KIND_FILE:
         return is_in_value(t, m->field[FIELD_FILES]) ||
                is_in_value(t, m->field[FIELD_FILES_MODIFIED]) || is_in_calls(t, m, true);

@@ -68,7 +68,7 @@ same_as_far() {
     same_as_far hist-sessions --since 2026-01-15 --id s
     lines_are 2
     run_expect 2 hist-sessions --remote --all --match zanzibar
-    stderr_is "hist-sessions: --remote goes with none of --match, --sort=size, --session, --role and --model (see 'hist-sessions --help')"
+    stderr_is "hist-sessions: --remote goes with none of --match, --sort=size, --session, --role, --model and --from (see 'hist-sessions --help')"
     same_as_far hist-show s1
     same_as_far hist-show -f json s2 s1
     same_as_far hist-show last

@@ -88,6 +88,20 @@ TEST(a_model_by_its_name_or_with_its_provider)
     filter_release(&f);
 }
 
+TEST(a_program_that_messages_came_from)
+{
+    struct filter f = {0};
+
+    filter_add(&f.tools, STR("claude-code"));
+    CHECK(passes(&f, "t", "\"origin\":\"claude-code:a/b\""));
+    CHECK(passes(&f, "t", "\"origin\":\"claude\\u002dcode:a/b+c\""));
+    CHECK(!passes(&f, "t", "\"origin\":\"claude-codex:a/b\""));
+    CHECK(!passes(&f, "t", "\"origin\":\"codex:claude-code/claude-code:b\""));
+    CHECK(!passes(&f, "t", "\"origin\":7"));
+    CHECK(!passes(&f, "t", ""));
+    filter_release(&f);
+}
+
 TEST(a_file_that_is_named)
 {
     struct filter f = {0};

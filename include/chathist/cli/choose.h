@@ -28,6 +28,7 @@ enum {
     CHOOSE_SINCE = 2048,
     CHOOSE_UNTIL,
     CHOOSE_MODEL,
+    CHOOSE_FROM,
     CHOOSE_ALL,
     CHOOSE_REPO,
     CHOOSE_NO_PAGER,
@@ -42,7 +43,9 @@ enum {
     {CHOOSE_SINCE, "since", OPT_TIME, "TIME",                                                      \
      "only messages of this time or later: a date, 7d, ..."},                                      \
     {CHOOSE_UNTIL, "until", OPT_TIME, "TIME", "only messages of this time or earlier"},            \
-    {CHOOSE_MODEL, "model", OPT_MODEL, "MODEL", "only answers of this model; may be repeated"}
+    {CHOOSE_MODEL, "model", OPT_MODEL, "MODEL", "only answers of this model; may be repeated"},   \
+    {CHOOSE_FROM, "from", OPT_WORD, IMPORTERS,                                                     \
+     "only messages imported from it; may be repeated"}
 /* The same for a program that chooses sessions. */
 #define CHOOSE_SESSIONS                                                                            \
     {'r', "role", OPT_ROLE, "ROLE",                                                                \
@@ -52,7 +55,9 @@ enum {
      "only sessions used then or later: a date, 7d, ..."},                                         \
     {CHOOSE_UNTIL, "until", OPT_TIME, "TIME", "only sessions used then or earlier"},               \
     {CHOOSE_MODEL, "model", OPT_MODEL, "MODEL",                                                    \
-     "only sessions with an answer of this model; may be repeated"}
+     "only sessions with an answer of this model; may be repeated"},                               \
+    {CHOOSE_FROM, "from", OPT_WORD, IMPORTERS,                                                     \
+     "only sessions imported from it; may be repeated"}
 /* The row `-n NUM`; the help says of what. */
 #define CHOOSE_LIMIT(help) {'n', "limit", OPT_NUMBER, "N", help}
 /* Rows for a program that reads several histories. */
@@ -137,6 +142,9 @@ struct choose_want {
  * JSON, if a history that must exist does not (its name may be mistyped, and a job that continued
  * would report success), if a session of the database is absent, or on any other error. */
 struct history *choose_open(struct choice *c, const struct choose_want *want);
+/* Sets how a program waits, warns and shows progress while it uses a history that it has located
+ * itself, as choose_open does. Returns 0, or -1 with *e set: the configuration is wrong. */
+int choose_prepare(const struct choice *c, struct history *h, struct err *e);
 /* May there be several histories, so that each row must name its own? */
 bool choose_many(const struct choice *c);
 /* Puts the ids of the named sessions of a history into filter.sessions. Returns false if sessions

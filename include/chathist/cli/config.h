@@ -33,6 +33,8 @@ enum setting {
     SETTING_ALLOW_TOOLS,
     SETTING_MCP,
     SETTING_PRICES,
+    SETTING_IMPORT,         /* config_fresh */
+    SETTING_IMPORT_EXCLUDE, /* config_excludes */
     SETTING_EFFORT,
     SETTING_MAX_TOKENS,
     SETTING_CONNECT_TIMEOUT, /* this and the five below: request_limits_load */
@@ -126,6 +128,12 @@ int config_milliseconds(const struct config *c, enum setting s, long *ms, struct
 int config_number(const struct config *c, enum setting s, unsigned *n, struct err *e);
 /* A switch that is on by default: fsync, or history_copy. */
 int config_switch(const struct config *c, enum setting s, bool *on, struct err *e);
+/* import = fresh: programs that read histories bring in new conversations first. */
+int config_fresh(const struct config *c, bool *fresh, struct err *e);
+/* Returns 1 if the path is one of those that import.exclude names, or below one: what is or was
+ * said there is neither imported by a scan nor shown to agents. Otherwise 0; or -1 with *err set to
+ * ERR_USAGE if the setting is no list of absolute paths. */
+int config_excludes(const struct config *c, struct str path, struct err *e);
 /* Reads the file of prices: `named` unless that is NULL, else the one that the user configuration
  * names, else `prices` beside it if that exists. Returns 1, 0 without such a file, or -1 with *err
  * set to ERR_USAGE. */

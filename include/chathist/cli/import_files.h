@@ -29,14 +29,15 @@ struct import_files {
     struct import_file *at;
     size_t count, cap;
     /* private */
-    size_t places;        /* of other programs that exist */
-    struct hash_map seen; /* device and inode of each directory that was searched */
+    size_t places;                /* of other programs that exist */
+    const struct config *scanned; /* during import_files_scan: what it excludes */
+    struct hash_map seen;         /* device and inode of each directory that was searched */
 };
 
 /* Adds a file; or all files in a directory and below that are named *.jsonl, *.json, *.yaml, *.yml,
  * *.db or *.zst. Links are followed, but no directory is searched twice. `-` is standard input. */
 void import_files_add(struct import_files *f, const char *path);
-/* Adds the files of other programs. Returns false if none of their places exists. */
+/* Adds the files of other programs, without those that import.exclude names. Returns false if none of their places exists. */
 bool import_files_scan(struct import_files *f, const struct config *c, const struct importers *all);
 /* Sorts by modification time, the oldest first, then by name. */
 void import_files_sort(struct import_files *f);

@@ -11,7 +11,8 @@
  * `replaces`. If a file has such a line twice, the history has it twice, too. The history is read
  * once; lines that other processes append meanwhile are read under the lock before each batch is
  * written. Therefore the next import completes one that was killed, and conversations that have
- * grown grow in the history.
+ * grown grow in the history. A message that was erased from the history (history/deletions.h) is
+ * known, too. An import can also choose a history for each session.
  *
  * The id of an imported line is computed from its time and origin, so that a message has the same
  * id in every history. A message without a time gets the time of the message before it, the first
@@ -37,14 +38,15 @@ struct importers;     /* see convert/import_script.h */
 
 struct import_count {
     uint64_t imported; /* messages that were new */
-    uint64_t known;    /* messages that the history had */
+    uint64_t known;    /* messages that the history has, or that were erased from it */
     uint64_t bad;      /* records that were left out */
     uint64_t altered;  /* lines that lost a `reset` or `replaces` */
 };
 
 struct import_result {
-    const char *name;   /* of the file, borrowed from the caller */
-    const char *format; /* its name */
+    const char *name;              /* of the file, borrowed from the caller */
+    const char *format;            /* its name */
+    const struct history *history; /* in which its messages are */
     struct import_count count;
 };
 
@@ -66,12 +68,21 @@ struct import_listener {
 struct import_options {
     bool dry_run;                      /* store nothing */
     bool subagents;                    /* import what subagents said, too */
+    bool again;                        /* import also what was erased from the history */
+    bool foreign;                      /* leave out files in our own form, such as exports */
     const struct importers *importers; /* borrowed */
+    /* Returns the import that stores a session, whose first message was said in the directory
+     * `cwd`, which may be empty; NULL to leave the session out. The same for the same session.
+     * Without this function the import itself stores all sessions. */
+    struct import *(*choose)(void *arg, struct str session, struct str cwd);
+    void *choose_arg;
     struct import_listener listener;
 };
 
 /* Reads what the history has. *bad_lines is the number of its damaged lines. The history is
- * borrowed, the options are copied. Returns NULL with *e set on failure. */
+ * borrowed, the options are copied. An import whose `choose` never returns it needs no history
+ * (NULL); its results have the records of a file that were left out, and those of the others the
+ * messages. Returns NULL with *e set on failure. */
 struct import *import_new(struct history *h, const struct import_options *o, uint64_t *bad_lines,
                           struct err *e);
 /* Imports the new messages of a file; `-` is standard input. If f is NULL, the format is

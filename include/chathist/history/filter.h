@@ -1,5 +1,5 @@
 /*
- * filter - selects messages by role, session, model, file and time.
+ * filter - selects messages by role, session, model, program, file and time.
  *
  * A message must meet all of these criteria. It meets one if it has any of the values in the list.
  * A criterion with an empty list accepts every message.
@@ -27,6 +27,7 @@ struct filter {
     struct filter_list sessions; /* complete ids */
     struct filter_list models;   /* as stored, or `provider:model` */
     struct filter_list files;    /* in `files` or `files_modified`; a leading `./` is ignored */
+    struct filter_list tools;    /* programs that messages were imported from (message_tool) */
     bool has_since, has_until;
     /* In microseconds, both inclusive. If either is set, a message whose time cannot be read is not
      * accepted. */

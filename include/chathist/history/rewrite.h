@@ -22,6 +22,7 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/history/location.h"
+#include "chathist/history/message.h"
 #include "chathist/history/scan.h"
 
 struct rewrite;
@@ -43,10 +44,10 @@ struct rewriter {
 void rewrite_keep(struct rewrite *r, const struct line *l);
 /* Writes this text as a line of the new file. */
 void rewrite_add(struct rewrite *r, struct str text);
-/* Leaves the line out for good: its session and its id go to FILE.deleted (history/deletions.h) if
- * that exists, on the disk before the history is replaced. If the program is killed in between, the
- * next hist-sync erases the line. */
-void rewrite_erase(struct rewrite *r, struct str session, struct str id);
+/* Leaves the line of this message out for good: its session and its id go to FILE.deleted
+ * (history/deletions.h) if that exists or the message was imported, on the disk before the history
+ * is replaced. If the program is killed in between, the next hist-sync erases the line. */
+void rewrite_erase(struct rewrite *r, const struct message *m);
 /* Moves the line, or n bytes at the offset `at` of the history, to the quarantine as a line: the
  * file beside the history with HISTORY_QUARANTINE. It is on the disk there before the history is
  * replaced. If a program is killed in between, both files have it, and the next repair adds it

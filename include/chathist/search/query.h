@@ -19,6 +19,7 @@
  *     role:      the role
  *     since:     the time, as time_parse_when reads it, or later; until: that time or earlier
  *     model:     a part of the name of the model, or of `provider:model`
+ *     from:      a part of the name of the program that it was imported from
  *     file:      a part of a path in `files`, in `files_modified`, or in the arguments of a tool
  *                call whose names contain "file" or "path"
  *     tool:      a part of the name of a tool that the message calls

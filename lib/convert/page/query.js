@@ -7,7 +7,7 @@
 class QueryError extends Error {}
 
 class Query {
-    static FIELDS = ['role', 'since', 'until', 'model', 'file', 'tool', 'title', 'session', 'id', 'repo'];
+    static FIELDS = ['role', 'since', 'until', 'model', 'from', 'file', 'tool', 'title', 'session', 'id', 'repo'];
     static LIMITS = ['since', 'until']; /* each of them must be met, not just one */
     static NEEDS = ['model', 'file', 'tool']; /* any message of a session may meet these */
     static DAY = 86400000;
@@ -214,6 +214,7 @@ class Query {
         case 'model':
             return typeof data.model === 'string' && Query.holds(value,
                 typeof data.provider === 'string' ? `${data.provider}:${data.model}` : data.model);
+        case 'from': return typeof data.origin === 'string' && Query.holds(value, /^[^:/]*/.exec(data.origin)[0]);
         case 'file':
             return Query.has(value, data.files) || Query.has(value, data.files_modified) ||
                 message.calls.some((call) => Query.isFileOfCall(value, call.args));

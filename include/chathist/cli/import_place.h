@@ -1,0 +1,56 @@
+/*
+ * import_place - into which history hist-import --scan puts a conversation with another program.
+ *
+ * The directory in which its first message was said decides: the history that chat would use there
+ * (history/location.h). If the directory is gone, its nearest parent that exists counts; without
+ * one of the user's, the user's own history is used. A session that a history of the user holds
+ * already continues in that history, until import_places_move moves it.
+ */
+#ifndef CHATHIST_CLI_IMPORT_PLACE_H
+#define CHATHIST_CLI_IMPORT_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
+#include "chathist/cli/choose.h"
+#include "chathist/convert/import.h"
+
+struct import_place;
+
+/* Zero-initialise. */
+struct import_places {
+    /* Set by the caller, and borrowed: */
+    struct choice *choice; /* opened for this place with CHOOSE_STORE */
+    bool all;              /* conversations of all histories are wanted, not only those of here */
+    struct import_options options; /* of each import */
+    /* Called with each error, which it releases. */
+    void (*failed)(void *arg, struct err *e);
+    void *arg;
+    /* private */
+    struct import_place **at;
+    size_t count, cap;
+    size_t here, own;         /* the history of this place, and the user's own */
+    struct hash_map cwds;     /* directory -> its number in `at` + 1, or 0 if it is excluded */
+    struct hash_map sessions; /* session -> the same for the history that stores it */
+};
+
+/* Finds the histories of the user. Ends the program if the register cannot be read. */
+void import_places_open(struct import_places *p);
+/* For import_options: the import of the history that a session belongs to, `arg` being the places.
+ * NULL if the session is not wanted. */
+struct import *import_places_choose(void *arg, struct str session, struct str cwd);
+/* Returns whether conversations of this directory are wanted. */
+bool import_places_wants(struct import_places *p, struct str cwd);
+/* Moves the wanted sessions that were imported into another history than their own. The lines are
+ * on the disk in their own history before the other one is rewritten, so that a program that is
+ * killed leaves them in both, and the next one completes the move. *moved is their number. Returns
+ * 0, or -1 after an error that was reported. */
+int import_places_move(struct import_places *p, uint64_t *moved);
+/* Stores the lines that wait. Then, unless the program is quiet, names the histories that hold
+ * sessions of others. */
+void import_places_finish(struct import_places *p);
+void import_places_release(struct import_places *p);
+
+#endif

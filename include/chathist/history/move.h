@@ -1,0 +1,21 @@
+/*
+ * move - sessions from one history of the user to another.
+ *
+ * The lines are appended to the other history and synced before this one is rewritten without them.
+ * A program that is killed in between leaves them in both; moving the sessions again completes it,
+ * because a line that the other history has is not appended again.
+ */
+#ifndef CHATHIST_HISTORY_MOVE_H
+#define CHATHIST_HISTORY_MOVE_H
+
+#include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
+#include "chathist/history/location.h"
+
+/* Moves all lines of the sessions that are the keys of the map, byte for byte. A line that was
+ * erased from the other history stays, and so does one that is appended meanwhile. Returns 0, or -1
+ * with *e set; no line is lost then. */
+int history_move(struct history *from, struct history *to, const struct hash_map *sessions,
+                 struct err *e);
+
+#endif

@@ -1,0 +1,184 @@
+#include "chathist/history/move.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "chathist/base/checksum.h"
+#include "chathist/base/memory.h"
+#include "chathist/history/deletions.h"
+#include "chathist/history/message.h"
+#include "chathist/history/rewrite.h"
+#include "chathist/history/scan.h"
+#include "chathist/history/store.h"
+
+/* Lines are stored when this many bytes wait. */
+#define BATCH ((size_t)4 << 20)
+
+struct move {
+    struct history *from, *to;
+    const struct hash_map *sessions;
+    struct message message;
+    struct buf key;
+    struct hash_map erased; /* from the other history: ids after their sessions */
+    struct hash_map lines;  /* hashes of lines -> counts */
+    /* Of equal lines: how many the other history had or has got, how many of these were met in the
+     * present pass through this history, and how many are to be erased. */
+    struct line_count {
+        size_t there, met, moved;
+    } * counts;
+    size_t counts_cap;
+    bool ended;       /* all lines of this history were met */
+    off_t seen;       /* the other history has been read up to this offset */
+    struct scan scan; /* of this history */
+};
+
+static struct line_count *count_of_line(struct move *m, struct str line)
+{
+    uint64_t hash = hash64(line, 0);
+    struct str key = {(const char *)&hash, sizeof hash};
+    size_t count = m->lines.count, n = hash_map_number(&m->lines, &key);
+
+    if (n == count) {
+        m->counts = mem_grow(m->counts, &m->counts_cap, n + 1, sizeof *m->counts);
+        m->counts[n] = (struct line_count){0};
+    }
+    return &m->counts[n];
+}
+
+static bool is_wanted(const struct move *m)
+{
+    return hash_map_find(m->sessions, m->message.session_id) != NULL;
+}
+
+static void set_key(struct move *m, struct str session, struct str id)
+{
+    buf_set(&m->key, session);
+    buf_add_byte(&m->key, '/');
+    buf_add_str(&m->key, id);
+}
+
+/* Reads what was erased from the other history. */
+static int read_deletions(struct move *m, struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE);
+    int result = deletions_read(m->to, &text, e);
+    struct str rest = buf_str(&text);
+    bool waits;
+
+    while (deletions_next(&rest, &session, &id, &waits)) {
+        set_key(m, buf_str(&session), buf_str(&id));
+        hash_map_add(&m->erased, buf_str(&m->key));
+    }
+    buf_release(&text);
+    buf_release(&session);
+    buf_release(&id);
+    return result;
+}
+
+/* Counts the lines that the other history has, from m->seen on. */
+static int read_other(struct move *m, struct err *e)
+{
+    struct scan scan;
+    int got;
+
+    if (scan_open(&scan, m->to->dir_fd, m->to->path, e) < 0)
+        return -1;
+    if (m->seen > scan.size)
+        m->seen = 0;
+    for (size_t i = 0; m->seen == 0 && i < m->lines.count; i++)
+        m->counts[i].there = 0;
+    scan_from(&scan, m->seen);
+    while ((got = scan_message(&scan, &m->message, NULL, e)) > 0)
+        if (is_wanted(m))
+            count_of_line(m, m->message.line)->there++;
+    m->seen = scan.size;
+    scan_close(&scan);
+    return got;
+}
+
+/* Adds the next lines for the other history, under its lock. */
+static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
+{
+    struct move *m = arg;
+    int got = 1;
+
+    if (at != m->seen && read_other(m, e) < 0)
+        return -1;
+    while (lines->len < BATCH && (got = scan_message(&m->scan, &m->message, NULL, e)) > 0) {
+        struct line_count *c;
+
+        if (!is_wanted(m))
+            continue;
+        set_key(m, m->message.session_id, m->message.id);
+        if (hash_map_find(&m->erased, buf_str(&m->key)))
+            continue;
+        c = count_of_line(m, m->message.line);
+        c->moved++;
+        if (c->there < c->moved) {
+            c->there++;
+            buf_add_str(lines, m->message.line);
+            buf_add_byte(lines, '\n');
+        }
+    }
+    m->ended = got == 0;
+    m->seen = at + (off_t)lines->len;
+    return got < 0 ? -1 : 0;
+}
+
+/* ---- the rewrite ---- */
+
+static void begin_erasing(void *arg)
+{
+    struct move *m = arg;
+
+    for (size_t i = 0; i < m->lines.count; i++)
+        m->counts[i].met = 0;
+}
+
+static void erase_line(void *arg, struct rewrite *r, const struct line *l)
+{
+    struct move *m = arg;
+    struct line_count *c = NULL;
+
+    if (!l->too_long && message_parse(&m->message, l->text) && is_wanted(m))
+        c = count_of_line(m, m->message.line);
+    if (c && ++c->met <= c->moved)
+        rewrite_erase(r, &m->message);
+    else
+        rewrite_keep(r, l);
+}
+
+int history_move(struct history *from, struct history *to, const struct hash_map *sessions,
+                 struct err *e)
+{
+    struct move m = {.from = from,
+                     .to = to,
+                     .sessions = sessions,
+                     .message = MESSAGE_INIT,
+                     .key = BUF_INIT(SIZE_MAX)};
+    struct rewriter by = {.arg = &m, .begin = begin_erasing, .line = erase_line};
+    bool sync = to->sync;
+    int result = -1;
+
+    /* The lines are on the disk before they are erased here. */
+    to->sync = true;
+    if (scan_open(&m.scan, from->dir_fd, from->path, e) < 0) {
+        to->sync = sync;
+        return -1;
+    }
+    if (read_deletions(&m, e) == 0 && read_other(&m, e) == 0) {
+        do
+            result = store_append_lines(to, make_lines, &m, e);
+        while (result == 0 && !m.ended);
+    }
+    scan_close(&m.scan);
+    to->sync = sync;
+    if (result == 0 && rewrite_run(from, &by, e) < 0)
+        result = -1;
+    message_release(&m.message);
+    buf_release(&m.key);
+    hash_map_release(&m.erased);
+    hash_map_release(&m.lines);
+    free(m.counts);
+    return result;
+}
