@@ -20,6 +20,7 @@ CFLAGS ?=#                added to the variant's own, as are CPPFLAGS and LDFLAG
 WERROR ?=#                1: warnings are errors
 TEST_JOBS ?= 2#           test files and fuzz targets run at once
 FUZZ_SECONDS ?= 30#       for each fuzz target
+BUDGET ?= 600#            seconds for all of torture
 DEBIAN ?= trixie#         the release that check-debian and check-deb use
 DEBIAN_USER ?= dev#       its user: dev, who has sudo, or root
 DESTDIR ?=
@@ -85,7 +86,7 @@ test_env = BIN='$(abspath $(here))' BUILD='$(abspath $(here))' CC='$(CC)' VARIAN
 run = @$(test_env) tests/run
 
 .PHONY: all release debug asan quick check check-unit check-cases check-cmd check-systems check-asan check-debian check-deb check-servers check-mcp check-sdks check-ports
-.PHONY: lint format bench fuzz install uninstall check-install check-static deb static dist release-files clean deps demo help
+.PHONY: lint format bench fuzz torture install uninstall check-install check-static deb static dist release-files clean deps demo help
 
 all: ## build the programs (VARIANT=release unless told otherwise); the default
 	$(call build,$(VARIANT),all)
@@ -177,6 +178,10 @@ fuzz: ## run each fuzz target for FUZZ_SECONDS (30); needs clang
 	$(call build,fuzz,fuzz)
 	@printf '%s\n' $(fuzz_targets) | \
 	    $(test_env) xargs -P $(TEST_JOBS) -I TARGET mk/fuzz $(call folder,fuzz)/TARGET $(FUZZ_SECONDS)
+
+torture: ## run the oracles of the tests with new seeds for BUDGET seconds (600)
+	$(call build,$(VARIANT),all tests)
+	@$(test_env) mk/torture $(BUDGET)
 
 demo: ## build, then import, find and continue recorded conversations; no model is asked
 	$(call build,$(VARIANT),all)
