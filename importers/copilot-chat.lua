@@ -5,9 +5,9 @@
 -- Source: microsoft/vscode, src/vs/workbench/contrib/chat/common/model/chatModel.ts.
 --
 -- ID.json is the session. ID.jsonl has it first and then its changes {kind, k, v}: kind 0 is the
--- whole, 1 sets the member at the path k, 2 appends the items v to the array there, from the index i
--- on if there is one, 3 deletes. An answer is a list of parts: those without a kind are texts, and a
--- reference stands inside the sentence around it. workspace.json has the directory.
+-- whole, 1 sets the member at the path k, 2 appends the items v to the array there, from the index
+-- i on if there is one, 3 deletes. An answer is a list of parts: those without a kind are texts, and
+-- a reference stands inside the sentence around it. workspace.json has the directory.
 
 local chat -- the session so far: a table
 
@@ -95,7 +95,8 @@ local function answer(r, time)
       if #calls > 0 then give() end
       text = text .. (text_of(part.value) or text_of(part.content) or "")
     elseif kind == "inlineReference" then
-      file = part.name or file.name or match(file.path or file.uri.path or file.fsPath or "", "[^/]+$")
+      file = part.name or file.name or
+        match(file.path or file.uri.path or file.fsPath or "", "[^/]+$")
       text = text .. "`" .. (file or "") .. "`"
     elseif kind == "toolInvocationSerialized" then
       table.insert(calls, { id = part.toolCallId, name = part.toolId,
@@ -117,7 +118,8 @@ local function give()
     local time = r.timestamp and r.timestamp / 1000
 
     if r.requestId and not r.shouldBeRemovedOnSend then
-      message { role = "user", id = r.requestId, time = time, content = r.message.text or r.message }
+      message { role = "user", id = r.requestId, time = time,
+        content = r.message.text or r.message }
       answer(r, time)
     end
   end

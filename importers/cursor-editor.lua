@@ -1,7 +1,8 @@
 -- Cursor's editor: globalStorage/state.vscdb of its user folder.
 -- Seen: none, since it runs in windows and wants an account; the file in
--- tests/fixtures/import/cursor-editor was written by hand in the form that getspecstory/getspecstory,
--- specstory-cli/pkg/providers/cursoride, reads. Its maker does not document the format.
+-- tests/fixtures/import/cursor-editor was written by hand in the form that
+-- getspecstory/getspecstory, specstory-cli/pkg/providers/cursoride, reads. Its maker does not
+-- document the format.
 --
 -- The table cursorDiskKV has a session as composerData:ID, with the order of its messages, and each
 -- message as bubbleId:SESSION:ID; older sessions have the messages in themselves. A bubble has the
@@ -29,7 +30,8 @@ local function call_of(b, id, time, model)
 
   if not tool.name then return end
   message { role = "assistant", id = id, time = time, model = model,
-    calls = { { id = call, name = tool.name, args = type(args) == "string" and args or raw(args) } } }
+    calls = { { id = call, name = tool.name,
+      args = type(args) == "string" and args or raw(args) } } }
   if tool.result then
     message { role = "tool", id = id .. "-result", time = time, content = tool.result,
       result_of = call, failed = tool.status == "error" }

@@ -1,13 +1,13 @@
 -- Kimi Code: ~/.kimi-code/sessions/PROJECT/SESSION/agents/AGENT/wire.jsonl; kimi-cli before it:
 -- ~/.kimi/sessions/PROJECT/SESSION/wire.jsonl. state.json above it has the title.
--- Seen: Kimi Code 2.1 (protocol 1.5), kimi-cli 1.44 (protocol 1.10). Source: the packages
+-- Seen: Kimi Code 2.1 (protocol 1.5), kimi-cli 1.51 (protocol 1.10). Source: the packages
 -- @moonshot-ai/kimi-code of npm and kimi-cli of PyPI (kimi_cli/wire/types.py, session_fork.py).
 --
 -- A line is a record with type and time; in kimi-cli {timestamp, message: {type, payload}}. The
 -- texts and calls of an answer are records that follow each other, its tokens come after them.
 -- An undone turn stays, and context.undo follows it; kimi-cli makes a fork instead. A fork has
--- copies of the lines. In kimi-cli neither the model nor the directory is recorded, and lines have
--- no ids: their times are.
+-- copies of the lines. kimi-cli records neither the model nor the directory nor ids: a line is
+-- named by its time, and a session by its first line: a fork there belongs to the same session.
 
 local step        -- of the answer in kimi-cli
 local began       -- the session has its id
@@ -32,7 +32,8 @@ end
 -- The session that the records are of. A session of kimi-cli is named after its first record.
 local function begin(r)
   began = true
-  session { id = r.message and fingerprint(r), agent = (r.agentId or "main") ~= "main" and r.agentId or nil }
+  session { id = r.message and fingerprint(r),
+    agent = (r.agentId or "main") ~= "main" and r.agentId or nil }
   for state in beside("state.json") do
     session { id = state.id, cwd = state.cwd }
     title { text = state.title or state.custom_title,
@@ -106,10 +107,10 @@ importer {
   beside = "state.json",
   unique = true,
   tree = true,
-  ignores = { "think", "context", "injection", "step.begin", "context.clear", "context.undone", "agent", "config",
-    "cron", "forked", "full_compaction", "goal", "llm", "mcp", "permission", "plan", "plugin",
-    "profile", "prompt", "runtime", "skill", "task", "todo", "token_counting", "tools", "turn",
-    "usage", "TurnEnd", "StepInterrupted", "CompactionBegin", "CompactionEnd", "StatusUpdate",
+  ignores = { "think", "context", "injection", "step.begin", "context.clear", "context.undone",
+    "agent", "config", "cron", "forked", "full_compaction", "goal", "llm", "mcp", "permission",
+    "plan", "plugin", "profile", "prompt", "runtime", "skill", "task", "todo", "token_counting",
+    "tools", "turn", "usage", "TurnEnd", "StepInterrupted", "CompactionBegin", "CompactionEnd", "StatusUpdate",
     "ApprovalRequest", "ApprovalResponse", "ToolCallPart", "SubagentEvent", "Notification",
     "HookTriggered", "HookResolved", "PlanDisplay", "MCPLoadingBegin", "MCPLoadingEnd",
     "BtwBegin", "BtwEnd", "QuestionRequest" },
