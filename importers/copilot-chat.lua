@@ -6,8 +6,8 @@
 --
 -- ID.json is the session. ID.jsonl has it first and then its changes {kind, k, v}: kind 0 is the
 -- whole, 1 sets the member at the path k, 2 appends the items v to the array there, from the index
--- i on if there is one, 3 deletes. An answer is a list of parts: those without a kind are texts, and
--- a reference stands inside the sentence around it. workspace.json has the directory.
+-- i on if there is one, 3 deletes. An answer is a list of parts: those without a kind are texts,
+-- and a reference stands inside the sentence around it. workspace.json has the directory.
 
 local chat -- the session so far: a table
 
