@@ -1,6 +1,7 @@
 -- Claude.ai: conversations.json of its export.
--- Seen: none; the file in tests/fixtures/import/claude-ai was written by hand in the form that
--- kenn-io/agentsview, internal/parser/claude_ai.go, reads. Its maker does not document the format.
+-- Seen: none, since it wants an account; the file in tests/fixtures/import/claude-ai was written by
+-- hand in the form that kenn-io/agentsview, internal/parser/claude_ai.go, reads. Its maker does not
+-- document the format.
 --
 -- The file is an array of conversations. Neither a model nor tokens are in it. An edited prompt is
 -- a branch by parent_message_uuid, which older exports do not have.

@@ -4,11 +4,13 @@
 -- Each line is the head of a session, a message, or {"$set":…} with members of the head that
 -- changed, which may include the list of all messages. {"$rewindTo":ID} takes back that message
 -- and all after it. A message that grew stands there again. A resumed session repeats its messages,
--- with other times and without tokens: the first form counts. Older files are one object.
+-- with other times and without tokens; in the list of a session that was rewound or compressed they
+-- have other ids, too: the first form counts. Older files are one object.
 
 local names, order = {}, {} -- the messages of the session: "prompt" or their types; their order
 local waiting               -- the newest answer, to which calls may be added
 local answered = {}         -- calls with a result
+local by_text = {}          -- the messages by their texts
 
 -- The result of a call: {output} or {error}.
 local function result_of(response)
@@ -83,12 +85,38 @@ local function prompt(m)
   message { role = "user", id = m.id, time = m.timestamp, content = text_of(m.content) }
 end
 
-local function said(m)
+-- The text of a message, or the ids of its calls.
+local function key_of(m)
+  local key = table.concat(text_of(m.content), "\n")
+
+  for call in each(key == "" and m.toolCalls) do key = key .. call.id end
+  for part in each(key == "" and type(m.content) == "array" and m.content) do
+    key = key .. (part.functionCall.id or "")
+  end
+  return m.type .. key
+end
+
+-- What replaces a compressed conversation: its summary, and an answer by the program.
+local function is_summary(m, key)
+  if starts(key, "gemini") then return key == "geminiGot it. Thanks for the additional context!" end
+  if not starts(key, "user<state_snapshot>") then return false end
+  message { role = "system", id = m.id, time = m.timestamp, content = text_of(m.content) }
+  return true
+end
+
+local function said(m, listed)
   local grows = waiting and waiting.id == m.id
 
   if not m.id then return bad("no 'id'") end
   if not grows then give() end
   if names[m.id] and not grows then return ignored() end
+  local key = key_of(m)
+  if listed and (names[by_text[key] or ""] or is_summary(m, key)) then
+    names[m.id] = names[m.id] or "repeated"
+    by_text[key] = m.id
+    return ignored()
+  end
+  by_text[key] = m.id
   if not names[m.id] then table.insert(order, m.id) end
   names[m.id] = m.type or "other"
   if m.type == "user" then return prompt(m) end
@@ -128,7 +156,7 @@ importer {
       session { id = r.sessionId, agent = r.kind == "subagent" and "subagent" or nil }
       if r.summary then title { text = r.summary } end
     end
-    for m in each(r.messages or set.messages) do said(m) end
+    for m in each(r.messages or set.messages) do said(m, true) end
     if set.summary then title { text = set.summary } end
     if r["$rewindTo"] then rewind_to(r["$rewindTo"])
     elseif r.type then said(r)

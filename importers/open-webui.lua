@@ -1,5 +1,6 @@
 -- Open WebUI: the file that "Export Chats" writes.
--- Seen: none; the file in tests/fixtures/import/open-webui was written by hand.
+-- Seen: none, since its package brings gigabytes that take longer to install than the others
+-- together; the file in tests/fixtures/import/open-webui was written by hand.
 -- Source: open-webui/open-webui, src/lib/components/chat/Chat.svelte.
 --
 -- Each chat is a tree of messages with parentId; currentId is the tip of the branch that is shown.
