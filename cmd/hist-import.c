@@ -3,9 +3,11 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "chathist/base/checksum.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/import_cache.h"
 #include "chathist/cli/import_files.h"
 #include "chathist/cli/import_place.h"
 #include "chathist/cli/start.h"
@@ -49,9 +51,10 @@ struct run {
     const struct import_format *format; /* NULL: recognise it */
     struct import_options options;
     bool scan, all, move, verbose, json, quiet, progress;
-    bool placed; /* `places` is used */
-    bool some;   /* a file was read */
-    uint64_t imported;
+    bool placed;                /* `places` is used */
+    struct import_cache *cache; /* of what scans have read; NULL: it is not used */
+    bool some;                  /* a file was read */
+    uint64_t imported, bad;
     int status;
 };
 
@@ -112,6 +115,7 @@ static void report_done(void *arg, const struct import_result *of)
         notef("%s: %s, %" PRIu64 " new, %" PRIu64 " known, %" PRIu64 " bad", of->name, of->format,
               c->imported, c->known, c->bad);
     r->imported += c->imported;
+    r->bad += c->bad;
     if (r->status == 0 && (c->bad > 0 || c->altered > 0))
         r->status = LEFT_OUT;
 }
@@ -137,14 +141,21 @@ static void report_unknown(struct run *r, const struct import_file *file, struct
 static void import_one(struct run *r, const struct import_file *file)
 {
     struct err e = ERR_INIT;
-    int result = import_file(r->import, file->path, r->format, &e);
+    uint64_t bad = r->bad;
+    int result;
 
+    if (r->cache && import_cache_knows(r->cache, file))
+        return;
+    import_places_begin(&r->places);
+    result = import_file(r->import, file->path, r->format, &e);
     if (result < 0)
         report_failure(r, &e);
     else if (result == 0)
         report_unknown(r, file, &e);
     else
         r->some = true;
+    if (r->cache && result >= 0 && r->bad == bad)
+        import_cache_add(r->cache, file);
 }
 
 static void find_files(struct run *r, char **names, size_t count)
@@ -168,6 +179,14 @@ static void move_earlier(struct run *r)
               moved == 1 ? "" : "s");
 }
 
+/* Returns a checksum of what decides which messages a file has. */
+static uint64_t cache_key(const struct run *r)
+{
+    uint64_t key = hash64(str_of(opt_version()), import_files_key(&r->files));
+
+    return key + r->options.subagents;
+}
+
 /* Opens the import: of a scan for several histories, else for the one of the choice. */
 static void open_import(struct run *r)
 {
@@ -186,6 +205,8 @@ static void open_import(struct run *r)
         import_places_open(&r->places);
         if (r->move)
             move_earlier(r);
+        if (!r->move && !r->format && !r->options.again && !r->options.dry_run && !r->json)
+            r->cache = import_cache_load(&r->places, cache_key(r));
         r->options.choose = import_places_choose;
         r->options.choose_arg = &r->places;
     }
@@ -201,8 +222,8 @@ static void close_import(struct run *r)
 
     if (import_finish(r->import, &e) < 0)
         report_failure(r, &e);
-    if (r->placed)
-        import_places_finish(&r->places);
+    if (r->placed && import_places_finish(&r->places) == 0 && r->cache)
+        import_cache_store(r->cache, r->all);
 }
 
 static void load_importers(struct run *r, const char *self)
@@ -283,6 +304,7 @@ int main(int argc, char **argv)
         out_number(&r.out, r.imported);
 
     import_free(r.import);
+    import_cache_free(r.cache);
     import_places_release(&r.places);
     importers_free(r.importers);
     import_files_release(&r.files);

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/path.h"
@@ -18,9 +19,24 @@
 /* Directories are searched up to this depth. */
 #define DEPTH_MAX 32
 
+/* Sets what changes when a file is written. SQLite writes to a second file first. */
+static void set_stamp(struct import_stamp *s, const char *path, const struct stat *st)
+{
+    char *log = str_ends(str_of(path), STR(".db")) ? path_with_suffix(path, "-wal") : NULL;
+    struct stat more;
+
+    *s = (struct import_stamp){(int64_t)st->st_size, system_mtime(st) / 1000, (int64_t)st->st_ino};
+    if (log && stat(log, &more) == 0) {
+        s->size += (int64_t)more.st_size;
+        if (system_mtime(&more) / 1000 > s->time)
+            s->time = system_mtime(&more) / 1000;
+    }
+    free(log);
+}
+
 static void add_file(struct import_files *f, const char *path, bool named, const struct stat *st)
 {
-    int64_t last = st ? system_mtime(st) / 1000 : 0;
+    struct import_file file = {.named = named};
     struct err e = ERR_INIT;
     int excluded = f->scanned ? config_excludes(f->scanned, str_of(path), &e) : 0;
 
@@ -28,8 +44,11 @@ static void add_file(struct import_files *f, const char *path, bool named, const
         die_err(&e);
     if (excluded)
         return;
+    if (st)
+        set_stamp(&file.stamp, path, st);
+    file.path = mem_text(path);
     f->at = mem_grow(f->at, &f->cap, f->count + 1, sizeof *f->at);
-    f->at[f->count++] = (struct import_file){mem_text(path), named, last};
+    f->at[f->count++] = file;
 }
 
 static bool is_wanted(const char *name)
@@ -103,8 +122,8 @@ static int compare_files(const void *a, const void *b)
 {
     const struct import_file *x = a, *y = b;
 
-    if (x->last != y->last)
-        return x->last < y->last ? -1 : 1;
+    if (x->stamp.time != y->stamp.time)
+        return x->stamp.time < y->stamp.time ? -1 : 1;
     return strcmp(x->path, y->path);
 }
 
@@ -205,7 +224,8 @@ static void add_importers(struct import_files *f, struct importers *all, const c
             entries[i]->d_name[name.n - 4] = '\0';
             if (fd >= 0 && file_read_all(fd, &text) < 0)
                 (void)err_sys(&e, errno, "cannot read '%s'", path);
-            else if (fd >= 0)
+            f->key = hash64(buf_str(&text), f->key);
+            if (fd >= 0 && *err_text(&e) == '\0')
                 (void)importers_add(all, entries[i]->d_name, path, buf_str(&text), &e);
             file_close(fd);
             if (*err_text(&e) != '\0')
@@ -217,6 +237,11 @@ static void add_importers(struct import_files *f, struct importers *all, const c
     }
     if (count >= 0)
         free(entries);
+}
+
+uint64_t import_files_key(const struct import_files *f)
+{
+    return f->key;
 }
 
 /* Returns the path of the program that was started as `self`, or NULL. */

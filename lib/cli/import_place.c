@@ -1,6 +1,7 @@
 #include "chathist/cli/import_place.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -124,31 +125,33 @@ static size_t find_place(struct import_places *p, struct str cwd)
 
 /* Returns the number of the history that conversations of a directory belong to, or NONE if the
  * directory is excluded. A directory of another system has no history. */
-static size_t home_of(struct import_places *p, struct str cwd)
+static size_t find_home(struct import_places *p, struct str cwd)
 {
-    size_t *known = hash_map_find(&p->cwds, cwd), place = p->own;
     struct err e = ERR_INIT;
-    int excluded;
+    int excluded = config_excludes(&p->choice->config, cwd, &e);
 
-    if (known)
-        return *known - 1;
-    excluded = config_excludes(&p->choice->config, cwd, &e);
     if (excluded < 0)
         die_err(&e);
     if (excluded)
-        place = NONE;
-    else if (cwd.n > 0 && cwd.p[0] == '/')
-        place = find_place(p, cwd);
-    hash_map_add(&p->cwds, cwd);
-    *hash_map_find(&p->cwds, cwd) = place + 1;
-    return place;
+        return NONE;
+    return cwd.n > 0 && cwd.p[0] == '/' ? find_place(p, cwd) : p->own;
 }
 
-bool import_places_wants(struct import_places *p, struct str cwd)
+size_t import_places_dir(struct import_places *p, struct str cwd)
 {
-    size_t home = home_of(p, cwd);
+    size_t count = p->cwds.count, dir = hash_map_number(&p->cwds, &cwd);
 
-    return home != NONE && (p->all || home == p->here);
+    if (dir == count) {
+        p->homes = mem_grow(p->homes, &p->homes_cap, dir + 1, sizeof *p->homes);
+        p->homes[dir] = find_home(p, cwd);
+    }
+    return dir;
+}
+
+bool import_places_wants(const struct import_places *p, const struct import_said *said)
+{
+    return said->place != NONE &&
+           (p->all || p->homes[said->dir] == p->here || said->place == p->here);
 }
 
 /* ---- the history of a session ---- */
@@ -192,21 +195,17 @@ static size_t holder_of(struct import_places *p, struct str session, size_t home
     return NONE;
 }
 
-/* Returns the number of the history that stores a session, or NONE. */
-static size_t choose_place(struct import_places *p, struct str session, struct str cwd)
+/* Chooses the history that stores a session. */
+static struct import_said choose_place(struct import_places *p, struct str session, struct str cwd)
 {
-    size_t home = home_of(p, cwd), holder;
+    struct import_said said = {.dir = import_places_dir(p, cwd), .place = NONE};
+    size_t home = p->homes[said.dir], holder = home == NONE ? NONE : holder_of(p, session, home);
 
-    if (home == NONE)
-        return NONE;
-    holder = holder_of(p, session, home);
-    if (!p->all && home != p->here && holder != p->here)
-        return NONE;
-    if (holder == NONE)
-        return home;
-    if (holder != home)
+    said.place = holder == NONE ? home : holder;
+    said.stored = import_places_wants(p, &said);
+    if (said.stored && said.place != home)
         hash_map_add(&p->at[holder]->strays, session);
-    return holder;
+    return said;
 }
 
 /* Returns the import of a history, or NULL if nothing can be stored there. */
@@ -226,18 +225,59 @@ static struct import *import_in(struct import_places *p, struct import_place *pl
     return place->import;
 }
 
+/* Notes what the present file has. */
+static void add_said(struct import_places *p, const struct import_said *said)
+{
+    for (size_t i = p->said_count; i-- > 0;)
+        if (p->said[i].dir == said->dir && p->said[i].place == said->place &&
+            p->said[i].stored == said->stored)
+            return;
+    p->said = mem_grow(p->said, &p->said_cap, p->said_count + 1, sizeof *p->said);
+    p->said[p->said_count++] = *said;
+}
+
+void import_places_begin(struct import_places *p)
+{
+    p->said_count = 0;
+}
+
 struct import *import_places_choose(void *arg, struct str session, struct str cwd)
 {
     struct import_places *p = arg;
-    size_t *known = hash_map_find(&p->sessions, session), place;
+    size_t count = p->sessions.count, n = hash_map_number(&p->sessions, &session);
+    struct import_said said;
 
-    if (known)
-        place = *known - 1;
-    else
-        place = choose_place(p, session, cwd);
-    hash_map_add(&p->sessions, session);
-    *hash_map_find(&p->sessions, session) = place + 1;
-    return place == NONE ? NULL : import_in(p, p->at[place]);
+    if (n == count) {
+        p->chosen = mem_grow(p->chosen, &p->chosen_cap, n + 1, sizeof *p->chosen);
+        p->chosen[n] = choose_place(p, session, cwd);
+    }
+    said = p->chosen[n];
+    add_said(p, &said);
+    return said.stored ? import_in(p, p->at[said.place]) : NULL;
+}
+
+/* ---- the cache ---- */
+
+static int64_t inode_of(const struct history *h)
+{
+    struct stat st;
+
+    return file_stat(h->dir_fd, h->path, &st) == 0 ? (int64_t)st.st_ino : 0;
+}
+
+void import_places_add(const struct import_places *p, size_t number, struct buf *out)
+{
+    const struct history *h = p->at[number]->history;
+
+    buf_addf(out, "h %" PRId64 " %s\n", inode_of(h), h->path);
+}
+
+size_t import_places_find(const struct import_places *p, struct str path, int64_t inode)
+{
+    for (size_t i = 0; i < p->count; i++)
+        if (str_eq_c(path, p->at[i]->history->path))
+            return inode_of(p->at[i]->history) == inode ? i : NONE;
+    return NONE;
 }
 
 /* ---- moving ---- */
@@ -259,13 +299,14 @@ static int find_strays(struct import_places *p, size_t number, struct hash_map *
         buf_clear(&current);
     while ((got = scan_message(&scan, &m, NULL, e)) > 0) {
         struct str dir = message_text(&m, FIELD_CWD, &cwd);
-        size_t home;
+        size_t at, home;
 
         /* The current session is in use. */
         if (!dir.p || m.field[FIELD_ORIGIN].n == 0 || str_eq(m.session_id, buf_str(&current)) ||
             !has_session(p, number, m.session_id) || !hash_map_add(&seen, m.session_id))
             continue;
-        home = home_of(p, dir);
+        at = import_places_dir(p, dir);
+        home = p->homes[at];
         if (home == NONE || home == number || (!p->all && home != p->here))
             continue;
         hash_map_add(homes, m.session_id);
@@ -336,16 +377,22 @@ static void report_strays(const struct import_place *place)
     buf_release(&name);
 }
 
-void import_places_finish(struct import_places *p)
+int import_places_finish(struct import_places *p)
 {
+    int result = 0;
+
     for (size_t i = 0; i < p->count; i++) {
+        struct import_place *place = p->at[i];
         struct err e = ERR_INIT;
 
-        if (p->at[i]->import && import_finish(p->at[i]->import, &e) < 0)
+        if (place->import && import_finish(place->import, &e) < 0)
             fail(p, &e);
+        if (place->failed || (place->import && import_lost(place->import)))
+            result = -1;
         if (p->at[i]->strays.count > 0 && !p->choice->common.quiet)
             report_strays(p->at[i]);
     }
+    return result;
 }
 
 void import_places_release(struct import_places *p)
@@ -363,6 +410,9 @@ void import_places_release(struct import_places *p)
         free(place);
     }
     free(p->at);
+    free(p->homes);
+    free(p->chosen);
+    free(p->said);
     hash_map_release(&p->cwds);
     hash_map_release(&p->sessions);
 }

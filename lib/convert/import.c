@@ -84,6 +84,7 @@ struct import {
     size_t sessions_cap;
     /* Set at the first line in our own form. From then on all lines and sessions are counted. */
     bool has_tally;
+    bool lost;  /* lines could not be stored */
     off_t seen; /* the history has been read up to this offset */
     struct pending *pending;
     size_t pending_count, pending_cap;
@@ -466,6 +467,7 @@ static int store_pending(struct import *im, struct err *e)
 
     if (im->pending_count > 0 && !im->options.dry_run)
         result = store_append_lines(im->history, make_lines, im, e);
+    im->lost = im->lost || result < 0;
     for (size_t i = 0, next = 0; result == 0 && i < im->pending_count; i++) {
         const struct pending *p = &im->pending[i];
         struct str line = {im->waiting.data + next, p->n - 1};
@@ -1025,6 +1027,11 @@ int import_finish(struct import *im, struct err *e)
                  (int)s->name.n, s->name.p);
     }
     return result;
+}
+
+bool import_lost(const struct import *im)
+{
+    return im->lost;
 }
 
 void import_free(struct import *im)

@@ -14,10 +14,15 @@
 #include "chathist/cli/config.h"
 #include "chathist/convert/import_script.h"
 
+/* What changes when a program writes to a file. */
+struct import_stamp {
+    int64_t size, time, inode; /* the time in microseconds */
+};
+
 struct import_file {
-    char *path;   /* owned */
-    bool named;   /* the user named the file: it must be something to import */
-    int64_t last; /* its modification time, µs */
+    char *path; /* owned */
+    bool named; /* the user named the file: it must be something to import */
+    struct import_stamp stamp;
 };
 
 /* Zero-initialise all members but the first two. */
@@ -31,6 +36,7 @@ struct import_files {
     /* private */
     size_t places;                /* of other programs that exist */
     const struct config *scanned; /* during import_files_scan: what it excludes */
+    uint64_t key;                 /* see import_files_key */
     struct hash_map seen;         /* device and inode of each directory that was searched */
 };
 
@@ -47,5 +53,7 @@ void import_files_release(struct import_files *f);
  * was started as `self`; of two with the same name the user's own counts. `failed` is called for
  * each that cannot be used. The caller frees the result. */
 struct importers *import_files_load(struct import_files *f, const char *self);
+/* Returns a checksum of these scripts. */
+uint64_t import_files_key(const struct import_files *f);
 
 #endif

@@ -19,6 +19,13 @@
 
 struct import_place;
 
+/* Something that was said in a directory: its number, and that of the history that has it. */
+struct import_said {
+    size_t dir;
+    size_t place; /* SIZE_MAX if the directory is excluded */
+    bool stored;  /* it is wanted, and was given to the history */
+};
+
 /* Zero-initialise. */
 struct import_places {
     /* Set by the caller, and borrowed: */
@@ -31,9 +38,15 @@ struct import_places {
     /* private */
     struct import_place **at;
     size_t count, cap;
-    size_t here, own;         /* the history of this place, and the user's own */
-    struct hash_map cwds;     /* directory -> its number in `at` + 1, or 0 if it is excluded */
-    struct hash_map sessions; /* session -> the same for the history that stores it */
+    size_t here, own;     /* the history of this place, and the user's own */
+    struct hash_map cwds; /* directory -> its number */
+    size_t *homes;        /* the history of each; SIZE_MAX if it is excluded */
+    size_t homes_cap;
+    struct hash_map sessions;   /* session -> its number */
+    struct import_said *chosen; /* for each */
+    size_t chosen_cap;
+    struct import_said *said; /* what the present file has, each once */
+    size_t said_count, said_cap;
 };
 
 /* Finds the histories of the user. Ends the program if the register cannot be read. */
@@ -41,16 +54,24 @@ void import_places_open(struct import_places *p);
 /* For import_options: the import of the history that a session belongs to, `arg` being the places.
  * NULL if the session is not wanted. */
 struct import *import_places_choose(void *arg, struct str session, struct str cwd);
-/* Returns whether conversations of this directory are wanted. */
-bool import_places_wants(struct import_places *p, struct str cwd);
+/* Begins a file: nothing was said in it. */
+void import_places_begin(struct import_places *p);
+/* Returns whether what was said is wanted. */
+bool import_places_wants(const struct import_places *p, const struct import_said *said);
+/* Returns the number of a directory in `cwds` and `homes`. */
+size_t import_places_dir(struct import_places *p, struct str cwd);
+/* For the cache (cli/import_cache.h): adds the line of a history, and finds its number, SIZE_MAX
+ * if the file is not the one that had this inode. */
+void import_places_add(const struct import_places *p, size_t number, struct buf *out);
+size_t import_places_find(const struct import_places *p, struct str path, int64_t inode);
 /* Moves the wanted sessions that were imported into another history than their own. The lines are
  * on the disk in their own history before the other one is rewritten, so that a program that is
  * killed leaves them in both, and the next one completes the move. *moved is their number. Returns
  * 0, or -1 after an error that was reported. */
 int import_places_move(struct import_places *p, uint64_t *moved);
 /* Stores the lines that wait. Then, unless the program is quiet, names the histories that hold
- * sessions of others. */
-void import_places_finish(struct import_places *p);
+ * sessions of others. Returns 0, or -1 if lines could not be stored, now or before. */
+int import_places_finish(struct import_places *p);
 void import_places_release(struct import_places *p);
 
 #endif

@@ -92,6 +92,8 @@ struct import *import_new(struct history *h, const struct import_options *o, uin
 int import_file(struct import *im, const char *path, const struct import_format *f, struct err *e);
 /* Stores the lines that wait; call it after the last file. Returns 0, or -1 with *e set. */
 int import_finish(struct import *im, struct err *e);
+/* Returns whether lines could not be stored, in import_finish or before. */
+bool import_lost(const struct import *im);
 void import_free(struct import *im);
 
 #endif

@@ -1,0 +1,304 @@
+#include "chathist/cli/import_cache.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
+#include "chathist/base/json.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/path.h"
+#include "chathist/base/system.h"
+#include "chathist/base/time.h"
+
+#define NAME "chathist/scan"
+#define HEAD "chathist-scan"
+#define NONE SIZE_MAX
+/* A file that was changed within this time before the scan is read again by the next one. */
+#define YOUNG (60 * TIME_SECOND)
+
+/* A file of the last scan. */
+struct remembered {
+    struct import_stamp stamp;
+    size_t said, count; /* in the list of all */
+};
+
+struct import_cache {
+    struct import_places *places;
+    uint64_t key;
+    char *path;            /* NULL without a directory for caches */
+    struct buf text;       /* of the last scan */
+    struct hash_map files; /* path -> its number */
+    struct remembered *at; /* of the last scan */
+    size_t at_cap;
+    struct import_said *said; /* of these */
+    size_t said_count, said_cap;
+    struct buf next; /* the lines of files for the next one */
+    bool changed;
+    size_t remembered; /* these lines */
+    /* While it is loaded: the histories of the text, and the numbers of its directories in
+     * import_places, or NONE. */
+    struct remembered_history {
+        struct str path;
+        int64_t inode;
+    } * histories;
+    size_t *dirs;
+    size_t histories_count, histories_cap, dirs_count, dirs_cap;
+};
+
+/* ---- loading ---- */
+
+static bool read_number(struct str text, int64_t *n)
+{
+    for (size_t i = 0; i < text.n; i++)
+        if (!ascii_is_digit(text.p[i]))
+            return false;
+    return text.n > 0 && json_int(text, n);
+}
+
+static bool take_number(struct str *rest, char end, int64_t *n)
+{
+    return read_number(str_cut(rest, end), n);
+}
+
+/* Returns the number of a history in import_places, or NONE. A history that was replaced since may
+ * lack what was stored in it. */
+static size_t place_at(const struct import_cache *c, int64_t n)
+{
+    const struct remembered_history *h = c->histories + n;
+
+    return n < (int64_t)c->histories_count ? import_places_find(c->places, h->path, h->inode)
+                                           : NONE;
+}
+
+/* `h INODE PATH` */
+static bool load_history(struct import_cache *c, struct str rest)
+{
+    struct remembered_history h;
+
+    if (!take_number(&rest, ' ', &h.inode))
+        return false;
+    h.path = rest;
+    c->histories =
+        mem_grow(c->histories, &c->histories_cap, c->histories_count + 1, sizeof *c->histories);
+    c->histories[c->histories_count++] = h;
+    return true;
+}
+
+/* `c HISTORY DIRECTORY`: a directory may have another history since it was made or removed. */
+static bool load_dir(struct import_cache *c, struct str rest)
+{
+    struct str home = str_cut(&rest, ' ');
+    bool excluded = str_eq_c(home, "-");
+    int64_t n = 0;
+    size_t dir;
+
+    if (!rest.p || (!excluded && !read_number(home, &n)))
+        return false;
+    dir = import_places_dir(c->places, rest);
+    if (c->places->homes[dir] != (excluded ? NONE : place_at(c, n)))
+        dir = NONE;
+    c->dirs = mem_grow(c->dirs, &c->dirs_cap, c->dirs_count + 1, sizeof *c->dirs);
+    c->dirs[c->dirs_count++] = dir;
+    return true;
+}
+
+/* Adds what was said in a file. */
+static bool load_said(struct import_cache *c, struct str list)
+{
+    while (list.p && !str_eq_c(list, "-")) {
+        struct str one = str_cut(&list, ',');
+        struct import_said said = {.place = NONE, .stored = str_ends(one, STR("+"))};
+        int64_t dir, place;
+
+        one.n -= said.stored;
+        if (!take_number(&one, ':', &dir))
+            return false;
+        said.dir = dir < (int64_t)c->dirs_count ? c->dirs[dir] : NONE;
+        if (read_number(one, &place)) {
+            said.place = place_at(c, place);
+            said.dir = said.place == NONE ? NONE : said.dir;
+        } else if (!str_eq_c(one, "-")) {
+            return false;
+        }
+        c->said = mem_grow(c->said, &c->said_cap, c->said_count + 1, sizeof *c->said);
+        c->said[c->said_count++] = said;
+    }
+    return true;
+}
+
+/* `f SIZE TIME INODE SAID PATH` */
+static bool load_file(struct import_cache *c, struct str rest)
+{
+    struct remembered f = {.said = c->said_count};
+    size_t count = c->files.count;
+
+    if (!take_number(&rest, ' ', &f.stamp.size) || !take_number(&rest, ' ', &f.stamp.time) ||
+        !take_number(&rest, ' ', &f.stamp.inode) || !load_said(c, str_cut(&rest, ' ')) ||
+        rest.n == 0)
+        return false;
+    f.count = c->said_count - f.said;
+    if (hash_map_number(&c->files, &rest) == count) {
+        c->at = mem_grow(c->at, &c->at_cap, count + 1, sizeof *c->at);
+        c->at[count] = f;
+    }
+    return true;
+}
+
+static bool load_line(struct import_cache *c, struct str line)
+{
+    struct str kind = str_cut(&line, ' ');
+
+    return line.p && (str_eq_c(kind, "f")   ? load_file(c, line)
+                      : str_eq_c(kind, "c") ? load_dir(c, line)
+                                            : str_eq_c(kind, "h") && load_history(c, line));
+}
+
+static char *cache_path(const struct config *c)
+{
+    return c->cache_home ? path_join(c->cache_home, NAME) : NULL;
+}
+
+struct import_cache *import_cache_load(struct import_places *p, uint64_t key)
+{
+    struct import_cache *c = mem_zalloc(sizeof *c);
+    struct buf head = BUF_INIT(BUF_SMALL);
+    struct str rest;
+    bool good;
+
+    c->places = p;
+    c->key = key;
+    c->path = cache_path(&p->choice->config);
+    buf_init(&c->text, SIZE_MAX);
+    buf_init(&c->next, SIZE_MAX);
+    if (c->path && file_read_state(c->path, &c->text, NULL) < 0)
+        buf_clear(&c->text);
+    buf_addf(&head, HEAD " %016" PRIx64, key);
+    rest = buf_str(&c->text);
+    good = str_eq(str_cut(&rest, '\n'), buf_str(&head));
+    while (good && rest.n > 0)
+        good = load_line(c, str_cut(&rest, '\n'));
+    if (!good)
+        hash_map_release(&c->files);
+    c->changed = !good;
+    buf_release(&head);
+    return c;
+}
+
+/* ---- files ---- */
+
+static void remember(struct import_cache *c, const struct import_file *file,
+                     const struct import_said *said, size_t count)
+{
+    const struct import_stamp *s = &file->stamp;
+
+    buf_addf(&c->next, "f %" PRId64 " %" PRId64 " %" PRId64 " %s", s->size, s->time, s->inode,
+             count == 0 ? "-" : "");
+    for (size_t i = 0; i < count; i++) {
+        buf_addf(&c->next, "%s%zu:", i > 0 ? "," : "", said[i].dir);
+        if (said[i].place == NONE)
+            buf_add_byte(&c->next, '-');
+        else
+            buf_addf(&c->next, "%zu%s", said[i].place, said[i].stored ? "+" : "");
+    }
+    buf_addf(&c->next, " %s\n", file->path);
+    c->remembered++;
+}
+
+bool import_cache_knows(struct import_cache *c, const struct import_file *file)
+{
+    size_t *number = hash_map_find(&c->files, str_of(file->path));
+    const struct remembered *f = number ? &c->at[*number] : NULL;
+    const struct import_said *said = f ? c->said + f->said : NULL;
+
+    if (!f || f->stamp.size != file->stamp.size || f->stamp.time != file->stamp.time ||
+        f->stamp.inode != file->stamp.inode)
+        return false;
+    for (size_t i = 0; i < f->count; i++)
+        if (said[i].dir == NONE || (!said[i].stored && import_places_wants(c->places, &said[i])))
+            return false;
+    remember(c, file, said, f->count);
+    return true;
+}
+
+void import_cache_add(struct import_cache *c, const struct import_file *file)
+{
+    c->changed = true;
+    if (file->stamp.time < c->places->choice->config.now - YOUNG && !strchr(file->path, '\n'))
+        remember(c, file, c->places->said, c->places->said_count);
+}
+
+/* ---- storing ---- */
+
+static void add_dirs(const struct import_cache *c, struct buf *out)
+{
+    const struct import_places *p = c->places;
+
+    for (size_t i = 0; i < p->count; i++)
+        import_places_add(p, i, out);
+    for (size_t i = 0; i < p->cwds.count; i++) {
+        if (p->homes[i] == NONE)
+            buf_add_c(out, "c - ");
+        else
+            buf_addf(out, "c %zu ", p->homes[i]);
+        buf_add_str(out, p->cwds.entries[i].key);
+        buf_add_byte(out, '\n');
+    }
+}
+
+void import_cache_store(struct import_cache *c, bool all)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct timespec times[2] = {{.tv_nsec = UTIME_NOW}, {.tv_nsec = UTIME_NOW}};
+    struct stat st;
+    char *dir;
+    bool was = c->path && stat(c->path, &st) == 0;
+
+    if (!c->path)
+        return;
+    c->changed = c->changed || c->remembered != c->files.count;
+    if (c->changed) {
+        buf_addf(&text, HEAD " %016" PRIx64 "\n", c->key);
+        add_dirs(c, &text);
+        buf_add_str(&text, buf_str(&c->next));
+        dir = path_parent(c->path);
+        if (file_make_dirs(dir, NULL) >= 0)
+            (void)file_replace_at(AT_FDCWD, c->path, buf_str(&text), false, NULL);
+        free(dir);
+        buf_release(&text);
+    }
+    if (!all) {
+        times[1].tv_sec = was ? st.st_mtime : 0;
+        times[1].tv_nsec = 0;
+    }
+    if (all || c->changed)
+        (void)utimensat(AT_FDCWD, c->path, times, 0);
+}
+
+int64_t import_cache_time(const struct config *c)
+{
+    char *path = cache_path(c);
+    struct stat st;
+    int64_t time = path && stat(path, &st) == 0 ? system_mtime(&st) / 1000 : 0;
+
+    free(path);
+    return time;
+}
+
+void import_cache_free(struct import_cache *c)
+{
+    if (!c)
+        return;
+    free(c->path);
+    free(c->at);
+    free(c->said);
+    free(c->histories);
+    free(c->dirs);
+    hash_map_release(&c->files);
+    buf_release(&c->text);
+    buf_release(&c->next);
+    free(c);
+}
