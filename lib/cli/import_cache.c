@@ -44,6 +44,8 @@ struct import_cache {
     struct remembered_history {
         struct str path;
         int64_t inode;
+        size_t place; /* in import_places, or NONE; once a directory or a file needs it */
+        bool found;
     } * histories;
     size_t *dirs;
     size_t histories_count, histories_cap, dirs_count, dirs_cap;
@@ -66,18 +68,23 @@ static bool take_number(struct str *rest, char end, int64_t *n)
 
 /* Returns the number of a history in import_places, or NONE. A history that was replaced since may
  * lack what was stored in it. */
-static size_t place_at(const struct import_cache *c, int64_t n)
+static size_t place_at(struct import_cache *c, int64_t n)
 {
-    const struct remembered_history *h = c->histories + n;
+    struct remembered_history *h = c->histories + n;
 
-    return n < (int64_t)c->histories_count ? import_places_find(c->places, h->path, h->inode)
-                                           : NONE;
+    if (n >= (int64_t)c->histories_count)
+        return NONE;
+    /* The directory that was read just now may have led to it. */
+    if (!h->found)
+        h->place = import_places_find(c->places, h->path, h->inode);
+    h->found = h->found || h->place != NONE || c->files.count > 0;
+    return h->place;
 }
 
 /* `h INODE PATH` */
 static bool load_history(struct import_cache *c, struct str rest)
 {
-    struct remembered_history h;
+    struct remembered_history h = {0};
 
     if (!take_number(&rest, ' ', &h.inode))
         return false;
