@@ -197,7 +197,7 @@ int main(int argc, char **argv)
         print = "json";
     for (size_t i = 0; i < count; i++)
         buf_addf(&query, "%s%s", i > 0 ? " " : "", words[i]);
-    choose_open(&all, &(struct choose_want){.use = CHOOSE_CHANGE, .reach = CHOOSE_USERS});
+    choose_open(&all, &(struct choose_want){.use = CHOOSE_CHANGE, .reach = CHOOSE_USERS, .fresh = true});
     out_start(&out, args.common.color);
 
     setup.histories = all.histories.at;

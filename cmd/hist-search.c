@@ -170,6 +170,7 @@ static void combine(struct search_run *r, const struct raw *raw)
     if (r->nearly && !r->in_session)
         die_usage("--nearly needs --in-session");
     brief_settle(&r->brief, json, true);
+    r->brief.config = &r->choice.config;
     if (r->choice.common.quiet)
         r->what = SEARCH_NOTHING;
     if (r->before == NOT_GIVEN)

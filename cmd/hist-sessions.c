@@ -140,6 +140,7 @@ int main(int argc, char **argv)
             rows.reverse = true;
     }
     brief_settle(&brief, args.common.json, false);
+    brief.config = &choice.config;
     out_start(&out, args.common.color);
     limit = choice.limit > 0 ? choice.limit : out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
     rows.limit = brief.own || brief.except ? SIZE_MAX : limit;

@@ -85,6 +85,8 @@ bool brief_wants(struct brief *b, const struct history *h, struct str session)
 {
     if (b->except && str_eq_c(session, b->except))
         return false;
+    if (b->own && h && config_excludes(b->config, str_of(h->path), NULL) != 0)
+        return false;
     return !b->own || !h || h->mark.from == 0 || is_users_own(b, h, session);
 }
 

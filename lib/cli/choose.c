@@ -10,6 +10,9 @@
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/process.h"
+#include "chathist/base/system.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/session.h"
@@ -310,6 +313,38 @@ static void fetch_history(struct choice *c, const struct choose_want *want)
     buf_release(&lines);
 }
 
+/* How old the last scan of all places may be. */
+#define REFRESH_AGE (60 * TIME_SECOND)
+
+/* Brings in new conversations with other programs, if the configuration says so and that was not
+ * done within the last minute. */
+static void refresh(const struct choice *c)
+{
+    struct buf count = BUF_INIT(BUF_SMALL);
+    struct words argv = {0};
+    struct err e = ERR_INIT;
+    struct stat st = {0};
+    int64_t age;
+    char *cache;
+    bool fresh;
+
+    if (config_fresh(&c->config, &fresh, &e) < 0)
+        die_err(&e);
+    if (!fresh)
+        return;
+    cache = config_scan_cache(&c->config);
+    if (cache)
+        (void)stat(cache, &st);
+    age = c->config.now - system_mtime(&st) / 1000;
+    if ((age < 0 || age > REFRESH_AGE) &&
+        (words_split(&argv, STR(PROGRAM_PREFIX "hist-import --quiet --scan --all"), &e) < 0 ||
+         process_read(argv.at, NULL, &count, -1, &e) < 0))
+        warn_err(&e);
+    free(cache);
+    words_release(&argv);
+    buf_release(&count);
+}
+
 struct history *choose_open(struct choice *c, const struct choose_want *want)
 {
     bool given = c->files.count > 0 || c->all;
@@ -318,6 +353,9 @@ struct history *choose_open(struct choice *c, const struct choose_want *want)
     if (config_load(&c->config, &e) < 0)
         die_err(&e);
     config_set(&c->config, SETTING_HISTORY, c->common.history);
+    if ((want->use == CHOOSE_READ || want->fresh) && c->files.count == 0 && !c->remote &&
+        !c->config.value[SETTING_HISTORY])
+        refresh(c);
     if (c->remote) {
         fetch_history(c, want);
         return c->histories.at;

@@ -580,6 +580,11 @@ int config_switch(const struct config *c, enum setting s, bool *on, struct err *
     return 0;
 }
 
+char *config_scan_cache(const struct config *c)
+{
+    return c->cache_home ? path_join(c->cache_home, "chathist/scan") : NULL;
+}
+
 int config_fresh(const struct config *c, bool *fresh, struct err *e)
 {
     const char *text = c->value[SETTING_IMPORT];

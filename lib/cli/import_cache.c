@@ -14,7 +14,6 @@
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
 
-#define NAME "chathist/scan"
 #define HEAD "chathist-scan"
 #define NONE SIZE_MAX
 /* A file that was changed within this time before the scan is read again by the next one. */
@@ -164,11 +163,6 @@ static bool load_line(struct import_cache *c, struct str line)
                                             : str_eq_c(kind, "h") && load_history(c, line));
 }
 
-static char *cache_path(const struct config *c)
-{
-    return c->cache_home ? path_join(c->cache_home, NAME) : NULL;
-}
-
 struct import_cache *import_cache_load(struct import_places *p, uint64_t key)
 {
     struct import_cache *c = mem_zalloc(sizeof *c);
@@ -178,7 +172,7 @@ struct import_cache *import_cache_load(struct import_places *p, uint64_t key)
 
     c->places = p;
     c->key = key;
-    c->path = cache_path(&p->choice->config);
+    c->path = config_scan_cache(&p->choice->config);
     buf_init(&c->text, SIZE_MAX);
     buf_init(&c->next, SIZE_MAX);
     if (c->path && file_read_state(c->path, &c->text, NULL) < 0)
@@ -283,16 +277,6 @@ void import_cache_store(struct import_cache *c, bool all)
     }
     if (all || c->changed)
         (void)utimensat(AT_FDCWD, c->path, times, 0);
-}
-
-int64_t import_cache_time(const struct config *c)
-{
-    char *path = cache_path(c);
-    struct stat st;
-    int64_t time = path && stat(path, &st) == 0 ? system_mtime(&st) / 1000 : 0;
-
-    free(path);
-    return time;
 }
 
 void import_cache_free(struct import_cache *c)

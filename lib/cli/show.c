@@ -179,6 +179,7 @@ void show_settle(struct show *s, const struct choice *c)
         die_usage("--around needs --json");
     s->json = c->common.json;
     brief_settle(&s->brief, s->json, false);
+    s->brief.config = &c->config;
     buf_init(&s->title, BUF_LINE);
     s->last = c->limit > 0 ? c->limit : SIZE_MAX;
     s->filter = &c->filter;

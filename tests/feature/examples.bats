@@ -619,13 +619,15 @@ home_repo() {
     [[ -s $HOME/.git/aicoder/history.jsonl ]]
 }
 
-@test "archive: systemd accepts the units" {
+@test "archive, import: systemd accepts the units" {
     command -v systemd-analyze >/dev/null || skip 'systemd-analyze is missing'
     mkdir units
-    sed "s|/usr/local/bin/|$BIN/|" "$EXAMPLES/archive/hist-export.service" >units/hist-export.service
-    cp "$EXAMPLES/archive/hist-export.timer" units/
-    run_expect 0 systemd-analyze verify units/hist-export.service units/hist-export.timer
-    stderr_empty
+    for unit in archive/hist-export import/hist-import; do
+        sed "s|/usr/local/bin/|$BIN/|" "$EXAMPLES/$unit.service" >"units/${unit#*/}.service"
+        cp "$EXAMPLES/$unit.timer" units/
+        run_expect 0 systemd-analyze verify "units/${unit#*/}.service" "units/${unit#*/}.timer"
+        stderr_empty
+    done
 }
 
 # by_cron CRONTAB: runs its one job as cron does: the crontab's own variables and no others but HOME, LOGNAME and SHELL.

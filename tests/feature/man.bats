@@ -227,11 +227,11 @@ END
 }
 
 @test "man: chathist.5 has every key of the configuration" {
-    grep -oE '\{"[a-z_]+", ("CHAT_|NULL)' "$ROOT/lib/cli/config.c" | grep -oE '[a-z_]{3,}' | sort >wanted
+    grep -oE '\{"[a-z_.]+", ("CHAT_|NULL)' "$ROOT/lib/cli/config.c" | grep -oE '[a-z_.]{3,}' | sort >wanted
     grep -q '^max_bytes$' wanted
     awk '/^\.Ss/ { on = /User configuration/ } on' "$MAN/chathist.5" | sed -n 's/^\.It Cm //p' | sort >got
     lines_same chathist.5 wanted got
-    section "$MAN/chat.1" FILES | sed -n 's/^\.Cm \([a-z_]*\).*/\1/p' | sort >got
+    section "$MAN/chat.1" FILES | sed -n 's/^\.Cm \([a-z_.]*\).*/\1/p' | sort >got
     lines_same chat.1 wanted got
 }
 

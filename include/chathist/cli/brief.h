@@ -11,6 +11,7 @@
 #include <stddef.h>
 
 #include "chathist/base/hash_map.h"
+#include "chathist/cli/config.h"
 #include "chathist/cli/output.h"
 #include "chathist/convert/redact.h"
 #include "chathist/history/location.h"
@@ -34,6 +35,8 @@ struct brief {
     const char *except; /* --except, or NULL */
     bool redact;        /* --redact */
     bool full;          /* a line found no room */
+    /* The caller sets it with --own: what import.exclude names is left out, too. */
+    const struct config *config;
     /* The caller sets it: where the next line is from, which becomes its last member `history`; or
      * NULL. */
     const char *place;
@@ -56,7 +59,8 @@ void brief_settle(struct brief *b, bool json, bool lines);
 void brief_release(struct brief *b);
 
 /* Returns whether the program prints a session: not that of --except, nor, with --own, one that
- * came with the repository (session_came). `h` is its history; NULL: the user's database. */
+ * came with the repository (session_came), or of a repository that is excluded (config_excludes).
+ * `h` is its history; NULL: the user's database. */
 bool brief_wants(struct brief *b, const struct history *h, struct str session);
 
 /* Returns whether a line may be printed otherwise than it is stored, or not at all. */

@@ -122,6 +122,8 @@ struct choose_want {
         CHOOSE_BESIDE, /* and another program's beside it */
         CHOOSE_USERS,  /* and all others of the user */
     } reach;
+    bool fresh;          /* with `import = fresh`, as for CHOOSE_READ: new conversations with other
+                          * programs are imported first */
     bool checked;        /* a file that is not a history must not be changed (store_check) */
     const char *session; /* the session if none is named; NULL: none */
     /* With --remote the only history is one of the named sessions, or of `last`. If no session is

@@ -128,6 +128,9 @@ int config_milliseconds(const struct config *c, enum setting s, long *ms, struct
 int config_number(const struct config *c, enum setting s, unsigned *n, struct err *e);
 /* A switch that is on by default: fsync, or history_copy. */
 int config_switch(const struct config *c, enum setting s, bool *on, struct err *e);
+/* The path of the cache of hist-import --scan (cli/import_cache.h), whose modification time says
+ * when all places were scanned; NULL without a directory for caches. The caller frees it. */
+char *config_scan_cache(const struct config *c);
 /* import = fresh: programs that read histories bring in new conversations first. */
 int config_fresh(const struct config *c, bool *fresh, struct err *e);
 /* Returns 1 if the path is one of those that import.exclude names, or below one: what is or was

@@ -2,7 +2,7 @@
  * import_cache - what a scan remembers of the files that it has read, so that the next one reads
  * only those that have changed.
  *
- * It is a cache, ${XDG_CACHE_HOME:-~/.cache}/chathist/scan: without it, a scan reads all files, and
+ * It is a cache (config_scan_cache): without it, a scan reads all files, and
  * the result is the same. A file is left out if its size, time and inode are those of before, and
  * every conversation in it that is wanted is in the history in which the scan would put it. The
  * text has a line for each history, each directory in which something was said, and each file:
@@ -32,8 +32,5 @@ void import_cache_add(struct import_cache *c, const struct import_file *file);
  * the file says when all places were scanned. */
 void import_cache_store(struct import_cache *c, bool all);
 void import_cache_free(struct import_cache *c);
-
-/* Returns when all places were scanned last, in microseconds since 1970, or 0. */
-int64_t import_cache_time(const struct config *c);
 
 #endif
