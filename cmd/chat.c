@@ -1,6 +1,7 @@
 /* chat - send a prompt to a language model, print the answer, keep both. */
 #include <signal.h>
 
+#include "chathist/cli/import_hint.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/chat/chat_args.h"
 #include "chathist/chat/input.h"
@@ -95,6 +96,7 @@ int main(int argc, char **argv)
         die_signal(status - 128);
     printed = out_close(&chat.events.out, 0);
     status = status ? status : printed;
+    import_hint(&chat.choice);
     chat_session_close(&chat);
     buf_release(&prompt);
     attachment_list_release(&attachments);

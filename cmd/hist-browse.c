@@ -7,6 +7,7 @@
 #include "chathist/base/path.h"
 #include "chathist/base/process.h"
 #include "chathist/browse/browse.h"
+#include "chathist/cli/import_hint.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/choose_session.h"
 #include "chathist/cli/diagnostics.h"
@@ -197,7 +198,8 @@ int main(int argc, char **argv)
         print = "json";
     for (size_t i = 0; i < count; i++)
         buf_addf(&query, "%s%s", i > 0 ? " " : "", words[i]);
-    choose_open(&all, &(struct choose_want){.use = CHOOSE_CHANGE, .reach = CHOOSE_USERS, .fresh = true});
+    choose_open(&all,
+                &(struct choose_want){.use = CHOOSE_CHANGE, .reach = CHOOSE_USERS, .fresh = true});
     out_start(&out, args.common.color);
 
     setup.histories = all.histories.at;
@@ -221,6 +223,7 @@ int main(int argc, char **argv)
     start_report_bad(&all.histories.at[0], outcome.bad_lines, args.common.quiet);
     status = act(&out, &outcome, &all, print, args.common.quiet);
 
+    import_hint(&all);
     browse_outcome_release(&outcome);
     choose_release(&all);
     buf_release(&query);

@@ -2,8 +2,10 @@
 #include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "chathist/base/checksum.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
@@ -14,7 +16,7 @@
 #include "chathist/convert/import.h"
 #include "chathist/convert/import_script.h"
 
-enum { KEY_SCAN = OPT_LONG, KEY_ALL, KEY_MOVE, KEY_SUBAGENTS, KEY_AGAIN, KEY_DRY_RUN };
+enum { KEY_SCAN = OPT_LONG, KEY_ALL, KEY_MOVE, KEY_SUBAGENTS, KEY_AGAIN, KEY_HINT, KEY_DRY_RUN };
 
 static const struct opt options[] = {
     {'f', "format", OPT_WORD, "lines|" IMPORTERS, "the format of the files; default: recognise it"},
@@ -27,6 +29,7 @@ static const struct opt options[] = {
     {KEY_SUBAGENTS, "subagents", OPT_FLAG, NULL,
      "import messages of subagents, too, as separate sessions"},
     {KEY_AGAIN, "again", OPT_FLAG, NULL, "import also messages that were erased here"},
+    {KEY_HINT, "hint", OPT_FLAG, NULL, NULL}, /* for cli/import_hint */
     {KEY_DRY_RUN, "dry-run", OPT_FLAG, NULL,
      "store nothing, list the files and their new messages"},
     {'v', "verbose", OPT_FLAG, NULL, "print the result for each file"},
@@ -50,11 +53,12 @@ struct run {
     const char *format_name;
     const struct import_format *format; /* NULL: recognise it */
     struct import_options options;
-    bool scan, all, move, verbose, json, quiet, progress;
+    bool scan, all, move, hint, verbose, json, quiet, progress;
     bool placed;                /* `places` is used */
     struct import_cache *cache; /* of what scans have read; NULL: it is not used */
     bool some;                  /* a file was read */
     uint64_t imported, bad;
+    struct hash_map formats; /* of the files with new messages */
     int status;
 };
 
@@ -109,11 +113,13 @@ static void report_done(void *arg, const struct import_result *of)
     bool some = of->history || c->bad > 0;
 
     progress_end();
-    if (r->options.dry_run && !r->json && of->history)
+    if (r->options.dry_run && !r->json && of->history && !r->hint)
         print_file_result(r, of);
     if (r->verbose && some)
         notef("%s: %s, %" PRIu64 " new, %" PRIu64 " known, %" PRIu64 " bad", of->name, of->format,
               c->imported, c->known, c->bad);
+    if (r->hint && c->imported > 0)
+        hash_map_add(&r->formats, str_of(of->format));
     r->imported += c->imported;
     r->bad += c->bad;
     if (r->status == 0 && (c->bad > 0 || c->altered > 0))
@@ -252,6 +258,7 @@ static void parse_sources(struct run *r, struct opt_parser *args)
         r->all |= key == KEY_ALL;
         r->move |= key == KEY_MOVE;
         r->options.subagents |= key == KEY_SUBAGENTS;
+        r->hint |= key == KEY_HINT;
         r->options.again |= key == KEY_AGAIN;
         r->options.dry_run |= key == KEY_DRY_RUN;
         r->verbose |= key == 'v';
@@ -261,6 +268,64 @@ static void parse_sources(struct run *r, struct opt_parser *args)
     r->json = args->common.json;
     r->quiet = args->common.quiet;
     r->progress = !r->quiet && progress_possible();
+}
+
+/* ---- the hint of other programs ---- */
+
+/* The most time, and the most bytes of files, to count messages for the hint. */
+#define HINT_TIME (30 * TIME_SECOND / 1000)
+#define HINT_BYTES ((int64_t)2 << 20)
+
+static void print_hint(struct run *r, bool counted)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+
+    if (counted)
+        buf_addf(&text, "%" PRIu64 " message%s of ", r->imported, r->imported == 1 ? "" : "s");
+    else
+        buf_addf(&text, "conversations with %s", r->formats.count == 0 ? "other programs" : "");
+    for (size_t i = 0; i < r->formats.count; i++) {
+        struct str name = r->formats.entries[i].key;
+        const char *erases = importers_erases(r->importers, name.p);
+
+        buf_addf(&text, "%s%s", i > 0 ? " and " : "", name.p);
+        if (erases)
+            buf_addf(&text, ", which erases them %s,", erases);
+    }
+    buf_add_c(&text, " belong to this repository: hist-import --scan brings them here\n");
+    out_text(&r->out, buf_str(&text));
+    buf_release(&text);
+}
+
+/* Says which conversations belong to this repository, the newest first, and how many messages they
+ * have if that is soon known. */
+static void hint(struct run *r)
+{
+    struct str dir = str_of(r->choice.histories.at[0].dir);
+    int64_t end = time_now() + HINT_TIME, left = HINT_BYTES;
+    bool found = false, counted = true;
+
+    dir.n -= str_ends(dir, STR("/.git/aicoder")) ? strlen("/.git/aicoder") : 0;
+    for (size_t i = r->files.count; i-- > 0 && (counted || r->formats.count == 0);) {
+        const struct import_file *file = &r->files.at[i];
+
+        if (time_now() > end) {
+            counted = false;
+            break;
+        }
+        if (!import_file_names(file, dir))
+            continue;
+        found = true;
+        if (file->stamp.size > left) {
+            counted = false;
+            continue;
+        }
+        left -= file->stamp.size;
+        import_one(r, file);
+    }
+    close_import(r);
+    if (found && (r->imported > 0 || !counted))
+        print_hint(r, counted);
 }
 
 /* Ends the program if options contradict each other. */
@@ -290,19 +355,25 @@ int main(int argc, char **argv)
     r.choice.common = args.common;
     h = choose_open(&r.choice, &(struct choose_want){.use = CHOOSE_STORE,
                                                      .checked = !r.options.dry_run && !r.json});
+    r.options.dry_run |= r.hint;
     r.placed = r.scan && count == 0 && h->kind != HISTORY_EXPLICIT;
     if ((r.all || r.move) && !r.placed)
         die_usage("--all and --move do not go with --history or CHAT_HISTORY");
     out_start(&r.out, args.common.color);
     open_import(&r);
     find_files(&r, names, count);
-    for (size_t i = 0; i < r.files.count; i++)
-        import_one(&r, &r.files.at[i]);
-    close_import(&r);
+    if (r.hint) {
+        hint(&r);
+    } else {
+        for (size_t i = 0; i < r.files.count; i++)
+            import_one(&r, &r.files.at[i]);
+        close_import(&r);
+    }
     /* Print a number only if something could be read. */
     if (!r.options.dry_run && !r.json && (r.some || r.imported > 0 || r.status == 0))
         out_number(&r.out, r.imported);
 
+    hash_map_release(&r.formats);
     import_free(r.import);
     import_cache_free(r.cache);
     import_places_release(&r.places);

@@ -5,6 +5,7 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
+#include "chathist/cli/import_hint.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/search_run.h"
 
@@ -298,6 +299,7 @@ int main(int argc, char **argv)
     if (!run.choice.unpaged)
         out_page(&run.out);
     status = search_run_histories(&run);
+    import_hint(&run.choice);
 
     for (size_t i = 0; i < run.wanted_count; i++)
         pattern_release(&run.wanted[i]);

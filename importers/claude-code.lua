@@ -47,6 +47,7 @@ importer {
   form = "lines",
   places = { "${CLAUDE_CONFIG_DIR:-~/.claude}/projects",
     "${CLAUDE_CONFIG_DIR:-${XDG_CONFIG_HOME:-~/.config}/claude}/projects" },
+  erases = "after 30 days", -- unless its setting cleanupPeriodDays says otherwise
   unique = true,
   tree = true,
   harness = harness,

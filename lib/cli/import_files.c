@@ -10,6 +10,7 @@
 
 #include "chathist/base/checksum.h"
 #include "chathist/base/file.h"
+#include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/path.h"
 #include "chathist/base/system.h"
@@ -18,6 +19,8 @@
 
 /* Directories are searched up to this depth. */
 #define DEPTH_MAX 32
+/* The beginning of a file that import_file_names examines. */
+#define HEAD ((size_t)64 << 10)
 
 /* Sets what changes when a file is written. SQLite writes to a second file first. */
 static void set_stamp(struct import_stamp *s, const char *path, const struct stat *st)
@@ -116,6 +119,28 @@ void import_files_add(struct import_files *f, const char *path)
         walk(f, path, &st, 0);
     else
         add_file(f, path, true, &st);
+}
+
+bool import_file_names(const struct import_file *file, struct str dir)
+{
+    struct buf quoted = BUF_INIT(BUF_LINE), head = BUF_INIT(HEAD);
+    int fd = open(file->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    char *room = buf_room(&head, HEAD - 1);
+    ssize_t n = fd >= 0 && room ? file_pread_full(fd, room, HEAD - 1, 0) : -1;
+    struct str text = {room, n > 0 ? (size_t)n : 0};
+    const char *at;
+    bool names = false;
+
+    json_add_string(&quoted, dir);
+    buf_truncate(&quoted, quoted.len - 1);
+    while (!names && (at = str_find(text, buf_str(&quoted)))) {
+        text = str_skip(text, (size_t)(at - text.p) + quoted.len);
+        names = text.n > 0 && (text.p[0] == '"' || text.p[0] == '/');
+    }
+    file_close(fd);
+    buf_release(&quoted);
+    buf_release(&head);
+    return names;
 }
 
 static int compare_files(const void *a, const void *b)

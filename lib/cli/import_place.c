@@ -102,18 +102,19 @@ static char *existing_dir(struct str cwd)
     return real;
 }
 
-/* Finds the history that chat would use in a directory. Returns its number: that of the user's own
- * history if there is no other that is the user's alone. */
+/* Finds the history that chat would use in a directory of the user. Returns its number: that of the
+ * user's own history if there is no other that is the user's alone. */
 static size_t find_place(struct import_places *p, struct str cwd)
 {
     struct locate_from from = start_from(&p->choice->config);
     char *dir = existing_dir(cwd);
     size_t found = p->own;
     struct history h;
+    struct stat st;
 
     from.cwd = dir;
     from.git_dir = from.git_common_dir = NULL;
-    if (dir && locate(&h, &from, NULL) == 0) {
+    if (dir && stat(dir, &st) == 0 && st.st_uid == geteuid() && locate(&h, &from, NULL) == 0) {
         if (h.kind == HISTORY_USER || !h.safe)
             history_release(&h);
         else

@@ -56,6 +56,7 @@ struct importer {
     struct buf text;
     enum form form;
     bool unique, tree, last;
+    char *erases; /* when the program erases conversations, or NULL */
     struct words places, ignores, exchange, tables;
 };
 
@@ -1386,6 +1387,9 @@ static int take_head(struct importer *i, lua_State *L, struct err *e)
     i->unique = take_flag(L, "unique");
     i->tree = take_flag(L, "tree");
     i->last = take_flag(L, "last");
+    if (lua_getfield(L, 1, "erases") == LUA_TSTRING)
+        i->erases = mem_text(lua_tostring(L, -1));
+    lua_settop(L, 1);
     take_names(L, "places", &i->places);
     take_names(L, "ignores", &i->ignores);
     take_names(L, "exchange", &i->exchange);
@@ -1398,6 +1402,7 @@ static void importer_free(struct importer *i)
 {
     free(i->name);
     free(i->path);
+    free(i->erases);
     buf_release(&i->text);
     words_release(&i->places);
     words_release(&i->ignores);
@@ -1429,6 +1434,14 @@ const struct import_format *importers_named(const struct importers *all, const c
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->at[i]->name, name) == 0)
             return &all->at[i]->format;
+    return NULL;
+}
+
+const char *importers_erases(const struct importers *all, const char *name)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->at[i]->name, name) == 0)
+            return all->at[i]->erases;
     return NULL;
 }
 

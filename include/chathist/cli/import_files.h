@@ -45,6 +45,9 @@ struct import_files {
 void import_files_add(struct import_files *f, const char *path);
 /* Adds the files of other programs, without those that import.exclude names. Returns false if none of their places exists. */
 bool import_files_scan(struct import_files *f, const struct config *c, const struct importers *all);
+/* Returns whether the beginning of a file has a string of JSON that is this directory or one below
+ * it: a conversation was probably held there. */
+bool import_file_names(const struct import_file *file, struct str dir);
 /* Sorts by modification time, the oldest first, then by name. */
 void import_files_sort(struct import_files *f);
 void import_files_release(struct import_files *f);

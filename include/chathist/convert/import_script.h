@@ -19,6 +19,8 @@ int importers_add(struct importers *all, const char *name, const char *path, str
                   struct err *e);
 /* Returns the format with this name, or NULL. */
 const struct import_format *importers_named(const struct importers *all, const char *name);
+/* Returns when the program of a format erases conversations, such as `after 30 days`, or NULL. */
+const char *importers_erases(const struct importers *all, const char *name);
 /* Appends the names of all formats, separated by commas. */
 void importers_names(const struct importers *all, struct buf *out);
 /* Returns place number n, from 0, in which a program keeps conversations, or NULL after the last
