@@ -135,7 +135,7 @@ bool import_file_names(const struct import_file *file, struct str dir)
     buf_truncate(&quoted, quoted.len - 1);
     while (!names && (at = str_find(text, buf_str(&quoted)))) {
         text = str_skip(text, (size_t)(at - text.p) + quoted.len);
-        names = text.n > 0 && (text.p[0] == '"' || text.p[0] == '/');
+        names = str_starts(text, STR("\"")) || str_starts(text, STR("/"));
     }
     file_close(fd);
     buf_release(&quoted);
