@@ -7,8 +7,10 @@
 #include "chathist/base/hash_map.h"
 #include "chathist/history/order.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
+#include "chathist/search/forms.h"
 #include "chathist/search/match_context.h"
 #include "chathist/search/search.h"
 #include "chathist/search/session_search.h"
@@ -27,6 +29,92 @@ struct search_part {
     uint64_t bad;             /* lines that are not valid messages */
     struct search_learned *learned;
 };
+
+/* ---- texts ---- */
+
+static void die_if_failed(int result, const struct err *e)
+{
+    if (result < 0)
+        die_usage("%s", err_text(e));
+}
+
+/* Begins the next wanted text: a separate pattern and, without --in-session, a group of the
+ * pattern. */
+static void begin_text(struct search_run *r)
+{
+    struct err e = ERR_INIT;
+    struct pattern *p;
+
+    if (!r->in_session)
+        die_if_failed(r->pattern.count > 0 ? pattern_next_group(&r->pattern, &e) : 0, &e);
+    if (r->wanted_count == PATTERN_GROUPS)
+        die_usage("at most %d texts can be searched for at once", PATTERN_GROUPS);
+    p = &r->wanted[r->wanted_count++];
+    pattern_init(p);
+    p->case_sensitive = r->pattern.case_sensitive;
+    p->words = r->pattern.words;
+    p->regex = r->pattern.regex;
+}
+
+/* Adds an alternative to the current text: `text` or, if it is NULL, a word of the query. */
+static void add_alternative(struct search_run *r, const char *text, size_t word)
+{
+    struct pattern *to[] = {&r->pattern, &r->wanted[r->wanted_count - 1]};
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; i < 2; i++)
+        die_if_failed(text ? pattern_add(to[i], str_of(text), &e)
+                           : query_add_word(&r->query, word, to[i], &e),
+                      &e);
+}
+
+static void release_texts(struct search_run *r)
+{
+    for (size_t i = 0; i < r->wanted_count; i++)
+        pattern_release(&r->wanted[i]);
+    free(r->wanted);
+    r->wanted = NULL;
+    r->wanted_count = 0;
+    pattern_release(&r->pattern);
+    query_release(&r->query);
+}
+
+void search_run_set_texts(struct search_run *r, const char *query)
+{
+    struct pattern options = r->pattern;
+    struct err e = ERR_INIT;
+
+    release_texts(r);
+    r->pattern.case_sensitive = options.case_sensitive;
+    r->pattern.words = options.words;
+    r->pattern.regex = options.regex;
+    r->wanted = mem_zalloc(PATTERN_GROUPS * sizeof *r->wanted);
+    if (r->texts.count > 0)
+        begin_text(r);
+    for (size_t i = 0; i < r->texts.count; i++)
+        add_alternative(r, r->texts.at[i], 0);
+    for (size_t i = 0; i < r->operands.count; i++) {
+        begin_text(r);
+        add_alternative(r, r->operands.at[i], 0);
+    }
+    if (query)
+        die_if_failed(query_parse(&r->query, str_of(query), time_now(), &e), &e);
+    for (size_t i = 0; i < query_words(&r->query); i++) {
+        begin_text(r);
+        add_alternative(r, NULL, i);
+    }
+    if (r->pattern.count == 0)
+        die_if_failed(pattern_add(&r->pattern, STR(""), &e), &e);
+}
+
+void search_run_release(struct search_run *r)
+{
+    release_texts(r);
+    free(r->texts.at);
+    free(r->operands.at);
+    brief_release(&r->brief);
+    choose_release(&r->choice);
+}
 
 /* ---- searching ---- */
 
@@ -609,15 +697,29 @@ static void run_in_session(struct search_run *r)
 
 /* ---- the run ---- */
 
+/* Prepares the query for a history. Returns false if the history is not to be searched. */
+static bool enter_query(struct search_part *p)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    int entered;
+
+    query_release(&p->query);
+    query_copy(&p->query, &p->run->query);
+    history_name_add(&name, p->history);
+    entered = query_enter(&p->query, p->history, buf_str(&name), &e);
+    if (entered < 0)
+        search_failed(p->run, &e);
+    buf_release(&name);
+    return entered > 0;
+}
+
 /* Prepares the query and the filter for a history. Returns false if it is not to be searched. */
 static bool enter(struct search_run *r, const struct history *h, struct search_part *p)
 {
     const struct filter_list *sessions = &r->choice.filter.sessions;
-    struct buf name = BUF_INIT(BUF_SMALL);
-    struct err e = ERR_INIT;
-    int entered = choose_in(&r->choice, h);
 
-    if (!entered)
+    if (!choose_in(&r->choice, h))
         return false;
     *p = (struct search_part){.run = r, .history = h, .filter = r->choice.filter};
     p->filter.sessions = (struct filter_list){0};
@@ -627,13 +729,7 @@ static bool enter(struct search_run *r, const struct history *h, struct search_p
         (void)hash_map_number(&p->named, &id);
         filter_add(&p->filter.sessions, id);
     }
-    query_copy(&p->query, &r->query);
-    history_name_add(&name, h);
-    entered = query_enter(&p->query, h, buf_str(&name), &e);
-    if (entered < 0)
-        search_failed(r, &e);
-    buf_release(&name);
-    return entered > 0;
+    return enter_query(p);
 }
 
 static void part_release(struct search_part *p)
@@ -726,9 +822,66 @@ static void report_unused(const struct search_run *r)
             warnf("no message was imported from '%.*s'", (int)tools->at[i].n, tools->at[i].p);
 }
 
-static void search_all(struct search_run *r)
+/* Returns whether sessions hold all texts, if no message does and that can be. */
+static bool sessions_hold(struct search_run *r)
 {
-    r->form.context = r->before > 0 || r->after > 0;
+    enum search_what what = r->what;
+    bool hold;
+
+    if (r->in_session || r->invert || r->what == SEARCH_SESSIONS_WITHOUT || r->wanted_count < 2)
+        return false;
+    r->in_session = true;
+    r->what = SEARCH_NOTHING;
+    run_in_session(r);
+    hold = r->count > 0;
+    r->count = 0;
+    r->in_session = false;
+    r->what = what;
+    return hold;
+}
+
+static int open_for_forms(void *ctx, size_t part, struct search *s, struct pattern *p,
+                          struct err *e)
+{
+    struct search_run *r = ctx;
+
+    r->parts[part].query.in_session = true;
+    return open_part_search(&r->parts[part], s, p, e) == 0 ? 1 : -1;
+}
+
+/* Looks for other forms of the words of the query, after a search for them without a hit. Returns
+ * whether another query is to be asked, which has taken its place; *said is what it does. */
+static bool find_forms(struct search_run *r, struct buf *said)
+{
+    struct forms f = {.text = str_of(r->query_text),
+                      .query = &r->query,
+                      .histories = r->count_parts,
+                      .together = true,
+                      .open = open_for_forms,
+                      .ctx = r};
+    struct err e = ERR_INIT;
+    bool other;
+
+    if (forms_run(&f, &e) < 0)
+        search_failed(r, &e);
+    other = f.asked.len > 0 && !r->failed;
+    if (other) {
+        buf_add_str(said, buf_str(&f.said));
+        buf_init(&r->asked, SIZE_MAX);
+        buf_add_str(&r->asked, buf_str(&f.asked));
+    }
+    forms_release(&f);
+    if (!other)
+        return false;
+    search_merge_release(&r->merge);
+    search_run_set_texts(r, buf_c(&r->asked));
+    for (size_t i = 0; i < r->count_parts; i++)
+        (void)enter_query(&r->parts[i]);
+    return true;
+}
+
+static void search_once(struct search_run *r)
+{
     if (r->in_session) {
         run_in_session(r);
     } else if (r->what == SEARCH_COUNT || r->what == SEARCH_NOTHING) {
@@ -742,27 +895,35 @@ static void search_all(struct search_run *r)
     } else {
         run_messages(r);
     }
-    if (!r->nearly || r->count > 0 || r->wanted_count < 2 || r->failed)
-        return;
-    /* Searches again for the sessions that hold all texts but one. */
+}
+
+/* Searches again, for the sessions that hold all texts but one. */
+static void run_nearly(struct search_run *r)
+{
     r->may_lack = 1;
     run_in_session(r);
     if (r->count > 0 && !r->choice.common.quiet)
         warnf("no session has all of the texts; these have all but one");
 }
 
-/* After a search for several texts without a hit, says on a terminal that sessions hold all of
- * them, if that is so. */
-static void hint_sessions(struct search_run *r)
+static void search_all(struct search_run *r)
 {
-    if (r->pattern.group == 0 || r->in_session || r->invert || r->what == SEARCH_SESSIONS_WITHOUT ||
-        !isatty(STDERR_FILENO))
-        return;
-    r->in_session = true;
-    r->what = SEARCH_NOTHING;
-    run_in_session(r);
-    if (r->count > 0)
-        hintf(false, "no message has all of the texts; --in-session finds the sessions that do");
+    struct buf said = BUF_INIT(BUF_LINE);
+
+    r->form.context = r->before > 0 || r->after > 0;
+    search_once(r);
+    r->sessions_hold =
+        r->count == 0 && !r->failed && (r->query_text || isatty(STDERR_FILENO)) && sessions_hold(r);
+    if (r->count == 0 && !r->failed && r->query_text && !r->invert && !r->sessions_hold &&
+        r->what != SEARCH_NOTHING && r->what != SEARCH_SESSIONS_WITHOUT && find_forms(r, &said)) {
+        search_once(r);
+        r->sessions_hold = r->count == 0 && sessions_hold(r);
+    }
+    if (r->nearly && r->count == 0 && r->wanted_count > 1 && !r->failed)
+        run_nearly(r);
+    if (said.len > 0 && r->count > 0)
+        warnf("%s", buf_c(&said));
+    buf_release(&said);
 }
 
 int search_run_histories(struct search_run *r)
@@ -790,13 +951,16 @@ int search_run_histories(struct search_run *r)
     if (!found && !r->failed && searched && !r->choice.common.quiet) {
         report_unused(r);
         choose_hint_others(&r->choice);
-        hint_sessions(r);
+        if (r->sessions_hold)
+            hintf(false,
+                  "no message has all of the texts; --in-session finds the sessions that do");
     }
     update_indexes(r);
     for (size_t i = 0; i < r->count_parts; i++)
         part_release(&r->parts[i]);
     free(r->parts);
     search_merge_release(&r->merge);
+    buf_release(&r->asked);
     /* As in grep, an error counts more than a hit, except with --quiet. */
     if (r->failed && !(r->what == SEARCH_NOTHING && found))
         return exit_code(ERR_FAILURE);

@@ -8,7 +8,8 @@
  *
  *     word           the message holds it, as a part of any of the texts that are searched
  *     "some words"   it holds these words one after the other
- *     -word          it does not hold it; also -"some words" and -FIELD:VALUE
+ *     /expression/   it has a match of this regular expression (Perl's), which has no white space
+ *     -word          it does not hold it; also -"some words", -/expression/ and -FIELD:VALUE
  *     FIELD:VALUE    it has this property; the value may be quoted
  *
  * Case does not count. White space in a phrase stands for any white space. The characters
@@ -17,7 +18,8 @@
  * until:. The fields are:
  *
  *     role:      the role
- *     since:     the time, as time_parse_when reads it, or later; until: that time or earlier
+ *     since:     the time, as time_parse_when reads it, or later; after: is the same
+ *     until:     that time or earlier; before: is the same
  *     model:     a part of the name of the model, or of `provider:model`
  *     from:      a part of the name of the program that it was imported from
  *     file:      a part of a path in `files`, in `files_modified`, or in the arguments of a tool
@@ -31,7 +33,8 @@
  * A quote that is not closed ends with the text. In quotes, a backslash before a quote or a
  * backslash removes the meaning of that character, also outside of quotes. A term that begins with
  * a quote or a backslash is never a field or a `-`, and a term that begins with two hyphens is a
- * word, as is `name:value` with any other name.
+ * word. `name:value` with any other name is an error, so that no field is taken for a word, but
+ * `C:\dir`, `https://`, `std::` and `localhost:80` are words.
  */
 #ifndef CHATHIST_SEARCH_QUERY_H
 #define CHATHIST_SEARCH_QUERY_H
@@ -58,7 +61,8 @@ struct query {
 };
 
 /* Reads a query. `now` is the time that `7d` and `yesterday` count from. Returns 0, or -1 with *e
- * set (ERR_USAGE) and nothing to release: a field without a value, or a bad time. */
+ * set (ERR_USAGE) and nothing to release: an unknown field, a field without a value, a bad time or
+ * a bad expression. */
 int query_parse(struct query *q, struct str text, int64_t now, struct err *e);
 /* Makes `to`, an uninitialised query, a copy for another history (query_enter); the caller releases
  * it before the original. */
@@ -77,6 +81,9 @@ int query_add_words(const struct query *q, struct pattern *p, struct err *e);
  * group. */
 size_t query_words(const struct query *q);
 int query_add_word(const struct query *q, size_t number, struct pattern *p, struct err *e);
+/* Returns one of them, borrowed, and the *n bytes at *at that it has in the text of the query.
+ * It is empty if it is an expression or has quotes: then it is meant as it is. */
+struct str query_word(const struct query *q, size_t number, size_t *at, size_t *n);
 
 /* Reads a query, and puts its wanted words and phrases into a new pattern: for a search. Returns 0,
  * or -1 with *e set (ERR_USAGE) and nothing to release. The caller releases both. */
