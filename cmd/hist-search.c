@@ -10,10 +10,21 @@
 
 #define LIMIT_ON_TERMINAL 100
 
-enum { KEY_CASE = OPT_LONG, KEY_QUERY, KEY_IN_SESSION, KEY_NEARLY, KEY_IN, KEY_FILE, KEY_REVERSE };
+enum {
+    KEY_CASE = OPT_LONG,
+    KEY_QUERY,
+    KEY_IN_SESSION,
+    KEY_NEARLY,
+    KEY_IN,
+    KEY_FILE,
+    KEY_SORT,
+    KEY_REVERSE
+};
 
 /* In the order of the array in take_parts. */
 #define PARTS "content|tools|files|title|model|id"
+
+#define SORT_KEYS "newest|best"
 
 static const struct opt options[] = {
     {'e', "regexp", OPT_TEXT, "TEXT", "look for this text; may be repeated: any of them"},
@@ -41,6 +52,7 @@ static const struct opt options[] = {
      "print N messages of the session after each match, too"},
     {'B', "before-context", OPT_NUMBER, "N", "print N messages before each match, too"},
     {'C', "context", OPT_NUMBER, "N", "print N messages before and after each match, too"},
+    {KEY_SORT, "sort", OPT_CHOICE, SORT_KEYS, "the newest first, or prompts and answers first"},
     {KEY_REVERSE, "reverse", OPT_FLAG, NULL, "print the oldest first"},
     CHOOSE_HISTORIES,
     CHOOSE_REMOTE,
@@ -118,6 +130,9 @@ static void read_option(struct search_run *r, size_t *around, int key, char *val
     case KEY_FILE:
         filter_add(&r->choice.filter.files, str_of(value));
         break;
+    case KEY_SORT:
+        r->best = opt_choice(SORT_KEYS, str_of(value)) > 0;
+        break;
     case 'm':
         r->choice.limit = opt_count("--max-count", value);
         break;
@@ -159,6 +174,8 @@ static void combine(struct search_run *r, size_t around)
                   "--sessions-without-match and --count");
     if (r->in_session && (r->invert || r->what == SEARCH_SESSIONS_WITHOUT))
         die_usage("--in-session goes with neither --invert-match nor --sessions-without-match");
+    if (r->best && (context || r->what == SEARCH_SESSIONS_WITHOUT))
+        die_usage("--sort=best goes with neither context nor --sessions-without-match");
     if (r->nearly && !r->in_session)
         die_usage("--nearly needs --in-session");
     brief_settle(&r->brief, json, true);
@@ -175,7 +192,7 @@ static void combine(struct search_run *r, size_t around)
 static void open_searched(struct search_run *r)
 {
     struct choice *c = &r->choice;
-    bool all = r->what != SEARCH_MESSAGES || r->reverse || r->pattern.words ||
+    bool all = r->what != SEARCH_MESSAGES || r->reverse || r->best || r->pattern.words ||
                r->pattern.case_sensitive || !filter_is_empty(&c->filter) || c->limit == SIZE_MAX;
 
     if (c->remote && c->names.count == 0 &&

@@ -29,9 +29,10 @@
 /* A history in a search. */
 struct place {
     struct finder *f;
-    size_t history;     /* its number */
-    bool entered, open; /* the query does not exclude it; the search is open */
-    struct query query; /* a copy, prepared for this history */
+    size_t history;              /* its number */
+    bool entered, open;          /* the query does not exclude it; the search is open */
+    const struct filter *filter; /* of the next search that is opened */
+    struct query query;          /* a copy, prepared for this history */
     struct search search;
 };
 
@@ -56,6 +57,8 @@ struct finder {
     struct forms forms;
     bool formed; /* the forms were looked for */
     struct filter filter;
+    /* Of several words, messages that are no results of tools are listed first. */
+    struct filter listed;
     struct place *places; /* the first `count` histories */
     size_t count, at;     /* at: the next place to be searched or counted */
     struct search_merge merge;
@@ -164,7 +167,7 @@ static int open_place_search(void *place, struct search *s, struct pattern *patt
     const struct history *h = &p->f->r->sources[p->history].history;
     size_t threads = thread_pool_size();
 
-    if (search_open(s, h->dir_fd, h->path, pattern, &p->f->filter, e) < 0)
+    if (search_open(s, h->dir_fd, h->path, pattern, p->filter, e) < 0)
         return -1;
     s->cancel = h->cancel;
     s->until = &p->f->until;
@@ -219,6 +222,26 @@ static void finder_end(struct finder *f)
     *f = (struct finder){.r = f->r};
 }
 
+/* Opens the search for messages: of all, of those that are no results of tools, or of these. */
+static void open_messages(struct finder *f, struct browse *b, enum filter_results results)
+{
+    struct err e = ERR_INIT;
+
+    f->step = FINDER_MESSAGES;
+    f->listed = f->filter;
+    f->listed.results = results;
+    for (size_t i = 0; i < f->count; i++) {
+        struct place *p = &f->places[i];
+
+        place_close(p);
+        p->filter = &f->listed;
+        if (place_open(p, &f->pattern, &e))
+            (void)search_merge_add(&f->merge, i, &p->search, &e);
+        p->filter = &f->filter;
+        report_error(b, &e);
+    }
+}
+
 /* Begins to look for the messages that meet a query. Returns -1 with *e set if it is none. */
 static int ask(struct finder *f, struct browse *b, struct str text, struct err *e)
 {
@@ -229,7 +252,6 @@ static int ask(struct finder *f, struct browse *b, struct str text, struct err *
         pattern_release(&f->pattern);
         return -1;
     }
-    f->step = FINDER_MESSAGES;
     f->fit = BROWSE_FIT_MESSAGE;
     f->places = mem_zalloc(f->count * sizeof *f->places);
     for (size_t i = 0; i < f->count; i++) {
@@ -237,15 +259,14 @@ static int ask(struct finder *f, struct browse *b, struct str text, struct err *
         struct place *p = &f->places[i];
         struct buf repo = BUF_INIT(BUF_LINE);
 
-        *p = (struct place){.f = f, .history = i};
+        *p = (struct place){.f = f, .history = i, .filter = &f->filter};
         query_copy(&p->query, &f->query);
         history_name_add(&repo, h);
         p->entered = query_enter(&p->query, h, buf_str(&repo), e) > 0;
         buf_release(&repo);
-        if (place_open(p, &f->pattern, e))
-            (void)search_merge_add(&f->merge, i, &p->search, e);
         report_error(b, e);
     }
+    open_messages(f, b, f->texts.count > 1 && !b->role ? FILTER_NO_RESULTS : FILTER_ANY);
     return 0;
 }
 
@@ -272,13 +293,17 @@ static void finder_begin(struct finder *f, struct browse *b)
 
 /* Goes on to the sessions, to other forms of the words, or to the sessions that hold all texts but
  * one, if nothing was found and that can help; else ends the search for hits. */
-static void next_fit(struct finder *f)
+static void next_fit(struct finder *f, struct browse *b)
 {
     bool none = f->given + f->hits.count == 0, together, nearly;
 
+    search_merge_release(&f->merge);
+    if (f->step == FINDER_MESSAGES && f->listed.results == FILTER_NO_RESULTS) {
+        open_messages(f, b, FILTER_RESULTS);
+        return;
+    }
     for (size_t i = 0; i < f->count; i++)
         place_close(&f->places[i]);
-    search_merge_release(&f->merge);
     together = none && f->fit == BROWSE_FIT_MESSAGE && session_texts_help(&f->texts, &f->query, 0);
     nearly = none && f->formed && f->fit != BROWSE_FIT_NEARLY &&
              session_texts_help(&f->texts, &f->query, 1);
@@ -323,7 +348,7 @@ static void find_forms(struct finder *f, struct browse *b, struct err *e)
     for (size_t i = 0; i < f->count; i++)
         f->places[i].query.in_session = false;
     if (result < 0 || f->forms.asked.len == 0) {
-        next_fit(f);
+        next_fit(f, b);
         return;
     }
     browse_set_instead(b, buf_str(&f->forms.asked), buf_str(&f->forms.said));
@@ -333,7 +358,7 @@ static void find_forms(struct finder *f, struct browse *b, struct err *e)
         f->step = FINDER_ENDED;
 }
 
-static void find_message(struct finder *f, struct err *e)
+static void find_message(struct finder *f, struct browse *b, struct err *e)
 {
     struct hit hit;
     size_t number;
@@ -342,7 +367,7 @@ static void find_message(struct finder *f, struct err *e)
     if (found == 1)
         browse_hits_add(&f->hits, number, &hit);
     else if (found == 0)
-        next_fit(f);
+        next_fit(f, b);
 }
 
 /* Finds the sessions of a history that hold enough. */
@@ -371,18 +396,18 @@ static void find_sessions(struct finder *f, struct err *e)
     f->running = p->query.in_session = false;
     if (++f->at < f->count)
         return;
-    session_hits_group(&f->found);
+    session_hits_group(&f->found, true);
     f->step = FINDER_READING;
 }
 
 /* Reads the next hit in a session again. */
-static void read_hit(struct finder *f, struct err *e)
+static void read_hit(struct finder *f, struct browse *b, struct err *e)
 {
     struct buf line = BUF_INIT(BUF_LINE);
     struct hit hit = {0};
 
     if (f->next == f->found.count) {
-        next_fit(f);
+        next_fit(f, b);
     } else {
         const struct session_hit *found = &f->found.at[f->next++];
         struct place *p = &f->places[found->history];
@@ -463,13 +488,13 @@ bool browse_search_on(struct browse_reader *r, struct browse *b)
     }
     while (f->step != FINDER_ENDED && !has_enough(f, b) && time_ticks() < f->until) {
         if (f->step == FINDER_MESSAGES)
-            find_message(f, &e);
+            find_message(f, b, &e);
         else if (f->step == FINDER_SESSIONS)
             find_sessions(f, &e);
         else if (f->step == FINDER_FORMS)
             find_forms(f, b, &e);
         else
-            read_hit(f, &e);
+            read_hit(f, b, &e);
         report_error(b, &e);
     }
     if (!is_batch_due(f, b))

@@ -291,20 +291,43 @@ static struct search_part *next_hit(struct search_run *r, struct hit *hit)
     return NULL;
 }
 
-/* Prints hits in their order or, with --reverse, the last one first. */
-static void print_kept(struct search_run *r, const struct session_hits *kept)
-{
-    for (size_t i = 0; i < kept->count; i++) {
-        const struct session_hit *one = &kept->at[r->reverse ? kept->count - 1 - i : i];
-
-        print_again(r, &r->parts[one->history], &one->place, 1);
-    }
-}
-
 /* The hits of a session stand together on a terminal, where people read them. */
 static bool is_grouped(const struct search_run *r)
 {
     return r->out.terminal && !r->choice.common.json;
+}
+
+/* Returns whether results of tools are folded: people read the hits, and there are others, too. */
+static bool folds_results(const struct search_run *r, const struct session_hits *kept)
+{
+    bool others = false;
+
+    for (size_t i = 0; i < kept->count && !others; i++)
+        others = !kept->at[i].result;
+    return others && is_grouped(r) && !r->only;
+}
+
+/* Prints hits in their order or, with --reverse, the last one first. The first hit of a session is
+ * never folded. */
+static void print_kept(struct search_run *r, const struct session_hits *kept)
+{
+    bool folds = folds_results(r, kept);
+    size_t folded = 0;
+
+    for (size_t i = 0; i < kept->count; i++) {
+        size_t at = r->reverse ? kept->count - 1 - i : i, next = at + !r->reverse;
+        const struct session_hit *one = &kept->at[at];
+        bool begins = session_hits_begins(kept, at);
+
+        if (folds && one->result && !begins)
+            folded++;
+        else
+            print_again(r, &r->parts[one->history], &one->place, 1);
+        if (folded > 0 && (next == kept->count || session_hits_begins(kept, next))) {
+            hits_print_folded(&r->out, folded);
+            folded = 0;
+        }
+    }
 }
 
 /* ---- context ---- */
@@ -467,9 +490,19 @@ static void print_context(struct search_run *r, const struct session_hits *kept)
 
 /* ---- messages, sessions, numbers ---- */
 
+/* Drops the hits beyond the limit. */
+static void cut_hits(struct search_run *r, struct session_hits *hits)
+{
+    if (hits->count <= r->choice.limit)
+        return;
+    hits->count = r->choice.limit;
+    r->cut = true;
+}
+
 static void run_messages(struct search_run *r)
 {
-    bool keeps = r->form.context || r->reverse || is_grouped(r);
+    bool keeps = r->form.context || r->reverse || r->best || is_grouped(r);
+    size_t limit = r->best ? SIZE_MAX : r->choice.limit;
     struct session_hits kept = {0};
     struct search_part *p;
     struct hit hit;
@@ -480,7 +513,7 @@ static void run_messages(struct search_run *r)
 
         if (!brief_wants(&r->brief, p->history, id))
             continue;
-        r->cut = r->count >= r->choice.limit;
+        r->cut = r->count >= limit;
         if (r->cut || r->brief.full)
             break;
         r->count++;
@@ -494,8 +527,9 @@ static void run_messages(struct search_run *r)
     if (r->form.context) {
         print_context(r, &kept);
     } else {
-        if (is_grouped(r))
-            session_hits_group(&kept);
+        if (is_grouped(r) || r->best)
+            session_hits_group(&kept, r->best);
+        cut_hits(r, &kept);
         print_kept(r, &kept);
     }
     session_hits_release(&kept);
@@ -616,6 +650,26 @@ static void print_session_hits(struct search_run *r, const struct session_hits *
     buf_release(&line);
 }
 
+/* Prints the sessions of the hits, those with a prompt or an answer first. */
+static void run_sessions_best(struct search_run *r)
+{
+    struct session_hits kept = {0};
+    struct search_part *p;
+    struct hit hit;
+
+    open_all(r);
+    while ((p = next_hit(r, &hit))) {
+        struct str id = hit.message->session_id;
+
+        r->count++;
+        session_hits_add(&kept, (size_t)(p - r->parts), hash_map_number(&p->sessions, &id), &hit);
+    }
+    session_hits_group(&kept, true);
+    print_session_hits(r, &kept);
+    session_hits_release(&kept);
+    close_all(r);
+}
+
 /* Removes the hits of sessions that are not to be printed. */
 static void drop_unwanted(struct search_run *r, struct search_part *p, struct session_hits *hits)
 {
@@ -666,10 +720,8 @@ static void search_part_sessions(struct search_run *r, struct search_part *p,
 /* Prints messages of sessions. */
 static void print_in_session(struct search_run *r, struct session_hits *hits)
 {
-    if (r->what == SEARCH_MESSAGES && hits->count > r->choice.limit) {
-        hits->count = r->choice.limit;
-        r->cut = true;
-    }
+    if (r->what == SEARCH_MESSAGES)
+        cut_hits(r, hits);
     r->count = hits->count;
     if (hits->count == 0 || (r->what != SEARCH_MESSAGES && r->what != SEARCH_SESSIONS))
         return;
@@ -690,7 +742,7 @@ static void run_in_session(struct search_run *r)
 
     for (size_t i = 0; i < r->count_parts; i++)
         search_part_sessions(r, &r->parts[i], &hits);
-    session_hits_group(&hits);
+    session_hits_group(&hits, r->best);
     print_in_session(r, &hits);
     session_hits_release(&hits);
 }
@@ -886,6 +938,8 @@ static void search_once(struct search_run *r)
         run_in_session(r);
     } else if (r->what == SEARCH_COUNT || r->what == SEARCH_NOTHING) {
         run_count(r);
+    } else if (r->what == SEARCH_SESSIONS && r->best) {
+        run_sessions_best(r);
     } else if (r->what == SEARCH_SESSIONS) {
         open_all(r);
         list_sessions(r, false);

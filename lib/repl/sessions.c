@@ -97,8 +97,9 @@ struct looking {
     struct query query;
     struct pattern pattern; /* all words in one message */
     struct session_texts texts;
-    bool open; /* the query was read */
-    bool more; /* there are more hits than are listed */
+    bool open;            /* the query was read */
+    bool more;            /* there are more hits than are listed */
+    struct filter filter; /* of the next search that is opened */
     const atomic_bool *cancel;
 };
 
@@ -107,7 +108,7 @@ static int open_here(void *looking, struct search *s, struct pattern *p, struct 
     struct looking *l = looking;
     struct history *h = l->r->chat->history;
 
-    if (search_open(s, h->dir_fd, h->path, p, NULL, e) < 0)
+    if (search_open(s, h->dir_fd, h->path, p, &l->filter, e) < 0)
         return -1;
     s->query = &l->query;
     s->history = h;
@@ -129,16 +130,19 @@ static bool print_hit(struct looking *l, const struct hit *hit)
     return true;
 }
 
-/* Prints the messages that hold everything, the newest first. Returns -1 with *e set after an
- * error. */
-static int print_hits(struct looking *l, struct err *e)
+/* Prints the messages that hold everything, the newest first: of all, of those that are no results
+ * of tools, or of these. Returns -1 with *e set after an error. */
+static int print_hits(struct looking *l, enum filter_results results, struct err *e)
 {
     struct repl *r = l->r;
     struct search search;
     struct hit hit;
-    int found = 0;
+    int found = 0, result;
 
-    if (open_here(l, &search, &l->pattern, e) < 0)
+    l->filter.results = results;
+    result = open_here(l, &search, &l->pattern, e);
+    l->filter.results = FILTER_ANY;
+    if (result < 0)
         return -1;
     while ((found = search_next(&search, &hit, e)) > 0 && print_hit(l, &hit))
         continue;
@@ -175,6 +179,7 @@ static int print_found_sessions(struct looking *l, size_t may_lack, struct err *
     struct session_search of = {.wanted = l->texts.at,
                                 .wanted_count = l->texts.count,
                                 .may_lack = may_lack,
+                                .best = true,
                                 .query = &l->query,
                                 .newest_only = true,
                                 .open = open_here,
@@ -229,8 +234,11 @@ static bool wants_more(const struct looking *l, int result)
  * error. */
 static int list_all_words(struct looking *l, struct err *e)
 {
-    int result = print_hits(l, e);
+    bool apart = l->texts.count > 1;
+    int result = print_hits(l, apart ? FILTER_NO_RESULTS : FILTER_ANY, e);
 
+    if (apart && result >= 0 && !l->more && !atomic_load(l->cancel))
+        result = print_hits(l, FILTER_RESULTS, e);
     if (wants_more(l, result) && session_texts_help(&l->texts, &l->query, 0))
         result = print_found_sessions(l, 0, e);
     return result;

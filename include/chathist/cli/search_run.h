@@ -44,6 +44,7 @@ struct search_run {
     enum search_what what;
     unsigned in; /* bits of enum search_in */
     bool invert, only, reverse;
+    bool best;            /* prompts and answers before results of tools */
     bool in_session;      /* the texts may be in different messages of a session */
     bool nearly;          /* if no session has all of them, one may be missing */
     size_t before, after; /* messages of context */

@@ -293,11 +293,24 @@ class Query {
         return b.written - a.written || b.data.at - a.data.at || 0;
     }
 
-    /* The hits of the sessions that hold everything but `lack` words, the session with the newest hit first. */
+    /* Prompts and answers before results of tools, if several words are asked. */
+    best(hits) {
+        const isResult = (message) => message.data.role === 'tool';
+        return this.words.length < 2 ? hits : [...hits.filter((m) => !isResult(m)), ...hits.filter(isResult)];
+    }
+
+    /* The hits of the sessions that hold everything but `lack` words. Sessions that lack a common word are first,
+     * then those with a prompt or an answer, then the one with the newest hit. */
     together(held, lack) {
+        const common = this.words.map((_, i) => [...held.values()].filter(({ words }) => words.has(i)).length);
+        const rank = ({ words, hits }) => {
+            const lacked = this.words.findIndex((_, i) => !words.has(i));
+            return 2 * common.filter((n) => n > (common[lacked] ?? n)).length + (hits[0].data.role === 'tool');
+        };
         return [...held.values()].filter(({ words, fields, hits, refused }) => hits.length && !refused &&
             words.size + lack >= this.words.length && fields.size === this.needed.size)
-            .sort((a, b) => Query.newestFirst(a.hits[0], b.hits[0])).flatMap(({ hits }) => hits);
+            .map((one) => ({ ...one, hits: this.best(one.hits) })).map((one) => ({ ...one, rank: rank(one) }))
+            .sort((a, b) => a.rank - b.rank || Query.newestFirst(a.hits[0], b.hits[0])).flatMap(({ hits }) => hits);
     }
 }
 

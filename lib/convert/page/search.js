@@ -33,7 +33,7 @@ class Search {
             for (const message of this.order) {
                 if (wanted(message) && see(message) === Forms.ENOUGH) return true;
                 if (performance.now() < until) continue;
-                report(hits, false, undefined, forms);
+                report(asked.best(hits), false, undefined, forms);
                 await Search.pause();
                 if (run !== this.running) return false;
                 until = performance.now() + Search.SLICE;
@@ -45,7 +45,7 @@ class Search {
             hits = [];
             held = new Map();
             if (!await scan((message) => asked.matches(message) && hits.push(message))) return null;
-            if (hits.length) report(hits, true, undefined, forms);
+            if (hits.length) report(asked.best(hits), true, undefined, forms);
             if (hits.length || !asked.helpsInSession(0)) return hits.length > 0;
             if (!await scan((message) => asked.look(message, held))) return null;
             const all = asked.together(held, 0);
