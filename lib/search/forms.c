@@ -215,7 +215,7 @@ static int make_pattern(struct forms *f, struct str word, enum form form, struct
     int result;
 
     pattern_init(&f->pattern);
-    f->pattern.regex = form == MARKS || form == EDIT;
+    f->pattern.regex = form != SAME && form != ID;
     if (form == MARKS) {
         utf8_add_folded(&folded, word);
         buf_clear(&f->bare);
@@ -227,8 +227,9 @@ static int make_pattern(struct forms *f, struct str word, enum form form, struct
         add_any_marks(&text, f->pattern.bare);
     } else if (form == EDIT) {
         add_edited(&text, word);
-    } else if (form != ID) {
-        buf_add_str(&text, stem_of(word, form == SAME ? 0 : (size_t)(form - STEM_1 + 1)));
+    } else if (form != SAME && form != ID) {
+        buf_add_c(&text, "(?<!\\w)");
+        buf_add_str(&text, stem_of(word, (size_t)(form - STEM_1 + 1)));
     }
     result = form == SAME ? query_add_word(f->query, f->word, &f->pattern, e)
                           : pattern_add(&f->pattern, buf_str(&text), e);

@@ -7,7 +7,8 @@
  *
  *     id:WORD   a session, or a message, whose id the word begins or ends
  *     marks     the word with other marks, or without: `résumé` for `resume`
- *     stem      the word without its last one, two or three letters, of which five are left
+ *     stem      the word without its last one, two or three letters, of which five are left, if a
+ *               word begins with that
  *     edit      a word that begins with this one but for one letter: changed, missing, added, or
  *               exchanged with the next one; from six letters on
  *

@@ -409,7 +409,7 @@ class Forms {
         if (letters.length >= 3) yield ['marks', plain(`(?!${word}(?!${Forms.MARK}))${Forms.anyMarks(word)}`)];
         const stems = [1, 2, 3].filter((cut) => letters.length >= 5 + cut)
             .map((cut) => letters.slice(0, letters.length - cut).join(''));
-        for (const stem of joining ? stems.slice(-1) : stems) yield ['stem', plain(stem)];
+        for (const stem of joining ? stems.slice(-1) : stems) yield ['stem', plain(`(?<!${Forms.WORD})${stem}`)];
         if (letters.length >= 6) yield ['edit', plain(Forms.edited(letters, stems.at(-1)))];
     }
 
