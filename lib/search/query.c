@@ -37,6 +37,11 @@ static const struct field_name {
 };
 #define NAMES (sizeof names / sizeof *names)
 
+const char *query_field(size_t number)
+{
+    return number < NAMES ? names[number].name : NULL;
+}
+
 struct query_term {
     enum kind kind;
     const char *name; /* of the field, as it was typed */
