@@ -278,6 +278,8 @@ TEST(a_history_is_chosen_by_its_repository)
     check_enter("repo:alpha", 1);
     check_enter("repo:beta", 0);
     check_enter("repo:beta repo:src/a", 1);
+    check_enter("in:alpha", 1);
+    check_enter("In:beta", 0);
     check_enter("-repo:beta", 1);
     check_enter("-repo:alpha repo:src", 0);
     buf_release(&cases);

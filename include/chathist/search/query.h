@@ -26,7 +26,7 @@
  *                call whose names contain "file" or "path"
  *     tool:      a part of the name of a tool that the message calls
  *     title:     a part of the title of its session; without one, of the preview
- *     repo:      a part of the path of the repository, as lists show it
+ *     repo:      a part of the path of the repository, as lists show it; in: is the same
  *     session:   the beginning or the end of the id of the session
  *     id:        the same of the message or of the session
  *

@@ -9,7 +9,8 @@ class QueryError extends Error {}
 
 class Query {
     static FIELDS = { role: 'role', since: 'since', after: 'since', until: 'until', before: 'until', model: 'model',
-        from: 'from', file: 'file', tool: 'tool', title: 'title', repo: 'repo', in: 'repo', session: 'session', id: 'id' };
+        from: 'from', file: 'file', tool: 'tool', title: 'title', repo: 'repo', in: 'repo', session: 'session',
+        id: 'id' };
     static LIMITS = ['since', 'until']; /* each of them must be met, not just one */
     static NEEDS = ['model', 'file', 'tool']; /* any message of a session may meet these */
     static DAY = 86400000;
@@ -32,7 +33,8 @@ class Query {
         for (let rest = text.replace(/^[ \t\r\n]+/, ''); rest;) {
             const [term, n] = Query.term(rest, now);
             const at = text.length - rest.length;
-            if (term) this.terms.push({ ...term, at, n, word: term.value === text.slice(at, at + n) ? term.value : '' });
+            const source = text.slice(at, at + n);
+            if (term) this.terms.push({ ...term, at, n, word: term.value === source ? source : '' });
             rest = rest.slice(n).replace(/^[ \t\r\n]+/, '');
         }
         this.wanted = this.terms.filter((t) => t.field === 'words' && !t.not);
@@ -61,7 +63,8 @@ class Query {
             field = Query.FIELDS[name[1].toLowerCase()];
             at += name[0].length;
         } else if (name && /^[a-z]{2,}:(?!\d*(?:[ \t\r\n]|$))(?:[a-z0-9"]|[^\0-\x7f])/i.test(text.slice(at))) {
-            throw new QueryError(`No field “${name[0]}” (${Object.keys(Query.FIELDS).join(': ')}:); a text with a colon needs quotes`);
+            const all = Object.keys(Query.FIELDS).join(': ');
+            throw new QueryError(`No field “${name[0]}” (${all}:); a text with a colon needs quotes`);
         }
         const expression = field === 'words' && /^\/([^ \t\r\n]+)\/(?=[ \t\r\n]|$)/.exec(text.slice(at));
         if (expression) return [{ field, not, expression: Query.regular(expression[1]) }, at + expression[0].length];
