@@ -30,9 +30,9 @@ static const struct field_name {
     const char *name;
     enum kind kind;
 } names[] = {
-    {"role", KIND_ROLE},    {"since", KIND_SINCE}, {"after", KIND_SINCE}, {"until", KIND_UNTIL},
-    {"before", KIND_UNTIL}, {"model", KIND_MODEL}, {"from", KIND_FROM},   {"file", KIND_FILE},
-    {"tool", KIND_TOOL},    {"title", KIND_TITLE}, {"repo", KIND_REPO},   {"in", KIND_REPO},
+    {"role", KIND_ROLE},       {"since", KIND_SINCE}, {"after", KIND_SINCE}, {"until", KIND_UNTIL},
+    {"before", KIND_UNTIL},    {"model", KIND_MODEL}, {"from", KIND_FROM},   {"file", KIND_FILE},
+    {"tool", KIND_TOOL},       {"title", KIND_TITLE}, {"repo", KIND_REPO},   {"in", KIND_REPO},
     {"session", KIND_SESSION}, {"id", KIND_ID},
 };
 #define NAMES (sizeof names / sizeof *names)
