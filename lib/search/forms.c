@@ -204,7 +204,7 @@ static bool can_have(const struct forms *f, struct str word, enum form form)
         return letters(word) >= MARKS_LEAST;
     if (form == EDIT)
         return letters(word) >= EDIT_LEAST;
-    stem = stem_of(word, (size_t)(form - STEM_1 + 1));
+    stem = stem_of(word, (size_t)form - STEM_1 + 1);
     return stem.n > 0 && (!f->joining || stem.n == shortest_stem(word).n);
 }
 
@@ -229,7 +229,7 @@ static int make_pattern(struct forms *f, struct str word, enum form form, struct
         add_edited(&text, word);
     } else if (form != SAME && form != ID) {
         buf_add_c(&text, "(?<!\\w)");
-        buf_add_str(&text, stem_of(word, (size_t)(form - STEM_1 + 1)));
+        buf_add_str(&text, stem_of(word, (size_t)form - STEM_1 + 1));
     }
     result = form == SAME ? query_add_word(f->query, f->word, &f->pattern, e)
                           : pattern_add(&f->pattern, buf_str(&text), e);
@@ -337,34 +337,33 @@ static int look(struct forms *f, struct str word, enum form form, struct err *e)
 
 /* ---- what is asked instead ---- */
 
-/* The text that was found in the most messages first; of the same number, the newest. */
-static int most_first(const void *a, const void *b)
+/* Removes the text that was found in the most messages, of the same number the newest, and returns
+ * it, or NULL after the last one. */
+static const struct hash_map_entry *most_found(struct hash_map *found)
 {
-    const struct hash_map_entry *x = *(const struct hash_map_entry *const *)a,
-                                *y = *(const struct hash_map_entry *const *)b;
+    struct hash_map_entry *most = NULL;
 
-    if (x->value != y->value)
-        return x->value > y->value ? -1 : 1;
-    return x < y ? -1 : 1;
+    for (size_t i = 0; i < found->count; i++)
+        if (found->entries[i].value > (most ? most->value : 0))
+            most = &found->entries[i];
+    if (most)
+        most->value = 0;
+    return most;
 }
 
 /* Adds the texts that were found to those that are asked in place of the word. */
 static void use_found(struct forms *f, struct form_of_word *w, struct str word, enum form form)
 {
-    const struct hash_map_entry **order = mem_zalloc((f->found.count + 1) * sizeof *order);
-    size_t count = f->found.count < ASKED_MOST ? f->found.count : ASKED_MOST;
-    bool alone = count == 1 && !f->joining;
+    bool alone = f->found.count == 1 && !f->joining;
+    const struct hash_map_entry *one;
 
-    for (size_t i = 0; i < f->found.count; i++)
-        order[i] = &f->found.entries[i];
-    qsort(order, f->found.count, sizeof *order, most_first);
     if (w->asked.len == 0 && !alone) {
         buf_add_byte(&w->asked, '/');
         if (f->joining)
             buf_add_str(&w->asked, word);
     }
-    for (size_t i = 0; i < count; i++) {
-        struct str text = order[i]->key;
+    for (size_t i = 0; i < ASKED_MOST && (one = most_found(&f->found)); i++) {
+        struct str text = one->key;
 
         if (form == ID)
             buf_add_c(&w->asked, "id:");
@@ -377,7 +376,6 @@ static void use_found(struct forms *f, struct form_of_word *w, struct str word, 
     }
     if (!alone && !f->joining)
         buf_add_byte(&w->asked, '/');
-    free(order);
 }
 
 /* Looks for the forms of the current word, from the current one on. Returns as forms_run does. */
