@@ -4,6 +4,7 @@
 
 #include "chathist/base/memory.h"
 #include "chathist/base/regex.h"
+#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/history/session_list.h"
 
@@ -18,6 +19,10 @@ enum form { SAME, ID, MARKS, STEM_1, STEM_2, STEM_3, EDIT, FORMS };
 #define CUT_MOST 3
 /* The words are taken from this many of the newest messages with one, and this many are asked. */
 #define LOOKED_AT 100
+/* In a history of more than so many bytes, marks and edits are looked for at most this many
+ * milliseconds. */
+#define LARGE ((off_t)16 << 20)
+#define FORM_MS 60
 #define ASKED_MOST 8
 #define SAID_MOST 3
 
@@ -268,6 +273,11 @@ static int find_session(struct forms *f, struct str id, struct err *e)
     return found;
 }
 
+static bool is_slow(enum form form)
+{
+    return form == MARKS || form == EDIT;
+}
+
 /* Begins a search of the next history. Returns 1; 0 if it is not to be searched; -1 with *e set. */
 static int open_next(struct forms *f, struct str word, enum form form, struct err *e)
 {
@@ -278,6 +288,8 @@ static int open_next(struct forms *f, struct str word, enum form form, struct er
         return -1;
     opened = f->open(f->ctx, f->history, &f->search, &f->pattern, e);
     f->opened = opened > 0;
+    if (opened > 0 && is_slow(form) && f->search.scan.size > LARGE && !f->search.until)
+        f->search.until = &f->deadline;
     if (opened <= 0 || form != ID)
         return opened;
     found = find_session(f, word, e);
@@ -307,20 +319,24 @@ static bool has_enough(const struct forms *f, enum form form)
 
     for (size_t i = 0; i < f->found.count; i++)
         sum += f->found.entries[i].value;
-    return sum >= (form == MARKS || form == EDIT ? LOOKED_AT : 1);
+    return sum >= (is_slow(form) ? LOOKED_AT : 1);
 }
 
 /* Looks for a form of the word in all histories. Returns as forms_run does. */
 static int look(struct forms *f, struct str word, enum form form, struct err *e)
 {
+    if (f->history == 0 && !f->opened)
+        f->deadline = time_ticks() + FORM_MS;
     for (; f->history < f->histories && !has_enough(f, form); f->history++) {
         int found = f->opened ? 1 : open_next(f, word, form, e);
         struct hit hit;
 
         while (found > 0 && !has_enough(f, form)) {
             found = search_next(&f->search, &hit, e);
-            if (found == SEARCH_PAUSED)
+            if (found == SEARCH_PAUSED && (!is_slow(form) || time_ticks() < f->deadline))
                 return found;
+            if (found == SEARCH_PAUSED)
+                break;
             if (found == SEARCH_FAILED)
                 err_release(e);
             else if (found == 1)

@@ -13,6 +13,9 @@
  *               exchanged with the next one; from six letters on
  *
  * If each word is found, but no session holds all of them, every word is joined by all its forms.
+ * Marks and edits are looked for in a large history for some hundredths of a second each, in its
+ * newest messages first, because neither the skip index nor a fast scan helps much with them.
+ *
  * Expressions, phrases and words with quotes stay as they are.
  *
  * The result is another query in the language of search/query.h, which the caller asks in place of
@@ -48,6 +51,7 @@ struct forms {
     size_t word, form, history; /* what is looked for now, and where */
     bool joining;               /* each word is joined by its forms */
     bool opened;
+    int64_t deadline; /* of a form in a large history */
     struct pattern pattern;
     struct buf bare;
     struct query by_id; /* `id:WORD` */
