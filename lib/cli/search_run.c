@@ -524,7 +524,7 @@ static void run_messages(struct search_run *r)
         else
             print(r, &p->search, &hit);
     }
-    if (r->form.context) {
+    if (r->form.context && kept.count > 0) {
         print_context(r, &kept);
     } else {
         if (is_grouped(r) || r->best)

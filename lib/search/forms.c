@@ -19,8 +19,7 @@ enum form { SAME, ID, MARKS, STEM_1, STEM_2, STEM_3, EDIT, FORMS };
 #define CUT_MOST 3
 /* The words are taken from this many of the newest messages with one, and this many are asked. */
 #define LOOKED_AT 100
-/* In a history of more than so many bytes, marks and edits are looked for at most this many
- * milliseconds. */
+/* In a history of more than so many bytes, a form is looked for at most this many milliseconds. */
 #define LARGE ((off_t)16 << 20)
 #define FORM_MS 60
 #define ASKED_MOST 8
@@ -273,9 +272,10 @@ static int find_session(struct forms *f, struct str id, struct err *e)
     return found;
 }
 
-static bool is_slow(enum form form)
+/* Returns whether a form is looked for only until the deadline. */
+static bool has_deadline(enum form form)
 {
-    return form == MARKS || form == EDIT;
+    return form != SAME && form != ID;
 }
 
 /* Begins a search of the next history. Returns 1; 0 if it is not to be searched; -1 with *e set. */
@@ -288,7 +288,7 @@ static int open_next(struct forms *f, struct str word, enum form form, struct er
         return -1;
     opened = f->open(f->ctx, f->history, &f->search, &f->pattern, e);
     f->opened = opened > 0;
-    if (opened > 0 && is_slow(form) && f->search.scan.size > LARGE && !f->search.until)
+    if (opened > 0 && has_deadline(form) && f->search.scan.size > LARGE && !f->search.until)
         f->search.until = &f->deadline;
     if (opened <= 0 || form != ID)
         return opened;
@@ -319,7 +319,7 @@ static bool has_enough(const struct forms *f, enum form form)
 
     for (size_t i = 0; i < f->found.count; i++)
         sum += f->found.entries[i].value;
-    return sum >= (is_slow(form) ? LOOKED_AT : 1);
+    return sum >= (form == MARKS || form == EDIT ? LOOKED_AT : 1);
 }
 
 /* Looks for a form of the word in all histories. Returns as forms_run does. */
@@ -333,7 +333,7 @@ static int look(struct forms *f, struct str word, enum form form, struct err *e)
 
         while (found > 0 && !has_enough(f, form)) {
             found = search_next(&f->search, &hit, e);
-            if (found == SEARCH_PAUSED && (!is_slow(form) || time_ticks() < f->deadline))
+            if (found == SEARCH_PAUSED && (!has_deadline(form) || time_ticks() < f->deadline))
                 return found;
             if (found == SEARCH_PAUSED)
                 break;

@@ -13,8 +13,8 @@
  *               exchanged with the next one; from six letters on
  *
  * If each word is found, but no session holds all of them, every word is joined by all its forms.
- * Marks and edits are looked for in a large history for some hundredths of a second each, in its
- * newest messages first, because neither the skip index nor a fast scan helps much with them.
+ * In a large history each form is looked for only some hundredths of a second, in the newest messages
+ * first, because neither the skip index nor a fast scan helps much with parts of words.
  *
  * Expressions, phrases and words with quotes stay as they are.
  *
