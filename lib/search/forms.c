@@ -62,7 +62,7 @@ static const struct {
 static void add_marked(struct buf *out, struct str bare)
 {
     struct buf other = BUF_INIT(SIZE_MAX);
-    char bytes[4];
+    char bytes[4] = {0};
 
     for (size_t i = 0; i < sizeof composed / sizeof *composed; i++) {
         for (int32_t cp = composed[i].from; cp <= composed[i].to; cp++) {
