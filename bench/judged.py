@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 """judged: how often the wanted session is among the first five, for queries as people remember
 
-usage: judged.py [--list] HIST_SEARCH
+usage: judged.py [--list] [--box] HIST_SEARCH
 
-bench/judged.tsv holds 100 conversations and, for each, what a person types who wants it again. They
-lie among 3,000 other conversations of the last 400 days, in the histories of five repositories. The
+bench/judged.tsv holds 100 conversations and, for each, two queries of a person who wants it again. 59 of
+the second ones are wrong by a letter, have a word in another form, or lack an accent. They lie among 3,000 other conversations of the last 400 days, in the histories of five repositories. The
 others are made here of the words below, which are the subjects of the 100 and of work like theirs, so
 that most words of a query stand in many sessions, also newer ones. No other session has the text of a
 wanted one.
 
 Each query is given to
-  message     hist-search -l --query QUERY: the words in one message
+  message     hist-search -l --sort=best --query QUERY: the words in one message
   session     hist-search -l --in-session --query QUERY: the words in one session
   nearly      the same with --nearly: if no session has all words, one may be missing
   box         what the box of hist-browse, /search and the HTML page do: message; if that finds nothing, nearly
@@ -22,7 +22,8 @@ words, because the lines hold them, and not since:, which they cannot do. For ea
 are taken in the order in which it gives them, for grep the newest first as in hist-search, and a query
 counts if the wanted one is among the first five.
 
---list also prints the queries that were not found. Exit status 1 if the box finds fewer than 90 of 100.
+--list also prints the queries that were not found; --box leaves out what the box does not need. Exit status 1
+if the box finds fewer than 190 of the 200.
 """
 
 import datetime
@@ -170,10 +171,12 @@ class Programs:
     def fzf(self, words):
         return sessions(run(['fzf', '-i', '--filter', ' '.join(words)], '\n'.join(self.lines)).splitlines())
 
-    def all(self, query):
+    def all(self, query, box_alone):
         words = words_of(query)
-        message = self.ours(query)
-        nearly = self.ours(query, '--in-session', '--nearly')
+        message = self.ours(query, '--sort=best')
+        nearly = [] if box_alone and message else self.ours(query, '--sort=best', '--in-session', '--nearly')
+        if box_alone:
+            return {'box': message or nearly}
         return {
             'message': message,
             'session': self.ours(query, '--in-session'),
@@ -189,22 +192,22 @@ def main():
     wanted = list(read_talks(os.path.join(os.path.dirname(__file__), 'judged.tsv')))
     histories = Histories()
     add_others(histories, random.Random(19))
-    for n, (days, repository, model, file, tool, question, answer, _) in enumerate(wanted):
+    for n, (days, repository, model, file, tool, question, answer, *_) in enumerate(wanted):
         messages = [('user', question, {}), *calls(file, tool), ('assistant', answer, {}), ('user', 'Thanks!', {})]
         histories.add(f'wanted-{n:03}', repository, int(days) - 0.5, model, messages)
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         programs = Programs(os.path.abspath(sys.argv[-1]), histories.write(folder))
-        for n, talk in enumerate(wanted):
-            for name, ids in programs.all(talk[-1]).items():
+        for query, n in [(talk[which], n) for which in (-2, -1) for n, talk in enumerate(wanted)]:
+            for name, ids in programs.all(query, '--box' in sys.argv).items():
                 good = f'wanted-{n:03}' in ids[:FIRST]
                 found.setdefault(name, []).append(good)
                 if '--list' in sys.argv and not good and name in ('message', 'session', 'nearly', 'box'):
-                    print(f'{name}: {talk[-1]}: {len(ids)} sessions, the wanted one is '
+                    print(f'{name}: {query}: {len(ids)} sessions, the wanted one is '
                           f'{ids.index(f"wanted-{n:03}") + 1 if f"wanted-{n:03}" in ids else "not among them"}')
     for name, good in found.items():
-        print(f'{name:10} {sum(good):3} of {len(good)}')
-    return int(sum(found['box']) < 0.9 * len(found['box']))
+        print(f'{name:10} {sum(good):3} of {len(good)}, {sum(good[:len(wanted)])} of the first queries')
+    return int(sum(found['box']) < 0.95 * len(found['box']))
 
 
 sys.exit(main())

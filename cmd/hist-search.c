@@ -11,10 +11,21 @@
 
 #define LIMIT_ON_TERMINAL 100
 
-enum { KEY_CASE = OPT_LONG, KEY_QUERY, KEY_IN_SESSION, KEY_NEARLY, KEY_IN, KEY_FILE, KEY_REVERSE };
+enum {
+    KEY_CASE = OPT_LONG,
+    KEY_QUERY,
+    KEY_IN_SESSION,
+    KEY_NEARLY,
+    KEY_IN,
+    KEY_FILE,
+    KEY_SORT,
+    KEY_REVERSE
+};
 
 /* In the order of the array in take_parts. */
 #define PARTS "content|tools|files|title|model|id"
+
+#define SORT_KEYS "newest|best"
 
 static const struct opt options[] = {
     {'e', "regexp", OPT_TEXT, "TEXT", "look for this text; may be repeated: any of them"},
@@ -42,6 +53,7 @@ static const struct opt options[] = {
      "print N messages of the session after each match, too"},
     {'B', "before-context", OPT_NUMBER, "N", "print N messages before each match, too"},
     {'C', "context", OPT_NUMBER, "N", "print N messages before and after each match, too"},
+    {KEY_SORT, "sort", OPT_CHOICE, SORT_KEYS, "the newest first, or prompts and answers first"},
     {KEY_REVERSE, "reverse", OPT_FLAG, NULL, "print the oldest first"},
     CHOOSE_HISTORIES,
     CHOOSE_REMOTE,
@@ -55,14 +67,6 @@ static const struct program program = {"hist-search", "search messages, the newe
                                        "[TEXT]...", OPT_TEXT, options};
 
 #define NOT_GIVEN SIZE_MAX
-
-/* Arguments that are combined after the last option. */
-struct raw {
-    struct arg_list texts;
-    struct arg_list operands;
-    const char *query;
-    size_t around; /* -C */
-};
 
 static void set_what(struct search_run *r, enum search_what what)
 {
@@ -112,20 +116,23 @@ static void take_parts(struct search_run *r, const char *names)
         r->in |= parts[opt_choice(PARTS, str_cut(&rest, ','))];
 }
 
-static void read_option(struct search_run *r, struct raw *raw, int key, char *value)
+static void read_option(struct search_run *r, size_t *around, int key, char *value)
 {
     switch (key) {
     case 'e':
-        arg_list_add(&raw->texts, value);
+        arg_list_add(&r->texts, value);
         break;
     case KEY_QUERY:
-        raw->query = value;
+        r->query_text = value;
         break;
     case KEY_IN:
         take_parts(r, value);
         break;
     case KEY_FILE:
         filter_add(&r->choice.filter.files, str_of(value));
+        break;
+    case KEY_SORT:
+        r->best = opt_choice(SORT_KEYS, str_of(value)) > 0;
         break;
     case 'm':
         r->choice.limit = opt_count("--max-count", value);
@@ -137,7 +144,7 @@ static void read_option(struct search_run *r, struct raw *raw, int key, char *va
         r->before = opt_number("--before-context", value);
         break;
     case 'C':
-        raw->around = opt_number("--context", value);
+        *around = opt_number("--context", value);
         break;
     case 'j':
         r->threads = opt_number("--threads", value);
@@ -150,10 +157,10 @@ static void read_option(struct search_run *r, struct raw *raw, int key, char *va
     }
 }
 
-/* Checks which options can be combined, and sets defaults. */
-static void combine(struct search_run *r, const struct raw *raw)
+/* Checks which options can be combined, and sets defaults; `around` is the value of -C. */
+static void combine(struct search_run *r, size_t around)
 {
-    bool context = raw->around != NOT_GIVEN || r->before != NOT_GIVEN || r->after != NOT_GIVEN;
+    bool context = around != NOT_GIVEN || r->before != NOT_GIVEN || r->after != NOT_GIVEN;
     bool json = r->choice.common.json;
 
     if (json && r->what == SEARCH_SESSIONS_WITHOUT)
@@ -168,6 +175,8 @@ static void combine(struct search_run *r, const struct raw *raw)
                   "--sessions-without-match and --count");
     if (r->in_session && (r->invert || r->what == SEARCH_SESSIONS_WITHOUT))
         die_usage("--in-session goes with neither --invert-match nor --sessions-without-match");
+    if (r->best && (context || r->what == SEARCH_SESSIONS_WITHOUT))
+        die_usage("--sort=best goes with neither context nor --sessions-without-match");
     if (r->nearly && !r->in_session)
         die_usage("--nearly needs --in-session");
     brief_settle(&r->brief, json, true);
@@ -175,140 +184,68 @@ static void combine(struct search_run *r, const struct raw *raw)
     if (r->choice.common.quiet)
         r->what = SEARCH_NOTHING;
     if (r->before == NOT_GIVEN)
-        r->before = raw->around != NOT_GIVEN ? raw->around : 0;
+        r->before = around != NOT_GIVEN ? around : 0;
     if (r->after == NOT_GIVEN)
-        r->after = raw->around != NOT_GIVEN ? raw->around : 0;
-}
-
-static void die_if_failed(int result, const struct err *e)
-{
-    if (result < 0)
-        die_usage("%s", err_text(e));
-}
-
-/* Begins the next wanted text: a separate pattern and, without --in-session, a group of
- * the pattern. */
-static void begin_text(struct search_run *r, size_t *cap)
-{
-    struct err e = ERR_INIT;
-    struct pattern *p;
-
-    if (!r->in_session)
-        die_if_failed(r->pattern.count > 0 ? pattern_next_group(&r->pattern, &e) : 0, &e);
-    if (r->wanted_count == PATTERN_GROUPS)
-        die_usage("at most %d texts can be searched for at once", PATTERN_GROUPS);
-    r->wanted = mem_grow(r->wanted, cap, r->wanted_count + 1, sizeof *r->wanted);
-    p = &r->wanted[r->wanted_count++];
-    pattern_init(p);
-    p->case_sensitive = r->pattern.case_sensitive;
-    p->words = r->pattern.words;
-    p->regex = r->pattern.regex;
-}
-
-/* Adds an alternative to the current text: `text` or, if it is NULL, a word of the query. */
-static void add_alternative(struct search_run *r, const char *text, size_t word)
-{
-    struct pattern *to[] = {&r->pattern, &r->wanted[r->wanted_count - 1]};
-    struct err e = ERR_INIT;
-
-    for (size_t i = 0; i < 2; i++)
-        die_if_failed(text ? pattern_add(to[i], str_of(text), &e)
-                           : query_add_word(&r->query, word, to[i], &e),
-                      &e);
-}
-
-/* Makes the patterns of the alternatives of -e, the operands, and the words of the query. */
-static void add_texts(struct search_run *r, const struct raw *raw, char *const *operands,
-                      size_t count)
-{
-    struct err e = ERR_INIT;
-    size_t cap = 0;
-
-    if (raw->texts.count > 0)
-        begin_text(r, &cap);
-    for (size_t i = 0; i < raw->texts.count; i++)
-        add_alternative(r, raw->texts.at[i], 0);
-    for (size_t i = 0; i < count; i++) {
-        begin_text(r, &cap);
-        add_alternative(r, operands[i], 0);
-    }
-    if (raw->query)
-        die_if_failed(query_parse(&r->query, str_of(raw->query), time_now(), &e), &e);
-    for (size_t i = 0; i < query_words(&r->query); i++) {
-        begin_text(r, &cap);
-        add_alternative(r, NULL, i);
-    }
-    if (r->pattern.count == 0)
-        die_if_failed(pattern_add(&r->pattern, STR(""), &e), &e);
+        r->after = around != NOT_GIVEN ? around : 0;
 }
 
 /* Opens the histories. The database finds texts in the content and the tool calls of a message;
  * other searches in it need whole sessions. */
-static void open_searched(struct search_run *r, const struct raw *raw)
+static void open_searched(struct search_run *r)
 {
     struct choice *c = &r->choice;
-    bool all = r->what != SEARCH_MESSAGES || r->reverse || r->pattern.words ||
+    bool all = r->what != SEARCH_MESSAGES || r->reverse || r->best || r->pattern.words ||
                r->pattern.case_sensitive || !filter_is_empty(&c->filter) || c->limit == SIZE_MAX;
 
     if (c->remote && c->names.count == 0 &&
-        (r->pattern.regex || raw->query || raw->texts.count > 1 || r->in_session || r->invert ||
+        (r->pattern.regex || r->query_text || r->texts.count > 1 || r->in_session || r->invert ||
          r->what == SEARCH_SESSIONS_WITHOUT || r->before + r->after > 0 ||
          r->in != SEARCH_IN_DEFAULT))
         die_usage("with --remote, only --session SESSION goes with expressions, queries, several "
                   "--regexp, --in, --in-session, --invert-match and context");
     /* One more shows whether the limit leaves any out. */
-    choose_open(c,
-                &(struct choose_want){.reach = r->brief.own ? CHOOSE_ONE : CHOOSE_BESIDE,
-                                      .texts = raw->texts.count > 0 ? &raw->texts : &raw->operands,
-                                      .limit = all ? SIZE_MAX : c->limit + 1});
+    choose_open(c, &(struct choose_want){.reach = r->brief.own ? CHOOSE_ONE : CHOOSE_BESIDE,
+                                         .texts = r->texts.count > 0 ? &r->texts : &r->operands,
+                                         .limit = all ? SIZE_MAX : c->limit + 1});
 }
 
-static void parse_search(struct search_run *r, struct raw *raw, int argc, char **argv)
+static void parse_search(struct search_run *r, int argc, char **argv)
 {
     struct opt_parser args;
     char **words, *value;
-    size_t count;
+    size_t count, around = NOT_GIVEN;
     int key;
 
     opt_start(&args, &program, argc, argv);
     while ((key = choose_next(&r->choice, &args, &value)) != 0)
-        read_option(r, raw, key, value);
+        read_option(r, &around, key, value);
     words = opt_operands(&args, &count);
-    combine(r, raw);
-    if (raw->texts.count > 0 && count > 0)
+    combine(r, around);
+    if (r->texts.count > 0 && count > 0)
         die_usage("TEXT cannot be combined with --regexp");
-    if (raw->texts.count == 0 && count == 0 && !raw->query)
+    if (r->texts.count == 0 && count == 0 && !r->query_text)
         die_usage("a text to search for is expected");
-    add_texts(r, raw, words, count);
     for (size_t i = 0; i < count; i++)
-        arg_list_add(&raw->operands, words[i]);
+        arg_list_add(&r->operands, words[i]);
+    search_run_set_texts(r, r->query_text);
 }
 
 int main(int argc, char **argv)
 {
     struct search_run run = {.in = SEARCH_IN_DEFAULT, .before = NOT_GIVEN, .after = NOT_GIVEN};
-    struct raw raw = {.around = NOT_GIVEN};
     int status;
 
     pattern_init(&run.pattern);
-    parse_search(&run, &raw, argc, argv);
+    parse_search(&run, argc, argv);
     out_start(&run.out, run.choice.common.color);
     if (run.choice.limit == 0)
         run.choice.limit = run.out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
-    open_searched(&run, &raw);
+    open_searched(&run);
     if (!run.choice.unpaged)
         out_page(&run.out);
     status = search_run_histories(&run);
     import_hint(&run.choice);
 
-    for (size_t i = 0; i < run.wanted_count; i++)
-        pattern_release(&run.wanted[i]);
-    free(run.wanted);
-    free(raw.texts.at);
-    free(raw.operands.at);
-    query_release(&run.query);
-    pattern_release(&run.pattern);
-    brief_release(&run.brief);
-    choose_release(&run.choice);
+    search_run_release(&run);
     return out_close(&run.out, status);
 }

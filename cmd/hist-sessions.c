@@ -146,6 +146,8 @@ int main(int argc, char **argv)
     rows.limit = brief.own || brief.except ? SIZE_MAX : limit;
     if (session_rows_load(&rows, &choice, &e) < 0)
         die_err(&e);
+    if (rows.said.len > 0)
+        warnf("%s", buf_c(&rows.said));
     print_rows(&out, &choice, &rows, &brief, limit);
     status = choose_report(&choice);
     if (rows.count == 0)

@@ -358,6 +358,11 @@ void utf8_add_decomposed(struct buf *out, struct str s)
     add_normalized(out, s, UTF8PROC_DECOMPOSE);
 }
 
+void utf8_add_unmarked(struct buf *out, struct str s)
+{
+    add_normalized(out, s, UTF8PROC_DECOMPOSE | UTF8PROC_STRIPMARK);
+}
+
 bool utf8_is_mark(int32_t cp)
 {
     utf8proc_category_t category = utf8proc_category(cp);

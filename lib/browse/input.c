@@ -4,6 +4,7 @@
 
 #include "chathist/base/utf8.h"
 #include "chathist/cli/wide.h"
+#include "chathist/search/query.h"
 
 #define IN_BOX (1U << BROWSE_BOX)
 #define IN_LIST (1U << BROWSE_LIST)
@@ -83,6 +84,8 @@ static const struct {
     {"Q  Ctrl-C", "close; opened again, it shows the same view"},
     {"?  F1", "this help; in the box ? if it is empty"},
     {"i  / in the list", "to the search box: typing searches all sessions"},
+    {"a search", QUERY_HELP_WORDS},
+    {"", QUERY_HELP_FIELDS},
     {"/ in messages", "find in this session"},
     {"n N", "to the next hit in the session, to the one before"},
     {"Tab  h l", "to the next part; to the list, to the messages"},

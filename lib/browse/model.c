@@ -54,6 +54,8 @@ void browse_init(struct browse *b, size_t histories)
     browse_pane_init(&b->pane);
     buf_init(&b->status, BUF_SMALL);
     buf_init(&b->searched, BUF_SMALL);
+    buf_init(&b->instead, SIZE_MAX);
+    buf_init(&b->said, SIZE_MAX);
     buf_init(&b->wrong, BUF_LINE);
     buf_init(&b->shown.id, BUF_LINE);
     buf_init(&b->subject.id, BUF_LINE);
@@ -75,6 +77,8 @@ void browse_release(struct browse *b)
     browse_pane_release(&b->pane);
     buf_release(&b->status);
     buf_release(&b->searched);
+    buf_release(&b->instead);
+    buf_release(&b->said);
     buf_release(&b->wrong);
     buf_release(&b->shown.id);
     buf_release(&b->subject.id);
@@ -266,8 +270,18 @@ static void choose_in_row(struct browse *b, size_t place, size_t row)
 /* Has the panel mark the text of `find`, or with `on` false again that of the search. */
 static void set_found(struct browse *b, bool on)
 {
+    struct str asked = buf_str(b->instead.len > 0 ? &b->instead : &b->searched);
+
     b->found = on;
-    browse_pane_search(&b->pane, on ? buf_str(&b->find.text) : buf_str(&b->searched), !on);
+    browse_pane_search(&b->pane, on ? buf_str(&b->find.text) : asked, !on);
+}
+
+void browse_set_instead(struct browse *b, struct str query, struct str said)
+{
+    buf_set(&b->instead, query);
+    buf_set(&b->said, said);
+    if (!b->found)
+        set_found(b, false);
 }
 
 void browse_choose(struct browse *b, size_t place)
@@ -371,8 +385,11 @@ void browse_search(struct browse *b, bool again)
     b->answered = false;
     b->hits_wanted = BROWSE_HITS_FIRST + (b->repeating ? b->hits.count : 0);
     buf_set(&b->searched, text);
-    if (!again)
+    if (!again) {
+        buf_clear(&b->instead);
+        buf_clear(&b->said);
         set_found(b, false);
+    }
     b->wants.search = true;
     if (text.n == 0) {
         browse_hits_release(&b->hits);
@@ -445,6 +462,25 @@ static void restore_hit(struct browse *b)
         want_hits(b, 2 * b->hits.count);
 }
 
+/* Says what the hits have of the query, unless each message has all words as they are. */
+static void say_fit(struct browse *b, enum browse_fit fit)
+{
+    static const char *const fits[] = {
+        [BROWSE_FIT_MESSAGE] = "",
+        [BROWSE_FIT_SESSION] = "no message has all words; these sessions have them",
+        [BROWSE_FIT_NEARLY] = "no session has all words; these have all but one",
+    };
+    struct buf text = BUF_INIT(SIZE_MAX);
+
+    buf_add_str(&text, buf_str(&b->said));
+    if (text.len > 0 && *fits[fit])
+        buf_add_c(&text, "; ");
+    buf_add_c(&text, fits[fit]);
+    if (text.len > 0)
+        browse_say(b, buf_c(&text));
+    buf_release(&text);
+}
+
 /* The first hits of a search replace those of the one before. If it was repeated, the chosen hit
  * stays on its row, as it does when hits are added before it; but at the top of the order by the
  * number of hits the top stays chosen, unless its messages are being read. */
@@ -460,10 +496,8 @@ void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fi
 
     if (h->count > 0 || first)
         b->fit = fit;
-    if (h->count > 0 && (first || none) && !again && fit != BROWSE_FIT_MESSAGE)
-        browse_say(b, fit == BROWSE_FIT_SESSION
-                          ? "no message has all words; these sessions have them"
-                          : "no session has all words; these have all but one");
+    if (h->count > 0 && (first || none) && !again)
+        say_fit(b, fit);
     if (first) {
         old = b->hits;
         b->hits = (struct browse_hits){0};

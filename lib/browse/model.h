@@ -112,6 +112,8 @@ struct browse {
 
     bool searching; /* the list shows the hits of `searched` */
     struct buf searched;
+    struct buf instead,
+        said;         /* the query with other forms of the words, and what it does; or empty */
     struct buf wrong; /* why the text of the box is no query; the list is that of the text before */
     struct browse_hits hits;
     enum browse_fit fit; /* what the hits hold of the query */
@@ -175,6 +177,8 @@ void browse_finish_sessions(struct browse *b);
 /* `every`: the thread holds every line of the session. */
 void browse_set_messages(struct browse *b, struct thread *t, struct browse_parts *parts,
                          bool every);
+/* Has the panel mark the words of the query that is asked in place of `searched`. */
+void browse_set_instead(struct browse *b, struct str query, struct str said);
 /* The next hits of the search; `done`: these are the last. */
 void browse_add_hits(struct browse *b, struct browse_hits *h, enum browse_fit fit, bool done);
 

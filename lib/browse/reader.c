@@ -11,6 +11,7 @@
 #include "chathist/cli/signals.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/session_list.h"
+#include "chathist/search/forms.h"
 #include "chathist/search/pattern.h"
 #include "chathist/search/query.h"
 #include "chathist/search/search.h"
@@ -28,23 +29,36 @@
 /* A history in a search. */
 struct place {
     struct finder *f;
-    size_t history;     /* its number */
-    bool entered, open; /* the query does not exclude it; the search is open */
-    struct query query; /* a copy, prepared for this history */
+    size_t history;              /* its number */
+    bool entered, open;          /* the query does not exclude it; the search is open */
+    const struct filter *filter; /* of the next search that is opened */
+    struct query query;          /* a copy, prepared for this history */
     struct search search;
 };
 
-/* A search. It looks for messages that hold everything; without any, for sessions that do, and then
- * for sessions that hold all texts but one. */
+/* A search. It looks for messages that hold everything; without any, for sessions that do; without
+ * these, for other forms of the words, with which it begins again; and then for sessions that hold
+ * all texts but one. */
 struct finder {
     struct browse_reader *r;
-    enum { FINDER_NONE, FINDER_MESSAGES, FINDER_SESSIONS, FINDER_READING, FINDER_ENDED } step;
+    enum {
+        FINDER_NONE,
+        FINDER_MESSAGES,
+        FINDER_SESSIONS,
+        FINDER_READING,
+        FINDER_FORMS,
+        FINDER_ENDED
+    } step;
     enum browse_fit fit;
     int64_t until; /* time (time_ticks) at which this slice ends */
     struct query query;
     struct session_texts texts;
     struct pattern pattern; /* all texts in one message */
+    struct forms forms;
+    bool formed; /* the forms were looked for */
     struct filter filter;
+    /* Of several words, messages that are no results of tools are listed first. */
+    struct filter listed;
     struct place *places; /* the first `count` histories */
     size_t count, at;     /* at: the next place to be searched or counted */
     struct search_merge merge;
@@ -153,7 +167,7 @@ static int open_place_search(void *place, struct search *s, struct pattern *patt
     const struct history *h = &p->f->r->sources[p->history].history;
     size_t threads = thread_pool_size();
 
-    if (search_open(s, h->dir_fd, h->path, pattern, &p->f->filter, e) < 0)
+    if (search_open(s, h->dir_fd, h->path, pattern, p->filter, e) < 0)
         return -1;
     s->cancel = h->cancel;
     s->until = &p->f->until;
@@ -177,6 +191,20 @@ static void place_close(struct place *p)
     p->open = false;
 }
 
+static void drop_query(struct finder *f)
+{
+    search_merge_release(&f->merge);
+    for (size_t i = 0; i < f->count; i++) {
+        place_close(&f->places[i]);
+        query_release(&f->places[i].query);
+    }
+    free(f->places);
+    f->places = NULL;
+    query_release(&f->query);
+    session_texts_release(&f->texts);
+    pattern_release(&f->pattern);
+}
+
 /* Ends the search, and drops what it has not passed on. */
 static void finder_end(struct finder *f)
 {
@@ -186,19 +214,60 @@ static void finder_end(struct finder *f)
         session_search_release(&f->of);
     if (f->counting)
         search_close(&f->counter);
-    search_merge_release(&f->merge);
-    for (size_t i = 0; i < f->count; i++) {
-        place_close(&f->places[i]);
-        query_release(&f->places[i].query);
-    }
-    free(f->places);
+    forms_release(&f->forms);
+    drop_query(f);
     session_hits_release(&f->found);
     browse_hits_release(&f->hits);
-    query_release(&f->query);
-    session_texts_release(&f->texts);
-    pattern_release(&f->pattern);
     filter_release(&f->filter);
     *f = (struct finder){.r = f->r};
+}
+
+/* Opens the search for messages: of all, of those that are no results of tools, or of these. */
+static void open_messages(struct finder *f, struct browse *b, enum filter_results results)
+{
+    struct err e = ERR_INIT;
+
+    f->step = FINDER_MESSAGES;
+    f->listed = f->filter;
+    f->listed.results = results;
+    for (size_t i = 0; i < f->count; i++) {
+        struct place *p = &f->places[i];
+
+        place_close(p);
+        p->filter = &f->listed;
+        if (place_open(p, &f->pattern, &e))
+            (void)search_merge_add(&f->merge, i, &p->search, &e);
+        p->filter = &f->filter;
+        report_error(b, &e);
+    }
+}
+
+/* Begins to look for the messages that meet a query. Returns -1 with *e set if it is none. */
+static int ask(struct finder *f, struct browse *b, struct str text, struct err *e)
+{
+    if (query_open(&f->query, &f->pattern, text, time_now(), e) < 0)
+        return -1;
+    if (session_texts_of(&f->texts, &f->query, e) < 0) {
+        query_release(&f->query);
+        pattern_release(&f->pattern);
+        return -1;
+    }
+    f->fit = BROWSE_FIT_MESSAGE;
+    f->places = mem_zalloc(f->count * sizeof *f->places);
+    for (size_t i = 0; i < f->count; i++) {
+        const struct history *h = &f->r->sources[i].history;
+        struct place *p = &f->places[i];
+        struct buf repo = BUF_INIT(BUF_LINE);
+
+        *p = (struct place){.f = f, .history = i, .filter = &f->filter};
+        query_copy(&p->query, &f->query);
+        history_name_add(&repo, h);
+        p->entered = query_enter(&p->query, h, buf_str(&repo), e) > 0;
+        buf_release(&repo);
+        report_error(b, e);
+    }
+    open_messages(f, b, f->texts.count > 1 && !b->role ? FILTER_NO_RESULTS : FILTER_ANY);
+    return 0;
 }
 
 /* Starts a search in the place of the one before. An empty text only ends that. */
@@ -206,64 +275,90 @@ static void finder_begin(struct finder *f, struct browse *b)
 {
     struct browse_hits none = {0};
     struct err e = ERR_INIT;
-    bool opened;
 
     b->wants.search = false;
     finder_end(f);
     if (b->searched.len == 0)
         return;
-    opened = query_open(&f->query, &f->pattern, buf_str(&b->searched), time_now(), &e) == 0;
-    if (!opened || session_texts_of(&f->texts, &f->query, &e) < 0) {
-        browse_add_hits(b, &none, BROWSE_FIT_MESSAGE, true);
-        report_error(b, &e);
-        if (opened) {
-            query_release(&f->query);
-            pattern_release(&f->pattern);
-        }
-        return;
-    }
-    f->step = FINDER_MESSAGES;
     if (b->role)
         filter_add(&f->filter.roles, str_of(b->role));
     f->since = time_ticks();
     f->count = b->all ? f->r->count : 1;
-    f->places = mem_zalloc(f->count * sizeof *f->places);
-    for (size_t i = 0; i < f->count; i++) {
-        const struct history *h = &f->r->sources[i].history;
-        struct place *p = &f->places[i];
-        struct buf repo = BUF_INIT(BUF_LINE);
-
-        *p = (struct place){.f = f, .history = i};
-        query_copy(&p->query, &f->query);
-        history_name_add(&repo, h);
-        p->entered = query_enter(&p->query, h, buf_str(&repo), &e) > 0;
-        buf_release(&repo);
-        if (place_open(p, &f->pattern, &e))
-            (void)search_merge_add(&f->merge, i, &p->search, &e);
+    if (ask(f, b, buf_str(&b->searched), &e) < 0) {
+        filter_release(&f->filter);
+        browse_add_hits(b, &none, BROWSE_FIT_MESSAGE, true);
         report_error(b, &e);
     }
 }
 
-/* Goes on to the sessions, or to those that hold all texts but one, if nothing was found and that
- * can help; else ends the search for hits. */
-static void next_fit(struct finder *f)
+/* Goes on to the sessions, to other forms of the words, or to the sessions that hold all texts but
+ * one, if nothing was found and that can help; else ends the search for hits. */
+static void next_fit(struct finder *f, struct browse *b)
 {
-    size_t lack = f->fit == BROWSE_FIT_MESSAGE ? 0 : 1;
-    bool helps = f->given + f->hits.count == 0 && f->fit != BROWSE_FIT_NEARLY;
+    bool none = f->given + f->hits.count == 0, together, nearly;
 
+    search_merge_release(&f->merge);
+    if (f->step == FINDER_MESSAGES && f->listed.results == FILTER_NO_RESULTS) {
+        open_messages(f, b, FILTER_RESULTS);
+        return;
+    }
     for (size_t i = 0; i < f->count; i++)
         place_close(&f->places[i]);
-    search_merge_release(&f->merge);
-    for (; helps && lack < 2 && !session_texts_help(&f->texts, &f->query, lack); lack++)
-        continue;
+    together = none && f->fit == BROWSE_FIT_MESSAGE && session_texts_help(&f->texts, &f->query, 0);
+    nearly = none && f->formed && f->fit != BROWSE_FIT_NEARLY &&
+             session_texts_help(&f->texts, &f->query, 1);
     f->at = f->next = 0;
     f->found.count = 0;
-    f->step = helps && lack < 2 ? FINDER_SESSIONS : FINDER_ENDED;
-    if (f->step == FINDER_SESSIONS)
-        f->fit = lack == 0 ? BROWSE_FIT_SESSION : BROWSE_FIT_NEARLY;
+    f->step = together             ? FINDER_SESSIONS
+              : none && !f->formed ? FINDER_FORMS
+              : nearly             ? FINDER_SESSIONS
+                                   : FINDER_ENDED;
+    if (together)
+        f->fit = BROWSE_FIT_SESSION;
+    else if (f->step == FINDER_SESSIONS)
+        f->fit = BROWSE_FIT_NEARLY;
 }
 
-static void find_message(struct finder *f, struct err *e)
+static int open_for_forms(void *finder, size_t place, struct search *s, struct pattern *pattern,
+                          struct err *e)
+{
+    struct finder *f = finder;
+    struct place *p = &f->places[place];
+
+    p->query.in_session = true;
+    return !p->entered ? 0 : open_place_search(p, s, pattern, e) == 0 ? 1 : -1;
+}
+
+/* Looks for other forms of the words, and begins again with what is asked in their place. */
+static void find_forms(struct finder *f, struct browse *b, struct err *e)
+{
+    int result;
+
+    if (!f->forms.open)
+        f->forms = (struct forms){.text = buf_str(&b->searched),
+                                  .query = &f->query,
+                                  .histories = f->count,
+                                  .together = true,
+                                  .open = open_for_forms,
+                                  .ctx = f};
+    result = forms_run(&f->forms, e);
+    if (result == SEARCH_PAUSED)
+        return;
+    f->formed = true;
+    for (size_t i = 0; i < f->count; i++)
+        f->places[i].query.in_session = false;
+    if (result < 0 || f->forms.asked.len == 0) {
+        next_fit(f, b);
+        return;
+    }
+    browse_set_instead(b, buf_str(&f->forms.asked), buf_str(&f->forms.said));
+    forms_release(&f->forms);
+    drop_query(f);
+    if (ask(f, b, buf_str(&b->instead), e) < 0)
+        f->step = FINDER_ENDED;
+}
+
+static void find_message(struct finder *f, struct browse *b, struct err *e)
 {
     struct hit hit;
     size_t number;
@@ -272,7 +367,7 @@ static void find_message(struct finder *f, struct err *e)
     if (found == 1)
         browse_hits_add(&f->hits, number, &hit);
     else if (found == 0)
-        next_fit(f);
+        next_fit(f, b);
 }
 
 /* Finds the sessions of a history that hold enough. */
@@ -301,18 +396,18 @@ static void find_sessions(struct finder *f, struct err *e)
     f->running = p->query.in_session = false;
     if (++f->at < f->count)
         return;
-    session_hits_group(&f->found);
+    session_hits_group(&f->found, true);
     f->step = FINDER_READING;
 }
 
 /* Reads the next hit in a session again. */
-static void read_hit(struct finder *f, struct err *e)
+static void read_hit(struct finder *f, struct browse *b, struct err *e)
 {
     struct buf line = BUF_INIT(BUF_LINE);
     struct hit hit = {0};
 
     if (f->next == f->found.count) {
-        next_fit(f);
+        next_fit(f, b);
     } else {
         const struct session_hit *found = &f->found.at[f->next++];
         struct place *p = &f->places[found->history];
@@ -393,17 +488,21 @@ bool browse_search_on(struct browse_reader *r, struct browse *b)
     }
     while (f->step != FINDER_ENDED && !has_enough(f, b) && time_ticks() < f->until) {
         if (f->step == FINDER_MESSAGES)
-            find_message(f, &e);
+            find_message(f, b, &e);
         else if (f->step == FINDER_SESSIONS)
             find_sessions(f, &e);
+        else if (f->step == FINDER_FORMS)
+            find_forms(f, b, &e);
         else
-            read_hit(f, &e);
+            read_hit(f, b, &e);
         report_error(b, &e);
     }
     if (!is_batch_due(f, b))
         return false;
     f->given += f->hits.count;
     f->since = time_ticks();
+    if (!f->formed && b->instead.len > 0)
+        browse_set_instead(b, STR(""), STR(""));
     browse_add_hits(b, &f->hits, f->fit, f->step == FINDER_ENDED);
     if (f->step == FINDER_ENDED)
         finder_end(f);

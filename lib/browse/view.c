@@ -23,6 +23,7 @@
 #include "chathist/cli/config.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/wide.h"
+#include "chathist/search/query.h"
 
 /* The bytes of a key that begins with ESC arrive within this many milliseconds, those of a sequence
  * that curses does not know within SEQUENCE_MS. */
@@ -752,6 +753,14 @@ static void draw_edit(struct pen p, struct str prompt, const struct browse_edit 
         move((int)p.row, (int)(from + column));
 }
 
+/* Draws what a person might type into an empty search box, if that fits. */
+static void draw_example(struct pen p, const struct browse *b)
+{
+    p.column += 2;
+    if (b->query.text.len == 0 && p.column + strlen(QUERY_EXAMPLE) <= p.end)
+        draw_text(&p, STR(QUERY_EXAMPLE), BROWSE_DIM);
+}
+
 static void draw_help(const struct browse_view *v, const struct browse *b)
 {
     struct browse_rect all = {0, 0, b->rows, b->columns};
@@ -853,6 +862,7 @@ void browse_view_draw(struct browse_view *v, struct browse *b)
         p = pen_at(v, a.box, 0);
         p.end = b->columns - columns - 1;
     }
+    draw_example(p, b);
     if (b->mode == BROWSE_NAMING || b->mode == BROWSE_FINDING) {
         draw_edit(p, STR("> "), &b->query, false);
         draw_foot(v, b, &a);

@@ -116,6 +116,17 @@ void hits_print_match(struct out *o, const struct hit *hit, size_t at, size_t n,
     buf_release(&text);
 }
 
+void hits_print_folded(struct out *o, size_t count)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    buf_addf(&line, "    +%zu in results of tools\n", count);
+    out_style(o, STYLE_DIM);
+    out_raw(o, buf_str(&line));
+    out_style(o, STYLE_NONE);
+    buf_release(&line);
+}
+
 void hits_print_session(struct out *o, struct str id, struct hits_form *form)
 {
     struct hit nothing = {0};

@@ -7,8 +7,10 @@
 #include "chathist/base/hash_map.h"
 #include "chathist/history/order.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
+#include "chathist/search/forms.h"
 #include "chathist/search/match_context.h"
 #include "chathist/search/search.h"
 #include "chathist/search/session_search.h"
@@ -27,6 +29,92 @@ struct search_part {
     uint64_t bad;             /* lines that are not valid messages */
     struct search_learned *learned;
 };
+
+/* ---- texts ---- */
+
+static void die_if_failed(int result, const struct err *e)
+{
+    if (result < 0)
+        die_usage("%s", err_text(e));
+}
+
+/* Begins the next wanted text: a separate pattern and, without --in-session, a group of the
+ * pattern. */
+static void begin_text(struct search_run *r)
+{
+    struct err e = ERR_INIT;
+    struct pattern *p;
+
+    if (!r->in_session)
+        die_if_failed(r->pattern.count > 0 ? pattern_next_group(&r->pattern, &e) : 0, &e);
+    if (r->wanted_count == PATTERN_GROUPS)
+        die_usage("at most %d texts can be searched for at once", PATTERN_GROUPS);
+    p = &r->wanted[r->wanted_count++];
+    pattern_init(p);
+    p->case_sensitive = r->pattern.case_sensitive;
+    p->words = r->pattern.words;
+    p->regex = r->pattern.regex;
+}
+
+/* Adds an alternative to the current text: `text` or, if it is NULL, a word of the query. */
+static void add_alternative(struct search_run *r, const char *text, size_t word)
+{
+    struct pattern *to[] = {&r->pattern, &r->wanted[r->wanted_count - 1]};
+    struct err e = ERR_INIT;
+
+    for (size_t i = 0; i < 2; i++)
+        die_if_failed(text ? pattern_add(to[i], str_of(text), &e)
+                           : query_add_word(&r->query, word, to[i], &e),
+                      &e);
+}
+
+static void release_texts(struct search_run *r)
+{
+    for (size_t i = 0; i < r->wanted_count; i++)
+        pattern_release(&r->wanted[i]);
+    free(r->wanted);
+    r->wanted = NULL;
+    r->wanted_count = 0;
+    pattern_release(&r->pattern);
+    query_release(&r->query);
+}
+
+void search_run_set_texts(struct search_run *r, const char *query)
+{
+    struct pattern options = r->pattern;
+    struct err e = ERR_INIT;
+
+    release_texts(r);
+    r->pattern.case_sensitive = options.case_sensitive;
+    r->pattern.words = options.words;
+    r->pattern.regex = options.regex;
+    r->wanted = mem_zalloc(PATTERN_GROUPS * sizeof *r->wanted);
+    if (r->texts.count > 0)
+        begin_text(r);
+    for (size_t i = 0; i < r->texts.count; i++)
+        add_alternative(r, r->texts.at[i], 0);
+    for (size_t i = 0; i < r->operands.count; i++) {
+        begin_text(r);
+        add_alternative(r, r->operands.at[i], 0);
+    }
+    if (query)
+        die_if_failed(query_parse(&r->query, str_of(query), time_now(), &e), &e);
+    for (size_t i = 0; i < query_words(&r->query); i++) {
+        begin_text(r);
+        add_alternative(r, NULL, i);
+    }
+    if (r->pattern.count == 0)
+        die_if_failed(pattern_add(&r->pattern, STR(""), &e), &e);
+}
+
+void search_run_release(struct search_run *r)
+{
+    release_texts(r);
+    free(r->texts.at);
+    free(r->operands.at);
+    brief_release(&r->brief);
+    choose_release(&r->choice);
+}
 
 /* ---- searching ---- */
 
@@ -203,20 +291,43 @@ static struct search_part *next_hit(struct search_run *r, struct hit *hit)
     return NULL;
 }
 
-/* Prints hits in their order or, with --reverse, the last one first. */
-static void print_kept(struct search_run *r, const struct session_hits *kept)
-{
-    for (size_t i = 0; i < kept->count; i++) {
-        const struct session_hit *one = &kept->at[r->reverse ? kept->count - 1 - i : i];
-
-        print_again(r, &r->parts[one->history], &one->place, 1);
-    }
-}
-
 /* The hits of a session stand together on a terminal, where people read them. */
 static bool is_grouped(const struct search_run *r)
 {
     return r->out.terminal && !r->choice.common.json;
+}
+
+/* Returns whether results of tools are folded: people read the hits, and there are others, too. */
+static bool folds_results(const struct search_run *r, const struct session_hits *kept)
+{
+    bool others = false;
+
+    for (size_t i = 0; i < kept->count && !others; i++)
+        others = !kept->at[i].result;
+    return others && is_grouped(r) && !r->only;
+}
+
+/* Prints hits in their order or, with --reverse, the last one first. The first hit of a session is
+ * never folded. */
+static void print_kept(struct search_run *r, const struct session_hits *kept)
+{
+    bool folds = folds_results(r, kept);
+    size_t folded = 0;
+
+    for (size_t i = 0; i < kept->count; i++) {
+        size_t at = r->reverse ? kept->count - 1 - i : i, next = at + !r->reverse;
+        const struct session_hit *one = &kept->at[at];
+        bool begins = session_hits_begins(kept, at);
+
+        if (folds && one->result && !begins)
+            folded++;
+        else
+            print_again(r, &r->parts[one->history], &one->place, 1);
+        if (folded > 0 && (next == kept->count || session_hits_begins(kept, next))) {
+            hits_print_folded(&r->out, folded);
+            folded = 0;
+        }
+    }
 }
 
 /* ---- context ---- */
@@ -379,9 +490,19 @@ static void print_context(struct search_run *r, const struct session_hits *kept)
 
 /* ---- messages, sessions, numbers ---- */
 
+/* Drops the hits beyond the limit. */
+static void cut_hits(struct search_run *r, struct session_hits *hits)
+{
+    if (hits->count <= r->choice.limit)
+        return;
+    hits->count = r->choice.limit;
+    r->cut = true;
+}
+
 static void run_messages(struct search_run *r)
 {
-    bool keeps = r->form.context || r->reverse || is_grouped(r);
+    bool keeps = r->form.context || r->reverse || r->best || is_grouped(r);
+    size_t limit = r->best ? SIZE_MAX : r->choice.limit;
     struct session_hits kept = {0};
     struct search_part *p;
     struct hit hit;
@@ -392,7 +513,7 @@ static void run_messages(struct search_run *r)
 
         if (!brief_wants(&r->brief, p->history, id))
             continue;
-        r->cut = r->count >= r->choice.limit;
+        r->cut = r->count >= limit;
         if (r->cut || r->brief.full)
             break;
         r->count++;
@@ -403,11 +524,12 @@ static void run_messages(struct search_run *r)
         else
             print(r, &p->search, &hit);
     }
-    if (r->form.context) {
+    if (r->form.context && kept.count > 0) {
         print_context(r, &kept);
     } else {
-        if (is_grouped(r))
-            session_hits_group(&kept);
+        if (is_grouped(r) || r->best)
+            session_hits_group(&kept, r->best);
+        cut_hits(r, &kept);
         print_kept(r, &kept);
     }
     session_hits_release(&kept);
@@ -528,6 +650,26 @@ static void print_session_hits(struct search_run *r, const struct session_hits *
     buf_release(&line);
 }
 
+/* Prints the sessions of the hits, those with a prompt or an answer first. */
+static void run_sessions_best(struct search_run *r)
+{
+    struct session_hits kept = {0};
+    struct search_part *p;
+    struct hit hit;
+
+    open_all(r);
+    while ((p = next_hit(r, &hit))) {
+        struct str id = hit.message->session_id;
+
+        r->count++;
+        session_hits_add(&kept, (size_t)(p - r->parts), hash_map_number(&p->sessions, &id), &hit);
+    }
+    session_hits_group(&kept, true);
+    print_session_hits(r, &kept);
+    session_hits_release(&kept);
+    close_all(r);
+}
+
 /* Removes the hits of sessions that are not to be printed. */
 static void drop_unwanted(struct search_run *r, struct search_part *p, struct session_hits *hits)
 {
@@ -578,10 +720,8 @@ static void search_part_sessions(struct search_run *r, struct search_part *p,
 /* Prints messages of sessions. */
 static void print_in_session(struct search_run *r, struct session_hits *hits)
 {
-    if (r->what == SEARCH_MESSAGES && hits->count > r->choice.limit) {
-        hits->count = r->choice.limit;
-        r->cut = true;
-    }
+    if (r->what == SEARCH_MESSAGES)
+        cut_hits(r, hits);
     r->count = hits->count;
     if (hits->count == 0 || (r->what != SEARCH_MESSAGES && r->what != SEARCH_SESSIONS))
         return;
@@ -602,22 +742,36 @@ static void run_in_session(struct search_run *r)
 
     for (size_t i = 0; i < r->count_parts; i++)
         search_part_sessions(r, &r->parts[i], &hits);
-    session_hits_group(&hits);
+    session_hits_group(&hits, r->best);
     print_in_session(r, &hits);
     session_hits_release(&hits);
 }
 
 /* ---- the run ---- */
 
+/* Prepares the query for a history. Returns false if the history is not to be searched. */
+static bool enter_query(struct search_part *p)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    struct err e = ERR_INIT;
+    int entered;
+
+    query_release(&p->query);
+    query_copy(&p->query, &p->run->query);
+    history_name_add(&name, p->history);
+    entered = query_enter(&p->query, p->history, buf_str(&name), &e);
+    if (entered < 0)
+        search_failed(p->run, &e);
+    buf_release(&name);
+    return entered > 0;
+}
+
 /* Prepares the query and the filter for a history. Returns false if it is not to be searched. */
 static bool enter(struct search_run *r, const struct history *h, struct search_part *p)
 {
     const struct filter_list *sessions = &r->choice.filter.sessions;
-    struct buf name = BUF_INIT(BUF_SMALL);
-    struct err e = ERR_INIT;
-    int entered = choose_in(&r->choice, h);
 
-    if (!entered)
+    if (!choose_in(&r->choice, h))
         return false;
     *p = (struct search_part){.run = r, .history = h, .filter = r->choice.filter};
     p->filter.sessions = (struct filter_list){0};
@@ -627,13 +781,7 @@ static bool enter(struct search_run *r, const struct history *h, struct search_p
         (void)hash_map_number(&p->named, &id);
         filter_add(&p->filter.sessions, id);
     }
-    query_copy(&p->query, &r->query);
-    history_name_add(&name, h);
-    entered = query_enter(&p->query, h, buf_str(&name), &e);
-    if (entered < 0)
-        search_failed(r, &e);
-    buf_release(&name);
-    return entered > 0;
+    return enter_query(p);
 }
 
 static void part_release(struct search_part *p)
@@ -726,13 +874,72 @@ static void report_unused(const struct search_run *r)
             warnf("no message was imported from '%.*s'", (int)tools->at[i].n, tools->at[i].p);
 }
 
-static void search_all(struct search_run *r)
+/* Returns whether sessions hold all texts, if no message does and that can be. */
+static bool sessions_hold(struct search_run *r)
 {
-    r->form.context = r->before > 0 || r->after > 0;
+    enum search_what what = r->what;
+    bool hold;
+
+    if (r->in_session || r->invert || r->what == SEARCH_SESSIONS_WITHOUT || r->wanted_count < 2)
+        return false;
+    r->in_session = true;
+    r->what = SEARCH_NOTHING;
+    run_in_session(r);
+    hold = r->count > 0;
+    r->count = 0;
+    r->in_session = false;
+    r->what = what;
+    return hold;
+}
+
+static int open_for_forms(void *ctx, size_t part, struct search *s, struct pattern *p,
+                          struct err *e)
+{
+    struct search_run *r = ctx;
+
+    r->parts[part].query.in_session = true;
+    return open_part_search(&r->parts[part], s, p, e) == 0 ? 1 : -1;
+}
+
+/* Looks for other forms of the words of the query, after a search for them without a hit. Returns
+ * whether another query is to be asked, which has taken its place; *said is what it does. */
+static bool find_forms(struct search_run *r, struct buf *said)
+{
+    struct forms f = {.text = str_of(r->query_text),
+                      .query = &r->query,
+                      .histories = r->count_parts,
+                      .together = true,
+                      .open = open_for_forms,
+                      .ctx = r};
+    struct err e = ERR_INIT;
+    bool other;
+
+    if (forms_run(&f, &e) < 0)
+        search_failed(r, &e);
+    other = f.asked.len > 0 && !r->failed;
+    if (other) {
+        buf_add_str(said, buf_str(&f.said));
+        buf_init(&r->asked, SIZE_MAX);
+        buf_add_str(&r->asked, buf_str(&f.asked));
+    }
+    forms_release(&f);
+    if (!other)
+        return false;
+    search_merge_release(&r->merge);
+    search_run_set_texts(r, buf_c(&r->asked));
+    for (size_t i = 0; i < r->count_parts; i++)
+        (void)enter_query(&r->parts[i]);
+    return true;
+}
+
+static void search_once(struct search_run *r)
+{
     if (r->in_session) {
         run_in_session(r);
     } else if (r->what == SEARCH_COUNT || r->what == SEARCH_NOTHING) {
         run_count(r);
+    } else if (r->what == SEARCH_SESSIONS && r->best) {
+        run_sessions_best(r);
     } else if (r->what == SEARCH_SESSIONS) {
         open_all(r);
         list_sessions(r, false);
@@ -742,27 +949,35 @@ static void search_all(struct search_run *r)
     } else {
         run_messages(r);
     }
-    if (!r->nearly || r->count > 0 || r->wanted_count < 2 || r->failed)
-        return;
-    /* Searches again for the sessions that hold all texts but one. */
+}
+
+/* Searches again, for the sessions that hold all texts but one. */
+static void run_nearly(struct search_run *r)
+{
     r->may_lack = 1;
     run_in_session(r);
     if (r->count > 0 && !r->choice.common.quiet)
         warnf("no session has all of the texts; these have all but one");
 }
 
-/* After a search for several texts without a hit, says on a terminal that sessions hold all of
- * them, if that is so. */
-static void hint_sessions(struct search_run *r)
+static void search_all(struct search_run *r)
 {
-    if (r->pattern.group == 0 || r->in_session || r->invert || r->what == SEARCH_SESSIONS_WITHOUT ||
-        !isatty(STDERR_FILENO))
-        return;
-    r->in_session = true;
-    r->what = SEARCH_NOTHING;
-    run_in_session(r);
-    if (r->count > 0)
-        hintf(false, "no message has all of the texts; --in-session finds the sessions that do");
+    struct buf said = BUF_INIT(BUF_LINE);
+
+    r->form.context = r->before > 0 || r->after > 0;
+    search_once(r);
+    r->sessions_hold =
+        r->count == 0 && !r->failed && (r->query_text || isatty(STDERR_FILENO)) && sessions_hold(r);
+    if (r->count == 0 && !r->failed && r->query_text && !r->invert && !r->sessions_hold &&
+        r->what != SEARCH_NOTHING && r->what != SEARCH_SESSIONS_WITHOUT && find_forms(r, &said)) {
+        search_once(r);
+        r->sessions_hold = r->count == 0 && sessions_hold(r);
+    }
+    if (r->nearly && r->count == 0 && r->wanted_count > 1 && !r->failed)
+        run_nearly(r);
+    if (said.len > 0 && r->count > 0)
+        warnf("%s", buf_c(&said));
+    buf_release(&said);
 }
 
 int search_run_histories(struct search_run *r)
@@ -790,13 +1005,16 @@ int search_run_histories(struct search_run *r)
     if (!found && !r->failed && searched && !r->choice.common.quiet) {
         report_unused(r);
         choose_hint_others(&r->choice);
-        hint_sessions(r);
+        if (r->sessions_hold)
+            hintf(false,
+                  "no message has all of the texts; --in-session finds the sessions that do");
     }
     update_indexes(r);
     for (size_t i = 0; i < r->count_parts; i++)
         part_release(&r->parts[i]);
     free(r->parts);
     search_merge_release(&r->merge);
+    buf_release(&r->asked);
     /* As in grep, an error counts more than a hit, except with --quiet. */
     if (r->failed && !(r->what == SEARCH_NOTHING && found))
         return exit_code(ERR_FAILURE);

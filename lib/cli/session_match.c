@@ -10,6 +10,7 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/history/message.h"
 #include "chathist/history/scan.h"
+#include "chathist/search/forms.h"
 #include "chathist/search/query.h"
 #include "chathist/search/search.h"
 
@@ -154,6 +155,53 @@ void session_match_query(struct choice *c, const char *query)
     }
     match_close(&m);
     c->match = query;
+}
+
+/* The histories in which other forms of the words are looked for. */
+struct forms_in {
+    const struct choice *choice;
+    struct query query; /* of the history that was opened last */
+};
+
+static int open_for_forms(void *ctx, size_t history, struct search *s, struct pattern *p,
+                          struct err *e)
+{
+    struct forms_in *in = ctx;
+    const struct history *h = &in->choice->histories.at[history];
+    struct buf name = BUF_INIT(BUF_SMALL);
+    int result;
+
+    history_name_add(&name, h);
+    result = query_enter(&in->query, h, buf_str(&name), e);
+    buf_release(&name);
+    if (result <= 0 || search_open(s, h->dir_fd, h->path, p, NULL, e) < 0)
+        return result == 0 ? 0 : -1;
+    s->history = h;
+    s->query = &in->query;
+    return 1;
+}
+
+int session_match_forms(const struct choice *c, struct buf *asked, struct buf *said, struct err *e)
+{
+    struct forms_in in = {.choice = c};
+    struct forms f = {.text = str_of(c->match),
+                      .query = &in.query,
+                      .histories = c->histories.count,
+                      .open = open_for_forms,
+                      .ctx = &in};
+    int result;
+
+    if (query_parse(&in.query, f.text, c->config.now, e) < 0)
+        return -1;
+    in.query.in_session = true;
+    result = forms_run(&f, e);
+    if (result == 0) {
+        buf_set(asked, buf_str(&f.asked));
+        buf_set(said, buf_str(&f.said));
+    }
+    forms_release(&f);
+    query_release(&in.query);
+    return result;
 }
 
 /* ---- the list ---- */

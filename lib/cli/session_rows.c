@@ -123,15 +123,11 @@ static int load_remote(struct session_rows *r, struct choice *c, struct err *e)
     return 0;
 }
 
-int session_rows_load(struct session_rows *r, struct choice *c, struct err *e)
+static int load_lists(struct session_rows *r, struct choice *c, struct err *e)
 {
     size_t most = r->by == ROWS_LAST && !r->reverse ? r->limit : SIZE_MAX;
     int result = 0;
 
-    if (c->remote)
-        return load_remote(r, c, e);
-    choose_open(c, &(struct choose_want){.reach = CHOOSE_ONE});
-    r->lists = mem_zalloc(c->histories.count * sizeof *r->lists);
     for (size_t i = 0; i < c->histories.count && result == 0; i++) {
         result = session_match_list(c, &r->lists[i], &c->histories.at[i], r->id, most, e);
         if (result == 0)
@@ -142,11 +138,47 @@ int session_rows_load(struct session_rows *r, struct choice *c, struct err *e)
     return result;
 }
 
+/* Loads the lists again with other forms of the words of --match, if there are any. */
+static int load_forms(struct session_rows *r, struct choice *c, struct err *e)
+{
+    const char *match = c->match;
+    struct buf asked = BUF_INIT(SIZE_MAX);
+    int result = session_match_forms(c, &asked, &r->said, e);
+
+    if (result == 0 && asked.len > 0) {
+        for (size_t i = 0; i < c->histories.count; i++)
+            session_list_release(&r->lists[i]);
+        c->match = buf_c(&asked);
+        result = load_lists(r, c, e);
+        c->match = match;
+    }
+    if (r->count == 0)
+        buf_clear(&r->said);
+    buf_release(&asked);
+    return result;
+}
+
+int session_rows_load(struct session_rows *r, struct choice *c, struct err *e)
+{
+    int result;
+
+    buf_init(&r->said, SIZE_MAX);
+    if (c->remote)
+        return load_remote(r, c, e);
+    choose_open(c, &(struct choose_want){.reach = CHOOSE_ONE});
+    r->lists = mem_zalloc(c->histories.count * sizeof *r->lists);
+    result = load_lists(r, c, e);
+    if (result == 0 && r->count == 0 && c->match)
+        result = load_forms(r, c, e);
+    return result;
+}
+
 void session_rows_release(struct session_rows *r, size_t histories)
 {
     for (size_t i = 0; r->lists && i < histories; i++)
         session_list_release(&r->lists[i]);
     free(r->lists);
     free(r->at);
+    buf_release(&r->said);
     *r = (struct session_rows){0};
 }

@@ -104,12 +104,13 @@ static bool message_in_time(const struct filter *f, const struct message *m)
 bool filter_is_empty(const struct filter *f)
 {
     return !f->roles.count && !f->sessions.count && !f->models.count && !f->files.count &&
-           !f->tools.count && !f->has_since && !f->has_until;
+           !f->tools.count && !f->has_since && !f->has_until && f->results == FILTER_ANY;
 }
 
 bool filter_match(const struct filter *f, const struct message *m)
 {
     return (f->roles.count == 0 || filter_has(&f->roles, m->role_text)) &&
+           (f->results == FILTER_ANY || (m->role == ROLE_TOOL) == (f->results == FILTER_RESULTS)) &&
            (f->sessions.count == 0 || filter_has(&f->sessions, m->session_id)) &&
            (f->models.count == 0 || has_model(f, m)) &&
            (f->files.count == 0 || names_file(f, m->field[FIELD_FILES]) ||

@@ -27,6 +27,7 @@
 #include "chathist/history/session.h"
 #include "chathist/history/session_list.h"
 #include "chathist/history/thread.h"
+#include "chathist/search/query.h"
 #include "chathist/terminal/clipboard.h"
 #include "repl/sessions.h"
 
@@ -697,6 +698,9 @@ static void help_line(struct repl *r, const struct repl_command *c)
     out_style(r->out, STYLE_NONE);
     buf_clear(&line);
     buf_addf(&line, "%*s  %s\n", width < HELP_COLUMN ? (int)(HELP_COLUMN - width) : 0, "", c->help);
+    if (c->run == repl_search)
+        buf_addf(&line, "%*s%s\n%*s%s\n", HELP_COLUMN + 2, "", QUERY_HELP_WORDS, HELP_COLUMN + 2,
+                 "", QUERY_HELP_FIELDS);
     out_raw(r->out, buf_str(&line));
     buf_release(&line);
 }
@@ -818,9 +822,8 @@ static void offer_templates(struct repl *r, struct line_words *words, struct str
 /* Offers the fields of a query for its last word, and the roles. */
 static void offer_fields(struct repl *r, struct line_words *words, struct str typed)
 {
-    static const char *const fields[] = {"role:user", "role:assistant", "role:system", "role:tool",
-                                         "since:",    "until:",         "model:",      "file:",
-                                         "tool:",     "title:",         "session:",    "id:"};
+    static const char *const roles[] = {"role:user", "role:assistant", "role:system", "role:tool"};
+    struct buf field = BUF_INIT(BUF_SMALL);
     size_t n = typed.n;
 
     (void)r;
@@ -828,8 +831,15 @@ static void offer_fields(struct repl *r, struct line_words *words, struct str ty
         n--;
     words->from += n;
     typed = str_skip(typed, n);
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        line_offer(words, typed, str_of(fields[i]));
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        line_offer(words, typed, str_of(roles[i]));
+    for (size_t i = 0; query_field(i); i++) {
+        buf_clear(&field);
+        buf_addf(&field, "%s:", query_field(i));
+        if (!str_eq_c(buf_str(&field), "role:"))
+            line_offer(words, typed, buf_str(&field));
+    }
+    buf_release(&field);
 }
 
 static bool is_dot(struct str path)

@@ -30,6 +30,7 @@
 #include "chathist/history/session.h"
 #include "chathist/history/stats.h"
 #include "chathist/history/thread.h"
+#include "chathist/search/forms.h"
 #include "chathist/search/query.h"
 #include "chathist/search/session_search.h"
 
@@ -96,7 +97,9 @@ struct looking {
     struct query query;
     struct pattern pattern; /* all words in one message */
     struct session_texts texts;
-    bool more; /* there are more hits than are listed */
+    bool open;            /* the query was read */
+    bool more;            /* there are more hits than are listed */
+    struct filter filter; /* of the next search that is opened */
     const atomic_bool *cancel;
 };
 
@@ -105,7 +108,7 @@ static int open_here(void *looking, struct search *s, struct pattern *p, struct 
     struct looking *l = looking;
     struct history *h = l->r->chat->history;
 
-    if (search_open(s, h->dir_fd, h->path, p, NULL, e) < 0)
+    if (search_open(s, h->dir_fd, h->path, p, &l->filter, e) < 0)
         return -1;
     s->query = &l->query;
     s->history = h;
@@ -127,16 +130,19 @@ static bool print_hit(struct looking *l, const struct hit *hit)
     return true;
 }
 
-/* Prints the messages that hold everything, the newest first. Returns -1 with *e set after an
- * error. */
-static int print_hits(struct looking *l, struct err *e)
+/* Prints the messages that hold everything, the newest first: of all, of those that are no results
+ * of tools, or of these. Returns -1 with *e set after an error. */
+static int print_hits(struct looking *l, enum filter_results results, struct err *e)
 {
     struct repl *r = l->r;
     struct search search;
     struct hit hit;
-    int found = 0;
+    int found = 0, result;
 
-    if (open_here(l, &search, &l->pattern, e) < 0)
+    l->filter.results = results;
+    result = open_here(l, &search, &l->pattern, e);
+    l->filter.results = FILTER_ANY;
+    if (result < 0)
         return -1;
     while ((found = search_next(&search, &hit, e)) > 0 && print_hit(l, &hit))
         continue;
@@ -173,6 +179,7 @@ static int print_found_sessions(struct looking *l, size_t may_lack, struct err *
     struct session_search of = {.wanted = l->texts.at,
                                 .wanted_count = l->texts.count,
                                 .may_lack = may_lack,
+                                .best = true,
                                 .query = &l->query,
                                 .newest_only = true,
                                 .open = open_here,
@@ -188,26 +195,109 @@ static int print_found_sessions(struct looking *l, size_t may_lack, struct err *
     return result;
 }
 
-/* Lists what a query finds. Returns -1 with *e set after an error. */
-static int list_found(struct looking *l, struct err *e)
+static void drop_query(struct looking *l)
 {
-    struct repl *r = l->r;
-    struct history h = *r->chat->history;
+    session_texts_release(&l->texts);
+    pattern_release(&l->pattern);
+    query_release(&l->query);
+}
+
+/* Reads a query for the history. Returns 1; 0 if the query excludes it; -1 with *e set and nothing
+ * to release. */
+static int read_query(struct looking *l, struct str text, struct err *e)
+{
+    struct history h = *l->r->chat->history;
     struct buf name = BUF_INIT(BUF_LINE);
     int result;
 
-    words_release(&r->listed);
+    if (query_open(&l->query, &l->pattern, text, time_now(), e) < 0)
+        return -1;
+    l->texts = (struct session_texts){0};
     h.cancel = l->cancel;
     history_name_add(&name, &h);
     result = query_enter(&l->query, &h, buf_str(&name), e);
     buf_release(&name);
+    if (result < 0 || session_texts_of(&l->texts, &l->query, e) < 0) {
+        drop_query(l);
+        return -1;
+    }
+    return result;
+}
+
+/* Returns whether nothing was found yet, and the search is to go on. */
+static bool wants_more(const struct looking *l, int result)
+{
+    return result >= 0 && l->r->listed.count == 0 && !atomic_load(l->cancel);
+}
+
+/* Lists the messages, or else the sessions, that hold all words. Returns -1 with *e set after an
+ * error. */
+static int list_all_words(struct looking *l, struct err *e)
+{
+    bool apart = l->texts.count > 1;
+    int result = print_hits(l, apart ? FILTER_NO_RESULTS : FILTER_ANY, e);
+
+    if (apart && result >= 0 && !l->more && !atomic_load(l->cancel))
+        result = print_hits(l, FILTER_RESULTS, e);
+    if (wants_more(l, result) && session_texts_help(&l->texts, &l->query, 0))
+        result = print_found_sessions(l, 0, e);
+    return result;
+}
+
+static int open_for_forms(void *looking, size_t history, struct search *s, struct pattern *p,
+                          struct err *e)
+{
+    struct looking *l = looking;
+
+    (void)history;
+    l->query.in_session = true;
+    return open_here(l, s, p, e) == 0 ? 1 : -1;
+}
+
+/* Lists what the query finds with other forms of its words, if there are any; then the query is
+ * that one. Returns -1 with *e set after an error. */
+static int list_forms(struct looking *l, struct str text, struct err *e)
+{
+    struct forms f = {.text = text,
+                      .query = &l->query,
+                      .histories = 1,
+                      .together = true,
+                      .open = open_for_forms,
+                      .ctx = l};
+    struct buf asked = BUF_INIT(SIZE_MAX);
+    int result = forms_run(&f, e);
+
+    l->query.in_session = false;
+    if (result == 0 && f.asked.len > 0 && !atomic_load(l->cancel)) {
+        repl_say(l->r, "%s:", buf_c(&f.said));
+        buf_add_str(&asked, buf_str(&f.asked));
+    }
+    forms_release(&f);
+    if (asked.len > 0) {
+        drop_query(l);
+        l->open = false;
+        result = read_query(l, buf_str(&asked), e);
+        l->open = result >= 0;
+        result = result > 0 ? list_all_words(l, e) : result;
+    }
+    buf_release(&asked);
+    return result;
+}
+
+/* Lists what a query finds. Returns -1 with *e set after an error. */
+static int list_found(struct looking *l, struct str text, struct err *e)
+{
+    int result = read_query(l, text, e);
+
+    l->open = result >= 0;
+    words_release(&l->r->listed);
     if (result <= 0)
         return result;
-    result = print_hits(l, e);
-    for (size_t lack = 0; lack < 2 && result >= 0; lack++)
-        if (r->listed.count == 0 && session_texts_help(&l->texts, &l->query, lack) &&
-            !atomic_load(l->cancel))
-            result = print_found_sessions(l, lack, e);
+    result = list_all_words(l, e);
+    if (wants_more(l, result))
+        result = list_forms(l, text, e);
+    if (wants_more(l, result) && session_texts_help(&l->texts, &l->query, 1))
+        result = print_found_sessions(l, 1, e);
     return result;
 }
 
@@ -221,14 +311,8 @@ void repl_search(struct repl *r, struct str text)
         warnf("no query: try '/search WORD...'");
         return;
     }
-    if (query_open(&l.query, &l.pattern, text, time_now(), &e) < 0) {
-        repl_report(&e);
-        return;
-    }
     line_signals_forget();
-    result = session_texts_of(&l.texts, &l.query, &e);
-    if (result == 0)
-        result = list_found(&l, &e);
+    result = list_found(&l, text, &e);
     if (atomic_load(l.cancel)) {
         repl_set_interrupt(r, line_signals_fatal() ? line_signals_fatal() : SIGINT);
         err_release(&e);
@@ -239,9 +323,8 @@ void repl_search(struct repl *r, struct str text)
     } else {
         repl_say(r, "%s/load N continues the session of one", l.more ? "there are more; " : "");
     }
-    session_texts_release(&l.texts);
-    pattern_release(&l.pattern);
-    query_release(&l.query);
+    if (l.open)
+        drop_query(&l);
 }
 
 /* ---- /load ---- */

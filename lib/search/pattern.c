@@ -220,6 +220,10 @@ bool pattern_literals(const struct pattern *p, bool wide, struct literal_scan *s
     struct clause c;
 
     literal_scan_init(s, wide);
+    if (p->bare.n > 0) {
+        skip_query_add(q, p->bare);
+        skip_query_end(q);
+    }
     for (unsigned group = 0; group <= p->group; group++) {
         for (size_t number = 0; find_clause(&c, p, group, number); number++) {
             offer(&c, wide, s);

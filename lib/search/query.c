@@ -26,16 +26,28 @@ enum kind {
     KIND_WORDS = KIND_COUNT, /* no field: a word or a phrase */
 };
 
-static const char *const names[KIND_COUNT] = {
-    [KIND_ROLE] = "role",       [KIND_SINCE] = "since", [KIND_UNTIL] = "until",
-    [KIND_MODEL] = "model",     [KIND_FROM] = "from",   [KIND_FILE] = "file",
-    [KIND_TOOL] = "tool",       [KIND_TITLE] = "title", [KIND_REPO] = "repo",
-    [KIND_SESSION] = "session", [KIND_ID] = "id",
+static const struct field_name {
+    const char *name;
+    enum kind kind;
+} names[] = {
+    {"role", KIND_ROLE},       {"since", KIND_SINCE}, {"after", KIND_SINCE}, {"until", KIND_UNTIL},
+    {"before", KIND_UNTIL},    {"model", KIND_MODEL}, {"from", KIND_FROM},   {"file", KIND_FILE},
+    {"tool", KIND_TOOL},       {"title", KIND_TITLE}, {"repo", KIND_REPO},   {"in", KIND_REPO},
+    {"session", KIND_SESSION}, {"id", KIND_ID},
 };
+#define NAMES (sizeof names / sizeof *names)
+
+const char *query_field(size_t number)
+{
+    return number < NAMES ? names[number].name : NULL;
+}
 
 struct query_term {
     enum kind kind;
+    const char *name; /* of the field, as it was typed */
     bool unwanted;
+    bool expression;          /* a regular expression, not a word */
+    size_t at, n;             /* where it is in the query; a word without quotes is its own text */
     struct buf text;          /* the word, or the value of the field in the form of fold_value */
     int64_t time;             /* the value of since: or until:, in microseconds */
     struct hash_map sessions; /* whose title matches, in the history that was entered */
@@ -289,24 +301,76 @@ int query_enter(struct query *q, const struct history *h, struct str repo, struc
 
 /* ---- parsing ---- */
 
-/* Removes the name of a field and its colon from the text. Returns KIND_WORDS, and removes nothing,
- * if it begins with none. */
-static enum kind cut_field(struct str *text)
+static size_t term_end(struct str text)
+{
+    size_t n = 0;
+
+    while (n < text.n && !ascii_is_space(text.p[n]))
+        n++;
+    return n;
+}
+
+/* Returns whether a term that begins with an unknown name and a colon was meant as a field. That is
+ * not so in `C:`, `https://`, `std::` and `localhost:80`. */
+static bool names_no_field(struct str term, size_t name)
+{
+    struct str value = {term.p + name + 1, term.n - name - 1};
+    size_t digits = 0;
+
+    while (digits < value.n && ascii_is_digit(value.p[digits]))
+        digits++;
+    return name > 1 && digits < value.n &&
+           (digits > 0 || ascii_is_letter(*value.p) || *value.p == '"' || (*value.p & 0x80));
+}
+
+/* Sets *e to what is wrong with a name that no field has, and to those that there are. */
+static int refuse_name(struct str name, struct err *e)
+{
+    struct buf all = BUF_INIT(BUF_SMALL);
+
+    for (size_t i = 0; i < NAMES; i++)
+        buf_addf(&all, "%s%s:", i > 0 ? " " : "", names[i].name);
+    err_set(e, ERR_USAGE, "no field '%.*s:' (%s); a text with a colon needs quotes", (int)name.n,
+            name.p, buf_c(&all));
+    buf_release(&all);
+    return -1;
+}
+
+/* Removes the name of a field and its colon from the text, and sets the kind of the term. It is
+ * KIND_WORDS, and nothing is removed, if the text begins with none. Returns 0, or -1 with *e set. */
+static int cut_field(struct str *text, struct query_term *t, struct err *e)
 {
     struct buf lower = BUF_INIT(BUF_SMALL);
-    size_t n = 0, kind = 0;
+    size_t n = 0, i = 0;
 
     while (n < text->n && ascii_is_letter(text->p[n]))
         n++;
     if (n == text->n || text->p[n] != ':')
-        return KIND_WORDS;
+        return 0;
     utf8_add_folded(&lower, (struct str){text->p, n});
-    while (kind < KIND_COUNT && !str_eq_c(buf_str(&lower), names[kind]))
-        kind++;
+    while (i < NAMES && !str_eq_c(buf_str(&lower), names[i].name))
+        i++;
     buf_release(&lower);
-    if (kind != KIND_WORDS)
-        *text = str_skip(*text, n + 1);
-    return (enum kind)kind;
+    if (i == NAMES)
+        return names_no_field((struct str){text->p, term_end(*text)}, n)
+                   ? refuse_name((struct str){text->p, n}, e)
+                   : 0;
+    t->kind = names[i].kind;
+    t->name = names[i].name;
+    *text = str_skip(*text, n + 1);
+    return 0;
+}
+
+/* Removes an expression between slashes and adds it to `out`. Returns false if there is none. */
+static bool cut_expression(struct str *text, struct buf *out)
+{
+    size_t n = term_end(*text);
+
+    if (n < 3 || text->p[0] != '/' || text->p[n - 1] != '/')
+        return false;
+    buf_add(out, text->p + 1, n - 2);
+    *text = str_skip(*text, n);
+    return true;
 }
 
 /* Removes the rest of a term and adds it to `out` without its quotes and backslashes. */
@@ -335,11 +399,11 @@ static int set_time_value(struct query_term *t, struct str value, int64_t now, s
     int64_t first, last;
 
     if (t->unwanted)
-        return err_set(e, ERR_USAGE, "'-%s:' is not possible: %s: is its opposite", names[t->kind],
-                       names[t->kind == KIND_SINCE ? KIND_UNTIL : KIND_SINCE]);
+        return err_set(e, ERR_USAGE, "'-%s:' is not possible: %s: is its opposite", t->name,
+                       t->kind == KIND_SINCE ? "until" : "since");
     if (!time_parse_when(value, now, &first, &last))
         return err_set(e, ERR_USAGE, "bad time '%.*s' for %s: a date, yesterday or 7d is expected",
-                       (int)value.n, value.p, names[t->kind]);
+                       (int)value.n, value.p, t->name);
     t->time = t->kind == KIND_SINCE ? first : last;
     return 0;
 }
@@ -347,11 +411,16 @@ static int set_time_value(struct query_term *t, struct str value, int64_t now, s
 /* Sets the text of a term. Returns 1; 0 if it has none; -1 with *e set. */
 static int set_term_value(struct query_term *t, struct str value, int64_t now, struct err *e)
 {
-    value = str_trim(value);
+    struct regex *regex = t->expression ? regex_new(value, true, false, e) : NULL;
+
+    if (t->expression && !regex)
+        return -1;
+    regex_free(regex);
+    value = t->expression ? value : str_trim(value);
     if (t->kind == KIND_WORDS)
         buf_add_str(&t->text, value);
     else if (value.n == 0)
-        return err_set(e, ERR_USAGE, "'%s:' needs a value", names[t->kind]);
+        return err_set(e, ERR_USAGE, "'%s:' needs a value", t->name);
     else if (t->kind != KIND_SINCE && t->kind != KIND_UNTIL)
         fold_value(&t->text, value);
     else if (set_time_value(t, value, now, e) < 0)
@@ -366,16 +435,19 @@ static int cut_term(struct str *text, int64_t now, struct query_term *t, struct 
     bool hyphens = str_starts(*text, STR("--"));
     int result;
 
-    *t = (struct query_term){.text = BUF_INIT(SIZE_MAX), .kind = KIND_WORDS};
+    *t = (struct query_term){.text = BUF_INIT(SIZE_MAX), .kind = KIND_WORDS, .n = text->n};
     if (text->n > 1 && text->p[0] == '-' && !hyphens && !ascii_is_space(text->p[1])) {
         t->unwanted = true;
         *text = str_skip(*text, 1);
     }
-    if (!hyphens)
-        t->kind = cut_field(text);
-    cut_value(text, t->kind == KIND_WORDS, &value);
+    result = hyphens ? 0 : cut_field(text, t, e);
+    t->expression = t->kind == KIND_WORDS && cut_expression(text, &value);
+    if (!t->expression)
+        cut_value(text, t->kind == KIND_WORDS, &value);
+    t->n -= text->n;
     utf8_add_repaired(&repaired, buf_str(&value));
-    result = set_term_value(t, buf_str(&repaired), now, e);
+    if (result == 0)
+        result = set_term_value(t, buf_str(&repaired), now, e);
     if (result <= 0)
         buf_release(&t->text);
     buf_release(&value);
@@ -462,7 +534,10 @@ static int add_term_to(const struct query_term *t, struct pattern *p, struct err
     bool regex = p->regex;
     int result;
 
-    add_expression(&expression, buf_str(&t->text));
+    if (t->expression)
+        buf_add_str(&expression, buf_str(&t->text));
+    else
+        add_expression(&expression, buf_str(&t->text));
     p->regex = true;
     result = pattern_add(p, buf_str(&expression), e);
     if (result < 0)
@@ -474,18 +549,22 @@ static int add_term_to(const struct query_term *t, struct pattern *p, struct err
 
 int query_parse(struct query *q, struct str text, int64_t now, struct err *e)
 {
+    const char *begin = text.p;
     struct query_term t;
 
     *q = (struct query){0};
     pattern_init(&q->unwanted);
     for (;;) {
+        size_t at;
         int result;
 
         while (text.n > 0 && ascii_is_space(text.p[0]))
             text = str_skip(text, 1);
         if (text.n == 0)
             return 0;
+        at = (size_t)(text.p - begin);
         result = cut_term(&text, now, &t, e);
+        t.at = at;
         if (result > 0) {
             q->terms = mem_grow(q->terms, &q->cap, q->count + 1, sizeof *q->terms);
             q->terms[q->count++] = t;
@@ -507,8 +586,14 @@ void query_copy(struct query *to, const struct query *from)
     for (; to->count < from->count; to->count++) {
         const struct query_term *t = &from->terms[to->count];
 
-        to->terms[to->count] = (struct query_term){
-            .kind = t->kind, .unwanted = t->unwanted, .text = BUF_INIT(SIZE_MAX), .time = t->time};
+        to->terms[to->count] = (struct query_term){.kind = t->kind,
+                                                   .name = t->name,
+                                                   .unwanted = t->unwanted,
+                                                   .expression = t->expression,
+                                                   .at = t->at,
+                                                   .n = t->n,
+                                                   .text = BUF_INIT(SIZE_MAX),
+                                                   .time = t->time};
         buf_add_str(&to->terms[to->count].text, buf_str(&t->text));
     }
 }
@@ -553,13 +638,28 @@ size_t query_words(const struct query *q)
     return count;
 }
 
+/* Returns the wanted word of that number. */
+static const struct query_term *word_at(const struct query *q, size_t number)
+{
+    const struct query_term *t = q->terms;
+
+    while (t->kind != KIND_WORDS || t->unwanted || number-- > 0)
+        t++;
+    return t;
+}
+
 int query_add_word(const struct query *q, size_t number, struct pattern *p, struct err *e)
 {
-    size_t i = 0;
+    return add_term_to(word_at(q, number), p, e);
+}
 
-    while (q->terms[i].kind != KIND_WORDS || q->terms[i].unwanted || number-- > 0)
-        i++;
-    return add_term_to(&q->terms[i], p, e);
+struct str query_word(const struct query *q, size_t number, size_t *at, size_t *n)
+{
+    const struct query_term *t = word_at(q, number);
+
+    *at = t->at;
+    *n = t->n;
+    return t->expression || t->text.len != t->n ? STR("") : buf_str(&t->text);
 }
 
 int query_add_words(const struct query *q, struct pattern *p, struct err *e)

@@ -19,7 +19,8 @@ void session_hits_add(struct session_hits *h, size_t history, size_t session, co
     *push_hit(h, 1) =
         (struct session_hit){.place = {hit->line.at, hit->line.text.n, hit->found, hit->time},
                              .history = history,
-                             .session = session};
+                             .session = session,
+                             .result = hit->message->role == ROLE_TOOL};
 }
 
 void session_hits_add_all(struct session_hits *h, const struct session_hits *other)
@@ -51,15 +52,40 @@ static int by_session(const void *a, const void *b)
     return newer(&x->place, &y->place);
 }
 
-static int newest_session_first(const void *a, const void *b)
+static int by_session_best(const void *a, const void *b)
 {
     const struct session_hit *x = a, *y = b;
 
-    int order;
+    if (x->history == y->history && x->session == y->session && x->result != y->result)
+        return x->result ? 1 : -1;
+    return by_session(a, b);
+}
 
-    if (x->newest.time == y->newest.time && x->history != y->history)
+/* Compares sessions, but not the hits of one. */
+static int compare_sessions(const struct session_hit *x, const struct session_hit *y)
+{
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    if (x->first.time == y->first.time && x->history != y->history)
         return x->history < y->history ? -1 : 1;
-    order = newer(&x->newest, &y->newest);
+    return newer(&x->first, &y->first);
+}
+
+static int newest_session_first(const void *a, const void *b)
+{
+    const struct session_hit *x = a, *y = b;
+    int order = compare_sessions(x, y);
+
+    return order != 0 ? order : newer(&x->place, &y->place);
+}
+
+static int best_session_first(const void *a, const void *b)
+{
+    const struct session_hit *x = a, *y = b;
+    int order = compare_sessions(x, y);
+
+    if (order == 0 && x->result != y->result)
+        return x->result ? 1 : -1;
     return order != 0 ? order : newer(&x->place, &y->place);
 }
 
@@ -70,14 +96,23 @@ bool session_hits_begins(const struct session_hits *h, size_t number)
     return number == 0 || one[-1].history != one->history || one[-1].session != one->session;
 }
 
-void session_hits_group(struct session_hits *h)
+void session_hits_group(struct session_hits *h, bool best)
 {
     if (h->count == 0)
         return;
-    qsort(h->at, h->count, sizeof *h->at, by_session);
-    for (size_t i = 0; i < h->count; i++)
-        h->at[i].newest = session_hits_begins(h, i) ? h->at[i].place : h->at[i - 1].newest;
-    qsort(h->at, h->count, sizeof *h->at, newest_session_first);
+    qsort(h->at, h->count, sizeof *h->at, best ? by_session_best : by_session);
+    for (size_t i = 0; i < h->count; i++) {
+        struct session_hit *one = &h->at[i];
+
+        if (!session_hits_begins(h, i)) {
+            one->first = one[-1].first;
+            one->rank = one[-1].rank;
+        } else {
+            one->first = one->place;
+            one->rank = one->rank / 2 * 2 + (best && one->result);
+        }
+    }
+    qsort(h->at, h->count, sizeof *h->at, best ? best_session_first : newest_session_first);
 }
 
 /* ---- texts ---- */
@@ -228,11 +263,13 @@ static int run_step(struct session_search *g, struct pattern *pattern, struct er
         g->search.any_order = g->step > g->wanted_count;
     g->opened = true;
     while ((found = next_in_text(g, &g->search, &hit, e)) == 1) {
-        if (g->step < g->wanted_count)
+        if (g->step < g->wanted_count) {
+            g->common[g->step]++;
             add_text_of_step(g, &hit);
-        else if (g->step == g->wanted_count)
+        }
+        if (g->step == g->wanted_count)
             check_session_fields(g, &hit);
-        else if ((held = held_by(g, &hit, false)))
+        else if (g->step > g->wanted_count && (held = held_by(g, &hit, false)))
             held->refused = true;
     }
     if (found == SEARCH_PAUSED)
@@ -247,6 +284,19 @@ static int run_step(struct session_search *g, struct pattern *pattern, struct er
     return found;
 }
 
+/* Returns how many texts are in more messages than one that a session lacks, so that a session
+ * without a common word counts more than one without a rare word. */
+static size_t rank_without(const struct session_search *g, uint64_t texts)
+{
+    size_t rank = 0, lacked = 0;
+
+    while (lacked < g->wanted_count && texts >> lacked & 1)
+        lacked++;
+    for (size_t i = 0; lacked < g->wanted_count && i < g->wanted_count; i++)
+        rank += g->common[i] > g->common[lacked];
+    return rank;
+}
+
 /* Keeps the hits of the sessions that hold enough, each once, in their order. */
 static void select_sessions(struct session_search *g)
 {
@@ -254,15 +304,18 @@ static void select_sessions(struct session_search *g)
     struct session_hits *k = &g->hits;
     size_t count = 0;
 
-    session_hits_group(k);
+    session_hits_group(k, false);
     for (size_t i = 0; i < k->count; i++) {
         const struct session_held *held = &g->held[k->at[i].session];
+
+        k->at[i].rank = rank_without(g, held->texts) * 2;
 
         if (missing(held->texts, g->wanted_count) <= g->may_lack && held->fields == needs &&
             !held->refused && (count == 0 || k->at[count - 1].place.at != k->at[i].place.at))
             k->at[count++] = k->at[i];
     }
     k->count = count;
+    session_hits_group(k, g->best);
 }
 
 int session_search_run(struct session_search *g, struct err *e)

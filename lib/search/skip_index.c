@@ -175,7 +175,8 @@ static size_t row_of(uint32_t gram)
 
 void skip_mark(unsigned char marks[SKIP_ROWS], unsigned char bit, struct str text)
 {
-    struct buf folded = BUF_INIT(SIZE_MAX);
+    struct buf folded = BUF_INIT(SIZE_MAX), unmarked = BUF_INIT(SIZE_MAX);
+    struct str grams;
     uint32_t gram = 0;
     size_t seen = 0;
 
@@ -185,15 +186,22 @@ void skip_mark(unsigned char marks[SKIP_ROWS], unsigned char bit, struct str tex
         while (utf8_inside(text, n))
             n++;
         buf_clear(&folded);
+        buf_clear(&unmarked);
         utf8_add_folded(&folded, (struct str){text.p, n});
-        for (size_t i = 0; i < folded.len; i++) {
-            gram = gram << 8 | (unsigned char)folded.data[i];
+        grams = buf_str(&folded);
+        if (utf8_ascii(grams) < grams.n) {
+            utf8_add_unmarked(&unmarked, grams);
+            grams = buf_str(&unmarked);
+        }
+        for (size_t i = 0; i < grams.n; i++) {
+            gram = gram << 8 | (unsigned char)grams.p[i];
             if (++seen >= GRAM)
                 marks[row_of(gram)] |= bit;
         }
         text = str_skip(text, n);
     }
     buf_release(&folded);
+    buf_release(&unmarked);
 }
 
 struct skip_rows {

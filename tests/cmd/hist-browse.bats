@@ -113,7 +113,7 @@ is_as_left() {
     worked
     terminal 80x10
     browse
-    screen_is '>                                                                            1/3
+    screen_is '> retry "a phrase" -word since:7d file:main.c                                1/3
 ─ sessions ─────────────────────── now  1/1 ────────────────────────────────────
 24-03-01    1  write tests      │ user  2024-03-01 10:00
 24-02-01    4  fix config.c     │ write tests
@@ -124,7 +124,7 @@ is_as_left() {
                                 │
 type to search  F1 help  Enter open  Tab panel  ^O load  Esc close'
     keys Down
-    screen_is '>                                                                            2/3
+    screen_is '> retry "a phrase" -word since:7d file:main.c                                2/3
 ─ sessions ─────────────────────── fix  1/4 ────────────────────────────────────
 24-03-01    1  write tests      │ user  2024-02-01 10:00
 24-02-01    4  fix config.c     │ fix config.c
@@ -1212,7 +1212,7 @@ END
     terminal 100x40
     browse
     keys F1
-    screen_has 'hist-browse: keys' 'load: make the session current' 'copy the message' 'export the session' \
+    screen_has 'hist-browse: keys' '/expression/' 'since:7d before:2026-10-01' 'load: make the session current' 'copy the message' 'export the session' \
         'fork it at this message' 'to prompt'
     keys Escape
     screen_has 'Esc close'

@@ -273,8 +273,8 @@ x
     browse --eval 'void (window.said = [], new MutationObserver(() => said.push(told())).observe(
             document.getElementById("status"), { childList: true }), window.told = () => document.getElementById("status").textContent)' \
         --key / --type badger --eval 'document.querySelectorAll("mark").length' --wait 'told().includes("in 1 session")' \
-        --eval 'said.filter(t => t.includes(" in ")).join("|")' --key Backspace --type 's' --wait 'told().startsWith("Nothing")' --eval "$STATUS"
-    stdout_is 0 '1 message in 1 session' 'Nothing matches “badges”'
+        --eval 'said.filter(t => t.includes(" in ")).join("|")' --key Backspace --type ' -badge' --wait 'told().startsWith("Nothing")' --eval "$STATUS"
+    stdout_is 0 '1 message in 1 session' 'Nothing matches “badge -badge”'
 }
 
 @test "page: Enter, n and p walk through the hits, from the newest; roles narrow them" {

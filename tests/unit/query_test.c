@@ -5,6 +5,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/time.h"
+#include "chathist/search/forms.h"
 #include "chathist/search/session_search.h"
 #include "test.h"
 #include "scratch.h"
@@ -64,6 +65,49 @@ static void find(struct buf *ids, struct str text, int64_t now)
     search_close(&s);
     pattern_release(&p);
     query_release(&q);
+}
+
+static int open_for_forms(void *query, size_t number, struct search *s, struct pattern *p,
+                          struct err *e)
+{
+    (void)number;
+    if (search_open(s, FILE_CWD, "h", p, NULL, e) < 0)
+        return -1;
+    s->query = query;
+    return 1;
+}
+
+/* Checks one of the cases of forms, which the page's script has, too. */
+static void check_forms(struct str text, struct str asked, struct str said, int64_t now)
+{
+    struct query q;
+    struct forms f = {.text = text, .query = &q, .histories = 1, .open = open_for_forms, .ctx = &q};
+
+    if (!CHECK_INT(query_parse(&q, text, now, NULL), 0))
+        return;
+    CHECK_INT(forms_run(&f, NULL), 0);
+    CHECK_MEM(buf_c(&f.asked), f.asked.len, asked.p, asked.n);
+    if (said.p)
+        CHECK_MEM(buf_c(&f.said), f.said.len, said.p, said.n);
+    forms_release(&f);
+    query_release(&q);
+}
+
+TEST(words_without_a_hit_have_other_forms)
+{
+    int64_t now = begin();
+    struct json_iter it = json_iter(json_get(buf_str(&cases), "forms"));
+    struct buf text = BUF_INIT(BUF_SMALL), asked = BUF_INIT(BUF_SMALL), said = BUF_INIT(BUF_SMALL);
+    int count = 0;
+
+    for (; json_next(&it); count++)
+        check_forms(json_text(json_get(it.value, "query"), &text),
+                    json_text(json_get(it.value, "asked"), &asked),
+                    json_text(json_get(it.value, "said"), &said), now);
+    CHECK(count > 10);
+    buf_release(&text);
+    buf_release(&asked);
+    buf_release(&said);
 }
 
 TEST(the_cases_that_the_page_agrees_with)
@@ -234,6 +278,8 @@ TEST(a_history_is_chosen_by_its_repository)
     check_enter("repo:alpha", 1);
     check_enter("repo:beta", 0);
     check_enter("repo:beta repo:src/a", 1);
+    check_enter("in:alpha", 1);
+    check_enter("In:beta", 0);
     check_enter("-repo:beta", 1);
     check_enter("-repo:alpha repo:src", 0);
     buf_release(&cases);

@@ -65,6 +65,8 @@ void utf8_add_folded(struct buf *out, struct str s);
  * one character where there is one, or in form D, in which they are two (Unicode Annex 15). */
 void utf8_add_composed(struct buf *out, struct str s);
 void utf8_add_decomposed(struct buf *out, struct str s);
+/* Adds s in form D without its marks: `resume` for `résumé`. */
+void utf8_add_unmarked(struct buf *out, struct str s);
 /* Returns true for a mark of the character before it, such as an accent. */
 bool utf8_is_mark(int32_t cp);
 /* Returns true for a word character, as \w of UTS #18: a letter, a mark, a digit, a connector such

@@ -22,6 +22,8 @@ void hits_print(struct out *o, const struct hit *hit, struct hits_form *form);
 /* Prints one match of a hit, n bytes at `at`, whole and in place of the snippet. */
 void hits_print_match(struct out *o, const struct hit *hit, size_t at, size_t n,
                       struct hits_form *form);
+/* Prints how many hits below the one before are not shown, because they are results of tools. */
+void hits_print_folded(struct out *o, size_t count);
 /* Prints a session's id on a line, as hist-sessions does. */
 void hits_print_session(struct out *o, struct str id, struct hits_form *form);
 

@@ -33,8 +33,10 @@ enum search_what {
 struct search_run {
     /* The command line: */
     struct choice choice;
-    struct pattern pattern;
-    struct query query; /* its words are in the pattern */
+    struct arg_list texts, operands; /* the alternatives of -e, or each TEXT */
+    const char *query_text;          /* NULL: no query */
+    struct pattern pattern;          /* its options; the rest by search_run_set_texts: */
+    struct query query;              /* its words are in the pattern */
     /* With --in-session what a session must hold, one pattern for each; then `pattern` has all of
      * them as alternatives. */
     struct pattern *wanted;
@@ -42,6 +44,7 @@ struct search_run {
     enum search_what what;
     unsigned in; /* bits of enum search_in */
     bool invert, only, reverse;
+    bool best;            /* prompts and answers before results of tools */
     bool in_session;      /* the texts may be in different messages of a session */
     bool nearly;          /* if no session has all of them, one may be missing */
     size_t before, after; /* messages of context */
@@ -56,11 +59,18 @@ struct search_run {
     uint64_t count;     /* the hits in all histories */
     size_t may_lack;    /* this many texts may be missing in a session */
     bool listed;        /* a session was printed */
+    bool sessions_hold; /* no message holds all texts, but sessions do */
+    struct buf asked;   /* with other forms of the words */
     bool failed;        /* a failure was reported, or will be */
     uint64_t unmatched; /* messages that could not be matched */
     bool cut;           /* more messages match than the limit allows */
 };
 
+/* Makes the patterns of the texts and of the words of a query (NULL: none), in place of those that
+ * there are. Ends the program if one is bad. */
+void search_run_set_texts(struct search_run *r, const char *query);
+/* Frees what the command line has set. */
+void search_run_release(struct search_run *r);
 /* Searches the chosen histories, prints, waits for the pager and reports; then updates the skip
  * indexes of large histories (search/skip_index). Returns the exit code. */
 int search_run_histories(struct search_run *r);

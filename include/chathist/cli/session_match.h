@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/cli/choose.h"
 #include "chathist/history/location.h"
@@ -16,6 +17,10 @@
 
 /* Sets the query of --match, and ends the program if it is bad or empty. */
 void session_match_query(struct choice *c, const char *query);
+/* After a query without a session: sets *asked to the query with other forms of its words
+ * (search/forms.h), empty if there are none, and *said to what that does. Not for a program that
+ * deletes. Returns 0, or -1 with *e set. */
+int session_match_forms(const struct choice *c, struct buf *asked, struct buf *said, struct err *e);
 /* Clears the marks of the sessions of a list that are not selected; their names are not compared.
  * `h` may be NULL if neither roles, models nor a query are given. Returns 0, or -1 with *e set. */
 int session_match_mark(const struct choice *c, const struct session_list *l, bool *marked,

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 #include "chathist/cli/choose.h"
 #include "chathist/history/session_list.h"
@@ -34,10 +35,12 @@ struct session_rows {
     struct row *at;
     size_t count;
     struct session_list *lists; /* one for each history of the choice */
+    struct buf said; /* if the sessions meet another form of --match, what that does; else empty */
 };
 
 /* Opens the histories (choose_open), and lists the chosen sessions of all, or with --remote those
- * of the database. Returns 0, or -1 with *e set. The caller releases it in either case. */
+ * of the database. Without one that meets --match, lists those that meet it with other forms of its
+ * words (search/forms.h). Returns 0, or -1 with *e set. The caller releases it in either case. */
 int session_rows_load(struct session_rows *r, struct choice *c, struct err *e);
 void session_rows_release(struct session_rows *r, size_t histories);
 

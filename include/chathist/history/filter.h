@@ -21,6 +21,9 @@ struct filter_list {
     struct hash_map places; /* private: of the values in `at` */
 };
 
+/* Results of tools are most of what a search finds, and seldom what a person looks for. */
+enum filter_results { FILTER_ANY, FILTER_NO_RESULTS, FILTER_RESULTS };
+
 /* A zero-initialised filter accepts every message. The strings in the lists are borrowed. */
 struct filter {
     struct filter_list roles;    /* may be roles that these programs do not know */
@@ -28,6 +31,7 @@ struct filter {
     struct filter_list models;   /* as stored, or `provider:model` */
     struct filter_list files;    /* in `files` or `files_modified`; a leading `./` is ignored */
     struct filter_list tools;    /* programs that messages were imported from (message_tool) */
+    enum filter_results results;
     bool has_since, has_until;
     /* In microseconds, both inclusive. If either is set, a message whose time cannot be read is not
      * accepted. */

@@ -27,6 +27,9 @@ struct pattern {
     bool case_sensitive; /* set these three before the first pattern_add */
     bool words;          /* no word character may stand directly before or after a match */
     bool regex;          /* the patterns are regular expressions (base/regex) */
+    /* For the skip index: each match holds this when its marks are removed (utf8_add_unmarked);
+     * borrowed. Empty: nothing is known. */
+    struct str bare;
     /* private */
     struct pattern_needle *needles;
     size_t count, cap;

@@ -8,7 +8,8 @@
  *
  *     word           the message holds it, as a part of any of the texts that are searched
  *     "some words"   it holds these words one after the other
- *     -word          it does not hold it; also -"some words" and -FIELD:VALUE
+ *     /expression/   it has a match of this regular expression (Perl's), which has no white space
+ *     -word          it does not hold it; also -"some words", -/expression/ and -FIELD:VALUE
  *     FIELD:VALUE    it has this property; the value may be quoted
  *
  * Case does not count. White space in a phrase stands for any white space. The characters
@@ -17,21 +18,23 @@
  * until:. The fields are:
  *
  *     role:      the role
- *     since:     the time, as time_parse_when reads it, or later; until: that time or earlier
+ *     since:     the time, as time_parse_when reads it, or later; after: is the same
+ *     until:     that time or earlier; before: is the same
  *     model:     a part of the name of the model, or of `provider:model`
  *     from:      a part of the name of the program that it was imported from
  *     file:      a part of a path in `files`, in `files_modified`, or in the arguments of a tool
  *                call whose names contain "file" or "path"
  *     tool:      a part of the name of a tool that the message calls
  *     title:     a part of the title of its session; without one, of the preview
- *     repo:      a part of the path of the repository, as lists show it
+ *     repo:      a part of the path of the repository, as lists show it; in: is the same
  *     session:   the beginning or the end of the id of the session
  *     id:        the same of the message or of the session
  *
  * A quote that is not closed ends with the text. In quotes, a backslash before a quote or a
  * backslash removes the meaning of that character, also outside of quotes. A term that begins with
  * a quote or a backslash is never a field or a `-`, and a term that begins with two hyphens is a
- * word, as is `name:value` with any other name.
+ * word. `name:value` with any other name is an error, so that no field is taken for a word, but
+ * `C:\dir`, `https://`, `std::` and `localhost:80` are words.
  */
 #ifndef CHATHIST_SEARCH_QUERY_H
 #define CHATHIST_SEARCH_QUERY_H
@@ -46,6 +49,14 @@
 #include "chathist/history/message.h"
 #include "chathist/search/pattern.h"
 
+/* The language in two lines, for help; and an example for a box that is empty. */
+#define QUERY_HELP_WORDS "words in any order, \"a phrase\", -without, /expression/"
+#define QUERY_HELP_FIELDS "since:7d before:2026-10-01 role:user file:main.c tool:bash model: title:"
+#define QUERY_EXAMPLE "retry \"a phrase\" -word since:7d file:main.c"
+
+/* Returns the name of the field of that number, from 0, or NULL after the last one. */
+const char *query_field(size_t number);
+
 struct query {
     /* private */
     struct query_term *terms;
@@ -58,7 +69,8 @@ struct query {
 };
 
 /* Reads a query. `now` is the time that `7d` and `yesterday` count from. Returns 0, or -1 with *e
- * set (ERR_USAGE) and nothing to release: a field without a value, or a bad time. */
+ * set (ERR_USAGE) and nothing to release: an unknown field, a field without a value, a bad time or
+ * a bad expression. */
 int query_parse(struct query *q, struct str text, int64_t now, struct err *e);
 /* Makes `to`, an uninitialised query, a copy for another history (query_enter); the caller releases
  * it before the original. */
@@ -77,6 +89,9 @@ int query_add_words(const struct query *q, struct pattern *p, struct err *e);
  * group. */
 size_t query_words(const struct query *q);
 int query_add_word(const struct query *q, size_t number, struct pattern *p, struct err *e);
+/* Returns one of them, borrowed, and the *n bytes at *at that it has in the text of the query.
+ * It is empty if it is an expression or has quotes: then it is meant as it is. */
+struct str query_word(const struct query *q, size_t number, size_t *at, size_t *n);
 
 /* Reads a query, and puts its wanted words and phrases into a new pattern: for a search. Returns 0,
  * or -1 with *e set (ERR_USAGE) and nothing to release. The caller releases both. */

@@ -22,8 +22,10 @@
 struct session_hits {
     struct session_hit {
         struct context_item place;
-        size_t history, session;    /* their numbers; each history has its own sessions */
-        struct context_item newest; /* hit of its session; set by session_hits_group */
+        size_t history, session;   /* their numbers; each history has its own sessions */
+        bool result;               /* it is the result of a tool */
+        size_t rank;               /* of its session; that of the lowest is the first */
+        struct context_item first; /* hit of its session; set by session_hits_group */
     } * at;
     size_t count, cap;
 };
@@ -33,8 +35,9 @@ void session_hits_add(struct session_hits *h, size_t history, size_t session,
 /* Adds the hits of another history. */
 void session_hits_add_all(struct session_hits *h, const struct session_hits *other);
 /* Puts the hits of a session together: the session with the newest hit first, and its newest hit
- * first. */
-void session_hits_group(struct session_hits *h);
+ * first. With `best`, prompts and answers come before results of tools, and sessions with one
+ * before those without. */
+void session_hits_group(struct session_hits *h, bool best);
 /* Returns whether the hit of that number begins another session than the one before. */
 bool session_hits_begins(const struct session_hits *h, size_t number);
 void session_hits_release(struct session_hits *h);
@@ -61,7 +64,8 @@ struct session_search {
     /* Set by the caller, and borrowed: */
     struct pattern *wanted; /* what a session must hold, one pattern for each text */
     size_t wanted_count;
-    size_t may_lack;     /* this many of them may be missing */
+    size_t may_lack; /* this many of them may be missing; sessions without a common one are first */
+    bool best;       /* the order of the hits, see session_hits_group */
     struct query *query; /* its fields and unwanted words count, too; its in_session is set */
     bool newest_only;    /* of the messages of a session with a text, only the newest is kept */
     size_t history;      /* the number of the history in the hits */
@@ -79,7 +83,8 @@ struct session_search {
     struct session_held *held;
     size_t cap;
     size_t step; /* each text is a step, then the fields of the query, then its unwanted words */
-    bool opened; /* the search of this step */
+    size_t common[PATTERN_GROUPS]; /* the number of messages with each text */
+    bool opened;                   /* the search of this step */
     struct search search;
     struct pattern every; /* matches every message */
     bool noted;           /* the first search has ended */

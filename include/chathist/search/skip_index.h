@@ -5,8 +5,9 @@
  * The history is divided into blocks of SKIP_BLOCK bytes. A line belongs to the block in which it
  * begins, but a line that begins with the first byte of a block belongs to the block before. The
  * line at offset 0 belongs to the first block. The index records for each block which grams
- * (sequences of three bytes) are in the contents and tool calls of its messages, decoded and case
- * folded. A block that lacks a gram of a text has no message with that text, so a search does not
+ * (sequences of three bytes) are in the contents and tool calls of its messages, decoded, case
+ * folded, and without the marks of letters (utf8_add_unmarked), so that it also helps a search to
+ * which marks do not matter. A block that lacks a gram of a text has no message with that text, so a search does not
  * read it.
  *
  * Searches make the index: each adds a bounded part after its hits are printed. Programs that write
@@ -44,8 +45,8 @@
 #define SKIP_HEADER_SIZE (SKIP_HEADER_WORDS * sizeof(uint64_t))
 #define SKIP_SECTION_SIZE (SKIP_HEADER_SIZE + SKIP_ROWS * SKIP_ROW_SIZE)
 
-/* The last digit is the version: of the format, and of the case folding. */
-#define SKIP_MAGIC UINT64_C(0x3458444950494b53)
+/* The last digit is the version: of the format, and of the folding. */
+#define SKIP_MAGIC UINT64_C(0x3558444950494b53)
 
 struct skip_section {
     uint64_t state;              /* of the history, as in struct skip_map */

@@ -625,17 +625,22 @@
         }
         say('Searching…');
         let shown = false;
-        search.run(state.asked, wanted, (hits, finished, lack) => {
+        search.run(state.asked, wanted, (hits, finished, lack, forms) => {
             state.hits = hits;
+            if (forms && state.asked !== forms.query) {
+                state.asked = forms.query;
+                highlight();
+            }
             if (finished || (!shown && hits.length)) showSide();
             shown = shown || hits.length > 0;
             if (!finished) return;
             const among = new Set(hits.map((m) => m.session)).size;
             const sessions = plural(among, 'session', 'sessions');
-            say(!hits.length ? `Nothing matches “${onOneLine(query, 40)}”` :
-                lack === 0 ? `No message has all words; together they are in ${sessions}` :
-                    lack ? `No session has all words; all but one are in ${sessions}` :
-                        `${plural(hits.length, 'message', 'messages')} in ${sessions}`);
+            const fit = lack === 0 ? `No message has all words; together they are in ${sessions}` :
+                lack ? `No session has all words; all but one are in ${sessions}` :
+                    `${plural(hits.length, 'message', 'messages')} in ${sessions}`;
+            const said = forms ? `${forms.said[0].toUpperCase()}${forms.said.slice(1)}: ` : '';
+            say(hits.length ? said + fit : `Nothing matches “${onOneLine(query, 40)}”`);
             done();
         });
     }

@@ -2,12 +2,15 @@
  * query - the language in which people say what they look for, as in hist-search --query
  * (chathist/search/query.h has its rules). tests/fixtures/query has cases for both.
  *
- * A term is { field, value, not }; a word or phrase has the field 'words' and an expression.
+ * A term is { field, value, not }; a word or phrase has the field 'words' and an expression, and `word`, which is
+ * empty if it has quotes or is an expression itself. `at` and `n` say where it is in the query.
  */
 class QueryError extends Error {}
 
 class Query {
-    static FIELDS = ['role', 'since', 'until', 'model', 'from', 'file', 'tool', 'title', 'session', 'id', 'repo'];
+    static FIELDS = { role: 'role', since: 'since', after: 'since', until: 'until', before: 'until', model: 'model',
+        from: 'from', file: 'file', tool: 'tool', title: 'title', repo: 'repo', in: 'repo', session: 'session',
+        id: 'id' };
     static LIMITS = ['since', 'until']; /* each of them must be met, not just one */
     static NEEDS = ['model', 'file', 'tool']; /* any message of a session may meet these */
     static DAY = 86400000;
@@ -23,15 +26,19 @@ class Query {
     ];
     static WEEKDAYS = 'sunday monday tuesday wednesday thursday friday saturday'.split(' ');
 
-    /* Throws a QueryError for a field without a value and for a bad time. */
+    /* Throws a QueryError for an unknown field, a field without a value, a bad time, and a bad expression. */
     constructor(text, now = Date.now()) {
+        this.text = text;
         this.terms = [];
         for (let rest = text.replace(/^[ \t\r\n]+/, ''); rest;) {
             const [term, n] = Query.term(rest, now);
-            if (term) this.terms.push(term);
+            const at = text.length - rest.length;
+            const source = text.slice(at, at + n);
+            if (term) this.terms.push({ ...term, at, n, word: term.value === source ? source : '' });
             rest = rest.slice(n).replace(/^[ \t\r\n]+/, '');
         }
-        this.words = this.terms.filter((t) => t.field === 'words' && !t.not).map((t) => t.expression);
+        this.wanted = this.terms.filter((t) => t.field === 'words' && !t.not);
+        this.words = this.wanted.map((t) => t.expression);
         this.refused = this.terms.filter((t) => t.field === 'words' && t.not).map((t) => t.expression);
         this.fields = this.terms.filter((t) => t.field !== 'words');
         this.needs = this.fields.filter((t) => Query.NEEDS.includes(t.field));
@@ -40,7 +47,7 @@ class Query {
         const sources = this.words.map((word) => word.source);
         /* Any of the words, to mark them; the longest of those that begin at the same place. */
         this.any = sources.length ?
-            new RegExp(sources.sort((a, b) => b.length - a.length).join('|'), 'giu') : null;
+            new RegExp(sources.sort((a, b) => b.length - a.length).join('|'), 'gimu') : null;
     }
 
     /* ---- parsing ---- */
@@ -52,16 +59,21 @@ class Query {
         let at = not ? 1 : 0;
         let field = 'words';
         const name = hyphens ? null : /^([a-z]+):/i.exec(text.slice(at));
-        if (name && Query.FIELDS.includes(name[1].toLowerCase())) {
-            field = name[1].toLowerCase();
+        if (name && Object.hasOwn(Query.FIELDS, name[1].toLowerCase())) {
+            field = Query.FIELDS[name[1].toLowerCase()];
             at += name[0].length;
+        } else if (name && /^[a-z]{2,}:(?!\d*(?:[ \t\r\n]|$))(?:[a-z0-9"]|[^\0-\x7f])/i.test(text.slice(at))) {
+            const all = Object.keys(Query.FIELDS).join(': ');
+            throw new QueryError(`No field “${name[0]}” (${all}:); a text with a colon needs quotes`);
         }
+        const expression = field === 'words' && /^\/([^ \t\r\n]+)\/(?=[ \t\r\n]|$)/.exec(text.slice(at));
+        if (expression) return [{ field, not, expression: Query.regular(expression[1]) }, at + expression[0].length];
         const [read, end] = Query.value(text, at, field === 'words');
         const value = read.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
         if (!value && field !== 'words') throw new QueryError(`“${field}:” needs a value`);
         if (!value) return [null, end];
         if (field === 'repo') throw new QueryError('“repo:” does not work here: the page does not name repositories');
-        if (field === 'words') return [{ field, not, expression: Query.expression(value) }, end];
+        if (field === 'words') return [{ field, not, value, expression: Query.expression(value) }, end];
         if (!Query.LIMITS.includes(field)) return [{ field, not, value: Query.key(value) }, end];
         if (not) throw new QueryError(`“-${field}:” is not possible`);
         const time = Query.time(value, now);
@@ -80,6 +92,15 @@ class Query {
             else value += text[at];
         }
         return [value, at];
+    }
+
+    /* Perl's expressions in C; here those of the browser, which are nearly the same. */
+    static regular(source) {
+        try {
+            return new RegExp(`(?:${source})`, 'imu');
+        } catch {
+            throw new QueryError(`Bad regular expression “${source}”`);
+        }
     }
 
     /* As add_expression in C: markup may stand beside white space, and a character with an
@@ -275,10 +296,173 @@ class Query {
         return b.written - a.written || b.data.at - a.data.at || 0;
     }
 
-    /* The hits of the sessions that hold everything but `lack` words, the session with the newest hit first. */
+    /* Prompts and answers before results of tools, if several words are asked. */
+    best(hits) {
+        const isResult = (message) => message.data.role === 'tool';
+        return this.words.length < 2 ? hits : [...hits.filter((m) => !isResult(m)), ...hits.filter(isResult)];
+    }
+
+    /* The hits of the sessions that hold everything but `lack` words. Sessions that lack a common word are first,
+     * then those with a prompt or an answer, then the one with the newest hit. */
     together(held, lack) {
+        const common = this.words.map((_, i) => [...held.values()].filter(({ words }) => words.has(i)).length);
+        const rank = ({ words, hits }) => {
+            const lacked = this.words.findIndex((_, i) => !words.has(i));
+            return 2 * common.filter((n) => n > (common[lacked] ?? n)).length + (hits[0].data.role === 'tool');
+        };
         return [...held.values()].filter(({ words, fields, hits, refused }) => hits.length && !refused &&
             words.size + lack >= this.words.length && fields.size === this.needed.size)
-            .sort((a, b) => Query.newestFirst(a.hits[0], b.hits[0])).flatMap(({ hits }) => hits);
+            .map((one) => ({ ...one, hits: this.best(one.hits) })).map((one) => ({ ...one, rank: rank(one) }))
+            .sort((a, b) => a.rank - b.rank || Query.newestFirst(a.hits[0], b.hits[0])).flatMap(({ hits }) => hits);
+    }
+}
+
+/*
+ * Forms - other forms of the words of a query that found nothing, as in C (chathist/search/forms.h).
+ */
+class Forms {
+    static ENOUGH = Symbol('enough');
+    static LOOKED_AT = 100;
+    static ASKED_MOST = 8;
+    static SAID_MOST = 3;
+    static COMPOSED = [[0xc0, 0x24f], [0x370, 0x52f], [0x1e00, 0x1fff]];
+    static WORD = '[\\p{L}\\p{N}_]';
+    static MARK = '[\\u0300-\\u036f]';
+    static marked = null; /* a map from letters to the same with marks */
+
+    /*
+     * scan(see) calls `see` with each message, the newest first, until it returns ENOUGH, and resolves to false if
+     * the search was overtaken. `together`: sessions were asked, too. Resolves to { query, said }, to null if there
+     * are no other forms, or to false if the search was overtaken.
+     */
+    static async find(query, together, scan) {
+        const words = query.wanted;
+        for (const joining of [false, true]) {
+            const others = [];
+            let absent = false;
+            for (const [i, term] of words.entries()) {
+                const other = await Forms.ofWord(query, i, joining, scan);
+                if (other === false) return false;
+                absent ||= other.absent;
+                if (other.asked) others.push({ ...other, ...term });
+            }
+            if (others.length) return Forms.put(query.text, others, joining);
+            if (absent || !together || words.length < 2) return null;
+        }
+        return null;
+    }
+
+    static put(text, others, joining) {
+        let asked = '';
+        let from = 0;
+        for (const { at, n, asked: form } of others) {
+            asked += text.slice(from, at) + form;
+            from = at + n;
+        }
+        const shown = others.map(({ said }) => said).join(', ');
+        const absent = others.map(({ word }) => `'${word}'`).join(', ');
+        return { query: new Query(asked + text.slice(from)), asked: asked + text.slice(from), said: joining ?
+            `no session has all words; showing ${shown}, too` : `no ${absent}; showing ${shown}` };
+    }
+
+    /* What is asked in place of a word: { asked, said, absent }, or false. */
+    static async ofWord(query, number, joining, scan) {
+        const { word, expression } = query.wanted[number];
+        const other = { asked: '', said: '', absent: false };
+        const texts = [];
+        const said = [];
+        for (const [form, pattern] of word ? Forms.patterns(word, expression, joining) : []) {
+            const found = new Map();
+            const most = form === 'marks' || form === 'edit' ? Forms.LOOKED_AT : 1;
+            let sum = 0;
+            const scanned = await scan((message) => {
+                const held = (form === 'id' || query.accepts(message, query.others)) && pattern(message);
+                if (!held) return null;
+                const text = Forms.folded(held);
+                found.set(text, (found.get(text) ?? 0) + 1);
+                return ++sum >= most ? Forms.ENOUGH : null;
+            });
+            if (!scanned) return false;
+            other.absent ||= form === 'same' && !found.size;
+            if (form === 'same' && found.size) break;
+            const some = [...found].sort((a, b) => b[1] - a[1]).slice(0, Forms.ASKED_MOST)
+                .map(([text]) => (form === 'id' ? `id:${text}` : text));
+            texts.push(...some);
+            said.push(...some.slice(0, Forms.SAID_MOST).map((text) => `'${text}'`));
+            if (some.length && !joining) break;
+        }
+        if (!texts.length) return other;
+        if (joining) texts.unshift(word);
+        return { ...other, said: said.join(', '), asked: texts.length > 1 ? `/${texts.join('|')}/` : texts[0] };
+    }
+
+    /* The forms of a word, in order, each with a function that returns what a message holds of it. */
+    static* patterns(word, same, joining) {
+        const holds = (expression) => ({ texts }) => {
+            const text = texts.find((one) => expression.test(one));
+            return text === undefined ? null : expression.exec(text)[0];
+        };
+        const plain = (source) => holds(new RegExp(source, 'iu'));
+        const letters = [...word];
+        if (!joining) {
+            yield ['same', holds(same)];
+            if (/^[A-Za-z0-9._:-]{4,}$/.test(word) && /\d/.test(word)) yield ['id', (message) => Forms.id(word, message)];
+        }
+        if (!/^[\p{L}\p{N}\p{M}_]+$/u.test(word)) return;
+        if (letters.length >= 3) yield ['marks', plain(`(?!${word}(?!${Forms.MARK}))${Forms.anyMarks(word)}`)];
+        const stems = [1, 2, 3].filter((cut) => letters.length >= 5 + cut)
+            .map((cut) => letters.slice(0, letters.length - cut).join(''));
+        for (const stem of joining ? stems.slice(-1) : stems) yield ['stem', plain(`(?<!${Forms.WORD})${stem}`)];
+        if (letters.length >= 6) yield ['edit', plain(Forms.edited(letters, stems.at(-1)))];
+    }
+
+    static id(text, { data, session }) {
+        const message = /^[0-9a-f-]{8,}$/.test(text);
+        const value = Query.key(text);
+        return session.id.startsWith(text) || session.id.endsWith(text) ||
+            (message && Query.atAnEnd(value, data.id)) ? text : null;
+    }
+
+    /* Folded as in C, letter by letter; a dotted or dotless i stays as it is. */
+    static folded(text) {
+        return [...text].map((letter) => {
+            const lower = letter.toUpperCase().toLowerCase();
+            return lower.length === letter.length && !'\u0130\u0131'.includes(letter) ? lower : letter;
+        }).join('');
+    }
+
+    static unmarked(text) {
+        return text.normalize('NFD').replace(/\p{M}/gu, '');
+    }
+
+    static anyMarks(word) {
+        if (!Forms.marked) {
+            Forms.marked = new Map();
+            for (const [from, to] of Forms.COMPOSED) {
+                for (let cp = from; cp <= to; cp++) {
+                    const letter = String.fromCodePoint(cp);
+                    const bare = Forms.unmarked(letter);
+                    if (letter === letter.toLowerCase() && bare !== letter)
+                        Forms.marked.set(bare, (Forms.marked.get(bare) ?? '') + letter);
+                }
+            }
+        }
+        return [...Forms.unmarked(Forms.folded(word))]
+            .map((letter) => `[${letter}${Forms.marked.get(letter) ?? ''}]${Forms.MARK}*`).join('');
+    }
+
+    /* The words that begin with this one but for one edit. */
+    static edited(letters, stem) {
+        const middle = Math.floor(letters.length / 2);
+        const [half, rest] = [letters.slice(0, middle), letters.slice(middle)];
+        const edits = (part) => `(?:${part.flatMap((letter, i) => {
+            const before = part.slice(0, i).join('');
+            const after = part.slice(i + 1).join('');
+            const swapped = i + 1 < part.length ? [before + part[i + 1] + letter + part.slice(i + 2).join('')] : [];
+            return [`${before}${Forms.WORD}?${after}`, `${before}${Forms.WORD}${letter}${after}`, ...swapped];
+        }).join('|')}|${part.join('')}${Forms.WORD})`;
+        const exchanged = [...half.slice(0, -1), rest[0], half.at(-1), ...rest.slice(1)].join('');
+        return `(?<!${Forms.WORD})(?!${stem})(?:${half.join('')}${edits(rest)}|${edits(half)}${rest.join('')}|` +
+            `${exchanged})${Forms.WORD}{0,3}(?!${Forms.WORD})`;
     }
 }

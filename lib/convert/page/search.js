@@ -18,35 +18,49 @@ class Search {
         this.running++;
     }
 
-    /* report(hits, done, lack) is called after each slice with all that was found until then. If no message
+    /* report(hits, done, lack, forms) is called after each slice with all that was found until then. If no message
      * holds everything, the hits are in the end those of sessions that do, with `lack` 0, or 1 if they
-     * hold all words but one. */
+     * hold all words but one. `forms` is what Forms.find has found, if that was asked in place of the query. */
     async run(query, wanted, report) {
         const run = ++this.running;
         this.order ??= this.messages.slice().reverse().sort(Query.newestFirst);
-        const hits = [];
-        const held = new Map();
+        let asked = query;
+        let forms = null;
+        let hits = [];
+        let held = new Map();
         const scan = async (see) => {
             let until = performance.now() + Search.SLICE;
             for (const message of this.order) {
-                if (wanted(message)) see(message);
+                if (wanted(message) && see(message) === Forms.ENOUGH) return true;
                 if (performance.now() < until) continue;
-                report(hits, false);
+                report(asked.best(hits), false, undefined, forms);
                 await Search.pause();
                 if (run !== this.running) return false;
                 until = performance.now() + Search.SLICE;
             }
             return true;
         };
-        if (!await scan((message) => query.matches(message) && hits.push(message))) return;
-        if (hits.length || !query.helpsInSession(0)) {
-            report(hits, true);
-            return;
+        /* Resolves to null if the search was overtaken, else to whether something was found, which it reports. */
+        const ask = async () => {
+            hits = [];
+            held = new Map();
+            if (!await scan((message) => asked.matches(message) && hits.push(message))) return null;
+            if (hits.length) report(asked.best(hits), true, undefined, forms);
+            if (hits.length || !asked.helpsInSession(0)) return hits.length > 0;
+            if (!await scan((message) => asked.look(message, held))) return null;
+            const all = asked.together(held, 0);
+            if (all.length) report(all, true, 0, forms);
+            return all.length > 0;
+        };
+        let found = await ask();
+        if (found !== false) return;
+        forms = await Forms.find(query, true, scan);
+        if (forms === false) return;
+        if (forms) {
+            asked = forms.query;
+            found = await ask();
         }
-        if (!await scan((message) => query.look(message, held))) return;
-        const all = query.together(held, 0);
-        const lack = all.length || !query.helpsInSession(1) ? 0 : 1;
-        report(lack ? query.together(held, 1) : all, true, lack);
+        if (found === false) report(asked.helpsInSession(1) ? asked.together(held, 1) : [], true, 1, forms);
     }
 
     static pause() {
