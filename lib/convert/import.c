@@ -884,6 +884,11 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
     return result;
 }
 
+bool import_gave(const struct source *s, struct str session)
+{
+    return hash_map_find(&s->import->given, session) != NULL;
+}
+
 int import_give_title(struct source *s, struct str session, struct str title, struct err *e)
 {
     struct buf line = BUF_INIT(BUF_LINE), part = BUF_INIT(BUF_SMALL);
@@ -893,7 +898,7 @@ int import_give_title(struct source *s, struct str session, struct str title, st
 
     vis_add_line(&line, title, false);
     text = utf8_first(str_trim(buf_str(&line)), MESSAGE_TITLE);
-    if (text.n > 0 && hash_map_find(&s->import->given, session)) {
+    if (text.n > 0) {
         import_message_init(&m);
         import_message_clear(&m, ROLE_OTHER);
         buf_add_str(&m.session, session);

@@ -169,9 +169,10 @@ bool import_is_empty(const struct import_message *m);
 /* Gives a message of the source, unless it is empty. Returns 0, or -1 with *e set to end the
  * import. */
 int import_give(struct source *s, const struct import_message *m, struct err *e);
-/* Gives the title of a session after its messages. Nothing is stored if no message of the session
- * was given, the title is blank, or the history has it from an earlier import. Returns 0, or -1
- * with *e set. */
+/* Returns whether the source gave a message of the session, new or not. */
+bool import_gave(const struct source *s, struct str session);
+/* Gives the title of a session after its messages. Nothing is stored if the title is blank, or the
+ * history has it from an earlier import. Returns 0, or -1 with *e set. */
 int import_give_title(struct source *s, struct str session, struct str title, struct err *e);
 /* Gives a line in the form of our histories. Returns as above. */
 int import_give_line(struct source *s, const struct message *m, struct err *e);

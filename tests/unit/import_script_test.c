@@ -272,6 +272,21 @@ TEST(the_copies_of_a_fork_name_their_lines_and_have_no_usage)
         "assistant:b forked|");
 }
 
+TEST(a_title_may_come_before_the_messages_of_its_session)
+{
+    static const char script[] =
+        "importer{name='t',form='elements',is=function(r) return r.t end,record=function(r) "
+        "if r.title then title{text=r.title,session=r.session} "
+        "else message{role='user',id=r.id,session=r.session,content=r.text} end end}";
+
+    check_lines(script,
+                "[{\"title\":\"one\",\"session\":\"s\"},"
+                "{\"id\":1,\"session\":\"r\",\"text\":\"a\"},"
+                "{\"id\":1,\"session\":\"s\",\"text\":\"b\"},"
+                "{\"title\":\"two\",\"session\":\"none\"}]",
+                "user:a|user:b|title:one|");
+}
+
 TEST(a_blank_title_counts_for_nothing)
 {
     check_lines(plain,
