@@ -967,6 +967,7 @@ static int read_source(struct import *im, struct source *s, const struct import_
 
     s->import = im;
     s->subagents = im->options.subagents;
+    s->waits = im->options.waits && s->is_file;
     s->said = s->time;
     im->takers_count = 0;
     begin_source(im, im, s, f->name);

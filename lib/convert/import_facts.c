@@ -5,11 +5,14 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 
 /* An answer is given when this many messages are held. */
 #define HELD_MAX 64
 /* A prompt follows a message over at most this many records without one. */
 #define WALK_MAX 1000
+/* A file that changed within this time may be written to now. */
+#define YOUNG (60 * TIME_SECOND)
 
 /* ---- a fact ---- */
 
@@ -515,6 +518,15 @@ static int give_titles(struct facts *f, struct err *e)
     free(best);
     hash_map_release(&sessions);
     return result;
+}
+
+void facts_wait(struct facts *f)
+{
+    const struct import_message *held = f->held;
+
+    if (f->held_count == 1 && held->role == ROLE_ASSISTANT && held->finish.len == 0 &&
+        f->source->waits && time_now() - f->source->time < YOUNG)
+        f->held_count = 0;
 }
 
 int facts_end(struct facts *f, struct err *e)

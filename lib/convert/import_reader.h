@@ -39,6 +39,7 @@ struct source {
     size_t number;    /* of the last line or value, from 1 */
     bool terminated;  /* the last line ended with a newline; always true after a value */
     bool subagents;   /* messages of subagents are wanted */
+    bool waits;       /* an answer at the end that may grow is left for the next import */
     bool unique;      /* the ids of records are unique among all files of the format */
     /* For the format that reads it. */
     bool yielded;  /* import_give got a message that is not empty, or a text was left out */

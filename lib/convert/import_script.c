@@ -1898,8 +1898,10 @@ static int read_script(const struct import_format *f, struct source *source, str
         s->json = s->line = STR_NONE;
         result = run(s, call_finish, e);
     }
-    if (result == 0)
+    if (result == 0) {
+        facts_wait(&s->facts);
         result = facts_end(&s->facts, e);
+    }
     if (result == 0 && s->facts.given == 0)
         import_nothing(source);
     state_free(s);
