@@ -164,4 +164,4 @@ static bool is_lines(struct str head)
            (str_starts(head, STR("{\"id\":\"")) && has_keys(head));
 }
 
-const struct import_format import_lines = {"lines", is_lines, read_lines};
+const struct import_format import_lines = {"lines", false, is_lines, read_lines};

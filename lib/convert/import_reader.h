@@ -40,6 +40,7 @@ struct source {
     bool terminated;  /* the last line ended with a newline; always true after a value */
     bool subagents;   /* messages of subagents are wanted */
     bool waits;       /* an answer at the end that may grow is left for the next import */
+    bool copies;      /* a fork repeats messages under new ids */
     bool unique;      /* the ids of records are unique among all files of the format */
     /* For the format that reads it. */
     bool yielded;  /* import_give got a message that is not empty, or a text was left out */
@@ -116,6 +117,7 @@ struct import_message {
 
 struct import_format {
     const char *name;
+    bool copies; /* a fork repeats messages under new ids */
     /* Returns whether a file that begins like this has the format. */
     bool (*is)(struct str head); /* not set for a script */
     /* Gives all messages of the source. Returns 0, or -1 with *e set. */

@@ -1384,6 +1384,7 @@ static int take_head(struct importer *i, lua_State *L, struct err *e)
         wrong = form == FORM_SQLITE ? "no table 'queries'" : "no function 'record'";
     lua_settop(L, 1);
     i->unique = take_flag(L, "unique");
+    i->format.copies = take_flag(L, "copies");
     i->tree = take_flag(L, "tree");
     i->last = take_flag(L, "last");
     take_names(L, "places", &i->places);
