@@ -201,10 +201,5 @@ int import_each_object(struct source *s, source_next *next, import_take *take, v
 
 /* Returns whether a JSON string is one of these texts; NULL ends the array. */
 bool import_is_one_of(struct str value, const char *const *texts);
-/* Returns whether a member of an object is a string. */
-bool import_has_string(struct str object, const char *key);
-/* Returns whether `is` accepts one of the first lines, because not every record shows the format of
- * its file. */
-bool import_some_line(struct str head, bool (*is)(struct str object));
 
 #endif
