@@ -111,6 +111,7 @@ struct import {
     struct hash_map begun; /* sessions of formats with `copies` */
     struct beginning *beginnings;
     size_t beginnings_cap;
+    uint64_t beginning; /* the key of one that only the message has that is being stored; 0: none */
 };
 
 /* ---- what the history has ---- */
@@ -842,15 +843,10 @@ static bool set_forked(struct import *im, struct draft *d, const struct import_m
         mark = begin_with(im, buf_str(&m->session), m->role, buf_str(&m->text));
     else if (im->source->unique)
         mark = known_find(&im->marks, known_key(format, str_cut(&parts, '+'), MARK_RECORD));
-    if (mark && mark->line == 0) {
-        struct mark *first = mark_of(im, mark->key);
-
-        first->line = (uint32_t)im->ids.count + 1; /* the number that this line gets */
-        mark = NULL;
-    }
-    if (mark)
+    im->beginning = mark && mark->line == 0 ? mark->key : 0;
+    if (mark && mark->line > 0)
         draft_set_text(d, FIELD_FORKED_FROM, im->ids.entries[mark->line - 1].key);
-    return mark || m->copy_of.len > 0;
+    return (mark && mark->line > 0) || m->copy_of.len > 0;
 }
 
 static void fill_draft(struct import *im, struct draft *d, const struct import_message *m,
@@ -859,6 +855,7 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     struct buf text = BUF_INIT(BUF_LINE);
     bool copy = false;
 
+    im->beginning = 0;
     if (m->role == ROLE_OTHER)
         titles_draft(titles_of(im, buf_str(&m->session)), buf_str(&m->text), d);
     else
@@ -898,6 +895,9 @@ static int give_message(struct import *im, const struct import_message *m, struc
     struct message parsed = MESSAGE_INIT;
 
     p.mark = enter_origin(im, id, buf_str(&m->origin), false);
+    if (im->beginning != 0)
+        mark_of(im, im->beginning)->line = (uint32_t)*hash_map_find(&im->ids, id) + 1;
+    im->beginning = 0;
     if (p.is_title || im->has_tally || im->options.dry_run) {
         (void)message_parse(&parsed, line);
         if (p.is_title)
