@@ -567,7 +567,7 @@ static void begin_source(struct import *im, struct import *lead, const struct so
     im->source = s;
     im->source_number++;
     lead->takers =
-        mem_grow(lead->takers, &lead->takers_cap, lead->takers_count + 1, sizeof *lead->takers);
+        mem_grow(lead->takers, &lead->takers_cap, lead->takers_count + 1, sizeof(struct import *));
     lead->takers[lead->takers_count++] = im;
 }
 
