@@ -3,11 +3,12 @@
 -- ChatHistoryItem) and core/util/history.ts.
 --
 -- The messages have neither ids nor times: a message is its number and a hash, and all have the
--- time at which the session began, which only sessions.json says.
+-- time at which the session began, which only sessions.json says. A fork is a copy with a new id.
 
 importer {
   name = "continue",
   form = "document",
+  copies = true,
   places = { "${CONTINUE_GLOBAL_DIR:-~/.continue}/sessions" },
   beside = "sessions.json",
 

@@ -44,10 +44,19 @@ struct mark {
  * form, and in a dry run. */
 enum mark_kind {
     MARK_PART,       /* a part of an origin: its session and the part */
+    MARK_BEGINNING,  /* the texts from the beginning of a session */
     MARK_RECORD,     /* a part of an origin: its format and the part */
     MARK_SESSION_ID, /* the session and the id of a line */
     MARK_LINE,       /* equal lines */
 };
+
+/* The texts of a session so far. */
+struct beginning {
+    uint64_t sum;
+    size_t bytes;
+};
+/* Beginnings with fewer bytes are equal by chance. */
+#define BEGINNING_MIN 60
 
 /* A session with lines in our own form. */
 struct session {
@@ -100,6 +109,10 @@ struct import {
     struct hash_map titled; /* sessions with a title */
     struct titles *titles;  /* those of each */
     size_t titles_cap;
+    struct hash_map begun; /* sessions of formats with `copies` */
+    struct beginning *beginnings;
+    size_t beginnings_cap;
+    uint64_t beginning; /* the key of one that only the message has that is being stored; 0: none */
 };
 
 /* ---- what the history has ---- */
@@ -155,6 +168,45 @@ static size_t enter_origin(struct import *im, struct str id, struct str origin, 
         part->stored += stored;
     }
     return first;
+}
+
+/* Adds a text to the beginning of a session. Returns the mark of the beginning with it. */
+static struct mark *begin_with(struct import *im, struct str session, enum role role,
+                               struct str text)
+{
+    size_t count = im->begun.count, i = hash_map_number(&im->begun, &session);
+    struct beginning *b;
+
+    if (i == count) {
+        im->beginnings =
+            mem_grow(im->beginnings, &im->beginnings_cap, i + 1, sizeof *im->beginnings);
+        im->beginnings[i] = (struct beginning){.sum = MARK_BEGINNING};
+    }
+    b = &im->beginnings[i];
+    b->sum = hash64(text, b->sum + (uint64_t)role);
+    b->bytes += text.n;
+    return b->bytes >= BEGINNING_MIN ? mark_of(im, b->sum) : NULL;
+}
+
+/* Notes the text of a line of the history, if its format has copies. */
+static void enter_text(struct import *im, const struct message *m)
+{
+    struct buf scratch = BUF_INIT(BUF_LINE), name = BUF_INIT(BUF_SMALL);
+    struct str rest = m->session_id, before = str_cut(&rest, ':');
+    const struct import_format *format;
+    size_t *line = hash_map_find(&im->ids, m->id);
+    struct mark *mark;
+
+    buf_add_str(&name, before);
+    format =
+        im->options.importers && line ? importers_named(im->options.importers, buf_c(&name)) : NULL;
+    if (format && format->copies && m->role != ROLE_OTHER) {
+        mark = begin_with(im, m->session_id, m->role, message_content(m, &scratch));
+        if (mark && mark->line == 0)
+            mark->line = (uint32_t)*line + 1;
+    }
+    buf_release(&scratch);
+    buf_release(&name);
 }
 
 /* Notes that a file or the history has a line. */
@@ -354,9 +406,12 @@ static int read_history(struct import *im, struct err *e)
         mark_at(im, i)->stored = 0;
     for (size_t i = 0; im->seen == 0 && i < im->session_names.count; i++)
         im->sessions[i].lines = 0;
+    if (im->seen == 0)
+        hash_map_release(&im->begun);
     scan_from(&scan, im->seen);
     while ((got = scan_message(&scan, &m, NULL, e)) > 0) {
         enter_line(im, &m, true);
+        enter_text(im, &m);
         if (im->has_tally)
             count_stored(im, &m);
     }
@@ -775,9 +830,9 @@ static void set_array(struct draft *d, enum field f, const struct buf *elements)
 }
 
 /* A fork repeats records of another session: its lines name those that they copy. Either its script
- * says which record one is, or they have the same ids. Returns whether the message is a copy: it
- * has no usage, which counts once. */
-static bool set_forked(const struct import *im, struct draft *d, const struct import_message *m)
+ * says which record one is, or they have the same ids, or the session begins with the same texts.
+ * Returns whether the message is a copy: it has no usage, which counts once. */
+static bool set_forked(struct import *im, struct draft *d, const struct import_message *m)
 {
     struct str parts = buf_str(&m->origin), rest = str_cut(&parts, '/'),
                format = str_cut(&rest, ':');
@@ -786,11 +841,14 @@ static bool set_forked(const struct import *im, struct draft *d, const struct im
 
     if (m->copy_of.len > 0)
         mark = known_find(&im->marks, known_key(session, there, MARK_PART));
+    else if (im->source->copies)
+        mark = begin_with(im, buf_str(&m->session), m->role, buf_str(&m->text));
     else if (im->source->unique)
         mark = known_find(&im->marks, known_key(format, str_cut(&parts, '+'), MARK_RECORD));
-    if (mark)
+    im->beginning = mark && mark->line == 0 ? mark->key : 0;
+    if (mark && mark->line > 0)
         draft_set_text(d, FIELD_FORKED_FROM, im->ids.entries[mark->line - 1].key);
-    return mark || m->copy_of.len > 0;
+    return (mark && mark->line > 0) || m->copy_of.len > 0;
 }
 
 static void fill_draft(struct import *im, struct draft *d, const struct import_message *m,
@@ -799,6 +857,7 @@ static void fill_draft(struct import *im, struct draft *d, const struct import_m
     struct buf text = BUF_INIT(BUF_LINE);
     bool copy = false;
 
+    im->beginning = 0;
     if (m->role == ROLE_OTHER)
         titles_draft(titles_of(im, buf_str(&m->session)), buf_str(&m->text), d);
     else
@@ -838,6 +897,9 @@ static int give_message(struct import *im, const struct import_message *m, struc
     struct message parsed = MESSAGE_INIT;
 
     p.mark = enter_origin(im, id, buf_str(&m->origin), false);
+    if (im->beginning != 0)
+        mark_of(im, im->beginning)->line = (uint32_t)*hash_map_find(&im->ids, id) + 1;
+    im->beginning = 0;
     if (p.is_title || im->has_tally || im->options.dry_run) {
         (void)message_parse(&parsed, line);
         if (p.is_title)
@@ -886,6 +948,11 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
     return result;
 }
 
+bool import_gave(const struct source *s, struct str session)
+{
+    return hash_map_find(&s->import->given, session) != NULL;
+}
+
 int import_give_title(struct source *s, struct str session, struct str title, struct err *e)
 {
     struct buf line = BUF_INIT(BUF_LINE), part = BUF_INIT(BUF_SMALL);
@@ -895,7 +962,7 @@ int import_give_title(struct source *s, struct str session, struct str title, st
 
     vis_add_line(&line, title, false);
     text = utf8_first(str_trim(buf_str(&line)), MESSAGE_TITLE);
-    if (text.n > 0 && hash_map_find(&s->import->given, session)) {
+    if (text.n > 0) {
         import_message_init(&m);
         import_message_clear(&m, ROLE_OTHER);
         buf_add_str(&m.session, session);
@@ -964,6 +1031,8 @@ static int read_source(struct import *im, struct source *s, const struct import_
 
     s->import = im;
     s->subagents = im->options.subagents;
+    s->copies = f->copies;
+    s->waits = im->options.waits && s->is_file;
     s->said = s->time;
     im->takers_count = 0;
     begin_source(im, im, s, f->name);
@@ -1049,6 +1118,8 @@ void import_free(struct import *im)
     free(im->takers);
     hash_map_release(&im->ids);
     hash_map_release(&im->erased);
+    hash_map_release(&im->begun);
+    free(im->beginnings);
     free(im->sessions);
     hash_map_release(&im->session_names);
     free(im);

@@ -5,11 +5,14 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/time.h"
 
 /* An answer is given when this many messages are held. */
 #define HELD_MAX 64
 /* A prompt follows a message over at most this many records without one. */
 #define WALK_MAX 1000
+/* A file that changed within this time may be written to now. */
+#define YOUNG (60 * TIME_SECOND)
 
 /* ---- a fact ---- */
 
@@ -452,44 +455,52 @@ int facts_message(struct facts *f, struct fact *fact, struct err *e)
 
 void facts_title(struct facts *f, struct str session, struct str title, struct str of, int rank)
 {
+    struct buf whole = BUF_INIT(BUF_SMALL);
     struct found_title *t;
 
     if (str_trim(title).n == 0)
         return;
+    if (session.n > 0) {
+        import_add_session(&whole, f->format, session);
+    } else if (f->session.len > 0) {
+        import_add_session(&whole, f->format, buf_str(&f->session));
+        buf_add_str(&whole, buf_str(&f->suffix));
+    }
     f->titles = mem_grow(f->titles, &f->titles_cap, f->titles_count + 1, sizeof *f->titles);
     t = &f->titles[f->titles_count++];
     *t = (struct found_title){.text = mem_copy(title.p, title.n), .rank = rank};
-    t->session = mem_copy(session.p, session.n);
+    t->session = buf_detach(&whole);
     t->of = of.n > 0 ? mem_copy(of.p, of.n) : NULL;
 }
 
-/* Sets the session of a title in the history. Returns whether the title counts in it. */
-static bool title_counts(const struct facts *f, const struct found_title *t, struct buf *session)
+/* Returns the session of a title in the history. A title without one is of the last message's. */
+static struct str title_session(const struct facts *f, const struct found_title *t)
 {
-    buf_clear(session);
-    if (*t->session)
-        import_add_session(session, f->format, str_of(t->session));
-    else
-        buf_add_str(session, buf_str(&f->main_session));
-    return session->len > 0 &&
-           (!t->of || import_knows(f->source, buf_str(session), str_of(t->of), NULL));
+    return *t->session ? str_of(t->session) : buf_str(&f->main_session);
 }
 
-/* Gives the title that counts of each session. */
+/* Returns whether a title counts: its session has messages, and the record that it is of. */
+static bool title_counts(const struct facts *f, const struct found_title *t)
+{
+    struct str session = title_session(f, t);
+
+    return import_gave(f->source, session) &&
+           (!t->of || import_knows(f->source, session, str_of(t->of), NULL));
+}
+
+/* Gives the title that counts of each session that has messages. The others wait for theirs. */
 static int give_titles(struct facts *f, struct err *e)
 {
-    struct buf name = BUF_INIT(BUF_SMALL);
     struct hash_map sessions = {0}; /* -> the title that counts */
-    size_t *best = mem_zalloc((f->titles_count + 1) * sizeof *best);
+    size_t *best = mem_zalloc((f->titles_count + 1) * sizeof *best), waiting = 0;
     int result = 0;
 
     for (size_t i = 0; i < f->titles_count; i++) {
         size_t count = sessions.count, n;
-        struct str session;
+        struct str session = title_session(f, &f->titles[i]);
 
-        if (!title_counts(f, &f->titles[i], &name))
+        if (!title_counts(f, &f->titles[i]))
             continue;
-        session = buf_str(&name);
         n = hash_map_number(&sessions, &session);
         if (n == count || f->titles[i].rank >= f->titles[best[n]].rank)
             best[n] = i;
@@ -497,13 +508,25 @@ static int give_titles(struct facts *f, struct err *e)
     for (size_t n = 0; result == 0 && n < sessions.count; n++)
         result = import_give_title(f->source, sessions.entries[n].key,
                                    str_of(f->titles[best[n]].text), e);
-    for (size_t i = 0; i < f->titles_count; i++)
-        found_title_release(&f->titles[i]);
-    f->titles_count = 0;
+    for (size_t i = 0; i < f->titles_count; i++) {
+        if (title_counts(f, &f->titles[i]))
+            found_title_release(&f->titles[i]);
+        else
+            f->titles[waiting++] = f->titles[i];
+    }
+    f->titles_count = waiting;
     free(best);
     hash_map_release(&sessions);
-    buf_release(&name);
     return result;
+}
+
+void facts_wait(struct facts *f)
+{
+    const struct import_message *held = f->held;
+
+    if (f->held_count == 1 && held->role == ROLE_ASSISTANT && held->finish.len == 0 &&
+        f->source->waits && time_now() - f->source->time < YOUNG)
+        f->held_count = 0;
 }
 
 int facts_end(struct facts *f, struct err *e)

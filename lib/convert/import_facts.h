@@ -83,7 +83,11 @@ int facts_rewind(struct facts *f, int64_t turns, struct err *e);
 /* Notes a title of a session (STR_NONE: the current one). The highest rank counts, of these the
  * last one. If `of` is not empty, it counts only if the session has that record. */
 void facts_title(struct facts *f, struct str session, struct str title, struct str of, int rank);
-/* Gives what is held, and the titles. Returns as facts_message. */
+/* Leaves an answer at the end of a file for the next import if it may grow: no reason says why it
+ * ended, and the file changed within the last minute. */
+void facts_wait(struct facts *f);
+/* Gives what is held, and the titles of sessions that have messages; those that come before the
+ * messages of their session wait for the next call. Returns as facts_message. */
 int facts_end(struct facts *f, struct err *e);
 
 #endif

@@ -10,6 +10,8 @@
 #include "chathist/base/json.h"
 #include "convert/import_reader.h"
 
+/* A file is recognised by one of this many lines. */
+#define HEAD_LINES 50
 /* The beginning of a document. */
 #define DOCUMENT "{\"messages\":["
 
@@ -128,8 +130,25 @@ static int read_lines(const struct import_format *f, struct source *s, struct er
 /* Returns whether an object is a line. */
 static bool is_line(struct str object)
 {
-    return import_has_string(object, "id") && import_has_string(object, "session_id") &&
-           import_has_string(object, "timestamp") && import_has_string(object, "role");
+    static const char *const keys[] = {"id", "session_id", "timestamp", "role"};
+    struct str values[4];
+    bool is = true;
+
+    json_pick(object, keys, values, 4);
+    for (size_t i = 0; i < 4; i++)
+        is = is && json_type(values[i]) == JSON_STRING;
+    return is;
+}
+
+/* Not every line of a file may be one. */
+static bool has_line(struct str head)
+{
+    struct str value;
+    bool is = false;
+
+    for (int i = 0; i < HEAD_LINES && head.n > 0 && !is; i++)
+        is = json_check(str_cut(&head, '\n'), &value, NULL) && is_line(value);
+    return is;
 }
 
 /* Returns whether the text has the keys of a line. In a string, a quotation mark has a backslash
@@ -160,8 +179,7 @@ static bool is_lines(struct str head)
 
     if (begin > 0)
         return is_document(head, begin);
-    return import_some_line(head, is_line) ||
-           (str_starts(head, STR("{\"id\":\"")) && has_keys(head));
+    return has_line(head) || (str_starts(head, STR("{\"id\":\"")) && has_keys(head));
 }
 
-const struct import_format import_lines = {"lines", is_lines, read_lines};
+const struct import_format import_lines = {"lines", false, is_lines, read_lines};

@@ -22,8 +22,6 @@
 /* A foreign id is cut after this many bytes, so that the format and a hash also fit into the 128
  * bytes of a session id. */
 #define FOREIGN_ID_MAX 90
-/* import_some_line looks at this many lines. */
-#define HEAD_LINES 50
 
 /* ---- sources ---- */
 
@@ -692,21 +690,5 @@ bool import_is_one_of(struct str value, const char *const *texts)
     for (; *texts; texts++)
         if (json_is_text(value, *texts))
             return true;
-    return false;
-}
-
-bool import_has_string(struct str object, const char *key)
-{
-    return json_type(json_get(object, key)) == JSON_STRING;
-}
-
-bool import_some_line(struct str head, bool (*is)(struct str object))
-{
-    for (int i = 0; i < HEAD_LINES && head.n > 0; i++) {
-        struct str line = str_cut(&head, '\n'), value;
-
-        if (json_check(line, &value, NULL) && json_type(value) == JSON_OBJECT && is(value))
-            return true;
-    }
     return false;
 }

@@ -39,6 +39,8 @@ struct source {
     size_t number;    /* of the last line or value, from 1 */
     bool terminated;  /* the last line ended with a newline; always true after a value */
     bool subagents;   /* messages of subagents are wanted */
+    bool waits;       /* an answer at the end that may grow is left for the next import */
+    bool copies;      /* a fork repeats messages under new ids */
     bool unique;      /* the ids of records are unique among all files of the format */
     /* For the format that reads it. */
     bool yielded;  /* import_give got a message that is not empty, or a text was left out */
@@ -115,6 +117,7 @@ struct import_message {
 
 struct import_format {
     const char *name;
+    bool copies; /* a fork repeats messages under new ids */
     /* Returns whether a file that begins like this has the format. */
     bool (*is)(struct str head); /* not set for a script */
     /* Gives all messages of the source. Returns 0, or -1 with *e set. */
@@ -169,9 +172,10 @@ bool import_is_empty(const struct import_message *m);
 /* Gives a message of the source, unless it is empty. Returns 0, or -1 with *e set to end the
  * import. */
 int import_give(struct source *s, const struct import_message *m, struct err *e);
-/* Gives the title of a session after its messages. Nothing is stored if no message of the session
- * was given, the title is blank, or the history has it from an earlier import. Returns 0, or -1
- * with *e set. */
+/* Returns whether the source gave a message of the session, new or not. */
+bool import_gave(const struct source *s, struct str session);
+/* Gives the title of a session after its messages. Nothing is stored if the title is blank, or the
+ * history has it from an earlier import. Returns 0, or -1 with *e set. */
 int import_give_title(struct source *s, struct str session, struct str title, struct err *e);
 /* Gives a line in the form of our histories. Returns as above. */
 int import_give_line(struct source *s, const struct message *m, struct err *e);
@@ -197,10 +201,5 @@ int import_each_object(struct source *s, source_next *next, import_take *take, v
 
 /* Returns whether a JSON string is one of these texts; NULL ends the array. */
 bool import_is_one_of(struct str value, const char *const *texts);
-/* Returns whether a member of an object is a string. */
-bool import_has_string(struct str object, const char *key);
-/* Returns whether `is` accepts one of the first lines, because not every record shows the format of
- * its file. */
-bool import_some_line(struct str head, bool (*is)(struct str object));
 
 #endif

@@ -1385,6 +1385,7 @@ static int take_head(struct importer *i, lua_State *L, struct err *e)
         wrong = form == FORM_SQLITE ? "no table 'queries'" : "no function 'record'";
     lua_settop(L, 1);
     i->unique = take_flag(L, "unique");
+    i->format.copies = take_flag(L, "copies");
     i->tree = take_flag(L, "tree");
     i->last = take_flag(L, "last");
     if (lua_getfield(L, 1, "erases") == LUA_TSTRING)
@@ -1911,8 +1912,10 @@ static int read_script(const struct import_format *f, struct source *source, str
         s->json = s->line = STR_NONE;
         result = run(s, call_finish, e);
     }
-    if (result == 0)
+    if (result == 0) {
+        facts_wait(&s->facts);
         result = facts_end(&s->facts, e);
+    }
     if (result == 0 && s->facts.given == 0)
         import_nothing(source);
     state_free(s);

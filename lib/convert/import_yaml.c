@@ -7,37 +7,34 @@
 
 #define DEPTH_MAX 100
 
-/* An object or array around the next value. In an object, keys and values alternate. */
-struct level {
-    bool object;
-    size_t count; /* keys and values so far */
-};
-
 struct converter {
+    yaml_parser_t parser;
     struct buf *out;
-    struct level level[DEPTH_MAX];
-    size_t depth;
+    size_t *line;      /* of the last event */
     const char *wrong; /* why the conversion failed */
 };
 
-/* Appends the separator before the next key or value. Returns false if a key is no scalar. */
-static bool separate(struct converter *c, bool scalar)
+/* Reads the next event, which the caller deletes. Returns false at the end, or if it failed. */
+static bool next_event(struct converter *c, yaml_event_t *event)
 {
-    struct level *l = c->depth > 0 ? &c->level[c->depth - 1] : NULL;
-
-    if (!l)
-        return true;
-    if (l->object && l->count % 2 == 0 && !scalar)
+    if (c->wrong)
         return false;
-    if (l->count > 0)
-        buf_add_byte(c->out, l->object && l->count % 2 == 1 ? ':' : ',');
-    l->count++;
+    if (!yaml_parser_parse(&c->parser, event)) {
+        c->wrong = c->parser.problem ? "not YAML" : "out of memory";
+        *c->line = c->parser.problem_mark.line + 1;
+        return false;
+    }
+    *c->line = event->start_mark.line + 1;
     return true;
 }
 
-static bool is_key(const struct converter *c)
+static void add_key(struct converter *c, const yaml_event_t *event)
 {
-    return c->depth > 0 && c->level[c->depth - 1].object && c->level[c->depth - 1].count % 2 == 1;
+    if (event->type == YAML_SCALAR_EVENT)
+        json_add_string(c->out, (struct str){(const char *)event->data.scalar.value,
+                                             event->data.scalar.length});
+    else
+        c->wrong = "a key is no text";
 }
 
 /* Appends a scalar. A plain one can be a number, a boolean or null; others are strings. */
@@ -46,75 +43,59 @@ static void add_scalar(struct converter *c, const yaml_event_t *event)
     struct str text = {(const char *)event->data.scalar.value, event->data.scalar.length}, value;
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
 
-    if (!separate(c, true))
-        return;
-    if (plain && !is_key(c) && (text.n == 0 || str_eq_c(text, "~")))
+    if (plain && (text.n == 0 || str_eq_c(text, "~")))
         buf_add_c(c->out, "null");
-    else if (plain && !is_key(c) && json_check(text, &value, NULL) &&
-             json_type(value) != JSON_STRING)
+    else if (plain && json_check(text, &value, NULL) && json_type(value) != JSON_STRING)
         buf_add_str(c->out, value);
     else
-        json_add_string(c->out, text);
+        add_key(c, event);
 }
 
-static void open_level(struct converter *c, bool object)
+/* Appends the value that begins with an event. */
+static void add_node(struct converter *c, const yaml_event_t *first, int depth)
 {
-    if (c->depth == DEPTH_MAX)
-        c->wrong = "too deep";
-    else if (!separate(c, false))
-        c->wrong = "a key is no text";
-    else {
-        buf_add_byte(c->out, object ? '{' : '[');
-        c->level[c->depth++] = (struct level){.object = object};
-    }
-}
+    bool object = first->type == YAML_MAPPING_START_EVENT, ended = false;
+    yaml_event_t event;
 
-static void take_event(struct converter *c, const yaml_event_t *event)
-{
-    switch (event->type) {
-    case YAML_SCALAR_EVENT:
-        add_scalar(c, event);
-        break;
-    case YAML_MAPPING_START_EVENT:
-    case YAML_SEQUENCE_START_EVENT:
-        open_level(c, event->type == YAML_MAPPING_START_EVENT);
-        break;
-    case YAML_MAPPING_END_EVENT:
-    case YAML_SEQUENCE_END_EVENT:
-        buf_add_byte(c->out, event->type == YAML_MAPPING_END_EVENT ? '}' : ']');
-        c->depth--;
-        break;
-    case YAML_ALIAS_EVENT:
+    if (first->type == YAML_SCALAR_EVENT)
+        add_scalar(c, first);
+    else if (first->type == YAML_ALIAS_EVENT)
         c->wrong = "an alias";
-        break;
-    default:
-        break;
+    else if (depth == DEPTH_MAX)
+        c->wrong = "too deep";
+    if (first->type == YAML_SCALAR_EVENT || c->wrong)
+        return;
+    buf_add_byte(c->out, object ? '{' : '[');
+    for (size_t n = 0; !ended && next_event(c, &event); n++) {
+        ended = event.type == YAML_MAPPING_END_EVENT || event.type == YAML_SEQUENCE_END_EVENT;
+        if (n > 0 && !ended)
+            buf_add_byte(c->out, object && n % 2 == 1 ? ':' : ',');
+        if (object && n % 2 == 0 && !ended)
+            add_key(c, &event);
+        else if (!ended)
+            add_node(c, &event, depth + 1);
+        yaml_event_delete(&event);
     }
+    buf_add_byte(c->out, object ? '}' : ']');
 }
 
 const char *import_yaml_to_json(struct str yaml, struct buf *out, size_t *line)
 {
-    struct converter c = {.out = out};
-    yaml_parser_t parser;
-    yaml_event_type_t type = YAML_NO_EVENT;
+    struct converter c = {.out = out, .line = line};
+    yaml_event_t event;
+    bool ended = false;
 
-    if (!yaml_parser_initialize(&parser))
+    if (!yaml_parser_initialize(&c.parser))
         return "out of memory";
-    yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&parser, (const unsigned char *)yaml.p, yaml.n);
-    while (!c.wrong && type != YAML_DOCUMENT_END_EVENT && type != YAML_STREAM_END_EVENT) {
-        yaml_event_t event;
-
-        if (!yaml_parser_parse(&parser, &event)) {
-            c.wrong = parser.problem ? "not YAML" : "out of memory";
-            *line = parser.problem_mark.line + 1;
-            break;
-        }
-        *line = event.start_mark.line + 1;
-        type = event.type;
-        take_event(&c, &event);
+    yaml_parser_set_encoding(&c.parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&c.parser, (const unsigned char *)yaml.p, yaml.n);
+    while (!ended && next_event(&c, &event)) {
+        ended = event.type == YAML_DOCUMENT_END_EVENT || event.type == YAML_STREAM_END_EVENT;
+        if (!ended && event.type != YAML_STREAM_START_EVENT &&
+            event.type != YAML_DOCUMENT_START_EVENT)
+            add_node(&c, &event, 0);
         yaml_event_delete(&event);
     }
-    yaml_parser_delete(&parser);
+    yaml_parser_delete(&c.parser);
     return out->overflow ? "too long" : c.wrong;
 }

@@ -135,7 +135,7 @@ static void make_lines(struct str text, struct buf *out)
 
     while (rest.n > 0 && count < sizeof lines / sizeof *lines)
         lines[count++] = str_cut(&rest, '\n');
-    for (size_t i = 0; i < RECORDS && out->len < FILE_MAX; i++) {
+    for (size_t i = 0; count > 0 && i < RECORDS && out->len < FILE_MAX; i++) {
         struct str line = lines[next % count];
 
         next = below(8) == 0 ? below(count) : next + 1;

@@ -2,6 +2,8 @@
  * core makes of its facts. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "chathist/base/memory.h"
@@ -40,9 +42,14 @@ static void take_count(void *arg, const struct import_result *result)
     r->count = result->count;
 }
 
+/* Whether answers that may grow wait, and how many seconds ago the file changed. */
+static bool waits;
+static time_t age;
+
 /* Imports a file with this text by a script, without storing. Returns the error, or "". */
 static char *import(const char *script, const char *text, struct run *r)
 {
+    struct timespec times[2] = {{.tv_sec = time(NULL) - age}, {.tv_sec = time(NULL) - age}};
     char path[] = "import_script_test.XXXXXX", history[] = "import_script_test.none";
     int fd = mkstemp(path);
     struct history h = {.dir_fd = -100,
@@ -54,6 +61,7 @@ static char *import(const char *script, const char *text, struct run *r)
                         .cancel_fd = -1};
     struct importers *all = importers_new();
     struct import_options o = {.dry_run = true,
+                               .waits = waits,
                                .importers = all,
                                .listener = {take_warning, take_count, take_line, NULL, r}};
     struct err e = ERR_INIT;
@@ -61,7 +69,8 @@ static char *import(const char *script, const char *text, struct run *r)
     uint64_t bad;
     char *error;
 
-    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) && close(fd) == 0);
+    CHECK(fd >= 0 && write(fd, text, strlen(text)) == (ssize_t)strlen(text) &&
+          futimens(fd, times) == 0 && close(fd) == 0);
     buf_init(&r->lines, BUF_LINE);
     buf_init(&r->warnings, BUF_SMALL);
     if (importers_add(all, "t", "t.lua", str_of(script), &e) == 0) {
@@ -270,6 +279,41 @@ TEST(the_copies_of_a_fork_name_their_lines_and_have_no_usage)
         "\n",
         "user:a|assistant:b {\"input_tokens\":1,\"output_tokens\":2}|user:a forked|"
         "assistant:b forked|");
+}
+
+TEST(an_answer_that_may_grow_waits)
+{
+    static const char prompt[] = "{\"role\":\"user\",\"id\":1,\"text\":\"a\"}\n",
+                      answer[] = "{\"role\":\"assistant\",\"id\":2,\"response\":\"r\","
+                                 "\"text\":\"b\"}\n",
+                      result[] = "{\"role\":\"tool\",\"id\":3,\"text\":\"c\"}\n";
+    struct buf text = BUF_INIT(BUF_SMALL);
+
+    waits = true;
+    buf_addf(&text, "%s%s", prompt, answer);
+    check_lines(plain, buf_c(&text), "user:a|");
+    age = 100;
+    check_lines(plain, buf_c(&text), "user:a|assistant:b|");
+    age = 0;
+    buf_add_c(&text, result);
+    check_lines(plain, buf_c(&text), "user:a|assistant:b|tool:c|");
+    waits = false;
+    buf_release(&text);
+}
+
+TEST(a_title_may_come_before_the_messages_of_its_session)
+{
+    static const char script[] =
+        "importer{name='t',form='elements',is=function(r) return r.t end,record=function(r) "
+        "if r.title then title{text=r.title,session=r.session} "
+        "else message{role='user',id=r.id,session=r.session,content=r.text} end end}";
+
+    check_lines(script,
+                "[{\"title\":\"one\",\"session\":\"s\"},"
+                "{\"id\":1,\"session\":\"r\",\"text\":\"a\"},"
+                "{\"id\":1,\"session\":\"s\",\"text\":\"b\"},"
+                "{\"title\":\"two\",\"session\":\"none\"}]",
+                "user:a|user:b|title:one|");
 }
 
 TEST(a_blank_title_counts_for_nothing)

@@ -66,10 +66,14 @@ struct import_listener {
 };
 
 struct import_options {
-    bool dry_run;                      /* store nothing */
-    bool subagents;                    /* import what subagents said, too */
-    bool again;                        /* import also what was erased from the history */
-    bool foreign;                      /* leave out files in our own form, such as exports */
+    bool dry_run;   /* store nothing */
+    bool subagents; /* import what subagents said, too */
+    bool again;     /* import also what was erased from the history */
+    bool foreign;   /* leave out files in our own form, such as exports */
+    /* Leave an answer for the next import that is the last in a file, has no reason why it ended,
+     * and may grow because the file changed within the last minute. For imports that start by
+     * themselves: they run while other programs write. */
+    bool waits;
     const struct importers *importers; /* borrowed */
     /* Returns the import that stores a session, whose first message was said in the directory
      * `cwd`, which may be empty; NULL to leave the session out. The same for the same session.

@@ -45,7 +45,7 @@ void *known_have(struct known *k, uint64_t key);
  * them; each call of known_take makes the next one an entry. */
 void *known_room(struct known *k, size_t n);
 void known_take(struct known *k);
-/* Asks the processor for the slot of a key, which is nearly always elsewhere in memory. */
+/* Asks the processor for the slot of a key, which is rarely in the cache. */
 void known_fetch(const struct known *k, uint64_t key);
 void known_release(struct known *k);
 
