@@ -45,6 +45,7 @@ end
 importer {
   name = "claude-code",
   form = "lines",
+  resume = "claude --resume {session}",
   places = { "${CLAUDE_CONFIG_DIR:-~/.claude}/projects",
     "${CLAUDE_CONFIG_DIR:-${XDG_CONFIG_HOME:-~/.config}/claude}/projects" },
   unique = true,

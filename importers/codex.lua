@@ -240,6 +240,7 @@ end
 importer {
   name = "codex",
   form = "lines",
+  resume = "codex resume {session}",
   places = { "${CODEX_HOME:-~/.codex}/sessions", "${CODEX_HOME:-~/.codex}/archived_sessions" },
   beside = { "session_index.jsonl", "*/*/*/rollout-*", "sessions/*/*/*/rollout-*",
     "archived_sessions/rollout-*", "rollout-*" },

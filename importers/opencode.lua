@@ -51,6 +51,7 @@ end
 importer {
   name = "opencode",
   form = "sqlite",
+  resume = "opencode --session {session}",
   places = { "${XDG_DATA_HOME:-~/.local/share}/opencode/opencode.db",
     "${XDG_DATA_HOME:-~/.local/share}/kilo/kilo.db" },
   ignores = { "reasoning", "step-start", "step-finish", "snapshot", "patch", "compaction",

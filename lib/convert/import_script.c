@@ -41,6 +41,9 @@
 #define REGEXES "regexes"
 #define QUERIES "queries"
 
+/* The place of the session's id in the command that continues it. */
+#define RESUMED "{session}"
+
 enum form { FORM_LINES, FORM_ELEMENTS, FORM_DOCUMENT, FORM_YAML, FORM_TEXT, FORM_SQLITE };
 static const char *const form_names[] = {"lines", "elements", "document", "yaml",
                                          "text",  "sqlite",   NULL};
@@ -54,6 +57,7 @@ struct importer {
     char *name;
     char *path; /* of the script */
     struct buf text;
+    struct buf resume;   /* the command that continues a session, or empty */
     enum form form;
     bool unique, tree, last;
     struct words places, ignores, exchange, tables;
@@ -1386,11 +1390,14 @@ static int take_head(struct importer *i, lua_State *L, struct err *e)
     i->unique = take_flag(L, "unique");
     i->tree = take_flag(L, "tree");
     i->last = take_flag(L, "last");
+    take_text(L, "resume", &i->resume);
     take_names(L, "places", &i->places);
     take_names(L, "ignores", &i->ignores);
     take_names(L, "exchange", &i->exchange);
     take_names(L, "tables", &i->tables);
     lua_settop(L, 0);
+    if (!wrong && i->resume.len > 0 && !str_find(buf_str(&i->resume), STR(RESUMED)))
+        wrong = "'resume' has no " RESUMED;
     return wrong ? err_set(e, ERR_FAILURE, "cannot use '%s': %s", i->path, wrong) : 0;
 }
 
@@ -1399,6 +1406,7 @@ static void importer_free(struct importer *i)
     free(i->name);
     free(i->path);
     buf_release(&i->text);
+    buf_release(&i->resume);
     words_release(&i->places);
     words_release(&i->ignores);
     words_release(&i->exchange);
@@ -1437,6 +1445,25 @@ void importers_names(const struct importers *all, struct buf *out)
     buf_add_c(out, import_lines.name);
     for (size_t i = 0; i < all->count; i++)
         buf_addf(out, ", %s", all->at[i]->name);
+}
+
+bool importers_resume(const struct importers *all, struct str session, struct buf *command)
+{
+    struct str name, id;
+    bool whole = import_foreign_id(session, &name, &id);
+
+    for (size_t i = 0; whole && i < all->count; i++) {
+        struct str form = buf_str(&all->at[i]->resume);
+        const char *hole = str_find(form, STR(RESUMED));
+
+        if (!hole || !str_eq_c(name, all->at[i]->name))
+            continue;
+        buf_add(command, form.p, (size_t)(hole - form.p));
+        buf_add_str(command, id);
+        buf_add_str(command, str_skip(form, (size_t)(hole - form.p) + strlen(RESUMED)));
+        return true;
+    }
+    return false;
 }
 
 const char *importers_place(const struct importers *all, size_t number)
@@ -1918,6 +1945,7 @@ int importers_add(struct importers *all, const char *name, const char *path, str
     i->path = mem_text(path);
     i->format = (struct import_format){.name = i->name, .read = read_script};
     buf_init(&i->text, BUF_SMALL);
+    buf_init(&i->resume, BUF_SMALL);
     buf_add_str(&i->text, text);
     if (!all->heads)
         all->heads = state_new(e);
