@@ -14,7 +14,6 @@ importer {
   unique = true,
   tree = true,
   resume = "droid --resume {session}",
-  places = { "~/.factory/sessions" },
   harness = [[^\s*<system-(?:reminder|notification)>]],
   ignores = { "thinking", "redacted_thinking", "todo_state", "compaction_state", "session_end",
     "agent_turn_outcome" },
