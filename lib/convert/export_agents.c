@@ -243,6 +243,12 @@ static void end_answer(struct work *w, const struct message *m)
             json_add_member_int(w->out, "input_tokens", u.at[USAGE_INPUT] - usage_cached(&u));
         add_count_if(w->out, "cache_creation_input_tokens", u.at[USAGE_CACHE_WRITE]);
         add_count_if(w->out, "cache_read_input_tokens", u.at[USAGE_CACHE_READ]);
+        if (u.at[USAGE_LONG_CACHE_WRITE] > 0) {
+            json_add_key(w->out, "cache_creation");
+            buf_add_byte(w->out, '{');
+            json_add_member_int(w->out, "ephemeral_1h_input_tokens", u.at[USAGE_LONG_CACHE_WRITE]);
+            buf_add_byte(w->out, '}');
+        }
         add_count_if(w->out, "output_tokens", u.at[USAGE_OUTPUT]);
         buf_add_byte(w->out, '}');
     }

@@ -663,9 +663,13 @@ static bool take_flag(lua_State *L, const char *name)
 static void read_usage(lua_State *L, struct usage *u)
 {
     static const char *const kinds[USAGE_KINDS] = {
-        [USAGE_INPUT] = "input",           [USAGE_OUTPUT] = "output",
-        [USAGE_CACHE_READ] = "cache_read", [USAGE_CACHE_WRITE] = "cache_write",
-        [USAGE_REASONING] = "reasoning",   [USAGE_COST] = "cost",
+        [USAGE_INPUT] = "input",
+        [USAGE_OUTPUT] = "output",
+        [USAGE_CACHE_READ] = "cache_read",
+        [USAGE_CACHE_WRITE] = "cache_write",
+        [USAGE_REASONING] = "reasoning",
+        [USAGE_COST] = "cost",
+        [USAGE_LONG_CACHE_WRITE] = "long_cache_write",
     };
     struct state *s = state_of(L);
 
