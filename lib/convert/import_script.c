@@ -57,7 +57,7 @@ struct importer {
     char *name;
     char *path; /* of the script */
     struct buf text;
-    struct buf resume;   /* the command that continues a session, or empty */
+    struct buf resume; /* the command that continues a session, or empty */
     enum form form;
     bool unique, tree, last;
     struct words places, ignores, exchange, tables;
