@@ -17,7 +17,7 @@
 enum { KEY_MESSAGES = OPT_LONG, KEY_INCREMENTAL, KEY_ALL_SESSIONS, KEY_REDACT, KEY_RAW };
 
 static const struct opt options[] = {
-    {'f', "format", OPT_CHOICE, "md|html|json|jsonl|txt|openai|anthropic",
+    {'f', "format", OPT_CHOICE, "md|html|json|jsonl|txt|openai|anthropic|claude-code|codex|atif",
      "write this format; default: by the name of the output, else md"},
     {'o', "output", OPT_FILE, "FILE", "write to this file, or a file per session to a directory"},
     {CHOOSE_ALL, "all", OPT_FLAG, NULL, "every session of every history of yours"},

@@ -8,15 +8,20 @@
 #include "chathist/chat/context_window.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/choose_session.h"
+#include "chathist/cli/resume_command.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/scan.h"
 #include "chathist/sync/merge.h"
 
+enum { KEY_RESUME = OPT_LONG };
+
 static const struct opt options[] = {
     CHOOSE_LIMIT("print only the last N messages"),
     SHOW_OPTIONS,
     CHOOSE_MESSAGES("the session, like the operand"),
+    {KEY_RESUME, "resume-command", OPT_FLAG, NULL,
+     "only print the command that continues the session in the program it came from"},
     {'v', "verbose", OPT_FLAG, NULL, "say what the next chat will send, terminal or not"},
     CHOOSE_REMOTE,
     CHOOSE_PAGER,
@@ -109,6 +114,33 @@ static void fetch_remote(struct choice *c)
     choose_release(&far);
 }
 
+/* Prints the command that continues the session, and changes nothing. `shows` says that options want
+ * messages in some form. Returns the exit status. */
+static int print_resume_command(struct choice *c, bool shows, const char *self)
+{
+    struct buf command = BUF_INIT(BUF_LINE);
+    struct err e = ERR_INIT;
+    struct out out;
+    int status;
+
+    if (choose_restricts(c) || c->limit > 0 || c->common.json || shows)
+        die_usage("--resume-command prints no messages: it cannot be combined with --role, "
+                  "--since, --until, --model, --limit, --format, --raw or --json");
+    choose_open(c, &(struct choose_want){.reach = c->remote ? CHOOSE_ONE : CHOOSE_ANYWHERE,
+                                         .session = "last"});
+    out_start(&out, c->common.color);
+    status = choose_one(c);
+    if (status == 0) {
+        if (resume_command(&command, choose_home(c), c->filter.sessions.at[0], self, &e) < 0)
+            die_err(&e);
+        buf_add_byte(&command, '\n');
+        out_text(&out, buf_str(&command));
+    }
+    buf_release(&command);
+    choose_release(c);
+    return out_close(&out, status);
+}
+
 int main(int argc, char **argv)
 {
     struct opt_parser args;
@@ -119,7 +151,7 @@ int main(int argc, char **argv)
     struct show show = {0};
     struct out out;
     char *value;
-    bool verbose = false;
+    bool verbose = false, resume = false, shows = false;
     size_t messages;
     int key, status = 0;
 
@@ -127,7 +159,11 @@ int main(int argc, char **argv)
     while ((key = choose_next(&choice, &args, &value)) != 0) {
         show_take(&show, key, value);
         verbose |= key == 'v';
+        resume |= key == KEY_RESUME;
+        shows |= key == SHOW_FORMAT || key == SHOW_RAW;
     }
+    if (resume)
+        return print_resume_command(&choice, shows, argv[0]);
     show_settle(&show, &choice);
     if (choice.remote)
         fetch_remote(&choice);

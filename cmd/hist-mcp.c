@@ -11,6 +11,7 @@
 #include "chathist/base/process.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
+#include "chathist/cli/signals.h"
 #include "chathist/mcp/server.h"
 
 /* The tokens of an answer, unless the call says how many, and at most. */
@@ -96,31 +97,40 @@ struct service {
 /* ---- the programs ---- */
 
 /* Runs a program to its end. Adds what it prints, and what it says about problems. Returns its exit
- * status, or -1 with *e set. */
+ * status, or -1 with *e set. A signal that ends this program ends the other one first. */
 static int run_program(const struct words *argv, struct buf *out, struct buf *problems,
                        struct err *e)
 {
     extern char **environ;
     struct child c = CHILD_INIT;
+    int signal_fd = interrupt_begin(e), signo;
+    bool started;
 
-    if (child_start(&c, argv->at, environ, NULL, e) < 0)
+    if (signal_fd < 0)
         return -1;
+    started = child_start(&c, argv->at, environ, NULL, e) == 0;
     child_close(&c.in);
-    while (c.out >= 0 || c.err >= 0) {
-        struct pollfd fds[] = {{c.out, POLLIN, 0}, {c.err, POLLIN, 0}};
+    while ((signo = interrupt_signal()) == 0 && (c.out >= 0 || c.err >= 0)) {
+        struct pollfd fds[] = {{c.out, POLLIN, 0}, {c.err, POLLIN, 0}, {signal_fd, POLLIN, 0}};
 
-        (void)poll(fds, 2, -1);
+        (void)poll(fds, 3, -1);
         while (child_read(&c.out, out) || child_read(&c.err, problems))
             ;
     }
+    if (signo != 0)
+        child_term(&c);
     child_end(&c, CHILD_HURRY_MS);
-    return c.status;
+    signo = interrupt_signal();
+    interrupt_end();
+    if (signo != 0)
+        die_signal(signo);
+    return started ? c.status : -1;
 }
 
 /* A call while it becomes a command line. */
 struct command {
     struct words argv;
-    struct str args;
+    struct str args, meta;
     struct str wrong; /* the name of an argument that cannot be used; empty: none */
 };
 
@@ -205,6 +215,19 @@ static void check_arguments(struct command *c, struct str schema)
     buf_release(&name);
 }
 
+/* Leaves out the session that asks: chat names it in each call, because it can change. */
+static void add_except(struct command *c, const struct service *s)
+{
+    struct buf session = BUF_INIT(BUF_LINE);
+
+    if (json_decode(json_get(c->meta, MCP_SESSION_KEY), &session) &&
+        !memchr(buf_c(&session), '\0', session.len))
+        words_add_option(&c->argv, "--except=", buf_str(&session));
+    else if (s->except)
+        words_add_option(&c->argv, "--except=", str_of(s->except));
+    buf_release(&session);
+}
+
 /* Makes the command line of a call. */
 static void make_call(struct command *c, const struct service *s, enum tool tool)
 {
@@ -222,8 +245,7 @@ static void make_call(struct command *c, const struct service *s, enum tool tool
     words_add(&c->argv, STR("--own"));
     if (s->redact)
         words_add(&c->argv, STR("--redact"));
-    if (s->except)
-        words_add_option(&c->argv, "--except=", str_of(s->except));
+    add_except(c, s);
     if (s->history)
         words_add_option(&c->argv, "--history=", str_of(s->history));
     if (json_is_true(json_get(c->args, "all")) && !s->history)
@@ -279,7 +301,8 @@ static void say_forms(struct buf *text, struct str problems)
     buf_release(&said);
 }
 
-static bool answer_call(void *arg, size_t number, struct str args, struct buf *text)
+static bool answer_call(void *arg, size_t number, struct str args, struct str meta,
+                        struct buf *text)
 {
     static const char *const nothing[] = {
         [TOOL_SEARCH] = "Nothing was found. Try fewer or shorter words, or all:true.",
@@ -292,7 +315,7 @@ static bool answer_call(void *arg, size_t number, struct str args, struct buf *t
     static const char apart[] = "No message has all of these words. Conversations have them in "
                                 "different messages, or all but one of them:\n";
     const struct service *s = arg;
-    struct command c = {.args = args};
+    struct command c = {.args = args, .meta = meta};
     struct buf problems = BUF_INIT(BUF_LINE);
     struct err e = ERR_INIT;
     int status = 0;

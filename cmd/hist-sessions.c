@@ -68,7 +68,7 @@ static struct str without_cut(struct str text, size_t most)
 static void print_summary(struct out *out, const struct session *s, struct list_form *form,
                           struct brief *brief)
 {
-    struct buf line = BUF_INIT(BUF_SMALL), text = BUF_INIT(BUF_LINE);
+    struct buf line = BUF_INIT(SIZE_MAX), text = BUF_INIT(BUF_LINE);
     struct session shown = *s;
 
     if (!brief_changes(brief)) {

@@ -10,10 +10,10 @@
 enum { KEY_BY = OPT_LONG, KEY_NEWEST, KEY_COST, KEY_PRICES };
 
 /* In the order of enum stats_by. */
-#define GROUPS "day|week|month|model|provider|role|tool|session"
+#define GROUPS "day|week|month|model|provider|role|tool|session|from|repo"
 
 static const struct opt options[] = {
-    {KEY_BY, "by", OPT_CHOICE, GROUPS, "count by this (day)"},
+    {KEY_BY, "by", OPT_CHOICES, GROUPS, "count by these, separated by commas (day)"},
     {KEY_COST, "cost", OPT_FLAG, NULL, "what the answers cost, instead of messages and tokens"},
     {KEY_PRICES, "prices", OPT_FILE, "FILE",
      "like --cost, with the prices of this file, which may be LiteLLM's"},
@@ -31,18 +31,39 @@ static const struct program program = {"hist-stats", "count messages and tokens"
 static void count_history(struct stats *s, struct choice *c, const struct history *h, size_t newest)
 {
     struct err e = ERR_INIT;
+    struct buf name = BUF_INIT(BUF_SMALL);
     uint64_t bad = 0;
 
+    history_name_add(&name, h);
+    s->place = buf_str(&name);
     if (choose_in(c, h) && stats_scan(s, h, &c->filter, newest, &bad, &e) < 0)
         die_err(&e);
     start_report_bad(h, bad, c->common.quiet);
+    buf_release(&name);
+}
+
+/* Groups by the words, which may not be repeated. */
+static void group(struct stats *s, const char *words, bool cost)
+{
+    bool by_tool = false;
+
+    for (struct str rest = str_of(words); rest.p;) {
+        enum stats_by by = (enum stats_by)opt_choice(GROUPS, str_cut(&rest, ','));
+
+        if (!stats_group(s, by))
+            die_usage("--by has '%s' twice", stats_by_name(by));
+        by_tool |= by == STATS_TOOL;
+    }
+    if (by_tool && s->rows.by_count > 1)
+        die_usage("--by tool counts calls: it cannot be combined with other keys");
+    if (cost && by_tool)
+        die_usage("--cost counts answers, and --by tool counts calls");
 }
 
 int main(int argc, char **argv)
 {
     struct prices prices = PRICES_INIT;
-    enum stats_by by = STATS_DAY;
-    const char *file = NULL;
+    const char *file = NULL, *by = "day";
     bool cost = false;
     struct choice choice = {0};
     struct opt_parser args;
@@ -56,7 +77,7 @@ int main(int argc, char **argv)
     opt_start(&args, &program, argc, argv);
     while ((key = choose_next(&choice, &args, &value)) != 0) {
         if (key == KEY_BY)
-            by = (enum stats_by)opt_choice(GROUPS, str_of(value));
+            by = value;
         else if (key == KEY_COST)
             cost = true;
         else if (key == KEY_PRICES)
@@ -64,8 +85,8 @@ int main(int argc, char **argv)
         else
             newest = opt_count("--newest", value);
     }
-    if (cost && by == STATS_TOOL)
-        die_usage("--cost counts answers, and --by tool counts calls");
+    stats_init(&stats);
+    group(&stats, by, cost);
     choose_open(&choice, &(struct choose_want){.reach = CHOOSE_BESIDE});
     if (cost && config_prices(&choice.config, file, &prices, &e) < 0)
         die_err(&e);
@@ -73,7 +94,7 @@ int main(int argc, char **argv)
     if (!choice.unpaged)
         out_page(&out);
 
-    stats_init(&stats, by);
+    stats.several = choice.histories.count > 1;
     stats.prices = cost ? &prices : NULL;
     for (size_t i = 0; i < choice.histories.count; i++)
         count_history(&stats, &choice, &choice.histories.at[i], newest);

@@ -13,8 +13,11 @@ local harness = [[^\s*(?:<command-name>|<local-command-|<bash-stdout>|<bash-stde
 
 -- Of a response that was read from the cache, Anthropic counts these tokens apart.
 local function tokens(u, cost)
+  local long = u.cache_creation.ephemeral_1h_input_tokens or 0
+
   return u and { input = u.input_tokens, output = u.output_tokens, cost = cost, apart = true,
-    cache_read = u.cache_read_input_tokens, cache_write = u.cache_creation_input_tokens }
+    cache_read = u.cache_read_input_tokens, cache_write = u.cache_creation_input_tokens,
+    long_cache_write = long > 0 and long or nil }
 end
 
 local function answer(r, m)
@@ -45,6 +48,7 @@ end
 importer {
   name = "claude-code",
   form = "lines",
+  resume = "claude --resume {session}",
   places = { "${CLAUDE_CONFIG_DIR:-~/.claude}/projects",
     "${CLAUDE_CONFIG_DIR:-${XDG_CONFIG_HOME:-~/.config}/claude}/projects" },
   erases = "after 30 days", -- unless its setting cleanupPeriodDays says otherwise

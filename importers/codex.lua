@@ -101,6 +101,8 @@ local function item(p)
     give { role = "user", time = time, content = prompt.texts, images = prompt.images }
   elseif kind == "message" and p.role == "assistant" then
     answer { content = p.content }
+  elseif kind == "message" and p.originator == "chathist" then
+    give { role = "system", time = time, content = p.content } -- hist-export wrote it
   elseif kind == "message" then
     ignored() -- of Codex itself: roles developer and system
   elseif kind == "local_shell_call" then
@@ -240,6 +242,7 @@ end
 importer {
   name = "codex",
   form = "lines",
+  resume = "codex resume {session}",
   places = { "${CODEX_HOME:-~/.codex}/sessions", "${CODEX_HOME:-~/.codex}/archived_sessions" },
   beside = { "session_index.jsonl", "*/*/*/rollout-*", "sessions/*/*/*/rollout-*",
     "archived_sessions/rollout-*", "rollout-*" },

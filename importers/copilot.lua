@@ -44,6 +44,7 @@ end
 importer {
   name = "copilot",
   form = "lines",
+  resume = "copilot --resume={session}",
   places = { "${COPILOT_HOME:-~/.copilot}/session-state" },
   unique = true,
   tree = true,

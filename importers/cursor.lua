@@ -9,6 +9,7 @@
 importer {
   name = "cursor",
   form = "lines",
+  resume = "cursor-agent --resume {session}",
   places = { "${CURSOR_DATA_DIR:-~/.cursor}/projects" },
   harness = [[^\s*<(?!user_query>)[a-z_]+>]],
   ignores = { "thinking", "redacted-reasoning" },

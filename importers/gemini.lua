@@ -140,6 +140,7 @@ end
 importer {
   name = "gemini",
   form = "elements",
+  resume = "gemini --resume {session}",
   places = { "${GEMINI_CLI_HOME:-~/}/.gemini/tmp" },
   tree = true,
   harness = "^<session_context>",

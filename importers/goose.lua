@@ -53,6 +53,7 @@ end
 importer {
   name = "goose",
   form = "sqlite",
+  resume = "goose session --resume --session-id {session}",
   places = { "${XDG_DATA_HOME:-~/.local/share}/goose/sessions/sessions.db" },
   ignores = { "thinking", "redactedThinking", "toolConfirmationRequest", "actionRequired",
     "systemNotification" },

@@ -191,6 +191,7 @@ end
 importer {
   name = "llm",
   form = "sqlite",
+  resume = "llm chat --cid {session}",
   places = { "${LLM_USER_PATH:-${XDG_CONFIG_HOME:-~/.config}/io.datasette.llm}/logs.db",
     "${LLM_USER_PATH:-~/Library/Application Support/io.datasette.llm}/logs.db" },
   tables = { "responses", "prompt_fragments", "system_fragments", "fragments",

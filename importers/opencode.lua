@@ -52,6 +52,7 @@ importer {
   name = "opencode",
   form = "sqlite",
   copies = true,
+  resume = "opencode --session {session}",
   places = { "${XDG_DATA_HOME:-~/.local/share}/opencode/opencode.db",
     "${XDG_DATA_HOME:-~/.local/share}/kilo/kilo.db" },
   ignores = { "reasoning", "step-start", "step-finish", "snapshot", "patch", "compaction",

@@ -52,6 +52,7 @@ end
 importer {
   name = "pi",
   form = "lines",
+  resume = "pi --session {session}",
   places = { "${PI_CODING_AGENT_SESSION_DIR:-${PI_CODING_AGENT_DIR:-~/.pi/agent}/sessions}" },
   tree = true,
   unique = true,

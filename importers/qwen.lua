@@ -23,6 +23,7 @@ local own = { notification = true, background_task_completed = true }
 importer {
   name = "qwen",
   form = "lines",
+  resume = "qwen --resume {session}",
   places = { "${QWEN_HOME:-~/.qwen}/projects", "${QWEN_HOME:-~/.qwen}/tmp" },
   tree = true,
   harness = [[^\s*<system-reminder>]],

@@ -30,11 +30,11 @@ hist-sessions_libs := libpcre2-8
 hist-delete_libs := libpcre2-8
 hist-export_libs := libpcre2-8
 hist-show_libs := libpcre2-8
-hist-load_libs := libpcre2-8
 # Systems call Lua 5.4 differently.
 lua := $(firstword $(foreach name,lua5.4 lua-5.4 lua54 lua,\
     $(shell $(PKG_CONFIG) --atleast-version=5.4 $(name) 2>/dev/null && echo $(name))) lua5.4)
 hist-import_libs := $(lua) sqlite3 yaml-0.1 libzstd libpcre2-8
+hist-load_libs := $(hist-import_libs)
 # WITH_POSTGRES=no: hist-sync has no databases as places.
 WITH_POSTGRES ?= yes
 hist-sync_libs := $(if $(filter no,$(WITH_POSTGRES)),,libpq)

@@ -12,9 +12,13 @@
 #define TICK 100
 
 static const char *const names[USAGE_KINDS] = {
-    [USAGE_INPUT] = "input_tokens",           [USAGE_OUTPUT] = "output_tokens",
-    [USAGE_CACHE_READ] = "cache_read_tokens", [USAGE_CACHE_WRITE] = "cache_write_tokens",
-    [USAGE_REASONING] = "reasoning_tokens",   [USAGE_COST] = "cost",
+    [USAGE_INPUT] = "input_tokens",
+    [USAGE_OUTPUT] = "output_tokens",
+    [USAGE_CACHE_READ] = "cache_read_tokens",
+    [USAGE_CACHE_WRITE] = "cache_write_tokens",
+    [USAGE_REASONING] = "reasoning_tokens",
+    [USAGE_COST] = "cost",
+    [USAGE_LONG_CACHE_WRITE] = "long_cache_write_tokens",
 };
 
 void usage_init(struct usage *u)

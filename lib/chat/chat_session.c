@@ -171,7 +171,7 @@ void chat_session_open_tools(struct chat_session *t)
     toolbox_load(&t->toolbox, t->args->tools.at, &t->choice.config, secrets);
     t->mcp.quiet = t->args->common.quiet;
     t->mcp.verbose = t->args->verbose;
-    t->mcp.session = buf_c(&t->session.id);
+    t->mcp.session = &t->session.id;
     mcp_servers_open(&t->mcp, t->args, &t->choice.config, secrets, &t->toolbox);
 }
 

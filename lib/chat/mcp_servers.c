@@ -24,6 +24,7 @@ struct mcp_config {
     char *cwd;            /* where it runs; NULL: in the working directory */
     bool no_instructions; /* `mcp.NAME.instructions = off` */
     struct words tools;   /* the names of those to offer, as the server knows them; none: all */
+    bool own;             /* it is hist-mcp of these programs */
     bool tools_typed;     /* -T names them, otherwise `mcp.NAME.tools` */
     /* `mcp.NAME.header.X = VALUE` and `mcp.NAME.header_command.X = COMMAND`. Only a server of the
      * configuration has them, because another one with its name is a stranger. */
@@ -235,7 +236,8 @@ static int add_typed(struct mcp_servers *m, const char *name, const char *text, 
 /* The server that needs no configuration. */
 #define OWN_SERVER PROGRAM_PREFIX "hist-mcp"
 
-/* Adds it: the program beside chat, which does not search the session that asks. */
+/* Adds it: the program beside chat. Its calls name the session that asks, which it does not
+ * search. */
 static int add_own(struct mcp_servers *m, struct err *e)
 {
     char *path = path_beside(m->self, OWN_SERVER);
@@ -243,9 +245,9 @@ static int add_own(struct mcp_servers *m, struct err *e)
     int result;
 
     words_quote(&command, path);
-    if (m->session && *m->session)
-        buf_addf(&command, " --except=%s", m->session);
     result = add_typed(m, OWN_SERVER, buf_c(&command), e);
+    if (result == 0)
+        find_config(m, OWN_SERVER)->own = true;
     buf_release(&command);
     free(path);
     return result;
@@ -499,6 +501,7 @@ static int start_all(struct mcp_servers *m, char *const env[], struct err *e)
             open_remote(s, config, &m->watch);
         else
             result = mcp_start(s, config->name, config->command.at, env, config->cwd, &m->watch, e);
+        s->session = config->own ? m->session : NULL;
     }
     return result;
 }

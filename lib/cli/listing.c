@@ -129,7 +129,7 @@ void list_history(struct out *out, const char *history, bool *headed)
 void list_session(struct out *out, const struct session *s, struct list_form *form)
 {
     if (form->json) {
-        struct buf line = BUF_INIT(BUF_SMALL);
+        struct buf line = BUF_INIT(SIZE_MAX);
 
         list_add_json(&line, s, form->history);
         out_json_line(out, buf_str(&line));

@@ -75,25 +75,55 @@ static struct message *wanted_of(const struct thread *t, const struct show *s, s
     return wanted;
 }
 
-/* Returns the place of the message of --around, which otherwise ends the program, or without that
- * option of the last one. */
-static size_t center_of(const struct show *s, const struct message *at, size_t n)
+/* Returns the place of the message of --around in the thread, or the number of its messages. */
+static size_t place_around(const struct thread *t, const struct show *s)
 {
-    struct err e = ERR_INIT;
-    size_t i = n;
+    size_t place = 0;
 
-    while (i-- > 0)
-        if (!s->around || str_eq_c(at[i].id, s->around))
-            return i;
-    err_set(&e, ERR_ABSENT, "no message '%s' in this session", s->around);
-    die_err(&e);
+    while (place < t->count && !str_eq_c(t->at[place].id, s->around))
+        place++;
+    return place;
+}
+
+/* Loads the thread of a session; every line of it if only those have the message of --around, such
+ * as one that hist-search found and that was replaced. */
+static int load_thread(struct thread *t, const struct history *h, struct str id,
+                       const struct show *s, struct err *e)
+{
+    if (thread_find(t, h, id, s->raw, e) < 0)
+        return -1;
+    if (s->raw || !s->around || place_around(t, s) < t->count)
+        return 0;
+    thread_release(t);
+    return thread_find(t, h, id, true, e);
+}
+
+/* Returns which of the n messages that are wanted is printed first of all: the last one, or that of
+ * --around. If the filter leaves that one out, it is the next one. Ends the program if the session
+ * does not have it. */
+static size_t center_of(const struct thread *t, const struct show *s, size_t n)
+{
+    size_t place, before = 0;
+    struct err e = ERR_INIT;
+
+    if (!s->around)
+        return n - 1;
+    place = place_around(t, s);
+    if (place == t->count) {
+        err_set(&e, ERR_ABSENT, "no message '%s' in this session", s->around);
+        die_err(&e);
+    }
+    for (size_t i = 0; i < place; i++)
+        before += filter_match(s->filter, &t->at[i]);
+    return before < n ? before : n - 1;
 }
 
 /* Prints stored lines in their order: the last ones, or those around a message, at most --limit, as
  * long as there is room for them. */
-static void show_lines(struct out *o, struct show *s, const struct message *at, size_t n)
+static void show_lines(struct out *o, struct show *s, const struct message *at, size_t n,
+                       size_t center)
 {
-    size_t center = center_of(s, at, n), before = center, after = center + 1;
+    size_t before = center, after = center + 1;
     struct buf *lines = mem_zalloc(n * sizeof *lines);
 
     for (size_t i = 0; i < n; i++)
@@ -114,7 +144,8 @@ static void show_lines(struct out *o, struct show *s, const struct message *at, 
     free(lines);
 }
 
-static void show_messages(struct out *o, struct show *s, const struct message *at, size_t n)
+static void show_messages(struct out *o, struct show *s, const struct message *at, size_t n,
+                          size_t center)
 {
     struct err e = ERR_INIT;
 
@@ -125,7 +156,7 @@ static void show_messages(struct out *o, struct show *s, const struct message *a
         return;
     }
     if (s->json && n > 0 && (s->around || brief_changes(&s->brief))) {
-        show_lines(o, s, at, n);
+        show_lines(o, s, at, n, center);
         return;
     }
     for (size_t i = 0; i < n; i++) {
@@ -210,14 +241,14 @@ size_t show_session(struct out *o, const struct history *h, struct str id, struc
     if (!brief_wants(&s->brief, h, id))
         return 0;
     begin_document(o, s);
-    if (thread_find(&t, h, id, s->raw, &e) < 0)
+    if (load_thread(&t, h, id, s, &e) < 0)
         die_err(&e);
     count = t.count;
     wanted = wanted_of(&t, s, &n);
     buf_clear(&s->title);
     if (s->document && session_title(h, id, &s->title, NULL, &e) < 0)
         die_err(&e);
-    show_messages(o, s, wanted, n);
+    show_messages(o, s, wanted, n, center_of(&t, s, n));
     if (t.bad_lines > s->bad_lines)
         s->bad_lines = t.bad_lines;
     free(wanted);

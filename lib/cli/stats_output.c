@@ -10,12 +10,6 @@
 #include "chathist/cli/listing.h"
 #include "chathist/cli/wide.h"
 
-/* Returns the name of a row; borrowed. */
-static struct str key_text(const struct stats_row *row)
-{
-    return row->key ? (struct str){row->key, row->len} : STR("unknown");
-}
-
 /* ---- records ---- */
 
 /* The records to print. On a terminal the first one is the heading, and rows have bars. */
@@ -32,33 +26,69 @@ static void end_record(struct report *r, double bar)
     r->bars[r->count++] = bar;
 }
 
-static void add_heading(struct report *r, enum stats_by by, const char *fields)
+/* Adds what is between two keys. On a terminal all of them are one column, the label. */
+static void add_gap(struct buf *out, const struct out *o)
 {
-    buf_addf(&r->text, "%s\t%s", stats_by_name(by), fields);
+    buf_add_c(out, o->terminal ? "  " : "\t");
+}
+
+static void add_heading(struct report *r, const struct out *o, const struct stats *s,
+                        const char *fields)
+{
+    for (size_t i = 0; i < s->rows.by_count; i++) {
+        if (i > 0)
+            add_gap(&r->text, o);
+        buf_add_c(&r->text, stats_by_name(s->rows.by[i]));
+    }
+    buf_addf(&r->text, "\t%s", fields);
     end_record(r, 0);
 }
 
-static void add_row_key(struct report *r, const struct out *o, enum stats_by by, struct str key)
+/* Adds the keys of a row; NULL is that of the totals. */
+static void add_row_key(struct report *r, const struct out *o, const struct stats *s,
+                        const struct stats_row *row)
 {
-    if (by == STATS_SESSION)
-        list_add_id(&r->text, key);
-    else
-        vis_add_line(&r->text, key, o->terminal);
+    struct json_iter it = json_iter(row && row->key ? (struct str){row->key, row->len} : STR("[]"));
+    struct buf scratch = BUF_INIT(BUF_LINE);
+
+    for (size_t i = 0; i < s->rows.by_count; i++) {
+        bool known = json_next(&it) && !json_is_null(it.value);
+
+        if (i > 0)
+            add_gap(&r->text, o);
+        if (!row)
+            buf_add_c(&r->text, i == 0 ? "total" : o->terminal ? "" : "-");
+        else if (!known)
+            buf_add_c(&r->text, "unknown");
+        else if (s->rows.by[i] == STATS_SESSION)
+            list_add_id(&r->text, json_text(it.value, &scratch));
+        else
+            vis_add_line(&r->text, json_text(it.value, &scratch), o->terminal);
+    }
+    buf_release(&scratch);
 }
 
-static uint64_t bar_size(enum stats_by by, const struct stats_count *n)
+/* By tool, calls are counted; that is the only key then. */
+static bool counts_calls(const struct stats *s)
 {
-    return by == STATS_TOOL ? n->calls : n->messages;
+    return s->rows.by[0] == STATS_TOOL;
+}
+
+static uint64_t bar_size(const struct stats *s, const struct stats_count *n)
+{
+    return counts_calls(s) ? n->calls : n->messages;
 }
 
 /* Adds `key TAB messages TAB sessions TAB input TAB output TAB unknown`; of tools `key TAB calls
  * TAB sessions`. */
-static void add_count_row(struct report *r, const struct out *o, enum stats_by by, struct str key,
-                          const struct stats_count *n, double bar)
+static void add_count_row(struct report *r, const struct out *o, const struct stats *s,
+                          const struct stats_row *row, double bar)
 {
-    add_row_key(r, o, by, key);
-    buf_addf(&r->text, "\t%" PRIu64 "\t%" PRIu64, bar_size(by, n), n->sessions);
-    if (by != STATS_TOOL)
+    const struct stats_count *n = row ? &row->count : &s->total;
+
+    add_row_key(r, o, s, row);
+    buf_addf(&r->text, "\t%" PRIu64 "\t%" PRIu64, bar_size(s, n), n->sessions);
+    if (!counts_calls(s))
         buf_addf(&r->text, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, n->input, n->output, n->unknown);
     end_record(r, bar);
 }
@@ -66,19 +96,17 @@ static void add_count_row(struct report *r, const struct out *o, enum stats_by b
 static void add_counts(struct report *r, const struct out *o, const struct stats *s,
                        const struct stats_row *at, size_t count)
 {
-    enum stats_by by = s->rows.by;
     uint64_t most = 1;
 
     for (size_t i = 0; i < count; i++)
-        most = bar_size(by, &at[i].count) > most ? bar_size(by, &at[i].count) : most;
+        most = bar_size(s, &at[i].count) > most ? bar_size(s, &at[i].count) : most;
     if (o->terminal)
-        add_heading(r, by,
-                    by == STATS_TOOL ? "calls\tsessions"
-                                     : "messages\tsessions\ttokens in\tout\tunknown");
-    add_count_row(r, o, by, STR("total"), &s->total, 0);
+        add_heading(r, o, s,
+                    counts_calls(s) ? "calls\tsessions"
+                                    : "messages\tsessions\ttokens in\tout\tunknown");
+    add_count_row(r, o, s, NULL, 0);
     for (size_t i = 0; i < count; i++)
-        add_count_row(r, o, by, key_text(&at[i]), &at[i].count,
-                      (double)bar_size(by, &at[i].count) / (double)most);
+        add_count_row(r, o, s, &at[i], (double)bar_size(s, &at[i].count) / (double)most);
 }
 
 /* For the length of a bar only. */
@@ -90,9 +118,11 @@ static double rounded(struct amount a)
 /* Adds `key TAB currency TAB cost TAB reported TAB computed TAB answers TAB tokens`, a line for
  * each currency; the one of the currency `unknown`, without amounts, is the last. `highest` has the
  * cost of the longest bar in each currency, or is NULL. */
-static void add_cost(struct report *r, const struct out *o, const struct stats *s, struct str key,
-                     const struct stats_costs *costs, const double *highest)
+static void add_cost(struct report *r, const struct out *o, const struct stats *s,
+                     const struct stats_row *row, const double *highest)
 {
+    const struct stats_costs *costs = row ? &row->costs : &s->total_costs;
+
     for (size_t n = 1; n <= costs->count; n++) {
         size_t i = n % costs->count;
         const struct stats_cost *c = &costs->at[i];
@@ -100,7 +130,7 @@ static void add_cost(struct report *r, const struct out *o, const struct stats *
 
         if (c->answers == 0)
             continue;
-        add_row_key(r, o, s->rows.by, key);
+        add_row_key(r, o, s, row);
         buf_addf(&r->text, "\t%s\t", prices_currency(s->prices, i));
         if (i == PRICES_UNKNOWN) {
             buf_add_c(&r->text, "-\t-\t-");
@@ -129,14 +159,15 @@ static void add_costs(struct report *r, const struct out *o, const struct stats 
             highest[i] = cost > highest[i] ? cost : highest[i];
         }
     if (o->terminal)
-        add_heading(r, s->rows.by, "\tcost\treported\tcomputed\tanswers\ttokens");
+        add_heading(r, o, s, "\tcost\treported\tcomputed\tanswers\ttokens");
     if (s->total_costs.count == 0) {
-        buf_add_c(&r->text, "total\tunknown\t-\t-\t-\t0\t0");
+        add_row_key(r, o, s, NULL);
+        buf_add_c(&r->text, "\tunknown\t-\t-\t-\t0\t0");
         end_record(r, 0);
     }
-    add_cost(r, o, s, STR("total"), &s->total_costs, NULL);
+    add_cost(r, o, s, NULL, NULL);
     for (size_t row = 0; row < count; row++)
-        add_cost(r, o, s, key_text(&at[row]), &at[row].costs, highest);
+        add_cost(r, o, s, &at[row], highest);
     free(highest);
 }
 
@@ -200,20 +231,16 @@ static void add_cost_array(struct buf *out, const struct prices *p, const struct
 
 static void add_row(struct buf *out, const struct stats *s, const struct stats_row *row)
 {
-    enum stats_by by = s->rows.by;
+    struct str keys = row->key ? (struct str){row->key, row->len} : STR("null");
 
     if (!str_ends(buf_str(out), STR("[")))
         buf_add_byte(out, ',');
     buf_add_byte(out, '{');
-    if (row->key) {
-        json_add_member(out, "key", key_text(row));
-    } else {
-        json_add_key(out, "key");
-        buf_add_c(out, "null");
-    }
-    add_number(out, by == STATS_TOOL ? "calls" : "messages", bar_size(by, &row->count));
+    json_add_key(out, "key");
+    buf_add_str(out, row->key && s->rows.by_count == 1 ? json_at(keys, 0) : keys);
+    add_number(out, counts_calls(s) ? "calls" : "messages", bar_size(s, &row->count));
     add_number(out, "sessions", row->count.sessions);
-    if (by != STATS_TOOL)
+    if (!counts_calls(s))
         add_token_columns(out, &row->count);
     if (s->prices)
         add_cost_array(out, s->prices, &row->costs);
@@ -223,7 +250,7 @@ static void add_row(struct buf *out, const struct stats *s, const struct stats_r
 static void print_json_object(struct out *o, const struct stats *s, const struct stats_row *at,
                               size_t count, int64_t until)
 {
-    struct buf line = BUF_INIT(SIZE_MAX), zone = BUF_INIT(BUF_SMALL);
+    struct buf line = BUF_INIT(SIZE_MAX), zone = BUF_INIT(BUF_SMALL), by = BUF_INIT(BUF_SMALL);
     int64_t now = time_now();
 
     time_add_zone(&zone, until < now ? until : now);
@@ -240,7 +267,9 @@ static void print_json_object(struct out *o, const struct stats *s, const struct
         add_time_member(&line, "last", s->last);
     }
     json_add_member(&line, "time_zone", buf_str(&zone));
-    json_add_member(&line, "by", str_of(stats_by_name(s->rows.by)));
+    for (size_t i = 0; i < s->rows.by_count; i++)
+        buf_addf(&by, "%s%s", i > 0 ? "," : "", stats_by_name(s->rows.by[i]));
+    json_add_member(&line, "by", buf_str(&by));
     json_add_key(&line, "rows");
     buf_add_byte(&line, '[');
     for (size_t i = 0; i < count; i++)
@@ -249,6 +278,7 @@ static void print_json_object(struct out *o, const struct stats *s, const struct
     out_json_line(o, buf_str(&line));
     buf_release(&zone);
     buf_release(&line);
+    buf_release(&by);
 }
 
 /* ---- columns for a terminal ---- */
@@ -304,7 +334,8 @@ static size_t print_table_row(struct out *o, struct str record, const size_t *wi
     return o->columns > used ? o->columns - used : 0;
 }
 
-static void print_table(struct out *o, const struct report *r)
+/* The label has at most one `part` of the columns. */
+static void print_table(struct out *o, const struct report *r, size_t part)
 {
     size_t widths[COLUMNS] = {0};
     struct str rest = buf_str(&r->text);
@@ -318,8 +349,8 @@ static void print_table(struct out *o, const struct report *r)
             widths[i] = width > widths[i] ? width : widths[i];
         }
     }
-    if (widths[LABEL] > o->columns / 3)
-        widths[LABEL] = o->columns >= 3 ? o->columns / 3 : 1;
+    if (widths[LABEL] > o->columns / part)
+        widths[LABEL] = o->columns >= part ? o->columns / part : 1;
     rest = buf_str(&r->text);
     for (size_t line = 0; line < r->count; line++) {
         size_t room;
@@ -343,7 +374,7 @@ void stats_print(struct out *o, const struct stats *s, const struct choice *c)
     const struct stats_row *at = s->rows.at;
     struct report report = {.text = BUF_INIT(SIZE_MAX)};
 
-    if (count > 0 && stats_is_time(s->rows.by))
+    if (count > 0 && stats_is_time(s->rows.by[0]))
         at += s->rows.count - count;
     if (c->common.json) {
         print_json_object(o, s, at, count, c->filter.has_until ? c->filter.until : INT64_MAX);
@@ -354,7 +385,7 @@ void stats_print(struct out *o, const struct stats *s, const struct choice *c)
     else
         add_counts(&report, o, s, at, count);
     if (o->terminal)
-        print_table(o, &report);
+        print_table(o, &report, s->rows.by_count > 1 ? 2 : 3);
     else
         out_raw(o, buf_str(&report.text));
     buf_release(&report.text);

@@ -144,7 +144,8 @@ int export_session(struct export *x, const struct message *at, size_t count, str
 
     if (count > 0) {
         add_given_title(&title, x, at, count);
-        if (title.len == 0)
+        s.named = title.len > 0;
+        if (!s.named)
             add_title_line(&title, at, count);
         s.title = buf_str(&title);
         s.id = at[0].session_id;

@@ -55,7 +55,8 @@ static bool is_unchanged(const struct file_replace *f)
     return same;
 }
 
-/* Appends the name of the file of a session: `DATE_SESSION.SUFFIX`, with the day of its first line.
+/* Appends the name of the file of a session: that which the format demands, or
+ * `DATE_SESSION.SUFFIX`, with the day of its first line.
  * Each byte of an id that is no letter, digit, `.`, `_` or `-` becomes `%XX`; an id that is too
  * long is cut. That one, and one with a capital letter, ends with a hash of all of it: on a file
  * system that ignores case, `Notes` and `notes` would be one file. */
@@ -68,6 +69,10 @@ static void add_file_name(struct buf *out, const struct export_format *format,
     bool hashed = false;
     int64_t us;
 
+    if (format->file_name) {
+        format->file_name(out, m);
+        return;
+    }
     if (time_parse_iso(m->timestamp, &us)) {
         time_add_iso(&time, us);
         buf_add(out, time.data, strlen("2024-06-27"));
@@ -547,10 +552,24 @@ struct named {
     bool too_long;   /* the text belongs to a line whose beginning was dropped */
 };
 
+/* Returns 0 if a document may have this number of sessions, or -1 with *e set. */
+static int check_single(const struct export_format *format, size_t sessions, struct err *e)
+{
+    if (!format->single || sessions < 2)
+        return 0;
+    return err_set(e, ERR_USAGE,
+                   "a file of format %s has one session: give a directory for --output",
+                   format->name);
+}
+
 static int write_group(struct export *x, struct named *n, struct err *e)
 {
-    int rc = n->thread.count > 0 ? export_session(x, n->thread.at, n->thread.count, e) : 0;
+    int rc = 0;
 
+    if (n->thread.count > 0 && x->sessions > 0)
+        rc = check_single(x->format, 2, e);
+    if (rc == 0 && n->thread.count > 0)
+        rc = export_session(x, n->thread.at, n->thread.count, e);
     thread_release(&n->thread);
     return rc;
 }
@@ -659,21 +678,26 @@ static int write_document(struct run *r, struct reader *d, size_t session, expor
 static int replace_file(struct run *r, struct reader *d, size_t session, const char *path,
                         struct err *e)
 {
-    bool one_of_many = session != SELECTION_NONE;
+    bool one_of_many = session != SELECTION_NONE, keeps = r->job->format->file_name != NULL;
     struct file_replace f;
+    int rc = -1;
 
     if (file_replace_begin(&f, path, e) < 0)
         return -1;
     f.one_of_many = one_of_many;
-    if (write_document(r, d, session, write_to_file, &f, false, e) < 0 ||
-        cancelled(r->job->cancel_fd, e) < 0) {
-        file_replace_drop(&f);
-        return -1;
+    if (write_document(r, d, session, write_to_file, &f, false, e) == 0 &&
+        cancelled(r->job->cancel_fd, e) == 0)
+        rc = 0;
+    if (rc == 0 && ((!one_of_many && !keeps) || !is_unchanged(&f))) {
+        if (!keeps || access(path, F_OK) < 0)
+            return file_replace_end(&f, e);
+        rc = err_set(e, ERR_FAILURE,
+                     "'%s' exists with another content, which its program may have added: remove "
+                     "it to export the session again",
+                     path);
     }
-    if (!one_of_many || !is_unchanged(&f))
-        return file_replace_end(&f, e);
     file_replace_drop(&f);
-    return 0;
+    return rc;
 }
 
 static int to_sink(struct run *r, struct err *e)
@@ -759,10 +783,12 @@ static int to_directory(struct run *r, struct err *e)
 
 static int write_output(struct run *r, struct err *e)
 {
-    if (!r->job->output)
-        return to_sink(r, e);
     if (r->job->directory)
         return to_directory(r, e);
+    if (check_single(r->job->format, r->count, e) < 0)
+        return -1;
+    if (!r->job->output)
+        return to_sink(r, e);
     if (r->job->state)
         return to_growing_file(r, e);
     (void)file_sweep(FILE_CWD, r->job->output, true, true, NULL);

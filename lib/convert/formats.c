@@ -89,8 +89,9 @@ static const struct export_format export_anthropic = {
 /* ---- the table ---- */
 
 const struct export_format *const export_formats[] = {
-    &export_md,  &export_html,   &export_json,      &export_jsonl,
-    &export_txt, &export_openai, &export_anthropic, NULL,
+    &export_md,     &export_html,      &export_json,        &export_jsonl, &export_txt,
+    &export_openai, &export_anthropic, &export_claude_code, &export_codex, &export_atif,
+    NULL,
 };
 
 const struct export_format *export_format_named(struct str name)

@@ -414,6 +414,23 @@ void import_add_session(struct buf *out, const char *format, struct str id)
         buf_addf(out, "-%016" PRIx64, hash_fnv(id));
 }
 
+bool import_foreign_id(struct str session, struct str *format, struct str *id)
+{
+    static const char digits[] = "0123456789abcdef";
+    size_t tail = 0;
+
+    *id = session;
+    *format = str_cut(id, ':');
+    while (tail < id->n && id->p[id->n - 1 - tail] != '\0' &&
+           strchr(digits, id->p[id->n - 1 - tail]))
+        tail++;
+    /* A hash follows a text that was altered, which has a `_`, is long, or has nothing. */
+    if (tail == 2 * sizeof(uint64_t) && id->n > tail && id->p[id->n - 1 - tail] == '-' &&
+        (id->n == tail + 1 || id->n == tail + 1 + FOREIGN_ID_MAX || memchr(id->p, '_', id->n)))
+        return false;
+    return id->n > 0 && !memchr(id->p, ':', id->n);
+}
+
 void import_set_session(struct import_message *m, const char *format, struct str id)
 {
     buf_clear(&m->session);

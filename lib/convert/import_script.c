@@ -41,6 +41,9 @@
 #define REGEXES "regexes"
 #define QUERIES "queries"
 
+/* The place of the session's id in the command that continues it. */
+#define RESUMED "{session}"
+
 enum form { FORM_LINES, FORM_ELEMENTS, FORM_DOCUMENT, FORM_YAML, FORM_TEXT, FORM_SQLITE };
 static const char *const form_names[] = {"lines", "elements", "document", "yaml",
                                          "text",  "sqlite",   NULL};
@@ -54,9 +57,10 @@ struct importer {
     char *name;
     char *path; /* of the script */
     struct buf text;
+    struct buf resume; /* the command that continues a session, or empty */
     enum form form;
     bool unique, tree, last;
-    char *erases; /* when the program erases conversations, or NULL */
+    struct buf erases; /* when the program erases conversations, or empty */
     struct words places, ignores, exchange, tables;
 };
 
@@ -660,9 +664,13 @@ static bool take_flag(lua_State *L, const char *name)
 static void read_usage(lua_State *L, struct usage *u)
 {
     static const char *const kinds[USAGE_KINDS] = {
-        [USAGE_INPUT] = "input",           [USAGE_OUTPUT] = "output",
-        [USAGE_CACHE_READ] = "cache_read", [USAGE_CACHE_WRITE] = "cache_write",
-        [USAGE_REASONING] = "reasoning",   [USAGE_COST] = "cost",
+        [USAGE_INPUT] = "input",
+        [USAGE_OUTPUT] = "output",
+        [USAGE_CACHE_READ] = "cache_read",
+        [USAGE_CACHE_WRITE] = "cache_write",
+        [USAGE_REASONING] = "reasoning",
+        [USAGE_COST] = "cost",
+        [USAGE_LONG_CACHE_WRITE] = "long_cache_write",
     };
     struct state *s = state_of(L);
 
@@ -1388,14 +1396,15 @@ static int take_head(struct importer *i, lua_State *L, struct err *e)
     i->format.copies = take_flag(L, "copies");
     i->tree = take_flag(L, "tree");
     i->last = take_flag(L, "last");
-    if (lua_getfield(L, 1, "erases") == LUA_TSTRING)
-        i->erases = mem_text(lua_tostring(L, -1));
-    lua_settop(L, 1);
+    take_text(L, "erases", &i->erases);
+    take_text(L, "resume", &i->resume);
     take_names(L, "places", &i->places);
     take_names(L, "ignores", &i->ignores);
     take_names(L, "exchange", &i->exchange);
     take_names(L, "tables", &i->tables);
     lua_settop(L, 0);
+    if (!wrong && i->resume.len > 0 && !str_find(buf_str(&i->resume), STR(RESUMED)))
+        wrong = "'resume' has no " RESUMED;
     return wrong ? err_set(e, ERR_FAILURE, "cannot use '%s': %s", i->path, wrong) : 0;
 }
 
@@ -1403,8 +1412,9 @@ static void importer_free(struct importer *i)
 {
     free(i->name);
     free(i->path);
-    free(i->erases);
+    buf_release(&i->erases);
     buf_release(&i->text);
+    buf_release(&i->resume);
     words_release(&i->places);
     words_release(&i->ignores);
     words_release(&i->exchange);
@@ -1442,7 +1452,7 @@ const char *importers_erases(const struct importers *all, const char *name)
 {
     for (size_t i = 0; i < all->count; i++)
         if (strcmp(all->at[i]->name, name) == 0)
-            return all->at[i]->erases;
+            return all->at[i]->erases.len > 0 ? buf_c(&all->at[i]->erases) : NULL;
     return NULL;
 }
 
@@ -1451,6 +1461,25 @@ void importers_names(const struct importers *all, struct buf *out)
     buf_add_c(out, import_lines.name);
     for (size_t i = 0; i < all->count; i++)
         buf_addf(out, ", %s", all->at[i]->name);
+}
+
+bool importers_resume(const struct importers *all, struct str session, struct buf *command)
+{
+    struct str name, id;
+    bool whole = import_foreign_id(session, &name, &id);
+
+    for (size_t i = 0; whole && i < all->count; i++) {
+        struct str form = buf_str(&all->at[i]->resume);
+        const char *hole = str_find(form, STR(RESUMED));
+
+        if (!hole || !str_eq_c(name, all->at[i]->name))
+            continue;
+        buf_add(command, form.p, (size_t)(hole - form.p));
+        buf_add_str(command, id);
+        buf_add_str(command, str_skip(form, (size_t)(hole - form.p) + strlen(RESUMED)));
+        return true;
+    }
+    return false;
 }
 
 const char *importers_place(const struct importers *all, size_t number)
@@ -1934,6 +1963,8 @@ int importers_add(struct importers *all, const char *name, const char *path, str
     i->path = mem_text(path);
     i->format = (struct import_format){.name = i->name, .read = read_script};
     buf_init(&i->text, BUF_SMALL);
+    buf_init(&i->resume, BUF_SMALL);
+    buf_init(&i->erases, BUF_SMALL);
     buf_add_str(&i->text, text);
     if (!all->heads)
         all->heads = state_new(e);

@@ -473,7 +473,7 @@ struct word {
 };
 
 struct redactor {
-    struct regex *regex[RULES];
+    struct regex *regex[RULES];   /* NULL until a text may match */
     struct regex *name;           /* the name of a secret (secret_name) */
     size_t at[RULES], end[RULES]; /* the next match of each rule; at is SIZE_MAX without one */
     struct word words[WORDS_MAX];
@@ -536,17 +536,21 @@ struct redactor *redactor_new(struct err *e)
     struct redactor *r = mem_zalloc(sizeof *r);
 
     r->name = regex_new_bytes(str_of(secret_names), e);
-    for (size_t i = 0; r->name && i < RULES; i++) {
-        r->regex[i] = regex_new_bytes(str_of(rules[i].pattern), e);
-        if (!r->regex[i])
-            break;
+    for (size_t i = 0; i < RULES; i++)
         join_words(r, i);
-    }
-    if (!r->regex[RULES - 1]) {
-        redactor_free(r);
-        return NULL;
-    }
-    return r;
+    if (r->name)
+        return r;
+    redactor_free(r);
+    return NULL;
+}
+
+/* Returns the expression of a rule, or NULL if PCRE2 refuses it. Most texts need few of them, and to
+ * compile all takes longer than a search. */
+static struct regex *regex_of(struct redactor *r, size_t rule)
+{
+    if (!r->regex[rule])
+        r->regex[rule] = regex_new_bytes(str_of(rules[rule].pattern), NULL);
+    return r->regex[rule];
 }
 
 void redactor_free(struct redactor *r)
@@ -626,7 +630,8 @@ static int advance(struct redactor *r, struct str text, size_t from, uint64_t po
             r->at[i] = from > 0 ? r->at[i] : SIZE_MAX;
             continue;
         }
-        found = regex_find(r->regex[i], text, from, false, &r->at[i], &n, NULL);
+        found =
+            regex_of(r, i) ? regex_find(r->regex[i], text, from, false, &r->at[i], &n, NULL) : -1;
         if (found < 0)
             return -1;
         if (found == 0)

@@ -467,7 +467,7 @@ static struct charge charge_of(const struct usage *usage, uint64_t longer)
     c.of[OUTPUT] = n[USAGE_OUTPUT];
     move_tokens(&c, INPUT, CACHE_READ, n[USAGE_CACHE_READ]);
     move_tokens(&c, INPUT, CACHE_WRITE, n[USAGE_CACHE_WRITE]);
-    move_tokens(&c, CACHE_WRITE, LONG_CACHE, longer);
+    move_tokens(&c, CACHE_WRITE, LONG_CACHE, longer > 0 ? longer : n[USAGE_LONG_CACHE_WRITE]);
     move_tokens(&c, OUTPUT, REASONING, n[USAGE_REASONING]);
     return c;
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "chathist/base/checksum.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
@@ -16,7 +17,8 @@
 static const char *const names[STATS_BY_COUNT] = {
     [STATS_DAY] = "day",           [STATS_WEEK] = "week",       [STATS_MONTH] = "month",
     [STATS_MODEL] = "model",       [STATS_ROLE] = "role",       [STATS_TOOL] = "tool",
-    [STATS_PROVIDER] = "provider", [STATS_SESSION] = "session",
+    [STATS_PROVIDER] = "provider", [STATS_SESSION] = "session", [STATS_FROM] = "from",
+    [STATS_REPO] = "repo",
 };
 
 const char *stats_by_name(enum stats_by by)
@@ -188,51 +190,87 @@ static void add_to_row(struct stats *s, size_t place, const struct facts *f)
     row->count.sessions += hash_map_add(&s->pairs, (struct str){(const char *)pair, sizeof pair});
 }
 
+/* Returns the property of a message, borrowed from it or from scratch, or STR_NONE. */
+static struct str property(const struct stats *s, enum stats_by by, const struct message *m,
+                           const struct facts *f, struct buf *scratch)
+{
+    struct str name;
+
+    buf_clear(scratch);
+    switch (by) {
+    case STATS_MODEL:
+        return message_text(m, FIELD_MODEL, scratch);
+    case STATS_PROVIDER:
+        return message_text(m, FIELD_PROVIDER, scratch);
+    case STATS_ROLE:
+        return m->role_text;
+    case STATS_SESSION:
+        return m->session_id;
+    case STATS_FROM:
+        name = message_tool(m, scratch);
+        return name.p ? name : STR("chathist");
+    case STATS_REPO:
+        return s->place;
+    default:
+        if (f->timed)
+            add_time_key(scratch, by, f->day);
+        return scratch->len > 0 ? buf_str(scratch) : STR_NONE;
+    }
+}
+
 static void count_calls(struct stats *s, const struct message *m, const struct facts *f)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
-    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct buf scratch = BUF_INIT(BUF_LINE), key = BUF_INIT(8 * BUF_LINE);
     struct facts call = {.count = {.calls = 1}, .session = f->session};
 
-    while (!it.object && json_next(&it))
-        add_to_row(s, row_place(&s->rows, json_text(json_get(it.value, "name"), &scratch), 0),
-                   &call);
+    while (!it.object && json_next(&it)) {
+        struct str name = json_text(json_get(it.value, "name"), &scratch);
+
+        buf_set(&key, STR("["));
+        json_add_string(&key, name);
+        buf_add_byte(&key, ']');
+        add_to_row(s, row_place(&s->rows, name.p ? buf_str(&key) : STR_NONE, 0), &call);
+    }
     buf_release(&scratch);
+    buf_release(&key);
 }
 
 static void count_by_key(struct stats *s, const struct message *m, const struct facts *f)
 {
-    struct buf scratch = BUF_INIT(BUF_LINE);
-    struct str key = STR_NONE;
+    struct buf scratch = BUF_INIT(BUF_LINE), key = BUF_INIT(SIZE_MAX);
+    bool known = false;
 
-    switch (s->rows.by) {
-    case STATS_MODEL:
-        key = message_text(m, FIELD_MODEL, &scratch);
-        break;
-    case STATS_PROVIDER:
-        key = message_text(m, FIELD_PROVIDER, &scratch);
-        break;
-    case STATS_ROLE:
-        key = m->role_text;
-        break;
-    case STATS_SESSION:
-        key = m->session_id;
-        break;
-    default:
-        if (f->timed)
-            add_time_key(&scratch, s->rows.by, f->day);
-        if (scratch.len > 0)
-            key = buf_str(&scratch);
+    for (size_t i = 0; i < s->rows.by_count; i++) {
+        struct str part = property(s, s->rows.by[i], m, f, &scratch);
+
+        buf_add_byte(&key, i > 0 ? ',' : '[');
+        if (part.p)
+            json_add_string(&key, part);
+        else
+            buf_add_c(&key, "null");
+        known |= part.p != NULL;
     }
-    add_to_row(s, row_place(&s->rows, key, f->day), f);
+    buf_add_byte(&key, ']');
+    add_to_row(s, row_place(&s->rows, known ? buf_str(&key) : STR_NONE, f->day), f);
     buf_release(&scratch);
+    buf_release(&key);
+}
+
+static bool is_grouped(const struct stats *s, enum stats_by by)
+{
+    size_t i = 0;
+
+    while (i < s->rows.by_count && s->rows.by[i] != by)
+        i++;
+    return i < s->rows.by_count;
 }
 
 static void stats_add(struct stats *s, const struct message *m)
 {
     struct str session = m->session_id;
     struct facts f = {.session = hash_map_number(&s->sessions, &session)};
-    bool of_answers = s->rows.by == STATS_MODEL || s->rows.by == STATS_PROVIDER;
+    bool of_answers = is_grouped(s, STATS_MODEL) || is_grouped(s, STATS_PROVIDER);
     int64_t us;
 
     f.count = count_of(s, m, f.session);
@@ -247,10 +285,20 @@ static void stats_add(struct stats *s, const struct message *m)
         s->timed = true;
         f.timed = time_local_day(us, &f.day);
     }
-    if (s->rows.by == STATS_TOOL)
+    if (is_grouped(s, STATS_TOOL))
         count_calls(s, m, &f);
-    else if (!of_answers || m->role == ROLE_ASSISTANT)
+    else if (s->rows.by_count > 0 && (!of_answers || m->role == ROLE_ASSISTANT))
         count_by_key(s, m, &f);
+}
+
+/* Returns whether a history before this one had the message; `before` is the number of lines in
+ * those. */
+static bool is_of_earlier(struct stats *s, const struct message *m, size_t before)
+{
+    uint64_t hash = hash64(m->id, hash64(m->session_id, 0));
+    struct str key = {(const char *)&hash, sizeof hash};
+
+    return s->several && hash_map_number(&s->lines, &key) < before;
 }
 
 /* ---- reading ---- */
@@ -339,13 +387,14 @@ static int add_newest(struct stats *s, const struct history *h, struct scan *sca
                       const struct filter *f, size_t wanted, struct err *e)
 {
     struct newest n = {.wanted = wanted, .least = LINE_OLDEST};
+    size_t before = s->lines.count;
     struct message m = MESSAGE_INIT;
     struct buf line = BUF_INIT(BUF_LINE);
     int result = find_newest(&n, h, scan, f, e);
 
     for (size_t i = 0; i < n.count && result == 0; i++) {
         result = scan_again(scan, n.at[i].at, n.at[i].n, &line, e);
-        if (result == 0 && message_parse(&m, buf_str(&line)))
+        if (result == 0 && message_parse(&m, buf_str(&line)) && !is_of_earlier(s, &m, before))
             stats_add(s, &m);
     }
     free(n.at);
@@ -358,6 +407,7 @@ int stats_scan(struct stats *s, const struct history *h, const struct filter *f,
                uint64_t *bad, struct err *e)
 {
     struct message m = MESSAGE_INIT;
+    size_t before = s->lines.count;
     struct scan scan;
     int result = 0;
 
@@ -367,7 +417,7 @@ int stats_scan(struct stats *s, const struct history *h, const struct filter *f,
         result = add_newest(s, h, &scan, f, newest, e);
     else
         while ((result = scan_message(&scan, &m, NULL, e)) > 0)
-            if (!message_is_title(&m) && filter_match(f, &m))
+            if (!message_is_title(&m) && filter_match(f, &m) && !is_of_earlier(s, &m, before))
                 stats_add(s, &m);
     if (bad)
         *bad += scan.bad;
@@ -377,15 +427,6 @@ int stats_scan(struct stats *s, const struct history *h, const struct filter *f,
 }
 
 /* ---- order ---- */
-
-static int by_time(const void *a, const void *b)
-{
-    const struct stats_row *x = a, *y = b;
-
-    if (!x->key || !y->key)
-        return !x->key - !y->key;
-    return (x->day > y->day) - (x->day < y->day);
-}
 
 static uint64_t row_size(const struct stats_row *row)
 {
@@ -426,6 +467,15 @@ static int by_cost(const void *a, const void *b)
     return by_size(a, b);
 }
 
+static int by_time(const void *a, const void *b)
+{
+    const struct stats_row *x = a, *y = b;
+
+    if (!x->key || !y->key)
+        return !x->key - !y->key;
+    return x->day != y->day ? (x->day > y->day ? 1 : -1) : by_cost(a, b);
+}
+
 /* Removes the rows of messages that are no answers. */
 static void drop_rows_without_answers(struct stats_table *t)
 {
@@ -445,16 +495,24 @@ void stats_sort(struct stats *s)
         drop_rows_without_answers(&s->rows);
     if (s->rows.count > 0)
         qsort(s->rows.at, s->rows.count, sizeof *s->rows.at,
-              stats_is_time(s->rows.by) ? by_time
-              : s->prices               ? by_cost
-                                        : by_size);
+              s->rows.by_count > 0 && stats_is_time(s->rows.by[0]) ? by_time
+              : s->prices                                          ? by_cost
+                                                                   : by_size);
 }
 
 /* ---- memory ---- */
 
-void stats_init(struct stats *s, enum stats_by by)
+void stats_init(struct stats *s)
 {
-    *s = (struct stats){.rows = {.by = by, .unknown = NONE}};
+    *s = (struct stats){.rows = {.unknown = NONE}};
+}
+
+bool stats_group(struct stats *s, enum stats_by by)
+{
+    if (is_grouped(s, by))
+        return false;
+    s->rows.by[s->rows.by_count++] = by;
+    return true;
 }
 
 void stats_release(struct stats *s)
@@ -470,5 +528,6 @@ void stats_release(struct stats *s)
     hash_map_release(&s->pairs);
     hash_map_release(&s->responses);
     free(s->response_session);
+    hash_map_release(&s->lines);
     *s = (struct stats){0};
 }

@@ -10,6 +10,7 @@
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
 #include "chathist/llm/provider_error.h"
+#include "chathist/mcp/server.h"
 #include "mcp/client.h"
 
 #ifndef CHATHIST_VERSION
@@ -315,6 +316,8 @@ static int64_t request(struct mcp_server *s, struct mcp_message m, struct buf *p
     }
     if (m.tool)
         json_add_member_int(params, "progressToken", m.id);
+    if (m.tool && s->session && s->session->len > 0)
+        json_add_member(params, MCP_SESSION_KEY, buf_str(s->session));
     if (s->stateless) {
         json_add_member(params, META "protocolVersion", STR(STATELESS_REVISION));
         json_add_key(params, META "clientInfo");

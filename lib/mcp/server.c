@@ -158,8 +158,8 @@ static void call_tool(struct request *r)
     } else if (!json_is_null(args) && json_type(args) != JSON_OBJECT) {
         set_error(r, RPC_PARAMS, "the arguments are no object", STR(""));
     } else {
-        good =
-            r->service->call(r->service->arg, tool, json_is_null(args) ? STR("{}") : args, &text);
+        good = r->service->call(r->service->arg, tool, json_is_null(args) ? STR("{}") : args,
+                                json_get(r->params, "_meta"), &text);
         begin_result(r);
         json_add_key(&r->body, "content");
         buf_add_c(&r->body, "[{\"type\":\"text\"");
@@ -203,41 +203,64 @@ static void answer_request(struct request *r, struct str method)
     buf_release(&name);
 }
 
-/* Answers a line of the client. Returns 0, or -1 with *e set. */
-static int receive(const struct mcp_service *s, struct str line, int out, struct err *e)
+/* Adds the answer to a message, if it has one. STR_NONE is a message that is no JSON. */
+static void answer_message(const struct mcp_service *s, struct str message, struct buf *out)
 {
     struct request r = {.service = s, .id = STR("null"), .body = BUF_INIT(SIZE_MAX)};
-    struct buf text = BUF_INIT(SIZE_MAX);
-    struct str message, method, id;
-    int result = 0;
+    struct str method = json_get(message, "method"), id = json_get(message, "id");
 
-    if (!json_check(line, &message, NULL)) {
-        message = STR_NONE;
+    r.params = json_get(message, "params");
+    if (json_type(id) == JSON_STRING || json_type(id) == JSON_NUMBER)
+        r.id = id;
+    if (!message.p)
         set_error(&r, RPC_PARSE, "this is no JSON", STR(""));
-    } else {
-        method = json_get(message, "method");
-        id = json_get(message, "id");
-        r.params = json_get(message, "params");
-        if (json_type(id) == JSON_STRING || json_type(id) == JSON_NUMBER)
-            r.id = id;
-        if (json_type(method) != JSON_STRING || !json_is_text(json_get(message, "jsonrpc"), "2.0"))
-            set_error(&r, RPC_INVALID, "this is no request of JSON-RPC 2.0", STR(""));
-        else if (id.p && r.id.p != id.p)
-            set_error(&r, RPC_INVALID, "the id is neither a string nor a number", STR(""));
-        else if (id.p)
-            answer_request(&r, method);
-    }
+    else if (json_type(method) != JSON_STRING || !json_is_text(json_get(message, "jsonrpc"), "2.0"))
+        set_error(&r, RPC_INVALID, "this is no request of JSON-RPC 2.0", STR(""));
+    else if (id.p && r.id.p != id.p)
+        set_error(&r, RPC_INVALID, "the id is neither a string nor a number", STR(""));
+    else if (id.p)
+        answer_request(&r, method);
     /* A notification has no answer, nor has an answer to something that was never asked. */
     if (r.body.len > 0 && !json_get(message, "result").p && !json_get(message, "error").p) {
-        buf_addf(&text, "{\"jsonrpc\":\"2.0\",\"id\":");
-        buf_add_str(&text, r.id);
-        buf_add_byte(&text, ',');
-        buf_add_str(&text, buf_str(&r.body));
-        buf_add_c(&text, "}\n");
+        buf_add_c(out, "{\"jsonrpc\":\"2.0\",\"id\":");
+        buf_add_str(out, r.id);
+        buf_add_byte(out, ',');
+        buf_add_str(out, buf_str(&r.body));
+        buf_add_byte(out, '}');
+    }
+    buf_release(&r.body);
+}
+
+/* Answers a line of the client: a message, or an array of them, whose answers are an array. Returns
+ * 0, or -1 with *e set. */
+static int receive(const struct mcp_service *s, struct str line, int out, struct err *e)
+{
+    struct buf text = BUF_INIT(SIZE_MAX);
+    struct str message = STR_NONE;
+    struct json_iter it;
+    int result = 0;
+
+    if (!json_check(line, &message, NULL))
+        message = STR_NONE;
+    it = json_iter(json_type(message) == JSON_ARRAY ? message : STR_NONE);
+    if (!json_next(&it)) {
+        answer_message(s, message, &text);
+    } else {
+        do {
+            size_t before = text.len;
+
+            buf_add_byte(&text, before > 0 ? ',' : '[');
+            answer_message(s, it.value, &text);
+            if (text.len == before + 1)
+                buf_truncate(&text, before);
+        } while (json_next(&it));
+        buf_add_c(&text, text.len > 0 ? "]" : "");
+    }
+    if (text.len > 0) {
+        buf_add_byte(&text, '\n');
         if (file_write_all(out, text.data, text.len) < 0)
             result = err_sys(e, errno, "cannot answer");
     }
-    buf_release(&r.body);
     buf_release(&text);
     return result;
 }

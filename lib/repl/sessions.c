@@ -491,7 +491,7 @@ static void info_usage(struct repl *r)
     struct err e = ERR_INIT;
 
     filter_add(&filter.sessions, buf_str(&chat->session.id));
-    stats_init(&stats, STATS_ROLE);
+    stats_init(&stats);
     stats.prices = &prices;
     if (config_prices(&chat->choice.config, NULL, &prices, &e) < 0 ||
         stats_scan(&stats, chat->history, &filter, SIZE_MAX, NULL, &e) < 0) {

@@ -1621,3 +1621,17 @@ END
     screen_has one
     [[ $(jq -r .model "$RECORD/1.json") == mistral:7b ]]
 }
+
+@test "interactive: after /new hist-mcp leaves out the session that is current now" {
+    start_llm --reply 'first answer' --call 'hist-mcp__search {"query":"needle"}' --reply found
+    export CHAT_BASE_URL=$OPENAI_BASE_URL
+    terminal
+    converse --yes --mcp hist-mcp
+    type_lines 'the needle one'
+    screen_has 'first answer'
+    type_lines /new
+    screen_has 'session sess_'
+    type_lines 'the needle two'
+    screen_has found
+    [[ $(request 3 | jq -r '.messages[-1].content' | jq -r .content) == 'the needle one' ]] || fail "$(request 3 | jq '.messages[-1]')"
+}

@@ -62,6 +62,22 @@ gone() {
     [[ $(sed -n 's/^tool=//p' "$ERR" | xargs) == 'hist-mcp__files hist-mcp__search hist-mcp__sessions hist-mcp__show' ]] || fail 'the tools'
 }
 
+@test "mcp: a signal that ends hist-mcp in a call ends the program that it runs" {
+    mkdir beside
+    cp "$BIN/hist-mcp" beside/
+    printf '#!/bin/sh\necho $$ >searching\nexec sleep 60\n' >beside/hist-search
+    chmod +x beside/hist-search
+    echo '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"query":"x"}}}' >calls
+    beside/hist-mcp <calls >answers 3>&- 4>&- &
+    wait_for test -s searching
+    kill -TERM $!
+    wait $! || status=$?
+    [[ $status == 143 ]] || fail "status $status"
+    ended() { ! kill -0 "$(<searching)" 2>/dev/null; }
+    wait_for ended
+    [[ ! -s answers ]] || fail "$(<answers)"
+}
+
 @test "mcp: the configuration has defaults, which an option overrides" {
     configure 'mcp = mine other' "mcp.mine = $TESTS/tools/fake-mcp --many 1" "mcp.other = $TESTS/tools/fake-mcp"
     offers 'mine__tool0 other__echo'

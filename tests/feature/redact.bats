@@ -38,10 +38,10 @@ SET=$FIXTURES/redact/set.py
         hist_line s tool "{\"name\":\"DB_PASSWORD\",\"value\":\"$secret\"}" '' '{"tool_call_id":"c"}'
         hist_line s assistant 'done' '' "{\"citations\":[{\"url\":\"https://bob:x$secret@h/\",\"title\":\"password=$secret\"}]}"
     } >"$HISTORY"
-    for format in md html json jsonl txt openai anthropic; do
+    for format in md html json jsonl txt openai anthropic claude-code codex atif; do
         run_expect 0 hist-export -q --redact -f "$format" s
         stdout_has '[redacted password]'
-        stdout_lacks "$secret" 784
+        stdout_lacks "$secret" '784!'
     done
     run_expect 0 hist-export -q --redact -f jsonl s
     json_is "$OUT" '.tool_calls | select(.) | .[0].args | tojson' \

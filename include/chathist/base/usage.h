@@ -19,6 +19,7 @@ enum usage_kind {
     USAGE_OUTPUT,
     USAGE_CACHE_READ,
     USAGE_CACHE_WRITE,
+    USAGE_LONG_CACHE_WRITE, /* of USAGE_CACHE_WRITE, what stays for an hour or longer */
     USAGE_REASONING,
     USAGE_COST, /* in the server's unit, mostly US dollars, times AMOUNT_UNIT */
     USAGE_KINDS

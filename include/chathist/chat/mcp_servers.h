@@ -27,7 +27,8 @@ struct mcp_servers {
     bool open;
     /* The caller sets these before mcp_servers_open: */
     bool quiet, verbose;
-    const char *session; /* the id of the present one; borrowed meanwhile; NULL: none */
+    const struct buf *session; /* the id of the present one, which may change; borrowed until
+                                * mcp_servers_close */
     /* What the servers say about the use of their tools, for the system prompt, the same from
      * mcp_servers_open to mcp_servers_close. */
     struct buf instructions;

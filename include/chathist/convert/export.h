@@ -30,6 +30,7 @@ struct export_session {
     struct str title; /* the title of the session; without one the beginning of the first prompt, or
                        * of the first message if no prompt has text; on one line, not escaped; may
                        * be empty */
+    bool named;       /* the session was given this title */
     struct str created_at; /* timestamp of the first message, as stored */
     struct str last_used;  /* timestamp of the last message, as stored */
     struct str model;      /* decoded; of the newest response that names a model, else empty */
@@ -65,20 +66,26 @@ struct export_format {
     bool lines;         /* the stored lines in the order of the file: only `message` is called */
     bool keeps_title;   /* title_line is written like a message, before those of the session */
     bool grows;         /* two documents in a row are a document: a file can be appended to */
+    bool single;        /* a document has one session */
     /* Each function may be NULL. `begin` and `end` are called once, even without a session;
      * `session` is called before the messages of each session. */
     void (*begin)(struct export *x);
     void (*session)(struct export *x, const struct export_session *s);
     void (*message)(struct export *x, const struct message *m);
     void (*end)(struct export *x);
+    /* Adds the name that another program demands for the file of the session that begins with this
+     * message. That program continues the file, so one with other content is not replaced. NULL:
+     * any name will do, and no program does. */
+    void (*file_name)(struct buf *out, const struct message *first);
 };
 
 /* All formats (convert/formats.c); the first one is the default, NULL ends the array. A program
  * that uses it is linked with all of them. */
 extern const struct export_format *const export_formats[];
-/* md and html are described in their source files, these others in export.c. The formats openai and
- * anthropic are private to formats.c. */
+/* json, jsonl and txt are in export.c, the others in files of their name, and those of agents in
+ * export_agents.c. The formats openai and anthropic are private to formats.c. */
 extern const struct export_format export_md, export_html, export_json, export_jsonl, export_txt;
+extern const struct export_format export_claude_code, export_codex, export_atif;
 
 /* Returns the format with this name, or NULL. */
 const struct export_format *export_format_named(struct str name);

@@ -5,6 +5,9 @@
 #ifndef CHATHIST_CONVERT_IMPORT_SCRIPT_H
 #define CHATHIST_CONVERT_IMPORT_SCRIPT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 
@@ -26,5 +29,8 @@ void importers_names(const struct importers *all, struct buf *out);
 /* Returns place number n, from 0, in which a program keeps conversations, or NULL after the last
  * one. It may begin with `~/`, and contain `${NAME:-default}`. */
 const char *importers_place(const struct importers *all, size_t n);
+/* Appends the shell command by which the program that a session was imported from continues it.
+ * Returns false if its importer declares none, or if the session is a subagent's. */
+bool importers_resume(const struct importers *all, struct str session, struct buf *command);
 
 #endif

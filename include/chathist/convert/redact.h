@@ -21,7 +21,8 @@
 
 struct redactor;
 
-/* Compiles the table. Returns NULL with *e set if PCRE2 refuses it. */
+/* Returns NULL with *e set if PCRE2 refuses an expression of the table; those that only some texts
+ * need are compiled then, and a text whose expression is refused is replaced as a whole. */
 struct redactor *redactor_new(struct err *e);
 void redactor_free(struct redactor *r);
 

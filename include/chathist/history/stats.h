@@ -1,9 +1,10 @@
 /*
- * stats - counts messages: in total, and in groups by one property (day, model, role, …).
+ * stats - counts messages: in total, and in groups by properties (day, model, role, …).
  *
  * Every line of a history counts, also replaced ones and those before a reset, because their tokens
  * were used. The tokens of a line that copies another one (`forked_from`) count only with that one,
  * and those of a response that several sessions have (`response`) in the session that has it first.
+ * A message that several histories have counts in the first of them.
  * If an answer does not say how many tokens it used, they are unknown and counted as such; nothing
  * is estimated.
  *
@@ -34,6 +35,8 @@ enum stats_by {
     STATS_ROLE,
     STATS_TOOL, /* calls instead of messages */
     STATS_SESSION,
+    STATS_FROM, /* the program that a message was imported from, or `chathist` */
+    STATS_REPO, /* the name of the history, given by the caller */
     STATS_BY_COUNT,
 };
 
@@ -64,15 +67,17 @@ struct stats_costs {
 };
 
 struct stats_row {
-    char *key; /* `2024-06-27`, `2024-W26`, `2024-06` or a name; NULL: lines without the property */
+    char *key; /* a JSON array of texts: `2024-06-27`, `2024-W26`, `2024-06` or a name for each
+                * property, null if the lines do not have it; NULL: they have none of them */
     size_t len;
-    int64_t day; /* of days, weeks and months: a day in it, counted from 1970-01-01 */
+    int64_t day; /* if the first is the day, week or month: a day in it, counted from 1970-01-01 */
     struct stats_count count;
     struct stats_costs costs;
 };
 
 struct stats_table {
-    enum stats_by by;
+    enum stats_by by[STATS_BY_COUNT];
+    size_t by_count; /* 0: there are no groups */
     struct stats_row *at;
     size_t count, cap;
     /* private */
@@ -87,14 +92,19 @@ struct stats {
     struct stats_table rows;
     bool timed;          /* some message has a time, and these are set: */
     int64_t first, last; /* microseconds */
+    bool several;        /* set by the caller: more than one history is counted */
+    struct str place;    /* the name of the next history, set by the caller for STATS_REPO */
     /* private */
     struct hash_map sessions, pairs;
     struct hash_map responses; /* -> the number of the session that counts, in response_session */
     size_t *response_session;
     size_t responses_cap;
+    struct hash_map lines; /* hashes of session and id; used if there are several histories */
 };
 
-void stats_init(struct stats *s, enum stats_by by);
+void stats_init(struct stats *s);
+/* Adds a property that messages are grouped by. Returns false if it is one already. */
+bool stats_group(struct stats *s, enum stats_by by);
 void stats_release(struct stats *s);
 /* Counts the messages of a history that the filter lets through, at most the `newest` of them
  * (history/order.h); blocks of older ones are not read. A missing file has no messages. Adds the

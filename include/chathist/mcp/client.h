@@ -119,6 +119,9 @@ struct mcp_server {
     struct mcp_list list;
     struct buf instructions; /* for the model, how to use the tools, up to MCP_INSTRUCTIONS_MAX
                               * bytes of UTF-8; empty: none */
+    /* The id of a session, which each call names in its `_meta` (MCP_SESSION_KEY in mcp/server.h).
+     * The caller sets it after mcp_start for a server of ours; NULL: none. Borrowed. */
+    const struct buf *session;
     /* private: the transport */
     const struct mcp_transport *transport;
     void *link;       /* belongs to the transport */

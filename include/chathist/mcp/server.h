@@ -9,8 +9,9 @@
  *   2026-07-28/basic/versioning   server/discover; requests name their revision in `_meta`, and an
  *                                 unknown one is error -32022
  *   2026-07-28/server/utilities/caching   ttlMs and cacheScope in lists
- * and jsonrpc.org/specification. Revisions 2024-11-05, 2025-03-26 and 2025-06-18 are spoken, too;
- * batches of messages, which 2025-03-26 alone has, are refused.
+ * and jsonrpc.org/specification. Revisions 2024-11-05, 2025-03-26 and 2025-06-18 are spoken, too.
+ * A batch of messages, which a server of 2025-03-26 must take (2025-03-26/basic), is answered in
+ * each of them.
  *
  * Requests are answered in turn. What the client wants to cancel has been answered by then.
  */
@@ -23,6 +24,9 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
 
+/* In the `_meta` of a call of chat: the id of the session that asks. */
+#define MCP_SESSION_KEY "chathist/session"
+
 /* A tool. `schema` is the JSON Schema of its arguments. All tools only read. */
 struct mcp_offer {
     const char *name, *title, *description, *schema;
@@ -33,9 +37,10 @@ struct mcp_service {
     const char *instructions; /* for the model */
     const struct mcp_offer *tools;
     size_t tools_count;
-    /* Calls tool number `tool` with a JSON object. Adds the text of the result, or what the model
-     * can do about the failure. Returns whether it succeeded. */
-    bool (*call)(void *arg, size_t tool, struct str args, struct buf *text);
+    /* Calls tool number `tool` with a JSON object. `meta` is what the client says of the call
+     * besides, JSON or STR_NONE. Adds the text of the result, or what the model can do about the
+     * failure. Returns whether it succeeded. */
+    bool (*call)(void *arg, size_t tool, struct str args, struct str meta, struct buf *text);
     void *arg;
 };
 
