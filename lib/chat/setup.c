@@ -261,12 +261,11 @@ static int feed(const char *command, struct str text, struct err *e)
 static void keep_key(struct dialogue *d, const struct provider *p)
 {
     struct words names = {0};
-    const struct keeper *kept[1 + KEEPERS] = {NULL};
+    const struct keeper *kept[1 + KEEPERS] = {NULL}, *keeper;
     struct buf key, command = BUF_INIT(BUF_SMALL), setting = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
-    size_t chosen = 0;
     char *path = NULL;
-    int status = 0;
+    int status;
 
     secret_buf_init(&key);
     buf_add_str(&key, str_trim(buf_str(&d->line)));
@@ -277,21 +276,20 @@ static void keep_key(struct dialogue *d, const struct provider *p)
         kept[names.count] = &keepers[i];
         words_add(&names, str_of(keepers[i].program));
     }
-    if (names.count > 1) {
+    if (names.count > 1)
         say(d, "Where is the key kept?\n  1  in a file that only you can read\n");
-        for (size_t i = 1; i < names.count; i++)
-            say(d, "  %zu  %s\n", i + 1, kept[i]->shown);
-        chosen = ask_choice(d, "Number", &names, 0, false);
-    }
-    if (chosen == 0) {
+    for (size_t i = 1; i <= KEEPERS && kept[i]; i++)
+        say(d, "  %zu  %s\n", i + 1, kept[i]->shown);
+    keeper = names.count > 1 ? kept[ask_choice(d, "Number", &names, 0, false)] : NULL;
+    if (!keeper) {
         path = write_key(d->config, p, buf_str(&key), &e);
         status = path ? 0 : -1;
     } else {
-        add_command(&command, kept[chosen]->store, p->name);
+        add_command(&command, keeper->store, p->name);
         status = feed(buf_c(&command), buf_str(&key), &e);
         if (status > 0)
             err_set(&e, ERR_FAILURE, "cannot store the key: %s ended with status %d",
-                    kept[chosen]->program, status);
+                    keeper->program, status);
     }
     secret_buf_release(&key);
     if (status != 0) {
@@ -300,9 +298,9 @@ static void keep_key(struct dialogue *d, const struct provider *p)
     }
     if (path)
         say(d, "The key is in %s\n", path);
-    if (chosen > 0) {
+    if (keeper) {
         buf_clear(&command);
-        add_command(&command, kept[chosen]->lookup, p->name);
+        add_command(&command, keeper->lookup, p->name);
         buf_addf(&setting, "api_key_command.%s", p->name);
         store_setting(d, buf_c(&setting), buf_str(&command));
     }
@@ -314,39 +312,56 @@ static void keep_key(struct dialogue *d, const struct provider *p)
 
 /* ---- the dialogue ---- */
 
-/* Lists the providers with what is known about each. Returns the one that the user chooses, or NULL
- * for none. */
+/* Returns what is known about a provider that can be chosen: where its key is, or that it runs here.
+ * NULL if it cannot. `text` holds the result. */
+static const char *describe_provider(const struct config *c, const struct provider *p,
+                                     struct buf *text)
+{
+    enum key_kind kind = server_key_kind(c, p, text);
+
+    if (!names_own_key(p) || !p->base_url)
+        return NULL;
+    if (p->probe.path && server_answers(p))
+        return "runs on this machine";
+    switch (kind) {
+    case KEY_VARIABLE:
+        buf_add_c(text, " has its key");
+        return buf_c(text);
+    case KEY_FILE:
+        return "its key is in a file";
+    case KEY_COMMAND:
+        return "a command prints its key";
+    case KEY_NONE:
+        break;
+    }
+    return p->needs_key || p->service ? "" : NULL;
+}
+
+/* Lists the providers. Returns the one that the user chooses, or NULL for none. */
 static const struct provider *ask_provider(struct dialogue *d, const struct providers *known)
 {
-    struct buf variable = BUF_INIT(BUF_SMALL);
+    struct buf text = BUF_INIT(BUF_SMALL);
     struct words names = {0};
     const struct provider *chosen = NULL;
     size_t usual = NONE, i;
 
     say(d, "Which service answers your prompts?\n");
     for (const struct provider *const *p = known->at; *p; p++) {
-        enum key_kind kind = server_key_kind(d->config, *p, &variable);
-        bool here = (*p)->probe.path && server_answers(*p);
+        const char *about = describe_provider(d->config, *p, &text);
 
-        if (!names_own_key(*p) || !(*p)->base_url || (!here && !(*p)->needs_key && !(*p)->service))
+        if (!about)
             continue;
         words_add(&names, str_of((*p)->name));
-        if (usual == NONE && (here || kind != KEY_NONE))
+        if (usual == NONE && *about)
             usual = names.count - 1;
-        say(d, "  %2zu  %-12s%s%s\n", names.count, (*p)->name,
-            here                   ? "runs on this machine"
-            : kind == KEY_VARIABLE ? "has a key in "
-            : kind == KEY_FILE     ? "has a key in a file"
-            : kind == KEY_COMMAND  ? "has a key from a command"
-                                   : "",
-            kind == KEY_VARIABLE && !here ? buf_c(&variable) : "");
+        say(d, "  %2zu  %-12s%s\n", names.count, (*p)->name, about);
     }
     say(d, "A model on this machine needs a running server: Ollama, llama.cpp or LM Studio.\n");
     i = ask_choice(d, "Number or name", &names, usual, false);
-    if (i != NONE)
+    if (i < names.count && names.at)
         chosen = provider_find(known, str_of(names.at[i]));
     words_release(&names);
-    buf_release(&variable);
+    buf_release(&text);
     return chosen;
 }
 
@@ -374,7 +389,7 @@ static void ask_model(struct dialogue *d, const struct provider *p, const char *
         say(d, "  and %zu more: chathist models -p %s\n", models.count - i, p->name);
     i = ask_choice(d, "Model, number or name", &models, models.count == 1 ? 0 : NONE, true);
     buf_addf(&value, "%s:", p->name);
-    if (i != NONE)
+    if (i < models.count && models.at)
         buf_add_c(&value, models.at[i]);
     else
         buf_add_str(&value, str_trim(buf_str(&d->line)));

@@ -133,7 +133,8 @@ static int mark_queried(const struct choice *c, const struct session_list *l, bo
 int session_match_mark(const struct choice *c, const struct session_list *l, bool *marked,
                        const struct history *h, struct err *e)
 {
-    struct filter wanted = {.roles = c->filter.roles, .models = c->filter.models, .tools = c->filter.tools};
+    struct filter wanted = {
+        .roles = c->filter.roles, .models = c->filter.models, .tools = c->filter.tools};
 
     for (size_t i = 0; i < l->count; i++)
         marked[i] = marked[i] && session_in_time(&c->filter, &l->at[i]);

@@ -322,26 +322,35 @@ static bool has_enough(const struct forms *f, enum form form)
     return sum >= (form == MARKS || form == EDIT ? LOOKED_AT : 1);
 }
 
+/* Looks for a form of the word in the present history. Returns as search_next does; SEARCH_PAUSED
+ * only if there is time left. */
+static int look_in(struct forms *f, struct str word, enum form form, struct err *e)
+{
+    int found = f->opened ? 1 : open_next(f, word, form, e);
+    struct hit hit;
+
+    while (found > 0 && !has_enough(f, form)) {
+        found = search_next(&f->search, &hit, e);
+        if (found == SEARCH_PAUSED)
+            return has_deadline(form) && time_ticks() >= f->deadline ? 0 : found;
+        if (found == SEARCH_FAILED)
+            err_release(e);
+        else if (found == 1)
+            add_found(f, form == ID ? word : (struct str){hit.text.p + hit.at, hit.len});
+    }
+    return found;
+}
+
 /* Looks for a form of the word in all histories. Returns as forms_run does. */
 static int look(struct forms *f, struct str word, enum form form, struct err *e)
 {
     if (f->history == 0 && !f->opened)
         f->deadline = time_ticks() + FORM_MS;
     for (; f->history < f->histories && !has_enough(f, form); f->history++) {
-        int found = f->opened ? 1 : open_next(f, word, form, e);
-        struct hit hit;
+        int found = look_in(f, word, form, e);
 
-        while (found > 0 && !has_enough(f, form)) {
-            found = search_next(&f->search, &hit, e);
-            if (found == SEARCH_PAUSED && (!has_deadline(form) || time_ticks() < f->deadline))
-                return found;
-            if (found == SEARCH_PAUSED)
-                break;
-            if (found == SEARCH_FAILED)
-                err_release(e);
-            else if (found == 1)
-                add_found(f, form == ID ? word : (struct str){hit.text.p + hit.at, hit.len});
-        }
+        if (found == SEARCH_PAUSED)
+            return found;
         close_search(f);
         if (found < 0)
             return -1;

@@ -234,7 +234,7 @@ stored() {
     local keys=$HOME/.config/chathist/keys row
     run_expect 0 chathist key openai <<<sk-old
     while IFS='|' read -r row line; do
-        run_expect 2 chathist key openai < <(printf "$row")
+        run_expect 2 chathist key openai < <(printf '%b' "$row")
         stderr_is "chathist: cannot store the key: $line"
     done <<'END'
 \n|it is empty
