@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "chathist/base/checksum.h"
 #include "chathist/base/time.h"
@@ -15,9 +14,10 @@
 #include "chathist/history/store.h"
 #include "chathist/llm/context.h"
 #include "chathist/llm/http.h"
+#include "chathist/chat/model_cache.h"
 #include "chathist/llm/models.h"
 #include "chathist/llm/provider.h"
-#include "chat/schema_line.h"
+#include "chat/schema_option.h"
 
 static void choose_server(struct chat_session *t)
 {
@@ -44,20 +44,13 @@ static void choose_server(struct chat_session *t)
 
 static void read_schema(struct chat_session *t)
 {
-    struct str text = t->args->schema ? str_of(t->args->schema) : STR_NONE;
-    struct buf json = BUF_INIT(SIZE_MAX);
     struct err e = ERR_INIT;
 
-    if (!text.p)
+    if (!t->args->schema)
         return;
-    if (!schema_line_is(text) || access(text.p, F_OK) == 0)
-        t->schema = schema_read(text.p, &e);
-    else if (schema_line_write(text, &json, &e) == 0 &&
-             !(t->schema = schema_new(buf_str(&json), &e)))
-        err_set(&e, ERR_USAGE, "cannot use schema '%s': %s", text.p, err_text(&e));
+    t->schema = schema_option_read(t->args->schema, &e);
     if (!t->schema)
         die_err(&e);
-    buf_release(&json);
     if (*schema_unchecked(t->schema) && !t->args->common.quiet)
         warnf("schema '%s': sent to the server, but not checked here: %s", t->args->schema,
               schema_unchecked(t->schema));

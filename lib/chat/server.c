@@ -19,6 +19,7 @@
 #include "chathist/cli/options.h"
 #include "chathist/cli/signals.h"
 #include "chathist/llm/http.h"
+#include "chathist/chat/model_cache.h"
 #include "chathist/llm/models.h"
 #include "chathist/llm/provider.h"
 #include "chathist/llm/provider_error.h"

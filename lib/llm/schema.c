@@ -3,9 +3,7 @@
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/utf8.h"
@@ -600,27 +598,6 @@ struct schema *schema_new(struct str text, struct err *e)
         s = NULL;
     }
     buf_release(&w.why);
-    return s;
-}
-
-struct schema *schema_read(const char *file, struct err *e)
-{
-    struct buf text = BUF_INIT(BUF_LINE);
-    struct err why = ERR_INIT;
-    struct schema *s = NULL;
-
-    if (str_starts(str_of(file), STR("{")) && access(file, F_OK) < 0) {
-        err_set(e, ERR_USAGE, "bad value '%s' for --schema: a file is expected", file);
-    } else if (file_read(file, &text, e) < 0 || text_clean(&text, file, e) < 0) {
-        e->kind = ERR_USAGE;
-    } else if (!(s = schema_new(buf_str(&text), &why)) || !cJSON_IsObject(s->root)) {
-        err_set(e, ERR_USAGE, "cannot use schema '%s': %s", file,
-                s ? "is not an object" : err_text(&why));
-        schema_free(s);
-        s = NULL;
-    }
-    buf_release(&text);
-    err_release(&why);
     return s;
 }
 

@@ -266,7 +266,7 @@ type to search  F1 help  Enter open  Tab panel  ^O load  Esc back'
     # A word that no session has; nothing at all.
     keys C-u
     screen_has ' sessions '
-    keys 'again lexxer plan'
+    keys 'again zqxjkv plan'
     screen_has ' no hit '
     keys BSpace BSpace BSpace BSpace BSpace
     screen_has ' all words but one ' '1/1' 'no session has all words; these have all but one'

@@ -1,3 +1,4 @@
+#include "chathist/chat/model_cache.h"
 #include "chathist/llm/models.h"
 
 #include <arpa/inet.h>

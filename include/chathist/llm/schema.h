@@ -32,8 +32,6 @@ struct schema;
  * unless it is at the root: `/properties/a/type: names no type`. The caller frees the schema with
  * schema_free. */
 struct schema *schema_new(struct str text, struct err *e);
-/* Reads a schema from a file. It must be an object, as servers demand. Returns NULL with *e set (ERR_USAGE) if the file is unusable. */
-struct schema *schema_read(const char *file, struct err *e);
 void schema_free(struct schema *s); /* NULL is fine */
 
 /* The JSON text of the schema, without white space around it; STR_NONE if s is NULL. Borrowed from

@@ -1,10 +1,14 @@
-#include "chat/schema_line.h"
+#include "chat/schema_option.h"
 
 #include <string.h>
+#include <unistd.h>
 
+#include "chathist/base/file.h"
 #include "chathist/base/json.h"
+#include "chathist/base/utf8.h"
 
-bool schema_line_is(struct str text)
+/* Returns whether the value, which names no file, is a line of fields. */
+static bool is_line(struct str text)
 {
     return text.n > 0 && text.p[0] != '{' && text.p[0] != '/' &&
            (memchr(text.p, ',', text.n) || memchr(text.p, ' ', text.n) ||
@@ -62,7 +66,8 @@ static int add_field(struct buf *out, struct str name, struct str type, struct s
     return 0;
 }
 
-int schema_line_write(struct str text, struct buf *out, struct err *e)
+/* Adds the schema of a line of fields. */
+static int write_line(struct str text, struct buf *out, struct err *e)
 {
     char separator = memchr(text.p, '\n', text.n) ? '\n' : ',';
     struct buf required = BUF_INIT(SIZE_MAX);
@@ -86,4 +91,31 @@ int schema_line_write(struct str text, struct buf *out, struct err *e)
     buf_addf(out, "},\"required\":[%s],\"additionalProperties\":false}", buf_c(&required));
     buf_release(&required);
     return result;
+}
+
+struct schema *schema_option_read(const char *value, struct err *e)
+{
+    struct buf text = BUF_INIT(BUF_LINE);
+    struct err why = ERR_INIT;
+    struct schema *s = NULL;
+    bool there = access(value, F_OK) == 0;
+    int result;
+
+    if (!there && is_line(str_of(value)))
+        result = write_line(str_of(value), &text, e);
+    else if (!there && value[0] == '{')
+        result = err_set(e, ERR_USAGE, "bad value '%s' for --schema: a file is expected", value);
+    else
+        result = file_read(value, &text, e) < 0 ? -1 : text_clean(&text, value, e);
+    if (result < 0) {
+        e->kind = ERR_USAGE;
+    } else if (!(s = schema_new(buf_str(&text), &why)) || !str_starts(schema_text(s), STR("{"))) {
+        err_set(e, ERR_USAGE, "cannot use schema '%s': %s", value,
+                s ? "is not an object" : err_text(&why));
+        schema_free(s);
+        s = NULL;
+    }
+    buf_release(&text);
+    err_release(&why);
+    return s;
 }
