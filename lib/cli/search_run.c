@@ -26,7 +26,7 @@ struct search_part {
     bool open, searched;      /* the search is open, or was */
     struct hash_map sessions; /* with a hit */
     struct hash_map without;  /* -L: those that were listed */
-    uint64_t bad;             /* lines that are not valid messages */
+    uint64_t bad;             /* lines that are not valid messages: each search meets them again */
     struct search_learned *learned;
 };
 
@@ -211,11 +211,16 @@ static bool part_open(struct search_part *p)
     return p->open;
 }
 
+static void raise_bad(struct search_part *p, uint64_t bad)
+{
+    p->bad = bad > p->bad ? bad : p->bad;
+}
+
 static void part_close(struct search_part *p)
 {
     if (!p->open)
         return;
-    p->bad += p->search.scan.bad;
+    raise_bad(p, p->search.scan.bad);
     if (!p->learned)
         p->learned = search_learned(&p->search);
     search_close(&p->search);
@@ -589,7 +594,6 @@ static void run_sessions_without(struct search_run *r)
             if (found == 1)
                 hash_map_add(&p->sessions, hit.message->session_id);
         err_release(&e);
-        p->search.scan.bad = 0;
         part_close(p);
     }
     r->invert = !r->invert;
@@ -710,7 +714,7 @@ static void search_part_sessions(struct search_run *r, struct search_part *p,
         session_hits_add_all(hits, &g.hits);
     }
     p->searched = true;
-    p->bad += g.bad;
+    raise_bad(p, g.bad);
     search_learned_free(p->learned, NULL, false);
     p->learned = g.learned;
     g.learned = NULL;
