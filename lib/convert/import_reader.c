@@ -428,7 +428,8 @@ bool import_foreign_id(struct str session, struct str *format, struct str *id)
     if (tail == 2 * sizeof(uint64_t) && id->n > tail && id->p[id->n - 1 - tail] == '-' &&
         (id->n == tail + 1 || id->n == tail + 1 + FOREIGN_ID_MAX || memchr(id->p, '_', id->n)))
         return false;
-    return id->n > 0 && !memchr(id->p, ':', id->n);
+    /* A program would take an id with a hyphen before it for an option. */
+    return id->n > 0 && id->p[0] != '-' && !memchr(id->p, ':', id->n);
 }
 
 void import_set_session(struct import_message *m, const char *format, struct str id)

@@ -138,7 +138,7 @@ void import_message_rewind(struct import_message *m);
  * then a hash at the end keeps ids apart. */
 void import_add_session(struct buf *out, const char *format, struct str id);
 /* Divides such a name. Returns false if *id is not what the other program calls the session: if it
- * was changed, or is a subagent's. */
+ * was changed, is a subagent's, or begins with a hyphen. */
 bool import_foreign_id(struct str session, struct str *format, struct str *id);
 void import_set_session(struct import_message *m, const char *format, struct str id);
 /* Sets the origin to SESSION/PART, or adds another part to it. A `+` in a part becomes `_`. */
