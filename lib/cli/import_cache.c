@@ -41,8 +41,7 @@ struct import_cache {
     /* While it is loaded: the histories of the text, and the numbers of its directories in
      * import_places, or NONE. */
     struct remembered_history {
-        struct str path;
-        int64_t inode;
+        struct import_stored then;
         size_t place; /* in import_places, or NONE; once a directory or a file needs it */
         bool found;
     } * histories;
@@ -69,25 +68,27 @@ static bool take_number(struct str *rest, char end, int64_t *n)
  * lack what was stored in it. */
 static size_t place_at(struct import_cache *c, int64_t n)
 {
-    struct remembered_history *h = c->histories + n;
+    struct remembered_history *h;
 
     if (n >= (int64_t)c->histories_count)
         return NONE;
+    h = &c->histories[n];
     /* The directory that was read just now may have led to it. */
     if (!h->found)
-        h->place = import_places_find(c->places, h->path, h->inode);
+        h->place = import_places_find(c->places, &h->then);
     h->found = h->found || h->place != NONE || c->files.count > 0;
     return h->place;
 }
 
-/* `h INODE PATH` */
+/* `h INODE BORN SIZE PATH` */
 static bool load_history(struct import_cache *c, struct str rest)
 {
     struct remembered_history h = {0};
 
-    if (!take_number(&rest, ' ', &h.inode))
+    if (!take_number(&rest, ' ', &h.then.inode) || !take_number(&rest, ' ', &h.then.born) ||
+        !take_number(&rest, ' ', &h.then.size))
         return false;
-    h.path = rest;
+    h.then.path = rest;
     c->histories =
         mem_grow(c->histories, &c->histories_cap, c->histories_count + 1, sizeof *c->histories);
     c->histories[c->histories_count++] = h;
@@ -225,27 +226,41 @@ bool import_cache_knows(struct import_cache *c, const struct import_file *file)
     return true;
 }
 
+static bool has_newline(struct str path)
+{
+    return memchr(path.p, '\n', path.n) != NULL;
+}
+
 void import_cache_add(struct import_cache *c, const struct import_file *file)
 {
     c->changed = true;
-    if (file->stamp.time < c->places->choice->config.now - YOUNG && !strchr(file->path, '\n'))
+    if (file->stamp.time < c->places->choice->config.now - YOUNG &&
+        !has_newline(str_of(file->path)))
         remember(c, file, c->places->said, c->places->said_count);
 }
 
 /* ---- storing ---- */
 
-static void add_dirs(const struct import_cache *c, struct buf *out)
+/* In the place of a path with a newline stands none: what belongs to it is read again. */
+static void add_places(const struct import_cache *c, struct buf *out)
 {
     const struct import_places *p = c->places;
 
-    for (size_t i = 0; i < p->count; i++)
-        import_places_add(p, i, out);
+    for (size_t i = 0; i < p->count; i++) {
+        struct import_stored now = import_places_stored(p, i);
+
+        buf_addf(out, "h %" PRId64 " %" PRId64 " %" PRId64 " ", now.inode, now.born, now.size);
+        buf_add_str(out, has_newline(now.path) ? STR("") : now.path);
+        buf_add_byte(out, '\n');
+    }
     for (size_t i = 0; i < p->cwds.count; i++) {
-        if (p->homes[i] == NONE)
+        struct str dir = p->cwds.entries[i].key;
+
+        if (p->homes[i] == NONE || has_newline(dir))
             buf_add_c(out, "c - ");
         else
             buf_addf(out, "c %zu ", p->homes[i]);
-        buf_add_str(out, p->cwds.entries[i].key);
+        buf_add_str(out, has_newline(dir) ? STR("") : dir);
         buf_add_byte(out, '\n');
     }
 }
@@ -263,7 +278,7 @@ void import_cache_store(struct import_cache *c, bool all)
     c->changed = c->changed || c->remembered != c->files.count;
     if (c->changed) {
         buf_addf(&text, HEAD " %016" PRIx64 "\n", c->key);
-        add_dirs(c, &text);
+        add_places(c, &text);
         buf_add_str(&text, buf_str(&c->next));
         dir = path_parent(c->path);
         if (file_make_dirs(dir, NULL) >= 0)

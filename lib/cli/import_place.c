@@ -1,7 +1,7 @@
 #include "chathist/cli/import_place.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +10,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/path.h"
+#include "chathist/base/system.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/move.h"
@@ -157,6 +158,16 @@ bool import_places_wants(const struct import_places *p, const struct import_said
 
 /* ---- the history of a session ---- */
 
+/* Returns whether a session of a history is moved to the one of its directory. A directory that is
+ * gone may have been renamed with its repository, whose history has the session. */
+static bool may_move(const struct import_places *p, size_t number, size_t dir)
+{
+    struct stat st;
+
+    return p->homes[dir] != NONE && p->homes[dir] != number &&
+           (number == p->own || stat(p->cwds.entries[dir].key.p, &st) == 0);
+}
+
 /* Lists what a history has. Sessions that came with it are not continued. */
 static void list_sessions(struct import_places *p, struct import_place *place)
 {
@@ -204,7 +215,7 @@ static struct import_said choose_place(struct import_places *p, struct str sessi
 
     said.place = holder == NONE ? home : holder;
     said.stored = import_places_wants(p, &said);
-    if (said.stored && said.place != home)
+    if (said.stored && may_move(p, said.place, said.dir))
         hash_map_add(&p->at[holder]->strays, session);
     return said;
 }
@@ -259,26 +270,33 @@ struct import *import_places_choose(void *arg, struct str session, struct str cw
 
 /* ---- the cache ---- */
 
-static int64_t inode_of(const struct history *h)
-{
-    struct stat st;
-
-    return file_stat(h->dir_fd, h->path, &st) == 0 ? (int64_t)st.st_ino : 0;
-}
-
-void import_places_add(const struct import_places *p, size_t number, struct buf *out)
+struct import_stored import_places_stored(const struct import_places *p, size_t number)
 {
     const struct history *h = p->at[number]->history;
+    struct import_stored now = {.path = str_of(h->path)};
+    struct stat st;
+    int fd = file_open_regular_at(h->dir_fd, h->path, O_RDONLY, 0, &st, NULL, NULL);
 
-    buf_addf(out, "h %" PRId64 " %s\n", inode_of(h), h->path);
+    if (fd >= 0) {
+        now.inode = (int64_t)st.st_ino;
+        now.born = system_birth(fd);
+        now.size = (int64_t)st.st_size;
+    }
+    file_close(fd);
+    return now;
 }
 
-size_t import_places_find(const struct import_places *p, struct str path, int64_t inode)
+size_t import_places_find(const struct import_places *p, const struct import_stored *then)
 {
-    for (size_t i = 0; i < p->count; i++)
-        if (str_eq_c(path, p->at[i]->history->path))
-            return inode_of(p->at[i]->history) == inode ? i : NONE;
-    return NONE;
+    struct import_stored now;
+    size_t i = 0;
+
+    while (i < p->count && !str_eq_c(then->path, p->at[i]->history->path))
+        i++;
+    if (i == p->count)
+        return NONE;
+    now = import_places_stored(p, i);
+    return now.inode == then->inode && now.born == then->born && now.size >= then->size ? i : NONE;
 }
 
 /* ---- moving ---- */
@@ -308,7 +326,7 @@ static int find_strays(struct import_places *p, size_t number, struct hash_map *
             continue;
         at = import_places_dir(p, dir);
         home = p->homes[at];
-        if (home == NONE || home == number || (!p->all && home != p->here))
+        if (!may_move(p, number, at) || (!p->all && home != p->here))
             continue;
         hash_map_add(homes, m.session_id);
         *hash_map_find(homes, m.session_id) = home;

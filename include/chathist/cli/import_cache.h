@@ -8,7 +8,7 @@
  * text has a line for each history, each directory in which something was said, and each file:
  *
  *     chathist-scan KEY              of the program, its importers and its options
- *     h INODE PATH                   the histories are numbered from 0
+ *     h INODE BORN SIZE PATH         the histories are numbered from 0
  *     c HISTORY DIRECTORY            and so are the directories, with the history that they have
  *     f SIZE TIME INODE SAID PATH    SAID: `-`, or DIRECTORY:HISTORY for each, with a `+` if it is
  *                                    stored there, separated by commas

@@ -60,14 +60,21 @@ void import_places_begin(struct import_places *p);
 bool import_places_wants(const struct import_places *p, const struct import_said *said);
 /* Returns the number of a directory in `cwds` and `homes`. */
 size_t import_places_dir(struct import_places *p, struct str cwd);
-/* For the cache (cli/import_cache.h): adds the line of a history, and finds its number, SIZE_MAX
- * if the file is not the one that had this inode. */
-void import_places_add(const struct import_places *p, size_t number, struct buf *out);
-size_t import_places_find(const struct import_places *p, struct str path, int64_t inode);
-/* Moves the wanted sessions that were imported into another history than their own. The lines are
- * on the disk in their own history before the other one is rewritten, so that a program that is
- * killed leaves them in both, and the next one completes the move. *moved is their number. Returns
- * 0, or -1 after an error that was reported. */
+/* The file of a history after a scan. */
+struct import_stored {
+    struct str path;           /* borrowed */
+    int64_t inode, born, size; /* born: system_birth; all are 0 if there is no file */
+};
+/* For the cache (cli/import_cache.h): describes the file of a history as it is now, and finds the
+ * number of the history whose file this was: SIZE_MAX if there is none, or if the file was replaced
+ * since or became shorter. */
+struct import_stored import_places_stored(const struct import_places *p, size_t number);
+size_t import_places_find(const struct import_places *p, const struct import_stored *then);
+/* Moves the wanted sessions that were imported into another history than their own; those of a
+ * directory that is gone only out of the user's own one. The lines are on the disk in their own
+ * history before the other one is rewritten, so that a program that is killed leaves them in both,
+ * and the next one completes the move. *moved is the number of sessions. Returns 0, or -1 after an
+ * error that was reported. */
 int import_places_move(struct import_places *p, uint64_t *moved);
 /* Stores the lines that wait. Then, unless the program is quiet, names the histories that hold
  * sessions of others. Returns 0, or -1 if lines could not be stored, now or before. */
