@@ -194,7 +194,8 @@ static void place_close(struct place *p)
 static void drop_query(struct finder *f)
 {
     search_merge_release(&f->merge);
-    for (size_t i = 0; i < f->count; i++) {
+    /* There are no places if the query that took the place of another one could not be used. */
+    for (size_t i = 0; f->places && i < f->count; i++) {
         place_close(&f->places[i]);
         query_release(&f->places[i].query);
     }

@@ -10,8 +10,10 @@
 
 enum form { SAME, ID, MARKS, STEM_1, STEM_2, STEM_3, EDIT, FORMS };
 
-/* In letters: of the shortest words that are tried with other marks, as an id, and with an edit;
- * the fewest that a stem keeps. */
+/* In letters: of the longest words that have forms, whose expressions grow with the square of that;
+ * of the shortest ones that are tried with other marks, as an id, and with an edit; the fewest that
+ * a stem keeps. */
+#define WORD_MOST 64
 #define MARKS_LEAST 3
 #define ID_LEAST 4
 #define EDIT_LEAST 6
@@ -202,7 +204,7 @@ static bool can_have(const struct forms *f, struct str word, enum form form)
         return !f->joining && is_like_id(word, false);
     if (form == SAME)
         return !f->joining && word.n > 0;
-    if (!is_word(word))
+    if (letters(word) > WORD_MOST || !is_word(word))
         return false;
     if (form == MARKS)
         return letters(word) >= MARKS_LEAST;

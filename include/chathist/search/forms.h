@@ -1,7 +1,7 @@
 /*
  * forms - other forms of the words of a query that found nothing: for the box of hist-browse,
  * /search, hist-search --query and hist-sessions --match. The page's script does the same
- * (lib/convert/page/forms.js).
+ * (lib/convert/page/query.js).
  *
  * A word that no message holds is replaced by the first of these that some message holds:
  *
@@ -16,7 +16,8 @@
  * In a large history each form is looked for only some hundredths of a second, in the newest messages
  * first, because neither the skip index nor a fast scan helps much with parts of words.
  *
- * Expressions, phrases and words with quotes stay as they are.
+ * Expressions, phrases, words with quotes and those of more than 64 letters stay as they are; an id
+ * may be longer.
  *
  * The result is another query in the language of search/query.h, which the caller asks in place of
  * the first one.

@@ -322,6 +322,7 @@ class Query {
  */
 class Forms {
     static ENOUGH = Symbol('enough');
+    static WORD_MOST = 64;
     static LOOKED_AT = 100;
     static ASKED_MOST = 8;
     static SAID_MOST = 3;
@@ -408,7 +409,7 @@ class Forms {
             yield ['same', holds(same)];
             if (/^[A-Za-z0-9._:-]{4,}$/.test(word) && /\d/.test(word)) yield ['id', (message) => Forms.id(word, message)];
         }
-        if (!/^[\p{L}\p{N}\p{M}_]+$/u.test(word)) return;
+        if (letters.length > Forms.WORD_MOST || !/^[\p{L}\p{N}\p{M}_]+$/u.test(word)) return;
         if (letters.length >= 3) yield ['marks', plain(`(?!${word}(?!${Forms.MARK}))${Forms.anyMarks(word)}`)];
         const stems = [1, 2, 3].filter((cut) => letters.length >= 5 + cut)
             .map((cut) => letters.slice(0, letters.length - cut).join(''));
