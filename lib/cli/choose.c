@@ -10,6 +10,7 @@
 #include "chathist/base/file.h"
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
+#include "chathist/base/path.h"
 #include "chathist/base/process.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
@@ -313,6 +314,18 @@ static void fetch_history(struct choice *c, const struct choose_want *want)
     buf_release(&lines);
 }
 
+int choose_scan(const struct choice *c, const char *option, struct buf *printed, struct err *e)
+{
+    char *program = path_beside(c->common.self, PROGRAM_PREFIX "hist-import");
+    char quiet[] = "--quiet", scan[] = "--scan", *last = mem_text(option);
+    char *argv[] = {program, quiet, scan, last, NULL};
+    int status = process_read(argv, NULL, printed, -1, e);
+
+    free(program);
+    free(last);
+    return status;
+}
+
 /* How old the last scan of all places may be. */
 #define REFRESH_AGE (60 * TIME_SECOND)
 
@@ -321,7 +334,6 @@ static void fetch_history(struct choice *c, const struct choose_want *want)
 static void refresh(const struct choice *c)
 {
     struct buf count = BUF_INIT(BUF_SMALL);
-    struct words argv = {0};
     struct err e = ERR_INIT;
     struct stat st = {0};
     int64_t age;
@@ -336,12 +348,10 @@ static void refresh(const struct choice *c)
     if (cache)
         (void)stat(cache, &st);
     age = c->config.now - system_mtime(&st) / 1000;
-    if ((age < 0 || age > REFRESH_AGE) &&
-        (words_split(&argv, STR(PROGRAM_PREFIX "hist-import --quiet --scan --all"), &e) < 0 ||
-         process_read(argv.at, NULL, &count, -1, &e) < 0))
+    if ((age < 0 || age > REFRESH_AGE) && choose_scan(c, "--all", &count, &e) < 0)
         warn_err(&e);
+    err_release(&e);
     free(cache);
-    words_release(&argv);
     buf_release(&count);
 }
 

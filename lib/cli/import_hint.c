@@ -7,7 +7,6 @@
 #include "chathist/base/file.h"
 #include "chathist/base/file_replace.h"
 #include "chathist/base/path.h"
-#include "chathist/base/process.h"
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
@@ -33,7 +32,6 @@ static bool is_time(const struct choice *c, const char *path)
 void import_hint(const struct choice *c)
 {
     struct buf found = BUF_INIT(BUF_SMALL);
-    struct words argv = {0};
     char *dir, *path;
 
     if (c->common.quiet || c->remote || !isatty(STDERR_FILENO) || !c->config.state_home ||
@@ -41,9 +39,7 @@ void import_hint(const struct choice *c)
         return;
     dir = path_join(c->config.state_home, "chathist");
     path = path_join(dir, "import-hint");
-    if (is_time(c, path) &&
-        words_split(&argv, STR(PROGRAM_PREFIX "hist-import --quiet --scan --hint"), NULL) == 0 &&
-        process_read(argv.at, NULL, &found, -1, NULL) == 0) {
+    if (is_time(c, path) && choose_scan(c, "--hint", &found, NULL) == 0) {
         struct str text = str_trim(buf_str(&found));
 
         if (text.n > 0)
@@ -51,7 +47,6 @@ void import_hint(const struct choice *c)
         if (file_make_dirs(dir, NULL) >= 0)
             (void)file_replace(path, text.n > 0 ? STR("told\n") : STR(""), NULL);
     }
-    words_release(&argv);
     buf_release(&found);
     free(path);
     free(dir);

@@ -210,7 +210,8 @@ void opt_start(struct opt_parser *p, const struct program *program, int argc, ch
     struct tables t = {NULL, 0, 0, BUF_INIT(BUF_SMALL)};
 
     die_start(program->name);
-    *p = (struct opt_parser){.program = program, .argc = argc, .argv = argv};
+    *p =
+        (struct opt_parser){.program = program, .common.self = argv[0], .argc = argc, .argv = argv};
     /* With a leading colon getopt reports a missing argument and an unknown option differently. */
     buf_add_byte(&t.letters, ':');
     each_option(program, add_row_for_getopt, &t);

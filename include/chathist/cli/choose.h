@@ -144,6 +144,9 @@ struct choose_want {
  * JSON, if a history that must exist does not (its name may be mistyped, and a job that continued
  * would report success), if a session of the database is absent, or on any other error. */
 struct history *choose_open(struct choice *c, const struct choose_want *want);
+/* Runs hist-import --scan with an option, and adds what it prints. Returns its exit status, or -1 with
+ * *e set if it cannot run. */
+int choose_scan(const struct choice *c, const char *option, struct buf *printed, struct err *e);
 /* Sets how a program waits, warns and shows progress while it uses a history that it has located
  * itself, as choose_open does. Returns 0, or -1 with *e set: the configuration is wrong. */
 int choose_prepare(const struct choice *c, struct history *h, struct err *e);

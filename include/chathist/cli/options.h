@@ -67,6 +67,7 @@ struct program {
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
 struct opt_common {
+    const char *self;    /* argv[0] */
     const char *history; /* --history, else NULL */
     bool json;
     bool quiet;
