@@ -354,6 +354,7 @@ static void set_line(struct buf *text, const char *key, struct str value)
 int config_store(const char *key, struct str value, struct err *e)
 {
     char *file = config_user_file("config"), *dir = file ? path_parent(file) : NULL;
+    char *real = file ? path_real(file, NULL) : NULL; /* the file may be a link */
     struct buf text = BUF_INIT(BUF_LINE);
     int result = -1;
 
@@ -361,9 +362,10 @@ int config_store(const char *key, struct str value, struct err *e)
         err_set(e, ERR_FAILURE, "cannot store '%s': there is no home directory", key);
     else if (file_make_dirs(dir, e) >= 0 && read_config_text(file, &text, e) >= 0) {
         set_line(&text, key, value);
-        result = file_replace(file, buf_str(&text), e);
+        result = file_replace(real ? real : file, buf_str(&text), e);
     }
     buf_release(&text);
+    free(real);
     free(file);
     free(dir);
     return result;

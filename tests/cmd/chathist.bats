@@ -294,10 +294,13 @@ esac
 END
     chmod +x bin/pass
     configure 'service.far.base_url = https://far.example/v1'
+    mv "$config" kept-elsewhere
+    ln -s "$PWD/kept-elsewhere" "$config"
     PATH=$PWD/bin:$PATH run_expect 0 on_tty --wait 'Number or name' --type 'far\n' --wait 'not shown\): ' \
         --type 'sk-far\n' --wait 'by pass\s+Number \[1\]' --type 'pass\n' --wait 'number or name' --type 'big\n' \
         --wait 'other programs' --type '\n' chathist setup
     [[ ! -e $HOME/.config/chathist/keys/far ]] || fail 'the key is in a file as well'
+    [[ -L $config ]] || fail 'the configuration is no link any more'
     grep -qx 'api_key_command.far = pass chathist/far' "$config"
     [[ $(<"$HOME/kept") == sk-far ]] || fail "kept: $(<"$HOME/kept")"
 }
