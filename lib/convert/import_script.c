@@ -1467,15 +1467,21 @@ bool importers_resume(const struct importers *all, struct str session, struct bu
 {
     struct str name, id;
     bool whole = import_foreign_id(session, &name, &id);
+    char *word;
 
-    for (size_t i = 0; whole && i < all->count; i++) {
+    /* Another person may have chosen the id: it must not become an option. */
+    if (!whole || *id.p == '-' || memchr(id.p, '\0', id.n))
+        return false;
+    for (size_t i = 0; i < all->count; i++) {
         struct str form = buf_str(&all->at[i]->resume);
         const char *hole = str_find(form, STR(RESUMED));
 
         if (!hole || !str_eq_c(name, all->at[i]->name))
             continue;
         buf_add(command, form.p, (size_t)(hole - form.p));
-        buf_add_str(command, id);
+        word = mem_copy(id.p, id.n);
+        words_quote(command, word);
+        free(word);
         buf_add_str(command, str_skip(form, (size_t)(hole - form.p) + strlen(RESUMED)));
         return true;
     }
