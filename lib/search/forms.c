@@ -11,11 +11,12 @@
 enum form { SAME, ID, MARKS, STEM_1, STEM_2, STEM_3, EDIT, FORMS };
 
 /* In letters: of the shortest words that are tried with other marks, as an id, and with an edit;
- * the fewest that a stem keeps. */
+ * the fewest that a stem keeps; of the longest word that has forms. */
 #define MARKS_LEAST 3
 #define ID_LEAST 4
 #define EDIT_LEAST 6
 #define STEM_LEAST 5
+#define WORD_MOST 64
 #define CUT_MOST 3
 /* The words are taken from this many of the newest messages with one, and this many are asked. */
 #define LOOKED_AT 100
@@ -202,7 +203,7 @@ static bool can_have(const struct forms *f, struct str word, enum form form)
         return !f->joining && is_like_id(word, false);
     if (form == SAME)
         return !f->joining && word.n > 0;
-    if (!is_word(word))
+    if (!is_word(word) || letters(word) > WORD_MOST)
         return false;
     if (form == MARKS)
         return letters(word) >= MARKS_LEAST;

@@ -325,6 +325,7 @@ class Forms {
     static LOOKED_AT = 100;
     static ASKED_MOST = 8;
     static SAID_MOST = 3;
+    static WORD_MOST = 64; /* letters */
     static COMPOSED = [[0xc0, 0x24f], [0x370, 0x52f], [0x1e00, 0x1fff]];
     static WORD = '[\\p{L}\\p{N}_]';
     static MARK = '[\\u0300-\\u036f]';
@@ -408,7 +409,7 @@ class Forms {
             yield ['same', holds(same)];
             if (/^[A-Za-z0-9._:-]{4,}$/.test(word) && /\d/.test(word)) yield ['id', (message) => Forms.id(word, message)];
         }
-        if (!/^[\p{L}\p{N}\p{M}_]+$/u.test(word)) return;
+        if (!/^[\p{L}\p{N}\p{M}_]+$/u.test(word) || letters.length > Forms.WORD_MOST) return;
         if (letters.length >= 3) yield ['marks', plain(`(?!${word}(?!${Forms.MARK}))${Forms.anyMarks(word)}`)];
         const stems = [1, 2, 3].filter((cut) => letters.length >= 5 + cut)
             .map((cut) => letters.slice(0, letters.length - cut).join(''));
