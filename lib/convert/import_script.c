@@ -901,10 +901,10 @@ static int script_ignored(lua_State *L)
 {
     struct state *s = fact_state(L);
     const struct words *known = &s->importer->ignores;
-    const char *kind = luaL_optstring(L, 1, NULL);
-    bool is = kind == NULL;
+    bool is = lua_isnoneornil(L, 1);
+    const char *kind = lua_tostring(L, 1); /* NULL for what is no text */
 
-    for (size_t i = 0; i < known->count && !is; i++)
+    for (size_t i = 0; kind && i < known->count && !is; i++)
         is = strcmp(known->at[i], kind) == 0;
     if (!is)
         import_bad(s->source, "a record of an unknown type");
