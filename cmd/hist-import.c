@@ -333,8 +333,10 @@ static void check_options(const struct run *r, size_t files)
 {
     if (files == 0 && !r->scan)
         die_usage("a file or directory is expected, or --scan");
-    if ((r->all || r->move) && (!r->scan || files > 0))
-        die_usage("--all and --move go with --scan, and with no files");
+    if ((r->all || r->move) && !r->scan)
+        die_usage("--all and --move go with --scan");
+    if (files > 0 && r->scan)
+        die_usage("a file or directory does not go with --scan");
 }
 
 int main(int argc, char **argv)
@@ -351,12 +353,12 @@ int main(int argc, char **argv)
     names = opt_operands(&args, &count);
     check_options(&r, count);
     load_importers(&r, argv[0]);
-    r.options.foreign = r.scan && count == 0;
+    r.options.foreign = r.scan;
     r.choice.common = args.common;
     h = choose_open(&r.choice, &(struct choose_want){.use = CHOOSE_STORE,
                                                      .checked = !r.options.dry_run && !r.json});
     r.options.dry_run |= r.hint;
-    r.placed = r.scan && count == 0 && h->kind != HISTORY_EXPLICIT;
+    r.placed = r.scan && h->kind != HISTORY_EXPLICIT;
     if ((r.all || r.move) && !r.placed)
         die_usage("--all and --move do not go with --history or CHAT_HISTORY");
     out_start(&r.out, args.common.color);

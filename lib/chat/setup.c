@@ -54,7 +54,7 @@ static const struct provider *find_keyed(const struct providers *known, const ch
 /* ---- questions ---- */
 
 /* Prints text and reads a line, `hidden` without echo. Ends the program on a signal and if the
- * terminal is closed. */
+ * terminal is closed. Ctrl-D ends it as Ctrl-C does. */
 static struct str ask(struct dialogue *d, const char *text, bool hidden)
 {
     int came;
@@ -71,7 +71,7 @@ static struct str ask(struct dialogue *d, const char *text, bool hidden)
         confirm_say(d->tty, STR("\n"));
         mem_wipe(d->line.data, d->line.cap);
         interrupt_end();
-        die_signal(signo ? signo : SIGHUP);
+        die_signal(signo ? signo : SIGINT);
     }
     return str_trim(buf_str(&d->line));
 }

@@ -365,6 +365,7 @@ int import_places_move(struct import_places *p, uint64_t *moved)
     int result = 0;
 
     *moved = 0;
+    p->moved = true;
     /* Other histories may be found in the directories of the sessions. */
     for (size_t i = 0; i < p->count; i++) {
         struct hash_map homes = {0};
@@ -384,15 +385,18 @@ int import_places_move(struct import_places *p, uint64_t *moved)
 
 /* ---- the end ---- */
 
-/* Names a history that holds sessions of others. */
-static void report_strays(const struct import_place *place)
+/* Names a history that holds sessions of others. What is there after a move has to stay. */
+static void report_strays(const struct import_place *place, bool moved)
 {
     struct buf name = BUF_INIT(BUF_SMALL);
     size_t n = place->strays.count;
 
     history_name_add(&name, place->history);
-    warnf("%zu session%s of other directories continue%s in %s: --move moves %s", n,
-          n == 1 ? "" : "s", n == 1 ? "s" : "", buf_c(&name), n == 1 ? "it" : "them");
+    warnf("%zu session%s of other directories continue%s in %s%s", n, n == 1 ? "" : "s",
+          n == 1 ? "s" : "", buf_c(&name),
+          moved    ? ""
+          : n == 1 ? ": --move moves it"
+                   : ": --move moves them");
     buf_release(&name);
 }
 
@@ -409,7 +413,7 @@ int import_places_finish(struct import_places *p)
         if (place->failed || (place->import && import_lost(place->import)))
             result = -1;
         if (p->at[i]->strays.count > 0 && !p->choice->common.quiet)
-            report_strays(p->at[i]);
+            report_strays(p->at[i], p->moved);
     }
     return result;
 }

@@ -901,10 +901,10 @@ static int script_ignored(lua_State *L)
 {
     struct state *s = fact_state(L);
     const struct words *known = &s->importer->ignores;
-    const char *kind = luaL_optstring(L, 1, NULL);
-    bool is = kind == NULL;
+    bool is = lua_isnoneornil(L, 1);
+    const char *kind = lua_tostring(L, 1); /* NULL for what is no text */
 
-    for (size_t i = 0; i < known->count && !is; i++)
+    for (size_t i = 0; kind && i < known->count && !is; i++)
         is = strcmp(known->at[i], kind) == 0;
     if (!is)
         import_bad(s->source, "a record of an unknown type");
@@ -1467,15 +1467,20 @@ bool importers_resume(const struct importers *all, struct str session, struct bu
 {
     struct str name, id;
     bool whole = import_foreign_id(session, &name, &id);
+    char *word;
 
-    for (size_t i = 0; whole && i < all->count; i++) {
+    if (!whole || memchr(id.p, '\0', id.n))
+        return false;
+    for (size_t i = 0; i < all->count; i++) {
         struct str form = buf_str(&all->at[i]->resume);
         const char *hole = str_find(form, STR(RESUMED));
 
         if (!hole || !str_eq_c(name, all->at[i]->name))
             continue;
         buf_add(command, form.p, (size_t)(hole - form.p));
-        buf_add_str(command, id);
+        word = mem_copy(id.p, id.n);
+        words_quote(command, word);
+        free(word);
         buf_add_str(command, str_skip(form, (size_t)(hole - form.p) + strlen(RESUMED)));
         return true;
     }

@@ -277,6 +277,7 @@ END
     # An empty answer leaves everything as it is.
     cp "$config" before
     run_expect 130 on_tty --wait 'Number or name' --type '\x03' chathist setup
+    run_expect 130 on_tty --wait 'Number or name' --type '\x04' chathist setup
     same configuration before "$config"
     run_expect 2 setsid chathist setup
     stderr_has "chathist: setup asks questions and needs a terminal"

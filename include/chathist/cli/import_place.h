@@ -36,6 +36,7 @@ struct import_places {
     void (*failed)(void *arg, struct err *e);
     void *arg;
     /* private */
+    bool moved; /* import_places_move was called */
     struct import_place **at;
     size_t count, cap;
     size_t here, own;     /* the history of this place, and the user's own */

@@ -29,8 +29,9 @@ void importers_names(const struct importers *all, struct buf *out);
 /* Returns place number n, from 0, in which a program keeps conversations, or NULL after the last
  * one. It may begin with `~/`, and contain `${NAME:-default}`. */
 const char *importers_place(const struct importers *all, size_t n);
-/* Appends the shell command by which the program that a session was imported from continues it.
- * Returns false if its importer declares none, or if the session is a subagent's. */
+/* Appends the shell command by which the program that a session was imported from continues it,
+ * with the id as one word for the shell. Returns false if its importer declares none, if the session
+ * is a subagent's, or if the program would take the id for an option. */
 bool importers_resume(const struct importers *all, struct str session, struct buf *command);
 
 #endif
