@@ -166,7 +166,8 @@ static void import_one(struct run *r, const struct import_file *file)
 
 static void find_files(struct run *r, char **names, size_t count)
 {
-    if (r->scan && !import_files_scan(&r->files, &r->choice.config, r->importers) && !r->quiet)
+    if (r->scan && !import_files_scan(&r->files, &r->choice.config, r->importers, r->format) &&
+        !r->quiet)
         hintf(r->verbose, "no conversations of another program were found");
     for (size_t i = 0; i < count; i++)
         import_files_add(&r->files, names[i]);

@@ -72,7 +72,9 @@ importer {
     local kind, m = r.type, r.message
 
     link(r.uuid, r.parentUuid)
-    if not kind then
+    if r.entrypoint == "chathist" and scanning() then
+      ignored() -- hist-export wrote it
+    elseif not kind then
       bad("no 'type'")
     elseif kind == "custom-title" then
       title { text = r.customTitle, given = true }

@@ -9,7 +9,7 @@
 -- records: those before history_base.end_ordinal_exclusive are in the file that history_base names,
 -- and are given as copies. Without that file the session begins with the fork.
 
-local id, began, replayed   -- of the session
+local id, began, replayed, ours -- of the session; ours: hist-export wrote it
 local segment               -- of a reverted thread: the id of this file
 local compacting            -- the model writes the summary
 local time, ordinal         -- of the record
@@ -221,6 +221,9 @@ end
 function record(r)
   local kind, p = r.type, r.payload
 
+  -- An export and what Codex added to it: they can't be told from each other.
+  if kind == "session_meta" and p.originator == "chathist" and scanning() then ours = true end
+  if ours then return ignored() end
   time, ordinal = r.timestamp or began, math.tointeger(r.ordinal)
   if replayed and starts(time, replayed:sub(1, 19)) == false then replayed = nil end
   if not kind then

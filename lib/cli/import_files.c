@@ -203,14 +203,15 @@ static bool expand(const struct config *c, const char **rest, char end, struct b
     return possible;
 }
 
-bool import_files_scan(struct import_files *f, const struct config *c, const struct importers *all)
+bool import_files_scan(struct import_files *f, const struct config *c, const struct importers *all,
+                       const struct import_format *only)
 {
     struct hash_map done = {0};
     size_t before = f->places;
     const char *place;
 
     f->scanned = c;
-    for (size_t n = 0; (place = importers_place(all, n)); n++) {
+    for (size_t n = 0; (place = importers_place(all, only, n)); n++) {
         struct buf path = BUF_INIT(BUF_SMALL);
         struct str name;
 

@@ -136,7 +136,9 @@ static size_t find_home(struct import_places *p, struct str cwd)
         die_err(&e);
     if (excluded)
         return NONE;
-    return cwd.n > 0 && cwd.p[0] == '/' ? find_place(p, cwd) : p->own;
+    /* What /proc says is about this process. */
+    return cwd.n > 0 && cwd.p[0] == '/' && !str_starts(cwd, STR("/proc/")) ? find_place(p, cwd)
+                                                                           : p->own;
 }
 
 size_t import_places_dir(struct import_places *p, struct str cwd)
@@ -345,14 +347,15 @@ static int move_to(struct import_places *p, size_t number, size_t home,
 {
     struct history *from = p->at[number]->history, *to = p->at[home]->history;
     struct hash_map sessions = {0};
+    uint64_t lines = 1;
     int result = 0;
 
     for (size_t i = 0; i < homes->count; i++)
         if (homes->entries[i].value == home)
             hash_map_add(&sessions, homes->entries[i].key);
     if (sessions.count > 0 && !p->options.dry_run)
-        result = store_check(to, e) < 0 ? -1 : history_move(from, to, &sessions, e);
-    if (result == 0)
+        result = store_check(to, e) < 0 ? -1 : history_move(from, to, &sessions, &lines, e);
+    if (result == 0 && lines > 0)
         *moved += sessions.count;
     for (size_t i = 0; result == 0 && !p->options.dry_run && i < sessions.count; i++)
         hash_map_add(&p->at[home]->sessions, sessions.entries[i].key);

@@ -993,6 +993,11 @@ bool import_skips(struct source *s, struct str session, struct str part)
     return true;
 }
 
+bool import_is_scan(const struct source *s)
+{
+    return s->import->options.foreign;
+}
+
 bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id)
 {
     const struct import *im = taker_of(s, session);

@@ -185,6 +185,8 @@ int import_give_line(struct source *s, const struct message *m, struct err *e);
 /* Returns whether a part of a message is known, as import_knows does, for a reader that then leaves
  * it out. Counts the message as known, once for all parts that follow each other. */
 bool import_skips(struct source *s, struct str session, struct str part);
+/* Returns whether files in our own form are left out (import_options.foreign). */
+bool import_is_scan(const struct source *s);
 /* Returns whether a message is in the history or was given before. `part` is one part of its
  * origin. If id is not NULL, the id of its line is appended to it. */
 bool import_knows(const struct source *s, struct str session, struct str part, struct buf *id);

@@ -936,6 +936,13 @@ static int script_stem(lua_State *L)
     return 1;
 }
 
+/* scanning(): whether the file was found by a scan, which leaves out exports of these programs. */
+static int script_scanning(lua_State *L)
+{
+    lua_pushboolean(L, import_is_scan(fact_state(L)->source));
+    return 1;
+}
+
 /* number(): of the record. number(n) sets it, for the names of the parts of a document. */
 static int script_number(lua_State *L)
 {
@@ -1178,6 +1185,7 @@ static const luaL_Reg functions[] = {{"importer", script_importer},
                                      {"bad", script_bad},
                                      {"left", script_left},
                                      {"stem", script_stem},
+                                     {"scanning", script_scanning},
                                      {"type", script_type},
                                      {"has", script_has},
                                      {"number", script_number},
@@ -1487,11 +1495,14 @@ bool importers_resume(const struct importers *all, struct str session, struct bu
     return false;
 }
 
-const char *importers_place(const struct importers *all, size_t number)
+const char *importers_place(const struct importers *all, const struct import_format *only,
+                            size_t number)
 {
     for (size_t i = 0; i < all->count; i++) {
         const struct words *places = &all->at[i]->places;
 
+        if (only && only != &all->at[i]->format)
+            continue;
         if (number < places->count)
             return places->at[number];
         number -= places->count;

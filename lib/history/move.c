@@ -27,6 +27,7 @@ struct move {
         size_t there, met, moved;
     } * counts;
     size_t counts_cap;
+    uint64_t moved;   /* lines */
     bool ended;       /* all lines of this history were met */
     off_t seen;       /* the other history has been read up to this offset */
     struct scan scan; /* of this history */
@@ -114,6 +115,7 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
             continue;
         c = count_of_line(m, m->message.line);
         c->moved++;
+        m->moved++;
         if (c->there < c->moved) {
             c->there++;
             buf_add_str(lines, m->message.line);
@@ -149,7 +151,7 @@ static void erase_line(void *arg, struct rewrite *r, const struct line *l)
 }
 
 int history_move(struct history *from, struct history *to, const struct hash_map *sessions,
-                 struct err *e)
+                 uint64_t *moved, struct err *e)
 {
     struct move m = {.from = from,
                      .to = to,
@@ -162,6 +164,7 @@ int history_move(struct history *from, struct history *to, const struct hash_map
 
     /* The lines are on the disk before they are erased here. */
     to->sync = true;
+    *moved = 0;
     if (scan_open(&m.scan, from->dir_fd, from->path, e) < 0) {
         to->sync = sync;
         return -1;
@@ -175,6 +178,7 @@ int history_move(struct history *from, struct history *to, const struct hash_map
     to->sync = sync;
     if (result == 0 && rewrite_run(from, &by, e) < 0)
         result = -1;
+    *moved = m.moved;
     message_release(&m.message);
     buf_release(&m.key);
     hash_map_release(&m.erased);

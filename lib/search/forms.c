@@ -26,6 +26,8 @@ enum form { SAME, ID, MARKS, STEM_1, STEM_2, STEM_3, EDIT, FORMS };
 #define FORM_MS 60
 #define ASKED_MOST 8
 #define SAID_MOST 3
+/* A query of more words has no forms: each word would be searched for. */
+#define WORDS_MOST 8
 
 struct form_of_word {
     struct buf asked; /* in its place; empty: the word itself */
@@ -437,10 +439,17 @@ static int look_for_word(struct forms *f, struct str word, struct err *e)
     return 0;
 }
 
+static size_t words_with_forms(const struct forms *f)
+{
+    size_t count = query_words(f->query);
+
+    return count <= WORDS_MOST ? count : 0;
+}
+
 /* Puts the other query together. */
 static void finish(struct forms *f)
 {
-    size_t count = query_words(f->query), from = 0, at, n;
+    size_t count = words_with_forms(f), from = 0, at, n;
     struct buf absent = BUF_INIT(SIZE_MAX), shown = BUF_INIT(SIZE_MAX);
 
     for (size_t i = 0; i < count; i++) {
@@ -468,7 +477,7 @@ static void finish(struct forms *f)
 
 int forms_run(struct forms *f, struct err *e)
 {
-    size_t count = query_words(f->query);
+    size_t count = words_with_forms(f);
     bool absent = false;
 
     if (!f->words) {
@@ -501,7 +510,7 @@ int forms_run(struct forms *f, struct err *e)
 
 void forms_release(struct forms *f)
 {
-    size_t count = f->words ? query_words(f->query) : 0;
+    size_t count = f->words ? words_with_forms(f) : 0;
 
     close_search(f);
     for (size_t i = 0; i < count; i++) {

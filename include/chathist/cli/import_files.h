@@ -43,8 +43,10 @@ struct import_files {
 /* Adds a file; or all files in a directory and below that are named *.jsonl, *.json, *.yaml, *.yml,
  * *.db or *.zst. Links are followed, but no directory is searched twice. `-` is standard input. */
 void import_files_add(struct import_files *f, const char *path);
-/* Adds the files of other programs, without those that import.exclude names. Returns false if none of their places exists. */
-bool import_files_scan(struct import_files *f, const struct config *c, const struct importers *all);
+/* Adds the files of other programs, or of the one with the format `only` unless that is NULL, without
+ * those that import.exclude names. Returns false if none of their places exists. */
+bool import_files_scan(struct import_files *f, const struct config *c, const struct importers *all,
+                       const struct import_format *only);
 /* Returns whether the beginning of a file has a string of JSON that is this directory or one below
  * it: a conversation was probably held there. */
 bool import_file_names(const struct import_file *file, struct str dir);

@@ -26,9 +26,11 @@ const struct import_format *importers_named(const struct importers *all, const c
 const char *importers_erases(const struct importers *all, const char *name);
 /* Appends the names of all formats, separated by commas. */
 void importers_names(const struct importers *all, struct buf *out);
-/* Returns place number n, from 0, in which a program keeps conversations, or NULL after the last
- * one. It may begin with `~/`, and contain `${NAME:-default}`. */
-const char *importers_place(const struct importers *all, size_t n);
+/* Returns place number n, from 0, in which the program of the format `only`, or any program if that is
+ * NULL, keeps conversations; NULL after the last one. It may begin with `~/`, and contain
+ * `${NAME:-default}`. */
+const char *importers_place(const struct importers *all, const struct import_format *only,
+                            size_t n);
 /* Appends the shell command by which the program that a session was imported from continues it,
  * with the id as one word for the shell. Returns false if its importer declares none, if the session
  * is a subagent's, or if the program would take the id for an option. */

@@ -12,10 +12,11 @@
 #include "chathist/base/hash_map.h"
 #include "chathist/history/location.h"
 
-/* Moves all lines of the sessions that are the keys of the map, byte for byte. A line that was
- * erased from the other history stays, and so does one that is appended meanwhile. Returns 0, or -1
- * with *e set; no line is lost then. */
+/* Moves all lines of the sessions that are the keys of the map, byte for byte, and sets *moved to
+ * their number. Their ids enter the deletions of `from`, as those of erased lines. A line that was
+ * erased from the other history stays, and so does one that is appended meanwhile; a line that was
+ * moved away from there counts as erased. Returns 0, or -1 with *e set; no line is lost then. */
 int history_move(struct history *from, struct history *to, const struct hash_map *sessions,
-                 struct err *e);
+                 uint64_t *moved, struct err *e);
 
 #endif

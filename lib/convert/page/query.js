@@ -323,6 +323,7 @@ class Query {
 class Forms {
     static ENOUGH = Symbol('enough');
     static WORD_MOST = 64;
+    static WORDS_MOST = 8;
     static LOOKED_AT = 100;
     static ASKED_MOST = 8;
     static SAID_MOST = 3;
@@ -338,6 +339,7 @@ class Forms {
      */
     static async find(query, together, scan) {
         const words = query.wanted;
+        if (words.length > Forms.WORDS_MOST) return null;
         for (const joining of [false, true]) {
             const others = [];
             let absent = false;
