@@ -90,7 +90,7 @@ static void check_history(const struct history *h)
 }
 
 /* Stores the key of a provider, or asks for all first settings if that is NULL. */
-static int set_up(const char *self, const char *provider)
+static int run_setup(const char *self, const char *provider)
 {
     struct config config;
     struct err e = ERR_INIT;
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
     if (args.common.json && command != INFO && command != LIST && command != MODELS)
         die_usage("--json is not for %s", words[0]);
     if (command == KEY || command == SETUP)
-        return set_up(argv[0], command == KEY ? words[1] : NULL);
+        return run_setup(argv[0], command == KEY ? words[1] : NULL);
     if (command != INFO && command != LIST)
         run_chat(argv[0], words[0], &args.common, &given);
     out_start(&out, args.common.color);

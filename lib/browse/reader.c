@@ -320,8 +320,8 @@ static void next_fit(struct finder *f, struct browse *b)
         f->fit = BROWSE_FIT_NEARLY;
 }
 
-static int open_for_forms(void *finder, size_t place, struct search *s, struct pattern *pattern,
-                          struct err *e)
+static int open_box_for_forms(void *finder, size_t place, struct search *s, struct pattern *pattern,
+                              struct err *e)
 {
     struct finder *f = finder;
     struct place *p = &f->places[place];
@@ -331,7 +331,7 @@ static int open_for_forms(void *finder, size_t place, struct search *s, struct p
 }
 
 /* Looks for other forms of the words, and begins again with what is asked in their place. */
-static void find_forms(struct finder *f, struct browse *b, struct err *e)
+static void find_box_forms(struct finder *f, struct browse *b, struct err *e)
 {
     int result;
 
@@ -340,7 +340,7 @@ static void find_forms(struct finder *f, struct browse *b, struct err *e)
                                   .query = &f->query,
                                   .histories = f->count,
                                   .together = true,
-                                  .open = open_for_forms,
+                                  .open = open_box_for_forms,
                                   .ctx = f};
     result = forms_run(&f->forms, e);
     if (result == SEARCH_PAUSED)
@@ -493,7 +493,7 @@ bool browse_search_on(struct browse_reader *r, struct browse *b)
         else if (f->step == FINDER_SESSIONS)
             find_sessions(f, &e);
         else if (f->step == FINDER_FORMS)
-            find_forms(f, b, &e);
+            find_box_forms(f, b, &e);
         else
             read_hit(f, b, &e);
         report_error(b, &e);

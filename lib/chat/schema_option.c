@@ -8,14 +8,14 @@
 #include "chathist/base/utf8.h"
 
 /* Returns whether the value, which names no file, is a line of fields. */
-static bool is_line(struct str text)
+static bool is_field_line(struct str text)
 {
     return text.n > 0 && text.p[0] != '{' && text.p[0] != '/' &&
            (memchr(text.p, ',', text.n) || memchr(text.p, ' ', text.n) ||
             memchr(text.p, '\n', text.n));
 }
 
-static bool is_name(struct str name)
+static bool is_field_name(struct str name)
 {
     for (size_t i = 0; i < name.n; i++)
         if (!ascii_is_letter(name.p[i]) && !ascii_is_digit(name.p[i]) && name.p[i] != '_' &&
@@ -40,14 +40,14 @@ static const char *type_name(struct str type)
 }
 
 /* Adds `"NAME":{"type":…}`. */
-static int add_field(struct buf *out, struct str name, struct str type, struct str description,
-                     struct err *e)
+static int add_schema_field(struct buf *out, struct str name, struct str type,
+                            struct str description, struct err *e)
 {
     bool list = str_starts(type, STR("[")) && str_ends(type, STR("]"));
     struct str one = list ? str_trim((struct str){type.p + 1, type.n - 2}) : type;
     const char *known = type_name(one);
 
-    if (!is_name(name))
+    if (!is_field_name(name))
         return err_set(e, ERR_USAGE,
                        "bad value for --schema: '%.*s' is no name: letters, digits, '_' and '-' "
                        "are expected",
@@ -84,7 +84,7 @@ static int write_line(struct str text, struct buf *out, struct err *e)
         buf_add_c(out, required.len > 0 ? "," : "");
         buf_add_c(&required, required.len > 0 ? "," : "");
         json_add_string(&required, name);
-        result = add_field(out, name, str_trim(type), str_trim(description), e);
+        result = add_schema_field(out, name, str_trim(type), str_trim(description), e);
     }
     if (result == 0 && required.len == 0)
         result = err_set(e, ERR_USAGE, "bad value for --schema: a name is expected");
@@ -101,7 +101,7 @@ struct schema *schema_option_read(const char *value, struct err *e)
     bool there = access(value, F_OK) == 0;
     int result;
 
-    if (!there && is_line(str_of(value)))
+    if (!there && is_field_line(str_of(value)))
         result = write_line(str_of(value), &text, e);
     else if (!there && value[0] == '{')
         result = err_set(e, ERR_USAGE, "bad value '%s' for --schema: a file is expected", value);

@@ -55,7 +55,7 @@ static const struct provider *find_keyed(const struct providers *known, const ch
 
 /* Prints text and reads a line, `hidden` without echo. Ends the program on a signal and if the
  * terminal is closed. Ctrl-D ends it as Ctrl-C does. */
-static struct str ask(struct dialogue *d, const char *text, bool hidden)
+static struct str ask_line(struct dialogue *d, const char *text, bool hidden)
 {
     int came;
 
@@ -105,7 +105,7 @@ static size_t ask_choice(struct dialogue *d, const char *question, const struct 
         buf_addf(&text, " [%zu]", usual + 1);
     buf_add_c(&text, ": ");
     while (!done) {
-        struct str typed = ask(d, buf_c(&text), false);
+        struct str typed = ask_line(d, buf_c(&text), false);
         int64_t number;
 
         chosen = typed.n == 0 ? usual : NONE;
@@ -182,7 +182,7 @@ void setup_store_key(const struct config *c, const char *provider)
         d.cancel_fd = interrupt_begin(&e);
         if (d.cancel_fd < 0)
             die_err(&e);
-        ask(&d, buf_c(&question), true);
+        ask_line(&d, buf_c(&question), true);
         interrupt_end();
     } else if (file_read_all(STDIN_FILENO, &d.line) < 0) {
         die_usage("cannot read the key from standard input");
@@ -240,7 +240,7 @@ static void add_command(struct buf *out, const char *command, const char *provid
 
 /* Runs a command of the shell with text on its standard input. Returns its status, or -1 with *e
  * set. */
-static int feed(const char *command, struct str text, struct err *e)
+static int feed_command(const char *command, struct str text, struct err *e)
 {
     char shell[] = "/bin/sh", flag[] = "-c", *words = mem_text(command);
     char *argv[] = {shell, flag, words, NULL};
@@ -286,7 +286,7 @@ static void keep_key(struct dialogue *d, const struct provider *p)
         status = path ? 0 : -1;
     } else {
         add_command(&command, keeper->store, p->name);
-        status = feed(buf_c(&command), buf_str(&key), &e);
+        status = feed_command(buf_c(&command), buf_str(&key), &e);
         if (status > 0)
             err_set(&e, ERR_FAILURE, "cannot store the key: %s ended with status %d",
                     keeper->program, status);
@@ -411,7 +411,7 @@ static void offer_import(struct dialogue *d, const char *self)
     char *argv[] = {import, scan, NULL};
     struct err e = ERR_INIT;
 
-    ask(d, "Copy the conversations of other programs into your history? [y/N] ", false);
+    ask_line(d, "Copy the conversations of other programs into your history? [y/N] ", false);
     if (confirm_letter(&d->line) == 'y' && process_run(argv, -1, &e) < 0)
         warn_err(&e);
     err_release(&e);
@@ -439,7 +439,7 @@ void setup_run(const struct config *c, const char *self)
     p = ask_provider(&d, &known);
     if (p && p->needs_key && server_key_kind(c, p, &variable) == KEY_NONE) {
         buf_addf(&variable, "Key for %s (it is not shown): ", p->name);
-        if (ask(&d, buf_c(&variable), true).n > 0)
+        if (ask_line(&d, buf_c(&variable), true).n > 0)
             keep_key(&d, p);
     }
     if (p)

@@ -408,8 +408,8 @@ void presets_release(struct presets *p)
 /* ---- a new one ---- */
 
 /* Adds `PREFIXKEY = VALUE`. */
-static int add_line(struct buf *out, const char *prefix, const char *key, struct str value,
-                    struct err *e)
+static int add_setting_line(struct buf *out, const char *prefix, const char *key, struct str value,
+                            struct err *e)
 {
     if (str_has_control(value))
         return err_set(e, ERR_USAGE, "cannot save '%s' in a template: its value has several lines",
@@ -428,11 +428,12 @@ int preset_save(const struct chat_args *a, struct err *e)
     buf_add_c(&p.text, "---\n");
     for (size_t i = 0; result >= 0 && i < sizeof keys / sizeof *keys; i++)
         if (a->setting[keys[i].setting])
-            result = add_line(&p.text, "", keys[i].key, str_of(a->setting[keys[i].setting]), e);
+            result =
+                add_setting_line(&p.text, "", keys[i].key, str_of(a->setting[keys[i].setting]), e);
     if (result >= 0 && a->system)
-        result = add_line(&p.text, "", "system", str_of(a->system), e);
+        result = add_setting_line(&p.text, "", "system", str_of(a->system), e);
     for (size_t i = 0; result >= 0 && i < a->options_count; i++)
-        result = add_line(&p.text, "option.", a->options[i].key, a->options[i].value, e);
+        result = add_setting_line(&p.text, "option.", a->options[i].key, a->options[i].value, e);
     buf_add_c(&p.text, "---\n");
     prompt_add_words(&body, a->words, a->words_count);
     buf_addf(&p.text, "%s\n", body.len > 0 ? buf_c(&body) : "{{input}}");

@@ -331,7 +331,7 @@ int choose_scan(const struct choice *c, const char *option, struct buf *printed,
 
 /* Brings in new conversations with other programs, if the configuration says so and that was not
  * done within the last minute. */
-static void refresh(const struct choice *c)
+static void scan_when_fresh(const struct choice *c)
 {
     struct buf count = BUF_INIT(BUF_SMALL);
     struct err e = ERR_INIT;
@@ -365,7 +365,7 @@ struct history *choose_open(struct choice *c, const struct choose_want *want)
     config_set(&c->config, SETTING_HISTORY, c->common.history);
     if ((want->use == CHOOSE_READ || want->fresh) && c->files.count == 0 && !c->remote &&
         !c->config.value[SETTING_HISTORY])
-        refresh(c);
+        scan_when_fresh(c);
     if (c->remote) {
         fetch_history(c, want);
         return c->histories.at;

@@ -326,7 +326,7 @@ static int read_file(struct config *c, struct err *e)
 }
 
 /* Replaces the last line of the text that sets the key, or adds one. */
-static void set_line(struct buf *text, const char *key, struct str value)
+static void set_config_line(struct buf *text, const char *key, struct str value)
 {
     struct str rest = buf_str(text), found = STR_NONE, line;
     struct buf changed = BUF_INIT(SIZE_MAX);
@@ -361,7 +361,7 @@ int config_store(const char *key, struct str value, struct err *e)
     if (!file)
         err_set(e, ERR_FAILURE, "cannot store '%s': there is no home directory", key);
     else if (file_make_dirs(dir, e) >= 0 && read_config_text(file, &text, e) >= 0) {
-        set_line(&text, key, value);
+        set_config_line(&text, key, value);
         result = file_replace(real ? real : file, buf_str(&text), e);
     }
     buf_release(&text);

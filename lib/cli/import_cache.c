@@ -51,7 +51,7 @@ struct import_cache {
 
 /* ---- loading ---- */
 
-static bool read_number(struct str text, int64_t *n)
+static bool read_cached_number(struct str text, int64_t *n)
 {
     for (size_t i = 0; i < text.n; i++)
         if (!ascii_is_digit(text.p[i]))
@@ -59,9 +59,9 @@ static bool read_number(struct str text, int64_t *n)
     return text.n > 0 && json_int(text, n);
 }
 
-static bool take_number(struct str *rest, char end, int64_t *n)
+static bool cut_number(struct str *rest, char end, int64_t *n)
 {
-    return read_number(str_cut(rest, end), n);
+    return read_cached_number(str_cut(rest, end), n);
 }
 
 /* Returns the number of a history in import_places, or NONE. A history that was replaced since may
@@ -85,8 +85,8 @@ static bool load_history(struct import_cache *c, struct str rest)
 {
     struct remembered_history h = {0};
 
-    if (!take_number(&rest, ' ', &h.then.inode) || !take_number(&rest, ' ', &h.then.born) ||
-        !take_number(&rest, ' ', &h.then.size))
+    if (!cut_number(&rest, ' ', &h.then.inode) || !cut_number(&rest, ' ', &h.then.born) ||
+        !cut_number(&rest, ' ', &h.then.size))
         return false;
     h.then.path = rest;
     c->histories =
@@ -103,7 +103,7 @@ static bool load_dir(struct import_cache *c, struct str rest)
     int64_t n = 0;
     size_t dir;
 
-    if (!rest.p || (!excluded && !read_number(home, &n)))
+    if (!rest.p || (!excluded && !read_cached_number(home, &n)))
         return false;
     dir = import_places_dir(c->places, rest);
     if (c->places->homes[dir] != (excluded ? NONE : place_at(c, n)))
@@ -122,10 +122,10 @@ static bool load_said(struct import_cache *c, struct str list)
         int64_t dir, place;
 
         one.n -= said.stored;
-        if (!take_number(&one, ':', &dir))
+        if (!cut_number(&one, ':', &dir))
             return false;
         said.dir = dir < (int64_t)c->dirs_count ? c->dirs[dir] : NONE;
-        if (read_number(one, &place)) {
+        if (read_cached_number(one, &place)) {
             said.place = place_at(c, place);
             said.dir = said.place == NONE ? NONE : said.dir;
         } else if (!str_eq_c(one, "-")) {
@@ -143,8 +143,8 @@ static bool load_file(struct import_cache *c, struct str rest)
     struct remembered f = {.said = c->said_count};
     size_t count = c->files.count;
 
-    if (!take_number(&rest, ' ', &f.stamp.size) || !take_number(&rest, ' ', &f.stamp.time) ||
-        !take_number(&rest, ' ', &f.stamp.inode) || !load_said(c, str_cut(&rest, ' ')) ||
+    if (!cut_number(&rest, ' ', &f.stamp.size) || !cut_number(&rest, ' ', &f.stamp.time) ||
+        !cut_number(&rest, ' ', &f.stamp.inode) || !load_said(c, str_cut(&rest, ' ')) ||
         rest.n == 0)
         return false;
     f.count = c->said_count - f.said;

@@ -171,7 +171,7 @@ static bool may_move(const struct import_places *p, size_t number, size_t dir)
 }
 
 /* Lists what a history has. Sessions that came with it are not continued. */
-static void list_sessions(struct import_places *p, struct import_place *place)
+static void list_sessions_of_place(struct import_places *p, struct import_place *place)
 {
     struct session_list list;
     struct err e = ERR_INIT;
@@ -194,7 +194,7 @@ static bool has_session(struct import_places *p, size_t number, struct str sessi
     struct import_place *place = p->at[number];
 
     if (!place->listed)
-        list_sessions(p, place);
+        list_sessions_of_place(p, place);
     return hash_map_find(&place->sessions, session) != NULL;
 }
 
@@ -210,7 +210,8 @@ static size_t holder_of(struct import_places *p, struct str session, size_t home
 }
 
 /* Chooses the history that stores a session. */
-static struct import_said choose_place(struct import_places *p, struct str session, struct str cwd)
+static struct import_said choose_history_of(struct import_places *p, struct str session,
+                                            struct str cwd)
 {
     struct import_said said = {.dir = import_places_dir(p, cwd), .place = NONE};
     size_t home = p->homes[said.dir], holder = home == NONE ? NONE : holder_of(p, session, home);
@@ -240,7 +241,7 @@ static struct import *import_in(struct import_places *p, struct import_place *pl
 }
 
 /* Notes what the present file has. */
-static void add_said(struct import_places *p, const struct import_said *said)
+static void add_first_message(struct import_places *p, const struct import_said *said)
 {
     for (size_t i = p->said_count; i-- > 0;)
         if (p->said[i].dir == said->dir && p->said[i].place == said->place &&
@@ -263,10 +264,10 @@ struct import *import_places_choose(void *arg, struct str session, struct str cw
 
     if (n == count) {
         p->chosen = mem_grow(p->chosen, &p->chosen_cap, n + 1, sizeof *p->chosen);
-        p->chosen[n] = choose_place(p, session, cwd);
+        p->chosen[n] = choose_history_of(p, session, cwd);
     }
     said = p->chosen[n];
-    add_said(p, &said);
+    add_first_message(p, &said);
     return said.stored ? import_in(p, p->at[said.place]) : NULL;
 }
 
@@ -304,7 +305,7 @@ size_t import_places_find(const struct import_places *p, const struct import_sto
 /* ---- moving ---- */
 
 /* Maps the imported sessions of a history that belong to other ones to the numbers of these. */
-static int find_strays(struct import_places *p, size_t number, struct hash_map *homes,
+static int list_strays(struct import_places *p, size_t number, struct hash_map *homes,
                        struct err *e)
 {
     const struct history *h = p->at[number]->history;
@@ -373,7 +374,7 @@ int import_places_move(struct import_places *p, uint64_t *moved)
     for (size_t i = 0; i < p->count; i++) {
         struct hash_map homes = {0};
         struct err e = ERR_INIT;
-        int done = find_strays(p, i, &homes, &e);
+        int done = list_strays(p, i, &homes, &e);
 
         for (size_t home = 0; done == 0 && homes.count > 0 && home < p->count; home++)
             done = move_to(p, i, home, &homes, moved, &e);

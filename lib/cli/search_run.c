@@ -40,7 +40,7 @@ static void die_if_failed(int result, const struct err *e)
 
 /* Begins the next wanted text: a separate pattern and, without --in-session, a group of the
  * pattern. */
-static void begin_text(struct search_run *r)
+static void begin_wanted_text(struct search_run *r)
 {
     struct err e = ERR_INIT;
     struct pattern *p;
@@ -90,17 +90,17 @@ void search_run_set_texts(struct search_run *r, const char *query)
     r->pattern.regex = options.regex;
     r->wanted = mem_zalloc(PATTERN_GROUPS * sizeof *r->wanted);
     if (r->texts.count > 0)
-        begin_text(r);
+        begin_wanted_text(r);
     for (size_t i = 0; i < r->texts.count; i++)
         add_alternative(r, r->texts.at[i], 0);
     for (size_t i = 0; i < r->operands.count; i++) {
-        begin_text(r);
+        begin_wanted_text(r);
         add_alternative(r, r->operands.at[i], 0);
     }
     if (query)
         die_if_failed(query_parse(&r->query, str_of(query), time_now(), &e), &e);
     for (size_t i = 0; i < query_words(&r->query); i++) {
-        begin_text(r);
+        begin_wanted_text(r);
         add_alternative(r, NULL, i);
     }
     if (r->pattern.count == 0)
@@ -896,8 +896,8 @@ static bool sessions_hold(struct search_run *r)
     return hold;
 }
 
-static int open_for_forms(void *ctx, size_t part, struct search *s, struct pattern *p,
-                          struct err *e)
+static int open_history_for_forms(void *ctx, size_t part, struct search *s, struct pattern *p,
+                                  struct err *e)
 {
     struct search_run *r = ctx;
 
@@ -913,7 +913,7 @@ static bool find_forms(struct search_run *r, struct buf *said)
                       .query = &r->query,
                       .histories = r->count_parts,
                       .together = true,
-                      .open = open_for_forms,
+                      .open = open_history_for_forms,
                       .ctx = r};
     struct err e = ERR_INIT;
     bool other;

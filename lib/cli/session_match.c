@@ -164,8 +164,8 @@ struct forms_in {
     struct query query; /* of the history that was opened last */
 };
 
-static int open_for_forms(void *ctx, size_t history, struct search *s, struct pattern *p,
-                          struct err *e)
+static int open_match_for_forms(void *ctx, size_t history, struct search *s, struct pattern *p,
+                                struct err *e)
 {
     struct forms_in *in = ctx;
     const struct history *h = &in->choice->histories.at[history];
@@ -188,7 +188,7 @@ int session_match_forms(const struct choice *c, struct buf *asked, struct buf *s
     struct forms f = {.text = str_of(c->match),
                       .query = &in.query,
                       .histories = c->histories.count,
-                      .open = open_for_forms,
+                      .open = open_match_for_forms,
                       .ctx = &in};
     int result;
 

@@ -27,7 +27,7 @@ static void end_record(struct report *r, double bar)
 }
 
 /* Adds what is between two keys. On a terminal all of them are one column, the label. */
-static void add_gap(struct buf *out, const struct out *o)
+static void add_column_gap(struct buf *out, const struct out *o)
 {
     buf_add_c(out, o->terminal ? "  " : "\t");
 }
@@ -37,7 +37,7 @@ static void add_heading(struct report *r, const struct out *o, const struct stat
 {
     for (size_t i = 0; i < s->rows.by_count; i++) {
         if (i > 0)
-            add_gap(&r->text, o);
+            add_column_gap(&r->text, o);
         buf_add_c(&r->text, stats_by_name(s->rows.by[i]));
     }
     buf_addf(&r->text, "\t%s", fields);
@@ -55,7 +55,7 @@ static void add_row_key(struct report *r, const struct out *o, const struct stat
         bool known = json_next(&it) && !json_is_null(it.value);
 
         if (i > 0)
-            add_gap(&r->text, o);
+            add_column_gap(&r->text, o);
         if (!row)
             buf_add_c(&r->text, i == 0 ? "total" : o->terminal ? "" : "-");
         else if (!known)

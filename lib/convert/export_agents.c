@@ -98,7 +98,7 @@ static void begin_work(struct work *w, struct export *x, const struct export_ses
     follow_time(w, s->created_at);
 }
 
-static void end_work(struct work *w)
+static void end_agent_records(struct work *w)
 {
     struct buf *const texts[] = {WORK_TEXTS(w)};
 
@@ -134,7 +134,7 @@ static void add_cost_if(struct buf *out, const char *key, const struct usage *u)
 }
 
 /* Adds the arguments of a call as an object; a text that is none becomes its only member. */
-static void add_arguments(struct buf *out, struct str args)
+static void add_call_arguments(struct buf *out, struct str args)
 {
     if (json_type(args) == JSON_OBJECT) {
         json_add_compact(out, args);
@@ -149,7 +149,7 @@ static void add_arguments(struct buf *out, struct str args)
 }
 
 /* Adds a name in the form that the services demand of tools, and Anthropic of the ids of calls. */
-static void add_name(struct buf *out, const char *key, struct str name)
+static void add_tool_name(struct buf *out, const char *key, struct str name)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
 
@@ -183,7 +183,7 @@ static void add_record_id(struct work *w, const struct message *m, struct buf *o
         add_uuid(out, m->session_id, m->id);
 }
 
-static void begin_record(struct work *w, const struct message *m, const char *type)
+static void begin_agent_record(struct work *w, const struct message *m, const char *type)
 {
     struct buf *out = w->out;
 
@@ -265,7 +265,7 @@ static void claude_answer(struct work *w, const struct message *m)
     struct str text = message_content(m, &w->other);
     const char *before = "";
 
-    begin_record(w, m, "assistant");
+    begin_agent_record(w, m, "assistant");
     json_add_key(out, "message");
     buf_add_c(out, "{\"type\":\"message\",\"role\":\"assistant\",\"id\":\"msg_");
     buf_add_str(out, buf_str(&w->last));
@@ -281,10 +281,10 @@ static void claude_answer(struct work *w, const struct message *m)
     }
     while (message_next_call(&it, &call, &w->other)) {
         buf_addf(out, "%s{\"type\":\"tool_use\"", before);
-        add_name(out, "id", json_text(call.id, &w->scratch));
-        add_name(out, "name", json_text(call.name, &w->scratch));
+        add_tool_name(out, "id", json_text(call.id, &w->scratch));
+        add_tool_name(out, "name", json_text(call.name, &w->scratch));
         json_add_key(out, "input");
-        add_arguments(out, call.args);
+        add_call_arguments(out, call.args);
         buf_add_byte(out, '}');
         before = ",";
     }
@@ -306,7 +306,7 @@ static void claude_message(struct work *w, const struct message *m)
         claude_answer(w, m);
         return;
     }
-    begin_record(w, m, "user");
+    begin_agent_record(w, m, "user");
     /* Claude Code has no system prompt in its files; its summaries of what came before are sent
      * like prompts. */
     if (m->role == ROLE_SYSTEM)
@@ -316,7 +316,7 @@ static void claude_message(struct work *w, const struct message *m)
     json_add_key(out, "content");
     if (result) {
         buf_add_c(out, "[{\"type\":\"tool_result\"");
-        add_name(out, "tool_use_id", message_text(m, FIELD_TOOL_CALL_ID, &w->scratch));
+        add_tool_name(out, "tool_use_id", message_text(m, FIELD_TOOL_CALL_ID, &w->scratch));
         json_add_member(out, "content", text);
         buf_add_c(out, json_is_true(m->field[FIELD_FAILED]) ? ",\"is_error\":true}]" : "}]");
     } else {
@@ -338,7 +338,7 @@ static void claude_session(struct export *x, const struct export_session *s)
         json_add_member(w.out, "sessionId", buf_str(&w.session));
         buf_add_c(w.out, "}\n");
     }
-    end_work(&w);
+    end_agent_records(&w);
 }
 
 static void claude_file_name(struct buf *out, const struct message *first)
@@ -358,7 +358,7 @@ const struct export_format export_claude_code = {
 
 /* ---- codex: a rollout ---- */
 
-static void begin_item(struct work *w, const char *kind, const char *type)
+static void begin_response_item(struct work *w, const char *kind, const char *type)
 {
     buf_add_byte(w->out, '{');
     json_add_member(w->out, "timestamp", buf_str(&w->time));
@@ -373,17 +373,17 @@ static void end_item(struct work *w)
     buf_add_c(w->out, "}}\n");
 }
 
-static void add_directory(struct work *w)
+static void add_cwd(struct work *w)
 {
     json_add_member(w->out, "cwd", buf_str(&w->cwd));
 }
 
 static void codex_head(struct work *w)
 {
-    begin_item(w, "session_meta", NULL);
+    begin_response_item(w, "session_meta", NULL);
     json_add_member(w->out, "id", buf_str(&w->session));
     json_add_member(w->out, "timestamp", buf_str(&w->time));
-    add_directory(w);
+    add_cwd(w);
     buf_add_c(w->out, ",\"originator\":\"chathist\",\"cli_version\":\"0.0.0\",\"source\":\"cli\"");
     if (w->branch.len > 0) {
         buf_add_c(w->out, ",\"git\":{");
@@ -401,8 +401,8 @@ static void codex_context(struct work *w, const struct message *m)
     if (model.n == 0 || str_eq(model, buf_str(&w->model)))
         return;
     buf_set(&w->model, model);
-    begin_item(w, "turn_context", NULL);
-    add_directory(w);
+    begin_response_item(w, "turn_context", NULL);
+    add_cwd(w);
     json_add_member(w->out, "model", model);
     buf_add_c(w->out, ",\"approval_policy\":\"on-request\","
                       "\"sandbox_policy\":{\"type\":\"read-only\"},\"summary\":\"auto\"");
@@ -416,7 +416,7 @@ static void codex_text(struct work *w, enum role role, struct str text)
         [ROLE_USER] = "user", [ROLE_ASSISTANT] = "assistant", [ROLE_SYSTEM] = "developer"};
     const char *kind = role == ROLE_ASSISTANT ? "output_text" : "input_text";
 
-    begin_item(w, "response_item", "message");
+    begin_response_item(w, "response_item", "message");
     json_add_member(w->out, "role", str_of(roles[role]));
     buf_addf(w->out, ",\"content\":[{\"type\":\"%s\"", kind);
     json_add_member(w->out, "text", text);
@@ -425,7 +425,7 @@ static void codex_text(struct work *w, enum role role, struct str text)
     end_item(w);
     if (role == ROLE_SYSTEM)
         return;
-    begin_item(w, "event_msg", role == ROLE_USER ? "user_message" : "agent_message");
+    begin_response_item(w, "event_msg", role == ROLE_USER ? "user_message" : "agent_message");
     json_add_member(w->out, "message", text);
     end_item(w);
 }
@@ -454,7 +454,7 @@ static void codex_usage(struct work *w, const struct message *m)
         u.at[kind] = u.at[kind] > 0 ? u.at[kind] : 0;
         w->spent[kind] += u.at[kind];
     }
-    begin_item(w, "event_msg", "token_count");
+    begin_response_item(w, "event_msg", "token_count");
     buf_add_c(w->out, ",\"info\":{");
     add_codex_counts(w, "total_token_usage", w->spent);
     add_codex_counts(w, "last_token_usage", u.at);
@@ -469,8 +469,8 @@ static void codex_calls(struct work *w, const struct message *m)
     struct message_call call;
 
     while (message_next_call(&it, &call, &w->other)) {
-        begin_item(w, "response_item", "function_call");
-        add_name(w->out, "name", json_text(call.name, &w->scratch));
+        begin_response_item(w, "response_item", "function_call");
+        add_tool_name(w->out, "name", json_text(call.name, &w->scratch));
         json_add_key(w->out, "arguments");
         buf_clear(&text);
         if (json_type(call.args) == JSON_STRING)
@@ -494,7 +494,7 @@ static void codex_message(struct work *w, const struct message *m)
         return;
     begin_message(w, m);
     if (role == ROLE_TOOL && call.n > 0) {
-        begin_item(w, "response_item", "function_call_output");
+        begin_response_item(w, "response_item", "function_call_output");
         json_add_member(w->out, "call_id", message_text(m, FIELD_TOOL_CALL_ID, &w->scratch));
         json_add_member(w->out, "output", text);
         end_item(w);
@@ -519,12 +519,12 @@ static void codex_session(struct export *x, const struct export_session *s)
     for (size_t i = 0; i < s->count; i++)
         codex_message(&w, &s->at[i]);
     if (s->named) {
-        begin_item(&w, "event_msg", "thread_name_updated");
+        begin_response_item(&w, "event_msg", "thread_name_updated");
         json_add_member(w.out, "thread_id", buf_str(&w.session));
         json_add_member(w.out, "thread_name", s->title);
         end_item(&w);
     }
-    end_work(&w);
+    end_agent_records(&w);
 }
 
 /* `rollout-2024-06-27T15-00-00-ID.jsonl` */
@@ -569,7 +569,7 @@ static void atif_calls(struct work *w, const struct message *m)
         json_add_member(w->out, "tool_call_id", json_text(call.id, &w->scratch));
         json_add_member(w->out, "function_name", json_text(call.name, &w->scratch));
         json_add_key(w->out, "arguments");
-        add_arguments(w->out, call.args);
+        add_call_arguments(w->out, call.args);
         buf_add_byte(w->out, '}');
         before = ",";
     }
@@ -650,7 +650,7 @@ static void atif_session(struct export *x, const struct export_session *s)
         buf_add_byte(w.out, '}');
     }
     buf_add_c(w.out, "\n]}\n");
-    end_work(&w);
+    end_agent_records(&w);
 }
 
 const struct export_format export_atif = {

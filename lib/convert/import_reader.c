@@ -508,7 +508,7 @@ static bool is_harness(const struct import_message *m, struct str text)
 
 /* Keeps the paragraph that begins at `from`. If it is empty or the program's own, the text is again
  * as long as before. */
-static void end_text(struct import_message *m, size_t before, size_t from)
+static void end_shown_text(struct import_message *m, size_t before, size_t from)
 {
     struct str text = str_skip(buf_str(&m->text), from);
     bool harness = is_harness(m, text);
@@ -519,7 +519,7 @@ static void end_text(struct import_message *m, size_t before, size_t from)
 }
 
 /* Returns where the next paragraph of the text begins. */
-static size_t begin_text(struct import_message *m)
+static size_t begin_shown_text(struct import_message *m)
 {
     if (m->text.len > 0)
         buf_add_c(&m->text, "\n\n");
@@ -528,10 +528,10 @@ static size_t begin_text(struct import_message *m)
 
 void import_add_text(struct import_message *m, struct str text)
 {
-    size_t before = m->text.len, from = begin_text(m);
+    size_t before = m->text.len, from = begin_shown_text(m);
 
     buf_add_str(&m->text, text);
-    end_text(m, before, from);
+    end_shown_text(m, before, from);
 }
 
 void import_add_call(struct import_message *m, struct str id, struct str name, struct str args)
@@ -605,10 +605,10 @@ void import_set_finish(struct import_message *m, struct str name)
 /* Appends a JSON string to the text. */
 static void add_string(struct import_message *m, struct str string)
 {
-    size_t before = m->text.len, from = begin_text(m);
+    size_t before = m->text.len, from = begin_shown_text(m);
 
     (void)json_decode(string, &m->text);
-    end_text(m, before, from);
+    end_shown_text(m, before, from);
 }
 
 static void add_refusal(struct import_message *m, struct str refusal)

@@ -1618,7 +1618,7 @@ static int call_is(lua_State *L)
 
 /* Asks the script whether it reads a file with this record or line. Returns 1 or 0, or -1 with *e
  * set. */
-static int ask(struct state *s, struct str json, struct str line, struct err *e)
+static int ask_pattern(struct state *s, struct str json, struct str line, struct err *e)
 {
     lua_State *L = s->L;
     int result;
@@ -1647,7 +1647,7 @@ static int ask_lines(struct state *s, struct str head, struct err *e)
 
         if (head.p ? json_check(line, &value, NULL) : begin_json(line, &scratch, &value))
             if (json_type(value) == JSON_OBJECT)
-                result = ask(s, value, STR_NONE, e);
+                result = ask_pattern(s, value, STR_NONE, e);
     }
     buf_release(&scratch);
     return result;
@@ -1660,7 +1660,7 @@ static int ask_database(struct state *s, struct source *source, struct err *e)
 
     if (database_open(source, tables->at, tables->count, &s->database, e) < 0)
         return -1;
-    result = ask(s, STR_NONE, STR_NONE, e);
+    result = ask_pattern(s, STR_NONE, STR_NONE, e);
     database_close(s->database);
     s->database = NULL;
     return result;
@@ -1685,15 +1685,15 @@ static int recognises(struct state *s, const struct importer *i, struct source *
     case FORM_ELEMENTS:
     case FORM_DOCUMENT:
         if (json && begin_json(head, &scratch, &value))
-            result =
-                ask(s,
-                    i->form == FORM_ELEMENTS && json_type(value) == JSON_ARRAY ? json_at(value, 0)
-                                                                               : value,
-                    STR_NONE, e);
+            result = ask_pattern(s,
+                                 i->form == FORM_ELEMENTS && json_type(value) == JSON_ARRAY
+                                     ? json_at(value, 0)
+                                     : value,
+                                 STR_NONE, e);
         break;
     case FORM_YAML:
     case FORM_TEXT:
-        result = json ? 0 : ask(s, STR_NONE, head, e);
+        result = json ? 0 : ask_pattern(s, STR_NONE, head, e);
         break;
     default:
         break;
@@ -1873,7 +1873,7 @@ static int push_query(lua_State *L)
     return 1;
 }
 
-static int read_query(struct state *s, const char *sql, struct err *e)
+static int read_script_query(struct state *s, const char *sql, struct err *e)
 {
     int got = database_query(s->database, sql, &s->row, e);
 
@@ -1912,7 +1912,7 @@ static int read_database(struct state *s, struct err *e)
         lua_settop(s->L, 0);
         if (!sql)
             break;
-        result = read_query(s, sql, e);
+        result = read_script_query(s, sql, e);
         free(sql);
     }
     return result == 0 ? database_unchanged(s->database, e) : -1;

@@ -16,7 +16,7 @@ char *deletions_path(const char *history_path)
     return path_with_suffix(history_path, HISTORY_DELETED);
 }
 
-static void begin_line(struct buf *out, struct str session, struct str id)
+static void begin_deletion_line(struct buf *out, struct str session, struct str id)
 {
     buf_add_byte(out, '{');
     json_add_member(out, "session_id", session);
@@ -25,7 +25,7 @@ static void begin_line(struct buf *out, struct str session, struct str id)
 
 void deletions_add(struct buf *out, struct str session, struct str id, bool waits)
 {
-    begin_line(out, session, id);
+    begin_deletion_line(out, session, id);
     buf_add_c(out, waits ? ",\"waits\":true}\n" : "}\n");
 }
 
@@ -34,7 +34,7 @@ bool deletions_add_message(struct buf *out, const struct message *m)
     struct buf scratch = BUF_INIT(BUF_LINE);
     struct str origin = message_text(m, FIELD_ORIGIN, &scratch);
 
-    begin_line(out, m->session_id, m->id);
+    begin_deletion_line(out, m->session_id, m->id);
     if (origin.p)
         json_add_member(out, "origin", origin);
     buf_add_c(out, "}\n");

@@ -154,7 +154,7 @@ void second_name_restore(const char *copies, const char *name, int dir, const ch
 
 /* ---- the work link ---- */
 
-static bool has_line(struct str text, const char *line)
+static bool has_linked_line(struct str text, const char *line)
 {
     while (text.n > 0)
         if (str_eq_c(str_trim(str_cut(&text, '\n')), line))
@@ -189,7 +189,7 @@ static int exclude(int common)
         result = fstat(a.fd, &st) < 0 || st.st_nlink > 1 || owner_fault(a.fd, OWNER_USER)
                      ? -1
                      : file_read_all(a.fd, &text);
-        if (result == 0 && !has_line(buf_str(&text), "/" WORK_LINK))
+        if (result == 0 && !has_linked_line(buf_str(&text), "/" WORK_LINK))
             result = append_write(&a, STR("/" WORK_LINK "\n"), false, NULL);
         append_close(&a);
     }

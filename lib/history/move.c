@@ -46,7 +46,7 @@ static struct line_count *count_of_line(struct move *m, struct str line)
     return &m->counts[n];
 }
 
-static bool is_wanted(const struct move *m)
+static bool is_moved(const struct move *m)
 {
     return hash_map_find(m->sessions, m->message.session_id) != NULL;
 }
@@ -59,7 +59,7 @@ static void set_key(struct move *m, struct str session, struct str id)
 }
 
 /* Reads what was erased from the other history. */
-static int read_deletions(struct move *m, struct err *e)
+static int read_erased(struct move *m, struct err *e)
 {
     struct buf text = BUF_INIT(SIZE_MAX), session = BUF_INIT(BUF_LINE), id = BUF_INIT(BUF_LINE);
     int result = deletions_read(m->to, &text, e);
@@ -90,7 +90,7 @@ static int read_other(struct move *m, struct err *e)
         m->counts[i].there = 0;
     scan_from(&scan, m->seen);
     while ((got = scan_message(&scan, &m->message, NULL, e)) > 0)
-        if (is_wanted(m))
+        if (is_moved(m))
             count_of_line(m, m->message.line)->there++;
     m->seen = scan.size;
     scan_close(&scan);
@@ -98,7 +98,7 @@ static int read_other(struct move *m, struct err *e)
 }
 
 /* Adds the next lines for the other history, under its lock. */
-static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
+static int make_moved_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 {
     struct move *m = arg;
     int got = 1;
@@ -108,7 +108,7 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
     while (lines->len < BATCH && (got = scan_message(&m->scan, &m->message, NULL, e)) > 0) {
         struct line_count *c;
 
-        if (!is_wanted(m))
+        if (!is_moved(m))
             continue;
         set_key(m, m->message.session_id, m->message.id);
         if (hash_map_find(&m->erased, buf_str(&m->key)))
@@ -129,7 +129,7 @@ static int make_lines(void *arg, off_t at, struct buf *lines, struct err *e)
 
 /* ---- the rewrite ---- */
 
-static void begin_erasing(void *arg)
+static void begin_moving(void *arg)
 {
     struct move *m = arg;
 
@@ -142,7 +142,7 @@ static void erase_line(void *arg, struct rewrite *r, const struct line *l)
     struct move *m = arg;
     struct line_count *c = NULL;
 
-    if (!l->too_long && message_parse(&m->message, l->text) && is_wanted(m))
+    if (!l->too_long && message_parse(&m->message, l->text) && is_moved(m))
         c = count_of_line(m, m->message.line);
     if (c && ++c->met <= c->moved)
         rewrite_erase(r, &m->message);
@@ -158,7 +158,7 @@ int history_move(struct history *from, struct history *to, const struct hash_map
                      .sessions = sessions,
                      .message = MESSAGE_INIT,
                      .key = BUF_INIT(SIZE_MAX)};
-    struct rewriter by = {.arg = &m, .begin = begin_erasing, .line = erase_line};
+    struct rewriter by = {.arg = &m, .begin = begin_moving, .line = erase_line};
     bool sync = to->sync;
     int result = -1;
 
@@ -169,9 +169,9 @@ int history_move(struct history *from, struct history *to, const struct hash_map
         to->sync = sync;
         return -1;
     }
-    if (read_deletions(&m, e) == 0 && read_other(&m, e) == 0) {
+    if (read_erased(&m, e) == 0 && read_other(&m, e) == 0) {
         do
-            result = store_append_lines(to, make_lines, &m, e);
+            result = store_append_lines(to, make_moved_lines, &m, e);
         while (result == 0 && !m.ended);
     }
     scan_close(&m.scan);

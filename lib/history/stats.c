@@ -191,8 +191,8 @@ static void add_to_row(struct stats *s, size_t place, const struct facts *f)
 }
 
 /* Returns the property of a message, borrowed from it or from scratch, or STR_NONE. */
-static struct str property(const struct stats *s, enum stats_by by, const struct message *m,
-                           const struct facts *f, struct buf *scratch)
+static struct str group_key(const struct stats *s, enum stats_by by, const struct message *m,
+                            const struct facts *f, struct buf *scratch)
 {
     struct str name;
 
@@ -242,7 +242,7 @@ static void count_by_key(struct stats *s, const struct message *m, const struct 
     bool known = false;
 
     for (size_t i = 0; i < s->rows.by_count; i++) {
-        struct str part = property(s, s->rows.by[i], m, f, &scratch);
+        struct str part = group_key(s, s->rows.by[i], m, f, &scratch);
 
         buf_add_byte(&key, i > 0 ? ',' : '[');
         if (part.p)
@@ -257,7 +257,7 @@ static void count_by_key(struct stats *s, const struct message *m, const struct 
     buf_release(&key);
 }
 
-static bool is_grouped(const struct stats *s, enum stats_by by)
+static bool is_in_group(const struct stats *s, enum stats_by by)
 {
     size_t i = 0;
 
@@ -270,7 +270,7 @@ static void stats_add(struct stats *s, const struct message *m)
 {
     struct str session = m->session_id;
     struct facts f = {.session = hash_map_number(&s->sessions, &session)};
-    bool of_answers = is_grouped(s, STATS_MODEL) || is_grouped(s, STATS_PROVIDER);
+    bool of_answers = is_in_group(s, STATS_MODEL) || is_in_group(s, STATS_PROVIDER);
     int64_t us;
 
     f.count = count_of(s, m, f.session);
@@ -285,7 +285,7 @@ static void stats_add(struct stats *s, const struct message *m)
         s->timed = true;
         f.timed = time_local_day(us, &f.day);
     }
-    if (is_grouped(s, STATS_TOOL))
+    if (is_in_group(s, STATS_TOOL))
         count_calls(s, m, &f);
     else if (s->rows.by_count > 0 && (!of_answers || m->role == ROLE_ASSISTANT))
         count_by_key(s, m, &f);
@@ -509,7 +509,7 @@ void stats_init(struct stats *s)
 
 bool stats_group(struct stats *s, enum stats_by by)
 {
-    if (is_grouped(s, by))
+    if (is_in_group(s, by))
         return false;
     s->rows.by[s->rows.by_count++] = by;
     return true;

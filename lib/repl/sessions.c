@@ -195,7 +195,7 @@ static int print_found_sessions(struct looking *l, size_t may_lack, struct err *
     return result;
 }
 
-static void drop_query(struct looking *l)
+static void drop_repl_query(struct looking *l)
 {
     session_texts_release(&l->texts);
     pattern_release(&l->pattern);
@@ -218,7 +218,7 @@ static int read_query(struct looking *l, struct str text, struct err *e)
     result = query_enter(&l->query, &h, buf_str(&name), e);
     buf_release(&name);
     if (result < 0 || session_texts_of(&l->texts, &l->query, e) < 0) {
-        drop_query(l);
+        drop_repl_query(l);
         return -1;
     }
     return result;
@@ -244,8 +244,8 @@ static int list_all_words(struct looking *l, struct err *e)
     return result;
 }
 
-static int open_for_forms(void *looking, size_t history, struct search *s, struct pattern *p,
-                          struct err *e)
+static int open_repl_for_forms(void *looking, size_t history, struct search *s, struct pattern *p,
+                               struct err *e)
 {
     struct looking *l = looking;
 
@@ -262,7 +262,7 @@ static int list_forms(struct looking *l, struct str text, struct err *e)
                       .query = &l->query,
                       .histories = 1,
                       .together = true,
-                      .open = open_for_forms,
+                      .open = open_repl_for_forms,
                       .ctx = l};
     struct buf asked = BUF_INIT(SIZE_MAX);
     int result = forms_run(&f, e);
@@ -274,7 +274,7 @@ static int list_forms(struct looking *l, struct str text, struct err *e)
     }
     forms_release(&f);
     if (asked.len > 0) {
-        drop_query(l);
+        drop_repl_query(l);
         l->open = false;
         result = read_query(l, buf_str(&asked), e);
         l->open = result >= 0;
@@ -324,7 +324,7 @@ void repl_search(struct repl *r, struct str text)
         repl_say(r, "%s/load N continues the session of one", l.more ? "there are more; " : "");
     }
     if (l.open)
-        drop_query(&l);
+        drop_repl_query(&l);
 }
 
 /* ---- /load ---- */

@@ -45,7 +45,7 @@ static size_t letters(struct str word)
     return utf8_count(word);
 }
 
-static bool is_word(struct str word)
+static bool is_form_word(struct str word)
 {
     while (word.n > 0) {
         int32_t cp;
@@ -97,7 +97,7 @@ static void add_any_marks(struct buf *out, struct str bare)
 }
 
 /* Adds an expression for a part of a word with one edit. */
-static void add_edits(struct buf *out, struct str part)
+static void add_edit_patterns(struct buf *out, struct str part)
 {
     buf_add_c(out, "(?:");
     for (size_t i = 0, n; i < part.n; i += n) {
@@ -157,9 +157,9 @@ static void add_edited(struct buf *out, struct str word)
     buf_add_str(out, shortest_stem(word));
     buf_add_c(out, ")(?:");
     buf_add_str(out, half);
-    add_edits(out, rest);
+    add_edit_patterns(out, rest);
     buf_add_byte(out, '|');
-    add_edits(out, half);
+    add_edit_patterns(out, half);
     buf_add_str(out, rest);
     buf_add_byte(out, '|');
     buf_add_str(out, first);
@@ -206,7 +206,7 @@ static bool can_have(const struct forms *f, struct str word, enum form form)
         return !f->joining && is_like_id(word, false);
     if (form == SAME)
         return !f->joining && word.n > 0;
-    if (letters(word) > WORD_MOST || !is_word(word))
+    if (letters(word) > WORD_MOST || !is_form_word(word))
         return false;
     if (form == MARKS)
         return letters(word) >= MARKS_LEAST;
@@ -262,7 +262,7 @@ static void add_found(struct forms *f, struct str text)
 }
 
 /* Looks for the id in the list of sessions. Returns 1 if it is there, 0 if not, or -1. */
-static int find_session(struct forms *f, struct str id, struct err *e)
+static int find_session_of_id(struct forms *f, struct str id, struct err *e)
 {
     struct session_list list;
     int found;
@@ -296,7 +296,7 @@ static int open_next(struct forms *f, struct str word, enum form form, struct er
         f->search.until = &f->deadline;
     if (opened <= 0 || form != ID)
         return opened;
-    found = find_session(f, word, e);
+    found = find_session_of_id(f, word, e);
     if (found > 0)
         add_found(f, word);
     if (found != 0 || !is_like_id(word, true))
@@ -317,7 +317,7 @@ static void close_search(struct forms *f)
     f->opened = false;
 }
 
-static bool has_enough(const struct forms *f, enum form form)
+static bool has_found_enough(const struct forms *f, enum form form)
 {
     size_t sum = 0;
 
@@ -328,12 +328,12 @@ static bool has_enough(const struct forms *f, enum form form)
 
 /* Looks for a form of the word in the present history. Returns as search_next does; SEARCH_PAUSED
  * only if there is time left. */
-static int look_in(struct forms *f, struct str word, enum form form, struct err *e)
+static int search_form_in(struct forms *f, struct str word, enum form form, struct err *e)
 {
     int found = f->opened ? 1 : open_next(f, word, form, e);
     struct hit hit;
 
-    while (found > 0 && !has_enough(f, form)) {
+    while (found > 0 && !has_found_enough(f, form)) {
         found = search_next(&f->search, &hit, e);
         if (found == SEARCH_PAUSED)
             return has_deadline(form) && time_ticks() >= f->deadline ? 0 : found;
@@ -346,12 +346,12 @@ static int look_in(struct forms *f, struct str word, enum form form, struct err 
 }
 
 /* Looks for a form of the word in all histories. Returns as forms_run does. */
-static int look(struct forms *f, struct str word, enum form form, struct err *e)
+static int search_form(struct forms *f, struct str word, enum form form, struct err *e)
 {
     if (f->history == 0 && !f->opened)
         f->deadline = time_ticks() + FORM_MS;
-    for (; f->history < f->histories && !has_enough(f, form); f->history++) {
-        int found = look_in(f, word, form, e);
+    for (; f->history < f->histories && !has_found_enough(f, form); f->history++) {
+        int found = search_form_in(f, word, form, e);
 
         if (found == SEARCH_PAUSED)
             return found;
@@ -419,7 +419,7 @@ static int look_for_word(struct forms *f, struct str word, struct err *e)
 
         if (!can_have(f, word, form))
             continue;
-        result = look(f, word, form, e);
+        result = search_form(f, word, form, e);
         if (result != 0)
             return result;
         found = f->found.count > 0;
@@ -447,7 +447,7 @@ static size_t words_with_forms(const struct forms *f)
 }
 
 /* Puts the other query together. */
-static void finish(struct forms *f)
+static void make_query(struct forms *f)
 {
     size_t count = words_with_forms(f), from = 0, at, n;
     struct buf absent = BUF_INIT(SIZE_MAX), shown = BUF_INIT(SIZE_MAX);
@@ -504,7 +504,7 @@ int forms_run(struct forms *f, struct err *e)
         f->joining = true;
         f->word = 0;
     }
-    finish(f);
+    make_query(f);
     return 0;
 }
 
