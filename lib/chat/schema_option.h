@@ -5,7 +5,7 @@
  *     name, age int, tags [str], bio: a sentence about the person
  *
  * Fields are separated by commas, or by newlines if the text has one. A field has a name of letters,
- * digits, `_` and `-`; a type, which is `str` if it has none; and after a colon a description. The
+ * digits, `_` and `-`; a type (else it is `str`); and after a colon a description. The
  * types are str, int, float, bool, and each of them in brackets for a list. The object has all of
  * the fields and no other one. A file of that name comes first, and a name alone is a file.
  */

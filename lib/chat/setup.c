@@ -31,7 +31,7 @@ struct dialogue {
     struct buf line; /* the last answer; it may be a key */
 };
 
-/* Returns false for another wire of a provider, which has the key of that one. */
+/* Returns false for another wire of a provider: it has the key of that one. */
 static bool names_own_key(const struct provider *p)
 {
     return !p->key_name || strcmp(p->key_name, p->name) == 0;
@@ -312,7 +312,7 @@ static void keep_key(struct dialogue *d, const struct provider *p)
 
 /* ---- the dialogue ---- */
 
-/* Returns what is known about a provider that can be chosen: where its key is, or that it runs here.
+/* Describes a provider that can be chosen: where its key is, or that it runs here.
  * NULL if it cannot. `text` holds the result. */
 static const char *describe_provider(const struct config *c, const struct provider *p,
                                      struct buf *text)

@@ -70,7 +70,7 @@ bool brief_changes(const struct brief *b);
  * skipped; -1 if it does not fit: then no further line is printed. `out` is empty unless it
  * is 1. */
 int brief_add(struct brief *b, struct str line, struct str hit, struct buf *out);
-/* After the last line: if there was no room for one, prints `{"more":true,"skip":N}`, with the N
+/* After the last line: if one did not fit, prints `{"more":true,"skip":N}`, with the N
  * for --skip that continues here. */
 void brief_end(const struct brief *b, struct out *o);
 

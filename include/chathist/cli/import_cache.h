@@ -3,7 +3,7 @@
  * only those that have changed.
  *
  * It is a cache (config_scan_cache): without it, a scan reads all files, and
- * the result is the same. A file is left out if its size, time and inode are those of before, and
+ * the result is the same. A file is not read again if its size, time and inode are those of before, and
  * every conversation in it that is wanted is in the history in which the scan would put it. The
  * text has a line for each history, each directory in which something was said, and each file:
  *

@@ -64,10 +64,10 @@ size_t import_places_dir(struct import_places *p, struct str cwd);
 /* The file of a history after a scan. */
 struct import_stored {
     struct str path;           /* borrowed */
-    int64_t inode, born, size; /* born: system_birth; all are 0 if there is no file */
+    int64_t inode, born, size; /* born: system_birth; all are 0 without a file */
 };
 /* For the cache (cli/import_cache.h): describes the file of a history as it is now, and finds the
- * number of the history whose file this was: SIZE_MAX if there is none, or if the file was replaced
+ * number of the history whose file this was: SIZE_MAX if no history has it, or if the file was replaced
  * since or became shorter. */
 struct import_stored import_places_stored(const struct import_places *p, size_t number);
 size_t import_places_find(const struct import_places *p, const struct import_stored *then);

@@ -18,7 +18,7 @@
 /* Sets the query of --match, and ends the program if it is bad or empty. */
 void session_match_query(struct choice *c, const char *query);
 /* After a query without a session: sets *asked to the query with other forms of its words
- * (search/forms.h), empty if there are none, and *said to what that does. Not for a program that
+ * (search/forms.h), empty without any, and *said to what that does. Not for a program that
  * deletes. Returns 0, or -1 with *e set. */
 int session_match_forms(const struct choice *c, struct buf *asked, struct buf *said, struct err *e);
 /* Clears the marks of the sessions of a list that are not selected; their names are not compared.

@@ -68,7 +68,7 @@ struct import_listener {
 struct import_options {
     bool dry_run;   /* store nothing */
     bool subagents; /* import what subagents said, too */
-    bool again;     /* import also what was erased from the history */
+    bool again;     /* import also messages that were erased from the history */
     bool foreign;   /* leave out files in our own form, such as exports */
     /* Leave an answer for the next import that is the last in a file, has no reason why it ended,
      * and may grow because the file changed within the last minute. For imports that start by

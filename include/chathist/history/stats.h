@@ -77,7 +77,7 @@ struct stats_row {
 
 struct stats_table {
     enum stats_by by[STATS_BY_COUNT];
-    size_t by_count; /* 0: there are no groups */
+    size_t by_count; /* 0: no groups */
     struct stats_row *at;
     size_t count, cap;
     /* private */

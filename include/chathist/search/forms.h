@@ -16,7 +16,7 @@
  * In a large history each form is looked for only some hundredths of a second, in the newest messages
  * first, because neither the skip index nor a fast scan helps much with parts of words.
  *
- * Expressions, phrases, words with quotes and those of more than 64 letters stay as they are; an id
+ * Expressions, phrases, words with quotes and those of more than 64 letters have no forms; an id
  * may be longer.
  *
  * The result is another query in the language of search/query.h, which the caller asks in place of
@@ -36,7 +36,7 @@
 
 struct forms {
     /* Set by the caller, and borrowed; other members start zeroed: */
-    struct str text; /* the query as it was typed, */
+    struct str text; /* the query that was typed, */
     const struct query *query;
     size_t histories;
     bool together; /* sessions were asked, too, and none has all words */
@@ -45,7 +45,7 @@ struct forms {
     int (*open)(void *ctx, size_t history, struct search *s, struct pattern *p, struct err *e);
     void *ctx;
     /* The result: */
-    struct buf asked; /* the other query; empty: there is none */
+    struct buf asked; /* the other query; empty: no other forms */
     struct buf said;  /* what it does, for people: `no 'hapens'; showing 'happens'` */
     /* private */
     struct form_of_word *words;
