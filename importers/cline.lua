@@ -40,6 +40,7 @@ end
 importer {
   name = "cline",
   form = "document",
+  whole = true,
   resume = "cline --id {session}",
   places = { "${CLINE_SESSION_DATA_DIR:-${CLINE_DATA_DIR:-${CLINE_DIR:-~/.cline}/data}/sessions}" },
   ignores = { "thinking", "redacted_thinking" },

@@ -9,6 +9,7 @@ importer {
   name = "continue",
   form = "document",
   copies = true,
+  whole = true,
   places = { "${CONTINUE_GLOBAL_DIR:-~/.continue}/sessions" },
   beside = "sessions.json",
 

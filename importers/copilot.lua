@@ -48,6 +48,7 @@ importer {
   places = { "${COPILOT_HOME:-~/.copilot}/session-state" },
   unique = true,
   tree = true,
+  whole = true,
   harness = "^<skill-context",
   ignores = { "session", "assistant", "tool", "model", "subagent", "hook", "skill", "system",
     "abort", "permission", "tool_search", "human_response", "external_tool", "user_input" },

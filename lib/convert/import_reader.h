@@ -41,6 +41,7 @@ struct source {
     bool subagents;   /* messages of subagents are wanted */
     bool waits;       /* an answer at the end that may grow is left for the next import */
     bool copies;      /* a fork repeats messages under new ids */
+    bool whole;       /* it always has the whole conversation */
     bool unique;      /* the ids of records are unique among all files of the format */
     /* For the format that reads it. */
     bool yielded;  /* import_give got a message that is not empty, or a text was left out */

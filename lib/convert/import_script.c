@@ -59,7 +59,7 @@ struct importer {
     struct buf text;
     struct buf resume; /* the command that continues a session, or empty */
     enum form form;
-    bool unique, tree, last;
+    bool unique, tree, whole, last;
     struct buf erases; /* when the program erases conversations, or empty */
     struct words places, ignores, exchange, tables;
 };
@@ -1395,6 +1395,7 @@ static int take_head(struct importer *i, lua_State *L, struct err *e)
     i->unique = take_flag(L, "unique");
     i->format.copies = take_flag(L, "copies");
     i->tree = take_flag(L, "tree");
+    i->whole = take_flag(L, "whole");
     i->last = take_flag(L, "last");
     take_text(L, "erases", &i->erases);
     take_text(L, "resume", &i->resume);
@@ -1938,6 +1939,7 @@ static int read_script(const struct import_format *f, struct source *source, str
     facts_init(&s->facts, source, i->name);
     s->facts.tree = i->tree;
     source->unique = i->unique;
+    source->whole = i->whole;
     result = state_load(s, i, e);
     s->source = source;
     if (result == 0)
