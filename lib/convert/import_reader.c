@@ -70,6 +70,20 @@ struct str source_stem(const struct source *s)
     return n > 0 ? (struct str){name.p, n - 1} : name;
 }
 
+void source_add_folder(const struct source *s, int n, struct buf *name)
+{
+    char *path = s->path ? path_real(s->path, NULL) : NULL;
+
+    for (; path && n > 0; n--) {
+        char *above = path_parent(path);
+
+        free(path);
+        path = above;
+    }
+    buf_add_c(name, path ? path_base(path) : "");
+    free(path);
+}
+
 char *source_find_beside(const struct source *s, const char *name)
 {
     char *dir = s->path ? path_parent(s->path) : NULL, *found = NULL;

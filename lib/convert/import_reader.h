@@ -64,6 +64,9 @@ int source_open(struct source *s, const char *path, struct err *e);
 void source_close(struct source *s);
 /* Returns the name of the file without directories and without its ending. */
 struct str source_stem(const struct source *s);
+/* Appends the name of the folder in which the file stands, or of one above it: of the n-th, from
+ * 1. */
+void source_add_folder(const struct source *s, int n, struct buf *name);
 /* Returns the path of the first file with this name, a pattern of glob(3), in the directory of the
  * source or one of the five above it, or NULL. The caller frees it. */
 char *source_find_beside(const struct source *s, const char *name);

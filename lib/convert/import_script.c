@@ -32,6 +32,8 @@
 #define MEMORY_PER_BYTE 4
 /* A script looks at this many records to recognise a file. */
 #define RECORDS_SEEN 50
+/* The most folders above a file of which a script gets the names. */
+#define FOLDERS_MAX 32
 /* A text for people has at least this many bytes. */
 #define TEXT_MIN 20
 /* Fewer tokens are taken without a look at the digits. */
@@ -936,6 +938,18 @@ static int script_stem(lua_State *L)
     return 1;
 }
 
+/* folder(): the name of the folder of the file. folder(2) is the one above it, and so on. */
+static int script_folder(lua_State *L)
+{
+    struct state *s = fact_state(L);
+    lua_Integer n = luaL_optinteger(L, 1, 1);
+
+    buf_clear(&s->other);
+    source_add_folder(s->source, n > 0 && n <= FOLDERS_MAX ? (int)n : 1, &s->other);
+    push_text(L, buf_str(&s->other));
+    return 1;
+}
+
 /* number(): of the record. number(n) sets it, for the names of the parts of a document. */
 static int script_number(lua_State *L)
 {
@@ -1178,6 +1192,7 @@ static const luaL_Reg functions[] = {{"importer", script_importer},
                                      {"bad", script_bad},
                                      {"left", script_left},
                                      {"stem", script_stem},
+                                     {"folder", script_folder},
                                      {"type", script_type},
                                      {"has", script_has},
                                      {"number", script_number},
