@@ -1,4 +1,5 @@
--- Cline: ~/.cline/data/sessions/ID/ID.messages.json, and ID.json beside it, which has the title.
+-- Cline: ~/.cline/data/sessions/ID/ID.messages.json, and ID.json beside it, which has the
+-- title and the directory.
 -- Seen: 3.0 of its command line. Source: cline/cline, sdk/packages/core/src/session.
 --
 -- The messages have the blocks of Anthropic's Messages API. The files of its extension for editors,
@@ -41,6 +42,7 @@ importer {
   name = "cline",
   form = "document",
   whole = true,
+  beside = { "*.json" },
   resume = "cline --id {session}",
   places = { "${CLINE_SESSION_DATA_DIR:-${CLINE_DATA_DIR:-${CLINE_DIR:-~/.cline}/data}/sessions}" },
   ignores = { "thinking", "redacted_thinking" },
@@ -51,10 +53,12 @@ importer {
   end,
 
   record = function(r)
-    if r.session_id then
-      return title { session = r.session_id, text = r.metadata.title or r.prompt }
-    end
+    if r.session_id then return ignored() end
     session { id = r.sessionId, agent = r.agent ~= "lead" and r.agent or nil }
+    for about in beside(r.sessionId .. ".json") do
+      session { cwd = about.cwd, branch = about.metadata.git.branch }
+      title { text = about.metadata.title or about.prompt }
+    end
     for m in each(r.messages) do
       local u, content = m.metrics, content_of(m.content)
 

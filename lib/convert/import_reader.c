@@ -18,6 +18,7 @@
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "convert/import_yaml.h"
 
 /* A foreign id is cut after this many bytes, so that the format and a hash also fit into the 128
  * bytes of a session id. */
@@ -351,6 +352,23 @@ int source_rest(struct source *s, struct str *text, struct err *e)
     *text = (struct str){buf_c(&s->block) + s->from, s->block.len - s->from};
     s->from = s->seen = s->block.len;
     return 0;
+}
+
+void source_from_yaml(struct source *s)
+{
+    struct buf json = BUF_INIT(SOURCE_VALUE_MAX);
+    struct err e = ERR_INIT;
+    struct str text;
+    size_t line;
+
+    if (source_rest(s, &text, &e) < 0 || utf8_valid(text) < text.n ||
+        import_yaml_to_json(text, &json, &line))
+        buf_clear(&json);
+    buf_release(&s->block);
+    s->block = json;
+    s->from = s->seen = 0;
+    s->ended = true;
+    err_release(&e);
 }
 
 /* ---- messages ---- */

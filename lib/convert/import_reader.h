@@ -89,6 +89,8 @@ int source_value(struct source *s, struct str *value, struct err *e);
 void source_skip(struct source *s, size_t n);
 /* Gives all remaining bytes. Returns 0, or -1 with *e set. */
 int source_rest(struct source *s, struct str *text, struct err *e);
+/* Reads the rest as YAML, and puts its JSON in its place: nothing, if it is no YAML. */
+void source_from_yaml(struct source *s);
 
 /* ---- messages ---- */
 

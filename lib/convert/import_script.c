@@ -1157,6 +1157,8 @@ static int script_beside(lua_State *L)
         free(path);
         if (source_open(other, lua_tostring(L, -1), NULL) < 0)
             other->name = NULL;
+        else if (str_ends(str_of(name), STR(".yaml")))
+            source_from_yaml(other);
         lua_setiuservalue(L, -2, 1); /* it keeps the path, which is its name */
     }
     lua_pushcclosure(L, next_beside, 1);
