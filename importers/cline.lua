@@ -31,7 +31,7 @@ local function give_results(m)
       for part in each(type(block.content) == "array" and block.content) do
         table.insert(texts, part.result or part.error or part.text or raw(part))
       end
-      message { role = "tool", id = m.id .. "-" .. block.tool_use_id, time = m.ts and m.ts / 1000,
+      message { role = "tool", id = m.id .. "-" .. block.tool_use_id, time = m.ts,
         content = #texts > 0 and texts or block.content, result_of = block.tool_use_id,
         failed = block.is_error }
     end
@@ -66,7 +66,7 @@ importer {
       if m.role ~= "user" and m.role ~= "assistant" then
         bad("no known 'role'")
       elseif #content > 0 then
-        message { role = m.role, id = m.id, time = m.ts and m.ts / 1000, content = content,
+        message { role = m.role, id = m.id, time = m.ts, content = content,
           model = m.modelInfo.id, provider = m.modelInfo.provider,
           usage = u and { input = u.inputTokens, output = u.outputTokens,
             cache_read = u.cacheReadTokens, cache_write = u.cacheWriteTokens } }

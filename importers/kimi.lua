@@ -129,7 +129,7 @@ importer {
   end,
 
   record = function(r)
-    local kind, time = r.type, r.time and r.time / 1000
+    local kind, time = r.type, r.time
     local m = r.message
 
     if r.role then return ignored("context") end

@@ -24,6 +24,9 @@
  * bytes of a session id. */
 #define FOREIGN_ID_MAX 90
 
+/* A larger number for a time is milliseconds: in seconds, it would be the year 5138. */
+#define SECONDS_MAX INT64_C(100000000000)
+
 /* ---- sources ---- */
 
 int source_open(struct source *s, const char *path, struct err *e)
@@ -490,7 +493,7 @@ void import_add_part(struct import_message *m, struct str part)
 
 /* ---- fields ---- */
 
-/* Reads seconds since 1970 to the microsecond. Returns false for a number with a sign or an
+/* Reads seconds since 1970, or milliseconds, to the microsecond. Returns false for a number with a sign or an
  * exponent, which no program writes for a time. */
 static bool parse_seconds(struct str number, int64_t *us)
 {
@@ -502,7 +505,7 @@ static bool parse_seconds(struct str number, int64_t *us)
 
         if (c == '.' && !fraction && i > 0) {
             fraction = true;
-        } else if (c < '0' || c > '9' || value > INT64_MAX / 100) {
+        } else if (c < '0' || c > '9' || (!fraction && value > INT64_MAX / 11)) {
             return false;
         } else if (!fraction) {
             value = value * 10 + (c - '0') * TIME_SECOND;
@@ -511,7 +514,7 @@ static bool parse_seconds(struct str number, int64_t *us)
             value += (c - '0') * unit;
         }
     }
-    *us = value;
+    *us = value > SECONDS_MAX * TIME_SECOND ? value / 1000 : value;
     return number.n > 0;
 }
 

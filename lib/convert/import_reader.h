@@ -150,7 +150,8 @@ void import_set_session(struct import_message *m, const char *format, struct str
 /* Sets the origin to SESSION/PART, or adds another part to it. A `+` in a part becomes `_`. */
 void import_set_part(struct import_message *m, struct str part);
 void import_add_part(struct import_message *m, struct str part);
-/* Sets the time from text: ISO 8601, or seconds since 1970 in decimal. Others are ignored. */
+/* Sets the time from text: ISO 8601, or seconds since 1970 in decimal, of which a number above
+ * 100,000,000,000 is milliseconds. Others are ignored. */
 void import_set_time(struct import_message *m, struct str text);
 /* Sets the finish reason, translated to the names of chathist(5). */
 void import_set_finish(struct import_message *m, struct str name);
