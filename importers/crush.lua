@@ -38,6 +38,7 @@ end
 importer {
   name = "crush",
   form = "sqlite",
+  places = { ".crush/crush.db" },
   ignores = { "reasoning", "finish" },
   tables = { "sessions", "messages", "goose_db_version" },
 

@@ -1947,6 +1947,23 @@ static int read_source(struct state *s, struct err *e)
     }
 }
 
+/* A file in a place that is relative was written in the directory in which the place is. */
+static void set_directory(const struct importer *i, struct source *s)
+{
+    char *path = s->path ? path_real(s->path, NULL) : NULL;
+
+    for (size_t n = 0; path && n < i->places.count; n++) {
+        struct str place = str_of(i->places.at[n]), whole = str_of(path);
+
+        if (strchr("/~$", place.p[0]) || !str_ends(whole, place) || whole.n < place.n + 2 ||
+            whole.p[whole.n - place.n - 1] != '/')
+            continue;
+        whole.n -= place.n + 1;
+        buf_set(&s->cwd, whole);
+    }
+    free(path);
+}
+
 static int read_script(const struct import_format *f, struct source *source, struct err *e)
 {
     const struct importer *i = (const struct importer *)f;
@@ -1957,6 +1974,7 @@ static int read_script(const struct import_format *f, struct source *source, str
     s->facts.tree = i->tree;
     source->unique = i->unique;
     source->whole = i->whole;
+    set_directory(i, source);
     result = state_load(s, i, e);
     s->source = source;
     if (result == 0)
