@@ -3,11 +3,16 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "chathist/base/checksum.h"
+#include "chathist/base/memory.h"
+#include "chathist/base/path.h"
+#include "chathist/base/process.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/histories.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/import_cache.h"
 #include "chathist/cli/import_files.h"
@@ -164,11 +169,46 @@ static void import_one(struct run *r, const struct import_file *file)
         import_cache_add(r->cache, file);
 }
 
+/* Adds the directories in which a program may keep its conversations beside the work: this one and
+ * those above it in its repository, that of the history, and with --all those of all histories. */
+static void add_dirs(struct run *r, struct words *dirs)
+{
+    const struct config *c = &r->choice.config;
+    const struct history *h = r->choice.histories.at;
+    const char *cwd = start_from(c).cwd;
+    char *dir = cwd ? mem_text(cwd) : NULL, *above, *git;
+    struct histories all = {0};
+    bool more = true;
+
+    while (dir && more) {
+        words_add(dirs, str_of(dir));
+        git = path_join(dir, ".git");
+        more = h->kind == HISTORY_REPOSITORY && strcmp(dir, "/") != 0 && access(git, F_OK) < 0;
+        above = path_parent(dir);
+        free(git);
+        free(dir);
+        dir = above;
+    }
+    free(dir);
+    words_add(dirs, history_place(h));
+    if (r->all && c->state_home)
+        histories_add_all(&all, c);
+    for (size_t i = 0; i < all.count; i++)
+        words_add(dirs, history_place(&all.at[i]));
+    histories_release(&all);
+}
+
 static void find_files(struct run *r, char **names, size_t count)
 {
-    if (r->scan && !import_files_scan(&r->files, &r->choice.config, r->importers, r->format) &&
-        !r->quiet)
-        hintf(r->verbose, "no conversations of another program were found");
+    struct words dirs = {0};
+
+    if (r->scan) {
+        add_dirs(r, &dirs);
+        if (!import_files_scan(&r->files, &r->choice.config, r->importers, r->format, &dirs) &&
+            !r->quiet)
+            hintf(r->verbose, "no conversations of another program were found");
+    }
+    words_release(&dirs);
     for (size_t i = 0; i < count; i++)
         import_files_add(&r->files, names[i]);
     import_files_sort(&r->files);

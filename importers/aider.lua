@@ -56,7 +56,7 @@ end
 importer {
   name = "aider",
   form = "text",
-  places = { "${AIDER_CHAT_HISTORY_FILE:-~/.aider.chat.history.md}" },
+  places = { ".aider.chat.history.md", "${AIDER_CHAT_HISTORY_FILE:-~/.aider.chat.history.md}" },
   ignores = { "output" },
 
   is = function(text)

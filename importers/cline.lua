@@ -1,4 +1,5 @@
--- Cline: ~/.cline/data/sessions/ID/ID.messages.json, and ID.json beside it, which has the title.
+-- Cline: ~/.cline/data/sessions/ID/ID.messages.json, and ID.json beside it, which has the
+-- title and the directory.
 -- Seen: 3.0 of its command line. Source: cline/cline, sdk/packages/core/src/session.
 --
 -- The messages have the blocks of Anthropic's Messages API. The files of its extension for editors,
@@ -30,7 +31,7 @@ local function give_results(m)
       for part in each(type(block.content) == "array" and block.content) do
         table.insert(texts, part.result or part.error or part.text or raw(part))
       end
-      message { role = "tool", id = m.id .. "-" .. block.tool_use_id, time = m.ts and m.ts / 1000,
+      message { role = "tool", id = m.id .. "-" .. block.tool_use_id, time = m.ts,
         content = #texts > 0 and texts or block.content, result_of = block.tool_use_id,
         failed = block.is_error }
     end
@@ -40,6 +41,8 @@ end
 importer {
   name = "cline",
   form = "document",
+  whole = true,
+  beside = { "*.json" },
   resume = "cline --id {session}",
   places = { "${CLINE_SESSION_DATA_DIR:-${CLINE_DATA_DIR:-${CLINE_DIR:-~/.cline}/data}/sessions}" },
   ignores = { "thinking", "redacted_thinking" },
@@ -50,10 +53,12 @@ importer {
   end,
 
   record = function(r)
-    if r.session_id then
-      return title { session = r.session_id, text = r.metadata.title or r.prompt }
-    end
+    if r.session_id then return ignored() end
     session { id = r.sessionId, agent = r.agent ~= "lead" and r.agent or nil }
+    for about in beside(r.sessionId .. ".json") do
+      session { cwd = about.cwd, branch = about.metadata.git.branch }
+      title { text = about.metadata.title or about.prompt }
+    end
     for m in each(r.messages) do
       local u, content = m.metrics, content_of(m.content)
 
@@ -61,7 +66,7 @@ importer {
       if m.role ~= "user" and m.role ~= "assistant" then
         bad("no known 'role'")
       elseif #content > 0 then
-        message { role = m.role, id = m.id, time = m.ts and m.ts / 1000, content = content,
+        message { role = m.role, id = m.id, time = m.ts, content = content,
           model = m.modelInfo.id, provider = m.modelInfo.provider,
           usage = u and { input = u.inputTokens, output = u.outputTokens,
             cache_read = u.cacheReadTokens, cache_write = u.cacheWriteTokens } }

@@ -9,6 +9,7 @@ importer {
   name = "continue",
   form = "document",
   copies = true,
+  whole = true,
   places = { "${CONTINUE_GLOBAL_DIR:-~/.continue}/sessions" },
   beside = "sessions.json",
 
@@ -35,7 +36,7 @@ importer {
         table.insert(calls, { id = call.id, name = f.name, args = f.arguments })
       end
       message { role = m.role == "thinking" and "system" or m.role, id = id,
-        time = began and began / 1000, content = m.content, calls = calls, model = u.model,
+        time = began, content = m.content, calls = calls, model = u.model,
         result_of = m.toolCallId,
         usage = u and { input = u.prompt_tokens, output = u.completion_tokens,
           cache_read = u.prompt_tokens_details.cached_tokens,

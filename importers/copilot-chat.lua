@@ -115,12 +115,10 @@ local function give()
     session { cwd = match(workspace.folder or "", "^file://\\K.*") }
   end
   for _, r in ipairs(chat.requests or {}) do
-    local time = r.timestamp and r.timestamp / 1000
-
     if r.requestId and not r.shouldBeRemovedOnSend then
-      message { role = "user", id = r.requestId, time = time,
+      message { role = "user", id = r.requestId, time = r.timestamp,
         content = r.message.text or r.message }
-      answer(r, time)
+      answer(r, r.timestamp)
     end
   end
   title { text = chat.customTitle, given = true }

@@ -1,4 +1,4 @@
--- GitHub Copilot CLI: ~/.copilot/session-state/ID/events.jsonl.
+-- GitHub Copilot CLI: ~/.copilot/session-state/ID/events.jsonl, and workspace.yaml with its name.
 -- Seen: 1.0.102, run with a model server of its own. Source: schemas/session-events.schema.json of
 -- its package; older files as kenn-io/agentsview, internal/parser/copilot.go, reads them.
 --
@@ -48,6 +48,8 @@ importer {
   places = { "${COPILOT_HOME:-~/.copilot}/session-state" },
   unique = true,
   tree = true,
+  whole = true,
+  beside = "workspace.yaml",
   harness = "^<skill-context",
   ignores = { "session", "assistant", "tool", "model", "subagent", "hook", "skill", "system",
     "abort", "permission", "tool_search", "human_response", "external_tool", "user_input" },
@@ -65,6 +67,9 @@ importer {
     if kind == "session.start" or kind == "session.resume" or kind == "session.context_changed" then
       session { id = d.sessionId, model = d.selectedModel, cwd = d.context.cwd or d.cwd,
         branch = d.context.branch or d.branch }
+      for w in beside("workspace.yaml") do
+        title { text = w.name, given = w.user_named and w.name ~= nil }
+      end
     elseif kind == "session.model_change" then
       session { model = d.newModel }
     elseif kind == "session.title_changed" then

@@ -6,11 +6,9 @@
 -- The times are seconds, although the schema says milliseconds. Tokens are counted only for a
 -- whole session, and therefore missing.
 
-local function seconds(time) return time > 100000000000 and time / 1000 or time end
-
 local function give(row)
   local texts, calls, images = {}, {}, 0
-  local time = seconds(row.created_at or 0)
+  local time = row.created_at or 0
 
   session { id = row.session_id, agent = row.parent_session_id and "subagent" or "" }
   for part in each(json(row.parts)) do
@@ -40,6 +38,7 @@ end
 importer {
   name = "crush",
   form = "sqlite",
+  places = { ".crush/crush.db" },
   ignores = { "reasoning", "finish" },
   tables = { "sessions", "messages", "goose_db_version" },
 

@@ -9,13 +9,6 @@
 -- text of an answer, or one call with its result. A prompt that was edited is a new bubble; the
 -- bubbles after the old one leave the order. Tokens are counted for a bubble, mostly as 0.
 
--- Older bubbles have only a duration: they get the time of their session.
-local function time_of(b, s)
-  local time = b.createdAt or b.timingInfo.clientStartTime or s.createdAt
-
-  return type(time) == "number" and time / 1000 or time
-end
-
 local function tokens(u)
   local input, output = u.inputTokens or 0, u.outputTokens or 0
 
@@ -39,7 +32,8 @@ local function call_of(b, id, time, model)
 end
 
 local function give(b, s)
-  local id, time = b.bubbleId, time_of(b, s)
+  -- Older bubbles have only a duration: they get the time of their session.
+  local id, time = b.bubbleId, b.createdAt or b.timingInfo.clientStartTime or s.createdAt
   local model = b.modelInfo.modelName or s.modelConfig.modelName
 
   if b.type == 1 then

@@ -1,4 +1,5 @@
 -- Gemini CLI: ~/.gemini/tmp/PROJECT/chats/session-TIME-ID.jsonl; .json before 0.58.
+-- ~/.gemini/projects.json has the directory of each PROJECT.
 -- Seen: 0.61. Source: google-gemini/gemini-cli, packages/core/src/services/chatRecordingService.ts.
 --
 -- Each line is the head of a session, a message, or {"$set":…} with members of the head that
@@ -142,6 +143,7 @@ importer {
   form = "elements",
   resume = "gemini --resume {session}",
   places = { "${GEMINI_CLI_HOME:-~/}/.gemini/tmp" },
+  beside = "projects.json",
   tree = true,
   harness = "^<session_context>",
   ignores = { "info", "warning", "error" },
@@ -155,6 +157,11 @@ importer {
 
     if r.sessionId then
       session { id = r.sessionId, agent = r.kind == "subagent" and "subagent" or nil }
+      for index in beside("projects.json") do
+        for project, dir in each(index.projects) do
+          if project == folder(r.kind == "subagent" and 3 or 2) then session { cwd = dir } end
+        end
+      end
       if r.summary then title { text = r.summary } end
     end
     for m in each(r.messages or set.messages) do said(m, true) end

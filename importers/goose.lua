@@ -8,10 +8,6 @@
 
 local hidden = { sub_agent = true, scheduled = true, hidden = true }
 
-local function seconds(time)
-  return time and (time > 100000000000 and time / 1000 or time)
-end
-
 local function give(row)
   local texts, calls, results, images = {}, {}, {}, 0
   local id = row.message_id or "row-" .. row.id
@@ -35,7 +31,7 @@ local function give(row)
         table.insert(said, block.text)
       end
       table.insert(results, { role = "tool", id = id .. "-" .. part.id, result_of = part.id,
-        time = seconds(row.created_timestamp), content = #said > 0 and said or result.error,
+        time = row.created_timestamp, content = #said > 0 and said or result.error,
         failed = result.status == "error" })
     else
       ignored(part.type)
@@ -43,7 +39,7 @@ local function give(row)
   end
   for _, result in ipairs(results) do message(result) end
   if #texts > 0 or #calls > 0 or images > 0 then
-    message { role = row.role, id = id, time = seconds(row.created_timestamp), content = texts,
+    message { role = row.role, id = id, time = row.created_timestamp, content = texts,
       images = images, calls = calls,
       provider = row.role == "assistant" and row.provider_name or nil,
       model = row.role == "assistant" and json(row.model_config_json).model_name or nil }

@@ -6,8 +6,8 @@
 -- A line is a record with type and time; in kimi-cli {timestamp, message: {type, payload}}. The
 -- texts and calls of an answer are records that follow each other, its tokens come after them.
 -- An undone turn stays, and context.undo follows it; kimi-cli makes a fork instead. A fork has
--- copies of the lines. kimi-cli records neither the model nor the directory nor ids: a line is
--- named by its time, and a session by its first line: a fork there belongs to the same session.
+-- copies of the lines. kimi-cli records neither the model nor ids: a line is named by its time, and
+-- a session by its folder. Only for the last session of each directory does kimi.json know where.
 
 local step        -- of the answer in kimi-cli
 local began       -- the session has its id
@@ -29,15 +29,20 @@ local function content_of(content)
   return texts, images
 end
 
--- The session that the records are of. A session of kimi-cli is named after its first record.
+-- The session that the records are of.
 local function begin(r)
   began = true
-  session { id = r.message and fingerprint(r),
+  session { id = r.message and folder(),
     agent = (r.agentId or "main") ~= "main" and r.agentId or nil }
   for state in beside("state.json") do
     session { id = state.id, cwd = state.cwd }
     title { text = state.title or state.custom_title,
       given = state.isCustomTitle or state.titleKind == "custom" or nil }
+  end
+  for kimi in beside("kimi.json") do
+    for dir in each(kimi.work_dirs) do
+      if r.message and dir.last_session_id == folder() then session { cwd = dir.path } end
+    end
   end
 end
 
@@ -104,7 +109,7 @@ importer {
   name = "kimi",
   form = "lines",
   places = { "${KIMI_CODE_HOME:-~/.kimi-code}/sessions", "${KIMI_SHARE_DIR:-~/.kimi}/sessions" },
-  beside = "state.json",
+  beside = { "state.json", "kimi.json" },
   unique = true,
   tree = true,
   ignores = { "think", "context", "injection", "step.begin", "context.clear", "context.undone",
@@ -124,7 +129,7 @@ importer {
   end,
 
   record = function(r)
-    local kind, time = r.type, r.time and r.time / 1000
+    local kind, time = r.type, r.time
     local m = r.message
 
     if r.role then return ignored("context") end

@@ -30,7 +30,7 @@ importer {
   end,
 
   record = function(r)
-    local began, n = r.createdAt and r.createdAt / 1000, 0
+    local began, n = r.createdAt, 0
 
     session { id = match(stem(), [[^[^.]+]]) }
     if (r.systemPrompt or "") ~= "" then

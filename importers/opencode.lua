@@ -6,8 +6,6 @@
 -- A reverted turn stays until it is taken up again or the next prompt deletes it: it is left out. A
 -- fork copies its messages with new ids, and does not name the session that it comes from.
 
-local function seconds(ms) return ms and ms / 1000 end
-
 -- Order within a session: that of the ids, which grow.
 local function give(row)
   local m = json(row.data)
@@ -27,7 +25,7 @@ local function give(row)
       table.insert(calls, { id = part.callID, name = part.tool, args = raw(state.input) })
       if state.output or state.error then
         table.insert(results, { role = "tool", id = p.id, result_of = part.callID,
-          time = seconds(state.time["end"]), content = state.output or state.error,
+          time = state.time["end"], content = state.output or state.error,
           failed = state.status == "error" })
       end
     elseif part.type == "file" then
@@ -39,7 +37,7 @@ local function give(row)
   -- The summary that a long conversation is replaced with is no answer.
   if m.summary == true then role = "system" end
   if role == "user" and #texts == 0 and images == 0 then return ignored() end
-  message { role = role, id = row.id, time = seconds(m.time.created), content = texts,
+  message { role = role, id = row.id, time = m.time.created, content = texts,
     images = images, calls = calls, model = m.modelID, provider = m.providerID,
     finish = m.finish or m.error and "error",
     usage = role == "assistant" and tokens and { input = tokens.input, apart = true,

@@ -50,7 +50,7 @@ importer {
         table.insert(content, plain(text))
       end
     end
-    message { role = r.isSummary and "system" or r.role, time = r.ts / 1000,
+    message { role = r.isSummary and "system" or r.role, time = r.ts,
       id = math.tointeger(r.ts) .. "-" .. r.role, content = json(raw(content)) }
   end,
 }

@@ -110,9 +110,8 @@ static struct str without_end(struct str path, struct str end)
     return path;
 }
 
-void history_name_add(struct buf *out, const struct history *h)
+struct str history_place(const struct history *h)
 {
-    struct str home = str_of(config_env("HOME"));
     struct str name = str_of(h->kind == HISTORY_EXPLICIT || !h->dir ? h->path : h->dir);
 
     if (h->kind == HISTORY_REPOSITORY) {
@@ -120,6 +119,14 @@ void history_name_add(struct buf *out, const struct history *h)
         name = without_end(name, STR("/aicoder"));
         name = without_end(name, STR("/.git"));
     }
+    return name;
+}
+
+void history_name_add(struct buf *out, const struct history *h)
+{
+    struct str home = str_of(config_env("HOME"));
+    struct str name = history_place(h);
+
     if (home.n > 1 && str_starts(name, home) && (name.n == home.n || name.p[home.n] == '/')) {
         buf_add_byte(out, '~');
         name = (struct str){name.p + home.n, name.n - home.n};

@@ -203,8 +203,17 @@ static bool expand(const struct config *c, const char **rest, char end, struct b
     return possible;
 }
 
+/* Adds a place that exists, unless it is there. Several places are one if a variable is set. */
+static void add_place(struct import_files *f, struct hash_map *done, const char *path)
+{
+    if (hash_map_add(done, str_of(path)) && access(path, F_OK) == 0) {
+        import_files_add(f, path);
+        f->places++;
+    }
+}
+
 bool import_files_scan(struct import_files *f, const struct config *c, const struct importers *all,
-                       const struct import_format *only)
+                       const struct import_format *only, const struct words *dirs)
 {
     struct hash_map done = {0};
     size_t before = f->places;
@@ -213,15 +222,17 @@ bool import_files_scan(struct import_files *f, const struct config *c, const str
     f->scanned = c;
     for (size_t n = 0; (place = importers_place(all, only, n)); n++) {
         struct buf path = BUF_INIT(BUF_SMALL);
-        struct str name;
+        bool relative = !strchr("/~$", *place);
 
         if (expand(c, &place, '\0', &path) && path.len > 0) {
-            name = buf_str(&path);
-            /* Several places are one if a variable is set. */
-            if (hash_map_add(&done, name) && access(buf_c(&path), F_OK) == 0) {
-                import_files_add(f, buf_c(&path));
-                f->places++;
+            for (size_t i = 0; relative && i < dirs->count; i++) {
+                char *whole = path_join(dirs->at[i], buf_c(&path));
+
+                add_place(f, &done, whole);
+                free(whole);
             }
+            if (!relative)
+                add_place(f, &done, buf_c(&path));
         }
         buf_release(&path);
     }

@@ -27,6 +27,19 @@
 #define NAMED_MAX 10
 #define NONE ((size_t)-1)
 
+/* A line with an origin. */
+struct imported {
+    uint64_t session; /* hash64 of the session in its origin; 0: a title, or replaced */
+    uint32_t source;  /* number of the last file that had it; 0: the history */
+};
+
+/* A session in a file that always has the whole conversation. */
+struct thread {
+    uint64_t session; /* as above */
+    size_t common;    /* number of the line, from 1, of the last message before the first new one */
+    size_t first;     /* number of the pending line, from 1, of the first new message */
+};
+
 /* Something that the history or a file has: an entry of `marks`. A history has several for each
  * line, so they are small. */
 struct mark {
@@ -86,7 +99,11 @@ struct import {
     struct import_options options;
     uint64_t bad_lines;
     struct known marks;
-    struct hash_map ids;           /* of lines that have an origin */
+    struct hash_map ids;       /* of lines that have an origin -> imported */
+    struct imported *imported; /* as many as it has keys */
+    size_t imported_cap;
+    struct thread *threads; /* of `source`, if it has whole conversations */
+    size_t threads_count, threads_cap;
     struct hash_map erased;        /* ids and parts of origins, each after its session and a `/` */
     struct hash_map session_names; /* -> sessions, as many as it has keys */
     struct session *sessions;
@@ -147,13 +164,27 @@ static struct titles *titles_of(struct import *im, struct str session)
     return &im->titles[i];
 }
 
+/* Returns the number, from 1, of the line with an id, which is added if it is new. */
+static size_t line_of(struct import *im, struct str id, struct str session, bool title, bool stored)
+{
+    size_t count = im->ids.count, i = hash_map_number(&im->ids, &id);
+
+    if (i == count) {
+        im->imported = mem_grow(im->imported, &im->imported_cap, i + 1, sizeof *im->imported);
+        im->imported[i] = (struct imported){.session = title ? 0 : hash64(session, 0),
+                                            .source = stored ? 0 : im->source_number};
+    }
+    return i + 1;
+}
+
 /* Notes that a file or the history has a line with this id and origin, which may be empty. Returns
  * the index of the mark of the first part that is new, or NONE. */
-static size_t enter_origin(struct import *im, struct str id, struct str origin, bool stored)
+static size_t enter_origin(struct import *im, struct str id, struct str origin, bool title,
+                           bool stored)
 {
     struct str parts = origin, session = str_cut(&parts, '/');
     struct str rest = session, format = str_cut(&rest, ':');
-    size_t first = NONE, line = parts.p ? hash_map_number(&im->ids, &id) + 1 : 0;
+    size_t first = NONE, line = parts.p ? line_of(im, id, session, title, stored) : 0;
 
     while (parts.p) {
         struct str name = str_cut(&parts, '+');
@@ -209,15 +240,39 @@ static void enter_text(struct import *im, const struct message *m)
     buf_release(&name);
 }
 
+/* Notes the ids in `replaces`, an array. */
+static void enter_replaced(struct import *im, struct str replaces)
+{
+    struct buf scratch = BUF_INIT(BUF_SMALL);
+
+    for (struct json_iter it = json_iter(replaces); !it.object && json_next(&it);) {
+        const size_t *line = hash_map_find(&im->ids, json_text(it.value, &scratch));
+
+        if (line)
+            im->imported[*line].session = 0;
+    }
+    buf_release(&scratch);
+}
+
 /* Notes that a file or the history has a line. */
 static void enter_line(struct import *im, const struct message *m, bool stored)
 {
     struct buf scratch = BUF_INIT(BUF_LINE);
 
-    (void)enter_origin(im, m->id, message_text(m, FIELD_ORIGIN, &scratch), stored);
+    (void)enter_origin(im, m->id, message_text(m, FIELD_ORIGIN, &scratch), message_is_title(m),
+                       stored);
+    enter_replaced(im, m->field[FIELD_REPLACES]);
     if (message_is_title(m))
         titles_add(titles_of(im, m->session_id), m);
     buf_release(&scratch);
+}
+
+/* Returns the number, from 1, of the line that has a part of an origin, or 0. */
+static size_t known_line(const struct import *im, struct str session, struct str part)
+{
+    const struct mark *found = known_find(&im->marks, known_key(session, part, MARK_PART));
+
+    return found ? found->line : 0;
 }
 
 /* Returns whether all parts of an origin are known. */
@@ -227,18 +282,18 @@ static bool is_origin_known(const struct import *im, struct str origin)
     bool known = true;
 
     while (known && parts.p)
-        known = known_find(&im->marks, known_key(session, str_cut(&parts, '+'), MARK_PART)) != NULL;
+        known = known_line(im, session, str_cut(&parts, '+')) > 0;
     return known;
 }
 
-/* Sets *id to the id of the line that has a part of an origin. Returns false if no line has it. */
+/* Sets *id to the id of that line. Returns false if no line has the part. */
 static bool find_part(const struct import *im, struct str session, struct str part, struct str *id)
 {
-    const struct mark *found = known_find(&im->marks, known_key(session, part, MARK_PART));
+    size_t line = known_line(im, session, part);
 
-    if (found)
-        *id = im->ids.entries[found->line - 1].key;
-    return found != NULL;
+    if (line > 0)
+        *id = im->ids.entries[line - 1].key;
+    return line > 0;
 }
 
 /* Notes what was erased from the history. Returns 0, or -1 with *e set. */
@@ -553,7 +608,83 @@ static int add_pending(struct import *im, struct str line, struct pending p, str
     im->pending =
         mem_grow(im->pending, &im->pending_cap, im->pending_count + 1, sizeof *im->pending);
     im->pending[im->pending_count++] = p;
-    return im->waiting.len < BATCH_BYTES ? 0 : store_pending(im, e);
+    return im->waiting.len < BATCH_BYTES || im->source->whole ? 0 : store_pending(im, e);
+}
+
+/* ---- whole conversations ----
+ *
+ * Some programs remove what was taken back from the file. Then the history has lines that the file
+ * does not have any more, after the last message that both have: the first new message replaces
+ * them. This is known at the end of the file, so its lines wait until then. */
+
+/* Returns the thread of a session, or NULL if the file need not have the whole conversation. */
+static struct thread *thread_of(struct import *im, struct str session)
+{
+    uint64_t sum = hash64(session, 0);
+
+    if (!im->source->whole)
+        return NULL;
+    for (size_t i = im->threads_count; i-- > 0;)
+        if (im->threads[i].session == sum)
+            return &im->threads[i];
+    im->threads =
+        mem_grow(im->threads, &im->threads_cap, im->threads_count + 1, sizeof *im->threads);
+    im->threads[im->threads_count] = (struct thread){.session = sum};
+    return &im->threads[im->threads_count++];
+}
+
+/* Notes that the file has a message of the history, of which `parts` are. */
+static void enter_common(struct import *im, struct str session, struct str parts)
+{
+    struct thread *t = thread_of(im, session);
+
+    while (t && parts.p) {
+        size_t line = known_line(im, session, str_cut(&parts, '+'));
+
+        im->imported[line - 1].source = im->source_number;
+        if (t->first == 0 && line > t->common)
+            t->common = line;
+    }
+}
+
+/* Adds ids to `replaces` of a line that waits. */
+static void add_replaces(struct import *im, struct pending *p, const struct buf *ids)
+{
+    struct buf all = BUF_INIT(SIZE_MAX);
+    struct str line = {im->waiting.data, p->n}, list;
+    size_t at;
+
+    for (const struct pending *before = im->pending; before < p; before++)
+        line.p += before->n;
+    list = json_get(str_trim(line), field_name(FIELD_REPLACES));
+    at = list.p ? (size_t)(list.p - line.p) + 1 : p->n - strlen("}\n");
+    buf_add(&all, im->waiting.data, (size_t)(line.p - im->waiting.data) + at);
+    if (list.p)
+        buf_addf(&all, "%s,", buf_c(ids));
+    else
+        buf_addf(&all, ",\"%s\":[%s]", field_name(FIELD_REPLACES), buf_c(ids));
+    p->n += ids->len + (list.p ? 1 : strlen(",\"\":[]") + strlen(field_name(FIELD_REPLACES)));
+    buf_add_str(&all, str_skip(buf_str(&im->waiting), (size_t)(line.p - im->waiting.data) + at));
+    buf_release(&im->waiting);
+    im->waiting = all;
+}
+
+/* Lets the first new message of each session replace what the file does not have any more. */
+static void replace_lost(struct import *im)
+{
+    for (struct thread *t = im->threads; t < im->threads + im->threads_count; t++) {
+        struct buf ids = BUF_INIT(BUF_LINE / 2);
+
+        for (size_t i = t->common; t->first > 0 && i < im->ids.count; i++)
+            if (im->imported[i].session == t->session &&
+                im->imported[i].source != im->source_number) {
+                import_add_id(&ids, im->ids.entries[i].key);
+                im->imported[i].session = 0;
+            }
+        if (ids.len > 0 && !ids.overflow)
+            add_replaces(im, &im->pending[t->first - 1], &ids);
+        buf_release(&ids);
+    }
 }
 
 /* ---- the history of a session ---- */
@@ -589,6 +720,10 @@ static struct import *taker_of(const struct source *s, struct str session)
  * holds many lines. */
 static int end_source(struct import *im, bool several, struct err *e)
 {
+    /* A file that was not read to its end, or in parts, may have what is missing. */
+    if (e && count_of(im)->bad == 0)
+        replace_lost(im);
+    im->threads_count = 0;
     im->source = NULL;
     im->skipped = STR_NONE;
     hash_map_release(&im->given);
@@ -895,8 +1030,13 @@ static int give_message(struct import *im, const struct import_message *m, struc
 {
     struct pending p = {.nth = 1, .session = NONE, .is_title = m->role == ROLE_OTHER};
     struct message parsed = MESSAGE_INIT;
+    struct thread *t = p.is_title ? NULL : thread_of(im, buf_str(&m->session));
 
-    p.mark = enter_origin(im, id, buf_str(&m->origin), false);
+    p.mark = enter_origin(im, id, buf_str(&m->origin), p.is_title, false);
+    if (m->replaces.len > 0)
+        enter_replaced(im, json_get(line, field_name(FIELD_REPLACES)));
+    if (t && t->first == 0)
+        t->first = im->pending_count + 1;
     if (im->beginning != 0)
         mark_of(im, im->beginning)->line = (uint32_t)*hash_map_find(&im->ids, id) + 1;
     im->beginning = 0;
@@ -928,6 +1068,9 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
     hash_map_add(&s->import->given, buf_str(&m->session));
     if (is_origin_known(im, buf_str(&m->origin))) {
         count_of(im)->known += m->role != ROLE_OTHER;
+        if (m->role != ROLE_OTHER)
+            enter_common(im, buf_str(&m->session),
+                         str_skip(buf_str(&m->origin), m->session.len + 1));
         return 0;
     }
     if (m->time != IMPORT_NO_TIME)
@@ -989,6 +1132,7 @@ bool import_skips(struct source *s, struct str session, struct str part)
         return true;
     if (!str_eq(id, im->skipped))
         count_of(im)->known++;
+    enter_common(im, session, part);
     im->skipped = id;
     return true;
 }
@@ -1125,6 +1269,8 @@ void import_free(struct import *im)
     hash_map_release(&im->erased);
     hash_map_release(&im->begun);
     free(im->beginnings);
+    free(im->imported);
+    free(im->threads);
     free(im->sessions);
     hash_map_release(&im->session_names);
     free(im);

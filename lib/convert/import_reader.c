@@ -18,10 +18,14 @@
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "convert/import_yaml.h"
 
 /* A foreign id is cut after this many bytes, so that the format and a hash also fit into the 128
  * bytes of a session id. */
 #define FOREIGN_ID_MAX 90
+
+/* A larger number for a time is milliseconds: in seconds, it would be the year 5138. */
+#define SECONDS_MAX INT64_C(100000000000)
 
 /* ---- sources ---- */
 
@@ -68,6 +72,20 @@ struct str source_stem(const struct source *s)
     for (n = name.n; n > 0 && name.p[n - 1] != '.'; n--)
         ;
     return n > 0 ? (struct str){name.p, n - 1} : name;
+}
+
+void source_add_folder(const struct source *s, int n, struct buf *name)
+{
+    char *path = s->path ? path_real(s->path, NULL) : NULL;
+
+    for (; path && n > 0; n--) {
+        char *above = path_parent(path);
+
+        free(path);
+        path = above;
+    }
+    buf_add_c(name, path ? path_base(path) : "");
+    free(path);
 }
 
 char *source_find_beside(const struct source *s, const char *name)
@@ -339,6 +357,23 @@ int source_rest(struct source *s, struct str *text, struct err *e)
     return 0;
 }
 
+void source_from_yaml(struct source *s)
+{
+    struct buf json = BUF_INIT(SOURCE_VALUE_MAX);
+    struct err e = ERR_INIT;
+    struct str text;
+    size_t line;
+
+    if (source_rest(s, &text, &e) < 0 || utf8_valid(text) < text.n ||
+        import_yaml_to_json(text, &json, &line))
+        buf_clear(&json);
+    buf_release(&s->block);
+    s->block = json;
+    s->from = s->seen = 0;
+    s->ended = true;
+    err_release(&e);
+}
+
 /* ---- messages ---- */
 
 #define MESSAGE_TEXTS(m)                                                                           \
@@ -458,7 +493,7 @@ void import_add_part(struct import_message *m, struct str part)
 
 /* ---- fields ---- */
 
-/* Reads seconds since 1970 to the microsecond. Returns false for a number with a sign or an
+/* Reads seconds since 1970, or milliseconds, to the microsecond. Returns false for a number with a sign or an
  * exponent, which no program writes for a time. */
 static bool parse_seconds(struct str number, int64_t *us)
 {
@@ -470,7 +505,7 @@ static bool parse_seconds(struct str number, int64_t *us)
 
         if (c == '.' && !fraction && i > 0) {
             fraction = true;
-        } else if (c < '0' || c > '9' || value > INT64_MAX / 100) {
+        } else if (c < '0' || c > '9' || (!fraction && value > INT64_MAX / 11)) {
             return false;
         } else if (!fraction) {
             value = value * 10 + (c - '0') * TIME_SECOND;
@@ -479,7 +514,7 @@ static bool parse_seconds(struct str number, int64_t *us)
             value += (c - '0') * unit;
         }
     }
-    *us = value;
+    *us = value > SECONDS_MAX * TIME_SECOND ? value / 1000 : value;
     return number.n > 0;
 }
 

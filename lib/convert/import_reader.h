@@ -41,6 +41,7 @@ struct source {
     bool subagents;   /* messages of subagents are wanted */
     bool waits;       /* an answer at the end that may grow is left for the next import */
     bool copies;      /* a fork repeats messages under new ids */
+    bool whole;       /* it always has the whole conversation */
     bool unique;      /* the ids of records are unique among all files of the format */
     /* For the format that reads it. */
     bool yielded;  /* import_give got a message that is not empty, or a text was left out */
@@ -63,6 +64,9 @@ int source_open(struct source *s, const char *path, struct err *e);
 void source_close(struct source *s);
 /* Returns the name of the file without directories and without its ending. */
 struct str source_stem(const struct source *s);
+/* Appends the name of the folder in which the file stands, or of one above it: of the n-th, from
+ * 1. */
+void source_add_folder(const struct source *s, int n, struct buf *name);
 /* Returns the path of the first file with this name, a pattern of glob(3), in the directory of the
  * source or one of the five above it, or NULL. The caller frees it. */
 char *source_find_beside(const struct source *s, const char *name);
@@ -85,6 +89,8 @@ int source_value(struct source *s, struct str *value, struct err *e);
 void source_skip(struct source *s, size_t n);
 /* Gives all remaining bytes. Returns 0, or -1 with *e set. */
 int source_rest(struct source *s, struct str *text, struct err *e);
+/* Reads the rest as YAML, and puts its JSON in its place: nothing, if it is no YAML. */
+void source_from_yaml(struct source *s);
 
 /* ---- messages ---- */
 
@@ -144,7 +150,8 @@ void import_set_session(struct import_message *m, const char *format, struct str
 /* Sets the origin to SESSION/PART, or adds another part to it. A `+` in a part becomes `_`. */
 void import_set_part(struct import_message *m, struct str part);
 void import_add_part(struct import_message *m, struct str part);
-/* Sets the time from text: ISO 8601, or seconds since 1970 in decimal. Others are ignored. */
+/* Sets the time from text: ISO 8601, or seconds since 1970 in decimal, of which a number above
+ * 100,000,000,000 is milliseconds. Others are ignored. */
 void import_set_time(struct import_message *m, struct str text);
 /* Sets the finish reason, translated to the names of chathist(5). */
 void import_set_finish(struct import_message *m, struct str name);

@@ -32,6 +32,8 @@
 #define MEMORY_PER_BYTE 4
 /* A script looks at this many records to recognise a file. */
 #define RECORDS_SEEN 50
+/* The most folders above a file of which a script gets the names. */
+#define FOLDERS_MAX 32
 /* A text for people has at least this many bytes. */
 #define TEXT_MIN 20
 /* Fewer tokens are taken without a look at the digits. */
@@ -59,7 +61,7 @@ struct importer {
     struct buf text;
     struct buf resume; /* the command that continues a session, or empty */
     enum form form;
-    bool unique, tree, last;
+    bool unique, tree, whole, last;
     struct buf erases; /* when the program erases conversations, or empty */
     struct words places, ignores, exchange, tables;
 };
@@ -943,6 +945,18 @@ static int script_scanning(lua_State *L)
     return 1;
 }
 
+/* folder(): the name of the folder of the file. folder(2) is the one above it, and so on. */
+static int script_folder(lua_State *L)
+{
+    struct state *s = fact_state(L);
+    lua_Integer n = luaL_optinteger(L, 1, 1);
+
+    buf_clear(&s->other);
+    source_add_folder(s->source, n > 0 && n <= FOLDERS_MAX ? (int)n : 1, &s->other);
+    push_text(L, buf_str(&s->other));
+    return 1;
+}
+
 /* number(): of the record. number(n) sets it, for the names of the parts of a document. */
 static int script_number(lua_State *L)
 {
@@ -1150,6 +1164,8 @@ static int script_beside(lua_State *L)
         free(path);
         if (source_open(other, lua_tostring(L, -1), NULL) < 0)
             other->name = NULL;
+        else if (str_ends(str_of(name), STR(".yaml")))
+            source_from_yaml(other);
         lua_setiuservalue(L, -2, 1); /* it keeps the path, which is its name */
     }
     lua_pushcclosure(L, next_beside, 1);
@@ -1186,6 +1202,7 @@ static const luaL_Reg functions[] = {{"importer", script_importer},
                                      {"left", script_left},
                                      {"stem", script_stem},
                                      {"scanning", script_scanning},
+                                     {"folder", script_folder},
                                      {"type", script_type},
                                      {"has", script_has},
                                      {"number", script_number},
@@ -1403,6 +1420,7 @@ static int take_head(struct importer *i, lua_State *L, struct err *e)
     i->unique = take_flag(L, "unique");
     i->format.copies = take_flag(L, "copies");
     i->tree = take_flag(L, "tree");
+    i->whole = take_flag(L, "whole");
     i->last = take_flag(L, "last");
     take_text(L, "erases", &i->erases);
     take_text(L, "resume", &i->resume);
@@ -1940,6 +1958,23 @@ static int read_source(struct state *s, struct err *e)
     }
 }
 
+/* A file in a place that is relative was written in the directory in which the place is. */
+static void set_directory(const struct importer *i, struct source *s)
+{
+    char *path = s->path ? path_real(s->path, NULL) : NULL;
+
+    for (size_t n = 0; path && n < i->places.count; n++) {
+        struct str place = str_of(i->places.at[n]), whole = str_of(path);
+
+        if (strchr("/~$", place.p[0]) || !str_ends(whole, place) || whole.n < place.n + 2 ||
+            whole.p[whole.n - place.n - 1] != '/')
+            continue;
+        whole.n -= place.n + 1;
+        buf_set(&s->cwd, whole);
+    }
+    free(path);
+}
+
 static int read_script(const struct import_format *f, struct source *source, struct err *e)
 {
     const struct importer *i = (const struct importer *)f;
@@ -1949,6 +1984,8 @@ static int read_script(const struct import_format *f, struct source *source, str
     facts_init(&s->facts, source, i->name);
     s->facts.tree = i->tree;
     source->unique = i->unique;
+    source->whole = i->whole;
+    set_directory(i, source);
     result = state_load(s, i, e);
     s->source = source;
     if (result == 0)

@@ -183,7 +183,7 @@ TEST(origins_have_parts)
     import_message_release(&m);
 }
 
-TEST(times_are_iso_or_seconds)
+TEST(times_are_iso_or_seconds_or_milliseconds)
 {
     static const struct {
         const char *text;
@@ -193,9 +193,13 @@ TEST(times_are_iso_or_seconds)
         {"1719500400.25", 1719500400250000},
         {"1719500400", 1719500400000000},
         {"1719500400.1234567", 1719500400123456},
+        {"100000000000", 100000000000000000},
+        {"100000000001", 100000000001000},
+        {"1719500400250", 1719500400250000},
+        {"1719500400250.75", 1719500400250750},
     };
     static const char *const none[] = {
-        "", "soon", "-1", "1e9", "[]", "9999999999999999999", "999999999999"};
+        "", "soon", "-1", "1e9", "[]", "9999999999999999999", "999999999999999"};
     struct import_message m;
 
     import_message_init(&m);

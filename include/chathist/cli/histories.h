@@ -33,6 +33,9 @@ void histories_add_all(struct histories *l, const struct config *c);
 void histories_restrict(struct histories *l, const char *text);
 void histories_release(struct histories *l);
 
+/* Returns the directory of a repository, or another one that has a history; or the file that was
+ * given as --history. It lives as long as h. */
+struct str history_place(const struct history *h);
 /* Adds the name by which people know a history: the directory of its repository, or the file that
  * was given as --history, or the directory of the user's own history. The home directory is written
  * as `~`. The caller makes control characters visible where it prints the name. */

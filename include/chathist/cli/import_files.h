@@ -11,6 +11,7 @@
 
 #include "chathist/base/error.h"
 #include "chathist/base/hash_map.h"
+#include "chathist/base/process.h"
 #include "chathist/cli/config.h"
 #include "chathist/convert/import_script.h"
 
@@ -44,9 +45,10 @@ struct import_files {
  * *.db or *.zst. Links are followed, but no directory is searched twice. `-` is standard input. */
 void import_files_add(struct import_files *f, const char *path);
 /* Adds the files of other programs, or of the one with the format `only` unless that is NULL, without
- * those that import.exclude names. Returns false if none of their places exists. */
+ * those that import.exclude names. Relative places are looked up in each of `dirs`. Returns false if
+ * none of the places exists. */
 bool import_files_scan(struct import_files *f, const struct config *c, const struct importers *all,
-                       const struct import_format *only);
+                       const struct import_format *only, const struct words *dirs);
 /* Returns whether the beginning of a file has a string of JSON that is this directory or one below
  * it: a conversation was probably held there. */
 bool import_file_names(const struct import_file *file, struct str dir);
