@@ -182,6 +182,16 @@ static void report_absent(void *arg, struct str id)
     r->status = exit_code(ERR_ABSENT);
 }
 
+static void report_kept(void *arg, const char *path)
+{
+    struct run *r = arg;
+
+    warnf("'%s' exists with another content, which its program may have added: remove it to export "
+          "the session again",
+          path);
+    r->status = exit_code(ERR_FAILURE);
+}
+
 /* Ends the program if an output would overwrite the history or one of its companions. */
 static void check_output_place(const struct history *h, const char *path, const char *option)
 {
@@ -303,7 +313,8 @@ int main(int argc, char **argv)
                               .sink = print_bytes,
                               .flush = flush_bytes,
                               .list = list_chosen,
-                              .absent = report_absent}};
+                              .absent = report_absent,
+                              .kept = report_kept}};
     struct export_job *job = &run.job;
     struct choice *c = &run.choice;
     struct out out;

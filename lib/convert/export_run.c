@@ -14,6 +14,7 @@
 #include "chathist/base/hash_map.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/path.h"
+#include "chathist/base/process.h"
 #include "chathist/base/system.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
@@ -167,6 +168,7 @@ struct reader {
     struct selection_part part;
     struct redactor *redactor; /* NULL without --redact */
     size_t redacted;           /* number of secrets that were replaced */
+    struct words kept;         /* the files that stay as they are */
     struct buf clean;          /* a line without its secrets */
     struct message line;
     struct line_times times;
@@ -691,10 +693,7 @@ static int replace_file(struct run *r, struct reader *d, size_t session, const c
     if (rc == 0 && ((!one_of_many && !keeps) || !is_unchanged(&f))) {
         if (!keeps || access(path, F_OK) < 0)
             return file_replace_end(&f, e);
-        rc = err_set(e, ERR_FAILURE,
-                     "'%s' exists with another content, which its program may have added: remove "
-                     "it to export the session again",
-                     path);
+        words_add(&d->kept, str_of(path));
     }
     file_replace_drop(&f);
     return rc;
@@ -853,6 +852,9 @@ int export_run(struct export_job *job, const struct history *h, struct err *e)
         struct reader *d = &r.readers[i];
 
         job->redacted += d->redacted;
+        for (size_t k = 0; k < d->kept.count; k++)
+            job->kept(job->arg, d->kept.at[k]);
+        words_release(&d->kept);
         redactor_free(d->redactor);
         buf_release(&d->part.text);
         buf_release(&d->clean);

@@ -35,8 +35,11 @@ struct export_job {
     /* Lists the sessions that are chosen, those used last first. Returns 0, or -1 with *e set. */
     int (*list)(void *arg, struct session_list *l, struct err *e);
     void (*absent)(void *arg, struct str id); /* a named session has no lines */
-    void (*tick)(void);                       /* called now and then, or NULL */
-    int cancel_fd;                            /* once it is readable, the export ends; -1: none */
+    /* The file of a session has another content and stays, because another program may have added to
+     * it. */
+    void (*kept)(void *arg, const char *path);
+    void (*tick)(void); /* called now and then, or NULL */
+    int cancel_fd;      /* once it is readable, the export ends; -1: none */
     /* The outcome. */
     size_t redacted;    /* secrets that were replaced */
     uint64_t bad_lines; /* of the history */
