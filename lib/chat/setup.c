@@ -438,8 +438,12 @@ void setup_run(const struct config *c, const char *self)
     say(&d, "An empty answer leaves a setting as it is, and Ctrl-C ends this.\n\n");
     p = ask_provider(&d, &known);
     if (p && p->needs_key && server_key_kind(c, p, &variable) == KEY_NONE) {
+        struct str key;
+
         buf_addf(&variable, "Key for %s (it is not shown): ", p->name);
-        if (ask_line(&d, buf_c(&variable), true).n > 0)
+        while ((key = ask_line(&d, buf_c(&variable), true)).n > 0 && !secret_valid(key, false))
+            say(&d, "A key has no white space and no control characters.\n");
+        if (key.n > 0)
             keep_key(&d, p);
     }
     if (p)

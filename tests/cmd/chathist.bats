@@ -269,8 +269,8 @@ END
     printf '%s\n' '# mine' 'model = near:m-two' 'max_messages = 5' "service.near.base_url = http://127.0.0.1:$LLM_PORT/v1" \
         'service.far.base_url = https://far.example/v1' >wanted
     same configuration wanted "$config"
-    run_expect 0 on_tty --wait 'Number or name' --type 'far\n' --wait 'not shown\): ' --type 'sk-far\n' \
-        --wait 'number or name' --type 'big\n' --wait 'other programs' --type '\n' chathist setup
+    run_expect 0 on_tty --wait 'Number or name' --type 'far\n' --wait 'not shown\): ' --type 'a b\n' \
+        --wait 'no white space.*\n.*not shown\): ' --type 'sk-far\n' --wait 'number or name' --type 'big\n' --wait 'other programs' --type '\n' chathist setup
     stdout_lacks sk-far
     stored "$HOME/.config/chathist/keys/far" sk-far
     grep -qx 'model = far:big' "$config"
