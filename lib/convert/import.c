@@ -672,7 +672,8 @@ static void add_replaces(struct import *im, struct pending *p, const struct buf 
 /* Lets the first new message of each session replace what the file does not have any more. */
 static void replace_lost(struct import *im)
 {
-    for (struct thread *t = im->threads; t < im->threads + im->threads_count; t++) {
+    for (size_t n = 0; n < im->threads_count; n++) {
+        struct thread *t = &im->threads[n];
         struct buf ids = BUF_INIT(BUF_LINE / 2);
 
         for (size_t i = t->common; t->first > 0 && i < im->ids.count; i++)
