@@ -1242,7 +1242,7 @@ X
 @test "interactive: names that a terminal would obey are shown" {
     touch $'evil\e[2J\xc2\x9b31mfile' $'two\e[2J1' $'two\e[2J2'
     hist_line s user x | sed 's/"s"/"ev\\u001b[2Jil"/' >"$HISTORY"
-    run_expect 0 on_tty --raw --wait 'talk> ' --type '/file two\t\t' --wait 'two.*1 .*two.*2' --type '\x15/file evil\t\r' --wait 'goes with' --type '/load ev\t\r' --wait '> ' --type '/sessions\r' --wait 'continues one' --type '/model\r' --wait '> ' --type '/quit\r' chat -s talk --color=never -m $'echo:\e[2Jm\xc2\x9bx'
+    run_expect 0 on_tty --raw --wait 'talk> ' --type '/file two\t\t' --wait 'two.*1 .*two.*2' --type '\x15/file evil\t\r' --wait 'goes with' --type '/load ev\t\r' --wait '(?s)2004l.*> ' --type '/sessions\r' --wait '(?s)continues one.*> ' --type '/model\r' --wait '(?s)2004l.*> ' --type '/quit\r' chat -s talk --color=never -m $'echo:\e[2Jm\xc2\x9bx'
     stdout_lacks $'\e[2J' $'\xc2\x9b'
 }
 
