@@ -73,7 +73,7 @@ importer {
 
     link(r.uuid, r.parentUuid)
     if r.entrypoint == "chathist" and scanning() then
-      ignored() -- hist-export wrote it
+      ignored() -- an export wrote it
     elseif not kind then
       bad("no 'type'")
     elseif kind == "custom-title" then

@@ -9,7 +9,7 @@
 -- records: those before history_base.end_ordinal_exclusive are in the file that history_base names,
 -- and are given as copies. Without that file the session begins with the fork.
 
-local id, began, replayed, ours -- of the session; ours: hist-export wrote it
+local id, began, replayed, ours -- of the session; ours: an export wrote it
 local segment               -- of a reverted thread: the id of this file
 local compacting            -- the model writes the summary
 local time, ordinal         -- of the record
@@ -102,7 +102,7 @@ local function item(p)
   elseif kind == "message" and p.role == "assistant" then
     answer { content = p.content }
   elseif kind == "message" and p.originator == "chathist" then
-    give { role = "system", time = time, content = p.content } -- hist-export wrote it
+    give { role = "system", time = time, content = p.content } -- an export wrote it
   elseif kind == "message" then
     ignored() -- of Codex itself: roles developer and system
   elseif kind == "local_shell_call" then
