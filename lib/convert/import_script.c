@@ -1464,22 +1464,28 @@ void importers_free(struct importers *all)
     free(all);
 }
 
+static const struct importer *importer_named(const struct importers *all, struct str name)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (str_eq_c(name, all->at[i]->name))
+            return all->at[i];
+    return NULL;
+}
+
 const struct import_format *importers_named(const struct importers *all, const char *name)
 {
+    const struct importer *found = importer_named(all, str_of(name));
+
     if (strcmp(name, import_lines.name) == 0)
         return &import_lines;
-    for (size_t i = 0; i < all->count; i++)
-        if (strcmp(all->at[i]->name, name) == 0)
-            return &all->at[i]->format;
-    return NULL;
+    return found ? &found->format : NULL;
 }
 
 const char *importers_erases(const struct importers *all, const char *name)
 {
-    for (size_t i = 0; i < all->count; i++)
-        if (strcmp(all->at[i]->name, name) == 0)
-            return all->at[i]->erases.len > 0 ? buf_c(&all->at[i]->erases) : NULL;
-    return NULL;
+    const struct importer *found = importer_named(all, str_of(name));
+
+    return found && found->erases.len > 0 ? buf_c(&found->erases) : NULL;
 }
 
 void importers_names(const struct importers *all, struct buf *out)
@@ -1491,26 +1497,21 @@ void importers_names(const struct importers *all, struct buf *out)
 
 bool importers_resume(const struct importers *all, struct str session, struct buf *command)
 {
-    struct str name, id;
+    struct str name, id, form;
     bool whole = import_foreign_id(session, &name, &id);
+    const struct importer *found = importer_named(all, name);
+    const char *hole = found ? str_find(buf_str(&found->resume), STR(RESUMED)) : NULL;
     char *word;
 
-    if (!whole || memchr(id.p, '\0', id.n))
+    if (!whole || !hole || memchr(id.p, '\0', id.n))
         return false;
-    for (size_t i = 0; i < all->count; i++) {
-        struct str form = buf_str(&all->at[i]->resume);
-        const char *hole = str_find(form, STR(RESUMED));
-
-        if (!hole || !str_eq_c(name, all->at[i]->name))
-            continue;
-        buf_add(command, form.p, (size_t)(hole - form.p));
-        word = mem_copy(id.p, id.n);
-        words_quote(command, word);
-        free(word);
-        buf_add_str(command, str_skip(form, (size_t)(hole - form.p) + strlen(RESUMED)));
-        return true;
-    }
-    return false;
+    form = buf_str(&found->resume);
+    word = mem_copy(id.p, id.n);
+    buf_add(command, form.p, (size_t)(hole - form.p));
+    words_quote(command, word);
+    buf_add_str(command, str_skip(form, (size_t)(hole - form.p) + strlen(RESUMED)));
+    free(word);
+    return true;
 }
 
 const char *importers_place(const struct importers *all, const struct import_format *only,

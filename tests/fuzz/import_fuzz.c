@@ -7,10 +7,8 @@
 #include <stdint.h>
 
 #include "chathist/base/id.h"
-#include "chathist/convert/import.h"
-#include "chathist/convert/import_script.h"
 #include "chathist/history/message.h"
-#include "scratch.h"
+#include "import_history.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,37 +32,13 @@ static void check_line(void *arg, struct str line)
     buf_release(&scratch);
 }
 
-static void warn(void *arg, const char *message)
-{
-    (void)arg;
-    demand(*message != '\0');
-}
-
 /* Returns the number of new lines. */
 static size_t import_all(char *history, const char *path, const struct importers *all,
                          const struct import_format *f)
 {
-    struct history h = {.dir_fd = FILE_CWD,
-                        .pointer_fd = FILE_CWD,
-                        .kind = HISTORY_EXPLICIT,
-                        .trusted = true,
-                        .path = history,
-                        .pointer = history,
-                        .cancel_fd = -1};
     struct tally tally = {.own = !f || f == importers_named(all, "lines")};
-    uint64_t bad;
-    struct import_options o = {.subagents = true,
-                               .importers = all,
-                               .listener = {.warn = warn, .line = check_line, .arg = &tally}};
-    struct err e = ERR_INIT;
-    struct import *im = import_new(&h, &o, &bad, &e);
 
-    demand(im != NULL);
-    if (import_file(im, path, f, &e) < 0)
-        demand(*err_text(&e) != '\0');
-    err_release(&e);
-    demand(import_finish(im, &e) == 0);
-    import_free(im);
+    import_history(history, path, all, f, check_line, &tally);
     return tally.lines;
 }
 

@@ -15,10 +15,8 @@
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
 #include "chathist/base/process.h"
-#include "chathist/convert/import.h"
-#include "chathist/convert/import_script.h"
 #include "chathist/history/message.h"
-#include "scratch.h"
+#include "import_history.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -194,12 +192,6 @@ static void make_file(struct str text, struct buf *out)
 
 /* ---- importing ---- */
 
-static void warn(void *arg, const char *message)
-{
-    (void)arg;
-    demand(*message != '\0');
-}
-
 static void check_line(void *arg, struct str line)
 {
     struct message m = MESSAGE_INIT;
@@ -213,27 +205,9 @@ static void check_line(void *arg, struct str line)
 /* Returns the number of new lines. */
 static size_t import_one(char *history, const char *path, const struct import_format *f)
 {
-    struct history h = {.dir_fd = FILE_CWD,
-                        .pointer_fd = FILE_CWD,
-                        .kind = HISTORY_EXPLICIT,
-                        .trusted = true,
-                        .path = history,
-                        .pointer = history,
-                        .cancel_fd = -1};
     size_t lines = 0;
-    uint64_t bad;
-    struct import_options o = {.subagents = true,
-                               .importers = all,
-                               .listener = {.warn = warn, .line = check_line, .arg = &lines}};
-    struct err e = ERR_INIT;
-    struct import *im = import_new(&h, &o, &bad, &e);
 
-    demand(im != NULL);
-    if (import_file(im, path, f, &e) < 0)
-        demand(*err_text(&e) != '\0');
-    err_release(&e);
-    demand(import_finish(im, &e) == 0);
-    import_free(im);
+    import_history(history, path, all, f, check_line, &lines);
     return lines;
 }
 
