@@ -280,25 +280,15 @@ static void say_more(struct buf *text)
     buf_addf(text, "There is more: call again with cursor \"%d\".\n", (int)skip);
 }
 
-/* Puts before the lines of a program what it says about other forms of the words (search/forms.h):
- * `no 'hapens'; showing 'happens'`. */
-static void say_forms(struct buf *text, struct str problems)
+/* Puts what a program said of its own answer before it: other words were searched for, lines were skipped. */
+static void say_first(struct buf *text, struct str problems)
 {
-    struct buf said = BUF_INIT(SIZE_MAX);
+    struct buf all = BUF_INIT(SIZE_MAX);
 
-    while (problems.n > 0) {
-        struct str line = str_cut(&problems, '\n');
-        const char *name = str_find(line, STR(": "));
-
-        if (!name || !str_find(line, STR("; showing '")))
-            continue;
-        buf_add_str(&said, str_skip(line, (size_t)(name - line.p) + 2));
-        buf_add_byte(&said, '\n');
-        buf_add_str(&said, buf_str(text));
-        buf_set(text, buf_str(&said));
-        break;
-    }
-    buf_release(&said);
+    buf_add_str(&all, problems);
+    buf_add_str(&all, buf_str(text));
+    buf_release(text);
+    *text = all;
 }
 
 static bool answer_call(void *arg, size_t number, struct str args, struct str meta,
@@ -339,7 +329,7 @@ static bool answer_call(void *arg, size_t number, struct str args, struct str me
         buf_add_c(text, err_text(&e));
     } else if (text->len > 0) {
         say_more(text);
-        say_forms(text, buf_str(&problems));
+        say_first(text, buf_str(&problems));
     } else {
         buf_add_str(text, buf_str(&problems));
         buf_add_c(text, status < 2 ? nothing[number] : "");
