@@ -492,8 +492,10 @@ static int no_key(const struct config *c, const struct provider *p, struct err *
     int result;
 
     if (c->config_home)
-        buf_addf(&file, ", or store it in '%s/chathist/keys/%s' with mode 600", c->config_home,
-                 key_name(p));
+        buf_addf(&file,
+                 ", or let '" PROGRAM_PREFIX
+                 "chathist key %s' store it in '%s/chathist/keys/%s' with mode 600",
+                 key_name(p), c->config_home, key_name(p));
     if (p->service)
         result =
             err_set(e, ERR_USAGE, "no key for '%s': set CHAT_API_KEY or service.%s.key_command%s",
@@ -707,7 +709,8 @@ static int no_server(const struct server *s, const char *looked, struct err *e)
                  strchr(s->model, ':'));
     result = err_set(e, ERR_USAGE,
                      "%sno model server is configured%s: set OPENAI_API_KEY, ANTHROPIC_API_KEY, "
-                     "CHAT_BASE_URL or CHAT_PROVIDER, run 'chathist setup', or try '-p echo' (it "
+                     "CHAT_BASE_URL or CHAT_PROVIDER, run '" PROGRAM_PREFIX
+                     "chathist setup', or try '-p echo' (it "
                      "answers with your own prompt)",
                      buf_c(&why), looked);
     buf_release(&typed);

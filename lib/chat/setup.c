@@ -45,7 +45,8 @@ static const struct provider *find_keyed(const struct providers *known, const ch
     if (!p)
         die_usage("unknown provider '%s'", name);
     if (!names_own_key(p))
-        die_usage("'%s' has the key of '%s': chathist key %s", name, p->key_name, p->key_name);
+        die_usage("'%s' has the key of '%s': " PROGRAM_PREFIX "chathist key %s", name, p->key_name,
+                  p->key_name);
     if (!p->base_url)
         die_usage("'%s' asks no server and has no key", name);
     return p;
@@ -427,7 +428,8 @@ void setup_run(const struct config *c, const char *self)
     struct err e = ERR_INIT;
 
     if (d.tty < 0)
-        die_usage("setup asks questions and needs a terminal; 'chathist key PROVIDER' reads a key "
+        die_usage("setup asks questions and needs a terminal; '" PROGRAM_PREFIX
+                  "chathist key PROVIDER' reads a key "
                   "from standard input");
     if (server_providers(&known, c, &e) < 0)
         die_err(&e);

@@ -716,7 +716,7 @@ make_pdf() {
     run_expect 2 chat -p openai -m m hello
     stderr_has OPENAI_API_KEY
     run_expect 2 chat -m groq:m hello
-    stderr_is "chat: no key for 'groq': set GROQ_API_KEY or CHAT_API_KEY, or store it in '$HOME/.config/chathist/keys/groq' with mode 600"
+    stderr_is "chat: no key for 'groq': set GROQ_API_KEY or CHAT_API_KEY, or let 'chathist key groq' store it in '$HOME/.config/chathist/keys/groq' with mode 600"
     # What it says helps.
     install -D -m 600 <(echo key) "$HOME/.config/chathist/keys/groq"
     run_expect 0 chat --dry-run -m groq:m hello

@@ -260,8 +260,8 @@ more_expectations() {
             fail "keys: wanted '$1'" "$(cat "$RECORD/$number.headers")"
     }
     run_expect 2 chat hello
-    stderr_is "chat: no key for 'anthropic': set ANTHROPIC_API_KEY or CHAT_API_KEY, or store it in \
-'$HOME/.config/chathist/keys/anthropic' with mode 600"
+    stderr_is "chat: no key for 'anthropic': set ANTHROPIC_API_KEY or CHAT_API_KEY, or let 'chathist key anthropic' \
+store it in '$HOME/.config/chathist/keys/anthropic' with mode 600"
     run_expect 0 chat --base-url "$here" hello
     sent ,
     ANTHROPIC_API_KEY=key-a run_expect 0 chat --base-url "$here" hello

@@ -57,7 +57,7 @@ path() {
 @test "services: one that is the only one with a key is chosen, base_url does not move it" {
     printf '%s\n' 'service.xai.base_url = https://xai.test/v1' 'base_url = http://127.0.0.1:9/v1' >"$CONFIG"
     run_expect 2 chat -m xai:m hello
-    stderr_is "chat: no key for 'xai': set CHAT_API_KEY or service.xai.key_command, or store it in '$FOLDER/keys/xai' with mode 600"
+    stderr_is "chat: no key for 'xai': set CHAT_API_KEY or service.xai.key_command, or let 'chathist key xai' store it in '$FOLDER/keys/xai' with mode 600"
     echo 'service.xai.key_command = echo key-x' >>"$CONFIG"
     run_expect 4 timeout 60 chat -m xai:m --retries 0 hello
     stderr_has xai.test
