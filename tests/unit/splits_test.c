@@ -15,8 +15,8 @@
 #include "chathist/llm/exchange.h"
 
 /* A larger fixture is cut at every byte near its ends, and at this many places between them. */
-#define EACH ((size_t)4 << 10)
-#define PLACES 64
+#define EACH ((size_t)1 << 10)
+#define PLACES 128
 static size_t each_near = EACH;
 
 struct frame {
