@@ -69,7 +69,7 @@ system_tests := $(wildcard tests/systems/*.bats)
 # for one long file.
 longest_tests := $(addprefix tests/,feature/skip.bats feature/wire.bats feature/turn.bats feature/oracle.bats \
     cmd/hist-browse.bats feature/trust.bats feature/store.bats feature/tools.bats feature/order-search.bats \
-    feature/index.bats feature/terminal.bats feature/postgresql-roles.bats feature/hang.bats \
+    feature/index.bats feature/terminal.bats feature/postgresql-roles.bats feature/failover.bats feature/hang.bats \
     feature/interactive.bats feature/bad-input.bats feature/completions.bats cmd/hist-delete.bats)
 script_and_program_tests := $(longest_tests) $(cases) $(filter-out $(longest_tests),$(cmd_tests) $(system_tests) \
     $(wildcard tests/feature/*.bats))

@@ -3,6 +3,7 @@
 # postgres: for .bats files that have loaded `helper` and `servers` and whose tests all use the database server.
 
 setup_file() {
+    need_postgres
     start_postgres
 }
 

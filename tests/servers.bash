@@ -13,6 +13,14 @@
 # The variables are for the tests.
 # shellcheck disable=SC2034
 
+# need_postgres: skips the tests where PostgreSQL's server is missing; where they must be complete they fail.
+need_postgres() {
+    if ! "$TESTS/tools/postgres" --where >/dev/null 2>&1; then
+        [[ -z ${CI:-} ]] || fail "PostgreSQL's server is missing" || return 1
+        skip "PostgreSQL's server is missing"
+    fi
+}
+
 # start_postgres [OPTION]...: starts the server, with these options of PostgreSQL, and waits until it accepts
 # connections. Sets POSTGRES_DIR, its directory, and POSTGRES_PID. After kill_postgres it starts again with the same data.
 start_postgres() {
@@ -32,6 +40,17 @@ start_postgres() {
         cat "$BATS_FILE_TMPDIR/postgres.err" >&2
         return 1
     }
+}
+
+# start_standby: starts a standby of the server, whose socket is in $STANDBY/socket.
+start_standby() {
+    local line=
+    STANDBY=$POSTGRES_DIR/standby
+    exec {STANDBY_READY}< <(exec "$TESTS/tools/postgres" --standby-of "$POSTGRES_DIR" "$STANDBY" 2>standby.err 3>&- 4>&-)
+    BACKGROUND+=("$!")
+    read -r -t 120 -u "$STANDBY_READY" line || :
+    exec {STANDBY_READY}<&-
+    [[ $line == ready ]] || fail 'there is no standby:' "$(cat standby.err)"
 }
 
 # kill_postgres: ends the server in the middle of what it does; clients see a lost connection.

@@ -1,8 +1,6 @@
 #include "sync/postgres.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,13 +10,11 @@
 
 #include "chathist/base/json.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/time.h"
 
 #ifndef WITHOUT_POSTGRES
 
-/* How long a connection may take, in seconds, unless the user says connect_timeout, and at most. */
-#define CONNECT_SECONDS 10
-#define CONNECT_SECONDS_MAX INT32_MAX
+/* How long each server of an address may take to answer, in seconds, unless the user says it. */
+#define CONNECT_SECONDS "10"
 /* COPY data is given to libpq in pieces of this size. */
 #define PIECE ((size_t)256 << 10)
 
@@ -141,79 +137,73 @@ static int fail_uri(const char *message, struct err *e)
     return err_set(e, ERR_USAGE, "bad address of a database: %.*s", (int)problem.n, problem.p);
 }
 
-static int check_uri(const char *place, struct err *e)
+/* Returns whether a value of the options of a connection has this text. Frees the options. */
+static bool has_option(PQconninfoOption *options, const char *keyword, const char *text)
+{
+    bool found = false;
+
+    for (const PQconninfoOption *o = options; o && o->keyword && !found; o++)
+        found = strcmp(o->keyword, keyword) == 0 && o->val && *o->val && strstr(o->val, text);
+    PQconninfoFree(options);
+    return found;
+}
+
+/* Sets *seconds to the time for which each server is waited for, or to NULL if the environment, or
+ * a service that the address names, may say it. An address that says it overrides both. */
+static int check_uri(const char *place, const char **seconds, struct err *e)
 {
     char *message = NULL;
     PQconninfoOption *options = PQconninfoParse(place, &message);
     int result = options ? 0 : fail_uri(message ? message : "out of memory", e);
 
-    PQconninfoFree(options);
+    *seconds = CONNECT_SECONDS;
+    if (has_option(options, "service", "") || has_option(PQconndefaults(), "connect_timeout", ""))
+        *seconds = NULL;
     PQfreemem(message);
     return result;
 }
 
-/* Returns when the connection must stand, as a time of time_ticks, or 0 for never. */
-static int64_t connect_until(const struct pg *p)
-{
-    PQconninfoOption *options = PQconninfo(p->conn);
-    int64_t seconds = CONNECT_SECONDS;
-
-    for (const PQconninfoOption *o = options; o && o->keyword; o++)
-        if (strcmp(o->keyword, "connect_timeout") == 0 && o->val && *o->val)
-            seconds = pg_number(str_of(o->val));
-    PQconninfoFree(options);
-    if (seconds > CONNECT_SECONDS_MAX)
-        seconds = CONNECT_SECONDS_MAX;
-    return seconds > 0 ? time_ticks() + 1000 * seconds : 0;
-}
-
+/* An address may name several servers. libpq then has a line for each that could not be used, and
+ * lines with advice, which begin with a tab. */
 static int fail_connection(struct pg *p, struct err *e)
 {
     const char *text = PQerrorMessage(p->conn);
-    struct str message = first_line(text);
+    struct str rest = str_of(text), line = first_line(text);
+    struct buf message = BUF_INIT(BUF_SMALL);
+    int result;
 
     find_state(p, text);
-    if (p->state[0])
-        return fail(p, message, e);
     /* libpq reads some values only now: `invalid integer value "pass" for connection option
      * "port"`. */
-    if (str_starts(message, STR("invalid ")) && str_find(message, STR("\"")))
+    if (!p->state[0] && str_starts(line, STR("invalid ")) && str_find(line, STR("\"")))
         return fail_uri(text, e);
-    return err_set(e, PQconnectionNeedsPassword(p->conn) ? ERR_AUTH : ERR_NETWORK,
-                   "cannot connect to PostgreSQL: %.*s", (int)message.n, message.p);
-}
-
-/* Waits until the connection can be read or written. `until` is a time of time_ticks, or 0. */
-static int wait_for(struct pg *p, short events, int64_t until, struct err *e)
-{
-    struct pollfd fd = {.fd = PQsocket(p->conn), .events = events};
-    int64_t left = until ? until - time_ticks() : -1;
-
-    if (until && left <= 0)
-        return err_set(e, ERR_TIMEOUT, "PostgreSQL did not answer in time");
-    if (poll(&fd, 1, left > 60000 ? 60000 : (int)left) < 0 && errno != EINTR)
-        return err_sys(e, errno, "cannot wait for PostgreSQL");
-    return 0;
-}
-
-static int connect_to(struct pg *p, struct err *e)
-{
-    int64_t until = connect_until(p);
-    PostgresPollingStatusType status = PGRES_POLLING_WRITING;
-
-    /* The messages about a connection then have the SQLSTATE. */
-    PQsetErrorVerbosity(p->conn, PQERRORS_VERBOSE);
-    while (PQstatus(p->conn) != CONNECTION_BAD && status != PGRES_POLLING_OK) {
-        if (status == PGRES_POLLING_FAILED)
-            break;
-        if (wait_for(p, status == PGRES_POLLING_READING ? POLLIN : POLLOUT, until, e) < 0)
-            return -1;
-        status = PQconnectPoll(p->conn);
+    buf_add_str(&message, line);
+    (void)str_cut(&rest, '\n');
+    while (rest.n > 0) {
+        line = str_cut(&rest, '\n');
+        if (line.n > 0 && line.p[0] != '\t')
+            buf_addf(&message, "; %.*s", ERR_SHOWN(line));
     }
-    if (PQstatus(p->conn) != CONNECTION_OK)
-        return fail_connection(p, e);
-    PQsetErrorVerbosity(p->conn, PQERRORS_DEFAULT);
-    return 0;
+    if (p->state[0])
+        result = fail(p, buf_str(&message), e);
+    else
+        result = err_set(e, PQconnectionNeedsPassword(p->conn) ? ERR_AUTH : ERR_NETWORK,
+                         "cannot connect to PostgreSQL: %s", buf_c(&message));
+    buf_release(&message);
+    return result;
+}
+
+/* Returns 0 if the connection stands, or -1 with *e set. */
+static int check_connection(struct pg *p, struct err *e)
+{
+    /* If a server answered, a verbose message has its SQLSTATE, which libpq tells nowhere else, and
+     * only messages of later attempts can be verbose. */
+    if (PQstatus(p->conn) != CONNECTION_OK && strstr(PQerrorMessage(p->conn), ":  ")) {
+        PQsetErrorVerbosity(p->conn, PQERRORS_VERBOSE);
+        PQreset(p->conn);
+        PQsetErrorVerbosity(p->conn, PQERRORS_DEFAULT);
+    }
+    return PQstatus(p->conn) == CONNECTION_OK ? 0 : fail_connection(p, e);
 }
 
 /* Prepares the session: names mean the system's own functions, a lock is waited for one minute, and
@@ -226,29 +216,49 @@ static const char SETTINGS[] =
     "SELECT set_config(name, '2s', false) FROM pg_settings"
     " WHERE name = 'client_connection_check_interval'";
 
-struct pg *pg_open(const char *place, pg_warn *warn, void *arg, struct err *e)
+struct pg *pg_open(const char *place, bool write, pg_warn *warn, void *arg, struct err *e)
 {
     /* The string of the user overrides the settings before it. */
-    static const char *const names[] = {
-        "fallback_application_name", "keepalives_idle", "keepalives_interval", "keepalives_count",
-        "tcp_user_timeout",          "dbname",          "client_encoding",     NULL};
-    const char *const values[] = {"hist-sync", "30", "10", "3", "60000", place, "UTF8", NULL};
+    static const char *const names[] = {"fallback_application_name",
+                                        "connect_timeout",
+                                        "keepalives_idle",
+                                        "keepalives_interval",
+                                        "keepalives_count",
+                                        "tcp_user_timeout",
+                                        "dbname",
+                                        "client_encoding",
+                                        "target_session_attrs",
+                                        NULL};
+    const char *values[] = {
+        "hist-sync", NULL, "30", "10", "3", "60000", place, "UTF8", write ? "read-write" : NULL,
+        NULL};
     struct pg *p;
 
-    if (check_uri(place, e) < 0)
+    if (check_uri(place, &values[1], e) < 0)
         return NULL;
     p = mem_zalloc(sizeof(*p));
     p->warn = warn;
     p->arg = arg;
-    p->conn = PQconnectStartParams(names, values, 1);
+    p->conn = PQconnectdbParams(names, values, 1);
     if (!p->conn)
         mem_exhausted();
     PQsetNoticeReceiver(p->conn, take_notice, p);
-    if (connect_to(p, e) < 0 || pg_run(p, SETTINGS, e) < 0) {
+    if (check_connection(p, e) < 0 || pg_run(p, SETTINGS, e) < 0) {
         pg_close(p);
         return NULL;
     }
     return p;
+}
+
+bool pg_can_fail_over(const struct pg *p)
+{
+    static const struct str ending[] = {STR("57P"), STR("25006")};
+    bool lost = PQstatus(p->conn) == CONNECTION_BAD;
+
+    for (size_t i = 0; i < 2; i++)
+        lost = lost || str_starts(str_of(p->state), ending[i]);
+    return lost && (has_option(PQconninfo(p->conn), "host", ",") ||
+                    has_option(PQconninfo(p->conn), "hostaddr", ","));
 }
 
 void pg_close(struct pg *p)
@@ -389,11 +399,17 @@ int pg_copy(struct pg *p, const char *sql, struct str data, struct err *e)
 
 #else /* WITHOUT_POSTGRES: the program cannot open a connection, and calls nothing else */
 
-struct pg *pg_open(const char *place, pg_warn *warn, void *arg, struct err *e)
+struct pg *pg_open(const char *place, bool write, pg_warn *warn, void *arg, struct err *e)
 {
-    (void)place, (void)warn, (void)arg;
+    (void)place, (void)write, (void)warn, (void)arg;
     err_set(e, ERR_USAGE, "this program was built without PostgreSQL");
     return NULL;
+}
+
+bool pg_can_fail_over(const struct pg *p)
+{
+    (void)p;
+    return false;
 }
 
 void pg_close(struct pg *p)

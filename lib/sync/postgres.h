@@ -25,9 +25,14 @@ struct pg;
 /* Called with each warning of the server; may be NULL. */
 typedef void pg_warn(void *arg, const char *message);
 
-/* Connects to the server of a URI `postgresql://…` or `postgres://…`. The text is UTF-8 in both
- * directions. Returns NULL with *e set. */
-struct pg *pg_open(const char *place, pg_warn *warn, void *arg, struct err *e);
+/* Connects to the server of a URI `postgresql://…` or `postgres://…`, or to the first one that
+ * answers if the URI has several: with `write` to the first that can be written to, else to one as
+ * the URI's target_session_attrs asks for. The text is UTF-8 in both directions. Returns NULL with
+ * *e set. */
+struct pg *pg_open(const char *place, bool write, pg_warn *warn, void *arg, struct err *e);
+/* After an error: returns whether the server has ended, or can no longer be written to, and the URI
+ * has others, one of which may take its place. */
+bool pg_can_fail_over(const struct pg *p);
 /* Frees it; NULL is allowed. A transaction that is open is undone. */
 void pg_close(struct pg *p);
 
@@ -56,8 +61,8 @@ int pg_copy(struct pg *p, const char *sql, struct str data, struct err *e);
 extern const char sync_sql[];
 #define SYNC_SQL_VERSION 2
 struct sync_job;
-/* Connects to the place of a job and checks that the tables have this version. Returns NULL with *e
- * set. */
+/* Connects to the place of a job to read, and checks that the tables have this version. Returns NULL
+ * with *e set. */
 struct pg *pg_open_ready(const struct sync_job *job, struct err *e);
 
 /* ---- values ---- */

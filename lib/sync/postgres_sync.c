@@ -1,6 +1,7 @@
 #include "chathist/sync/postgres.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,11 @@
 #define ID_MAX 1000
 /* Rows that are known are fetched again if fewer than this lie between two that are not. */
 #define GAP_MAX 20
+/* How long another server is looked for after one has ended, how often it is tried, and how many
+ * servers may end during a run. */
+#define FAILOVER_MS 60000
+#define FAILOVER_PAUSE_MS 500
+#define FAILOVERS_MAX 5
 /* PostgreSQL counts its microseconds from 2000-01-01. */
 #define EPOCH_2000 (INT64_C(946684800) * TIME_SECOND)
 
@@ -53,8 +59,12 @@ struct run {
     /* a batch */
     struct buf data; /* for COPY */
     size_t lines, deletions;
+    uint64_t unanswered; /* new lines of a COMMIT, as long as its answer has not come */
     struct message message;
     struct buf line, decoded, folded;
+    /* after a server has ended */
+    int failovers;
+    int64_t until; /* a time of time_ticks: for how long another server is looked for */
 };
 
 static struct str name_of(const struct run *r)
@@ -158,14 +168,18 @@ static int take_cursor(void *arg, const struct str *value, struct err *e)
 
 static int cursor_load(struct run *r, struct err *e)
 {
-    int result =
+    int result;
+
+    r->cursor = (struct cursor){0};
+    result =
         pg_query(r->pg,
                  "SELECT pushed, pushed_check, deleted, pulled, seen, seen_check, deleted_check"
                  " FROM chathist.cursors WHERE owner = current_user AND history = $1"
                  " AND copy = $2",
                  (struct str[]){name_of(r), buf_str(&r->copy)}, 2, take_cursor, &r->cursor, e);
 
-    r->saved = r->cursor;
+    if (result == 0)
+        r->saved = r->cursor;
     return result;
 }
 
@@ -361,6 +375,13 @@ static int report_conflict(void *arg, const struct str *value, struct err *e)
     return 0;
 }
 
+/* Counts the lines of a COMMIT that was done. */
+static void count_answered(struct run *r)
+{
+    merge_counts(r->merge)->sent += r->unanswered;
+    r->unanswered = 0;
+}
+
 /* Stores the batch and the cursor in one transaction. */
 static int store_batch(struct run *r, struct err *e)
 {
@@ -390,10 +411,12 @@ static int store_batch(struct run *r, struct err *e)
         result = pg_query(r->pg, FIND_CONFLICTS, parameters, 1, report_conflict, r, e);
     if (result == 0)
         result = cursor_save(r, e);
-    if (result == 0)
+    if (result == 0) {
+        r->unanswered = (uint64_t)added;
         result = pg_commit(r->pg, e);
+    }
     if (result == 0)
-        merge_counts(r->merge)->sent += (uint64_t)added;
+        count_answered(r);
     buf_clear(&r->data);
     r->lines = r->deletions = 0;
     buf_release(&count);
@@ -666,7 +689,7 @@ static int check_version(struct pg *p, struct err *e)
 
 struct pg *pg_open_ready(const struct sync_job *job, struct err *e)
 {
-    struct pg *p = pg_open(job->place, job->options.warn, job->options.arg, e);
+    struct pg *p = pg_open(job->place, false, job->options.warn, job->options.arg, e);
 
     if (p && check_version(p, e) < 0) {
         pg_close(p);
@@ -683,13 +706,50 @@ bool sync_is_postgres(const char *place)
 
 int sync_postgres_init(const struct sync_job *job, struct err *e)
 {
-    struct pg *p = pg_open(job->place, job->options.warn, job->options.arg, e);
+    struct pg *p = pg_open(job->place, true, job->options.warn, job->options.arg, e);
     int result = p ? pg_run(p, sync_sql, e) : -1;
 
     if (result == 0)
         result = check_version(p, e);
     pg_close(p);
     return result;
+}
+
+/* Connects and does what the job asks for, from where the database says that this copy is. */
+static int run_job(struct run *r, struct err *e)
+{
+    struct cursor last = r->saved;
+
+    r->pg = pg_open(r->job->place, true, r->job->options.warn, r->job->options.arg, e);
+    if (!r->pg || check_version(r->pg, e) < 0 || cursor_load(r, e) < 0)
+        return -1;
+    /* The cursor of a transaction shows whether it was done. */
+    if (memcmp(&r->cursor, &last, sizeof(last)) == 0)
+        count_answered(r);
+    r->unanswered = 0;
+    return (r->job->push && push(r, e) < 0) || (r->job->pull && pull(r, e) < 0) ? -1 : 0;
+}
+
+/* Returns whether run_job, which failed, can be repeated with another server. Waits meanwhile, and
+ * frees the connection. */
+static bool fail_over(struct run *r, struct err *e)
+{
+    bool lost = r->pg && pg_can_fail_over(r->pg);
+
+    if (lost && r->failovers++ < FAILOVERS_MAX) {
+        merge_warn(r->merge, "%s: looking for another server of the address", err_text(e));
+        r->until = time_ticks() + FAILOVER_MS;
+    } else if (r->pg || time_ticks() >= r->until ||
+               (e->kind != ERR_NETWORK && e->kind != ERR_BUSY)) {
+        return false;
+    }
+    pg_close(r->pg);
+    r->pg = NULL;
+    buf_clear(&r->data);
+    r->lines = r->deletions = 0;
+    (void)poll(NULL, 0, lost ? 0 : FAILOVER_PAUSE_MS);
+    err_release(e);
+    return true;
 }
 
 int sync_postgres(struct sync_job *job, struct err *e)
@@ -709,10 +769,8 @@ int sync_postgres(struct sync_job *job, struct err *e)
             merge_report_refused(r.merge);
         result = load_copy(&r, e);
         if (result == 0)
-            r.pg = pg_open_ready(job, e);
-        if (!r.pg || cursor_load(&r, e) < 0 || (job->push && push(&r, e) < 0) ||
-            (job->pull && pull(&r, e) < 0))
-            result = -1;
+            while ((result = run_job(&r, e)) < 0 && fail_over(&r, e))
+                ;
         if (result == 0)
             result = merge_finish(r.merge, e);
         job->count = *merge_counts(r.merge);

@@ -293,7 +293,7 @@ equal() {
     stderr_lacks top
     run_expect 2 hist-sync init "${PLACE/$PGDATABASE/absent}"
     run_expect 4 hist-sync init "postgresql://127.0.0.1:1/x"
-    run_expect 0 hist-sync init "$PLACE&user=carol&connect_timeout=9223372036854775807"
+    run_expect 0 hist-sync init "$PLACE&user=carol&connect_timeout=2147483647"
     sql "CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'"
     run_expect 2 hist-sync init "${PLACE/$PGDATABASE/latin}"
     stderr_has 'the encoding of the database is LATIN1: UTF8 is needed'
