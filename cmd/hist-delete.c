@@ -137,6 +137,8 @@ static void erase(struct deletion *d, struct history *h)
 
 static void say_rest(const struct deletion *d, const struct history *h)
 {
+    if (d->gone > 0)
+        warnf("another program has deleted %zu of the chosen sessions meanwhile", d->gone);
     if (d->spared > 0)
         warnf("%zu session%s stay%s: used since %s chosen", d->spared, d->spared == 1 ? "" : "s",
               d->spared == 1 ? "s" : "", d->spared == 1 ? "it was" : "they were");

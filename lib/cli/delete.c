@@ -208,10 +208,15 @@ int delete_chosen(struct deletion *d, struct history *h, struct err *e)
         out.goes[i] = true;
     }
     if (rewrite_run(h, &by, e) >= 0) {
-        for (size_t i = 0; i < count; i++)
+        for (size_t i = 0; i < count; i++) {
+            bool gone = d->list.at[i].count > 0 && out.seen[i] == 0;
+
+            d->gone += gone;
+            d->spared += !gone && !out.goes[i];
+            out.goes[i] = out.goes[i] && !gone;
             d->list.at[i].count = out.seen[i];
+        }
         restrict_to_marked(d, out.goes);
-        d->spared = count - d->list.count;
         result = delete_pointer(d, h, e);
     }
     hash_map_release(&out.places);

@@ -350,12 +350,14 @@ int session_draft_title(const struct history *h, struct str id, struct str title
 int session_set_title(struct history *h, struct str id, struct str title, struct err *e)
 {
     struct draft d;
-    int result;
+    int result, begun = session_has_lines(h, id, e);
 
+    if (begun < 0)
+        return -1;
     draft_init(&d);
     result = session_draft_title(h, id, title, &d, e);
     if (result > 0)
-        result = store_append(h, &d, 1, e);
+        result = begun ? store_append_to(h, id, &d, 1, e) : store_append(h, &d, 1, e);
     draft_release(&d);
     return result;
 }

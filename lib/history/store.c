@@ -17,6 +17,7 @@
 #include "chathist/history/append.h"
 #include "chathist/history/partial.h"
 #include "chathist/history/scan.h"
+#include "chathist/history/session_list.h"
 
 /* A new id is compared with those in this much of the file's end: it holds the millisecond. */
 #define TAIL_SIZE ((off_t)64 << 10)
@@ -314,8 +315,9 @@ struct store_write {
     struct draft *drafts; /* borrowed */
     struct missing *missing;
     size_t count;
-    struct str prompt; /* borrowed */
-    bool begun;        /* the file is locked, and finish_write is to be called */
+    struct str prompt;  /* borrowed */
+    struct str session; /* borrowed; empty: any */
+    bool begun;         /* the file is locked, and finish_write is to be called */
 };
 
 /* `fill` adds the lines, given the end of the history. Before them go the answers of turns that
@@ -361,6 +363,19 @@ static void finish_write(struct store_write *w)
     append_close(&w->a);
 }
 
+/* Returns 0 if the history has a line of the session, or -1 with w->e set. */
+static int check_session(struct store_write *w)
+{
+    struct session_list l;
+    int found = session_list_find(&l, w->h, w->session, &w->e);
+
+    session_list_release(&l);
+    return found == 0  ? err_set(&w->e, ERR_ABSENT, "session '%.*s' was deleted meanwhile",
+                                 ERR_SHOWN(w->session))
+           : found < 0 ? -1
+                       : 0;
+}
+
 /* Locks the history and writes the lines. Returns false if there is nothing to finish. */
 static bool begin_write(struct store_write *w, store_lines_fn *fill, void *arg, struct buf *tail)
 {
@@ -377,6 +392,8 @@ static bool begin_write(struct store_write *w, store_lines_fn *fill, void *arg, 
         return false;
     if (had_prompt && partial_is_due(w->h, STR_NONE, w->prompt) == 0)
         w->result = err_set(&w->e, ERR_ABSENT, "the prompt was deleted meanwhile");
+    else if (w->session.n > 0 && check_session(w) < 0)
+        w->result = -1;
     else
         w->result = put_lines(w, fill, arg, tail);
     return true;
@@ -405,12 +422,13 @@ int store_append_lines(struct history *h, store_lines_fn *make, void *arg, struc
     return take_result(&w, e);
 }
 
-struct store_write *store_append_begin(struct history *h, struct draft *drafts, size_t count,
-                                       struct str prompt)
+static struct store_write *begin_drafts(struct history *h, struct draft *drafts, size_t count,
+                                        struct str prompt, struct str session)
 {
     struct store_write *w = mem_zalloc(sizeof *w);
 
-    *w = (struct store_write){.h = h, .drafts = drafts, .count = count, .prompt = prompt};
+    *w = (struct store_write){
+        .h = h, .drafts = drafts, .count = count, .prompt = prompt, .session = session};
     w->missing = mem_zalloc(count * sizeof(*w->missing));
 
     struct batch batch = {drafts, w->missing, count, BUF_INIT(BUF_SMALL)};
@@ -419,6 +437,12 @@ struct store_write *store_append_begin(struct history *h, struct draft *drafts, 
     w->begun = count > 0 && w->result == 0 && begin_write(w, format_lines, &batch, &batch.tail);
     buf_release(&batch.tail);
     return w;
+}
+
+struct store_write *store_append_begin(struct history *h, struct draft *drafts, size_t count,
+                                       struct str prompt)
+{
+    return begin_drafts(h, drafts, count, prompt, STR_NONE);
 }
 
 int store_append_end(struct store_write *w, struct err *e)
@@ -441,7 +465,13 @@ int store_append_end(struct store_write *w, struct err *e)
 
 int store_append(struct history *h, struct draft *drafts, size_t count, struct err *e)
 {
-    return store_append_end(store_append_begin(h, drafts, count, STR_NONE), e);
+    return store_append_end(begin_drafts(h, drafts, count, STR_NONE, STR_NONE), e);
+}
+
+int store_append_to(struct history *h, struct str session, struct draft *drafts, size_t count,
+                    struct err *e)
+{
+    return store_append_end(begin_drafts(h, drafts, count, STR_NONE, session), e);
 }
 
 static int no_lines(void *arg, off_t at, struct buf *lines, struct err *e)

@@ -427,6 +427,25 @@ END
     alone
 }
 
+# The lines of `old` are removed as hist-delete removes them.
+without_old='grep -v \"old\" before >new; mv new history.jsonl'
+
+@test "rewrite: what another program has deleted meanwhile is not listed as deleted" {
+    three
+    meanwhile "$without_old" 0 hist-delete --force old new
+    went new
+    stderr_is 'hist-delete: another program has deleted 1 of the chosen sessions meanwhile'
+    left middle
+}
+
+@test "hist-title: a session that is deleted meanwhile gets no title" {
+    three
+    meanwhile "$without_old" 1 hist-title old 'a title'
+    stdout_empty
+    stderr_is "hist-title: session 'old' was deleted meanwhile"
+    left middle new
+}
+
 @test "rewrite: a fault when it has to begin anew leaves the history as the others made it" {
     need_strace
     three

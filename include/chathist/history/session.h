@@ -71,8 +71,9 @@ int session_resolve(const struct history *h, struct str name, struct buf *id, st
 
 /* Stores a title of a session, with each run of white space as one blank, and without white space
  * at the ends; an empty one removes the title. Nothing is stored if the session has that title
- * already. Returns 0, or -1 with *err set: ERR_USAGE for a title of more than MESSAGE_TITLE
- * characters, or a session id that id_session_valid refuses. */
+ * already, or if another program deletes it meanwhile (ERR_ABSENT). Returns 0, or -1 with *err set:
+ * ERR_USAGE for a title of more than MESSAGE_TITLE characters, or a session id that
+ * id_session_valid refuses. */
 int session_set_title(struct history *h, struct str id, struct str title, struct err *e);
 /* Makes the line that session_set_title stores. Returns 1; 0 if there is nothing to store; or -1
  * with *err set. */

@@ -50,6 +50,10 @@ int store_name(struct history *h, struct str id, struct err *e);
  * sync the directory of a new file; link a repository's history under its second name
  * (history_keep_copy). */
 int store_append(struct history *h, struct draft *drafts, size_t count, struct err *e);
+/* The same, but if the history has no line of the session when it is locked, nothing is stored, with
+ * ERR_ABSENT. */
+int store_append_to(struct history *h, struct str session, struct draft *drafts, size_t count,
+                    struct err *e);
 /* The two halves of store_append. The first one locks the history and writes the lines. The second
  * one syncs them, gives up the lock and returns the result, so that the caller can begin something
  * between them that then goes on by itself, such as to connect to a server. The drafts stay valid,
