@@ -74,9 +74,9 @@ named() {
         [[ -x $BIN/$name ]] || fail "no program $name"
     done <named
     for name in "$BIN"/chat "$BIN"/hist-*; do "$name" --help; done >help
-    # Some are options of git, journalctl and aichat.
+    # Some are options of git, journalctl, aichat and claude.
     named '(^|[ `(])--[a-z][a-z-]*' "$README" "$TOUR" "$CONFIGURATION"
-    tr -d ' `(' <named | grep -vx -e --cached -e --git -e --info -e --save-session >options
+    tr -d ' `(' <named | grep -vx -e --cached -e --git -e --info -e --save-session -e --scope >options
     while read -r name; do
         grep -qE -- "$name( |=|\$)" help || fail "no option $name"
     done <options
@@ -108,4 +108,33 @@ named() {
     while read -r name; do
         [[ -e $ROOT/examples/$name ]] || fail "tour.md: no examples/$name"
     done < <(tr -d '()`' <named)
+}
+
+@test "readme: the histories are where it says, and its first search has something to show" {
+    local place
+    for place in '.git/aicoder/history.jsonl' '~/.local/share/aicoder/history.jsonl'; do
+        grep -qF "\`$place\`" "$README" || fail "README no longer names $place"
+    done
+    use_echo
+    git init -q repository
+    (cd repository && chat 'one question') >answer
+    chat 'another question' >>answer
+    [[ $(jq -r .role repository/.git/aicoder/history.jsonl) == $'user\nassistant' ]]
+    [[ $(jq -r .role "$HOME/.local/share/aicoder/history.jsonl") == $'user\nassistant' ]]
+    run_expect 0 hist-sessions --all
+    lines_are 2
+    run_expect 0 hist-search --all -c question
+    stdout_is 4
+    cd repository || return 1
+    # As Start has it, but for the screen: also where no other program is installed.
+    [[ $(block sh <(sed -n '/^The last two commands find/,$p' "$README")) == 'hist-import --scan && hist-browse' ]]
+    run_expect 0 hist-import --scan
+    stdout_is 0
+    mkdir -p "$HOME/.claude"
+    cp -r "$FIXTURES/import/claude-code/projects" "$HOME/.claude"
+    # The last lines of the file are damaged.
+    sed -i "s|/home/ada/shop|$PWD|g; 11,\$d" "$HOME"/.claude/projects/*/*.jsonl
+    run_expect 0 hist-import --scan
+    [[ $(<"$OUT") -gt 0 ]] || fail 'a scan finds nothing'
+    run_expect 0 hist-search 'Why does the test fail'
 }
