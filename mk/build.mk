@@ -97,6 +97,8 @@ else ifeq ($(VARIANT),asan)
 variant_cflags := -O1 -g -fno-omit-frame-pointer $(sanitizers)
 variant_ldflags := $(sanitizers)
 else ifeq ($(VARIANT),fuzz)
+# OSS-Fuzz sets it (packaging/oss-fuzz).
+LIB_FUZZING_ENGINE ?= -fsanitize=fuzzer
 variant_cflags := -O1 -g -fno-omit-frame-pointer $(sanitizers) -fsanitize=fuzzer-no-link
 variant_ldflags := $(sanitizers)
 else
@@ -188,7 +190,7 @@ $(unit_tests) $(test_tools): $(B)/%: $(B)/%.o $(B)/libchathist.a
 	$(call link,$(all_libs),$(if $(lto),-fno-lto))
 
 $(fuzz_targets): $(B)/%: $(B)/%.o $(B)/libchathist.a
-	$(call link,$(all_libs),-fsanitize=fuzzer)
+	$(call link,$(all_libs),$(LIB_FUZZING_ENGINE))
 
 $(benches): $(B)/%: $(B)/%.o $(B)/libchathist.a
 	$(call link,$(all_libs))

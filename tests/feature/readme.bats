@@ -112,6 +112,7 @@ named() {
 
 @test "readme: the histories are where it says, and its first search has something to show" {
     local place
+    # shellcheck disable=SC2088 # as README has it
     for place in '.git/aicoder/history.jsonl' '~/.local/share/aicoder/history.jsonl'; do
         grep -qF "\`$place\`" "$README" || fail "README no longer names $place"
     done
