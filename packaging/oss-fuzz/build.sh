@@ -1,11 +1,13 @@
 #!/bin/bash -eu
 # Builds every tests/fuzz/NAME_fuzz.c with OSS-Fuzz's compiler, flags and engine, into $OUT: the targets, the shared
-# libraries that they need, their seeds, and the scripts that two of them read. Runs in a clone of the repository.
+# libraries that they need, their seeds, and the scripts and files that two of them read. Runs in a clone of the repository.
 
 make -f mk/build.mk -j"$(nproc)" B="$WORK/fuzz" VARIANT=fuzz VERSION=fuzz PROGRAM_PREFIX= WITH_POSTGRES=no CC="$CC" sanitizers= fuzz
 
 mkdir -p "$OUT/lib"
+mkdir -p "$OUT/tests/fixtures"
 cp -R importers "$OUT/"
+cp -R tests/fixtures/import "$OUT/tests/fixtures/"
 for target in "$WORK"/fuzz/tests/fuzz/*_fuzz; do
     name=$(basename "$target")
     cp "$target" "$OUT/"
