@@ -1,9 +1,12 @@
 /* hist-stats - count messages, tokens and costs. */
 #include <stdint.h>
+#include <sys/stat.h>
 
+#include "chathist/base/file.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/progress.h"
 #include "chathist/cli/start.h"
 #include "chathist/cli/stats_output.h"
 
@@ -40,6 +43,17 @@ static void count_history(struct stats *s, struct choice *c, const struct histor
         die_err(&e);
     start_report_bad(h, bad, c->common.quiet);
     buf_release(&name);
+}
+
+static uint64_t size_of(const struct histories *all)
+{
+    uint64_t sum = 0;
+    struct stat st;
+
+    for (size_t i = 0; i < all->count; i++)
+        if (file_stat(all->at[i].dir_fd, all->at[i].path, &st) == 0)
+            sum += (uint64_t)st.st_size;
+    return sum;
 }
 
 /* Groups by the words, which may not be repeated. */
@@ -94,6 +108,7 @@ int main(int argc, char **argv)
     if (!choice.unpaged)
         out_page(&out);
 
+    progress_parts(STATS_TASK, size_of(&choice.histories));
     stats.several = choice.histories.count > 1;
     stats.prices = cost ? &prices : NULL;
     for (size_t i = 0; i < choice.histories.count; i++)

@@ -413,6 +413,8 @@ int stats_scan(struct stats *s, const struct history *h, const struct filter *f,
 
     if (scan_open(&scan, h->dir_fd, h->path, e) < 0)
         return -1;
+    scan.work = h->work;
+    scan.task = STATS_TASK;
     if (newest < SIZE_MAX)
         result = add_newest(s, h, &scan, f, newest, e);
     else

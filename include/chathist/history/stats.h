@@ -102,6 +102,9 @@ struct stats {
     struct hash_map lines; /* hashes of session and id; used if there are several histories */
 };
 
+/* The name of the task that stats_scan reports. */
+#define STATS_TASK "count"
+
 void stats_init(struct stats *s);
 /* Adds a property that messages are grouped by. Returns false if it is one already. */
 bool stats_group(struct stats *s, enum stats_by by);
