@@ -80,7 +80,7 @@ static void add_count_words(struct buf *line, uint64_t n, const char *what, cons
 }
 
 /* Says how many findings were not printed. */
-static void print_rest(struct report *r, uint64_t all, bool warnings)
+static void print_unprinted(struct report *r, uint64_t all, bool warnings)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
@@ -96,8 +96,8 @@ static void print_summary(struct report *r, const struct check *c)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
-    print_rest(r, c->problems, false);
-    print_rest(r, c->warnings, true);
+    print_unprinted(r, c->problems, false);
+    print_unprinted(r, c->warnings, true);
     if (r->quiet)
         return;
     if (r->json) {

@@ -47,7 +47,7 @@ static const struct program program = {"hist-sessions", "list sessions, the last
                                        OPT_FLAG, options};
 
 /* Sets the name of a history, or if `brief`, the last part of it. */
-static void set_name(struct buf *name, const struct history *h, bool brief)
+static void set_shown_name(struct buf *name, const struct history *h, bool brief)
 {
     buf_clear(name);
     history_name_add(name, h);
@@ -81,9 +81,9 @@ static struct list_form choose_columns(const struct out *out, const struct choic
         widen(&form.id_width, &text);
         if (!choose_many(c))
             continue;
-        set_name(&text, h, false);
+        set_shown_name(&text, h, false);
         widen(&form.name_width, &text);
-        set_name(&text, h, true);
+        set_shown_name(&text, h, true);
         widen(&last, &text);
     }
     buf_release(&text);
@@ -145,7 +145,7 @@ static void print_rows(struct out *out, const struct choice *c, const struct ses
         const struct history *h = &c->histories.at[rows->at[i].history];
 
         if (choose_many(c)) {
-            set_name(&name, h, names_brief);
+            set_shown_name(&name, h, names_brief);
             form.history = h->path;
             form.name = buf_c(&name);
         }

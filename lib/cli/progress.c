@@ -50,7 +50,7 @@ static void write_progress(struct str text)
 }
 
 /* Returns whether the line is to be drawn now. */
-static bool is_due(int64_t now, int64_t delay)
+static bool time_to_draw(int64_t now, int64_t delay)
 {
     if (shown.since == 0)
         shown.since = now;
@@ -84,7 +84,7 @@ static void show_spinner(const char *name)
 
     if (shown.task.name)
         progress_end();
-    if (!is_due(now, SHOWN_AFTER))
+    if (!time_to_draw(now, SHOWN_AFTER))
         return;
     buf_addf(&text, "%c", "|/-\\"[shown.turns++ % 4]);
     if (name)
@@ -169,7 +169,7 @@ void progress_work(const struct task *t)
         whole.done += shown.parts_done;
         whole.all = shown.parts_all;
     }
-    if (!is_due(now, WORK_SHOWN_AFTER))
+    if (!time_to_draw(now, WORK_SHOWN_AFTER))
         return;
     progress_add_text(&text, &whole, shown.from, now - shown.began);
     draw(now, buf_str(&text));

@@ -87,6 +87,7 @@ struct stats_table {
 
 struct stats {
     struct prices *prices; /* borrowed, set by the caller; NULL: costs are not counted */
+    struct stats *also;    /* counts the same messages by other keys; borrowed, set by the caller */
     struct stats_count total;
     struct stats_costs total_costs;
     struct stats_table rows;
