@@ -242,6 +242,8 @@ static int export_one(struct run *r, const struct history *h, bool goes_on)
         (void)choose_in(&r->choice, h);
         r->status = choose_report(&r->choice);
         absent = r->status != 0 && r->choice.filter.sessions.count == 0;
+        if (absent && r->choice.names.count == 0 && !quiet)
+            hintf(false, "--all-sessions exports every session of the history");
     }
     if (!absent)
         result = export_run(job, h, &e);
