@@ -104,7 +104,7 @@ static const char *const shades[LEVELS] = {"\xc2\xb7", "\xe2\x96\x91", "\xe2\x96
                                            "\xe2\x96\x93", "\xe2\x96\x88"};
 
 /* Prints as much of a text as fits. */
-static void print_styled(struct out *o, enum out_style style, const struct buf *text)
+static void print_fitted(struct out *o, enum out_style style, const struct buf *text)
 {
     out_style(o, style);
     out_raw(o, utf8_fit(buf_str(text), o->columns));
@@ -125,7 +125,7 @@ static void print_months(struct out *o, const struct calendar *c, size_t from, s
             buf_add_byte(&line, ' ');
         buf_addf(&line, "%s ", month);
     }
-    print_styled(o, STYLE_DIM, &line);
+    print_fitted(o, STYLE_DIM, &line);
     out_byte(o, '\n');
     buf_release(&line);
 }
@@ -143,7 +143,7 @@ static void print_calendar(struct out *o, const struct stats *days)
     for (size_t row = 0; row < WEEK; row++) {
         buf_clear(&line);
         buf_addf(&line, "%-*s", LABEL, weekdays[row]);
-        print_styled(o, STYLE_DIM, &line);
+        print_fitted(o, STYLE_DIM, &line);
         buf_clear(&line);
         for (size_t week = from; week < WEEKS; week++) {
             size_t day = week * WEEK + row;
@@ -152,7 +152,7 @@ static void print_calendar(struct out *o, const struct stats *days)
                 buf_add_c(&line, i > 0 && level_of(&c, day) == 0 ? " " : shades[level_of(&c, day)]);
         }
         if (line.len > 0)
-            print_styled(o, STYLE_PLOT, &line);
+            print_fitted(o, STYLE_PLOT, &line);
         out_byte(o, '\n');
     }
     buf_clear(&line);
@@ -166,7 +166,7 @@ static void print_calendar(struct out *o, const struct stats *days)
         buf_add_c(&line, ": ");
         add_counted(&line, c.most, "message");
     }
-    print_styled(o, STYLE_DIM, &line);
+    print_fitted(o, STYLE_DIM, &line);
     out_byte(o, '\n');
     buf_release(&line);
 }
@@ -334,7 +334,7 @@ static void begin_table(struct buf *out, const struct stats *s, const char *clas
     buf_add_c(out, "<td></td></tr></thead>\n<tbody>\n");
 }
 
-static void begin_row(struct buf *out, const struct stats_row *row)
+static void begin_bar(struct buf *out, const struct stats_row *row)
 {
     struct str key = row->key ? json_at((struct str){row->key, row->len}, 0) : STR_NONE;
     struct buf scratch = BUF_INIT(BUF_LINE), shown = BUF_INIT(BUF_LINE);
@@ -349,7 +349,7 @@ static void begin_row(struct buf *out, const struct stats_row *row)
 }
 
 /* `part` of the longest bar. */
-static void end_row(struct buf *out, double part)
+static void end_bar(struct buf *out, double part)
 {
     buf_addf(out,
              "<td><svg aria-hidden=\"true\" viewBox=\"0 0 100 10\" preserveAspectRatio=\"none\">"
@@ -382,7 +382,7 @@ static void add_count_table(struct buf *out, const struct stats *s, const char *
         const struct stats_row *row = stats_row_shown(s, i);
         uint64_t size = calls ? row->count.calls : row->count.messages;
 
-        begin_row(out, row);
+        begin_bar(out, row);
         add_number_cell(out, size);
         add_number_cell(out, row->count.sessions);
         if (!calls) {
@@ -390,7 +390,7 @@ static void add_count_table(struct buf *out, const struct stats *s, const char *
             add_number_cell(out, row->count.output);
             add_number_cell(out, row->count.unknown);
         }
-        end_row(out, (double)size / (double)most);
+        end_bar(out, (double)size / (double)most);
     }
     buf_add_c(out, "</tbody>\n</table>\n");
 }
@@ -414,13 +414,13 @@ static void add_cost_table(struct buf *out, const struct stats *s, size_t curren
 
         if (currency >= row->costs.count || c->answers == 0)
             continue;
-        begin_row(out, row);
+        begin_bar(out, row);
         buf_add_c(out, "<td>");
         amount_add_text(out, stats_cost_sum(c));
         buf_add_c(out, "</td>");
         add_number_cell(out, c->answers);
         add_number_cell(out, c->tokens);
-        end_row(out, most > 0 ? stats_row_cost(row, currency) / most : 0);
+        end_bar(out, most > 0 ? stats_row_cost(row, currency) / most : 0);
     }
     buf_add_c(out, "</tbody>\n</table>\n");
     buf_release(&caption);
