@@ -15,6 +15,7 @@
 enum { KEY_REPAIR = OPT_LONG };
 
 static const struct opt options[] = {
+    CHOOSE_LIMIT("print at most N problems and N warnings, or all (10 on a terminal, else all)"),
     {KEY_REPAIR, "repair", OPT_FLAG, NULL, "move bad lines to a quarantine file"},
     {OPT_JSON, "json", OPT_FLAG, NULL, "print findings as JSON lines"},
     {OPT_QUIET, "quiet", OPT_FLAG, NULL, "print problems only: no warnings, no summary"},
@@ -22,9 +23,13 @@ static const struct opt options[] = {
 };
 static const struct program program = {"hist-check", "verify a history", "", OPT_FLAG, options};
 
+#define LIMIT_ON_TERMINAL 10
+
 struct report {
     struct out out;
     bool json, quiet;
+    size_t limit;      /* of each kind */
+    size_t printed[2]; /* problems and warnings */
 };
 
 static void print_report_line(struct report *r, struct buf *line)
@@ -54,8 +59,9 @@ static void print_finding(void *arg, const struct finding *f)
     struct report *r = arg;
     struct buf line = BUF_INIT(8 * BUF_SMALL);
 
-    if (f->warning && r->quiet)
+    if ((f->warning && r->quiet) || r->printed[f->warning] == r->limit)
         return;
+    r->printed[f->warning]++;
     if (r->json) {
         print_json_finding(r, f);
         return;
@@ -73,10 +79,25 @@ static void add_count_words(struct buf *line, uint64_t n, const char *what, cons
     buf_addf(line, "%" PRIu64 " %s%s%s", n, what, n == 1 ? "" : "s", behind);
 }
 
+/* Says how many findings were not printed. */
+static void print_unprinted(struct report *r, uint64_t all, bool warnings)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    if (r->json || (warnings && r->quiet) || all == r->printed[warnings])
+        return;
+    buf_add_c(&line, "and ");
+    add_count_words(&line, all - r->printed[warnings], warnings ? "more warning" : "more problem",
+                    " (-n all prints all)");
+    print_report_line(r, &line);
+}
+
 static void print_summary(struct report *r, const struct check *c)
 {
     struct buf line = BUF_INIT(BUF_SMALL);
 
+    print_unprinted(r, c->problems, false);
+    print_unprinted(r, c->warnings, true);
     if (r->quiet)
         return;
     if (r->json) {
@@ -149,20 +170,22 @@ int main(int argc, char **argv)
     struct opt_parser args;
     struct choice choice = {0};
     struct history *h;
-    struct report report;
+    struct report report = {0};
     struct check check = {.found = print_finding, .arg = &report};
     struct err e = ERR_INIT;
     char *value;
     bool repairs = false, problems;
 
     opt_start(&args, &program, argc, argv);
-    while (opt_next(&args, &value) != 0)
+    while (choose_next(&choice, &args, &value) != 0)
         repairs = true;
-    choice.common = args.common;
     h = choose_open(&choice, &(struct choose_want){.use = CHOOSE_CHANGE, .checked = repairs});
     out_start(&report.out, args.common.color);
     report.json = args.common.json;
     report.quiet = args.common.quiet;
+    report.limit = choice.limit > 0                      ? choice.limit
+                   : report.out.terminal && !report.json ? LIMIT_ON_TERMINAL
+                                                         : SIZE_MAX;
 
     if (check_run(&check, h, &e) < 0)
         die_err(&e);

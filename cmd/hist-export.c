@@ -8,6 +8,7 @@
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/progress.h"
 #include "chathist/cli/session_match.h"
 #include "chathist/cli/show.h"
 #include "chathist/cli/signals.h"
@@ -192,6 +193,23 @@ static void report_kept(void *arg, const char *path)
     r->status = exit_code(ERR_FAILURE);
 }
 
+/* Browsers are slow with a larger page, and do not open one that is much larger. */
+#define PAGE_LARGE ((off_t)50000000)
+
+static void warn_of_size(void *arg, off_t bytes)
+{
+    const struct run *r = arg;
+    struct buf size = BUF_INIT(BUF_SMALL);
+
+    if (bytes < PAGE_LARGE || r->choice.common.quiet || strcmp(r->job.format->name, "html") != 0)
+        return;
+    buf_add_scaled(&size, (uint64_t)bytes, " ");
+    warnf("the page has about %sB, too much for most browsers: --since or -n N takes less, and a "
+          "directory for --output gets a page for each session",
+          buf_c(&size));
+    buf_release(&size);
+}
+
 /* Ends the program if an output would overwrite the history or one of its companions. */
 static void check_output_place(const struct history *h, const char *path, const char *option)
 {
@@ -224,6 +242,8 @@ static int export_one(struct run *r, const struct history *h, bool goes_on)
         (void)choose_in(&r->choice, h);
         r->status = choose_report(&r->choice);
         absent = r->status != 0 && r->choice.filter.sessions.count == 0;
+        if (absent && r->choice.names.count == 0 && !quiet)
+            hintf(false, "--all-sessions exports every session of the history");
     }
     if (!absent)
         result = export_run(job, h, &e);
@@ -313,6 +333,7 @@ int main(int argc, char **argv)
                               .sink = print_bytes,
                               .flush = flush_bytes,
                               .list = list_chosen,
+                              .expect = warn_of_size,
                               .absent = report_absent,
                               .kept = report_kept}};
     struct export_job *job = &run.job;
@@ -331,7 +352,7 @@ int main(int argc, char **argv)
     run.to = (struct export_stdout){&out, job->format->json};
     job->named = &c->filter.sessions;
     if (!args.common.quiet && !out.terminal && progress_possible())
-        job->tick = progress_work;
+        job->work = progress_work;
     status = c->all ? export_all(&run) : export_one(&run, choose_home(c), false);
 
     choose_release(c);

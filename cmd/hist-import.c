@@ -17,6 +17,7 @@
 #include "chathist/cli/import_cache.h"
 #include "chathist/cli/import_files.h"
 #include "chathist/cli/import_place.h"
+#include "chathist/cli/progress.h"
 #include "chathist/cli/start.h"
 #include "chathist/convert/import.h"
 #include "chathist/convert/import_script.h"
@@ -63,6 +64,7 @@ struct run {
     struct import_cache *cache; /* of what scans have read; NULL: it is not used */
     bool some;                  /* a file was read */
     uint64_t imported, bad;
+    uint64_t done, size;     /* the bytes of the files that were read, and of all; 0: unknown */
     struct hash_map formats; /* of the files with new messages */
     int status;
 };
@@ -76,12 +78,12 @@ static void print_listed(void *arg, struct str line)
     out_json_line(&r->out, line);
 }
 
-static void show_progress(void *arg)
+static void show_progress(void *arg, uint64_t bytes)
 {
     const struct run *r = arg;
 
     if (r->progress)
-        progress_work();
+        progress_work(&(struct task){"import", NULL, r->done + bytes, r->size});
 }
 
 static void report_failure(void *arg, struct err *e)
@@ -117,7 +119,6 @@ static void report_done(void *arg, const struct import_result *of)
     /* Of a file whose sessions were placed, there is a result for each history. */
     bool some = of->history || c->bad > 0;
 
-    progress_end();
     if (r->options.dry_run && !r->json && of->history && !r->hint)
         print_file_result(r, of);
     if (r->verbose && some)
@@ -155,8 +156,10 @@ static void import_one(struct run *r, const struct import_file *file)
     uint64_t bad = r->bad;
     int result;
 
-    if (r->cache && import_cache_knows(r->cache, file))
+    if (r->cache && import_cache_knows(r->cache, file)) {
+        r->size -= (uint64_t)file->stamp.size;
         return;
+    }
     import_places_begin(&r->places);
     result = import_file(r->import, file->path, r->format, &e);
     if (result < 0)
@@ -165,6 +168,7 @@ static void import_one(struct run *r, const struct import_file *file)
         report_unknown(r, file, &e);
     else
         r->some = true;
+    r->done += (uint64_t)file->stamp.size;
     if (r->cache && result >= 0 && r->bad == bad)
         import_cache_add(r->cache, file);
 }
@@ -212,6 +216,8 @@ static void find_files(struct run *r, char **names, size_t count)
     for (size_t i = 0; i < count; i++)
         import_files_add(&r->files, names[i]);
     import_files_sort(&r->files);
+    for (size_t i = 0; i < r->files.count; i++)
+        r->size += (uint64_t)r->files.at[i].stamp.size;
 }
 
 /* ---- the histories ---- */

@@ -1,6 +1,7 @@
 /* hist-sessions - list sessions, the last used first. */
 #include <stdint.h>
 
+#include "chathist/base/path.h"
 #include "chathist/base/utf8.h"
 #include "chathist/cli/brief.h"
 #include "chathist/cli/choose.h"
@@ -14,7 +15,14 @@
 #include "chathist/history/message.h"
 
 #define LIMIT_ON_TERMINAL 50
-#define NAME_COLUMNS ((size_t)24)
+/* The columns of a terminal: those of the headings of an id and of the name of a history, those that
+ * both get in any case if they need them, and those of the time, the number, the gaps and a short
+ * title. */
+#define ID_LEAST (sizeof "session" - 1)
+#define NAME_LEAST (sizeof "repository" - 1)
+#define ID_COLUMNS ((size_t)26)
+#define NAME_COLUMNS ((size_t)12)
+#define OTHER_COLUMNS ((size_t)47)
 /* In the order of enum rows_by. */
 #define SORT_KEYS "last|created|count|size|title"
 
@@ -30,6 +38,7 @@ static const struct opt options[] = {
     {KEY_REVERSE, "reverse", OPT_FLAG, NULL, "the other way round: the oldest, the shortest, ..."},
     CHOOSE_HISTORIES,
     CHOOSE_REMOTE,
+    CHOOSE_PAGER,
     BRIEF_OPTIONS,
     {OPT_JSON, "json", OPT_FLAG, NULL, "print summaries as JSON lines"},
     {0, NULL, OPT_FLAG, NULL, NULL},
@@ -37,22 +46,59 @@ static const struct opt options[] = {
 static const struct program program = {"hist-sessions", "list sessions, the last used first", "",
                                        OPT_FLAG, options};
 
-/* Returns the columns of the longest name of a history, at most NAME_COLUMNS. */
-static size_t name_width(const struct choice *c)
+/* Sets the name of a history, or if `brief`, the last part of it. */
+static void set_shown_name(struct buf *name, const struct history *h, bool brief)
 {
-    struct buf name = BUF_INIT(BUF_SMALL);
-    size_t width = 0;
+    buf_clear(name);
+    history_name_add(name, h);
+    if (brief)
+        buf_consume(name, (size_t)(path_base(buf_c(name)) - buf_c(name)));
+}
 
-    for (size_t i = 0; i < c->histories.count; i++) {
-        size_t columns;
+static void widen(size_t *width, const struct buf *text)
+{
+    size_t columns = wide_columns(buf_str(text));
 
-        buf_clear(&name);
-        history_name_add(&name, &c->histories.at[i]);
-        columns = wide_columns(buf_str(&name));
-        width = columns > width ? columns : width;
+    if (columns > *width)
+        *width = columns;
+}
+
+/* Chooses the columns of the first `limit` rows on a terminal. *brief is set if whole names of
+ * histories leave no room for titles. */
+static struct list_form choose_columns(const struct out *out, const struct choice *c,
+                                       const struct session_rows *rows, size_t limit, bool *brief)
+{
+    struct list_form form = {.json = c->common.json};
+    struct buf text = BUF_INIT(8 * BUF_LINE);
+    size_t most = out->columns / 3 > ID_COLUMNS ? out->columns / 3 : ID_COLUMNS, last = 0, room;
+
+    *brief = false;
+    for (size_t i = 0; out->terminal && i < rows->count && i < limit; i++) {
+        const struct history *h = &c->histories.at[rows->at[i].history];
+
+        buf_clear(&text);
+        list_add_id(&text, rows->at[i].session->id);
+        widen(&form.id_width, &text);
+        if (!choose_many(c))
+            continue;
+        set_shown_name(&text, h, false);
+        widen(&form.name_width, &text);
+        set_shown_name(&text, h, true);
+        widen(&last, &text);
     }
-    buf_release(&name);
-    return width < NAME_COLUMNS ? width : NAME_COLUMNS;
+    buf_release(&text);
+    form.id_width = form.id_width > most       ? most
+                    : form.id_width < ID_LEAST ? ID_LEAST
+                                               : form.id_width;
+    room = form.id_width + OTHER_COLUMNS + NAME_COLUMNS;
+    room = out->columns > room ? out->columns - room + NAME_COLUMNS : NAME_COLUMNS;
+    if (form.name_width > room) {
+        *brief = true;
+        form.name_width = last < room ? last : room;
+    }
+    if (form.name_width > 0 && form.name_width < NAME_LEAST)
+        form.name_width = NAME_LEAST;
+    return form;
 }
 
 /* Returns a text without the word that it was cut in, if it has as many code points as are kept: a
@@ -90,7 +136,8 @@ static void print_summary(struct out *out, const struct session *s, struct list_
 static void print_rows(struct out *out, const struct choice *c, const struct session_rows *rows,
                        struct brief *brief, size_t limit)
 {
-    struct list_form form = {.json = c->common.json, .name_width = name_width(c)};
+    bool names_brief;
+    struct list_form form = choose_columns(out, c, rows, limit, &names_brief);
     struct buf name = BUF_INIT(BUF_SMALL);
     size_t printed = 0;
 
@@ -98,16 +145,17 @@ static void print_rows(struct out *out, const struct choice *c, const struct ses
         const struct history *h = &c->histories.at[rows->at[i].history];
 
         if (choose_many(c)) {
-            buf_clear(&name);
-            history_name_add(&name, h);
+            set_shown_name(&name, h, names_brief);
             form.history = h->path;
             form.name = buf_c(&name);
         }
         /* The database has only what the user stored. */
         if (!brief_wants(brief, c->remote ? NULL : h, rows->at[i].session->id))
             continue;
-        if (printed++ == limit)
+        if (printed == limit)
             break;
+        if (printed++ == 0 && out->terminal && !form.json && !brief_changes(brief))
+            list_heading(out, &form);
         print_summary(out, rows->at[i].session, &form, brief);
     }
     brief_end(brief, out);
@@ -142,6 +190,8 @@ int main(int argc, char **argv)
     brief_settle(&brief, args.common.json, false);
     brief.config = &choice.config;
     out_start(&out, args.common.color);
+    if (!choice.unpaged)
+        out_page(&out);
     limit = choice.limit > 0 ? choice.limit : out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
     rows.limit = brief.own || brief.except ? SIZE_MAX : limit;
     if (session_rows_load(&rows, &choice, &e) < 0)

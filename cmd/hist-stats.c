@@ -1,11 +1,17 @@
 /* hist-stats - count messages, tokens and costs. */
 #include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
 
+#include "chathist/base/file.h"
+#include "chathist/base/file_replace.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/progress.h"
 #include "chathist/cli/start.h"
 #include "chathist/cli/stats_output.h"
+#include "chathist/cli/stats_overview.h"
 
 enum { KEY_BY = OPT_LONG, KEY_NEWEST, KEY_COST, KEY_PRICES };
 
@@ -13,7 +19,11 @@ enum { KEY_BY = OPT_LONG, KEY_NEWEST, KEY_COST, KEY_PRICES };
 #define GROUPS "day|week|month|model|provider|role|tool|session|from|repo"
 
 static const struct opt options[] = {
-    {KEY_BY, "by", OPT_CHOICES, GROUPS, "count by these, separated by commas (day)"},
+    {KEY_BY, "by", OPT_CHOICES, GROUPS,
+     "count by these, separated by commas (day, on a terminal also model and tool)"},
+    {'f', "format", OPT_CHOICE, "text|html",
+     "html: a page with plots by day, model, tool and cost"},
+    {'o', "output", OPT_FILE, "FILE", "write the page to this file"},
     {KEY_COST, "cost", OPT_FLAG, NULL, "what the answers cost, instead of messages and tokens"},
     {KEY_PRICES, "prices", OPT_FILE, "FILE",
      "like --cost, with the prices of this file, which may be LiteLLM's"},
@@ -42,6 +52,17 @@ static void count_history(struct stats *s, struct choice *c, const struct histor
     buf_release(&name);
 }
 
+static uint64_t size_of(const struct histories *all)
+{
+    uint64_t sum = 0;
+    struct stat st;
+
+    for (size_t i = 0; i < all->count; i++)
+        if (file_stat(all->at[i].dir_fd, all->at[i].path, &st) == 0)
+            sum += (uint64_t)st.st_size;
+    return sum;
+}
+
 /* Groups by the words, which may not be repeated. */
 static void group(struct stats *s, const char *words, bool cost)
 {
@@ -60,52 +81,115 @@ static void group(struct stats *s, const char *words, bool cost)
         die_usage("--cost counts answers, and --by tool counts calls");
 }
 
+/* What the user wants. */
+struct wish {
+    const char *by, *output, *prices_file;
+    bool cost, html;
+    size_t newest;
+};
+
+static void parse_wish(struct wish *w, struct choice *c, struct opt_parser *args)
+{
+    char *value;
+    int key;
+
+    *w = (struct wish){.newest = SIZE_MAX};
+    while ((key = choose_next(c, args, &value)) != 0) {
+        if (key == KEY_BY)
+            w->by = value;
+        else if (key == KEY_COST)
+            w->cost = true;
+        else if (key == KEY_PRICES)
+            w->prices_file = value;
+        else if (key == 'f')
+            w->html = strcmp(value, "html") == 0;
+        else if (key == 'o')
+            w->output = strcmp(value, "-") == 0 ? NULL : value;
+        else
+            w->newest = opt_count("--newest", value);
+    }
+    if (w->html && (w->by || w->cost || c->common.json))
+        die_usage("a page has all plots: -f html goes with none of --by, --cost and --json");
+    if (w->output && !w->html)
+        die_usage("--output is for a page: give -f html");
+}
+
+/* Prints the page, or writes it to the file. */
+static void put_page(struct out *out, const struct stats_overview *v, const struct choice *c,
+                     const char *file)
+{
+    const char *why = file ? history_file_of(&c->histories.at[0], file) : NULL;
+    struct buf html = BUF_INIT(SIZE_MAX);
+    struct err e = ERR_INIT;
+
+    if (why)
+        die_usage("--output: '%s' %s", file, why);
+    stats_overview_add_html(&html, v);
+    if (!file)
+        out_raw(out, buf_str(&html));
+    else if (file_replace(file, buf_str(&html), &e) < 0)
+        die_err(&e);
+    buf_release(&html);
+}
+
 int main(int argc, char **argv)
 {
     struct prices prices = PRICES_INIT;
-    const char *file = NULL, *by = "day";
-    bool cost = false;
+    struct stats_overview view;
     struct choice choice = {0};
     struct opt_parser args;
-    struct stats stats;
     struct err e = ERR_INIT;
+    struct wish wish;
     struct out out;
-    char *value;
-    size_t newest = SIZE_MAX;
-    int key, status;
+    bool overview, costs;
+    int status;
 
     opt_start(&args, &program, argc, argv);
-    while ((key = choose_next(&choice, &args, &value)) != 0) {
-        if (key == KEY_BY)
-            by = value;
-        else if (key == KEY_COST)
-            cost = true;
-        else if (key == KEY_PRICES)
-            cost = (file = value) != NULL;
-        else
-            newest = opt_count("--newest", value);
-    }
-    stats_init(&stats);
-    group(&stats, by, cost);
-    choose_open(&choice, &(struct choose_want){.reach = CHOOSE_BESIDE});
-    if (cost && config_prices(&choice.config, file, &prices, &e) < 0)
-        die_err(&e);
+    parse_wish(&wish, &choice, &args);
     out_start(&out, args.common.color);
-    if (!choice.unpaged)
+    costs = wish.cost || wish.prices_file;
+    overview = wish.html || (out.terminal && !wish.by && !costs && !args.common.json);
+    stats_init(&view.days);
+    stats_init(&view.models);
+    stats_init(&view.tools);
+    group(&view.days, wish.by ? wish.by : "day", costs && !overview);
+    if (overview) {
+        group(&view.models, "model", false);
+        group(&view.tools, "tool", false);
+        view.days.also = &view.models;
+        view.models.also = &view.tools;
+    }
+    choose_open(&choice, &(struct choose_want){.reach = CHOOSE_BESIDE});
+    if ((overview || costs) && config_prices(&choice.config, wish.prices_file, &prices, &e) < 0)
+        die_err(&e);
+    if (!choice.unpaged && !wish.html)
         out_page(&out);
 
-    stats.several = choice.histories.count > 1;
-    stats.prices = cost ? &prices : NULL;
+    progress_parts(STATS_TASK, size_of(&choice.histories));
+    view.days.several = choice.histories.count > 1;
+    view.limit = choice.limit;
+    if (overview)
+        view.models.prices = &prices;
+    else if (costs)
+        view.days.prices = &prices;
     for (size_t i = 0; i < choice.histories.count; i++)
-        count_history(&stats, &choice, &choice.histories.at[i], newest);
+        count_history(&view.days, &choice, &choice.histories.at[i], wish.newest);
     status = choose_report(&choice);
-    if (stats.total.messages == 0)
+    if (view.days.total.messages == 0)
         choose_hint_others(&choice);
-    stats_sort(&stats);
-    if (stats.total.messages > 0 || status == 0)
-        stats_print(&out, &stats, &choice);
+    stats_sort(&view.days);
+    stats_sort(&view.models);
+    stats_sort(&view.tools);
+    if (wish.html)
+        put_page(&out, &view, &choice, wish.output);
+    else if (overview && (view.days.total.messages > 0 || status == 0))
+        stats_overview_print(&out, &view);
+    else if (view.days.total.messages > 0 || status == 0)
+        stats_print(&out, &view.days, &choice);
 
-    stats_release(&stats);
+    stats_release(&view.days);
+    stats_release(&view.models);
+    stats_release(&view.tools);
     prices_release(&prices);
     choose_release(&choice);
     return out_close(&out, status);

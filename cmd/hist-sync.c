@@ -15,6 +15,7 @@
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/progress.h"
 #include "chathist/sync/postgres.h"
 #include "chathist/sync/sync.h"
 
@@ -187,7 +188,7 @@ static int sync_at_place(struct sync_job *job, struct err *e)
     return sync_ssh(job, e);
 }
 
-static void set_sync(struct run *r, struct history *h)
+static void prepare_history(struct run *r, struct history *h)
 {
     struct err e = ERR_INIT;
 
@@ -195,6 +196,7 @@ static void set_sync(struct run *r, struct history *h)
         (!r->accept && r->choice.config.value[SETTING_ACCEPT_DELETIONS] &&
          config_switch(&r->choice.config, SETTING_ACCEPT_DELETIONS, &r->accept, &e) < 0))
         die_err(&e);
+    h->work = !r->quiet && !r->serve && progress_possible() ? progress_work : NULL;
 }
 
 /* Has the machine that is to be removed a copy of this history? */
@@ -216,7 +218,7 @@ static void sync_one(struct run *r, struct history *h)
                            .pull = !is_verb(r, "push"),
                            .retire = r->retire};
 
-    set_sync(r, h);
+    prepare_history(r, h);
     job.options =
         (struct merge_options){.dry_run = r->dry_run,
                                .mark = sync_is_postgres(r->place) ? "the database" : r->place,
@@ -293,7 +295,7 @@ static void serve(struct run *r, struct history *h)
         buf_addf(&line, "X %s\n", err_text(&e));
         out_raw(&r->out, buf_str(&line));
     } else {
-        set_sync(r, job.history);
+        prepare_history(r, job.history);
         job.options.accept_deletions = r->accept;
         (void)sync_serve(&job, STDIN_FILENO, STDOUT_FILENO, &e);
         print_refused(r, &job);

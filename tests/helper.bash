@@ -345,9 +345,9 @@ stderr_matches() {
     for regex; do grep -aqE -e "$regex" "$ERR" || fail "stderr: no line matches: $regex" || return 1; done
 }
 
-# turned_and_gone: a sign turned on the terminal, and the last that is there of it takes it away.
-turned_and_gone() {
-    stdout_matches $'\r[|/-]' || return 1
+# progress_and_gone NAME: a line said how far this task is, and the last that is there of it takes it away.
+progress_and_gone() {
+    stdout_matches $'\r'"$1 ([0-9]+ s|[0-9]+ % of [0-9.]+ ([kM]B|bytes))" || return 1
     [[ $(tail -c 4 "$OUT") == $'\r\e[K' ]] || fail 'it is still there'
 }
 

@@ -248,6 +248,28 @@ void buf_add_number(struct buf *b, uint64_t n)
     buf_add(b, p, (size_t)(end - p));
 }
 
+void buf_add_scaled(struct buf *b, uint64_t n, const char *gap)
+{
+    const char *prefix = "kMGTPE";
+    uint64_t unit = 1, rounded = n;
+
+    while (rounded / unit >= 1000) {
+        uint64_t half;
+
+        unit *= 1000;
+        half = n / unit < 100 ? unit / 20 : unit / 2;
+        rounded = n > UINT64_MAX - half ? n : n + half;
+    }
+    buf_add_number(b, rounded / unit);
+    if (unit > 1 && rounded / unit < 100)
+        buf_addf(b, ".%d", (int)(rounded % unit / (unit / 10)));
+    buf_add_c(b, gap);
+    for (; unit > 1000; unit /= 1000)
+        prefix++;
+    if (unit > 1)
+        buf_add_byte(b, *prefix);
+}
+
 void buf_addf(struct buf *b, const char *fmt, ...)
 {
     va_list ap;

@@ -9,6 +9,7 @@
 #include "chathist/chat/tools.h"
 #include "chathist/cli/choose_session.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/progress.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/store.h"

@@ -12,6 +12,7 @@
 #include "chathist/terminal/markdown_layout.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
+#include "chathist/cli/progress.h"
 #include "chathist/cli/wide.h"
 
 /* The maximum width of a line without a terminal. */

@@ -15,6 +15,7 @@
 #include "chathist/base/system.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/progress.h"
 #include "chathist/cli/start.h"
 #include "chathist/history/session.h"
 #include "chathist/history/store.h"
@@ -233,21 +234,13 @@ static void tell_unmarked(const char *why)
     warnf("the next program cannot know that this session is yours: %s", why);
 }
 
-static void show_percent(int percent)
-{
-    if (percent >= 0)
-        progress_part(percent);
-    else
-        progress_end();
-}
-
 int choose_prepare(const struct choice *c, struct history *h, struct err *e)
 {
     bool quiet = c->common.quiet;
 
     h->tell = quiet ? NULL : tell_wait;
     h->on_unmarked = quiet ? NULL : tell_unmarked;
-    h->work = !quiet && progress_possible() ? show_percent : NULL;
+    h->work = !quiet && progress_possible() ? progress_work : NULL;
     return config_switch(&c->config, SETTING_FSYNC, &h->sync, e);
 }
 

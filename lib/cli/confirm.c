@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "chathist/base/file.h"
+#include "chathist/cli/progress.h"
 
 int confirm_open(void)
 {
     int tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
 
+    progress_end();
     if (tty >= 0)
         tcflush(tty, TCIFLUSH);
     return tty;

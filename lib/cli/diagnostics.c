@@ -13,15 +13,13 @@
 #include "chathist/base/buf.h"
 #include "chathist/base/file.h"
 #include "chathist/base/memory.h"
-#include "chathist/base/time.h"
 #include "chathist/base/utf8.h"
+#include "chathist/cli/progress.h"
 
 static char tool[64] = PROGRAM_PREFIX "chathist"; /* the name before each message */
 static bool has_many_codes;
 static die_fn *last_words;
 static void *last_words_arg;
-
-static void erase_spinner(void);
 
 /* One write, so that messages of several programs on one terminal are not mixed. */
 static void write_message(const char *before, struct str text)
@@ -31,7 +29,7 @@ static void write_message(const char *before, struct str text)
     buf_addf(&line, "%s%s", before, *before ? ": " : "");
     vis_add_line(&line, text, true);
     buf_add_byte(&line, '\n');
-    erase_spinner();
+    progress_erase();
     /* An error of stderr cannot be reported. */
     if (file_write_all(STDERR_FILENO, line.data, line.len) < 0)
         errno = 0;
@@ -212,6 +210,7 @@ void die_signal(int signo)
     struct sigaction act = {.sa_handler = SIG_DFL};
     sigset_t set;
 
+    progress_erase();
     sigemptyset(&act.sa_mask);
     sigaction(signo, &act, NULL);
     sigemptyset(&set);
@@ -219,92 +218,4 @@ void die_signal(int signo)
     sigprocmask(SIG_UNBLOCK, &set, NULL);
     raise(signo);
     _exit(128 + signo);
-}
-
-/* ---- progress ---- */
-
-/* Milliseconds until the spinner appears, and until it shows seconds. */
-#define SHOWN_AFTER 400
-#define WORK_SHOWN_AFTER 1000
-#define SECONDS_AFTER 3000
-/* Milliseconds between two changes. */
-#define STEP 100
-
-static int64_t since; /* time_ticks of the beginning; 0: no spinner is needed */
-static int64_t drawn; /* time_ticks of the last change */
-static unsigned turns;
-static bool visible;
-
-bool progress_possible(void)
-{
-    const char *term = getenv("TERM");
-
-    return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0 &&
-           tcgetpgrp(STDERR_FILENO) == getpgrp();
-}
-
-static void write_spinner(struct str text)
-{
-    /* An error of stderr cannot be reported. */
-    if (file_write_all(STDERR_FILENO, text.p, text.n) < 0)
-        errno = 0;
-}
-
-/* `percent` is -1 if the part that is done is unknown, and `name` is NULL if the work has none. */
-static void show_spinner(int64_t shown_after, int percent, const char *name)
-{
-    int64_t now = time_ticks();
-    struct buf text = BUF_INIT(BUF_SMALL);
-
-    if (since == 0)
-        since = now;
-    if (now - since < shown_after || now - drawn < STEP)
-        return;
-    drawn = now;
-    buf_addf(&text, "\r%c", "|/-\\"[turns++ % 4]);
-    if (name)
-        buf_addf(&text, " %s", name);
-    if (percent >= 0)
-        buf_addf(&text, " %d %%", percent);
-    else if (name || now - since >= SECONDS_AFTER)
-        buf_addf(&text, " %" PRId64 " s", (now - since) / 1000);
-    if (name)
-        buf_add_c(&text, "\033[K");
-    write_spinner(buf_str(&text));
-    buf_release(&text);
-    visible = true;
-}
-
-void progress_turn(void)
-{
-    show_spinner(SHOWN_AFTER, -1, NULL);
-}
-
-void progress_tool(const char *name, int64_t began)
-{
-    since = began;
-    show_spinner(SHOWN_AFTER, -1, name);
-}
-
-void progress_work(void)
-{
-    show_spinner(WORK_SHOWN_AFTER, -1, NULL);
-}
-
-void progress_part(int percent)
-{
-    show_spinner(WORK_SHOWN_AFTER, percent, NULL);
-}
-
-static void erase_spinner(void)
-{
-    if (visible)
-        write_spinner(STR("\r\033[K"));
-    visible = false;
-}
-
-void progress_end(void)
-{
-    erase_spinner();
-    since = 0;
 }

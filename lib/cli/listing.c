@@ -9,6 +9,9 @@
 #include "chathist/cli/wide.h"
 #include "chathist/history/message.h"
 
+/* The columns of a local time. */
+#define TIME_COLUMNS 16
+
 static bool reads_back(struct str id)
 {
     bool safe = id.n > 0 && id.p[0] != '"' && id.p[0] != ' ' && id.p[id.n - 1] != ' ' &&
@@ -37,15 +40,31 @@ void list_add_id(struct buf *line, struct str id)
     buf_release(&json);
 }
 
-/* Prints the id in its colour. Returns its length. */
-static size_t print_id(struct out *out, const struct session *s, struct buf *scratch)
+/* Adds a text in exactly this number of columns. */
+static void add_column(struct buf *line, struct str text, size_t columns)
 {
+    size_t used = wide_columns(text);
+
+    wide_add_fitted(line, text, columns);
+    for (; used < columns; used++)
+        buf_add_byte(line, ' ');
+}
+
+/* Prints the id in its colour, in this number of columns unless that is 0. Returns its columns. */
+static size_t print_id(struct out *out, const struct session *s, struct buf *scratch,
+                       size_t columns)
+{
+    struct buf column = BUF_INIT(8 * BUF_LINE);
+
     buf_clear(scratch);
     list_add_id(scratch, s->id);
+    add_column(&column, buf_str(scratch), columns > 0 ? columns : wide_columns(buf_str(scratch)));
     out_style(out, STYLE_ID);
-    out_raw(out, buf_str(scratch));
+    out_raw(out, buf_str(&column));
     out_style(out, STYLE_NONE);
-    return scratch->len;
+    columns = wide_columns(buf_str(&column));
+    buf_release(&column);
+    return columns;
 }
 
 /* Prints `id TAB last-used TAB count TAB label`, and `TAB history`. */
@@ -54,7 +73,7 @@ static void print_fields_of(struct out *out, const struct session *s, const char
     struct buf line = BUF_INIT(8 * BUF_LINE);
 
     buf_room(&line, 4 * MESSAGE_PREVIEW);
-    print_id(out, s, &line);
+    print_id(out, s, &line, 0);
     buf_clear(&line);
     buf_add_byte(&line, '\t');
     vis_add_line(&line, s->last_used, false);
@@ -76,7 +95,7 @@ static void print_columns(struct out *out, const struct session *s, const struct
 {
     struct buf middle = BUF_INIT(8 * BUF_LINE), label = BUF_INIT(BUF_SMALL),
                name = BUF_INIT(BUF_SMALL);
-    size_t used = print_id(out, s, &middle);
+    size_t used = print_id(out, s, &middle, form->id_width);
     int64_t us;
 
     buf_set(&middle, STR("  "));
@@ -84,21 +103,41 @@ static void print_columns(struct out *out, const struct session *s, const struct
         time_add_local(&middle, us);
     else
         vis_add_line(&middle, s->last_used, true);
-    buf_addf(&middle, "  %4" PRIu64 "  ", s->count);
-    used += middle.len + (form->name ? form->name_width + 2 : 0);
+    while (middle.len < 2 + TIME_COLUMNS)
+        buf_add_byte(&middle, ' ');
+    buf_addf(&middle, "  %5" PRIu64 "  ", s->count);
     if (form->name) {
         vis_add_line(&name, str_of(form->name), true);
         wide_add_end(&middle, buf_str(&name), form->name_width);
         buf_add_c(&middle, "  ");
     }
-    out_raw(out, buf_str(&middle));
+    out_raw(out, utf8_fit(buf_str(&middle), out->columns > used ? out->columns - used : 0));
+    used += wide_columns(buf_str(&middle));
     buf_add_c(&label, s->came ? "(came with the repository) " : "");
     vis_add_line(&label, session_label(s), true);
-    out_raw(out, utf8_fit(buf_str(&label), out->columns > used ? out->columns - used : 1));
+    out_raw(out, utf8_fit(buf_str(&label), out->columns > used ? out->columns - used : 0));
     out_byte(out, '\n');
     buf_release(&middle);
     buf_release(&label);
     buf_release(&name);
+}
+
+void list_heading(struct out *out, const struct list_form *form)
+{
+    struct buf line = BUF_INIT(BUF_SMALL);
+
+    add_column(&line, STR("session"), form->id_width);
+    buf_add_c(&line, "  last used         count  ");
+    if (form->name_width > 0) {
+        add_column(&line, STR("repository"), form->name_width);
+        buf_add_c(&line, "  ");
+    }
+    buf_add_c(&line, "title");
+    out_style(out, STYLE_DIM);
+    out_raw(out, utf8_fit(buf_str(&line), out->columns));
+    out_style(out, STYLE_NONE);
+    out_byte(out, '\n');
+    buf_release(&line);
 }
 
 void list_add_json(struct buf *line, const struct session *s, const char *history)

@@ -19,6 +19,7 @@
 #include "chathist/base/process.h"
 #include "chathist/cli/config.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/progress.h"
 
 /* Exit statuses of a shell whose command cannot be run, or is not found. */
 #define NOT_RUN 126
@@ -348,6 +349,8 @@ static bool should_write(struct out *o)
 
 static void write_rest(struct out *o, struct str rest)
 {
+    if (o->terminal && rest.n > 0)
+        progress_erase();
     while (rest.n > 0 && o->error == 0) {
         ssize_t n = write_some(o, rest);
 
@@ -451,6 +454,7 @@ int out_close(struct out *o, int status)
 {
     int failed;
 
+    progress_end();
     out_page_end(o);
     failed = out_flush(o);
     buf_release(&o->scratch);

@@ -91,6 +91,8 @@ static int mark_filtered(const struct filter *wanted, const struct session_list 
 
     if (scan_open(&scan, h->dir_fd, h->path, e) < 0)
         return -1;
+    scan.work = h->work;
+    scan.task = "select";
     while ((result = scan_message(&scan, &m, NULL, e)) > 0)
         if (filter_match(wanted, &m))
             hash_map_add(&passed, m.session_id);

@@ -10,6 +10,9 @@
 #include "chathist/cli/listing.h"
 #include "chathist/cli/wide.h"
 
+/* From here on a terminal shows a rounded number. */
+#define FIGURE_LONG 100000
+
 /* ---- records ---- */
 
 /* The records to print. On a terminal the first one is the heading, and rows have bars. */
@@ -68,15 +71,29 @@ static void add_row_key(struct report *r, const struct out *o, const struct stat
     buf_release(&scratch);
 }
 
+void stats_add_figure(struct buf *out, const struct out *o, uint64_t n)
+{
+    if (o->terminal && n >= FIGURE_LONG)
+        buf_add_scaled(out, n, "");
+    else
+        buf_add_number(out, n);
+}
+
+static void add_figure_field(struct report *r, const struct out *o, uint64_t n)
+{
+    buf_add_byte(&r->text, '\t');
+    stats_add_figure(&r->text, o, n);
+}
+
 /* By tool, calls are counted; that is the only key then. */
-static bool counts_calls(const struct stats *s)
+bool stats_counts_calls(const struct stats *s)
 {
     return s->rows.by[0] == STATS_TOOL;
 }
 
 static uint64_t bar_size(const struct stats *s, const struct stats_count *n)
 {
-    return counts_calls(s) ? n->calls : n->messages;
+    return stats_counts_calls(s) ? n->calls : n->messages;
 }
 
 /* Adds `key TAB messages TAB sessions TAB input TAB output TAB unknown`; of tools `key TAB calls
@@ -87,39 +104,67 @@ static void add_count_row(struct report *r, const struct out *o, const struct st
     const struct stats_count *n = row ? &row->count : &s->total;
 
     add_row_key(r, o, s, row);
-    buf_addf(&r->text, "\t%" PRIu64 "\t%" PRIu64, bar_size(s, n), n->sessions);
-    if (!counts_calls(s))
-        buf_addf(&r->text, "\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu64, n->input, n->output, n->unknown);
+    add_figure_field(r, o, bar_size(s, n));
+    add_figure_field(r, o, n->sessions);
+    if (!stats_counts_calls(s)) {
+        add_figure_field(r, o, n->input);
+        add_figure_field(r, o, n->output);
+        add_figure_field(r, o, n->unknown);
+    }
     end_record(r, bar);
 }
 
-static void add_counts(struct report *r, const struct out *o, const struct stats *s,
-                       const struct stats_row *at, size_t count)
+/* Returns the i-th row to print: with `newest_first` the last one with a time is the first. */
+static const struct stats_row *nth_row(const struct stats_row *at, size_t count, bool newest_first,
+                                       size_t i)
 {
+    size_t timed = count > 0 && !at[count - 1].key ? count - 1 : count;
+
+    return !newest_first || i >= timed ? &at[i] : &at[timed - 1 - i];
+}
+
+const struct stats_row *stats_row_shown(const struct stats *s, size_t i)
+{
+    return nth_row(s->rows.at, s->rows.count, stats_is_time(s->rows.by[0]), i);
+}
+
+static void add_counts(struct report *r, const struct out *o, const struct stats *s,
+                       const struct stats_row *at, size_t count, bool totals)
+{
+    bool turned = o->terminal && stats_is_time(s->rows.by[0]);
     uint64_t most = 1;
 
     for (size_t i = 0; i < count; i++)
         most = bar_size(s, &at[i].count) > most ? bar_size(s, &at[i].count) : most;
     if (o->terminal)
         add_heading(r, o, s,
-                    counts_calls(s) ? "calls\tsessions"
-                                    : "messages\tsessions\ttokens in\tout\tunknown");
-    add_count_row(r, o, s, NULL, 0);
-    for (size_t i = 0; i < count; i++)
-        add_count_row(r, o, s, &at[i], (double)bar_size(s, &at[i].count) / (double)most);
+                    stats_counts_calls(s) ? "calls\tsessions"
+                                          : "messages\tsessions\ttokens in\tout\tunreported");
+    if (totals)
+        add_count_row(r, o, s, NULL, 0);
+    for (size_t i = 0; i < count; i++) {
+        const struct stats_row *row = nth_row(at, count, turned, i);
+
+        add_count_row(r, o, s, row, (double)bar_size(s, &row->count) / (double)most);
+    }
 }
 
-/* For the length of a bar only. */
 static double rounded(struct amount a)
 {
     return (double)a.whole + (double)a.part / AMOUNT_UNIT;
 }
 
+double stats_row_cost(const struct stats_row *row, size_t currency)
+{
+    return currency < row->costs.count ? rounded(stats_cost_sum(&row->costs.at[currency])) : 0;
+}
+
 /* Adds `key TAB currency TAB cost TAB reported TAB computed TAB answers TAB tokens`, a line for
  * each currency; the one of the currency `unknown`, without amounts, is the last. `highest` has the
- * cost of the longest bar in each currency, or is NULL. */
+ * cost of the longest bar in each currency, or is NULL. With `brief` only the rounded costs that are
+ * known: `key TAB currency TAB cost TAB answers`. */
 static void add_cost(struct report *r, const struct out *o, const struct stats *s,
-                     const struct stats_row *row, const double *highest)
+                     const struct stats_row *row, const double *highest, bool brief)
 {
     const struct stats_costs *costs = row ? &row->costs : &s->total_costs;
 
@@ -128,11 +173,15 @@ static void add_cost(struct report *r, const struct out *o, const struct stats *
         const struct stats_cost *c = &costs->at[i];
         struct amount sum = stats_cost_sum(c);
 
-        if (c->answers == 0)
+        if (c->answers == 0 || (brief && i == PRICES_UNKNOWN))
             continue;
         add_row_key(r, o, s, row);
         buf_addf(&r->text, "\t%s\t", prices_currency(s->prices, i));
-        if (i == PRICES_UNKNOWN) {
+        if (brief && rounded(sum) >= 0.01) {
+            buf_addf(&r->text, "%.2f", rounded(sum));
+        } else if (brief) {
+            amount_add_text(&r->text, sum);
+        } else if (i == PRICES_UNKNOWN) {
             buf_add_c(&r->text, "-\t-\t-");
         } else {
             amount_add_text(&r->text, sum);
@@ -141,33 +190,38 @@ static void add_cost(struct report *r, const struct out *o, const struct stats *
             buf_add_byte(&r->text, '\t');
             amount_add_text(&r->text, c->computed);
         }
-        buf_addf(&r->text, "\t%" PRIu64 "\t%" PRIu64, c->answers, c->tokens);
+        add_figure_field(r, o, c->answers);
+        if (!brief)
+            add_figure_field(r, o, c->tokens);
         end_record(r, highest && highest[i] > 0 ? rounded(sum) / highest[i] : 0);
     }
 }
 
 /* Each currency has its own longest bar. */
 static void add_costs(struct report *r, const struct out *o, const struct stats *s,
-                      const struct stats_row *at, size_t count)
+                      const struct stats_row *at, size_t count, bool totals)
 {
+    bool turned = o->terminal && stats_is_time(s->rows.by[0]);
     double *highest = mem_zalloc(prices_currencies(s->prices) * sizeof *highest);
 
     for (size_t row = 0; row < count; row++)
         for (size_t i = 0; i < at[row].costs.count; i++) {
-            double cost = rounded(stats_cost_sum(&at[row].costs.at[i]));
+            double cost = stats_row_cost(&at[row], i);
 
             highest[i] = cost > highest[i] ? cost : highest[i];
         }
     if (o->terminal)
-        add_heading(r, o, s, "\tcost\treported\tcomputed\tanswers\ttokens");
-    if (s->total_costs.count == 0) {
+        add_heading(r, o, s,
+                    totals ? "\tcost\treported\tcomputed\tanswers\ttokens" : "\tcost\tanswers");
+    if (totals && s->total_costs.count == 0) {
         add_row_key(r, o, s, NULL);
         buf_add_c(&r->text, "\tunknown\t-\t-\t-\t0\t0");
         end_record(r, 0);
     }
-    add_cost(r, o, s, NULL, NULL);
+    if (totals)
+        add_cost(r, o, s, NULL, NULL, false);
     for (size_t row = 0; row < count; row++)
-        add_cost(r, o, s, &at[row], highest);
+        add_cost(r, o, s, nth_row(at, count, turned, row), highest, !totals);
     free(highest);
 }
 
@@ -238,9 +292,9 @@ static void add_row(struct buf *out, const struct stats *s, const struct stats_r
     buf_add_byte(out, '{');
     json_add_key(out, "key");
     buf_add_str(out, row->key && s->rows.by_count == 1 ? json_at(keys, 0) : keys);
-    add_number(out, counts_calls(s) ? "calls" : "messages", bar_size(s, &row->count));
+    add_number(out, stats_counts_calls(s) ? "calls" : "messages", bar_size(s, &row->count));
     add_number(out, "sessions", row->count.sessions);
-    if (!counts_calls(s))
+    if (!stats_counts_calls(s))
         add_token_columns(out, &row->count);
     if (s->prices)
         add_cost_array(out, s->prices, &row->costs);
@@ -368,26 +422,50 @@ static void print_table(struct out *o, const struct report *r, size_t part)
     }
 }
 
-void stats_print(struct out *o, const struct stats *s, const struct choice *c)
+/* Prints the rows as records, or on a terminal in columns. */
+static void print_records(struct out *o, const struct stats *s, const struct stats_row *at,
+                          size_t count, bool costs, bool totals)
 {
-    size_t count = c->limit > 0 && c->limit < s->rows.count ? c->limit : s->rows.count;
-    const struct stats_row *at = s->rows.at;
     struct report report = {.text = BUF_INIT(SIZE_MAX)};
 
-    if (count > 0 && stats_is_time(s->rows.by[0]))
-        at += s->rows.count - count;
-    if (c->common.json) {
-        print_json_object(o, s, at, count, c->filter.has_until ? c->filter.until : INT64_MAX);
-        return;
-    }
-    if (s->prices)
-        add_costs(&report, o, s, at, count);
+    if (costs)
+        add_costs(&report, o, s, at, count, totals);
     else
-        add_counts(&report, o, s, at, count);
+        add_counts(&report, o, s, at, count, totals);
     if (o->terminal)
         print_table(o, &report, s->rows.by_count > 1 ? 2 : 3);
     else
         out_raw(o, buf_str(&report.text));
     buf_release(&report.text);
     free(report.bars);
+}
+
+/* Returns the first of the newest or the largest rows, *count or fewer. */
+static const struct stats_row *first_row(const struct stats *s, size_t *count)
+{
+    const struct stats_row *at = s->rows.at;
+
+    if (*count > s->rows.count)
+        *count = s->rows.count;
+    if (*count > 0 && stats_is_time(s->rows.by[0]))
+        at += s->rows.count - *count;
+    return at;
+}
+
+void stats_print_rows(struct out *o, const struct stats *s, size_t limit, bool costs)
+{
+    const struct stats_row *at = first_row(s, &limit);
+
+    print_records(o, s, at, limit, costs, false);
+}
+
+void stats_print(struct out *o, const struct stats *s, const struct choice *c)
+{
+    size_t count = c->limit > 0 ? c->limit : SIZE_MAX;
+    const struct stats_row *at = first_row(s, &count);
+
+    if (c->common.json)
+        print_json_object(o, s, at, count, c->filter.has_until ? c->filter.until : INT64_MAX);
+    else
+        print_records(o, s, at, count, s->prices != NULL, true);
 }

@@ -184,7 +184,8 @@ struct run {
     struct selection select;
     size_t *order; /* indexes of the exported sessions, in the order of the output */
     size_t count;
-    unsigned read; /* lines since cancel_fd was looked at */
+    off_t done, all; /* bytes of the lines that were written, and of all */
+    unsigned read;   /* lines since cancel_fd was looked at */
     size_t threads;
     struct reader readers[THREAD_POOL_MAX]; /* the first is the caller's */
 };
@@ -252,6 +253,7 @@ static void want(struct run *r, size_t session)
     if (!is_selected(r, s->id) || (r->job->state && !s->grown))
         return;
     s->wanted = true;
+    r->all += s->bytes;
     r->order[r->count++] = session;
 }
 
@@ -308,17 +310,22 @@ static int cancelled(int cancel_fd, struct err *e)
     return 0;
 }
 
+static void report_written(const struct run *r)
+{
+    if (r->job->work)
+        r->job->work(&(struct task){"write", NULL, (uint64_t)r->done, (uint64_t)r->all});
+}
+
 /* Lines that are read between two looks at cancel_fd. */
 #define CANCEL_LINES 64
 
 /* To be called for each line. Does something on the caller's thread only. */
 static int make_progress(struct run *r, const struct reader *d, struct err *e)
 {
-    if (d != r->readers)
+    if (d != r->readers || r->read++ % CANCEL_LINES != 0)
         return 0;
-    if (r->job->tick)
-        r->job->tick();
-    return r->read++ % CANCEL_LINES == 0 ? cancelled(r->job->cancel_fd, e) : 0;
+    report_written(r);
+    return cancelled(r->job->cancel_fd, e);
 }
 
 static int read_line(struct run *r, struct reader *d, size_t i, struct err *e)
@@ -457,8 +464,8 @@ static int write_piece(void *ctx, size_t slot, struct err *e)
     struct run *r = p->run;
 
     r->select.bad_lines += piece->bad_lines;
-    if (r->job->tick)
-        r->job->tick();
+    r->done += piece->bytes > 0 ? piece->bytes : piece->until - piece->from;
+    report_written(r);
     if (cancelled(r->job->cancel_fd, e) < 0)
         return -1;
     if (p->to && piece->bytes > PIECE_MAX)
@@ -490,16 +497,20 @@ static int write_selected(struct run *r, struct export *x, struct err *e)
     struct reader *d = r->readers;
 
     for (size_t i = 0; x->format->lines && i < r->select.lines_count; i++) {
-        if (r->select.sessions[r->select.lines[i].session].wanted &&
-            (read_line(r, d, i, e) < 0 || export_line(x, &d->line, e) < 0))
+        if (!r->select.sessions[r->select.lines[i].session].wanted)
+            continue;
+        r->done += (off_t)r->select.lines[i].n;
+        if (read_line(r, d, i, e) < 0 || export_line(x, &d->line, e) < 0)
             return -1;
     }
     if (x->format->lines)
         return 0;
     /* Formats ask whether other sessions come before: this thread writes the first ones. */
-    while (p.next < r->count && (x->sessions == 0 || x->messages == 0))
+    while (p.next < r->count && (x->sessions == 0 || x->messages == 0)) {
+        r->done += r->select.sessions[r->order[p.next]].bytes;
         if (write_session(r, d, x, r->order[p.next++], e) < 0)
             return -1;
+    }
     return p.next < r->count ? write_pieces(&p, begin_sessions, do_sessions, e) : 0;
 }
 
@@ -509,7 +520,13 @@ static int begin_lines(void *ctx, size_t slot, struct err *e)
 {
     struct pieces *p = ctx;
 
-    return scan_split(&p->scan, &p->next_line, PIECE, &p->at[slot].scan, e);
+    struct piece *piece = &p->at[slot];
+    int rc;
+
+    piece->from = p->next_line;
+    rc = scan_split(&p->scan, &p->next_line, PIECE, &piece->scan, e);
+    piece->until = p->next_line;
+    return rc;
 }
 
 static int do_lines(void *ctx, size_t slot, size_t thread, struct err *e)
@@ -540,6 +557,7 @@ static int write_stream(struct run *r, struct export *x, struct err *e)
 
     if (scan_open(&p.scan, r->history->dir_fd, r->history->path, e) < 0)
         return -1;
+    r->all = p.scan.size;
     rc = write_pieces(&p, begin_lines, do_lines, e);
     scan_close(&p.scan);
     return rc;
@@ -786,6 +804,8 @@ static int write_output(struct run *r, struct err *e)
         return to_directory(r, e);
     if (check_single(r->job->format, r->count, e) < 0)
         return -1;
+    if (r->job->expect)
+        r->job->expect(r->job->arg, r->all);
     if (!r->job->output)
         return to_sink(r, e);
     if (r->job->state)
@@ -802,7 +822,7 @@ static int select_lines(struct run *r, struct err *e)
     size_t most;
 
     if ((!streamed && selection_load(&r->select, r->history->dir_fd, r->history->path,
-                                     job->directory, job->tick, e) < 0) ||
+                                     job->directory, job->work, e) < 0) ||
         load_chosen(r, e) < 0)
         return -1;
     if (streamed)

@@ -294,10 +294,10 @@ struct piece {
 
 struct pieces {
     struct selection *select;
-    bool whole;         /* also lines that are not new are noted */
-    void (*tick)(void); /* NULL: none */
-    off_t next;         /* where the next piece begins */
-    off_t new_from;     /* no line before this place is new for the state */
+    bool whole;        /* also lines that are not new are noted */
+    task_report *work; /* NULL: none */
+    off_t next;        /* where the next piece begins */
+    off_t new_from;    /* no line before this place is new for the state */
     struct piece at[THREAD_POOL_SLOTS];
 };
 
@@ -391,8 +391,8 @@ static int join_lines(void *ctx, size_t slot, struct err *e)
     size_t index = 0;
 
     (void)e;
-    if (p->tick)
-        p->tick();
+    if (p->work)
+        p->work(&(struct task){"read", NULL, (uint64_t)p->next, (uint64_t)s->scan.size});
     for (size_t i = 0; i < piece->count; i++) {
         const struct piece_line *l = &piece->lines[i];
         bool is_new;
@@ -407,14 +407,14 @@ static int join_lines(void *ctx, size_t slot, struct err *e)
     return 0;
 }
 
-static int load_lines(struct selection *s, bool whole, void (*tick)(void), struct err *e)
+static int load_lines(struct selection *s, bool whole, task_report *work, struct err *e)
 {
     struct pieces *p = mem_zalloc(sizeof *p);
     int rc;
 
     *p = (struct pieces){.select = s,
                          .whole = whole,
-                         .tick = tick,
+                         .work = work,
                          .next = scan_offset(&s->scan),
                          .new_from = s->path ? s->offset : s->scan.size};
     for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
@@ -435,13 +435,13 @@ static int load_lines(struct selection *s, bool whole, void (*tick)(void), struc
 }
 
 int selection_load(struct selection *s, int dir, const char *history_path, bool whole,
-                   void (*tick)(void), struct err *e)
+                   task_report *work, struct err *e)
 {
     if (scan_open(&s->scan, dir, history_path, e) < 0)
         return -1;
     if (s->path && compare_state(s, whole, e) < 0)
         return -1;
-    return load_lines(s, whole, tick, e);
+    return load_lines(s, whole, work, e);
 }
 
 size_t selection_find(const struct selection *s, struct str id)

@@ -25,6 +25,7 @@
 #define BATCH_BYTES ((size_t)4 << 20)
 /* The most reports of a kind for a file. */
 #define NAMED_MAX 10
+#define MESSAGES_A_REPORT 64
 #define NONE ((size_t)-1)
 
 /* A line with an origin. */
@@ -454,6 +455,8 @@ static int read_history(struct import *im, struct err *e)
 
     if (scan_open(&scan, im->history->dir_fd, im->history->path, e) < 0)
         return -1;
+    scan.work = im->history->work;
+    scan.task = "read";
     /* A history that became shorter was replaced. */
     if (im->seen > scan.size)
         im->seen = 0;
@@ -485,10 +488,19 @@ static struct import_count *count_of(struct import *im)
     return &im->results[im->results_count - 1].count;
 }
 
-static void tick(struct import *im)
+void import_report(const struct source *s)
 {
-    if (im->options.listener.tick)
-        im->options.listener.tick(im->options.listener.arg);
+    const struct import_listener *l = s->import ? &s->import->options.listener : NULL;
+
+    if (l && l->tick)
+        l->tick(l->arg, s->bytes);
+}
+
+/* A database is not read through the source. */
+static void report_message(struct source *s)
+{
+    if (s->reports++ % MESSAGES_A_REPORT == 0)
+        import_report(s);
 }
 
 __attribute__((format(printf, 2, 3))) static void warn(struct import *im, const char *format, ...)
@@ -904,7 +916,7 @@ int import_give_line(struct source *source, const struct message *m, struct err 
     bool has;
     int result = 0;
 
-    tick(im);
+    report_message(source);
     if (begin_tally(im, e) < 0)
         return -1;
     s = choose_session(im, m->session_id);
@@ -1065,7 +1077,7 @@ int import_give(struct source *s, const struct import_message *m, struct err *e)
     im = import_is_empty(m) ? NULL : taker_of(s, buf_str(&m->session));
     if (!im)
         return 0;
-    tick(im);
+    report_message(s);
     hash_map_add(&s->import->given, buf_str(&m->session));
     if (is_origin_known(im, buf_str(&m->origin))) {
         count_of(im)->known += m->role != ROLE_OTHER;

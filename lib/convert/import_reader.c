@@ -129,6 +129,7 @@ static int unpack_some(struct source *s)
 
             buf_clear(&s->packed);
             got = file_read_some(s->fd, &s->packed);
+            s->bytes += s->packed.len;
             s->packed_from = 0;
             if (got == 0 && s->frame_left > 0)
                 return errno = EBADMSG, -1;
@@ -149,6 +150,7 @@ static int unpack_some(struct source *s)
  */
 static int read_some(struct source *s)
 {
+    size_t before = s->block.len;
     int got;
 
     if (s->unpack)
@@ -156,6 +158,7 @@ static int read_some(struct source *s)
     do
         got = file_read_some(s->fd, &s->block);
     while (got > 0 && !s->begun && s->block.len < 4);
+    s->bytes += s->block.len - before;
     if (s->begun || got < 0 || s->block.len < 4 ||
         memcmp(s->block.data, "\x28\xb5\x2f\xfd", 4) != 0) {
         s->begun = true;
@@ -190,6 +193,7 @@ static int source_more(struct source *s, struct err *e)
     if (got < 0)
         return err_sys(e, errno, "cannot read '%s'", s->name);
     s->ended = got == 0;
+    import_report(s);
     return got;
 }
 

@@ -50,6 +50,8 @@ struct source {
     /* private */
     struct import *import; /* that reads it */
     int fd;
+    uint64_t bytes;   /* that were read */
+    unsigned reports; /* of messages, to import_report */
     struct buf block; /* bytes from `from` on were not given yet */
     size_t from, seen;
     bool begun, ended;
@@ -58,6 +60,9 @@ struct source {
     size_t packed_from, frame_left;
     enum { SOURCE_NEW, SOURCE_ARRAY, SOURCE_ROW, SOURCE_DONE } form; /* of the values */
 };
+
+/* Reports to the listener of the import how much was read. */
+void import_report(const struct source *s);
 
 /* Opens a file; `-` is standard input. Returns 0, or -1 with *e set and nothing to close. */
 int source_open(struct source *s, const char *path, struct err *e);

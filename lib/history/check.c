@@ -210,6 +210,8 @@ static int check_lines(struct walk *w, struct err *e)
 
     if (scan_open(&s, w->h->dir_fd, w->h->path, e) < 0)
         return -1;
+    s.work = w->h->work;
+    s.task = "check";
     while ((result = scan_line(&s, &l, e)) > 0)
         check_line(w, &m, &l);
     message_release(&m);

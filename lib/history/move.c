@@ -88,6 +88,8 @@ static int read_other(struct move *m, struct err *e)
         m->seen = 0;
     for (size_t i = 0; m->seen == 0 && i < m->lines.count; i++)
         m->counts[i].there = 0;
+    scan.work = m->to->work;
+    scan.task = "read";
     scan_from(&scan, m->seen);
     while ((got = scan_message(&scan, &m->message, NULL, e)) > 0)
         if (is_moved(m))

@@ -228,6 +228,8 @@ static int pass(struct rewrite *r, off_t end, bool locked, struct err *e)
     if (result == 0 && !file_is_same(&st, &r->old))
         end = r->done;
     s.size = end;
+    s.work = r->h->work;
+    s.task = "rewrite";
     scan_from(&s, r->done);
     r->from = s.fd;
     while (result == 0 && r->reason == 0 && (result = scan_line(&s, &l, e)) > 0) {

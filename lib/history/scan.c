@@ -119,6 +119,8 @@ static int read_block(struct scan *s, struct err *e)
     /* A writer that failed has taken its line back. */
     if ((size_t)got < want)
         s->size = s->next;
+    if (s->work)
+        s->work(&(struct task){s->task, NULL, (uint64_t)s->next, (uint64_t)s->size});
     return got > 0;
 }
 

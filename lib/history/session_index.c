@@ -670,7 +670,6 @@ static int read_tail(struct session_index *x)
     return session_table_read(&x->tail, &(struct table_read){.scan = &x->scan,
                                                              .from = (off_t)x->header.covered,
                                                              .to = x->scan.size,
-                                                             .work = x->h->work,
                                                              .cancel = x->h->cancel,
                                                              .exact = true});
 }
@@ -723,7 +722,11 @@ static bool open_history(struct session_index *x, const struct history *h)
 {
     *x = (struct session_index){.h = h, .fd = -1, .window = BUF_INIT(SIZE_MAX)};
     session_table_init(&x->tail, h->now);
-    return scan_open(&x->scan, h->dir_fd, h->path, NULL) == 0;
+    if (scan_open(&x->scan, h->dir_fd, h->path, NULL) < 0)
+        return false;
+    x->scan.work = h->work;
+    x->scan.task = "index";
+    return true;
 }
 
 bool session_index_open(struct session_index *x, const struct history *h)

@@ -163,6 +163,8 @@ static int list_file(struct session_list *l, const struct history *h, const stru
     *l = (struct session_list){0};
     if (scan_open(&none.scan, h->dir_fd, h->path, e) < 0)
         return -1;
+    none.scan.work = h->work;
+    none.scan.task = "read";
     session_table_init(&none.tail, h->now);
     result = session_table_read_all(&none.tail, &none.scan, h->cancel, e);
     scan_close(&none.scan);

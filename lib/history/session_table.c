@@ -365,8 +365,9 @@ static int join_piece(struct session_table *t, const struct reading *g, struct p
     else if (r->e)
         err_set(r->e, p->err.kind, "%s", err_text(&p->err));
     session_table_release(&p->table);
-    if (r->work && size > (off_t)PIECE)
-        r->work((int)((p->end - r->from) * 100 / size));
+    if (r->scan->work && size > (off_t)PIECE)
+        r->scan->work(
+            &(struct task){r->scan->task, NULL, (uint64_t)(p->end - r->from), (uint64_t)size});
     return p->result < 0 ? -1 : 0;
 }
 
@@ -399,8 +400,8 @@ int session_table_read(struct session_table *t, const struct table_read *r)
     scan_close(&g->scan);
     free(g);
     settle_titles(t);
-    if (r->work && r->to - r->from > (off_t)PIECE)
-        r->work(-1);
+    if (r->scan->work && r->to - r->from > (off_t)PIECE)
+        r->scan->work(NULL);
     return result;
 }
 

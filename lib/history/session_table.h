@@ -53,10 +53,9 @@ void session_table_release(struct session_table *t);
 
 /* What session_table_read reads. */
 struct table_read {
-    const struct scan *scan;   /* of the history */
+    const struct scan *scan;   /* of the history; its `work` is reported to */
     off_t from, to;            /* `from` is the beginning of a line */
     bool exact;                /* fail if the file becomes shorter than `to` */
-    void (*work)(int percent); /* reports progress, and -1 at the end; NULL: none */
     const atomic_bool *cancel; /* stops the reading once it is true; NULL: never */
     struct err *e; /* gets the reason of a failure, if there is one; NULL: nothing does */
 };

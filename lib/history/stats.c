@@ -291,6 +291,12 @@ static void stats_add(struct stats *s, const struct message *m)
         count_by_key(s, m, &f);
 }
 
+static void add_to_all(struct stats *s, const struct message *m)
+{
+    for (; s; s = s->also)
+        stats_add(s, m);
+}
+
 /* Returns whether a history before this one had the message; `before` is the number of lines in
  * those. */
 static bool is_of_earlier(struct stats *s, const struct message *m, size_t before)
@@ -395,7 +401,7 @@ static int add_newest(struct stats *s, const struct history *h, struct scan *sca
     for (size_t i = 0; i < n.count && result == 0; i++) {
         result = scan_again(scan, n.at[i].at, n.at[i].n, &line, e);
         if (result == 0 && message_parse(&m, buf_str(&line)) && !is_of_earlier(s, &m, before))
-            stats_add(s, &m);
+            add_to_all(s, &m);
     }
     free(n.at);
     buf_release(&line);
@@ -413,12 +419,14 @@ int stats_scan(struct stats *s, const struct history *h, const struct filter *f,
 
     if (scan_open(&scan, h->dir_fd, h->path, e) < 0)
         return -1;
+    scan.work = h->work;
+    scan.task = STATS_TASK;
     if (newest < SIZE_MAX)
         result = add_newest(s, h, &scan, f, newest, e);
     else
         while ((result = scan_message(&scan, &m, NULL, e)) > 0)
             if (!message_is_title(&m) && filter_match(f, &m) && !is_of_earlier(s, &m, before))
-                stats_add(s, &m);
+                add_to_all(s, &m);
     if (bad)
         *bad += scan.bad;
     message_release(&m);

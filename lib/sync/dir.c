@@ -549,6 +549,8 @@ static int doubt_begin(struct folder *f, const struct copy *c, struct doubt *d, 
         return 0;
     if (scan_open(&scan, h->dir_fd, h->path, e) < 0)
         return -1;
+    scan.work = h->work;
+    scan.task = "read";
     while ((result = scan_message(&scan, &d->message, NULL, e)) > 0)
         hash_map_add(&d->begun, d->message.session_id);
     scan_close(&scan);
@@ -676,6 +678,13 @@ static bool is_tidied(const struct folder *f, const struct copy *c)
     return is_own(f, c) || is_former(f, c) || is_retired(f, c);
 }
 
+static void report_work(const struct folder *f, const char *name, const char *unit, size_t done,
+                        size_t all)
+{
+    if (f->job->history->work)
+        f->job->history->work(&(struct task){name, unit, done, all});
+}
+
 /* Reads the segments of a kind that the index of a machine names. Deletions do not depend on one
  * another, and nothing is waited for in a directory that is to be removed. */
 static int read_copy(struct folder *f, struct copy *c, enum fact_kind kind, struct err *e)
@@ -687,6 +696,7 @@ static int read_copy(struct folder *f, struct copy *c, enum fact_kind kind, stru
     int result = 1;
 
     while (result >= 0 && c->read < s->count && s->at[c->read].kind <= kind && !c->left_out) {
+        report_work(f, "receive", "files", c->read, s->count);
         result = read_segment(f, c, &s->at[c->read++], all ? NULL : &doubt, &why, e);
         c->waits |= result == 0;
         if (why.kind != ERR_NONE)
@@ -982,6 +992,7 @@ static int write_segments(struct folder *f, const struct copy *own, struct segme
         for (size_t from = 0; result == 0 && from < merge_facts(f->merge, kind); from = end) {
             struct segment s = {.kind = kind};
 
+            report_work(f, "send", "lines", from, merge_facts(f->merge, kind));
             end = segment_end(f->merge, from, &s);
             result = is_written(f, own, &s, &hint, e);
             if (result == 0)

@@ -419,6 +419,8 @@ static int extend(struct merge *m, struct err *e)
 
     if (scan_open(&s, m->h->dir_fd, m->h->path, e) < 0)
         return -1;
+    s.work = m->h->work;
+    s.task = "read";
     scan_from(&s, (off_t)m->covered.end);
     while ((result = scan_line(&s, &l, e)) > 0) {
         enum scan_verdict verdict = scan_judge(&l, &m->message);

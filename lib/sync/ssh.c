@@ -60,6 +60,8 @@
 #define PIECE ((size_t)256 << 10)
 /* How long the ssh command may take to end. */
 #define END_MS ((int64_t)10000)
+/* The time between two reports that the other side is waited for. */
+#define REPORT_MS 200
 
 /* ---- the pipe ---- */
 
@@ -73,6 +75,7 @@ struct peer {
     int64_t
         turn; /* when the turn at work has to end; bytes that travel move it, up to `silence` from now */
     uint64_t left; /* bytes that may be received */
+    task_report *work;
 };
 
 static void peer_init(struct peer *p, const struct sync_job *job, const char *name, int in, int out)
@@ -81,7 +84,8 @@ static void peer_init(struct peer *p, const struct sync_job *job, const char *na
                        .out = out,
                        .name = name,
                        .silence = job->silence_most ? job->silence_most : SILENCE_MOST,
-                       .left = job->received_most ? job->received_most : RECEIVED_MOST};
+                       .left = job->received_most ? job->received_most : RECEIVED_MOST,
+                       .work = job->history ? job->history->work : NULL};
     buf_init(&p->input, 2 * BUF_LINE);
     buf_init(&p->output, SIZE_MAX);
 }
@@ -118,13 +122,17 @@ static int peer_refused(const struct peer *p, struct str line, struct err *e)
 static int peer_wait(const struct peer *p, int fd, short events, struct err *e)
 {
     struct pollfd at = {.fd = fd, .events = events};
+    int64_t left;
     int ready;
 
     do {
         int64_t ms = p->turn - time_ticks();
 
-        ready = poll(&at, 1, (int)(ms < 0 ? 0 : ms));
-    } while (ready < 0 && errno == EINTR);
+        left = ms < 0 ? 0 : ms;
+        if (p->work)
+            p->work(&(struct task){.name = "sync"});
+        ready = poll(&at, 1, (int)(p->work && left > REPORT_MS ? REPORT_MS : left));
+    } while ((ready == 0 && p->work && left > REPORT_MS) || (ready < 0 && errno == EINTR));
     if (ready == 0)
         return err_set(e, ERR_TIMEOUT, "'%s' does not answer, or too slowly", p->name);
     return ready < 0 ? err_sys(e, errno, "cannot wait for '%s'", p->name) : 0;

@@ -205,3 +205,23 @@ PYTHON
     stdout_json .content one two
     stderr_is 'hist-export: skipped 2 bad entries on standard input'
 }
+
+@test "hist-export: a page that most browsers do not open is said to be large before it is written" {
+    large() {
+        printf '{"id":"m","session_id":"s","timestamp":"2024-06-27T15:00:00Z","role":"user","content":"'
+        head -c "$1" /dev/zero | tr '\0' x
+        printf '"}\n'
+    }
+    large 50M >"$HISTORY"
+    run_expect 0 hist-export -f html -o page.html s
+    stderr_is 'hist-export: the page has about 52.4 MB, too much for most browsers: --since or -n N takes less, and a directory for --output gets a page for each session'
+    run_expect 0 hist-export -q -f html -o page.html s
+    stderr_empty
+    run_expect 0 hist-export -f md -o page.md s
+    stderr_empty
+    run_expect 0 hist-export -f html -o pages/ s
+    stderr_empty
+    large 40M >"$HISTORY"
+    run_expect 0 hist-export -f html -o page.html s
+    stderr_empty
+}

@@ -53,7 +53,7 @@ setup() {
     run_expect 2 hist-sessions --match 'since:never'
     run_expect 2 hist-sessions --sort colour
     COLUMNS=100 run_expect 0 on_tty --raw hist-sessions --all --color=never -n 2
-    stdout_matches '  ~/alpha  A b c' '  ~/beta   notes of beta'
+    stdout_matches '  ~/alpha     A b c' '  ~/beta      notes of beta'
 }
 
 @test "histories: where nothing is stored yet, a person is told of the others" {

@@ -374,13 +374,13 @@ made_slowly() {
     [[ $(wc -l <list) == 3 ]] || fail "$(cat list)"
 }
 
-@test "index: one that takes long to make is made with a sign on a terminal, and quietly elsewhere" {
+@test "index: one that takes long to make is made with a line of progress on a terminal, and quietly elsewhere" {
     jq -cn '("lorem ipsum " * 8000) as $text | range(126) | {id: "m\(.)", session_id: "s\(. % 3)",
         timestamp: "2024-06-27T15:00:00.000000+00:00", role: "user", content: $text}' >"$HISTORY"
     THROUGH=(on_tty --raw --fds 2)
     made_slowly hist-sessions
-    turned_and_gone
-    stdout_matches $'\r[|/\\-] [1-9][0-9] %'
+    progress_and_gone index
+    stdout_matches $'\rindex [1-9][0-9] % of 12.1 MB, [0-9.]+ [kM]B/s, [0-9]+ s left\e'
     made_slowly hist-sessions -q
     stdout_empty
     THROUGH=()

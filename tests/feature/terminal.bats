@@ -604,7 +604,7 @@ slowly() {
 
 @test "progress: an import that takes over a second, on a terminal only" {
     slowly 20 | run_expect 0 on_tty --raw --fds 2 hist-import --history a.jsonl -
-    turned_and_gone
+    progress_and_gone import
     # A tenth of a second.
     slowly 5 | run_expect 0 on_tty --raw --fds 2 hist-import --history b.jsonl -
     stdout_is 5
@@ -628,7 +628,7 @@ slowly() {
         # shellcheck disable=SC2016
         run_expect 0 on_tty --raw --fds 2 bash -c '"$@" | { sleep "$0"; wc -l >lines; }' "$wait" hist-export --all-sessions -f jsonl
         is lines lines 2000
-        if [[ $wait == 1.4 ]]; then turned_and_gone; else stdout_empty; fi
+        if [[ $wait == 1.4 ]]; then progress_and_gone write; else stdout_empty; fi
     done
     # shellcheck disable=SC2016
     for options in -q ''; do
@@ -639,4 +639,27 @@ slowly() {
     # Beside an output on the same terminal it would be in the way.
     run_expect 0 on_tty --raw hist-export --all-sessions -f txt
     stdout_lacks $'\r'
+}
+
+# slow_reads COMMAND...: its first 30 reads of the history, or $READS, take 60 ms each in each thread.
+slow_reads() {
+    run_expect 0 on_tty --raw --fds 2 strace -qq -f -o trace -P "$HISTORY" -e trace=pread64 \
+        -e inject=pread64:delay_exit=60000:when=1.."${READS:-30}" "$@"
+}
+
+@test "progress: everything that reads a history for over a second says how far it is, and -q does not" {
+    jq -cn '("x" * 20000) as $x | range(300) | {id: "m\(.)", session_id: "s\(. % 30)",
+        timestamp: "2024-06-27T15:00:00.000000+00:00", role: "user", content: $x}' >"$HISTORY"
+    mkdir there
+    slow_reads hist-check
+    progress_and_gone check
+    slow_reads hist-stats
+    progress_and_gone count
+    stdout_matches ' of 6.0 MB, '
+    slow_reads hist-sync --name n there
+    progress_and_gone read
+    READS=60 slow_reads hist-delete --force s1
+    progress_and_gone '(read|index|rewrite)'
+    slow_reads hist-check -q
+    stdout_empty
 }

@@ -866,7 +866,7 @@ came() {
     run_expect 0 chat -q hello
     run_expect 0 hist-sessions --json
     stdout_json '"\(.session_id == "evil") \(.came_with_repository)"' 'false null' 'true true'
-    run_expect 0 on_tty hist-sessions
+    COLUMNS=120 run_expect 0 on_tty hist-sessions
     stdout_has '  (came with the repository) planted question'
     run_expect 0 on_tty hist-show --no-pager evil
     stdout_has "session 'evil' came with the repository"

@@ -172,6 +172,36 @@ TEST(numbers_are_decimal)
     buf_release(&b);
 }
 
+TEST(numbers_for_people)
+{
+    static const struct {
+        uint64_t n;
+        const char *text;
+    } rows[] = {
+        {0, "0"},
+        {999, "999"},
+        {1000, "1.0k"},
+        {1049, "1.0k"},
+        {1050, "1.1k"},
+        {99949, "99.9k"},
+        {99950, "100k"},
+        {999499, "999k"},
+        {999500, "1.0M"},
+        {15747358, "15.7M"},
+        {310400000, "310M"},
+        {1200000000, "1.2G"},
+        {UINT64_MAX, "18.4E"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct buf b = BUF_INIT(BUF_SMALL);
+
+        buf_add_scaled(&b, rows[i].n, "");
+        CHECK_STR(buf_c(&b), rows[i].text);
+        buf_release(&b);
+    }
+}
+
 TEST(formats_fill_the_maximum)
 {
     struct buf b = BUF_INIT(5);

@@ -131,6 +131,8 @@ void buf_add_byte(struct buf *b, char c);
 /* Adds a newline, unless b is empty or ends with one. */
 void buf_end_line(struct buf *b);
 void buf_add_number(struct buf *b, uint64_t n); /* in decimal */
+/* Adds a number for people, rounded, with a prefix of SI after the gap: `950`, `15.7M`, `310M`. */
+void buf_add_scaled(struct buf *b, uint64_t n, const char *gap);
 void buf_addf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vaddf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
 /* Makes room for n more bytes and returns its address, or NULL if that exceeds the maximum

@@ -1,9 +1,8 @@
 /*
- * diagnostics - the only code that prints errors and ends a program, and the spinner that is shown
- * while the program waits or works.
+ * diagnostics - the only code that prints errors and ends a program.
  *
  * Messages are `tool: problem 'subject': reason`, with control characters made visible. They erase
- * the spinner first.
+ * the line of progress (cli/progress.h) first.
  */
 #ifndef CHATHIST_CLI_DIAGNOSTICS_H
 #define CHATHIST_CLI_DIAGNOSTICS_H
@@ -41,23 +40,5 @@ int exit_code(enum err_kind kind);
 void die_after(unsigned seconds);
 /* Ends the program by the signal, as if it had not been caught. */
 void die_signal(int signo) __attribute__((noreturn));
-
-/* ---- progress ---- */
-
-/* Returns true if a spinner can be shown: stderr is a terminal with a movable cursor, and the
- * program is in its foreground. */
-bool progress_possible(void);
-/* Shows or turns the spinner while the program waits; called about ten times a second. It appears
- * after a short delay, and later shows the time. A message removes it until the next call. */
-void progress_turn(void);
-/* The same for a tool, with its name, which is printable and short, and the time since it `began`
- * (time_ticks). */
-void progress_tool(const char *name, int64_t began);
-/* The same for work of the program; it appears after a second. */
-void progress_work(void);
-/* The same with the part of the work that is done instead of the time. */
-void progress_part(int percent);
-/* Ends the waiting or the work. */
-void progress_end(void);
 
 #endif

@@ -14,8 +14,13 @@ struct list_form {
     bool json;           /* print the text of session_add_json */
     const char *history; /* with several histories, the file of the session's; else NULL */
     const char *name;    /* and its name (history_name_add) for a terminal */
-    size_t name_width;   /* the columns for it */
+    /* The columns for an id, which loses its end, and for a name, which loses its beginning, on a
+     * terminal; id_width is 0 if each id takes as many as it has. */
+    size_t id_width, name_width;
 };
+
+/* Prints the names of the columns of a terminal. */
+void list_heading(struct out *out, const struct list_form *form);
 
 /* Prints `id TAB last-used TAB count TAB label` (session_label), and `TAB history` if there are
  * several. On a terminal the name of the history is a column before the label. */

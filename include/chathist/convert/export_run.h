@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "chathist/base/error.h"
+#include "chathist/base/task.h"
 #include "chathist/convert/export.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/location.h"
@@ -38,8 +39,10 @@ struct export_job {
     /* The file of a session has another content and stays, because another program may have added to
      * it. */
     void (*kept)(void *arg, const char *path);
-    void (*tick)(void); /* called now and then, or NULL */
-    int cancel_fd;      /* once it is readable, the export ends; -1: none */
+    /* Called before a document of lines of so many bytes is written, or NULL. */
+    void (*expect)(void *arg, off_t bytes);
+    task_report *work; /* NULL: nothing is reported */
+    int cancel_fd;     /* once it is readable, the export ends; -1: none */
     /* The outcome. */
     size_t redacted;    /* secrets that were replaced */
     uint64_t bad_lines; /* of the history */

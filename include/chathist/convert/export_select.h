@@ -105,10 +105,10 @@ int selection_open_state(struct selection *s, const char *path, struct append_wa
                          struct err *e);
 /* Reads the history. With a state, only lines that are new for it are noted, and all of them count
  * as exported once the state is saved; with `whole`, all lines are noted, and `grown` marks the
- * sessions with new lines. Calls `tick`, which may be NULL, from time to time. Returns 0, or -1
+ * sessions with new lines. Reports to `work`, which may be NULL. Returns 0, or -1
  * with *e set. */
 int selection_load(struct selection *s, int dir, const char *history_path, bool whole,
-                   void (*tick)(void), struct err *e);
+                   task_report *work, struct err *e);
 /* Returns the index of a session, or SELECTION_NONE if it has no line. */
 size_t selection_find(const struct selection *s, struct str id);
 /* Reads line i, unless `part` has it. *line is valid until another part is read. Returns 0, or -1

@@ -60,8 +60,8 @@ struct import_listener {
     void (*done)(void *arg, const struct import_result *r);
     /* A line was stored, or would be without dry_run. It has no newline. */
     void (*line)(void *arg, struct str line);
-    /* Called for each message, new or not. */
-    void (*tick)(void *arg);
+    /* Called now and then with the bytes of the file that were read, as they are on the disk. */
+    void (*tick)(void *arg, uint64_t bytes);
     void *arg;
 };
 

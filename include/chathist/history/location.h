@@ -34,6 +34,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
+#include "chathist/base/task.h"
 #include "chathist/history/append.h"
 #include "chathist/history/owner_mark.h"
 
@@ -103,9 +104,7 @@ struct history {
     /* Called with the reason if no mark can be written, so that the next program does not know that
      * the new lines are the user's; NULL after locate. */
     void (*on_unmarked)(const char *why);
-    /* Called now and then during a long task with the part that is done, in percent, and with -1 at
-     * its end; NULL after locate. */
-    void (*work)(int percent);
+    task_report *work; /* called during long tasks; NULL after locate */
     /* Another thread sets this to true to stop the making of an index, or the reading of the whole
      * history if no index can be used; NULL after locate. */
     const atomic_bool *cancel;

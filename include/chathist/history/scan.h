@@ -20,6 +20,7 @@
 
 #include "chathist/base/buf.h"
 #include "chathist/base/error.h"
+#include "chathist/base/task.h"
 #include "chathist/history/message.h"
 
 struct line {
@@ -33,6 +34,9 @@ struct scan {
     int fd;       /* -1: the file does not exist, so the history has no lines */
     off_t size;   /* of the file when opened; may be made smaller before the first line is read */
     uint64_t bad; /* bad lines parsed so far */
+    /* Set after scan_open: reports how far the scan is, as a task of that name; NULL: nothing does. */
+    task_report *work;
+    const char *task;
     /* private */
     char *path;
     size_t block_size; /* SCAN_BLOCK; tests make it and the next one small */

@@ -87,6 +87,7 @@ struct stats_table {
 
 struct stats {
     struct prices *prices; /* borrowed, set by the caller; NULL: costs are not counted */
+    struct stats *also;    /* counts the same messages by other keys; borrowed, set by the caller */
     struct stats_count total;
     struct stats_costs total_costs;
     struct stats_table rows;
@@ -101,6 +102,9 @@ struct stats {
     size_t responses_cap;
     struct hash_map lines; /* hashes of session and id; used if there are several histories */
 };
+
+/* The name of the task that stats_scan reports. */
+#define STATS_TASK "count"
 
 void stats_init(struct stats *s);
 /* Adds a property that messages are grouped by. Returns false if it is one already. */
