@@ -12,6 +12,7 @@
 #include "chathist/cli/show.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
+#include "chathist/convert/export_page.h"
 #include "chathist/convert/export_run.h"
 
 enum { KEY_MESSAGES = OPT_LONG, KEY_INCREMENTAL, KEY_ALL_SESSIONS, KEY_REDACT, KEY_RAW };
@@ -112,11 +113,18 @@ static void settle_histories(const struct choice *c, struct export_job *job)
 {
     if (c->names.count > 0 || job->messages || c->common.history)
         die_usage("--all cannot be combined with a session, --history or --messages");
+    job->all = true;
+    if (job->format == &export_html) {
+        if (job->state)
+            die_usage(
+                "--incremental cannot be combined with --all and the format html: of a folder, "
+                "only files that change are written anyway");
+        return;
+    }
     if (job->output && !job->directory)
         die_usage("--all needs a directory for --output");
     if (!job->output && !job->format->grows)
         die_usage("--all needs a directory for --output with the format %s", job->format->name);
-    job->all = true;
 }
 
 /* Completes the options, and ends the program if they contradict each other. */
@@ -201,6 +209,17 @@ static void check_output_place(const struct history *h, const char *path, const 
         die_usage("%s: '%s' %s", option, path, why);
 }
 
+static int add_to_page(struct export_page *page, const struct history *h, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    int rc;
+
+    history_name_add(&name, h);
+    rc = export_page_add(page, h, buf_str(&name), e);
+    buf_release(&name);
+    return rc;
+}
+
 /* Exports the chosen sessions of a history. A failure ends the program, unless other histories follow
  * (`goes_on`): then it is reported. Returns the exit status. */
 static int export_one(struct run *r, const struct history *h, bool goes_on)
@@ -226,12 +245,15 @@ static int export_one(struct run *r, const struct history *h, bool goes_on)
         absent = r->status != 0 && r->choice.filter.sessions.count == 0;
     }
     if (!absent)
-        result = export_run(job, h, &e);
+        result = job->page ? add_to_page(job->page, h, &e) : export_run(job, h, &e);
     progress_end();
     start_report_bad(h, job->bad_lines, quiet);
     start_report_entries(job->messages, job->bad_entries, false, quiet);
-    if (result < 0 && e.kind == ERR_SIGNAL)
+    if (result < 0 && e.kind == ERR_SIGNAL) {
+        if (job->page)
+            export_page_drop(job->page);
         die_signal(interrupt_signal());
+    }
     if (result < 0 && !goes_on)
         die_err(&e);
     if (result < 0) {
@@ -278,9 +300,32 @@ static void make_directory(const char *path)
         die_err(&e);
 }
 
+/* Exports every trusted history as one page, in which the last history comes first in a list of
+ * sessions of the same time. */
+static int export_everything(struct run *r)
+{
+    struct export_page page;
+    struct err e = ERR_INIT;
+    int status = 0;
+
+    for (size_t i = 0; i < r->choice.histories.count && !r->job.directory; i++)
+        check_output_place(&r->choice.histories.at[i], r->job.output, "--output");
+    if (export_page_begin(&page, &r->job, &e) < 0)
+        die_err(&e);
+    for (size_t i = r->choice.histories.count; i-- > 0;) {
+        const struct history *h = &r->choice.histories.at[i];
+        int one = h->trusted ? export_one(r, h, true) : 0;
+
+        status = one > status ? one : status;
+    }
+    if (export_page_end(&page, status == 0, &e) < 0)
+        die_err(&e);
+    return status;
+}
+
 /* Exports every trusted history: the output and the state, if they are given, are directories with
  * one entry for each. */
-static int export_all(struct run *r)
+static int export_each(struct run *r)
 {
     const char *output = r->job.output, *state = r->job.state;
     int status = 0;
@@ -332,7 +377,10 @@ int main(int argc, char **argv)
     job->named = &c->filter.sessions;
     if (!args.common.quiet && !out.terminal && progress_possible())
         job->tick = progress_work;
-    status = c->all ? export_all(&run) : export_one(&run, choose_home(c), false);
+    if (!c->all)
+        status = export_one(&run, choose_home(c), false);
+    else
+        status = job->format == &export_html ? export_everything(&run) : export_each(&run);
 
     choose_release(c);
     return out_close(&out, status);

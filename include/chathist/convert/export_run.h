@@ -28,6 +28,8 @@ struct export_job {
     bool raw;                        /* also lines that do not count in their session's thread */
     bool redact;                     /* replace secrets (redact.h) */
     const struct filter_list *named; /* the ids of sessions, borrowed */
+    struct export_page *page; /* the page that the sessions are added to (export_page.h); NULL:
+                                      * a document for this history */
     /* The functions are called with `arg`, from the thread of the caller. */
     void *arg;
     export_sink *sink;
@@ -46,6 +48,8 @@ struct export_job {
     size_t bad_entries; /* of `messages` */
 };
 
+/* An export_sink whose argument is a struct file_replace. */
+int export_to_file(void *arg, struct str bytes, struct err *e);
 /* Performs the export. Returns 0, also if no named session has lines; or -1 with *e set, ERR_SIGNAL
  * if cancel_fd became readable. */
 int export_run(struct export_job *job, const struct history *h, struct err *e);
