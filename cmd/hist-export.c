@@ -41,7 +41,8 @@ static const struct program program = {"hist-export", "write sessions in other f
 struct run {
     struct choice choice;
     struct export_job job;
-    struct export_stdout to; /* the sink of the job */
+    struct export_stdout to;  /* the sink of the job */
+    struct export_page *page; /* of all histories, or NULL */
     const struct history *history;
     int status;
 };
@@ -245,13 +246,13 @@ static int export_one(struct run *r, const struct history *h, bool goes_on)
         absent = r->status != 0 && r->choice.filter.sessions.count == 0;
     }
     if (!absent)
-        result = job->page ? add_to_page(job->page, h, &e) : export_run(job, h, &e);
+        result = r->page ? add_to_page(r->page, h, &e) : export_run(job, h, &e);
     progress_end();
     start_report_bad(h, job->bad_lines, quiet);
     start_report_entries(job->messages, job->bad_entries, false, quiet);
     if (result < 0 && e.kind == ERR_SIGNAL) {
-        if (job->page)
-            export_page_drop(job->page);
+        if (r->page)
+            export_page_drop(r->page);
         die_signal(interrupt_signal());
     }
     if (result < 0 && !goes_on)
@@ -312,6 +313,7 @@ static int export_everything(struct run *r)
         check_output_place(&r->choice.histories.at[i], r->job.output, "--output");
     if (export_page_begin(&page, &r->job, &e) < 0)
         die_err(&e);
+    r->page = &page;
     for (size_t i = r->choice.histories.count; i-- > 0;) {
         const struct history *h = &r->choice.histories.at[i];
         int one = h->trusted ? export_one(r, h, true) : 0;

@@ -12,7 +12,7 @@
  * parts, scripts that hand their lines to the page: a page that was opened from a file may load
  * scripts, but not read files.
  */
-#include "export_html.h"
+#include "convert/export_html.h"
 
 #include <inttypes.h>
 #include <string.h>

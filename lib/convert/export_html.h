@@ -8,6 +8,9 @@
  * name is in the `file` of the former. */
 extern const struct export_format export_html_index, export_html_part;
 
+/* The folder of these files, beside the page. */
+#define EXPORT_HTML_PARTS "parts"
+
 /* Appends the line that tells the page to which repository the sessions after it belong. */
 void export_html_add_repository(struct buf *out, struct str name);
 

@@ -8,12 +8,12 @@
 
 #include "chathist/base/file.h"
 #include "chathist/base/path.h"
-#include "export_html.h"
+#include "convert/export_html.h"
 
 /* Makes the folders, and removes what killed programs have left in them. */
 static int prepare_folder(const char *folder, struct err *e)
 {
-    char *parts = path_join(folder, EXPORT_PAGE_PARTS);
+    char *parts = path_join(folder, EXPORT_HTML_PARTS);
     int rc = file_make_dirs(parts, e) < 0 ? -1 : 0;
 
     if (rc == 0)
@@ -40,7 +40,8 @@ int export_page_begin(struct export_page *p, struct export_job *job, struct err 
             return -1;
         }
     }
-    job->page = p;
+    job->document = &p->document;
+    job->parts = &p->parts;
     rc = p->path ? export_begin(&p->document, format, export_to_file, &p->file, e)
                  : export_begin(&p->document, format, job->sink, job->arg, e);
     if (rc < 0)
@@ -64,7 +65,7 @@ static bool is_part(const char *name)
 /* Removes the parts that the page does not name. */
 static int remove_old_parts(const struct export_page *p, struct err *e)
 {
-    char *folder = path_join(p->job->output, EXPORT_PAGE_PARTS);
+    char *folder = path_join(p->job->output, EXPORT_HTML_PARTS);
     struct buf name = BUF_INIT(BUF_SMALL);
     DIR *dir = file_open_dir(FILE_CWD, folder);
     struct dirent *entry;
@@ -72,7 +73,7 @@ static int remove_old_parts(const struct export_page *p, struct err *e)
 
     while (rc == 0 && (entry = readdir(dir))) {
         buf_clear(&name);
-        buf_addf(&name, EXPORT_PAGE_PARTS "/%s", entry->d_name);
+        buf_addf(&name, EXPORT_HTML_PARTS "/%s", entry->d_name);
         if (is_part(entry->d_name) && !hash_map_find(&p->parts, buf_str(&name)))
             rc = unlinkat(dirfd(dir), entry->d_name, 0);
     }
@@ -88,7 +89,7 @@ static int remove_old_parts(const struct export_page *p, struct err *e)
 /* Puts the parts on disk before the page that names them. */
 static int sync_parts(const struct export_page *p, struct err *e)
 {
-    char *inside = path_join(p->job->output, EXPORT_PAGE_PARTS "/.");
+    char *inside = path_join(p->job->output, EXPORT_HTML_PARTS "/.");
     int rc = file_sync_dir_of(inside);
 
     if (rc < 0)
@@ -102,7 +103,7 @@ static void release_page(struct export_page *p)
     export_release(&p->document);
     hash_map_release(&p->parts);
     free(p->path);
-    p->job->page = NULL;
+    p->job->document = NULL;
 }
 
 int export_page_end(struct export_page *p, bool whole, struct err *e)

@@ -18,14 +18,13 @@
 #include "chathist/base/system.h"
 #include "chathist/base/thread_pool.h"
 #include "chathist/base/time.h"
-#include "chathist/convert/export_page.h"
 #include "chathist/convert/export_select.h"
 #include "chathist/convert/redact.h"
 #include "chathist/history/append.h"
 #include "chathist/history/order.h"
 #include "chathist/history/time_blocks.h"
 #include "chathist/history/thread.h"
-#include "export_html.h"
+#include "convert/export_html.h"
 
 /* The longest part of a session id in a file name. */
 #define NAME_MAX_BYTES 120
@@ -863,7 +862,7 @@ static int begin_part(void *ctx, size_t slot, struct err *e)
 
     time_add_iso(&date, day == LINE_OLDEST ? 0 : day * 24 * 60 * 60 * 1000000);
     buf_clear(&piece->name);
-    buf_addf(&piece->name, EXPORT_PAGE_PARTS "/%.10s-%016" PRIx64,
+    buf_addf(&piece->name, EXPORT_HTML_PARTS "/%.10s-%016" PRIx64,
              day == LINE_OLDEST ? "undated" : buf_c(&date), hash_fnv(str_of(r->history->path)));
     if (piece->number > 1)
         buf_addf(&piece->name, "-%zu", piece->number);
@@ -911,7 +910,7 @@ static int join_part(void *ctx, size_t slot, struct err *e)
 
     if (r->job->tick)
         r->job->tick();
-    (void)hash_map_add(&r->job->page->parts, buf_str(&piece->name));
+    (void)hash_map_add(r->job->parts, buf_str(&piece->name));
     return cancelled(r->job->cancel_fd, e) < 0 ? -1 : export_add_part(p->to, &piece->text, e);
 }
 
@@ -933,11 +932,10 @@ static int write_parts(struct run *r, struct export *to, struct err *e)
 
 static int write_output(struct run *r, struct err *e)
 {
-    struct export_page *page = r->job->page;
+    struct export *document = r->job->document;
 
-    if (page)
-        return r->job->directory ? write_parts(r, &page->document, e)
-                                 : write_selected(r, &page->document, e);
+    if (document)
+        return r->job->directory ? write_parts(r, document, e) : write_selected(r, document, e);
     if (r->job->directory)
         return to_directory(r, e);
     if (check_single(r->job->format, r->count, e) < 0)

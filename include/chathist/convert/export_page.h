@@ -24,12 +24,10 @@
 #include "chathist/convert/export_run.h"
 #include "chathist/history/location.h"
 
-#define EXPORT_PAGE_PARTS "parts"
-
 struct export_page {
+    /* private */
     struct export document;
     struct hash_map parts; /* the names of the files that the document names */
-    /* private */
     struct export_job *job;
     struct file_replace file;
     char *path; /* of the page; NULL: job->sink */

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/convert/export.h"
 #include "chathist/history/filter.h"
 #include "chathist/history/location.h"
@@ -28,8 +29,11 @@ struct export_job {
     bool raw;                        /* also lines that do not count in their session's thread */
     bool redact;                     /* replace secrets (redact.h) */
     const struct filter_list *named; /* the ids of sessions, borrowed */
-    struct export_page *page; /* the page that the sessions are added to (export_page.h); NULL:
-                                      * a document for this history */
+    /* The document that the sessions are added to; NULL: this history has its own. With `directory`
+     * it is the page of a folder (export_page.h), and gets only a line for each session; the names of
+     * the files that have the messages are added to `parts`. */
+    struct export *document;
+    struct hash_map *parts;
     /* The functions are called with `arg`, from the thread of the caller. */
     void *arg;
     export_sink *sink;
