@@ -3,6 +3,7 @@
 
 #include "chathist/cli/import_hint.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/chat/embed.h"
 #include "chathist/chat/chat_args.h"
 #include "chathist/chat/input.h"
 #include "chathist/chat/template.h"
@@ -79,7 +80,7 @@ int main(int argc, char **argv)
     }
     presets_load(&presets, &args);
     interactive = input_interactive(&args);
-    if (!args.models && !interactive)
+    if (!args.models && !args.embed && !interactive)
         input_prompt(&prompt, &attachments, &args);
     presets_expand(&presets, &args, &prompt, attachments.count > 0);
     if (args.messages)
@@ -88,8 +89,9 @@ int main(int argc, char **argv)
     if (interactive)
         status = repl_run(&chat);
     else
-        status = args.models ? chat_session_list_models(&chat)
-                             : turn_once(&chat, &prompt, &attachments, &messages);
+        status = args.models  ? chat_session_list_models(&chat)
+                 : args.embed ? embed_run(&chat)
+                              : turn_once(&chat, &prompt, &attachments, &messages);
     /* The part that arrived is printed and stored. Now the signal may end the program. */
     mcp_servers_close(&chat.mcp, status > 128);
     if (status > 128)

@@ -13,6 +13,7 @@
 #include "chathist/cli/show.h"
 #include "chathist/cli/signals.h"
 #include "chathist/cli/start.h"
+#include "chathist/convert/export_page.h"
 #include "chathist/convert/export_run.h"
 
 enum { KEY_MESSAGES = OPT_LONG, KEY_INCREMENTAL, KEY_ALL_SESSIONS, KEY_REDACT, KEY_RAW };
@@ -41,8 +42,10 @@ static const struct program program = {"hist-export", "write sessions in other f
 struct run {
     struct choice choice;
     struct export_job job;
-    struct export_stdout to; /* the sink of the job */
+    struct export_stdout to;  /* the sink of the job */
+    struct export_page *page; /* of all histories, or NULL */
     const struct history *history;
+    off_t page_size; /* the bytes of the histories whose lines it gets */
     int status;
 };
 
@@ -113,11 +116,18 @@ static void settle_histories(const struct choice *c, struct export_job *job)
 {
     if (c->names.count > 0 || job->messages || c->common.history)
         die_usage("--all cannot be combined with a session, --history or --messages");
+    job->all = true;
+    if (job->format == &export_html) {
+        if (job->state)
+            die_usage(
+                "--incremental cannot be combined with --all and the format html: of a folder, "
+                "only files that change are written anyway");
+        return;
+    }
     if (job->output && !job->directory)
         die_usage("--all needs a directory for --output");
     if (!job->output && !job->format->grows)
         die_usage("--all needs a directory for --output with the format %s", job->format->name);
-    job->all = true;
 }
 
 /* Completes the options, and ends the program if they contradict each other. */
@@ -196,17 +206,21 @@ static void report_kept(void *arg, const char *path)
 /* Browsers are slow with a larger page, and do not open one that is much larger. */
 #define PAGE_LARGE ((off_t)50000000)
 
+/* Warns once, when the histories of the page have more than that. */
 static void warn_of_size(void *arg, off_t bytes)
 {
-    const struct run *r = arg;
+    struct run *r = arg;
     struct buf size = BUF_INIT(BUF_SMALL);
+    bool small = r->page_size < PAGE_LARGE;
 
-    if (bytes < PAGE_LARGE || r->choice.common.quiet || strcmp(r->job.format->name, "html") != 0)
+    r->page_size += bytes;
+    if (!small || r->page_size < PAGE_LARGE || r->choice.common.quiet ||
+        strcmp(r->job.format->name, "html") != 0)
         return;
-    buf_add_scaled(&size, (uint64_t)bytes, " ");
-    warnf("the page has about %sB, too much for most browsers: --since or -n N takes less, and a "
-          "directory for --output gets a page for each session",
-          buf_c(&size));
+    buf_add_scaled(&size, (uint64_t)r->page_size, " ");
+    warnf("the page has %sB or more, too much for most browsers: --since or -n N takes less, and a "
+          "directory for --output gets %s",
+          buf_c(&size), r->page ? "files that are loaded as needed" : "a page for each session");
     buf_release(&size);
 }
 
@@ -217,6 +231,17 @@ static void check_output_place(const struct history *h, const char *path, const 
 
     if (why)
         die_usage("%s: '%s' %s", option, path, why);
+}
+
+static int add_to_page(struct export_page *page, const struct history *h, struct err *e)
+{
+    struct buf name = BUF_INIT(BUF_SMALL);
+    int rc;
+
+    history_name_add(&name, h);
+    rc = export_page_add(page, h, buf_str(&name), e);
+    buf_release(&name);
+    return rc;
 }
 
 /* Exports the chosen sessions of a history. A failure ends the program, unless other histories follow
@@ -246,12 +271,15 @@ static int export_one(struct run *r, const struct history *h, bool goes_on)
             hintf(false, "--all-sessions exports every session of the history");
     }
     if (!absent)
-        result = export_run(job, h, &e);
+        result = r->page ? add_to_page(r->page, h, &e) : export_run(job, h, &e);
     progress_end();
     start_report_bad(h, job->bad_lines, quiet);
     start_report_entries(job->messages, job->bad_entries, false, quiet);
-    if (result < 0 && e.kind == ERR_SIGNAL)
+    if (result < 0 && e.kind == ERR_SIGNAL) {
+        if (r->page)
+            export_page_drop(r->page);
         die_signal(interrupt_signal());
+    }
     if (result < 0 && !goes_on)
         die_err(&e);
     if (result < 0) {
@@ -298,9 +326,33 @@ static void make_directory(const char *path)
         die_err(&e);
 }
 
+/* Exports every trusted history as one page, in which the last history comes first in a list of
+ * sessions of the same time. */
+static int export_everything(struct run *r)
+{
+    struct export_page page;
+    struct err e = ERR_INIT;
+    int status = 0;
+
+    for (size_t i = 0; i < r->choice.histories.count && !r->job.directory; i++)
+        check_output_place(&r->choice.histories.at[i], r->job.output, "--output");
+    if (export_page_begin(&page, &r->job, &e) < 0)
+        die_err(&e);
+    r->page = &page;
+    for (size_t i = r->choice.histories.count; i-- > 0;) {
+        const struct history *h = &r->choice.histories.at[i];
+        int one = h->trusted ? export_one(r, h, true) : 0;
+
+        status = one > status ? one : status;
+    }
+    if (export_page_end(&page, status == 0, &e) < 0)
+        die_err(&e);
+    return status;
+}
+
 /* Exports every trusted history: the output and the state, if they are given, are directories with
  * one entry for each. */
-static int export_all(struct run *r)
+static int export_each(struct run *r)
 {
     const char *output = r->job.output, *state = r->job.state;
     int status = 0;
@@ -353,7 +405,10 @@ int main(int argc, char **argv)
     job->named = &c->filter.sessions;
     if (!args.common.quiet && !out.terminal && progress_possible())
         job->work = progress_work;
-    status = c->all ? export_all(&run) : export_one(&run, choose_home(c), false);
+    if (!c->all)
+        status = export_one(&run, choose_home(c), false);
+    else
+        status = job->format == &export_html ? export_everything(&run) : export_each(&run);
 
     choose_release(c);
     return out_close(&out, status);

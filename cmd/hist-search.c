@@ -10,12 +10,14 @@
 #include "chathist/cli/search_run.h"
 
 #define LIMIT_ON_TERMINAL 100
+#define LIMIT_LIKE 20
 
 enum {
     KEY_CASE = OPT_LONG,
     KEY_QUERY,
     KEY_IN_SESSION,
     KEY_NEARLY,
+    KEY_LIKE,
     KEY_IN,
     KEY_FILE,
     KEY_SORT,
@@ -39,6 +41,8 @@ static const struct opt options[] = {
      "the texts may be in different messages of a session"},
     {KEY_NEARLY, "nearly", OPT_FLAG, NULL,
      "with --in-session: if no session has all texts, one may be missing"},
+    {KEY_LIKE, "like", OPT_TEXT, "TEXT",
+     "find messages about the same, with the model of embed.model"},
     {KEY_IN, "in", OPT_CHOICES, PARTS, "search these, separated by commas (content,tools)"},
     {'v', "invert-match", OPT_FLAG, NULL, "find the messages that do not match"},
     CHOOSE_MESSAGES("only messages of this session; may be repeated"),
@@ -67,6 +71,8 @@ static const struct program program = {"hist-search", "search messages, the newe
                                        "[TEXT]...", OPT_TEXT, options};
 
 #define NOT_GIVEN SIZE_MAX
+/* The most words of --like that are looked for. */
+#define WORDS_LIKE ((size_t)8)
 
 static void set_what(struct search_run *r, enum search_what what)
 {
@@ -125,6 +131,9 @@ static void read_option(struct search_run *r, size_t *around, int key, char *val
     case KEY_QUERY:
         r->query_text = value;
         break;
+    case KEY_LIKE:
+        r->like = value;
+        break;
     case KEY_IN:
         take_parts(r, value);
         break;
@@ -157,6 +166,20 @@ static void read_option(struct search_run *r, size_t *around, int key, char *val
     }
 }
 
+/* --like is a search of its own; `context`: messages around its hits are asked for. */
+static void check_like(const struct search_run *r, bool context)
+{
+    const struct pattern *p = &r->pattern;
+    bool texts = r->texts.count > 0 || r->query_text || p->regex || p->words || p->case_sensitive;
+    bool forms = r->in_session || r->best || r->reverse || r->only || r->what != SEARCH_MESSAGES;
+    bool others = r->choice.remote || r->in != SEARCH_IN_DEFAULT || r->choice.common.quiet;
+
+    if (texts || forms || others || r->invert || context)
+        die_usage(
+            "--like goes only with --json, --limit, --threads and options that choose messages "
+            "or histories");
+}
+
 /* Checks which options can be combined, and sets defaults; `around` is the value of -C. */
 static void combine(struct search_run *r, size_t around)
 {
@@ -177,6 +200,8 @@ static void combine(struct search_run *r, size_t around)
         die_usage("--in-session goes with neither --invert-match nor --sessions-without-match");
     if (r->best && (context || r->what == SEARCH_SESSIONS_WITHOUT))
         die_usage("--sort=best goes with neither context nor --sessions-without-match");
+    if (r->like)
+        check_like(r, context);
     if (r->nearly && !r->in_session)
         die_usage("--nearly needs --in-session");
     brief_settle(&r->brief, json, true);
@@ -209,6 +234,23 @@ static void open_searched(struct search_run *r)
                                          .limit = all ? SIZE_MAX : c->limit + 1});
 }
 
+/* The words of --like are looked for, too. */
+static void add_like_words(struct search_run *r)
+{
+    struct str rest = str_of(r->like);
+
+    while (rest.p && r->like_words.count < WORDS_LIKE) {
+        struct str word = str_cut(&rest, ' ');
+
+        if (word.n > 0)
+            words_add(&r->like_words, word);
+    }
+    for (size_t i = 0; i < r->like_words.count; i++)
+        arg_list_add(&r->operands, r->like_words.at[i]);
+    if (r->operands.count == 0)
+        die_usage("--like needs a text");
+}
+
 static void parse_search(struct search_run *r, int argc, char **argv)
 {
     struct opt_parser args;
@@ -223,7 +265,11 @@ static void parse_search(struct search_run *r, int argc, char **argv)
     combine(r, around);
     if (r->texts.count > 0 && count > 0)
         die_usage("TEXT cannot be combined with --regexp");
-    if (r->texts.count == 0 && count == 0 && !r->query_text)
+    if (r->like && count > 0)
+        die_usage("TEXT cannot be combined with --like");
+    if (r->like)
+        add_like_words(r);
+    if (r->texts.count == 0 && count == 0 && !r->query_text && !r->like)
         die_usage("a text to search for is expected");
     for (size_t i = 0; i < count; i++)
         arg_list_add(&r->operands, words[i]);
@@ -238,6 +284,8 @@ int main(int argc, char **argv)
     pattern_init(&run.pattern);
     parse_search(&run, argc, argv);
     out_start(&run.out, run.choice.common.color);
+    if (run.choice.limit == 0 && run.like)
+        run.choice.limit = LIMIT_LIKE;
     if (run.choice.limit == 0)
         run.choice.limit = run.out.terminal ? LIMIT_ON_TERMINAL : SIZE_MAX;
     open_searched(&run);

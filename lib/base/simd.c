@@ -300,3 +300,26 @@ simd_block *simd_block_of(bool wide)
 }
 
 #endif
+
+/* ---- numbers ---- */
+
+int32_t simd_dot(const int8_t *a, const int8_t *b, size_t n)
+{
+    typedef int8_t bytes __attribute__((vector_size(16)));
+    typedef int16_t products __attribute__((vector_size(32)));
+    typedef int32_t sums __attribute__((vector_size(64)));
+    sums sum = {0};
+    int32_t all = 0;
+
+    for (size_t i = 0; i < n; i += SIMD_DOT) {
+        bytes x, y;
+
+        memcpy(&x, a + i, sizeof x);
+        memcpy(&y, b + i, sizeof y);
+        sum += __builtin_convertvector(
+            __builtin_convertvector(x, products) * __builtin_convertvector(y, products), sums);
+    }
+    for (size_t i = 0; i < SIMD_DOT; i++)
+        all += sum[i];
+    return all;
+}

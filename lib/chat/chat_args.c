@@ -30,6 +30,7 @@ enum {
     KEY_MCP,
     KEY_SCHEMA,
     KEY_MODELS,
+    KEY_EMBED,
     KEY_CACHED,
     KEY_VAR,
     KEY_PERSONA,
@@ -87,6 +88,7 @@ static const struct opt options[] = {
     {KEY_FIRST_BYTE, "first-byte-timeout", OPT_TEXT, "TIME", NULL},
     {KEY_IDLE, "idle-timeout", OPT_TEXT, "TIME", NULL},
     {KEY_RETRIES, "retries", OPT_NUMBER, "N", NULL},
+    {KEY_EMBED, "embed", OPT_FLAG, NULL, NULL},   /* run by hist-search (chat/embed.h) */
     {KEY_MODELS, "models", OPT_FLAG, NULL, NULL}, /* these four are run by chathist */
     {KEY_CACHED, "cached", OPT_FLAG, NULL, NULL},
     {KEY_TEMPLATES, "templates", OPT_FLAG, NULL, NULL},
@@ -180,6 +182,7 @@ static void set_flag(struct chat_args *a, int key)
         {KEY_DRY_RUN, &a->dry_run, true},
         {KEY_DRY_RUN, &a->store, false},
         {KEY_MODELS, &a->models, true},
+        {KEY_EMBED, &a->embed, true},
         {'x', &a->extract, true},
         {KEY_REASONING, &a->reasoning, true},
         {KEY_CACHED, &a->cached, true},
@@ -396,20 +399,10 @@ static void check_title(const struct chat_args *a)
 static void check_combination(struct chat_args *a)
 {
     static const int of_list[] = {KEY_TEMPLATES, KEY_PERSONAS, KEY_NO_STDIN, 0};
-    static const int of_models[] = {KEY_BASE_URL,
-                                    KEY_INSECURE,
-                                    KEY_HEADER,
-                                    KEY_CONNECT,
-                                    KEY_FIRST_BYTE,
-                                    KEY_IDLE,
-                                    KEY_MODELS,
-                                    KEY_CACHED,
-                                    KEY_PERSONA,
-                                    KEY_NO_STDIN,
-                                    'm',
-                                    'p',
-                                    'v',
-                                    0};
+    static const int of_models[] = {
+        KEY_BASE_URL, KEY_INSECURE, KEY_HEADER, KEY_CONNECT, KEY_FIRST_BYTE,
+        KEY_IDLE,     KEY_MODELS,   KEY_EMBED,  KEY_CACHED,  KEY_PERSONA,
+        KEY_NO_STDIN, 'm',          'p',        'v',         0};
 
     static const int of_save[] = {KEY_SAVE,       'S', 'm',          'p', KEY_EFFORT,
                                   KEY_MAX_TOKENS, 'o', KEY_NO_STDIN, 0};
@@ -423,6 +416,8 @@ static void check_combination(struct chat_args *a)
         check_list(a, a->list, of_list);
     if (a->models)
         check_list(a, "models", of_models);
+    if (a->embed)
+        check_list(a, "embed", of_models);
     if (a->save)
         check_list(a, "save", of_save);
     if (a->regenerate || a->edit)

@@ -28,6 +28,9 @@ static void choose_server(struct chat_session *t)
         config_set_preset(&t->choice.config, (enum setting)i, t->args->preset[i]);
         config_set(&t->choice.config, (enum setting)i, t->args->setting[i]);
     }
+    /* The server of the prompts does not get the history. */
+    if (t->args->embed && !t->args->setting[SETTING_BASE_URL])
+        t->choice.config.value[SETTING_BASE_URL] = NULL;
     if (request_limits_load(&t->limits, &t->choice.config, &e) < 0 ||
         server_providers(&t->known, &t->choice.config, &e) < 0 ||
         server_choose(&t->server, &t->known, &t->choice.config, t->args->headers,

@@ -43,6 +43,8 @@ static const struct {
     [SETTING_PRICES] = {"prices", NULL},
     [SETTING_IMPORT] = {"import", NULL},
     [SETTING_IMPORT_EXCLUDE] = {"import.exclude", NULL},
+    [SETTING_EMBED_MODEL] = {"embed.model", NULL},
+    [SETTING_EMBED_BASE_URL] = {"embed.base_url", NULL},
     [SETTING_EFFORT] = {"effort", NULL},
     [SETTING_MAX_TOKENS] = {"max_tokens", NULL},
     [SETTING_CONNECT_TIMEOUT] = {"connect_timeout", NULL},

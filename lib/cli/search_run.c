@@ -9,6 +9,8 @@
 #include "chathist/base/memory.h"
 #include "chathist/base/time.h"
 #include "chathist/cli/diagnostics.h"
+#include "chathist/cli/like.h"
+#include "chathist/cli/progress.h"
 #include "chathist/cli/start.h"
 #include "chathist/search/forms.h"
 #include "chathist/search/match_context.h"
@@ -112,6 +114,7 @@ void search_run_release(struct search_run *r)
     release_texts(r);
     free(r->texts.at);
     free(r->operands.at);
+    words_release(&r->like_words);
     brief_release(&r->brief);
     choose_release(&r->choice);
 }
@@ -751,6 +754,112 @@ static void run_in_session(struct search_run *r)
     session_hits_release(&hits);
 }
 
+/* ---- by meaning ---- */
+
+/* The most messages that are looked at for their meaning, and for their words. */
+#define NEAREST_MAX ((size_t)500)
+#define WORDS_MAX ((size_t)100)
+/* How much less a place counts than the one before it: that of reciprocal rank fusion (Cormack et
+ * al., SIGIR 2009). */
+#define RANK_BASE 60
+
+/* A message that is near in one or both ways. */
+struct near {
+    size_t part;
+    struct context_item place;
+    float score;
+};
+
+static int nearest_first(const void *a, const void *b)
+{
+    const struct near *x = a, *y = b;
+
+    if (x->score != y->score)
+        return x->score < y->score ? 1 : -1;
+    return line_compare(0, x->place.at, 0, y->place.at);
+}
+
+/* Finds the messages of all histories that are nearest, and puts their ranks into the scores.
+ * Returns their number. */
+static size_t find_nearest(struct search_run *r, struct near *all)
+{
+    struct vectors_hit *hits = mem_zalloc(NEAREST_MAX * sizeof *hits);
+    struct vector v = {0};
+    struct like like;
+    struct err e = ERR_INIT;
+    size_t count = 0;
+
+    like_open(&like, &r->choice);
+    for (size_t i = 0; i < r->count_parts; i++)
+        if (vectors_update(r->parts[i].history, &like.model, &e) < 0)
+            search_failed(r, &e);
+    if (!r->failed && like_vector(&like, str_of(r->like), &v, &e) < 0)
+        search_failed(r, &e);
+    progress_end();
+    for (size_t i = 0; i < r->count_parts && v.at; i++) {
+        size_t found = vectors_nearest(r->parts[i].history, like.model.name, &v, hits, NEAREST_MAX);
+
+        for (size_t k = 0; k < found; k++)
+            all[count++] =
+                (struct near){i, {.at = hits[k].at, .n = hits[k].n, .hit = true}, hits[k].score};
+        /* Only the best of all histories stay. */
+        qsort(all, count, sizeof *all, nearest_first);
+        count = count > NEAREST_MAX ? NEAREST_MAX : count;
+    }
+    for (size_t i = 0; i < count; i++)
+        all[i].score = 1 / (float)(RANK_BASE + i);
+    free(v.at);
+    free(hits);
+    like_close(&like);
+    return count;
+}
+
+/* Adds the newest messages that have all words, or their ranks if they are there. */
+static size_t add_words(struct search_run *r, struct near *all, size_t count)
+{
+    struct search_part *p;
+    struct hit hit;
+
+    for (size_t rank = 0; rank < WORDS_MAX && (p = next_hit(r, &hit)); rank++) {
+        size_t i = 0, part = (size_t)(p - r->parts);
+
+        while (i < count && (all[i].part != part || all[i].place.at != hit.line.at))
+            i++;
+        if (i == count)
+            all[count++] = (struct near){
+                part, {.at = hit.line.at, .n = hit.line.text.n, .hit = true, .time = hit.time}, 0};
+        all[i].score += 1 / (float)(RANK_BASE + rank);
+    }
+    return count;
+}
+
+static void run_like(struct search_run *r)
+{
+    struct near *all = mem_zalloc((2 * NEAREST_MAX + WORDS_MAX) * sizeof *all);
+    struct buf line = BUF_INIT(BUF_LINE);
+    size_t count = find_nearest(r, all);
+    struct hit hit = {0};
+
+    if (!r->failed) {
+        open_all(r);
+        count = add_words(r, all, count);
+        qsort(all, count, sizeof *all, nearest_first);
+    }
+    for (size_t i = 0; i < count && !r->failed && r->count < r->choice.limit; i++) {
+        struct search_part *p = &r->parts[all[i].part];
+
+        if (!read_again(p, all[i].place, &line, &hit) || !hit.asked ||
+            !brief_wants(&r->brief, p->history, hit.message->session_id) || r->brief.full)
+            continue;
+        r->count++;
+        set_history(r, p);
+        print(r, &p->search, &hit);
+    }
+    close_all(r);
+    buf_release(&line);
+    free(all);
+}
+
 /* ---- the run ---- */
 
 /* Prepares the query for a history. Returns false if the history is not to be searched. */
@@ -990,7 +1099,10 @@ int search_run_histories(struct search_run *r)
     int absent;
 
     enter_all(r);
-    search_all(r);
+    if (r->like)
+        run_like(r);
+    else
+        search_all(r);
     found = r->what == SEARCH_SESSIONS_WITHOUT ? r->listed : r->count > 0;
     if (r->what == SEARCH_COUNT)
         out_number(&r->out, r->count);

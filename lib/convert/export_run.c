@@ -21,15 +21,17 @@
 #include "chathist/convert/export_select.h"
 #include "chathist/convert/redact.h"
 #include "chathist/history/append.h"
+#include "chathist/history/order.h"
 #include "chathist/history/time_blocks.h"
 #include "chathist/history/thread.h"
+#include "convert/export_html.h"
 
 /* The longest part of a session id in a file name. */
 #define NAME_MAX_BYTES 120
 
 /* ---- output: a file that is replaced ---- */
 
-static int write_to_file(void *arg, struct str bytes, struct err *e)
+int export_to_file(void *arg, struct str bytes, struct err *e)
 {
     const struct file_replace *f = arg;
 
@@ -339,14 +341,24 @@ static int read_line(struct run *r, struct reader *d, size_t i, struct err *e)
     return make_progress(r, d, e);
 }
 
-static int write_thread(struct run *r, struct reader *d, struct export *x, size_t session,
-                        struct err *e)
+/* Returns what the list of sessions says of a session, or NULL. */
+static const struct session *listed(const struct run *r, size_t session)
 {
     const size_t *place = hash_map_find(&r->chosen, r->select.sessions[session].id);
+
+    return place ? &r->list.at[*place] : NULL;
+}
+
+/* `index`, which may be NULL, is another document that gets the session, too. */
+static int write_thread(struct run *r, struct reader *d, struct export *x, struct export *index,
+                        size_t session, struct err *e)
+{
     struct thread t = {0};
     int rc = 0;
 
-    x->listed = place ? &r->list.at[*place] : NULL;
+    x->listed = listed(r, session);
+    if (index)
+        index->listed = x->listed;
     for (size_t i = r->select.sessions[session].first; rc == 0 && i != SELECTION_NONE;
          i = r->select.lines[i].next) {
         rc = read_line(r, d, i, e);
@@ -361,6 +373,10 @@ static int write_thread(struct run *r, struct reader *d, struct export *x, size_
     /* New lines are always exported as they are. */
     if (!r->job->raw && (!r->job->state || r->job->directory))
         thread_settle(&t);
+    if (index)
+        index->title_line = t.title;
+    if (rc == 0 && t.count > 0 && index)
+        rc = export_session(index, t.at, t.count, e);
     x->title_line = t.title;
     if (rc == 0 && t.count > 0)
         rc = export_session(x, t.at, t.count, e);
@@ -372,7 +388,7 @@ static int write_session(struct run *r, struct reader *d, struct export *x, size
                          struct err *e)
 {
     if (!x->format->lines)
-        return write_thread(r, d, x, session, e);
+        return write_thread(r, d, x, NULL, session, e);
     for (size_t i = r->select.sessions[session].first; i != SELECTION_NONE;
          i = r->select.lines[i].next)
         if (read_line(r, d, i, e) < 0 || export_line(x, &d->line, e) < 0)
@@ -397,6 +413,8 @@ struct piece {
     struct scan scan;  /* of write_stream */
     struct export text;
     uint64_t bad_lines;
+    struct buf name; /* of a part of a page */
+    size_t number;   /* of the parts of its day, from 1 */
 };
 
 struct pieces {
@@ -404,7 +422,8 @@ struct pieces {
     struct export *to; /* NULL: a file for each session */
     struct scan scan;  /* of write_stream */
     struct piece at[THREAD_POOL_SLOTS];
-    size_t next; /* in run.order */
+    size_t next;   /* in run.order */
+    size_t number; /* of the last part */
     off_t next_line;
 };
 
@@ -474,18 +493,17 @@ static int write_piece(void *ctx, size_t slot, struct err *e)
 }
 
 static int write_pieces(struct pieces *p, int (*begin)(void *, size_t, struct err *),
-                        int (*work)(void *, size_t, size_t, struct err *), struct err *e)
+                        int (*work)(void *, size_t, size_t, struct err *),
+                        int (*join)(void *, size_t, struct err *), struct err *e)
 {
     int rc;
 
     for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
-        export_part(&p->at[i].text, p->run->job->format);
-    rc = thread_pool_run(&(struct thread_pool_job){.threads = p->run->threads,
-                                                   .ctx = p,
-                                                   .begin = begin,
-                                                   .work = work,
-                                                   .join = write_piece},
-                         e);
+        export_part(&p->at[i].text, p->to ? p->to->format : p->run->job->format);
+    rc = thread_pool_run(
+        &(struct thread_pool_job){
+            .threads = p->run->threads, .ctx = p, .begin = begin, .work = work, .join = join},
+        e);
     for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
         export_release(&p->at[i].text);
     return rc;
@@ -511,7 +529,7 @@ static int write_selected(struct run *r, struct export *x, struct err *e)
         if (write_session(r, d, x, r->order[p.next++], e) < 0)
             return -1;
     }
-    return p.next < r->count ? write_pieces(&p, begin_sessions, do_sessions, e) : 0;
+    return p.next < r->count ? write_pieces(&p, begin_sessions, do_sessions, write_piece, e) : 0;
 }
 
 /* ---- the lines in the order of reading: see is_streamed ---- */
@@ -558,7 +576,7 @@ static int write_stream(struct run *r, struct export *x, struct err *e)
     if (scan_open(&p.scan, r->history->dir_fd, r->history->path, e) < 0)
         return -1;
     r->all = p.scan.size;
-    rc = write_pieces(&p, begin_lines, do_lines, e);
+    rc = write_pieces(&p, begin_lines, do_lines, write_piece, e);
     scan_close(&p.scan);
     return rc;
 }
@@ -705,7 +723,7 @@ static int replace_file(struct run *r, struct reader *d, size_t session, const c
     if (file_replace_begin(&f, path, e) < 0)
         return -1;
     f.one_of_many = one_of_many;
-    if (write_document(r, d, session, write_to_file, &f, false, e) == 0 &&
+    if (write_document(r, d, session, export_to_file, &f, false, e) == 0 &&
         cancelled(r->job->cancel_fd, e) == 0)
         rc = 0;
     if (rc == 0 && ((!one_of_many && !keeps) || !is_unchanged(&f))) {
@@ -788,7 +806,7 @@ static int to_directory(struct run *r, struct err *e)
 
     if (rc == 0) {
         file_sweep_dir(r->job->output, r->job->format->suffix);
-        rc = write_pieces(&p, begin_sessions, do_files, e);
+        rc = write_pieces(&p, begin_sessions, do_files, write_piece, e);
     }
     if (rc == 0 && r->count > 0 && file_sync_dir_of(inside) < 0)
         rc = err_sys(e, errno, "cannot write '%s'", r->job->output);
@@ -796,10 +814,149 @@ static int to_directory(struct run *r, struct err *e)
     return rc;
 }
 
+/* ---- the parts of a page of everything (export_page.h) ---- */
+
+struct begun {
+    int64_t day; /* of the first line, in days since 1970; LINE_OLDEST if it is unknown */
+    off_t first_line;
+    size_t session;
+};
+
+static int by_day(const void *a, const void *b)
+{
+    const struct begun *x = a, *y = b;
+
+    if (x->day != y->day)
+        return x->day < y->day ? -1 : 1;
+    return (x->first_line > y->first_line) - (x->first_line < y->first_line);
+}
+
+static int64_t day_of(const struct run *r, size_t session)
+{
+    const struct session *s = listed(r, session);
+    const int64_t day = (int64_t)24 * 60 * 60 * 1000000;
+
+    return !s || s->created == LINE_OLDEST ? LINE_OLDEST : s->created / day - (s->created < 0);
+}
+
+/* Puts the sessions into the order in which they began, so that a new one, or one that grows, changes
+ * only the parts of its day. */
+static void order_by_day(struct run *r)
+{
+    struct begun *all = mem_zalloc((r->count + 1) * sizeof *all);
+
+    for (size_t i = 0; i < r->count; i++) {
+        const struct selection_session *s = &r->select.sessions[r->order[i]];
+
+        all[i] = (struct begun){day_of(r, r->order[i]), r->select.lines[s->first].at, r->order[i]};
+    }
+    qsort(all, r->count, sizeof *all, by_day);
+    for (size_t i = 0; i < r->count; i++)
+        r->order[i] = all[i].session;
+    free(all);
+}
+
+static int begin_part(void *ctx, size_t slot, struct err *e)
+{
+    struct pieces *p = ctx;
+    const struct run *r = p->run;
+    struct piece *piece = &p->at[slot];
+    struct buf date = BUF_INIT(BUF_SMALL);
+    int64_t day;
+
+    (void)e;
+    if (p->next == r->count)
+        return 0;
+    day = day_of(r, r->order[p->next]);
+    piece->number =
+        p->next > 0 && day_of(r, r->order[p->next - 1]) == day ? ++p->number : (p->number = 1);
+    piece->first = p->next;
+    piece->bytes = 0;
+    do
+        piece->bytes += r->select.sessions[r->order[p->next++]].bytes;
+    while (p->next < r->count && day_of(r, r->order[p->next]) == day &&
+           piece->bytes + r->select.sessions[r->order[p->next]].bytes <= PIECE_MAX);
+    piece->end = p->next;
+
+    time_add_iso(&date, day == LINE_OLDEST ? 0 : day * 24 * 60 * 60 * 1000000);
+    buf_clear(&piece->name);
+    buf_addf(&piece->name, EXPORT_HTML_PARTS "/%.10s-%016" PRIx64,
+             day == LINE_OLDEST ? "undated" : buf_c(&date), hash_fnv(str_of(r->history->path)));
+    if (piece->number > 1)
+        buf_addf(&piece->name, "-%zu", piece->number);
+    buf_addf(&piece->name, ".%s", export_html_part.suffix);
+    buf_release(&date);
+    return 1;
+}
+
+/* Writes the file of a part, unless it has this content already, and the lines of its sessions for
+ * the page. */
+static int do_part(void *ctx, size_t slot, size_t thread, struct err *e)
+{
+    struct pieces *p = ctx;
+    struct run *r = p->run;
+    struct piece *piece = &p->at[slot];
+    char *path = path_join(r->job->output, buf_c(&piece->name));
+    struct file_replace f;
+    struct export x;
+    int rc = file_replace_begin(&f, path, e);
+
+    if (rc == 0) {
+        f.one_of_many = true;
+        rc = export_begin(&x, &export_html_part, export_to_file, &f, e);
+        for (size_t i = piece->first; rc == 0 && i < piece->end; i++) {
+            piece->text.file = buf_str(&piece->name);
+            rc = write_thread(r, &r->readers[thread], &x, &piece->text, r->order[i], e);
+        }
+        if (rc == 0)
+            rc = export_end(&x, e);
+        export_release(&x);
+        if (rc == 0 && !is_unchanged(&f))
+            rc = file_replace_end(&f, e);
+        else
+            file_replace_drop(&f);
+    }
+    free(path);
+    return rc;
+}
+
+static int join_part(void *ctx, size_t slot, struct err *e)
+{
+    struct pieces *p = ctx;
+    struct piece *piece = &p->at[slot];
+    struct run *r = p->run;
+
+    for (size_t i = piece->first; i < piece->end; i++)
+        r->done += r->select.sessions[r->order[i]].bytes;
+    report_written(r);
+    (void)hash_map_add(r->job->parts, buf_str(&piece->name));
+    return cancelled(r->job->cancel_fd, e) < 0 ? -1 : export_add_part(p->to, &piece->text, e);
+}
+
+static int write_parts(struct run *r, struct export *to, struct err *e)
+{
+    struct pieces p = {.run = r, .to = to};
+    int rc;
+
+    for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
+        buf_init(&p.at[i].name, BUF_SMALL);
+    order_by_day(r);
+    rc = write_pieces(&p, begin_part, do_part, join_part, e);
+    for (size_t i = 0; i < THREAD_POOL_SLOTS; i++)
+        buf_release(&p.at[i].name);
+    return rc;
+}
+
 /* ---- the whole run ---- */
 
 static int write_output(struct run *r, struct err *e)
 {
+    struct export *document = r->job->document;
+
+    if (document && !r->job->directory && r->job->expect)
+        r->job->expect(r->job->arg, r->all);
+    if (document)
+        return r->job->directory ? write_parts(r, document, e) : write_selected(r, document, e);
     if (r->job->directory)
         return to_directory(r, e);
     if (check_single(r->job->format, r->count, e) < 0)

@@ -29,6 +29,7 @@
 #define POINTER_NAME "session"
 #define INDEX_NAME "history.idx"
 #define SKIP_NAME "history.skip"
+#define VECTORS_NAME "history.vectors"
 #define COPIES_NAME DIR_NAME "/repositories"
 
 /* The caller frees it. */
@@ -369,6 +370,7 @@ static void free_paths(struct history *h)
     free(h->pointer);
     free(h->index);
     free(h->skip);
+    free(h->vectors);
     free(h->dir);
 }
 
@@ -384,6 +386,7 @@ static void set_paths(struct history *h, const char *parent, const char *name,
     h->path = path_join(h->dir, FILE_NAME);
     h->index = path_join(h->dir, INDEX_NAME);
     h->skip = path_join(h->dir, SKIP_NAME);
+    h->vectors = path_join(h->dir, VECTORS_NAME);
     pointer_dir = path_join(pointer_parent ? pointer_parent : parent, name);
     h->pointer = path_join(pointer_dir, POINTER_NAME);
     free(pointer_dir);
@@ -678,6 +681,7 @@ static int locate_explicit(struct history *h, const char *file)
     h->pointer = path_with_suffix(file, ".session");
     h->index = path_with_suffix(file, ".idx");
     h->skip = path_with_suffix(file, ".skip");
+    h->vectors = path_with_suffix(file, ".vectors");
     h->dir_exists = true;
     set_trust(h);
     return 0;
@@ -947,7 +951,8 @@ const char *history_file_of(const struct history *h, const char *path)
     char *files[] = {path_with_suffix(h->path, HISTORY_DELETED),
                      path_with_suffix(h->path, HISTORY_QUARANTINE),
                      h->dir ? history_marks(h) : NULL};
-    bool own = path_same(path, h->pointer) || path_same(path, h->index) || path_same(path, h->skip);
+    bool own = path_same(path, h->pointer) || path_same(path, h->index) ||
+               path_same(path, h->skip) || path_same(path, h->vectors);
 
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         own = own || (files[i] && path_same(path, files[i]));
@@ -960,7 +965,7 @@ const char *history_file_of(const struct history *h, const char *path)
 
 bool history_is_sidecar(int fd)
 {
-    static const char *const begins[] = {"\0\0\0\0\0\0\0", "HISTIDX", "SKIPIDX"};
+    static const char *const begins[] = {"\0\0\0\0\0\0\0", "HISTIDX", "SKIPIDX", "VECTORS"};
     char begin[7]; /* the next byte is the version */
     ssize_t n = file_pread_full(fd, begin, sizeof(begin), 0);
 
@@ -987,7 +992,7 @@ int history_open_index(int dir, const char *path, int flags, int *errnum)
 void history_remove_index(const struct history *h)
 {
     char *making = h->index ? path_with_suffix(h->index, HISTORY_INDEX_MAKING) : NULL;
-    const char *const paths[] = {making, h->index, h->skip};
+    const char *const paths[] = {making, h->index, h->skip, h->vectors};
 
     for (size_t i = 0; h->index && i < sizeof(paths) / sizeof(*paths); i++) {
         int fd = paths[i] ? file_open_regular_at(h->dir_fd, paths[i], O_RDONLY, 0, NULL, NULL, NULL)

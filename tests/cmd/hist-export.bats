@@ -214,7 +214,7 @@ PYTHON
     }
     large 50M >"$HISTORY"
     run_expect 0 hist-export -f html -o page.html s
-    stderr_is 'hist-export: the page has about 52.4 MB, too much for most browsers: --since or -n N takes less, and a directory for --output gets a page for each session'
+    stderr_is 'hist-export: the page has 52.4 MB or more, too much for most browsers: --since or -n N takes less, and a directory for --output gets a page for each session'
     run_expect 0 hist-export -q -f html -o page.html s
     stderr_empty
     run_expect 0 hist-export -f md -o page.md s

@@ -3,8 +3,8 @@
 # The HTML page: its bytes, and what it does in Chromium. Without one (`mk/deps browser`) the tests
 # that need it are skipped.
 
-# Scripts of the page and dollar signs of JavaScript.
-# shellcheck disable=SC2016
+# Scripts of the page and dollar signs of JavaScript; names of repositories as the page shows them.
+# shellcheck disable=SC2016,SC2088
 
 load ../helper
 
@@ -80,6 +80,8 @@ in_sight() {
         return Boolean(b) && b.bottom > 80 && b.top < innerHeight; })()' "$1"
 }
 
+TODAY=$(LC_ALL=C date -u '+%-d %b %Y')
+
 # ---- bytes
 
 @test "page, bytes: what a message says cannot leave the element of data" {
@@ -108,9 +110,10 @@ in_sight() {
     local style script
     make_page </dev/null
     style=$({ echo && cat "$PAGE"/page.css; } | openssl dgst -sha256 -binary | openssl base64)
-    script=$(cd "$PAGE" && { echo && cat markdown.js list.js query.js search.js page.js; } | openssl dgst -sha256 -binary | openssl base64)
-    run_expect 0 grep -o 'http-equiv=.*' page.html
-    stdout_is "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'sha256-$script'; style-src 'sha256-$style'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'\">"
+    script=$(cd "$PAGE" && { echo && cat markdown.js list.js query.js search.js parts.js calendar.js page.js; } | openssl dgst -sha256 -binary | openssl base64)
+    run_expect 0 grep -A 2 -o 'http-equiv=.*\|^; trusted.*\|^">' page.html
+    stdout_is "http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-$style'; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; script-src 'sha256-$script'" \
+        "; trusted-types 'none'" '">'
     # And it asks for nothing: no address of a file, no attribute that would need another policy.
     run_expect 1 grep -nE 'https?://[a-z]|src=|style="|\son[a-z]+=|@import|url\(' page.html
     stdout_empty
@@ -139,8 +142,8 @@ in_sight() {
 
 @test "page: tool calls and results are cards, with their arguments" {
     talk | make_page
-    browse 'page.html#tools' --eval "$(texts 'article .bubble')" --click summary \
-        --wait 'document.querySelector("details").open' --eval "$(texts 'details[open] pre')" \
+    browse 'page.html#tools' --eval "$(texts 'article .bubble')" --click 'article summary' \
+        --wait 'document.querySelector("article details").open' --eval "$(texts 'details[open] pre')" \
         --eval "$(texts '.model')"
     stdout_is 'Be brief' 'What is in the Makefile?Makefile' 'Callread_file"path": "Makefile"{' '  "path": "Makefile"' '}' \
         'Resultread_fileall: programall: program' 'It builds one program.makeCopyall: programended: length' \
@@ -290,7 +293,7 @@ x
 @test "page: search finds what tools were called with, and markup as it was written" {
     talk | make_page
     browse --key / --type 'tool:read_file make' --wait 'document.querySelector("mark")' --eval "$(texts '.entry-facts')" --key Enter \
-        --wait 'document.querySelector("details").open' --key / --type '**one**' --wait 'document.querySelector("mark")?.textContent.includes("*")' --eval "$(texts mark)"
+        --wait 'document.querySelector("article details").open' --key / --type '**one**' --wait 'document.querySelector("mark")?.textContent.includes("*")' --eval "$(texts mark)"
     stdout_is 'Assistant · 27 Jun 2024' 'What is in the Makefile?' '**one**'
 }
 
@@ -420,6 +423,139 @@ rich() {
     stdout_is 'What is in the Makefile?' 'An old question about a badger' '2 sessions, 7 messages'
     run_expect 0 hist-export -f html tools old
     stdout_is_file page.html
+}
+
+# Histories of two repositories, with an id that both have, and the page of everything as a file and as a folder.
+everything() {
+    local repo
+    export TZ=UTC
+    umask 077
+    for repo in alpha beta; do
+        make_repo "$HOME/$repo"
+        cd "$HOME/$repo" || return 1
+        hist-append -s today 'Written `here` in $HOME'
+        {
+            line "$repo-1" "first-$repo" user "</script> One of $repo, \`code\` and \${x}" 0 '{"origin": "codex:x"}'
+            line "$repo-2" "first-$repo" assistant "An answer about badgers in $repo" 9 '{"origin": "codex:y"}'
+            line "$repo-3" later user "Later in $repo" 86400 '{"origin": "claude-code/z:1"}'
+            line "$repo-4" later user "Much later in $repo" 4000000 '{"__proto__": 1}'
+        } | hist-append --json
+    done >"$WORK/ids"
+    hist-title -q later 'Later in beta'
+    cd "$WORK" || return 1
+    run_expect 0 hist-export --all -f html -o all.html
+    stderr_empty
+    run_expect 0 hist-export --all -f html -o folder/
+    stderr_empty
+}
+
+ENTRIES=$(texts .entry)
+
+@test "page of everything: repositories, programs and days choose sessions, in a file and in a folder" {
+    local page
+    everything
+    for page in all.html folder/index.html; do
+        browse "$page" --wait 'document.querySelector("article")' --eval "$ENTRIES" --eval "$STATUS" \
+            --eval "$(texts '#repository option, #program option')" --eval "$(texts .text)" \
+            --click '#calendar summary' --wait 'document.querySelector(".days button")' --click .earlier --eval "$(texts .month)" --click .earlier \
+            --eval '[...document.querySelectorAll(".days button")].map(b => b.getAttribute("aria-label")).join("|")' \
+            --click '[data-day="2024-06-28"]' --eval "$STATUS" --eval "$(texts '#calendar summary')" --eval "$ENTRIES" --run "$JS/basics.js" \
+            --eval 'void (document.querySelector("#repository").value = "~/beta", document.querySelector("#repository").dispatchEvent(new Event("change")))' \
+            --eval "$ENTRIES" --click .entry --wait 'document.querySelectorAll("article").length === 2' --eval 'location.hash' \
+            --reload --wait 'document.querySelectorAll("article").length === 2' --eval "$STATUS" --click '#all' --eval "$STATUS"
+        stdout_is "Written \`here\` in \$HOME$TODAY · 1 message · ~/beta" "Written \`here\` in \$HOME$TODAY · 1 message · ~/alpha" \
+            'Later in beta12 Aug 2024 · 2 messages · ~/beta' 'Later in alpha12 Aug 2024 · 2 messages · ~/alpha' \
+            '</script> One of beta, `code` and ${x}27 Jun 2024 · 2 messages · ~/beta' \
+            '</script> One of alpha, `code` and ${x}27 Jun 2024 · 2 messages · ~/alpha' \
+            '6 sessions, 10 messages' 'All repositories' '~/alpha' '~/beta' 'All programs' 'begun here' claude-code codex 'Written here in $HOME' \
+            'August 2024' 'Thursday, 27 June 2024: 2 conversations|Friday, 28 June 2024: 2 conversations' '2 of 6 sessions' '28 Jun 2024' \
+            'Later in beta12 Aug 2024 · 2 messages · ~/beta' 'Later in alpha12 Aug 2024 · 2 messages · ~/alpha' 'enough texts' \
+            'Later in beta12 Aug 2024 · 2 messages · ~/beta' '#later%40~%2Fbeta' '1 of 6 sessions' '6 sessions, 10 messages'
+    done
+}
+
+@test "page of everything: search reads all messages, and in a folder loads them for it" {
+    local page
+    everything
+    for page in all.html folder/index.html; do
+        browse "$page" --wait 'document.querySelector("article")' --key / --type 'badgers' --wait "$STATUS.startsWith('2 mess')" \
+            --eval "$ENTRIES" --key Enter --key n --wait 'location.hash.includes("-beta/")' --wait 'document.querySelector("#title").textContent.includes("beta")' --eval "$(texts .named)" \
+            --key / --type 'badgers in:beta' --wait "$STATUS.startsWith('1 mess')" --key Enter --wait "$(in_sight beta-2)" --eval "$(texts '.named .text')" \
+            --key Escape --type '"later in" in:alpha' --wait "$STATUS.startsWith('2 mess')" --key Enter --wait "$(in_sight alpha-4)" \
+            --eval 'decodeURIComponent(location.hash)' --reload --wait "$(in_sight alpha-4)" --eval "$(texts '.named .text')" \
+            --open '#gone' --wait "$STATUS.includes('gone')" --eval "$STATUS" --eval 'window.__proto__ === Window.prototype'
+        stdout_is 'Assistant · 27 Jun 2024 · ~/alphaAn answer about badgers in alpha</script> One of alpha, `code` and ${x}' \
+            'Assistant · 27 Jun 2024 · ~/betaAn answer about badgers in beta</script> One of beta, `code` and ${x}' \
+            'Assistant14:53CopyAn answer about badgers in beta' 'An answer about badgers in beta' \
+            '#later/alpha-4&q="later in" in:alpha' 'Much later in alpha' 'No session gone is in this page' true
+    done
+    rm folder/parts/2024-06-27-*
+    browse folder/index.html --wait 'document.querySelector("article")' --eval '0'
+    run_expect 1 "$TESTS/tools/in-browser" folder/index.html --key / --type badgers --wait "$STATUS.includes('missing')" --eval "$STATUS"
+    stdout_matches '^parts/2024-06-27-[0-9a-f]{16}\.js is missing: export the folder again$'
+}
+
+@test "page of everything: axe finds no fault, light and dark (AXE=.../axe.min.js)" {
+    local colours
+    [[ -n ${AXE:-} ]] || skip 'no axe-core: AXE does not name its axe.min.js'
+    everything
+    for colours in '' --dark; do
+        # Unquoted: an empty one is none.
+        # shellcheck disable=SC2086
+        browse folder/index.html $colours --wait 'document.querySelector("article")' --click '#calendar summary' \
+            --wait 'document.querySelector(".days button")' --click '.days button' --run "$AXE" --run "$JS/axe.js"
+        grep -vx true "$OUT" >found
+        is 'what axe finds' found 'enough rules'
+    done
+}
+
+@test "page of everything, bytes: a second export of a folder writes what changed, and removes what no session needs" {
+    everything
+    cp -a folder before
+    touch folder/parts/notes.js
+    run_expect 0 hist-export --all -f html -o folder
+    diff -r before folder >shown || true
+    is 'what differs' shown 'Only in folder/parts: notes.js'
+    stat -c '%i %n' folder/parts/2* | sort >inodes
+    (cd before && stat -c '%n' parts/2*) | wc -l >shown
+    is 'the number of parts' shown 6
+    (cd "$HOME/beta" && hist-append -q -s first-beta more >/dev/null && hist-delete -q --force later)
+    run_expect 0 hist-export --all -f html -o folder
+    stat -c '%i %n' folder/parts/2* | sort | comm -13 inodes - | sed 's/.*parts.//; s/-[0-9a-f]*\.js//' >shown
+    is 'what was written' shown 2024-06-27
+    run_expect 0 ls folder/parts
+    lines_are 6
+    # The parts of a history that cannot be read stay, and those of one that is not the user's any more go.
+    run_expect 2 traced -f -o trace -P "$HOME/beta/.git/aicoder/history.jsonl" -e inject=pread64:error=EIO hist-export --all -f html -o folder
+    stderr_has 'cannot read'
+    run_expect 0 ls folder/parts
+    lines_are 6
+    rm "$HOME/beta/.git/aicoder/owner"
+    run_expect 0 hist-export --all -f html -o folder
+    run_expect 0 ls folder/parts
+    lines_are 4
+}
+
+@test "page of everything, bytes: secrets are replaced in titles, messages and parts, and a part of a day has its limit" {
+    umask 077
+    make_repo "$HOME/alpha"
+    cd "$HOME/alpha" || return 1
+    {
+        line s1 one user 'my key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD' 0
+        jq -cn '(" word" * 1000000) as $text | range(4) | {id: "b\(.)", session_id: "big\(.)", timestamp: "2024-06-27T15:00:00.000000+00:00", role: "user", content: $text}'
+    } | hist-append --json >"$WORK/ids"
+    # A time that cannot be read, before any other.
+    sed '1s/2024-06[^"]*/one day/' .git/aicoder/history.jsonl >"$WORK/lines"
+    cat "$WORK/lines" >.git/aicoder/history.jsonl
+    run_expect 0 hist-export --all --redact -f html -o "$WORK/folder/"
+    stderr_has '1 redacted'
+    cd "$WORK/folder" || return 1
+    run_expect 1 grep -r abcdefghijklmnop .
+    grep -c 'redacted' index.html parts/undated-* | sed 's/-[0-9a-f]*\.js//' >shown
+    is 'where it was' shown index.html:1 parts/undated:1
+    ls parts >names
+    sed 's/-[0-9a-f]\{16\}/-H/' names >shown
+    is 'the parts' shown 2024-06-27-H-2.js 2024-06-27-H-3.js 2024-06-27-H-4.js 2024-06-27-H.js undated-H.js
 }
 
 @test "page: queries mean what they mean to hist-search" {

@@ -99,3 +99,20 @@ TEST(a_backslash_at_the_end_escapes_nothing)
         }
     }
 }
+
+TEST(a_sum_of_products_is_that_of_the_numbers)
+{
+    for (size_t n = 0; n <= 1 << 17; n = n ? n * 2 : SIMD_DOT) {
+        int8_t *a = malloc(n + 1), *b = malloc(n + 1);
+        int64_t sum = 0;
+
+        for (size_t i = 0; i < n; i++) {
+            a[i] = (int8_t)(n == 1 << 17 ? 127 : (int)draw(255) - 127);
+            b[i] = (int8_t)(n == 1 << 17 ? 127 : (int)draw(255) - 127);
+            sum += a[i] * b[i];
+        }
+        CHECK(simd_dot(a, b, n) == sum);
+        free(a);
+        free(b);
+    }
+}

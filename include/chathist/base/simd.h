@@ -29,6 +29,13 @@ size_t simd_lower(char *to, const char *p, size_t n);
 /* Returns the offset after the last newline of n bytes, or 0 without one. */
 size_t simd_after_newline(const char *p, size_t n);
 
+/* ---- numbers ---- */
+
+/* Returns the sum of the products of n pairs of numbers, none of which is -128. n is a multiple of
+ * SIMD_DOT, and at most 2^17. */
+#define SIMD_DOT ((size_t)16)
+int32_t simd_dot(const int8_t *a, const int8_t *b, size_t n);
+
 /* ---- places ---- */
 
 /* A place x passes if (x[distance] & mask) == byte. */

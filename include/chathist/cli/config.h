@@ -35,6 +35,8 @@ enum setting {
     SETTING_PRICES,
     SETTING_IMPORT,         /* config_fresh */
     SETTING_IMPORT_EXCLUDE, /* config_excludes */
+    SETTING_EMBED_MODEL,    /* this and the next: cli/like.h */
+    SETTING_EMBED_BASE_URL,
     SETTING_EFFORT,
     SETTING_MAX_TOKENS,
     SETTING_CONNECT_TIMEOUT, /* this and the five below: request_limits_load */

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "chathist/base/process.h"
 #include "chathist/cli/brief.h"
 #include "chathist/cli/choose.h"
 #include "chathist/cli/hits.h"
@@ -35,6 +36,8 @@ struct search_run {
     struct choice choice;
     struct arg_list texts, operands; /* the alternatives of -e, or each TEXT */
     const char *query_text;          /* NULL: no query */
+    const char *like;                /* --like; NULL: none */
+    struct words like_words;         /* then the operands are these */
     struct pattern pattern;          /* its options; the rest by search_run_set_texts: */
     struct query query;              /* its words are in the pattern */
     /* With --in-session what a session must hold, one pattern for each; then `pattern` has all of

@@ -54,6 +54,8 @@ struct export
     /* The next session in the list of its history, and then `time` and `at` of its messages are
      * set; NULL if it is not known. */
     const struct session *listed;
+    struct str
+        file; /* of the page of a folder: the file that has the messages of the next session */
     /* private */
     export_sink *sink; /* NULL: `out` keeps the text */
     void *arg;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "chathist/base/error.h"
+#include "chathist/base/hash_map.h"
 #include "chathist/base/task.h"
 #include "chathist/convert/export.h"
 #include "chathist/history/filter.h"
@@ -29,6 +30,11 @@ struct export_job {
     bool raw;                        /* also lines that do not count in their session's thread */
     bool redact;                     /* replace secrets (redact.h) */
     const struct filter_list *named; /* the ids of sessions, borrowed */
+    /* The document that the sessions are added to; NULL: this history has its own. With `directory`
+     * it is the page of a folder (export_page.h), and gets only a line for each session; the names of
+     * the files that have the messages are added to `parts`. */
+    struct export *document;
+    struct hash_map *parts;
     /* The functions are called with `arg`, from the thread of the caller. */
     void *arg;
     export_sink *sink;
@@ -49,6 +55,8 @@ struct export_job {
     size_t bad_entries; /* of `messages` */
 };
 
+/* An export_sink whose argument is a struct file_replace. */
+int export_to_file(void *arg, struct str bytes, struct err *e);
 /* Performs the export. Returns 0, also if no named session has lines; or -1 with *e set, ERR_SIGNAL
  * if cancel_fd became readable. */
 int export_run(struct export_job *job, const struct history *h, struct err *e);

@@ -66,6 +66,7 @@ struct history {
     char *pointer;        /* the pointer file */
     char *index;          /* the session index; see history_index */
     char *skip;           /* the skip index; used only together with the session index */
+    char *vectors;        /* the vectors of messages (embed/vectors.h); used likewise */
     char *dir;            /* the directory of the history; NULL when explicit */
     char *register_path;  /* ${state_home}/chathist/histories; NULL if unknown */
     char *token_path;     /* ${state_home}/chathist/token; NULL if unknown */

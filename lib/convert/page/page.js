@@ -2,14 +2,17 @@
  * page - the browser of a history: sessions or hits on the left, messages on the right.
  *
  * What is shown is told by the address, `#session/message&q=query`, and by what an entry of the
- * browser's history holds: the query, the roles that are hidden, the places that were scrolled to. Nothing of
- * a message becomes markup: every node is made here or in markdown.js, its text a text node.
+ * browser's history holds: the query, the filters, the roles that are hidden, the places that were scrolled to.
+ * Nothing of a message becomes markup: every node is made here or in markdown.js, its text a text node.
+ *
+ * The page of a folder has one line for each session, and parts.js loads the messages.
  */
 (() => {
     const DEBOUNCE = 300; /* milliseconds */
     const SHOWN_AT_ONCE = 20000; /* characters of a message before "Show all" */
     const MARKDOWN_UP_TO = 200000; /* above it a message is plain text */
     const MOST_RANGES = 5000;
+    const BEGUN_HERE = 'begun here'; /* in place of a program */
     const ROLES = { user: 'User', assistant: 'Assistant', tool: 'Tools', system: 'System' };
     const NAMES = { user: 'You', assistant: 'Assistant', tool: 'Tool', system: 'System' };
 
@@ -68,11 +71,11 @@
     class Message {
         #time;
 
-        constructor(data, session) {
+        constructor(data, session, index = 0) {
             this.data = data;
             this.session = session;
             this.role = data.role;
-            this.index = session.messages.length;
+            this.index = index;
             this.written = writtenAt(data);
         }
 
@@ -97,28 +100,60 @@
         }
 
         get address() {
-            return `#${encodeURIComponent(this.session.id)}/${encodeURIComponent(this.data.id)}`;
+            return `${this.session.address}/${encodeURIComponent(this.data.id)}`;
         }
     }
 
     class Session {
-        constructor(id) {
-            this.id = id;
+        #days;
+
+        /* key: its name in addresses, the id unless a session of another repository has it, too. */
+        constructor(id, repository, key) {
+            Object.assign(this, { id, repository, key });
             this.name = ''; /* the title that it was given */
+            this.facts = {}; /* what the export says of it */
             this.used = undefined; /* when it was used last, as `written` of a message */
-            this.messages = [];
+            this.messages = []; /* none while they are in a part that was not loaded */
             this.tools = new Map(); /* name by id of the call */
         }
 
         add(data) {
-            const message = new Message(data, this);
+            const message = new Message(data, this, this.messages.length);
             this.messages.push(message);
             for (const call of callsOf(data)) this.tools.set(call.id, call.name);
             return message;
         }
 
+        get count() {
+            return this.facts.count ?? this.messages.length;
+        }
+
+        get loaded() {
+            return !this.facts.file || this.messages.length > 0;
+        }
+
+        get first() {
+            return this.facts.file ? new Message({ timestamp: this.facts.first }, this) : this.messages[0];
+        }
+
         get latest() {
+            if (this.facts.file) return new Message({ timestamp: this.facts.last }, this);
             return this.messages.reduce((a, b) => (b.written >= a.written ? b : a));
+        }
+
+        /* The programs that it was imported from. */
+        get programs() {
+            if (this.facts.file) return new Set(this.facts.programs ?? [BEGUN_HERE]);
+            const origins = this.messages.map((m) => m.data.origin).filter((origin) => typeof origin === 'string');
+            const programs = origins.map((origin) => /^[^:/]*/.exec(origin)[0]).filter(Boolean);
+            return new Set(programs.length ? programs : [BEGUN_HERE]);
+        }
+
+        /* The days on which it has messages, by the reader's clock. */
+        get days() {
+            const times = () => this.facts.active?.map((quarter) => quarter * 900000) ??
+                this.messages.map((m) => m.time).filter(Boolean);
+            return this.#days ??= new Set(times().map(Calendar.day));
         }
 
         /* What title: looks at, as in hist-search. */
@@ -135,26 +170,45 @@
         }
 
         get address() {
-            return `#${encodeURIComponent(this.id)}`;
+            return `#${encodeURIComponent(this.key)}`;
         }
     }
 
+    function* parsed(text) {
+        for (const line of text.split('\n')) if (line) yield JSON.parse(line);
+    }
+
+    /* A line without an id is no message: it describes a session, or names the repository of the sessions after it. */
     function readHistory() {
         const sessions = new Map();
         const messages = [];
-        for (const line of $('history').textContent.split('\n')) {
-            if (!line) continue;
-            const data = JSON.parse(line);
-            let session = sessions.get(data.session_id);
-            if (!session) sessions.set(data.session_id, session = new Session(data.session_id));
-            if (data.role === 'session') session.used = writtenAt(data);
-            else if (data.role === 'title') session.name = data.content.trim();
-            else messages.push(session.add(data));
+        let repository = '';
+        let own = new Map(); /* sessions of this repository by id */
+        const sessionOf = (id) => {
+            let session = own.get(id);
+            if (!session) {
+                session = new Session(id, repository, sessions.has(id) ? `${id}@${repository}` : id);
+                own.set(id, session);
+                sessions.set(session.key, session);
+            }
+            return session;
+        };
+        for (const data of parsed($('history').textContent)) {
+            if (data.id === undefined && data.role === 'repository') {
+                repository = data.content;
+                own = new Map();
+            } else if (data.id === undefined) {
+                const session = sessionOf(data.session_id);
+                session.facts = data;
+                session.name = data.title ?? '';
+                session.used = writtenAt(data);
+            } else if (data.role === 'title') sessionOf(data.session_id).name = data.content.trim();
+            else messages.push(sessionOf(data.session_id).add(data));
         }
         $('history').remove();
-        for (const [id, session] of sessions) {
+        for (const [key, session] of sessions) {
             if (session.messages.length) session.used ??= session.latest.written;
-            else sessions.delete(id);
+            else if (!session.count) sessions.delete(key);
         }
         /* The session that was used last stands last in the export, also of the same time. */
         const newestFirst = [...sessions.values()].reverse().sort((a, b) => b.used - a.used);
@@ -173,7 +227,40 @@
     }
 
     const { sessions, messages, newestFirst } = readHistory();
-    const search = new Search(messages);
+    const parts = new Parts(newestFirst);
+    const total = newestFirst.reduce((sum, session) => sum + session.count, 0);
+    const search = new Search(parts.some ? partsNewestFirst : () => [messagesNewestFirst()],
+        parts.some ? Parts.MOST_HITS : Infinity);
+    let ordered = null;
+    Query.hasRepositories = newestFirst.some((session) => session.repository);
+
+    function messagesNewestFirst() {
+        return ordered ??= messages.slice().reverse().sort(Query.newestFirst);
+    }
+
+    /* The messages of one part after the other. They are forgotten unless they are among the hits. */
+    async function* partsNewestFirst() {
+        const files = parts.files(passes);
+        for (const [i, file] of files.entries()) {
+            say(`Searching, file ${(i + 1).toLocaleString('en')} of ${files.length.toLocaleString('en')}…`);
+            const batch = [];
+            for (const data of parsed(await parts.load(file))) {
+                const session = parts.session(file, data.session_id);
+                if (session && data.role !== 'title') batch.push(new Message(data, session));
+            }
+            yield batch.reverse().sort(Query.newestFirst);
+        }
+    }
+
+    /* Loads the messages of a session, and forgets those of the part that was shown before. */
+    async function loadMessages(session) {
+        const { file } = session.facts;
+        const text = await parts.load(file);
+        for (const other of parts.shown) Object.assign(other, { messages: [], tools: new Map() });
+        parts.shown = parts.sessionsOf(file);
+        for (const data of parsed(text))
+            if (data.role !== 'title') parts.session(file, data.session_id)?.add(data);
+    }
 
     /* ---- times ---- */
 
@@ -199,11 +286,22 @@
     const state = {
         session: null,
         message: null, /* the one that the address names */
+        address: '', /* what is shown, or is being loaded */
         query: '', /* as it was typed */
         asked: null, /* what it means; null without one, and for one with an error */
         hidden: new Set(), /* roles */
+        filters: { repository: '', program: '', day: '' }, /* '' shows all */
         hits: [],
     };
+
+    function passes(session) {
+        const { repository, program, day } = state.filters;
+        return (!repository || session.repository === repository) && (!program || session.programs.has(program)) &&
+            (!day || session.days.has(day));
+    }
+
+    const filtered = () => Object.values(state.filters).some(Boolean);
+    const shownSessions = () => (filtered() ? newestFirst.filter(passes) : newestFirst);
 
     const roleOf = (message) => (message.role in ROLES ? message.role : 'other');
     const wanted = (message) => !state.hidden.has(roleOf(message));
@@ -391,20 +489,21 @@
     }
 
     function sessionItem(session) {
+        const facts = element('span', 'entry-facts', timeElement(session.latest, shortDay), ' · ',
+            plural(session.count, 'message', 'messages'));
+        if (repositories.length > 1) facts.append(' · ', visible(session.repository));
         return sideItem(session.address, session === state.session,
-            element('span', 'entry-title', visible(session.title)),
-            element('span', 'entry-facts', timeElement(session.latest, shortDay), ' · ',
-                plural(session.messages.length, 'message', 'messages')));
+            element('span', 'entry-title', visible(session.title)), facts);
     }
 
     function hitItem(message) {
         const snippet = element('span', 'entry-snippet');
         for (const [text, match] of Search.snippet(message.texts, state.asked))
             snippet.append(match ? element('mark', '', visible(text)) : visible(text));
-        return sideItem(message.address, message === state.message,
-            element('span', 'entry-facts', NAMES[message.role] ?? String(message.role), ' · ',
-                timeElement(message, shortDay)),
-            snippet, element('span', 'entry-facts', visible(message.session.title)));
+        const facts = element('span', 'entry-facts', NAMES[message.role] ?? String(message.role), ' · ',
+            timeElement(message, shortDay));
+        if (repositories.length > 1) facts.append(' · ', visible(message.session.repository));
+        return sideItem(message.address, message.address === state.message?.address, facts, snippet, element('span', 'entry-facts', visible(message.session.title)));
     }
 
     const sideHolder = element('div', 'entries');
@@ -419,10 +518,10 @@
     });
 
     function markCurrent() {
-        const current = state.query ? state.message : state.session;
+        const current = (state.query ? state.message : state.session)?.address;
         sideList.built().forEach((item, i) => {
             const link = item.firstChild;
-            if (sideList.items[i] === current) link.setAttribute('aria-current', 'true');
+            if (sideList.items[i].address === current) link.setAttribute('aria-current', 'true');
             else link.removeAttribute('aria-current');
         });
     }
@@ -433,10 +532,11 @@
 
     function showSide() {
         $('side-list').setAttribute('aria-label', state.query ? 'Hits' : 'Sessions');
-        sideList.fill(state.query ? state.hits : newestFirst);
-        if (!state.query)
-            say(`${plural(newestFirst.length, 'session', 'sessions')}, ` +
-                plural(messages.length, 'message', 'messages'));
+        const shown = shownSessions();
+        sideList.fill(state.query ? state.hits : shown);
+        if (state.query) return;
+        if (filtered()) say(`${shown.length.toLocaleString('en')} of ${plural(newestFirst.length, 'session', 'sessions')}`);
+        else say(`${plural(newestFirst.length, 'session', 'sessions')}, ${plural(total, 'message', 'messages')}`);
     }
 
     /* ---- the messages of a session ---- */
@@ -444,12 +544,14 @@
     function showHead(session) {
         $('title').textContent = visible(session.title);
         document.title = `${visible(session.title)} – Conversations`;
-        const [first, last] = [session.messages[0], session.latest];
+        const { first, latest } = session;
         const days = [timeElement(first, shortDay)];
-        if (!sameDay(first, last)) days.push(' – ', timeElement(last, shortDay));
+        if (!sameDay(first, latest)) days.push(' – ', timeElement(latest, shortDay));
         $('facts').replaceChildren(element('span', '', ...days),
-            element('span', '', plural(session.messages.length, 'message', 'messages')),
-            element('span', '', element('code', '', session.id)));
+            element('span', '', plural(session.count, 'message', 'messages')),
+            element('span', '', element('code', '', visible(session.id))));
+        if (session.repository) $('facts').append(element('span', '', visible(session.repository)));
+        if (session.facts.came) $('facts').append(element('span', '', 'came with the repository'));
     }
 
     function showMessages() {
@@ -468,6 +570,25 @@
         showHead(session);
         showMessages();
         $('messages').scrollTop = 0;
+    }
+
+    /* Loads the messages of a session and then shows its place, unless another one is to be shown meanwhile. */
+    let loading = 0;
+    async function loadAndShow(session, ...place) {
+        const ticket = ++loading;
+        if (place[2]) $('messages').focus({ preventScroll: true });
+        $('title').textContent = 'Loading…';
+        try {
+            await loadMessages(session);
+        } catch (error) {
+            if (ticket === loading) $('title').textContent = 'Not there';
+            say(error.message);
+            return;
+        }
+        state.session = null;
+        if (ticket !== loading) return;
+        show(...place);
+        remember();
     }
 
     /* Into sight with it, and with its first match when it is longer than the window. */
@@ -516,6 +637,7 @@
         return {
             query: state.query,
             hidden: [...state.hidden],
+            filters: state.filters,
             anchor: messageList.anchor(),
             side: $('side-list').scrollTop,
             pane: document.body.dataset.pane,
@@ -541,7 +663,8 @@
         try {
             query = decodeURIComponent(/(?:^#|&)q=(.*)$/s.exec(hash)?.[1] ?? '');
             const [session, message] = place.split('/').map(decodeURIComponent);
-            return { session: sessions.get(session), id: message, named: session, query };
+            const found = sessions.get(session) ?? newestFirst.find((one) => `${one.id}@${one.repository}` === session);
+            return { session: found, id: message, named: session, query };
         } catch {
             return { session: undefined, id: undefined, named: place, query };
         }
@@ -550,6 +673,12 @@
     /* Shows what an address names; entry: what the browser's history holds of it, or null. */
     function show(hash, entry, focus) {
         const { session, id, named, query } = parseAddress(hash);
+        state.address = withoutQuery(hash);
+        const target = session ?? newestFirst[0];
+        if (target && !target.loaded) {
+            loadAndShow(target, hash, entry, focus);
+            return false; /* not yet */
+        }
         state.message = session?.messages.find((m) => m.data.id === id) ?? null;
         if (entry) restoreFilters(entry);
         else if (query !== state.query) askFor(query, () => {});
@@ -558,7 +687,7 @@
             showRoles();
             state.session = null;
         }
-        if (newestFirst.length) showSession(session ?? newestFirst[0]);
+        if (target) showSession(target);
         else showMessages();
         document.body.dataset.pane = entry?.pane ?? (session ? 'messages' : 'sessions');
         if (entry?.anchor) messageList.scrollTo(entry.anchor);
@@ -568,6 +697,7 @@
         markCurrent();
         if (named && !session) say(`No session ${named} is in this page`);
         else if (id !== undefined && !state.message) say(`No message ${id} is in this session`);
+        return true;
     }
 
     function restoreFilters(entry) {
@@ -576,6 +706,12 @@
             state.hidden = hidden;
             showRoles();
             state.session = null;
+        }
+        const before = JSON.stringify(state.filters);
+        Object.assign(state.filters, { repository: '', program: '', day: '' }, entry.filters);
+        if (before !== JSON.stringify(state.filters)) {
+            showFilters();
+            if (entry.query === state.query) showSide();
         }
         if (entry.query !== state.query)
             askFor(entry.query, () => { $('side-list').scrollTop = entry.side ?? 0; });
@@ -590,8 +726,7 @@
         remember();
         const whole = withQuery(address);
         if (whole !== location.hash) history.pushState(null, '', whole);
-        show(whole, null, true);
-        remember();
+        if (show(whole, null, true)) remember();
     }
 
     /* ---- searching ---- */
@@ -625,7 +760,8 @@
         }
         say('Searching…');
         let shown = false;
-        search.run(state.asked, wanted, (hits, finished, lack, forms) => {
+        const among = (message) => wanted(message) && passes(message.session);
+        search.run(state.asked, among, (hits, finished, lack, forms) => {
             state.hits = hits;
             if (forms && state.asked !== forms.query) {
                 state.asked = forms.query;
@@ -634,15 +770,15 @@
             if (finished || (!shown && hits.length)) showSide();
             shown = shown || hits.length > 0;
             if (!finished) return;
-            const among = new Set(hits.map((m) => m.session)).size;
-            const sessions = plural(among, 'session', 'sessions');
+            const sessions = plural(new Set(hits.map((m) => m.session)).size, 'session', 'sessions');
             const fit = lack === 0 ? `No message has all words; together they are in ${sessions}` :
                 lack ? `No session has all words; all but one are in ${sessions}` :
                     `${plural(hits.length, 'message', 'messages')} in ${sessions}`;
+            const most = hits.length >= search.most ? ', the newest; more match' : '';
             const said = forms ? `${forms.said[0].toUpperCase()}${forms.said.slice(1)}: ` : '';
-            say(hits.length ? said + fit : `Nothing matches “${onOneLine(query, 40)}”`);
+            say(hits.length ? said + fit + most : `Nothing matches “${onOneLine(query, 40)}”`);
             done();
-        });
+        }).catch((error) => say(error.message));
     }
 
     function queryChanged() {
@@ -661,11 +797,64 @@
 
     function stepHit(step) {
         if (!state.hits.length) return;
-        const now = state.hits.indexOf(state.message);
+        const now = state.hits.findIndex((hit) => hit.address === state.address);
         const next = now < 0 ? (step > 0 ? 0 : state.hits.length - 1) : now + step;
         if (!state.hits[next]) return;
         visit(state.hits[next].address);
         sideList.at(next)?.scrollIntoView({ block: 'nearest' });
+    }
+
+    /* ---- repository, program and day ---- */
+
+    const repositories = [...new Set(newestFirst.map((session) => session.repository))].sort();
+    const programs = [...new Set(newestFirst.flatMap((session) => [...session.programs]))].sort();
+    const calendar = new Calendar($('calendar'), element, button, (day) => setFilter('day', day));
+
+    function setFilter(name, value) {
+        state.filters = { ...state.filters, [name]: value };
+        showFilters();
+        if (state.query) runSearch(state.query, remember);
+        else {
+            showSide();
+            remember();
+        }
+    }
+
+    /* The days of the sessions that pass the other filters. */
+    function countDays() {
+        const counts = new Map();
+        for (const session of newestFirst.filter((one) => passes(one))) {
+            for (const day of session.days) counts.set(day, (counts.get(day) ?? 0) + 1);
+        }
+        return counts;
+    }
+
+    function showFilters() {
+        const { repository, program, day } = state.filters;
+        $('repository').value = repository;
+        $('program').value = program;
+        state.filters = { repository, program, day: '' };
+        calendar.show(countDays(), day);
+        state.filters.day = day;
+        $('all').hidden = !filtered();
+    }
+
+    function addChoice(name, all, values) {
+        $(name).append(new Option(all, ''), ...values.map((value) => new Option(visible(value), value)));
+        $(name).addEventListener('change', (event) => setFilter(name, event.target.value));
+        $(name).hidden = values.length < 2;
+    }
+
+    function addFilters() {
+        addChoice('repository', 'All repositories', repositories);
+        addChoice('program', 'All programs', programs);
+        $('all').addEventListener('click', () => {
+            state.filters = { repository: '', program: '', day: '' };
+            setFilter('day', '');
+            $('query').focus();
+        });
+        showFilters();
+        $('calendar').hidden = calendar.counts.size < 2;
     }
 
     /* ---- roles ---- */
@@ -688,7 +877,7 @@
     }
 
     function addRoles() {
-        const present = new Set(messages.map(roleOf));
+        const present = new Set(parts.some ? [...Object.keys(ROLES), 'other'] : messages.map(roleOf));
         for (const [role, label] of Object.entries({ ...ROLES, other: 'Other' })) {
             if (!present.has(role)) continue;
             const box = element('input');
@@ -750,7 +939,8 @@
     }
 
     function stepSession(step) {
-        const next = newestFirst[newestFirst.indexOf(state.session) + step];
+        const shown = shownSessions();
+        const next = shown[shown.indexOf(state.session) + step];
         if (next) visit(next.address);
     }
 
@@ -847,9 +1037,10 @@
     history.scrollRestoration = 'manual';
     setTheme(storedTheme());
     addRoles();
+    addFilters();
     showSide();
     listen();
     $('query').disabled = false;
-    if (!messages.length) $('title').textContent = 'No messages';
+    if (!total) $('title').textContent = 'No messages';
     show(location.hash, history.state, false);
 })();

@@ -12,6 +12,7 @@ class Query {
         from: 'from', file: 'file', tool: 'tool', title: 'title', repo: 'repo', in: 'repo', session: 'session',
         id: 'id' };
     static LIMITS = ['since', 'until']; /* each of them must be met, not just one */
+    static hasRepositories = false; /* does the page name those of its sessions? */
     static NEEDS = ['model', 'file', 'tool']; /* any message of a session may meet these */
     static DAY = 86400000;
     static UNITS = [
@@ -72,7 +73,7 @@ class Query {
         const value = read.replace(/^[ \t\r\n]+|[ \t\r\n]+$/g, '');
         if (!value && field !== 'words') throw new QueryError(`“${field}:” needs a value`);
         if (!value) return [null, end];
-        if (field === 'repo') throw new QueryError('“repo:” does not work here: the page does not name repositories');
+        if (field === 'repo' && !Query.hasRepositories) throw new QueryError('“repo:” does not work here: the page does not name repositories');
         if (field === 'words') return [{ field, not, value, expression: Query.expression(value) }, end];
         if (!Query.LIMITS.includes(field)) return [{ field, not, value: Query.key(value) }, end];
         if (not) throw new QueryError(`“-${field}:” is not possible`);
@@ -240,6 +241,7 @@ class Query {
             return Query.has(value, data.files) || Query.has(value, data.files_modified) ||
                 message.calls.some((call) => Query.isFileOfCall(value, call.args));
         case 'tool': return message.calls.some((call) => Query.holds(value, call.name));
+        case 'repo': return Query.holds(value, session.repository);
         case 'title': return Query.holds(value, session.label);
         case 'session': return Query.atAnEnd(value, session.id);
         case 'id': return Query.atAnEnd(value, data.id) || Query.atAnEnd(value, session.id);

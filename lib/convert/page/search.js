@@ -7,10 +7,11 @@
 class Search {
     static SLICE = 8; /* milliseconds of work before the browser gets a turn */
 
-    /* messages: objects with text, role and what Query.newestFirst compares. */
-    constructor(messages) {
-        this.messages = messages;
-        this.order = null;
+    /* batches() gives arrays of messages, each with the newest first: objects with text, role and what
+     * Query.newestFirst compares. A search ends when it has `most` hits. */
+    constructor(batches, most) {
+        this.batches = batches;
+        this.most = most;
         this.running = 0;
     }
 
@@ -23,20 +24,22 @@ class Search {
      * hold all words but one. `forms` is what Forms.find has found, if that was asked in place of the query. */
     async run(query, wanted, report) {
         const run = ++this.running;
-        this.order ??= this.messages.slice().reverse().sort(Query.newestFirst);
         let asked = query;
         let forms = null;
         let hits = [];
         let held = new Map();
         const scan = async (see) => {
             let until = performance.now() + Search.SLICE;
-            for (const message of this.order) {
-                if (wanted(message) && see(message) === Forms.ENOUGH) return true;
-                if (performance.now() < until) continue;
-                report(asked.best(hits), false, undefined, forms);
-                await Search.pause();
+            for await (const batch of this.batches()) {
                 if (run !== this.running) return false;
-                until = performance.now() + Search.SLICE;
+                for (const message of batch) {
+                    if (wanted(message) && see(message) === Forms.ENOUGH) return true;
+                    if (performance.now() < until) continue;
+                    report(asked.best(hits), false, undefined, forms);
+                    await Search.pause();
+                    if (run !== this.running) return false;
+                    until = performance.now() + Search.SLICE;
+                }
             }
             return true;
         };
@@ -44,7 +47,9 @@ class Search {
         const ask = async () => {
             hits = [];
             held = new Map();
-            if (!await scan((message) => asked.matches(message) && hits.push(message))) return null;
+            const add = (message) => (hits.push(message) >= this.most ? Forms.ENOUGH : null);
+            if (!await scan((message) => asked.matches(message) && add(message))) return null;
+            hits.sort(Query.newestFirst);
             if (hits.length) report(asked.best(hits), true, undefined, forms);
             if (hits.length || !asked.helpsInSession(0)) return hits.length > 0;
             if (!await scan((message) => asked.look(message, held))) return null;

@@ -1,0 +1,15 @@
+/*
+ * embed - chat --embed, which hist-search runs: prints the vectors of texts.
+ *
+ * Standard input has a text on each line, as a JSON string; standard output gets a JSON array of
+ * numbers for each, in the same order. The exit status is that of a turn.
+ */
+#ifndef CHATHIST_CHAT_EMBED_H
+#define CHATHIST_CHAT_EMBED_H
+
+#include "chathist/chat/chat_session.h"
+
+/* Reads all texts before it prints anything. An error ends the program. Returns 0. */
+int embed_run(struct chat_session *t);
+
+#endif
