@@ -24,16 +24,22 @@ static void write_stderr(const struct buf *b)
         errno = 0; /* an error of stderr is ignored */
 }
 
+static void add_style(const struct stderr_text *a, enum style s, struct buf *out)
+{
+    if (a->color)
+        term_add_style(out, s);
+}
+
 static void stderr_text_text(struct stderr_text *a, struct str text)
 {
     struct buf b = BUF_INIT(8 * BUF_LINE);
 
-    buf_add_c(&b, a->color ? term_style(STYLE_DIM) : "");
+    add_style(a, STYLE_DIM, &b);
     if (a->terminal)
         vis_feed(&a->vis, text, &b);
     else
         buf_add_str(&b, text);
-    buf_add_c(&b, a->color ? term_style(STYLE_NONE) : "");
+    add_style(a, STYLE_NONE, &b);
     write_stderr(&b);
     a->open = true;
     a->ends_line = text.p[text.n - 1] == '\n';
@@ -62,9 +68,9 @@ static void stderr_text_line(struct stderr_text *a, bool wanted, struct str text
     if (!a->terminal && !wanted)
         return;
     vis_add_line(&visible, text, true);
-    buf_add_c(&line, a->color ? term_style(STYLE_DIM) : "");
+    add_style(a, STYLE_DIM, &line);
     wide_add_fitted(&line, buf_str(&visible), columns);
-    buf_add_c(&line, a->color ? term_style(STYLE_NONE) : "");
+    add_style(a, STYLE_NONE, &line);
     buf_add_byte(&line, '\n');
     write_stderr(&line);
     buf_release(&visible);

@@ -17,6 +17,7 @@
 #include "chathist/base/utf8.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/options.h"
+#include "chathist/cli/palette.h"
 
 /* The configuration key and the environment variable of each setting. History and session have no
  * key, because they are chosen for the moment. Programs that may be run have no variable, because
@@ -239,6 +240,20 @@ static bool is_command(enum setting s)
     return s == SETTING_API_KEY_COMMAND || s == SETTING_MCP;
 }
 
+/* Sets the colour of a role. Returns 1, 0 if the key is none of these, or -1 with *e set. */
+static int set_role_color(struct str key, struct str value, const char *file, size_t number,
+                          struct err *e)
+{
+    int result = str_starts(key, STR("color.")) ? palette_set(str_skip(key, 6), value) : -1;
+
+    if (result == 0 || result == -1)
+        return result == 0;
+    return err_set(e, ERR_USAGE,
+                   "cannot read '%s': line %zu: bad value '%.*s' of %.*s: a number below 256, the "
+                   "name of one of the first 8 colours, or default is expected",
+                   file, number, (int)value.n, value.p, (int)key.n, key.p);
+}
+
 static int read_setting(struct config *c, struct str line, const char *file, size_t number,
                         struct err *e)
 {
@@ -246,6 +261,7 @@ static int read_setting(struct config *c, struct str line, const char *file, siz
     const char *fault;
     char *value;
     bool secret;
+    int color;
 
     if (rest.n == 0 || rest.p[0] == '#')
         return 0;
@@ -275,6 +291,9 @@ static int read_setting(struct config *c, struct str line, const char *file, siz
         free(value);
         return 0;
     }
+    color = set_role_color(key, rest, file, number, e);
+    if (color != 0)
+        return color < 0 ? -1 : 0;
     if (set_named(c, key, rest))
         return 0;
     /* `api_key` is the most likely unknown key, so it gets an explanation. */

@@ -1491,7 +1491,7 @@ gone() {
     printf '# Title\n\nA **bold** and *light* `code` in snake_case, 2*3.\n\n```c\nint *a;\n```\nend' >answer
     start_llm --reply "$(cat answer)"
     run_expect 0 on_tty --raw --fds 1 chat hello
-    stdout_bytes_are '\e[2m#\e[0m\e[1m Title\e[0m\n\nA \e[2m**\e[0m\e[1mbold\e[0m\e[2m**\e[0m and \e[2m*\e[0m\e[3mlight\e[0m\e[2m*\e[0m \e[2m`\e[0m\e[36mcode\e[0m\e[2m`\e[0m in snake_case, 2*3.\n\n\e[2m```\e[0m\e[2mc\e[0m\n\e[36mint\e[0m\e[36m *a;\e[0m\n\e[2m```\e[0m\nend\n'
+    stdout_bytes_are '\e[38;5;243m#\e[0m\e[1m Title\e[0m\n\nA \e[38;5;243m**\e[0m\e[1mbold\e[0m\e[38;5;243m**\e[0m and \e[38;5;243m*\e[0m\e[3mlight\e[0m\e[38;5;243m*\e[0m \e[38;5;243m`\e[0m\e[38;5;98mcode\e[0m\e[38;5;243m`\e[0m in snake_case, 2*3.\n\n\e[38;5;243m```\e[0m\e[38;5;243mc\e[0m\n\e[38;5;98mint\e[0m\e[38;5;98m *a;\e[0m\n\e[38;5;243m```\e[0m\nend\n'
     for args in --no-markdown --color=never; do
         run_expect 0 on_tty --raw --fds 1 chat "$args" hello
         same answer <(cat answer && echo) "$OUT"
