@@ -24,6 +24,7 @@
 #include "chathist/cli/output.h"
 #include "chathist/cli/wide.h"
 #include "chathist/search/query.h"
+#include "chathist/terminal/markdown_out.h"
 
 /* The bytes of a key that begins with ESC arrive within this many milliseconds, those of a sequence
  * that curses does not know within SEQUENCE_MS. */
@@ -462,18 +463,23 @@ bool browse_view_input(struct browse_view *v, struct browse_input *input)
 
 static enum style pair_style(unsigned styles)
 {
-    return styles & BROWSE_DIM    ? STYLE_DIM
-           : styles & BROWSE_USER ? STYLE_USER
-           : styles & BROWSE_HEAD ? STYLE_ASSISTANT
-           : styles & BROWSE_TOOL ? STYLE_TOOL
-           : styles & BROWSE_CODE ? STYLE_CODE
-                                  : STYLE_NONE;
+    enum style kind = markdown_kind_style(styles);
+
+    return styles & (BROWSE_DIM | MARKDOWN_STRUCK) ? STYLE_DIM
+           : styles & BROWSE_USER                  ? STYLE_USER
+           : styles & BROWSE_HEAD                  ? STYLE_ASSISTANT
+           : styles & BROWSE_TOOL                  ? STYLE_TOOL
+           : kind != STYLE_NONE                    ? kind
+           : styles & MARKDOWN_LINK                ? STYLE_LINK
+           : styles & BROWSE_CODE                  ? STYLE_CODE
+                                                   : STYLE_NONE;
 }
 
 /* Returns the attributes of a text; `also` are those of its row. */
 static attr_t attributes(const struct browse_view *v, unsigned styles, attr_t also, short *pair)
 {
-    attr_t a = (styles & BROWSE_BOLD ? A_BOLD : 0) | (styles & BROWSE_ITALIC ? A_ITALIC : 0);
+    attr_t a = (styles & BROWSE_BOLD ? A_BOLD : 0) | (styles & BROWSE_ITALIC ? A_ITALIC : 0) |
+               (styles & MARKDOWN_LINK ? A_UNDERLINE : 0);
     bool marked = styles & BROWSE_HIT;
 
     *pair = 0;
@@ -488,7 +494,7 @@ static attr_t attributes(const struct browse_view *v, unsigned styles, attr_t al
         return (also ^ A_REVERSE) | A_UNDERLINE | A_BOLD;
     if (styles & BROWSE_HEAD && !(styles & BROWSE_DIM))
         a |= A_BOLD;
-    if (styles & BROWSE_DIM && !(v->color && COLORS >= 256))
+    if (styles & (BROWSE_DIM | MARKDOWN_STRUCK) && !(v->color && COLORS >= 256))
         a |= A_DIM;
     /* In a reversed row the colours would become backgrounds. */
     if (v->color && !(also & A_REVERSE))

@@ -9,7 +9,7 @@
 #include "chathist/base/json.h"
 #include "chathist/base/utf8.h"
 #include "chathist/terminal/markdown.h"
-#include "chathist/terminal/markdown_layout.h"
+#include "chathist/terminal/markdown_out.h"
 #include "chathist/cli/diagnostics.h"
 #include "chathist/cli/output.h"
 #include "chathist/cli/wide.h"
@@ -246,33 +246,6 @@ void events_context(struct events *ev, const struct turn *t)
 
 /* ---- the text ---- */
 
-/* Prints a piece of Markdown with its styles. */
-static void print_piece(void *arg, unsigned styles, struct str text)
-{
-    struct events *ev = arg;
-
-    if (styles & MARKDOWN_BOLD)
-        out_style(&ev->out, STYLE_BOLD);
-    if (styles & MARKDOWN_ITALIC)
-        out_style(&ev->out, STYLE_ITALIC);
-    if (styles & MARKDOWN_CODE)
-        out_style(&ev->out, STYLE_CODE);
-    if (styles & MARKDOWN_MARK)
-        out_style(&ev->out, STYLE_DIM);
-    out_raw(&ev->out, text);
-    if (styles & ~(unsigned)MARKDOWN_BLOCK)
-        out_style(&ev->out, STYLE_NONE);
-}
-
-/* Returns the present width of the terminal. */
-static size_t measure_columns(void *arg)
-{
-    struct events *ev = arg;
-
-    out_measure(&ev->out);
-    return ev->out.columns;
-}
-
 /* Ends a line of the answer before standard error is written to. Answer and standard error are
  * on separate lines of a terminal that shows both. */
 static void leave_line(struct events *ev)
@@ -493,7 +466,7 @@ void events_start(struct events *ev, const struct opt_common *o, bool verbose)
                                       .again = note_again,
                                       .arg = ev};
     out_start(&ev->out, o->color);
-    markdown_layout_init(&ev->layout, print_piece, ev, measure_columns);
+    markdown_out_init(&ev->layout, &ev->out);
     ev->reasoning = (struct stderr_text){.terminal = isatty(STDERR_FILENO)};
     ev->reasoning.color = term_wants_color(ev->reasoning.terminal, o->color);
     die_before(end_early, ev);

@@ -449,6 +449,27 @@ void out_style(struct out *o, enum style s)
     out_raw(o, buf_str(&o->scratch));
 }
 
+/* The consoles would show a part of the sequence. */
+static bool has_links(void)
+{
+    static const char *const without[] = {"dumb", "linux", "vt", "screen", "ansi", "cygwin", "sun"};
+    const char *term = config_env("TERM");
+
+    for (size_t i = 0; term && i < sizeof without / sizeof *without; i++)
+        if (strncmp(term, without[i], strlen(without[i])) == 0)
+            return false;
+    return term != NULL;
+}
+
+void out_link(struct out *o, struct str address)
+{
+    if (!o->color || !o->terminal || o->rows > 0 || o->paged || !has_links())
+        return;
+    out_raw(o, STR("\033]8;;"));
+    out_raw(o, address);
+    out_raw(o, STR("\033\\"));
+}
+
 void out_json_line(struct out *o, struct str line)
 {
     if (o->terminal) {

@@ -78,7 +78,7 @@ END
         'data: {"choices":[{"delta":{"content":"e\n"},"finish_reason":"stop"}]}' '' 'data: [DONE]' '' >odd.http
     start_llm ./odd.http
     run_expect 0 on_tty --fds 12 chat -N --reasoning hello
-    stdout_bytes_are '\033[2ma^[]0;x^Gb\033[0m\r\nc\r\n\033[2md\033[0m\r\ne\r\n'
+    stdout_bytes_are '\033[38;5;243ma^[]0;x^Gb\033[0m\r\nc\r\n\033[38;5;243md\033[0m\r\ne\r\n'
     run_expect 0 on_tty --fds 12 chat -N --reasoning --color=never hello
     stdout_bytes_are 'a^[]0;x^Gb\r\nc\r\nd\r\ne\r\n'
     # A file gets the exact bytes, and standard output nothing but the answer.

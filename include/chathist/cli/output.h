@@ -74,6 +74,9 @@ void out_byte(struct out *o, char c);
 void out_number(struct out *o, uint64_t n);
 /* Adds a style to the present ones, or ends all (STYLE_NONE). Does nothing without colours. */
 void out_style(struct out *o, enum style s);
+/* Begins a link to an address (OSC 8), or ends it (STR_NONE), on a terminal that has links. Not in
+ * a pager, which may show the sequence. */
+void out_link(struct out *o, struct str address);
 /* Prints a stored line: byte for byte, on a terminal with unsafe characters as \uXXXX. */
 void out_json_line(struct out *o, struct str line);
 /* Writes the buffered output, except output that out_page holds back. Returns 0, or -1 with
