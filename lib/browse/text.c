@@ -418,6 +418,26 @@ static void add_arguments(struct browse_lines *lines, struct str word, struct st
     buf_release(&text);
 }
 
+/* Adds the stored reasoning of an answer, in one line unless it is unfolded. */
+static void add_reasoning(struct browse_lines *lines, const struct message *m,
+                          const struct browse_part_view *view)
+{
+    struct browse_layout how = {.width = view->width, .styles = BROWSE_DIM};
+    struct buf scratch = BUF_INIT(BUF_LINE);
+    struct str text = message_text(m, FIELD_REASONING, &scratch);
+    struct str shown = utf8_first(text, BROWSE_SHOWN);
+
+    if (text.n > 0)
+        add_folded(lines, STR("reasoning"), STR_NONE, shown, view);
+    if (text.n > 0 && view->unfolded) {
+        browse_lines_add(lines, shown, &how);
+        if (shown.n < text.n)
+            browse_lines_add_one(lines, STR(REST), &how);
+        browse_lines_add_one(lines, STR_NONE, &how);
+    }
+    buf_release(&scratch);
+}
+
 bool browse_calls_match(const struct message *m, struct pattern *pattern)
 {
     struct json_iter it = json_iter(m->field[FIELD_TOOL_CALLS]);
@@ -532,6 +552,8 @@ void browse_part_lay(struct browse_part *part, const struct message *m, struct s
     browse_part_unlay(part);
     if (view->first)
         add_message_head(lines, m, view->width);
+    if (view->first)
+        add_reasoning(lines, m, view);
     if (m->role == ROLE_TOOL && view->first)
         add_folded(lines, view->tool.n > 0 ? STR("result of ") : STR("result"), view->tool, text,
                    view);

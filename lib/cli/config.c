@@ -45,6 +45,8 @@ static const struct {
     [SETTING_IMPORT] = {"import", NULL},
     [SETTING_IMPORT_EXCLUDE] = {"import.exclude", NULL},
     [SETTING_EFFORT] = {"effort", NULL},
+    [SETTING_REASONING] = {"reasoning", NULL},
+    [SETTING_STORE_REASONING] = {"store_reasoning", NULL},
     [SETTING_MAX_TOKENS] = {"max_tokens", NULL},
     [SETTING_CONNECT_TIMEOUT] = {"connect_timeout", NULL},
     [SETTING_FIRST_BYTE_TIMEOUT] = {"first_byte_timeout", NULL},
@@ -599,6 +601,12 @@ int config_switch(const struct config *c, enum setting s, bool *on, struct err *
     if (text && !off && strcmp(text, "1") != 0 && strcmp(text, "on") != 0)
         return bad_value(c, s, "1, 0, on or off", e);
     return 0;
+}
+
+int config_option(const struct config *c, enum setting s, bool *on, struct err *e)
+{
+    *on = false;
+    return c->value[s] ? config_switch(c, s, on, e) : 0;
 }
 
 char *config_scan_cache(const struct config *c)

@@ -1241,6 +1241,9 @@ enum line_came line_read(struct line *l, struct str prompt, struct buf *text)
     set_pasting(l, true);
     got = el_wgets(l->el, &count);
     leave_window(l, true);
+    /* libedit does not print the end of the prompt's style if nothing follows it. */
+    if (l->setup.color && !l->dumb)
+        write_terminal(STR("\033[0m"));
     set_pasting(l, false);
     line_signals_edit(false);
     if (l->came == LINE_TEXT && (!got || count <= 0)) {

@@ -389,7 +389,8 @@ static void show_character(struct markdown_layout *l, unsigned styles, struct st
 
         vis_add(&visible, c);
         for (size_t i = 0; i < visible.len; i++)
-            fn(arg, styles ^ MARKDOWN_MARK, (struct str){visible.data + i, 1}, visible.data[i], at);
+            fn(arg, l->cells ? styles ^ MARKDOWN_MARK : styles, (struct str){visible.data + i, 1},
+               visible.data[i], at);
         buf_release(&visible);
     } else if (!l->cells || !joins(l, cp)) {
         fn(arg, styles, c, cp, at);
@@ -417,6 +418,8 @@ static size_t add_characters(struct markdown_layout *l, unsigned styles, struct 
             end_row(l, l->offset);
         else if (!cr || text.n == 1 || text.p[1] != '\n')
             show_character(l, styles, (struct str){text.p, n}, cp, l->offset, add_to_text, l);
+        else if (!l->cells)
+            hold(&l->held, styles, STR("\r"), l->offset);
         l->offset += n;
         text = str_skip(text, n);
     }
