@@ -463,16 +463,22 @@ bool browse_view_input(struct browse_view *v, struct browse_input *input)
 
 static enum style pair_style(unsigned styles)
 {
-    enum style kind = markdown_kind_style(styles);
+    static const struct {
+        unsigned bits;
+        enum style style;
+    } looks[] = {
+        {BROWSE_DIM | MARKDOWN_STRUCK, STYLE_DIM},
+        {BROWSE_USER, STYLE_USER},
+        {BROWSE_HEAD, STYLE_ASSISTANT},
+        {BROWSE_TOOL, STYLE_TOOL},
+        {MARKDOWN_LINK, STYLE_LINK},
+        {BROWSE_CODE, STYLE_CODE},
+    };
 
-    return styles & (BROWSE_DIM | MARKDOWN_STRUCK) ? STYLE_DIM
-           : styles & BROWSE_USER                  ? STYLE_USER
-           : styles & BROWSE_HEAD                  ? STYLE_ASSISTANT
-           : styles & BROWSE_TOOL                  ? STYLE_TOOL
-           : kind != STYLE_NONE                    ? kind
-           : styles & MARKDOWN_LINK                ? STYLE_LINK
-           : styles & BROWSE_CODE                  ? STYLE_CODE
-                                                   : STYLE_NONE;
+    for (size_t i = 0; i < sizeof looks / sizeof *looks; i++)
+        if (styles & looks[i].bits)
+            return looks[i].style;
+    return markdown_kind_style(styles);
 }
 
 /* Returns the attributes of a text; `also` are those of its row. */

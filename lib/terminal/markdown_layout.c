@@ -223,36 +223,32 @@ static bool may_break(int32_t before, int32_t after)
            !is_listed(before, opening);
 }
 
-/* Follows the beginning of a line, and finds the column of its text: after blanks, `>`, and the mark
- * of a list item. */
+/* Returns the state of the beginning of a line after a character: blanks and `>`, then perhaps the
+ * mark of a list item, a sign or a number, and blanks. */
+static enum markdown_lead next_lead(enum markdown_lead lead, int32_t cp)
+{
+    bool blank = cp == ' ' || cp == '\t', digit = cp >= '0' && cp <= '9';
+
+    if (lead == LEAD_START && (blank || cp == '>'))
+        return LEAD_START;
+    if (lead == LEAD_START && (cp == '-' || cp == '*' || cp == '+'))
+        return LEAD_MARK;
+    if ((lead == LEAD_START || lead == LEAD_NUMBER) && digit)
+        return LEAD_NUMBER;
+    if (lead == LEAD_NUMBER && (cp == '.' || cp == ')'))
+        return LEAD_MARK;
+    return (lead == LEAD_MARK || lead == LEAD_AFTER) && blank ? LEAD_AFTER : LEAD_END;
+}
+
+/* Follows the beginning of a line to find the column of its text. */
 static void find_hang(struct markdown_layout *l, int32_t cp)
 {
     size_t at = l->column + l->blank_columns + l->word_columns;
-    bool blank = cp == ' ' || cp == '\t';
+    enum markdown_lead before = l->lead;
 
-    switch (l->lead) {
-    case LEAD_START:
-        l->hang = blank || cp == '>' ? at + 1 : at;
-        l->lead = blank || cp == '>'                    ? LEAD_START
-                  : cp == '-' || cp == '*' || cp == '+' ? LEAD_MARK
-                  : cp >= '0' && cp <= '9'              ? LEAD_NUMBER
-                                                        : LEAD_END;
-        break;
-    case LEAD_NUMBER:
-        if (cp < '0' || cp > '9')
-            l->lead = cp == '.' || cp == ')' ? LEAD_MARK : LEAD_END;
-        break;
-    case LEAD_MARK:
-        l->lead = blank ? LEAD_AFTER : LEAD_END;
-        l->hang = blank ? at + 1 : l->hang;
-        break;
-    case LEAD_AFTER:
-        l->lead = blank ? LEAD_AFTER : LEAD_END;
-        l->hang = blank ? at + 1 : l->hang;
-        break;
-    case LEAD_END:
-        break;
-    }
+    l->lead = next_lead(before, cp);
+    if (before == LEAD_START || l->lead == LEAD_AFTER)
+        l->hang = l->lead == LEAD_START || l->lead == LEAD_AFTER ? at + 1 : at;
 }
 
 static void add_blank(struct markdown_layout *l, unsigned styles, struct str c, size_t at)

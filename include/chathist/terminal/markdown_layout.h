@@ -70,7 +70,7 @@ struct markdown_layout {
     int32_t last;   /* the last character of the word */
     bool long_word; /* the word is longer than a line, and is printed as it arrives */
     bool measured;  /* the width of this line is known */
-    enum { LEAD_START, LEAD_NUMBER, LEAD_MARK, LEAD_AFTER, LEAD_END } lead; /* of this line */
+    enum markdown_lead { LEAD_START, LEAD_NUMBER, LEAD_MARK, LEAD_AFTER, LEAD_END } lead;
     size_t hang;   /* the column of its text */
     size_t indent; /* the blanks that this line was begun with */
     enum { LAYOUT_START, LAYOUT_TEXT, LAYOUT_ROW } state; /* of the line that arrives */
