@@ -98,7 +98,7 @@ void browse_lines_add(struct browse_lines *lines, struct str text, const struct 
     struct markdown_layout layout;
 
     markdown_layout_init(&layout, put_text, &l, width_of_lines);
-    layout.also = hit_here;
+    layout.also = how->hit_count > 0 ? hit_here : NULL;
     layout.cells = true;
     layout.plain = !how->markdown;
     if (how->state)

@@ -58,6 +58,7 @@ static const struct {
     [SETTING_HEADER] = {"header", NULL},
     [SETTING_HEADER_COMMAND] = {"header_command", NULL},
     [SETTING_SERVICE] = {"service", NULL},
+    [SETTING_COLOR] = {"color", NULL},
     [SETTING_SESSION] = {NULL, "CHAT_SESSION"},
     [SETTING_HISTORY] = {NULL, "CHAT_HISTORY"},
 };
@@ -246,7 +247,8 @@ static bool is_command(enum setting s)
 static int set_role_color(struct str key, struct str value, const char *file, size_t number,
                           struct err *e)
 {
-    int result = str_starts(key, STR("color.")) ? palette_set(str_skip(key, 6), value) : -1;
+    struct str role = key, own = str_cut(&role, '.');
+    int result = str_eq_c(own, settings[SETTING_COLOR].key) ? palette_set(role, value) : -1;
 
     if (result == 0 || result == -1)
         return result == 0;

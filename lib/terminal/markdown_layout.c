@@ -27,6 +27,17 @@
 /* The place of text that is not in the source. */
 #define NOWHERE SIZE_MAX
 
+/* Most text is ASCII. */
+static bool is_plain(int32_t cp)
+{
+    return cp >= ' ' && cp < 0x7f;
+}
+
+static size_t columns_of_char(int32_t cp)
+{
+    return is_plain(cp) ? 1 : (size_t)utf8_width(cp);
+}
+
 /* ---- text with styles ---- */
 
 static void styled_init(struct markdown_styled *s)
@@ -42,7 +53,8 @@ static void styled_release(struct markdown_styled *s)
 
 static void hold(struct markdown_styled *s, unsigned styles, struct str text, size_t at)
 {
-    s->of = mem_grow(s->of, &s->cap, s->bytes.len + text.n, sizeof *s->of);
+    if (s->bytes.len + text.n > s->cap)
+        s->of = mem_grow(s->of, &s->cap, s->bytes.len + text.n, sizeof *s->of);
     for (size_t i = 0; i < text.n; i++)
         s->of[s->bytes.len + i] = (struct markdown_origin){styles, at};
     buf_add_str(&s->bytes, text);
@@ -158,7 +170,7 @@ static void print_cut(struct markdown_layout *l, size_t from)
 
     while (rest.n > 0) {
         int32_t cp;
-        size_t n = utf8_decode(rest, &cp), columns = (size_t)utf8_width(cp);
+        size_t n = utf8_decode(rest, &cp), columns = columns_of_char(cp);
 
         if (l->column + columns > l->width && l->column > l->indent) {
             print_styled(l, &l->held, from, at, 0);
@@ -216,8 +228,8 @@ static bool may_break(int32_t before, int32_t after)
         ')',    ']',    '}',    '*',    '_',    '`',    '"',    '\'',   0};
     static const int32_t opening[] = {0xff08, 0x300c, 0x300e, 0x3010, 0x300a, 0x3008, '(', '[',
                                       '{',    '*',    '_',    '`',    '"',    '\'',   0};
-    bool wide = utf8_width(before) == 2 || utf8_width(after) == 2;
-    bool modifies = utf8_width(after) == 0 || (after >= 0x1f3fb && after <= 0x1f3ff);
+    bool wide = columns_of_char(before) == 2 || columns_of_char(after) == 2;
+    bool modifies = columns_of_char(after) == 0 || (after >= 0x1f3fb && after <= 0x1f3ff);
 
     return wide && !modifies && before != ZERO_WIDTH_JOINER && !is_listed(after, closing) &&
            !is_listed(before, opening);
@@ -285,7 +297,7 @@ static void add_to_word(struct markdown_layout *l, unsigned styles, struct str c
                         size_t at)
 {
     bool begun = l->held.bytes.len > l->blanks;
-    size_t columns = (size_t)utf8_width(cp);
+    size_t columns = columns_of_char(cp);
 
     if (begun && !l->long_word && may_break(l->last, cp))
         place_word(l);
@@ -315,7 +327,7 @@ static void add_code(struct markdown_layout *l, unsigned styles, struct str c, i
                      size_t at)
 {
     hold(&l->held, styles, c, at);
-    l->column += (size_t)utf8_width(cp);
+    l->column += columns_of_char(cp);
 }
 
 /* Prints code that is held. */
@@ -380,7 +392,7 @@ static void show_character(struct markdown_layout *l, unsigned styles, struct st
 {
     if (l->also)
         styles |= l->also(l->arg, at);
-    if (cp < 0 || vis_unsafe(cp)) {
+    if (!is_plain(cp) && (cp < 0 || vis_unsafe(cp))) {
         struct buf visible = BUF_INIT(BUF_SMALL);
 
         vis_add(&visible, c);
@@ -388,7 +400,7 @@ static void show_character(struct markdown_layout *l, unsigned styles, struct st
             fn(arg, l->cells ? styles ^ MARKDOWN_MARK : styles, (struct str){visible.data + i, 1},
                visible.data[i], at);
         buf_release(&visible);
-    } else if (!l->cells || !joins(l, cp)) {
+    } else if (is_plain(cp) || !l->cells || !joins(l, cp)) {
         fn(arg, styles, c, cp, at);
     }
 }

@@ -1487,6 +1487,14 @@ gone() {
 
 # ---- Markdown
 
+@test "interactive: the terminal reports its background among the keys, and nothing that is typed is lost" {
+    run_expect 0 on_tty --wait '11;.' --type 'typed `co\e]11;rgb:ffff/ffff/ffff\e\\de`\r' --wait message --wait '> ' --eof chat -N
+    stdout_has $'\e[38;5;90mcode\e[0m'
+    COLORFGBG='15;0' run_expect 0 on_tty --wait '> ' --type 'typed `code`\r' --wait message --wait '> ' --eof chat -N
+    stdout_has $'\e[38;5;183mcode\e[0m'
+    stdout_lacks ']11;'
+}
+
 @test "interactive: Markdown is shown on a terminal with colours, each character kept" {
     printf '# Title\n\nA **bold** and *light* `code` in snake_case, 2*3.\n\n```c\nint *a;\n```\nend' >answer
     start_llm --reply "$(cat answer)"

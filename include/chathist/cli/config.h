@@ -49,6 +49,7 @@ enum setting {
     SETTING_HEADER,
     SETTING_HEADER_COMMAND,
     SETTING_SERVICE, /* `NAME.…`, but keys, headers and options are stored as those above */
+    SETTING_COLOR,   /* `ROLE`; they go to cli/palette and are not stored */
     SETTING_COUNT,
 };
 
